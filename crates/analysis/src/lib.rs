@@ -1,0 +1,1 @@
+//! Comparing runs of oscost: pure functions over results.

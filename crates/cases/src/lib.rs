@@ -1,0 +1,1 @@
+//! What oscost measures: one small file per case, one folder per area.

@@ -1,0 +1,2 @@
+//! The `oscost` command.
+fn main() {}

@@ -1,0 +1,1 @@
+//! Clocks, calibration, sentinel, sampling and statistics of oscost.

@@ -1,0 +1,1 @@
+//! Everything of oscost that differs between operating systems.

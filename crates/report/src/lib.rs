@@ -1,0 +1,1 @@
+//! How oscost shows results to people: tables and pictures of text.

@@ -1,0 +1,183 @@
+//! The document other programs read: one run, the machine it was measured on, and its results.
+//!
+//! This is schema 1. A field is never renamed or given another meaning within a schema number;
+//! see `docs/results.md`.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// The schema number this build reads and writes.
+pub const SCHEMA: u32 = 1;
+
+/// One run as it is exported, imported and shown.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Document {
+    /// Always [`SCHEMA`] in what this build writes.
+    pub schema: u32,
+    /// Which run this is.
+    pub run: RunInfo,
+    /// What the machine said of itself: key to a string, number or `"unknown"`, in the order of `oscost env`.
+    pub machine: serde_json::Map<String, serde_json::Value>,
+    /// One entry for each metric of each case with its parameters.
+    pub results: Vec<CaseResult>,
+}
+
+/// The identity of a run and how it was asked for.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunInfo {
+    /// A short unique name, such as `20261121-203655-4f2a`: date, time (UTC) and four random hex digits.
+    pub id: String,
+    /// RFC 3339, UTC.
+    pub started: String,
+    /// RFC 3339, UTC; absent while the run is unfinished.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub finished: Option<String>,
+    /// Seed of the shuffled order of rounds and of the bootstrap.
+    pub seed: u64,
+    /// Version of oscost that measured.
+    pub oscost: String,
+    /// What the user labelled the run with (`--tag key=value`).
+    #[serde(default)]
+    pub tags: BTreeMap<String, String>,
+    /// What was asked for: filters, precision, budget and the like, as text.
+    #[serde(default)]
+    pub asked: BTreeMap<String, String>,
+}
+
+/// One metric of one case with its parameters.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CaseResult {
+    /// `area/name`.
+    pub case: String,
+    /// The case's parameters, by name.
+    #[serde(default)]
+    pub params: BTreeMap<String, String>,
+    /// `time` for the cost of one operation; other names as the case's card says.
+    pub metric: String,
+    /// `ns/op`, `ns`, `pairs/s`, `share`, `steps` ...
+    pub unit: String,
+    /// Which direction is better.
+    pub better: Better,
+    /// How the measurement ended.
+    pub outcome: Outcome,
+    /// Why it is not `measured`; present exactly then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// The figure with its interval; present exactly when `measured`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub estimate: Option<Estimate>,
+    /// All samples, quiet or not: what an application would have seen. Only for sampled metrics.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seen: Option<Seen>,
+    /// Share (0 to 1) of the measuring time that was quiet. Only for sampled metrics.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quiet_share: Option<f64>,
+    /// Rounds (fresh processes) behind the estimate.
+    #[serde(default)]
+    pub rounds: u32,
+    /// Samples behind `seen`.
+    #[serde(default)]
+    pub samples: u64,
+    /// Whether the asked precision was reached before time was up. Only for sampled metrics.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub converged: Option<bool>,
+    /// What one operation makes the kernel do, from the untimed pass.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub per_op: Option<PerOp>,
+    /// Reasons to distrust the figure, in words; empty when there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub doubts: Vec<String>,
+    /// Each round's value, in the order measured: what comparisons are computed from.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub round_values: Vec<f64>,
+}
+
+/// Which direction of a metric is better.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Better {
+    /// A cost.
+    Lower,
+    /// A rate or a share.
+    Higher,
+    /// A property, neither good nor bad.
+    Neither,
+}
+
+/// How a measurement ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome {
+    /// There is a figure.
+    Measured,
+    /// This OS or sandbox has no such thing.
+    Unsupported,
+    /// It went wrong (crashed worker, broken mutual exclusion).
+    Failed,
+    /// It did not end in time.
+    TimedOut,
+    /// Below what the clock can tell, or the operation did not really happen.
+    Implausible,
+}
+
+/// A figure with its confidence interval, in the result's unit.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Estimate {
+    /// Median over rounds of each round's median of quiet samples.
+    pub median: f64,
+    /// Lower end of the interval.
+    pub low: f64,
+    /// Upper end of the interval.
+    pub high: f64,
+    /// Confidence level of the interval, such as 0.95.
+    pub level: f64,
+}
+
+/// Distribution of all samples, in the result's unit.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub struct Seen {
+    pub min: f64,
+    pub p5: f64,
+    pub p25: f64,
+    pub p50: f64,
+    pub p75: f64,
+    pub p95: f64,
+    pub p99: f64,
+    pub mean: f64,
+}
+
+/// What one operation makes the kernel do; `None` where this system cannot count it.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub struct PerOp {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub syscalls: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub voluntary_switches: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub involuntary_switches: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub page_faults: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instructions: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cycles: Option<f64>,
+}
+
+impl CaseResult {
+    /// The case with its parameters as people write it: `lock/sysv-sem{workers=4,as=threads}`.
+    pub fn label(&self) -> String {
+        label(&self.case, &self.params)
+    }
+}
+
+/// `area/name` with its parameters as people write it: `lock/sysv-sem{as=threads,workers=4}`.
+pub fn label(case: &str, params: &BTreeMap<String, String>) -> String {
+    if params.is_empty() {
+        return case.to_owned();
+    }
+    let list: Vec<String> = params.iter().map(|(k, v)| format!("{k}={v}")).collect();
+    format!("{case}{{{}}}", list.join(","))
+}

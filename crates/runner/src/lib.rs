@@ -1,0 +1,1 @@
+//! Plans a run, starts worker processes, interleaves rounds, collects what they print.
