@@ -1,1 +1,32 @@
-//! Clocks, calibration, sentinel, sampling and statistics of oscost.
+//! Clocks, calibration, sentinel, sampling and statistics.
+//!
+//! Read in this order: [`time`] (what a clock gives), [`survey`] (which clock is used and how long a
+//! batch must be), [`sentinel`] (was the machine disturbed?), [`round`] (taking samples), [`crew`]
+//! (the same with several workers), [`record`] (what a worker prints), [`estimate`] (from rounds to
+//! a figure with its interval), [`stats`].
+//!
+//! The timing primitives are of use alone:
+//!
+//! ```
+//! use measure::time::Stopwatch;
+//!
+//! let watch = Stopwatch::start();
+//! let sum: u64 = (0..1000).sum();
+//! let spent = watch.elapsed();
+//! assert_eq!(sum, 499_500);
+//! println!("{} ns", spent.get());
+//! ```
+
+pub mod count;
+pub mod crew;
+pub mod estimate;
+pub mod record;
+pub mod round;
+pub mod sentinel;
+pub mod stats;
+pub mod survey;
+pub mod time;
+
+pub use platform::Refusal;
+pub use record::{Combine, Direction, Params};
+pub use round::{Round, RoundOrder};

@@ -1,1 +1,29 @@
-//! How oscost shows results to people: tables and pictures of text.
+//! How oscost shows results to people: tables and pictures made of text.
+//!
+//! Everything here is a pure function from data to text for a [`Page`]; nothing measures, stores or prints.
+//! The text ends with a newline and no line of it is wider than the page, down to 60 columns.
+//! Colour is only ever an extra: without it the same words and marks are there.
+
+mod cards;
+mod compare_table;
+mod env_page;
+mod footnotes;
+mod grid;
+mod labels;
+mod page;
+mod picture;
+pub mod quantity;
+mod results_table;
+mod rows;
+mod runs_table;
+mod text;
+
+pub use cards::{Card, CardParam, cards, cards_short};
+pub use compare_table::{
+    Cell, CompareCell, CompareRow, Comparison, Difference, Ratio, Verdict, compare_table,
+};
+pub use env_page::env_page;
+pub use page::Page;
+pub use picture::{PICTURE_SCALE, picture};
+pub use results_table::{closing_line, results_tables};
+pub use runs_table::{RunLine, runs_table};

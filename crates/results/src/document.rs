@@ -121,6 +121,19 @@ pub enum Outcome {
     Implausible,
 }
 
+impl Outcome {
+    /// The word for it in documents: `measured`, `unsupported`, `failed`, `timed-out` or `implausible`.
+    pub fn word(self) -> &'static str {
+        match self {
+            Outcome::Measured => "measured",
+            Outcome::Unsupported => "unsupported",
+            Outcome::Failed => "failed",
+            Outcome::TimedOut => "timed-out",
+            Outcome::Implausible => "implausible",
+        }
+    }
+}
+
 /// A figure with its confidence interval, in the result's unit.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Estimate {
@@ -166,8 +179,15 @@ pub struct PerOp {
     pub cycles: Option<f64>,
 }
 
+impl Document {
+    /// The machine in one line: `Linux 6.1.0 x86_64, AMD EPYC 7B13, 2 CPUs`, as far as it is known.
+    pub fn machine_line(&self) -> String {
+        machine_line(&self.machine)
+    }
+}
+
 impl CaseResult {
-    /// The case with its parameters as people write it: `lock/sysv-sem{workers=4,as=threads}`.
+    /// The case with its parameters as people write it: `lock/sysv-sem{as=threads,workers=4}`.
     pub fn label(&self) -> String {
         label(&self.case, &self.params)
     }
@@ -180,4 +200,21 @@ pub fn label(case: &str, params: &BTreeMap<String, String>) -> String {
     }
     let list: Vec<String> = params.iter().map(|(k, v)| format!("{k}={v}")).collect();
     format!("{case}{{{}}}", list.join(","))
+}
+
+/// A machine's description in one line; what it does not tell is left out.
+pub fn machine_line(machine: &serde_json::Map<String, serde_json::Value>) -> String {
+    let told = |key: &str| match machine.get(key) {
+        Some(serde_json::Value::String(text)) if text != "unknown" => Some(text.clone()),
+        Some(serde_json::Value::Number(number)) => Some(number.to_string()),
+        _ => None,
+    };
+    let system: Vec<String> = ["os", "release", "arch"].into_iter().filter_map(told).collect();
+    let cpus = told("cpus").map(|cpus| match cpus.as_str() {
+        "1" => "1 CPU".to_owned(),
+        _ => format!("{cpus} CPUs"),
+    });
+    let parts = [Some(system.join(" ")), told("cpu"), cpus];
+    let known: Vec<String> = parts.into_iter().flatten().filter(|part| !part.is_empty()).collect();
+    known.join(", ")
 }

@@ -1,0 +1,88 @@
+use measure::{Params, Refusal, Round};
+
+/// One measured thing, with its definition card.
+pub struct Case {
+    /// The family it belongs to, which is also its folder.
+    pub area: &'static str,
+    /// Its name within the area.
+    pub name: &'static str,
+    /// One sentence that says what one operation is.
+    pub operation: &'static str,
+    /// How it relates to look-alikes elsewhere.
+    pub alike: &'static str,
+    /// Where it exists.
+    pub only: Only,
+    /// Its parameters.
+    pub params: &'static [Param],
+    /// Its metrics beside the time of one operation: name and meaning.
+    pub metrics: &'static [(&'static str, &'static str)],
+    /// Set-up, the operation, tear-down.
+    pub run: fn(&Params, &mut Round) -> Result<(), Refusal>,
+}
+
+/// Where a case exists; elsewhere it is unsupported for the reason given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Only {
+    /// On every system.
+    Everywhere,
+    /// On Linux.
+    Linux(&'static str),
+    /// On Linux, the BSDs and macOS.
+    Unix(&'static str),
+    /// On Windows.
+    Windows(&'static str),
+    /// On x86-64 processors.
+    X86_64(&'static str),
+}
+
+/// A parameter of a case.
+#[derive(Debug, Clone, Copy)]
+pub struct Param {
+    /// Its name.
+    pub name: &'static str,
+    /// What it means.
+    pub meaning: &'static str,
+    /// What an ordinary run measures: few, telling values.
+    pub default: &'static [&'static str],
+    /// What `--full` measures.
+    pub full: &'static [&'static str],
+}
+
+impl Case {
+    /// `area/name`.
+    pub fn label(&self) -> String {
+        format!("{}/{}", self.area, self.name)
+    }
+
+    /// Why this system has no such thing; `None` if it may have it.
+    pub fn missing_here(&self) -> Option<&'static str> {
+        let (here, reason) = match self.only {
+            Only::Everywhere => return None,
+            Only::Linux(reason) => (std::env::consts::OS == "linux", reason),
+            Only::Unix(reason) => (std::env::consts::FAMILY == "unix", reason),
+            Only::Windows(reason) => (std::env::consts::OS == "windows", reason),
+            Only::X86_64(reason) => (std::env::consts::ARCH == "x86_64", reason),
+        };
+        if here { None } else { Some(reason) }
+    }
+}
+
+/// The value of a parameter.
+///
+/// # Errors
+/// `Failed` if it was not given: the planner gives every parameter a case has.
+pub fn value_of<'a>(params: &'a Params, name: &str) -> Result<&'a str, Refusal> {
+    let missing = || Refusal::Failed(format!("the parameter {name} is missing"));
+    params.get(name).map(String::as_str).ok_or_else(missing)
+}
+
+/// The value of a parameter that is a count.
+///
+/// # Errors
+/// `Failed` if it was not given or is not a count.
+pub fn count_of(params: &Params, name: &str) -> Result<usize, Refusal> {
+    let text = value_of(params, name)?;
+    let wrong = |e: &dyn std::fmt::Display| Refusal::Failed(format!("parameter {name}: {e}"));
+    let count = measure::count::parse_count(text).map_err(|e| wrong(&e))?;
+    usize::try_from(count).map_err(|e| wrong(&e))
+}

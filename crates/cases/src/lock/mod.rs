@@ -1,0 +1,141 @@
+//! What taking and releasing a lock costs, alone and among others.
+//!
+//! Each lock is one file: how it is made, how a worker joins, acquires and releases. All else, the
+//! workers, their places, the clock and the proof of mutual exclusion, is the same for all of them.
+
+mod sysv_sem;
+
+use measure::crew::{Crew, Place, Task};
+use measure::{Params, Refusal, Round};
+
+use crate::{Case, Param, count_of, value_of};
+
+/// All cases of this area.
+pub const CASES: &[&Case] = &[&sysv_sem::WITH_UNDO, &sysv_sem::WITHOUT_UNDO];
+
+/// A lock that several workers can use. It is made once, before the workers exist.
+pub trait Lock: Sync {
+    /// What one worker needs to use it, such as a descriptor of its own.
+    type Hold;
+
+    /// Makes a worker's own part, in that worker.
+    fn join(&self) -> Result<Self::Hold, Refusal>;
+
+    /// Waits until the worker has the lock.
+    fn acquire(&self, hold: &mut Self::Hold);
+
+    /// Gives it back.
+    fn release(&self, hold: &mut Self::Hold);
+
+    /// As `acquire`, so that no other worker is inside: other than `acquire` only for locks whose
+    /// measured operation lets several in.
+    fn acquire_alone(&self, hold: &mut Self::Hold) {
+        self.acquire(hold);
+    }
+
+    /// Ends `acquire_alone`.
+    fn release_alone(&self, hold: &mut Self::Hold) {
+        self.release(hold);
+    }
+}
+
+/// Parameters of a lock that only threads of one process can share.
+pub const THREADS: &[Param] = &[WORKERS, AS_THREADS, WORK, PLACE];
+/// Parameters of a lock that processes can share, measured so only with `--full`.
+pub const THREADS_OR_PROCESSES: &[Param] = &[WORKERS, AS_EITHER_IF_FULL, WORK, PLACE];
+/// Parameters of a lock made for processes: measured so by default.
+pub const PROCESSES_TOO: &[Param] = &[WORKERS, AS_EITHER, WORK, PLACE];
+
+const WORKERS: Param = Param {
+    name: "workers",
+    meaning: "how many workers take turns",
+    default: &["1", "2", "2xcpus"],
+    full: &["1", "2", "3", "4", "5", "10"],
+};
+const AS_MEANING: &str = "whether workers are threads of one process, or processes";
+const AS_THREADS: Param =
+    Param { name: "as", meaning: AS_MEANING, default: &["threads"], full: &["threads"] };
+const AS_EITHER_IF_FULL: Param = Param {
+    name: "as",
+    meaning: AS_MEANING,
+    default: &["threads"],
+    full: &["threads", "processes"],
+};
+const AS_EITHER: Param = Param {
+    name: "as",
+    meaning: AS_MEANING,
+    default: &["threads", "processes"],
+    full: &["threads", "processes"],
+};
+const WORK: Param = Param {
+    name: "work",
+    meaning: "what is done inside: nothing, or an integer loop of 100 steps",
+    default: &["none"],
+    full: &["none", "loop100"],
+};
+const PLACE: Param = Param {
+    name: "place",
+    meaning: "workers all on the same CPU, spread one to a CPU in turn, or unpinned",
+    default: &["spread"],
+    full: &["same", "spread", "unpinned"],
+};
+
+/// The metrics of every lock.
+pub const METRICS: &[(&str, &str)] = &[
+    ("rate", "pairs per second of all workers together"),
+    ("least-share", "what the least served worker got, in fair shares"),
+    ("greatest-share", "what the best served worker got, in fair shares"),
+];
+
+/// Measures `lock` with the workers that `params` ask for.
+pub fn measure<L: Lock>(params: &Params, round: &mut Round, lock: &L) -> Result<(), Refusal> {
+    let crew = Crew {
+        workers: count_of(params, "workers")?,
+        processes: value_of(params, "as")? == "processes",
+        place: match value_of(params, "place")? {
+            "same" => Place::Same,
+            "unpinned" => Place::Unpinned,
+            _ => Place::Spread,
+        },
+    };
+    match value_of(params, "work")? {
+        "loop100" => round.contend(&crew, &Pairs::<L, 100> { lock }),
+        _ => round.contend(&crew, &Pairs::<L, 0> { lock }),
+    }
+}
+
+/// Acquire, so many steps of work, release.
+struct Pairs<'a, L, const STEPS: u32> {
+    lock: &'a L,
+}
+
+impl<L: Lock, const STEPS: u32> Task<L::Hold> for Pairs<'_, L, STEPS> {
+    fn join(&self) -> Result<L::Hold, Refusal> {
+        self.lock.join()
+    }
+
+    #[inline(always)]
+    fn operate(&self, hold: &mut L::Hold) {
+        self.lock.acquire(hold);
+        if STEPS > 0 {
+            work::<STEPS>();
+        }
+        self.lock.release(hold);
+    }
+
+    fn exclusively(&self, hold: &mut L::Hold, mut inside: impl FnMut()) {
+        self.lock.acquire_alone(hold);
+        inside();
+        self.lock.release_alone(hold);
+    }
+}
+
+/// An integer loop in which each step waits for the one before.
+#[inline(always)]
+fn work<const STEPS: u32>() {
+    let mut x = std::hint::black_box(1u32);
+    for step in 0..STEPS {
+        x = x.wrapping_mul(31) ^ step;
+    }
+    std::hint::black_box(x);
+}

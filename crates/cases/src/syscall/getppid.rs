@@ -1,0 +1,23 @@
+use platform::on_unix;
+
+use crate::{Case, Only};
+
+/// The cheapest way into the kernel and back.
+pub const CASE: Case = Case {
+    area: "syscall",
+    name: "getppid",
+    operation: "One getppid, made with the system call itself so that no library can keep the answer.",
+    alike: "`perf bench syscall basic` and lmbench's `lat_syscall null` make the same call.",
+    only: Only::Unix("Windows has no such call"),
+    params: &[],
+    metrics: &[],
+    run: |_, round| {
+        on_unix!({
+            round.expect_syscalls(1.0);
+            round.time(|| {
+                // SAFETY: getppid takes nothing and cannot fail.
+                std::hint::black_box(unsafe { libc::syscall(libc::SYS_getppid) });
+            })
+        })
+    },
+};

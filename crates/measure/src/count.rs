@@ -1,0 +1,158 @@
+//! Counts, durations and percentages as people type them.
+
+use std::time::Duration;
+
+/// What was wrong with a count, duration or percentage.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{text:?} {problem}")]
+pub struct NotANumber {
+    text: String,
+    problem: &'static str,
+}
+
+fn wrong(text: &str, problem: &'static str) -> NotANumber {
+    NotANumber { text: text.to_owned(), problem }
+}
+
+/// Parses a count: digits, then optionally `k`, `m` or `g` (either case) for 2^10, 2^20, 2^30.
+///
+/// # Errors
+/// Anything else, and a count that does not fit 64 bits.
+///
+/// ```
+/// use measure::count::parse_count;
+/// assert_eq!(parse_count("10k"), Ok(10_240));
+/// assert!(parse_count("18446744073709551615k").is_err());
+/// ```
+pub fn parse_count(text: &str) -> Result<u64, NotANumber> {
+    let (digits, shift) = match text.as_bytes().last() {
+        Some(b'k' | b'K') => (&text[..text.len() - 1], 10),
+        Some(b'm' | b'M') => (&text[..text.len() - 1], 20),
+        Some(b'g' | b'G') => (&text[..text.len() - 1], 30),
+        _ => (text, 0),
+    };
+    if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
+        return Err(wrong(text, "is not a count: digits, then k, m or g if you like, as in 10k"));
+    }
+    let number: u64 =
+        digits.parse().map_err(|_| wrong(text, "is too large: it must fit 64 bits"))?;
+    number.checked_mul(1 << shift).ok_or_else(|| wrong(text, "is too large: it must fit 64 bits"))
+}
+
+/// Parses a duration: a decimal number with its unit, `ns`, `us`, `ms`, `s`, `m` or `h`.
+///
+/// # Errors
+/// A missing or unknown unit, a sign, and anything over 100 years.
+///
+/// ```
+/// use std::time::Duration;
+/// use measure::count::parse_duration;
+/// assert_eq!(parse_duration("1.5ms"), Ok(Duration::from_micros(1500)));
+/// ```
+pub fn parse_duration(text: &str) -> Result<Duration, NotANumber> {
+    const HELP: &str = "is not a duration: a number and ns, us, ms, s, m or h, as in 10ms or 2s";
+    let unit_at = text.find(|c: char| c.is_ascii_alphabetic()).ok_or_else(|| wrong(text, HELP))?;
+    let (number, unit) = text.split_at(unit_at);
+    let seconds = match unit {
+        "ns" => 1e-9,
+        "us" => 1e-6,
+        "ms" => 1e-3,
+        "s" => 1.0,
+        "m" => 60.0,
+        "h" => 3600.0,
+        _ => return Err(wrong(text, HELP)),
+    };
+    let total = decimal(number).ok_or_else(|| wrong(text, HELP))? * seconds;
+    if total > 100.0 * 365.25 * 86_400.0 {
+        return Err(wrong(text, "is too long: over 100 years"));
+    }
+    Ok(Duration::from_nanos((total * 1e9).round() as u64))
+}
+
+/// Parses a percentage such as `0.5%` (the sign may be left out) into a share, here 0.005.
+///
+/// # Errors
+/// Anything that is not a decimal number, 0, and 100 or more.
+pub fn parse_percentage(text: &str) -> Result<f64, NotANumber> {
+    const HELP: &str = "is not a percentage between 0 and 100, as in 0.5%";
+    let share = decimal(text.strip_suffix('%').unwrap_or(text)).ok_or_else(|| wrong(text, HELP))?;
+    if share > 0.0 && share < 100.0 { Ok(share / 100.0) } else { Err(wrong(text, HELP)) }
+}
+
+/// An unsigned decimal number without exponent.
+fn decimal(text: &str) -> Option<f64> {
+    let plain = text.bytes().all(|b| b.is_ascii_digit() || b == b'.');
+    let begins = text.as_bytes().first().is_some_and(u8::is_ascii_digit);
+    (plain && begins).then(|| text.parse().ok()).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn counts() {
+        assert_eq!(parse_count("0"), Ok(0));
+        assert_eq!(parse_count("7"), Ok(7));
+        assert_eq!(parse_count("1K"), Ok(1024));
+        assert_eq!(parse_count("3m"), Ok(3 << 20));
+        assert_eq!(parse_count("8g"), Ok(8 << 30));
+        assert_eq!(parse_count("18446744073709551615"), Ok(u64::MAX));
+        assert_eq!(parse_count("17179869183g"), Ok(17_179_869_183 << 30));
+        for bad in [
+            "",
+            "k",
+            "-1",
+            "+1",
+            "1.5k",
+            "1kk",
+            "1 k",
+            "0x10",
+            "1t",
+            "٣",
+            "18446744073709551616",
+            "17179869184g",
+            "18446744073709551616k",
+        ] {
+            assert!(parse_count(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn durations() {
+        assert_eq!(parse_duration("10ms"), Ok(Duration::from_millis(10)));
+        assert_eq!(parse_duration("2m"), Ok(Duration::from_secs(120)));
+        assert_eq!(parse_duration("0s"), Ok(Duration::ZERO));
+        for bad in ["", "10", "ms", "-1s", "1e9s", "1.2.3s", "5 s", "9000000000h", "nans", "infs"] {
+            assert!(parse_duration(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn percentages() {
+        assert_eq!(parse_percentage("0.5%"), Ok(0.005));
+        assert_eq!(parse_percentage("3"), Ok(0.03));
+        for bad in ["", "%", "0", "0%", "100%", "-1%", "nan", "5%%"] {
+            assert!(parse_percentage(bad).is_err(), "{bad}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_panics(text in "\\PC*") {
+            let _ = (parse_count(&text), parse_duration(&text), parse_percentage(&text));
+        }
+
+        #[test]
+        fn a_count_is_exact_or_refused(number: u64, suffix in 0usize..4) {
+            let text = format!("{number}{}", ["", "k", "m", "g"][suffix]);
+            let exact = u128::from(number) << (10 * suffix);
+            match parse_count(&text) {
+                Ok(count) => prop_assert_eq!(u128::from(count), exact),
+                Err(_) => prop_assert!(exact > u128::from(u64::MAX)),
+            }
+        }
+    }
+}

@@ -1,0 +1,486 @@
+//! A round with several workers at once, as threads or forked processes, on one shared thing.
+//!
+//! Each worker keeps to its CPU, runs the sentinel there, and times its own batches while the others
+//! keep going: a sample during which the crew was told to stop is thrown away. What the workers
+//! found lies in memory that all share, so that processes and threads are treated alike.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::time::Duration;
+
+use platform::Refusal;
+use platform::counters::{Counts, ThreadCounters};
+use platform::cpu::{pin_thread, pin_thread_to_any};
+use platform::process::{Child, fork};
+use platform::shared::Shared;
+
+use crate::record::{Combine, Direction, OperationCounts, Series};
+use crate::round::{Mode, Round, RoundOrder, Sampler, use_all_cpus};
+use crate::time::{Nanoseconds, Stopwatch};
+
+/// The most workers a crew may have.
+pub const WORKERS_AT_MOST: usize = 64;
+/// The most samples a worker keeps.
+const SAMPLES_AT_MOST: usize = 256;
+/// A batch among several workers: long beside the 2 us in which a worker runs its sentinel and the
+/// others have one rival less.
+const CONTENDED_BATCH: Nanoseconds = Nanoseconds::new(100_000.0);
+/// Pairs a worker makes at most in the untimed pass.
+const COUNTED_PAIRS: u64 = 10_000;
+/// The longest that starting, or ending a batch, may take before the round is given up.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How a crew is made up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Crew {
+    /// How many workers.
+    pub workers: usize,
+    /// Forked processes rather than threads.
+    pub processes: bool,
+    /// Where they run.
+    pub place: Place,
+}
+
+/// Where the workers of a crew run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// All on one CPU.
+    Same,
+    /// One on each CPU in turn.
+    Spread,
+    /// Where the scheduler likes.
+    Unpinned,
+}
+
+impl Crew {
+    /// The CPU of worker `number`; `None` if it may move.
+    fn cpu_of(&self, number: usize, cpus: &[usize]) -> Option<usize> {
+        match self.place {
+            Place::Same => cpus.last().copied(),
+            // From the last down, so that one worker is where single measurements are made.
+            Place::Spread => Some(cpus[cpus.len() - 1 - number % cpus.len()]),
+            Place::Unpinned => None,
+        }
+    }
+
+    /// How many CPUs it keeps busy.
+    fn busy(&self, cpus: &[usize]) -> usize {
+        match self.place {
+            Place::Same => 1,
+            Place::Spread | Place::Unpinned => self.workers.min(cpus.len()),
+        }
+    }
+}
+
+/// What each worker does. `W` is what one worker holds, made by itself.
+pub trait Task<W>: Sync {
+    /// Prepares one worker, in its own thread or process.
+    fn join(&self) -> Result<W, Refusal>;
+    /// The measured operation.
+    fn operate(&self, worker: &mut W);
+    /// The operation once more, with `inside` where only one worker may be at a time.
+    fn exclusively(&self, worker: &mut W, inside: impl FnMut());
+}
+
+/// What the crew is to do now.
+mod phase {
+    pub const GATHER: u32 = 0;
+    pub const MEASURE: u32 = 1;
+    pub const STOP: u32 = 2;
+    pub const CHECK: u32 = 3;
+    pub const LEAVE: u32 = 4;
+}
+
+/// One worker's results. Numbers that are not whole are kept as their bits.
+struct Slot {
+    samples: [AtomicU32; SAMPLES_AT_MOST],
+    readings: [[AtomicU32; 3]; SAMPLES_AT_MOST + 1],
+    /// Samples and batch lengths differ while a worker still looks for its batch length; kept are
+    /// those of the last length.
+    kept: AtomicU32,
+    batch: AtomicU64,
+    operations: AtomicU64,
+    busy_ns: AtomicU64,
+    checked: AtomicU64,
+    /// System calls, switches (two kinds), faults, instructions, cycles, each plus one; 0: unknown.
+    counts: [AtomicU64; 6],
+}
+
+/// All that the crew has in common. Begins as zeroes.
+struct Board {
+    phase: AtomicU32,
+    /// How many workers have done the phase before.
+    gathered: AtomicU32,
+    measured: AtomicU32,
+    left: AtomicU32,
+    /// Counted up without any protection but the lock under test.
+    unprotected: AtomicU64,
+    /// Number of the worker that could not join, plus one, and the kind of its refusal.
+    refused: AtomicU32,
+    slots: [Slot; WORKERS_AT_MOST],
+}
+
+// SAFETY: a board is atomics throughout, for which zero bits are a valid value.
+unsafe impl platform::shared::Zeroable for Board {}
+
+impl Round<'_> {
+    /// Measures `task` with several workers at once: the time of one operation as a worker sees it,
+    /// operations per second in all, each worker's share, and that operations exclude each other.
+    ///
+    /// # Errors
+    /// `Failed` where a worker dies, or two were inside at once.
+    pub fn contend<W, T: Task<W>>(&mut self, crew: &Crew, task: &T) -> Result<(), Refusal> {
+        let order = self.order().clone();
+        if crew.workers == 0 || crew.workers > WORKERS_AT_MOST {
+            let text = format!("workers must be 1 to {WORKERS_AT_MOST}, not {}", crew.workers);
+            return Err(Refusal::Failed(text));
+        }
+        use_all_cpus(&order);
+        let board = Shared::<Board>::zeroed()?;
+        let worker = |number: usize| Worker { number, board: &board, crew, order: &order, task };
+        if crew.processes {
+            let mut children = Vec::new();
+            for number in 0..crew.workers {
+                children.push(fork(|| worker(number).work().map_or_else(|e| tell(&e), |()| 0))?);
+            }
+            conduct(&order, &board, crew, &mut children)?;
+        } else {
+            std::thread::scope(|scope| {
+                let threads: Vec<_> = (0..crew.workers)
+                    .map(|number| scope.spawn(move || worker(number).work()))
+                    .collect();
+                let conducted = conduct(&order, &board, crew, &mut []);
+                if conducted.is_err() {
+                    // Let those go that still can; the reason is told below.
+                    board.phase.store(phase::LEAVE, Ordering::Release);
+                }
+                for thread in threads {
+                    thread.join().map_err(|_| Refusal::Failed("a worker panicked".into()))??;
+                }
+                conducted
+            })?;
+        }
+        verify_exclusion(&board, crew)?;
+        self.report(&board, crew, &order);
+        Ok(())
+    }
+
+    fn report(&mut self, board: &Board, crew: &Crew, order: &RoundOrder) {
+        let slots = &board.slots[..crew.workers];
+        if order.mode != Mode::Sample {
+            let mut sums = OperationCounts::default();
+            for slot in slots {
+                sums.add(slot.operations.load(Ordering::Acquire), &slot.counts());
+            }
+            self.print_counts(sums);
+            return;
+        }
+        for (number, slot) in slots.iter().enumerate() {
+            self.print_series(
+                slot.series(crew.cpu_of(number, &order.cpus), crew.busy(&order.cpus)),
+            );
+        }
+        let operations: Vec<f64> =
+            slots.iter().map(|s| s.operations.load(Ordering::Acquire) as f64).collect();
+        let rates = slots.iter().zip(&operations).map(|(slot, operations)| {
+            operations / slot.busy_ns.load(Ordering::Acquire).max(1) as f64 * 1e9
+        });
+        self.metric("rate", "pairs/s", Direction::Higher, Combine::Median, rates.sum());
+        let all: f64 = operations.iter().sum::<f64>().max(1.0);
+        let share = |n: f64| n / all * crew.workers as f64;
+        let least = operations.iter().copied().fold(f64::INFINITY, f64::min);
+        let most = operations.iter().copied().fold(0.0, f64::max);
+        let fair = "of fair";
+        self.metric("least-share", fair, Direction::Higher, Combine::Median, share(least));
+        self.metric("greatest-share", fair, Direction::Lower, Combine::Median, share(most));
+    }
+}
+
+/// Leads the crew through its phases.
+fn conduct(
+    order: &RoundOrder,
+    board: &Board,
+    crew: &Crew,
+    children: &mut [Child],
+) -> Result<(), Refusal> {
+    let all = crew.workers as u32;
+    wait_for(&board.gathered, all, "gathering", board, children)?;
+    board.phase.store(phase::MEASURE, Ordering::Release);
+    if order.mode == Mode::Sample {
+        std::thread::sleep(Duration::from_millis(order.limit_ms));
+    } else {
+        // Counting ends by itself after so many pairs, or when time is up.
+        let _ = wait_until(&board.measured, all, Duration::from_millis(order.limit_ms * 4));
+    }
+    board.phase.store(phase::STOP, Ordering::Release);
+    wait_for(&board.measured, all, "the last batch", board, children)?;
+    board.phase.store(phase::CHECK, Ordering::Release);
+    std::thread::sleep(Duration::from_millis(1));
+    board.phase.store(phase::LEAVE, Ordering::Release);
+    wait_for(&board.left, all, "leaving", board, children)?;
+    for child in children {
+        let watch = Stopwatch::start();
+        let ended = loop {
+            if let Some(ended) = child.try_wait() {
+                break ended;
+            }
+            if watch.elapsed().get() > PATIENCE.as_nanos() as f64 {
+                return Err(Refusal::TimedOut("a worker process did not end".into()));
+            }
+            std::thread::sleep(Duration::from_micros(100));
+        };
+        ended.map_err(|how| Refusal::Failed(format!("a worker process ended with {how}")))?;
+    }
+    Ok(())
+}
+
+fn wait_until(count: &AtomicU32, all: u32, limit: Duration) -> bool {
+    let watch = Stopwatch::start();
+    while count.load(Ordering::Acquire) < all {
+        if watch.elapsed().get() > limit.as_nanos() as f64 {
+            return false;
+        }
+        std::thread::sleep(Duration::from_micros(50));
+    }
+    true
+}
+
+fn wait_for(
+    count: &AtomicU32,
+    all: u32,
+    what: &str,
+    board: &Board,
+    children: &mut [Child],
+) -> Result<(), Refusal> {
+    let watch = Stopwatch::start();
+    while count.load(Ordering::Acquire) < all {
+        if board.refused.load(Ordering::Acquire) > 0 {
+            return Err(Refusal::Failed("a worker could not join".into()));
+        }
+        // A child that ended in order has counted itself before.
+        for child in children.iter_mut() {
+            if let Some(Err(how)) = child.try_wait() {
+                return Err(Refusal::Failed(format!("a worker process ended with {how}")));
+            }
+        }
+        if watch.elapsed().get() > PATIENCE.as_nanos() as f64 {
+            return Err(Refusal::TimedOut(format!("{what} took over {} s", PATIENCE.as_secs())));
+        }
+        std::thread::sleep(Duration::from_micros(50));
+    }
+    Ok(())
+}
+
+/// A worker process's last word: what went wrong, where its parent's user sees it.
+fn tell(refusal: &Refusal) -> i32 {
+    eprintln!("oscost worker: {refusal}");
+    1
+}
+
+/// Fails the round if the counter that only the lock protects is not the number of times it was
+/// counted up.
+fn verify_exclusion(board: &Board, crew: &Crew) -> Result<(), Refusal> {
+    let slots = &board.slots[..crew.workers];
+    let checked: u64 = slots.iter().map(|s| s.checked.load(Ordering::Acquire)).sum();
+    let counted = board.unprotected.load(Ordering::Acquire);
+    if counted == checked {
+        return Ok(());
+    }
+    Err(Refusal::Failed(format!(
+        "mutual exclusion is broken: {checked} times inside, and a counter there reached {counted}"
+    )))
+}
+
+impl Slot {
+    fn series(&self, cpu: Option<usize>, busy: usize) -> Series {
+        let kept = self.kept.load(Ordering::Acquire) as usize;
+        let float = |bits: &AtomicU32| f32::from_bits(bits.load(Ordering::Acquire));
+        Series {
+            cpu,
+            busy,
+            batch: self.batch.load(Ordering::Acquire),
+            samples: self.samples[..kept].iter().map(float).collect(),
+            readings: self.readings[..=kept]
+                .iter()
+                .map(|r| [0, 1, 2].map(|i| float(&r[i])))
+                .collect(),
+            preempted: Vec::new(),
+        }
+    }
+
+    fn keep(&self, series: &Series) {
+        let kept = series.samples.len().min(SAMPLES_AT_MOST);
+        for (place, sample) in self.samples.iter().zip(&series.samples) {
+            place.store(sample.to_bits(), Ordering::Release);
+        }
+        for (place, reading) in self.readings.iter().zip(&series.readings) {
+            for (part, ns) in place.iter().zip(reading) {
+                part.store(ns.to_bits(), Ordering::Release);
+            }
+        }
+        self.batch.store(series.batch, Ordering::Release);
+        self.kept.store(kept as u32, Ordering::Release);
+    }
+
+    fn keep_counts(&self, counts: &Counts) {
+        let known = [
+            counts.syscalls,
+            counts.voluntary_switches,
+            counts.involuntary_switches,
+            counts.page_faults,
+            counts.instructions,
+            counts.cycles,
+        ];
+        for (place, count) in self.counts.iter().zip(known) {
+            place.store(count.map_or(0, |n| n + 1), Ordering::Release);
+        }
+    }
+
+    fn counts(&self) -> Counts {
+        let known = |at: usize| self.counts[at].load(Ordering::Acquire).checked_sub(1);
+        Counts {
+            syscalls: known(0),
+            voluntary_switches: known(1),
+            involuntary_switches: known(2),
+            page_faults: known(3),
+            instructions: known(4),
+            cycles: known(5),
+        }
+    }
+}
+
+/// One member of the crew.
+struct Worker<'a, T> {
+    number: usize,
+    board: &'a Board,
+    crew: &'a Crew,
+    order: &'a RoundOrder,
+    task: &'a T,
+}
+
+impl<T> Worker<'_, T> {
+    fn slot(&self) -> &Slot {
+        &self.board.slots[self.number]
+    }
+
+    fn phase(&self) -> u32 {
+        self.board.phase.load(Ordering::Acquire)
+    }
+
+    /// Waits for a phase without system calls of the kind that are counted: only yields.
+    fn wait_for_phase(&self, phase: u32) {
+        while self.phase() < phase {
+            std::thread::yield_now();
+        }
+    }
+
+    fn work<W>(&self) -> Result<(), Refusal>
+    where
+        T: Task<W>,
+    {
+        let joined = self.take_place().and_then(|()| self.task.join());
+        let mut own = joined.inspect_err(|_| {
+            self.board.refused.store(self.number as u32 + 1, Ordering::Release);
+        })?;
+        let mut sampler = Sampler::new(
+            self.order,
+            self.crew.cpu_of(self.number, &self.order.cpus),
+            self.crew.busy(&self.order.cpus),
+        )?;
+        self.board.gathered.fetch_add(1, Ordering::AcqRel);
+        self.wait_for_phase(phase::MEASURE);
+        if self.order.mode == Mode::Sample {
+            self.sample(&mut sampler, || self.task.operate(&mut own))?;
+        } else {
+            self.count(|| self.task.operate(&mut own));
+        }
+        self.board.measured.fetch_add(1, Ordering::AcqRel);
+        self.wait_for_phase(phase::CHECK);
+        self.check(&mut own);
+        self.board.left.fetch_add(1, Ordering::AcqRel);
+        Ok(())
+    }
+
+    fn take_place(&self) -> Result<(), Refusal> {
+        match self.crew.cpu_of(self.number, &self.order.cpus) {
+            Some(cpu) => pin_thread(cpu),
+            None => pin_thread_to_any(&self.order.cpus).or(Ok(())),
+        }
+    }
+
+    /// Times batches until told to stop. The batch grows to its length meanwhile, so that a lock
+    /// under which one pair can take milliseconds is not asked for thousands at once.
+    fn sample(&self, sampler: &mut Sampler, mut operate: impl FnMut()) -> Result<(), Refusal> {
+        if self.crew.workers > 1 {
+            sampler.set_target(CONTENDED_BATCH);
+        }
+        sampler.reread();
+        let (mut operations, mut busy_ns, mut growing) = (0u64, 0.0, true);
+        while self.phase() < phase::STOP {
+            if growing {
+                let took = sampler.batch(&mut operate);
+                (operations, busy_ns) = (operations + sampler.series.batch, busy_ns + took.get());
+                growing = !sampler.is_long_enough(took);
+                if growing {
+                    sampler.grow_batch(took)?;
+                }
+                sampler.reread();
+                continue;
+            }
+            sampler.sample(&mut operate);
+            let series = &mut sampler.series;
+            let took = f64::from(*series.samples.last().expect("just taken")) * series.batch as f64;
+            (operations, busy_ns) = (operations + series.batch, busy_ns + took);
+            let ended_early = self.phase() >= phase::STOP;
+            if ended_early {
+                series.samples.pop();
+                series.readings.pop();
+            }
+        }
+        self.slot().keep(&sampler.take_series());
+        self.slot().operations.store(operations, Ordering::Release);
+        self.slot().busy_ns.store(busy_ns as u64, Ordering::Release);
+        Ok(())
+    }
+
+    fn count(&self, mut operate: impl FnMut()) {
+        for _ in 0..3 {
+            operate();
+        }
+        let mut counters = ThreadCounters::open(self.order.mode.counting());
+        let mut operations = 0;
+        counters.start();
+        while operations < COUNTED_PAIRS && self.phase() < phase::STOP {
+            operate();
+            operations += 1;
+        }
+        self.slot().keep_counts(&counters.stop());
+        self.slot().operations.store(operations, Ordering::Release);
+    }
+
+    /// Counts up, inside, a counter that nothing else protects, slowly enough that a second worker
+    /// inside would be noticed: between its load and its store lies work, and now and then a yield.
+    fn check<W>(&self, own: &mut W)
+    where
+        T: Task<W>,
+    {
+        let counter = &self.board.unprotected;
+        let mut times = 0u64;
+        while times < 64 || self.phase() < phase::LEAVE {
+            self.task.exclusively(own, || {
+                let seen = counter.load(Ordering::Relaxed);
+                if times % 16 == 7 {
+                    std::thread::yield_now();
+                }
+                for step in 0..20 {
+                    std::hint::black_box(step);
+                }
+                counter.store(seen + 1, Ordering::Relaxed);
+            });
+            times += 1;
+            if times >= 100_000 {
+                break;
+            }
+        }
+        self.slot().checked.store(times, Ordering::Release);
+    }
+}

@@ -1,0 +1,208 @@
+//! What a worker prints: JSON Lines, one object a line, so that what came before a crash is kept.
+
+use std::collections::BTreeMap;
+
+use platform::Refusal;
+use serde::{Deserialize, Serialize};
+
+use crate::sentinel::Reading;
+
+/// A case's parameters by name.
+pub type Params = BTreeMap<String, String>;
+
+/// One line of a worker's output.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Line {
+    /// Samples that one thread took, one after the other.
+    Series(Series),
+    /// A figure that is not a time of one operation.
+    Metric(Metric),
+    /// What the operations of the untimed pass made the kernel do.
+    Counts(OperationCounts),
+    /// The round is over; absent if the worker died.
+    End(End),
+}
+
+/// Consecutive samples of one measuring thread.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Series {
+    /// The CPU it was kept on; `None` if it was not.
+    pub cpu: Option<usize>,
+    /// How many CPUs the case kept busy.
+    pub busy: usize,
+    /// Operations in a batch.
+    pub batch: u64,
+    /// Time of one operation, in ns, the clock's cost already taken off.
+    pub samples: Vec<f32>,
+    /// The sentinel before the first sample, between each two, and after the last, in ns.
+    pub readings: Vec<[f32; 3]>,
+    /// Numbers of the samples during which our CPU was taken away from us.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub preempted: Vec<u32>,
+}
+
+impl Series {
+    /// Whether the sentinel on both sides of sample `at` was quiet, and our CPU was not taken away.
+    pub fn is_quiet(&self, at: usize, level: &Reading) -> bool {
+        let around = [self.readings.get(at), self.readings.get(at + 1)];
+        around.iter().all(|r| r.is_some_and(|&parts| Reading::of_parts(parts).is_quiet(level)))
+            && !self.preempted.contains(&(at as u32))
+    }
+
+    /// How long sample `at` and the sentinel after it took together, in ns.
+    pub fn span(&self, at: usize) -> f64 {
+        let sentinel = self.readings.get(at + 1).map_or(0.0, |parts| parts.iter().sum::<f32>());
+        f64::from(self.samples[at]) * self.batch as f64 + f64::from(sentinel)
+    }
+}
+
+/// A named figure of one round.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Metric {
+    /// Its name, as in the case's card.
+    pub name: String,
+    /// Its unit.
+    pub unit: String,
+    /// Which direction is better.
+    pub better: Direction,
+    /// How the rounds' values become one.
+    pub combine: Combine,
+    /// The value.
+    pub value: f64,
+}
+
+/// Which direction of a metric is better.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Direction {
+    /// A cost.
+    Lower,
+    /// A rate or share.
+    Higher,
+    /// A property.
+    Neither,
+}
+
+/// How the values that rounds give for a metric become one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Combine {
+    /// The median, with an interval.
+    Median,
+    /// The least ever seen.
+    Least,
+    /// The sum: something that should never happen, counted.
+    Sum,
+}
+
+/// Sums over all operations of the untimed pass; `None` where this system cannot count.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct OperationCounts {
+    /// How many operations were done.
+    pub operations: u64,
+    /// How many system calls each must make, where the case knows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expected_syscalls: Option<f64>,
+    /// System calls.
+    pub syscalls: Option<u64>,
+    /// Voluntary context switches.
+    pub voluntary_switches: Option<u64>,
+    /// Involuntary context switches.
+    pub involuntary_switches: Option<u64>,
+    /// Page faults.
+    pub page_faults: Option<u64>,
+    /// Instructions.
+    pub instructions: Option<u64>,
+    /// CPU cycles.
+    pub cycles: Option<u64>,
+}
+
+impl OperationCounts {
+    /// Adds what another thread counted.
+    pub fn add(&mut self, operations: u64, counts: &platform::counters::Counts) {
+        let sum = |to: &mut Option<u64>, more: Option<u64>| {
+            *to = if self.operations == 0 { more } else { to.zip(more).map(|(a, b)| a + b) };
+        };
+        sum(&mut self.syscalls, counts.syscalls);
+        sum(&mut self.voluntary_switches, counts.voluntary_switches);
+        sum(&mut self.involuntary_switches, counts.involuntary_switches);
+        sum(&mut self.page_faults, counts.page_faults);
+        sum(&mut self.instructions, counts.instructions);
+        sum(&mut self.cycles, counts.cycles);
+        self.operations += operations;
+    }
+}
+
+/// How a round ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "outcome", content = "reason")]
+pub enum End {
+    /// All went well.
+    Measured,
+    /// This system has no such thing.
+    Unsupported(String),
+    /// It went wrong.
+    Failed(String),
+    /// The figure cannot be true.
+    Implausible(String),
+    /// It did not end in time.
+    TimedOut(String),
+}
+
+impl From<Result<(), Refusal>> for End {
+    fn from(result: Result<(), Refusal>) -> Self {
+        match result {
+            Ok(()) => Self::Measured,
+            Err(Refusal::Unsupported(reason)) => Self::Unsupported(reason),
+            Err(Refusal::Failed(reason)) => Self::Failed(reason),
+            Err(Refusal::Implausible(reason)) => Self::Implausible(reason),
+            Err(Refusal::TimedOut(reason)) => Self::TimedOut(reason),
+        }
+    }
+}
+
+/// Reads what a worker printed. Lines that are damaged (cut off by a crash) are passed over: what
+/// cannot be read is not counted, and a round without its [`Line::End`] is not complete.
+pub fn parse_lines(text: &str) -> Vec<Line> {
+    text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_came_before_a_crash_is_kept() {
+        let metric = Line::Metric(Metric {
+            name: "step".into(),
+            unit: "ns".into(),
+            better: Direction::Lower,
+            combine: Combine::Least,
+            value: 1.0,
+        });
+        let end = Line::End(End::Unsupported("no".into()));
+        let text = format!(
+            "{}\n{}\n{{\"series\":{{\"cpu\":1,\"bu",
+            serde_json::to_string(&metric).unwrap(),
+            serde_json::to_string(&end).unwrap()
+        );
+        assert_eq!(parse_lines(&text), vec![metric, end]);
+    }
+
+    #[test]
+    fn a_sample_is_quiet_by_its_neighbours_never_by_itself() {
+        let (quiet, loud) = ([560.0, 761.0, 681.0], [700.0, 761.0, 681.0]);
+        let series = Series {
+            busy: 1,
+            batch: 10,
+            samples: vec![1.0, 9_999.0, 1.0, 1.0],
+            readings: vec![quiet, quiet, quiet, loud, quiet],
+            preempted: vec![0],
+            ..Series::default()
+        };
+        let level = Reading::of_parts(quiet);
+        let seen: Vec<bool> = (0..4).map(|at| series.is_quiet(at, &level)).collect();
+        assert_eq!(seen, [false, true, false, false]);
+    }
+}

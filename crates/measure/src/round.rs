@@ -1,0 +1,469 @@
+//! One round: a fresh process that takes samples of one case, or counts what it does.
+
+use std::io::Write;
+use std::time::Duration;
+
+use platform::Refusal;
+use platform::counters::{SyscallCounting, ThreadCounters, involuntary_switches};
+use platform::cpu::{pin_thread, pin_thread_to_any};
+use serde::{Deserialize, Serialize};
+
+use crate::record::{Combine, Direction, End, Line, Metric, OperationCounts, Params, Series};
+use crate::sentinel::{Reading, Sentinel};
+use crate::survey::{ClockFacts, cost_of};
+use crate::time::{Clock, Nanoseconds, Stopwatch};
+
+/// No operation we measure is cheaper: less means that it did not happen.
+const CHEAPEST_OPERATION: Nanoseconds = Nanoseconds::new(0.05);
+/// Samples in one line of output.
+const CHUNK: usize = 64;
+/// Operations of the untimed pass, and the time they may take at most.
+const COUNTED_OPERATIONS: u64 = 200;
+const COUNTING_LIMIT: Nanoseconds = Nanoseconds::new(100e6);
+
+/// What the coordinator asks of a worker; JSON on its command line.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RoundOrder {
+    /// `area/name`.
+    pub case: String,
+    /// All parameters of the case.
+    pub params: Params,
+    /// What to do.
+    pub mode: Mode,
+    /// The clock to time with.
+    pub clock: ClockFacts,
+    /// The processors the round may use; a case that needs only one stays on the last.
+    pub cpus: Vec<usize>,
+    /// The sentinel's quiet level on that processor, as far as the run knows it.
+    pub level: Option<Reading>,
+    /// Quiet samples that make a round.
+    pub quiet_samples: usize,
+    /// Sampling ends after this time, in ms, whatever was found.
+    pub limit_ms: u64,
+    /// Extra work put on the clock, as a share of the operation's time: proves that a change of
+    /// that size is found.
+    pub handicap: f64,
+    /// The coordinator's pid, where it starts workers directly.
+    pub parent: Option<u32>,
+}
+
+/// What a round does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mode {
+    /// Take samples.
+    Sample,
+    /// Count what the operations make the kernel do, system calls at this tracepoint.
+    Count(u64),
+    /// Count, with marks for a tracer that counts the system calls from outside.
+    CountForTracer,
+    /// Count all but system calls.
+    CountRest,
+}
+
+impl Mode {
+    pub(crate) fn counting(self) -> SyscallCounting {
+        match self {
+            Self::Count(id) => SyscallCounting::Tracepoint(id),
+            Self::CountForTracer => SyscallCounting::Marks,
+            Self::Sample | Self::CountRest => SyscallCounting::None,
+        }
+    }
+}
+
+/// The round under way: a case calls [`Round::time`] with its operation, between its own set-up and
+/// tear-down.
+pub struct Round<'a> {
+    order: &'a RoundOrder,
+    out: &'a mut dyn Write,
+    expected_syscalls: Option<f64>,
+    operations_per_call: u64,
+}
+
+impl<'a> Round<'a> {
+    /// A round as ordered, printing to `out`.
+    pub fn new(order: &'a RoundOrder, out: &'a mut dyn Write) -> Self {
+        Self { order, out, expected_syscalls: None, operations_per_call: 1 }
+    }
+
+    /// The order.
+    pub fn order(&self) -> &RoundOrder {
+        self.order
+    }
+
+    /// Says how many system calls one operation must make; a count that differs makes the figure
+    /// implausible.
+    pub fn expect_syscalls(&mut self, per_operation: f64) {
+        self.expected_syscalls = Some(per_operation);
+    }
+
+    /// Says that one call of the closure given to [`Round::time`] does this many operations.
+    pub fn operations_per_call(&mut self, operations: u64) {
+        self.operations_per_call = operations;
+    }
+
+    /// Measures `operation`, on one CPU: in batches, between readings of the sentinel.
+    ///
+    /// # Errors
+    /// `Implausible` if the operation is too quick to have happened.
+    pub fn time(&mut self, mut operation: impl FnMut()) -> Result<(), Refusal> {
+        let cpu = self.stay_on_one_cpu();
+        if self.order.mode != Mode::Sample {
+            return self.count(operation);
+        }
+        let mut sampler = Sampler::new(self.order, cpu, 1)?;
+        sampler.calibrate(&mut operation)?;
+        let watch = Stopwatch::start();
+        let limit = Duration::from_millis(self.order.limit_ms).as_nanos() as f64;
+        let mut quiet = 0;
+        while quiet < self.order.quiet_samples && watch.elapsed().get() < limit {
+            quiet += usize::from(sampler.sample(&mut operation));
+            if sampler.series.samples.len() >= CHUNK {
+                self.print_series(sampler.take_series());
+            }
+        }
+        self.print_series(sampler.take_series());
+        Ok(())
+    }
+
+    /// Reports a figure other than the time of one operation. Nothing in the untimed pass.
+    pub fn metric(
+        &mut self,
+        name: &str,
+        unit: &str,
+        better: Direction,
+        combine: Combine,
+        value: f64,
+    ) {
+        if self.order.mode == Mode::Sample {
+            let (name, unit) = (name.to_owned(), unit.to_owned());
+            self.print(&Line::Metric(Metric { name, unit, better, combine, value }));
+        }
+    }
+
+    /// Prints how the round ended.
+    pub fn end(mut self, result: Result<(), Refusal>) {
+        self.print(&Line::End(End::from(result)));
+    }
+
+    /// Keeps this thread on the processor that measures, if the system can.
+    fn stay_on_one_cpu(&self) -> Option<usize> {
+        let cpu = *self.order.cpus.last()?;
+        pin_thread(cpu).ok().map(|()| cpu)
+    }
+
+    fn count(&mut self, mut operation: impl FnMut()) -> Result<(), Refusal> {
+        // The first few may do what is done only once.
+        for _ in 0..3 {
+            operation();
+        }
+        let mut counters = ThreadCounters::open(self.order.mode.counting());
+        let one = Stopwatch::start();
+        operation();
+        let affordable = (COUNTING_LIMIT.get() / one.stop().get().max(1.0)) as u64;
+        let calls = affordable.clamp(1, COUNTED_OPERATIONS);
+        counters.start();
+        for _ in 0..calls {
+            operation();
+        }
+        let counts = counters.stop();
+        let mut sums = OperationCounts::default();
+        sums.add(calls * self.operations_per_call, &counts);
+        self.print_counts(sums);
+        Ok(())
+    }
+
+    pub(crate) fn print_counts(&mut self, mut sums: OperationCounts) {
+        sums.expected_syscalls = self.expected_syscalls;
+        self.print(&Line::Counts(sums));
+    }
+
+    pub(crate) fn print_series(&mut self, mut series: Series) {
+        if series.samples.is_empty() {
+            return;
+        }
+        series.batch *= self.operations_per_call;
+        for sample in &mut series.samples {
+            *sample = to_hundredths(*sample / self.operations_per_call as f32);
+        }
+        self.print(&Line::Series(series));
+    }
+
+    fn print(&mut self, line: &Line) {
+        let text = serde_json::to_string(line).expect("a line has only plain values");
+        // Nobody listens any more: nothing is left to do.
+        if writeln!(self.out, "{text}").and_then(|()| self.out.flush()).is_err() {
+            std::process::exit(1);
+        }
+    }
+}
+
+/// A time in ns as it is kept: to 0.01 ns, or seven digits.
+fn to_hundredths(ns: f32) -> f32 {
+    if ns < 100_000.0 { (ns * 100.0).round() / 100.0 } else { ns.round() }
+}
+
+/// Takes samples on the calling thread.
+pub(crate) struct Sampler {
+    clock: Clock,
+    clock_cost: Nanoseconds,
+    target: Nanoseconds,
+    sentinel: Sentinel,
+    level: Reading,
+    before: Reading,
+    handicap: f64,
+    extra_turns: u64,
+    pub(crate) series: Series,
+}
+
+impl Sampler {
+    pub(crate) fn new(
+        order: &RoundOrder,
+        cpu: Option<usize>,
+        busy: usize,
+    ) -> Result<Self, Refusal> {
+        let clock = order.clock.clock().ok_or_else(|| {
+            Refusal::Unsupported(format!("no clock named {} here", order.clock.name))
+        })?;
+        let sentinel = Sentinel::new(clock);
+        // The first readings of a fresh process are its warm-up; a low one of the rest stands for
+        // the quiet level until the run knows better.
+        let mut totals: Vec<Reading> = (0..40).map(|_| sentinel.read()).skip(8).collect();
+        totals.sort_by(|a, b| a.total().get().total_cmp(&b.total().get()));
+        let level = order.level.filter(|_| busy == 1).unwrap_or(totals[totals.len() / 4]);
+        let cost = cost_of(clock);
+        let facts = ClockFacts { cost, ..order.clock.clone() };
+        let before = sentinel.read();
+        Ok(Self {
+            clock,
+            clock_cost: cost,
+            target: facts.shortest_batch(),
+            sentinel,
+            level,
+            before,
+            handicap: order.handicap,
+            extra_turns: 0,
+            series: Series { cpu, busy, batch: 1, ..Series::default() },
+        })
+    }
+
+    /// Has batches take at least this long.
+    pub(crate) fn set_target(&mut self, target: Nanoseconds) {
+        self.target = Nanoseconds::new(target.get().max(self.target.get()));
+    }
+
+    /// Finds the length of a batch at which the clock's share is small enough.
+    pub(crate) fn calibrate(&mut self, operation: &mut impl FnMut()) -> Result<(), Refusal> {
+        loop {
+            let took = self.batch(operation);
+            if took >= self.target {
+                break;
+            }
+            self.grow_batch(took)?;
+        }
+        // The least of a few is what an undisturbed batch takes.
+        let mut least = self.batch(operation);
+        for _ in 0..3 {
+            let took = self.batch(operation);
+            if took < least {
+                least = took;
+            }
+        }
+        if least < self.target {
+            self.grow_batch(least)?;
+        }
+        if self.handicap > 0.0 {
+            self.extra_turns = self.turns_that_take(least.get() * self.handicap);
+        }
+        self.before = self.sentinel.read();
+        Ok(())
+    }
+
+    /// Makes the batch longer, after one that took less than the target.
+    pub(crate) fn grow_batch(&mut self, took: Nanoseconds) -> Result<(), Refusal> {
+        let wanted = self.target.get() / took.get().max(1.0) * 1.05;
+        let factor = wanted.clamp(1.05, 10.0);
+        self.series.batch = (self.series.batch as f64 * factor).ceil() as u64;
+        let least_time = self.series.batch as f64 / factor * CHEAPEST_OPERATION.get();
+        if self.series.batch > 1 << 20 && took.get() < least_time {
+            return Err(Refusal::Implausible(format!(
+                "{} operations took {:.0} ns: they did not happen",
+                self.series.batch,
+                took.get()
+            )));
+        }
+        Ok(())
+    }
+
+    /// Runs one batch on the clock; the clock's cost is taken off.
+    #[inline]
+    pub(crate) fn batch(&self, operation: &mut impl FnMut()) -> Nanoseconds {
+        let n = self.series.batch;
+        let start = self.clock.now();
+        for _ in 0..n {
+            operation();
+        }
+        if self.extra_turns > 0 {
+            spin(self.extra_turns);
+        }
+        let end = self.clock.now();
+        let took = self.clock.between(start, end).get() - self.clock_cost.get();
+        Nanoseconds::new(took.max(0.0))
+    }
+
+    /// Takes one sample: one operation off the clock to warm up what the sentinel pushed out, a
+    /// batch, the sentinel. Says whether it was quiet.
+    pub(crate) fn sample(&mut self, operation: &mut impl FnMut()) -> bool {
+        let switches = involuntary_switches();
+        operation();
+        let took = self.batch(operation);
+        let after = self.sentinel.read();
+        let preempted = involuntary_switches() > switches;
+        self.push(took, after, preempted);
+        let at = self.series.samples.len() - 1;
+        self.series.is_quiet(at, &self.level)
+    }
+
+    /// Reads the sentinel anew before the next sample, after something else was done.
+    pub(crate) fn reread(&mut self) {
+        self.before = self.sentinel.read();
+    }
+
+    /// Whether a batch that took so long needs not grow any more.
+    pub(crate) fn is_long_enough(&self, took: Nanoseconds) -> bool {
+        took >= self.target
+    }
+
+    fn push(&mut self, took: Nanoseconds, after: Reading, preempted: bool) {
+        let series = &mut self.series;
+        if series.samples.is_empty() {
+            series.readings.push(self.before.parts().map(to_hundredths));
+        }
+        if preempted {
+            series.preempted.push(series.samples.len() as u32);
+        }
+        series.samples.push((took.get() / series.batch as f64) as f32);
+        series.readings.push(after.parts().map(to_hundredths));
+        self.before = after;
+    }
+
+    /// What was taken since the last call of this.
+    pub(crate) fn take_series(&mut self) -> Series {
+        let next = Series {
+            cpu: self.series.cpu,
+            busy: self.series.busy,
+            batch: self.series.batch,
+            ..Series::default()
+        };
+        std::mem::replace(&mut self.series, next)
+    }
+
+    fn turns_that_take(&self, ns: f64) -> u64 {
+        const TRIAL: u64 = 20_000;
+        let trial = || {
+            let start = self.clock.now();
+            spin(TRIAL);
+            self.clock.between(start, self.clock.now()).get()
+        };
+        let least = (0..5).map(|_| trial()).fold(f64::INFINITY, f64::min);
+        (ns / (least / TRIAL as f64)).round().max(1.0) as u64
+    }
+}
+
+/// A chain of dependent additions and shifts: a fixed time per turn.
+#[inline(never)]
+fn spin(turns: u64) {
+    let mut x = std::hint::black_box(1u64);
+    for turn in 0..turns {
+        x = x.rotate_left(3) ^ turn;
+    }
+    std::hint::black_box(x);
+}
+
+/// Lets the calling thread use all the round's processors again.
+pub fn use_all_cpus(order: &RoundOrder) {
+    // Where threads cannot be placed there is nothing to undo.
+    let _ = pin_thread_to_any(&order.cpus);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::parse_lines;
+    use crate::survey::survey;
+
+    fn order(mode: Mode) -> RoundOrder {
+        RoundOrder {
+            case: "test/x".into(),
+            params: Params::new(),
+            mode,
+            clock: survey().remove(0),
+            cpus: platform::cpu::allowed(),
+            level: None,
+            quiet_samples: 10,
+            limit_ms: 2_000,
+            handicap: 0.0,
+            parent: None,
+        }
+    }
+
+    fn lines(
+        order: &RoundOrder,
+        run: impl FnOnce(&mut Round) -> Result<(), Refusal>,
+    ) -> (Vec<Line>, Result<(), Refusal>) {
+        let mut out = Vec::new();
+        let result = run(&mut Round::new(order, &mut out));
+        (parse_lines(std::str::from_utf8(&out).unwrap()), result)
+    }
+
+    #[test]
+    fn every_sample_has_a_reading_on_both_sides() {
+        let mut calls = 0u64;
+        let (lines, result) = lines(&order(Mode::Sample), |round| {
+            round.time(|| {
+                calls += 1;
+                platform::cpu::null_call();
+            })
+        });
+        assert_eq!(result, Ok(()));
+        let mut timed = 0;
+        for line in lines {
+            let Line::Series(series) = line else { panic!("{line:?}") };
+            assert_eq!(series.readings.len(), series.samples.len() + 1);
+            assert!(series.samples.iter().all(|&ns| ns > 0.0));
+            timed += series.batch * series.samples.len() as u64;
+        }
+        assert!(timed >= 10 && calls > timed, "{calls} calls, {timed} of them timed");
+    }
+
+    #[test]
+    fn an_operation_that_does_not_happen_is_implausible() {
+        let (_, result) = lines(&order(Mode::Sample), |round| round.time(|| {}));
+        if cfg!(debug_assertions) {
+            return; // an unoptimised empty loop does take time
+        }
+        assert!(matches!(result, Err(Refusal::Implausible(_))), "{result:?}");
+    }
+
+    #[test]
+    fn a_call_of_eight_operations_is_divided_by_eight() {
+        let (lines, _) = lines(&order(Mode::CountRest), |round| {
+            round.operations_per_call(8);
+            round.expect_syscalls(0.125);
+            round.time(|| {})
+        });
+        let [Line::Counts(counts)] = &lines[..] else { panic!("{lines:?}") };
+        assert_eq!(counts.operations % 8, 0);
+        assert_eq!(counts.expected_syscalls, Some(0.125));
+    }
+
+    #[test]
+    fn a_metric_is_printed_only_while_sampling() {
+        let report = |round: &mut Round| {
+            round.metric("step", "ns", Direction::Lower, Combine::Least, 1.0);
+            Ok(())
+        };
+        assert_eq!(lines(&order(Mode::Sample), report).0.len(), 1);
+        assert_eq!(lines(&order(Mode::CountRest), report).0.len(), 0);
+    }
+}

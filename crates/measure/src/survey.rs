@@ -1,0 +1,160 @@
+//! Which clock to time with, what it costs, and how long a batch must be.
+
+use platform::clock::{os_clocks, tsc_is_invariant};
+use serde::{Deserialize, Serialize};
+
+use crate::time::{Clock, Nanoseconds, Stopwatch};
+
+/// The clock's share of a batch, at most.
+pub const CLOCK_SHARE: f64 = 0.002;
+/// A batch is never shorter: the sentinel around it takes 2 us.
+const SHORTEST_BATCH: Nanoseconds = Nanoseconds::new(10_000.0);
+/// How far two calibrations of the time stamp counter may be apart.
+const TSC_AGREEMENT: f64 = 100e-6;
+
+/// What was found out about one clock.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ClockFacts {
+    /// As [`Clock::name`] gives it.
+    pub name: String,
+    /// Nanoseconds of one tick.
+    pub ns_per_tick: f64,
+    /// What one reading costs.
+    pub cost: Nanoseconds,
+    /// The smallest difference seen between two readings that differ.
+    pub step: Nanoseconds,
+    /// How often a reading was lower than the one before.
+    pub backward: u32,
+}
+
+impl ClockFacts {
+    /// The clock itself; `None` if this system has it not (facts from elsewhere).
+    pub fn clock(&self) -> Option<Clock> {
+        Clock::by_name(&self.name, self.ns_per_tick)
+    }
+
+    /// The shortest batch in which this clock's cost and step are at most [`CLOCK_SHARE`].
+    pub fn shortest_batch(&self) -> Nanoseconds {
+        let coarsest = self.cost.get().max(self.step.get());
+        Nanoseconds::new((coarsest / CLOCK_SHARE).max(SHORTEST_BATCH.get()))
+    }
+}
+
+/// Tries every clock this system has for timing; the best comes first: the one that allows the
+/// shortest batches and was never seen to go back. Takes about 50 ms.
+pub fn survey() -> Vec<ClockFacts> {
+    let mut clocks: Vec<Clock> = os_clocks().iter().map(|&clock| Clock::of_os(clock)).collect();
+    clocks.extend(calibrated_tsc());
+    let mut facts: Vec<ClockFacts> = clocks.into_iter().map(examine).collect();
+    let rank = |f: &ClockFacts| (f.backward > 0, f.cost.get().max(f.step.get()));
+    facts.sort_by(|a, b| rank(a).partial_cmp(&rank(b)).expect("costs are numbers"));
+    facts
+}
+
+/// Examines one clock.
+pub fn examine(clock: Clock) -> ClockFacts {
+    let cost = cost_of(clock);
+    let (mut step, mut backward) = (f64::INFINITY, 0);
+    let (watch, mut last) = (Stopwatch::start(), clock.now());
+    let mut changes = 0;
+    // Enough changes to see the smallest, or 20 ms for a clock that hardly ever changes.
+    while changes < 2_000 && watch.elapsed().get() < 20e6 {
+        let now = clock.now();
+        if now > last {
+            step = step.min(clock.between(last, now).get());
+            changes += 1;
+        } else if now < last {
+            backward += 1;
+        }
+        last = now;
+    }
+    ClockFacts {
+        name: clock.name().to_owned(),
+        ns_per_tick: clock.ns_per_tick(),
+        cost,
+        // A clock that changes with every reading has a step we cannot see: below its cost.
+        step: Nanoseconds::new(if step > cost.get() * 0.5 && step < cost.get() * 4.0 {
+            clock.ns_per_tick()
+        } else {
+            step
+        }),
+        backward,
+    }
+}
+
+/// What one reading of `clock` costs: the median of a few short loops.
+pub fn cost_of(clock: Clock) -> Nanoseconds {
+    const LOOPS: usize = 15;
+    const READS: u32 = 100;
+    let mut costs = [0.0; LOOPS];
+    for cost in &mut costs {
+        let start = clock.now();
+        for _ in 1..READS {
+            std::hint::black_box(clock.now());
+        }
+        *cost = clock.between(start, clock.now()).get() / f64::from(READS);
+    }
+    costs.sort_by(f64::total_cmp);
+    Nanoseconds::new(costs[LOOPS / 2])
+}
+
+/// The time stamp counter, if the processor vouches for it and two calibrations agree.
+fn calibrated_tsc() -> Option<Clock> {
+    if !tsc_is_invariant() {
+        return None;
+    }
+    let (first, second) = (tsc_period(), tsc_period());
+    let agree = (first / second - 1.0).abs() < TSC_AGREEMENT;
+    (agree && first.is_finite() && first > 0.0).then(|| Clock::of_tsc((first + second) / 2.0))
+}
+
+/// Nanoseconds of one tick of the time stamp counter, against the monotonic clock, over 10 ms.
+fn tsc_period() -> f64 {
+    let (tsc, monotonic) = (Clock::of_tsc(1.0), Clock::monotonic());
+    // Both clocks at one moment: of several tries, the one that took least.
+    let moment = || {
+        (0..10)
+            .map(|_| {
+                let before = tsc.now();
+                let ns = monotonic.now();
+                (tsc.now().0 - before.0, before.0, ns.0)
+            })
+            .min()
+            .map(|(took, before, ns)| (before as f64 + took as f64 / 2.0, ns as f64))
+            .expect("ten tries")
+    };
+    let watch = Stopwatch::start();
+    let (ticks_before, ns_before) = moment();
+    while watch.elapsed().get() < 10e6 {
+        std::hint::spin_loop();
+    }
+    let (ticks_after, ns_after) = moment();
+    (ns_after - ns_before) / (ticks_after - ticks_before)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_survey_has_a_clock_that_can_be_used() {
+        let facts = survey();
+        let best = &facts[0];
+        assert!(best.clock().is_some());
+        assert!(best.cost.get() > 0.0, "{best:?}");
+        assert!(best.shortest_batch().get() * CLOCK_SHARE >= best.cost.get());
+        assert!(facts.iter().any(|clock| clock.name != "tsc"));
+    }
+
+    #[test]
+    fn a_coarse_clock_needs_long_batches() {
+        let facts = ClockFacts {
+            name: "x".into(),
+            ns_per_tick: 1.0,
+            cost: Nanoseconds::new(25.0),
+            step: Nanoseconds::new(100.0),
+            backward: 0,
+        };
+        assert_eq!(facts.shortest_batch().get(), 50_000.0);
+    }
+}

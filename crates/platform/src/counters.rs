@@ -1,0 +1,379 @@
+//! What an operation makes the kernel do: counters of the calling thread.
+//!
+//! System calls are counted with the tracepoint `raw_syscalls:sys_enter` where we may use it
+//! (root), else by a tracer outside (see [`crate::tracer`]), for which [`ThreadCounters`] leaves
+//! marks. Switches and faults come from `getrusage`, instructions and cycles from the PMU.
+
+/// What happened between [`ThreadCounters::start`] and [`ThreadCounters::stop`]; `None` where this
+/// system cannot count it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// System calls entered.
+    pub syscalls: Option<u64>,
+    /// Times the thread gave up its CPU, to wait.
+    pub voluntary_switches: Option<u64>,
+    /// Times the thread's CPU was taken away.
+    pub involuntary_switches: Option<u64>,
+    /// Page faults, minor and major.
+    pub page_faults: Option<u64>,
+    /// Instructions retired in user mode and kernel.
+    pub instructions: Option<u64>,
+    /// CPU cycles in user mode and kernel.
+    pub cycles: Option<u64>,
+}
+
+/// Who counts the system calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SyscallCounting {
+    /// The kernel, at the tracepoint of this number.
+    Tracepoint(u64),
+    /// A tracer outside this process: leave it marks.
+    Marks,
+    /// Nobody.
+    None,
+}
+
+pub use os::{ThreadCounters, involuntary_switches, syscall_tracepoint};
+
+/// First argument of the `prctl` that marks start and stop for the tracer ("osct").
+#[cfg(target_os = "linux")]
+pub(crate) const MARK: u64 = 0x6f73_6374;
+#[cfg(target_os = "linux")]
+pub(crate) const MARK_START: u64 = 1;
+#[cfg(target_os = "linux")]
+pub(crate) const MARK_STOP: u64 = 2;
+
+#[cfg(unix)]
+mod usage {
+    use super::Counts;
+
+    #[cfg(any(target_os = "linux", target_os = "freebsd"))]
+    const WHO: libc::c_int = libc::RUSAGE_THREAD;
+    #[cfg(target_os = "macos")]
+    const WHO: libc::c_int = libc::RUSAGE_SELF;
+
+    pub fn read() -> Option<libc::rusage> {
+        // SAFETY: an all-zero rusage is valid, and the call fills it.
+        unsafe {
+            let mut usage: libc::rusage = std::mem::zeroed();
+            (libc::getrusage(WHO, &mut usage) == 0).then_some(usage)
+        }
+    }
+
+    pub fn between(before: Option<libc::rusage>, after: Option<libc::rusage>) -> Counts {
+        let (Some(before), Some(after)) = (before, after) else { return Counts::default() };
+        let difference = |from: libc::c_long, to: libc::c_long| Some((to - from).max(0) as u64);
+        Counts {
+            voluntary_switches: difference(before.ru_nvcsw, after.ru_nvcsw),
+            involuntary_switches: difference(before.ru_nivcsw, after.ru_nivcsw),
+            page_faults: difference(
+                before.ru_minflt + before.ru_majflt,
+                after.ru_minflt + after.ru_majflt,
+            ),
+            ..Counts::default()
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+mod os {
+    use std::fs;
+    use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+    use super::{Counts, MARK, MARK_START, MARK_STOP, SyscallCounting, usage};
+
+    /// Counters of the thread that opened them.
+    pub struct ThreadCounters {
+        syscalls: Option<OwnedFd>,
+        instructions: Option<OwnedFd>,
+        cycles: Option<OwnedFd>,
+        marks: bool,
+        before: Option<libc::rusage>,
+    }
+
+    impl ThreadCounters {
+        /// Opens what this system grants; what it does not grant stays `None` in [`Counts`].
+        pub fn open(counting: SyscallCounting) -> Self {
+            let tracepoint = match counting {
+                SyscallCounting::Tracepoint(id) => perf_event(PERF_TYPE_TRACEPOINT, id),
+                _ => None,
+            };
+            Self {
+                syscalls: tracepoint,
+                instructions: perf_event(PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS),
+                cycles: perf_event(PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES),
+                marks: counting == SyscallCounting::Marks,
+                before: None,
+            }
+        }
+
+        /// Begins to count. System calls are begun last, so that ours are not among them.
+        pub fn start(&mut self) {
+            self.before = usage::read();
+            for counter in [&self.instructions, &self.cycles, &self.syscalls] {
+                control(counter, PERF_EVENT_IOC_ENABLE);
+            }
+            if self.marks {
+                mark(MARK_START);
+            }
+        }
+
+        /// Ends counting; system calls first.
+        pub fn stop(&mut self) -> Counts {
+            if self.marks {
+                mark(MARK_STOP);
+            }
+            for counter in [&self.syscalls, &self.cycles, &self.instructions] {
+                control(counter, PERF_EVENT_IOC_DISABLE);
+            }
+            let usage = usage::between(self.before, usage::read());
+            // The call that disabled the counter was itself counted on its way in.
+            let syscalls = read(&self.syscalls).map(|count| count.saturating_sub(1));
+            Counts {
+                syscalls,
+                instructions: read(&self.instructions),
+                cycles: read(&self.cycles),
+                ..usage
+            }
+        }
+    }
+
+    /// How often the calling thread's CPU was taken away since it began; 0 where unknown.
+    pub fn involuntary_switches() -> u64 {
+        usage::read().map_or(0, |usage| usage.ru_nivcsw.max(0) as u64)
+    }
+
+    /// The number of the tracepoint that every system call passes, if this process may count it.
+    pub fn syscall_tracepoint() -> Option<u64> {
+        let id = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"]
+            .iter()
+            .find_map(|root| read_id(root))
+            .or_else(read_id_from_private_mount)?;
+        perf_event(PERF_TYPE_TRACEPOINT, id).map(|_| id)
+    }
+
+    fn read_id(root: &str) -> Option<u64> {
+        let text = fs::read_to_string(format!("{root}/events/raw_syscalls/sys_enter/id")).ok()?;
+        text.trim().parse().ok()
+    }
+
+    /// Where tracefs is not mounted: a thread gives itself a mount namespace of its own, mounts it
+    /// there, reads the number, and takes namespace and mount with it when it ends.
+    fn read_id_from_private_mount() -> Option<u64> {
+        let reader = std::thread::Builder::new().spawn(|| {
+            // SAFETY: all strings are NUL-terminated literals; the namespace is this thread's own.
+            let mounted = unsafe {
+                libc::unshare(libc::CLONE_FS | libc::CLONE_NEWNS) == 0
+                    && libc::mount(
+                        c"none".as_ptr(),
+                        c"/".as_ptr(),
+                        std::ptr::null(),
+                        libc::MS_REC | libc::MS_PRIVATE,
+                        std::ptr::null(),
+                    ) == 0
+                    && libc::mount(
+                        c"tracefs".as_ptr(),
+                        c"/sys/kernel/tracing".as_ptr(),
+                        c"tracefs".as_ptr(),
+                        0,
+                        std::ptr::null(),
+                    ) == 0
+            };
+            if mounted { read_id("/sys/kernel/tracing") } else { None }
+        });
+        reader.ok()?.join().ok()?
+    }
+
+    fn mark(which: u64) {
+        // SAFETY: an unknown prctl option is refused without effect; the tracer sees it pass.
+        unsafe { libc::prctl(MARK as libc::c_int, which, 0, 0, 0) };
+    }
+
+    const PERF_TYPE_HARDWARE: u32 = 0;
+    const PERF_TYPE_TRACEPOINT: u32 = 2;
+    const PERF_COUNT_HW_CPU_CYCLES: u64 = 0;
+    const PERF_COUNT_HW_INSTRUCTIONS: u64 = 1;
+    const PERF_EVENT_IOC_ENABLE: libc::c_ulong = 0x2400;
+    const PERF_EVENT_IOC_DISABLE: libc::c_ulong = 0x2401;
+    const FLAG_DISABLED: u64 = 1;
+
+    /// The first published version of `struct perf_event_attr` (linux/perf_event.h,
+    /// PERF_ATTR_SIZE_VER0), which every later kernel accepts.
+    #[repr(C)]
+    struct PerfEventAttr {
+        kind: u32,
+        size: u32,
+        config: u64,
+        sample_period: u64,
+        sample_type: u64,
+        read_format: u64,
+        flags: u64,
+        wakeup_events: u32,
+        breakpoint_type: u32,
+        config1: u64,
+    }
+
+    fn perf_event(kind: u32, config: u64) -> Option<OwnedFd> {
+        let attributes = PerfEventAttr {
+            kind,
+            size: size_of::<PerfEventAttr>() as u32,
+            config,
+            sample_period: 0,
+            sample_type: 0,
+            read_format: 0,
+            flags: FLAG_DISABLED,
+            wakeup_events: 0,
+            breakpoint_type: 0,
+            config1: 0,
+        };
+        let (this_thread, any_cpu, no_group, flags) = (0, -1, -1, 8 /* PERF_FLAG_FD_CLOEXEC */);
+        // SAFETY: `attributes` is valid for its stated size; a returned descriptor is ours alone.
+        unsafe {
+            let fd = libc::syscall(
+                libc::SYS_perf_event_open,
+                &attributes,
+                this_thread,
+                any_cpu,
+                no_group,
+                flags,
+            );
+            (fd >= 0).then(|| OwnedFd::from_raw_fd(fd as i32))
+        }
+    }
+
+    fn control(counter: &Option<OwnedFd>, request: libc::c_ulong) {
+        if let Some(fd) = counter {
+            // SAFETY: the descriptor is an open perf event, which takes these requests.
+            unsafe { libc::ioctl(fd.as_raw_fd(), request as _, 0) };
+        }
+    }
+
+    fn read(counter: &Option<OwnedFd>) -> Option<u64> {
+        let fd = counter.as_ref()?;
+        let mut count = 0u64;
+        // SAFETY: a perf event with no read format gives exactly 8 bytes.
+        let bytes = unsafe { libc::read(fd.as_raw_fd(), (&raw mut count).cast(), 8) };
+        (bytes == 8).then_some(count)
+    }
+}
+
+#[cfg(all(unix, not(target_os = "linux")))]
+mod os {
+    use super::{Counts, SyscallCounting, usage};
+
+    /// Counters of the thread that opened them.
+    pub struct ThreadCounters {
+        before: Option<libc::rusage>,
+    }
+
+    impl ThreadCounters {
+        /// Only `getrusage` is at hand here: system calls are not counted.
+        pub fn open(_counting: SyscallCounting) -> Self {
+            Self { before: None }
+        }
+
+        /// Begins to count.
+        pub fn start(&mut self) {
+            self.before = usage::read();
+        }
+
+        /// Ends counting.
+        pub fn stop(&mut self) -> Counts {
+            usage::between(self.before, usage::read())
+        }
+    }
+
+    /// How often the calling thread's CPU was taken away since it began; 0 where unknown.
+    pub fn involuntary_switches() -> u64 {
+        usage::read().map_or(0, |usage| usage.ru_nivcsw.max(0) as u64)
+    }
+
+    /// There is no such tracepoint here.
+    pub fn syscall_tracepoint() -> Option<u64> {
+        None
+    }
+}
+
+#[cfg(windows)]
+mod os {
+    use windows_sys::Win32::System::ProcessStatus::{
+        GetProcessMemoryInfo, PROCESS_MEMORY_COUNTERS,
+    };
+    use windows_sys::Win32::System::Threading::GetCurrentProcess;
+
+    use super::{Counts, SyscallCounting};
+
+    /// Counters of the process; Windows counts neither system calls nor switches for a thread.
+    pub struct ThreadCounters {
+        faults_before: Option<u64>,
+    }
+
+    impl ThreadCounters {
+        /// Only page faults are counted here.
+        pub fn open(_counting: SyscallCounting) -> Self {
+            Self { faults_before: None }
+        }
+
+        /// Begins to count.
+        pub fn start(&mut self) {
+            self.faults_before = page_faults();
+        }
+
+        /// Ends counting.
+        pub fn stop(&mut self) -> Counts {
+            let faults = self.faults_before.zip(page_faults());
+            Counts {
+                page_faults: faults.map(|(before, after)| after.saturating_sub(before)),
+                ..Counts::default()
+            }
+        }
+    }
+
+    fn page_faults() -> Option<u64> {
+        // SAFETY: an all-zero structure is valid and its stated size is its own.
+        unsafe {
+            let mut counters: PROCESS_MEMORY_COUNTERS = std::mem::zeroed();
+            let size = size_of::<PROCESS_MEMORY_COUNTERS>() as u32;
+            let done = GetProcessMemoryInfo(GetCurrentProcess(), &mut counters, size);
+            (done != 0).then_some(counters.PageFaultCount as u64)
+        }
+    }
+
+    /// Windows does not tell.
+    pub fn involuntary_switches() -> u64 {
+        0
+    }
+
+    /// There is no such tracepoint here.
+    pub fn syscall_tracepoint() -> Option<u64> {
+        None
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tracepoint_counts_system_calls_exactly() {
+        let Some(id) = syscall_tracepoint() else {
+            return; // not root: the tracer's own test covers counting
+        };
+        let mut counters = ThreadCounters::open(SyscallCounting::Tracepoint(id));
+        counters.start();
+        for _ in 0..1000 {
+            crate::cpu::null_call();
+        }
+        assert_eq!(counters.stop().syscalls, Some(1000));
+    }
+
+    #[test]
+    fn page_faults_are_seen() {
+        let mut counters = ThreadCounters::open(SyscallCounting::None);
+        counters.start();
+        let pages = std::hint::black_box(vec![1u8; 64 * 4096 * 16]);
+        let counts = counters.stop();
+        assert!(counts.page_faults.unwrap() >= 1, "{} bytes", pages.len());
+        assert_eq!(counts.syscalls, None);
+    }
+}

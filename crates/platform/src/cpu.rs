@@ -1,0 +1,195 @@
+//! Which processors we may use, and staying on one of them.
+
+use crate::Refusal;
+
+/// The processors this process may run on, ascending. Never empty: where the system cannot say,
+/// as many as it reports, counted from 0.
+pub fn allowed() -> Vec<usize> {
+    let known = os::allowed();
+    if !known.is_empty() {
+        return known;
+    }
+    let count = std::thread::available_parallelism().map_or(1, |n| n.get());
+    (0..count).collect()
+}
+
+/// Keeps the calling thread on processor `cpu` (and threads it starts afterwards, on Linux).
+pub fn pin_thread(cpu: usize) -> Result<(), Refusal> {
+    os::pin_to(&[cpu])
+}
+
+/// Lets the calling thread run on any of `cpus`.
+pub fn pin_thread_to_any(cpus: &[usize]) -> Result<(), Refusal> {
+    os::pin_to(cpus)
+}
+
+/// Makes one cheap call that really enters the kernel and does next to nothing there:
+/// the sentinel's reference for the way into the kernel and back.
+#[inline(always)]
+pub fn null_call() {
+    os::null_call();
+}
+
+#[cfg(target_os = "linux")]
+mod os {
+    use crate::Refusal;
+
+    /// Enough for 8,192 processors, the most that Linux can be built for on x86-64.
+    type Mask = [u64; 128];
+
+    pub fn allowed() -> Vec<usize> {
+        let mut mask: Mask = [0; 128];
+        // SAFETY: the pointer and size describe `mask`.
+        let bytes = unsafe {
+            libc::syscall(libc::SYS_sched_getaffinity, 0, size_of::<Mask>(), mask.as_mut_ptr())
+        };
+        if bytes <= 0 {
+            return Vec::new();
+        }
+        (0..mask.len() * 64).filter(|cpu| mask[cpu / 64] >> (cpu % 64) & 1 == 1).collect()
+    }
+
+    pub fn pin_to(cpus: &[usize]) -> Result<(), Refusal> {
+        let mut mask: Mask = [0; 128];
+        for &cpu in cpus {
+            if let Some(word) = mask.get_mut(cpu / 64) {
+                *word |= 1 << (cpu % 64);
+            }
+        }
+        // SAFETY: the pointer and size describe `mask`.
+        let done = unsafe {
+            libc::syscall(libc::SYS_sched_setaffinity, 0, size_of::<Mask>(), mask.as_ptr())
+        };
+        if done == 0 { Ok(()) } else { Err(Refusal::last_os_error("sched_setaffinity")) }
+    }
+
+    #[inline(always)]
+    pub fn null_call() {
+        // SAFETY: getppid takes nothing and cannot fail.
+        unsafe { libc::syscall(libc::SYS_getppid) };
+    }
+}
+
+#[cfg(target_os = "freebsd")]
+mod os {
+    use crate::Refusal;
+
+    pub fn allowed() -> Vec<usize> {
+        // SAFETY: an all-zero cpuset_t is an empty set; the size passed is its own.
+        unsafe {
+            let mut set: libc::cpuset_t = std::mem::zeroed();
+            let done = libc::cpuset_getaffinity(
+                libc::CPU_LEVEL_WHICH,
+                libc::CPU_WHICH_TID,
+                -1,
+                size_of::<libc::cpuset_t>(),
+                &mut set,
+            );
+            if done != 0 {
+                return Vec::new();
+            }
+            (0..libc::CPU_SETSIZE as usize).filter(|&cpu| libc::CPU_ISSET(cpu, &set)).collect()
+        }
+    }
+
+    pub fn pin_to(cpus: &[usize]) -> Result<(), Refusal> {
+        // SAFETY: as above.
+        let done = unsafe {
+            let mut set: libc::cpuset_t = std::mem::zeroed();
+            for &cpu in cpus {
+                libc::CPU_SET(cpu, &mut set);
+            }
+            libc::cpuset_setaffinity(
+                libc::CPU_LEVEL_WHICH,
+                libc::CPU_WHICH_TID,
+                -1,
+                size_of::<libc::cpuset_t>(),
+                &set,
+            )
+        };
+        if done == 0 { Ok(()) } else { Err(Refusal::last_os_error("cpuset_setaffinity")) }
+    }
+
+    #[inline(always)]
+    pub fn null_call() {
+        // SAFETY: getppid takes nothing and cannot fail.
+        unsafe { libc::getppid() };
+    }
+}
+
+#[cfg(target_os = "macos")]
+mod os {
+    use crate::Refusal;
+
+    pub fn allowed() -> Vec<usize> {
+        Vec::new()
+    }
+
+    pub fn pin_to(_cpus: &[usize]) -> Result<(), Refusal> {
+        Err(Refusal::Unsupported("macOS cannot keep a thread on one CPU".into()))
+    }
+
+    #[inline(always)]
+    pub fn null_call() {
+        // SAFETY: getppid takes nothing and cannot fail.
+        unsafe { libc::getppid() };
+    }
+}
+
+#[cfg(windows)]
+mod os {
+    use windows_sys::Win32::System::Threading::{
+        GetCurrentProcess, GetCurrentThread, GetProcessAffinityMask, SetThreadAffinityMask,
+        SwitchToThread,
+    };
+
+    use crate::Refusal;
+
+    pub fn allowed() -> Vec<usize> {
+        let (mut process, mut system) = (0usize, 0usize);
+        // SAFETY: both masks are valid places; the pseudo handle needs no closing.
+        let done =
+            unsafe { GetProcessAffinityMask(GetCurrentProcess(), &mut process, &mut system) };
+        if done == 0 {
+            return Vec::new();
+        }
+        (0..usize::BITS as usize).filter(|cpu| process >> cpu & 1 == 1).collect()
+    }
+
+    pub fn pin_to(cpus: &[usize]) -> Result<(), Refusal> {
+        let usable = cpus.iter().filter(|&&cpu| cpu < usize::BITS as usize);
+        let mask = usable.fold(0usize, |mask, cpu| mask | 1 << cpu);
+        // SAFETY: the pseudo handle needs no closing; a wrong mask is an error, not harm.
+        let old = unsafe { SetThreadAffinityMask(GetCurrentThread(), mask) };
+        if old != 0 { Ok(()) } else { Err(Refusal::last_os_error("SetThreadAffinityMask")) }
+    }
+
+    #[inline(always)]
+    pub fn null_call() {
+        // SAFETY: takes nothing; enters the kernel through NtYieldExecution.
+        unsafe { SwitchToThread() };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pinned_thread_stays_where_it_was_put() {
+        let cpus = allowed();
+        assert!(!cpus.is_empty());
+        let last = *cpus.last().unwrap();
+        std::thread::spawn(move || {
+            pin_thread(last).unwrap();
+            assert_eq!(allowed(), vec![last]);
+        })
+        .join()
+        .unwrap();
+    }
+
+    #[test]
+    fn an_impossible_processor_is_refused() {
+        assert!(pin_thread(100_000).is_err());
+    }
+}

@@ -1,0 +1,169 @@
+//! What outlives a process that is killed: temporary files, named semaphores, System V objects.
+//!
+//! All of them carry the pid of the worker that made them in their name, so that whoever notices
+//! its death can remove them: the worker itself when told to end, the coordinator when the worker
+//! was killed, or the next coordinator when both were.
+
+use std::fs;
+use std::path::PathBuf;
+
+use crate::process::is_alive;
+
+const PREFIX: &str = "oscost-";
+
+/// The path of the one temporary file a worker may have.
+pub fn temp_path() -> PathBuf {
+    temp_path_of(std::process::id())
+}
+
+fn temp_path_of(pid: u32) -> PathBuf {
+    std::env::temp_dir().join(format!("{PREFIX}{pid}"))
+}
+
+/// The name of the one POSIX semaphore a worker may have.
+pub fn semaphore_name() -> String {
+    format!("/{PREFIX}{}", std::process::id())
+}
+
+/// The key of the one System V semaphore set a worker may have: `5c` and the pid.
+pub fn ipc_key() -> i32 {
+    ipc_key_of(std::process::id())
+}
+
+fn ipc_key_of(pid: u32) -> i32 {
+    0x5c00_0000 | (pid & 0x00ff_ffff) as i32
+}
+
+/// Removes what the ended process `pid` left behind.
+pub fn sweep(pid: u32) {
+    // Most have left nothing: an error here says just that.
+    let _ = fs::remove_file(temp_path_of(pid));
+    os::sweep(pid);
+}
+
+/// Removes what workers of earlier runs, now dead, left behind.
+pub fn sweep_dead() {
+    let mut pids = os::pids_with_objects();
+    if let Ok(entries) = fs::read_dir(std::env::temp_dir()) {
+        pids.extend(entries.flatten().filter_map(|entry| pid_in(entry.file_name().to_str()?)));
+    }
+    for pid in pids.into_iter().filter(|&pid| !is_alive(pid)) {
+        sweep(pid);
+    }
+}
+
+fn pid_in(name: &str) -> Option<u32> {
+    name.strip_prefix(PREFIX)?.parse().ok()
+}
+
+#[cfg(target_os = "linux")]
+pub(crate) use os::sweep_on_termination;
+
+#[cfg(target_os = "linux")]
+mod os {
+    use std::ffi::CString;
+    use std::fs;
+    use std::os::unix::ffi::OsStrExt;
+    use std::sync::OnceLock;
+
+    use super::{PREFIX, ipc_key, ipc_key_of, pid_in, temp_path};
+
+    const SEMAPHORES: &str = "/dev/shm";
+
+    pub fn sweep(pid: u32) {
+        let _ = fs::remove_file(format!("{SEMAPHORES}/sem.{PREFIX}{pid}"));
+        remove_semaphore_set(ipc_key_of(pid));
+    }
+
+    fn remove_semaphore_set(key: i32) {
+        // SAFETY: looks a set up by key and removes it; no memory is passed.
+        unsafe {
+            let set = libc::semget(key, 0, 0);
+            if set >= 0 {
+                libc::semctl(set, 0, libc::IPC_RMID);
+            }
+        }
+    }
+
+    pub fn pids_with_objects() -> Vec<u32> {
+        let named = fs::read_dir(SEMAPHORES).into_iter().flatten().flatten();
+        let mut pids: Vec<u32> = named
+            .filter_map(|entry| pid_in(entry.file_name().to_str()?.strip_prefix("sem.")?))
+            .collect();
+        let sets = fs::read_to_string("/proc/sysvipc/sem").unwrap_or_default();
+        pids.extend(sets.lines().filter_map(|line| {
+            let key: i64 = line.split_whitespace().next()?.parse().ok()?;
+            (key >> 24 == 0x5c).then_some((key & 0x00ff_ffff) as u32)
+        }));
+        pids
+    }
+
+    struct Mine {
+        temp_file: CString,
+        semaphore: CString,
+        key: i32,
+    }
+
+    static MINE: OnceLock<Mine> = OnceLock::new();
+
+    /// Has SIGTERM remove what this process would leave, then end it.
+    pub fn sweep_on_termination() {
+        let path = |bytes: &[u8]| CString::new(bytes).unwrap_or_default();
+        let pid = std::process::id();
+        MINE.get_or_init(|| Mine {
+            temp_file: path(temp_path().as_os_str().as_bytes()),
+            semaphore: path(format!("{SEMAPHORES}/sem.{PREFIX}{pid}").as_bytes()),
+            key: ipc_key(),
+        });
+        // SAFETY: the handler makes only calls that are safe in a signal handler.
+        unsafe { libc::signal(libc::SIGTERM, on_termination as *const () as libc::sighandler_t) };
+    }
+
+    extern "C" fn on_termination(_signal: libc::c_int) {
+        // SAFETY: unlink, semget, semctl and _exit are plain system calls; MINE was set before the
+        // handler was installed, and reading it takes no lock.
+        unsafe {
+            if let Some(mine) = MINE.get() {
+                libc::unlink(mine.temp_file.as_ptr());
+                libc::unlink(mine.semaphore.as_ptr());
+                remove_semaphore_set(mine.key);
+            }
+            libc::_exit(143);
+        }
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+mod os {
+    pub fn sweep(_pid: u32) {}
+
+    pub fn pids_with_objects() -> Vec<u32> {
+        Vec::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_dead_processes_left_is_swept() {
+        let mine = temp_path();
+        // The highest pid Linux gives out is 2^22: this one never lives.
+        let theirs = temp_path_of(4_194_305);
+        fs::write(&mine, "x").unwrap();
+        fs::write(&theirs, "x").unwrap();
+        sweep_dead();
+        assert!(mine.exists());
+        assert!(!theirs.exists());
+        sweep(std::process::id());
+        assert!(!mine.exists());
+    }
+
+    #[test]
+    fn strangers_names_are_left_alone() {
+        assert_eq!(pid_in("oscost-17"), Some(17));
+        assert_eq!(pid_in("oscost-17.txt"), None);
+        assert_eq!(pid_in("other-17"), None);
+    }
+}

@@ -1,0 +1,288 @@
+//! What an x86 processor says of itself through the CPUID instruction (Intel SDM volume 2A, "CPUID";
+//! AMD APM volume 3, appendix E). Other processors have no such leaves, and every answer is `None`.
+
+/// The registers EAX, EBX, ECX, EDX after one CPUID.
+type Leaf = [u32; 4];
+
+/// The leaves of one processor; a function, so that tests can hand in those of another.
+pub(super) struct Cpuid<F>(F);
+
+/// The processor that this runs on.
+pub(super) fn here() -> Cpuid<fn(u32, u32) -> Leaf> {
+    Cpuid(read)
+}
+
+#[cfg(target_arch = "x86_64")]
+fn read(function: u32, subleaf: u32) -> Leaf {
+    let found = std::arch::x86_64::__cpuid_count(function, subleaf);
+    [found.eax, found.ebx, found.ecx, found.edx]
+}
+
+/// No CPUID: all zeros is what a processor answers that has no such leaf.
+#[cfg(not(target_arch = "x86_64"))]
+fn read(_function: u32, _subleaf: u32) -> Leaf {
+    [0; 4]
+}
+
+const HYPERVISOR: u32 = 0x4000_0000;
+const EXTENDED: u32 = 0x8000_0000;
+
+impl<F: Fn(u32, u32) -> Leaf> Cpuid<F> {
+    /// One leaf, if the processor has it: the first leaf of each range tells the last.
+    fn leaf(&self, function: u32, subleaf: u32) -> Option<Leaf> {
+        let range = match function {
+            0..HYPERVISOR => 0,
+            HYPERVISOR..EXTENDED => HYPERVISOR,
+            _ => EXTENDED,
+        };
+        let [last, ..] = (self.0)(range, 0);
+        (function <= last).then(|| (self.0)(function, subleaf))
+    }
+
+    /// The model's name.
+    pub(super) fn brand(&self) -> Option<String> {
+        let leaves = [2, 3, 4].map(|part| self.leaf(EXTENDED + part, 0));
+        let mut name = String::new();
+        for leaf in leaves {
+            name.push_str(&characters(&leaf?));
+        }
+        let name = name.split_whitespace().collect::<Vec<_>>().join(" ");
+        (!name.is_empty()).then_some(name)
+    }
+
+    /// The hypervisor under this machine; `none` where the processor says that there is none.
+    pub(super) fn hypervisor(&self) -> Option<String> {
+        if !self.under_hypervisor()? {
+            return Some("none".to_owned());
+        }
+        // KVM and Xen can show Hyper-V's leaves first, for Windows guests, and their own 0x100 further on.
+        let signature = |base: u32| {
+            let [_, ebx, ecx, edx] = (self.0)(HYPERVISOR + base, 0);
+            characters(&[ebx, ecx, edx])
+        };
+        let first = signature(0);
+        let name = ["KVM", "Xen"]
+            .into_iter()
+            .find(|own| hypervisor_name(&signature(0x100)) == Some(own))
+            .or_else(|| hypervisor_name(&first));
+        match name {
+            Some("Hyper-V") if self.is_hyperv_root() => Some("Hyper-V root".to_owned()),
+            Some(name) => Some(name.to_owned()),
+            None => (!first.is_empty()).then_some(first),
+        }
+    }
+
+    fn under_hypervisor(&self) -> Option<bool> {
+        self.leaf(1, 0).map(|[_, _, ecx, _]| ecx & (1 << 31) != 0)
+    }
+
+    /// Windows with virtualisation-based security runs on Hyper-V as its root partition, the one that may
+    /// create others (Hypervisor TLFS 2.4.3, privilege CreatePartitions).
+    fn is_hyperv_root(&self) -> bool {
+        self.leaf(HYPERVISOR + 3, 0)
+            .is_some_and(|[_, ebx, ..]| ebx & 1 != 0)
+    }
+
+    /// Whether the time stamp counter runs at one rate in all power states.
+    pub(super) fn invariant_tsc(&self) -> Option<bool> {
+        let [_, _, _, edx] = self.leaf(EXTENDED + 7, 0)?;
+        Some(edx & (1 << 8) != 0)
+    }
+
+    /// Whether there is an RDTSCP instruction.
+    pub(super) fn rdtscp(&self) -> Option<bool> {
+        let [_, _, _, edx] = self.leaf(EXTENDED + 1, 0)?;
+        Some(edx & (1 << 27) != 0)
+    }
+
+    /// The time stamp counter's rate, as the hypervisor or the processor tells it.
+    pub(super) fn tsc_khz(&self) -> Option<u64> {
+        self.hypervisor_tsc_khz().or_else(|| {
+            let [denominator, numerator, crystal_hz, _] = self.leaf(0x15, 0)?;
+            let hz = u64::from(crystal_hz) * u64::from(numerator);
+            let khz = hz.checked_div(u64::from(denominator))? / 1000;
+            (khz != 0).then_some(khz)
+        })
+    }
+
+    /// Leaf 0x40000010, VMware's invention that KVM follows. Other hypervisors mean other things by it.
+    fn hypervisor_tsc_khz(&self) -> Option<u64> {
+        if !matches!(self.hypervisor()?.as_str(), "KVM" | "VMware") {
+            return None;
+        }
+        let [khz, ..] = self.leaf(HYPERVISOR + 0x10, 0)?;
+        (khz != 0).then_some(u64::from(khz))
+    }
+
+    /// The size in bytes of the cache that facts call `name`, such as `l1d`.
+    pub(super) fn cache_bytes(&self, name: &str) -> Option<u64> {
+        const MOST_CACHES: u32 = 16;
+        // AMD has the same table at another place, and zeros at Intel's.
+        [4, EXTENDED + 0x1d].into_iter().find_map(|table| {
+            (0..MOST_CACHES)
+                .map_while(|index| self.leaf(table, index))
+                .take_while(|[eax, ..]| eax & 0x1f != 0)
+                .find(|[eax, ..]| cache_name(*eax) == Some(name))
+                .map(|[_, ebx, ecx, _]| cache_size(ebx, ecx))
+        })
+    }
+}
+
+/// The characters that registers hold, lowest byte first, up to the first zero.
+fn characters(registers: &[u32]) -> String {
+    registers
+        .iter()
+        .flat_map(|register| register.to_le_bytes())
+        .take_while(|byte| *byte != 0)
+        .map(char::from)
+        .filter(|character| character.is_ascii_graphic() || *character == ' ')
+        .collect()
+}
+
+/// The hypervisor that signs leaf 0x40000000 so.
+fn hypervisor_name(signature: &str) -> Option<&'static str> {
+    Some(match signature.trim() {
+        "KVMKVMKVM" | "Linux KVM Hv" => "KVM",
+        "VMwareVMware" => "VMware",
+        "Microsoft Hv" => "Hyper-V",
+        "XenVMMXenVMM" => "Xen",
+        "VBoxVBoxVBox" => "VirtualBox",
+        "TCGTCGTCGTCG" => "QEMU",
+        "bhyve bhyve" => "bhyve",
+        "prl hyperv" => "Parallels",
+        "ACRNACRNACRN" => "ACRN",
+        "VirtualApple" => "Rosetta",
+        _ => return None,
+    })
+}
+
+/// Which cache a table entry describes, from its type (1 data, 2 instruction, 3 both) and level.
+fn cache_name(eax: u32) -> Option<&'static str> {
+    match (eax & 0x1f, (eax >> 5) & 0x7) {
+        (1, 1) => Some("l1d"),
+        (2, 1) => Some("l1i"),
+        (1 | 3, 2) => Some("l2"),
+        (1 | 3, 3) => Some("l3"),
+        _ => None,
+    }
+}
+
+/// Ways x partitions x line size x sets, each stored less one.
+fn cache_size(ebx: u32, ecx: u32) -> u64 {
+    let line = u64::from(ebx & 0xfff) + 1;
+    let partitions = u64::from((ebx >> 12) & 0x3ff) + 1;
+    let ways = u64::from(ebx >> 22) + 1;
+    let sets = u64::from(ecx) + 1;
+    line * partitions * ways * sets
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashMap;
+
+    fn registers(text: &[u8; 12]) -> [u32; 3] {
+        [0, 4, 8].map(|at| u32::from_le_bytes(text[at..at + 4].try_into().unwrap()))
+    }
+
+    fn signed(last: u32, text: &[u8; 12]) -> Leaf {
+        let [ebx, ecx, edx] = registers(text);
+        [last, ebx, ecx, edx]
+    }
+
+    fn processor(leaves: &[(u32, Leaf)]) -> Cpuid<impl Fn(u32, u32) -> Leaf> {
+        let leaves: HashMap<u32, Leaf> = leaves.iter().copied().collect();
+        Cpuid(move |function, subleaf| match subleaf {
+            0 => leaves.get(&function).copied().unwrap_or_default(),
+            _ => Leaf::default(),
+        })
+    }
+
+    const GUEST: (u32, Leaf) = (1, [0, 0, 1 << 31, 0]);
+    const BASIC: (u32, Leaf) = (0, [0x1f, 0, 0, 0]);
+
+    #[test]
+    fn a_processor_without_leaves_says_nothing() {
+        let none = processor(&[]);
+        assert_eq!(none.brand(), None);
+        assert_eq!(none.hypervisor(), None);
+        assert_eq!(none.tsc_khz(), None);
+        assert_eq!(none.cache_bytes("l1d"), None);
+        assert_eq!(none.invariant_tsc(), None);
+        assert_eq!(none.rdtscp(), None);
+    }
+
+    #[test]
+    fn hypervisors_are_known_by_their_signature() {
+        let under = |leaves: &[(u32, Leaf)]| {
+            let mut all = vec![BASIC, GUEST];
+            all.extend_from_slice(leaves);
+            processor(&all).hypervisor()
+        };
+        let kvm = signed(HYPERVISOR + 1, b"KVMKVMKVM\0\0\0");
+        let hyperv = signed(HYPERVISOR + 6, b"Microsoft Hv");
+        assert_eq!(under(&[(HYPERVISOR, kvm)]).unwrap(), "KVM");
+        assert_eq!(under(&[(HYPERVISOR, hyperv)]).unwrap(), "Hyper-V");
+        assert_eq!(
+            under(&[(HYPERVISOR, hyperv), (HYPERVISOR + 0x100, kvm)]).unwrap(),
+            "KVM"
+        );
+        assert_eq!(
+            under(&[(HYPERVISOR, hyperv), (HYPERVISOR + 3, [0, 1, 0, 0])]).unwrap(),
+            "Hyper-V root"
+        );
+        assert_eq!(
+            under(&[(HYPERVISOR, signed(0, b"QNXQVMBSQG\0\0"))]).unwrap(),
+            "QNXQVMBSQG"
+        );
+        assert_eq!(under(&[]), None);
+        assert_eq!(processor(&[BASIC]).hypervisor().unwrap(), "none");
+    }
+
+    #[test]
+    fn tsc_rate_comes_from_the_hypervisor_or_the_crystal() {
+        let kvm = signed(HYPERVISOR + 0x10, b"KVMKVMKVM\0\0\0");
+        let told = (HYPERVISOR + 0x10, [2_599_998, 0, 0, 0]);
+        let guest = processor(&[BASIC, GUEST, (HYPERVISOR, kvm), told]);
+        assert_eq!(guest.tsc_khz(), Some(2_599_998));
+        let crystal = processor(&[BASIC, (0x15, [2, 216, 24_000_000, 0])]);
+        assert_eq!(crystal.tsc_khz(), Some(2_592_000));
+        let untold = processor(&[BASIC, (0x15, [2, 216, 0, 0])]);
+        assert_eq!(untold.tsc_khz(), None);
+        let no_ratio = processor(&[BASIC, (0x15, [0, 0, 24_000_000, 0])]);
+        assert_eq!(no_ratio.tsc_khz(), None);
+    }
+
+    #[test]
+    fn caches_come_from_either_table() {
+        // 12 ways x 64 bytes x 64 sets, as on Sapphire Rapids.
+        let entry = [1 | 1 << 5, 11 << 22 | 63, 63, 0];
+        let intel = processor(&[BASIC, (4, entry)]);
+        assert_eq!(intel.cache_bytes("l1d"), Some(48 << 10));
+        assert_eq!(intel.cache_bytes("l2"), None);
+        let extended = (EXTENDED, [EXTENDED + 0x1f, 0, 0, 0]);
+        let amd = processor(&[BASIC, extended, (EXTENDED + 0x1d, entry)]);
+        assert_eq!(amd.cache_bytes("l1d"), Some(48 << 10));
+    }
+
+    #[test]
+    fn brand_is_read_from_three_leaves() {
+        let name = b"  Intel(R) Xeon(R) Processor @ 2.60GHz\0\0\0\0\0\0\0\0\0\0";
+        let leaf = |part: usize| {
+            let at = part * 16;
+            let [ebx, ecx, edx] = registers(name[at + 4..at + 16].try_into().unwrap());
+            let eax = u32::from_le_bytes(name[at..at + 4].try_into().unwrap());
+            [eax, ebx, ecx, edx]
+        };
+        let leaves = [
+            (EXTENDED, [EXTENDED + 8, 0, 0, 0]),
+            (EXTENDED + 2, leaf(0)),
+            (EXTENDED + 3, leaf(1)),
+            (EXTENDED + 4, leaf(2)),
+        ];
+        assert_eq!(
+            processor(&leaves).brand().unwrap(),
+            "Intel(R) Xeon(R) Processor @ 2.60GHz"
+        );
+    }
+}

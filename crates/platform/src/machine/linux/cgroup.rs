@@ -1,0 +1,259 @@
+//! The limits that control groups set: what holds for a process is the least of those on the way from its
+//! own group up to the root (the kernel's cgroup-v2 and cgroup-v1 documents).
+
+use super::tree::Tree;
+use crate::machine::{cpu_share, size};
+
+/// The CPU time that this process's groups may use: `1.5 CPUs`, or `none`.
+///
+/// `own_kernel`: the kernel is Linux itself. In a sandbox, groups that show no limit may still be under one
+/// of the host's.
+pub(super) fn cpu_limit(tree: &Tree, own_kernel: bool) -> Option<String> {
+    let limit = least(tree, "cpu", |directory| {
+        match tree.text(&format!("{directory}/cpu.max")) {
+            Some(limit) => cpus_of_v2(&limit),
+            None => {
+                let number = |file: &str| tree.text(&format!("{directory}/cpu.cfs_{file}_us"));
+                cpus_of_v1(&number("quota")?, &number("period")?)
+            }
+        }
+    })?;
+    shown(limit, own_kernel, cpu_share)
+}
+
+/// The memory that this process's groups may use: `512 MiB`, or `none`.
+pub(super) fn memory_limit(tree: &Tree, own_kernel: bool) -> Option<String> {
+    let limit = least(tree, "memory", |directory| {
+        ["memory.max", "memory.limit_in_bytes"]
+            .into_iter()
+            .find_map(|file| bytes_of(&tree.text(&format!("{directory}/{file}"))?))
+    })?;
+    shown(limit, own_kernel, |bytes| size(bytes as u64))
+}
+
+fn shown(limit: Option<f64>, own_kernel: bool, show: impl Fn(f64) -> String) -> Option<String> {
+    match limit {
+        Some(limit) => Some(show(limit)),
+        None => own_kernel.then(|| "none".to_owned()),
+    }
+}
+
+/// `150000 100000` or `max 100000`.
+fn cpus_of_v2(limit: &str) -> Option<f64> {
+    let (quota, period) = limit.split_once(' ')?;
+    cpus_of_v1(quota, period)
+}
+
+/// A quota per period, both in microseconds; a quota of -1 is none.
+fn cpus_of_v1(quota: &str, period: &str) -> Option<f64> {
+    let (quota, period): (u64, u64) = (quota.trim().parse().ok()?, period.trim().parse().ok()?);
+    (period != 0).then(|| quota as f64 / period as f64)
+}
+
+fn bytes_of(limit: &str) -> Option<f64> {
+    // Version 1 has no word for "no limit": it gives the greatest number of whole pages.
+    const UNLIMITED: u64 = 1 << 62;
+    let bytes: u64 = limit.parse().ok()?;
+    (bytes < UNLIMITED).then_some(bytes as f64)
+}
+
+/// The least limit on the way up in all hierarchies that `controller` may be in. The outer `None`: there is
+/// no such hierarchy to look at; the inner one: no group in it has a limit.
+fn least(tree: &Tree, controller: &str, read: impl Fn(&str) -> Option<f64>) -> Option<Option<f64>> {
+    let mountinfo = tree.text("proc/self/mountinfo")?;
+    let groups = tree.text("proc/self/cgroup")?;
+    let mut hierarchies = mountinfo
+        .lines()
+        .filter_map(Mount::parse)
+        .filter_map(|mount| {
+            let own = own_group(&groups, &mount, controller)?;
+            Some(mount.directories_up_from(own))
+        })
+        .peekable();
+    hierarchies.peek()?;
+    let limits = hierarchies.flatten().filter_map(|directory| read(&directory));
+    Some(limits.reduce(f64::min))
+}
+
+/// A hierarchy of groups, as proc_pid_mountinfo(5) tells of it.
+struct Mount<'a> {
+    /// The group that is seen at the mount point.
+    root: &'a str,
+    point: String,
+    /// Empty for version 2, which has all controllers in one hierarchy.
+    controllers: Vec<&'a str>,
+}
+
+impl Mount<'_> {
+    fn parse(line: &str) -> Option<Mount<'_>> {
+        let (mount, filesystem) = line.split_once(" - ")?;
+        let mut mount = mount.split(' ').skip(3);
+        let (root, point) = (mount.next()?, mount.next()?);
+        let mut filesystem = filesystem.split(' ');
+        let controllers = match (filesystem.next()?, filesystem.nth(1)) {
+            ("cgroup2", _) => Vec::new(),
+            ("cgroup", Some(options)) => options.split(',').collect(),
+            _ => return None,
+        };
+        Some(Mount {
+            root,
+            // Spaces are the only characters of the escaped ones that mount points have in practice.
+            point: point.replace("\\040", " "),
+            controllers,
+        })
+    }
+
+    /// The directories of `group` and of those above it, up to the mount point. A group that lies outside
+    /// what is mounted, as in some containers, shows at least what holds at the mount point.
+    fn directories_up_from(&self, group: &str) -> Vec<String> {
+        let root = self.root.trim_end_matches('/');
+        let below = group
+            .strip_prefix(root)
+            .filter(|below| below.is_empty() || below.starts_with('/'))
+            .filter(|below| !below.split('/').any(|part| part == ".."))
+            .unwrap_or_default();
+        let mut names: Vec<&str> = below.split('/').filter(|name| !name.is_empty()).collect();
+        let mut directories = Vec::new();
+        loop {
+            let directory = [&[self.point.as_str()], names.as_slice()].concat();
+            directories.push(directory.join("/"));
+            if names.pop().is_none() {
+                return directories;
+            }
+        }
+    }
+}
+
+/// The group of this process in a hierarchy, if `controller` may be in that one: lines such as
+/// `4:memory:/docker/0123`, and `0::/user.slice` for version 2 (cgroups(7)).
+fn own_group<'a>(groups: &'a str, mount: &Mount, controller: &str) -> Option<&'a str> {
+    let unified = mount.controllers.is_empty();
+    if !unified && !mount.controllers.contains(&controller) {
+        return None;
+    }
+    groups.lines().find_map(|line| {
+        let (_, rest) = line.split_once(':')?;
+        let (controllers, group) = rest.split_once(':')?;
+        let matches = match unified {
+            true => controllers.is_empty(),
+            false => controllers.split(',').any(|one| one == controller),
+        };
+        matches.then_some(group)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tree::fixture::Fixture;
+    use super::*;
+
+    const V2: &str = "31 23 0:28 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw,nsdelegate\n";
+    const V1: &str = "22 27 0:21 / /proc rw - proc proc rw\n\
+        32 31 0:29 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n\
+        35 31 0:32 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n\
+        41 31 0:38 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n";
+
+    fn limits(files: &[(&str, &str)], own_kernel: bool) -> (Option<String>, Option<String>) {
+        let fixture = Fixture::new(files);
+        let tree = Tree::new(fixture.root());
+        (cpu_limit(&tree, own_kernel), memory_limit(&tree, own_kernel))
+    }
+
+    fn some(cpu: &str, memory: &str) -> (Option<String>, Option<String>) {
+        (Some(cpu.to_owned()), Some(memory.to_owned()))
+    }
+
+    #[test]
+    fn the_least_limit_on_the_way_up_holds_in_version_2() {
+        let found = limits(
+            &[
+                ("proc/self/mountinfo", V2),
+                ("proc/self/cgroup", "0::/kubepods.slice/pod1.slice/app\n"),
+                ("sys/fs/cgroup/kubepods.slice/cpu.max", "150000 100000\n"),
+                ("sys/fs/cgroup/kubepods.slice/pod1.slice/cpu.max", "max 100000\n"),
+                ("sys/fs/cgroup/kubepods.slice/pod1.slice/app/cpu.max", "400000 100000\n"),
+                ("sys/fs/cgroup/kubepods.slice/memory.max", "max\n"),
+                ("sys/fs/cgroup/kubepods.slice/pod1.slice/memory.max", "536870912\n"),
+                ("sys/fs/cgroup/kubepods.slice/pod1.slice/app/memory.max", "1073741824\n"),
+                ("sys/fs/cgroup/other.slice/memory.max", "1\n"),
+            ],
+            true,
+        );
+        assert_eq!(found, some("1.5 CPUs", "512 MiB"));
+    }
+
+    #[test]
+    fn the_least_limit_on_the_way_up_holds_in_version_1() {
+        let found = limits(
+            &[
+                ("proc/self/mountinfo", V1),
+                ("proc/self/cgroup", "4:memory:/jobs/one\n2:cpu,cpuacct:/jobs/one\n0::/\n"),
+                ("sys/fs/cgroup/cpu,cpuacct/jobs/cpu.cfs_quota_us", "50000\n"),
+                ("sys/fs/cgroup/cpu,cpuacct/jobs/cpu.cfs_period_us", "100000\n"),
+                ("sys/fs/cgroup/cpu,cpuacct/jobs/one/cpu.cfs_quota_us", "-1\n"),
+                ("sys/fs/cgroup/cpu,cpuacct/jobs/one/cpu.cfs_period_us", "100000\n"),
+                ("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n"),
+                ("sys/fs/cgroup/memory/jobs/memory.limit_in_bytes", "2147483648\n"),
+                ("sys/fs/cgroup/memory/jobs/one/memory.limit_in_bytes", "9223372036854771712\n"),
+            ],
+            true,
+        );
+        assert_eq!(found, some("0.5 CPUs", "2 GiB"));
+    }
+
+    #[test]
+    fn a_container_sees_its_own_limit_at_the_mount_point() {
+        // Docker on version 1 mounts the container's own group there, but shows its name on the host.
+        let found = limits(
+            &[
+                ("proc/self/mountinfo", "32 31 0:29 /docker/0a /sys/fs/cgroup/cpu ro - cgroup cgroup rw,cpu\n35 31 0:32 /docker/0a /sys/fs/cgroup/memory ro - cgroup cgroup rw,memory\n"),
+                ("proc/self/cgroup", "4:memory:/docker/0a\n2:cpu:/docker/0a\n"),
+                ("sys/fs/cgroup/cpu/cpu.cfs_quota_us", "200000\n"),
+                ("sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n"),
+                ("sys/fs/cgroup/memory/memory.limit_in_bytes", "268435456\n"),
+            ],
+            true,
+        );
+        assert_eq!(found, some("2 CPUs", "256 MiB"));
+        // A namespace of groups shows a group outside it by `..`.
+        let found = limits(
+            &[
+                ("proc/self/mountinfo", V2),
+                ("proc/self/cgroup", "0::/../../other\n"),
+                ("sys/fs/cgroup/cpu.max", "100000 100000\n"),
+            ],
+            true,
+        );
+        assert_eq!(found, some("1 CPU", "none"));
+    }
+
+    #[test]
+    fn groups_without_limits_have_none() {
+        let files = [("proc/self/mountinfo", V2), ("proc/self/cgroup", "0::/\n")];
+        assert_eq!(limits(&files, true), some("none", "none"));
+        assert_eq!(limits(&files, false), (None, None));
+    }
+
+    #[test]
+    fn without_groups_to_look_at_nothing_is_said() {
+        assert_eq!(limits(&[], true), (None, None));
+        let unmounted = [
+            ("proc/self/mountinfo", "22 27 0:21 / /proc rw - proc proc rw\n"),
+            ("proc/self/cgroup", "0::/\n"),
+        ];
+        assert_eq!(limits(&unmounted, true), (None, None));
+        let files = [("proc/self/mountinfo", V2), ("proc/self/cgroup", "odd\n")];
+        assert_eq!(limits(&files, true), (None, None));
+    }
+
+    #[test]
+    fn quotas_are_read_or_refused() {
+        assert_eq!(cpus_of_v2("150000 100000"), Some(1.5));
+        assert_eq!(cpus_of_v2("max 100000"), None);
+        assert_eq!(cpus_of_v2("odd"), None);
+        assert_eq!(cpus_of_v1("-1", "100000"), None);
+        assert_eq!(cpus_of_v1("1", "0"), None);
+        assert_eq!(bytes_of("max"), None);
+        assert_eq!(bytes_of("4096"), Some(4096.0));
+    }
+}

@@ -1,0 +1,283 @@
+//! The processors, their caches, and how the kernel runs them.
+
+use super::tree::{Tree, cpus_in, field};
+use crate::machine::{Findings, cpuid};
+use std::collections::BTreeSet;
+
+const CPUS: &str = "sys/devices/system/cpu";
+
+/// `own_kernel`: the kernel is Linux itself. Those that only speak like it make some of this up.
+pub(super) fn find(findings: &mut Findings, tree: &Tree, own_kernel: bool) {
+    let cpuinfo = tree.text("proc/cpuinfo").unwrap_or_default();
+    findings.set("cpu", model(&cpuinfo).or_else(|| cpuid::here().brand()));
+    findings.set("microcode", field(&cpuinfo, "microcode"));
+    let cores = Cores::read(tree).or_else(|| own_kernel.then(|| Cores::in_cpuinfo(&cpuinfo))?);
+    findings.set("cores", cores.as_ref().map(|cores| cores.count));
+    let threads_per_core = cores.as_ref().map(|cores| cores.threads_per_core);
+    findings.set("threads_per_core", threads_per_core);
+    findings.set("smt", smt(tree, threads_per_core));
+    let nodes = tree.text("sys/devices/system/node/online");
+    let nodes = nodes.and_then(|list| cpus_in(&list));
+    findings.set("numa_nodes", nodes.map(|nodes| nodes.len() as u64));
+    for (key, name) in [
+        ("cache_l1d", "l1d"),
+        ("cache_l1i", "l1i"),
+        ("cache_l2", "l2"),
+        ("cache_l3", "l3"),
+    ] {
+        let bytes = cache_bytes(tree, name).or_else(|| cpuid::here().cache_bytes(name));
+        findings.set(key, bytes.map(crate::machine::size));
+    }
+    findings.set("governor", governor(tree, own_kernel));
+    findings.set("turbo", turbo(tree));
+    findings.set("mitigations", mitigations(tree));
+}
+
+/// The model's name. gVisor writes `unknown` for it and User-Mode Linux `UML`, neither of which is one.
+fn model(cpuinfo: &str) -> Option<String> {
+    let name = field(cpuinfo, "model name")
+        .filter(|name| !matches!(*name, "unknown" | "UML"))
+        .or_else(|| field(cpuinfo, "cpu model"));
+    match name {
+        Some(name) => Some(name.to_owned()),
+        None => arm_model(cpuinfo),
+    }
+}
+
+/// Arm's processors have no name in /proc/cpuinfo, only numbers (Arm ARM, MIDR_EL1).
+fn arm_model(cpuinfo: &str) -> Option<String> {
+    let implementer = field(cpuinfo, "CPU implementer")?;
+    let part = field(cpuinfo, "CPU part")?;
+    Some(match (implementer, part) {
+        ("0x41", "0xd08") => "Arm Cortex-A72".to_owned(),
+        ("0x41", "0xd0b") => "Arm Cortex-A76".to_owned(),
+        ("0x41", "0xd0c") => "Arm Neoverse-N1".to_owned(),
+        ("0x41", "0xd40") => "Arm Neoverse-V1".to_owned(),
+        ("0x41", "0xd49") => "Arm Neoverse-N2".to_owned(),
+        ("0x41", "0xd4f") => "Arm Neoverse-V2".to_owned(),
+        _ => format!("Arm implementer {implementer} part {part}"),
+    })
+}
+
+/// Cores, each of which runs one or more hardware threads.
+#[derive(Debug, PartialEq)]
+struct Cores {
+    count: u64,
+    threads_per_core: u64,
+}
+
+impl Cores {
+    /// From the lists of threads that share a core.
+    fn read(tree: &Tree) -> Option<Cores> {
+        let online = cpus_in(&tree.text(&format!("{CPUS}/online"))?)?;
+        let mut cores = BTreeSet::new();
+        for cpu in online {
+            let topology = format!("{CPUS}/cpu{cpu}/topology");
+            // Before Linux 5.3 the list had the second name only.
+            let threads = ["core_cpus_list", "thread_siblings_list"]
+                .into_iter()
+                .find_map(|name| cpus_in(&tree.text(&format!("{topology}/{name}"))?))?;
+            cores.insert(threads);
+        }
+        Some(Cores {
+            count: cores.len() as u64,
+            threads_per_core: cores.iter().map(Vec::len).max()? as u64,
+        })
+    }
+
+    /// From the numbers that /proc/cpuinfo gives the package and core of each CPU.
+    fn in_cpuinfo(cpuinfo: &str) -> Option<Cores> {
+        let mut threads: Vec<(&str, &str)> = Vec::new();
+        for cpu in cpuinfo.split("\n\n").filter(|cpu| !cpu.trim().is_empty()) {
+            threads.push((field(cpu, "physical id")?, field(cpu, "core id")?));
+        }
+        let cores: BTreeSet<_> = threads.iter().collect();
+        let most = |core| threads.iter().filter(|thread| *thread == core).count();
+        Some(Cores {
+            count: cores.len() as u64,
+            threads_per_core: cores.iter().map(|core| most(*core)).max()? as u64,
+        })
+    }
+}
+
+fn smt(tree: &Tree, threads_per_core: Option<u64>) -> Option<&'static str> {
+    let active = tree.number(&format!("{CPUS}/smt/active"));
+    match (active, threads_per_core) {
+        (Some(1), _) => Some("on"),
+        (Some(0), _) => Some("off"),
+        (_, Some(threads)) => Some(if threads > 1 { "on" } else { "off" }),
+        _ => None,
+    }
+}
+
+fn cache_bytes(tree: &Tree, name: &str) -> Option<u64> {
+    let folder = format!("{CPUS}/cpu0/cache");
+    tree.names(&folder)?.iter().find_map(|index| {
+        let text = |file: &str| tree.text(&format!("{folder}/{index}/{file}"));
+        let found = match (text("level")?.as_str(), text("type")?.as_str()) {
+            ("1", "Data") => "l1d",
+            ("1", "Instruction") => "l1i",
+            ("2", "Unified" | "Data") => "l2",
+            ("3", "Unified" | "Data") => "l3",
+            _ => return None,
+        };
+        (found == name).then(|| kibibytes(&text("size")?))?
+    })
+}
+
+/// A size such as `49152K`.
+fn kibibytes(size: &str) -> Option<u64> {
+    let bytes = size.strip_suffix('K')?.parse::<u64>().ok()?;
+    bytes.checked_mul(1024).filter(|bytes| *bytes != 0)
+}
+
+/// The frequency governors in use; `none` where the kernel does not set the frequency, as in most guests.
+fn governor(tree: &Tree, own_kernel: bool) -> Option<String> {
+    let online = cpus_in(&tree.text(&format!("{CPUS}/online"))?)?;
+    let governors: BTreeSet<String> = online
+        .iter()
+        .filter_map(|cpu| tree.text(&format!("{CPUS}/cpu{cpu}/cpufreq/scaling_governor")))
+        .collect();
+    match governors.is_empty() {
+        true => own_kernel.then(|| "none".to_owned()),
+        false => Some(governors.into_iter().collect::<Vec<_>>().join(", ")),
+    }
+}
+
+fn turbo(tree: &Tree) -> Option<&'static str> {
+    let off = tree.number(&format!("{CPUS}/intel_pstate/no_turbo"));
+    let on = tree.number(&format!("{CPUS}/cpufreq/boost"));
+    match (off, on) {
+        (Some(1), _) | (None, Some(0)) => Some("off"),
+        (Some(0), _) | (None, Some(1)) => Some("on"),
+        _ => None,
+    }
+}
+
+/// What the kernel does, or leaves undone, about each flaw of this processor.
+fn mitigations(tree: &Tree) -> Option<String> {
+    let folder = format!("{CPUS}/vulnerabilities");
+    let flaws: Vec<String> = tree
+        .names(&folder)?
+        .into_iter()
+        .filter_map(|name| {
+            let state = tree.text(&format!("{folder}/{name}"))?;
+            (state != "Not affected").then(|| format!("{name}={}", short_mitigation(&state)))
+        })
+        .collect();
+    Some(match flaws.is_empty() {
+        true => "none needed".to_owned(),
+        false => flaws.join(", "),
+    })
+}
+
+/// The first part of `Mitigation: Retpolines; STIBP: disabled; RSB filling`.
+fn short_mitigation(state: &str) -> String {
+    let first = state.split([';', ',']).next().unwrap_or_default();
+    let first = first.strip_prefix("Mitigation: ").unwrap_or(first).trim();
+    if first.starts_with("Vulnerable") {
+        return "vulnerable".to_owned();
+    }
+    first.to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tree::fixture::Fixture;
+    use super::*;
+
+    /// Two cores with two threads each, as on a small bare-metal machine.
+    const METAL: &[(&str, &str)] = &[
+        ("sys/devices/system/cpu/online", "0-3\n"),
+        ("sys/devices/system/cpu/smt/active", "1\n"),
+        ("sys/devices/system/cpu/cpu0/topology/core_cpus_list", "0,2\n"),
+        ("sys/devices/system/cpu/cpu1/topology/core_cpus_list", "1,3\n"),
+        ("sys/devices/system/cpu/cpu2/topology/core_cpus_list", "0,2\n"),
+        ("sys/devices/system/cpu/cpu3/topology/thread_siblings_list", "1,3\n"),
+        ("sys/devices/system/cpu/cpu0/cache/index0/level", "1\n"),
+        ("sys/devices/system/cpu/cpu0/cache/index0/type", "Data\n"),
+        ("sys/devices/system/cpu/cpu0/cache/index0/size", "48K\n"),
+        ("sys/devices/system/cpu/cpu0/cache/index1/level", "1\n"),
+        ("sys/devices/system/cpu/cpu0/cache/index1/type", "Instruction\n"),
+        ("sys/devices/system/cpu/cpu0/cache/index1/size", "32K\n"),
+        ("sys/devices/system/cpu/cpu0/cache/index2/level", "2\n"),
+        ("sys/devices/system/cpu/cpu0/cache/index2/type", "Unified\n"),
+        ("sys/devices/system/cpu/cpu0/cache/index2/size", "1280K\n"),
+        ("sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", "powersave\n"),
+        ("sys/devices/system/cpu/cpu1/cpufreq/scaling_governor", "performance\n"),
+        ("sys/devices/system/cpu/cpu2/cpufreq/scaling_governor", "powersave\n"),
+        ("sys/devices/system/cpu/intel_pstate/no_turbo", "0\n"),
+        ("sys/devices/system/cpu/vulnerabilities/l1tf", "Not affected\n"),
+        ("sys/devices/system/cpu/vulnerabilities/meltdown", "Mitigation: PTI\n"),
+        ("sys/devices/system/cpu/vulnerabilities/retbleed", "Vulnerable\n"),
+        (
+            "sys/devices/system/cpu/vulnerabilities/mds",
+            "Vulnerable: Clear CPU buffers attempted, no microcode; SMT Host state unknown\n",
+        ),
+        (
+            "sys/devices/system/cpu/vulnerabilities/spectre_v2",
+            "Mitigation: Enhanced / Automatic IBRS; IBPB: conditional; RSB filling\n",
+        ),
+    ];
+
+    #[test]
+    fn bare_metal_is_described() {
+        let fixture = Fixture::new(METAL);
+        let tree = Tree::new(fixture.root());
+        let cores = Cores::read(&tree).unwrap();
+        assert_eq!(cores, Cores { count: 2, threads_per_core: 2 });
+        assert_eq!(smt(&tree, None), Some("on"));
+        assert_eq!(cache_bytes(&tree, "l1d"), Some(48 << 10));
+        assert_eq!(cache_bytes(&tree, "l1i"), Some(32 << 10));
+        assert_eq!(cache_bytes(&tree, "l2"), Some(1280 << 10));
+        assert_eq!(cache_bytes(&tree, "l3"), None);
+        assert_eq!(governor(&tree, true).unwrap(), "performance, powersave");
+        assert_eq!(turbo(&tree), Some("on"));
+        assert_eq!(
+            mitigations(&tree).unwrap(),
+            "mds=vulnerable, meltdown=PTI, retbleed=vulnerable, spectre_v2=Enhanced / Automatic IBRS"
+        );
+    }
+
+    #[test]
+    fn a_guest_has_no_governor_and_a_fake_kernel_does_not_tell() {
+        let fixture = Fixture::new(&[("sys/devices/system/cpu/online", "0\n")]);
+        let tree = Tree::new(fixture.root());
+        assert_eq!(governor(&tree, true).unwrap(), "none");
+        assert_eq!(governor(&tree, false), None);
+        assert_eq!(turbo(&tree), None);
+        assert_eq!(mitigations(&tree), None);
+        assert_eq!(Cores::read(&tree), None);
+    }
+
+    #[test]
+    fn a_processor_without_flaws_needs_no_mitigation() {
+        let file = "sys/devices/system/cpu/vulnerabilities/meltdown";
+        let fixture = Fixture::new(&[(file, "Not affected\n")]);
+        assert_eq!(mitigations(&Tree::new(fixture.root())).unwrap(), "none needed");
+    }
+
+    #[test]
+    fn cores_are_counted_in_cpuinfo() {
+        let cpu = |package, core| format!("processor: 0\nphysical id\t: {package}\ncore id\t\t: {core}\n");
+        let cpuinfo = [cpu(0, 0), cpu(0, 0), cpu(1, 0), cpu(1, 0)].join("\n");
+        let cores = Cores::in_cpuinfo(&cpuinfo).unwrap();
+        assert_eq!(cores, Cores { count: 2, threads_per_core: 2 });
+        assert_eq!(Cores::in_cpuinfo("processor\t: 0\nflags\t: fpu\n"), None);
+        assert_eq!(Cores::in_cpuinfo(""), None);
+    }
+
+    #[test]
+    fn models_have_names() {
+        assert_eq!(
+            model("model\t: 1\nmodel name\t: AMD EPYC 7R13 Processor\n").unwrap(),
+            "AMD EPYC 7R13 Processor"
+        );
+        assert_eq!(model("model name\t: unknown\n"), None);
+        assert_eq!(model("vendor_id\t: User Mode Linux\nmodel name\t: UML\n"), None);
+        let arm = "processor\t: 0\nCPU implementer\t: 0x41\nCPU part\t: 0xd0c\n";
+        assert_eq!(model(arm).unwrap(), "Arm Neoverse-N1");
+        let other = "CPU implementer\t: 0x61\nCPU part\t: 0x022\n";
+        assert_eq!(model(other).unwrap(), "Arm implementer 0x61 part 0x022");
+    }
+}

@@ -1,0 +1,201 @@
+//! Child processes that end with their parent.
+
+use crate::Refusal;
+
+/// Asks the system to end this worker when the coordinator that started it dies, after it has
+/// removed what it would leave behind. `parent` is the coordinator's pid, where it is known to be
+/// the direct parent. Where the system has no such thing (the BSDs, macOS) this does nothing: the
+/// worker then ends by its own time limit.
+pub fn end_with_parent(parent: Option<u32>) {
+    os::end_with_parent(parent);
+}
+
+/// Whether a process of that number runs (as far as we may know).
+pub fn is_alive(pid: u32) -> bool {
+    os::is_alive(pid)
+}
+
+/// Runs `work` in a forked copy of this process, which must have only one thread. The child ends
+/// with the code `work` returns, and is killed if this process ends first or drops the [`Child`].
+pub fn fork(work: impl FnOnce() -> i32) -> Result<Child, Refusal> {
+    os::fork(work)
+}
+
+pub use os::Child;
+
+/// Makes every process this one starts end when this one does, where the system can do that for
+/// all at once (Windows job objects); elsewhere each child asks for itself.
+pub fn adopt_children() {
+    os::adopt_children();
+}
+
+#[cfg(unix)]
+mod os {
+    use crate::Refusal;
+
+    #[cfg(target_os = "linux")]
+    pub fn end_with_parent(parent: Option<u32>) {
+        crate::leftovers::sweep_on_termination();
+        // SAFETY: plain calls without memory.
+        unsafe {
+            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM);
+            // It may have died before the request was made.
+            if parent.is_some_and(|pid| libc::getppid() as u32 != pid) {
+                libc::raise(libc::SIGTERM);
+            }
+        }
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    pub fn end_with_parent(_parent: Option<u32>) {}
+
+    pub fn adopt_children() {}
+
+    pub fn is_alive(pid: u32) -> bool {
+        // SAFETY: signal 0 only asks.
+        let asked = unsafe { libc::kill(pid as libc::pid_t, 0) };
+        asked == 0 || std::io::Error::last_os_error().raw_os_error() == Some(libc::EPERM)
+    }
+
+    /// A forked child.
+    #[derive(Debug)]
+    pub struct Child {
+        pid: libc::pid_t,
+        ended: bool,
+    }
+
+    impl Child {
+        /// `None` while it runs; then `Ok` for exit code 0, else how it ended.
+        pub fn try_wait(&mut self) -> Option<Result<(), String>> {
+            let mut status = 0;
+            // SAFETY: `status` is a valid place and the pid is our own child's.
+            let which = unsafe { libc::waitpid(self.pid, &mut status, libc::WNOHANG) };
+            if which == 0 {
+                return None;
+            }
+            self.ended = true;
+            if which < 0 {
+                return Some(Err(format!("waitpid: {}", std::io::Error::last_os_error())));
+            }
+            if libc::WIFSIGNALED(status) {
+                return Some(Err(format!("killed by signal {}", libc::WTERMSIG(status))));
+            }
+            match libc::WEXITSTATUS(status) {
+                0 => Some(Ok(())),
+                code => Some(Err(format!("exit code {code}"))),
+            }
+        }
+    }
+
+    impl Drop for Child {
+        fn drop(&mut self) {
+            if !self.ended {
+                // SAFETY: the pid is our own child's, not yet waited for, so not reused.
+                unsafe {
+                    libc::kill(self.pid, libc::SIGKILL);
+                    libc::waitpid(self.pid, std::ptr::null_mut(), 0);
+                }
+            }
+        }
+    }
+
+    pub fn fork(work: impl FnOnce() -> i32) -> Result<Child, Refusal> {
+        // SAFETY: the caller has one thread, so the child may go on as an ordinary process; it
+        // leaves by _exit, so that nothing of the parent's is run or flushed twice.
+        unsafe {
+            let parent = libc::getpid();
+            match libc::fork() {
+                -1 => Err(Refusal::last_os_error("fork")),
+                0 => {
+                    #[cfg(target_os = "linux")]
+                    libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+                    if libc::getppid() != parent {
+                        libc::_exit(1);
+                    }
+                    // What is to be removed at termination is the parent's.
+                    libc::signal(libc::SIGTERM, libc::SIG_DFL);
+                    let code = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
+                    libc::_exit(code.unwrap_or(101))
+                }
+                pid => Ok(Child { pid, ended: false }),
+            }
+        }
+    }
+}
+
+#[cfg(windows)]
+mod os {
+    use windows_sys::Win32::Foundation::{CloseHandle, STILL_ACTIVE};
+    use windows_sys::Win32::System::JobObjects::{
+        AssignProcessToJobObject, CreateJobObjectW, JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE,
+        JOBOBJECT_EXTENDED_LIMIT_INFORMATION, JobObjectExtendedLimitInformation,
+        SetInformationJobObject,
+    };
+    use windows_sys::Win32::System::Threading::{
+        GetCurrentProcess, GetExitCodeProcess, OpenProcess, PROCESS_QUERY_LIMITED_INFORMATION,
+    };
+
+    use crate::Refusal;
+
+    pub fn end_with_parent(_parent: Option<u32>) {}
+
+    pub fn adopt_children() {
+        // SAFETY: an all-zero limit structure is valid and its stated size its own. The job's handle
+        // is left open on purpose: the system closes it when we end, which ends the children.
+        unsafe {
+            let job = CreateJobObjectW(std::ptr::null(), std::ptr::null());
+            let mut limits: JOBOBJECT_EXTENDED_LIMIT_INFORMATION = std::mem::zeroed();
+            limits.BasicLimitInformation.LimitFlags = JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE;
+            SetInformationJobObject(
+                job,
+                JobObjectExtendedLimitInformation,
+                (&raw const limits).cast(),
+                size_of_val(&limits) as u32,
+            );
+            AssignProcessToJobObject(job, GetCurrentProcess());
+        }
+    }
+
+    pub fn is_alive(pid: u32) -> bool {
+        // SAFETY: the handle is checked, used for one query, and closed.
+        unsafe {
+            let process = OpenProcess(PROCESS_QUERY_LIMITED_INFORMATION, 0, pid);
+            if process.is_null() {
+                return false;
+            }
+            let mut code = 0;
+            let asked = GetExitCodeProcess(process, &mut code);
+            CloseHandle(process);
+            asked != 0 && code == STILL_ACTIVE as u32
+        }
+    }
+
+    /// A forked child: there are none on Windows.
+    #[derive(Debug)]
+    pub enum Child {}
+
+    impl Child {
+        /// Never called: there is no such child.
+        pub fn try_wait(&mut self) -> Option<Result<(), String>> {
+            match *self {}
+        }
+    }
+
+    pub fn fork(_work: impl FnOnce() -> i32) -> Result<Child, Refusal> {
+        Err(Refusal::Unsupported("Windows has no fork".into()))
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn we_are_alive_and_a_reaped_child_is_not() {
+        assert!(is_alive(std::process::id()));
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        let pid = child.id();
+        child.wait().unwrap();
+        assert!(!is_alive(pid));
+    }
+}

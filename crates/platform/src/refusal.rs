@@ -1,0 +1,68 @@
+use std::io;
+
+/// Why there is no figure.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// This system has no such thing, or does not let us have it.
+    #[error("{0}")]
+    Unsupported(String),
+    /// It should have worked and did not.
+    #[error("{0}")]
+    Failed(String),
+    /// There is a figure and it cannot be true.
+    #[error("{0}")]
+    Implausible(String),
+    /// It did not end within its time.
+    #[error("{0}")]
+    TimedOut(String),
+}
+
+impl Refusal {
+    /// The refusal that the last system call's error means, with what was tried.
+    pub fn last_os_error(what: &str) -> Self {
+        Self::from_io(what, &io::Error::last_os_error())
+    }
+
+    /// The refusal that `error` means: a call that the system does not have or does not
+    /// permit is `Unsupported`, anything else `Failed`.
+    pub fn from_io(what: &str, error: &io::Error) -> Self {
+        let text = format!("{what}: {error}");
+        match error.kind() {
+            io::ErrorKind::Unsupported | io::ErrorKind::PermissionDenied => Self::Unsupported(text),
+            _ if not_implemented(error) => Self::Unsupported(text),
+            _ => Self::Failed(text),
+        }
+    }
+}
+
+impl From<io::Error> for Refusal {
+    fn from(error: io::Error) -> Self {
+        Self::from_io("system call", &error)
+    }
+}
+
+#[cfg(unix)]
+fn not_implemented(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::ENOSYS | libc::EOPNOTSUPP | libc::EPERM))
+}
+
+#[cfg(windows)]
+fn not_implemented(error: &io::Error) -> bool {
+    use windows_sys::Win32::Foundation::{ERROR_CALL_NOT_IMPLEMENTED, ERROR_NOT_SUPPORTED};
+    matches!(error.raw_os_error(), Some(e) if e as u32 == ERROR_CALL_NOT_IMPLEMENTED || e as u32 == ERROR_NOT_SUPPORTED)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_call_is_unsupported_and_a_broken_one_failed() {
+        let missing = Refusal::from_io("mq_open", &io::Error::from(io::ErrorKind::Unsupported));
+        assert_eq!(missing, Refusal::Unsupported("mq_open: unsupported".into()));
+        let denied = Refusal::from_io("perf", &io::Error::from(io::ErrorKind::PermissionDenied));
+        assert!(matches!(denied, Refusal::Unsupported(_)));
+        let broken = Refusal::from_io("read", &io::Error::from(io::ErrorKind::UnexpectedEof));
+        assert!(matches!(broken, Refusal::Failed(text) if text.starts_with("read: ")));
+    }
+}

@@ -1,0 +1,120 @@
+//! What each case measures: one line per case, or its whole definition card.
+
+use results::Better;
+
+use crate::page::{Ink, Page};
+use crate::text;
+
+/// The definition of a case as `oscost list` shows it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Card {
+    /// `area/name`.
+    pub label: String,
+    /// What one operation is, in a sentence.
+    pub operation: String,
+    /// Unit of the cost, or of the main metric.
+    pub unit: String,
+    /// Which direction of it is better.
+    pub better: Better,
+    /// How it relates to look-alikes elsewhere; may be empty.
+    pub alike: String,
+    /// What can be varied.
+    pub params: Vec<CardParam>,
+    /// Metrics and what they mean.
+    pub metrics: Vec<(String, String)>,
+    /// Why this system does not have it, if so.
+    pub unsupported: Option<String>,
+}
+
+/// A parameter of a case and the values it takes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CardParam {
+    /// Such as `workers`.
+    pub name: String,
+    /// What `oscost run` measures.
+    pub default: Vec<String>,
+    /// What `oscost run --full` measures.
+    pub full: Vec<String>,
+}
+
+/// One entry per case: its name and what one operation is; areas apart.
+pub fn cards_short(cards: &[Card], page: &Page) -> String {
+    const WIDEST_NAME: usize = 28;
+    let widths = cards.iter().map(|card| text::width(&card.label));
+    let column = widths.max().unwrap_or(0).min(WIDEST_NAME);
+    let mut lines = String::new();
+    let mut area = None;
+    for card in cards {
+        let this = card.label.split_once('/').map(|(area, _)| area);
+        if area.is_some_and(|before| before != this) {
+            lines.push('\n');
+        }
+        area = Some(this);
+        lines.push_str(&short(card, column, page));
+    }
+    lines
+}
+
+fn short(card: &Card, column: usize, page: &Page) -> String {
+    let label = text::clean(&card.label);
+    let what = match &card.unsupported {
+        Some(reason) => format!("{} (unsupported here: {reason})", card.operation),
+        None => card.operation.clone(),
+    };
+    let fits = text::width(&label) <= column;
+    let pad = " ".repeat(column.saturating_sub(text::width(&label)));
+    let first = if fits { format!("{label}{pad}  ") } else { " ".repeat(column + 2) };
+    let mut lines = text::hanging(&first, &what, page.prose_width());
+    if !fits {
+        lines.insert_str(0, &text::hanging("", &label, page.prose_width()));
+    }
+    if card.unsupported.is_none() {
+        return lines;
+    }
+    lines.lines().map(|line| page.paint(Ink::Faint, line) + "\n").collect()
+}
+
+/// The whole card of each case, an empty line between them.
+pub fn cards(cards: &[Card], page: &Page) -> String {
+    let texts: Vec<String> = cards.iter().map(|card| whole(card, page)).collect();
+    texts.join("\n")
+}
+
+fn whole(card: &Card, page: &Page) -> String {
+    let better = match card.better {
+        Better::Lower => ", lower is better",
+        Better::Higher => ", higher is better",
+        Better::Neither => ", neither direction is better",
+    };
+    let mut lines = page.paint(Ink::Heading, &text::clean(&card.label)) + "\n";
+    let mut say = |name: &str, value: &str| {
+        if !value.is_empty() {
+            lines.push_str(&text::hanging(&format!("  {name:<11}  "), value, page.prose_width()));
+        }
+    };
+    say("operation", &card.operation);
+    say("unit", &format!("{}{better}", card.unit));
+    say("alike", &card.alike);
+    let mut heading = "parameters";
+    for param in &card.params {
+        say(heading, &param_text(param));
+        heading = "";
+    }
+    heading = "metrics";
+    for (metric, meaning) in &card.metrics {
+        say(heading, &format!("{metric}: {meaning}"));
+        heading = "";
+    }
+    if let Some(reason) = &card.unsupported {
+        say("unsupported", &format!("here: {reason}"));
+    }
+    lines
+}
+
+fn param_text(param: &CardParam) -> String {
+    let default = param.default.join(", ");
+    if param.full.is_empty() || param.full == param.default {
+        return format!("{}: {default}", param.name);
+    }
+    format!("{}: {default} (with --full: {})", param.name, param.full.join(", "))
+}

@@ -1,0 +1,239 @@
+//! Columns set side by side under one light rule: decimal points and units line up, nothing is boxed.
+
+use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
+
+use crate::page::{Ink, Page};
+use crate::quantity::Figure;
+use crate::text;
+
+/// Headings longer than this wrap.
+const WIDEST_HEADING: usize = 24;
+
+/// A column that may wrap is not made narrower than this.
+const NARROWEST_WRAP: usize = 12;
+
+/// One cell of a column.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Cell {
+    content: Content,
+    ink: Ink,
+}
+
+#[derive(Debug, Clone)]
+enum Content {
+    Text(String),
+    Figure(Figure),
+}
+
+impl Default for Content {
+    fn default() -> Content {
+        Content::Text(String::new())
+    }
+}
+
+impl Cell {
+    pub(crate) fn text(text: impl Into<String>) -> Cell {
+        Cell::inked(text, Ink::Plain)
+    }
+
+    pub(crate) fn inked(text: impl Into<String>, ink: Ink) -> Cell {
+        Cell { content: Content::Text(text.into()), ink }
+    }
+
+    pub(crate) fn figure(figure: Figure) -> Cell {
+        Cell { content: Content::Figure(figure), ink: Ink::Plain }
+    }
+
+    /// A plain number, to be aligned at its point.
+    pub(crate) fn number(number: String) -> Cell {
+        Cell::figure(Figure { number, unit: String::new() })
+    }
+
+    /// What this system could not tell.
+    pub(crate) fn unknown() -> Cell {
+        Cell::inked("-", Ink::Faint)
+    }
+}
+
+/// One column: its heading and a cell for every row.
+#[derive(Debug, Clone)]
+pub(crate) struct Column {
+    heading: Vec<String>,
+    heading_ink: Ink,
+    to_the_right: bool,
+    gap: usize,
+    wraps: bool,
+    cells: Vec<(String, Ink)>,
+}
+
+impl Column {
+    /// A column of words.
+    pub(crate) fn words(heading: &str, cells: Vec<Cell>) -> Column {
+        let heading = text::clean(heading);
+        Column {
+            heading: textwrap::wrap(&heading, WIDEST_HEADING)
+                .into_iter()
+                .map(|line| line.into_owned())
+                .collect(),
+            heading_ink: Ink::Plain,
+            to_the_right: false,
+            gap: 2,
+            wraps: false,
+            cells: aligned(&cells),
+        }
+    }
+
+    /// A column of figures.
+    pub(crate) fn figures(heading: &str, cells: Vec<Cell>) -> Column {
+        Column { to_the_right: true, ..Column::words(heading, cells) }
+    }
+
+    /// A column of words that gives way where the page is too narrow; its heading names the table.
+    pub(crate) fn names(heading: &str, cells: Vec<Cell>) -> Column {
+        Column { wraps: true, heading_ink: Ink::Heading, ..Column::words(heading, cells) }
+    }
+
+    /// The same column with its words wrapped where the page is too narrow.
+    pub(crate) fn wrapping(self) -> Column {
+        Column { wraps: true, ..self }
+    }
+
+    /// The same column closer to the one before it.
+    pub(crate) fn close(self) -> Column {
+        Column { gap: 1, ..self }
+    }
+
+    /// Whether no row has anything to say here.
+    pub(crate) fn is_blank(&self) -> bool {
+        self.cells.iter().all(|(text, _)| text.is_empty())
+    }
+
+    /// Columns of the page it takes beside another one.
+    pub(crate) fn width(&self) -> usize {
+        self.gap + self.content_width()
+    }
+
+    fn content_width(&self) -> usize {
+        let cells = self.cells.iter().map(|(text, _)| text);
+        let widths = self.heading.iter().chain(cells).map(|text| text::width(text));
+        widths.max().unwrap_or(0)
+    }
+
+    /// The column with its cells wrapped to `width`.
+    fn wrapped(mut self, width: usize) -> Column {
+        for (text, _) in &mut self.cells {
+            *text = text::cell_lines(text, width).join("\n");
+        }
+        self
+    }
+}
+
+/// Columns of the page that `columns` take together, without the gap before the first.
+pub(crate) fn total_width(columns: &[Column]) -> usize {
+    columns.iter().map(Column::width).sum()
+}
+
+/// The table of `columns`, each with as many cells as the others; ends with a newline.
+pub(crate) fn table(mut columns: Vec<Column>, page: &Page) -> String {
+    columns[0].gap = 0;
+    let total = total_width(&columns);
+    if let Some(at) = columns.iter().position(|column| column.wraps)
+        && total > page.table_width()
+    {
+        let others = total - columns[at].content_width();
+        let room = page.table_width().saturating_sub(others);
+        let column = columns.remove(at);
+        columns.insert(at, column.wrapped(room.max(NARROWEST_WRAP)));
+    }
+    let mut text = lay_out(&columns, page).trim_fmt();
+    text.push('\n');
+    text
+}
+
+fn lay_out(columns: &[Column], page: &Page) -> Table {
+    let mut table = Table::new();
+    let rule = LineStyle::none().fill(page.rule()).junction(page.rule());
+    table.load_style(TableStyle::new().header_separator(rule));
+    table.set_content_arrangement(ContentArrangement::Disabled);
+    table.force_no_tty();
+    if page.colour {
+        table.enforce_styling();
+        table.style_text_only();
+    }
+    let tallest = columns.iter().map(|column| column.heading.len()).max().unwrap_or(0);
+    table.set_header(columns.iter().map(|column| {
+        let above = "\n".repeat(tallest - column.heading.len());
+        let heading = above + &column.heading.join("\n");
+        column.heading_ink.on_cell(comfy_table::Cell::new(heading))
+    }));
+    for row in 0..columns[0].cells.len() {
+        table.add_row(columns.iter().map(|column| {
+            let (text, ink) = &column.cells[row];
+            ink.on_cell(comfy_table::Cell::new(text))
+        }));
+    }
+    for (column, set) in columns.iter().zip(table.column_iter_mut()) {
+        set.set_padding((column.gap as u16, 0));
+        if column.to_the_right {
+            set.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    table
+}
+
+/// The cells as text, figures padded so that their points and their units line up.
+fn aligned(cells: &[Cell]) -> Vec<(String, Ink)> {
+    let mut widths = (0, 0, 0);
+    for cell in cells {
+        if let Content::Figure(figure) = &cell.content {
+            let (whole, part) = split_at_point(&figure.number);
+            widths.0 = widths.0.max(text::width(whole));
+            widths.1 = widths.1.max(text::width(part));
+            widths.2 = widths.2.max(text::width(&figure.unit));
+        }
+    }
+    let set = |cell: &Cell| match &cell.content {
+        Content::Text(text) => text::clean(text),
+        Content::Figure(figure) => padded(figure, widths),
+    };
+    cells.iter().map(|cell| (set(cell), cell.ink)).collect()
+}
+
+fn padded(figure: &Figure, (whole_width, part_width, unit_width): (usize, usize, usize)) -> String {
+    let (whole, part) = split_at_point(&figure.number);
+    let number = format!("{whole:>whole_width$}{part:<part_width$}");
+    match unit_width {
+        0 => number,
+        _ => format!("{number} {:<unit_width$}", figure.unit),
+    }
+}
+
+fn split_at_point(number: &str) -> (&str, &str) {
+    number.split_at(number.find('.').unwrap_or(number.len()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::quantity::format_time;
+
+    fn time(ns: f64, half_width: f64) -> Cell {
+        let text = format_time(ns, half_width);
+        let (number, unit) = text.split_once(' ').unwrap();
+        Cell::figure(Figure { number: number.to_owned(), unit: unit.to_owned() })
+    }
+
+    #[test]
+    fn points_and_units_line_up() {
+        let names = ["getppid", "fork", "never"].map(Cell::text).to_vec();
+        let costs = vec![time(164.93, 0.3), time(1.0832e6, 8e3), Cell::inked("failed", Ink::Bad)];
+        let columns = vec![Column::names("syscall", names), Column::figures("cost", costs)];
+        let page = Page { width: 80, colour: false, unicode: true };
+        insta::assert_snapshot!(table(columns, &page), @r"
+        syscall      cost
+        ─────────────────
+        getppid  164.9 ns
+        fork       1.083 ms
+        ");
+    }
+}

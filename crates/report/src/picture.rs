@@ -1,0 +1,129 @@
+//! A small picture of a distribution: how much worse than the estimate applications really see an operation.
+//!
+//! Ten characters on one fixed scale, each a step of 5 % of the estimate, so that rows can be compared:
+//! a peak over the second character is a cost that is what it says, a long tail or a second peak to the
+//! right is what neighbours, interrupts and other modes add. The height is the share of all samples.
+
+use results::Seen;
+
+/// What the characters of a [`picture`] stand for, exactly as wide as one: its column's heading.
+pub const PICTURE_SCALE: &str = "-5 … +40 %";
+
+const STEPS: usize = 10;
+const STEP: f64 = 0.05;
+
+/// Shares of samples below this leave a step empty.
+const LEAST_SHARE: f64 = 0.005;
+
+const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+
+/// Where all samples fell relative to `estimate`, from -5 % to +40 %; the ends gather what is beyond them.
+///
+/// In Unicode the height of a block is the share of samples; in ASCII it is a digit, in tenths, rounded up.
+/// Empty when the estimate isn't positive, as there is no scale then.
+pub fn picture(seen: &Seen, estimate: f64, unicode: bool) -> String {
+    if !(estimate > 0.0 && estimate.is_finite()) {
+        return String::new();
+    }
+    let sign = if unicode { block } else { digit };
+    shares(seen, estimate).into_iter().map(sign).collect()
+}
+
+/// The share of samples in each step, taken as spread evenly between neighbouring quantiles.
+fn shares(seen: &Seen, estimate: f64) -> [f64; STEPS] {
+    let quantiles = [
+        (seen.min, seen.p5, 0.05),
+        (seen.p5, seen.p25, 0.20),
+        (seen.p25, seen.p50, 0.25),
+        (seen.p50, seen.p75, 0.25),
+        (seen.p75, seen.p95, 0.20),
+        (seen.p95, seen.p99, 0.04),
+        (seen.p99, seen.p99, 0.01),
+    ];
+    let mut shares = [0.0; STEPS];
+    for (from, to, share) in quantiles {
+        let (from, to) = (position(from, estimate), position(to, estimate));
+        for (step, sum) in shares.iter_mut().enumerate() {
+            *sum += share * overlap(from, to, step);
+        }
+    }
+    shares
+}
+
+/// Where a sample lies on the scale: step i reaches from i to i + 1, the estimate is in the middle of step 1.
+fn position(sample: f64, estimate: f64) -> f64 {
+    (sample / estimate - 1.0) / STEP + 1.5
+}
+
+/// The part of `from..to` that lies in `step`.
+fn overlap(from: f64, to: f64, step: usize) -> f64 {
+    let start = if step == 0 { f64::MIN } else { step as f64 };
+    let end = if step == STEPS - 1 { f64::MAX } else { step as f64 + 1.0 };
+    let length = to - from;
+    if length > 0.0 {
+        (to.min(end) - from.max(start)).max(0.0) / length
+    } else {
+        f64::from(u8::from(from >= start && from < end))
+    }
+}
+
+fn block(share: f64) -> char {
+    if share < LEAST_SHARE {
+        return '·';
+    }
+    let height = (share * BLOCKS.len() as f64).ceil() as usize;
+    BLOCKS[height.clamp(1, BLOCKS.len()) - 1]
+}
+
+fn digit(share: f64) -> char {
+    if share < LEAST_SHARE {
+        return '.';
+    }
+    let tenths = (share * 10.0).ceil() as u8;
+    char::from(b'0' + tenths.clamp(1, 9))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn seen(quantiles: [f64; 7]) -> Seen {
+        let [min, p5, p25, p50, p75, p95, p99] = quantiles;
+        Seen { min, p5, p25, p50, p75, p95, p99, mean: p50 }
+    }
+
+    #[test]
+    fn shapes_can_be_told_apart() {
+        let tight = seen([164.0, 164.5, 164.8, 164.9, 165.1, 165.9, 167.0]);
+        let skewed = seen([164.0, 164.5, 164.9, 168.0, 177.0, 201.0, 240.0]);
+        let two_peaks = seen([164.0, 164.5, 164.8, 165.9, 218.0, 221.0, 226.0]);
+        let slow_tail = seen([164.0, 164.5, 164.8, 165.0, 165.5, 168.0, 900.0]);
+        let pictures = [tight, skewed, two_peaks, slow_tail].map(|s| picture(&s, 164.9, true));
+        assert_eq!(pictures, ["·█········", "·▄▃▂▁▁▁▁▁▁", "·▅▁▁▁▁▁▃▁·", "·█·······▁"]);
+    }
+
+    #[test]
+    fn ascii_has_the_tenths() {
+        let two_peaks = seen([164.0, 164.5, 164.8, 165.9, 218.0, 221.0, 226.0]);
+        assert_eq!(picture(&two_peaks, 164.9, false), ".611111311");
+    }
+
+    #[test]
+    fn there_is_no_scale_around_nothing() {
+        assert_eq!(picture(&seen([0.0; 7]), 0.0, true), "");
+    }
+
+    proptest! {
+        #[test]
+        fn every_sample_is_somewhere(mut quantiles: [f64; 7], estimate in 1.0f64..1e6) {
+            for q in &mut quantiles {
+                *q = q.abs() % (3.0 * estimate);
+                if !q.is_finite() { *q = 0.0; }
+            }
+            quantiles.sort_by(f64::total_cmp);
+            let sum: f64 = shares(&seen(quantiles), estimate).iter().sum();
+            prop_assert!((sum - 1.0).abs() < 1e-6, "{sum}");
+        }
+    }
+}

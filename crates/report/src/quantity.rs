@@ -1,0 +1,291 @@
+//! Figures as people read them: a fitting unit, and no more digits than the interval carries.
+
+use std::fmt;
+use std::time::Duration;
+
+/// More digits than this are never printed: they can't be compared at a glance.
+const MOST_DIGITS: i32 = 4;
+
+/// Half-widths below this share of the median print as `<0.1 %`.
+const TINY_INTERVAL: f64 = 0.0005;
+
+const TIME_STEPS: [(f64, &str); 4] = [(1.0, "ns"), (1e3, "us"), (1e6, "ms"), (1e9, "s")];
+const RATE_STEPS: [(f64, &str); 4] = [(1.0, "/s"), (1e3, "k/s"), (1e6, "M/s"), (1e9, "G/s")];
+const BYTE_STEPS: [(f64, &str); 4] = [(1.0, "B"), (1e3, "kB"), (1e6, "MB"), (1e9, "GB")];
+const BYTE_RATE_STEPS: [(f64, &str); 4] =
+    [(1.0, "B/s"), (1e3, "kB/s"), (1e6, "MB/s"), (1e9, "GB/s")];
+
+/// A printed figure: its number and its unit apart, so that tables can align both.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Figure {
+    /// Such as `164.9`.
+    pub number: String,
+    /// Such as `ns`; empty for a plain count.
+    pub unit: String,
+}
+
+impl Figure {
+    fn new(number: impl Into<String>, unit: &str) -> Figure {
+        Figure { number: number.into(), unit: unit.to_owned() }
+    }
+}
+
+impl fmt::Display for Figure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.unit.is_empty() {
+            f.write_str(&self.number)
+        } else {
+            write!(f, "{} {}", self.number, self.unit)
+        }
+    }
+}
+
+/// A value of a result in its `unit` (`ns/op`, `pairs/s`, `share`, `steps` ...) with the half-width of its interval.
+///
+/// Times, shares and bytes carry their unit; what a rate or a count counts is for the heading to say.
+pub fn figure(value: f64, half_width: f64, unit: &str) -> Figure {
+    let time = |scale: f64| scaled(value * scale, half_width * scale, &TIME_STEPS);
+    match unit {
+        "ns" | "ns/op" => time(1.0),
+        "us" | "us/op" => time(1e3),
+        "ms" | "ms/op" => time(1e6),
+        "s" | "s/op" => time(1e9),
+        "share" => Figure::new(digits(value * 100.0, half_width * 100.0), "%"),
+        "bytes" => scaled(value, half_width, &BYTE_STEPS),
+        "bytes/s" => scaled(value, half_width, &BYTE_RATE_STEPS),
+        rate if rate.ends_with("/s") => scaled(value, half_width, &RATE_STEPS),
+        _ => Figure::new(count(value, half_width), ""),
+    }
+}
+
+/// Whether [`figure`] prints the whole unit, so that a heading need not.
+pub fn carries_unit(unit: &str) -> bool {
+    const OTHERS: [&str; 3] = ["share", "bytes", "bytes/s"];
+    let time = unit.strip_suffix("/op").unwrap_or(unit);
+    OTHERS.contains(&unit) || TIME_STEPS.iter().any(|(_, name)| *name == time)
+}
+
+/// A time, such as `164.9 ns` when its interval is ±0.3 ns; `half_width` is in ns too.
+pub fn format_time(ns: f64, half_width: f64) -> String {
+    scaled(ns, half_width, &TIME_STEPS).to_string()
+}
+
+/// A rate, such as `12.3 M/s`; `half_width` is per second too.
+pub fn format_rate(per_second: f64, half_width: f64) -> String {
+    scaled(per_second, half_width, &RATE_STEPS).to_string()
+}
+
+/// A share without an interval, such as `93 %`; never `0 %` or `100 %` unless it is exactly that.
+pub fn format_share(share: f64) -> String {
+    share_figure(share).to_string()
+}
+
+/// As [`format_share`], in two parts.
+pub fn share_figure(share: f64) -> Figure {
+    let number = match share {
+        s if !s.is_finite() => "?".to_owned(),
+        s if s > 0.0 && s < 0.005 => "<1".to_owned(),
+        s if s > 0.995 && s < 1.0 => ">99".to_owned(),
+        s => format!("{:.0}", s * 100.0),
+    };
+    Figure::new(number, "%")
+}
+
+/// How often something happens per operation, such as `2`, `0.05` or `<0.001`.
+pub fn format_per_op(times: f64) -> String {
+    let nearest = times.round();
+    if !times.is_finite() {
+        "?".to_owned()
+    } else if times > 0.0 && times < 0.001 {
+        "<0.001".to_owned()
+    } else if (times - nearest).abs() <= 0.002 * nearest.abs() {
+        grouped(&format!("{nearest:.0}"))
+    } else {
+        grouped(&digits(times, times.abs() * 0.01))
+    }
+}
+
+/// An interval as its larger side relative to the median, such as `±0.2 %`, or `<0.1 %` when tiny.
+///
+/// `None` where the median is zero: nothing is relative to that.
+pub fn format_interval(median: f64, low: f64, high: f64) -> Option<String> {
+    interval_figure(median, low, high).map(|figure| figure.to_string())
+}
+
+/// As [`format_interval`], in two parts.
+pub fn interval_figure(median: f64, low: f64, high: f64) -> Option<Figure> {
+    let relative = half_width(median, low, high) / median.abs();
+    if !relative.is_finite() {
+        return None;
+    }
+    let number = match relative {
+        r if r < TINY_INTERVAL => "<0.1".to_owned(),
+        r if r < 0.0995 => format!("±{:.1}", r * 100.0),
+        r => format!("±{:.0}", r * 100.0),
+    };
+    Some(Figure::new(number, "%"))
+}
+
+/// The larger side of an interval, in the unit of its median.
+pub fn half_width(median: f64, low: f64, high: f64) -> f64 {
+    (high - median).max(median - low).max(0.0)
+}
+
+/// How long something took, such as `8.3 s`, `2 min 13 s` or `1 h 4 min`.
+pub fn format_duration(took: Duration) -> String {
+    let tenths = took.as_millis() / 100;
+    let seconds = took.as_secs();
+    match seconds {
+        0..60 => format!("{}.{} s", tenths / 10, tenths % 10),
+        60..3600 => format!("{} min {} s", seconds / 60, seconds % 60),
+        _ => format!("{} h {} min", seconds / 3600, seconds % 3600 / 60),
+    }
+}
+
+/// `value` in the largest of `steps` that leaves a digit before the point.
+fn scaled(value: f64, half_width: f64, steps: &[(f64, &str)]) -> Figure {
+    let mut at = steps.iter().rposition(|(scale, _)| value.abs() >= *scale).unwrap_or(0);
+    let mut number = digits(value / steps[at].0, half_width / steps[at].0);
+    let rounded_up = number.parse().is_ok_and(|n: f64| n.abs() >= 1000.0);
+    if rounded_up && at + 1 < steps.len() {
+        at += 1;
+        number = digits(value / steps[at].0, half_width / steps[at].0);
+    }
+    Figure::new(number, steps[at].1)
+}
+
+/// A count in plain digits, with thousands marked.
+fn count(value: f64, half_width: f64) -> String {
+    if value.fract() == 0.0 && half_width == 0.0 && value.abs() < 1e15 {
+        return grouped(&format!("{value:.0}"));
+    }
+    grouped(&digits(value, half_width))
+}
+
+/// `value` down to the first digit of `half_width`, at least one digit and at most [`MOST_DIGITS`].
+fn digits(value: f64, half_width: f64) -> String {
+    if !value.is_finite() {
+        return "?".to_owned();
+    }
+    if value == 0.0 {
+        return "0".to_owned();
+    }
+    let first = place(value);
+    let last = place(half_width).clamp(first - MOST_DIGITS + 1, first);
+    if last < 0 {
+        return format!("{value:.*}", last.unsigned_abs() as usize);
+    }
+    let unit = 10f64.powi(last);
+    format!("{:.0}", (value / unit).round() * unit)
+}
+
+/// The power of ten of the first digit of `value`.
+fn place(value: f64) -> i32 {
+    // The cast saturates, so that zero has a very small place and infinity a very large one.
+    value.abs().log10().floor() as i32
+}
+
+/// `1234567.8` as `1,234,567.8`.
+fn grouped(number: &str) -> String {
+    let (whole, rest) = number.split_at(number.find('.').unwrap_or(number.len()));
+    let (sign, whole) = whole.split_at(whole.len() - whole.trim_start_matches('-').len());
+    let mut text = sign.to_owned();
+    for (i, digit) in whole.chars().enumerate() {
+        if i > 0 && (whole.len() - i).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_time_has_the_digits_its_interval_carries() {
+        for (ns, half_width, text) in [
+            (164.93, 0.3, "164.9 ns"),
+            (164.93, 0.001, "164.9 ns"),
+            (164.93, 3.0, "165 ns"),
+            (164.93, 30.0, "160 ns"),
+            (1243.2, 2.0, "1.243 us"),
+            (12.43e6, 0.12e6, "12.4 ms"),
+            (3.2e9, 0.02e9, "3.20 s"),
+            (999.96, 0.1, "1.000 us"),
+            (4.0, 30.0, "4 ns"),
+            (0.031, 0.002, "0.031 ns"),
+            (0.0, 0.1, "0 ns"),
+        ] {
+            assert_eq!(format_time(ns, half_width), text, "{ns} ±{half_width}");
+        }
+    }
+
+    #[test]
+    fn other_figures_read_well() {
+        assert_eq!(format_rate(12.34e6, 0.04e6), "12.34 M/s");
+        assert_eq!(format_rate(845_300.0, 2000.0), "845 k/s");
+        assert_eq!(figure(0.4873, 0.002, "share").to_string(), "48.7 %");
+        assert_eq!(figure(0.0, 0.0, "steps").to_string(), "0");
+        assert_eq!(figure(1_234_567.0, 0.0, "steps").to_string(), "1,234,567");
+        assert_eq!(figure(2.5e9, 4e6, "bytes/s").to_string(), "2.500 GB/s");
+        assert_eq!(figure(0.25, 0.001, "s").to_string(), "250 ms");
+    }
+
+    #[test]
+    fn shares_round_to_nothing_and_all_only_when_exact() {
+        let shares = [0.0, 0.001, 0.93, 0.999, 1.0].map(format_share);
+        assert_eq!(shares, ["0 %", "<1 %", "93 %", ">99 %", "100 %"]);
+    }
+
+    #[test]
+    fn per_op_counts_keep_rare_events_visible() {
+        let counts = [0.0, 0.00002, 0.0512, 1.0, 2.0003, 2.5, 12345.0].map(format_per_op);
+        assert_eq!(counts, ["0", "<0.001", "0.051", "1", "2", "2.50", "12,345"]);
+    }
+
+    #[test]
+    fn intervals_use_the_larger_side() {
+        assert_eq!(format_interval(100.0, 99.9, 100.5).unwrap(), "±0.5 %");
+        assert_eq!(format_interval(100.0, 99.99, 100.01).unwrap(), "<0.1 %");
+        assert_eq!(format_interval(100.0, 70.0, 110.0).unwrap(), "±30 %");
+        assert_eq!(format_interval(0.0, 0.0, 1.0), None);
+    }
+
+    #[test]
+    fn durations_read_well() {
+        let texts =
+            [8_349, 133_000, 3_840_000].map(|ms| format_duration(Duration::from_millis(ms)));
+        assert_eq!(texts, ["8.3 s", "2 min 13 s", "1 h 4 min"]);
+    }
+
+    /// What a reader makes of a printed time.
+    fn read_back(text: &str) -> f64 {
+        let (number, unit) = text.split_once(' ').unwrap();
+        let step = TIME_STEPS.iter().find(|(_, name)| *name == unit).unwrap();
+        number.parse::<f64>().unwrap() * step.0
+    }
+
+    proptest! {
+        #[test]
+        fn a_printed_time_lies_within_its_interval(
+            exponent in -3.0f64..11.0, relative in 0.0005f64..2.0
+        ) {
+            let ns = 10f64.powf(exponent);
+            let half_width = ns * relative;
+            let text = format_time(ns, half_width);
+            let read = read_back(&text);
+            prop_assert!((read - ns).abs() <= half_width, "{text} for {ns} ±{half_width}");
+            prop_assert!(read > 0.0, "{text} for {ns}");
+        }
+
+        #[test]
+        fn a_time_never_prints_as_nothing(exponent in -6.0f64..11.0, half_width in 0.0f64..1e12) {
+            let text = format_time(10f64.powf(exponent), half_width);
+            prop_assert!(read_back(&text) > 0.0, "{text}");
+            prop_assert!(text.chars().filter(char::is_ascii_digit).count() <= 10, "{text}");
+        }
+    }
+}

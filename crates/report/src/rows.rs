@@ -1,0 +1,128 @@
+//! Results as rows: one per case with its parameters, grouped by area.
+
+use results::{CaseResult, Outcome};
+
+use crate::labels::Label;
+
+/// The metric that is a row's cost.
+pub(crate) const COST: &str = "time";
+
+/// The results of one case with its parameters: one per metric.
+#[derive(Debug)]
+pub(crate) struct Row<'a> {
+    pub label: Label,
+    pub results: Vec<&'a CaseResult>,
+}
+
+/// The rows of one area, in the order of the results.
+#[derive(Debug)]
+pub(crate) struct Area<'a> {
+    pub name: String,
+    pub rows: Vec<Row<'a>>,
+}
+
+/// A column of figures: metrics of one name with different units do not mix.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Metric<'a> {
+    pub name: &'a str,
+    pub unit: &'a str,
+}
+
+impl<'a> Row<'a> {
+    /// The result for `metric`.
+    pub(crate) fn result(&self, metric: Metric) -> Option<&'a CaseResult> {
+        let same = |r: &&&CaseResult| Metric::of(r) == metric;
+        self.results.iter().find(same).copied()
+    }
+
+    /// The result that is this row's cost.
+    pub(crate) fn cost(&self) -> Option<&'a CaseResult> {
+        self.results.iter().find(|r| r.metric == COST).copied()
+    }
+
+    /// How the row as a whole ended: the worst of what went wrong, or `Measured` if anything was.
+    pub(crate) fn outcome(&self) -> Outcome {
+        const BY_WEIGHT: [Outcome; 4] =
+            [Outcome::Failed, Outcome::TimedOut, Outcome::Implausible, Outcome::Measured];
+        let has = |outcome: &Outcome| self.results.iter().any(|r| r.outcome == *outcome);
+        BY_WEIGHT.into_iter().find(has).unwrap_or(Outcome::Unsupported)
+    }
+
+    /// Whether any of its figures is doubtful.
+    pub(crate) fn is_doubtful(&self) -> bool {
+        let measured = |r: &&&CaseResult| r.outcome == Outcome::Measured;
+        self.results.iter().filter(measured).any(|r| !reasons(r).is_empty())
+    }
+}
+
+impl<'a> Metric<'a> {
+    pub(crate) fn of(result: &'a CaseResult) -> Metric<'a> {
+        Metric { name: &result.metric, unit: &result.unit }
+    }
+}
+
+impl Area<'_> {
+    /// Metrics other than the cost, in the order of first appearance.
+    pub(crate) fn further_metrics(&self) -> Vec<Metric<'_>> {
+        let mut metrics = Vec::new();
+        for result in self.rows.iter().flat_map(|row| &row.results) {
+            let metric = Metric::of(result);
+            if metric.name != COST && !metrics.contains(&metric) {
+                metrics.push(metric);
+            }
+        }
+        metrics
+    }
+}
+
+/// `results` by area, areas and rows in the order of first appearance.
+pub(crate) fn areas(results: &[CaseResult]) -> Vec<Area<'_>> {
+    let mut areas: Vec<Area> = Vec::new();
+    for result in results {
+        let label = Label::parse(&result.label());
+        let at = areas.iter().position(|area| area.name == label.area).unwrap_or_else(|| {
+            let name = label.area.clone();
+            areas.push(Area { name, rows: Vec::new() });
+            areas.len() - 1
+        });
+        add(&mut areas[at].rows, label, result);
+    }
+    areas
+}
+
+/// Adds `result` to the row it belongs to; a second value of the same metric begins a row of its own.
+fn add<'a>(rows: &mut Vec<Row<'a>>, label: Label, result: &'a CaseResult) {
+    let same =
+        |r: &CaseResult| r.metric == result.metric && (r.unit == result.unit || r.metric == COST);
+    let fits = |row: &&mut Row| row.label == label && !row.results.iter().any(|r| same(r));
+    match rows.iter_mut().find(fits) {
+        Some(row) => row.results.push(result),
+        None => rows.push(Row { label, results: vec![result] }),
+    }
+}
+
+/// Why `result` is no figure, or why its figure is doubtful.
+pub(crate) fn reasons(result: &CaseResult) -> Vec<String> {
+    let unreached = "stopped before the asked precision was reached";
+    let mut reasons = Vec::new();
+    if result.outcome != Outcome::Measured {
+        let why = result.reason.as_deref().unwrap_or("no reason was given");
+        reasons.push(format!("{}: {why}", word(result.outcome)));
+    }
+    reasons.extend(result.doubts.iter().cloned());
+    if result.converged == Some(false) {
+        reasons.push(unreached.to_owned());
+    }
+    reasons
+}
+
+/// How a measurement ended, as people read it.
+pub(crate) fn word(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Measured => "measured",
+        Outcome::Unsupported => "unsupported",
+        Outcome::Failed => "failed",
+        Outcome::TimedOut => "timed out",
+        Outcome::Implausible => "implausible",
+    }
+}

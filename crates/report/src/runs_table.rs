@@ -1,0 +1,83 @@
+//! The list of runs in the store.
+
+use crate::grid::{self, Cell, Column};
+use crate::page::{Ink, Page};
+use crate::quantity::figure;
+
+/// One run as `oscost runs` lists it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunLine {
+    /// Such as `20261121-203655-4f2a`.
+    pub id: String,
+    /// When it started: RFC 3339, UTC.
+    pub started: String,
+    /// `done` or `unfinished`.
+    pub state: String,
+    /// Cases with their parameters.
+    pub cases: usize,
+    /// Rounds taken so far.
+    pub rounds: u64,
+    /// The machine in a few words.
+    pub machine: String,
+    /// The tags as `key=value`, separated by spaces.
+    pub tags: String,
+    /// What was asked for.
+    pub asked: String,
+}
+
+/// The runs, one a line; a narrow page has no starting time (the name holds it) and wraps what was asked.
+pub fn runs_table(runs: &[RunLine], page: &Page) -> String {
+    if runs.is_empty() {
+        return "no runs\n".to_owned();
+    }
+    let words = |heading: &str, tell: fn(&RunLine) -> &str| {
+        Column::words(heading, runs.iter().map(|run| Cell::text(tell(run))).collect())
+    };
+    let counts = |heading: &str, tell: fn(&RunLine) -> u64| {
+        let cell = |run| Cell::figure(figure(tell(run) as f64, 0.0, ""));
+        Column::figures(heading, runs.iter().map(cell).collect())
+    };
+    let started = runs.iter().map(|run| Cell::text(readable_time(&run.started))).collect();
+    let states = runs.iter().map(state_cell).collect();
+    let mut columns = vec![
+        words("run", |run| &run.id),
+        Column::words("started (UTC)", started),
+        Column::words("state", states),
+        counts("cases", |run| run.cases as u64),
+        counts("rounds", |run| run.rounds),
+        words("machine", |run| &run.machine),
+        words("tags", |run| &run.tags),
+        words("asked", |run| &run.asked).wrapping(),
+    ];
+    let least_asked = 20;
+    let others = grid::total_width(&columns[..7]);
+    if others + least_asked > page.table_width() {
+        columns.truncate(5);
+        columns.remove(1);
+        let about = runs.iter().map(|run| Cell::text(about(run))).collect();
+        columns.push(Column::words("machine; tags; asked", about).wrapping());
+    }
+    columns.retain(|column| !column.is_blank());
+    grid::table(columns, page)
+}
+
+fn state_cell(run: &RunLine) -> Cell {
+    let ink = if run.state == "done" { Ink::Plain } else { Ink::Doubt };
+    Cell::inked(run.state.as_str(), ink)
+}
+
+fn about(run: &RunLine) -> String {
+    let parts = [&run.machine, &run.tags, &run.asked];
+    let said: Vec<&str> = parts.into_iter().map(String::as_str).filter(|p| !p.is_empty()).collect();
+    said.join("; ")
+}
+
+/// `2026-11-21T20:36:55.123Z` as `2026-11-21 20:36`; anything else as it is.
+fn readable_time(started: &str) -> String {
+    match started.split_once('T') {
+        Some((date, time)) if time.ends_with('Z') && time.is_char_boundary(5) => {
+            format!("{date} {}", &time[..5.min(time.len())])
+        }
+        _ => started.to_owned(),
+    }
+}

@@ -1,0 +1,65 @@
+//! Wrapping and cleaning of text.
+
+use textwrap::core::Word;
+use textwrap::{Options, WordSeparator, WordSplitter};
+use unicode_width::UnicodeWidthStr;
+
+/// Columns `text` takes on a terminal.
+pub(crate) fn width(text: &str) -> usize {
+    text.width()
+}
+
+/// `text` on one line: control characters (a file from elsewhere may hold any) become spaces.
+pub(crate) fn clean(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
+/// `text` wrapped to `width`: the first line begins with `first`, the others with as many spaces.
+pub(crate) fn hanging(first: &str, text: &str, width: usize) -> String {
+    let indent = " ".repeat(self::width(first));
+    let options = options(width).initial_indent(first).subsequent_indent(&indent);
+    let mut wrapped = textwrap::fill(clean(text).trim(), options);
+    wrapped.truncate(wrapped.trim_end().len());
+    wrapped.push('\n');
+    wrapped
+}
+
+/// The lines of a table cell of `width` columns; breaks after commas too, as labels have no spaces.
+pub(crate) fn cell_lines(text: &str, width: usize) -> Vec<String> {
+    let options = options(width)
+        .subsequent_indent("  ")
+        .word_separator(WordSeparator::Custom(after_space_or_comma));
+    textwrap::wrap(text, options).into_iter().map(|line| line.into_owned()).collect()
+}
+
+fn options(width: usize) -> Options<'static> {
+    Options::new(width)
+        .word_separator(WordSeparator::AsciiSpace)
+        .word_splitter(WordSplitter::NoHyphenation)
+}
+
+fn after_space_or_comma(line: &str) -> Box<dyn Iterator<Item = Word<'_>> + '_> {
+    Box::new(line.split_inclusive([' ', ',']).map(Word::from))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hanging_text_lines_up_under_its_first_word() {
+        let text = hanging("a  ", "stopped before the asked precision was reached", 24);
+        assert_eq!(text, "a  stopped before the\n   asked precision was\n   reached\n");
+    }
+
+    #[test]
+    fn labels_break_after_commas() {
+        let lines = cell_lines("sysv-sem{as=threads,place=same-cpu,workers=4}", 24);
+        assert_eq!(lines, ["sysv-sem{as=threads,", "  place=same-cpu,", "  workers=4}"]);
+    }
+
+    #[test]
+    fn nothing_from_a_file_can_move_the_cursor() {
+        assert_eq!(clean("a\u{1b}[2J\r\nb"), "a [2J  b");
+    }
+}

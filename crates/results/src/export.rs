@@ -1,0 +1,35 @@
+//! Writes a document as text for other programs.
+
+mod benchstat;
+mod csv;
+
+pub use benchstat::to_benchstat;
+pub use csv::to_csv;
+
+use std::borrow::Cow;
+
+use crate::document::{CaseResult, Document};
+
+/// The document as JSON: one key per line, in the order of the schema, with a newline at the end.
+///
+/// [`parse_document`](crate::parse_document) reads it back equal. A result whose figures cannot be true
+/// is written as [`CaseResult::sound`] has it.
+pub fn to_json(document: &Document) -> String {
+    let document = sound(document);
+    let mut text = serde_json::to_string_pretty(document.as_ref())
+        .expect("a document has string keys only, and writing to memory cannot fail");
+    text.push('\n');
+    text
+}
+
+fn sound(document: &Document) -> Cow<'_, Document> {
+    if document.results.iter().all(|result| matches!(result.sound(), Cow::Borrowed(_))) {
+        return Cow::Borrowed(document);
+    }
+    let results: Vec<CaseResult> =
+        document.results.iter().map(|result| result.sound().into_owned()).collect();
+    Cow::Owned(Document { results, ..document.clone() })
+}
+
+#[cfg(test)]
+mod tests;

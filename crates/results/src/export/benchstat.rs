@@ -1,0 +1,146 @@
+//! Go's benchmark text format, which `benchstat` reads: <https://go.dev/design/14313-benchmark-format>.
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+use serde_json::{Map, Value};
+
+use crate::document::{Better, CaseResult, Document, Outcome};
+
+/// The results in Go's benchmark format: one line for each round's value, so that `benchstat` sees the
+/// spread between fresh processes.
+///
+/// `time` has its own unit (`ns/op`); any other metric gets the unit `metric-unit`, as `p99-ns`. What was
+/// not measured is a line that begins with `#`, which readers of the format pass over.
+pub fn to_benchstat(document: &Document) -> String {
+    let mut text = header(&document.machine);
+    let mut declared_units = BTreeSet::new();
+    for result in &document.results {
+        let result = result.sound();
+        if result.outcome == Outcome::Measured {
+            push_unit(&mut text, &result, &mut declared_units);
+            push_rounds(&mut text, &result);
+        } else {
+            push_note(&mut text, &result);
+        }
+    }
+    text
+}
+
+/// What is the same for every line. Only these four keys: `benchstat` compares nothing across lines that
+/// differ in any of them.
+fn header(machine: &Map<String, Value>) -> String {
+    let told = |key: &str| machine.get(key).and_then(Value::as_str).filter(|text| *text != "unknown");
+    let goarch = |arch: &str| match arch {
+        "x86_64" => "amd64".to_owned(),
+        "aarch64" => "arm64".to_owned(),
+        other => words(other),
+    };
+    let os = told("os").map(|os| words(os).to_lowercase());
+    let lines = [
+        ("goos", os),
+        ("goarch", told("arch").map(goarch)),
+        ("pkg", Some("oscost".to_owned())),
+        ("cpu", told("cpu").map(words)),
+    ];
+    let mut text = String::new();
+    for (key, value) in lines {
+        if let Some(value) = value {
+            push_line(&mut text, format_args!("{key}: {value}"));
+        }
+    }
+    text
+}
+
+/// Says once of each unit where more is better; `benchstat` takes less to be better.
+fn push_unit(text: &mut String, result: &CaseResult, declared: &mut BTreeSet<String>) {
+    let unit = unit(result);
+    if result.better == Better::Higher && !declared.contains(&unit) {
+        push_line(text, format_args!("Unit {unit} better=higher"));
+        declared.insert(unit);
+    }
+}
+
+fn push_rounds(text: &mut String, result: &CaseResult) {
+    let (name, unit) = (benchmark_name(result), unit(result));
+    let rounds = u64::from(result.rounds.max(1));
+    let samples_a_round = result.samples.saturating_add(rounds / 2) / rounds;
+    let iterations = samples_a_round.max(1);
+    let median = result.estimate.map(|estimate| estimate.median);
+    let values = match result.round_values.as_slice() {
+        [] => median.as_slice(),
+        values => values,
+    };
+    for value in values {
+        push_line(text, format_args!("{name} {iterations} {value} {unit}"));
+    }
+}
+
+fn push_note(text: &mut String, result: &CaseResult) {
+    let reason = words(result.reason.as_deref().unwrap_or_default());
+    let label = words(&result.label());
+    let metric = match result.metric.as_str() {
+        "time" => String::new(),
+        metric => format!(" {}", words(metric)),
+    };
+    push_line(text, format_args!("# {label}{metric}: {}: {reason}", result.outcome.word()));
+}
+
+fn push_line(text: &mut String, line: std::fmt::Arguments<'_>) {
+    writeln!(text, "{line}").expect("writing to a String cannot fail");
+}
+
+/// `BenchmarkSyscallGetppid/as=threads/workers=2`.
+fn benchmark_name(result: &CaseResult) -> String {
+    let mut name = format!("Benchmark{}", camel_case(&result.case));
+    for (key, value) in &result.params {
+        name.push('/');
+        name.push_str(&sanitised(key));
+        name.push('=');
+        name.push_str(&sanitised(value));
+    }
+    without_cpu_suffix(name)
+}
+
+fn unit(result: &CaseResult) -> String {
+    let unit: String = result.unit.chars().map(|c| if plain(c) || c == '/' { c } else { '_' }).collect();
+    match result.metric.as_str() {
+        "time" => unit,
+        metric => format!("{}-{unit}", sanitised(metric)),
+    }
+}
+
+fn camel_case(case: &str) -> String {
+    let mut name = String::new();
+    for word in case.split(|c: char| !c.is_ascii_alphanumeric()) {
+        let mut letters = word.chars();
+        name.extend(letters.next().map(|first| first.to_ascii_uppercase()));
+        name.push_str(letters.as_str());
+    }
+    name
+}
+
+fn plain(c: char) -> bool {
+    c.is_ascii_alphanumeric() || "_.+-:,%".contains(c)
+}
+
+fn sanitised(text: &str) -> String {
+    text.chars().map(|c| if plain(c) { c } else { '_' }).collect()
+}
+
+/// A final `-8` means GOMAXPROCS to readers of the format; ours would only look like it.
+fn without_cpu_suffix(mut name: String) -> String {
+    if let Some(dash) = name.rfind('-') {
+        let tail = &name[dash + 1..];
+        if !tail.is_empty() && tail.bytes().all(|b| b.is_ascii_digit()) {
+            name.replace_range(dash..=dash, "_");
+        }
+    }
+    name
+}
+
+/// `text` on one line, with single spaces.
+fn words(text: &str) -> String {
+    let words: Vec<&str> = text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|w| !w.is_empty()).collect();
+    words.join(" ")
+}

@@ -1,0 +1,127 @@
+//! CSV (RFC 4180): one row for each metric of each case.
+
+use crate::document::{Better, CaseResult, Document, Outcome};
+
+const HEADER: [&str; 31] = [
+    "run",
+    "case",
+    "params",
+    "metric",
+    "unit",
+    "better",
+    "outcome",
+    "reason",
+    "median",
+    "low",
+    "high",
+    "level",
+    "min",
+    "p5",
+    "p25",
+    "p50",
+    "p75",
+    "p95",
+    "p99",
+    "mean",
+    "quiet_share",
+    "rounds",
+    "samples",
+    "converged",
+    "syscalls",
+    "voluntary_switches",
+    "involuntary_switches",
+    "page_faults",
+    "instructions",
+    "cycles",
+    "doubts",
+];
+
+/// The results as CSV with a header line; lines end with CR LF as RFC 4180 has it.
+///
+/// What was not measured has its outcome and reason, and empty figures: never a zero.
+pub fn to_csv(document: &Document) -> String {
+    let mut text = String::new();
+    push_row(&mut text, HEADER.iter().map(|name| (*name).to_owned()));
+    for result in &document.results {
+        let result = result.sound();
+        let mut row = identity(&document.run.id, &result);
+        row.extend(figures(&result).into_iter().map(Option::unwrap_or_default));
+        row.push(result.doubts.join("; "));
+        debug_assert_eq!(row.len(), HEADER.len());
+        push_row(&mut text, row.into_iter());
+    }
+    text
+}
+
+fn identity(run: &str, result: &CaseResult) -> Vec<String> {
+    let params: Vec<String> = result.params.iter().map(|(k, v)| format!("{k}={v}")).collect();
+    let better = match result.better {
+        Better::Lower => "lower",
+        Better::Higher => "higher",
+        Better::Neither => "neither",
+    };
+    vec![
+        run.to_owned(),
+        result.case.clone(),
+        params.join(";"),
+        result.metric.clone(),
+        result.unit.clone(),
+        better.to_owned(),
+        result.outcome.word().to_owned(),
+        result.reason.clone().unwrap_or_default(),
+    ]
+}
+
+/// The columns between `reason` and `doubts`; `None` is an empty cell.
+fn figures(result: &CaseResult) -> [Option<String>; 22] {
+    if result.outcome != Outcome::Measured {
+        return [const { None }; 22];
+    }
+    let number = |value: Option<f64>| value.map(|value| value.to_string());
+    let (estimate, seen) = (result.estimate, result.seen);
+    let per_op = result.per_op.unwrap_or_default();
+    [
+        number(estimate.map(|e| e.median)),
+        number(estimate.map(|e| e.low)),
+        number(estimate.map(|e| e.high)),
+        number(estimate.map(|e| e.level)),
+        number(seen.map(|s| s.min)),
+        number(seen.map(|s| s.p5)),
+        number(seen.map(|s| s.p25)),
+        number(seen.map(|s| s.p50)),
+        number(seen.map(|s| s.p75)),
+        number(seen.map(|s| s.p95)),
+        number(seen.map(|s| s.p99)),
+        number(seen.map(|s| s.mean)),
+        number(result.quiet_share),
+        Some(result.rounds.to_string()),
+        Some(result.samples.to_string()),
+        result.converged.map(|converged| converged.to_string()),
+        number(per_op.syscalls),
+        number(per_op.voluntary_switches),
+        number(per_op.involuntary_switches),
+        number(per_op.page_faults),
+        number(per_op.instructions),
+        number(per_op.cycles),
+    ]
+}
+
+fn push_row(text: &mut String, cells: impl Iterator<Item = String>) {
+    for (column, cell) in cells.enumerate() {
+        if column > 0 {
+            text.push(',');
+        }
+        push_cell(text, &cell);
+    }
+    text.push_str("\r\n");
+}
+
+fn push_cell(text: &mut String, cell: &str) {
+    if cell.contains(['"', ',', '\r', '\n']) {
+        text.push('"');
+        text.push_str(&cell.replace('"', "\"\""));
+        text.push('"');
+    } else {
+        text.push_str(cell);
+    }
+}

@@ -1,0 +1,133 @@
+//! Reads a document that came from somewhere else: everything is checked, and every error names its line.
+
+use serde_json::{Map, Value};
+
+use crate::check::{Fault, MAX_RESULTS, first_duplicate};
+use crate::document::{CaseResult, Document, RunInfo, SCHEMA};
+use crate::located::{Located, Object, line_at};
+
+/// The longest text a document may have, in bytes.
+pub const MAX_TEXT_BYTES: usize = 64 << 20;
+
+const RUN_KEYS: &[&str] = &["id", "started", "seed", "oscost"];
+const RESULT_KEYS: &[&str] = &["case", "metric", "unit", "better", "outcome"];
+const ESTIMATE_KEYS: &[&str] = &["median", "low", "high", "level"];
+const SEEN_KEYS: &[&str] = &["min", "p5", "p25", "p50", "p75", "p95", "p99", "mean"];
+
+/// Why a text is not a document, and on which line.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}: {message}")]
+pub struct ImportError {
+    /// The wrong line of the text, from 1.
+    pub line: u64,
+    /// What is wrong there, in one line.
+    pub message: String,
+}
+
+/// Reads one document as `to_json` writes it.
+///
+/// Fields this build does not know are passed over, so that a later oscost may add some. Everything else
+/// is checked: the JSON, the schema number, that no required key is missing and none is there twice, and
+/// what [`Document::check`] checks. The text may be at most [`MAX_TEXT_BYTES`] long.
+pub fn parse_document(text: &str) -> Result<Document, ImportError> {
+    if text.len() > MAX_TEXT_BYTES {
+        let message = format!("the text goes on beyond {} MiB, the most a document may have", MAX_TEXT_BYTES >> 20);
+        return Err(ImportError { line: line_at(text, MAX_TEXT_BYTES), message });
+    }
+    // Windows editors and shells put a byte order mark before UTF-8.
+    let whole = Located::whole(text.strip_prefix('\u{feff}').unwrap_or(text));
+    if !whole.as_str().starts_with('{') {
+        return Err(whole.error("not an oscost document: it does not begin with `{`"));
+    }
+    let top = whole.object()?;
+    for key in ["schema", "run"] {
+        if top.get(key).is_none() {
+            return Err(whole.error(format_args!("not an oscost document: there is no {key:?}")));
+        }
+    }
+    check_schema(member(&top, "schema", &whole)?)?;
+    Ok(Document {
+        schema: SCHEMA,
+        run: read_run(member(&top, "run", &whole)?)?,
+        machine: read_machine(member(&top, "machine", &whole)?)?,
+        results: read_results(member(&top, "results", &whole)?)?,
+    })
+}
+
+fn member<'t>(object: &Object<'t>, key: &str, at: &Located<'t>) -> Result<Located<'t>, ImportError> {
+    object.get(key).ok_or_else(|| at.error(format_args!("{key:?} is missing")))
+}
+
+fn check_schema(schema: Located<'_>) -> Result<(), ImportError> {
+    match schema.as_str().parse::<u64>() {
+        Ok(number) if number == u64::from(SCHEMA) => Ok(()),
+        Ok(number) if number > u64::from(SCHEMA) => Err(schema.error(format_args!(
+            "made by a newer oscost: schema {number}, this build reads {SCHEMA}"
+        ))),
+        _ => Err(schema.error(format_args!(
+            "not an oscost document: schema is {}, expected {SCHEMA}",
+            schema.as_str()
+        ))),
+    }
+}
+
+fn read_run(run: Located<'_>) -> Result<RunInfo, ImportError> {
+    let members = run.object()?;
+    members.require(RUN_KEYS)?;
+    read_members_once(&members, &["tags", "asked"])?;
+    let info: RunInfo = run.read()?;
+    info.check().map_err(|fault| at_fault(&run, &fault))?;
+    Ok(info)
+}
+
+fn read_machine(machine: Located<'_>) -> Result<Map<String, Value>, ImportError> {
+    for (key, value) in machine.object()?.iter() {
+        // Looked at before serde_json reads it: within arrays and objects it gives some keys a meaning of its own.
+        if value.as_str().starts_with(['[', '{']) {
+            return Err(value.error(format_args!("machine: {key:?} is neither a string nor a number")));
+        }
+    }
+    machine.read()
+}
+
+fn read_results(results: Located<'_>) -> Result<Vec<CaseResult>, ImportError> {
+    let texts = results.array::<MAX_RESULTS>()?;
+    let read: Vec<CaseResult> = texts.iter().map(read_result).collect::<Result<_, _>>()?;
+    if let Some((first, second)) = first_duplicate(&read) {
+        let message = format!("the same case, parameters and metric are on line {}", texts[first].line());
+        let fault = Fault { path: &["case"], message };
+        return Err(at_fault(&texts[second], &fault.of(&read[second])));
+    }
+    Ok(read)
+}
+
+fn read_result(text: &Located<'_>) -> Result<CaseResult, ImportError> {
+    let members = text.object()?;
+    members.require(RESULT_KEYS)?;
+    read_members_once(&members, &["params", "per_op"])?;
+    for (key, keys) in [("estimate", ESTIMATE_KEYS), ("seen", SEEN_KEYS)] {
+        if let Some(figures) = members.get(key) {
+            figures.object()?.require(keys)?;
+        }
+    }
+    let result: CaseResult = text.read()?;
+    result.check().map_err(|fault| at_fault(text, &fault.of(&result)))?;
+    Ok(result)
+}
+
+/// Refuses members that are no objects, or that have a key twice, where serde would keep the last.
+fn read_members_once(object: &Object<'_>, keys: &[&str]) -> Result<(), ImportError> {
+    for key in keys {
+        if let Some(member) = object.get(key) {
+            member.object()?;
+        }
+    }
+    Ok(())
+}
+
+fn at_fault(text: &Located<'_>, fault: &Fault) -> ImportError {
+    text.follow(fault.path).error(fault)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,127 @@
+//! The store: every run and what its workers printed, in one SQLite file.
+//!
+//! Several processes may read and write it at the same time. Nothing is lost when one is killed: each
+//! round is in the file's log when [`Store::add_round`] returns.
+
+mod error;
+mod location;
+mod naming;
+mod open;
+mod reading;
+mod writing;
+
+pub use error::StoreError;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use rusqlite::Connection;
+
+/// The most a round's worker may have printed, in bytes.
+pub const MAX_LINES_BYTES: usize = 64 << 20;
+
+/// An open store. Writing takes `&mut self`, reading `&self`; it may move to another thread.
+#[derive(Debug)]
+pub struct Store {
+    path: PathBuf,
+    connection: Connection,
+}
+
+/// What one worker process did, as it is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RoundRow {
+    /// The round's number within its run; rounds are read back in this order.
+    pub seq: u64,
+    /// `area/name`.
+    pub case: String,
+    /// The case's parameters, by name.
+    pub params: BTreeMap<String, String>,
+    /// `round` (timed) or `why` (the untimed counting pass).
+    pub kind: String,
+    /// How it ended, in the runner's words.
+    pub outcome: String,
+    /// When it started, in milliseconds since 1970 UTC.
+    pub started_ms: i64,
+    /// What the worker printed, at most [`MAX_LINES_BYTES`].
+    pub lines: String,
+}
+
+/// A run as a list of runs shows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunSummary {
+    /// The run's id.
+    pub id: String,
+    /// RFC 3339.
+    pub started: String,
+    /// RFC 3339; `None` while unfinished.
+    pub finished: Option<String>,
+    /// Version of oscost that measured.
+    pub oscost: String,
+    /// The user's labels.
+    pub tags: BTreeMap<String, String>,
+    /// What was asked for.
+    pub asked: BTreeMap<String, String>,
+    /// Rounds in the store; 0 for an imported run.
+    pub rounds: u64,
+    /// Results in the store.
+    pub results: u64,
+    /// The machine in one line, as [`machine_line`](crate::machine_line) says it.
+    pub machine: String,
+}
+
+/// What an import did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Imported {
+    /// The run is new here.
+    Added,
+    /// The very same run was here.
+    AlreadyThere,
+}
+
+impl Store {
+    /// Where the store is unless the user says otherwise: `OSCOST_STORE` if set, else
+    /// `oscost/store.sqlite` under `XDG_DATA_HOME`, `LOCALAPPDATA` or `HOME/.local/share`, the first that
+    /// is a full path.
+    ///
+    /// # Errors
+    /// [`StoreError::NoPlace`] if none is set.
+    pub fn default_path() -> Result<PathBuf, StoreError> {
+        location::default_path(|name| std::env::var_os(name))
+    }
+
+    /// Opens the store for reading and writing; makes the file and its folders if they are not there, and
+    /// brings a store of an older oscost up to date.
+    ///
+    /// # Errors
+    /// A file that is not an oscost store, or is a newer one's, is refused and left as it is.
+    pub fn open(path: &Path) -> Result<Store, StoreError> {
+        let connection = open::for_writing(path)?;
+        Ok(Store { path: path.to_owned(), connection })
+    }
+
+    /// Opens the store for reading, also while another process writes to it, and also where nothing may
+    /// be written.
+    ///
+    /// # Errors
+    /// [`StoreError::Missing`] if there is none; otherwise as [`Store::open`].
+    pub fn open_read_only(path: &Path) -> Result<Store, StoreError> {
+        let connection = open::for_reading(path)?;
+        Ok(Store { path: path.to_owned(), connection })
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn failed(&self) -> impl Fn(rusqlite::Error) -> StoreError + '_ {
+        |error| StoreError::sqlite(&self.path, error)
+    }
+
+    fn damaged(&self, what: impl Into<String>) -> StoreError {
+        StoreError::Damaged { path: self.path.clone(), what: what.into() }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,214 @@
+//! What can go wrong with the store, in words: the file, the cause and what to do.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use rusqlite::ErrorCode;
+
+use crate::check::Fault;
+
+/// The most candidates an ambiguous name lists.
+const MAX_LISTED: usize = 8;
+
+/// Why something could not be done with the store. Each is one line.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// No environment variable tells where the user's data is.
+    #[error(
+        "no place for the store: none of XDG_DATA_HOME, LOCALAPPDATA and HOME is set to a full path; \
+         set OSCOST_STORE to a file"
+    )]
+    NoPlace,
+    /// Opened for reading, and nothing is there.
+    #[error("{path}: no store here yet; `oscost run` or `oscost import` makes one", path = path.display())]
+    Missing {
+        /// The store asked for.
+        path: PathBuf,
+    },
+    /// The file belongs to something else. It was left as it was.
+    #[error(
+        "{path}: not an oscost store ({what}), left as it is; set OSCOST_STORE to another file",
+        path = path.display()
+    )]
+    NotAStore {
+        /// The file.
+        path: PathBuf,
+        /// What it is instead.
+        what: &'static str,
+    },
+    /// A later oscost made it.
+    #[error(
+        "{path}: made by a newer oscost: store version {found}, this build knows {known}; \
+         use that oscost, or set OSCOST_STORE to another file",
+        path = path.display()
+    )]
+    Newer {
+        /// The store.
+        path: PathBuf,
+        /// Its version.
+        found: i64,
+        /// The highest version this build knows.
+        known: i64,
+    },
+    /// An earlier oscost made it, and it was opened for reading only.
+    #[error(
+        "{path}: made by an older oscost: store version {found}, this build reads {known}; \
+         any `oscost run` or `oscost import` brings it up to date",
+        path = path.display()
+    )]
+    Older {
+        /// The store.
+        path: PathBuf,
+        /// Its version.
+        found: i64,
+        /// The version this build reads.
+        known: i64,
+    },
+    /// The operating system refused.
+    #[error("{path}: {cause}", path = path.display(), cause = io_cause(source))]
+    Io {
+        /// The store or a folder it is in.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// SQLite refused.
+    #[error("{path}: {cause}", path = path.display(), cause = sqlite_cause(source))]
+    Sqlite {
+        /// The store.
+        path: PathBuf,
+        /// What SQLite said.
+        source: rusqlite::Error,
+    },
+    /// Recent writes are in a second file that cannot be read without writing to the folder.
+    #[error(
+        "{path}: its newest runs are still in {path}-wal, and this folder cannot be written to; \
+         copy both files to a folder of yours and set OSCOST_STORE to the copy",
+        path = path.display()
+    )]
+    WalUnreadable {
+        /// The store.
+        path: PathBuf,
+    },
+    /// A stored value does not read back.
+    #[error("{path}: damaged: {what}; {DAMAGED_REMEDY}", path = path.display())]
+    Damaged {
+        /// The store.
+        path: PathBuf,
+        /// Which value, and what is wrong with it.
+        what: String,
+    },
+    /// No run is called that.
+    #[error("no run {asked:?} in the store: {hint}; `oscost runs` lists them")]
+    UnknownRun {
+        /// What was asked for.
+        asked: String,
+        /// What there is instead.
+        hint: String,
+    },
+    /// Several runs are called that.
+    #[error("{asked:?} could be any of {}; say more of it", listed(candidates))]
+    AmbiguousRun {
+        /// What was asked for.
+        asked: String,
+        /// The runs' ids, oldest first.
+        candidates: Vec<String>,
+    },
+    /// The id is taken.
+    #[error("run {id} is already in the store; a new run needs an id of its own")]
+    RunExists {
+        /// The run.
+        id: String,
+    },
+    /// The id is taken by a run that says something else.
+    #[error("run {id} is already in the store and differs from this one; delete that one first to replace it")]
+    RunDiffers {
+        /// The run.
+        id: String,
+    },
+    /// That round is stored.
+    #[error("round {seq} of run {id} is already in the store")]
+    RoundExists {
+        /// The run.
+        id: String,
+        /// The round.
+        seq: u64,
+    },
+    /// What was to be stored cannot be true.
+    #[error("cannot store run {id}: {fault}")]
+    Unsound {
+        /// The run.
+        id: String,
+        /// What is wrong.
+        #[source]
+        fault: Fault,
+    },
+}
+
+const DAMAGED_REMEDY: &str = "move it away to start a new one, or save what is left with `sqlite3 FILE .recover`";
+
+impl StoreError {
+    pub(super) fn io(path: &Path, source: io::Error) -> StoreError {
+        StoreError::Io { path: path.to_owned(), source }
+    }
+
+    pub(super) fn sqlite(path: &Path, source: rusqlite::Error) -> StoreError {
+        StoreError::Sqlite { path: path.to_owned(), source }
+    }
+
+    pub(super) fn unsound(id: &str, message: impl Into<String>) -> StoreError {
+        let fault = Fault { path: &[], message: message.into() };
+        StoreError::Unsound { id: id.to_owned(), fault }
+    }
+}
+
+fn io_cause(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::PermissionDenied => {
+            "permission denied; change its owner or mode, or set OSCOST_STORE to a file of yours".to_owned()
+        }
+        io::ErrorKind::ReadOnlyFilesystem => {
+            "the file system is read-only; set OSCOST_STORE to a file elsewhere".to_owned()
+        }
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => DISK_FULL.to_owned(),
+        io::ErrorKind::IsADirectory => "a folder, not a file; set OSCOST_STORE to a file".to_owned(),
+        io::ErrorKind::NotADirectory | io::ErrorKind::AlreadyExists => {
+            "part of the path is a file, not a folder; set OSCOST_STORE to another file".to_owned()
+        }
+        _ => format!("{error}; set OSCOST_STORE to another file if this one cannot be used"),
+    }
+}
+
+const DISK_FULL: &str = "the disk is full; free some space and go on with `oscost run --resume`";
+
+fn sqlite_cause(error: &rusqlite::Error) -> String {
+    match error.sqlite_error_code() {
+        Some(ErrorCode::DiskFull) => DISK_FULL.to_owned(),
+        Some(ErrorCode::ReadOnly) => {
+            "cannot be written to; change its mode, or set OSCOST_STORE to another file".to_owned()
+        }
+        Some(ErrorCode::PermissionDenied | ErrorCode::CannotOpen) => {
+            "the file or its folder cannot be used; check their owner and mode, or set OSCOST_STORE to another file"
+                .to_owned()
+        }
+        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => {
+            format!("damaged; {DAMAGED_REMEDY}")
+        }
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
+            let seconds = super::open::BUSY_TIMEOUT.as_secs();
+            format!("another process has kept it locked for {seconds} s; end that one, or try again")
+        }
+        Some(ErrorCode::SystemIoFailure) => {
+            format!("reading or writing failed ({error}); check the disk and `dmesg`")
+        }
+        _ => error.to_string(),
+    }
+}
+
+fn listed(candidates: &[String]) -> String {
+    let mut text = candidates.iter().take(MAX_LISTED).cloned().collect::<Vec<_>>().join(", ");
+    if candidates.len() > MAX_LISTED {
+        text.push_str(&format!(" and {} more", candidates.len() - MAX_LISTED));
+    }
+    text
+}

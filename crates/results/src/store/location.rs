@@ -1,0 +1,62 @@
+//! Where the store is, from the environment alone.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use super::StoreError;
+
+/// See [`Store::default_path`](super::Store::default_path).
+pub(super) fn default_path(variable: impl Fn(&str) -> Option<OsString>) -> Result<PathBuf, StoreError> {
+    let set = |name: &str| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    if let Some(path) = set("OSCOST_STORE") {
+        return Ok(path);
+    }
+    // A relative path would be another store in each folder; the XDG specification says to pass over it.
+    let folder = |name: &str| set(name).filter(|path| path.is_absolute());
+    // LOCALAPPDATA before HOME: Unix shells on Windows set HOME, others there do not, and both must agree.
+    folder("XDG_DATA_HOME")
+        .or_else(|| folder("LOCALAPPDATA"))
+        .or_else(|| folder("HOME").map(|home| home.join(".local").join("share")))
+        .map(|data| data.join("oscost").join("store.sqlite"))
+        .ok_or(StoreError::NoPlace)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(variables: &[(&str, &str)]) -> Result<PathBuf, StoreError> {
+        default_path(|name| {
+            let (_, value) = variables.iter().find(|(known, _)| *known == name)?;
+            Some(OsString::from(value))
+        })
+    }
+
+    /// An absolute path on the system the test runs on.
+    fn absolute(name: &str) -> String {
+        std::env::temp_dir().join(name).to_str().expect("a plain path").to_owned()
+    }
+
+    #[test]
+    fn oscost_store_comes_first_and_may_be_relative() {
+        let path = with(&[("OSCOST_STORE", "here.sqlite"), ("HOME", &absolute("home"))]);
+        assert_eq!(path.expect("a path"), PathBuf::from("here.sqlite"));
+    }
+
+    #[test]
+    fn folders_are_looked_at_in_order_and_empty_or_relative_ones_passed_over() {
+        let (data, local, home) = (absolute("data"), absolute("local"), absolute("home"));
+        let all = [("OSCOST_STORE", ""), ("XDG_DATA_HOME", &data), ("LOCALAPPDATA", &local), ("HOME", &home)];
+        assert_eq!(with(&all).expect("a path"), PathBuf::from(&data).join("oscost/store.sqlite"));
+        assert_eq!(with(&all[2..]).expect("a path"), PathBuf::from(&local).join("oscost/store.sqlite"));
+        let odd = [("XDG_DATA_HOME", "data"), ("LOCALAPPDATA", ""), ("HOME", home.as_str())];
+        let expected = PathBuf::from(&home).join(".local/share/oscost/store.sqlite");
+        assert_eq!(with(&odd).expect("a path"), expected);
+    }
+
+    #[test]
+    fn without_any_of_them_the_error_says_what_to_set() {
+        let error = with(&[("HOME", "")]).expect_err("no place");
+        assert!(error.to_string().contains("set OSCOST_STORE"), "{error}");
+    }
+}

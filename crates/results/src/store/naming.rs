@@ -1,0 +1,56 @@
+//! How people name a run: its id, the beginning of it, `last`, `last~2`, or a tag.
+
+use super::{RunSummary, Store, StoreError};
+
+impl Store {
+    /// The id of the run `name` stands for: a full id; `last` (the newest) or `last~2` (the second before
+    /// it); `key=value`, if exactly one run has that tag; or the beginning of exactly one id.
+    ///
+    /// # Errors
+    /// [`StoreError::UnknownRun`], or [`StoreError::AmbiguousRun`] with the candidates.
+    pub fn resolve(&self, name: &str) -> Result<String, StoreError> {
+        let runs = self.runs()?;
+        let unknown = |hint: String| StoreError::UnknownRun { asked: name.to_owned(), hint };
+        if runs.is_empty() {
+            return Err(unknown("it has no runs".to_owned()));
+        }
+        if let Some(run) = runs.iter().find(|run| run.id == name) {
+            return Ok(run.id.clone());
+        }
+        if let Some(back) = name.strip_prefix("last") {
+            if let Some(back) = steps_back(back) {
+                let newest_first = runs.iter().rev().nth(back);
+                return newest_first
+                    .map(|run| run.id.clone())
+                    .ok_or_else(|| unknown(format!("it has only {} runs", runs.len())));
+            }
+        }
+        if let Some((key, value)) = name.split_once('=') {
+            let tagged = runs.iter().filter(|run| run.tags.get(key).is_some_and(|v| v == value));
+            return only(name, tagged, || format!("no run has the tag {key}={value}"));
+        }
+        let beginning = runs.iter().filter(|run| !name.is_empty() && run.id.starts_with(name));
+        only(name, beginning, || "no id begins like that, and it is not last, last~N or key=value".to_owned())
+    }
+}
+
+/// `""` is 0, `"~2"` is 2.
+fn steps_back(after_last: &str) -> Option<usize> {
+    match after_last {
+        "" => Some(0),
+        text => text.strip_prefix('~')?.parse().ok(),
+    }
+}
+
+fn only<'r>(
+    name: &str,
+    runs: impl Iterator<Item = &'r RunSummary>,
+    hint: impl Fn() -> String,
+) -> Result<String, StoreError> {
+    let mut candidates: Vec<String> = runs.map(|run| run.id.clone()).collect();
+    match candidates.len() {
+        0 => Err(StoreError::UnknownRun { asked: name.to_owned(), hint: hint() }),
+        1 => Ok(candidates.remove(0)),
+        _ => Err(StoreError::AmbiguousRun { asked: name.to_owned(), candidates }),
+    }
+}

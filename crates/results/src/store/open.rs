@@ -1,0 +1,227 @@
+//! Opens the file: refuses what is not ours without touching it, creates and migrates what is.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior};
+
+use super::StoreError;
+
+/// How long a writer waits for another one. Each transaction takes milliseconds, so this is ample.
+pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// "oscs", at byte 68 of the file: <https://www.sqlite.org/fileformat.html>.
+pub(super) const APPLICATION_ID: i32 = 0x6f73_6373;
+
+/// Step n brings a store from version n to version n + 1 (PRAGMA user_version). Only ever append.
+pub(super) const MIGRATIONS: &[&str] = &[include_str!("001_first.sql")];
+
+/// The stores this process has open or had open.
+///
+/// The header of a file is looked at only before SQLite opens it for the first time: closing a second
+/// descriptor of a file drops the POSIX locks this process holds on it
+/// (<https://www.sqlite.org/howtocorrupt.html>, 2.2).
+static OPENED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+
+/// Opens for reading and writing; makes the file and the folders above it.
+pub(super) fn for_writing(path: &Path) -> Result<Connection, StoreError> {
+    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        fs::create_dir_all(folder).map_err(|error| StoreError::io(folder, error))?;
+    }
+    opened_after(path, &|| peek_for_writing(path), &|| connect_for_writing(path))
+}
+
+/// Opens for reading only.
+pub(super) fn for_reading(path: &Path) -> Result<Connection, StoreError> {
+    opened_after(path, &|| peek_for_reading(path), &|| match connect_for_reading(path) {
+        Err(StoreError::Sqlite { source, .. }) if needs_writable_folder(&source) => connect_immutable(path),
+        other => other,
+    })
+}
+
+fn opened_after(
+    path: &Path,
+    peek: &dyn Fn() -> Result<(), StoreError>,
+    connect: &dyn Fn() -> Result<Connection, StoreError>,
+) -> Result<Connection, StoreError> {
+    let mut opened = OPENED.lock().unwrap_or_else(PoisonError::into_inner);
+    let known = fs::canonicalize(path).is_ok_and(|path| opened.contains(&path));
+    if !known {
+        peek()?;
+    }
+    let connection = connect()?;
+    opened.extend(fs::canonicalize(path));
+    Ok(connection)
+}
+
+fn peek_for_writing(path: &Path) -> Result<(), StoreError> {
+    // Not truncated: what is there may be a store, or somebody else's.
+    let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
+    let file = file.map_err(|error| unopened(path, error))?;
+    match header(file).map_err(|error| StoreError::io(path, error))? {
+        header if header.is_empty() => Ok(()),
+        header => check_header(path, &header),
+    }
+}
+
+fn peek_for_reading(path: &Path) -> Result<(), StoreError> {
+    let file = File::open(path).map_err(|error| unopened(path, error))?;
+    let header = header(file).map_err(|error| StoreError::io(path, error))?;
+    check_header(path, &header)
+}
+
+fn unopened(path: &Path, error: io::Error) -> StoreError {
+    if error.kind() == io::ErrorKind::NotFound {
+        return StoreError::Missing { path: path.to_owned() };
+    }
+    // Windows says "access denied" of a folder.
+    if path.is_dir() {
+        return StoreError::io(path, io::ErrorKind::IsADirectory.into());
+    }
+    StoreError::io(path, error)
+}
+
+fn header(file: File) -> io::Result<Vec<u8>> {
+    const HEADER_BYTES: u64 = 100;
+    let mut header = Vec::new();
+    file.take(HEADER_BYTES).read_to_end(&mut header)?;
+    Ok(header)
+}
+
+fn check_header(path: &Path, header: &[u8]) -> Result<(), StoreError> {
+    let what = match header.get(68..72) {
+        _ if header.is_empty() => "the file is empty",
+        _ if !header.starts_with(b"SQLite format 3\0") => "not an SQLite file",
+        Some(id) if id == APPLICATION_ID.to_be_bytes() => return Ok(()),
+        Some(_) => "another program's SQLite file",
+        None => "cut short",
+    };
+    Err(StoreError::NotAStore { path: path.to_owned(), what })
+}
+
+fn connect_for_writing(path: &Path) -> Result<Connection, StoreError> {
+    let failed = |error| StoreError::sqlite(path, error);
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let mut connection = Connection::open_with_flags(path, flags).map_err(failed)?;
+    connection.busy_timeout(BUSY_TIMEOUT).map_err(failed)?;
+    migrate(&mut connection, path, MIGRATIONS)?;
+    use_wal(&connection).map_err(failed)?;
+    // With WAL: a kill loses nothing, a power cut at most the last rounds, and nothing gets damaged.
+    connection.pragma_update(None, "synchronous", "NORMAL").map_err(failed)?;
+    connection.pragma_update(None, "foreign_keys", true).map_err(failed)?;
+    Ok(connection)
+}
+
+/// Brings the store to the newest version, in one transaction.
+pub(super) fn migrate(connection: &mut Connection, path: &Path, steps: &[&str]) -> Result<(), StoreError> {
+    let failed = |error| StoreError::sqlite(path, error);
+    if pending(connection, path, steps)?.is_empty() {
+        return Ok(());
+    }
+    let transaction =
+        Transaction::new(connection, TransactionBehavior::Immediate).map_err(failed)?;
+    // Another process may have done it while this one waited.
+    for step in pending(&transaction, path, steps)? {
+        transaction.execute_batch(step).map_err(failed)?;
+    }
+    transaction.pragma_update(None, "user_version", steps.len()).map_err(failed)?;
+    transaction.commit().map_err(failed)
+}
+
+fn pending<'s>(connection: &Connection, path: &Path, steps: &'s [&'s str]) -> Result<&'s [&'s str], StoreError> {
+    let found = version(connection, path)?;
+    let known = steps.len() as i64;
+    usize::try_from(found)
+        .ok()
+        .and_then(|done| steps.get(done..))
+        .ok_or(StoreError::Newer { path: path.to_owned(), found, known })
+}
+
+/// The store's version; 0 for an empty file.
+fn version(connection: &Connection, path: &Path) -> Result<i64, StoreError> {
+    let sql = "SELECT user_version, application_id, (SELECT count(*) FROM sqlite_schema)
+               FROM pragma_user_version, pragma_application_id";
+    let (version, application, objects): (i64, i32, i64) = connection
+        .query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+        .map_err(|error| StoreError::sqlite(path, error))?;
+    if application != APPLICATION_ID && (version, objects) != (0, 0) {
+        let what = "another program's SQLite file";
+        return Err(StoreError::NotAStore { path: path.to_owned(), what });
+    }
+    Ok(version)
+}
+
+/// Switches to write-ahead logging. SQLite does not wait for other processes here, so this does.
+fn use_wal(connection: &Connection) -> rusqlite::Result<()> {
+    let start = Instant::now();
+    loop {
+        match connection.pragma_update(None, "journal_mode", "WAL") {
+            Err(error) if is_busy(&error) && start.elapsed() < BUSY_TIMEOUT => {
+                thread::sleep(Duration::from_millis(10));
+            }
+            other => return other,
+        }
+    }
+}
+
+fn is_busy(error: &rusqlite::Error) -> bool {
+    matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
+}
+
+fn connect_for_reading(path: &Path) -> Result<Connection, StoreError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags).map_err(|error| StoreError::sqlite(path, error))?;
+    readable(connection, path)
+}
+
+/// Reads the file alone, for a folder where SQLite may not make the files it shares with writers.
+pub(super) fn connect_immutable(path: &Path) -> Result<Connection, StoreError> {
+    let mut wal = path.as_os_str().to_owned();
+    wal.push("-wal");
+    if fs::metadata(wal).is_ok_and(|wal| wal.len() > 0) {
+        return Err(StoreError::WalUnreadable { path: path.to_owned() });
+    }
+    let uri = immutable_uri(path).map_err(|error| StoreError::io(path, error))?;
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
+    let connection = Connection::open_with_flags(uri, flags).map_err(|error| StoreError::sqlite(path, error))?;
+    readable(connection, path)
+}
+
+fn readable(connection: Connection, path: &Path) -> Result<Connection, StoreError> {
+    connection.busy_timeout(BUSY_TIMEOUT).map_err(|error| StoreError::sqlite(path, error))?;
+    match pending(&connection, path, MIGRATIONS)? {
+        [] => Ok(connection),
+        steps => {
+            let known = MIGRATIONS.len() as i64;
+            let found = known - steps.len() as i64;
+            Err(StoreError::Older { path: path.to_owned(), found, known })
+        }
+    }
+}
+
+fn needs_writable_folder(error: &rusqlite::Error) -> bool {
+    matches!(error.sqlite_error_code(), Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly))
+}
+
+/// <https://www.sqlite.org/uri.html>: the path percent-encoded, with `/` between folders on every system.
+fn immutable_uri(path: &Path) -> io::Result<String> {
+    let path = std::path::absolute(path)?;
+    let mut uri = String::from("file://");
+    for (index, &byte) in path.as_os_str().as_encoded_bytes().iter().enumerate() {
+        let byte = if std::path::MAIN_SEPARATOR as u8 == byte { b'/' } else { byte };
+        if index == 0 && byte != b'/' {
+            uri.push('/');
+        }
+        match byte {
+            b'/' | b'-' | b'.' | b'_' | b'~' | b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' => uri.push(byte as char),
+            other => uri.push_str(&format!("%{other:02X}")),
+        }
+    }
+    uri.push_str("?immutable=1");
+    Ok(uri)
+}

@@ -1,0 +1,170 @@
+//! What comes out of the store.
+
+use std::io::Read;
+
+use flate2::read::ZlibDecoder;
+use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior};
+use serde::de::DeserializeOwned;
+
+use super::{MAX_LINES_BYTES, RoundRow, RunSummary, Store, StoreError};
+use crate::document::{CaseResult, Document, RunInfo, SCHEMA, machine_line};
+
+impl Store {
+    /// All runs, the newest (by when they started) last.
+    pub fn runs(&self) -> Result<Vec<RunSummary>, StoreError> {
+        let sql = "SELECT id, started, finished, oscost, tags, asked, machine,
+                          (SELECT count(*) FROM rounds WHERE rounds.run = runs.seq),
+                          (SELECT count(*) FROM results WHERE results.run = runs.seq)
+                   FROM runs ORDER BY started_us, seq";
+        let mut statement = self.connection.prepare_cached(sql).map_err(self.failed())?;
+        let mut rows = statement.query([]).map_err(self.failed())?;
+        let mut runs = Vec::new();
+        while let Some(row) = rows.next().map_err(self.failed())? {
+            runs.push(self.summary(row)?);
+        }
+        Ok(runs)
+    }
+
+    fn summary(&self, row: &Row<'_>) -> Result<RunSummary, StoreError> {
+        let id: String = self.column(row, 0)?;
+        let machine = self.json(row, 6, &id)?;
+        Ok(RunSummary {
+            started: self.column(row, 1)?,
+            finished: self.column(row, 2)?,
+            oscost: self.column(row, 3)?,
+            tags: self.json(row, 4, &id)?,
+            asked: self.json(row, 5, &id)?,
+            rounds: self.count(row, 7)?,
+            results: self.count(row, 8)?,
+            machine: machine_line(&machine),
+            id,
+        })
+    }
+
+    /// The run as a document.
+    ///
+    /// # Errors
+    /// [`StoreError::UnknownRun`]; names other than ids are for [`Store::resolve`].
+    pub fn document(&self, id: &str) -> Result<Document, StoreError> {
+        // One transaction, so that a writer in between cannot make the results another run's.
+        let reading = Transaction::new_unchecked(&self.connection, TransactionBehavior::Deferred);
+        let reading = reading.map_err(self.failed())?;
+        let document = self.read_document(&reading, id)?;
+        document.ok_or_else(|| self.unknown(id))
+    }
+
+    /// Within whatever transaction is open.
+    pub(super) fn read_document(&self, open: &Connection, id: &str) -> Result<Option<Document>, StoreError> {
+        let sql = "SELECT seq, started, finished, seed, oscost, tags, asked, machine FROM runs WHERE id = ?1";
+        let mut statement = open.prepare_cached(sql).map_err(self.failed())?;
+        let mut rows = statement.query([id]).map_err(self.failed())?;
+        let Some(row) = rows.next().map_err(self.failed())? else {
+            return Ok(None);
+        };
+        let seed: String = self.column(row, 3)?;
+        let run = RunInfo {
+            id: id.to_owned(),
+            started: self.column(row, 1)?,
+            finished: self.column(row, 2)?,
+            seed: seed.parse().map_err(|_| self.damaged(format!("seed {seed:?} of run {id}")))?,
+            oscost: self.column(row, 4)?,
+            tags: self.json(row, 5, id)?,
+            asked: self.json(row, 6, id)?,
+        };
+        let machine = self.json(row, 7, id)?;
+        let results = self.read_results(open, self.column(row, 0)?, id)?;
+        Ok(Some(Document { schema: SCHEMA, run, machine, results }))
+    }
+
+    fn read_results(&self, open: &Connection, run: i64, id: &str) -> Result<Vec<CaseResult>, StoreError> {
+        let sql = "SELECT body FROM results WHERE run = ?1 ORDER BY seq";
+        let mut statement = open.prepare_cached(sql).map_err(self.failed())?;
+        let mut rows = statement.query([run]).map_err(self.failed())?;
+        let mut results = Vec::new();
+        while let Some(row) = rows.next().map_err(self.failed())? {
+            results.push(self.json(row, 0, id)?);
+        }
+        Ok(results)
+    }
+
+    /// The run's rounds in the order of their numbers.
+    pub fn rounds(&self, id: &str) -> Result<Vec<RoundRow>, StoreError> {
+        let run = self.run_seq(&self.connection, id)?;
+        let sql = "SELECT seq, case_name, params, kind, outcome, started_ms, lines
+                   FROM rounds WHERE run = ?1 ORDER BY seq";
+        let mut statement = self.connection.prepare_cached(sql).map_err(self.failed())?;
+        let mut rows = statement.query([run]).map_err(self.failed())?;
+        let mut rounds = Vec::new();
+        while let Some(row) = rows.next().map_err(self.failed())? {
+            rounds.push(self.round(row, id)?);
+        }
+        Ok(rounds)
+    }
+
+    fn round(&self, row: &Row<'_>, id: &str) -> Result<RoundRow, StoreError> {
+        let seq = self.count(row, 0)?;
+        let packed: Vec<u8> = self.column(row, 6)?;
+        let lines = unpack(&packed);
+        Ok(RoundRow {
+            seq,
+            case: self.column(row, 1)?,
+            params: self.json(row, 2, id)?,
+            kind: self.column(row, 3)?,
+            outcome: self.column(row, 4)?,
+            started_ms: self.column(row, 5)?,
+            lines: lines.map_err(|error| self.damaged(format!("round {seq} of run {id}: {error}")))?,
+        })
+    }
+
+    /// The plan the run was begun with; `None` for an imported run.
+    pub fn plan(&self, id: &str) -> Result<Option<String>, StoreError> {
+        let sql = "SELECT plan FROM runs WHERE id = ?1";
+        let plan = self.connection.query_row(sql, [id], |row| row.get(0)).optional();
+        plan.map_err(self.failed())?.ok_or_else(|| self.unknown(id))
+    }
+
+    /// The newest run that has a plan and is not finished: what `run --resume` goes on with. It may be one
+    /// that another process is measuring right now.
+    pub fn unfinished(&self) -> Result<Option<String>, StoreError> {
+        let sql = "SELECT id FROM runs WHERE finished IS NULL AND plan IS NOT NULL
+                   ORDER BY started_us DESC, seq DESC LIMIT 1";
+        self.connection.query_row(sql, [], |row| row.get(0)).optional().map_err(self.failed())
+    }
+
+    pub(super) fn run_seq(&self, open: &Connection, id: &str) -> Result<i64, StoreError> {
+        let seq = open.query_row("SELECT seq FROM runs WHERE id = ?1", [id], |row| row.get(0));
+        seq.optional().map_err(self.failed())?.ok_or_else(|| self.unknown(id))
+    }
+
+    pub(super) fn unknown(&self, id: &str) -> StoreError {
+        let hint = "no run has that id".to_owned();
+        StoreError::UnknownRun { asked: id.to_owned(), hint }
+    }
+
+    fn column<T: rusqlite::types::FromSql>(&self, row: &Row<'_>, index: usize) -> Result<T, StoreError> {
+        row.get(index).map_err(self.failed())
+    }
+
+    fn count(&self, row: &Row<'_>, index: usize) -> Result<u64, StoreError> {
+        let count: i64 = self.column(row, index)?;
+        u64::try_from(count).map_err(|_| self.damaged(format!("a count of {count}")))
+    }
+
+    fn json<T: DeserializeOwned>(&self, row: &Row<'_>, index: usize, id: &str) -> Result<T, StoreError> {
+        let text: String = self.column(row, index)?;
+        serde_json::from_str(&text).map_err(|error| {
+            let name = row.as_ref().column_name(index).unwrap_or("a column");
+            self.damaged(format!("{name} of run {id}: {error}"))
+        })
+    }
+}
+
+fn unpack(packed: &[u8]) -> std::io::Result<String> {
+    let mut lines = String::new();
+    let most = MAX_LINES_BYTES as u64 + 1;
+    ZlibDecoder::new(packed).take(most).read_to_string(&mut lines)?;
+    if lines.len() > MAX_LINES_BYTES {
+        return Err(std::io::Error::other("longer than a round can be"));
+    }
+    Ok(lines)
+}
