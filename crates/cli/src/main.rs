@@ -1,2 +1,35 @@
-//! The `oscost` command.
-fn main() {}
+//! The `oscost` command: what an operating system costs.
+//!
+//! Arguments are read, one command is carried out, and its ending becomes the exit code: 0 done,
+//! 1 a check failed, 2 wrong usage, 3 something asked for could not be measured.
+
+mod args;
+mod commands;
+mod ending;
+mod machine;
+mod output;
+mod progress;
+
+use std::process::ExitCode;
+
+use args::Command;
+use ending::Ending;
+
+fn main() -> ExitCode {
+    let outcome = match args::parse() {
+        Err(ending) => return ending.into(),
+        Ok(Command::Worker { order }) => commands::worker(&order),
+        Ok(Command::Run(run)) => commands::run(&run),
+        Ok(Command::List(list)) => commands::list(&list),
+        Ok(Command::Env(env)) => commands::env(&env),
+        Ok(Command::Show(show)) => commands::show(&show),
+        Ok(Command::Runs(runs)) => commands::runs(&runs),
+        Ok(Command::Compare(compare)) => commands::compare(&compare),
+        Ok(Command::Noise(noise)) => commands::noise(&noise),
+        Ok(Command::Export(export)) => commands::export(&export),
+        Ok(Command::Import(import)) => commands::import(&import),
+        Ok(Command::Completions { shell }) => commands::completions(shell),
+        Ok(Command::Man { dir }) => commands::man(&dir),
+    };
+    outcome.unwrap_or_else(|error| Ending::of_error(&error)).into()
+}

@@ -83,7 +83,7 @@ pub trait Task<W>: Sync {
 
 /// What the crew is to do now.
 mod phase {
-    pub const GATHER: u32 = 0;
+    // 0: gather.
     pub const MEASURE: u32 = 1;
     pub const STOP: u32 = 2;
     pub const CHECK: u32 = 3;
@@ -228,7 +228,7 @@ fn conduct(
             }
             std::thread::sleep(Duration::from_micros(100));
         };
-        ended.map_err(|how| Refusal::Failed(format!("a worker process ended with {how}")))?;
+        ended.map_err(|how| Refusal::Interrupted(format!("a worker process ended with {how}")))?;
     }
     Ok(())
 }
@@ -259,7 +259,7 @@ fn wait_for(
         // A child that ended in order has counted itself before.
         for child in children.iter_mut() {
             if let Some(Err(how)) = child.try_wait() {
-                return Err(Refusal::Failed(format!("a worker process ended with {how}")));
+                return Err(Refusal::Interrupted(format!("a worker process ended with {how}")));
             }
         }
         if watch.elapsed().get() > PATIENCE.as_nanos() as f64 {

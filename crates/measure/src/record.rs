@@ -144,6 +144,8 @@ pub enum End {
     Unsupported(String),
     /// It went wrong.
     Failed(String),
+    /// Part of it was killed from outside: worth another try.
+    Interrupted(String),
     /// The figure cannot be true.
     Implausible(String),
     /// It did not end in time.
@@ -156,6 +158,7 @@ impl From<Result<(), Refusal>> for End {
             Ok(()) => Self::Measured,
             Err(Refusal::Unsupported(reason)) => Self::Unsupported(reason),
             Err(Refusal::Failed(reason)) => Self::Failed(reason),
+            Err(Refusal::Interrupted(reason)) => Self::Interrupted(reason),
             Err(Refusal::Implausible(reason)) => Self::Implausible(reason),
             Err(Refusal::TimedOut(reason)) => Self::TimedOut(reason),
         }

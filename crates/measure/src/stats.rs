@@ -1,1 +1,235 @@
-//! Statistics.
+//! Medians, quantiles, and the interval of a median over rounds.
+
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
+
+/// The confidence level of every interval.
+pub const LEVEL: f64 = 0.95;
+/// Bootstrap medians drawn for one round.
+const DRAWS_WITHIN: usize = 16;
+/// Bootstrap medians drawn over rounds.
+const DRAWS_OVER: usize = 2_000;
+
+/// A figure with its confidence interval.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Interval {
+    /// The figure.
+    pub median: f64,
+    /// Lower end.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+}
+
+impl Interval {
+    /// Half the width, of the wider side, as a share of the median.
+    pub fn half_width(&self) -> f64 {
+        let widest = (self.high - self.median).max(self.median - self.low);
+        if widest == 0.0 { 0.0 } else { widest / self.median.abs() }
+    }
+}
+
+/// The `p` quantile (0 to 1) of ascending values, interpolated (Hyndman and Fan 1996, type 7).
+///
+/// # Panics
+/// If there are no values.
+pub fn quantile(ascending: &[f64], p: f64) -> f64 {
+    let at = p * (ascending.len() - 1) as f64;
+    let (below, share) = (at.floor() as usize, at.fract());
+    let above = (below + 1).min(ascending.len() - 1);
+    ascending[below] + (ascending[above] - ascending[below]) * share
+}
+
+/// The median; sorts the values.
+///
+/// # Panics
+/// If there are no values.
+pub fn median(values: &mut [f64]) -> f64 {
+    values.sort_unstable_by(f64::total_cmp);
+    quantile(values, 0.5)
+}
+
+/// One round as the bootstrap sees it: its median, and how that median would vary had other
+/// samples of the same round been drawn.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RoundMedian {
+    /// Median of the round's samples.
+    pub median: f64,
+    resampled: Vec<f64>,
+}
+
+impl RoundMedian {
+    /// Of a round's samples, which must not be none.
+    pub fn of(samples: &[f64], seed: u64) -> Self {
+        let mut rng = StdRng::seed_from_u64(seed);
+        let mut drawn = samples.to_vec();
+        let median_of_all = median(&mut drawn);
+        let resampled = (0..DRAWS_WITHIN)
+            .map(|_| {
+                drawn.fill_with(|| samples[rng.random_range(0..samples.len())]);
+                median(&mut drawn)
+            })
+            .collect();
+        Self { median: median_of_all, resampled }
+    }
+
+    /// A round that gave one value, without samples behind it.
+    pub fn exact(value: f64) -> Self {
+        Self { median: value, resampled: vec![value] }
+    }
+}
+
+/// Median over rounds with its interval at [`LEVEL`]: a bootstrap over rounds, then over samples
+/// within each.
+///
+/// Rounds are few, and a plain percentile interval of few is too narrow, so the percentiles are
+/// moved out as far as Student's t lies beyond the normal distribution (Hesterberg 2015, "What
+/// teachers should know about the bootstrap", section 5.3: the expanded percentile interval).
+///
+/// # Panics
+/// If there are no rounds.
+pub fn interval_of(rounds: &[RoundMedian], seed: u64) -> Interval {
+    let mut values: Vec<f64> = rounds.iter().map(|round| round.median).collect();
+    let center = median(&mut values);
+    if rounds.len() < 2 {
+        return Interval { median: center, low: center, high: center };
+    }
+    let mut rng = StdRng::seed_from_u64(seed);
+    let mut draws: Vec<f64> = (0..DRAWS_OVER)
+        .map(|_| {
+            values.fill_with(|| {
+                let round = &rounds[rng.random_range(0..rounds.len())];
+                round.resampled[rng.random_range(0..round.resampled.len())]
+            });
+            unsorted_median(&mut values)
+        })
+        .collect();
+    draws.sort_unstable_by(f64::total_cmp);
+    let tail = expanded_tail(rounds.len());
+    Interval {
+        median: center,
+        low: quantile(&draws, tail).min(center),
+        high: quantile(&draws, 1.0 - tail).max(center),
+    }
+}
+
+/// The median by selection, cheaper than sorting; reorders the values.
+fn unsorted_median(values: &mut [f64]) -> f64 {
+    let middle = values.len() / 2;
+    let even = values.len() % 2 == 0;
+    let (below, &mut upper, _) = values.select_nth_unstable_by(middle, f64::total_cmp);
+    if !even {
+        return upper;
+    }
+    let lower = below.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    (lower + upper) / 2.0
+}
+
+/// Which percentile of `n` clusters' bootstrap bounds the interval from below.
+fn expanded_tail(n: usize) -> f64 {
+    let t = t_quantile(1.0 - (1.0 - LEVEL) / 2.0, n as f64 - 1.0);
+    let normal = Normal::standard();
+    normal.cdf(-(n as f64 / (n as f64 - 1.0)).sqrt() * t)
+}
+
+/// The `p` quantile of Student's t with that many degrees of freedom (at least 1).
+pub fn t_quantile(p: f64, degrees: f64) -> f64 {
+    StudentsT::new(0.0, 1.0, degrees.max(1.0)).expect("one degree or more").inverse_cdf(p)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn quantiles_agree_with_r() {
+        // R: quantile(c(1,2,4,8,16), c(0,.1,.25,.5,.9,1), type=7)
+        let values = [1.0, 2.0, 4.0, 8.0, 16.0];
+        let expected = [(0.0, 1.0), (0.1, 1.4), (0.25, 2.0), (0.5, 4.0), (0.9, 12.8), (1.0, 16.0)];
+        for (p, value) in expected {
+            assert!((quantile(&values, p) - value).abs() < 1e-12, "{p}");
+        }
+    }
+
+    #[test]
+    fn students_t_agrees_with_tables() {
+        // Printed tables: t(0.975) with 5 and 30 degrees of freedom.
+        assert!((t_quantile(0.975, 5.0) - 2.571).abs() < 5e-4);
+        assert!((t_quantile(0.975, 30.0) - 2.042).abs() < 5e-4);
+    }
+
+    /// A sum of uniform numbers, close enough to normal for a simulation, with mean 0, variance 1.
+    fn noise(rng: &mut StdRng) -> f64 {
+        (0..12).map(|_| rng.random::<f64>()).sum::<f64>() - 6.0
+    }
+
+    /// How often the interval covers the truth, with noise between rounds and within them.
+    fn coverage(rounds: usize, between: impl Fn(&mut StdRng) -> f64, within: f64) -> f64 {
+        const TRIALS: usize = 1_500;
+        let mut rng = StdRng::seed_from_u64(7);
+        let covered = (0..TRIALS).filter(|&trial| {
+            let medians: Vec<RoundMedian> = (0..rounds)
+                .map(|round| {
+                    let shift = between(&mut rng);
+                    let samples: Vec<f64> =
+                        (0..30).map(|_| 100.0 + shift + within * noise(&mut rng)).collect();
+                    RoundMedian::of(&samples, (trial * rounds + round) as u64)
+                })
+                .collect();
+            let interval = interval_of(&medians, trial as u64);
+            interval.low <= 100.0 && 100.0 <= interval.high
+        });
+        covered.count() as f64 / TRIALS as f64
+    }
+
+    #[test]
+    fn intervals_cover_the_truth_at_two_levels_of_variance() {
+        let skewed = |rng: &mut StdRng| {
+            // Exponential, its median moved to 0.
+            -(1.0 - rng.random::<f64>()).ln() - std::f64::consts::LN_2
+        };
+        for rounds in [6, 8, 12, 25] {
+            for (name, share) in [
+                ("between rounds", coverage(rounds, noise, 0.1)),
+                ("both alike", coverage(rounds, noise, 3.0)),
+                ("within rounds", coverage(rounds, |_| 0.0, 1.0)),
+                ("skewed rounds", coverage(rounds, skewed, 0.1)),
+            ] {
+                println!("{rounds} rounds, {name}: {:.1} %", share * 100.0);
+                // 1,500 trials at 95 %: two standard errors are 1.1 %.
+                assert!(share >= LEVEL - 0.011, "{rounds} rounds, {name}: {share}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_interval_is_no_wider_than_it_must_be() {
+        let mut rng = StdRng::seed_from_u64(1);
+        let values: Vec<f64> = (0..40).map(|_| 100.0 + noise(&mut rng)).collect();
+        let rounds: Vec<RoundMedian> = values.iter().map(|&v| RoundMedian::exact(v)).collect();
+        // Known: the standard error of a normal median is 1.2533 / sqrt(n).
+        let ideal = 1.96 * 1.2533 / 40f64.sqrt();
+        let interval = interval_of(&rounds, 1);
+        let half = (interval.high - interval.low) / 2.0;
+        assert!(half > ideal * 0.5 && half < ideal * 2.0, "{half} against {ideal}");
+    }
+
+    proptest! {
+        #[test]
+        fn selection_and_sorting_find_the_same_median(mut values in prop::collection::vec(-1e9f64..1e9, 1..60)) {
+            let by_selection = unsorted_median(&mut values.clone());
+            let by_sorting = median(&mut values);
+            prop_assert!((by_selection - by_sorting).abs() <= by_sorting.abs() * 1e-12);
+        }
+
+        #[test]
+        fn an_interval_contains_its_median(values in prop::collection::vec(1f64..1e6, 1..30), seed: u64) {
+            let rounds: Vec<RoundMedian> = values.iter().map(|&v| RoundMedian::exact(v)).collect();
+            let interval = interval_of(&rounds, seed);
+            prop_assert!(interval.low <= interval.median && interval.median <= interval.high);
+        }
+    }
+}

@@ -98,8 +98,8 @@ pub fn cost_of(clock: Clock) -> Nanoseconds {
     Nanoseconds::new(costs[LOOPS / 2])
 }
 
-/// The time stamp counter, if the processor vouches for it and two calibrations agree.
-fn calibrated_tsc() -> Option<Clock> {
+/// The time stamp counter, if the processor vouches for it and two calibrations agree. Takes 20 ms.
+pub fn calibrated_tsc() -> Option<Clock> {
     if !tsc_is_invariant() {
         return None;
     }

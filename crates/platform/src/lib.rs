@@ -19,60 +19,67 @@ pub mod tracer;
 pub use refusal::Refusal;
 
 /// Evaluates the block on Linux; elsewhere evaluates to `Err(Refusal::Unsupported(..))`.
+///
+/// Variables that only the block uses are named before it, so that they are not called unused
+/// elsewhere: `on_linux!(round, { .. })`.
 #[macro_export]
 macro_rules! on_linux {
-    ($here:block) => {{
+    ($($used:ident,)* $here:block) => {{
         #[cfg(target_os = "linux")]
         {
             $here
         }
         #[cfg(not(target_os = "linux"))]
         {
+            $(let _ = &$used;)*
             Err($crate::Refusal::Unsupported(String::from("exists only on Linux")))
         }
     }};
 }
 
-/// Evaluates the block on Unix-like systems; elsewhere evaluates to `Err(Refusal::Unsupported(..))`.
+/// As [`on_linux!`], on Unix-like systems.
 #[macro_export]
 macro_rules! on_unix {
-    ($here:block) => {{
+    ($($used:ident,)* $here:block) => {{
         #[cfg(unix)]
         {
             $here
         }
         #[cfg(not(unix))]
         {
+            $(let _ = &$used;)*
             Err($crate::Refusal::Unsupported(String::from("exists only on Unix-like systems")))
         }
     }};
 }
 
-/// Evaluates the block on Windows; elsewhere evaluates to `Err(Refusal::Unsupported(..))`.
+/// As [`on_linux!`], on Windows.
 #[macro_export]
 macro_rules! on_windows {
-    ($here:block) => {{
+    ($($used:ident,)* $here:block) => {{
         #[cfg(windows)]
         {
             $here
         }
         #[cfg(not(windows))]
         {
+            $(let _ = &$used;)*
             Err($crate::Refusal::Unsupported(String::from("exists only on Windows")))
         }
     }};
 }
 
-/// Evaluates the block on x86-64; elsewhere evaluates to `Err(Refusal::Unsupported(..))`.
+/// As [`on_linux!`], on x86-64.
 #[macro_export]
 macro_rules! on_x86_64 {
-    ($here:block) => {{
+    ($($used:ident,)* $here:block) => {{
         #[cfg(target_arch = "x86_64")]
         {
             $here
         }
         #[cfg(not(target_arch = "x86_64"))]
         {
+            $(let _ = &$used;)*
             Err($crate::Refusal::Unsupported(String::from("exists only on x86-64")))
         }
     }};

@@ -74,11 +74,7 @@ impl fmt::Display for Value {
 impl From<String> for Value {
     /// Empty text says nothing, so it is unknown.
     fn from(text: String) -> Value {
-        if text.is_empty() {
-            Value::Unknown
-        } else {
-            Value::Text(text)
-        }
+        if text.is_empty() { Value::Unknown } else { Value::Text(text) }
     }
 }
 
@@ -119,14 +115,8 @@ pub enum Group {
 
 impl Group {
     /// All groups, in the order of the description.
-    pub const ALL: [Group; 6] = [
-        Group::System,
-        Group::Cpu,
-        Group::Clock,
-        Group::Memory,
-        Group::Limits,
-        Group::State,
-    ];
+    pub const ALL: [Group; 6] =
+        [Group::System, Group::Cpu, Group::Clock, Group::Memory, Group::Limits, Group::State];
 
     /// Its heading for people.
     pub fn label(self) -> &'static str {
@@ -153,6 +143,7 @@ const FACTS: &[(&str, &str, Group, bool)] = &[
     ("hardware", "Hardware", Group::System, true),
     ("hypervisor", "Hypervisor", Group::System, true),
     ("compat", "Compatibility layer", Group::System, true),
+    ("host_kernel", "Kernel under that", Group::System, true),
     ("container", "Container", Group::System, true),
     ("seccomp", "System call filter", Group::System, true),
     ("privileges", "Privileges", Group::System, true),
@@ -207,10 +198,7 @@ struct Findings(BTreeMap<&'static str, Value>);
 
 impl Findings {
     fn set(&mut self, key: &'static str, value: impl Into<Value>) {
-        debug_assert!(
-            FACTS.iter().any(|fact| fact.0 == key),
-            "{key} is not in the list of facts"
-        );
+        debug_assert!(FACTS.iter().any(|fact| fact.0 == key), "{key} is not in the list of facts");
         self.0.insert(key, value.into());
     }
 
@@ -352,10 +340,7 @@ fn cpu_share(cpus: f64) -> String {
 #[cfg(unix)]
 macro_rules! resource_limit {
     ($resource:expr) => {{
-        let mut limit = libc::rlimit {
-            rlim_cur: 0,
-            rlim_max: 0,
-        };
+        let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
         // SAFETY: `limit` is a valid place for the answer, and the resource is a constant of libc.
         let status = unsafe { libc::getrlimit($resource, &mut limit) };
         (status == 0).then(|| crate::machine::limit_pair(limit.rlim_cur, limit.rlim_max))
@@ -427,23 +412,13 @@ mod tests {
             ("compat", "none"),
             ("clock_source", "tsc"),
         ]);
-        assert_eq!(
-            line(&machine),
-            "Linux_6.18.44_x86_64_Intel-Xeon_2cpu_kvm-firecracker_tsc"
-        );
+        assert_eq!(line(&machine), "Linux_6.18.44_x86_64_Intel-Xeon_2cpu_kvm-firecracker_tsc");
     }
 
     #[test]
     fn line_names_the_layer_rather_than_what_is_under_it() {
-        let machine = facts(&[
-            ("os", "Windows"),
-            ("hypervisor", "KVM"),
-            ("compat", "Wine 8.0"),
-        ]);
-        assert_eq!(
-            line(&machine),
-            "Windows_unknown_unknown_unknown_unknowncpu_wine-8.0_unknown"
-        );
+        let machine = facts(&[("os", "Windows"), ("hypervisor", "KVM"), ("compat", "Wine 8.0")]);
+        assert_eq!(line(&machine), "Windows_unknown_unknown_unknown_unknowncpu_wine-8.0_unknown");
         let metal = facts(&[("hypervisor", "none"), ("compat", "none")]);
         assert!(line(&metal).contains("_bare_"), "{}", line(&metal));
     }

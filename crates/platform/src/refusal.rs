@@ -9,6 +9,9 @@ pub enum Refusal {
     /// It should have worked and did not.
     #[error("{0}")]
     Failed(String),
+    /// Part of it was killed from outside: worth another try.
+    #[error("{0}")]
+    Interrupted(String),
     /// There is a figure and it cannot be true.
     #[error("{0}")]
     Implausible(String),

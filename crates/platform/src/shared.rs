@@ -25,6 +25,13 @@ impl<T> Deref for Shared<T> {
     }
 }
 
+impl<T> Shared<T> {
+    /// The value, for as long as the process lives.
+    pub fn get(self) -> &'static T {
+        self.0
+    }
+}
+
 impl<T: Sync> Shared<T> {
     /// Moves `value` into fresh shared memory, on a page of its own.
     pub fn new(value: T) -> Result<Self, Refusal> {

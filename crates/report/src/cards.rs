@@ -31,6 +31,8 @@ pub struct Card {
 pub struct CardParam {
     /// Such as `workers`.
     pub name: String,
+    /// What it means.
+    pub meaning: String,
     /// What `oscost run` measures.
     pub default: Vec<String>,
     /// What `oscost run --full` measures.
@@ -71,7 +73,7 @@ fn short(card: &Card, column: usize, page: &Page) -> String {
     if card.unsupported.is_none() {
         return lines;
     }
-    lines.lines().map(|line| page.paint(Ink::Faint, line) + "\n").collect()
+    page.paint_lines(Ink::Faint, &lines)
 }
 
 /// The whole card of each case, an empty line between them.

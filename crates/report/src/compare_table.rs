@@ -8,8 +8,11 @@ use crate::quantity::{Figure, figure, half_width};
 use crate::rows::COST;
 use crate::text;
 
-/// Names of rows are wrapped only where they would get more than this.
+/// Names of rows are shortened where they would be wider than this in a table of several runs.
 const NARROWEST_NAMES: usize = 24;
+
+/// Figures are left out where the names of rows would get less than this.
+const LEAST_NAMES: usize = 14;
 
 /// One base run and the runs held against it.
 #[derive(Debug, Clone, PartialEq)]
@@ -160,6 +163,9 @@ pub fn compare_table(comparison: &Comparison, page: &Page) -> String {
     }
     text.push('\n');
     text.push_str(&summary(comparison, page));
+    let legend = "ratio: the new figure divided by the base's, with its interval";
+    let legend = text::hanging("", legend, page.prose_width());
+    text.push_str(&page.paint_lines(Ink::Faint, &legend));
     for line in &comparison.noise_floor {
         text.push_str(&text::hanging("", line, page.prose_width()));
     }
@@ -223,7 +229,7 @@ fn area_text(area: &str, rows: &[&CompareRow], comparison: &Comparison, page: &P
     let mut notes = Footnotes::default();
     let columns = side_by_side(area, rows, comparison, page, &mut notes).unwrap_or_else(|| {
         notes = Footnotes::default();
-        one_below_the_other(area, rows, comparison, &mut notes)
+        one_below_the_other(area, rows, comparison, page, &mut notes)
     });
     grid::table(columns, page) + &notes.lines(page)
 }
@@ -244,20 +250,20 @@ fn side_by_side(
         columns.push(Column::figures(name, figures.collect()));
         columns.extend(verdict_columns(&cells, notes));
     }
-    let room = page.table_width().checked_sub(grid::total_width(&columns));
-    if let Some(room) = room
-        && name_column(area, rows, room).width() <= room
-    {
-        columns.insert(0, name_column(area, rows, room));
-        return Some(columns);
-    }
-    if comparison.news.len() != 1 {
+    let room = |columns: &[Column]| page.table_width().saturating_sub(grid::total_width(columns));
+    let names = |columns: &[Column]| name_column(area, rows, room(columns));
+    let fits = |columns: &[Column]| names(columns).width() <= room(columns);
+    if !fits(&columns) && comparison.news.len() != 1 {
         return None;
     }
-    // Two figures and their ratio say one thing twice: the new figure can be missed.
-    columns.remove(1);
-    let room = page.table_width().saturating_sub(grid::total_width(&columns));
-    columns.insert(0, name_column(area, rows, room));
+    if !fits(&columns) {
+        // Two figures and their ratio say one thing twice: the new figure can be missed.
+        columns.remove(1);
+    }
+    if room(&columns) < LEAST_NAMES {
+        columns.remove(0);
+    }
+    columns.insert(0, names(&columns));
     Some(columns)
 }
 
@@ -266,6 +272,7 @@ fn one_below_the_other(
     area: &str,
     rows: &[&CompareRow],
     comparison: &Comparison,
+    page: &Page,
     notes: &mut Footnotes,
 ) -> Vec<Column> {
     let labels = names_of(rows, NARROWEST_NAMES);
@@ -292,12 +299,15 @@ fn one_below_the_other(
         Column::figures("figure", figures),
     ];
     columns.extend(verdict_columns(&cells, notes));
+    if grid::total_width(&columns[1..]) + LEAST_NAMES > page.table_width() {
+        columns.remove(2);
+    }
     columns
 }
 
 /// The ratio, the verdict and the mark; the last only where some row has one.
 fn verdict_columns(cells: &[Option<&CompareCell>], notes: &mut Footnotes) -> Vec<Column> {
-    let mut column = |tell: &mut dyn FnMut(&CompareCell) -> grid::Cell| -> Vec<grid::Cell> {
+    let column = |tell: &mut dyn FnMut(&CompareCell) -> grid::Cell| -> Vec<grid::Cell> {
         cells.iter().map(|cell| cell.map(&mut *tell).unwrap_or_default()).collect()
     };
     let ratios = column(&mut |cell| cell.ratio.map(ratio_cell).unwrap_or_default());
@@ -308,7 +318,7 @@ fn verdict_columns(cells: &[Option<&CompareCell>], notes: &mut Footnotes) -> Vec
         grid::Cell::inked(notes.mark(&reasons), Ink::Doubt)
     });
     let mut columns = vec![Column::figures("ratio", ratios), Column::words("verdict", verdicts)];
-    columns.extend(Some(Column::words("", marks).close()).filter(|column| !column.is_blank()));
+    columns.extend(Some(Column::words("", marks)).filter(|column| !column.is_blank()));
     columns
 }
 

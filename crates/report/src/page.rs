@@ -63,6 +63,11 @@ impl Page {
         let style = ink.style();
         format!("{style}{text}{style:#}")
     }
+
+    /// Each of `lines` in `ink`.
+    pub(crate) fn paint_lines(&self, ink: Ink, lines: &str) -> String {
+        lines.lines().map(|line| self.paint(ink, line) + "\n").collect()
+    }
 }
 
 impl Ink {

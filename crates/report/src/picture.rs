@@ -2,7 +2,7 @@
 //!
 //! Ten characters on one fixed scale, each a step of 5 % of the estimate, so that rows can be compared:
 //! a peak over the second character is a cost that is what it says, a long tail or a second peak to the
-//! right is what neighbours, interrupts and other modes add. The height is the share of all samples.
+//! right is what neighbours, interrupts and other modes add.
 
 use results::Seen;
 
@@ -19,14 +19,17 @@ const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█
 
 /// Where all samples fell relative to `estimate`, from -5 % to +40 %; the ends gather what is beyond them.
 ///
-/// In Unicode the height of a block is the share of samples; in ASCII it is a digit, in tenths, rounded up.
+/// In Unicode the height of a block is the share of samples, the highest one being full; in ASCII a digit gives the
+/// share in tenths, rounded up.
 /// Empty when the estimate isn't positive, as there is no scale then.
 pub fn picture(seen: &Seen, estimate: f64, unicode: bool) -> String {
     if !(estimate > 0.0 && estimate.is_finite()) {
         return String::new();
     }
-    let sign = if unicode { block } else { digit };
-    shares(seen, estimate).into_iter().map(sign).collect()
+    let shares = shares(seen, estimate);
+    let most = shares.iter().copied().fold(0.0, f64::max);
+    let sign = |share: f64| if unicode { block(share, most) } else { digit(share) };
+    shares.into_iter().map(sign).collect()
 }
 
 /// The share of samples in each step, taken as spread evenly between neighbouring quantiles.
@@ -67,11 +70,11 @@ fn overlap(from: f64, to: f64, step: usize) -> f64 {
     }
 }
 
-fn block(share: f64) -> char {
+fn block(share: f64, most: f64) -> char {
     if share < LEAST_SHARE {
         return '·';
     }
-    let height = (share * BLOCKS.len() as f64).ceil() as usize;
+    let height = (share / most * BLOCKS.len() as f64).round() as usize;
     BLOCKS[height.clamp(1, BLOCKS.len()) - 1]
 }
 
@@ -100,13 +103,13 @@ mod tests {
         let two_peaks = seen([164.0, 164.5, 164.8, 165.9, 218.0, 221.0, 226.0]);
         let slow_tail = seen([164.0, 164.5, 164.8, 165.0, 165.5, 168.0, 900.0]);
         let pictures = [tight, skewed, two_peaks, slow_tail].map(|s| picture(&s, 164.9, true));
-        assert_eq!(pictures, ["·█········", "·▄▃▂▁▁▁▁▁▁", "·▅▁▁▁▁▁▃▁·", "·█·······▁"]);
+        assert_eq!(pictures, ["·█········", "·█▃▁▁▁▁▁▁▁", "·█▁▁▁▁▁▁▃·", "·█·······▁"]);
     }
 
     #[test]
     fn ascii_has_the_tenths() {
         let two_peaks = seen([164.0, 164.5, 164.8, 165.9, 218.0, 221.0, 226.0]);
-        assert_eq!(picture(&two_peaks, 164.9, false), ".611111311");
+        assert_eq!(picture(&two_peaks, 164.9, false), ".61111113.");
     }
 
     #[test]

@@ -9,6 +9,9 @@ const MOST_DIGITS: i32 = 4;
 /// Half-widths below this share of the median print as `<0.1 %`.
 const TINY_INTERVAL: f64 = 0.0005;
 
+/// Shares are printed to tenths of a percent at most.
+const FINEST_SHARE: f64 = 0.001;
+
 const TIME_STEPS: [(f64, &str); 4] = [(1.0, "ns"), (1e3, "us"), (1e6, "ms"), (1e9, "s")];
 const RATE_STEPS: [(f64, &str); 4] = [(1.0, "/s"), (1e3, "k/s"), (1e6, "M/s"), (1e9, "G/s")];
 const BYTE_STEPS: [(f64, &str); 4] = [(1.0, "B"), (1e3, "kB"), (1e6, "MB"), (1e9, "GB")];
@@ -50,7 +53,7 @@ pub fn figure(value: f64, half_width: f64, unit: &str) -> Figure {
         "us" | "us/op" => time(1e3),
         "ms" | "ms/op" => time(1e6),
         "s" | "s/op" => time(1e9),
-        "share" => Figure::new(digits(value * 100.0, half_width * 100.0), "%"),
+        "share" => Figure::new(digits(value * 100.0, half_width.max(FINEST_SHARE) * 100.0), "%"),
         "bytes" => scaled(value, half_width, &BYTE_STEPS),
         "bytes/s" => scaled(value, half_width, &BYTE_RATE_STEPS),
         rate if rate.ends_with("/s") => scaled(value, half_width, &RATE_STEPS),
@@ -170,13 +173,24 @@ fn digits(value: f64, half_width: f64) -> String {
     if value == 0.0 {
         return "0".to_owned();
     }
-    let first = place(value);
-    let last = place(half_width).clamp(first - MOST_DIGITS + 1, first);
+    let last = last_place(value, half_width);
+    // Rounding may give the number a digit more in front: 0.99996 becomes 1.000.
+    let unit = 10f64.powi(last);
+    let last = last_place((value / unit).round() * unit, half_width);
     if last < 0 {
-        return format!("{value:.*}", last.unsigned_abs() as usize);
+        let text = format!("{value:.*}", last.unsigned_abs() as usize);
+        // An exact figure needs no zeros to say how exact it is.
+        let exact = text.trim_end_matches('0').trim_end_matches('.');
+        return if half_width == 0.0 { exact.to_owned() } else { text };
     }
     let unit = 10f64.powi(last);
     format!("{:.0}", (value / unit).round() * unit)
+}
+
+/// The power of ten of the last digit of `value` that is printed.
+fn last_place(value: f64, half_width: f64) -> i32 {
+    let first = place(value);
+    place(half_width).clamp(first - MOST_DIGITS + 1, first)
 }
 
 /// The power of ten of the first digit of `value`.
@@ -218,6 +232,8 @@ mod tests {
             (4.0, 30.0, "4 ns"),
             (0.031, 0.002, "0.031 ns"),
             (0.0, 0.1, "0 ns"),
+            (4e6, 0.0, "4 ms"),
+            (1.5, 0.0, "1.5 ns"),
         ] {
             assert_eq!(format_time(ns, half_width), text, "{ns} ±{half_width}");
         }
@@ -243,7 +259,7 @@ mod tests {
     #[test]
     fn per_op_counts_keep_rare_events_visible() {
         let counts = [0.0, 0.00002, 0.0512, 1.0, 2.0003, 2.5, 12345.0].map(format_per_op);
-        assert_eq!(counts, ["0", "<0.001", "0.051", "1", "2", "2.50", "12,345"]);
+        assert_eq!(counts, ["0", "<0.001", "0.0512", "1", "2", "2.50", "12,345"]);
     }
 
     #[test]

@@ -35,8 +35,7 @@ pub fn results_tables(results: &[CaseResult], page: &Page) -> String {
         text.push_str(&area_text(area, page));
         text.push('\n');
     }
-    let costs = areas.iter().flat_map(|area| &area.rows).filter_map(Row::cost);
-    text.push_str(&legend(costs, page));
+    text.push_str(&legend(results, page));
     text
 }
 
@@ -83,14 +82,15 @@ fn area_text(area: &Area, page: &Page) -> String {
 /// Everything side by side, where the page is wide enough for all of it.
 fn in_one_table(area: &Area, rows: &[&Row], page: &Page) -> Option<(String, Footnotes)> {
     let metrics = area.further_metrics();
-    if metrics.is_empty() || rows.iter().all(|row| row.cost().is_none()) {
+    if metrics.is_empty() || parted(rows).0.is_empty() {
         return None;
     }
     let mut notes = Footnotes::default();
     let choices = cost_choices(rows, page, &mut notes);
     let mut columns: Vec<Column> = choices.into_iter().map(|choice| choice.column).collect();
     for metric in metrics {
-        columns.extend(metric_columns(rows, metric, page, &mut notes));
+        let results: Vec<Option<&CaseResult>> = rows.iter().map(|row| row.result(metric)).collect();
+        columns.extend(measured_columns(&heading(metric), &results, page, &mut notes));
     }
     let room = page.table_width().checked_sub(grid::total_width(&columns))?;
     let names = name_column(&area.name, rows, room);
@@ -105,16 +105,33 @@ fn in_one_table(area: &Area, rows: &[&Row], page: &Page) -> Option<(String, Foot
 fn in_several_tables(area: &Area, rows: &[&Row], page: &Page) -> (String, Footnotes) {
     let mut notes = Footnotes::default();
     let mut tables = Vec::new();
-    let costs: Vec<&Row> = rows.iter().copied().filter(|row| row.cost().is_some()).collect();
+    let (costs, others) = parted(rows);
+    let mut room_for_names = page.table_width();
     if !costs.is_empty() {
         let choices = cost_choices(&costs, page, &mut notes);
-        tables.push(grid::table(fitting(&area.name, &costs, choices, page), page));
+        room_for_names = page.table_width().saturating_sub(width_to(LAST_CORE_RANK, &choices));
+        let columns = fitting(name_column(&area.name, &costs, room_for_names), choices, page);
+        tables.push(grid::table(columns, page));
     }
-    let others: Vec<&Row> = rows.iter().copied().filter(|row| has_more(row)).collect();
     if !others.is_empty() {
-        tables.extend(further_tables(area, &others, page, &mut notes));
+        tables.extend(further_tables(area, &others, room_for_names, page, &mut notes));
     }
     (tables.join("\n"), notes)
+}
+
+/// The rows for the table of costs, and those for the tables of further metrics.
+///
+/// Where no cost was measured at all, a failed one does not make a table of its own.
+fn parted<'a, 'r>(rows: &[&'a Row<'r>]) -> (Vec<&'a Row<'r>>, Vec<&'a Row<'r>>) {
+    let is_measured = |result: &&CaseResult| result.outcome == Outcome::Measured;
+    let any_cost = rows.iter().any(|row| row.cost().as_ref().is_some_and(is_measured));
+    let any_other = rows.iter().any(|row| row.results.iter().any(|r| r.metric != COST));
+    if any_other && !any_cost {
+        return (Vec::new(), rows.to_vec());
+    }
+    let costs = rows.iter().copied().filter(|row| row.cost().is_some()).collect();
+    let others = rows.iter().copied().filter(|row| has_more(row)).collect();
+    (costs, others)
 }
 
 /// Whether a row has figures besides its cost, or ended otherwise than its cost says.
@@ -156,15 +173,10 @@ fn cost_choices(rows: &[&Row], page: &Page, notes: &mut Footnotes) -> Vec<Choice
 }
 
 /// The names of the rows and as many of the columns as the page has room for.
-fn fitting(area: &str, rows: &[&Row], choices: Vec<Choice>, page: &Page) -> Vec<Column> {
-    let width_to = |rank: usize| -> usize {
-        choices.iter().filter(|c| c.rank <= rank).map(|c| c.column.width()).sum()
-    };
-    let room = page.table_width().saturating_sub(width_to(LAST_CORE_RANK));
-    let names = name_column(area, rows, room);
+fn fitting(names: Column, choices: Vec<Choice>, page: &Page) -> Vec<Column> {
     let fits = |rank: &usize| {
         let least = if *rank <= LAST_CORE_RANK { NARROWEST_NAMES } else { usize::MAX };
-        width_to(*rank) + names.width().min(least) <= page.table_width()
+        width_to(*rank, &choices) + names.width().min(least) <= page.table_width()
     };
     let highest = choices.iter().map(|c| c.rank).max().unwrap_or(0);
     let last = (1..=highest).take_while(fits).last().unwrap_or(0);
@@ -172,27 +184,51 @@ fn fitting(area: &str, rows: &[&Row], choices: Vec<Choice>, page: &Page) -> Vec<
     std::iter::once(names).chain(kept).collect()
 }
 
+fn width_to(rank: usize, choices: &[Choice]) -> usize {
+    choices.iter().filter(|c| c.rank <= rank).map(|c| c.column.width()).sum()
+}
+
 /// Metrics other than the cost, in as many tables as they need side by side.
-fn further_tables(area: &Area, rows: &[&Row], page: &Page, notes: &mut Footnotes) -> Vec<String> {
-    let groups: Vec<Vec<Column>> = area
-        .further_metrics()
-        .into_iter()
-        .map(|metric| metric_columns(rows, metric, page, notes))
-        .collect();
-    let all: usize = groups.iter().map(|group| grid::total_width(group)).sum();
-    let names = name_column(&area.name, rows, page.table_width().saturating_sub(all));
+fn further_tables(
+    area: &Area,
+    rows: &[&Row],
+    room_for_names: usize,
+    page: &Page,
+    notes: &mut Footnotes,
+) -> Vec<String> {
+    let metrics = area.further_metrics();
     let mut tables = Vec::new();
-    let mut columns = vec![names.clone()];
-    for group in groups {
-        let width = grid::total_width(&columns) + grid::total_width(&group);
-        if columns.len() > 1 && width > page.table_width() {
-            let full = std::mem::replace(&mut columns, vec![names.clone()]);
-            tables.push(grid::table(full, page));
+    let mut rest = metrics.as_slice();
+    while !rest.is_empty() {
+        let (part, later) = rest.split_at(how_many_fit(&area.name, rows, rest, page));
+        rest = later;
+        let belongs = |row: &&Row| {
+            row.ending().is_some() || part.iter().any(|metric| row.result(*metric).is_some())
+        };
+        let rows: Vec<&Row> = rows.iter().copied().filter(belongs).collect();
+        let mut columns = Vec::new();
+        for metric in part {
+            columns.extend(metric_columns(&rows, *metric, page, notes));
         }
-        columns.extend(group);
+        let room = page.table_width().saturating_sub(grid::total_width(&columns));
+        columns.insert(0, name_column(&area.name, &rows, room.min(room_for_names)));
+        tables.push(grid::table(columns, page));
     }
-    tables.push(grid::table(columns, page));
     tables
+}
+
+/// How many of `metrics` fit beside the names, at least one.
+fn how_many_fit(area: &str, rows: &[&Row], metrics: &[Metric], page: &Page) -> usize {
+    let names = name_column(area, rows, 0).width().min(page.table_width() / 2);
+    let width = |metric: &Metric| {
+        let mut notes = Footnotes::default();
+        grid::total_width(&metric_columns(rows, *metric, page, &mut notes))
+    };
+    let widths = metrics.iter().scan(names, |sum, metric| {
+        *sum += width(metric);
+        Some(*sum)
+    });
+    widths.take_while(|sum| *sum <= page.table_width()).count().max(1)
 }
 
 fn name_column(area: &str, rows: &[&Row], room: usize) -> Column {
@@ -201,18 +237,26 @@ fn name_column(area: &str, rows: &[&Row], room: usize) -> Column {
     Column::names(area, names.into_iter().map(Cell::text).collect())
 }
 
+/// The columns of `metric`; a case that ended without any figure tells so in each of them.
 fn metric_columns(
     rows: &[&Row],
     metric: Metric,
     page: &Page,
     notes: &mut Footnotes,
 ) -> Vec<Column> {
-    let heading = match metric {
+    let mut results = Vec::new();
+    for row in rows {
+        results.push(row.result(metric).or(row.ending()));
+    }
+    measured_columns(&heading(metric), &results, page, notes)
+}
+
+/// The metric's name, with its unit where the figures don't show it.
+fn heading(metric: Metric) -> String {
+    match metric {
         Metric { name, unit } if name == unit || carries_unit(unit) => name.to_owned(),
-        Metric { name, unit } => format!("{name} ({unit})"),
-    };
-    let results: Vec<Option<&CaseResult>> = rows.iter().map(|row| row.result(metric)).collect();
-    measured_columns(&heading, &results, page, notes)
+        Metric { name, unit } => format!("{name}\n({unit})"),
+    }
 }
 
 /// The figure, its interval and its mark; the last two only where some row has one.
@@ -234,7 +278,7 @@ fn measured_columns(
         cells(&mut |result| Some(Cell::inked(notes.mark(&reasons(result)), Ink::Doubt))),
     );
     let mut columns = vec![values];
-    columns.extend([intervals, marks.close()].into_iter().filter(|column| !column.is_blank()));
+    columns.extend([intervals.close(), marks].into_iter().filter(|column| !column.is_blank()));
     columns
 }
 
@@ -267,8 +311,12 @@ fn value_cell(result: &CaseResult) -> Cell {
     }
 }
 
+/// The interval, but not of a property that all rounds agree on.
 fn interval_cell(result: &CaseResult, page: &Page) -> Option<Cell> {
     let estimate = result.estimate.filter(|_| result.outcome == Outcome::Measured)?;
+    if result.metric != COST && estimate.low == estimate.high {
+        return None;
+    }
     let interval = interval_figure(estimate.median, estimate.low, estimate.high)?;
     Some(Cell::figure(Figure { number: page.signs(&interval.number), unit: interval.unit }))
 }
@@ -316,12 +364,7 @@ fn folded_lines(area: &Area, page: &Page) -> String {
         let text = format!("({reason}): {}", folded_names(area, rows).join(", "));
         text::hanging("unsupported here ", &text, page.prose_width())
     };
-    by_reason.iter().map(line).map(|lines| painted_lines(&lines, page)).collect()
-}
-
-fn painted_lines(lines: &str, page: &Page) -> String {
-    let paint = |line: &str| page.paint(Ink::Faint, line) + "\n";
-    lines.lines().map(paint).collect()
+    by_reason.iter().map(line).map(|lines| page.paint_lines(Ink::Faint, &lines)).collect()
 }
 
 /// The names of `rows`; a case all of whose rows are there is named once, with their number.
@@ -341,24 +384,33 @@ fn folded_names(area: &Area, rows: &[&Row]) -> Vec<String> {
     names
 }
 
-fn legend<'a>(costs: impl Iterator<Item = &'a CaseResult>, page: &Page) -> String {
-    let Some(estimate) = costs.filter_map(|cost| cost.estimate).next() else {
+/// What the columns mean, in three lines at most.
+fn legend(results: &[CaseResult], page: &Page) -> String {
+    let Some(level) = results.iter().find_map(|result| result.estimate).map(|e| e.level * 100.0)
+    else {
         return String::new();
     };
-    let level = estimate.level * 100.0;
-    let lines = [
-        format!(
-            "cost: of one operation, undisturbed; ± half the {level:.0} % interval. \
-             calls, switches, faults: per operation"
-        ),
-        format!(
-            "{PICTURE_SCALE}: all samples, in 5 % steps from the cost; the ends hold the rest. \
-             quiet: time undisturbed"
-        ),
-    ];
-    let set = |line: &String| {
-        let wrapped = text::hanging("", &page.signs(line), page.prose_width());
-        painted_lines(&wrapped, page)
+    let samples = if page.unicode {
+        "one character per 5 %, the ends open"
+    } else {
+        "a digit per 5 %: tenths of them"
     };
-    lines.iter().map(set).collect()
+    let has_cost = results.iter().any(|r| r.metric == COST && r.estimate.is_some());
+    let lines = if has_cost {
+        vec![
+            format!(
+                "cost ±: one undisturbed operation, and half the width of its {level:.0} % interval"
+            ),
+            format!("{PICTURE_SCALE}: all samples around the cost, {samples}"),
+            "quiet: share of undisturbed time; per operation: system calls, switches, faults"
+                .to_owned(),
+        ]
+    } else {
+        vec![format!("±: half the width of the {level:.0} % interval")]
+    };
+    let set = |line: String| {
+        let wrapped = text::hanging("", &page.signs(&line), page.prose_width());
+        page.paint_lines(Ink::Faint, &wrapped)
+    };
+    lines.into_iter().map(set).collect()
 }

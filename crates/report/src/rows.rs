@@ -29,15 +29,26 @@ pub(crate) struct Metric<'a> {
 }
 
 impl<'a> Row<'a> {
-    /// The result for `metric`.
+    /// The result for `metric`; one without a figure need not know the unit.
     pub(crate) fn result(&self, metric: Metric) -> Option<&'a CaseResult> {
-        let same = |r: &&&CaseResult| Metric::of(r) == metric;
+        let same = |r: &&&CaseResult| {
+            let unit_matters = r.outcome == Outcome::Measured;
+            r.metric == metric.name && (r.unit == metric.unit || !unit_matters)
+        };
         self.results.iter().find(same).copied()
     }
 
     /// The result that is this row's cost.
     pub(crate) fn cost(&self) -> Option<&'a CaseResult> {
         self.results.iter().find(|r| r.metric == COST).copied()
+    }
+
+    /// Where the case ended without any figure and only that is known of it: that.
+    pub(crate) fn ending(&self) -> Option<&'a CaseResult> {
+        match self.results.as_slice() {
+            [only] if only.outcome != Outcome::Measured && only.metric == COST => Some(only),
+            _ => None,
+        }
     }
 
     /// How the row as a whole ended: the worst of what went wrong, or `Measured` if anything was.
@@ -64,10 +75,16 @@ impl<'a> Metric<'a> {
 impl Area<'_> {
     /// Metrics other than the cost, in the order of first appearance.
     pub(crate) fn further_metrics(&self) -> Vec<Metric<'_>> {
+        let results = || self.rows.iter().flat_map(|row| &row.results).filter(|r| r.metric != COST);
+        let measured =
+            |metric: &str| results().find(|r| r.outcome == Outcome::Measured && r.metric == metric);
         let mut metrics = Vec::new();
-        for result in self.rows.iter().flat_map(|row| &row.results) {
-            let metric = Metric::of(result);
-            if metric.name != COST && !metrics.contains(&metric) {
+        for result in results() {
+            let metric = match result.outcome {
+                Outcome::Measured => Metric::of(result),
+                _ => Metric::of(measured(&result.metric).unwrap_or(result)),
+            };
+            if !metrics.contains(&metric) {
                 metrics.push(metric);
             }
         }
@@ -124,5 +141,66 @@ pub(crate) fn word(outcome: Outcome) -> &'static str {
         Outcome::Failed => "failed",
         Outcome::TimedOut => "timed out",
         Outcome::Implausible => "implausible",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use results::Better;
+
+    fn result(case: &str, metric: &str, outcome: Outcome) -> CaseResult {
+        CaseResult {
+            case: case.to_owned(),
+            params: Default::default(),
+            metric: metric.to_owned(),
+            unit: metric.to_owned(),
+            better: Better::Lower,
+            outcome,
+            reason: None,
+            estimate: None,
+            seen: None,
+            quiet_share: None,
+            rounds: 0,
+            samples: 0,
+            converged: None,
+            per_op: None,
+            doubts: Vec::new(),
+            round_values: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn metrics_of_a_case_share_its_row_and_repeats_get_their_own() {
+        let metrics = ["time", "pairs/s", "time"];
+        let results = metrics.map(|metric| result("lock/spin", metric, Outcome::Measured));
+        let areas = areas(&results);
+        let counts: Vec<usize> = areas[0].rows.iter().map(|row| row.results.len()).collect();
+        assert_eq!((areas.len(), counts), (1, vec![2, 1]));
+    }
+
+    #[test]
+    fn a_row_ends_as_badly_as_its_worst_metric() {
+        let results = [
+            result("lock/spin", "time", Outcome::Measured),
+            result("lock/spin", "pairs/s", Outcome::Failed),
+            result("lock/srw", "time", Outcome::Unsupported),
+        ];
+        let areas = areas(&results);
+        let outcomes: Vec<Outcome> = areas[0].rows.iter().map(Row::outcome).collect();
+        assert_eq!(outcomes, [Outcome::Failed, Outcome::Unsupported]);
+        assert_eq!(areas[0].rows[1].ending(), Some(&results[2]));
+        assert_eq!(areas[0].rows[0].ending(), None);
+    }
+
+    #[test]
+    fn reasons_name_what_went_wrong_and_every_doubt() {
+        let mut doubtful = result("lock/spin", "time", Outcome::Measured);
+        doubtful.doubts.push("few quiet samples".to_owned());
+        doubtful.converged = Some(false);
+        let doubts = ["few quiet samples", "stopped before the asked precision was reached"];
+        assert_eq!(reasons(&doubtful), doubts);
+        let failed = result("lock/spin", "time", Outcome::TimedOut);
+        assert_eq!(reasons(&failed), ["timed out: no reason was given"]);
     }
 }

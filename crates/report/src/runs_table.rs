@@ -4,6 +4,12 @@ use crate::grid::{self, Cell, Column};
 use crate::page::{Ink, Page};
 use crate::quantity::figure;
 
+/// A page narrower than this has no rounds.
+const ROOM_FOR_ROUNDS: usize = 72;
+
+/// What was asked for is not wrapped to less than this in a column of its own.
+const LEAST_ASKED: usize = 20;
+
 /// One run as `oscost runs` lists it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunLine {
@@ -49,13 +55,15 @@ pub fn runs_table(runs: &[RunLine], page: &Page) -> String {
         words("tags", |run| &run.tags),
         words("asked", |run| &run.asked).wrapping(),
     ];
-    let least_asked = 20;
     let others = grid::total_width(&columns[..7]);
-    if others + least_asked > page.table_width() {
+    if others + LEAST_ASKED > page.table_width() {
         columns.truncate(5);
         columns.remove(1);
+        if page.table_width() < ROOM_FOR_ROUNDS {
+            columns.truncate(3);
+        }
         let about = runs.iter().map(|run| Cell::text(about(run))).collect();
-        columns.push(Column::words("machine; tags; asked", about).wrapping());
+        columns.push(Column::words("about", about).wrapping());
     }
     columns.retain(|column| !column.is_blank());
     grid::table(columns, page)

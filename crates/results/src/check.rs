@@ -171,14 +171,20 @@ impl CaseResult {
 
     fn check_name(&self) -> Result<(), Fault> {
         let plain = |part: &str| {
-            !part.is_empty() && part.bytes().all(|b| b.is_ascii_alphanumeric() || b"_.+-".contains(&b))
+            !part.is_empty()
+                && part.bytes().all(|b| b.is_ascii_alphanumeric() || b"_.+-".contains(&b))
         };
         match self.case.split_once('/') {
             Some((area, name)) if plain(area) && plain(name) => {}
-            _ => return fault(&["case"], format!("case {:?} is not of the form area/name", self.case)),
+            _ => {
+                return fault(
+                    &["case"],
+                    format!("case {:?} is not of the form area/name", self.case),
+                );
+            }
         }
-        if self.metric.trim().is_empty() {
-            return fault(&["metric"], "the metric has no name");
+        if self.metric.trim().is_empty() || self.metric.contains(char::is_control) {
+            return fault(&["metric"], format!("metric {:?} is not a name", self.metric));
         }
         Ok(())
     }
@@ -208,9 +214,7 @@ impl CaseResult {
                 fault(&["unit"], "measured, but there is no unit")
             }
             (false, Some(_), _) => fault(&["estimate"], "not measured, but there is an estimate"),
-            (false, None, None) => {
-                fault(&["outcome"], "not measured, but there is no reason why")
-            }
+            (false, None, None) => fault(&["outcome"], "not measured, but there is no reason why"),
             (false, None, Some(reason)) if reason.trim().is_empty() => {
                 fault(&["reason"], "the reason says nothing")
             }

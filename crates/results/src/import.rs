@@ -31,7 +31,10 @@ pub struct ImportError {
 /// what [`Document::check`] checks. The text may be at most [`MAX_TEXT_BYTES`] long.
 pub fn parse_document(text: &str) -> Result<Document, ImportError> {
     if text.len() > MAX_TEXT_BYTES {
-        let message = format!("the text goes on beyond {} MiB, the most a document may have", MAX_TEXT_BYTES >> 20);
+        let message = format!(
+            "the text goes on beyond {} MiB, the most a document may have",
+            MAX_TEXT_BYTES >> 20
+        );
         return Err(ImportError { line: line_at(text, MAX_TEXT_BYTES), message });
     }
     // Windows editors and shells put a byte order mark before UTF-8.
@@ -54,7 +57,11 @@ pub fn parse_document(text: &str) -> Result<Document, ImportError> {
     })
 }
 
-fn member<'t>(object: &Object<'t>, key: &str, at: &Located<'t>) -> Result<Located<'t>, ImportError> {
+fn member<'t>(
+    object: &Object<'t>,
+    key: &str,
+    at: &Located<'t>,
+) -> Result<Located<'t>, ImportError> {
     object.get(key).ok_or_else(|| at.error(format_args!("{key:?} is missing")))
 }
 
@@ -84,7 +91,9 @@ fn read_machine(machine: Located<'_>) -> Result<Map<String, Value>, ImportError>
     for (key, value) in machine.object()?.iter() {
         // Looked at before serde_json reads it: within arrays and objects it gives some keys a meaning of its own.
         if value.as_str().starts_with(['[', '{']) {
-            return Err(value.error(format_args!("machine: {key:?} is neither a string nor a number")));
+            return Err(
+                value.error(format_args!("machine: {key:?} is neither a string nor a number"))
+            );
         }
     }
     machine.read()
@@ -94,7 +103,8 @@ fn read_results(results: Located<'_>) -> Result<Vec<CaseResult>, ImportError> {
     let texts = results.array::<MAX_RESULTS>()?;
     let read: Vec<CaseResult> = texts.iter().map(read_result).collect::<Result<_, _>>()?;
     if let Some((first, second)) = first_duplicate(&read) {
-        let message = format!("the same case, parameters and metric are on line {}", texts[first].line());
+        let message =
+            format!("the same case, parameters and metric are on line {}", texts[first].line());
         let fault = Fault { path: &["case"], message };
         return Err(at_fault(&texts[second], &fault.of(&read[second])));
     }

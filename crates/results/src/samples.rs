@@ -1,0 +1,219 @@
+//! Documents for the tests: one as a run makes it, and arbitrary ones.
+
+use std::collections::BTreeMap;
+
+use proptest::collection::{btree_map, vec};
+use proptest::option;
+use proptest::prelude::*;
+use serde_json::{Map, Value, json};
+
+use crate::document::*;
+
+/// One measured result with everything in it, and one that an OS lacks.
+pub(crate) fn document() -> Document {
+    Document {
+        schema: SCHEMA,
+        run: run_info("20261121-203655-4f2a"),
+        machine: machine(),
+        results: vec![measured("syscall/getppid", 165.2), unsupported("lock/sysv-sem")],
+    }
+}
+
+pub(crate) fn run_info(id: &str) -> RunInfo {
+    RunInfo {
+        id: id.to_owned(),
+        started: "2026-11-21T20:36:55Z".to_owned(),
+        finished: Some("2026-11-21T20:37:55Z".to_owned()),
+        seed: u64::MAX,
+        oscost: "0.1.0".to_owned(),
+        tags: strings(&[("kernel", "new")]),
+        asked: strings(&[("precision", "0.5%")]),
+    }
+}
+
+/// A run that is still going on.
+pub(crate) fn unfinished_run(id: &str, started: &str) -> RunInfo {
+    RunInfo { started: started.to_owned(), finished: None, tags: BTreeMap::new(), ..run_info(id) }
+}
+
+pub(crate) fn machine() -> Map<String, Value> {
+    let machine = json!({"os": "Linux", "release": "6.1.0", "arch": "x86_64", "cpu": "AMD EPYC 7B13", "cpus": 2});
+    machine.as_object().expect("an object").clone()
+}
+
+pub(crate) fn strings(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
+    pairs.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect()
+}
+
+pub(crate) fn measured(case: &str, median: f64) -> CaseResult {
+    CaseResult {
+        case: case.to_owned(),
+        params: strings(&[("as", "threads"), ("workers", "2")]),
+        metric: "time".to_owned(),
+        unit: "ns/op".to_owned(),
+        better: Better::Lower,
+        outcome: Outcome::Measured,
+        reason: None,
+        estimate: Some(Estimate { median, low: median - 1.0, high: median + 2.0, level: 0.95 }),
+        seen: Some(Seen {
+            min: 160.0,
+            p5: 161.0,
+            p25: 164.0,
+            p50: 166.0,
+            p75: 170.0,
+            p95: 220.5,
+            p99: 300.0,
+            mean: 171.25,
+        }),
+        quiet_share: Some(0.93),
+        rounds: 3,
+        samples: 1501,
+        converged: Some(true),
+        per_op: Some(PerOp { syscalls: Some(1.0), ..PerOp::default() }),
+        doubts: Vec::new(),
+        round_values: vec![median, median + 0.5, median - 0.25],
+    }
+}
+
+pub(crate) fn unsupported(case: &str) -> CaseResult {
+    CaseResult {
+        outcome: Outcome::Unsupported,
+        reason: Some("no SysV IPC,\nsays \"the sandbox\"".to_owned()),
+        params: BTreeMap::new(),
+        estimate: None,
+        seen: None,
+        quiet_share: None,
+        rounds: 0,
+        samples: 0,
+        converged: None,
+        per_op: None,
+        round_values: Vec::new(),
+        ..measured(case, 0.0)
+    }
+}
+
+fn finite() -> impl Strategy<Value = f64> {
+    use proptest::num::f64::{NEGATIVE, NORMAL, POSITIVE, SUBNORMAL, ZERO};
+    NORMAL | SUBNORMAL | ZERO | POSITIVE | NEGATIVE
+}
+
+/// Any text: quotes, commas, line breaks, NUL, other scripts.
+fn text() -> impl Strategy<Value = String> {
+    "(?s).{0,12}"
+}
+
+fn texts() -> impl Strategy<Value = BTreeMap<String, String>> {
+    btree_map(text(), text(), 0..4)
+}
+
+fn time() -> impl Strategy<Value = String> {
+    (0_i64..4_000_000_000_000).prop_map(|ms| {
+        jiff::Timestamp::from_millisecond(ms).expect("within jiff's range").to_string()
+    })
+}
+
+fn estimate() -> impl Strategy<Value = Estimate> {
+    (vec(finite(), 3), 0.001..0.999).prop_map(|(mut figures, level)| {
+        figures.sort_by(f64::total_cmp);
+        Estimate { low: figures[0], median: figures[1], high: figures[2], level }
+    })
+}
+
+fn seen() -> impl Strategy<Value = Seen> {
+    (vec(finite(), 7), finite()).prop_map(|(mut f, mean)| {
+        f.sort_by(f64::total_cmp);
+        Seen { min: f[0], p5: f[1], p25: f[2], p50: f[3], p75: f[4], p95: f[5], p99: f[6], mean }
+    })
+}
+
+fn per_op() -> impl Strategy<Value = PerOp> {
+    vec(option::of(finite()), 6).prop_map(|counts| PerOp {
+        syscalls: counts[0],
+        voluntary_switches: counts[1],
+        involuntary_switches: counts[2],
+        page_faults: counts[3],
+        instructions: counts[4],
+        cycles: counts[5],
+    })
+}
+
+fn outcome() -> impl Strategy<Value = (Outcome, Option<String>, Option<Estimate>)> {
+    let ending = prop_oneof![
+        Just(Outcome::Unsupported),
+        Just(Outcome::Failed),
+        Just(Outcome::TimedOut),
+        Just(Outcome::Implausible)
+    ];
+    prop_oneof![
+        estimate().prop_map(|estimate| (Outcome::Measured, None, Some(estimate))),
+        (ending, text()).prop_map(|(ending, why)| (ending, Some(format!("because {why}")), None)),
+    ]
+}
+
+fn result() -> impl Strategy<Value = CaseResult> {
+    let identity = ("[a-z]{1,5}/[a-z0-9-]{1,8}", texts(), "[a-z0-9]{1,5}", "[a-z/]{1,5}");
+    let better = prop_oneof![Just(Better::Lower), Just(Better::Higher), Just(Better::Neither)];
+    let figures =
+        (option::of(seen()), option::of(0.0..=1.0), option::of(per_op()), vec(finite(), 0..4));
+    let counts = (any::<u32>(), any::<u64>(), option::of(any::<bool>()), vec(text(), 0..3));
+    (identity, better, outcome(), figures, counts).prop_map(
+        |(identity, better, outcome, figures, counts)| CaseResult {
+            case: identity.0,
+            params: identity.1,
+            metric: identity.2,
+            unit: identity.3,
+            better,
+            outcome: outcome.0,
+            reason: outcome.1,
+            estimate: outcome.2,
+            seen: figures.0,
+            quiet_share: figures.1,
+            per_op: figures.2,
+            round_values: figures.3,
+            rounds: counts.0,
+            samples: counts.1,
+            converged: counts.2,
+            doubts: counts.3,
+        },
+    )
+}
+
+fn arbitrary_run() -> impl Strategy<Value = RunInfo> {
+    (
+        "[0-9][A-Za-z0-9_.-]{0,63}",
+        time(),
+        option::of(time()),
+        any::<u64>(),
+        text(),
+        texts(),
+        texts(),
+    )
+        .prop_map(|(id, started, finished, seed, oscost, tags, asked)| RunInfo {
+            id,
+            started,
+            finished,
+            seed,
+            oscost,
+            tags,
+            asked,
+        })
+}
+
+fn arbitrary_machine() -> impl Strategy<Value = Map<String, Value>> {
+    let value = prop_oneof![
+        text().prop_map(Value::from),
+        any::<u64>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        finite().prop_map(Value::from),
+        any::<bool>().prop_map(Value::from),
+        Just(Value::Null),
+    ];
+    vec((text(), value), 0..5).prop_map(|pairs| pairs.into_iter().collect())
+}
+
+/// Any document that passes [`Document::check`].
+pub(crate) fn any_document() -> impl Strategy<Value = Document> {
+    (arbitrary_run(), arbitrary_machine(), vec(result(), 0..5))
+        .prop_map(|(run, machine, results)| Document { schema: SCHEMA, run, machine, results })
+        .prop_filter("sound and without duplicates", |document| document.check().is_ok())
+}

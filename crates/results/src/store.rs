@@ -17,6 +17,8 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
 
+use crate::located::one_line;
+
 /// The most a round's worker may have printed, in bytes.
 pub const MAX_LINES_BYTES: usize = 64 << 20;
 
@@ -118,8 +120,8 @@ impl Store {
         |error| StoreError::sqlite(&self.path, error)
     }
 
-    fn damaged(&self, what: impl Into<String>) -> StoreError {
-        StoreError::Damaged { path: self.path.clone(), what: what.into() }
+    fn damaged(&self, what: impl AsRef<str>) -> StoreError {
+        StoreError::Damaged { path: self.path.clone(), what: one_line(what.as_ref()) }
     }
 }
 

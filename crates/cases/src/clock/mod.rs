@@ -1,6 +1,152 @@
 //! What reading a clock costs, and what it can tell.
+//!
+//! Each clock is one file: how it is read, and how a reading becomes a number. What a clock can
+//! tell ([`properties`]) is found out in the same way for all of them.
 
-use crate::Case;
+mod get_system_time_as_file_time;
+mod get_system_time_precise;
+mod get_tick_count_64;
+mod gettime;
+mod gettimeofday;
+pub mod properties;
+mod query_performance_counter;
+mod rdtsc;
+mod rdtscp;
+mod std_instant;
+mod time;
+
+use std::hint::black_box;
+
+use measure::round::Mode;
+use measure::survey::calibrated_tsc;
+use measure::{Refusal, Round};
+
+use self::properties::UNTIL_TICK;
+use crate::{Case, Param};
 
 /// All cases of this area.
-pub const CASES: &[&Case] = &[];
+pub const CASES: &[&Case] = &[
+    &gettime::CASE,
+    &gettimeofday::CASE,
+    &time::CASE,
+    &rdtsc::CASE,
+    &rdtscp::CASE,
+    &std_instant::CASE,
+    &query_performance_counter::CASE,
+    &get_tick_count_64::CASE,
+    &get_system_time_as_file_time::CASE,
+    &get_system_time_precise::CASE,
+];
+
+/// How a clock of the kernel is asked.
+pub const VIA: Param = Param {
+    name: "via",
+    meaning: "the C library's function, which asks the vDSO, or the system call itself",
+    default: &["vdso", "syscall"],
+    full: &["vdso", "syscall"],
+};
+
+/// The metrics of every clock.
+pub const METRICS: &[(&str, &str)] = &[
+    ("step", "the smallest difference between two readings that differ"),
+    (
+        "granularity",
+        "the usual difference between two readings that differ, read as fast as can be: a fine \
+         clock's own cost, a coarse one's tick",
+    ),
+    ("back", "readings lower than the one before, on one CPU"),
+    ("back-across-cpus", "readings lower than one taken before on another CPU"),
+];
+
+/// Measures what `read` costs and what the clock can tell. `units` gives what a reading shows, in
+/// units of `ns_per_unit`.
+pub fn measure_clock<R>(
+    round: &mut Round,
+    ns_per_unit: f64,
+    read: impl Fn() -> R + Sync,
+    units: impl Fn(R) -> u64 + Sync,
+) -> Result<(), Refusal> {
+    round.time(|| {
+        black_box(read());
+    })?;
+    if round.order().mode == Mode::Sample {
+        properties::on_one_cpu(round, ns_per_unit, UNTIL_TICK, || units(read()));
+        properties::across_cpus(round, || units(read()));
+    }
+    Ok(())
+}
+
+/// As [`measure_clock`], for the time stamp counter.
+pub fn measure_tsc(round: &mut Round, read: impl Fn() -> u64 + Sync) -> Result<(), Refusal> {
+    let timed_with = &round.order().clock;
+    let ns_per_tick = match round.order().mode {
+        Mode::Sample if timed_with.name == "tsc" => Some(timed_with.ns_per_tick),
+        Mode::Sample => calibrated_tsc().map(|clock| clock.ns_per_tick()),
+        _ => Some(1.0), // nothing is reported in ns
+    };
+    match ns_per_tick {
+        Some(ns_per_tick) => measure_clock(round, ns_per_tick, read, |ticks| ticks),
+        // Its rate is not constant: it has a cost, and nothing it tells is a time.
+        None => round.time(|| {
+            black_box(read());
+        }),
+    }
+}
+
+/// Sees to it that a clock could be read: a reading of 0 is what stands there if it could not.
+///
+/// # Errors
+/// What the system said last.
+pub fn check_reading(name: &str, reading: u64) -> Result<(), Refusal> {
+    if reading == 0 { Err(Refusal::last_os_error(name)) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::syscall::rehearsal;
+    use measure::Params;
+    use measure::record::Line;
+
+    #[test]
+    fn every_clock_can_be_measured_or_says_why_not() {
+        rehearsal::every_case_gives_samples_or_a_reason(CASES);
+    }
+
+    #[test]
+    fn a_clock_read_by_a_system_call_makes_one() {
+        rehearsal::system_calls_are_as_expected(CASES);
+    }
+
+    #[test]
+    fn no_descriptor_stays_open() {
+        rehearsal::no_descriptor_stays_open(CASES);
+    }
+
+    #[test]
+    fn a_fine_clock_shows_all_its_properties() {
+        let (lines, result) = rehearsal::run(&std_instant::CASE, &Params::new(), Mode::Sample);
+        assert_eq!(result, Ok(()));
+        let value = |name: &str| {
+            lines.iter().find_map(|line| match line {
+                Line::Metric(metric) if metric.name == name => Some(metric.value),
+                _ => None,
+            })
+        };
+        let (step, granularity) = (value("step").unwrap(), value("granularity").unwrap());
+        assert!(step > 0.0 && step <= granularity, "{step} {granularity}");
+        assert_eq!(value("back"), Some(0.0));
+    }
+
+    #[test]
+    fn tmp_print() {
+        for case in CASES { for p in rehearsal::default_points(case) {
+            let t = std::time::Instant::now();
+            let (lines, r) = rehearsal::run(case, &p, Mode::Sample);
+            let all = t.elapsed();
+            print!("{}{:?} {:?} {:?}: ", case.label(), p, r.is_ok(), all);
+            for l in lines { match l { Line::Metric(m) => print!("{}={} ", m.name, m.value), Line::Series(s) => print!("[{} n={} b={}] ", s.samples[0], s.samples.len(), s.batch), _ => {} } }
+            println!();
+        } }
+    }
+}

@@ -3,15 +3,62 @@
 //! Each lock is one file: how it is made, how a worker joins, acquires and releases. All else, the
 //! workers, their places, the clock and the proof of mutual exclusion, is the same for all of them.
 
+mod critical_section;
+mod file_lock;
+mod futex;
+mod parking_lot_mutex;
+mod posix_sem;
+mod pthread_mutex;
+mod rwlock;
+mod spin;
+mod srwlock;
+mod std_mutex;
 mod sysv_sem;
+mod token;
+mod wait_on_address;
+mod win_objects;
+
+use std::cell::UnsafeCell;
+use std::mem::MaybeUninit;
 
 use measure::crew::{Crew, Place, Task};
 use measure::{Params, Refusal, Round};
+use platform::shared::Shared;
 
 use crate::{Case, Param, count_of, value_of};
 
 /// All cases of this area.
-pub const CASES: &[&Case] = &[&sysv_sem::WITH_UNDO, &sysv_sem::WITHOUT_UNDO];
+pub const CASES: &[&Case] = &[
+    &sysv_sem::WITH_UNDO,
+    &sysv_sem::WITHOUT_UNDO,
+    &posix_sem::PRIVATE,
+    &posix_sem::SHARED,
+    &posix_sem::NAMED,
+    &pthread_mutex::NORMAL,
+    &pthread_mutex::ERRORCHECK,
+    &pthread_mutex::RECURSIVE,
+    &pthread_mutex::ADAPTIVE,
+    &pthread_mutex::ROBUST,
+    &pthread_mutex::PI,
+    &pthread_mutex::PSHARED,
+    &rwlock::READ,
+    &rwlock::WRITE,
+    &futex::CASE,
+    &spin::TEST_AND_TEST_AND_SET,
+    &spin::TICKET,
+    &std_mutex::CASE,
+    &parking_lot_mutex::CASE,
+    &file_lock::FCNTL,
+    &file_lock::FLOCK,
+    &token::PIPE,
+    &token::EVENTFD,
+    &critical_section::CASE,
+    &srwlock::CASE,
+    &win_objects::MUTEX,
+    &win_objects::SEMAPHORE,
+    &win_objects::EVENT,
+    &wait_on_address::CASE,
+];
 
 /// A lock that several workers can use. It is made once, before the workers exist.
 pub trait Lock: Sync {
@@ -91,7 +138,7 @@ pub const METRICS: &[(&str, &str)] = &[
 pub fn measure<L: Lock>(params: &Params, round: &mut Round, lock: &L) -> Result<(), Refusal> {
     let crew = Crew {
         workers: count_of(params, "workers")?,
-        processes: value_of(params, "as")? == "processes",
+        processes: of_processes(params)?,
         place: match value_of(params, "place")? {
             "same" => Place::Same,
             "unpinned" => Place::Unpinned,
@@ -101,6 +148,39 @@ pub fn measure<L: Lock>(params: &Params, round: &mut Round, lock: &L) -> Result<
     match value_of(params, "work")? {
         "loop100" => round.contend(&crew, &Pairs::<L, 100> { lock }),
         _ => round.contend(&crew, &Pairs::<L, 0> { lock }),
+    }
+}
+
+/// Whether the workers are processes.
+fn of_processes(params: &Params) -> Result<bool, Refusal> {
+    Ok(value_of(params, "as")? == "processes")
+}
+
+/// Expects, where one worker is alone, that a lock which enters the kernel only to wait and to
+/// wake never does.
+fn expect_no_calls_alone(params: &Params, round: &mut Round) -> Result<(), Refusal> {
+    if count_of(params, "workers")? == 1 {
+        round.expect_syscalls(0.0);
+    }
+    Ok(())
+}
+
+/// Shared memory for what a C library makes in place and must not be moved. Begins as zero bits.
+struct InPlace<T: 'static>(Shared<Opaque<T>>);
+
+struct Opaque<T>(UnsafeCell<MaybeUninit<T>>);
+
+// SAFETY: all that is done with the value is to pass its address on.
+unsafe impl<T> Sync for Opaque<T> {}
+
+impl<T> InPlace<T> {
+    fn new() -> Result<Self, Refusal> {
+        Ok(Self(Shared::new(Opaque(UnsafeCell::new(MaybeUninit::zeroed())))?))
+    }
+
+    #[inline(always)]
+    fn get(&self) -> *mut T {
+        self.0.0.get().cast()
     }
 }
 

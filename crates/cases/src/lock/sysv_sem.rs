@@ -1,7 +1,7 @@
 use measure::{Params, Refusal, Round};
 use platform::on_linux;
 
-use super::{Lock, METRICS, PROCESSES_TOO, measure};
+use super::{METRICS, PROCESSES_TOO};
 use crate::{Case, Only};
 
 const ELSEWHERE: Only = Only::Linux("measured on Linux only; Windows has no System V semaphores");
@@ -30,7 +30,9 @@ pub const WITHOUT_UNDO: Case = Case {
 };
 
 fn run(params: &Params, round: &mut Round, undo: bool) -> Result<(), Refusal> {
-    on_linux!({
+    on_linux!(params, round, undo, {
+        use super::{Lock, measure};
+
         struct SemaphoreSet {
             id: i32,
             flags: i16,

@@ -6,13 +6,14 @@ use crate::{Case, Only};
 pub const CASE: Case = Case {
     area: "syscall",
     name: "getppid",
-    operation: "One getppid, made with the system call itself so that no library can keep the answer.",
+    operation: "One getppid, made with the system call itself so that no library can keep the \
+                answer.",
     alike: "`perf bench syscall basic` and lmbench's `lat_syscall null` make the same call.",
     only: Only::Unix("Windows has no such call"),
     params: &[],
     metrics: &[],
     run: |_, round| {
-        on_unix!({
+        on_unix!(round, {
             round.expect_syscalls(1.0);
             round.time(|| {
                 // SAFETY: getppid takes nothing and cannot fail.

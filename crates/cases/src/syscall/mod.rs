@@ -1,8 +1,176 @@
 //! What one call into the kernel costs.
 
+mod create_file_close;
+mod dup_close;
+mod duplicate_handle_close;
+mod epoll_wait;
+mod eventfd;
+mod fstat;
+mod get_process_times;
 mod getppid;
+mod getrandom_16;
+mod getrusage;
+pub mod idle_sockets;
+mod io_uring_nop;
+mod lseek;
+mod nt_get_current_processor;
+mod open_close;
+mod poll;
+mod pread_4k;
+mod pwrite_4k;
+mod query_file_size;
+mod read_0;
+mod read_1;
+mod read_file_0;
+mod read_file_4k;
+#[cfg(test)]
+pub(crate) mod rehearsal;
+mod sched_yield;
+mod select;
+mod set_event;
+mod sigaction;
+mod sigprocmask;
+mod stat;
+mod switch_to_thread;
+mod uname;
+mod unimplemented;
+pub mod unnamed_file;
+mod virtual_query;
+mod wait_0;
+mod write_1;
+mod write_file_nul;
+
+use std::ffi::CString;
+use std::fs::File;
+use std::hint::black_box;
+
+use measure::{Refusal, Round};
+use platform::on_unix;
 
 use crate::Case;
 
 /// All cases of this area.
-pub const CASES: &[&Case] = &[&getppid::CASE];
+pub const CASES: &[&Case] = &[
+    &getppid::CASE,
+    &unimplemented::CASE,
+    &sched_yield::CASE,
+    &uname::CASE,
+    &getrusage::CASE,
+    &sigaction::CASE,
+    &sigprocmask::CASE,
+    &getrandom_16::CASE,
+    &lseek::CASE,
+    &read_0::CASE,
+    &read_1::CASE,
+    &write_1::CASE,
+    &pread_4k::CASE,
+    &pwrite_4k::CASE,
+    &fstat::CASE,
+    &stat::CASE,
+    &open_close::CASE,
+    &dup_close::CASE,
+    &eventfd::CASE,
+    &select::CASE,
+    &poll::CASE,
+    &epoll_wait::CASE,
+    &io_uring_nop::CASE,
+    &nt_get_current_processor::CASE,
+    &switch_to_thread::CASE,
+    &get_process_times::CASE,
+    &virtual_query::CASE,
+    &read_file_0::CASE,
+    &read_file_4k::CASE,
+    &write_file_nul::CASE,
+    &query_file_size::CASE,
+    &create_file_close::CASE,
+    &duplicate_handle_close::CASE,
+    &set_event::CASE,
+    &wait_0::CASE,
+];
+
+/// Times `call`, which says whether it did what it should.
+///
+/// It is made once before, to see that this system has it; and every call on the clock is looked
+/// at, for which one addition is on the clock with it.
+///
+/// # Errors
+/// What the system said to the first call; `Failed` if a later one went wrong.
+pub fn time(round: &mut Round, name: &str, mut call: impl FnMut() -> bool) -> Result<(), Refusal> {
+    if !call() {
+        return Err(Refusal::last_os_error(name));
+    }
+    let mut failures = 0u64;
+    round.time(|| failures += u64::from(!black_box(call())))?;
+    match failures {
+        0 => Ok(()),
+        n => Err(Refusal::Failed(format!("{name} worked at first, then failed {n} times"))),
+    }
+}
+
+/// This program's own file, open for reading: a file that is there, is cached, and need not be made.
+pub fn own_program() -> Result<File, Refusal> {
+    let opened = std::env::current_exe().and_then(File::open);
+    opened.map_err(|e| Refusal::from_io("opening this program's own file", &e))
+}
+
+/// Where that file is, for calls that take a path.
+pub fn path_of_own_program() -> Result<CString, Refusal> {
+    on_unix!({
+        use std::os::unix::ffi::OsStringExt;
+
+        let path = std::env::current_exe();
+        let path = path.map_err(|e| Refusal::from_io("finding this program's own file", &e))?;
+        CString::new(path.into_os_string().into_vec())
+            .map_err(|e| Refusal::Failed(format!("the path of this program: {e}")))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use measure::round::Mode;
+
+    use super::*;
+
+    #[test]
+    fn every_case_can_be_measured_or_says_why_not() {
+        rehearsal::every_case_gives_samples_or_a_reason(CASES);
+    }
+
+    #[test]
+    fn each_makes_as_many_system_calls_as_it_says() {
+        rehearsal::system_calls_are_as_expected(CASES);
+    }
+
+    #[test]
+    fn no_descriptor_stays_open() {
+        rehearsal::no_descriptor_stays_open(CASES);
+    }
+
+    #[test]
+    fn a_call_that_fails_at_once_gives_the_systems_reason() {
+        let order = rehearsal::order("test/x", &measure::Params::new(), Mode::Sample);
+        let mut out = Vec::new();
+        let missing = std::env::temp_dir().join("oscost-has-no-such-file");
+        let result =
+            time(&mut Round::new(&order, &mut out), "open", || File::open(&missing).is_ok());
+        assert!(
+            matches!(&result, Err(Refusal::Failed(text)) if text.starts_with("open: ")),
+            "{result:?}"
+        );
+        assert!(out.is_empty());
+    }
+
+    #[test]
+    fn a_call_that_fails_later_is_noticed() {
+        let order = rehearsal::order("test/x", &measure::Params::new(), Mode::Sample);
+        let mut out = Vec::new();
+        let mut calls = 0;
+        let result = time(&mut Round::new(&order, &mut out), "read", || {
+            platform::cpu::null_call();
+            calls += 1;
+            calls != 10
+        });
+        let noticed = "read worked at first, then failed 1 times";
+        assert_eq!(result, Err(Refusal::Failed(noticed.into())));
+    }
+}

@@ -79,20 +79,28 @@ impl<F: Fn(u32, u32) -> Leaf> Cpuid<F> {
     /// Windows with virtualisation-based security runs on Hyper-V as its root partition, the one that may
     /// create others (Hypervisor TLFS 2.4.3, privilege CreatePartitions).
     fn is_hyperv_root(&self) -> bool {
-        self.leaf(HYPERVISOR + 3, 0)
-            .is_some_and(|[_, ebx, ..]| ebx & 1 != 0)
+        self.leaf(HYPERVISOR + 3, 0).is_some_and(|[_, ebx, ..]| ebx & 1 != 0)
     }
 
-    /// Whether the time stamp counter runs at one rate in all power states.
-    pub(super) fn invariant_tsc(&self) -> Option<bool> {
-        let [_, _, _, edx] = self.leaf(EXTENDED + 7, 0)?;
-        Some(edx & (1 << 8) != 0)
-    }
-
-    /// Whether there is an RDTSCP instruction.
-    pub(super) fn rdtscp(&self) -> Option<bool> {
-        let [_, _, _, edx] = self.leaf(EXTENDED + 1, 0)?;
-        Some(edx & (1 << 27) != 0)
+    /// What the time stamp counter promises: what the kernel says of it, and what the processor adds.
+    pub(super) fn tsc(&self, told_by_kernel: &[&'static str]) -> Option<String> {
+        let bit = |function, bit: u32| {
+            let [_, _, _, edx] = self.leaf(EXTENDED + function, 0)?;
+            Some(edx & (1 << bit) != 0)
+        };
+        let (invariant, rdtscp) = (bit(7, 8), bit(1, 27));
+        let mut promises = told_by_kernel.to_vec();
+        if invariant == Some(true) {
+            promises.push("invariant");
+        }
+        if rdtscp == Some(true) {
+            promises.push("rdtscp");
+        }
+        match (promises.is_empty(), invariant) {
+            (true, None) => None,
+            (true, Some(_)) => Some("plain".to_owned()),
+            (false, _) => Some(promises.join(" ")),
+        }
     }
 
     /// The time stamp counter's rate, as the hypervisor or the processor tells it.
@@ -190,7 +198,7 @@ mod tests {
         [last, ebx, ecx, edx]
     }
 
-    fn processor(leaves: &[(u32, Leaf)]) -> Cpuid<impl Fn(u32, u32) -> Leaf> {
+    fn processor(leaves: &[(u32, Leaf)]) -> Cpuid<impl Fn(u32, u32) -> Leaf + use<>> {
         let leaves: HashMap<u32, Leaf> = leaves.iter().copied().collect();
         Cpuid(move |function, subleaf| match subleaf {
             0 => leaves.get(&function).copied().unwrap_or_default(),
@@ -208,8 +216,7 @@ mod tests {
         assert_eq!(none.hypervisor(), None);
         assert_eq!(none.tsc_khz(), None);
         assert_eq!(none.cache_bytes("l1d"), None);
-        assert_eq!(none.invariant_tsc(), None);
-        assert_eq!(none.rdtscp(), None);
+        assert_eq!(none.tsc(&[]), None);
     }
 
     #[test]
@@ -223,18 +230,12 @@ mod tests {
         let hyperv = signed(HYPERVISOR + 6, b"Microsoft Hv");
         assert_eq!(under(&[(HYPERVISOR, kvm)]).unwrap(), "KVM");
         assert_eq!(under(&[(HYPERVISOR, hyperv)]).unwrap(), "Hyper-V");
-        assert_eq!(
-            under(&[(HYPERVISOR, hyperv), (HYPERVISOR + 0x100, kvm)]).unwrap(),
-            "KVM"
-        );
+        assert_eq!(under(&[(HYPERVISOR, hyperv), (HYPERVISOR + 0x100, kvm)]).unwrap(), "KVM");
         assert_eq!(
             under(&[(HYPERVISOR, hyperv), (HYPERVISOR + 3, [0, 1, 0, 0])]).unwrap(),
             "Hyper-V root"
         );
-        assert_eq!(
-            under(&[(HYPERVISOR, signed(0, b"QNXQVMBSQG\0\0"))]).unwrap(),
-            "QNXQVMBSQG"
-        );
+        assert_eq!(under(&[(HYPERVISOR, signed(0, b"QNXQVMBSQG\0\0"))]).unwrap(), "QNXQVMBSQG");
         assert_eq!(under(&[]), None);
         assert_eq!(processor(&[BASIC]).hypervisor().unwrap(), "none");
     }
@@ -251,6 +252,20 @@ mod tests {
         assert_eq!(untold.tsc_khz(), None);
         let no_ratio = processor(&[BASIC, (0x15, [0, 0, 24_000_000, 0])]);
         assert_eq!(no_ratio.tsc_khz(), None);
+    }
+
+    #[test]
+    fn tsc_promises_are_gathered() {
+        let extended = (EXTENDED, [EXTENDED + 8, 0, 0, 0]);
+        let plain = processor(&[extended]);
+        assert_eq!(plain.tsc(&[]).unwrap(), "plain");
+        assert_eq!(plain.tsc(&["constant"]).unwrap(), "constant");
+        let full = processor(&[
+            extended,
+            (EXTENDED + 1, [0, 0, 0, 1 << 27]),
+            (EXTENDED + 7, [0, 0, 0, 1 << 8]),
+        ]);
+        assert_eq!(full.tsc(&["nonstop"]).unwrap(), "nonstop invariant rdtscp");
     }
 
     #[test]
@@ -280,9 +295,6 @@ mod tests {
             (EXTENDED + 3, leaf(1)),
             (EXTENDED + 4, leaf(2)),
         ];
-        assert_eq!(
-            processor(&leaves).brand().unwrap(),
-            "Intel(R) Xeon(R) Processor @ 2.60GHz"
-        );
+        assert_eq!(processor(&leaves).brand().unwrap(), "Intel(R) Xeon(R) Processor @ 2.60GHz");
     }
 }

@@ -48,9 +48,7 @@ impl Uname {
         let text = |characters: &[libc::c_char]| match failed {
             true => String::new(),
             // SAFETY: the kernel ends each field with a zero, and the array outlives the call.
-            false => unsafe { CStr::from_ptr(characters.as_ptr()) }
-                .to_string_lossy()
-                .into_owned(),
+            false => unsafe { CStr::from_ptr(characters.as_ptr()) }.to_string_lossy().into_owned(),
         };
         let kernel = |file: &str| tree.text(&format!("proc/sys/kernel/{file}"));
         Uname {
@@ -78,6 +76,9 @@ fn find_system(findings: &mut Findings, tree: &Tree, uname: &Uname, compat: Opti
     let gvisor = compat.as_deref() == Some("gVisor");
     let environment = |name: &str| std::env::var(name).ok();
     findings.set("container", host::container(tree, gvisor, environment));
+    if compat.as_deref() == Some("none") {
+        findings.set("host_kernel", "none");
+    }
     findings.set("compat", compat);
     let status = tree.text("proc/self/status").unwrap_or_default();
     findings.set("seccomp", seccomp(&status));
@@ -118,12 +119,9 @@ fn bracketed(choices: &str) -> Option<&str> {
 
 /// PRETTY_NAME of os-release(5), which may be in either of two places.
 fn distribution(tree: &Tree) -> Option<String> {
-    let text = ["etc/os-release", "usr/lib/os-release"]
-        .into_iter()
-        .find_map(|path| tree.text(path))?;
-    let value = text
-        .lines()
-        .find_map(|line| line.strip_prefix("PRETTY_NAME="))?;
+    let text =
+        ["etc/os-release", "usr/lib/os-release"].into_iter().find_map(|path| tree.text(path))?;
+    let value = text.lines().find_map(|line| line.strip_prefix("PRETTY_NAME="))?;
     let quotes: &[char] = &['"', '\''];
     Some(value.trim().trim_matches(quotes).to_owned())
 }
@@ -132,11 +130,7 @@ fn distribution(tree: &Tree) -> Option<String> {
 fn c_library() -> Option<String> {
     // SAFETY: the function takes nothing and gives a string that lasts as long as the program.
     let version = unsafe { CStr::from_ptr(libc::gnu_get_libc_version()) };
-    let linked = if cfg!(target_feature = "crt-static") {
-        " (static)"
-    } else {
-        ""
-    };
+    let linked = if cfg!(target_feature = "crt-static") { " (static)" } else { "" };
     Some(format!("glibc {}{linked}", version.to_string_lossy()))
 }
 
@@ -213,8 +207,7 @@ fn find_clock(findings: &mut Findings, tree: &Tree) {
     if cfg!(target_arch = "x86_64") {
         let cpu = cpuid::here();
         let cpuinfo = tree.text("proc/cpuinfo").unwrap_or_default();
-        let flags = field(&cpuinfo, "flags");
-        findings.set("tsc", tsc(flags, cpu.invariant_tsc(), cpu.rdtscp()));
+        findings.set("tsc", cpu.tsc(&tsc_flags(&cpuinfo)));
         // Google's kernels tell what theirs measured, which is closer than CPUID's round number.
         let measured = tree.number("sys/devices/system/cpu/cpu0/tsc_freq_khz");
         findings.set("tsc_khz", measured.or_else(|| cpu.tsc_khz()));
@@ -223,33 +216,17 @@ fn find_clock(findings: &mut Findings, tree: &Tree) {
     }
 }
 
-/// What the time stamp counter promises, from the kernel's flags and from CPUID.
-fn tsc(flags: Option<&str>, invariant: Option<bool>, rdtscp: Option<bool>) -> Option<String> {
-    const KERNEL: [(&str, &str); 4] = [
+/// What the kernel found out about the time stamp counter.
+fn tsc_flags(cpuinfo: &str) -> Vec<&'static str> {
+    const FLAGS: [(&str, &str); 4] = [
         ("constant_tsc", "constant"),
         ("nonstop_tsc", "nonstop"),
         ("tsc_known_freq", "known_freq"),
         ("tsc_reliable", "reliable"),
     ];
-    if flags.is_none() && invariant.is_none() && rdtscp.is_none() {
-        return None;
-    }
-    let flags: Vec<&str> = flags.unwrap_or_default().split_whitespace().collect();
-    let mut promises: Vec<&str> = KERNEL
-        .iter()
-        .filter(|(flag, _)| flags.contains(flag))
-        .map(|(_, promise)| *promise)
-        .collect();
-    if invariant == Some(true) {
-        promises.push("invariant");
-    }
-    if rdtscp == Some(true) {
-        promises.push("rdtscp");
-    }
-    Some(match promises.is_empty() {
-        true => "plain".to_owned(),
-        false => promises.join(" "),
-    })
+    let flags = field(cpuinfo, "flags").unwrap_or_default();
+    let flags: Vec<&str> = flags.split_whitespace().collect();
+    FLAGS.iter().filter(|(flag, _)| flags.contains(flag)).map(|(_, promise)| *promise).collect()
 }
 
 fn find_memory(findings: &mut Findings, tree: &Tree) {
@@ -327,11 +304,8 @@ fn steal(stat: &str) -> Option<String> {
     // user nice system idle iowait irq softirq steal; the guest times after them are part of user and nice.
     const STEAL: usize = 7;
     let line = stat.lines().find_map(|line| line.strip_prefix("cpu "))?;
-    let ticks: Vec<u64> = line
-        .split_whitespace()
-        .take(STEAL + 1)
-        .map_while(|ticks| ticks.parse().ok())
-        .collect();
+    let ticks: Vec<u64> =
+        line.split_whitespace().take(STEAL + 1).map_while(|ticks| ticks.parse().ok()).collect();
     let stolen = *ticks.get(STEAL)? as f64;
     let all: f64 = ticks.iter().map(|ticks| *ticks as f64).sum();
     (all > 0.0).then(|| format!("{:.2} %", 100.0 * stolen / all))
@@ -351,7 +325,7 @@ mod tests {
     fn without_files_all_that_comes_from_files_is_unknown() {
         let fixture = Fixture::new(&[]);
         let facts = find_under(fixture.root()).into_facts();
-        const LIVE: [&str; 19] = [
+        const LIVE: [&str; 20] = [
             "os",
             "release",
             "build",
@@ -360,6 +334,7 @@ mod tests {
             "libc",
             "hypervisor",
             "compat",
+            "host_kernel",
             "container", // from the environment, where that tells
             "privileges",
             "cpu",
@@ -409,7 +384,8 @@ mod tests {
             "sys/kernel/mm/transparent_hugepage/enabled",
             "sys/class/dmi/id/sys_vendor",
         ];
-        for content in ["", "\0\0", ":", "- -\n-", "\u{fffd}:\t\u{fffd}", "9999999999999999999999"] {
+        for content in ["", "\0\0", ":", "- -\n-", "\u{fffd}:\t\u{fffd}", "9999999999999999999999"]
+        {
             let files: Vec<(&str, &str)> = FILES.iter().map(|file| (*file, content)).collect();
             let fixture = Fixture::new(&files);
             let facts = find_under(fixture.root()).into_facts();
@@ -435,7 +411,10 @@ mod tests {
             ("proc/sys/kernel/version", "#1 SMP PREEMPT_DYNAMIC @0\n"),
             ("sys/kernel/debug/sched/preempt", "none voluntary (full) lazy\n"),
             ("etc/os-release", "NAME=\"Debian\"\nPRETTY_NAME=\"Debian GNU/Linux 12 (bookworm)\"\n"),
-            ("proc/meminfo", "MemTotal:       24684084 kB\nMemFree: 1 kB\nMemAvailable:   24293108 kB\nSwapTotal:             0 kB\nHugePages_Total:      16\nHugepagesize:       2048 kB\n"),
+            (
+                "proc/meminfo",
+                "MemTotal:       24684084 kB\nMemFree: 1 kB\nMemAvailable:   24293108 kB\nSwapTotal:             0 kB\nHugePages_Total:      16\nHugepagesize:       2048 kB\n",
+            ),
             ("sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n"),
             ("proc/loadavg", "0.52 0.58 0.59 1/389 12345\n"),
             ("proc/uptime", "350735.47 234388.90\n"),
@@ -443,7 +422,10 @@ mod tests {
             ("proc/sys/net/ipv4/ip_local_port_range", "32768\t60999\n"),
             ("proc/sys/kernel/perf_event_paranoid", "-1\n"),
             ("sys/devices/system/clocksource/clocksource0/current_clocksource", "tsc\n"),
-            ("sys/devices/system/clocksource/clocksource0/available_clocksource", "tsc kvm-clock \n"),
+            (
+                "sys/devices/system/clocksource/clocksource0/available_clocksource",
+                "tsc kvm-clock \n",
+            ),
         ]);
         let facts = find_under(fixture.root()).into_facts();
         let expected = [
@@ -476,7 +458,10 @@ mod tests {
             ("proc/sys/kernel/osrelease", "4.4.0\n"),
             ("proc/sys/kernel/version", "#1 SMP Sun Jan 10 15:06:54 PST 2016\n"),
             // gVisor writes each CPU as a core of its own, whatever the host has.
-            ("proc/cpuinfo", "processor\t: 0\nmodel name\t: unknown\nphysical id\t: 0\ncore id\t\t: 0\nflags\t\t: fpu tsc\n\nprocessor\t: 1\nmodel name\t: unknown\nphysical id\t: 0\ncore id\t\t: 1\n"),
+            (
+                "proc/cpuinfo",
+                "processor\t: 0\nmodel name\t: unknown\nphysical id\t: 0\ncore id\t\t: 0\nflags\t\t: fpu tsc\n\nprocessor\t: 1\nmodel name\t: unknown\nphysical id\t: 0\ncore id\t\t: 1\n",
+            ),
             ("proc/self/status", "Name:\toscost\nCapEff:\t00000000a80425fb\nSeccomp:\t0\n"),
             ("sys/devices/system/cpu/online", "0-1\n"),
         ]);
@@ -511,12 +496,11 @@ mod tests {
     }
 
     #[test]
-    fn tsc_promises_are_gathered() {
-        let flags = "fpu tsc constant_tsc nonstop_tsc tsc_known_freq tsc_deadline_timer";
-        let kernel = tsc(Some(flags), Some(true), Some(true)).unwrap();
-        assert_eq!(kernel, "constant nonstop known_freq invariant rdtscp");
-        assert_eq!(tsc(None, Some(false), Some(false)).unwrap(), "plain");
-        assert_eq!(tsc(None, None, None), None);
+    fn tsc_flags_are_whole_words() {
+        let flags = "flags\t: fpu tsc constant_tsc nonstop_tsc tsc_known_freq tsc_deadline_timer";
+        assert_eq!(tsc_flags(flags), ["constant", "nonstop", "known_freq"]);
+        assert!(tsc_flags("flags\t: tsc_reliable_not").is_empty());
+        assert!(tsc_flags("").is_empty());
     }
 
     #[test]

@@ -30,7 +30,8 @@ pub fn to_benchstat(document: &Document) -> String {
 /// What is the same for every line. Only these four keys: `benchstat` compares nothing across lines that
 /// differ in any of them.
 fn header(machine: &Map<String, Value>) -> String {
-    let told = |key: &str| machine.get(key).and_then(Value::as_str).filter(|text| *text != "unknown");
+    let told =
+        |key: &str| machine.get(key).and_then(Value::as_str).filter(|text| *text != "unknown");
     let goarch = |arch: &str| match arch {
         "x86_64" => "amd64".to_owned(),
         "aarch64" => "arm64".to_owned(),
@@ -103,7 +104,8 @@ fn benchmark_name(result: &CaseResult) -> String {
 }
 
 fn unit(result: &CaseResult) -> String {
-    let unit: String = result.unit.chars().map(|c| if plain(c) || c == '/' { c } else { '_' }).collect();
+    let unit: String =
+        result.unit.chars().map(|c| if plain(c) || c == '/' { c } else { '_' }).collect();
     match result.metric.as_str() {
         "time" => unit,
         metric => format!("{}-{unit}", sanitised(metric)),
@@ -141,6 +143,9 @@ fn without_cpu_suffix(mut name: String) -> String {
 
 /// `text` on one line, with single spaces.
 fn words(text: &str) -> String {
-    let words: Vec<&str> = text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|w| !w.is_empty()).collect();
+    let words: Vec<&str> = text
+        .split(|c: char| c.is_whitespace() || c.is_control())
+        .filter(|w| !w.is_empty())
+        .collect();
     words.join(" ")
 }

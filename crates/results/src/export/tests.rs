@@ -1,0 +1,133 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::document::Outcome;
+use crate::import::parse_document;
+use crate::samples::{any_document, document, measured, strings};
+
+#[test]
+fn json_has_one_key_a_line_and_ends_with_a_newline() {
+    let text = to_json(&document());
+    assert!(
+        text.starts_with(
+            "{\n  \"schema\": 1,\n  \"run\": {\n    \"id\": \"20261121-203655-4f2a\",\n"
+        )
+    );
+    assert!(text.ends_with("}\n"));
+    assert!(text.lines().all(|line| line.matches("\": ").count() <= 1));
+}
+
+#[test]
+fn figures_that_cannot_be_true_are_exported_as_failures() {
+    let mut broken = document();
+    broken.results[0].estimate.as_mut().expect("measured").median = f64::NAN;
+    let read = parse_document(&to_json(&broken)).expect("still a document");
+    assert_eq!(read.results[0].outcome, Outcome::Failed);
+    let reason = read.results[0].reason.as_deref();
+    assert_eq!(reason, Some("the figures cannot be true: estimate.median is not a finite number"));
+    assert_eq!(read.results[1], document().results[1]);
+    assert!(to_csv(&broken).contains(",failed,"));
+    assert!(to_benchstat(&broken).contains("# syscall/getppid{as=threads,workers=2}: failed: "));
+}
+
+#[test]
+fn csv_has_a_row_for_each_result_and_no_zero_for_what_was_not_measured() {
+    let text = to_csv(&document());
+    let (header, rows) = text.split_once("\r\n").expect("a header");
+    assert!(header.starts_with(
+        "run,case,params,metric,unit,better,outcome,reason,median,low,high,level,min,"
+    ));
+    let (measured, unsupported) = rows.split_once("\r\n").expect("two rows");
+    assert_eq!(
+        measured,
+        "20261121-203655-4f2a,syscall/getppid,as=threads;workers=2,time,ns/op,lower,measured,,165.2,164.2,167.2,\
+         0.95,160,161,164,166,170,220.5,300,171.25,0.93,3,1501,true,1,,,,,,"
+    );
+    assert_eq!(
+        unsupported,
+        format!(
+            "20261121-203655-4f2a,lock/sysv-sem,,time,ns/op,lower,unsupported,\
+             \"no SysV IPC,\nsays \"\"the sandbox\"\"\"{}\r\n",
+            ",".repeat(23)
+        )
+    );
+}
+
+#[test]
+fn benchstat_text_has_a_line_for_each_round() {
+    assert_eq!(
+        to_benchstat(&document()),
+        "goos: linux\ngoarch: amd64\npkg: oscost\ncpu: AMD EPYC 7B13\n\
+         BenchmarkSyscallGetppid/as=threads/workers=2 500 165.2 ns/op\n\
+         BenchmarkSyscallGetppid/as=threads/workers=2 500 165.7 ns/op\n\
+         BenchmarkSyscallGetppid/as=threads/workers=2 500 164.95 ns/op\n\
+         # lock/sysv-sem: unsupported: no SysV IPC, says \"the sandbox\"\n"
+    );
+}
+
+#[test]
+fn benchstat_names_and_units_are_plain_and_have_no_cpu_suffix() {
+    let mut odd = document();
+    odd.machine.clear();
+    odd.results = vec![measured("net/accept-many", 5.0)];
+    let result = &mut odd.results[0];
+    result.params = strings(&[("how many", "1/2 x"), ("kernel", "fork-2")]);
+    result.metric = "rate".to_owned();
+    result.unit = "pairs/s".to_owned();
+    result.better = crate::Better::Higher;
+    result.rounds = 0;
+    result.samples = 0;
+    result.round_values.clear();
+    assert_eq!(
+        to_benchstat(&odd),
+        "pkg: oscost\nUnit rate-pairs/s better=higher\n\
+         BenchmarkNetAcceptMany/how_many=1_2_x/kernel=fork_2 1 5 rate-pairs/s\n"
+    );
+}
+
+/// Reads RFC 4180 without looking at how it was written.
+fn read_csv(text: &str) -> Vec<Vec<String>> {
+    let (mut rows, mut row, mut cell, mut quoted) = (Vec::new(), Vec::new(), String::new(), false);
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            '"' if quoted && chars.peek() == Some(&'"') => cell.extend(chars.next()),
+            '"' => quoted = !quoted,
+            ',' if !quoted => row.push(std::mem::take(&mut cell)),
+            '\r' if !quoted && chars.peek() == Some(&'\n') => {
+                chars.next();
+                row.push(std::mem::take(&mut cell));
+                rows.push(std::mem::take(&mut row));
+            }
+            other => cell.push(other),
+        }
+    }
+    rows
+}
+
+proptest! {
+    #[test]
+    fn csv_reads_back_whatever_the_texts_hold(document in any_document()) {
+        let rows = read_csv(&to_csv(&document));
+        prop_assert_eq!(rows.len(), 1 + document.results.len());
+        for (row, result) in rows[1..].iter().zip(&document.results) {
+            prop_assert_eq!(row.len(), rows[0].len());
+            prop_assert_eq!(&row[1], &result.case);
+            prop_assert_eq!(&row[7], result.reason.as_deref().unwrap_or_default());
+            prop_assert_eq!(row[8].parse().ok(), result.estimate.map(|estimate| estimate.median));
+        }
+    }
+
+    #[test]
+    fn benchstat_lines_are_all_of_the_format(document in any_document()) {
+        for line in to_benchstat(&document).lines() {
+            prop_assert!(!line.contains(char::is_control));
+            if let Some(line) = line.strip_prefix("Benchmark") {
+                let fields: Vec<&str> = line.split(' ').collect();
+                prop_assert_eq!(fields.len(), 4);
+                prop_assert!(fields[1].parse::<u64>().expect("iterations") >= 1);
+                prop_assert!(fields[2].parse::<f64>().expect("a value").is_finite());
+            }
+        }
+    }
+}

@@ -1,4 +1,4 @@
-PRAGMA application_id = 1869832051; -- "oscs"
+PRAGMA application_id = 1869833075; -- "oscs"
 
 CREATE TABLE runs (
     seq        INTEGER PRIMARY KEY, -- in the order they arrived here

@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 use rusqlite::ErrorCode;
 
 use crate::check::Fault;
+use crate::located::one_line;
 
 /// The most candidates an ambiguous name lists.
 const MAX_LISTED: usize = 8;
 
-/// Why something could not be done with the store. Each is one line.
+/// Why something could not be done with the store. Each is one line that says all, so none has a source.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// No environment variable tells where the user's data is.
@@ -65,20 +66,20 @@ pub enum StoreError {
         known: i64,
     },
     /// The operating system refused.
-    #[error("{path}: {cause}", path = path.display(), cause = io_cause(source))]
+    #[error("{path}: {cause}", path = path.display(), cause = io_cause(error))]
     Io {
         /// The store or a folder it is in.
         path: PathBuf,
         /// What the system said.
-        source: io::Error,
+        error: io::Error,
     },
     /// SQLite refused.
-    #[error("{path}: {cause}", path = path.display(), cause = sqlite_cause(source))]
+    #[error("{path}: {cause}", path = path.display(), cause = sqlite_cause(error))]
     Sqlite {
         /// The store.
         path: PathBuf,
         /// What SQLite said.
-        source: rusqlite::Error,
+        error: rusqlite::Error,
     },
     /// Recent writes are in a second file that cannot be read without writing to the folder.
     #[error(
@@ -121,7 +122,9 @@ pub enum StoreError {
         id: String,
     },
     /// The id is taken by a run that says something else.
-    #[error("run {id} is already in the store and differs from this one; delete that one first to replace it")]
+    #[error(
+        "run {id} is already in the store and differs from this one; delete that one first to replace it"
+    )]
     RunDiffers {
         /// The run.
         id: String,
@@ -135,25 +138,25 @@ pub enum StoreError {
         seq: u64,
     },
     /// What was to be stored cannot be true.
-    #[error("cannot store run {id}: {fault}")]
+    #[error("cannot store run {id:?}: {fault}")]
     Unsound {
         /// The run.
         id: String,
         /// What is wrong.
-        #[source]
         fault: Fault,
     },
 }
 
-const DAMAGED_REMEDY: &str = "move it away to start a new one, or save what is left with `sqlite3 FILE .recover`";
+const DAMAGED_REMEDY: &str =
+    "move it away to start a new one, or save what is left with `sqlite3 FILE .recover`";
 
 impl StoreError {
-    pub(super) fn io(path: &Path, source: io::Error) -> StoreError {
-        StoreError::Io { path: path.to_owned(), source }
+    pub(super) fn io(path: &Path, error: io::Error) -> StoreError {
+        StoreError::Io { path: path.to_owned(), error }
     }
 
-    pub(super) fn sqlite(path: &Path, source: rusqlite::Error) -> StoreError {
-        StoreError::Sqlite { path: path.to_owned(), source }
+    pub(super) fn sqlite(path: &Path, error: rusqlite::Error) -> StoreError {
+        StoreError::Sqlite { path: path.to_owned(), error }
     }
 
     pub(super) fn unsound(id: &str, message: impl Into<String>) -> StoreError {
@@ -165,13 +168,16 @@ impl StoreError {
 fn io_cause(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::PermissionDenied => {
-            "permission denied; change its owner or mode, or set OSCOST_STORE to a file of yours".to_owned()
+            "permission denied; change its owner or mode, or set OSCOST_STORE to a file of yours"
+                .to_owned()
         }
         io::ErrorKind::ReadOnlyFilesystem => {
             "the file system is read-only; set OSCOST_STORE to a file elsewhere".to_owned()
         }
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => DISK_FULL.to_owned(),
-        io::ErrorKind::IsADirectory => "a folder, not a file; set OSCOST_STORE to a file".to_owned(),
+        io::ErrorKind::IsADirectory => {
+            "a folder, not a file; set OSCOST_STORE to a file".to_owned()
+        }
         io::ErrorKind::NotADirectory | io::ErrorKind::AlreadyExists => {
             "part of the path is a file, not a folder; set OSCOST_STORE to another file".to_owned()
         }
@@ -201,7 +207,7 @@ fn sqlite_cause(error: &rusqlite::Error) -> String {
         Some(ErrorCode::SystemIoFailure) => {
             format!("reading or writing failed ({error}); check the disk and `dmesg`")
         }
-        _ => error.to_string(),
+        _ => one_line(&error.to_string()),
     }
 }
 

@@ -6,7 +6,9 @@ use std::path::PathBuf;
 use super::StoreError;
 
 /// See [`Store::default_path`](super::Store::default_path).
-pub(super) fn default_path(variable: impl Fn(&str) -> Option<OsString>) -> Result<PathBuf, StoreError> {
+pub(super) fn default_path(
+    variable: impl Fn(&str) -> Option<OsString>,
+) -> Result<PathBuf, StoreError> {
     let set = |name: &str| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     if let Some(path) = set("OSCOST_STORE") {
         return Ok(path);
@@ -46,9 +48,17 @@ mod tests {
     #[test]
     fn folders_are_looked_at_in_order_and_empty_or_relative_ones_passed_over() {
         let (data, local, home) = (absolute("data"), absolute("local"), absolute("home"));
-        let all = [("OSCOST_STORE", ""), ("XDG_DATA_HOME", &data), ("LOCALAPPDATA", &local), ("HOME", &home)];
+        let all = [
+            ("OSCOST_STORE", ""),
+            ("XDG_DATA_HOME", &data),
+            ("LOCALAPPDATA", &local),
+            ("HOME", &home),
+        ];
         assert_eq!(with(&all).expect("a path"), PathBuf::from(&data).join("oscost/store.sqlite"));
-        assert_eq!(with(&all[2..]).expect("a path"), PathBuf::from(&local).join("oscost/store.sqlite"));
+        assert_eq!(
+            with(&all[2..]).expect("a path"),
+            PathBuf::from(&local).join("oscost/store.sqlite")
+        );
         let odd = [("XDG_DATA_HOME", "data"), ("LOCALAPPDATA", ""), ("HOME", home.as_str())];
         let expected = PathBuf::from(&home).join(".local/share/oscost/store.sqlite");
         assert_eq!(with(&odd).expect("a path"), expected);

@@ -17,20 +17,19 @@ impl Store {
         if let Some(run) = runs.iter().find(|run| run.id == name) {
             return Ok(run.id.clone());
         }
-        if let Some(back) = name.strip_prefix("last") {
-            if let Some(back) = steps_back(back) {
-                let newest_first = runs.iter().rev().nth(back);
-                return newest_first
-                    .map(|run| run.id.clone())
-                    .ok_or_else(|| unknown(format!("it has only {} runs", runs.len())));
-            }
+        if let Some(back) = name.strip_prefix("last").and_then(steps_back) {
+            let run = runs.iter().rev().nth(back);
+            let too_few = || unknown(format!("it has only {} runs", runs.len()));
+            return run.map(|run| run.id.clone()).ok_or_else(too_few);
         }
         if let Some((key, value)) = name.split_once('=') {
             let tagged = runs.iter().filter(|run| run.tags.get(key).is_some_and(|v| v == value));
             return only(name, tagged, || format!("no run has the tag {key}={value}"));
         }
         let beginning = runs.iter().filter(|run| !name.is_empty() && run.id.starts_with(name));
-        only(name, beginning, || "no id begins like that, and it is not last, last~N or key=value".to_owned())
+        only(name, beginning, || {
+            "no id begins like that, and it is not last, last~N or key=value".to_owned()
+        })
     }
 }
 

@@ -39,7 +39,9 @@ pub(super) fn for_writing(path: &Path) -> Result<Connection, StoreError> {
 /// Opens for reading only.
 pub(super) fn for_reading(path: &Path) -> Result<Connection, StoreError> {
     opened_after(path, &|| peek_for_reading(path), &|| match connect_for_reading(path) {
-        Err(StoreError::Sqlite { source, .. }) if needs_writable_folder(&source) => connect_immutable(path),
+        Err(StoreError::Sqlite { error, .. }) if needs_writable_folder(&error) => {
+            connect_immutable(path)
+        }
         other => other,
     })
 }
@@ -106,7 +108,9 @@ fn check_header(path: &Path, header: &[u8]) -> Result<(), StoreError> {
 
 fn connect_for_writing(path: &Path) -> Result<Connection, StoreError> {
     let failed = |error| StoreError::sqlite(path, error);
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+        | OpenFlags::SQLITE_OPEN_CREATE
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = Connection::open_with_flags(path, flags).map_err(failed)?;
     connection.busy_timeout(BUSY_TIMEOUT).map_err(failed)?;
     migrate(&mut connection, path, MIGRATIONS)?;
@@ -118,7 +122,11 @@ fn connect_for_writing(path: &Path) -> Result<Connection, StoreError> {
 }
 
 /// Brings the store to the newest version, in one transaction.
-pub(super) fn migrate(connection: &mut Connection, path: &Path, steps: &[&str]) -> Result<(), StoreError> {
+pub(super) fn migrate(
+    connection: &mut Connection,
+    path: &Path,
+    steps: &[&str],
+) -> Result<(), StoreError> {
     let failed = |error| StoreError::sqlite(path, error);
     if pending(connection, path, steps)?.is_empty() {
         return Ok(());
@@ -129,17 +137,22 @@ pub(super) fn migrate(connection: &mut Connection, path: &Path, steps: &[&str]) 
     for step in pending(&transaction, path, steps)? {
         transaction.execute_batch(step).map_err(failed)?;
     }
-    transaction.pragma_update(None, "user_version", steps.len()).map_err(failed)?;
+    transaction.pragma_update(None, "user_version", steps.len() as i64).map_err(failed)?;
     transaction.commit().map_err(failed)
 }
 
-fn pending<'s>(connection: &Connection, path: &Path, steps: &'s [&'s str]) -> Result<&'s [&'s str], StoreError> {
+fn pending<'s>(
+    connection: &Connection,
+    path: &Path,
+    steps: &'s [&'s str],
+) -> Result<&'s [&'s str], StoreError> {
     let found = version(connection, path)?;
     let known = steps.len() as i64;
-    usize::try_from(found)
-        .ok()
-        .and_then(|done| steps.get(done..))
-        .ok_or(StoreError::Newer { path: path.to_owned(), found, known })
+    usize::try_from(found).ok().and_then(|done| steps.get(done..)).ok_or(StoreError::Newer {
+        path: path.to_owned(),
+        found,
+        known,
+    })
 }
 
 /// The store's version; 0 for an empty file.
@@ -175,7 +188,8 @@ fn is_busy(error: &rusqlite::Error) -> bool {
 
 fn connect_for_reading(path: &Path) -> Result<Connection, StoreError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = Connection::open_with_flags(path, flags).map_err(|error| StoreError::sqlite(path, error))?;
+    let connection = Connection::open_with_flags(path, flags)
+        .map_err(|error| StoreError::sqlite(path, error))?;
     readable(connection, path)
 }
 
@@ -187,8 +201,11 @@ pub(super) fn connect_immutable(path: &Path) -> Result<Connection, StoreError> {
         return Err(StoreError::WalUnreadable { path: path.to_owned() });
     }
     let uri = immutable_uri(path).map_err(|error| StoreError::io(path, error))?;
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
-    let connection = Connection::open_with_flags(uri, flags).map_err(|error| StoreError::sqlite(path, error))?;
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX
+        | OpenFlags::SQLITE_OPEN_URI;
+    let connection =
+        Connection::open_with_flags(uri, flags).map_err(|error| StoreError::sqlite(path, error))?;
     readable(connection, path)
 }
 
@@ -218,7 +235,9 @@ fn immutable_uri(path: &Path) -> io::Result<String> {
             uri.push('/');
         }
         match byte {
-            b'/' | b'-' | b'.' | b'_' | b'~' | b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' => uri.push(byte as char),
+            b'/' | b'-' | b'.' | b'_' | b'~' | b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' => {
+                uri.push(byte as char)
+            }
             other => uri.push_str(&format!("%{other:02X}")),
         }
     }

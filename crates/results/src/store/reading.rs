@@ -54,7 +54,11 @@ impl Store {
     }
 
     /// Within whatever transaction is open.
-    pub(super) fn read_document(&self, open: &Connection, id: &str) -> Result<Option<Document>, StoreError> {
+    pub(super) fn read_document(
+        &self,
+        open: &Connection,
+        id: &str,
+    ) -> Result<Option<Document>, StoreError> {
         let sql = "SELECT seq, started, finished, seed, oscost, tags, asked, machine FROM runs WHERE id = ?1";
         let mut statement = open.prepare_cached(sql).map_err(self.failed())?;
         let mut rows = statement.query([id]).map_err(self.failed())?;
@@ -76,7 +80,12 @@ impl Store {
         Ok(Some(Document { schema: SCHEMA, run, machine, results }))
     }
 
-    fn read_results(&self, open: &Connection, run: i64, id: &str) -> Result<Vec<CaseResult>, StoreError> {
+    fn read_results(
+        &self,
+        open: &Connection,
+        run: i64,
+        id: &str,
+    ) -> Result<Vec<CaseResult>, StoreError> {
         let sql = "SELECT body FROM results WHERE run = ?1 ORDER BY seq";
         let mut statement = open.prepare_cached(sql).map_err(self.failed())?;
         let mut rows = statement.query([run]).map_err(self.failed())?;
@@ -112,7 +121,8 @@ impl Store {
             kind: self.column(row, 3)?,
             outcome: self.column(row, 4)?,
             started_ms: self.column(row, 5)?,
-            lines: lines.map_err(|error| self.damaged(format!("round {seq} of run {id}: {error}")))?,
+            lines: lines
+                .map_err(|error| self.damaged(format!("round {seq} of run {id}: {error}")))?,
         })
     }
 
@@ -141,7 +151,11 @@ impl Store {
         StoreError::UnknownRun { asked: id.to_owned(), hint }
     }
 
-    fn column<T: rusqlite::types::FromSql>(&self, row: &Row<'_>, index: usize) -> Result<T, StoreError> {
+    fn column<T: rusqlite::types::FromSql>(
+        &self,
+        row: &Row<'_>,
+        index: usize,
+    ) -> Result<T, StoreError> {
         row.get(index).map_err(self.failed())
     }
 
@@ -150,7 +164,12 @@ impl Store {
         u64::try_from(count).map_err(|_| self.damaged(format!("a count of {count}")))
     }
 
-    fn json<T: DeserializeOwned>(&self, row: &Row<'_>, index: usize, id: &str) -> Result<T, StoreError> {
+    fn json<T: DeserializeOwned>(
+        &self,
+        row: &Row<'_>,
+        index: usize,
+        id: &str,
+    ) -> Result<T, StoreError> {
         let text: String = self.column(row, index)?;
         serde_json::from_str(&text).map_err(|error| {
             let name = row.as_ref().column_name(index).unwrap_or("a column");

@@ -1,0 +1,519 @@
+use std::fs;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use proptest::prelude::*;
+use rusqlite::Connection;
+use tempfile::TempDir;
+
+use super::open::{APPLICATION_ID, MIGRATIONS, connect_immutable, migrate};
+use super::*;
+use crate::document::{CaseResult, Outcome, RunInfo};
+use crate::samples::{
+    any_document, document, machine, measured, run_info, strings, unfinished_run, unsupported,
+};
+
+/// A path for a store in a folder of its own, which goes away with the first value.
+fn place() -> (TempDir, PathBuf) {
+    let folder = TempDir::new().expect("a temporary folder");
+    let path = folder.path().join("oscost").join("store.sqlite");
+    (folder, path)
+}
+
+fn new_store() -> (TempDir, Store) {
+    let (folder, path) = place();
+    let store = Store::open(&path).expect("a new store");
+    (folder, store)
+}
+
+fn round(seq: u64) -> RoundRow {
+    RoundRow {
+        seq,
+        case: "lock/futex".to_owned(),
+        params: strings(&[("workers", "2")]),
+        kind: "round".to_owned(),
+        outcome: "done".to_owned(),
+        started_ms: 1_795_000_000_000 + seq as i64,
+        lines: format!("{{\"sample\": {seq}}}\n").repeat(100),
+    }
+}
+
+fn begin(store: &mut Store, id: &str, started: &str) {
+    store.begin_run(&unfinished_run(id, started), &machine(), "{}").expect("a new run");
+}
+
+#[test]
+fn a_run_is_kept_as_it_arrives() {
+    let (_folder, mut store) = new_store();
+    let run = unfinished_run("a", "2026-11-21T20:36:55Z");
+    store.begin_run(&run, &machine(), "{\"cases\": []}").expect("begins");
+    for seq in [2, 0, 1] {
+        store.add_round("a", &round(seq)).expect("stored");
+    }
+    assert_eq!(store.rounds("a").expect("rounds"), [round(0), round(1), round(2)]);
+    assert_eq!(store.plan("a").expect("a plan").as_deref(), Some("{\"cases\": []}"));
+    assert_eq!(store.unfinished().expect("one"), Some("a".to_owned()));
+
+    store
+        .put_results("a", &[measured("lock/futex", 20.0), unsupported("lock/sysv-sem")])
+        .expect("put");
+    store.put_results("a", &[measured("lock/futex", 21.0)]).expect("replaced");
+    store.finish_run("a", "2026-11-21T20:40:00Z").expect("finished");
+    assert_eq!(store.unfinished().expect("none"), None);
+
+    let document = store.document("a").expect("a document");
+    assert_eq!(document.run.finished.as_deref(), Some("2026-11-21T20:40:00Z"));
+    assert_eq!(document.run.seed, run.seed);
+    assert_eq!(document.results, [measured("lock/futex", 21.0)]);
+    let keys: Vec<&String> = document.machine.keys().collect();
+    assert_eq!(keys, machine().keys().collect::<Vec<_>>(), "the machine keeps its order");
+
+    let runs = store.runs().expect("runs");
+    assert_eq!((runs[0].rounds, runs[0].results), (3, 1));
+    assert_eq!(runs[0].machine, "Linux 6.1.0 x86_64, AMD EPYC 7B13, 2 CPUs");
+    store.delete_run("a").expect("deleted");
+    assert_eq!(store.runs().expect("runs"), []);
+    let rows = "SELECT (SELECT count(*) FROM rounds) + (SELECT count(*) FROM results)";
+    assert_eq!(store.connection.query_row(rows, [], |row| row.get::<_, i64>(0)), Ok(0));
+}
+
+#[test]
+fn what_cannot_be_stored_is_refused_and_changes_nothing() {
+    let (_folder, mut store) = new_store();
+    begin(&mut store, "a", "2026-11-21T20:36:55Z");
+    store.put_results("a", &[measured("lock/futex", 20.0)]).expect("put");
+    store.add_round("a", &round(1)).expect("stored");
+
+    let twice = [measured("lock/futex", 1.0), measured("lock/futex", 2.0)];
+    let nameless = [CaseResult { case: "futex".to_owned(), ..measured("lock/futex", 1.0) }];
+    let table: [(Result<(), StoreError>, &str); 9] = [
+        (store.put_results("a", &twice), "lock/futex{as=threads,workers=2} time appears twice"),
+        (store.put_results("a", &nameless), "not of the form area/name"),
+        (store.put_results("b", &[]), "no run \"b\" in the store"),
+        (store.add_round("a", &round(1)), "round 1 of run a is already in the store"),
+        (store.add_round("b", &round(1)), "no run \"b\" in the store"),
+        (
+            store.add_round("a", &RoundRow { kind: "?".to_owned(), ..round(2) }),
+            "neither `round` nor `why`",
+        ),
+        (store.add_round("a", &round(u64::MAX / 2 + 1)), "its number is too high"),
+        (store.begin_run(&run_info("a"), &machine(), ""), "run a is already in the store"),
+        (store.finish_run("a", "soon"), "is not an RFC 3339 time"),
+    ];
+    for (result, expected) in table {
+        let error = result.expect_err(expected).to_string();
+        assert!(error.contains(expected) && !error.contains('\n'), "{error}");
+    }
+    assert_eq!(store.document("a").expect("still there").results, [measured("lock/futex", 20.0)]);
+    assert_eq!(store.rounds("a").expect("still there"), [round(1)]);
+}
+
+#[test]
+fn figures_that_cannot_be_true_are_stored_as_failures() {
+    let (_folder, mut store) = new_store();
+    begin(&mut store, "a", "2026-11-21T20:36:55Z");
+    let mut broken = measured("lock/futex", 20.0);
+    broken.quiet_share = Some(f64::NAN);
+    store.put_results("a", &[broken, measured("lock/mutex", 30.0)]).expect("put");
+    let results = store.document("a").expect("a document").results;
+    assert_eq!(results[0].outcome, Outcome::Failed);
+    assert_eq!(results[0].estimate, None);
+    assert_eq!(results[1], measured("lock/mutex", 30.0));
+}
+
+#[test]
+fn the_columns_for_sql_say_what_the_document_says() {
+    let (_folder, mut store) = new_store();
+    begin(&mut store, "a", "2026-11-21T20:36:55Z");
+    store
+        .put_results("a", &[measured("lock/futex", 20.5), unsupported("lock/sysv-sem")])
+        .expect("put");
+    let texts = "SELECT case_name || params || metric || unit || outcome FROM results ORDER BY seq";
+    let figures = "SELECT median, low, high FROM results ORDER BY seq";
+    let mut texts = store.connection.prepare(texts).expect("valid SQL");
+    let texts = texts.query_map([], |row| row.get(0)).and_then(Iterator::collect);
+    let texts: Vec<String> = texts.expect("rows");
+    assert_eq!(texts[0], r#"lock/futex{"as":"threads","workers":"2"}timens/opmeasured"#);
+    assert_eq!(texts[1], "lock/sysv-sem{}timens/opunsupported");
+    let mut figures = store.connection.prepare(figures).expect("valid SQL");
+    let figures = figures.query_map([], |row| Ok([row.get(0)?, row.get(1)?, row.get(2)?]));
+    let figures: Vec<[Option<f64>; 3]> = figures.and_then(Iterator::collect).expect("rows");
+    assert_eq!(figures, [[Some(20.5), Some(19.5), Some(22.5)], [None; 3]]);
+}
+
+#[test]
+fn runs_are_ordered_by_when_they_started_not_by_when_they_came() {
+    let (_folder, mut store) = new_store();
+    begin(&mut store, "third", "2026-11-21T20:36:55.5Z");
+    begin(&mut store, "first", "2026-11-21T22:36:54+02:00");
+    begin(&mut store, "second", "2026-11-21T20:36:55Z");
+    let ids: Vec<String> = store.runs().expect("runs").into_iter().map(|run| run.id).collect();
+    assert_eq!(ids, ["first", "second", "third"]);
+    assert_eq!(store.unfinished().expect("one"), Some("third".to_owned()));
+}
+
+#[test]
+fn runs_have_short_names() {
+    let (_folder, mut store) = new_store();
+    let none = store.resolve("last").expect_err("an empty store");
+    assert!(none.to_string().contains("it has no runs"), "{none}");
+    for (id, started, kernel) in [
+        ("20261119-1", "2026-11-19T00:00:00Z", "old"),
+        ("20261120-2", "2026-11-20T00:00:00Z", "new"),
+        ("20261120-23", "2026-11-20T01:00:00Z", "new"),
+    ] {
+        let tags = strings(&[("kernel", kernel)]);
+        let run = RunInfo { tags, ..unfinished_run(id, started) };
+        store.begin_run(&run, &machine(), "").expect("begins");
+    }
+    for (name, id) in [
+        ("20261119-1", "20261119-1"),
+        ("20261120-2", "20261120-2"),
+        ("20261119", "20261119-1"),
+        ("last", "20261120-23"),
+        ("last~0", "20261120-23"),
+        ("last~2", "20261119-1"),
+        ("kernel=old", "20261119-1"),
+    ] {
+        assert_eq!(store.resolve(name).expect(name), id, "{name}");
+    }
+    for (name, expected) in [
+        ("20261120", "\"20261120\" could be any of 20261120-2, 20261120-23; say more of it"),
+        ("kernel=new", "\"kernel=new\" could be any of 20261120-2, 20261120-23; say more of it"),
+        ("kernel=", "no run has the tag kernel="),
+        ("last~3", "it has only 3 runs"),
+        ("last~-1", "no id begins like that"),
+        ("last~99999999999999999999", "no id begins like that"),
+        ("", "no id begins like that"),
+        ("%", "no id begins like that"),
+    ] {
+        let error = store.resolve(name).expect_err(name).to_string();
+        assert!(error.contains(expected), "{name}: {error}");
+    }
+}
+
+#[test]
+fn many_candidates_are_cut_short() {
+    let candidates: Vec<String> = (0..12).map(|n| format!("run{n}")).collect();
+    let error = StoreError::AmbiguousRun { asked: "run".to_owned(), candidates }.to_string();
+    assert!(error.contains("run7 and 4 more") && !error.contains("run8"), "{error}");
+}
+
+#[test]
+fn the_same_import_twice_is_no_error_but_another_run_of_its_name_is() {
+    let (_folder, mut store) = new_store();
+    assert_eq!(store.import(&document()).expect("new"), Imported::Added);
+    assert_eq!(store.import(&document()).expect("the same"), Imported::AlreadyThere);
+    let mut other = document();
+    other.results[0].samples += 1;
+    let error = store.import(&other).expect_err("it differs").to_string();
+    assert!(error.contains("differs from this one"), "{error}");
+    let mut unsound = document();
+    unsound.run.id = "b".to_owned();
+    unsound.results.push(unsound.results[0].clone());
+    let error = store.import(&unsound).expect_err("a duplicate").to_string();
+    assert!(error.contains("appears twice"), "{error}");
+    assert_eq!(store.runs().expect("runs").len(), 1);
+    let id = &document().run.id;
+    assert_eq!(store.document(id).expect("as it was"), document());
+    assert_eq!(store.plan(id).expect("none"), None, "an imported run is never resumed");
+    assert_eq!(store.unfinished().expect("none"), None);
+}
+
+#[test]
+fn a_missing_store_is_not_made_by_reading() {
+    let (_folder, path) = place();
+    let error = Store::open_read_only(&path).expect_err("nothing there").to_string();
+    assert!(error.contains("no store here yet") && error.contains("oscost run"), "{error}");
+    assert!(!path.exists());
+}
+
+#[test]
+fn what_is_not_a_store_is_refused_and_left_as_it_is() {
+    let (folder, _) = place();
+    let foreign = folder.path().join("foreign.sqlite");
+    Connection::open(&foreign)
+        .and_then(|connection| {
+            connection.execute_batch("PRAGMA journal_mode = WAL; CREATE TABLE photos (id INTEGER)")
+        })
+        .expect("somebody's database");
+    let files = [
+        ("notes.txt", b"dear diary".to_vec()),
+        ("short", b"SQLite format 3\0".to_vec()),
+        ("noise", vec![7; 9000]),
+    ];
+    for (name, content) in &files {
+        fs::write(folder.path().join(name), content).expect("written");
+    }
+    for name in ["foreign.sqlite", "notes.txt", "short", "noise"] {
+        let path = folder.path().join(name);
+        let before = fs::read(&path).expect("readable");
+        for result in [Store::open(&path), Store::open_read_only(&path)] {
+            let error = result.expect_err(name).to_string();
+            assert!(error.contains("not an oscost store") && error.contains(name), "{error}");
+        }
+        assert_eq!(fs::read(&path).expect("readable"), before, "{name}");
+    }
+    let names = fs::read_dir(folder.path()).expect("listed").count();
+    assert_eq!(names, 4, "nothing was put beside them");
+}
+
+#[test]
+fn a_folder_in_the_way_is_named() {
+    let (folder, _) = place();
+    let error = Store::open(folder.path()).expect_err("a folder").to_string();
+    assert!(error.contains("a folder, not a file"), "{error}");
+    let file = folder.path().join("file");
+    fs::write(&file, "x").expect("written");
+    let error =
+        Store::open(&file.join("deeper").join("store.sqlite")).expect_err("no folder").to_string();
+    assert!(error.contains("part of the path is a file"), "{error}");
+}
+
+#[test]
+fn an_empty_file_becomes_a_store_but_is_none_yet() {
+    let (folder, _) = place();
+    let path = folder.path().join("empty");
+    fs::write(&path, "").expect("written");
+    let error = Store::open_read_only(&path).expect_err("empty").to_string();
+    assert!(error.contains("the file is empty"), "{error}");
+    Store::open(&path).expect("made");
+    assert_eq!(Store::open_read_only(&path).expect("a store").runs().expect("runs"), []);
+}
+
+#[test]
+fn a_newer_store_is_refused() {
+    let (_folder, path) = place();
+    let mut store = Store::open(&path).expect("a new store");
+    store.import(&document()).expect("added");
+    store.connection.pragma_update(None, "user_version", 99).expect("set");
+    drop(store);
+    for result in [Store::open(&path), Store::open_read_only(&path)] {
+        let error = result.expect_err("newer").to_string();
+        assert!(
+            error.contains("made by a newer oscost: store version 99, this build knows 1"),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn an_older_store_is_migrated_with_what_it_holds() {
+    let (_folder, path) = place();
+    let mut store = Store::open(&path).expect("a new store");
+    store.import(&document()).expect("added");
+    let later = [MIGRATIONS[0], "ALTER TABLE runs ADD COLUMN note TEXT NOT NULL DEFAULT ''"];
+    migrate(&mut store.connection, &path, &later).expect("migrated");
+    migrate(&mut store.connection, &path, &later).expect("nothing left to do");
+    let version =
+        store
+            .connection
+            .query_row("SELECT user_version FROM pragma_user_version", [], |row| row.get(0));
+    assert_eq!(version, Ok(2));
+    let note =
+        store.connection.query_row("SELECT note FROM runs", [], |row| row.get::<_, String>(0));
+    assert_eq!(note, Ok(String::new()));
+    assert_eq!(store.document(&document().run.id).expect("kept"), document());
+}
+
+#[test]
+fn a_migration_that_fails_leaves_the_store_as_it_was() {
+    let (_folder, path) = place();
+    let mut store = Store::open(&path).expect("a new store");
+    store.import(&document()).expect("added");
+    let broken = [MIGRATIONS[0], "DROP TABLE results; CREATE TABLE runs (x)"];
+    migrate(&mut store.connection, &path, &broken).expect_err("runs is there already");
+    drop(store);
+    let store = Store::open(&path).expect("still version 1");
+    assert_eq!(store.document(&document().run.id).expect("kept"), document());
+}
+
+#[test]
+fn a_store_an_older_build_made_is_not_migrated_by_reading() {
+    let (_folder, path) = place();
+    fs::create_dir_all(path.parent().expect("a folder")).expect("made");
+    let connection = Connection::open(&path).expect("a file");
+    connection.pragma_update(None, "application_id", APPLICATION_ID).expect("set");
+    drop(connection);
+    let error = Store::open_read_only(&path).expect_err("version 0").to_string();
+    assert!(
+        error.contains("made by an older oscost: store version 0, this build reads 1"),
+        "{error}"
+    );
+}
+
+/// A store of several pages, closed.
+fn full_store() -> (TempDir, PathBuf) {
+    let (folder, mut store) = new_store();
+    store.import(&document()).expect("added");
+    begin(&mut store, "a", "2026-11-21T20:36:55Z");
+    for seq in 0..200 {
+        store.add_round("a", &round(seq)).expect("stored");
+    }
+    let path = store.path().to_owned();
+    (folder, path)
+}
+
+/// Reads all there is; the first error, if any.
+fn read_all(store: &Store) -> Result<(), StoreError> {
+    for run in store.runs()? {
+        store.document(&run.id)?;
+        store.rounds(&run.id)?;
+    }
+    Ok(())
+}
+
+#[test]
+fn a_store_that_is_cut_short_is_reported_as_damaged() {
+    let (_folder, path) = full_store();
+    let whole = fs::read(&path).expect("readable");
+    // The file is put beside the store: a path the process had open is not looked at again.
+    for (index, bytes) in [200, 4096, 3 * 4096, whole.len() - 4096].into_iter().enumerate() {
+        let cut = path.with_file_name(format!("cut{index}.sqlite"));
+        fs::write(&cut, &whole[..bytes]).expect("written");
+        for opened in [Store::open(&cut), Store::open_read_only(&cut)] {
+            let error =
+                opened.and_then(|store| read_all(&store)).expect_err("cut short").to_string();
+            assert!(error.contains("damaged; move it away"), "{bytes}: {error}");
+            assert!(error.contains("cut") && !error.contains('\n'), "{error}");
+        }
+    }
+}
+
+#[test]
+fn a_stored_value_that_does_not_read_back_is_named() {
+    let (_folder, path) = full_store();
+    let store = Store::open(&path).expect("a store");
+    let change = |sql: &str| store.connection.execute_batch(sql).expect("changed");
+    change("UPDATE rounds SET lines = x'00ff00ff' WHERE seq = 7");
+    let error = store.rounds("a").expect_err("no zlib").to_string();
+    assert!(error.contains("damaged: round 7 of run a: "), "{error}");
+    change("UPDATE runs SET tags = '[' WHERE id = 'a'");
+    let error = store.runs().expect_err("no JSON").to_string();
+    assert!(error.contains("damaged: tags of run a: "), "{error}");
+    change("UPDATE runs SET seed = '-1' WHERE id = 'a'");
+    let error = store.document("a").expect_err("no seed").to_string();
+    assert!(error.contains("damaged: seed \"-1\" of run a"), "{error}");
+}
+
+#[test]
+fn garbage_within_the_file_never_panics() {
+    let (_folder, path) = full_store();
+    let whole = fs::read(&path).expect("readable");
+    for page in 1..whole.len() / 4096 {
+        let mut bytes = whole.clone();
+        bytes[page * 4096..][..4096].fill(0xa5);
+        let spoiled = path.with_file_name(format!("spoiled{page}.sqlite"));
+        fs::write(&spoiled, &bytes).expect("written");
+        let read = Store::open_read_only(&spoiled).and_then(|store| read_all(&store));
+        if let Err(error) = read {
+            assert!(error.to_string().contains("damaged"), "{error}");
+        }
+    }
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_to_can_be_read_from() {
+    let (_folder, path) = full_store();
+    let folder = path.parent().expect("a folder");
+    let mut permissions = fs::metadata(folder).expect("there").permissions();
+    let writable = permissions.clone();
+    permissions.set_readonly(true);
+    fs::set_permissions(folder, permissions).expect("set");
+    let read = Store::open_read_only(&path).and_then(|store| read_all(&store));
+    fs::set_permissions(folder, writable).expect("set back");
+    read.expect("readable");
+}
+
+#[test]
+fn the_file_alone_can_be_read_unless_newer_runs_are_beside_it() {
+    let (folder, _) = place();
+    let path = folder.path().join("50% off? #1 ü.sqlite");
+    let mut store = Store::open(&path).expect("a new store");
+    store.import(&document()).expect("added");
+    let error = connect_immutable(&path).expect_err("in the log").to_string();
+    assert!(error.contains("-wal"), "{error}");
+    drop(store);
+    let connection = connect_immutable(&path).expect("all in the file now");
+    let store = Store { path, connection };
+    assert_eq!(store.document(&document().run.id).expect("there"), document());
+}
+
+#[test]
+fn a_store_opened_for_reading_cannot_be_written_to() {
+    let (_folder, path) = full_store();
+    let mut store = Store::open_read_only(&path).expect("a store");
+    let error = store.delete_run("a").expect_err("reading only").to_string();
+    assert!(error.contains("cannot be written to"), "{error}");
+}
+
+#[test]
+fn two_runs_are_written_at_once_while_others_read() {
+    const ROUNDS: u64 = 60;
+    let (_folder, path) = place();
+    drop(Store::open(&path).expect("a new store"));
+    let writing = AtomicBool::new(true);
+    let write = |id: &'static str| {
+        let mut store = Store::open(&path).expect("opens");
+        begin(&mut store, id, "2026-11-21T20:36:55Z");
+        for seq in 0..ROUNDS {
+            store.add_round(id, &round(seq)).expect("stored");
+            store.put_results(id, &[measured("lock/futex", seq as f64)]).expect("put");
+        }
+        store.finish_run(id, "2026-11-21T20:37:55Z").expect("finished");
+    };
+    let read = || {
+        let store = Store::open_read_only(&path).expect("opens");
+        let mut known = 0;
+        while writing.load(Ordering::Acquire) {
+            let runs = store.runs().expect("runs");
+            let rounds = runs.iter().map(|run| run.rounds).sum();
+            assert!(known <= rounds, "a round was there and is gone");
+            known = rounds;
+            for run in runs {
+                assert!(store.document(&run.id).expect("whole").results.len() <= 1);
+                let rounds = store.rounds(&run.id).expect("rounds");
+                assert!(rounds.iter().zip(0..).all(|(found, seq)| *found == round(seq)));
+            }
+        }
+    };
+    thread::scope(|scope| {
+        let writers = [scope.spawn(|| write("a")), scope.spawn(|| write("b"))];
+        let readers = [scope.spawn(read), scope.spawn(read)];
+        let written: Vec<_> = writers.into_iter().map(|writer| writer.join()).collect();
+        writing.store(false, Ordering::Release);
+        assert!(written.iter().all(Result::is_ok));
+        assert!(readers.into_iter().all(|reader| reader.join().is_ok()));
+    });
+    let store = Store::open_read_only(&path).expect("opens");
+    for id in ["a", "b"] {
+        assert_eq!(store.rounds(id).expect("rounds").len() as u64, ROUNDS);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn a_document_comes_out_as_it_went_in(document in any_document()) {
+        let (_folder, mut store) = new_store();
+        prop_assert_eq!(store.import(&document).expect("added"), Imported::Added);
+        prop_assert_eq!(store.document(&document.run.id).expect("there"), document.clone());
+        prop_assert_eq!(store.import(&document).expect("the same"), Imported::AlreadyThere);
+    }
+
+    #[test]
+    fn a_round_comes_out_as_it_went_in(
+        lines in "(?s).{0,300}",
+        started_ms in any::<i64>(),
+        seq in 0..=i64::MAX as u64,
+        outcome in "(?s).{0,10}",
+    ) {
+        let (_folder, mut store) = new_store();
+        begin(&mut store, "a", "2026-11-21T20:36:55Z");
+        let row = RoundRow { lines, started_ms, outcome, kind: "why".to_owned(), ..round(seq) };
+        store.add_round("a", &row).expect("stored");
+        prop_assert_eq!(store.rounds("a").expect("rounds"), vec![row]);
+    }
+}

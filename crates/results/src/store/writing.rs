@@ -17,7 +17,12 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError::RunExists`]; [`StoreError::Unsound`] for an id or time that an import would refuse.
-    pub fn begin_run(&mut self, run: &RunInfo, machine: &Map<String, Value>, plan: &str) -> Result<(), StoreError> {
+    pub fn begin_run(
+        &mut self,
+        run: &RunInfo,
+        machine: &Map<String, Value>,
+        plan: &str,
+    ) -> Result<(), StoreError> {
         run.check()
             .and_then(|()| check_machine(machine))
             .map_err(|fault| StoreError::Unsound { id: run.id.clone(), fault })?;
@@ -51,7 +56,9 @@ impl Store {
             ],
         );
         match inserted {
-            Err(error) if is_constraint(&error) => Err(StoreError::RunExists { id: run.id.clone() }),
+            Err(error) if is_constraint(&error) => {
+                Err(StoreError::RunExists { id: run.id.clone() })
+            }
             other => other.map(drop).map_err(self.failed()),
         }
     }
@@ -70,7 +77,8 @@ impl Store {
             return Err(unsound("its kind is neither `round` nor `why`"));
         }
         let seq = i64::try_from(round.seq).map_err(|_| unsound("its number is too high"))?;
-        let sql = "INSERT INTO rounds (run, seq, case_name, params, kind, outcome, started_ms, lines)
+        let sql =
+            "INSERT INTO rounds (run, seq, case_name, params, kind, outcome, started_ms, lines)
                    SELECT seq, ?2, ?3, ?4, ?5, ?6, ?7, ?8 FROM runs WHERE id = ?1";
         let mut insert = self.connection.prepare_cached(sql).map_err(self.failed())?;
         let values = params![
@@ -138,7 +146,10 @@ impl Store {
     /// [`StoreError::UnknownRun`]; [`StoreError::Unsound`] if that is not a time.
     pub fn finish_run(&mut self, id: &str, finished: &str) -> Result<(), StoreError> {
         if parse_time(finished).is_none() {
-            return Err(StoreError::unsound(id, format!("finished {finished:?} is not an RFC 3339 time")));
+            return Err(StoreError::unsound(
+                id,
+                format!("finished {finished:?} is not an RFC 3339 time"),
+            ));
         }
         let sql = "UPDATE runs SET finished = ?2 WHERE id = ?1";
         match self.connection.execute(sql, [id, finished]).map_err(self.failed())? {
@@ -173,7 +184,11 @@ impl Store {
     /// # Errors
     /// [`StoreError::UnknownRun`].
     pub fn delete_run(&mut self, id: &str) -> Result<(), StoreError> {
-        match self.connection.execute("DELETE FROM runs WHERE id = ?1", [id]).map_err(self.failed())? {
+        match self
+            .connection
+            .execute("DELETE FROM runs WHERE id = ?1", [id])
+            .map_err(self.failed())?
+        {
             0 => Err(self.unknown(id)),
             _ => Ok(()),
         }
@@ -182,7 +197,8 @@ impl Store {
     /// A transaction that holds the write lock from its start, so that it never fails half-way for want of
     /// it. Rolled back unless committed. Callers have `&mut self`, so none is open already.
     fn write(&self) -> Result<Transaction<'_>, StoreError> {
-        Transaction::new_unchecked(&self.connection, TransactionBehavior::Immediate).map_err(self.failed())
+        Transaction::new_unchecked(&self.connection, TransactionBehavior::Immediate)
+            .map_err(self.failed())
     }
 }
 

@@ -9,13 +9,11 @@ use crate::machine::{cpu_share, size};
 /// `own_kernel`: the kernel is Linux itself. In a sandbox, groups that show no limit may still be under one
 /// of the host's.
 pub(super) fn cpu_limit(tree: &Tree, own_kernel: bool) -> Option<String> {
-    let limit = least(tree, "cpu", |directory| {
-        match tree.text(&format!("{directory}/cpu.max")) {
-            Some(limit) => cpus_of_v2(&limit),
-            None => {
-                let number = |file: &str| tree.text(&format!("{directory}/cpu.cfs_{file}_us"));
-                cpus_of_v1(&number("quota")?, &number("period")?)
-            }
+    let limit = least(tree, "cpu", |directory| match tree.text(&format!("{directory}/cpu.max")) {
+        Some(limit) => cpus_of_v2(&limit),
+        None => {
+            let number = |file: &str| tree.text(&format!("{directory}/cpu.cfs_{file}_us"));
+            cpus_of_v1(&number("quota")?, &number("period")?)
         }
     })?;
     shown(limit, own_kernel, cpu_share)
@@ -206,7 +204,10 @@ mod tests {
         // Docker on version 1 mounts the container's own group there, but shows its name on the host.
         let found = limits(
             &[
-                ("proc/self/mountinfo", "32 31 0:29 /docker/0a /sys/fs/cgroup/cpu ro - cgroup cgroup rw,cpu\n35 31 0:32 /docker/0a /sys/fs/cgroup/memory ro - cgroup cgroup rw,memory\n"),
+                (
+                    "proc/self/mountinfo",
+                    "32 31 0:29 /docker/0a /sys/fs/cgroup/cpu ro - cgroup cgroup rw,cpu\n35 31 0:32 /docker/0a /sys/fs/cgroup/memory ro - cgroup cgroup rw,memory\n",
+                ),
                 ("proc/self/cgroup", "4:memory:/docker/0a\n2:cpu:/docker/0a\n"),
                 ("sys/fs/cgroup/cpu/cpu.cfs_quota_us", "200000\n"),
                 ("sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n"),

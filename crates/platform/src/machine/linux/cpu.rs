@@ -19,12 +19,9 @@ pub(super) fn find(findings: &mut Findings, tree: &Tree, own_kernel: bool) {
     let nodes = tree.text("sys/devices/system/node/online");
     let nodes = nodes.and_then(|list| cpus_in(&list));
     findings.set("numa_nodes", nodes.map(|nodes| nodes.len() as u64));
-    for (key, name) in [
-        ("cache_l1d", "l1d"),
-        ("cache_l1i", "l1i"),
-        ("cache_l2", "l2"),
-        ("cache_l3", "l3"),
-    ] {
+    for (key, name) in
+        [("cache_l1d", "l1d"), ("cache_l1i", "l1i"), ("cache_l2", "l2"), ("cache_l3", "l3")]
+    {
         let bytes = cache_bytes(tree, name).or_else(|| cpuid::here().cache_bytes(name));
         findings.set(key, bytes.map(crate::machine::size));
     }
@@ -259,7 +256,9 @@ mod tests {
 
     #[test]
     fn cores_are_counted_in_cpuinfo() {
-        let cpu = |package, core| format!("processor: 0\nphysical id\t: {package}\ncore id\t\t: {core}\n");
+        let cpu = |package, core| {
+            format!("processor: 0\nphysical id\t: {package}\ncore id\t\t: {core}\n")
+        };
         let cpuinfo = [cpu(0, 0), cpu(0, 0), cpu(1, 0), cpu(1, 0)].join("\n");
         let cores = Cores::in_cpuinfo(&cpuinfo).unwrap();
         assert_eq!(cores, Cores { count: 2, threads_per_core: 2 });

@@ -90,15 +90,12 @@ pub(super) fn container(
     let in_cgroup = |name: &str| cgroups.iter().flatten().any(|text| text.contains(name));
     // The one around the others first: Kubernetes runs its containers by way of something else.
     let shown = [
+        (environment("KUBERNETES_SERVICE_HOST").is_some() || in_cgroup("kubepods"), "kubernetes"),
+        (tree.has("run/.containerenv") || in_cgroup("libpod"), "podman"),
         (
-            environment("KUBERNETES_SERVICE_HOST").is_some() || in_cgroup("kubepods"),
-            "kubernetes",
+            in_cgroup("docker") || tree.has(".dockerenv") && (gvisor || names_are_mounted(tree)),
+            "docker",
         ),
-        (
-            tree.has("run/.containerenv") || in_cgroup("libpod"),
-            "podman",
-        ),
-        (tree.has(".dockerenv") || in_cgroup("docker"), "docker"),
         (in_cgroup("lxc"), "lxc"),
         (in_cgroup("containerd"), "containerd"),
         (in_cgroup("machine.slice/systemd-nspawn"), "systemd-nspawn"),
@@ -117,6 +114,16 @@ pub(super) fn container(
         })
 }
 
+/// Whether the machine's names are mounted from outside, as they are in every container of Docker's. Its mark
+/// alone is not enough: it stays in an image that a virtual machine boots from.
+fn names_are_mounted(tree: &Tree) -> bool {
+    let mounts = tree.text("proc/self/mountinfo").unwrap_or_default();
+    mounts.lines().any(|mount| {
+        let point = mount.split(' ').nth(4);
+        matches!(point, Some("/etc/hostname" | "/etc/hosts" | "/etc/resolv.conf"))
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::tree::fixture::Fixture;
@@ -132,13 +139,13 @@ mod tests {
 
     #[test]
     fn containers_are_told_by_their_marks() {
+        fn name(files: &[(&str, &str)], variables: &[(&str, &str)]) -> String {
+            container_in(files, variables).unwrap()
+        }
         let cgroup = "proc/self/cgroup";
-        let name = |files, variables| container_in(files, variables).unwrap();
-        assert_eq!(name(&[(".dockerenv", "")], &[]), "docker");
-        assert_eq!(
-            name(&[(cgroup, "4:memory:/docker/0123abc\n0::/\n")], &[]),
-            "docker"
-        );
+        let hostname = "812 798 254:1 /docker/hostname /etc/hostname rw - ext4 /dev/vda1 rw\n";
+        assert_eq!(name(&[(".dockerenv", ""), ("proc/self/mountinfo", hostname)], &[]), "docker");
+        assert_eq!(name(&[(cgroup, "4:memory:/docker/0123abc\n0::/\n")], &[]), "docker");
         assert_eq!(name(&[("run/.containerenv", "")], &[]), "podman");
         assert_eq!(
             name(&[(cgroup, "0::/kubepods.slice/kubepods-pod1.slice/x\n")], &[]),
@@ -149,18 +156,22 @@ mod tests {
             "kubernetes"
         );
         assert_eq!(name(&[(cgroup, "0::/\n")], &[("container", "lxc")]), "lxc");
-        assert_eq!(
-            name(&[("run/systemd/container", "systemd-nspawn\n")], &[]),
-            "systemd-nspawn"
-        );
+        assert_eq!(name(&[("run/systemd/container", "systemd-nspawn\n")], &[]), "systemd-nspawn");
+    }
+
+    #[test]
+    fn an_image_made_for_docker_is_no_container_by_itself() {
+        let files = [
+            (".dockerenv", ""),
+            ("proc/self/cgroup", "0::/\n"),
+            ("proc/self/mountinfo", "27 1 254:0 / / rw - ext4 /dev/vda rw\n"),
+        ];
+        assert_eq!(container_in(&files, &[]).unwrap(), "none");
     }
 
     #[test]
     fn no_container_is_said_only_after_a_look() {
-        assert_eq!(
-            container_in(&[("proc/1/cgroup", "0::/init.scope\n")], &[]).unwrap(),
-            "none"
-        );
+        assert_eq!(container_in(&[("proc/1/cgroup", "0::/init.scope\n")], &[]).unwrap(), "none");
         assert_eq!(container_in(&[], &[]), None);
     }
 
@@ -212,10 +223,7 @@ mod tests {
         assert_eq!(named(&nitro, Some("none")).unwrap(), "none");
         let xen = [("sys/hypervisor/type", "xen\n")];
         assert_eq!(named(&xen, Some("none")).unwrap(), "Xen");
-        let arm = [(
-            "sys/firmware/devicetree/base/hypervisor/compatible",
-            "linux,kvm\0",
-        )];
+        let arm = [("sys/firmware/devicetree/base/hypervisor/compatible", "linux,kvm\0")];
         assert_eq!(named(&arm, None).unwrap(), "KVM");
         assert_eq!(named(&[], None), None);
     }

@@ -55,9 +55,8 @@ impl<'a> Tree<'a> {
     /// The names in a folder, sorted; `None` if there is no such folder.
     pub(super) fn names(&self, path: &str) -> Option<Vec<String>> {
         let entries = std::fs::read_dir(self.path(path)).ok()?;
-        let mut names: Vec<String> = entries
-            .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
-            .collect();
+        let mut names: Vec<String> =
+            entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
         names.sort_unstable();
         Some(names)
     }

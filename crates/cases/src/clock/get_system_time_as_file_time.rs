@@ -1,0 +1,31 @@
+use platform::on_windows;
+
+use super::METRICS;
+use crate::{Case, Only};
+
+/// The wall clock, as coarse as the timer interrupt.
+pub const CASE: Case = Case {
+    area: "clock",
+    name: "get-system-time-as-file-time",
+    operation: "One GetSystemTimeAsFileTime.",
+    alike: "The counterpart of clock/gettime{id=realtime-coarse}; it counts units of 100 ns.",
+    only: Only::Windows("a clock of Windows; the counterpart is clock/gettime"),
+    params: &[],
+    metrics: METRICS,
+    run: |_, round| {
+        on_windows!(round, {
+            use windows_sys::Win32::Foundation::FILETIME;
+            use windows_sys::Win32::System::SystemInformation::GetSystemTimeAsFileTime;
+
+            let read = || {
+                let mut now = FILETIME { dwLowDateTime: 0, dwHighDateTime: 0 };
+                // SAFETY: `now` is a valid place; the call cannot fail.
+                unsafe { GetSystemTimeAsFileTime(&mut now) };
+                now
+            };
+            let units =
+                |now: FILETIME| u64::from(now.dwHighDateTime) << 32 | u64::from(now.dwLowDateTime);
+            super::measure_clock(round, 100.0, read, units)
+        })
+    },
+};

@@ -1,0 +1,129 @@
+use measure::{Params, Refusal, Round};
+use platform::on_linux;
+
+use super::{METRICS, VIA};
+use crate::{Case, Only, Param};
+
+const CLOCKS: &[&str] = &[
+    "realtime",
+    "monotonic",
+    "process-cputime",
+    "thread-cputime",
+    "monotonic-raw",
+    "realtime-coarse",
+    "monotonic-coarse",
+    "boottime",
+    "realtime-alarm",
+    "boottime-alarm",
+    "tai",
+];
+
+/// Every clock of the kernel.
+pub const CASE: Case = Case {
+    area: "clock",
+    name: "gettime",
+    operation: "One clock_gettime of the clock `id`, by the C library's function or by the system \
+                call itself.",
+    alike: "libMicro's `clock_gettime` reads realtime by the C library's function. A clock that \
+            the vDSO does not know is read by a system call either way: the counted calls tell.",
+    only: Only::Linux("measured on Linux only"),
+    params: &[
+        Param {
+            name: "id",
+            meaning: "the clock, as in CLOCK_REALTIME",
+            default: CLOCKS,
+            full: CLOCKS,
+        },
+        VIA,
+    ],
+    metrics: METRICS,
+    run,
+};
+
+fn run(params: &Params, round: &mut Round) -> Result<(), Refusal> {
+    on_linux!(params, round, {
+        use std::hint::black_box;
+
+        use measure::round::Mode;
+
+        use super::properties;
+        use crate::value_of;
+
+        let name = value_of(params, "id")?;
+        let id = match name {
+            "realtime" => libc::CLOCK_REALTIME,
+            "monotonic" => libc::CLOCK_MONOTONIC,
+            "process-cputime" => libc::CLOCK_PROCESS_CPUTIME_ID,
+            "thread-cputime" => libc::CLOCK_THREAD_CPUTIME_ID,
+            "monotonic-raw" => libc::CLOCK_MONOTONIC_RAW,
+            "realtime-coarse" => libc::CLOCK_REALTIME_COARSE,
+            "monotonic-coarse" => libc::CLOCK_MONOTONIC_COARSE,
+            "boottime" => libc::CLOCK_BOOTTIME,
+            "realtime-alarm" => libc::CLOCK_REALTIME_ALARM,
+            "boottime-alarm" => libc::CLOCK_BOOTTIME_ALARM,
+            "tai" => libc::CLOCK_TAI,
+            other => return Err(Refusal::Unsupported(format!("there is no clock {other}"))),
+        };
+
+        #[inline(always)]
+        fn by_vdso(id: libc::clockid_t) -> libc::timespec {
+            let mut now = NOT_READ;
+            // SAFETY: `now` is a valid place for the reading.
+            unsafe { libc::clock_gettime(id, &mut now) };
+            now
+        }
+
+        #[inline(always)]
+        fn by_syscall(id: libc::clockid_t) -> libc::timespec {
+            let mut now = NOT_READ;
+            // SAFETY: `now` is a valid place for the reading.
+            unsafe { libc::syscall(libc::SYS_clock_gettime, id, &mut now) };
+            now
+        }
+
+        /// No clock shows this: what stands there if a call failed.
+        const NOT_READ: libc::timespec = libc::timespec { tv_sec: 0, tv_nsec: -1 };
+
+        fn measure(
+            round: &mut Round,
+            name: &str,
+            read: impl Fn() -> libc::timespec + Sync,
+        ) -> Result<(), Refusal> {
+            check(name, &read)?;
+            round.time(|| {
+                black_box(read());
+            })?;
+            if round.order().mode == Mode::Sample {
+                let ns = || {
+                    let now = read();
+                    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+                };
+                properties::on_one_cpu(round, 1.0, properties::UNTIL_TICK, ns);
+                // Each thread has a CPU time of its own: nothing to compare.
+                if name != "thread-cputime" {
+                    properties::across_cpus(round, ns);
+                }
+            }
+            check(name, &read)
+        }
+
+        fn check(name: &str, read: impl Fn() -> libc::timespec) -> Result<(), Refusal> {
+            if read().tv_nsec >= 0 {
+                return Ok(());
+            }
+            match std::io::Error::last_os_error() {
+                e if e.raw_os_error() == Some(libc::EINVAL) => {
+                    Err(Refusal::Unsupported(format!("this system has no clock {name}")))
+                }
+                e => Err(Refusal::from_io("clock_gettime", &e)),
+            }
+        }
+
+        if value_of(params, "via")? == "vdso" {
+            measure(round, name, || by_vdso(id))
+        } else {
+            round.expect_syscalls(1.0);
+            measure(round, name, || by_syscall(id))
+        }
+    })
+}

@@ -1,0 +1,193 @@
+//! What a clock can tell: its steps, and whether it ever goes back.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use measure::time::Stopwatch;
+use measure::{Combine, Direction, Round};
+use platform::cpu::pin_thread;
+
+/// The most changes of a clock that are looked at.
+const CHANGES: usize = 20_000;
+/// Readings between two looks at the watch.
+const BURST: usize = 64;
+/// How long a clock is looked at that changes, and one of which little is expected.
+pub const BRIEFLY: Duration = Duration::from_millis(1);
+/// How long a clock is looked at until it changes: longer than the ticks of most kernels.
+pub const UNTIL_TICK: Duration = Duration::from_millis(12);
+
+/// Reports `step`, `granularity` and `back` of a clock, read over and over on this CPU. A clock that
+/// did not change within `patience` has no step and no granularity this time.
+pub fn on_one_cpu(round: &mut Round, ns_per_unit: f64, patience: Duration, read: impl Fn() -> u64) {
+    let seen = watch(patience, read);
+    let mut report = |name, unit, combine, value| {
+        round.metric(name, unit, Direction::Lower, combine, value);
+    };
+    if let Some((step, granularity)) = seen.step_and_granularity {
+        report("step", "ns", Combine::Least, step as f64 * ns_per_unit);
+        report("granularity", "ns", Combine::Median, granularity as f64 * ns_per_unit);
+    }
+    report("back", "steps", Combine::Sum, seen.back as f64);
+}
+
+/// Reports `back-across-cpus` of a clock that all threads share; nothing where there is no second
+/// CPU to be had.
+pub fn across_cpus(round: &mut Round, read: impl Fn() -> u64 + Sync) {
+    let Some((_, others)) = round.order().cpus.split_last() else { return };
+    if others.is_empty() {
+        return;
+    }
+    // Another one in each round, so that a run tries many.
+    let other = others[std::process::id() as usize % others.len()];
+    if let Some(back) = backward_between(|| pin_thread(other).is_ok(), read) {
+        let name = "back-across-cpus";
+        round.metric(name, "steps", Direction::Lower, Combine::Sum, back as f64);
+    }
+}
+
+/// The patience for a clock that ticks every second. If this one ends within 50 ms, sleeps until
+/// just before it does; in nineteen rounds of twenty it does not, and the tick is not waited for.
+pub fn patience_for_the_second() -> Duration {
+    const SOON: Duration = Duration::from_millis(50);
+    const BEFORE: Duration = Duration::from_millis(1);
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let left = Duration::from_secs(1) - Duration::from_nanos(now.subsec_nanos().into());
+    if left > SOON {
+        return BRIEFLY;
+    }
+    std::thread::sleep(left.saturating_sub(BEFORE));
+    UNTIL_TICK
+}
+
+/// What was seen of a clock, in its own units.
+struct Seen {
+    step_and_granularity: Option<(u64, u64)>,
+    back: u64,
+}
+
+/// Reads a clock over and over.
+fn watch(patience: Duration, read: impl Fn() -> u64) -> Seen {
+    let mut differences = Vec::with_capacity(CHANGES + BURST);
+    let (mut back, mut last) = (0, read());
+    let watch = Stopwatch::start();
+    loop {
+        for _ in 0..BURST {
+            let now = read();
+            if now > last {
+                differences.push(now - last);
+            } else if now < last {
+                back += 1;
+            }
+            last = now;
+        }
+        let enough = if differences.is_empty() { patience } else { BRIEFLY };
+        if differences.len() >= CHANGES || is_over(watch, enough) {
+            break;
+        }
+    }
+    differences.sort_unstable();
+    let step_and_granularity =
+        differences.first().map(|&step| (step, differences[differences.len() / 2]));
+    Seen { step_and_granularity, back }
+}
+
+/// Has this thread and another read a clock for 1 ms, each after it has seen the latest reading of
+/// both; counts readings lower than that. `None` if the other did not get to its place in time.
+fn backward_between(
+    take_place: impl FnOnce() -> bool + Send,
+    read: impl Fn() -> u64 + Sync,
+) -> Option<u64> {
+    let latest = AtomicU64::new(0);
+    let (ready, stop) = (AtomicBool::new(false), AtomicBool::new(false));
+    let went_back = || {
+        let seen = latest.load(Ordering::Acquire);
+        let now = read();
+        latest.fetch_max(now, Ordering::AcqRel);
+        u64::from(now < seen)
+    };
+    let burst = || (0..BURST).map(|_| went_back()).sum::<u64>();
+    std::thread::scope(|scope| {
+        let other = std::thread::Builder::new().spawn_scoped(scope, || {
+            let mut back = 0;
+            ready.store(take_place(), Ordering::Release);
+            // Once more after the end, so that even a thread that came late has compared.
+            while !stop.load(Ordering::Acquire) {
+                back += burst();
+            }
+            back + burst()
+        });
+        let wait = Stopwatch::start();
+        while !ready.load(Ordering::Acquire) && !is_over(wait, UNTIL_TICK) {
+            std::hint::spin_loop();
+        }
+        let there = ready.load(Ordering::Acquire);
+        let (mut back, look) = (burst(), Stopwatch::start());
+        while there && !is_over(look, BRIEFLY) {
+            back += burst();
+        }
+        stop.store(true, Ordering::Release);
+        let theirs = other.ok()?.join().ok()?;
+        there.then_some(back + theirs)
+    })
+}
+
+fn is_over(watch: Stopwatch, time: Duration) -> bool {
+    watch.elapsed().get() >= time.as_nanos() as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    #[test]
+    fn the_tick_of_a_coarse_clock_is_found() {
+        let readings = Cell::new(0);
+        let seen = watch(BRIEFLY, || {
+            readings.set(readings.get() + 1);
+            readings.get() / 100 * 4_000_000
+        });
+        assert_eq!(seen.step_and_granularity, Some((4_000_000, 4_000_000)));
+        assert_eq!(seen.back, 0);
+    }
+
+    #[test]
+    fn the_smallest_step_is_not_the_usual_one() {
+        let (now, readings) = (Cell::new(0), Cell::new(0u64));
+        let seen = watch(BRIEFLY, || {
+            readings.set(readings.get() + 1);
+            now.set(now.get() + if readings.get() == 30 { 5 } else { 25 });
+            now.get()
+        });
+        assert_eq!(seen.step_and_granularity, Some((5, 25)));
+    }
+
+    #[test]
+    fn a_clock_that_goes_back_is_caught() {
+        let readings = Cell::new(0u64);
+        let seen = watch(BRIEFLY, || {
+            readings.set(readings.get() + 1);
+            if readings.get() == 30 { 10 } else { readings.get() }
+        });
+        assert_eq!(seen.back, 1);
+    }
+
+    #[test]
+    fn a_clock_that_stands_has_no_step() {
+        let seen = watch(BRIEFLY, || 7);
+        assert_eq!(seen.step_and_granularity, None);
+        assert_eq!(seen.back, 0);
+    }
+
+    #[test]
+    fn a_cpu_whose_clock_is_behind_is_caught() {
+        let base = std::time::Instant::now();
+        let mine = std::thread::current().id();
+        let ns = || 1_000_000_000 + base.elapsed().as_nanos() as u64;
+        let behind = || ns() - if std::thread::current().id() == mine { 0 } else { 500_000_000 };
+        assert!(backward_between(|| true, behind).unwrap() > 0);
+        assert_eq!(backward_between(|| true, ns), Some(0));
+        assert_eq!(backward_between(|| false, ns), None);
+    }
+}

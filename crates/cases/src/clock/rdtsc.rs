@@ -1,0 +1,44 @@
+use platform::on_x86_64;
+
+use super::METRICS;
+use crate::{Case, Only, Param};
+
+/// Whether the counter is kept from being read before or after its turn.
+pub const FENCE: Param = Param {
+    name: "fence",
+    meaning: "whether an lfence keeps the reading in its place among other instructions",
+    default: &["none", "lfence"],
+    full: &["none", "lfence"],
+};
+
+/// The time stamp counter.
+pub const CASE: Case = Case {
+    area: "clock",
+    name: "rdtsc",
+    operation: "One rdtsc; with fence=lfence after an lfence, so that it is not read before what \
+                comes earlier.",
+    alike: "What the vDSO's clocks do inside. Without a fence it may be read early, which shows \
+            as back-across-cpus.",
+    only: Only::X86_64("an instruction of x86-64 processors"),
+    params: &[FENCE],
+    metrics: METRICS,
+    run: |params, round| {
+        on_x86_64!(params, round, {
+            use crate::value_of;
+            use std::arch::x86_64::{_mm_lfence, _rdtsc};
+
+            if value_of(params, "fence")? == "lfence" {
+                super::measure_tsc(round, || {
+                    // SAFETY: both instructions exist on every x86-64; they touch no memory.
+                    unsafe {
+                        _mm_lfence();
+                        _rdtsc()
+                    }
+                })
+            } else {
+                // SAFETY: as above.
+                super::measure_tsc(round, || unsafe { _rdtsc() })
+            }
+        })
+    },
+};

@@ -1,0 +1,45 @@
+use platform::on_x86_64;
+
+use super::METRICS;
+use super::rdtsc::FENCE;
+use crate::{Case, Only};
+
+/// The time stamp counter together with the number of the processor.
+pub const CASE: Case = Case {
+    area: "clock",
+    name: "rdtscp",
+    operation: "One rdtscp, which waits until all earlier instructions are done; with \
+                fence=lfence an lfence follows, so that nothing later begins before.",
+    alike: "The usual end of a hand-made timing loop, where clock/rdtsc is its beginning.",
+    only: Only::X86_64("an instruction of x86-64 processors"),
+    params: &[FENCE],
+    metrics: METRICS,
+    run: |params, round| {
+        on_x86_64!(params, round, {
+            use crate::value_of;
+            use std::arch::x86_64::{__cpuid, __rdtscp, _mm_lfence};
+
+            // CPUID 8000_0001h, EDX bit 27 (Intel SDM vol. 2A, "RDTSCP").
+            if __cpuid(0x8000_0001).edx & (1 << 27) == 0 {
+                return Err(measure::Refusal::Unsupported("this processor has no rdtscp".into()));
+            }
+            if value_of(params, "fence")? == "lfence" {
+                super::measure_tsc(round, || {
+                    let mut processor = 0;
+                    // SAFETY: the instructions exist; `processor` is a valid place.
+                    unsafe {
+                        let ticks = __rdtscp(&mut processor);
+                        _mm_lfence();
+                        ticks
+                    }
+                })
+            } else {
+                super::measure_tsc(round, || {
+                    let mut processor = 0;
+                    // SAFETY: the instruction exists; `processor` is a valid place.
+                    unsafe { __rdtscp(&mut processor) }
+                })
+            }
+        })
+    },
+};

@@ -1,0 +1,60 @@
+use measure::{Params, Refusal, Round};
+use platform::on_linux;
+
+use super::{METRICS, VIA};
+use crate::{Case, Only};
+
+/// The wall clock in whole seconds.
+pub const CASE: Case = Case {
+    area: "clock",
+    name: "time",
+    operation: "One time, which gives whole seconds, by the C library's function or by the system \
+                call itself.",
+    alike: "The cheapest way to a time stamp; clock/gettime{id=realtime-coarse} is as cheap and \
+            finer.",
+    only: Only::Linux("measured on Linux only"),
+    params: &[VIA],
+    metrics: METRICS,
+    run,
+};
+
+fn run(params: &Params, round: &mut Round) -> Result<(), Refusal> {
+    on_linux!(params, round, {
+        use std::hint::black_box;
+
+        use measure::round::Mode;
+
+        use super::{check_reading, properties};
+
+        /// As [`super::measure_clock`], but rarely waits for the tick.
+        fn measure(round: &mut Round, read: impl Fn() -> u64 + Sync) -> Result<(), Refusal> {
+            check_reading("time", read())?;
+            round.time(|| {
+                black_box(read());
+            })?;
+            if round.order().mode == Mode::Sample {
+                let patience = properties::patience_for_the_second();
+                properties::on_one_cpu(round, 1e9, patience, &read);
+                properties::across_cpus(round, &read);
+            }
+            check_reading("time", read())
+        }
+
+        if crate::value_of(params, "via")? == "vdso" {
+            measure(round, || {
+                // SAFETY: no copy of the answer is asked for.
+                let seconds = unsafe { libc::time(std::ptr::null_mut()) };
+                seconds.max(0) as u64
+            })
+        } else {
+            platform::on_x86_64!(round, {
+                round.expect_syscalls(1.0);
+                measure(round, || {
+                    // SAFETY: no copy of the answer is asked for.
+                    let seconds = unsafe { libc::syscall(libc::SYS_time, 0usize) };
+                    seconds.max(0) as u64
+                })
+            })
+        }
+    })
+}

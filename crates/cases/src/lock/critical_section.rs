@@ -1,0 +1,54 @@
+use measure::{Params, Refusal, Round};
+use platform::on_windows;
+
+use super::{METRICS, THREADS};
+use crate::{Case, Only};
+
+/// The mutex Windows programs have used since Windows 95.
+pub const CASE: Case = Case {
+    area: "lock",
+    name: "critical-section",
+    operation: "One EnterCriticalSection and LeaveCriticalSection.",
+    alike: "Compare lock/srwlock, which is smaller and cannot be entered twice.",
+    only: Only::Windows("exists only on Windows"),
+    params: THREADS,
+    metrics: METRICS,
+    run,
+};
+
+fn run(params: &Params, round: &mut Round) -> Result<(), Refusal> {
+    on_windows!(params, round, {
+        use windows_sys::Win32::System::Threading::{
+            CRITICAL_SECTION, EnterCriticalSection, InitializeCriticalSection, LeaveCriticalSection,
+        };
+
+        use super::{InPlace, Lock, measure};
+
+        struct CriticalSection(InPlace<CRITICAL_SECTION>);
+
+        impl Lock for CriticalSection {
+            type Hold = ();
+
+            fn join(&self) -> Result<(), Refusal> {
+                Ok(())
+            }
+
+            #[inline(always)]
+            fn acquire(&self, (): &mut ()) {
+                // SAFETY: it was initialised before, and is never deleted.
+                unsafe { EnterCriticalSection(self.0.get()) };
+            }
+
+            #[inline(always)]
+            fn release(&self, (): &mut ()) {
+                // SAFETY: as above; this worker entered it just before.
+                unsafe { LeaveCriticalSection(self.0.get()) };
+            }
+        }
+
+        let section = InPlace::<CRITICAL_SECTION>::new()?;
+        // SAFETY: the place is fresh, and ours as long as the process lives.
+        unsafe { InitializeCriticalSection(section.get()) };
+        measure(params, round, &CriticalSection(section))
+    })
+}

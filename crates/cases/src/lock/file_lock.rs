@@ -1,0 +1,145 @@
+use measure::{Params, Refusal, Round};
+use platform::on_unix;
+
+use super::{METRICS, PROCESSES_TOO, of_processes};
+use crate::{Case, Only, count_of};
+
+const UNIX: Only = Only::Unix("Windows has neither of these locks");
+
+/// The record locks of POSIX, which belong to a process.
+pub const FCNTL: Case = Case {
+    area: "lock",
+    name: "fcntl",
+    operation: "One lock and unlock of the first byte of a file in the temporary directory, by fcntl \
+                with F_SETLKW.",
+    alike: "will-it-scale's lock2 does the same and counts two operations to a pair.",
+    only: UNIX,
+    params: PROCESSES_TOO,
+    metrics: METRICS,
+    run: |params, round| {
+        if !of_processes(params)? && count_of(params, "workers")? > 1 {
+            return Err(Refusal::Unsupported(String::from(
+                "fcntl record locks belong to the process: threads of one process do not exclude \
+                 each other",
+            )));
+        }
+        run(params, round, Kind::Record)
+    },
+};
+
+/// The locks of BSD, which belong to an open file.
+pub const FLOCK: Case = Case {
+    name: "flock",
+    operation: "One lock and unlock of a file in the temporary directory by flock; each worker has \
+                opened the file itself.",
+    alike: "The difference to lock/fcntl is the price of looking after ranges of bytes.",
+    run: |params, round| run(params, round, Kind::Whole),
+    ..FCNTL
+};
+
+enum Kind {
+    Record,
+    Whole,
+}
+
+fn run(params: &Params, round: &mut Round, kind: Kind) -> Result<(), Refusal> {
+    on_unix!(params, round, kind, {
+        use std::fs::{self, File, OpenOptions};
+        use std::io;
+        use std::os::fd::AsRawFd;
+        use std::path::PathBuf;
+
+        use super::{Lock, measure};
+
+        /// A file that is removed when the round is over. It is not kept open: closing any
+        /// descriptor of it would give up the process's record locks.
+        struct TemporaryFile(PathBuf);
+
+        impl TemporaryFile {
+            fn new() -> Result<Self, Refusal> {
+                let path = platform::leftovers::temp_path();
+                let failed = |e| Refusal::from_io(&format!("creating {}", path.display()), &e);
+                File::create_new(&path).map_err(failed)?;
+                Ok(Self(path))
+            }
+
+            fn open(&self) -> Result<File, Refusal> {
+                let failed = |e| Refusal::from_io(&format!("opening {}", self.0.display()), &e);
+                OpenOptions::new().read(true).write(true).open(&self.0).map_err(failed)
+            }
+        }
+
+        impl Drop for TemporaryFile {
+            fn drop(&mut self) {
+                // If that fails, the coordinator removes it after the round.
+                let _ = fs::remove_file(&self.0);
+            }
+        }
+
+        struct RecordLock(TemporaryFile);
+
+        impl Lock for RecordLock {
+            type Hold = File;
+
+            fn join(&self) -> Result<File, Refusal> {
+                self.0.open()
+            }
+
+            #[inline(always)]
+            fn acquire(&self, file: &mut File) {
+                set_first_byte(file, libc::F_WRLCK as _);
+            }
+
+            #[inline(always)]
+            fn release(&self, file: &mut File) {
+                set_first_byte(file, libc::F_UNLCK as _);
+            }
+        }
+
+        #[inline(always)]
+        fn set_first_byte(file: &File, to: libc::c_short) {
+            // SAFETY: an all-zero structure is valid.
+            let mut record: libc::flock = unsafe { std::mem::zeroed() };
+            record.l_type = to;
+            record.l_whence = libc::SEEK_SET as _;
+            record.l_len = 1;
+            // SAFETY: the descriptor is open, and `record` is what F_SETLKW reads.
+            let done = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETLKW, &record) };
+            assert!(done == 0, "fcntl: {}", io::Error::last_os_error());
+        }
+
+        struct FileLock(TemporaryFile);
+
+        impl Lock for FileLock {
+            type Hold = File;
+
+            fn join(&self) -> Result<File, Refusal> {
+                self.0.open()
+            }
+
+            #[inline(always)]
+            fn acquire(&self, file: &mut File) {
+                flock(file, libc::LOCK_EX);
+            }
+
+            #[inline(always)]
+            fn release(&self, file: &mut File) {
+                flock(file, libc::LOCK_UN);
+            }
+        }
+
+        #[inline(always)]
+        fn flock(file: &File, operation: libc::c_int) {
+            // SAFETY: the descriptor is open; no memory is passed.
+            let done = unsafe { libc::flock(file.as_raw_fd(), operation) };
+            assert!(done == 0, "flock: {}", io::Error::last_os_error());
+        }
+
+        round.expect_syscalls(2.0);
+        let file = TemporaryFile::new()?;
+        match kind {
+            Kind::Record => measure(params, round, &RecordLock(file)),
+            Kind::Whole => measure(params, round, &FileLock(file)),
+        }
+    })
+}

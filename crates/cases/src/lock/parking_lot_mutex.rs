@@ -1,0 +1,43 @@
+use measure::Refusal;
+use parking_lot::{Mutex, MutexGuard};
+use platform::shared::Shared;
+
+use super::{Lock, METRICS, THREADS, expect_no_calls_alone, measure};
+use crate::{Case, Only};
+
+/// The mutex of one byte of Rust's parking_lot.
+pub const CASE: Case = Case {
+    area: "lock",
+    name: "parking-lot-mutex",
+    operation: "One lock and unlock of the mutex in Rust's parking_lot crate (WebKit's WTF::Lock in \
+                Rust), by making and dropping its guard.",
+    alike: "Compare lock/std-mutex: this one queues its waiters in a table of its own, and now and then \
+            hands over in order.",
+    only: Only::Everywhere,
+    params: THREADS,
+    metrics: METRICS,
+    run: |params, round| {
+        expect_no_calls_alone(params, round)?;
+        measure(params, round, &ParkingLot(Shared::new(Mutex::new(()))?.get()))
+    },
+};
+
+struct ParkingLot(&'static Mutex<()>);
+
+impl Lock for ParkingLot {
+    type Hold = Option<MutexGuard<'static, ()>>;
+
+    fn join(&self) -> Result<Self::Hold, Refusal> {
+        Ok(None)
+    }
+
+    #[inline(always)]
+    fn acquire(&self, hold: &mut Self::Hold) {
+        *hold = Some(self.0.lock());
+    }
+
+    #[inline(always)]
+    fn release(&self, hold: &mut Self::Hold) {
+        *hold = None;
+    }
+}

@@ -1,0 +1,116 @@
+use measure::{Params, Refusal, Round};
+use platform::on_unix;
+
+use super::{METRICS, PROCESSES_TOO, THREADS};
+use crate::{Case, Only};
+
+/// As threads use it.
+pub const PRIVATE: Case = Case {
+    area: "lock",
+    name: "posix-sem-private",
+    operation: "One sem_wait and one sem_post on an unnamed semaphore of value 1 that only the threads \
+                of this process may use.",
+    alike: "will-it-scale's posix_semaphore1 does the same with one semaphore to each worker, which is \
+            workers=1 here.",
+    only: Only::Linux("measured on Linux only; macOS has no unnamed semaphores"),
+    params: THREADS,
+    metrics: METRICS,
+    run: |params, round| run(params, round, Kind::Private),
+};
+
+/// As processes use it that have memory in common.
+pub const SHARED: Case = Case {
+    name: "posix-sem-shared",
+    operation: "One sem_wait and one sem_post on an unnamed semaphore of value 1 in memory that \
+                processes share.",
+    alike: "The difference to lock/posix-sem-private is the price of waiting and waking across \
+            processes; alone there is none.",
+    params: PROCESSES_TOO,
+    run: |params, round| run(params, round, Kind::Shared),
+    ..PRIVATE
+};
+
+/// As processes use it that know only its name.
+pub const NAMED: Case = Case {
+    name: "posix-sem-named",
+    operation: "One sem_wait and one sem_post on a semaphore of value 1 that sem_open made.",
+    alike: "Once it is open there should be no difference to lock/posix-sem-shared on Linux.",
+    only: Only::Unix("Windows has no POSIX semaphores"),
+    params: PROCESSES_TOO,
+    run: |params, round| run(params, round, Kind::Named),
+    ..PRIVATE
+};
+
+#[derive(Clone, Copy, PartialEq)]
+enum Kind {
+    Private,
+    Shared,
+    Named,
+}
+
+fn run(params: &Params, round: &mut Round, kind: Kind) -> Result<(), Refusal> {
+    on_unix!(params, round, kind, {
+        use std::ffi::CString;
+        use std::io;
+
+        use platform::on_linux;
+
+        use super::{InPlace, Lock, expect_no_calls_alone, measure};
+
+        struct Semaphore(*mut libc::sem_t);
+
+        // SAFETY: a semaphore is made to be used by several threads.
+        unsafe impl Sync for Semaphore {}
+
+        impl Lock for Semaphore {
+            type Hold = ();
+
+            fn join(&self) -> Result<(), Refusal> {
+                Ok(())
+            }
+
+            #[inline(always)]
+            fn acquire(&self, (): &mut ()) {
+                // SAFETY: the semaphore was made before, and is never unmade.
+                let done = unsafe { libc::sem_wait(self.0) };
+                assert!(done == 0, "sem_wait: {}", io::Error::last_os_error());
+            }
+
+            #[inline(always)]
+            fn release(&self, (): &mut ()) {
+                // SAFETY: as above.
+                let done = unsafe { libc::sem_post(self.0) };
+                assert!(done == 0, "sem_post: {}", io::Error::last_os_error());
+            }
+        }
+
+        /// The name is taken back at once: forked workers inherit the semaphore.
+        fn named() -> Result<*mut libc::sem_t, Refusal> {
+            let name = platform::leftovers::semaphore_name();
+            let name = CString::new(name).expect("a name of ours has no NUL in it");
+            let (new, mode, value) = (libc::O_CREAT | libc::O_EXCL, 0o600, 1);
+            // SAFETY: the name ends with NUL; mode and value are what goes with O_CREAT.
+            let semaphore = unsafe { libc::sem_open(name.as_ptr(), new, mode, value) };
+            if semaphore == libc::SEM_FAILED {
+                return Err(Refusal::last_os_error("sem_open"));
+            }
+            // SAFETY: the name ends with NUL.
+            unsafe { libc::sem_unlink(name.as_ptr()) };
+            Ok(semaphore)
+        }
+
+        let semaphore = match kind {
+            Kind::Named => named(),
+            Kind::Private | Kind::Shared => on_linux!({
+                let semaphore = InPlace::<libc::sem_t>::new()?.get();
+                // SAFETY: the place is fresh, and ours as long as the process lives.
+                match unsafe { libc::sem_init(semaphore, (kind == Kind::Shared).into(), 1) } {
+                    0 => Ok(semaphore),
+                    _ => Err(Refusal::last_os_error("sem_init")),
+                }
+            }),
+        }?;
+        expect_no_calls_alone(params, round)?;
+        measure(params, round, &Semaphore(semaphore))
+    })
+}

@@ -1,0 +1,93 @@
+use measure::{Params, Refusal, Round};
+use platform::on_unix;
+
+use super::{METRICS, THREADS_OR_PROCESSES};
+use crate::{Case, Only};
+
+/// Several may read at once.
+pub const READ: Case = Case {
+    area: "lock",
+    name: "rwlock-read",
+    operation: "One pthread_rwlock_rdlock and pthread_rwlock_unlock; readers do not wait for each \
+                other.",
+    alike: "Where this grows dearer with workers than lock/rwlock-write, all of it is the line of \
+            memory that they pass around.",
+    only: Only::Unix("Windows has no pthread read-write locks; see lock/srwlock"),
+    params: THREADS_OR_PROCESSES,
+    metrics: METRICS,
+    run: run::<false>,
+};
+
+/// Only one may write.
+pub const WRITE: Case = Case {
+    name: "rwlock-write",
+    operation: "One pthread_rwlock_wrlock and pthread_rwlock_unlock.",
+    alike: "The difference to lock/pthread-mutex is the price of knowing readers.",
+    run: run::<true>,
+    ..READ
+};
+
+fn run<const WRITE: bool>(params: &Params, round: &mut Round) -> Result<(), Refusal> {
+    on_unix!(params, round, {
+        use std::io;
+
+        use super::{InPlace, Lock, expect_no_calls_alone, measure, of_processes};
+
+        struct ReadWriteLock<const WRITE: bool>(InPlace<libc::pthread_rwlock_t>);
+
+        impl<const WRITE: bool> Lock for ReadWriteLock<WRITE> {
+            type Hold = ();
+
+            fn join(&self) -> Result<(), Refusal> {
+                Ok(())
+            }
+
+            #[inline(always)]
+            fn acquire(&self, hold: &mut ()) {
+                if WRITE {
+                    return self.acquire_alone(hold);
+                }
+                // SAFETY: the lock was made before, and is never unmade.
+                let error = unsafe { libc::pthread_rwlock_rdlock(self.0.get()) };
+                assert!(error == 0, "{}", told("pthread_rwlock_rdlock", error));
+            }
+
+            #[inline(always)]
+            fn release(&self, (): &mut ()) {
+                // SAFETY: as above.
+                let error = unsafe { libc::pthread_rwlock_unlock(self.0.get()) };
+                assert!(error == 0, "{}", told("pthread_rwlock_unlock", error));
+            }
+
+            #[inline(always)]
+            fn acquire_alone(&self, (): &mut ()) {
+                // SAFETY: as above.
+                let error = unsafe { libc::pthread_rwlock_wrlock(self.0.get()) };
+                assert!(error == 0, "{}", told("pthread_rwlock_wrlock", error));
+            }
+        }
+
+        fn told(call: &str, error: libc::c_int) -> String {
+            format!("{call}: {}", io::Error::from_raw_os_error(error))
+        }
+
+        let lock = InPlace::<libc::pthread_rwlock_t>::new()?;
+        let attributes = InPlace::<libc::pthread_rwlockattr_t>::new()?.get();
+        // SAFETY: both places are fresh, and ours as long as the process lives; the attributes are
+        // initialised before they are changed and used.
+        let error = unsafe {
+            let mut error = libc::pthread_rwlockattr_init(attributes);
+            if error == 0 && of_processes(params)? {
+                let shared = libc::PTHREAD_PROCESS_SHARED;
+                error = libc::pthread_rwlockattr_setpshared(attributes, shared);
+            }
+            if error == 0 { libc::pthread_rwlock_init(lock.get(), attributes) } else { error }
+        };
+        if error != 0 {
+            let error = io::Error::from_raw_os_error(error);
+            return Err(Refusal::from_io("pthread_rwlock_init", &error));
+        }
+        expect_no_calls_alone(params, round)?;
+        measure(params, round, &ReadWriteLock::<WRITE>(lock))
+    })
+}

@@ -1,0 +1,95 @@
+use std::hint::spin_loop;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicBool, AtomicU32};
+
+use measure::Refusal;
+use platform::shared::Shared;
+
+use super::{Lock, METRICS, THREADS_OR_PROCESSES, expect_no_calls_alone, measure};
+use crate::{Case, Only};
+
+/// Whoever comes first.
+pub const TEST_AND_TEST_AND_SET: Case = Case {
+    area: "lock",
+    name: "spin-ttas",
+    operation: "One lock and unlock of a spin lock: an atomic swap, repeated once a plain read has \
+                seen it free, with a pause between reads; then a store.",
+    alike: "The difference to lock/futex with one worker is its atomic swap on unlock; with more \
+            workers than CPUs, what not sleeping costs.",
+    only: Only::Everywhere,
+    params: THREADS_OR_PROCESSES,
+    metrics: METRICS,
+    run: |params, round| {
+        expect_no_calls_alone(params, round)?;
+        measure(params, round, &TestAndTestAndSet(Shared::new(AtomicBool::new(false))?))
+    },
+};
+
+/// In the order of arrival.
+pub const TICKET: Case = Case {
+    name: "spin-ticket",
+    operation: "One lock and unlock of a ticket lock: an atomic addition draws a number, reads with a \
+                pause between them wait until it is served; then a store serves the next.",
+    alike: "The difference to lock/spin-ttas is the price of fairness; with more workers than CPUs \
+            that is ruinous, since the next in line is often one that does not run.",
+    run: |params, round| {
+        expect_no_calls_alone(params, round)?;
+        measure(params, round, &Ticket(Shared::new(Counters::default())?))
+    },
+    ..TEST_AND_TEST_AND_SET
+};
+
+struct TestAndTestAndSet(Shared<AtomicBool>);
+
+impl Lock for TestAndTestAndSet {
+    type Hold = ();
+
+    fn join(&self) -> Result<(), Refusal> {
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn acquire(&self, (): &mut ()) {
+        while self.0.swap(true, Acquire) {
+            while self.0.load(Relaxed) {
+                spin_loop();
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn release(&self, (): &mut ()) {
+        self.0.store(false, Release);
+    }
+}
+
+#[derive(Default)]
+struct Counters {
+    drawn: AtomicU32,
+    served: AtomicU32,
+}
+
+struct Ticket(Shared<Counters>);
+
+impl Lock for Ticket {
+    type Hold = ();
+
+    fn join(&self) -> Result<(), Refusal> {
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn acquire(&self, (): &mut ()) {
+        let number = self.0.drawn.fetch_add(1, Relaxed);
+        while self.0.served.load(Acquire) != number {
+            spin_loop();
+        }
+    }
+
+    #[inline(always)]
+    fn release(&self, (): &mut ()) {
+        // Only the holder writes here.
+        let number = self.0.served.load(Relaxed);
+        self.0.served.store(number.wrapping_add(1), Release);
+    }
+}

@@ -1,0 +1,51 @@
+use measure::{Params, Refusal, Round};
+use platform::on_windows;
+
+use super::{METRICS, THREADS};
+use crate::{Case, Only};
+
+/// The lock of one word of newer Windows programs.
+pub const CASE: Case = Case {
+    area: "lock",
+    name: "srwlock",
+    operation: "One AcquireSRWLockExclusive and ReleaseSRWLockExclusive.",
+    alike: "Compare lock/critical-section, which knows its holder.",
+    only: Only::Windows("exists only on Windows"),
+    params: THREADS,
+    metrics: METRICS,
+    run,
+};
+
+fn run(params: &Params, round: &mut Round) -> Result<(), Refusal> {
+    on_windows!(params, round, {
+        use windows_sys::Win32::System::Threading::{
+            AcquireSRWLockExclusive, ReleaseSRWLockExclusive, SRWLOCK,
+        };
+
+        use super::{InPlace, Lock, measure};
+
+        struct SlimLock(InPlace<SRWLOCK>);
+
+        impl Lock for SlimLock {
+            type Hold = ();
+
+            fn join(&self) -> Result<(), Refusal> {
+                Ok(())
+            }
+
+            #[inline(always)]
+            fn acquire(&self, (): &mut ()) {
+                // SAFETY: zero bits, which it began as, are a free lock.
+                unsafe { AcquireSRWLockExclusive(self.0.get()) };
+            }
+
+            #[inline(always)]
+            fn release(&self, (): &mut ()) {
+                // SAFETY: this worker acquired it just before.
+                unsafe { ReleaseSRWLockExclusive(self.0.get()) };
+            }
+        }
+
+        measure(params, round, &SlimLock(InPlace::new()?))
+    })
+}

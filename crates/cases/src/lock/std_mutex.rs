@@ -1,0 +1,43 @@
+use std::sync::{Mutex, MutexGuard};
+
+use measure::Refusal;
+use platform::shared::Shared;
+
+use super::{Lock, METRICS, THREADS, expect_no_calls_alone, measure};
+use crate::{Case, Only};
+
+/// The mutex of Rust's standard library.
+pub const CASE: Case = Case {
+    area: "lock",
+    name: "std-mutex",
+    operation: "One lock and unlock of Rust's std::sync::Mutex, by making and dropping its guard.",
+    alike: "On Linux it is a futex: the difference to lock/futex is its check for poisoning, and \
+            spinning before it sleeps.",
+    only: Only::Everywhere,
+    params: THREADS,
+    metrics: METRICS,
+    run: |params, round| {
+        expect_no_calls_alone(params, round)?;
+        measure(params, round, &StdMutex(Shared::new(Mutex::new(()))?.get()))
+    },
+};
+
+struct StdMutex(&'static Mutex<()>);
+
+impl Lock for StdMutex {
+    type Hold = Option<MutexGuard<'static, ()>>;
+
+    fn join(&self) -> Result<Self::Hold, Refusal> {
+        Ok(None)
+    }
+
+    #[inline(always)]
+    fn acquire(&self, hold: &mut Self::Hold) {
+        *hold = Some(self.0.lock().expect("no worker ever panics inside"));
+    }
+
+    #[inline(always)]
+    fn release(&self, hold: &mut Self::Hold) {
+        *hold = None;
+    }
+}

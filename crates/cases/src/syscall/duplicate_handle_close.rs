@@ -1,0 +1,37 @@
+use platform::on_windows;
+
+use crate::{Case, Only};
+
+/// A handle more and one less, without a path.
+pub const CASE: Case = Case {
+    area: "syscall",
+    name: "duplicate-handle-close",
+    operation: "One DuplicateHandle of a regular file's handle within the process and one \
+                CloseHandle of the copy.",
+    alike: "The counterpart of syscall/dup-close.",
+    only: Only::Windows("a call of Windows; the counterpart is syscall/dup-close"),
+    params: &[],
+    metrics: &[],
+    run: |_, round| {
+        on_windows!(round, {
+            use std::os::windows::io::AsRawHandle;
+            use windows_sys::Win32::Foundation::{
+                CloseHandle, DUPLICATE_SAME_ACCESS, DuplicateHandle,
+            };
+            use windows_sys::Win32::System::Threading::GetCurrentProcess;
+
+            let file = super::own_program()?;
+            let (handle, mut copy) = (file.as_raw_handle(), std::ptr::null_mut());
+            super::time(round, "DuplicateHandle", || {
+                // SAFETY: the handle is open; the pseudo handle needs no closing; a copy that was
+                // made is closed.
+                unsafe {
+                    let this = GetCurrentProcess();
+                    let options = DUPLICATE_SAME_ACCESS;
+                    DuplicateHandle(this, handle, this, &mut copy, 0, 0, options) != 0
+                        && CloseHandle(copy) != 0
+                }
+            })
+        })
+    },
+};

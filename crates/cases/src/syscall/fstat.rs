@@ -1,0 +1,28 @@
+use platform::on_unix;
+
+use crate::{Case, Only};
+
+/// What is known about an open file.
+pub const CASE: Case = Case {
+    area: "syscall",
+    name: "fstat",
+    operation: "One fstat of an open regular file, this program's own.",
+    alike: "lmbench's `lat_syscall fstat` and will-it-scale's `fstat1` make the same call.",
+    only: Only::Unix("Windows has GetFileSizeEx: see syscall/query-file-size"),
+    params: &[],
+    metrics: &[],
+    run: |_, round| {
+        on_unix!(round, {
+            use std::os::fd::AsRawFd;
+
+            let file = super::own_program()?;
+            // SAFETY: an all-zero stat is valid.
+            let (fd, mut facts) = (file.as_raw_fd(), unsafe { std::mem::zeroed() });
+            round.expect_syscalls(1.0);
+            super::time(round, "fstat", || {
+                // SAFETY: the descriptor is open, and `facts` a valid place for the answer.
+                unsafe { libc::fstat(fd, &mut facts) == 0 }
+            })
+        })
+    },
+};

@@ -1,0 +1,25 @@
+use platform::on_unix;
+
+use crate::{Case, Only};
+
+/// What a process asks to know what it has used.
+pub const CASE: Case = Case {
+    area: "syscall",
+    name: "getrusage",
+    operation: "One getrusage of the calling process (RUSAGE_SELF), which has one thread.",
+    alike: "libMicro's `getrusage` makes the same call.",
+    only: Only::Unix("Windows has GetProcessTimes: see syscall/get-process-times"),
+    params: &[],
+    metrics: &[],
+    run: |_, round| {
+        on_unix!(round, {
+            // SAFETY: an all-zero rusage is valid.
+            let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+            round.expect_syscalls(1.0);
+            super::time(round, "getrusage", || {
+                // SAFETY: `usage` is a valid place for the answer.
+                unsafe { libc::getrusage(libc::RUSAGE_SELF, &mut usage) == 0 }
+            })
+        })
+    },
+};

@@ -1,0 +1,81 @@
+//! Descriptors to watch, on which nothing ever happens.
+
+use measure::Refusal;
+use platform::on_unix;
+
+use crate::Param;
+
+/// How many descriptors a case watches.
+pub const FDS: Param = Param {
+    name: "fds",
+    meaning: "how many descriptors are watched",
+    default: &["10", "100", "500"],
+    full: &["1", "10", "100", "500", "1000"],
+};
+
+/// Sockets that stay silent, closed when dropped.
+pub struct IdleSockets {
+    /// Their descriptors.
+    pub fds: Vec<i32>,
+    _sockets: Box<dyn std::any::Any>,
+}
+
+/// Opens `count` Unix-domain datagram sockets that nobody sends to: one descriptor each, which every
+/// Unix-like system has and which are not ready for reading.
+///
+/// # Errors
+/// `Unsupported` if so many descriptors cannot be had.
+pub fn open(count: usize) -> Result<IdleSockets, Refusal> {
+    on_unix!(count, {
+        use std::os::fd::AsRawFd;
+        use std::os::unix::net::UnixDatagram;
+
+        /// Descriptors that the program has open anyway, at most.
+        const BESIDES: usize = 20;
+
+        allow_descriptors(count + BESIDES)?;
+        let opened: Result<Vec<_>, _> = (0..count).map(|_| UnixDatagram::unbound()).collect();
+        let sockets = opened.map_err(|e| Refusal::from_io("an idle socket", &e))?;
+        let fds = sockets.iter().map(AsRawFd::as_raw_fd).collect();
+        Ok(IdleSockets { fds, _sockets: Box::new(sockets) })
+    })
+}
+
+/// Raises this process's own limit, as far as it may.
+pub fn allow_descriptors(count: usize) -> Result<(), Refusal> {
+    on_unix!(count, {
+        let needed = count as libc::rlim_t;
+        // SAFETY: `limit` is a valid place for the answer, and then a valid limit.
+        unsafe {
+            let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+            if libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) != 0 {
+                return Err(Refusal::last_os_error("getrlimit"));
+            }
+            if limit.rlim_cur >= needed {
+                return Ok(());
+            }
+            if limit.rlim_max < needed {
+                let most = limit.rlim_max;
+                let reason =
+                    format!("needs {needed} descriptors, the limit is {most} (ulimit -Hn)");
+                return Err(Refusal::Unsupported(reason));
+            }
+            limit.rlim_cur = needed;
+            match libc::setrlimit(libc::RLIMIT_NOFILE, &limit) {
+                0 => Ok(()),
+                _ => Err(Refusal::last_os_error("setrlimit")),
+            }
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_than_the_limit_is_unsupported() {
+        let refused = allow_descriptors(usize::MAX / 4);
+        assert!(matches!(refused, Err(Refusal::Unsupported(_))), "{refused:?}");
+    }
+}

@@ -1,0 +1,42 @@
+use platform::on_linux;
+
+use crate::{Case, Only, Param};
+
+/// What a request costs when many share one system call.
+pub const CASE: Case = Case {
+    area: "syscall",
+    name: "io-uring-nop",
+    operation: "One no-op through io_uring, submitted and reaped with the others of its batch by \
+                one io_uring_enter.",
+    alike: "fio's `t/io_uring -N1` does the same, with several batches under way; one batch is \
+            one system call.",
+    only: Only::Linux("io_uring exists only on Linux"),
+    params: &[Param {
+        name: "batch",
+        meaning: "how many requests share one system call",
+        default: &["1", "8", "64"],
+        full: &["1", "2", "4", "8", "16", "32", "64", "128"],
+    }],
+    metrics: &[],
+    run: |params, round| {
+        on_linux!(params, round, {
+            use io_uring::{IoUring, opcode::Nop};
+
+            let batch = crate::count_of(params, "batch")?.clamp(1, 1024);
+            let ring = IoUring::new(batch.next_power_of_two() as u32);
+            let mut ring = ring.map_err(|e| measure::Refusal::from_io("io_uring_setup", &e))?;
+            round.operations_per_call(batch as u64);
+            round.expect_syscalls(1.0 / batch as f64);
+            super::time(round, "io_uring_enter", || {
+                for _ in 0..batch {
+                    // SAFETY: a no-op refers to no memory.
+                    let queued = unsafe { ring.submission().push(&Nop::new().build()) };
+                    debug_assert!(queued.is_ok());
+                }
+                let submitted = ring.submit_and_wait(batch);
+                let done = ring.completion().filter(|entry| entry.result() == 0).count();
+                submitted.is_ok_and(|count| count == batch) && done == batch
+            })
+        })
+    },
+};

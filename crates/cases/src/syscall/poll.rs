@@ -1,0 +1,30 @@
+use platform::on_unix;
+
+use super::idle_sockets::FDS;
+use crate::{Case, Only};
+
+/// Watching with the call that takes a list.
+pub const CASE: Case = Case {
+    area: "syscall",
+    name: "poll",
+    operation: "One poll with timeout 0 that waits for any of so many idle Unix-domain sockets to \
+                be readable: none is.",
+    alike: "libMicro's `poll` does the same with 256 socket pairs; will-it-scale's `poll2` waits \
+            to write to 128 files, which are ready, and fills the list each time.",
+    only: Only::Unix("Windows has WaitForSingleObject for one: see syscall/wait-0"),
+    params: &[FDS],
+    metrics: &[],
+    run: |params, round| {
+        on_unix!(params, round, {
+            let sockets = super::idle_sockets::open(crate::count_of(params, "fds")?)?;
+            let watch = |&fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
+            let mut list: Vec<libc::pollfd> = sockets.fds.iter().map(watch).collect();
+            let count = list.len() as libc::nfds_t;
+            round.expect_syscalls(1.0);
+            super::time(round, "poll", || {
+                // SAFETY: the pointer and count describe `list`.
+                unsafe { libc::poll(list.as_mut_ptr(), count, 0) == 0 }
+            })
+        })
+    },
+};

@@ -1,0 +1,27 @@
+use platform::on_unix;
+
+use crate::{Case, Only};
+
+/// A page of a file that is in memory already.
+pub const CASE: Case = Case {
+    area: "syscall",
+    name: "pread-4k",
+    operation: "One pread of the first 4,096 bytes of this program's own file, which is cached.",
+    alike: "will-it-scale's `pread1` reads as much from a temporary file.",
+    only: Only::Unix("Windows has ReadFile: see syscall/read-file-4k"),
+    params: &[],
+    metrics: &[],
+    run: |_, round| {
+        on_unix!(round, {
+            use std::os::fd::AsRawFd;
+
+            let file = super::own_program()?;
+            let (fd, mut page) = (file.as_raw_fd(), [0u8; 4096]);
+            round.expect_syscalls(1.0);
+            super::time(round, "pread", || {
+                // SAFETY: the descriptor is open; the pointer and count describe `page`.
+                unsafe { libc::pread(fd, page.as_mut_ptr().cast(), 4096, 0) == 4096 }
+            })
+        })
+    },
+};

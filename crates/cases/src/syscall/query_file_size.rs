@@ -1,0 +1,27 @@
+use platform::on_windows;
+
+use crate::{Case, Only};
+
+/// What is known about an open file.
+pub const CASE: Case = Case {
+    area: "syscall",
+    name: "query-file-size",
+    operation: "One GetFileSizeEx of an open regular file, this program's own.",
+    alike: "The counterpart of syscall/fstat.",
+    only: Only::Windows("a call of Windows; the counterpart is syscall/fstat"),
+    params: &[],
+    metrics: &[],
+    run: |_, round| {
+        on_windows!(round, {
+            use std::os::windows::io::AsRawHandle;
+            use windows_sys::Win32::Storage::FileSystem::GetFileSizeEx;
+
+            let file = super::own_program()?;
+            let (handle, mut size) = (file.as_raw_handle(), 0i64);
+            super::time(round, "GetFileSizeEx", || {
+                // SAFETY: the handle is open, and `size` a valid place for the answer.
+                unsafe { GetFileSizeEx(handle, &mut size) != 0 }
+            })
+        })
+    },
+};

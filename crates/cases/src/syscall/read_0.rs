@@ -1,0 +1,27 @@
+use platform::on_unix;
+
+use crate::{Case, Only};
+
+/// All of a read but the data.
+pub const CASE: Case = Case {
+    area: "syscall",
+    name: "read-0",
+    operation: "One read of 0 bytes from a regular file, this program's own.",
+    alike: "lmbench's `lat_syscall read` reads 1 byte: see syscall/read-1.",
+    only: Only::Unix("Windows has ReadFile: see syscall/read-file-0"),
+    params: &[],
+    metrics: &[],
+    run: |_, round| {
+        on_unix!(round, {
+            use std::os::fd::AsRawFd;
+
+            let file = super::own_program()?;
+            let (fd, mut nothing) = (file.as_raw_fd(), [0u8; 1]);
+            round.expect_syscalls(1.0);
+            super::time(round, "read", || {
+                // SAFETY: the descriptor is open, and nothing is written for a count of 0.
+                unsafe { libc::read(fd, nothing.as_mut_ptr().cast(), 0) == 0 }
+            })
+        })
+    },
+};

@@ -1,0 +1,28 @@
+use platform::on_windows;
+
+use crate::{Case, Only};
+
+/// All of a read but the data.
+pub const CASE: Case = Case {
+    area: "syscall",
+    name: "read-file-0",
+    operation: "One ReadFile of 0 bytes from a regular file, this program's own.",
+    alike: "The counterpart of syscall/read-0.",
+    only: Only::Windows("a call of Windows; the counterpart is syscall/read-0"),
+    params: &[],
+    metrics: &[],
+    run: |_, round| {
+        on_windows!(round, {
+            use std::os::windows::io::AsRawHandle;
+            use windows_sys::Win32::Storage::FileSystem::ReadFile;
+
+            let file = super::own_program()?;
+            let (handle, none) = (file.as_raw_handle(), std::ptr::null_mut());
+            let (mut nothing, mut got) = ([0u8; 1], 0);
+            super::time(round, "ReadFile", || {
+                // SAFETY: the handle is open, and nothing is written for a count of 0.
+                unsafe { ReadFile(handle, nothing.as_mut_ptr(), 0, &mut got, none) != 0 }
+            })
+        })
+    },
+};

@@ -1,0 +1,34 @@
+use platform::on_windows;
+
+use crate::{Case, Only};
+
+/// A page of a file that is in memory already.
+pub const CASE: Case = Case {
+    area: "syscall",
+    name: "read-file-4k",
+    operation: "One ReadFile of the first 4,096 bytes of this program's own file, which is \
+                cached; the position is given with the call.",
+    alike: "The counterpart of syscall/pread-4k.",
+    only: Only::Windows("a call of Windows; the counterpart is syscall/pread-4k"),
+    params: &[],
+    metrics: &[],
+    run: |_, round| {
+        on_windows!(round, {
+            use std::os::windows::io::AsRawHandle;
+            use windows_sys::Win32::Storage::FileSystem::ReadFile;
+            use windows_sys::Win32::System::IO::OVERLAPPED;
+
+            let file = super::own_program()?;
+            let (handle, mut page, mut got) = (file.as_raw_handle(), [0u8; 4096], 0);
+            super::time(round, "ReadFile", || {
+                // SAFETY: an all-zero structure means position 0 and no event.
+                let mut start: OVERLAPPED = unsafe { std::mem::zeroed() };
+                // SAFETY: the handle is open; the pointer and count describe `page`, and the call
+                // waits until it is done, as the file was not opened for overlapped calls.
+                let done =
+                    unsafe { ReadFile(handle, page.as_mut_ptr(), 4096, &mut got, &mut start) };
+                done != 0 && got == 4096
+            })
+        })
+    },
+};

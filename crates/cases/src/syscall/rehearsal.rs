@@ -1,0 +1,128 @@
+//! What every case must pass: a real round, its system calls counted, and nothing left open.
+
+use std::sync::OnceLock;
+
+use measure::record::{Line, parse_lines};
+use measure::round::Mode;
+use measure::survey::{ClockFacts, survey};
+use measure::{Params, Refusal, Round, RoundOrder};
+use platform::counters::syscall_tracepoint;
+use platform::on_linux;
+
+use crate::Case;
+
+/// A short round of `case`.
+pub fn order(case: &str, params: &Params, mode: Mode) -> RoundOrder {
+    static CLOCK: OnceLock<ClockFacts> = OnceLock::new();
+    RoundOrder {
+        case: case.to_owned(),
+        params: params.clone(),
+        mode,
+        clock: CLOCK.get_or_init(|| survey().remove(0)).clone(),
+        cpus: platform::cpu::allowed(),
+        level: None,
+        quiet_samples: 5,
+        limit_ms: 20,
+        handicap: 0.0,
+        parent: None,
+    }
+}
+
+/// Runs a round of `case` as a worker does.
+pub fn run(case: &Case, params: &Params, mode: Mode) -> (Vec<Line>, Result<(), Refusal>) {
+    let order = order(&case.label(), params, mode);
+    let mut out = Vec::new();
+    let result = (case.run)(params, &mut Round::new(&order, &mut out));
+    (parse_lines(std::str::from_utf8(&out).unwrap()), result)
+}
+
+/// All combinations of a case's default parameters.
+pub fn default_points(case: &Case) -> Vec<Params> {
+    let mut points = vec![Params::new()];
+    for param in case.params {
+        let with = |value: &&str, mut point: Params| {
+            point.insert(param.name.to_owned(), (*value).to_owned());
+            point
+        };
+        let longer = |point: Params| param.default.iter().map(move |v| with(v, point.clone()));
+        points = points.into_iter().flat_map(longer).collect();
+    }
+    points
+}
+
+/// Every case and default point gives samples and only declared metrics, or is unsupported.
+pub fn every_case_gives_samples_or_a_reason(cases: &[&Case]) {
+    for case in cases {
+        for params in default_points(case) {
+            let name = format!("{}{params:?}", case.label());
+            let (lines, result) = run(case, &params, Mode::Sample);
+            match result {
+                Ok(()) => assert_eq!(case.missing_here(), None, "{name}"),
+                Err(Refusal::Unsupported(reason)) => {
+                    println!("{name} is unsupported: {reason}");
+                    continue;
+                }
+                Err(refusal) => panic!("{name}: {refusal}"),
+            }
+            let mut samples = 0;
+            for line in &lines {
+                match line {
+                    Line::Series(series) => samples += series.samples.len(),
+                    Line::Metric(metric) => {
+                        let declared = case.metrics.iter().any(|(known, _)| *known == metric.name);
+                        assert!(declared, "{name} does not declare {}", metric.name);
+                    }
+                    other => panic!("{name}: {other:?}"),
+                }
+            }
+            assert!(samples > 0, "{name} gave no samples");
+        }
+    }
+}
+
+/// Where system calls can be counted, each case that knows how many it makes makes just so many.
+pub fn system_calls_are_as_expected(cases: &[&Case]) {
+    let Some(tracepoint) = syscall_tracepoint() else {
+        println!("system calls cannot be counted here");
+        return;
+    };
+    for case in cases {
+        for params in default_points(case) {
+            let (lines, result) = run(case, &params, Mode::Count(tracepoint));
+            if result.is_err() {
+                continue; // the other test says why
+            }
+            let [Line::Counts(counts)] = &lines[..] else { panic!("{lines:?}") };
+            let counted = counts.syscalls.unwrap() as f64 / counts.operations as f64;
+            println!("{}{params:?}: {counted} system calls", case.label());
+            if let Some(expected) = counts.expected_syscalls {
+                let name = case.label();
+                assert!((counted - expected).abs() < 1e-9, "{name}{params:?}: {counted}");
+            }
+        }
+    }
+}
+
+/// After every case as many descriptors are open as before.
+pub fn no_descriptor_stays_open(cases: &[&Case]) {
+    let open = || std::fs::read_dir("/proc/thread-self/fd").map(Iterator::count);
+    if own_descriptors().is_err() {
+        return;
+    }
+    let before = open().unwrap();
+    for case in cases {
+        for params in default_points(case) {
+            let _ = run(case, &params, Mode::CountRest);
+            assert_eq!(open().unwrap(), before, "{}{params:?}", case.label());
+        }
+    }
+}
+
+/// Gives the calling thread a table of descriptors of its own, where other tests change nothing.
+fn own_descriptors() -> Result<(), Refusal> {
+    on_linux!({
+        // SAFETY: affects the calling thread only.
+        let done = unsafe { libc::unshare(libc::CLONE_FILES) };
+        if done == 0 { Ok(()) } else { Err(Refusal::last_os_error("unshare")) }
+    })
+}

@@ -1,0 +1,23 @@
+use platform::on_unix;
+
+use crate::{Case, Only};
+
+/// A trip to the scheduler that finds nobody else to run.
+pub const CASE: Case = Case {
+    area: "syscall",
+    name: "sched-yield",
+    operation: "One sched_yield on a CPU where nothing else waits to run.",
+    alike: "libMicro's `sched_yield` and will-it-scale's `sched_yield` make the same call.",
+    only: Only::Unix("Windows has SwitchToThread: see syscall/switch-to-thread"),
+    params: &[],
+    metrics: &[],
+    run: |_, round| {
+        on_unix!(round, {
+            round.expect_syscalls(1.0);
+            super::time(round, "sched_yield", || {
+                // SAFETY: takes nothing.
+                unsafe { libc::sched_yield() == 0 }
+            })
+        })
+    },
+};

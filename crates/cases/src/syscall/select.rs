@@ -1,0 +1,43 @@
+use platform::on_unix;
+
+use super::idle_sockets::FDS;
+use crate::{Case, Only};
+
+/// Watching with the oldest of the three calls.
+pub const CASE: Case = Case {
+    area: "syscall",
+    name: "select",
+    operation: "One copy of the set and one select with timeout 0 that waits for any of so many \
+                idle Unix-domain sockets to be readable: none is.",
+    alike: "libMicro's `select` does the same with 256 socket pairs; lmbench's `lat_select` \
+            watches copies of one descriptor for writing.",
+    only: Only::Unix("measured on Unix-like systems only"),
+    params: &[FDS],
+    metrics: &[],
+    run: |params, round| {
+        on_unix!(params, round, {
+            let sockets = super::idle_sockets::open(crate::count_of(params, "fds")?)?;
+            let highest = sockets.fds.iter().copied().max().unwrap_or(0);
+            if i64::from(highest) >= libc::FD_SETSIZE as i64 {
+                return Err(measure::Refusal::Unsupported(format!(
+                    "descriptor {highest} does not fit a set of {}",
+                    libc::FD_SETSIZE
+                )));
+            }
+            // SAFETY: an all-zero set is empty, and every descriptor fits it.
+            let watched = unsafe {
+                let mut set: libc::fd_set = std::mem::zeroed();
+                sockets.fds.iter().for_each(|&fd| libc::FD_SET(fd, &mut set));
+                set
+            };
+            let none = std::ptr::null_mut();
+            round.expect_syscalls(1.0);
+            super::time(round, "select", || {
+                let mut ready = watched;
+                let mut at_once = libc::timeval { tv_sec: 0, tv_usec: 0 };
+                // SAFETY: the set holds open descriptors up to `highest`; the others are absent.
+                unsafe { libc::select(highest + 1, &mut ready, none, none, &mut at_once) == 0 }
+            })
+        })
+    },
+};

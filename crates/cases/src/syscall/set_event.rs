@@ -1,0 +1,34 @@
+use platform::on_windows;
+
+use crate::{Case, Only};
+
+/// How a thread wakes another, without the waking.
+pub const CASE: Case = Case {
+    area: "syscall",
+    name: "set-event",
+    operation: "One SetEvent of an automatic event that is set already and nobody waits for.",
+    alike: "The counterpart of the write in syscall/eventfd.",
+    only: Only::Windows("a call of Windows; the counterpart is syscall/eventfd"),
+    params: &[],
+    metrics: &[],
+    run: |_, round| {
+        on_windows!(round, {
+            use std::os::windows::io::{AsRawHandle, FromRawHandle, OwnedHandle};
+            use std::ptr::null;
+            use windows_sys::Win32::System::Threading::{CreateEventW, SetEvent};
+
+            // SAFETY: an event without name and with the usual security.
+            let handle = unsafe { CreateEventW(null(), 0, 0, null()) };
+            if handle.is_null() {
+                return Err(measure::Refusal::last_os_error("CreateEventW"));
+            }
+            // SAFETY: the handle was just opened and is ours alone.
+            let event = unsafe { OwnedHandle::from_raw_handle(handle) };
+            let handle = event.as_raw_handle();
+            super::time(round, "SetEvent", || {
+                // SAFETY: the handle is an open event.
+                unsafe { SetEvent(handle) != 0 }
+            })
+        })
+    },
+};

@@ -1,0 +1,25 @@
+use platform::on_unix;
+
+use crate::{Case, Only};
+
+/// Asking how a signal is handled.
+pub const CASE: Case = Case {
+    area: "syscall",
+    name: "sigaction",
+    operation: "One sigaction that asks for the handler of SIGUSR1 and changes nothing.",
+    alike: "libMicro's `sigaction` and lmbench's `lat_sig install` set a handler each time.",
+    only: Only::Unix("Windows has no such signals"),
+    params: &[],
+    metrics: &[],
+    run: |_, round| {
+        on_unix!(round, {
+            // SAFETY: an all-zero sigaction is valid.
+            let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+            round.expect_syscalls(1.0);
+            super::time(round, "sigaction", || {
+                // SAFETY: a null new action changes nothing; `action` is a valid place for the old.
+                unsafe { libc::sigaction(libc::SIGUSR1, std::ptr::null(), &mut action) == 0 }
+            })
+        })
+    },
+};

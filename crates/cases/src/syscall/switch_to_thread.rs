@@ -1,0 +1,24 @@
+use platform::on_windows;
+
+use crate::{Case, Only};
+
+/// A trip to the scheduler that finds nobody else to run.
+pub const CASE: Case = Case {
+    area: "syscall",
+    name: "switch-to-thread",
+    operation: "One SwitchToThread on a CPU where nothing else waits to run.",
+    alike: "The counterpart of syscall/sched-yield.",
+    only: Only::Windows("a call of Windows; the counterpart is syscall/sched-yield"),
+    params: &[],
+    metrics: &[],
+    run: |_, round| {
+        on_windows!(round, {
+            use windows_sys::Win32::System::Threading::SwitchToThread;
+
+            round.time(|| {
+                // SAFETY: takes nothing. Its answer, whether another thread ran, is no failure.
+                std::hint::black_box(unsafe { SwitchToThread() });
+            })
+        })
+    },
+};

@@ -1,0 +1,25 @@
+use platform::on_linux;
+
+use crate::{Case, Only};
+
+/// A call that copies a few hundred bytes out of the kernel.
+pub const CASE: Case = Case {
+    area: "syscall",
+    name: "uname",
+    operation: "One uname, which copies 390 bytes of names out of the kernel.",
+    alike: "UnixBench's `syscall` makes cheaper calls only; here the copying shows.",
+    only: Only::Linux("elsewhere uname is a library function over several sysctl calls"),
+    params: &[],
+    metrics: &[],
+    run: |_, round| {
+        on_linux!(round, {
+            // SAFETY: an all-zero utsname is valid.
+            let mut names: libc::utsname = unsafe { std::mem::zeroed() };
+            round.expect_syscalls(1.0);
+            super::time(round, "uname", || {
+                // SAFETY: `names` is a valid place for the names.
+                unsafe { libc::uname(&mut names) == 0 }
+            })
+        })
+    },
+};

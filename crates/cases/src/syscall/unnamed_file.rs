@@ -1,0 +1,56 @@
+//! A file to write to that leaves nothing behind.
+
+use std::fs::File;
+use std::path::Path;
+
+use measure::Refusal;
+use platform::leftovers::temp_path;
+use platform::{on_linux, on_unix};
+
+/// A file in the temporary directory that has no name, open for reading and writing.
+pub fn open() -> Result<File, Refusal> {
+    let directory = std::env::temp_dir();
+    never_named(&directory).or_else(|_| named_no_longer(&temp_path()))
+}
+
+/// One that never had a name. Not every file system can make one.
+fn never_named(directory: &Path) -> Result<File, Refusal> {
+    on_linux!(directory, {
+        use std::os::unix::fs::OpenOptionsExt;
+
+        let mut options = File::options();
+        let opened = options.read(true).write(true).custom_flags(libc::O_TMPFILE).open(directory);
+        opened.map_err(|e| Refusal::from_io("a file without a name", &e))
+    })
+}
+
+/// One whose name, `path`, is removed as soon as it is open.
+fn named_no_longer(path: &Path) -> Result<File, Refusal> {
+    on_unix!(path, {
+        let mut options = File::options();
+        let opened = options.read(true).write(true).create(true).truncate(true).open(path);
+        let file = opened.map_err(|e| Refusal::from_io("a temporary file", &e))?;
+        std::fs::remove_file(path).map_err(|e| Refusal::from_io("removing its name", &e))?;
+        Ok(file)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    #[test]
+    fn either_kind_can_be_written_and_has_no_name() {
+        let directory = std::env::temp_dir();
+        let path = directory.join(format!("oscost-test-unnamed-{}", std::process::id()));
+        for opened in [never_named(&directory), named_no_longer(&path)] {
+            match opened {
+                Ok(mut file) => file.write_all(b"x").unwrap(),
+                Err(reason) => assert!(matches!(reason, Refusal::Unsupported(_)), "{reason}"),
+            }
+            assert!(!path.exists());
+        }
+    }
+}

@@ -1,0 +1,28 @@
+use platform::on_windows;
+
+use crate::{Case, Only};
+
+/// A look into the process's own address space.
+pub const CASE: Case = Case {
+    area: "syscall",
+    name: "virtual-query",
+    operation: "One VirtualQuery of the region that holds a local variable.",
+    alike: "Linux has no such call, only a line of /proc/self/maps; mincore comes nearest.",
+    only: Only::Windows("a call of Windows without a counterpart"),
+    params: &[],
+    metrics: &[],
+    run: |_, round| {
+        on_windows!(round, {
+            use windows_sys::Win32::System::Memory::{MEMORY_BASIC_INFORMATION, VirtualQuery};
+
+            let size = size_of::<MEMORY_BASIC_INFORMATION>();
+            // SAFETY: an all-zero structure is valid.
+            let mut region: MEMORY_BASIC_INFORMATION = unsafe { std::mem::zeroed() };
+            let place = (&raw const size).cast();
+            super::time(round, "VirtualQuery", || {
+                // SAFETY: `region` has the size passed; the address is only looked up.
+                unsafe { VirtualQuery(place, &mut region, size) == size }
+            })
+        })
+    },
+};

@@ -1,0 +1,35 @@
+use platform::on_windows;
+
+use crate::{Case, Only};
+
+/// Asking whether something happened, without waiting.
+pub const CASE: Case = Case {
+    area: "syscall",
+    name: "wait-0",
+    operation: "One WaitForSingleObject with timeout 0 for an event that is not set.",
+    alike: "The counterpart of syscall/poll with one descriptor.",
+    only: Only::Windows("a call of Windows; the counterpart is syscall/poll"),
+    params: &[],
+    metrics: &[],
+    run: |_, round| {
+        on_windows!(round, {
+            use std::os::windows::io::{AsRawHandle, FromRawHandle, OwnedHandle};
+            use std::ptr::null;
+            use windows_sys::Win32::Foundation::WAIT_TIMEOUT;
+            use windows_sys::Win32::System::Threading::{CreateEventW, WaitForSingleObject};
+
+            // SAFETY: an event without name and with the usual security.
+            let handle = unsafe { CreateEventW(null(), 0, 0, null()) };
+            if handle.is_null() {
+                return Err(measure::Refusal::last_os_error("CreateEventW"));
+            }
+            // SAFETY: the handle was just opened and is ours alone.
+            let event = unsafe { OwnedHandle::from_raw_handle(handle) };
+            let handle = event.as_raw_handle();
+            super::time(round, "WaitForSingleObject", || {
+                // SAFETY: the handle is an open event.
+                unsafe { WaitForSingleObject(handle, 0) == WAIT_TIMEOUT }
+            })
+        })
+    },
+};

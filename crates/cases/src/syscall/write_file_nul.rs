@@ -1,0 +1,30 @@
+use platform::on_windows;
+
+use crate::{Case, Only};
+
+/// The shortest write that takes data.
+pub const CASE: Case = Case {
+    area: "syscall",
+    name: "write-file-nul",
+    operation: "One WriteFile of 1 byte to NUL.",
+    alike: "The counterpart of syscall/write-1.",
+    only: Only::Windows("a call of Windows; the counterpart is syscall/write-1"),
+    params: &[],
+    metrics: &[],
+    run: |_, round| {
+        on_windows!(round, {
+            use std::os::windows::io::AsRawHandle;
+            use windows_sys::Win32::Storage::FileSystem::WriteFile;
+
+            let opened = std::fs::File::options().write(true).open("NUL");
+            let nul = opened.map_err(|e| measure::Refusal::from_io("NUL", &e))?;
+            let (handle, byte, mut put) = (nul.as_raw_handle(), [0u8; 1], 0);
+            let none = std::ptr::null_mut();
+            super::time(round, "WriteFile", || {
+                // SAFETY: the handle is open; the pointer and count describe `byte`.
+                let done = unsafe { WriteFile(handle, byte.as_ptr(), 1, &mut put, none) };
+                done != 0 && put == 1
+            })
+        })
+    },
+};

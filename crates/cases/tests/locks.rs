@@ -1,0 +1,220 @@
+//! Every lock in real rounds: that it excludes, that a broken one is caught, and how many system
+//! calls it makes.
+//!
+//! A round of processes forks, which a process with other threads must not do. So these tests run
+//! one after the other, without the test harness, which has threads.
+
+use std::panic::catch_unwind;
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use cases::lock::{self, Lock};
+use cases::{Case, Only};
+use measure::record::{Line, OperationCounts, Series, parse_lines};
+use measure::round::Mode;
+use measure::survey::{ClockFacts, survey};
+use measure::{Params, Refusal, Round, RoundOrder};
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let wanted: Vec<&String> = arguments.iter().filter(|a| !a.starts_with('-')).collect();
+    let bench = Bench { clock: survey().remove(0), cpus: platform::cpu::allowed() };
+    let (mut passed, mut failed) = (0, 0);
+    let mut test = |name: String, check: &dyn Fn(&Bench)| {
+        if !wanted.is_empty() && !wanted.iter().any(|w| name.contains(w.as_str())) {
+            return;
+        }
+        let outcome = catch_unwind(std::panic::AssertUnwindSafe(|| check(&bench)));
+        println!("test {name} ... {}", if outcome.is_ok() { "ok" } else { "FAILED" });
+        if outcome.is_ok() { passed += 1 } else { failed += 1 }
+    };
+    for case in lock::CASES.iter().filter(|case| case.missing_here().is_none()) {
+        for workers_are in kinds_of_workers(case) {
+            test(format!("ten_{workers_are}_of_{}", case.name), &|bench| {
+                every_worker_is_measured(bench, case, workers_are);
+            });
+            test(format!("calls_of_{workers_are}_of_{}", case.name), &|bench| {
+                system_calls_are_as_expected(bench, case, workers_are);
+            });
+        }
+    }
+    test("fcntl_locks_do_not_exclude_threads".into(), &fcntl_refuses_threads);
+    test("a_lock_that_does_nothing_is_caught".into(), &a_lock_that_does_nothing_is_caught);
+    test("a_lock_that_is_not_shared_is_caught".into(), &a_lock_that_is_not_shared_is_caught);
+    println!("\ntest result: {passed} passed; {failed} failed");
+    if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// What a round needs to know of this machine.
+struct Bench {
+    clock: ClockFacts,
+    cpus: Vec<usize>,
+}
+
+impl Bench {
+    fn round(
+        &self,
+        params: &Params,
+        mode: Mode,
+        run: impl FnOnce(&Params, &mut Round) -> Result<(), Refusal>,
+    ) -> (Vec<Line>, Result<(), Refusal>) {
+        let order = RoundOrder {
+            case: "lock/under-test".into(),
+            params: params.clone(),
+            mode,
+            clock: self.clock.clone(),
+            cpus: self.cpus.clone(),
+            level: None,
+            quiet_samples: 10,
+            limit_ms: 5,
+            handicap: 0.0,
+            parent: None,
+        };
+        let mut out = Vec::new();
+        let result = run(params, &mut Round::new(&order, &mut out));
+        (parse_lines(std::str::from_utf8(&out).expect("JSON is UTF-8")), result)
+    }
+}
+
+fn params(workers: &str, workers_are: &str) -> Params {
+    [("workers", workers), ("as", workers_are), ("work", "none"), ("place", "spread")]
+        .map(|(name, value)| (name.into(), value.into()))
+        .into()
+}
+
+/// Threads, processes or both: what `--full` measures and this system has.
+fn kinds_of_workers(case: &Case) -> impl Iterator<Item = &'static str> {
+    let kinds = case.params.iter().find(|param| param.name == "as").expect("all locks have it");
+    let only_processes = case.name == "fcntl";
+    kinds.full.iter().copied().filter(move |&kind| match kind {
+        "threads" => !only_processes,
+        _ => cfg!(unix),
+    })
+}
+
+fn every_worker_is_measured(bench: &Bench, case: &Case, workers_are: &str) {
+    let (lines, result) = bench.round(&params("10", workers_are), Mode::Sample, case.run);
+    assert_eq!(result, Ok(()));
+    let series: Vec<&Series> =
+        lines.iter().filter_map(|l| if let Line::Series(s) = l { Some(s) } else { None }).collect();
+    assert_eq!(series.len(), 10, "one series of samples for each worker");
+    for series in series {
+        assert!(!series.samples.is_empty());
+        assert_eq!(series.readings.len(), series.samples.len() + 1);
+        assert!(series.samples.iter().all(|&ns| ns > 0.0), "{:?}", series.samples);
+    }
+    let metrics: Vec<&str> = lines
+        .iter()
+        .filter_map(|l| if let Line::Metric(m) = l { Some(m.name.as_str()) } else { None })
+        .collect();
+    let promised: Vec<&str> = case.metrics.iter().map(|&(name, _)| name).collect();
+    assert_eq!(metrics, promised);
+}
+
+/// Locks that enter the kernel twice for each pair, whoever waits. All others never do while a
+/// worker is alone.
+const TWO_CALLS: &[&str] =
+    &["sysv-sem", "sysv-sem-no-undo", "fcntl", "flock", "pipe-token", "eventfd-token"];
+
+fn system_calls_are_as_expected(bench: &Bench, case: &Case, workers_are: &str) {
+    let Some(tracepoint) = platform::counters::syscall_tracepoint() else { return };
+    let calls = |workers| -> OperationCounts {
+        let mode = Mode::Count(tracepoint);
+        let (lines, result) = bench.round(&params(workers, workers_are), mode, case.run);
+        assert_eq!(result, Ok(()));
+        let [Line::Counts(counts)] = lines[..] else { panic!("{lines:?}") };
+        assert!(counts.operations > 0);
+        counts
+    };
+    let two_calls = TWO_CALLS.contains(&case.name);
+    let expected = if two_calls { 2 } else { 0 };
+    let alone = calls("1");
+    assert_eq!(alone.syscalls, Some(expected * alone.operations));
+    assert_eq!(alone.expected_syscalls, Some(expected as f64));
+    let contended = calls("10");
+    if two_calls {
+        assert_eq!(contended.syscalls, Some(2 * contended.operations));
+        assert_eq!(contended.expected_syscalls, Some(2.0));
+    } else {
+        assert_eq!(contended.expected_syscalls, None);
+    }
+    let per_pair = contended.syscalls.unwrap_or(0) as f64 / contended.operations as f64;
+    println!("{expected} system calls a pair alone, {per_pair:.2} among ten {workers_are}");
+}
+
+fn fcntl_refuses_threads(bench: &Bench) {
+    let case = cases::find("lock/fcntl").expect("it is listed everywhere");
+    if case.missing_here().is_some() {
+        assert!(matches!(case.only, Only::Unix(_)));
+        return;
+    }
+    let run = |workers| bench.round(&params(workers, "threads"), Mode::Sample, case.run).1;
+    assert_eq!(run("1"), Ok(()));
+    assert!(matches!(run("2"), Err(Refusal::Unsupported(why)) if why.contains("the process")));
+}
+
+fn a_lock_that_does_nothing_is_caught(bench: &Bench) {
+    struct Nothing;
+
+    impl Lock for Nothing {
+        type Hold = ();
+
+        fn join(&self) -> Result<(), Refusal> {
+            Ok(())
+        }
+
+        fn acquire(&self, (): &mut ()) {}
+
+        fn release(&self, (): &mut ()) {}
+    }
+
+    for workers_are in ["threads", "processes"] {
+        if workers_are == "processes" && !cfg!(unix) {
+            continue;
+        }
+        let (lines, result) =
+            bench.round(&params("10", workers_are), Mode::CountRest, |params, round| {
+                lock::measure(params, round, &Nothing)
+            });
+        assert!(is_broken(&result), "{workers_are}: {result:?}");
+        assert_eq!(lines, [], "nothing is reported of a lock that does not exclude");
+    }
+}
+
+/// A lock in memory that forked workers each have a copy of.
+fn a_lock_that_is_not_shared_is_caught(bench: &Bench) {
+    struct Private(AtomicBool);
+
+    impl Lock for Private {
+        type Hold = ();
+
+        fn join(&self) -> Result<(), Refusal> {
+            Ok(())
+        }
+
+        fn acquire(&self, (): &mut ()) {
+            while self.0.swap(true, Ordering::Acquire) {
+                std::thread::yield_now();
+            }
+        }
+
+        fn release(&self, (): &mut ()) {
+            self.0.store(false, Ordering::Release);
+        }
+    }
+
+    let run = |workers_are| {
+        let lock = Private(AtomicBool::new(false));
+        let params = params("10", workers_are);
+        bench.round(&params, Mode::Sample, |params, round| lock::measure(params, round, &lock)).1
+    };
+    assert_eq!(run("threads"), Ok(()));
+    if cfg!(unix) {
+        let result = run("processes");
+        assert!(is_broken(&result), "{result:?}");
+    }
+}
+
+fn is_broken(result: &Result<(), Refusal>) -> bool {
+    matches!(result, Err(Refusal::Failed(why)) if why.contains("mutual exclusion is broken"))
+}

@@ -1,0 +1,362 @@
+//! What the user types.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::error::ErrorKind;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use measure::count::{parse_count, parse_duration, parse_percentage};
+
+use crate::ending::Ending;
+
+/// What an operating system costs: clocks, system calls and locks, measured so that you can trust it.
+#[derive(Debug, Parser)]
+#[command(name = "oscost", version, max_term_width = 100, after_help = "\
+Examples:
+  oscost run                      measure everything, under 4 minutes
+  oscost run --quick syscall      a first look at system calls, a few seconds
+  oscost compare last~1 last      what differs between the last two runs, for certain")]
+pub struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// A command.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Measure: progress on stderr, then one table an area; saved to the store.
+    Run(Run),
+    /// The cases: what each measures, and where this system lacks it.
+    List(List),
+    /// What this machine is, in one page.
+    Env(Env),
+    /// Show a run again.
+    Show(Show),
+    /// The runs in the store.
+    Runs(Runs),
+    /// Runs side by side: ratios with intervals, and a verdict for each case.
+    Compare(Compare),
+    /// The smallest difference this machine can show today: measures everything twice and compares.
+    Noise(Noise),
+    /// Write a run as JSON, CSV or text for benchstat.
+    Export(Export),
+    /// Take a run from a JSON file into the store.
+    Import(Import),
+    /// Print a completion script for a shell.
+    #[command(after_help = "Example:\n  oscost completions bash > ~/.local/share/bash-completion/completions/oscost")]
+    Completions {
+        /// The shell.
+        shell: clap_complete::Shell,
+    },
+    /// Write the manual pages into a folder.
+    #[command(after_help = "Example:\n  oscost man ~/.local/share/man/man1")]
+    Man {
+        /// The folder; it must exist.
+        dir: PathBuf,
+    },
+    /// One round in a fresh process; started by `run`.
+    #[command(hide = true)]
+    Worker {
+        /// What to do, as JSON.
+        order: String,
+    },
+}
+
+/// Where runs are kept.
+#[derive(Debug, Clone, Args)]
+pub struct StoreArg {
+    /// The store of runs [default: OSCOST_STORE, or a file in your data directory]
+    #[arg(long, value_name = "PATH", global = true)]
+    pub store: Option<PathBuf>,
+}
+
+/// What is to be measured, and how well.
+#[derive(Debug, Clone, Args)]
+pub struct Measuring {
+    /// Areas (`clock`), cases (`lock/futex`) or patterns (`lock/pthread*`) [default: all]
+    #[arg(value_name = "FILTER")]
+    pub filters: Vec<String>,
+    /// Fewer rounds: under 45 seconds for everything
+    #[arg(long, conflicts_with = "full")]
+    pub quick: bool,
+    /// All values of all parameters; takes long
+    #[arg(long)]
+    pub full: bool,
+    /// Values for a parameter: workers=1,8 or workers=1..10 (may be repeated)
+    #[arg(long = "param", value_name = "NAME=VALUES", value_parser = param)]
+    pub params: Vec<(String, Vec<String>)>,
+    /// A case is done when its interval's half-width is below this share [default: 0.5%]
+    #[arg(long, value_name = "SHARE", value_parser = parse_percentage)]
+    pub precision: Option<f64>,
+    /// Longest time for the whole run, such as 30s or 2m
+    #[arg(long, value_name = "TIME", value_parser = budget)]
+    pub budget: Option<Duration>,
+    /// Seed of the shuffled order of rounds [default: drawn]
+    #[arg(long, value_name = "N", value_parser = parse_count)]
+    pub seed: Option<u64>,
+    /// The CPU that single measurements are made on [default: the last]
+    #[arg(long, value_name = "N")]
+    pub cpu: Option<usize>,
+    /// Put this share of extra work on the clock, to see that `compare` finds it
+    #[arg(long, value_name = "SHARE", value_parser = parse_percentage)]
+    pub handicap: Option<f64>,
+}
+
+/// `oscost run`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  oscost run --quick
+  oscost run syscall/getppid --precision 0.2%
+  oscost run lock/futex --param workers=1..8 --param place=same,spread
+  oscost run --resume")]
+pub struct Run {
+    #[command(flatten)]
+    pub measuring: Measuring,
+    /// Take up the latest unfinished run, or this one
+    #[arg(long, value_name = "RUN", num_args = 0..=1, default_missing_value = "",
+          conflicts_with_all = ["filters", "quick", "full", "params", "precision", "budget", "seed", "cpu", "handicap", "tags"])]
+    pub resume: Option<String>,
+    /// Label the run: kernel=patched (may be repeated)
+    #[arg(long = "tag", value_name = "KEY=VALUE", value_parser = tag)]
+    pub tags: Vec<(String, String)>,
+    /// Print the run as one JSON document instead of tables
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub store: StoreArg,
+}
+
+/// `oscost list`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  oscost list\n  oscost list --long lock/sysv-sem")]
+pub struct List {
+    /// Areas, cases or patterns [default: all]
+    #[arg(value_name = "FILTER")]
+    pub filters: Vec<String>,
+    /// The whole definition card of each case
+    #[arg(long, short)]
+    pub long: bool,
+    /// Print the cards as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `oscost env`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  oscost env\n  oscost run --json > \"$(oscost env --line).json\"")]
+pub struct Env {
+    /// One token without spaces, for file names and logs
+    #[arg(long, conflicts_with = "json")]
+    pub line: bool,
+    /// Print it as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `oscost show`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A run is named by its id, the start of its id, `last`, `last~1` (the one before), or a tag `key=value`.
+
+Examples:
+  oscost show
+  oscost show last~1 lock")]
+pub struct Show {
+    /// The run
+    #[arg(default_value = "last")]
+    pub run: String,
+    /// Areas, cases or patterns [default: all]
+    #[arg(value_name = "FILTER")]
+    pub filters: Vec<String>,
+    /// Print the run as one JSON document
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub store: StoreArg,
+}
+
+/// `oscost runs`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  oscost runs\n  oscost runs --delete 20261121-203655-4f2a")]
+pub struct Runs {
+    /// Remove this run from the store
+    #[arg(long, value_name = "RUN")]
+    pub delete: Option<String>,
+    /// Print the list as JSON
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub store: StoreArg,
+}
+
+/// `oscost compare`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A run is named by its id, the start of its id, `last`, `last~1`, a tag `key=value`, or a JSON file.
+
+Examples:
+  oscost compare last~1 last
+  oscost compare kernel=6.12 kernel=6.18 --fail-above 5%")]
+pub struct Compare {
+    /// The run the others are compared with
+    pub base: String,
+    /// The other runs
+    #[arg(required = true)]
+    pub news: Vec<String>,
+    /// Exit with 1 if anything is certainly slower by more than this
+    #[arg(long, value_name = "SHARE", value_parser = parse_percentage)]
+    pub fail_above: Option<f64>,
+    /// Differences within this margin are called `same`
+    #[arg(long, value_name = "SHARE", value_parser = parse_percentage, default_value = "2%")]
+    pub margin: f64,
+    /// Print the comparison as JSON
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub store: StoreArg,
+}
+
+/// `oscost noise`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  oscost noise --quick\n  oscost noise syscall --tries 5")]
+pub struct Noise {
+    #[command(flatten)]
+    pub measuring: Measuring,
+    /// How many pairs of runs are compared
+    #[arg(long, value_name = "N", default_value = "1", value_parser = tries)]
+    pub tries: u64,
+    /// Print the outcome as JSON
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub store: StoreArg,
+}
+
+/// `oscost export`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  oscost export > run.json\n  oscost export last~1 --format benchstat > old.txt")]
+pub struct Export {
+    /// The run
+    #[arg(default_value = "last")]
+    pub run: String,
+    /// In which form
+    #[arg(long, value_enum, default_value = "json")]
+    pub format: Format,
+    /// The same as --format json
+    #[arg(long, conflicts_with = "format")]
+    pub json: bool,
+    /// Write to this file instead of stdout
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    #[command(flatten)]
+    pub store: StoreArg,
+}
+
+/// A form of export.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// The whole document; `import` takes it back
+    Json,
+    /// One row for each metric of each case
+    Csv,
+    /// Go's benchmark format, which benchstat reads
+    Benchstat,
+}
+
+/// `oscost import`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  oscost import run.json\n  ssh box oscost run --json | oscost import -")]
+pub struct Import {
+    /// The file; `-` for stdin
+    pub file: PathBuf,
+    #[command(flatten)]
+    pub store: StoreArg,
+}
+
+/// Reads the command line. On a mistake, or if only help was wanted, says how the program ends.
+pub fn parse() -> Result<Command, Ending> {
+    match Cli::try_parse() {
+        Ok(cli) => Ok(cli.command),
+        Err(error) => {
+            let asked_for_help =
+                matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
+            // Where nobody reads it, the exit code is all there is to say.
+            let _ = error.print();
+            Err(if asked_for_help { Ending::Done } else { Ending::WrongUsage })
+        }
+    }
+}
+
+/// The command line's definition, for completions and manual pages.
+pub fn definition() -> clap::Command {
+    <Cli as clap::CommandFactory>::command()
+}
+
+fn budget(text: &str) -> Result<Duration, String> {
+    let budget = parse_duration(text).map_err(|e| e.to_string())?;
+    if budget < Duration::from_millis(100) {
+        return Err("is too short to measure anything: at least 100ms".into());
+    }
+    Ok(budget)
+}
+
+fn tries(text: &str) -> Result<u64, String> {
+    match parse_count(text).map_err(|e| e.to_string())? {
+        count @ 1..=1000 => Ok(count),
+        _ => Err("must be 1 to 1000".into()),
+    }
+}
+
+fn tag(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.is_empty() && !value.is_empty() => {
+            Ok((key.to_owned(), value.to_owned()))
+        }
+        _ => Err("is not KEY=VALUE".into()),
+    }
+}
+
+fn param(text: &str) -> Result<(String, Vec<String>), String> {
+    let (name, values) = text.split_once('=').ok_or("is not NAME=VALUES, as in workers=1,2,8")?;
+    let mut list = Vec::new();
+    for value in values.split(',') {
+        match value.split_once("..") {
+            None => list.push(value.to_owned()),
+            Some((from, to)) => {
+                let number = |text| parse_count(text).map_err(|e| e.to_string());
+                let (from, to) = (number(from)?, number(to)?);
+                if from > to || to - from > 1_000 {
+                    return Err(format!("{value} is not a range of up to 1,000 values"));
+                }
+                list.extend((from..=to).map(|n| n.to_string()));
+            }
+        }
+    }
+    if list.iter().any(String::is_empty) {
+        return Err("has an empty value".into());
+    }
+    Ok((name.to_owned(), list))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_definition_is_sound_and_every_command_has_an_example() {
+        definition().debug_assert();
+        for command in definition().get_subcommands().filter(|c| !c.is_hide_set()) {
+            let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            assert!(help.contains("oscost "), "{} has no example", command.get_name());
+        }
+    }
+
+    #[test]
+    fn ranges_and_lists_of_values() {
+        assert_eq!(param("workers=1..3,8").unwrap().1, ["1", "2", "3", "8"]);
+        for bad in ["workers", "workers=", "workers=1,,2", "workers=3..1", "workers=1..g"] {
+            assert!(param(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! `oscost list` and `oscost env`: what is measured, and on what.
+
+use cases::Case;
+use platform::machine::{Group, describe, line};
+use report::{Card, CardParam, cards, cards_short, env_page};
+use results::Better;
+
+use crate::args::{Env, List};
+use crate::commands::measure::best_clock;
+use crate::ending::Ending;
+use crate::machine::as_json;
+use crate::output::{page, print};
+
+/// Shows the definition cards.
+pub fn list(args: &List) -> anyhow::Result<Ending> {
+    let chosen: Vec<Card> = runner::plan::choose(&args.filters)?.into_iter().map(card).collect();
+    if args.json {
+        let all: Vec<_> = chosen.iter().map(card_json).collect();
+        print(&serde_json::to_string_pretty(&all)?)?;
+    } else if args.long {
+        print(&cards(&chosen, &page()))?;
+    } else {
+        print(&cards_short(&chosen, &page()))?;
+    }
+    Ok(Ending::Done)
+}
+
+fn card(case: &Case) -> Card {
+    let owned = |list: &[&str]| list.iter().map(|&text| text.to_owned()).collect();
+    let param = |param: &cases::Param| CardParam {
+        name: param.name.to_owned(),
+        meaning: param.meaning.to_owned(),
+        default: owned(param.default),
+        full: owned(param.full),
+    };
+    Card {
+        label: case.label(),
+        operation: case.operation.to_owned(),
+        unit: "ns/op".to_owned(),
+        better: Better::Lower,
+        alike: case.alike.to_owned(),
+        params: case.params.iter().map(param).collect(),
+        metrics: case.metrics.iter().map(|&(n, m)| (n.to_owned(), m.to_owned())).collect(),
+        unsupported: case.missing_here().map(str::to_owned),
+    }
+}
+
+fn card_json(card: &Card) -> serde_json::Value {
+    let params = card.params.iter().map(|param| {
+        serde_json::json!({
+            "name": param.name, "meaning": param.meaning,
+            "default": param.default, "full": param.full,
+        })
+    });
+    let metrics = card
+        .metrics
+        .iter()
+        .map(|(name, meaning)| serde_json::json!({"name": name, "meaning": meaning}));
+    serde_json::json!({
+        "case": card.label,
+        "operation": card.operation,
+        "unit": card.unit,
+        "better": "lower",
+        "alike": card.alike,
+        "params": params.collect::<Vec<_>>(),
+        "metrics": metrics.collect::<Vec<_>>(),
+        "unsupported": card.unsupported,
+    })
+}
+
+/// Shows the machine.
+pub fn env(args: &Env) -> anyhow::Result<Ending> {
+    let facts = describe();
+    if args.line {
+        print(&line(&facts))?;
+        return Ok(Ending::Done);
+    }
+    let clock = best_clock()?;
+    if args.json {
+        print(&serde_json::to_string_pretty(&as_json(&facts, &clock))?)?;
+        return Ok(Ending::Done);
+    }
+    let timed_by = format!("{}, {:.1} ns a reading", clock.name, clock.cost.get());
+    let groups: Vec<(String, Vec<(String, String)>)> = Group::ALL
+        .iter()
+        .map(|&group| {
+            let of_group = facts.iter().filter(|fact| fact.group == group);
+            let mut rows: Vec<(String, String)> =
+                of_group.map(|fact| (fact.label.to_owned(), fact.shown())).collect();
+            if group == Group::Clock {
+                rows.push(("measured by".to_owned(), timed_by.clone()));
+            }
+            (group.label().to_owned(), rows)
+        })
+        .collect();
+    print(&env_page(&groups, &page()))?;
+    Ok(Ending::Done)
+}

@@ -1,0 +1,60 @@
+//! `oscost export` and `oscost import`.
+
+use std::io::Read;
+use std::path::Path;
+
+use anyhow::Context;
+use results::{Document, Imported, parse_document};
+
+use crate::args::{Export, Format, Import};
+use crate::ending::{Ending, Usage};
+use crate::output::{note, print};
+
+/// More than any document may have.
+const BYTES_AT_MOST: u64 = 65 << 20;
+
+/// Writes a run in the form asked for.
+pub fn export(args: &Export) -> anyhow::Result<Ending> {
+    let store = super::store_to_read(&args.store)?;
+    let document = store.document(&store.resolve(&args.run)?)?;
+    let text = match args.format {
+        Format::Json => results::to_json(&document),
+        Format::Csv => results::to_csv(&document),
+        Format::Benchstat => results::to_benchstat(&document),
+    };
+    match &args.output {
+        None => print(&text)?,
+        Some(path) => std::fs::write(path, text)
+            .with_context(|| format!("cannot write {}", path.display()))?,
+    }
+    Ok(Ending::Done)
+}
+
+/// Takes a document into the store.
+pub fn import(args: &Import) -> anyhow::Result<Ending> {
+    let document = read_document(&args.file)?;
+    let mut store = super::store_to_write(&args.store)?;
+    let id = &document.run.id;
+    match store.import(&document)? {
+        Imported::Added => note(&format!("run {id} is imported")),
+        Imported::AlreadyThere => note(&format!("run {id} was already there, the same")),
+    }
+    Ok(Ending::Done)
+}
+
+/// Reads a document from a file, or from stdin for `-`.
+pub fn read_document(path: &Path) -> anyhow::Result<Document> {
+    let name = path.display();
+    let mut bytes = Vec::new();
+    let read = if path.as_os_str() == "-" {
+        std::io::stdin().lock().take(BYTES_AT_MOST).read_to_end(&mut bytes)
+    } else {
+        std::fs::File::open(path).and_then(|file| file.take(BYTES_AT_MOST).read_to_end(&mut bytes))
+    };
+    read.map_err(|e| Usage(format!("cannot read {name}: {e}")))?;
+    let text = String::from_utf8(bytes).map_err(|e| {
+        let line = e.as_bytes()[..e.utf8_error().valid_up_to()].split(|&b| b == b'\n').count();
+        Usage(format!("{name}: line {line}: not UTF-8 text"))
+    })?;
+    Ok(parse_document(&text).map_err(|e| Usage(format!("{name}: {e}")))?)
+}

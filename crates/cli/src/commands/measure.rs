@@ -1,0 +1,187 @@
+//! `oscost run`, and the worker it starts.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use measure::survey::{ClockFacts, survey};
+use report::{closing_line, results_tables};
+use results::{Document, Outcome, RunInfo, Store};
+use runner::{Options, Plan, plan};
+
+use crate::args::{Measuring, Run};
+use crate::ending::{Ending, Usage};
+use crate::machine::as_json;
+use crate::output::{note, page, print};
+use crate::progress::Progress;
+
+/// Measures, stores, and shows what was found.
+pub fn run(args: &Run) -> anyhow::Result<Ending> {
+    let stop = stop_on_interrupt()?;
+    let clock = best_clock()?;
+    let mut store = super::store_to_write(&args.store)?;
+    let (id, ending, took) = match &args.resume {
+        Some(name) => take_up(name, &clock, &mut store, &stop)?,
+        None => {
+            let plan = plan_of(&args.measuring)?;
+            let tags = args.tags.iter().cloned().collect();
+            let (id, ending, took) =
+                begin(&plan, asked(&args.measuring), tags, &clock, &mut store, &stop)?;
+            (id, ending, Some(took))
+        }
+    };
+    let document = store.document(&id)?;
+    if args.json {
+        print(&results::to_json(&document))?;
+    } else {
+        print(&results_tables(&document.results, &page()))?;
+        print(&closing_line(&document.results, took))?;
+    }
+    if ending == runner::Ending::Stopped {
+        note(&format!("stopped; to go on: oscost run --resume {id}"));
+        return Ok(Ending::NotMeasured);
+    }
+    note(&format!("saved as run {id}"));
+    Ok(ending_of(&document))
+}
+
+/// Carries a new run through; its id, how it ended and how long it took.
+pub fn begin(
+    plan: &Plan,
+    asked: BTreeMap<String, String>,
+    tags: BTreeMap<String, String>,
+    clock: &ClockFacts,
+    store: &mut Store,
+    stop: &AtomicBool,
+) -> anyhow::Result<(String, runner::Ending, Duration)> {
+    let info = RunInfo {
+        id: new_id(),
+        started: runner::now_rfc3339(),
+        finished: None,
+        seed: plan.seed,
+        oscost: env!("CARGO_PKG_VERSION").to_owned(),
+        tags,
+        asked,
+    };
+    let machine = as_json(&platform::machine::describe(), clock);
+    let progress = Progress::new();
+    let ending = runner::run(plan, &info, &machine, clock, store, stop, &mut |e| progress.show(e));
+    let took = progress.finish();
+    Ok((info.id, ending?, took))
+}
+
+fn take_up(
+    name: &str,
+    clock: &ClockFacts,
+    store: &mut Store,
+    stop: &AtomicBool,
+) -> anyhow::Result<(String, runner::Ending, Option<Duration>)> {
+    let id = match name {
+        "" => store.unfinished()?.ok_or_else(|| Usage("no run is unfinished".into()))?,
+        name => store.resolve(name)?,
+    };
+    let summary = store.runs()?.into_iter().find(|run| run.id == id);
+    if summary.is_some_and(|run| run.finished.is_some()) {
+        return Err(Usage(format!("run {id} is finished; there is nothing to resume")).into());
+    }
+    note(&format!("resuming run {id}"));
+    let progress = Progress::new();
+    let ending = runner::resume(&id, clock, store, stop, &mut |e| progress.show(e));
+    progress.finish();
+    Ok((id, ending?, None))
+}
+
+/// What is to be measured, planned for this machine.
+pub fn plan_of(measuring: &Measuring) -> anyhow::Result<Plan> {
+    let mut params: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for (name, values) in &measuring.params {
+        params.entry(name.clone()).or_default().extend(values.iter().cloned());
+    }
+    let options = Options {
+        filters: measuring.filters.clone(),
+        params,
+        full: measuring.full,
+        quick: measuring.quick,
+        precision: measuring.precision,
+        budget: measuring.budget,
+        seed: measuring.seed,
+        cpu: measuring.cpu,
+        handicap: measuring.handicap,
+    };
+    Ok(plan(&options, &platform::cpu::allowed(), u64::from(random() as u32))?)
+}
+
+/// What was asked for, in words that are kept with the run.
+pub fn asked(measuring: &Measuring) -> BTreeMap<String, String> {
+    let mut asked = BTreeMap::new();
+    let mut keep = |key: &str, value: Option<String>| {
+        if let Some(value) = value {
+            asked.insert(key.to_owned(), value);
+        }
+    };
+    let words = (!measuring.filters.is_empty()).then(|| measuring.filters.join(" "));
+    keep("filters", words);
+    let size = [("quick", measuring.quick), ("full", measuring.full)];
+    keep("size", size.iter().find(|(_, on)| *on).map(|(name, _)| (*name).to_owned()));
+    let params = measuring.params.iter().map(|(name, values)| format!("{name}={}", values.join(",")));
+    keep("params", Some(params.collect::<Vec<_>>().join(" ")).filter(|text| !text.is_empty()));
+    let percent = |share: f64| format!("{}%", share * 100.0);
+    keep("precision", measuring.precision.map(percent));
+    keep("budget", measuring.budget.map(|budget| format!("{}ms", budget.as_millis())));
+    keep("handicap", measuring.handicap.map(percent));
+    keep("cpu", measuring.cpu.map(|cpu| cpu.to_string()));
+    asked
+}
+
+/// The clock to time with.
+pub fn best_clock() -> anyhow::Result<ClockFacts> {
+    survey().into_iter().next().context("this system has no clock to time with")
+}
+
+/// Set by Ctrl-C or a request to terminate: the round in progress ends, what was found is kept.
+pub fn stop_on_interrupt() -> anyhow::Result<Arc<AtomicBool>> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let seen = Arc::clone(&stop);
+    ctrlc::set_handler(move || seen.store(true, Ordering::Relaxed))
+        .context("catching Ctrl-C failed")?;
+    Ok(stop)
+}
+
+/// A number nobody could foresee, of the randomness that hash tables begin with.
+fn random() -> u64 {
+    use std::hash::{BuildHasher, Hasher, RandomState};
+    RandomState::new().build_hasher().finish()
+}
+
+/// Date, time and four random digits: `20261121-203655-4f2a`.
+fn new_id() -> String {
+    let date: String = runner::now_rfc3339()
+        .chars()
+        .take_while(|&c| c != '.' && c != 'Z')
+        .filter(char::is_ascii_digit)
+        .collect();
+    let (day, time) = date.split_at(date.len().min(8));
+    format!("{day}-{time}-{:04x}", random() as u16)
+}
+
+/// Unsupported is an answer; failed, timed out and implausible are not what was asked for. One
+/// exception: a run of nothing but unsupported cases measured nothing at all.
+fn ending_of(document: &Document) -> Ending {
+    let results = &document.results;
+    let unanswered = |outcome| !matches!(outcome, Outcome::Measured | Outcome::Unsupported);
+    let nothing = !results.iter().any(|result| result.outcome == Outcome::Measured);
+    if nothing || results.iter().any(|result| unanswered(result.outcome)) {
+        Ending::NotMeasured
+    } else {
+        Ending::Done
+    }
+}
+
+/// Does one round and prints what it gave; started by the coordinator.
+pub fn worker(order: &str) -> anyhow::Result<Ending> {
+    let mut out = std::io::stdout().lock();
+    runner::worker::work(order, &mut out).map_err(Usage)?;
+    Ok(Ending::Done)
+}

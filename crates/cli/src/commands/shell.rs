@@ -1,0 +1,28 @@
+//! `oscost completions` and `oscost man`: what a shell and a manual reader want.
+
+use std::path::Path;
+
+use anyhow::Context;
+
+use crate::args::definition;
+use crate::ending::{Ending, Usage};
+use crate::output::{note, print};
+
+/// Prints a completion script.
+pub fn completions(shell: clap_complete::Shell) -> anyhow::Result<Ending> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut definition(), "oscost", &mut script);
+    print(&String::from_utf8(script).context("the script is not text")?)?;
+    Ok(Ending::Done)
+}
+
+/// Writes the manual pages.
+pub fn man(dir: &Path) -> anyhow::Result<Ending> {
+    if !dir.is_dir() {
+        return Err(Usage(format!("{} is not a folder", dir.display())).into());
+    }
+    clap_mangen::generate_to(definition(), dir)
+        .with_context(|| format!("cannot write manual pages into {}", dir.display()))?;
+    note(&format!("manual pages are in {}", dir.display()));
+    Ok(Ending::Done)
+}

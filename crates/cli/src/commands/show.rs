@@ -1,0 +1,80 @@
+//! `oscost show` and `oscost runs`: what the store holds.
+
+use report::{RunLine, closing_line, results_tables, runs_table};
+use results::RunSummary;
+
+use crate::args::{Runs, Show};
+use crate::ending::{Ending, Usage};
+use crate::output::{note, page, print};
+
+/// Shows one run again.
+pub fn show(args: &Show) -> anyhow::Result<Ending> {
+    let store = super::store_to_read(&args.store)?;
+    let mut document = store.document(&store.resolve(&args.run)?)?;
+    if !args.filters.is_empty() {
+        let chosen = runner::plan::choose(&args.filters)?;
+        let labels: Vec<String> = chosen.iter().map(|case| case.label()).collect();
+        document.results.retain(|result| labels.contains(&result.case));
+        if document.results.is_empty() {
+            let (id, filters) = (&document.run.id, args.filters.join(" "));
+            return Err(Usage(format!("run {id} measured nothing of {filters}")).into());
+        }
+    }
+    if args.json {
+        print(&results::to_json(&document))?;
+        return Ok(Ending::Done);
+    }
+    print(&format!("Run {} on {}\n", document.run.id, document.machine_line()))?;
+    print(&results_tables(&document.results, &page()))?;
+    print(&closing_line(&document.results, None))?;
+    Ok(Ending::Done)
+}
+
+/// Lists the runs, or removes one.
+pub fn runs(args: &Runs) -> anyhow::Result<Ending> {
+    if let Some(name) = &args.delete {
+        let mut store = super::store_to_write(&args.store)?;
+        let id = store.resolve(name)?;
+        store.delete_run(&id)?;
+        note(&format!("run {id} is removed"));
+        return Ok(Ending::Done);
+    }
+    let runs = super::store_to_read(&args.store)?.runs()?;
+    if args.json {
+        let all: Vec<_> = runs.iter().map(run_json).collect();
+        print(&serde_json::to_string_pretty(&all)?)?;
+    } else {
+        let lines: Vec<RunLine> = runs.into_iter().map(run_line).collect();
+        print(&runs_table(&lines, &page()))?;
+    }
+    Ok(Ending::Done)
+}
+
+fn pairs(map: &std::collections::BTreeMap<String, String>) -> String {
+    map.iter().map(|(k, v)| format!("{k}={v}")).collect::<Vec<_>>().join(" ")
+}
+
+fn state(run: &RunSummary) -> &'static str {
+    if run.finished.is_some() { "done" } else { "unfinished" }
+}
+
+fn run_line(run: RunSummary) -> RunLine {
+    RunLine {
+        state: state(&run).to_owned(),
+        cases: run.results as usize,
+        rounds: run.rounds,
+        tags: pairs(&run.tags),
+        asked: pairs(&run.asked),
+        id: run.id,
+        started: run.started,
+        machine: run.machine,
+    }
+}
+
+fn run_json(run: &RunSummary) -> serde_json::Value {
+    serde_json::json!({
+        "id": run.id, "started": run.started, "finished": run.finished, "state": state(run),
+        "oscost": run.oscost, "tags": run.tags, "asked": run.asked,
+        "rounds": run.rounds, "results": run.results, "machine": run.machine,
+    })
+}

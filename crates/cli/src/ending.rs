@@ -1,0 +1,67 @@
+//! How a command ends, and its exit code.
+
+use std::process::ExitCode;
+
+use results::StoreError;
+use runner::{PlanError, RunError};
+
+/// How a command ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    /// All that was asked for is done.
+    Done,
+    /// A check failed (`compare --fail-above`, `noise`).
+    CheckFailed,
+    /// The command was not used as it can be: an unknown case, run or file, a damaged import.
+    WrongUsage,
+    /// Something asked for could not be measured.
+    NotMeasured,
+}
+
+impl From<Ending> for ExitCode {
+    fn from(ending: Ending) -> Self {
+        Self::from(match ending {
+            Ending::Done => 0,
+            Ending::CheckFailed => 1,
+            Ending::WrongUsage => 2,
+            Ending::NotMeasured => 3,
+        })
+    }
+}
+
+/// The user's command cannot be carried out as it stands.
+#[derive(Debug)]
+pub struct Usage(pub String);
+
+impl std::fmt::Display for Usage {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Usage {}
+
+impl Ending {
+    /// Prints the error, one line, on stderr, and says what exit code it means.
+    pub fn of_error(error: &anyhow::Error) -> Self {
+        if is_closed_pipe(error) {
+            return Self::Done; // the reader has seen enough
+        }
+        eprintln!("oscost: {}", one_line(&format!("{error:#}")));
+        let wrong_usage = error.is::<Usage>()
+            || error.is::<PlanError>()
+            || error.is::<results::ImportError>()
+            || error.is::<StoreError>()
+            || matches!(error.downcast_ref(), Some(RunError::Plan(_) | RunError::UnderWay { .. }));
+        if wrong_usage { Self::WrongUsage } else { Self::NotMeasured }
+    }
+}
+
+fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    let io = error.chain().find_map(|cause| cause.downcast_ref::<std::io::Error>());
+    io.is_some_and(|io| io.kind() == std::io::ErrorKind::BrokenPipe)
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,49 @@
+//! Where output goes: results on stdout, all else on stderr.
+
+use std::io::{IsTerminal, Write};
+
+use report::Page;
+
+/// Prints text to stdout.
+///
+/// # Errors
+/// If it cannot be written; a closed pipe ends the command quietly (see `Ending::of_error`).
+pub fn print(text: &str) -> anyhow::Result<()> {
+    let mut out = std::io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    if !text.ends_with('\n') {
+        out.write_all(b"\n")?;
+    }
+    Ok(out.flush()?)
+}
+
+/// Prints a note to stderr; nobody may be there to read it.
+pub fn note(text: &str) {
+    let _ = writeln!(std::io::stderr(), "oscost: {text}");
+}
+
+/// The page that stdout is: as wide as its terminal, or 100 columns in a pipe; colour only on a
+/// terminal and without `NO_COLOR`.
+pub fn page() -> Page {
+    let terminal = std::io::stdout().is_terminal();
+    let columns = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
+    let width = match terminal_width().filter(|_| terminal).or(columns) {
+        Some(width) => width.clamp(60, 200),
+        None => 100,
+    };
+    let colour = terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+    Page { width, colour, unicode: speaks_unicode() }
+}
+
+fn terminal_width() -> Option<usize> {
+    terminal_size::terminal_size_of(std::io::stdout()).map(|(width, _)| width.0.into())
+}
+
+/// A locale of `C` or `POSIX` is a plain one; everything else today is UTF-8.
+fn speaks_unicode() -> bool {
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
+        .iter()
+        .filter_map(|name| std::env::var(name).ok())
+        .find(|value| !value.is_empty());
+    !matches!(locale.as_deref(), Some("C" | "POSIX"))
+}

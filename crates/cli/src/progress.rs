@@ -1,0 +1,56 @@
+//! The progress bar: which case, how far, how long.
+
+use std::io::IsTerminal;
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use runner::Event;
+
+/// Steps of the bar from empty to full.
+const STEPS: u64 = 1_000;
+
+/// Shows a run's progress on stderr; silent where that is no terminal, but for notes.
+pub struct Progress {
+    bar: ProgressBar,
+}
+
+impl Progress {
+    /// An empty bar.
+    pub fn new() -> Self {
+        let target = if std::io::stderr().is_terminal() {
+            // Rarely: drawing takes time from what is measured.
+            ProgressDrawTarget::stderr_with_hz(5)
+        } else {
+            ProgressDrawTarget::hidden()
+        };
+        let bar = ProgressBar::with_draw_target(Some(STEPS), target);
+        let style = ProgressStyle::with_template("{bar:24} {prefix:>14}  {wide_msg}")
+            .expect("the template is well formed");
+        bar.set_style(style.progress_chars("━╸─"));
+        Self { bar }
+    }
+
+    /// Shows what happened.
+    pub fn show(&self, event: Event) {
+        match event {
+            Event::Round { label, done, remaining } => {
+                let (spent, left) = (self.bar.elapsed(), remaining);
+                self.bar.set_position((done * STEPS as f64) as u64);
+                self.bar.set_prefix(format!("{} < {}", short(spent), short(left)));
+                self.bar.set_message(label.to_owned());
+            }
+            Event::Note(text) => self.bar.suspend(|| crate::output::note(&text)),
+        }
+    }
+
+    /// Takes the bar away; the time the run took.
+    pub fn finish(self) -> Duration {
+        self.bar.finish_and_clear();
+        self.bar.elapsed()
+    }
+}
+
+fn short(time: Duration) -> String {
+    let seconds = time.as_secs();
+    format!("{}:{:02}", seconds / 60, seconds % 60)
+}

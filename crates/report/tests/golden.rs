@@ -1,0 +1,255 @@
+//! What people see, at the widths they have.
+
+mod support;
+
+use std::time::Duration;
+
+use insta::assert_snapshot;
+use report::{
+    Card, CardParam, Cell, CompareCell, CompareRow, Comparison, Difference, Page, Ratio, RunLine,
+    Verdict, cards, cards_short, closing_line, compare_table, env_page, results_tables, runs_table,
+};
+use results::Better;
+
+const NARROW: Page = Page { width: 80, colour: false, unicode: true };
+const WIDE: Page = Page { width: 140, ..NARROW };
+const ASCII: Page = Page { unicode: false, ..NARROW };
+
+#[test]
+fn results() {
+    let run = support::a_run();
+    assert_snapshot!("results_80", results_tables(&run, &NARROW));
+    assert_snapshot!("results_140", results_tables(&run, &WIDE));
+    assert_snapshot!("results_220", results_tables(&run, &Page { width: 220, ..NARROW }));
+    assert_snapshot!("results_60", results_tables(&run, &Page { width: 60, ..NARROW }));
+    assert_snapshot!("results_ascii", results_tables(&run, &ASCII));
+    let closing = closing_line(&run, Some(Duration::from_secs(133)));
+    assert_eq!(
+        closing,
+        "32 cases: 22 measured (2 with doubts), 6 unsupported, 2 failed, 1 timed out, 1 implausible, in 2 min 13 s\n"
+    );
+}
+
+#[test]
+fn no_results() {
+    assert_eq!(results_tables(&[], &NARROW), "no results\n");
+    assert_eq!(closing_line(&[], None), "0 cases: 0 measured\n");
+}
+
+fn cell(median: f64, relative: f64, unit: &str) -> Cell {
+    let half_width = median * relative;
+    Cell { median, low: median - half_width, high: median + half_width, unit: unit.to_owned() }
+}
+
+fn against(base: &Cell, by: f64, relative: f64, verdict: Verdict, note: &str) -> CompareCell {
+    CompareCell {
+        figure: Some(cell(base.median * by, relative, &base.unit)),
+        ratio: Some(Ratio { mid: by, low: by - 1.4 * relative, high: by + 1.4 * relative }),
+        verdict,
+        note: note.to_owned(),
+    }
+}
+
+fn row(label: &str, metric: &str, base: Cell, news: &[(f64, Verdict, &str)]) -> CompareRow {
+    let news = news.iter().map(|(by, verdict, note)| against(&base, *by, 0.004, *verdict, note));
+    CompareRow {
+        label: label.to_owned(),
+        metric: metric.to_owned(),
+        news: news.collect(),
+        base: Some(base),
+    }
+}
+
+fn comparison(runs: usize) -> Comparison {
+    use Verdict::{Better, CannotTell, Faster, Same, Slower};
+    let more = "about 24 more rounds would settle it";
+    let cases = [
+        (
+            "syscall/getppid",
+            "time",
+            cell(164.93, 0.002, "ns/op"),
+            [(1.032, Slower, ""), (0.998, Same, "")],
+        ),
+        (
+            "syscall/openat{path=deep}",
+            "time",
+            cell(2874.0, 0.004, "ns/op"),
+            [(0.914, Faster, ""), (1.006, CannotTell, more)],
+        ),
+        (
+            "syscall/read{from=zero,size=65536}",
+            "time",
+            cell(1904.0, 0.004, "ns/op"),
+            [(1.007, CannotTell, more), (1.001, Same, "")],
+        ),
+        (
+            "lock/sysv-sem{as=threads,workers=4}",
+            "time",
+            cell(6088.0, 0.013, "ns/op"),
+            [(0.502, Faster, ""), (1.0, Same, "")],
+        ),
+        (
+            "lock/sysv-sem{as=threads,workers=4}",
+            "pairs/s",
+            cell(164_257.0, 0.013, "pairs/s"),
+            [(1.992, Better, ""), (1.0, Same, "")],
+        ),
+    ];
+    let mut rows: Vec<CompareRow> = cases
+        .into_iter()
+        .map(|(label, metric, base, news)| row(label, metric, base, &news[..runs]))
+        .collect();
+    let missing = CompareCell {
+        figure: None,
+        ratio: None,
+        verdict: Verdict::NotComparable,
+        note: "the new run has no figure: worker killed by SIGSYS".to_owned(),
+    };
+    rows.push(CompareRow {
+        label: "lock/futex{as=threads,workers=4}".to_owned(),
+        metric: "time".to_owned(),
+        base: Some(cell(114.7, 0.013, "ns/op")),
+        news: vec![missing; runs],
+    });
+    let differs = |key: &str, values: [&str; 3]| Difference {
+        key: key.to_owned(),
+        values: values.iter().take(runs + 1).map(|v| (*v).to_owned()).collect(),
+    };
+    let news =
+        ["20261121-210102-9c1b  Linux 6.12.3, 2 CPUs", "20261121-213310-77e0  gVisor, 2 CPUs"];
+    Comparison {
+        base: "20261121-203655-4f2a  Linux 6.1.0-28-cloud-amd64, 2 CPUs".to_owned(),
+        news: news.iter().take(runs).map(|n| (*n).to_owned()).collect(),
+        also_differs: vec![
+            differs("kernel", ["6.1.0-28-cloud-amd64", "6.12.3", "4.4.0"]),
+            differs("mitigations", ["spectre_v2: retpolines, spec_rstack_overflow: safe RET", "off", "off"]),
+        ],
+        noise_floor: vec![
+            "noise floor: two runs of the same system differed by up to 0.8 % here today; no verdict falls below it".to_owned(),
+        ],
+        rows,
+    }
+}
+
+#[test]
+fn comparisons() {
+    assert_snapshot!("compare_80", compare_table(&comparison(1), &NARROW));
+    assert_snapshot!("compare_140", compare_table(&comparison(1), &WIDE));
+    assert_snapshot!("compare_three_80", compare_table(&comparison(2), &NARROW));
+    assert_snapshot!(
+        "compare_three_160",
+        compare_table(&comparison(2), &Page { width: 160, ..NARROW })
+    );
+}
+
+#[test]
+fn runs() {
+    let run = |id: &str, state: &str, tags: &str, asked: &str| RunLine {
+        id: id.to_owned(),
+        started: "2026-11-21T20:36:55Z".to_owned(),
+        state: state.to_owned(),
+        cases: 46,
+        rounds: 1368,
+        machine: "Linux 6.1.0-28, EPYC 7B13, 2 CPUs".to_owned(),
+        tags: tags.to_owned(),
+        asked: asked.to_owned(),
+    };
+    let runs = [
+        run("20261121-203655-4f2a", "done", "kernel=old", "budget 2m, precision 0.5 %"),
+        run(
+            "20261121-210102-9c1b",
+            "unfinished",
+            "",
+            "lock net, --full, budget 20m, precision 0.2 %",
+        ),
+    ];
+    assert_snapshot!("runs_80", runs_table(&runs, &NARROW));
+    assert_snapshot!("runs_140", runs_table(&runs, &WIDE));
+    assert_eq!(runs_table(&[], &NARROW), "no runs\n");
+}
+
+#[test]
+fn environment() {
+    let group = |name: &str, lines: &[(&str, &str)]| {
+        let lines = lines.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned()));
+        (name.to_owned(), lines.collect::<Vec<_>>())
+    };
+    let groups = [
+        group("system", &[("os", "Linux"), ("kernel", "6.1.0-28-cloud-amd64"), ("sandbox", "")]),
+        group(
+            "cpu",
+            &[
+                ("model", "AMD EPYC 7B13"),
+                ("cpus", "2 (one core, two hardware threads)"),
+                (
+                    "mitigations",
+                    "spectre_v2: retpolines, IBPB conditional, STIBP always-on, RSB filling; spec_store_bypass: disabled via prctl",
+                ),
+            ],
+        ),
+        group(
+            "limits",
+            &[("descriptors", "1024 (hard 1048576)"), ("unprivileged user namespaces", "allowed")],
+        ),
+    ];
+    assert_snapshot!("env_80", env_page(&groups, &NARROW));
+}
+
+#[test]
+fn definition_cards() {
+    let texts = |list: &[&str]| list.iter().map(|t| (*t).to_owned()).collect::<Vec<_>>();
+    let list = [
+        Card {
+            label: "syscall/getppid".to_owned(),
+            operation: "one getppid system call, which no C library answers by itself".to_owned(),
+            unit: "ns/op".to_owned(),
+            better: Better::Lower,
+            alike: "lmbench's lat_syscall null and UnixBench's syscall count the same; UnixBench gives calls per second".to_owned(),
+            params: Vec::new(),
+            metrics: Vec::new(),
+            unsupported: None,
+        },
+        Card {
+            label: "lock/sysv-sem".to_owned(),
+            operation: "one lock and one unlock of a System V semaphore that all workers share".to_owned(),
+            unit: "ns/op".to_owned(),
+            better: Better::Lower,
+            alike: "will-it-scale's semop counts two".to_owned(),
+            params: vec![
+                CardParam { name: "as".to_owned(), meaning: "threads of one process, or processes".to_owned(), default: texts(&["threads"]), full: texts(&["threads", "processes"]) },
+                CardParam { name: "workers".to_owned(), meaning: "how many take turns".to_owned(), default: texts(&["1", "4"]), full: texts(&["1", "2", "4", "8", "16"]) },
+            ],
+            metrics: vec![
+                ("pairs/s".to_owned(), "pairs all workers did together".to_owned()),
+                ("least-share".to_owned(), "share of the pairs the worker with the fewest did, as a part of an equal share".to_owned()),
+            ],
+            unsupported: Some("no System V semaphores on Windows".to_owned()),
+        },
+    ];
+    assert_snapshot!("cards_80", cards(&list, &NARROW));
+    assert_snapshot!("cards_short_80", cards_short(&list, &NARROW));
+}
+
+/// The text without its ANSI sequences.
+fn without_colour(text: &str) -> String {
+    let mut parts = text.split('\u{1b}');
+    let first = parts.next().unwrap_or("").to_owned();
+    parts.fold(first, |plain, part| plain + part.split_once('m').map_or("", |(_, rest)| rest))
+}
+
+#[test]
+fn colour_adds_nothing_but_colour() {
+    let coloured = Page { colour: true, ..NARROW };
+    let run = support::a_run();
+    let tables = results_tables(&run, &coloured);
+    assert_ne!(tables, results_tables(&run, &NARROW));
+    assert_eq!(without_colour(&tables), results_tables(&run, &NARROW));
+    let compared = compare_table(&comparison(1), &coloured);
+    assert_eq!(without_colour(&compared), compare_table(&comparison(1), &NARROW));
+}
+
+#[test]
+fn ascii_pages_hold_only_ascii() {
+    assert!(results_tables(&support::a_run(), &ASCII).is_ascii());
+    assert!(compare_table(&comparison(2), &ASCII).is_ascii());
+}

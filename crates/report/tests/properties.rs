@@ -1,0 +1,298 @@
+//! What must be true of any results on any page.
+
+mod support;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use proptest::prelude::*;
+use report::{
+    Card, CardParam, Cell, CompareCell, CompareRow, Comparison, Difference, Page, Ratio, RunLine,
+    Verdict, cards, cards_short, closing_line, compare_table, env_page, results_tables, runs_table,
+};
+use results::{Better, CaseResult, Estimate, Outcome, PerOp, Seen};
+use unicode_width::UnicodeWidthStr;
+
+const OUTCOMES: [Outcome; 5] = [
+    Outcome::Measured,
+    Outcome::Unsupported,
+    Outcome::Failed,
+    Outcome::TimedOut,
+    Outcome::Implausible,
+];
+
+fn page() -> impl Strategy<Value = Page> {
+    (60usize..240, any::<bool>()).prop_map(|(width, unicode)| Page {
+        width,
+        colour: false,
+        unicode,
+    })
+}
+
+fn params() -> impl Strategy<Value = BTreeMap<String, String>> {
+    let value = prop_oneof!["[1-9][0-9]{0,5}", "[a-z]{1,8}(-[a-z]{1,8})?", Just("yes".to_owned())];
+    prop::collection::btree_map("[a-z]{2,9}", value, 0..5)
+}
+
+fn metric() -> impl Strategy<Value = (String, String)> {
+    const METRICS: [(&str, &str); 6] = [
+        ("time", "ns/op"),
+        ("pairs/s", "pairs/s"),
+        ("throughput", "requests/s"),
+        ("least-share", "share"),
+        ("back-across-cpus", "steps"),
+        ("memory", "bytes"),
+    ];
+    prop::sample::select(&METRICS[..]).prop_map(|(name, unit)| (name.to_owned(), unit.to_owned()))
+}
+
+fn estimate() -> impl Strategy<Value = Estimate> {
+    (-3.0f64..12.0, 0.0f64..2.0, 0.0f64..2.0).prop_map(|(exponent, below, above)| {
+        let median = 10f64.powf(exponent);
+        Estimate { median, low: median * (1.0 - below), high: median * (1.0 + above), level: 0.95 }
+    })
+}
+
+fn result() -> impl Strategy<Value = CaseResult> {
+    let name = (
+        prop::sample::select(&["lock", "net", "clock"][..]),
+        "[a-z]{2,10}(-[a-z]{2,9})?",
+        params(),
+    );
+    let figure = (metric(), estimate(), prop::sample::select(&OUTCOMES[..]), 0.0f64..1.0);
+    let doubts = prop::collection::vec("[a-z ]{1,120}", 0..3);
+    (name, figure, doubts, any::<Option<bool>>(), "\\PC{0,90}").prop_map(
+        |(
+            (area, name, params),
+            ((metric, unit), estimate, outcome, quiet),
+            doubts,
+            converged,
+            reason,
+        )| {
+            let measured = outcome == Outcome::Measured;
+            let at = |factor: f64| estimate.median * factor;
+            CaseResult {
+                case: format!("{area}/{name}"),
+                params,
+                metric,
+                unit,
+                better: Better::Lower,
+                outcome,
+                reason: (!measured).then_some(reason),
+                estimate: measured.then_some(estimate),
+                seen: measured.then(|| Seen {
+                    min: at(0.9),
+                    p5: at(0.95),
+                    p25: at(0.99),
+                    p50: at(1.0),
+                    p75: at(1.1),
+                    p95: at(1.4),
+                    p99: at(3.0),
+                    mean: at(1.1),
+                }),
+                quiet_share: measured.then_some(quiet),
+                rounds: 8,
+                samples: 100,
+                converged,
+                per_op: converged.map(|_| PerOp {
+                    syscalls: Some(quiet * 100.0),
+                    page_faults: Some(quiet),
+                    ..PerOp::default()
+                }),
+                doubts,
+                round_values: Vec::new(),
+            }
+        },
+    )
+}
+
+/// The first column of each table row of each area, wrapped names put together again.
+fn printed_names(text: &str) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for line in text.lines() {
+        let cell = line.trim_start().split("  ").next().unwrap_or("").trim_end();
+        match names.last_mut() {
+            Some(name) if line.starts_with("  ") && name.ends_with(',') => name.push_str(cell),
+            Some(name) if line.starts_with("  ") => {
+                name.push(' ');
+                name.push_str(cell);
+            }
+            _ => names.push(cell.to_owned()),
+        }
+    }
+    names
+}
+
+/// What a row may be called: in full, or with the names of words left out.
+fn names_of(result: &CaseResult) -> [String; 2] {
+    let (_, full) = result.case.split_once('/').map(|(a, n)| (a, n.to_owned())).unwrap();
+    let label = result.label();
+    let (_, in_full) = label.split_once('/').unwrap();
+    let speaks = |v: &str| {
+        v.starts_with(char::is_alphabetic)
+            && !["yes", "no", "on", "off", "true", "false", "none"].contains(&v)
+    };
+    let short = result.params.iter().fold(full, |name, (key, value)| {
+        if speaks(value) { format!("{name} {value}") } else { format!("{name} {key}={value}") }
+    });
+    [in_full.to_owned(), short]
+}
+
+fn too_wide(text: &str, page: &Page) -> Option<String> {
+    text.lines().find(|line| line.width() > page.width).map(str::to_owned)
+}
+
+fn comparison() -> impl Strategy<Value = Comparison> {
+    let verdicts = [Verdict::Faster, Verdict::Same, Verdict::CannotTell, Verdict::NotComparable];
+    let cell = (estimate(), prop::option::of(0.01f64..99.0), 0usize..4, "[a-z ]{0,90}");
+    let cells = prop::collection::vec(cell, 1..4);
+    let row = (result(), estimate(), cells);
+    (1usize..4, prop::collection::vec(row, 0..8), "\\PC{0,120}").prop_map(
+        move |(runs, rows, words)| {
+            let figure = |e: Estimate, unit: &str| {
+                Some(Cell { median: e.median, low: e.low, high: e.high, unit: unit.to_owned() })
+            };
+            let rows = rows.into_iter().map(|(result, base, cells)| CompareRow {
+                label: result.label(),
+                base: figure(base, &result.unit),
+                news: (0..runs)
+                    .map(|i| {
+                        let (estimate, ratio, verdict, note) = cells[i % cells.len()].clone();
+                        CompareCell {
+                            figure: figure(estimate, &result.unit),
+                            ratio: ratio.map(|mid| Ratio { mid, low: mid * 0.9, high: mid * 1.1 }),
+                            verdict: verdicts[verdict],
+                            note,
+                        }
+                    })
+                    .collect(),
+                metric: result.metric,
+            });
+            Comparison {
+                rows: rows.collect(),
+                base: words.clone(),
+                news: vec![words.clone(); runs],
+                also_differs: vec![Difference {
+                    key: "kernel".to_owned(),
+                    values: vec![words.clone(); runs + 1],
+                }],
+                noise_floor: vec![words],
+            }
+        },
+    )
+}
+
+fn card() -> impl Strategy<Value = Card> {
+    (result(), "\\PC{0,200}").prop_map(|(result, words)| Card {
+        label: result.case,
+        operation: words.clone(),
+        unit: result.unit,
+        better: Better::Lower,
+        alike: words.clone(),
+        params: result
+            .params
+            .into_iter()
+            .map(|(name, value)| CardParam {
+                name,
+                meaning: words.clone(),
+                default: vec![value],
+                full: result.doubts.clone(),
+            })
+            .collect(),
+        metrics: vec![(result.metric, words.clone())],
+        unsupported: result.converged.map(|_| words),
+    })
+}
+
+proptest! {
+    #[test]
+    fn other_pages_keep_to_the_width_too(
+        comparison in comparison(),
+        list in prop::collection::vec(card(), 0..5),
+        words in prop::collection::vec("\\PC{0,60}", 4),
+        page in page(),
+    ) {
+        let run = RunLine {
+            id: "20261121-203655-4f2a".to_owned(),
+            started: words[0].clone(),
+            state: "unfinished".to_owned(),
+            cases: 123,
+            rounds: 1_234_567,
+            machine: words[1].clone(),
+            tags: words[2].clone(),
+            asked: words[3].clone(),
+        };
+        let env = [(words[0].clone(), vec![(words[1].clone(), words[2].clone() + &words[3])])];
+        let texts = [
+            compare_table(&comparison, &page),
+            cards(&list, &page),
+            cards_short(&list, &page),
+            runs_table(&[run], &page),
+            env_page(&env, &page),
+        ];
+        for text in texts {
+            prop_assert_eq!(too_wide(&text, &page), None, "{}", text);
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn no_line_is_wider_than_the_page(results in prop::collection::vec(result(), 0..14), page in page()) {
+        let text = results_tables(&results, &page);
+        prop_assert!(text.ends_with('\n'));
+        for line in text.lines() {
+            prop_assert!(line.width() <= page.width, "{} of {}:\n{text}", line.width(), page.width);
+            prop_assert_eq!(line, line.trim_end());
+        }
+    }
+
+    #[test]
+    fn no_row_is_lost_or_told_from_another_by_nothing(
+        results in prop::collection::vec(result(), 1..14), page in page()
+    ) {
+        let text = results_tables(&results, &page);
+        let rows = printed_names(&text);
+        for result in &results {
+            let names = names_of(result);
+            let in_table = rows.iter().any(|row| names.contains(row));
+            let unsupported = result.outcome == Outcome::Unsupported;
+            // Below the table names are separated by commas and wrapped like any text.
+            let below = text.split_whitespace().collect::<Vec<_>>().join(" ");
+            let folded = unsupported && names.iter().any(|name| below.contains(name.as_str()));
+            prop_assert!(in_table || folded, "{names:?} in\n{text}");
+        }
+        for table in text.split("\n\n") {
+            let names: Vec<String> = printed_names(table).into_iter().filter(|n| {
+                results.iter().any(|r| names_of(r).contains(n))
+            }).collect();
+            let labels: BTreeSet<String> = results.iter().map(CaseResult::label).collect();
+            if labels.len() == results.len() {
+                let distinct: BTreeSet<&String> = names.iter().collect();
+                prop_assert_eq!(distinct.len(), names.len(), "{}", text);
+            }
+        }
+    }
+
+    #[test]
+    fn every_case_is_counted_once(results in prop::collection::vec(result(), 0..14)) {
+        let line = closing_line(&results, None);
+        let labels: BTreeSet<String> = results.iter().map(CaseResult::label).collect();
+        let metrics: BTreeSet<(String, &str, &str)> =
+            results.iter().map(|r| (r.label(), r.metric.as_str(), r.unit.as_str())).collect();
+        if metrics.len() == results.len() {
+            let start = format!("{} case", labels.len());
+            prop_assert!(line.starts_with(&start), "{line}");
+        }
+        let numbers = line.split([' ', ',']).filter_map(|word| word.parse::<usize>().ok());
+        let numbers: Vec<usize> = numbers.collect();
+        prop_assert_eq!(numbers[0], numbers[1..].iter().sum::<usize>(), "{}", line);
+    }
+}
+
+#[test]
+fn a_page_too_narrow_for_a_table_gets_one_all_the_same() {
+    let page = Page { width: 20, colour: false, unicode: true };
+    assert!(results_tables(&support::a_run(), &page).contains("getppid"));
+}

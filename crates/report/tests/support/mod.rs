@@ -1,0 +1,213 @@
+//! Results as a small cloud machine gives them.
+
+use std::collections::BTreeMap;
+
+use results::{Better, CaseResult, Estimate, Outcome, PerOp, Seen};
+
+/// A result with nothing in it but its name: `lock/spin{as=threads,workers=4}`.
+fn named(label: &str, metric: &str, unit: &str) -> CaseResult {
+    let (case, params) = label.split_once('{').unwrap_or((label, "}"));
+    let params = params.trim_end_matches('}').split(',').filter_map(|p| p.split_once('='));
+    CaseResult {
+        case: case.to_owned(),
+        params: params.map(|(k, v)| (k.to_owned(), v.to_owned())).collect::<BTreeMap<_, _>>(),
+        metric: metric.to_owned(),
+        unit: unit.to_owned(),
+        better: Better::Lower,
+        outcome: Outcome::Measured,
+        reason: None,
+        estimate: None,
+        seen: None,
+        quiet_share: None,
+        rounds: 8,
+        samples: 0,
+        converged: None,
+        per_op: None,
+        doubts: Vec::new(),
+        round_values: Vec::new(),
+    }
+}
+
+/// How the samples of a case lie around its cost.
+#[derive(Debug, Clone, Copy)]
+pub enum Shape {
+    Tight,
+    Skewed,
+    TwoPeaks,
+    LongTail,
+}
+
+impl Shape {
+    fn seen(self, cost: f64) -> Seen {
+        let [min, p5, p25, p50, p75, p95, p99] = match self {
+            Shape::Tight => [0.995, 0.997, 0.999, 1.000, 1.002, 1.009, 1.05],
+            Shape::Skewed => [0.994, 0.997, 1.0, 1.02, 1.08, 1.22, 1.46],
+            Shape::TwoPeaks => [0.995, 0.998, 0.999, 1.004, 1.32, 1.35, 1.38],
+            Shape::LongTail => [0.97, 0.98, 0.99, 1.0, 1.03, 1.31, 7.2],
+        }
+        .map(|part| part * cost);
+        Seen { min, p5, p25, p50, p75, p95, p99, mean: p50 * 1.02 }
+    }
+}
+
+/// A measured cost: `relative` is the half-width of its interval.
+pub fn cost(
+    label: &str,
+    ns: f64,
+    relative: f64,
+    shape: Shape,
+    quiet: f64,
+    calls: f64,
+) -> CaseResult {
+    CaseResult {
+        estimate: Some(estimate(ns, relative)),
+        seen: Some(shape.seen(ns)),
+        quiet_share: Some(quiet),
+        samples: 2500,
+        converged: Some(true),
+        per_op: Some(PerOp {
+            syscalls: Some(calls),
+            voluntary_switches: Some(0.0),
+            involuntary_switches: Some(0.0002),
+            page_faults: Some(0.0),
+            instructions: None,
+            cycles: None,
+        }),
+        ..named(label, "time", "ns/op")
+    }
+}
+
+/// A further metric of a case.
+pub fn metric(label: &str, metric: &str, unit: &str, value: f64, relative: f64) -> CaseResult {
+    CaseResult {
+        better: Better::Higher,
+        estimate: Some(estimate(value, relative)),
+        ..named(label, metric, unit)
+    }
+}
+
+fn estimate(value: f64, relative: f64) -> Estimate {
+    let half_width = value.abs() * relative;
+    Estimate { median: value, low: value - half_width, high: value + half_width, level: 0.95 }
+}
+
+/// A case that gave no figure.
+pub fn without_figure(label: &str, outcome: Outcome, reason: &str) -> CaseResult {
+    CaseResult {
+        outcome,
+        reason: Some(reason.to_owned()),
+        rounds: 0,
+        ..named(label, "time", "ns/op")
+    }
+}
+
+/// The same result with something to doubt.
+pub fn doubtful(mut result: CaseResult, doubt: &str) -> CaseResult {
+    result.doubts.push(doubt.to_owned());
+    result
+}
+
+fn clock() -> Vec<CaseResult> {
+    let sources = [
+        ("monotonic,via=vdso", 24.31, 0.0),
+        ("monotonic,via=syscall", 189.2, 1.0),
+        ("monotonic-coarse,via=vdso", 5.83, 0.0),
+        ("monotonic-coarse,via=syscall", 171.4, 1.0),
+        ("boottime,via=vdso", 24.36, 0.0),
+    ];
+    let mut results = Vec::new();
+    for (source, ns, calls) in sources {
+        let label = format!("clock/gettime{{id={source}}}");
+        let shape = if calls > 0.0 { Shape::TwoPeaks } else { Shape::Tight };
+        results.push(cost(&label, ns, 0.0011, shape, 0.93, calls));
+        let step = if source.contains("coarse") { 4e6 } else { 1.0 };
+        results.push(metric(&label, "step", "ns", step, 0.0));
+        results.push(metric(&label, "granularity", "ns", step, 0.0));
+        results.push(metric(&label, "back", "steps", 0.0, 0.0));
+        let back = if source.starts_with("boot") { 3.0 } else { 0.0 };
+        results.push(metric(&label, "back-across-cpus", "steps", back, 0.0));
+    }
+    results.push(cost("clock/tsc{fenced=yes}", 9.42, 0.002, Shape::Tight, 0.97, 0.0));
+    results
+}
+
+fn syscall() -> Vec<CaseResult> {
+    const FEW_QUIET: &str = "only 3 % of the samples were quiet";
+    let unreached = CaseResult {
+        converged: Some(false),
+        ..cost("syscall/openat{path=deep}", 2874.0, 0.021, Shape::LongTail, 0.61, 2.0)
+    };
+    let also_few = cost("syscall/openat{path=short}", 1243.2, 0.0124, Shape::Skewed, 0.03, 2.0);
+    let no_winapi = "no such call on Linux";
+    vec![
+        cost("syscall/getppid", 164.93, 0.0018, Shape::TwoPeaks, 0.93, 1.0),
+        cost("syscall/read{from=zero,size=1}", 201.4, 0.0021, Shape::Tight, 0.94, 1.0),
+        cost("syscall/read{from=zero,size=65536}", 1904.0, 0.0043, Shape::Tight, 0.94, 1.0),
+        doubtful(also_few, FEW_QUIET),
+        doubtful(unreached, FEW_QUIET),
+        cost("syscall/stat", 512.7, 0.0031, Shape::Skewed, 0.88, 1.0),
+        without_figure(
+            "syscall/io-uring-nop{batch=32}",
+            Outcome::Failed,
+            "io_uring_setup: operation not permitted (EPERM); kernel.io_uring_disabled is 2",
+        ),
+        without_figure("syscall/getpid{via=libc}", Outcome::Implausible, "no system call was made"),
+        without_figure("syscall/nt-yield", Outcome::Unsupported, no_winapi),
+        without_figure("syscall/nt-query-object", Outcome::Unsupported, no_winapi),
+        without_figure("syscall/getcpu{via=gs}", Outcome::Unsupported, "no such segment on x86-64"),
+    ]
+}
+
+fn lock() -> Vec<CaseResult> {
+    let mut results = Vec::new();
+    let locks = [
+        ("futex", 18.2, 0.0),
+        ("pthread-mutex", 21.7, 0.0),
+        ("spin", 9.8, 0.0),
+        ("sysv-sem", 966.4, 2.0),
+    ];
+    for (lock, ns, calls) in locks {
+        for (workers, factor) in [("1", 1.0), ("4", 6.3)] {
+            let label = format!("lock/{lock}{{as=threads,workers={workers}}}");
+            let shape = if workers == "1" { Shape::Tight } else { Shape::LongTail };
+            let relative = if workers == "1" { 0.0022 } else { 0.0135 };
+            results.push(cost(&label, ns * factor, relative, shape, 0.9, calls));
+            results.push(metric(&label, "pairs/s", "pairs/s", 1e9 / ns / factor, relative));
+            let share = if workers == "1" { 1.0 } else { 0.2312 };
+            let relative = if workers == "1" { 0.0 } else { relative };
+            results.push(metric(&label, "least-share", "share", share, relative));
+            let greatest = if workers == "1" { 1.0 } else { 0.2694 };
+            results.push(metric(&label, "greatest-share", "share", greatest, relative));
+        }
+    }
+    results.push(without_figure(
+        "lock/spin{as=processes,workers=4}",
+        Outcome::TimedOut,
+        "no round ended within 10 s",
+    ));
+    for workers in ["1", "2", "4"] {
+        let label = format!("lock/srw{{workers={workers}}}");
+        results.push(without_figure(&label, Outcome::Unsupported, "slim locks are of Windows"));
+    }
+    results
+}
+
+fn concurrency() -> Vec<CaseResult> {
+    let mut results = Vec::new();
+    for (workers, seconds) in [("1", 1.842), ("2", 0.981)] {
+        let label = format!("concurrency/files{{as=threads,workers={workers}}}");
+        results.push(metric(&label, "wall", "s", seconds, 0.0082));
+        results.push(metric(&label, "throughput", "files/s", 10_000.0 / seconds, 0.0082));
+    }
+    results.push(without_figure(
+        "concurrency/files{as=processes,workers=64}",
+        Outcome::Failed,
+        "fork: resource temporarily unavailable (EAGAIN); see ulimit -u",
+    ));
+    results
+}
+
+/// A run with a bit of everything.
+pub fn a_run() -> Vec<CaseResult> {
+    [clock(), syscall(), lock(), concurrency()].concat()
+}

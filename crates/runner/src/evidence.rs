@@ -1,0 +1,355 @@
+//! What the rounds of one point have shown so far, and what follows from it.
+
+use std::collections::BTreeMap;
+
+use measure::estimate::{JudgedRound, Levels, distribution};
+use measure::record::{Combine, Direction, End, Line, Metric, OperationCounts, Series, parse_lines};
+use measure::stats::{Interval, LEVEL, RoundMedian, interval_of};
+use results::{Better, CaseResult, Estimate, Outcome, PerOp, Seen};
+
+use crate::launch::RoundEnd;
+use crate::plan::{Plan, Point};
+
+/// Crashes in a row after which a point is given up.
+const CRASHES_AT_MOST: u32 = 3;
+/// Hangs after which a point is given up: each costs many seconds.
+const HANGS_AT_MOST: u32 = 2;
+/// A quiet share below this makes a figure doubtful.
+const QUIET_SHARE_AT_LEAST: f64 = 0.05;
+/// How far a counted number of system calls may be from the expected one.
+const CALLS_TOLERANCE: f64 = 0.02;
+
+/// What is known of one point.
+#[derive(Debug, Clone)]
+pub struct Evidence {
+    /// The point.
+    pub point: Point,
+    rounds: Vec<Round>,
+    counts: Option<OperationCounts>,
+    counted: bool,
+    ending: Option<(Outcome, String)>,
+    crashes_in_a_row: u32,
+    hangs: u32,
+    last_trouble: Option<(Outcome, String)>,
+    /// When the first and the latest round began, in ms since the run did.
+    span_ms: Option<(u64, u64)>,
+    /// Whether the asked precision was reached.
+    converged: bool,
+}
+
+/// What one round printed.
+#[derive(Debug, Clone)]
+struct Round {
+    series: Vec<Series>,
+    metrics: Vec<Metric>,
+}
+
+impl Evidence {
+    /// Of nothing yet; a point that cannot exist here is known to be unsupported at once.
+    pub fn new(point: Point) -> Self {
+        let missing = cases::find(&point.case).and_then(|case| case.missing_here());
+        Self {
+            point,
+            rounds: Vec::new(),
+            counts: None,
+            counted: false,
+            ending: missing.map(|reason| (Outcome::Unsupported, reason.to_owned())),
+            crashes_in_a_row: 0,
+            hangs: 0,
+            last_trouble: None,
+            span_ms: None,
+            converged: false,
+        }
+    }
+
+    /// Whether the untimed pass is still to be done.
+    pub fn needs_count(&self) -> bool {
+        !self.counted && self.ending.is_none()
+    }
+
+    /// Whether more rounds are of use.
+    pub fn needs_rounds(&self) -> bool {
+        self.ending.is_none() && !self.converged
+    }
+
+    /// Rounds that gave samples.
+    pub fn rounds(&self) -> usize {
+        self.rounds.len()
+    }
+
+    /// The series of the latest round, for the run's quiet levels.
+    pub fn latest_series(&self) -> &[Series] {
+        self.rounds.last().map_or(&[], |round| &round.series)
+    }
+
+    /// Takes in what the untimed pass printed.
+    pub fn add_count(&mut self, text: &str, end: &RoundEnd) {
+        if let Some(counts) = self.take_end(end).then(|| counts_in(text)).flatten() {
+            self.counts = Some(counts);
+            self.counted = true;
+            self.verify_calls();
+        } else if self.ending.is_none() && !self.has_trouble() {
+            self.counted = true; // it ended well and had nothing to count
+        }
+    }
+
+    /// Takes in what a round printed that began at `at_ms`; says whether it gave samples.
+    pub fn add_round(&mut self, text: &str, end: &RoundEnd, at_ms: u64) -> bool {
+        if !self.take_end(end) {
+            return false;
+        }
+        let (mut series, mut metrics) = (Vec::new(), Vec::new());
+        for line in parse_lines(text) {
+            match line {
+                Line::Series(line) => series.push(line),
+                Line::Metric(line) => metrics.push(line),
+                Line::Counts(_) | Line::End(_) => {}
+            }
+        }
+        if series.is_empty() {
+            let reason = "the round ended without a sample".to_owned();
+            self.last_trouble = Some((Outcome::TimedOut, reason));
+            self.crash();
+            return false;
+        }
+        self.rounds.push(Round { series, metrics });
+        self.span_ms = Some((self.span_ms.map_or(at_ms, |(first, _)| first), at_ms));
+        true
+    }
+
+    /// Looks at how a round ended; true if what it printed is of use.
+    fn take_end(&mut self, end: &RoundEnd) -> bool {
+        let (outcome, reason) = match end {
+            RoundEnd::Told(End::Measured) => {
+                self.crashes_in_a_row = 0;
+                return true;
+            }
+            RoundEnd::Told(End::Unsupported(reason)) => {
+                self.ending = Some((Outcome::Unsupported, reason.clone()));
+                return false;
+            }
+            RoundEnd::Told(End::Failed(reason)) => {
+                self.ending = Some((Outcome::Failed, reason.clone()));
+                return false;
+            }
+            RoundEnd::Told(End::Implausible(reason)) => {
+                self.ending = Some((Outcome::Implausible, reason.clone()));
+                return false;
+            }
+            RoundEnd::Told(End::TimedOut(reason)) | RoundEnd::Hung(reason) => {
+                self.hangs += 1;
+                (Outcome::TimedOut, reason)
+            }
+            RoundEnd::Told(End::Interrupted(reason)) | RoundEnd::Died(reason) => {
+                (Outcome::Failed, reason)
+            }
+        };
+        self.last_trouble = Some((outcome, reason.clone()));
+        self.crash();
+        false
+    }
+
+    fn crash(&mut self) {
+        self.crashes_in_a_row += 1;
+        if self.crashes_in_a_row >= CRASHES_AT_MOST || self.hangs >= HANGS_AT_MOST {
+            self.ending = self.last_trouble.clone();
+        }
+    }
+
+    fn has_trouble(&self) -> bool {
+        self.crashes_in_a_row > 0
+    }
+
+    /// The untimed pass proves that the operation happened: as many system calls as it must make.
+    fn verify_calls(&mut self) {
+        let Some(counts) = self.counts else { return };
+        let (Some(expected), Some(seen)) = (counts.expected_syscalls, counts.syscalls) else {
+            return;
+        };
+        let seen = seen as f64 / counts.operations.max(1) as f64;
+        if (seen - expected).abs() > expected.max(1.0) * CALLS_TOLERANCE {
+            let reason = format!("{seen:.2} system calls per operation, where it makes {expected}");
+            self.ending = Some((Outcome::Implausible, reason));
+        }
+    }
+
+    /// Decides whether the asked precision is reached, and the rounds are many and spread enough.
+    pub fn check_convergence(&mut self, plan: &Plan, levels: &Levels) {
+        let spread = self.span_ms.map_or(0, |(first, last)| last - first);
+        if self.rounds.len() < plan.rounds_at_least || spread < plan.spread_ms {
+            return;
+        }
+        let quiet = self.quiet_medians(levels, plan.seed);
+        if quiet.len() >= plan.rounds_at_least {
+            self.converged = interval_of(&quiet, plan.seed).half_width() <= plan.precision;
+        }
+    }
+
+    fn judged(&self, levels: &Levels) -> Vec<JudgedRound> {
+        self.rounds.iter().map(|round| JudgedRound::of(&round.series, levels)).collect()
+    }
+
+    fn quiet_medians(&self, levels: &Levels, seed: u64) -> Vec<RoundMedian> {
+        let judged = self.judged(levels);
+        judged.iter().enumerate().filter_map(|(n, j)| j.quiet_median(seed ^ n as u64)).collect()
+    }
+
+    /// All results of this point, as the evidence stands.
+    pub fn results(&self, plan: &Plan, levels: &Levels) -> Vec<CaseResult> {
+        let mut time = self.blank("time", "ns/op", Better::Lower);
+        if let Some((outcome, reason)) = self.ending.clone() {
+            (time.outcome, time.reason) = (outcome, Some(reason));
+            return vec![time];
+        }
+        if self.rounds.is_empty() {
+            let (outcome, reason) = self.last_trouble.clone().unwrap_or_else(|| {
+                (Outcome::TimedOut, "the budget was spent before its first round".into())
+            });
+            (time.outcome, time.reason) = (outcome, Some(reason));
+            return vec![time];
+        }
+        self.fill_time(&mut time, plan, levels);
+        let mut all = vec![time];
+        all.extend(self.metrics(plan));
+        all
+    }
+
+    fn blank(&self, metric: &str, unit: &str, better: Better) -> CaseResult {
+        CaseResult {
+            case: self.point.case.clone(),
+            params: self.point.params.clone(),
+            metric: metric.to_owned(),
+            unit: unit.to_owned(),
+            better,
+            outcome: Outcome::Measured,
+            reason: None,
+            estimate: None,
+            seen: None,
+            quiet_share: None,
+            rounds: 0,
+            samples: 0,
+            converged: None,
+            per_op: None,
+            doubts: Vec::new(),
+            round_values: Vec::new(),
+        }
+    }
+
+    fn fill_time(&self, result: &mut CaseResult, plan: &Plan, levels: &Levels) {
+        let judged = self.judged(levels);
+        let quiet_ns: f64 = judged.iter().map(|j| j.quiet_ns).sum();
+        let all_ns: f64 = judged.iter().map(|j| j.all_ns).sum();
+        let quiet_share = if all_ns > 0.0 { quiet_ns / all_ns } else { 0.0 };
+        let mut medians = self.quiet_medians(levels, plan.seed);
+        if medians.is_empty() {
+            let plain = judged.iter().enumerate();
+            medians =
+                plain.filter_map(|(n, j)| j.plain_median(plan.seed ^ n as u64)).collect();
+            result.doubts.push("never quiet: this is the median of disturbed samples".into());
+        } else if quiet_share < QUIET_SHARE_AT_LEAST {
+            let share = quiet_share * 100.0;
+            result.doubts.push(format!("quiet for only {share:.1} % of the time"));
+        }
+        let interval = interval_of(&medians, plan.seed);
+        if medians.len() < plan.rounds_at_least {
+            let (n, wanted) = (medians.len(), plan.rounds_at_least);
+            result.doubts.push(format!("only {n} of at least {wanted} rounds had quiet samples"));
+        }
+        if interval.median <= 0.0 {
+            result.outcome = Outcome::Implausible;
+            result.reason = Some("below what the clock can tell".into());
+            return;
+        }
+        if !self.converged && interval.half_width() > plan.precision {
+            let (got, asked) = (interval.half_width() * 100.0, plan.precision * 100.0);
+            result.doubts.push(format!(
+                "interval wider than asked (\u{b1}{asked:.2} %) when time was up{}",
+                if got > 10.0 { ", and by far" } else { "" }
+            ));
+        }
+        let mut all: Vec<f64> = judged.into_iter().flat_map(|j| j.all).collect();
+        result.samples = all.len() as u64;
+        result.seen = distribution(&mut all).map(|[min, p5, p25, p50, p75, p95, p99, mean]| Seen {
+            min,
+            p5,
+            p25,
+            p50,
+            p75,
+            p95,
+            p99,
+            mean,
+        });
+        result.estimate = Some(estimate(interval));
+        result.quiet_share = Some(quiet_share);
+        result.rounds = medians.len() as u32;
+        result.converged = Some(interval.half_width() <= plan.precision);
+        result.per_op = self.counts.map(per_op);
+        result.round_values = medians.iter().map(|m| m.median).collect();
+    }
+
+    /// The figures beside the time, in the order the case gave them.
+    fn metrics(&self, plan: &Plan) -> Vec<CaseResult> {
+        let mut names: Vec<&Metric> = Vec::new();
+        let mut values: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+        for metric in self.rounds.iter().flat_map(|round| &round.metrics) {
+            if !values.contains_key(metric.name.as_str()) {
+                names.push(metric);
+            }
+            values.entry(&metric.name).or_default().push(metric.value);
+        }
+        names
+            .into_iter()
+            .map(|metric| self.combined(metric, &values[metric.name.as_str()], plan))
+            .collect()
+    }
+
+    fn combined(&self, metric: &Metric, values: &[f64], plan: &Plan) -> CaseResult {
+        let better = match metric.better {
+            Direction::Lower => Better::Lower,
+            Direction::Higher => Better::Higher,
+            Direction::Neither => Better::Neither,
+        };
+        let mut result = self.blank(&metric.name, &metric.unit, better);
+        let interval = match metric.combine {
+            Combine::Median => {
+                let rounds: Vec<RoundMedian> =
+                    values.iter().map(|&value| RoundMedian::exact(value)).collect();
+                result.round_values = values.to_vec();
+                interval_of(&rounds, plan.seed)
+            }
+            // A least value or a count of all that was seen is a fact, not an estimate.
+            Combine::Least => fact(values.iter().copied().fold(f64::INFINITY, f64::min)),
+            Combine::Sum => fact(values.iter().sum()),
+        };
+        result.rounds = values.len() as u32;
+        result.estimate = Some(estimate(interval));
+        result
+    }
+}
+
+fn fact(value: f64) -> Interval {
+    Interval { median: value, low: value, high: value }
+}
+
+fn estimate(interval: Interval) -> Estimate {
+    Estimate { median: interval.median, low: interval.low, high: interval.high, level: LEVEL }
+}
+
+fn counts_in(text: &str) -> Option<OperationCounts> {
+    parse_lines(text).into_iter().find_map(|line| match line {
+        Line::Counts(counts) if counts.operations > 0 => Some(counts),
+        _ => None,
+    })
+}
+
+fn per_op(counts: OperationCounts) -> PerOp {
+    let each = |count: Option<u64>| count.map(|n| n as f64 / counts.operations as f64);
+    PerOp {
+        syscalls: each(counts.syscalls),
+        voluntary_switches: each(counts.voluntary_switches),
+        involuntary_switches: each(counts.involuntary_switches),
+        page_faults: each(counts.page_faults),
+        instructions: each(counts.instructions),
+        cycles: each(counts.cycles),
+    }
+}

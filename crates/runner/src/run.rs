@@ -1,0 +1,370 @@
+//! The run: goes round and round over all points, in an order shuffled each time, until each is
+//! known well enough or time is up. What arrives is stored at once.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use measure::estimate::Levels;
+use measure::record::End;
+use measure::round::Mode;
+use measure::survey::ClockFacts;
+use measure::{Refusal, RoundOrder};
+use platform::counters::syscall_tracepoint;
+use rand::rngs::StdRng;
+use rand::seq::SliceRandom;
+use rand::SeedableRng;
+use results::{RoundRow, RunInfo, Store, StoreError};
+
+use crate::evidence::Evidence;
+use crate::launch::{Report, RoundEnd, launch};
+use crate::plan::Plan;
+
+/// Quiet samples that make a round.
+const QUIET_SAMPLES: usize = 60;
+/// The longest a round takes samples; also how long a crew contends.
+const ROUND_MS: u64 = 15;
+/// Rounds of one point begin at least so far apart: within a fifth of a second a machine's mood
+/// rarely changes, and rounds that all saw one mood would agree for no good reason.
+const PASS_MS: u64 = 150;
+/// More rounds than this tell little new.
+const ROUNDS_AT_MOST: usize = 200;
+
+/// What happens while a run goes on, for whoever shows it.
+#[derive(Debug, Clone)]
+pub enum Event<'a> {
+    /// A round begins.
+    Round {
+        /// The point's label.
+        label: &'a str,
+        /// Share of the run that is done, 0 to 1.
+        done: f64,
+        /// How long the rest will take, at most.
+        remaining: Duration,
+    },
+    /// Something the user should know, which does not end the run.
+    Note(String),
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    /// All that was asked for was looked at.
+    Complete,
+    /// It was told to stop; it can be resumed.
+    Stopped,
+}
+
+/// Why a run could not go on.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The store does not take what was measured.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// No worker can be started.
+    #[error("{0}")]
+    Worker(#[from] Refusal),
+    /// Another process is at it.
+    #[error("run {id} is being measured by process {pid}; wait for it to end, or end it")]
+    UnderWay {
+        /// The run.
+        id: String,
+        /// The process.
+        pid: u32,
+    },
+    /// The plan of the run that was to be resumed cannot be read.
+    #[error("run {0} cannot be resumed: its plan is not one this version understands")]
+    Plan(String),
+}
+
+/// Begins a new run in the store and carries it through.
+pub fn run(
+    plan: &Plan,
+    info: &RunInfo,
+    machine: &serde_json::Map<String, serde_json::Value>,
+    clock: &ClockFacts,
+    store: &mut Store,
+    stop: &AtomicBool,
+    watch: &mut dyn FnMut(Event),
+) -> Result<Ending, RunError> {
+    let text = serde_json::to_string(plan).expect("a plan has only plain values");
+    store.begin_run(info, machine, &text)?;
+    let evidence = plan.points.iter().cloned().map(Evidence::new).collect();
+    Run::new(plan, &info.id, clock, evidence, store, stop, watch).carry_through()
+}
+
+/// Takes up an unfinished run where it was left. Its plan, seed and finished rounds stay.
+pub fn resume(
+    id: &str,
+    clock: &ClockFacts,
+    store: &mut Store,
+    stop: &AtomicBool,
+    watch: &mut dyn FnMut(Event),
+) -> Result<Ending, RunError> {
+    let text = store.plan(id)?.unwrap_or_default();
+    let plan: Plan = serde_json::from_str(&text).map_err(|_| RunError::Plan(id.to_owned()))?;
+    if plan.coordinator != std::process::id() && platform::process::is_alive(plan.coordinator) {
+        return Err(RunError::UnderWay { id: id.to_owned(), pid: plan.coordinator });
+    }
+    let evidence: Vec<Evidence> = plan.points.iter().cloned().map(Evidence::new).collect();
+    let rows = store.rounds(id)?;
+    let mut run = Run::new(&plan, id, clock, evidence, store, stop, watch);
+    run.replay(&rows);
+    run.carry_through()
+}
+
+struct Run<'a> {
+    plan: &'a Plan,
+    id: &'a str,
+    clock: &'a ClockFacts,
+    evidence: Vec<Evidence>,
+    levels: Levels,
+    store: &'a mut Store,
+    stop: &'a AtomicBool,
+    watch: &'a mut dyn FnMut(Event),
+    began: Instant,
+    /// How long the run had gone on before it was resumed.
+    earlier: Duration,
+    next_seq: u64,
+}
+
+impl<'a> Run<'a> {
+    fn new(
+        plan: &'a Plan,
+        id: &'a str,
+        clock: &'a ClockFacts,
+        evidence: Vec<Evidence>,
+        store: &'a mut Store,
+        stop: &'a AtomicBool,
+        watch: &'a mut dyn FnMut(Event),
+    ) -> Self {
+        Self {
+            plan,
+            id,
+            clock,
+            evidence,
+            levels: Levels::default(),
+            store,
+            stop,
+            watch,
+            began: Instant::now(),
+            earlier: Duration::ZERO,
+            next_seq: 0,
+        }
+    }
+
+    /// Takes in the rounds an earlier part of this run has stored.
+    fn replay(&mut self, rows: &[RoundRow]) {
+        let first_ms = rows.first().map_or(0, |row| row.started_ms);
+        for row in rows {
+            let at_ms = (row.started_ms - first_ms).max(0) as u64;
+            let known = |e: &Evidence| e.point.case == row.case && e.point.params == row.params;
+            let Some(which) = self.evidence.iter().position(known) else { continue };
+            let Ok(end) = serde_json::from_str::<StoredEnd>(&row.outcome) else { continue };
+            self.take_in(which, &row.kind, &row.lines, &end.into(), at_ms);
+            self.earlier = self.earlier.max(Duration::from_millis(at_ms));
+            self.next_seq = self.next_seq.max(row.seq + 1);
+        }
+    }
+
+    fn take_in(&mut self, which: usize, kind: &str, text: &str, end: &RoundEnd, at_ms: u64) {
+        let evidence = &mut self.evidence[which];
+        if kind == KIND_COUNT {
+            evidence.add_count(text, end);
+        } else if evidence.add_round(text, end, at_ms) {
+            for series in evidence.latest_series() {
+                self.levels.observe(series);
+            }
+        }
+    }
+
+    fn carry_through(mut self) -> Result<Ending, RunError> {
+        platform::leftovers::sweep_dead();
+        platform::process::adopt_children();
+        // Off the CPU that measures, where there is another; a worker chooses for itself.
+        if let [first, _, ..] = self.plan.cpus[..] {
+            let _ = platform::cpu::pin_thread(first);
+        }
+        let complete = self.count_all()? && self.sample_all()?;
+        let seen = self.evidence.iter().flat_map(|e| e.results(self.plan, &self.levels));
+        self.store.put_results(self.id, &seen.collect::<Vec<_>>())?;
+        if !complete {
+            return Ok(Ending::Stopped);
+        }
+        self.store.finish_run(self.id, &now_rfc3339())?;
+        Ok(Ending::Complete)
+    }
+
+    /// The untimed pass over all points; false if told to stop.
+    fn count_all(&mut self) -> Result<bool, RunError> {
+        let tracepoint = syscall_tracepoint();
+        let mut tracer_works = true;
+        for which in 0..self.evidence.len() {
+            for _attempt in 0..3 {
+                if !self.evidence[which].needs_count() {
+                    break;
+                }
+                if self.told_to_stop() {
+                    return Ok(false);
+                }
+                let mode = match tracepoint {
+                    Some(id) => Mode::Count(id),
+                    None if tracer_works => Mode::CountForTracer,
+                    None => Mode::CountRest,
+                };
+                let traced = mode == Mode::CountForTracer;
+                match self.round(which, mode) {
+                    Err(RunError::Worker(refusal)) if traced => {
+                        tracer_works = false;
+                        (self.watch)(Event::Note(format!("system calls are not counted: {refusal}")));
+                    }
+                    other => other?,
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// Pass after pass of sampling rounds; false if told to stop.
+    fn sample_all(&mut self) -> Result<bool, RunError> {
+        let mut rng = StdRng::seed_from_u64(self.plan.seed.wrapping_add(self.next_seq));
+        loop {
+            let mut active: Vec<usize> = (0..self.evidence.len())
+                .filter(|&which| {
+                    let evidence = &self.evidence[which];
+                    evidence.needs_rounds() && evidence.rounds() < ROUNDS_AT_MOST
+                })
+                .collect();
+            if active.is_empty() {
+                return Ok(true);
+            }
+            active.shuffle(&mut rng);
+            let pass = Instant::now();
+            for &which in &active {
+                if self.told_to_stop() {
+                    return Ok(false);
+                }
+                if self.spent() >= self.budget() {
+                    return Ok(true);
+                }
+                self.round(which, Mode::Sample)?;
+            }
+            for &which in &active {
+                self.evidence[which].check_convergence(self.plan, &self.levels);
+            }
+            self.rest_until(pass + Duration::from_millis(PASS_MS));
+        }
+    }
+
+    /// One round of one point, stored as soon as it is there.
+    fn round(&mut self, which: usize, mode: Mode) -> Result<(), RunError> {
+        self.announce(which);
+        let at = self.spent();
+        let started_ms = unix_ms();
+        let order = self.order(which, mode);
+        let Report { text, end } = launch(&order)?;
+        let kind = if mode == Mode::Sample { KIND_ROUND } else { KIND_COUNT };
+        self.take_in(which, kind, &text, &end, at.as_millis() as u64);
+        let point = &self.evidence[which].point;
+        let row = RoundRow {
+            seq: self.next_seq,
+            case: point.case.clone(),
+            params: point.params.clone(),
+            kind: kind.to_owned(),
+            outcome: serde_json::to_string(&StoredEnd::from(end)).expect("plain values"),
+            started_ms,
+            lines: text,
+        };
+        self.next_seq += 1;
+        self.store.add_round(self.id, &row)?;
+        Ok(())
+    }
+
+    fn order(&self, which: usize, mode: Mode) -> RoundOrder {
+        let point = &self.evidence[which].point;
+        RoundOrder {
+            case: point.case.clone(),
+            params: point.params.clone(),
+            mode,
+            clock: self.clock.clone(),
+            cpus: self.plan.cpus.clone(),
+            level: self.levels.level(self.plan.cpus.last().copied(), 1),
+            quiet_samples: QUIET_SAMPLES,
+            limit_ms: ROUND_MS,
+            handicap: self.plan.handicap,
+            parent: (cfg!(unix) && mode != Mode::CountForTracer).then(std::process::id),
+        }
+    }
+
+    fn announce(&mut self, which: usize) {
+        let spent = self.spent();
+        let remaining = self.budget().saturating_sub(spent);
+        let by_time = spent.as_secs_f64() / self.budget().as_secs_f64().max(0.001);
+        let done = self.evidence.iter().filter(|e| !e.needs_rounds()).count();
+        let by_points = done as f64 / self.evidence.len().max(1) as f64;
+        let label = results::label(&self.evidence[which].point.case, &self.evidence[which].point.params);
+        (self.watch)(Event::Round {
+            label: &label,
+            done: by_time.max(by_points).min(1.0),
+            remaining,
+        });
+    }
+
+    fn rest_until(&self, moment: Instant) {
+        while Instant::now() < moment && !self.told_to_stop() && self.spent() < self.budget() {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    fn spent(&self) -> Duration {
+        self.earlier + self.began.elapsed()
+    }
+
+    fn budget(&self) -> Duration {
+        Duration::from_millis(self.plan.budget_ms)
+    }
+
+    fn told_to_stop(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+}
+
+const KIND_COUNT: &str = "why";
+const KIND_ROUND: &str = "round";
+
+/// How a round ended, as it is stored: what the worker said, or what became of it.
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum StoredEnd {
+    Told(End),
+    Died(String),
+    Hung(String),
+}
+
+impl From<RoundEnd> for StoredEnd {
+    fn from(end: RoundEnd) -> Self {
+        match end {
+            RoundEnd::Told(end) => Self::Told(end),
+            RoundEnd::Died(reason) => Self::Died(reason),
+            RoundEnd::Hung(reason) => Self::Hung(reason),
+        }
+    }
+}
+
+impl From<StoredEnd> for RoundEnd {
+    fn from(end: StoredEnd) -> Self {
+        match end {
+            StoredEnd::Told(end) => Self::Told(end),
+            StoredEnd::Died(reason) => Self::Died(reason),
+            StoredEnd::Hung(reason) => Self::Hung(reason),
+        }
+    }
+}
+
+fn unix_ms() -> i64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as i64)
+}
+
+/// The present moment, in UTC, as RFC 3339 has it.
+pub fn now_rfc3339() -> String {
+    jiff::Timestamp::from_millisecond(unix_ms()).map_or_else(|_| "unknown".into(), |t| t.to_string())
+}
