@@ -11,11 +11,16 @@ use crate::ending::Ending;
 
 /// What an operating system costs: clocks, system calls and locks, measured so that you can trust it.
 #[derive(Debug, Parser)]
-#[command(name = "oscost", version, max_term_width = 100, after_help = "\
+#[command(
+    name = "oscost",
+    version,
+    max_term_width = 100,
+    after_help = "\
 Examples:
   oscost run                      measure everything, under 4 minutes
   oscost run --quick syscall      a first look at system calls, a few seconds
-  oscost compare last~1 last      what differs between the last two runs, for certain")]
+  oscost compare last~1 last      what differs between the last two runs, for certain"
+)]
 pub struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -43,7 +48,9 @@ pub enum Command {
     /// Take a run from a JSON file into the store.
     Import(Import),
     /// Print a completion script for a shell.
-    #[command(after_help = "Example:\n  oscost completions bash > ~/.local/share/bash-completion/completions/oscost")]
+    #[command(
+        after_help = "Example:\n  oscost completions bash > ~/.local/share/bash-completion/completions/oscost"
+    )]
     Completions {
         /// The shell.
         shell: clap_complete::Shell,
@@ -144,7 +151,9 @@ pub struct List {
 
 /// `oscost env`.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  oscost env\n  oscost run --json > \"$(oscost env --line).json\"")]
+#[command(
+    after_help = "Examples:\n  oscost env\n  oscost run --json > \"$(oscost env --line).json\""
+)]
 pub struct Env {
     /// One token without spaces, for file names and logs
     #[arg(long, conflicts_with = "json")]
@@ -235,7 +244,9 @@ pub struct Noise {
 
 /// `oscost export`.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  oscost export > run.json\n  oscost export last~1 --format benchstat > old.txt")]
+#[command(
+    after_help = "Examples:\n  oscost export > run.json\n  oscost export last~1 --format benchstat > old.txt"
+)]
 pub struct Export {
     /// The run
     #[arg(default_value = "last")]
@@ -266,7 +277,9 @@ pub enum Format {
 
 /// `oscost import`.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  oscost import run.json\n  ssh box oscost run --json | oscost import -")]
+#[command(
+    after_help = "Examples:\n  oscost import run.json\n  ssh box oscost run --json | oscost import -"
+)]
 pub struct Import {
     /// The file; `-` for stdin
     pub file: PathBuf,

@@ -4,6 +4,7 @@
 //! keep going: a sample during which the crew was told to stop is thrown away. What the workers
 //! found lies in memory that all share, so that processes and threads are treated alike.
 
+use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -26,6 +27,13 @@ const SAMPLES_AT_MOST: usize = 256;
 const CONTENDED_BATCH: Nanoseconds = Nanoseconds::new(100_000.0);
 /// Pairs a worker makes at most in the untimed pass.
 const COUNTED_PAIRS: u64 = 10_000;
+/// How long sampling goes on beyond its time until each worker has had its first batch: under an
+/// unfair lock, or a fair one whose next in line does not run, that can be long.
+const FIRST_BATCH_AT_MOST: Duration = Duration::from_secs(1);
+/// Times each worker goes inside for the proof of exclusion, unless that takes too long.
+const CHECKS_AT_LEAST: u64 = 64;
+const CHECKS_AT_MOST: u64 = 100_000;
+const LONG_CHECK: Nanoseconds = Nanoseconds::new(200e6);
 /// The longest that starting, or ending a batch, may take before the round is given up.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -110,6 +118,7 @@ struct Board {
     phase: AtomicU32,
     /// How many workers have done the phase before.
     gathered: AtomicU32,
+    begun: AtomicU32,
     measured: AtomicU32,
     left: AtomicU32,
     /// Counted up without any protection but the lock under test.
@@ -207,6 +216,7 @@ fn conduct(
     board.phase.store(phase::MEASURE, Ordering::Release);
     if order.mode == Mode::Sample {
         std::thread::sleep(Duration::from_millis(order.limit_ms));
+        let _ = wait_until(&board.begun, all, FIRST_BATCH_AT_MOST);
     } else {
         // Counting ends by itself after so many pairs, or when time is up.
         let _ = wait_until(&board.measured, all, Duration::from_millis(order.limit_ms * 4));
@@ -366,10 +376,11 @@ impl<T> Worker<'_, T> {
         self.board.phase.load(Ordering::Acquire)
     }
 
-    /// Waits for a phase without system calls of the kind that are counted: only yields.
+    /// Waits for a phase asleep: a thread that keeps yielding takes time from those that still
+    /// work, and where other programs run beside it, may then wait for seconds for its next turn.
     fn wait_for_phase(&self, phase: u32) {
         while self.phase() < phase {
-            std::thread::yield_now();
+            std::thread::sleep(Duration::from_micros(50));
         }
     }
 
@@ -408,35 +419,45 @@ impl<T> Worker<'_, T> {
     }
 
     /// Times batches until told to stop. The batch grows to its length meanwhile, so that a lock
-    /// under which one pair can take milliseconds is not asked for thousands at once.
+    /// under which one pair can take milliseconds is not asked for thousands at once; where it
+    /// becomes so dear only later, the last batch is cut short.
     fn sample(&self, sampler: &mut Sampler, mut operate: impl FnMut()) -> Result<(), Refusal> {
-        if self.crew.workers > 1 {
+        let contended = self.crew.workers > 1;
+        if contended {
             sampler.set_target(CONTENDED_BATCH);
         }
+        let left_out = Cell::new(0);
+        let mut operate_in_time = || {
+            if contended && self.phase() >= phase::STOP {
+                left_out.set(left_out.get() + 1);
+            } else {
+                operate();
+            }
+        };
         sampler.reread();
         let (mut operations, mut busy_ns, mut growing) = (0u64, 0.0, true);
-        while self.phase() < phase::STOP {
-            if growing {
-                let took = sampler.batch(&mut operate);
-                (operations, busy_ns) = (operations + sampler.series.batch, busy_ns + took.get());
-                growing = !sampler.is_long_enough(took);
-                if growing {
-                    sampler.grow_batch(took)?;
-                }
-                sampler.reread();
-                continue;
+        let mut shorter = None;
+        loop {
+            sampler.sample(&mut operate_in_time);
+            let (batch, took) = sampler.last_batch();
+            let done = batch.saturating_sub(left_out.get());
+            if operations == 0 {
+                self.board.begun.fetch_add(1, Ordering::AcqRel);
             }
-            sampler.sample(&mut operate);
-            let series = &mut sampler.series;
-            let took = f64::from(*series.samples.last().expect("just taken")) * series.batch as f64;
-            (operations, busy_ns) = (operations + series.batch, busy_ns + took);
-            let ended_early = self.phase() >= phase::STOP;
-            if ended_early {
-                series.samples.pop();
-                series.readings.pop();
+            (operations, busy_ns) = (operations + done, busy_ns + took.get());
+            if self.phase() >= phase::STOP {
+                sampler.end_with(done);
+                break;
+            }
+            growing = growing && !sampler.is_long_enough(took);
+            if growing {
+                shorter = Some(sampler.take_series());
+                sampler.grow_batch(took)?;
             }
         }
-        self.slot().keep(&sampler.take_series());
+        // Who did not get to a batch of full length has the one before.
+        let full = Some(sampler.take_series()).filter(|series| !series.samples.is_empty());
+        self.slot().keep(&full.or(shorter).unwrap_or_default());
         self.slot().operations.store(operations, Ordering::Release);
         self.slot().busy_ns.store(busy_ns as u64, Ordering::Release);
         Ok(())
@@ -449,7 +470,7 @@ impl<T> Worker<'_, T> {
         let mut counters = ThreadCounters::open(self.order.mode.counting());
         let mut operations = 0;
         counters.start();
-        while operations < COUNTED_PAIRS && self.phase() < phase::STOP {
+        while operations == 0 || (operations < COUNTED_PAIRS && self.phase() < phase::STOP) {
             operate();
             operations += 1;
         }
@@ -458,18 +479,21 @@ impl<T> Worker<'_, T> {
     }
 
     /// Counts up, inside, a counter that nothing else protects, slowly enough that a second worker
-    /// inside would be noticed: between its load and its store lies work, and now and then a yield.
+    /// inside would be noticed: between its load and its store lies work, and now and then a sleep.
     fn check<W>(&self, own: &mut W)
     where
         T: Task<W>,
     {
         let counter = &self.board.unprotected;
         let mut times = 0u64;
-        while times < 64 || self.phase() < phase::LEAVE {
+        let watch = Stopwatch::start();
+        let enough =
+            |times| times >= CHECKS_AT_LEAST || (times > 0 && watch.elapsed() >= LONG_CHECK);
+        while times < CHECKS_AT_MOST && !(enough(times) && self.phase() >= phase::LEAVE) {
             self.task.exclusively(own, || {
                 let seen = counter.load(Ordering::Relaxed);
                 if times % 16 == 7 {
-                    std::thread::yield_now();
+                    std::thread::sleep(Duration::from_micros(10));
                 }
                 for step in 0..20 {
                     std::hint::black_box(step);
@@ -477,9 +501,6 @@ impl<T> Worker<'_, T> {
                 counter.store(seen + 1, Ordering::Relaxed);
             });
             times += 1;
-            if times >= 100_000 {
-                break;
-            }
         }
         self.slot().checked.store(times, Ordering::Release);
     }

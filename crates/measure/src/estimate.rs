@@ -62,6 +62,8 @@ pub struct JudgedRound {
     pub quiet: Vec<f64>,
     /// All samples, in ns per operation.
     pub all: Vec<f64>,
+    /// The sentinel's readings after quiet samples.
+    pub readings: Vec<[f32; 3]>,
     /// Time spent on quiet samples, in ns.
     pub quiet_ns: f64,
     /// Time spent on all samples, in ns.
@@ -86,6 +88,7 @@ impl JudgedRound {
                 judged.all_ns += span;
                 if level.is_some_and(|level| considered.is_quiet(at, &level)) {
                     judged.quiet.push(f64::from(sample));
+                    judged.readings.push(considered.readings[at + 1]);
                     judged.quiet_ns += span;
                 }
             }

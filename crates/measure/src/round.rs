@@ -324,6 +324,26 @@ impl Sampler {
         self.series.is_quiet(at, &self.level)
     }
 
+    /// How many operations the last batch was to have, and what it took.
+    pub(crate) fn last_batch(&self) -> (u64, Nanoseconds) {
+        let batch = self.series.batch;
+        let sample = self.series.samples.last().copied().unwrap_or(0.0);
+        (batch, Nanoseconds::new(f64::from(sample) * batch as f64))
+    }
+
+    /// Throws away the last sample, during which the others were told to stop; where it is the only
+    /// one, it stands for the `done` operations that it took.
+    pub(crate) fn end_with(&mut self, done: u64) {
+        let series = &mut self.series;
+        if series.samples.len() > 1 || done == 0 {
+            series.samples.pop();
+            series.readings.pop();
+        } else if let [only] = &mut series.samples[..] {
+            *only *= series.batch as f32 / done as f32;
+            series.batch = done;
+        }
+    }
+
     /// Reads the sentinel anew before the next sample, after something else was done.
     pub(crate) fn reread(&mut self) {
         self.before = self.sentinel.read();

@@ -226,7 +226,8 @@ mod os {
             breakpoint_type: 0,
             config1: 0,
         };
-        let (this_thread, any_cpu, no_group, flags) = (0, -1, -1, 8 /* PERF_FLAG_FD_CLOEXEC */);
+        let (this_thread, any_cpu, no_group, flags) =
+            (0, -1, -1, 8 /* PERF_FLAG_FD_CLOEXEC */);
         // SAFETY: `attributes` is valid for its stated size; a returned descriptor is ours alone.
         unsafe {
             let fd = libc::syscall(

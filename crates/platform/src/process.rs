@@ -61,19 +61,26 @@ mod os {
     #[derive(Debug)]
     pub struct Child {
         pid: libc::pid_t,
-        ended: bool,
+        /// Kept, since the system tells it only once.
+        ended: Option<Result<(), String>>,
     }
 
     impl Child {
         /// `None` while it runs; then `Ok` for exit code 0, else how it ended.
         pub fn try_wait(&mut self) -> Option<Result<(), String>> {
+            if self.ended.is_none() {
+                self.ended = self.ask();
+            }
+            self.ended.clone()
+        }
+
+        fn ask(&self) -> Option<Result<(), String>> {
             let mut status = 0;
             // SAFETY: `status` is a valid place and the pid is our own child's.
             let which = unsafe { libc::waitpid(self.pid, &mut status, libc::WNOHANG) };
             if which == 0 {
                 return None;
             }
-            self.ended = true;
             if which < 0 {
                 return Some(Err(format!("waitpid: {}", std::io::Error::last_os_error())));
             }
@@ -89,7 +96,7 @@ mod os {
 
     impl Drop for Child {
         fn drop(&mut self) {
-            if !self.ended {
+            if self.ended.is_none() {
                 // SAFETY: the pid is our own child's, not yet waited for, so not reused.
                 unsafe {
                     libc::kill(self.pid, libc::SIGKILL);
@@ -117,7 +124,7 @@ mod os {
                     let code = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
                     libc::_exit(code.unwrap_or(101))
                 }
-                pid => Ok(Child { pid, ended: false }),
+                pid => Ok(Child { pid, ended: None }),
             }
         }
     }

@@ -116,7 +116,8 @@ fn whole(card: &Card, page: &Page) -> String {
 fn param_text(param: &CardParam) -> String {
     let default = param.default.join(", ");
     if param.full.is_empty() || param.full == param.default {
-        return format!("{}: {default}", param.name);
+        return format!("{}: {}; {default}", param.name, param.meaning);
     }
-    format!("{}: {default} (with --full: {})", param.name, param.full.join(", "))
+    let full = param.full.join(", ");
+    format!("{}: {}; {default} (with --full: {full})", param.name, param.meaning)
 }

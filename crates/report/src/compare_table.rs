@@ -1,5 +1,7 @@
 //! Runs side by side: ratios with their intervals, and what can be said for certain.
 
+use analysis::{Difference, Ratio, Verdict};
+
 use crate::footnotes::Footnotes;
 use crate::grid::{self, Column};
 use crate::labels::{self, Label};
@@ -27,15 +29,6 @@ pub struct Comparison {
     pub noise_floor: Vec<String>,
     /// One per metric of each case.
     pub rows: Vec<CompareRow>,
-}
-
-/// Something besides the measured things that differs between the runs.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Difference {
-    /// Such as `kernel`.
-    pub key: String,
-    /// The base's value, then each other run's.
-    pub values: Vec<String>,
 }
 
 /// One metric of one case in all runs.
@@ -77,79 +70,13 @@ pub struct CompareCell {
     pub note: String,
 }
 
-/// This run's figure by the base's, with its interval.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Ratio {
-    /// The estimate.
-    pub mid: f64,
-    /// Lower end of its interval.
-    pub low: f64,
-    /// Upper end of its interval.
-    pub high: f64,
-}
-
-/// What a comparison comes to.
-///
-/// Times are faster or slower, other metrics with a direction better or worse, those without higher or lower.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
-    /// A time that is certainly less.
-    Faster,
-    /// A time that is certainly more.
-    Slower,
-    /// Certainly changed in the metric's better direction.
-    Better,
-    /// Certainly changed in the metric's worse direction.
-    Worse,
-    /// Certainly more, of a metric that is neither good nor bad.
-    Higher,
-    /// Certainly less, of a metric that is neither good nor bad.
-    Lower,
-    /// Certainly within the stated margin.
-    Same,
-    /// None of these for certain.
-    CannotTell,
-    /// There is no pair of figures.
-    NotComparable,
-}
-
-impl Verdict {
-    /// In the order a summary counts them.
-    const ALL: [Verdict; 9] = [
-        Verdict::Faster,
-        Verdict::Slower,
-        Verdict::Better,
-        Verdict::Worse,
-        Verdict::Higher,
-        Verdict::Lower,
-        Verdict::Same,
-        Verdict::CannotTell,
-        Verdict::NotComparable,
-    ];
-
-    /// The verdict as people read it.
-    pub fn word(self) -> &'static str {
-        match self {
-            Verdict::Faster => "faster",
-            Verdict::Slower => "slower",
-            Verdict::Better => "better",
-            Verdict::Worse => "worse",
-            Verdict::Higher => "higher",
-            Verdict::Lower => "lower",
-            Verdict::Same => "same",
-            Verdict::CannotTell => "cannot tell",
-            Verdict::NotComparable => "no pair",
-        }
-    }
-
-    fn ink(self) -> Ink {
-        match self {
-            Verdict::Faster | Verdict::Better => Ink::Good,
-            Verdict::Slower | Verdict::Worse => Ink::Bad,
-            Verdict::Higher | Verdict::Lower => Ink::Plain,
-            Verdict::Same => Ink::Faint,
-            Verdict::CannotTell | Verdict::NotComparable => Ink::Doubt,
-        }
+fn ink(verdict: Verdict) -> Ink {
+    match verdict {
+        Verdict::Faster | Verdict::Better => Ink::Good,
+        Verdict::Slower | Verdict::Worse => Ink::Bad,
+        Verdict::Higher | Verdict::Lower => Ink::Plain,
+        Verdict::Same => Ink::Faint,
+        Verdict::CannotTell | Verdict::NotComparable => Ink::Doubt,
     }
 }
 
@@ -311,7 +238,7 @@ fn verdict_columns(cells: &[Option<&CompareCell>], notes: &mut Footnotes) -> Vec
         cells.iter().map(|cell| cell.map(&mut *tell).unwrap_or_default()).collect()
     };
     let ratios = column(&mut |cell| cell.ratio.map(ratio_cell).unwrap_or_default());
-    let verdicts = column(&mut |cell| grid::Cell::inked(cell.verdict.word(), cell.verdict.ink()));
+    let verdicts = column(&mut |cell| grid::Cell::inked(cell.verdict.word(), ink(cell.verdict)));
     let marks = column(&mut |cell| {
         let reasons: Vec<String> =
             [&cell.note].into_iter().filter(|n| !n.is_empty()).cloned().collect();

@@ -19,9 +19,7 @@ mod runs_table;
 mod text;
 
 pub use cards::{Card, CardParam, cards, cards_short};
-pub use compare_table::{
-    Cell, CompareCell, CompareRow, Comparison, Difference, Ratio, Verdict, compare_table,
-};
+pub use compare_table::{Cell, CompareCell, CompareRow, Comparison, compare_table};
 pub use env_page::env_page;
 pub use page::Page;
 pub use picture::{PICTURE_SCALE, picture};

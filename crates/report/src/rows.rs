@@ -165,6 +165,7 @@ mod tests {
             samples: 0,
             converged: None,
             per_op: None,
+            reference: None,
             doubts: Vec::new(),
             round_values: Vec::new(),
         }

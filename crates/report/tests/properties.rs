@@ -4,10 +4,11 @@ mod support;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use analysis::{Difference, Ratio, Verdict};
 use proptest::prelude::*;
 use report::{
-    Card, CardParam, Cell, CompareCell, CompareRow, Comparison, Difference, Page, Ratio, RunLine,
-    Verdict, cards, cards_short, closing_line, compare_table, env_page, results_tables, runs_table,
+    Card, CardParam, Cell, CompareCell, CompareRow, Comparison, Page, RunLine, cards, cards_short,
+    closing_line, compare_table, env_page, results_tables, runs_table,
 };
 use results::{Better, CaseResult, Estimate, Outcome, PerOp, Seen};
 use unicode_width::UnicodeWidthStr;

@@ -6,7 +6,9 @@ use std::fmt;
 
 use serde_json::{Map, Value};
 
-use crate::document::{CaseResult, Document, Estimate, Outcome, PerOp, RunInfo, SCHEMA, Seen};
+use crate::document::{
+    CaseResult, Document, Estimate, Outcome, PerOp, Reference, RunInfo, SCHEMA, Seen,
+};
 use crate::located::one_line;
 
 /// The longest run id, in bytes.
@@ -164,6 +166,7 @@ impl CaseResult {
             quiet_share: None,
             converged: None,
             per_op: None,
+            reference: None,
             round_values: Vec::new(),
             ..self.clone()
         })
@@ -196,6 +199,14 @@ impl CaseResult {
         self.per_op.as_ref().map_or(Ok(()), check_per_op)?;
         if self.quiet_share.is_some_and(|share| !(0.0..=1.0).contains(&share)) {
             return fault(&["quiet_share"], "quiet_share is not between 0 and 1");
+        }
+        if let Some(Reference { alu, chase, calls }) = self.reference {
+            let parts: [(&'static [&'static str], f64); 3] = [
+                (&["reference", "alu"], alu),
+                (&["reference", "chase"], chase),
+                (&["reference", "calls"], calls),
+            ];
+            check_finite(&parts)?;
         }
         if !self.round_values.iter().all(|value| value.is_finite()) {
             return fault(&["round_values"], "a round's value is not a finite number");

@@ -85,6 +85,10 @@ pub struct CaseResult {
     /// What one operation makes the kernel do, from the untimed pass.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub per_op: Option<PerOp>,
+    /// The sentinel's readings around the quiet samples: how fast the machine itself was meanwhile.
+    /// Only for sampled metrics.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reference: Option<Reference>,
     /// Reasons to distrust the figure, in words; empty when there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub doubts: Vec<String>,
@@ -159,6 +163,17 @@ pub struct Seen {
     pub p95: f64,
     pub p99: f64,
     pub mean: f64,
+}
+
+/// Medians of the sentinel's reference computations, in ns.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Reference {
+    /// Independent integer chains.
+    pub alu: f64,
+    /// Dependent loads within the first-level cache.
+    pub chase: f64,
+    /// Calls that do nothing in the kernel; 0 where they are too dear to be used.
+    pub calls: f64,
 }
 
 /// What one operation makes the kernel do; `None` where this system cannot count it.

@@ -70,6 +70,7 @@ pub(crate) fn measured(case: &str, median: f64) -> CaseResult {
         samples: 1501,
         converged: Some(true),
         per_op: Some(PerOp { syscalls: Some(1.0), ..PerOp::default() }),
+        reference: Some(Reference { alu: 560.0, chase: 761.0, calls: 681.0 }),
         doubts: Vec::new(),
         round_values: vec![median, median + 0.5, median - 0.25],
     }
@@ -87,6 +88,7 @@ pub(crate) fn unsupported(case: &str) -> CaseResult {
         samples: 0,
         converged: None,
         per_op: None,
+        reference: None,
         round_values: Vec::new(),
         ..measured(case, 0.0)
     }

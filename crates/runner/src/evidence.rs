@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 
 use measure::estimate::{JudgedRound, Levels, distribution};
-use measure::record::{Combine, Direction, End, Line, Metric, OperationCounts, Series, parse_lines};
-use measure::stats::{Interval, LEVEL, RoundMedian, interval_of};
-use results::{Better, CaseResult, Estimate, Outcome, PerOp, Seen};
+use measure::record::{
+    Combine, Direction, End, Line, Metric, OperationCounts, Series, parse_lines,
+};
+use measure::stats::{Interval, LEVEL, RoundMedian, interval_of, median};
+use results::{Better, CaseResult, Estimate, Outcome, PerOp, Reference, Seen};
 
 use crate::launch::RoundEnd;
 use crate::plan::{Plan, Point};
@@ -230,6 +232,7 @@ impl Evidence {
             samples: 0,
             converged: None,
             per_op: None,
+            reference: None,
             doubts: Vec::new(),
             round_values: Vec::new(),
         }
@@ -243,8 +246,7 @@ impl Evidence {
         let mut medians = self.quiet_medians(levels, plan.seed);
         if medians.is_empty() {
             let plain = judged.iter().enumerate();
-            medians =
-                plain.filter_map(|(n, j)| j.plain_median(plan.seed ^ n as u64)).collect();
+            medians = plain.filter_map(|(n, j)| j.plain_median(plan.seed ^ n as u64)).collect();
             result.doubts.push("never quiet: this is the median of disturbed samples".into());
         } else if quiet_share < QUIET_SHARE_AT_LEAST {
             let share = quiet_share * 100.0;
@@ -267,6 +269,7 @@ impl Evidence {
                 if got > 10.0 { ", and by far" } else { "" }
             ));
         }
+        result.reference = reference(&judged);
         let mut all: Vec<f64> = judged.into_iter().flat_map(|j| j.all).collect();
         result.samples = all.len() as u64;
         result.seen = distribution(&mut all).map(|[min, p5, p25, p50, p75, p95, p99, mean]| Seen {
@@ -325,6 +328,16 @@ impl Evidence {
         result.estimate = Some(estimate(interval));
         result
     }
+}
+
+/// Medians of the sentinel's readings beside the quiet samples.
+fn reference(judged: &[JudgedRound]) -> Option<Reference> {
+    let median_of = |part: usize| {
+        let readings = judged.iter().flat_map(|j| &j.readings);
+        let mut values: Vec<f64> = readings.map(|parts| f64::from(parts[part])).collect();
+        (!values.is_empty()).then(|| median(&mut values))
+    };
+    Some(Reference { alu: median_of(0)?, chase: median_of(1)?, calls: median_of(2)? })
 }
 
 fn fact(value: f64) -> Interval {

@@ -81,7 +81,9 @@ fn launch_traced(command: &mut Command, limit: Duration) -> Result<Report, Refus
     let lines: Vec<Line> = parse_lines(&text)
         .into_iter()
         .map(|line| match line {
-            Line::Counts(counts) => Line::Counts(OperationCounts { syscalls: Some(calls), ..counts }),
+            Line::Counts(counts) => {
+                Line::Counts(OperationCounts { syscalls: Some(calls), ..counts })
+            }
             other => other,
         })
         .collect();
@@ -94,7 +96,8 @@ fn launch_traced(command: &mut Command, limit: Duration) -> Result<Report, Refus
 }
 
 fn worker(order: &RoundOrder) -> Result<Command, Refusal> {
-    let program = std::env::current_exe().map_err(|e| Refusal::from_io("finding this program", &e))?;
+    let program =
+        std::env::current_exe().map_err(|e| Refusal::from_io("finding this program", &e))?;
     let mut command = Command::new(program);
     let order = serde_json::to_string(order).expect("an order has only plain values");
     command.arg("worker").arg(order).stdin(Stdio::null());
@@ -138,7 +141,8 @@ mod tests {
 
     #[test]
     fn a_worker_that_did_not_is_dead_with_its_last_words() {
-        let RoundEnd::Died(reason) = told("{\"ser", ExitStatus::default(), "x\nsemop: oh\n\n") else {
+        let RoundEnd::Died(reason) = told("{\"ser", ExitStatus::default(), "x\nsemop: oh\n\n")
+        else {
             panic!("it has not ended");
         };
         assert!(reason.ends_with(": semop: oh"), "{reason}");

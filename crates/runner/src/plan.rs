@@ -316,9 +316,14 @@ mod tests {
             plan(&options, &[0, 1], 7).map(|plan| plan.points.len())
         };
         assert_eq!(with("workers", "7"), Ok(2));
-        for (name, value) in
-            [("workers", "0"), ("workers", "-1"), ("workers", "65"), ("workers", "x"), ("as", "x"), ("colour", "x")]
-        {
+        for (name, value) in [
+            ("workers", "0"),
+            ("workers", "-1"),
+            ("workers", "65"),
+            ("workers", "x"),
+            ("as", "x"),
+            ("colour", "x"),
+        ] {
             assert!(with(name, value).is_err(), "{name}={value}");
         }
     }

@@ -10,9 +10,9 @@ use measure::round::Mode;
 use measure::survey::ClockFacts;
 use measure::{Refusal, RoundOrder};
 use platform::counters::syscall_tracepoint;
+use rand::SeedableRng;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
-use rand::SeedableRng;
 use results::{RoundRow, RunInfo, Store, StoreError};
 
 use crate::evidence::Evidence;
@@ -215,7 +215,9 @@ impl<'a> Run<'a> {
                 match self.round(which, mode) {
                     Err(RunError::Worker(refusal)) if traced => {
                         tracer_works = false;
-                        (self.watch)(Event::Note(format!("system calls are not counted: {refusal}")));
+                        (self.watch)(Event::Note(format!(
+                            "system calls are not counted: {refusal}"
+                        )));
                     }
                     other => other?,
                 }
@@ -301,7 +303,8 @@ impl<'a> Run<'a> {
         let by_time = spent.as_secs_f64() / self.budget().as_secs_f64().max(0.001);
         let done = self.evidence.iter().filter(|e| !e.needs_rounds()).count();
         let by_points = done as f64 / self.evidence.len().max(1) as f64;
-        let label = results::label(&self.evidence[which].point.case, &self.evidence[which].point.params);
+        let label =
+            results::label(&self.evidence[which].point.case, &self.evidence[which].point.params);
         (self.watch)(Event::Round {
             label: &label,
             done: by_time.max(by_points).min(1.0),
@@ -366,5 +369,6 @@ fn unix_ms() -> i64 {
 
 /// The present moment, in UTC, as RFC 3339 has it.
 pub fn now_rfc3339() -> String {
-    jiff::Timestamp::from_millisecond(unix_ms()).map_or_else(|_| "unknown".into(), |t| t.to_string())
+    jiff::Timestamp::from_millisecond(unix_ms())
+        .map_or_else(|_| "unknown".into(), |t| t.to_string())
 }

@@ -17,15 +17,21 @@ pub const CASE: Case = Case {
             use windows_sys::Win32::Foundation::FILETIME;
             use windows_sys::Win32::System::SystemInformation::GetSystemTimeAsFileTime;
 
-            let read = || {
-                let mut now = FILETIME { dwLowDateTime: 0, dwHighDateTime: 0 };
+            let read = |now: &mut FILETIME| {
                 // SAFETY: `now` is a valid place; the call cannot fail.
-                unsafe { GetSystemTimeAsFileTime(&mut now) };
-                now
+                unsafe { GetSystemTimeAsFileTime(now) };
             };
-            let units =
-                |now: FILETIME| u64::from(now.dwHighDateTime) << 32 | u64::from(now.dwLowDateTime);
-            super::measure_clock(round, 100.0, read, units)
+            let mut now = FILETIME { dwLowDateTime: 0, dwHighDateTime: 0 };
+            round.time(|| {
+                read(&mut now);
+                std::hint::black_box(&mut now);
+            })?;
+            super::report_properties(round, 100.0, || {
+                let mut now = FILETIME { dwLowDateTime: 0, dwHighDateTime: 0 };
+                read(&mut now);
+                u64::from(now.dwHighDateTime) << 32 | u64::from(now.dwLowDateTime)
+            });
+            Ok(())
         })
     },
 };

@@ -44,13 +44,51 @@ fn run(params: &Params, round: &mut Round) -> Result<(), Refusal> {
     on_linux!(params, round, {
         use std::hint::black_box;
 
-        use measure::round::Mode;
-
         use super::properties;
         use crate::value_of;
 
-        let name = value_of(params, "id")?;
-        let id = match name {
+        /// Costs and properties of the clock that `read` reads.
+        fn measure(
+            round: &mut Round,
+            is_shared: bool,
+            read: impl Fn(&mut libc::timespec) + Sync,
+        ) -> Result<(), Refusal> {
+            check(&read)?;
+            let mut now = NOT_READ;
+            round.time(|| {
+                read(&mut now);
+                black_box(&mut now);
+            })?;
+            let ns = || {
+                let mut now = NOT_READ;
+                read(&mut now);
+                now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+            };
+            properties::on_one_cpu(round, 1.0, properties::UNTIL_TICK, ns);
+            if is_shared {
+                properties::across_cpus(round, ns);
+            }
+            check(&read)
+        }
+
+        /// No clock shows this: what stays there if a call fails.
+        const NOT_READ: libc::timespec = libc::timespec { tv_sec: 0, tv_nsec: -1 };
+
+        fn check(read: impl Fn(&mut libc::timespec)) -> Result<(), Refusal> {
+            let mut now = NOT_READ;
+            read(&mut now);
+            if now.tv_nsec >= 0 {
+                return Ok(());
+            }
+            match std::io::Error::last_os_error() {
+                e if e.raw_os_error() == Some(libc::EINVAL) => {
+                    Err(Refusal::Unsupported("this system has no such clock".into()))
+                }
+                e => Err(Refusal::from_io("clock_gettime", &e)),
+            }
+        }
+
+        let id = match value_of(params, "id")? {
             "realtime" => libc::CLOCK_REALTIME,
             "monotonic" => libc::CLOCK_MONOTONIC,
             "process-cputime" => libc::CLOCK_PROCESS_CPUTIME_ID,
@@ -65,65 +103,22 @@ fn run(params: &Params, round: &mut Round) -> Result<(), Refusal> {
             other => return Err(Refusal::Unsupported(format!("there is no clock {other}"))),
         };
 
-        #[inline(always)]
-        fn by_vdso(id: libc::clockid_t) -> libc::timespec {
-            let mut now = NOT_READ;
+        // The reading stays where the call put it: copying it would wait for the call's own stores.
+        let by_vdso = |now: &mut libc::timespec| {
             // SAFETY: `now` is a valid place for the reading.
-            unsafe { libc::clock_gettime(id, &mut now) };
-            now
-        }
-
-        #[inline(always)]
-        fn by_syscall(id: libc::clockid_t) -> libc::timespec {
-            let mut now = NOT_READ;
+            unsafe { libc::clock_gettime(id, now) };
+        };
+        let by_syscall = |now: &mut libc::timespec| {
             // SAFETY: `now` is a valid place for the reading.
-            unsafe { libc::syscall(libc::SYS_clock_gettime, id, &mut now) };
-            now
-        }
-
-        /// No clock shows this: what stands there if a call failed.
-        const NOT_READ: libc::timespec = libc::timespec { tv_sec: 0, tv_nsec: -1 };
-
-        fn measure(
-            round: &mut Round,
-            name: &str,
-            read: impl Fn() -> libc::timespec + Sync,
-        ) -> Result<(), Refusal> {
-            check(name, &read)?;
-            round.time(|| {
-                black_box(read());
-            })?;
-            if round.order().mode == Mode::Sample {
-                let ns = || {
-                    let now = read();
-                    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
-                };
-                properties::on_one_cpu(round, 1.0, properties::UNTIL_TICK, ns);
-                // Each thread has a CPU time of its own: nothing to compare.
-                if name != "thread-cputime" {
-                    properties::across_cpus(round, ns);
-                }
-            }
-            check(name, &read)
-        }
-
-        fn check(name: &str, read: impl Fn() -> libc::timespec) -> Result<(), Refusal> {
-            if read().tv_nsec >= 0 {
-                return Ok(());
-            }
-            match std::io::Error::last_os_error() {
-                e if e.raw_os_error() == Some(libc::EINVAL) => {
-                    Err(Refusal::Unsupported(format!("this system has no clock {name}")))
-                }
-                e => Err(Refusal::from_io("clock_gettime", &e)),
-            }
-        }
-
+            unsafe { libc::syscall(libc::SYS_clock_gettime, id, &raw mut *now) };
+        };
+        // Each thread has a CPU time of its own: nothing to compare.
+        let is_shared = id != libc::CLOCK_THREAD_CPUTIME_ID;
         if value_of(params, "via")? == "vdso" {
-            measure(round, name, || by_vdso(id))
+            measure(round, is_shared, by_vdso)
         } else {
             round.expect_syscalls(1.0);
-            measure(round, name, || by_syscall(id))
+            measure(round, is_shared, by_syscall)
         }
     })
 }

@@ -18,37 +18,40 @@ pub const CASE: Case = Case {
 
 fn run(params: &Params, round: &mut Round) -> Result<(), Refusal> {
     on_linux!(params, round, {
-        use super::{check_reading, measure_clock};
-        use crate::value_of;
+        use std::hint::black_box;
 
-        fn by_vdso() -> libc::timeval {
+        use super::{check_reading, report_properties};
+
+        fn measure(
+            round: &mut Round,
+            read: impl Fn(&mut libc::timeval) + Sync,
+        ) -> Result<(), Refusal> {
+            let us = || {
+                let mut now = libc::timeval { tv_sec: 0, tv_usec: 0 };
+                read(&mut now);
+                now.tv_sec as u64 * 1_000_000 + now.tv_usec as u64
+            };
+            check_reading("gettimeofday", us())?;
             let mut now = libc::timeval { tv_sec: 0, tv_usec: 0 };
-            // SAFETY: `now` is a valid place for the reading; no time zone is asked for.
-            unsafe { libc::gettimeofday(&mut now, std::ptr::null_mut()) };
-            now
+            round.time(|| {
+                read(&mut now);
+                black_box(&mut now);
+            })?;
+            report_properties(round, 1e3, us);
+            check_reading("gettimeofday", us())
         }
 
-        fn by_syscall() -> libc::timeval {
-            let mut now = libc::timeval { tv_sec: 0, tv_usec: 0 };
-            // SAFETY: `now` is a valid place for the reading; no time zone is asked for.
-            unsafe { libc::syscall(libc::SYS_gettimeofday, &mut now, 0usize) };
-            now
-        }
-
-        fn us(now: libc::timeval) -> u64 {
-            now.tv_sec as u64 * 1_000_000 + now.tv_usec as u64
-        }
-
-        let check = |now| check_reading("gettimeofday", us(now));
-        if value_of(params, "via")? == "vdso" {
-            check(by_vdso())?;
-            measure_clock(round, 1e3, by_vdso, us)?;
-            check(by_vdso())
+        if crate::value_of(params, "via")? == "vdso" {
+            measure(round, |now| {
+                // SAFETY: `now` is a valid place for the reading; no time zone is asked for.
+                unsafe { libc::gettimeofday(now, std::ptr::null_mut()) };
+            })
         } else {
-            check(by_syscall())?;
             round.expect_syscalls(1.0);
-            measure_clock(round, 1e3, by_syscall, us)?;
-            check(by_syscall())
+            measure(round, |now| {
+                // SAFETY: `now` is a valid place for the reading; no time zone is asked for.
+                unsafe { libc::syscall(libc::SYS_gettimeofday, &raw mut *now, 0usize) };
+            })
         }
     })
 }

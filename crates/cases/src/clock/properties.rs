@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use measure::round::Mode;
 use measure::time::Stopwatch;
 use measure::{Combine, Direction, Round};
 use platform::cpu::pin_thread;
@@ -19,6 +20,9 @@ pub const UNTIL_TICK: Duration = Duration::from_millis(12);
 /// Reports `step`, `granularity` and `back` of a clock, read over and over on this CPU. A clock that
 /// did not change within `patience` has no step and no granularity this time.
 pub fn on_one_cpu(round: &mut Round, ns_per_unit: f64, patience: Duration, read: impl Fn() -> u64) {
+    if round.order().mode != Mode::Sample {
+        return;
+    }
     let seen = watch(patience, read);
     let mut report = |name, unit, combine, value| {
         round.metric(name, unit, Direction::Lower, combine, value);
@@ -34,7 +38,7 @@ pub fn on_one_cpu(round: &mut Round, ns_per_unit: f64, patience: Duration, read:
 /// CPU to be had.
 pub fn across_cpus(round: &mut Round, read: impl Fn() -> u64 + Sync) {
     let Some((_, others)) = round.order().cpus.split_last() else { return };
-    if others.is_empty() {
+    if others.is_empty() || round.order().mode != Mode::Sample {
         return;
     }
     // Another one in each round, so that a run tries many.

@@ -32,11 +32,12 @@ fn run(params: &Params, round: &mut Round) -> Result<(), Refusal> {
             round.time(|| {
                 black_box(read());
             })?;
-            if round.order().mode == Mode::Sample {
-                let patience = properties::patience_for_the_second();
-                properties::on_one_cpu(round, 1e9, patience, &read);
-                properties::across_cpus(round, &read);
-            }
+            let patience = match round.order().mode {
+                Mode::Sample => properties::patience_for_the_second(),
+                _ => properties::BRIEFLY,
+            };
+            properties::on_one_cpu(round, 1e9, patience, &read);
+            properties::across_cpus(round, &read);
             check_reading("time", read())
         }
 

@@ -20,8 +20,8 @@ pub struct IdleSockets {
     _sockets: Box<dyn std::any::Any>,
 }
 
-/// Opens `count` Unix-domain datagram sockets that nobody sends to: one descriptor each, which every
-/// Unix-like system has and which are not ready for reading.
+/// Opens `count` Unix-domain datagram sockets that nobody sends to: one descriptor each, not ready
+/// for reading, to be had on every Unix-like system.
 ///
 /// # Errors
 /// `Unsupported` if so many descriptors cannot be had.

@@ -107,7 +107,7 @@ pub fn time(round: &mut Round, name: &str, mut call: impl FnMut() -> bool) -> Re
     }
 }
 
-/// This program's own file, open for reading: a file that is there, is cached, and need not be made.
+/// This program's own file, open for reading: it is there, is cached, and need not be made.
 pub fn own_program() -> Result<File, Refusal> {
     let opened = std::env::current_exe().and_then(File::open);
     opened.map_err(|e| Refusal::from_io("opening this program's own file", &e))

@@ -28,12 +28,15 @@ pub fn order(case: &str, params: &Params, mode: Mode) -> RoundOrder {
     }
 }
 
-/// Runs a round of `case` as a worker does.
+/// Runs a round of `case` as a worker does, in a thread of its own, which stays on one CPU.
 pub fn run(case: &Case, params: &Params, mode: Mode) -> (Vec<Line>, Result<(), Refusal>) {
     let order = order(&case.label(), params, mode);
-    let mut out = Vec::new();
-    let result = (case.run)(params, &mut Round::new(&order, &mut out));
-    (parse_lines(std::str::from_utf8(&out).unwrap()), result)
+    let round = || {
+        let mut out = Vec::new();
+        let result = (case.run)(params, &mut Round::new(&order, &mut out));
+        (parse_lines(std::str::from_utf8(&out).unwrap()), result)
+    };
+    std::thread::scope(|scope| scope.spawn(round).join().expect("the case panicked"))
 }
 
 /// All combinations of a case's default parameters.

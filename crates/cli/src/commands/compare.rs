@@ -1,9 +1,221 @@
 //! `oscost compare`.
 
-use crate::args::Compare;
+use std::path::Path;
+
+use analysis::{Compared, NoiseCheck, Settings};
+use report::{Cell, CompareCell, CompareRow, Comparison, compare_table};
+use results::{Document, Estimate, Store};
+use serde_json::json;
+
+use super::exchange::read_document;
+use crate::args::{Compare, StoreArg};
 use crate::ending::Ending;
+use crate::machine::compared_keys;
+use crate::output::{page, print};
+
+/// Checks of equal against equal that are looked at: the latest.
+const CHECKS_AT_MOST: usize = 20;
 
 /// Holds runs against each other.
-pub fn compare(_args: &Compare) -> anyhow::Result<Ending> {
-    unimplemented!()
+pub fn compare(args: &Compare) -> anyhow::Result<Ending> {
+    let base = find(&args.base, &args.store)?;
+    let news = args.news.iter().map(|name| find(name, &args.store));
+    let news = news.collect::<anyhow::Result<Vec<Document>>>()?;
+    let mut compared_ids: Vec<&str> = news.iter().map(|new| new.run.id.as_str()).collect();
+    compared_ids.push(&base.run.id);
+    // Without a store there are no earlier checks, and that is no error.
+    let noise = match super::store_to_read(&args.store) {
+        Ok(store) => checks_in(&store, &base, &compared_ids)?,
+        Err(_) => NoiseCheck::default(),
+    };
+    let settings = Settings { margin: args.margin, ..Settings::default() };
+    let compared: Vec<Vec<Compared>> =
+        news.iter().map(|new| analysis::compare(&base, new, &noise, &settings)).collect();
+    if args.json {
+        print(&serde_json::to_string_pretty(&as_json(&base, &news, &compared, &noise))?)?;
+    } else {
+        print(&compare_table(&comparison(&base, &news, &compared, &noise, &settings), &page()))?;
+    }
+    let limit = args.fail_above.unwrap_or(f64::INFINITY);
+    let too_slow = compared.iter().flatten().any(|row| certainly_worse_by(row) > limit);
+    Ok(if too_slow { Ending::CheckFailed } else { Ending::Done })
+}
+
+/// By which share a row is worse for certain; nothing for rows without that verdict.
+fn certainly_worse_by(row: &Compared) -> f64 {
+    match row.ratio {
+        Some(ratio) if row.verdict.is_loss() => (ratio.low - 1.0).max(1.0 / ratio.high - 1.0),
+        _ => f64::NEG_INFINITY,
+    }
+}
+
+/// A run of the store, or a document in a file.
+fn find(name: &str, store: &StoreArg) -> anyhow::Result<Document> {
+    if name == "-" || Path::new(name).is_file() {
+        return read_document(Path::new(name));
+    }
+    let store = super::store_to_read(store)?;
+    Ok(store.document(&store.resolve(name)?)?)
+}
+
+/// What earlier runs of `oscost noise` on this machine have shown, without the runs compared.
+pub fn checks_in(store: &Store, like: &Document, without: &[&str]) -> anyhow::Result<NoiseCheck> {
+    let facts = platform::machine::describe();
+    let keys = compared_keys(&facts);
+    let mut pairs: Vec<(String, Vec<String>)> = Vec::new();
+    for run in store.runs()? {
+        let Some(check) = run.tags.get(super::noise::TAG) else { continue };
+        match pairs.iter_mut().find(|(known, _)| known == check) {
+            Some((_, runs)) => runs.push(run.id),
+            None => pairs.push((check.clone(), vec![run.id])),
+        }
+    }
+    let mut noise = NoiseCheck::default();
+    for (_, runs) in pairs.into_iter().rev().take(CHECKS_AT_MOST) {
+        let [first, second] = &runs[..] else { continue };
+        if without.contains(&first.as_str()) && without.contains(&second.as_str()) {
+            continue; // these two are what is compared
+        }
+        let (first, second) = (store.document(first)?, store.document(second)?);
+        let alike = keys.iter().all(|key| first.machine.get(*key) == like.machine.get(*key));
+        if alike && first.run.finished.is_some() && second.run.finished.is_some() {
+            noise.add(&first, &second);
+        }
+    }
+    Ok(noise)
+}
+
+fn words(run: &Document) -> String {
+    let tags: Vec<String> = run.run.tags.iter().map(|(k, v)| format!(" {k}={v}")).collect();
+    format!("{}{} on {}", run.run.id, tags.concat(), run.machine_line())
+}
+
+fn comparison(
+    base: &Document,
+    news: &[Document],
+    compared: &[Vec<Compared>],
+    noise: &NoiseCheck,
+    settings: &Settings,
+) -> Comparison {
+    let mut all = vec![base];
+    all.extend(news);
+    let facts = platform::machine::describe();
+    Comparison {
+        base: words(base),
+        news: news.iter().map(words).collect(),
+        also_differs: analysis::also_differs(&all, &compared_keys(&facts)),
+        noise_floor: floor_lines(compared, noise, settings),
+        rows: rows(compared),
+    }
+}
+
+fn floor_lines(compared: &[Vec<Compared>], noise: &NoiseCheck, settings: &Settings) -> Vec<String> {
+    let mut floors: Vec<f64> =
+        compared.iter().flatten().filter(|row| row.ratio.is_some()).map(|row| row.floor).collect();
+    if floors.is_empty() {
+        return Vec::new();
+    }
+    let largest = floors.iter().copied().fold(0.0, f64::max) * 100.0;
+    let median = measure::stats::median(&mut floors) * 100.0;
+    let margin = settings.margin * 100.0;
+    let basis = match noise.checks() {
+        0 => "no check of equal against equal is known for this machine: `oscost noise` makes one"
+            .to_owned(),
+        n => format!("from these runs and {n} checks of equal against equal"),
+    };
+    vec![
+        format!(
+            "smallest difference that can be told: {median:.1} % (median; largest {largest:.1} %)"
+        ),
+        basis,
+        format!(
+            "same: certainly within {margin:.1} %; intervals hold for all rows together at 95 %"
+        ),
+    ]
+}
+
+/// One row for each metric of each case, one cell for each run beside the base.
+fn rows(compared: &[Vec<Compared>]) -> Vec<CompareRow> {
+    let mut rows: Vec<CompareRow> = Vec::new();
+    for (number, run) in compared.iter().enumerate() {
+        for row in run {
+            let known = rows.iter().position(|r| r.label == row.label && r.metric == row.metric);
+            let at = known.unwrap_or_else(|| {
+                let base = row.base.map(|estimate| cell(estimate, &row.unit));
+                let (label, metric) = (row.label.clone(), row.metric.clone());
+                rows.push(CompareRow { label, metric, base, news: Vec::new() });
+                rows.len() - 1
+            });
+            // A run before this one may not have had the row at all.
+            rows[at].news.resize_with(number, absent);
+            rows[at].news.push(CompareCell {
+                figure: row.new.map(|estimate| cell(estimate, &row.unit)),
+                ratio: row.ratio,
+                verdict: row.verdict,
+                note: row.note.clone(),
+            });
+        }
+    }
+    for row in &mut rows {
+        row.news.resize_with(compared.len(), absent);
+    }
+    rows
+}
+
+fn absent() -> CompareCell {
+    CompareCell {
+        figure: None,
+        ratio: None,
+        verdict: analysis::Verdict::NotComparable,
+        note: "this run did not measure it".to_owned(),
+    }
+}
+
+fn cell(estimate: Estimate, unit: &str) -> Cell {
+    let Estimate { median, low, high, .. } = estimate;
+    Cell { median, low, high, unit: unit.to_owned() }
+}
+
+fn as_json(
+    base: &Document,
+    news: &[Document],
+    compared: &[Vec<Compared>],
+    noise: &NoiseCheck,
+) -> serde_json::Value {
+    let keys = platform::machine::describe();
+    let comparisons: Vec<_> = news
+        .iter()
+        .zip(compared)
+        .map(|(new, rows)| {
+            let differs: Vec<_> = analysis::also_differs(&[base, new], &compared_keys(&keys))
+                .into_iter()
+                .map(|d| json!({"key": d.key, "values": d.values}))
+                .collect();
+            json!({
+                "new": new.run.id,
+                "also_differs": differs,
+                "rows": rows.iter().map(row_json).collect::<Vec<_>>(),
+            })
+        })
+        .collect();
+    json!({
+        "schema": 1,
+        "base": base.run.id,
+        "noise_checks": noise.checks(),
+        "comparisons": comparisons,
+    })
+}
+
+fn row_json(row: &Compared) -> serde_json::Value {
+    json!({
+        "case": row.label,
+        "metric": row.metric,
+        "unit": row.unit,
+        "base": row.base,
+        "new": row.new,
+        "ratio": row.ratio.map(|r| json!({"mid": r.mid, "low": r.low, "high": r.high})),
+        "floor": row.floor,
+        "verdict": row.verdict.word(),
+        "note": row.note,
+    })
 }

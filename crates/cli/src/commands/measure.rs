@@ -1,8 +1,8 @@
 //! `oscost run`, and the worker it starts.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::Context;
@@ -125,7 +125,8 @@ pub fn asked(measuring: &Measuring) -> BTreeMap<String, String> {
     keep("filters", words);
     let size = [("quick", measuring.quick), ("full", measuring.full)];
     keep("size", size.iter().find(|(_, on)| *on).map(|(name, _)| (*name).to_owned()));
-    let params = measuring.params.iter().map(|(name, values)| format!("{name}={}", values.join(",")));
+    let params =
+        measuring.params.iter().map(|(name, values)| format!("{name}={}", values.join(",")));
     keep("params", Some(params.collect::<Vec<_>>().join(" ")).filter(|text| !text.is_empty()));
     let percent = |share: f64| format!("{}%", share * 100.0);
     keep("precision", measuring.precision.map(percent));
@@ -156,7 +157,7 @@ fn random() -> u64 {
 }
 
 /// Date, time and four random digits: `20261121-203655-4f2a`.
-fn new_id() -> String {
+pub fn new_id() -> String {
     let date: String = runner::now_rfc3339()
         .chars()
         .take_while(|&c| c != '.' && c != 'Z')

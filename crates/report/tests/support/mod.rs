@@ -23,6 +23,7 @@ fn named(label: &str, metric: &str, unit: &str) -> CaseResult {
         samples: 0,
         converged: None,
         per_op: None,
+        reference: None,
         doubts: Vec::new(),
         round_values: Vec::new(),
     }

@@ -15,11 +15,10 @@ pub(super) fn compat(tree: &Tree, release: &str, build: &str) -> Option<String> 
     if release.contains("Microsoft") {
         return Some("WSL 1".to_owned());
     }
-    let cpuinfo = tree.text("proc/cpuinfo").unwrap_or_default();
-    if field(&cpuinfo, "vendor_id") == Some("User Mode Linux") {
-        return Some("User-Mode Linux".to_owned());
-    }
-    (!release.is_empty()).then(|| "none".to_owned())
+    // Only this file tells User-Mode Linux, so without it nothing can be said.
+    let cpuinfo = tree.text("proc/cpuinfo")?;
+    let uml = field(&cpuinfo, "vendor_id") == Some("User Mode Linux");
+    Some(if uml { "User-Mode Linux" } else { "none" }.to_owned())
 }
 
 /// The maker's name for the machine, or the cloud's name for the instance type.
@@ -187,7 +186,7 @@ mod tests {
 
     #[test]
     fn layers_are_told_by_what_they_answer() {
-        let fixture = Fixture::new(&[]);
+        let fixture = Fixture::new(&[("proc/cpuinfo", "vendor_id\t: GenuineIntel\n")]);
         let tree = Tree::new(fixture.root());
         let layer = |release, build| compat(&tree, release, build).unwrap();
         assert_eq!(layer("4.4.0", "#1 SMP Sun Jan 10 15:06:54 PST 2016"), "gVisor");
@@ -195,7 +194,8 @@ mod tests {
         assert_eq!(layer("4.4.0-210-generic", "#242-Ubuntu SMP"), "none");
         assert_eq!(layer("4.4.0-19041-Microsoft", "#1-Microsoft"), "WSL 1");
         assert_eq!(layer("5.15.153.1-microsoft-standard-WSL2", "#1 SMP"), "none");
-        assert_eq!(compat(&tree, "", ""), None);
+        let fixture = Fixture::new(&[]);
+        assert_eq!(compat(&Tree::new(fixture.root()), "6.1.0", "#1 SMP"), None);
     }
 
     #[test]

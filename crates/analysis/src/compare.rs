@@ -1,0 +1,447 @@
+//! Two runs of the same program on the same machine differ. Which differences mean something?
+//!
+//! The interval of a ratio comes from the spread between rounds, that is between fresh processes, of
+//! both runs. All comparisons with one run share one chance of error (Bonferroni). And no verdict
+//! falls below the noise floor: what the machine itself was seen to change by, in the course of these
+//! runs, in its own speed from one to the other, and in earlier checks of equal against equal.
+
+use std::collections::BTreeMap;
+
+use measure::stats::{LEVEL, RoundMedian, interval_of, median, t_quantile};
+use results::{CaseResult, Document, Estimate, Outcome};
+
+use crate::noise::NoiseCheck;
+use crate::verdict::Verdict;
+
+/// No difference below this share is called one, however sure the rounds are: where a program and
+/// its data happen to lie in memory changes a figure by that much.
+const FLOOR_AT_LEAST: f64 = 0.01;
+/// Metrics that verdicts are given on: the others are properties, or follow from these.
+const COMPARED_METRICS: [&str; 2] = ["time", "rate"];
+
+/// How runs are compared.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Settings {
+    /// A difference certainly within this share is called `same`.
+    pub margin: f64,
+    /// The chance of any wrong verdict among all comparisons with one run.
+    pub chance: f64,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { margin: 0.02, chance: 1.0 - LEVEL }
+    }
+}
+
+/// One metric of one case, in the base run and another.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Compared {
+    /// The case with its parameters.
+    pub label: String,
+    /// The metric.
+    pub metric: String,
+    /// Its unit.
+    pub unit: String,
+    /// The base's figure, if it has one.
+    pub base: Option<Estimate>,
+    /// The other run's figure, if it has one.
+    pub new: Option<Estimate>,
+    /// The other's by the base's; `None` where there is nothing to divide.
+    pub ratio: Option<Ratio>,
+    /// The smallest difference that could be told here, as a share.
+    pub floor: f64,
+    /// What can be said for certain.
+    pub verdict: Verdict,
+    /// What would settle it, or why it cannot be compared; may be empty.
+    pub note: String,
+}
+
+/// A ratio with the interval on which the verdict stands.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Ratio {
+    /// The ratio of the medians.
+    pub mid: f64,
+    /// Lower end of its interval.
+    pub low: f64,
+    /// Upper end of its interval.
+    pub high: f64,
+}
+
+/// Something besides the measured things that differs between runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Difference {
+    /// The fact's key.
+    pub key: String,
+    /// Each run's value, the base's first.
+    pub values: Vec<String>,
+}
+
+/// Compares `new` with `base`, one row for each time and rate that either has.
+pub fn compare(
+    base: &Document,
+    new: &Document,
+    noise: &NoiseCheck,
+    settings: &Settings,
+) -> Vec<Compared> {
+    let mut rows: Vec<(Option<&CaseResult>, Option<&CaseResult>)> =
+        pairs(base, new).into_iter().map(|(base, new)| (Some(base), new)).collect();
+    let only_new = pairs(new, base).into_iter().filter(|(_, base)| base.is_none());
+    rows.extend(only_new.map(|(new, _)| (None, Some(new))));
+    let comparable = rows.iter().filter(|(base, new)| change(*base, *new).is_some()).count();
+    let chance = settings.chance / comparable.max(1) as f64;
+    rows.into_iter().map(|(base, new)| judge(base, new, chance, noise, settings)).collect()
+}
+
+/// The facts among `keys`, and the ways of measuring, in which the runs do not all agree.
+pub fn also_differs(runs: &[&Document], keys: &[&str]) -> Vec<Difference> {
+    let fact = |run: &Document, key: &str| match run.machine.get(key) {
+        Some(serde_json::Value::String(text)) => text.clone(),
+        Some(value) => value.to_string(),
+        None => "unknown".to_owned(),
+    };
+    let asked = |run: &Document, key: &str| match run.run.asked.get(key) {
+        Some(text) => text.clone(),
+        None => "none".to_owned(),
+    };
+    let mut all: Vec<Difference> = Vec::new();
+    let mut add = |key: &str, values: Vec<String>| {
+        if values.windows(2).any(|pair| pair[0] != pair[1]) {
+            all.push(Difference { key: key.to_owned(), values });
+        }
+    };
+    for key in keys {
+        add(key, runs.iter().map(|run| fact(run, key)).collect());
+    }
+    add("oscost", runs.iter().map(|run| run.run.oscost.clone()).collect());
+    for key in ["handicap", "cpu", "size", "precision"] {
+        let name = format!("asked {key}");
+        add(&name, runs.iter().map(|run| asked(run, key)).collect());
+    }
+    all
+}
+
+/// The compared results of `base`, each with its counterpart in `new`.
+pub(crate) fn pairs<'a>(
+    base: &'a Document,
+    new: &'a Document,
+) -> Vec<(&'a CaseResult, Option<&'a CaseResult>)> {
+    let identity = |r: &'a CaseResult| (&r.case, &r.params, &r.metric);
+    let known: BTreeMap<_, _> = new.results.iter().map(|r| (identity(r), r)).collect();
+    let compared = base.results.iter().filter(|r| COMPARED_METRICS.contains(&r.metric.as_str()));
+    compared.map(|r| (r, known.get(&identity(r)).copied())).collect()
+}
+
+/// The logarithms of both medians, where both are measured and positive.
+pub(crate) fn log_medians(base: &CaseResult, new: &CaseResult) -> Option<(f64, f64)> {
+    let log = |r: &CaseResult| r.estimate.map(|e| e.median).filter(|&m| m > 0.0).map(f64::ln);
+    Some((log(base)?, log(new)?))
+}
+
+/// A change of the logarithm, and how sure it is.
+struct Change {
+    log_ratio: f64,
+    error: f64,
+    degrees: f64,
+    drift: f64,
+}
+
+fn change(base: Option<&CaseResult>, new: Option<&CaseResult>) -> Option<Change> {
+    let (base, new) = (base?, new?);
+    if base.unit != new.unit {
+        return None;
+    }
+    let (base_log, new_log) = log_medians(base, new)?;
+    let (base_spread, new_spread) = (Spread::of(base)?, Spread::of(new)?);
+    let (a, b) = (base_spread.error.powi(2), new_spread.error.powi(2));
+    // Welch and Satterthwaite's degrees of freedom.
+    let below = a.powi(2) / base_spread.degrees + b.powi(2) / new_spread.degrees;
+    let degrees = if below > 0.0 { (a + b).powi(2) / below } else { base_spread.degrees };
+    Some(Change {
+        log_ratio: new_log - base_log,
+        error: (a + b).sqrt(),
+        degrees,
+        drift: base_spread.drift.max(new_spread.drift).max(speed_shift(base, new)),
+    })
+}
+
+/// How the rounds of one run lie about their median, in logarithms.
+struct Spread {
+    /// Standard error of the median.
+    error: f64,
+    degrees: f64,
+    /// What the second half of the run differs from the first by, beyond its own error.
+    drift: f64,
+}
+
+impl Spread {
+    /// `None` if there are fewer than two rounds, or values that have no logarithm.
+    fn of(result: &CaseResult) -> Option<Self> {
+        let logs: Vec<f64> = result.round_values.iter().map(|value| value.ln()).collect();
+        if logs.len() < 2 || !logs.iter().all(|log| log.is_finite()) {
+            return None;
+        }
+        let degrees = logs.len() as f64 - 1.0;
+        let rounds: Vec<RoundMedian> = logs.iter().map(|&log| RoundMedian::exact(log)).collect();
+        let interval = interval_of(&rounds, 1);
+        let half = (interval.high - interval.low) / 2.0;
+        let error = half / t_quantile(1.0 - (1.0 - LEVEL) / 2.0, degrees);
+        let (first, second) = logs.split_at(logs.len() / 2);
+        let between = (median(&mut first.to_vec()) - median(&mut second.to_vec())).abs();
+        // Halves differ by twice the whole's error for no reason; what is more is the machine's.
+        Some(Self { error, degrees, drift: (between / 2.0 - 2.0 * error).max(0.0) })
+    }
+}
+
+/// What the sentinel says the machine's own speed differed by, from one run to the other.
+fn speed_shift(base: &CaseResult, new: &CaseResult) -> f64 {
+    let (Some(base), Some(new)) = (base.reference, new.reference) else { return 0.0 };
+    let parts = [(base.alu, new.alu), (base.chase, new.chase), (base.calls, new.calls)];
+    let used = parts.into_iter().filter(|&(a, b)| a > 0.0 && b > 0.0);
+    used.map(|(a, b)| (b / a).ln().abs()).fold(0.0, f64::max)
+}
+
+fn judge(
+    base: Option<&CaseResult>,
+    new: Option<&CaseResult>,
+    chance: f64,
+    noise: &NoiseCheck,
+    settings: &Settings,
+) -> Compared {
+    let any = base.or(new).expect("a row has a result");
+    let mut row = Compared {
+        label: any.label(),
+        metric: any.metric.clone(),
+        unit: any.unit.clone(),
+        base: base.and_then(|r| r.estimate),
+        new: new.and_then(|r| r.estimate),
+        ratio: None,
+        floor: 0.0,
+        verdict: Verdict::NotComparable,
+        note: String::new(),
+    };
+    let Some(change) = change(base, new) else {
+        row.note = why_no_pair(base, new);
+        return row;
+    };
+    let half = t_quantile(1.0 - chance / 2.0, change.degrees) * change.error;
+    let (low, high) = (change.log_ratio - half, change.log_ratio + half);
+    row.ratio = Some(Ratio { mid: change.log_ratio.exp(), low: low.exp(), high: high.exp() });
+    let checked = noise.of(&row.label, &row.metric).unwrap_or(0.0);
+    row.floor = FLOOR_AT_LEAST.max(checked).max(change.drift.exp_m1());
+    let (floor, margin) = (row.floor.ln_1p(), settings.margin.ln_1p());
+    row.verdict = if low > floor || high < -floor {
+        Verdict::of_change(&row.metric, any.better, low > floor)
+    } else if low > -margin && high < margin {
+        Verdict::Same
+    } else {
+        row.note = what_would_settle(&change, half, &row, settings);
+        Verdict::CannotTell
+    };
+    row
+}
+
+fn why_no_pair(base: Option<&CaseResult>, new: Option<&CaseResult>) -> String {
+    let missing = |which: &str, result: Option<&CaseResult>| match result {
+        None => Some(format!("the {which} run did not measure it")),
+        Some(result) if result.outcome != Outcome::Measured => {
+            let reason = result.reason.as_deref().unwrap_or("no reason given");
+            Some(format!("{} in the {which} run: {reason}", result.outcome.word()))
+        }
+        Some(_) => None,
+    };
+    let units = || match (base, new) {
+        (Some(base), Some(new)) if base.unit != new.unit => {
+            format!("measured in {} and in {}", base.unit, new.unit)
+        }
+        _ => "too few rounds".to_owned(),
+    };
+    missing("base", base).or_else(|| missing("new", new)).unwrap_or_else(units)
+}
+
+/// How many times the rounds would do, or that the machine has to become quieter.
+fn what_would_settle(change: &Change, half: f64, row: &Compared, settings: &Settings) -> String {
+    let (distance, floor) = (change.log_ratio.abs(), row.floor.ln_1p());
+    let room = if distance > floor { distance - floor } else { settings.margin.ln_1p() - distance };
+    // An interval shrinks with the root of the number of rounds.
+    let times = (half / room).powi(2);
+    if room <= 0.0 {
+        let floor = row.floor * 100.0;
+        format!("the machine itself varies by {floor:.1} %: a quieter one would settle it")
+    } else if times > 1_000.0 {
+        "no number of rounds would settle it: it varies too much from round to round".to_owned()
+    } else {
+        format!("about {:.0} times as many rounds would settle it", times.max(2.0).ceil())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use results::Better;
+
+    use super::*;
+
+    fn result(case: &str, round_values: Vec<f64>) -> CaseResult {
+        let mut sorted = round_values.clone();
+        let median = median(&mut sorted);
+        CaseResult {
+            case: case.into(),
+            params: BTreeMap::new(),
+            metric: "time".into(),
+            unit: "ns/op".into(),
+            better: Better::Lower,
+            outcome: Outcome::Measured,
+            reason: None,
+            estimate: Some(Estimate {
+                median,
+                low: sorted[0],
+                high: sorted[sorted.len() - 1],
+                level: 0.95,
+            }),
+            seen: None,
+            quiet_share: None,
+            rounds: round_values.len() as u32,
+            samples: 0,
+            converged: None,
+            per_op: None,
+            reference: None,
+            doubts: Vec::new(),
+            round_values,
+        }
+    }
+
+    fn run(results: Vec<CaseResult>) -> Document {
+        let mut document = results::parse_document(
+            r#"{"schema":1,"run":{"id":"x","started":"2026-11-21T00:00:00Z","seed":1,"oscost":"0"},
+                "machine":{"release":"6.1"},"results":[]}"#,
+        )
+        .unwrap();
+        document.results = results;
+        document
+    }
+
+    /// Rounds about `center`, a share of `spread` apart, the same for the same `salt`.
+    fn rounds(center: f64, spread: f64, n: usize, salt: usize) -> Vec<f64> {
+        (0..n)
+            .map(|i| {
+                let noise = ((i * 7919 + salt * 104_729) % 1009) as f64 / 1009.0 - 0.5;
+                center * (1.0 + spread * noise)
+            })
+            .collect()
+    }
+
+    fn verdict(base: Vec<f64>, new: Vec<f64>) -> Verdict {
+        let (base, new) = (run(vec![result("a/b", base)]), run(vec![result("a/b", new)]));
+        compare(&base, &new, &NoiseCheck::default(), &Settings::default())[0].verdict
+    }
+
+    #[test]
+    fn three_percent_is_found_and_chance_is_not() {
+        let base = rounds(165.0, 0.01, 12, 1);
+        assert_eq!(verdict(base.clone(), rounds(165.0 * 1.03, 0.01, 12, 2)), Verdict::Slower);
+        assert_eq!(verdict(base.clone(), rounds(165.0 * 0.97, 0.01, 12, 2)), Verdict::Faster);
+        assert_eq!(verdict(base.clone(), rounds(165.0, 0.01, 12, 2)), Verdict::Same);
+        assert_eq!(verdict(base, rounds(165.0, 0.5, 12, 2)), Verdict::CannotTell);
+    }
+
+    #[test]
+    fn no_verdict_falls_below_the_floor() {
+        // Half a percent, told apart beyond doubt, and still not called a difference.
+        let (base, new) = (rounds(100.0, 1e-5, 12, 1), rounds(100.5, 1e-5, 12, 2));
+        assert_eq!(verdict(base, new), Verdict::Same);
+        // A difference that equal runs have shown before.
+        let (base, new) = (
+            run(vec![result("a/b", rounds(100.0, 1e-3, 12, 1))]),
+            run(vec![result("a/b", rounds(104.0, 1e-3, 12, 2))]),
+        );
+        let mut noise = NoiseCheck::default();
+        noise.add(&run(vec![result("a/b", vec![100.0])]), &run(vec![result("a/b", vec![105.0])]));
+        let row = &compare(&base, &new, &noise, &Settings::default())[0];
+        assert_eq!(row.verdict, Verdict::CannotTell);
+        assert!((row.floor - 0.05).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_machine_that_ran_at_another_speed_is_no_verdict() {
+        let with_speed = |time: f64, alu: f64| {
+            let mut result = result("a/b", rounds(time, 1e-3, 12, 1));
+            result.reference = Some(results::Reference { alu, chase: 700.0, calls: 0.0 });
+            run(vec![result])
+        };
+        let (base, new) = (with_speed(85.5, 665.0), with_speed(75.5, 583.0));
+        let row = &compare(&base, &new, &NoiseCheck::default(), &Settings::default())[0];
+        assert_eq!(row.verdict, Verdict::CannotTell);
+        assert!(row.note.contains("varies by 14.1 %"), "{}", row.note);
+    }
+
+    #[test]
+    fn a_run_that_drifted_is_no_verdict() {
+        let mut drifted = rounds(100.0, 1e-3, 6, 1);
+        drifted.extend(rounds(110.0, 1e-3, 30, 2));
+        let row_verdict = verdict(drifted, rounds(100.0, 1e-3, 12, 3));
+        assert_ne!(row_verdict, Verdict::Same);
+    }
+
+    /// Many cases, all equal but for chance: the error rate is that of the whole family.
+    #[test]
+    fn wrong_verdicts_stay_within_the_promised_chance() {
+        use std::hash::{DefaultHasher, Hash, Hasher};
+        let uniform = |key: (usize, usize, usize)| {
+            let mut hasher = DefaultHasher::new();
+            key.hash(&mut hasher);
+            hasher.finish() as f64 / u64::MAX as f64
+        };
+        const FAMILIES: usize = 60;
+        let mut wrong = 0;
+        for family in 0..FAMILIES {
+            let document = |which: usize| {
+                run((0..40)
+                    .map(|case| {
+                        let values = (0..6)
+                            .map(|round| {
+                                let key = (family * 2 + which, case, round);
+                                let sum: f64 =
+                                    (0..12).map(|k| uniform((key.0, key.1, round * 100 + k))).sum();
+                                100.0 * (0.03 * (sum - 6.0)).exp()
+                            })
+                            .collect();
+                        result(&format!("a/c{case}"), values)
+                    })
+                    .collect())
+            };
+            let rows =
+                compare(&document(0), &document(1), &NoiseCheck::default(), &Settings::default());
+            wrong += usize::from(rows.iter().any(|row| row.verdict.is_difference()));
+        }
+        // 5 % of 60 families is 3; 6 would be beyond two standard errors.
+        assert!(wrong <= 6, "{wrong} of {FAMILIES} families");
+    }
+
+    #[test]
+    fn what_cannot_be_paired_says_why() {
+        let mut unsupported = result("a/b", vec![1.0, 2.0]);
+        unsupported.outcome = Outcome::Unsupported;
+        unsupported.estimate = None;
+        unsupported.reason = Some("no such call".into());
+        let measured = run(vec![result("a/b", vec![1.0, 2.0])]);
+        let settings = Settings::default();
+        let row =
+            &compare(&measured, &run(vec![unsupported]), &NoiseCheck::default(), &settings)[0];
+        assert_eq!(row.verdict, Verdict::NotComparable);
+        assert_eq!(row.note, "unsupported in the new run: no such call");
+        let row = &compare(&run(vec![]), &measured, &NoiseCheck::default(), &settings)[0];
+        assert_eq!(row.note, "the base run did not measure it");
+    }
+
+    #[test]
+    fn facts_in_which_runs_differ_are_listed() {
+        let (base, mut new) = (run(vec![]), run(vec![]));
+        new.machine.insert("release".into(), "6.2".into());
+        new.machine.insert("load".into(), "9".into());
+        let found = also_differs(&[&base, &new], &["release", "cpu"]);
+        assert_eq!(
+            found,
+            [Difference { key: "release".into(), values: vec!["6.1".into(), "6.2".into()] }]
+        );
+    }
+}
