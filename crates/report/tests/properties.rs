@@ -94,6 +94,7 @@ fn result() -> impl Strategy<Value = CaseResult> {
                 rounds: 8,
                 samples: 100,
                 converged,
+                reference: None,
                 per_op: converged.map(|_| PerOp {
                     syscalls: Some(quiet * 100.0),
                     page_faults: Some(quiet),

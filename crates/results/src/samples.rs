@@ -156,7 +156,7 @@ fn result() -> impl Strategy<Value = CaseResult> {
     let identity = ("[a-z]{1,5}/[a-z0-9-]{1,8}", texts(), "[a-z0-9]{1,5}", "[a-z/]{1,5}");
     let better = prop_oneof![Just(Better::Lower), Just(Better::Higher), Just(Better::Neither)];
     let figures =
-        (option::of(seen()), option::of(0.0..=1.0), option::of(per_op()), vec(finite(), 0..4));
+        (option::of(seen()), option::of(0.0..=1.0), option::of(per_op()), vec(finite(), 0..4), reference());
     let counts = (any::<u32>(), any::<u64>(), option::of(any::<bool>()), vec(text(), 0..3));
     (identity, better, outcome(), figures, counts).prop_map(
         |(identity, better, outcome, figures, counts)| CaseResult {
@@ -172,12 +172,18 @@ fn result() -> impl Strategy<Value = CaseResult> {
             quiet_share: figures.1,
             per_op: figures.2,
             round_values: figures.3,
+            reference: figures.4,
             rounds: counts.0,
             samples: counts.1,
             converged: counts.2,
             doubts: counts.3,
         },
     )
+}
+
+fn reference() -> impl Strategy<Value = Option<Reference>> {
+    let parts = (finite(), finite(), finite());
+    option::of(parts.prop_map(|(alu, chase, calls)| Reference { alu, chase, calls }))
 }
 
 fn arbitrary_run() -> impl Strategy<Value = RunInfo> {
