@@ -19,7 +19,7 @@ pub struct Levels {
 }
 
 impl Levels {
-    /// Takes note of a low quantile of each reference in `series`.
+    /// Takes note of the lower quartile of each reference in `series`.
     pub fn observe(&mut self, series: &Series) {
         if series.readings.is_empty() {
             return;
@@ -27,8 +27,8 @@ impl Levels {
         let seen = self.seen.entry((series.cpu, series.busy)).or_default();
         for (part, lows) in seen.iter_mut().enumerate() {
             let mut readings: Vec<f32> = series.readings.iter().map(|r| r[part]).collect();
-            let tenth = readings.len() / 10;
-            let (_, &mut low, _) = readings.select_nth_unstable_by(tenth, f32::total_cmp);
+            let quarter = readings.len() / 4;
+            let (_, &mut low, _) = readings.select_nth_unstable_by(quarter, f32::total_cmp);
             let at = lows.partition_point(|&other| other < low);
             lows.insert(at, low);
         }
@@ -50,7 +50,10 @@ fn lowest_steady(ascending: &[f32]) -> f32 {
     });
     match steady {
         // The middle of that level, so that half of its own scatter is not called disturbed.
-        Some((at, _)) => ascending[at + enough / 2],
+        Some((at, &low)) => {
+            let end = ascending.partition_point(|&other| other <= low * STEADY);
+            ascending[(at + end) / 2]
+        }
         None => ascending[0],
     }
 }
@@ -62,6 +65,8 @@ pub struct JudgedRound {
     pub quiet: Vec<f64>,
     /// All samples, in ns per operation.
     pub all: Vec<f64>,
+    /// Where workers contended: time of all samples by their operations, in ns.
+    pub contended_mean: Option<f64>,
     /// The sentinel's readings after quiet samples.
     pub readings: Vec<[f32; 3]>,
     /// Time spent on quiet samples, in ns.
@@ -74,6 +79,13 @@ impl JudgedRound {
     /// Judges the samples of a round by the level of the CPU they were taken on.
     pub fn of(series: &[Series], levels: &Levels) -> Self {
         let mut judged = Self::default();
+        let contended = series.iter().filter(|series| series.contended);
+        let (ns, operations) = contended.fold((0.0, 0.0), |(ns, operations), series| {
+            let sum: f64 = series.samples.iter().map(|&sample| f64::from(sample)).sum();
+            let (batch, count) = (series.batch as f64, series.samples.len() as f64);
+            (ns + sum * batch, operations + batch * count)
+        });
+        judged.contended_mean = (operations > 0.0).then(|| ns / operations);
         for series in series {
             // Where most operations give up the CPU, being without it is what is measured.
             let own_doing = series.preempted.len() * 2 > series.samples.len();
@@ -88,7 +100,9 @@ impl JudgedRound {
                 judged.all_ns += span;
                 if level.is_some_and(|level| considered.is_quiet(at, &level)) {
                     judged.quiet.push(f64::from(sample));
-                    judged.readings.push(considered.readings[at + 1]);
+                    judged
+                        .readings
+                        .push(considered.readings[if series.contended { 1 } else { at + 1 }]);
                     judged.quiet_ns += span;
                 }
             }
@@ -96,19 +110,29 @@ impl JudgedRound {
         judged
     }
 
-    /// Whether it has enough quiet samples to speak.
+    /// Whether it has enough quiet samples to speak. Among several workers all CPUs must have been
+    /// quiet: one that was not slows the others.
     pub fn is_enough(&self) -> bool {
+        if self.contended_mean.is_some() {
+            return self.quiet.len() == self.all.len();
+        }
         self.quiet.len() >= QUIET_SAMPLES_AT_LEAST.min(self.all.len().max(1))
     }
 
     /// The median of its quiet samples, `None` if it has not enough of them.
     pub fn quiet_median(&self, seed: u64) -> Option<RoundMedian> {
-        self.is_enough().then(|| RoundMedian::of(&self.quiet, seed))
+        self.is_enough().then(|| match self.contended_mean {
+            Some(mean) => RoundMedian::exact(mean),
+            None => RoundMedian::of(&self.quiet, seed),
+        })
     }
 
     /// The median of all its samples; `None` if it has none.
     pub fn plain_median(&self, seed: u64) -> Option<RoundMedian> {
-        (!self.all.is_empty()).then(|| RoundMedian::of(&self.all, seed))
+        (!self.all.is_empty()).then(|| match self.contended_mean {
+            Some(mean) => RoundMedian::exact(mean),
+            None => RoundMedian::of(&self.all, seed),
+        })
     }
 }
 
@@ -135,6 +159,7 @@ mod tests {
             batch: 100,
             samples: vec![sample; count],
             readings: vec![[alu, 760.0, 680.0]; count + 1],
+            contended: false,
             preempted: Vec::new(),
         }
     }

@@ -35,8 +35,13 @@ pub struct Series {
     pub batch: u64,
     /// Time of one operation, in ns, the clock's cost already taken off.
     pub samples: Vec<f32>,
-    /// The sentinel before the first sample, between each two, and after the last, in ns.
+    /// The sentinel before the first sample, between each two, and after the last, in ns. Among
+    /// several workers only before the first and after the last: in between it would tell of them.
     pub readings: Vec<[f32; 3]>,
+    /// Whether other workers contended meanwhile. Then the round is one trial: its value is the time
+    /// of all samples by their operations, not their median.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub contended: bool,
     /// Numbers of the samples during which our CPU was taken away from us.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub preempted: Vec<u32>,
@@ -45,14 +50,18 @@ pub struct Series {
 impl Series {
     /// Whether the sentinel on both sides of sample `at` was quiet, and our CPU was not taken away.
     pub fn is_quiet(&self, at: usize, level: &Reading) -> bool {
-        let around = [self.readings.get(at), self.readings.get(at + 1)];
+        let around = match self.contended {
+            true => [self.readings.first(), self.readings.last()],
+            false => [self.readings.get(at), self.readings.get(at + 1)],
+        };
         around.iter().all(|r| r.is_some_and(|&parts| Reading::of_parts(parts).is_quiet(level)))
             && !self.preempted.contains(&(at as u32))
     }
 
     /// How long sample `at` and the sentinel after it took together, in ns.
     pub fn span(&self, at: usize) -> f64 {
-        let sentinel = self.readings.get(at + 1).map_or(0.0, |parts| parts.iter().sum::<f32>());
+        let after = self.readings.get(at + 1).filter(|_| !self.contended);
+        let sentinel = after.map_or(0.0, |parts| parts.iter().sum::<f32>());
         f64::from(self.samples[at]) * self.batch as f64 + f64::from(sentinel)
     }
 }

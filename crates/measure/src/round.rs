@@ -247,9 +247,11 @@ impl Sampler {
         })
     }
 
-    /// Has batches take at least this long.
-    pub(crate) fn set_target(&mut self, target: Nanoseconds) {
+    /// Has batches take at least this long, and the sentinel run only before and after them all.
+    pub(crate) fn contend(&mut self, target: Nanoseconds) {
         self.target = Nanoseconds::new(target.get().max(self.target.get()));
+        self.series.contended = true;
+        self.before = self.sentinel.read_steadily();
     }
 
     /// Finds the length of a batch at which the clock's share is small enough.
@@ -314,13 +316,23 @@ impl Sampler {
     /// Takes one sample: one operation off the clock to warm up what the sentinel pushed out, a
     /// batch, the sentinel. Says whether it was quiet.
     pub(crate) fn sample(&mut self, operation: &mut impl FnMut()) -> bool {
+        if self.series.contended {
+            let took = self.batch(operation);
+            self.push(took);
+            return true;
+        }
         let switches = involuntary_switches();
         operation();
         let took = self.batch(operation);
         let after = self.sentinel.read();
         let preempted = involuntary_switches() > switches;
-        self.push(took, after, preempted);
+        self.push(took);
         let at = self.series.samples.len() - 1;
+        if preempted {
+            self.series.preempted.push(at as u32);
+        }
+        self.series.readings.push(after.parts().map(to_hundredths));
+        self.before = after;
         self.series.is_quiet(at, &self.level)
     }
 
@@ -337,7 +349,9 @@ impl Sampler {
         let series = &mut self.series;
         if series.samples.len() > 1 || done == 0 {
             series.samples.pop();
-            series.readings.pop();
+            if !series.contended {
+                series.readings.pop();
+            }
         } else if let [only] = &mut series.samples[..] {
             *only *= series.batch as f32 / done as f32;
             series.batch = done;
@@ -354,25 +368,24 @@ impl Sampler {
         took >= self.target
     }
 
-    fn push(&mut self, took: Nanoseconds, after: Reading, preempted: bool) {
+    fn push(&mut self, took: Nanoseconds) {
         let series = &mut self.series;
         if series.samples.is_empty() {
             series.readings.push(self.before.parts().map(to_hundredths));
         }
-        if preempted {
-            series.preempted.push(series.samples.len() as u32);
-        }
         series.samples.push((took.get() / series.batch as f64) as f32);
-        series.readings.push(after.parts().map(to_hundredths));
-        self.before = after;
     }
 
     /// What was taken since the last call of this.
     pub(crate) fn take_series(&mut self) -> Series {
+        if self.series.contended && !self.series.samples.is_empty() {
+            self.series.readings.push(self.sentinel.read_steadily().parts().map(to_hundredths));
+        }
         let next = Series {
             cpu: self.series.cpu,
             busy: self.series.busy,
             batch: self.series.batch,
+            contended: self.series.contended,
             ..Series::default()
         };
         std::mem::replace(&mut self.series, next)

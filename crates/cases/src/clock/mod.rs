@@ -17,7 +17,6 @@ mod time;
 
 use std::hint::black_box;
 
-use measure::round::Mode;
 use measure::time::Stopwatch;
 use measure::{Refusal, Round};
 
@@ -87,7 +86,7 @@ pub fn measure_tsc(round: &mut Round, read: impl Fn() -> u64 + Sync) -> Result<(
         while watch.elapsed().get() < 0.3e6 {
             std::hint::spin_loop();
         }
-        watch.elapsed().get() / (read() - start) as f64
+        watch.elapsed().get() / read().saturating_sub(start).max(1) as f64
     };
     // The middle one: an interrupt between the two clocks spoils one of them.
     let mut rates = [ns_per_tick(), ns_per_tick(), ns_per_tick()];
@@ -105,10 +104,12 @@ pub fn check_reading(name: &str, reading: u64) -> Result<(), Refusal> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::syscall::rehearsal;
     use measure::Params;
     use measure::record::Line;
+    use measure::round::Mode;
+
+    use super::*;
+    use crate::syscall::rehearsal;
 
     #[test]
     fn every_clock_can_be_measured_or_says_why_not() {

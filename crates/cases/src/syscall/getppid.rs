@@ -6,8 +6,7 @@ use crate::{Case, Only};
 pub const CASE: Case = Case {
     area: "syscall",
     name: "getppid",
-    operation: "One getppid, made with the system call itself so that no library can keep the \
-                answer.",
+    operation: "One getppid, whose answer no C library keeps.",
     alike: "`perf bench syscall basic` and lmbench's `lat_syscall null` make the same call.",
     only: Only::Unix("Windows has no such call"),
     params: &[],
@@ -16,8 +15,8 @@ pub const CASE: Case = Case {
         on_unix!(round, {
             round.expect_syscalls(1.0);
             round.time(|| {
-                // SAFETY: getppid takes nothing and cannot fail.
-                std::hint::black_box(unsafe { libc::syscall(libc::SYS_getppid) });
+                // SAFETY: takes nothing and cannot fail.
+                std::hint::black_box(unsafe { libc::getppid() });
             })
         })
     },
