@@ -117,7 +117,7 @@ pub fn interval_of(rounds: &[RoundMedian], seed: u64) -> Interval {
 /// The median by selection, cheaper than sorting; reorders the values.
 fn unsorted_median(values: &mut [f64]) -> f64 {
     let middle = values.len() / 2;
-    let even = values.len() % 2 == 0;
+    let even = values.len().is_multiple_of(2);
     let (below, &mut upper, _) = values.select_nth_unstable_by(middle, f64::total_cmp);
     if !even {
         return upper;

@@ -99,7 +99,7 @@ pub fn cost_of(clock: Clock) -> Nanoseconds {
 }
 
 /// The time stamp counter, if the processor vouches for it and two calibrations agree. Takes 20 ms.
-pub fn calibrated_tsc() -> Option<Clock> {
+fn calibrated_tsc() -> Option<Clock> {
     if !tsc_is_invariant() {
         return None;
     }

@@ -9,7 +9,7 @@ pub const CASE: Case = Case {
     name: "get-system-time-precise",
     operation: "One GetSystemTimePreciseAsFileTime.",
     alike: "The counterpart of clock/gettime{id=realtime}; it counts units of 100 ns.",
-    only: Only::Windows("a clock of Windows; the counterpart is clock/gettime"),
+    only: Only::Windows("exists only on Windows"),
     params: &[],
     metrics: METRICS,
     run: |_, round| {

@@ -10,7 +10,7 @@ pub const CASE: Case = Case {
     operation: "One GetTickCount64.",
     alike: "The counterpart of clock/gettime{id=monotonic-coarse}; it counts ms and steps by 10 \
             to 16 of them.",
-    only: Only::Windows("a clock of Windows; the counterpart is clock/gettime"),
+    only: Only::Windows("exists only on Windows"),
     params: &[],
     metrics: METRICS,
     run: |_, round| {

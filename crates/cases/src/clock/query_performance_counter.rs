@@ -9,7 +9,7 @@ pub const CASE: Case = Case {
     name: "query-performance-counter",
     operation: "One QueryPerformanceCounter.",
     alike: "The counterpart of clock/gettime{id=monotonic}.",
-    only: Only::Windows("a clock of Windows; the counterpart is clock/gettime"),
+    only: Only::Windows("exists only on Windows"),
     params: &[],
     metrics: METRICS,
     run: |_, round| {

@@ -55,7 +55,7 @@ fn run(params: &Params, round: &mut Round, kind: Kind) -> Result<(), Refusal> {
 
         use platform::on_linux;
 
-        use super::{InPlace, Lock, expect_no_calls_alone, measure};
+        use super::{Lock, expect_no_calls_alone, measure};
 
         struct Semaphore(*mut libc::sem_t);
 
@@ -102,7 +102,7 @@ fn run(params: &Params, round: &mut Round, kind: Kind) -> Result<(), Refusal> {
         let semaphore = match kind {
             Kind::Named => named(),
             Kind::Private | Kind::Shared => on_linux!({
-                let semaphore = InPlace::<libc::sem_t>::new()?.get();
+                let semaphore = super::InPlace::<libc::sem_t>::new()?.get();
                 // SAFETY: the place is fresh, and ours as long as the process lives.
                 match unsafe { libc::sem_init(semaphore, (kind == Kind::Shared).into(), 1) } {
                     0 => Ok(semaphore),

@@ -10,8 +10,8 @@ pub const READ: Case = Case {
     name: "rwlock-read",
     operation: "One pthread_rwlock_rdlock and pthread_rwlock_unlock; readers do not wait for each \
                 other.",
-    alike: "Where this grows dearer with workers than lock/rwlock-write, all of it is the line of \
-            memory that they pass around.",
+    alike: "Readers let each other in, but share one word of memory: what it costs more with more \
+            workers is the price of passing that around.",
     only: Only::Unix("Windows has no pthread read-write locks; see lock/srwlock"),
     params: THREADS_OR_PROCESSES,
     metrics: METRICS,

@@ -10,7 +10,7 @@ pub const CASE: Case = Case {
                 path, and one CloseHandle.",
     alike: "The counterpart of syscall/open-close; osbench's `create_files` makes and writes the \
             file too.",
-    only: Only::Windows("a call of Windows; the counterpart is syscall/open-close"),
+    only: Only::Windows("exists only on Windows"),
     params: &[],
     metrics: &[],
     run: |_, round| {

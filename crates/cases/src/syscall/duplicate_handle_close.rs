@@ -9,7 +9,7 @@ pub const CASE: Case = Case {
     operation: "One DuplicateHandle of a regular file's handle within the process and one \
                 CloseHandle of the copy.",
     alike: "The counterpart of syscall/dup-close.",
-    only: Only::Windows("a call of Windows; the counterpart is syscall/dup-close"),
+    only: Only::Windows("exists only on Windows"),
     params: &[],
     metrics: &[],
     run: |_, round| {

@@ -8,7 +8,7 @@ pub const CASE: Case = Case {
     name: "get-process-times",
     operation: "One GetProcessTimes of the calling process.",
     alike: "The counterpart of syscall/getrusage.",
-    only: Only::Windows("a call of Windows; the counterpart is syscall/getrusage"),
+    only: Only::Windows("exists only on Windows"),
     params: &[],
     metrics: &[],
     run: |_, round| {

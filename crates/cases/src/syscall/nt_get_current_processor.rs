@@ -10,7 +10,7 @@ pub const CASE: Case = Case {
                 that asks the same stays out of the kernel.",
     alike: "The counterpart of syscall/getppid: it takes nothing, does next to nothing and cannot \
             fail.",
-    only: Only::Windows("a call of the Windows kernel; the counterpart is syscall/getppid"),
+    only: Only::Windows("exists only on Windows"),
     params: &[],
     metrics: &[],
     run: |_, round| {

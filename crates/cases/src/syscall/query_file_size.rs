@@ -8,7 +8,7 @@ pub const CASE: Case = Case {
     name: "query-file-size",
     operation: "One GetFileSizeEx of an open regular file, this program's own.",
     alike: "The counterpart of syscall/fstat.",
-    only: Only::Windows("a call of Windows; the counterpart is syscall/fstat"),
+    only: Only::Windows("exists only on Windows"),
     params: &[],
     metrics: &[],
     run: |_, round| {

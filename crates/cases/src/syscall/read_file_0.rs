@@ -8,7 +8,7 @@ pub const CASE: Case = Case {
     name: "read-file-0",
     operation: "One ReadFile of 0 bytes from a regular file, this program's own.",
     alike: "The counterpart of syscall/read-0.",
-    only: Only::Windows("a call of Windows; the counterpart is syscall/read-0"),
+    only: Only::Windows("exists only on Windows"),
     params: &[],
     metrics: &[],
     run: |_, round| {

@@ -9,7 +9,7 @@ pub const CASE: Case = Case {
     operation: "One ReadFile of the first 4,096 bytes of this program's own file, which is \
                 cached; the position is given with the call.",
     alike: "The counterpart of syscall/pread-4k.",
-    only: Only::Windows("a call of Windows; the counterpart is syscall/pread-4k"),
+    only: Only::Windows("exists only on Windows"),
     params: &[],
     metrics: &[],
     run: |_, round| {

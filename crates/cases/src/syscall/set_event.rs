@@ -8,7 +8,7 @@ pub const CASE: Case = Case {
     name: "set-event",
     operation: "One SetEvent of an automatic event that is set already and nobody waits for.",
     alike: "The counterpart of the write in syscall/eventfd.",
-    only: Only::Windows("a call of Windows; the counterpart is syscall/eventfd"),
+    only: Only::Windows("exists only on Windows"),
     params: &[],
     metrics: &[],
     run: |_, round| {

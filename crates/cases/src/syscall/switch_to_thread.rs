@@ -8,7 +8,7 @@ pub const CASE: Case = Case {
     name: "switch-to-thread",
     operation: "One SwitchToThread on a CPU where nothing else waits to run.",
     alike: "The counterpart of syscall/sched-yield.",
-    only: Only::Windows("a call of Windows; the counterpart is syscall/sched-yield"),
+    only: Only::Windows("exists only on Windows"),
     params: &[],
     metrics: &[],
     run: |_, round| {

@@ -8,7 +8,7 @@ pub const CASE: Case = Case {
     name: "virtual-query",
     operation: "One VirtualQuery of the region that holds a local variable.",
     alike: "Linux has no such call, only a line of /proc/self/maps; mincore comes nearest.",
-    only: Only::Windows("a call of Windows without a counterpart"),
+    only: Only::Windows("exists only on Windows"),
     params: &[],
     metrics: &[],
     run: |_, round| {

@@ -8,7 +8,7 @@ pub const CASE: Case = Case {
     name: "wait-0",
     operation: "One WaitForSingleObject with timeout 0 for an event that is not set.",
     alike: "The counterpart of syscall/poll with one descriptor.",
-    only: Only::Windows("a call of Windows; the counterpart is syscall/poll"),
+    only: Only::Windows("exists only on Windows"),
     params: &[],
     metrics: &[],
     run: |_, round| {

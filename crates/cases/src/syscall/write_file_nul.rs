@@ -8,7 +8,7 @@ pub const CASE: Case = Case {
     name: "write-file-nul",
     operation: "One WriteFile of 1 byte to NUL.",
     alike: "The counterpart of syscall/write-1.",
-    only: Only::Windows("a call of Windows; the counterpart is syscall/write-1"),
+    only: Only::Windows("exists only on Windows"),
     params: &[],
     metrics: &[],
     run: |_, round| {
