@@ -100,8 +100,10 @@ fn every_worker_is_measured(bench: &Bench, case: &Case, workers_are: &str) {
     assert_eq!(series.len(), 10, "one series of samples for each worker");
     for series in series {
         assert!(!series.samples.is_empty());
-        assert_eq!(series.readings.len(), series.samples.len() + 1);
-        assert!(series.samples.iter().all(|&ns| ns > 0.0), "{:?}", series.samples);
+        assert!(series.contended);
+        assert_eq!(series.readings.len(), 2, "the sentinel before and after the round");
+        // A lone short batch may be nothing to a coarse clock.
+        assert!(series.samples.iter().all(|&ns| ns >= 0.0), "{:?}", series.samples);
     }
     let metrics: Vec<&str> = lines
         .iter()
@@ -117,7 +119,10 @@ const TWO_CALLS: &[&str] =
     &["sysv-sem", "sysv-sem-no-undo", "fcntl", "flock", "pipe-token", "eventfd-token"];
 
 fn system_calls_are_as_expected(bench: &Bench, case: &Case, workers_are: &str) {
-    let Some(tracepoint) = platform::counters::syscall_tracepoint() else { return };
+    let Some(tracepoint) = platform::counters::syscall_tracepoint() else {
+        println!("no system calls are counted here");
+        return;
+    };
     let calls = |workers| -> OperationCounts {
         let mode = Mode::Count(tracepoint);
         let (lines, result) = bench.round(&params(workers, workers_are), mode, case.run);

@@ -10,6 +10,13 @@ pub struct NotANumber {
     problem: &'static str,
 }
 
+impl NotANumber {
+    /// What is wrong with it, for after "it": the text itself is left out.
+    pub fn problem(&self) -> &'static str {
+        self.problem
+    }
+}
+
 fn wrong(text: &str, problem: &'static str) -> NotANumber {
     NotANumber { text: text.to_owned(), problem }
 }

@@ -25,6 +25,8 @@ const SAMPLES_AT_MOST: usize = 256;
 /// A batch among several workers: long beside the 2 us in which a worker runs its sentinel and the
 /// others have one rival less.
 const CONTENDED_BATCH: Nanoseconds = Nanoseconds::new(100_000.0);
+/// How long a worker that is ready waits for those that are not, before it starts.
+const START_TOGETHER_WITHIN: Nanoseconds = Nanoseconds::new(1_000_000.0);
 /// Pairs a worker makes at most in the untimed pass.
 const COUNTED_PAIRS: u64 = 10_000;
 /// How long sampling goes on beyond its time until each worker has had its first batch: under an
@@ -118,6 +120,7 @@ struct Board {
     phase: AtomicU32,
     /// How many workers have done the phase before.
     gathered: AtomicU32,
+    started: AtomicU32,
     begun: AtomicU32,
     measured: AtomicU32,
     left: AtomicU32,
@@ -406,6 +409,7 @@ impl<T> Worker<'_, T> {
         }
         self.board.gathered.fetch_add(1, Ordering::AcqRel);
         self.wait_for_phase(phase::MEASURE);
+        self.start_together();
         if self.order.mode == Mode::Sample {
             self.sample(&mut sampler, || self.task.operate(&mut own))?;
         } else {
@@ -416,6 +420,18 @@ impl<T> Worker<'_, T> {
         self.check(&mut own);
         self.board.left.fetch_add(1, Ordering::AcqRel);
         Ok(())
+    }
+
+    /// Workers wake one after the other: whoever is first waits, for a moment, for the rest, so that
+    /// all meet from the first operation on.
+    fn start_together(&self) {
+        self.board.started.fetch_add(1, Ordering::AcqRel);
+        let watch = Stopwatch::start();
+        while self.board.started.load(Ordering::Acquire) < self.crew.workers as u32
+            && watch.elapsed() < START_TOGETHER_WITHIN
+        {
+            std::thread::yield_now();
+        }
     }
 
     fn take_place(&self) -> Result<(), Refusal> {
@@ -455,7 +471,8 @@ impl<T> Worker<'_, T> {
                 sampler.end_with(done);
                 break;
             }
-            growing = growing && !sampler.is_long_enough(took);
+            // Among others a batch may have been long only because it had to wait.
+            growing = (growing || contended) && sampler.falls_short(took);
             if growing {
                 shorter = Some(sampler.take_series());
                 sampler.grow_batch(took)?;

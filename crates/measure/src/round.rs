@@ -284,7 +284,8 @@ impl Sampler {
     /// Makes the batch longer, after one that took less than the target.
     pub(crate) fn grow_batch(&mut self, took: Nanoseconds) -> Result<(), Refusal> {
         let wanted = self.target.get() / took.get().max(1.0) * 1.05;
-        let factor = wanted.clamp(1.05, 10.0);
+        // Among rivals in small steps: the first operations may have met none yet.
+        let factor = wanted.clamp(1.05, if self.series.contended { 2.0 } else { 10.0 });
         self.series.batch = (self.series.batch as f64 * factor).ceil() as u64;
         let least_time = self.series.batch as f64 / factor * CHEAPEST_OPERATION.get();
         if self.series.batch > 1 << 20 && took.get() < least_time {
@@ -363,9 +364,11 @@ impl Sampler {
         self.before = self.sentinel.read();
     }
 
-    /// Whether a batch that took so long needs not grow any more.
-    pub(crate) fn is_long_enough(&self, took: Nanoseconds) -> bool {
-        took >= self.target
+    /// Whether batches must grow after one that took so long. Among several workers, where one batch
+    /// is quicker than the other, only if it took less than half of what it should.
+    pub(crate) fn falls_short(&self, took: Nanoseconds) -> bool {
+        let enough = if self.series.contended { 0.5 } else { 1.0 };
+        took.get() < self.target.get() * enough
     }
 
     fn push(&mut self, took: Nanoseconds) {

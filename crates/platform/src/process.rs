@@ -1,5 +1,7 @@
 //! Child processes that end with their parent.
 
+use std::process::Command;
+
 use crate::Refusal;
 
 /// Asks the system to end this worker when the coordinator that started it dies, after it has
@@ -13,6 +15,18 @@ pub fn end_with_parent(parent: Option<u32>) {
 /// Whether a process of that number runs (as far as we may know).
 pub fn is_alive(pid: u32) -> bool {
     os::is_alive(pid)
+}
+
+/// Whether a process of that number runs and, as far as the system tells, runs this program: numbers
+/// are given out again.
+pub fn is_alive_and_ours(pid: u32) -> bool {
+    is_alive(pid) && os::runs_our_program(pid)
+}
+
+/// Has Ctrl-C at the terminal reach this process and not the one `command` starts: whoever started
+/// it decides what becomes of it.
+pub fn keep_interrupts_from(command: &mut Command) {
+    os::keep_interrupts_from(command);
 }
 
 /// Runs `work` in a forked copy of this process, which must have only one thread. The child ends
@@ -31,6 +45,9 @@ pub fn adopt_children() {
 
 #[cfg(unix)]
 mod os {
+    use std::os::unix::process::CommandExt;
+    use std::process::Command;
+
     use crate::Refusal;
 
     #[cfg(target_os = "linux")]
@@ -55,6 +72,19 @@ mod os {
         // SAFETY: signal 0 only asks.
         let asked = unsafe { libc::kill(pid as libc::pid_t, 0) };
         asked == 0 || std::io::Error::last_os_error().raw_os_error() == Some(libc::EPERM)
+    }
+
+    /// Read of /proc, by the program's name; true where there is no such thing.
+    pub fn runs_our_program(pid: u32) -> bool {
+        let name = |who: &str| std::fs::read_to_string(format!("/proc/{who}/comm")).ok();
+        match (name("self"), name(&pid.to_string())) {
+            (Some(ours), Some(theirs)) => ours == theirs,
+            _ => true,
+        }
+    }
+
+    pub fn keep_interrupts_from(command: &mut Command) {
+        command.process_group(0);
     }
 
     /// A forked child.
@@ -132,6 +162,9 @@ mod os {
 
 #[cfg(windows)]
 mod os {
+    use std::os::windows::process::CommandExt;
+    use std::process::Command;
+
     use windows_sys::Win32::Foundation::{CloseHandle, STILL_ACTIVE};
     use windows_sys::Win32::System::JobObjects::{
         AssignProcessToJobObject, CreateJobObjectW, JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE,
@@ -139,7 +172,8 @@ mod os {
         SetInformationJobObject,
     };
     use windows_sys::Win32::System::Threading::{
-        GetCurrentProcess, GetExitCodeProcess, OpenProcess, PROCESS_QUERY_LIMITED_INFORMATION,
+        CREATE_NEW_PROCESS_GROUP, GetCurrentProcess, GetExitCodeProcess, OpenProcess,
+        PROCESS_QUERY_LIMITED_INFORMATION,
     };
 
     use crate::Refusal;
@@ -177,6 +211,14 @@ mod os {
         }
     }
 
+    pub fn runs_our_program(_pid: u32) -> bool {
+        true
+    }
+
+    pub fn keep_interrupts_from(command: &mut Command) {
+        command.creation_flags(CREATE_NEW_PROCESS_GROUP);
+    }
+
     /// A forked child: there are none on Windows.
     #[derive(Debug)]
     pub enum Child {}
@@ -204,5 +246,15 @@ mod tests {
         let pid = child.id();
         child.wait().unwrap();
         assert!(!is_alive(pid));
+    }
+
+    #[test]
+    fn a_process_of_another_program_is_not_ours() {
+        assert!(is_alive_and_ours(std::process::id()));
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        let ours = is_alive_and_ours(child.id());
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(!ours || !std::path::Path::new("/proc/self/comm").exists());
     }
 }

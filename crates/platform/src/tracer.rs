@@ -50,7 +50,13 @@ mod os {
                 unsafe { libc::kill(pid, libc::SIGKILL) };
             }
         });
-        let traced = trace(pid);
+        let traced = trace(pid).inspect_err(|_| {
+            // SAFETY: not reaped yet, so the pid is still our child's; its status goes nowhere.
+            unsafe {
+                libc::kill(pid, libc::SIGKILL);
+                libc::waitpid(pid, std::ptr::null_mut(), libc::__WALL);
+            }
+        });
         drop(ended);
         let _ = watchdog.join();
         // The tracer has reaped it; what it wrote is still in the pipes.
