@@ -16,6 +16,7 @@ use platform::shared::Shared;
 
 use crate::record::{Combine, Direction, OperationCounts, Series};
 use crate::round::{Mode, Round, RoundOrder, Sampler, use_all_cpus};
+use crate::stats::median;
 use crate::time::{Nanoseconds, Stopwatch};
 
 /// The most workers a crew may have.
@@ -188,9 +189,31 @@ impl Round<'_> {
             self.print_counts(sums);
             return;
         }
-        for (number, slot) in slots.iter().enumerate() {
-            self.print_series(slot.series(crew, number, &order.cpus));
+        let series: Vec<Series> = (0..crew.workers)
+            .map(|number| slots[number].series(crew, number, &order.cpus))
+            .collect();
+        match &series[..] {
+            [alone] => self.report_rate_alone(alone),
+            _ => self.report_shares(slots),
         }
+        for series in series {
+            self.print_series(series);
+        }
+    }
+
+    /// The rate of a worker alone: of its samples' median, since what another program takes of the
+    /// CPU says nothing of the operation.
+    fn report_rate_alone(&mut self, series: &Series) {
+        if series.samples.is_empty() {
+            return;
+        }
+        let mut samples: Vec<f64> = series.samples.iter().map(|&ns| ns.into()).collect();
+        let rate = 1e9 / median(&mut samples);
+        self.metric("rate", "pairs/s", Direction::Higher, Combine::Median, rate);
+    }
+
+    /// What the workers made together, and how fairly they shared it.
+    fn report_shares(&mut self, slots: &[Slot]) {
         let operations: Vec<f64> =
             slots.iter().map(|s| s.operations.load(Ordering::Acquire) as f64).collect();
         let rates = slots.iter().zip(&operations).map(|(slot, operations)| {
@@ -198,7 +221,7 @@ impl Round<'_> {
         });
         self.metric("rate", "pairs/s", Direction::Higher, Combine::Median, rates.sum());
         let all: f64 = operations.iter().sum::<f64>().max(1.0);
-        let share = |n: f64| n / all * crew.workers as f64;
+        let share = |n: f64| n / all * slots.len() as f64;
         let least = operations.iter().copied().fold(f64::INFINITY, f64::min);
         let most = operations.iter().copied().fold(0.0, f64::max);
         let fair = "of fair";

@@ -24,8 +24,7 @@ fn rounds(name: &str) -> Vec<Series> {
         .collect();
     rows.chunks_exact(100)
         .map(|rows| {
-            let mut series =
-                Series { cpu: Some(1), busy: 1, batch: BATCH, ..Series::default() };
+            let mut series = Series { cpu: Some(1), busy: 1, batch: BATCH, ..Series::default() };
             series.readings.push([rows[0][0], rows[0][1], rows[0][2]]);
             for row in rows {
                 series.samples.push(row[3] / BATCH as f32);
@@ -78,7 +77,11 @@ fn the_gate_keeps_the_good_and_lets_few_bad_through() {
         }
     }
     let (recall, leak) = (good_kept as f64 / good as f64, bad_kept as f64 / kept as f64);
-    println!("keeps {:.1} % of the good, {:.1} % of the kept are bad", recall * 100.0, leak * 100.0);
+    println!(
+        "keeps {:.1} % of the good, {:.1} % of the kept are bad",
+        recall * 100.0,
+        leak * 100.0
+    );
     assert!(recall > 0.9, "keeps only {recall}");
     assert!(leak < 0.03, "lets {leak} through");
 }

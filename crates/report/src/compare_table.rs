@@ -2,16 +2,17 @@
 
 use analysis::{Difference, Ratio, Verdict};
 
-use crate::footnotes::Footnotes;
+use crate::footnotes::{Footnotes, Reason};
 use crate::grid::{self, Column};
-use crate::labels::{self, Label};
+use crate::labels::{self, Label, Param};
+use crate::names;
 use crate::page::{Ink, Page};
 use crate::quantity::{Figure, figure, half_width};
 use crate::rows::COST;
 use crate::text;
 
-/// Names of rows are shortened where they would be wider than this in a table of several runs.
-const NARROWEST_NAMES: usize = 24;
+/// Longer keys of what else differs do not push all values to the right.
+const WIDEST_KEY: usize = 24;
 
 /// Figures are left out where the names of rows would get less than this.
 const LEAST_NAMES: usize = 14;
@@ -84,9 +85,9 @@ fn ink(verdict: Verdict) -> Ink {
 pub fn compare_table(comparison: &Comparison, page: &Page) -> String {
     let mut text = runs_text(comparison, page);
     text.push_str(&differences_text(comparison, page));
-    for (area, rows) in areas(&comparison.rows) {
+    for group in groups(&comparison.rows) {
         text.push('\n');
-        text.push_str(&area_text(&area, &rows, comparison, page));
+        text.push_str(&group_text(&group, comparison, page));
     }
     text.push('\n');
     text.push_str(&summary(comparison, page));
@@ -123,7 +124,7 @@ fn differences_text(comparison: &Comparison, page: &Page) -> String {
     }
     let mut text = format!("\n{}\n", page.paint(Ink::Doubt, "also differs"));
     let keys = comparison.also_differs.iter().map(|d| text::width(&d.key));
-    let column = keys.max().unwrap_or(0).min(NARROWEST_NAMES);
+    let column = keys.max().unwrap_or(0).min(WIDEST_KEY);
     let names = run_names(comparison);
     for Difference { key, values } in &comparison.also_differs {
         let said = match values.as_slice() {
@@ -140,46 +141,94 @@ fn differences_text(comparison: &Comparison, page: &Page) -> String {
     text
 }
 
-fn areas(rows: &[CompareRow]) -> Vec<(String, Vec<&CompareRow>)> {
-    let mut areas: Vec<(String, Vec<&CompareRow>)> = Vec::new();
-    for row in rows {
-        let area = Label::parse(&row.label).area;
-        match areas.iter_mut().find(|(name, _)| *name == area) {
-            Some((_, list)) => list.push(row),
-            None => areas.push((area, vec![row])),
-        }
-    }
-    areas
+/// The rows of one metric in one area.
+struct Group<'a> {
+    title: String,
+    shared: Vec<Param>,
+    rows: Vec<&'a CompareRow>,
+    /// What the rows are called beside `shared`.
+    labels: Vec<Label>,
 }
 
-fn area_text(area: &str, rows: &[&CompareRow], comparison: &Comparison, page: &Page) -> String {
-    let mut notes = Footnotes::default();
-    let columns = side_by_side(area, rows, comparison, page, &mut notes).unwrap_or_else(|| {
-        notes = Footnotes::default();
-        one_below_the_other(area, rows, comparison, page, &mut notes)
-    });
-    grid::table(columns, page) + &notes.lines(page)
+/// A group per area and metric, the metrics of an area after one another.
+fn groups(rows: &[CompareRow]) -> Vec<Group<'_>> {
+    let mut areas: Vec<(String, Vec<&str>)> = Vec::new();
+    for row in rows {
+        let area = Label::parse(&row.label).area;
+        let at = areas.iter().position(|(name, _)| *name == area).unwrap_or_else(|| {
+            areas.push((area, Vec::new()));
+            areas.len() - 1
+        });
+        if !areas[at].1.contains(&row.metric.as_str()) {
+            areas[at].1.push(&row.metric);
+        }
+    }
+    let groups = areas
+        .iter()
+        .flat_map(|(area, metrics)| metrics.iter().map(|metric| group(area, metric, rows)));
+    groups.collect()
+}
+
+fn group<'a>(area: &str, metric: &str, rows: &'a [CompareRow]) -> Group<'a> {
+    let labelled = rows.iter().map(|row| (Label::parse(&row.label), row));
+    let belongs = |(label, row): &(Label, &CompareRow)| label.area == area && row.metric == metric;
+    let (labels, mut rows): (Vec<Label>, Vec<&CompareRow>) = labelled.filter(belongs).unzip();
+    let rank = |label: &Label| labels::rank(label, &labels);
+    rows.sort_by_cached_key(|row| rank(&Label::parse(&row.label)));
+    let mut sorted = labels.clone();
+    sorted.sort_by_cached_key(rank);
+    let shared = labels::shared(&labels);
+    let title = if metric == COST { area.to_owned() } else { format!("{area}: {metric}") };
+    let labels = sorted.iter().map(|label| label.without(&shared)).collect();
+    Group { title, shared, rows, labels }
+}
+
+fn group_text(group: &Group, comparison: &Comparison, page: &Page) -> String {
+    let reasons = |row: &&CompareRow| row.news.iter().flat_map(reasons).collect();
+    let reasons: Vec<Vec<Reason>> = group.rows.iter().map(reasons).collect();
+    let notes = Footnotes::of(&reasons);
+    let mut text = String::new();
+    if group.is_titled() {
+        let title = labels::title(&group.title, &group.shared);
+        let title = text::hanging("", &title, page.prose_width());
+        text.push_str(&page.paint_lines(Ink::Heading, &title));
+    }
+    let columns = side_by_side(group, comparison, &notes, page)
+        .unwrap_or_else(|| one_below_the_other(group, comparison, &notes, page));
+    text + &grid::table(columns, page) + &notes.lines(page)
+}
+
+impl Group<'_> {
+    /// Whether a line above the table says what all rows have in common, as it is more than the area.
+    fn is_titled(&self) -> bool {
+        !self.shared.is_empty() || self.rows[0].metric != COST
+    }
+
+    /// What the first column is headed: nothing below a title.
+    fn heading(&self) -> &str {
+        if self.is_titled() { "" } else { &self.title }
+    }
 }
 
 /// A line per row; `None` where the page is too narrow for it.
 fn side_by_side(
-    area: &str,
-    rows: &[&CompareRow],
+    group: &Group,
     comparison: &Comparison,
+    notes: &Footnotes,
     page: &Page,
-    notes: &mut Footnotes,
 ) -> Option<Vec<Column>> {
-    let base = rows.iter().map(|row| figure_cell(row.base.as_ref())).collect();
+    let base = group.rows.iter().map(|row| figure_cell(row.base.as_ref())).collect();
     let mut columns = vec![Column::figures("base", base)];
     for (i, name) in run_names(comparison).iter().enumerate() {
-        let cells: Vec<Option<&CompareCell>> = rows.iter().map(|row| row.news.get(i)).collect();
+        let cells: Vec<Option<&CompareCell>> =
+            group.rows.iter().map(|row| row.news.get(i)).collect();
         let figures = cells.iter().map(|cell| figure_cell(cell.and_then(|c| c.figure.as_ref())));
         columns.push(Column::figures(name, figures.collect()));
         columns.extend(verdict_columns(&cells, notes));
     }
     let room = |columns: &[Column]| page.table_width().saturating_sub(grid::total_width(columns));
-    let names = |columns: &[Column]| name_column(area, rows, room(columns));
-    let fits = |columns: &[Column]| names(columns).width() <= room(columns);
+    let names = |columns: &[Column]| names::columns(group.heading(), &group.labels, room(columns));
+    let fits = |columns: &[Column]| grid::total_width(&names(columns)) <= room(columns);
     if !fits(&columns) && comparison.news.len() != 1 {
         return None;
     }
@@ -187,65 +236,65 @@ fn side_by_side(
         // Two figures and their ratio say one thing twice: the new figure can be missed.
         columns.remove(1);
     }
-    if room(&columns) < LEAST_NAMES {
+    // A narrow page tells the ratio only, so that each row stays on its line.
+    let fits_without_figures = || fits(&columns[1..]) && names(&columns[1..]).len() > 1;
+    if room(&columns) < LEAST_NAMES || (!fits(&columns) && fits_without_figures()) {
         columns.remove(0);
     }
-    columns.insert(0, names(&columns));
-    Some(columns)
+    Some(names(&columns).into_iter().chain(columns).collect())
 }
 
 /// A line per run of each row, the base first.
 fn one_below_the_other(
-    area: &str,
-    rows: &[&CompareRow],
+    group: &Group,
     comparison: &Comparison,
+    notes: &Footnotes,
     page: &Page,
-    notes: &mut Footnotes,
 ) -> Vec<Column> {
-    let labels = names_of(rows, NARROWEST_NAMES);
     let runs = run_names(comparison);
-    let mut names = Vec::new();
     let mut run_cells = Vec::new();
     let mut figures = Vec::new();
     let mut cells = Vec::new();
-    for (row, label) in rows.iter().zip(labels) {
-        names.push(grid::Cell::text(label));
+    for row in &group.rows {
         run_cells.push(grid::Cell::text("base"));
         figures.push(figure_cell(row.base.as_ref()));
         cells.push(None);
         for (run, new) in runs.iter().zip(&row.news) {
-            names.push(grid::Cell::default());
             run_cells.push(grid::Cell::text(run.as_str()));
             figures.push(figure_cell(new.figure.as_ref()));
             cells.push(Some(new));
         }
     }
-    let mut columns = vec![
-        Column::names(area, names),
-        Column::words("run", run_cells),
-        Column::figures("figure", figures),
-    ];
+    let mut columns = vec![Column::words("run", run_cells), Column::figures("figure", figures)];
     columns.extend(verdict_columns(&cells, notes));
-    if grid::total_width(&columns[1..]) + LEAST_NAMES > page.table_width() {
-        columns.remove(2);
+    if grid::total_width(&columns) + LEAST_NAMES > page.table_width() {
+        columns.remove(1);
     }
-    columns
+    let room = page.table_width().saturating_sub(grid::total_width(&columns));
+    let names = names::columns(group.heading(), &group.labels, room);
+    let below: Vec<usize> = group.rows.iter().map(|row| row.news.len().min(runs.len())).collect();
+    names.into_iter().map(|column| column.spread(&below)).chain(columns).collect()
+}
+
+/// Why a cell has no better verdict.
+fn reasons(cell: &CompareCell) -> Option<Reason> {
+    let grave = cell.verdict == Verdict::NotComparable;
+    (!cell.note.is_empty()).then(|| Reason { text: cell.note.clone(), grave })
 }
 
 /// The ratio, the verdict and the mark; the last only where some row has one.
-fn verdict_columns(cells: &[Option<&CompareCell>], notes: &mut Footnotes) -> Vec<Column> {
+fn verdict_columns(cells: &[Option<&CompareCell>], notes: &Footnotes) -> Vec<Column> {
     let column = |tell: &mut dyn FnMut(&CompareCell) -> grid::Cell| -> Vec<grid::Cell> {
         cells.iter().map(|cell| cell.map(&mut *tell).unwrap_or_default()).collect()
     };
     let ratios = column(&mut |cell| cell.ratio.map(ratio_cell).unwrap_or_default());
     let verdicts = column(&mut |cell| grid::Cell::inked(cell.verdict.word(), ink(cell.verdict)));
     let marks = column(&mut |cell| {
-        let reasons: Vec<String> =
-            [&cell.note].into_iter().filter(|n| !n.is_empty()).cloned().collect();
+        let reasons: Vec<Reason> = reasons(cell).into_iter().collect();
         grid::Cell::inked(notes.mark(&reasons), Ink::Doubt)
     });
     let mut columns = vec![Column::figures("ratio", ratios), Column::words("verdict", verdicts)];
-    columns.extend(Some(Column::words("", marks)).filter(|column| !column.is_blank()));
+    columns.extend(Some(Column::words("", marks).close()).filter(|column| !column.is_blank()));
     columns
 }
 
@@ -270,23 +319,6 @@ fn ratio_cell(ratio: Ratio) -> grid::Cell {
         number: format!("x{:.places$}", ratio.mid),
         unit: format!("({:.places$}..{:.places$})", ratio.low, ratio.high),
     })
-}
-
-fn name_column(area: &str, rows: &[&CompareRow], room: usize) -> Column {
-    Column::names(area, names_of(rows, room).into_iter().map(grid::Cell::text).collect())
-}
-
-/// What to call the rows; a metric other than the cost is named too.
-fn names_of(rows: &[&CompareRow], room: usize) -> Vec<String> {
-    let metric = |row: &CompareRow| match row.metric.as_str() {
-        COST => String::new(),
-        metric => format!(": {metric}"),
-    };
-    let metrics: Vec<String> = rows.iter().map(|row| metric(row)).collect();
-    let widest = metrics.iter().map(|metric| text::width(metric)).max().unwrap_or(0);
-    let labels: Vec<Label> = rows.iter().map(|row| Label::parse(&row.label)).collect();
-    let names = labels::shortened(&labels, room.saturating_sub(widest));
-    names.into_iter().zip(metrics).map(|(name, metric)| name + &metric).collect()
 }
 
 /// How often each verdict was given, a line per run.

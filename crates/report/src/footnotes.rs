@@ -1,86 +1,121 @@
-//! Footnotes of a table: each reason once, with a letter that marks the rows it applies to.
+//! Footnotes of an area: each reason once, with a letter that marks the rows it applies to.
 
 use crate::page::{Ink, Page};
 use crate::text;
 
-/// Reasons in the order they were first given.
-#[derive(Debug, Default)]
+/// More reasons than this are noise; what is beyond shares one last letter.
+const MOST_NOTES: usize = 6;
+
+/// Why a figure is missing or doubtful.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Reason {
+    pub text: String,
+    /// There is no figure because of it; such a reason is the last to be left out.
+    pub grave: bool,
+}
+
+/// The reasons that get a letter, those of most rows first.
+#[derive(Debug)]
 pub(crate) struct Footnotes {
     notes: Vec<Note>,
+    /// Rows with a reason that got no letter of its own.
+    rows_with_others: usize,
 }
 
 #[derive(Debug)]
 struct Note {
-    text: String,
-    marked: usize,
+    reason: Reason,
+    rows: usize,
 }
 
 impl Footnotes {
-    /// The mark for a figure that all of `reasons` apply to: `a`, or `a,c`; empty without reasons.
-    pub(crate) fn mark(&mut self, reasons: &[String]) -> String {
-        let mut marks: Vec<usize> = reasons.iter().map(|reason| self.number(reason)).collect();
-        marks.sort_unstable();
-        marks.dedup();
-        for &number in &marks {
-            self.notes[number].marked += 1;
+    /// The notes for rows of which each has these reasons.
+    pub(crate) fn of(rows: &[Vec<Reason>]) -> Footnotes {
+        let mut notes: Vec<Note> = Vec::new();
+        for reason in rows.iter().flatten() {
+            if !notes.iter().any(|note| note.reason.text == reason.text) {
+                let has = |row: &&Vec<Reason>| row.iter().any(|r| r.text == reason.text);
+                notes.push(Note { reason: reason.clone(), rows: rows.iter().filter(has).count() });
+            }
         }
-        let letters: Vec<String> = marks.into_iter().map(letters).collect();
-        letters.join(",")
+        // One reason too many takes no more room than saying that there is one.
+        if notes.len() > MOST_NOTES + 1 {
+            notes.sort_by_key(|note| std::cmp::Reverse((note.reason.grave, note.rows)));
+            notes.truncate(MOST_NOTES);
+        }
+        notes.sort_by_key(|note| std::cmp::Reverse(note.rows));
+        let left_out = |reason: &Reason| position(&notes, reason).is_none();
+        let rows_with_others = rows.iter().filter(|row| row.iter().any(left_out)).count();
+        Footnotes { notes, rows_with_others }
     }
 
-    fn number(&mut self, text: &str) -> usize {
-        if let Some(known) = self.notes.iter().position(|note| note.text == text) {
-            return known;
-        }
-        let text = text.to_owned();
-        self.notes.push(Note { text, marked: 0 });
-        self.notes.len() - 1
+    /// The mark for a figure that all of `reasons` apply to: `a`, or `ac`; empty without reasons.
+    pub(crate) fn mark(&self, reasons: &[Reason]) -> String {
+        let number = |reason| position(&self.notes, reason).unwrap_or(self.notes.len());
+        let mut numbers: Vec<usize> = reasons.iter().map(number).collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        numbers.into_iter().map(letter).collect()
     }
 
-    /// The notes as lines below the table, with how many figures each one marks where it is more than one.
+    /// The notes as lines below the table, with how many rows each one marks where it is more than one.
     pub(crate) fn lines(&self, page: &Page) -> String {
-        let mut lines = String::new();
-        for (number, note) in self.notes.iter().enumerate() {
-            let text = match note.marked {
-                1 => note.text.clone(),
-                n => format!("{} ({n} figures)", note.text),
-            };
-            let mark = letters(number);
-            let wrapped = text::hanging(&format!("{mark}  "), &text, page.prose_width());
-            let rest = &wrapped[mark.len()..];
-            lines.push_str(&page.paint(Ink::Doubt, &mark));
-            lines.push_str(rest);
-        }
-        lines
+        let notes = self.notes.iter().map(|note| (note.reason.text.as_str(), note.rows));
+        let others = ("other reasons: `--json` has them all", self.rows_with_others);
+        let others = Some(others).filter(|(_, rows)| *rows > 0);
+        let numbered = notes.chain(others).enumerate();
+        numbered.map(|(number, (text, rows))| line(letter(number), text, rows, page)).collect()
     }
 }
 
-/// 0 is `a`, 25 is `z`, 26 is `aa`.
-fn letters(number: usize) -> String {
-    let last = char::from(b'a' + (number % 26) as u8);
-    match number / 26 {
-        0 => last.to_string(),
-        more => letters(more - 1) + &last.to_string(),
-    }
+fn line(letter: char, text: &str, rows: usize, page: &Page) -> String {
+    let text = match rows {
+        1 => text.to_owned(),
+        n => format!("{text} ({n} rows)"),
+    };
+    let wrapped = text::hanging(&format!("{letter}  "), &text, page.prose_width());
+    page.paint(Ink::Doubt, &wrapped[..1]) + &wrapped[1..]
+}
+
+fn position(notes: &[Note], reason: &Reason) -> Option<usize> {
+    notes.iter().position(|note| note.reason.text == reason.text)
+}
+
+/// 0 is `a`; there are never more than a few.
+fn letter(number: usize) -> char {
+    char::from(b'a' + number as u8)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn the_same_reason_has_one_note() {
-        let mut notes = Footnotes::default();
-        let reasons = |list: &[&str]| list.iter().map(|r| (*r).to_owned()).collect::<Vec<_>>();
-        assert_eq!(notes.mark(&reasons(&["few quiet samples"])), "a");
-        assert_eq!(notes.mark(&reasons(&["time was up", "few quiet samples"])), "a,b");
-        assert_eq!(notes.mark(&[]), "");
-        let page = Page { width: 80, colour: false, unicode: true };
-        assert_eq!(notes.lines(&page), "a  few quiet samples (2 figures)\nb  time was up\n");
+    const PAGE: Page = Page { width: 80, colour: false, unicode: true };
+
+    fn reasons(texts: &[&str]) -> Vec<Reason> {
+        let doubt = |text: &&str| Reason { text: (*text).to_owned(), grave: false };
+        texts.iter().map(doubt).collect()
     }
 
     #[test]
-    fn letters_do_not_run_out() {
-        assert_eq!([0, 25, 26, 51, 52, 702].map(letters), ["a", "z", "aa", "az", "ba", "aaa"]);
+    fn the_same_reason_has_one_note_and_the_commonest_comes_first() {
+        let rows =
+            [reasons(&["time was up", "few quiet samples"]), reasons(&["few quiet samples"])];
+        let notes = Footnotes::of(&rows);
+        assert_eq!(notes.mark(&rows[0]), "ab");
+        assert_eq!(notes.mark(&rows[1]), "a");
+        assert_eq!(notes.mark(&[]), "");
+        assert_eq!(notes.lines(&PAGE), "a  few quiet samples (2 rows)\nb  time was up\n");
+    }
+
+    #[test]
+    fn rare_reasons_share_a_letter_but_not_those_of_failures() {
+        let mut rows: Vec<Vec<Reason>> = (0..9).map(|i| reasons(&[&format!("r{i}")])).collect();
+        rows[8][0].grave = true;
+        let notes = Footnotes::of(&rows);
+        let marks: Vec<String> = rows.iter().map(|row| notes.mark(row)).collect();
+        assert_eq!(marks, ["b", "c", "d", "e", "f", "g", "g", "g", "a"]);
+        let last = "g  other reasons: `--json` has them all (3 rows)\n";
+        assert!(notes.lines(&PAGE).ends_with(last));
     }
 }

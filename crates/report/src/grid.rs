@@ -9,6 +9,9 @@ use crate::text;
 /// Headings of figures longer than this wrap, at hyphens too.
 const WIDEST_HEADING: usize = 12;
 
+/// Headings of narrow columns wrap to this, unless a word or the figures are wider.
+const NARROW_HEADING: usize = 9;
+
 /// No heading is longer than this, whatever a file from elsewhere says.
 const WIDEST_NAME: usize = 24;
 
@@ -91,9 +94,24 @@ impl Column {
         }
     }
 
+    /// A column of figures no wider than they and the longest word of its heading need.
+    pub(crate) fn narrow(heading: &str, cells: Vec<Cell>) -> Column {
+        let column = Column::figures("", cells);
+        let words = heading.split_inclusive([' ', '-', '\n']).map(|word| text::width(word.trim()));
+        let widest = words.max().unwrap_or(0).min(WIDEST_HEADING);
+        let width = widest.max(column.content_width()).max(NARROW_HEADING);
+        Column { heading: heading_lines(heading, width), ..column }
+    }
+
+    /// A column whose heading and cells are set by others.
+    pub(crate) fn set(heading: String, cells: Vec<String>) -> Column {
+        let cells = cells.into_iter().map(Cell::text).collect();
+        Column { heading: vec![heading], ..Column::words("", cells) }
+    }
+
     /// A column of words that gives way where the page is too narrow; its heading names the table.
     pub(crate) fn names(heading: &str, cells: Vec<Cell>) -> Column {
-        Column { wraps: true, heading_ink: Ink::Heading, ..Column::words(heading, cells) }
+        Column { wraps: true, heading_ink: Ink::Heading, gap: 0, ..Column::words(heading, cells) }
     }
 
     /// The same column with its words wrapped where the page is too narrow.
@@ -104,6 +122,16 @@ impl Column {
     /// The same column closer to the one before it.
     pub(crate) fn close(self) -> Column {
         Column { gap: 1, ..self }
+    }
+
+    /// The same column with empty cells below each of its cells: as many as `counts` says.
+    pub(crate) fn spread(self, counts: &[usize]) -> Column {
+        let empty = (String::new(), Ink::Plain);
+        let spread = |(cell, count): ((String, Ink), &usize)| {
+            std::iter::once(cell).chain(std::iter::repeat_n(empty.clone(), *count))
+        };
+        let cells = self.cells.into_iter().zip(counts).flat_map(spread).collect();
+        Column { cells, ..self }
     }
 
     /// Whether no row has anything to say here.
@@ -131,7 +159,7 @@ impl Column {
     }
 }
 
-/// Columns of the page that `columns` take together, without the gap before the first.
+/// Columns of the page that `columns` take together, with the gap before the first.
 pub(crate) fn total_width(columns: &[Column]) -> usize {
     columns.iter().map(Column::width).sum()
 }

@@ -1,17 +1,21 @@
 //! Short names for rows that share a heading: `lock/spin{as=threads,workers=4}` without what can be missed.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use crate::text;
 
+/// The name of a parameter and its value.
+pub(crate) type Param = (String, String);
+
 /// A case with its parameters, as `area/name{key=value,...}` says it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Label {
     /// The family of the case.
     pub area: String,
     /// The case within its area.
     pub name: String,
-    params: Vec<(String, String)>,
+    /// In the order they are written.
+    pub params: Vec<Param>,
 }
 
 impl Label {
@@ -30,8 +34,13 @@ impl Label {
         if self.params.is_empty() {
             return self.name.clone();
         }
-        let params: Vec<String> = self.params.iter().map(|(k, v)| format!("{k}={v}")).collect();
-        format!("{}{{{}}}", self.name, params.join(","))
+        format!("{}{{{}}}", self.name, listed(&self.params, ","))
+    }
+
+    /// The same label less what `shared` says.
+    pub(crate) fn without(&self, shared: &[Param]) -> Label {
+        let params = self.params.iter().filter(|param| !shared.contains(param)).cloned().collect();
+        Label { params, ..self.clone() }
     }
 
     /// `spin threads workers=4`: words speak for themselves, numbers and yes or no keep their name.
@@ -49,7 +58,12 @@ impl Label {
     }
 }
 
-fn key_and_value(param: &str) -> (String, String) {
+fn listed(params: &[Param], separator: &str) -> String {
+    let params: Vec<String> = params.iter().map(|(k, v)| format!("{k}={v}")).collect();
+    params.join(separator)
+}
+
+fn key_and_value(param: &str) -> Param {
     let (key, value) = param.split_once('=').unwrap_or((param, ""));
     (key.to_owned(), value.to_owned())
 }
@@ -57,6 +71,43 @@ fn key_and_value(param: &str) -> (String, String) {
 fn speaks_for_itself(value: &str) -> bool {
     let is_word = value.starts_with(|c: char| c.is_ascii_alphabetic());
     is_word && !["yes", "no", "on", "off", "true", "false", "none"].contains(&value)
+}
+
+/// What all of `labels` that have a parameter agree on, where most have it; nothing if two of them would
+/// become the same without it.
+pub(crate) fn shared(labels: &[Label]) -> Vec<Param> {
+    let labels: BTreeSet<&Label> = labels.iter().collect();
+    let mut values: BTreeMap<&str, Vec<&Param>> = BTreeMap::new();
+    for param in labels.iter().flat_map(|label| &label.params) {
+        values.entry(&param.0).or_default().push(param);
+    }
+    let agreed = values.into_values().filter(|params| {
+        params.len() > 1
+            && 2 * params.len() > labels.len()
+            && params.iter().all(|param| *param == params[0])
+    });
+    let shared: Vec<Param> = agreed.map(|params| params[0].clone()).collect();
+    let stripped: BTreeSet<Label> = labels.iter().map(|label| label.without(&shared)).collect();
+    if stripped.len() == labels.len() { shared } else { Vec::new() }
+}
+
+/// `lock (place=spread, work=none)`: an area and what its rows share.
+pub(crate) fn title(area: &str, shared: &[Param]) -> String {
+    match shared {
+        [] => area.to_owned(),
+        _ => format!("{area} ({})", listed(shared, ", ")),
+    }
+}
+
+/// Where `label` belongs among `labels`: cases and words in the order of their first appearance, numbers in theirs.
+pub(crate) fn rank(label: &Label, labels: &[Label]) -> (usize, Vec<u64>) {
+    let case = labels.iter().position(|other| other.name == label.name);
+    let params = || labels.iter().flat_map(|label| &label.params);
+    let place = |param: &Param| match param.1.parse() {
+        Ok(number) => number,
+        Err(_) => params().position(|other| other == param).unwrap_or(0) as u64,
+    };
+    (case.unwrap_or(0), label.params.iter().map(place).collect())
 }
 
 /// What to call each of `labels` within `room` columns: in full where that fits, short otherwise,
@@ -97,6 +148,18 @@ mod tests {
     fn labels_that_would_become_the_same_stay_full() {
         let list = labels(&["net/echo{client=thread}", "net/echo{server=thread}"]);
         assert_eq!(shortened(&list, 5), ["echo{client=thread}", "echo{server=thread}"]);
+    }
+
+    #[test]
+    fn what_all_agree_on_is_shared_unless_it_tells_labels_apart() {
+        let list =
+            labels(&["lock/spin{place=spread,workers=1}", "lock/spin{place=spread,workers=2}"]);
+        assert_eq!(title("lock", &shared(&list)), "lock (place=spread)");
+        assert_eq!(list[0].without(&shared(&list)).full(), "spin{workers=1}");
+        let list = labels(&["clock/tsc{fenced=yes}", "clock/tsc", "clock/tscp{fenced=yes}"]);
+        assert_eq!(shared(&list), []);
+        let list = labels(&["a/read{from=zero,size=1}", "a/read{from=zero,size=9}", "a/b", "a/c"]);
+        assert_eq!(shared(&list), [], "a title about half of the rows would mislead");
     }
 
     #[test]

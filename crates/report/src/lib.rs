@@ -7,9 +7,12 @@
 mod cards;
 mod compare_table;
 mod env_page;
+mod folded;
 mod footnotes;
 mod grid;
 mod labels;
+mod measured;
+mod names;
 mod page;
 mod picture;
 pub mod quantity;

@@ -6,10 +6,13 @@ use std::time::Duration;
 /// More digits than this are never printed: they can't be compared at a glance.
 const MOST_DIGITS: i32 = 4;
 
+/// Fewer digits than this make different figures look the same, however wide their intervals are.
+const LEAST_DIGITS: i32 = 2;
+
 /// Half-widths below this share of the median print as `<0.1 %`.
 const TINY_INTERVAL: f64 = 0.0005;
 
-/// Shares are printed to tenths of a percent at most.
+/// Shares are printed to tenths of a percent at most, ratios and counts per operation to as many digits.
 const FINEST_SHARE: f64 = 0.001;
 
 const TIME_STEPS: [(f64, &str); 4] = [(1.0, "ns"), (1e3, "us"), (1e6, "ms"), (1e9, "s")];
@@ -57,6 +60,7 @@ pub fn figure(value: f64, half_width: f64, unit: &str) -> Figure {
         "bytes" => scaled(value, half_width, &BYTE_STEPS),
         "bytes/s" => scaled(value, half_width, &BYTE_RATE_STEPS),
         rate if rate.ends_with("/s") => scaled(value, half_width, &RATE_STEPS),
+        "of fair" if value > 0.0 && value < FINEST_SHARE => Figure::new("<0.001", ""),
         _ => Figure::new(count(value, half_width), ""),
     }
 }
@@ -94,21 +98,24 @@ pub fn share_figure(share: f64) -> Figure {
     Figure::new(number, "%")
 }
 
-/// How often something happens per operation, such as `2`, `0.05` or `<0.001`.
+/// How often something happens per operation, such as `2`, `0.051` or `<0.001`.
 pub fn format_per_op(times: f64) -> String {
     let nearest = times.round();
     if !times.is_finite() {
         "?".to_owned()
-    } else if times > 0.0 && times < 0.001 {
+    } else if times > 0.0 && times < FINEST_SHARE {
         "<0.001".to_owned()
     } else if (times - nearest).abs() <= 0.002 * nearest.abs() {
         grouped(&format!("{nearest:.0}"))
+    } else if times < 0.01 {
+        format!("{times:.3}")
     } else {
-        grouped(&digits(times, times.abs() * 0.01))
+        grouped(&digits(times, (times.abs() * 0.01).max(FINEST_SHARE)))
     }
 }
 
-/// An interval as its larger side relative to the median, such as `±0.2 %`, or `<0.1 %` when tiny.
+/// An interval as its larger side relative to the median, such as `±0.2 %`; `<0.1 %` when tiny, and
+/// `>100 %` when the median says next to nothing.
 ///
 /// `None` where the median is zero: nothing is relative to that.
 pub fn format_interval(median: f64, low: f64, high: f64) -> Option<String> {
@@ -123,6 +130,7 @@ pub fn interval_figure(median: f64, low: f64, high: f64) -> Option<Figure> {
     }
     let number = match relative {
         r if r < TINY_INTERVAL => "<0.1".to_owned(),
+        r if r > 1.0 => ">100".to_owned(),
         r if r < 0.0995 => format!("±{:.1}", r * 100.0),
         r => format!("±{:.0}", r * 100.0),
     };
@@ -165,7 +173,7 @@ fn count(value: f64, half_width: f64) -> String {
     grouped(&digits(value, half_width))
 }
 
-/// `value` down to the first digit of `half_width`, at least one digit and at most [`MOST_DIGITS`].
+/// `value` down to the first digit of `half_width`, from [`LEAST_DIGITS`] to [`MOST_DIGITS`] of them.
 fn digits(value: f64, half_width: f64) -> String {
     if !value.is_finite() {
         return "?".to_owned();
@@ -190,7 +198,7 @@ fn digits(value: f64, half_width: f64) -> String {
 /// The power of ten of the last digit of `value` that is printed.
 fn last_place(value: f64, half_width: f64) -> i32 {
     let first = place(value);
-    place(half_width).clamp(first - MOST_DIGITS + 1, first)
+    place(half_width).clamp(first - MOST_DIGITS + 1, first - LEAST_DIGITS + 1)
 }
 
 /// The power of ten of the first digit of `value`.
@@ -229,11 +237,13 @@ mod tests {
             (12.43e6, 0.12e6, "12.4 ms"),
             (3.2e9, 0.02e9, "3.20 s"),
             (999.96, 0.1, "1.000 us"),
-            (4.0, 30.0, "4 ns"),
+            (4.0, 30.0, "4.0 ns"),
             (0.031, 0.002, "0.031 ns"),
             (0.0, 0.1, "0 ns"),
             (4e6, 0.0, "4 ms"),
             (1.5, 0.0, "1.5 ns"),
+            (131.6, 120.0, "130 ns"),
+            (0.872, 0.9, "0.87 ns"),
         ] {
             assert_eq!(format_time(ns, half_width), text, "{ns} ±{half_width}");
         }
@@ -248,6 +258,7 @@ mod tests {
         assert_eq!(figure(1_234_567.0, 0.0, "steps").to_string(), "1,234,567");
         assert_eq!(figure(2.5e9, 4e6, "bytes/s").to_string(), "2.500 GB/s");
         assert_eq!(figure(0.25, 0.001, "s").to_string(), "250 ms");
+        assert_eq!(figure(0.000_123, 0.000_4, "of fair").to_string(), "<0.001");
     }
 
     #[test]
@@ -258,8 +269,8 @@ mod tests {
 
     #[test]
     fn per_op_counts_keep_rare_events_visible() {
-        let counts = [0.0, 0.00002, 0.0512, 1.0, 2.0003, 2.5, 12345.0].map(format_per_op);
-        assert_eq!(counts, ["0", "<0.001", "0.0512", "1", "2", "2.50", "12,345"]);
+        let counts = [0.0, 0.00002, 0.0097, 0.0512, 1.0, 2.0003, 2.5, 12345.0].map(format_per_op);
+        assert_eq!(counts, ["0", "<0.001", "0.010", "0.051", "1", "2", "2.50", "12,345"]);
     }
 
     #[test]
@@ -267,6 +278,7 @@ mod tests {
         assert_eq!(format_interval(100.0, 99.9, 100.5).unwrap(), "±0.5 %");
         assert_eq!(format_interval(100.0, 99.99, 100.01).unwrap(), "<0.1 %");
         assert_eq!(format_interval(100.0, 70.0, 110.0).unwrap(), "±30 %");
+        assert_eq!(format_interval(100.0, 10.0, 407.0).unwrap(), ">100 %");
         assert_eq!(format_interval(0.0, 0.0, 1.0), None);
     }
 

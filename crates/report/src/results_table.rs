@@ -4,27 +4,28 @@
 
 use std::time::Duration;
 
-use results::{CaseResult, Outcome, PerOp};
+use results::{CaseResult, Outcome};
 
-use crate::footnotes::Footnotes;
-use crate::grid::{self, Cell, Column};
-use crate::labels::{self, Label};
+use crate::folded::{folded_lines, is_folded};
+use crate::footnotes::{Footnotes, Reason};
+use crate::grid::{self, Column};
+use crate::labels::Label;
+use crate::measured::{Choice, Telling, cost_choices, metric_columns};
+use crate::names;
 use crate::page::{Ink, Page};
-use crate::picture::{PICTURE_SCALE, picture};
-use crate::quantity::{
-    Figure, carries_unit, figure, format_duration, format_per_op, half_width, interval_figure,
-    share_figure,
-};
-use crate::rows::{Area, COST, Metric, Row, areas, reasons, word};
+use crate::picture::PICTURE_SCALE;
+use crate::quantity::format_duration;
+use crate::rows::{Area, COST, Metric, Row, areas, word};
 use crate::text;
 
-/// Names of rows are wrapped rather than made narrower than this, while there are columns to leave out.
-const NARROWEST_NAMES: usize = 24;
+/// On a page as wide as this all metrics stand in one table, if they fit.
+const ROOM_FOR_ALL: usize = 120;
 
 /// Ranks up to this one belong to the table at any usual width; the others are for wide pages.
 const LAST_CORE_RANK: usize = 3;
 
-/// The results as tables, one or two per area, with footnotes below each and a legend at the end.
+/// The results as tables, one or two per area unless a page is too narrow, with footnotes below each and a
+/// legend at the end.
 pub fn results_tables(results: &[CaseResult], page: &Page) -> String {
     if results.is_empty() {
         return "no results\n".to_owned();
@@ -41,7 +42,7 @@ pub fn results_tables(results: &[CaseResult], page: &Page) -> String {
 
 /// How many cases were measured and how many were not, such as
 /// `46 cases: 41 measured (2 with doubts), 3 unsupported, 2 failed, in 2 min 13 s`.
-pub fn closing_line(results: &[CaseResult], took: Option<Duration>) -> String {
+pub fn closing_line(results: &[CaseResult], took: Option<Duration>, page: &Page) -> String {
     let areas = areas(results);
     let rows: Vec<&Row> = areas.iter().flat_map(|area| &area.rows).collect();
     let doubtful = rows.iter().filter(|row| row.is_doubtful()).count();
@@ -63,60 +64,169 @@ pub fn closing_line(results: &[CaseResult], took: Option<Duration>) -> String {
     }
     let cases = if rows.len() == 1 { "case" } else { "cases" };
     let took = took.map_or_else(String::new, |t| format!(", in {}", format_duration(t)));
-    format!("{} {cases}: {}{took}\n", rows.len(), parts.join(", "))
+    let line = format!("{} {cases}: {}{took}", rows.len(), parts.join(", "));
+    text::hanging("", &line, page.prose_width())
 }
 
 fn area_text(area: &Area, page: &Page) -> String {
     let shown: Vec<&Row> = area.rows.iter().filter(|row| !is_folded(row)).collect();
-    let (mut text, notes) =
-        in_one_table(area, &shown, page).unwrap_or_else(|| in_several_tables(area, &shown, page));
-    text.push_str(&notes.lines(page));
-    if shown.is_empty() {
-        text.push_str(&page.paint(Ink::Heading, &text::clean(&area.name)));
-        text.push('\n');
+    let reasons: Vec<Vec<Reason>> = shown.iter().map(|row| row.reasons()).collect();
+    let alike = names::are_alike(&labels(&shown));
+    let tables = Tables { area, alike, notes: Footnotes::of(&reasons), page };
+    let mut text = String::new();
+    if !area.shared.is_empty() || shown.is_empty() {
+        let title = text::hanging("", &area.title(), page.prose_width());
+        text.push_str(&page.paint_lines(Ink::Heading, &title));
     }
+    text.push_str(&tables.text(&shown));
+    text.push_str(&tables.notes.lines(page));
     text.push_str(&folded_lines(area, page));
     text
 }
 
-/// Everything side by side, where the page is wide enough for all of it.
-fn in_one_table(area: &Area, rows: &[&Row], page: &Page) -> Option<(String, Footnotes)> {
-    let metrics = area.further_metrics();
-    if metrics.is_empty() || parted(rows).0.is_empty() {
-        return None;
-    }
-    let mut notes = Footnotes::default();
-    let choices = cost_choices(rows, page, &mut notes);
-    let mut columns: Vec<Column> = choices.into_iter().map(|choice| choice.column).collect();
-    for metric in metrics {
-        let results: Vec<Option<&CaseResult>> = rows.iter().map(|row| row.result(metric)).collect();
-        columns.extend(measured_columns(&heading(metric), &results, page, &mut notes));
-    }
-    let room = page.table_width().checked_sub(grid::total_width(&columns))?;
-    let names = name_column(&area.name, rows, room);
-    if names.width() > room {
-        return None;
-    }
-    columns.insert(0, names);
-    Some((grid::table(columns, page), notes))
+/// What the tables of an area have in common.
+struct Tables<'a> {
+    area: &'a Area<'a>,
+    /// Whether all rows have the same parameters: then these have columns of their own.
+    alike: bool,
+    notes: Footnotes,
+    page: &'a Page,
 }
 
-/// The costs in one table, further metrics in as many more as they need.
-fn in_several_tables(area: &Area, rows: &[&Row], page: &Page) -> (String, Footnotes) {
-    let mut notes = Footnotes::default();
-    let mut tables = Vec::new();
-    let (costs, others) = parted(rows);
-    let mut room_for_names = page.table_width();
-    if !costs.is_empty() {
-        let choices = cost_choices(&costs, page, &mut notes);
-        room_for_names = page.table_width().saturating_sub(width_to(LAST_CORE_RANK, &choices));
-        let columns = fitting(name_column(&area.name, &costs, room_for_names), choices, page);
-        tables.push(grid::table(columns, page));
+impl Tables<'_> {
+    /// The costs in one table, further metrics beside them or in a table of their own.
+    fn text(&self, rows: &[&Row]) -> String {
+        let (costs, others) = parted(rows);
+        // Below a title that names the area the first heading need not.
+        let first = if self.area.shared.is_empty() { self.area.name.as_str() } else { "" };
+        if costs.is_empty() {
+            return self.metric_tables(first, &others, None).join("\n");
+        }
+        if let Some(table) = self.all_in_one(first, rows) {
+            return table;
+        }
+        let choices = cost_choices(&costs, &self.notes, self.page);
+        let room_for_names = self.room_beside(width_to(LAST_CORE_RANK, &choices));
+        let mut tables = vec![self.cost_table(first, &costs, choices)];
+        if !others.is_empty() {
+            tables.extend(self.metric_tables(&self.area.name, &others, Some(room_for_names)));
+        }
+        tables.join("\n")
     }
-    if !others.is_empty() {
-        tables.extend(further_tables(area, &others, room_for_names, page, &mut notes));
+
+    /// Costs and further metrics side by side, where the page is wide enough for it.
+    fn all_in_one(&self, heading: &str, rows: &[&Row]) -> Option<String> {
+        let metrics = self.area.further_metrics();
+        if self.page.table_width() < ROOM_FOR_ALL || metrics.is_empty() {
+            return None;
+        }
+        let mut choices = cost_choices(rows, &self.notes, self.page);
+        let telling = Telling { intervals: false, endings: false };
+        let columns = metric_columns(rows, &metrics, telling, &self.notes, self.page);
+        choices.extend(columns.into_iter().map(|column| Choice { column, rank: 0 }));
+        let room = self.room_beside(width_to(LAST_CORE_RANK, &choices));
+        let names = self.names(heading, rows, room, room);
+        let fits = grid::total_width(&names) <= room;
+        fits.then(|| grid::table(self.fitting(names, choices), self.page))
     }
-    (tables.join("\n"), notes)
+
+    fn cost_table(&self, heading: &str, rows: &[&Row], choices: Vec<Choice>) -> String {
+        let room = self.room_beside(width_to(0, &choices));
+        let comfortable_room = self.room_beside(width_to(LAST_CORE_RANK, &choices));
+        let names = self.names(heading, rows, room, comfortable_room);
+        grid::table(self.fitting(names, choices), self.page)
+    }
+
+    /// The names of `rows`: parameters apart within `room`, or shortened to `comfortable_room` where they can be.
+    fn names(
+        &self,
+        heading: &str,
+        rows: &[&Row],
+        room: usize,
+        comfortable_room: usize,
+    ) -> Vec<Column> {
+        let labels = labels(rows);
+        let apart = names::apart(heading, &labels, room).filter(|_| self.alike);
+        apart.unwrap_or_else(|| vec![names::together(heading, &labels, comfortable_room)])
+    }
+
+    /// The names of the rows and as many of the columns as the page has room for.
+    fn fitting(&self, names: Vec<Column>, choices: Vec<Choice>) -> Vec<Column> {
+        let fits = |rank: &usize| {
+            let wraps = *rank <= LAST_CORE_RANK;
+            let least = if wraps { names::least_width(&names) } else { grid::total_width(&names) };
+            least <= self.room_beside(width_to(*rank, &choices))
+        };
+        let highest = choices.iter().map(|c| c.rank).max().unwrap_or(0);
+        let last = (1..=highest).take_while(fits).last().unwrap_or(0);
+        let kept = choices.into_iter().filter(|c| c.rank <= last).map(|c| c.column);
+        names.into_iter().chain(kept).collect()
+    }
+
+    /// Metrics other than the cost in one table if that can be done, else in as few as possible.
+    ///
+    /// Below a table of costs, whose names had `room_for_names`, they come without intervals; where they are
+    /// all there is, intervals are shown if one table has room for them.
+    fn metric_tables(
+        &self,
+        heading: &str,
+        rows: &[&Row],
+        room_for_names: Option<usize>,
+    ) -> Vec<String> {
+        let metrics = self.area.further_metrics();
+        let alone = room_for_names.is_none();
+        let set = |metrics: &[Metric], intervals| {
+            let telling = Telling { intervals, endings: alone };
+            self.metric_table(heading, rows, metrics, telling, room_for_names)
+        };
+        let (columns, fits) = set(&metrics, true);
+        if alone && fits {
+            return vec![grid::table(columns, self.page)];
+        }
+        let mut tables = Vec::new();
+        let mut rest = metrics.as_slice();
+        while !rest.is_empty() {
+            let parts = (1..=rest.len()).rev().map(|count| (count, set(&rest[..count], false)));
+            let fitting = parts.into_iter().find(|(count, (_, fits))| *fits || *count == 1);
+            let Some((count, (columns, _))) = fitting else { break };
+            tables.push(grid::table(columns, self.page));
+            rest = &rest[count..];
+        }
+        tables
+    }
+
+    /// The columns for `metrics` of the rows that have any of them, and whether the page has room for them.
+    fn metric_table(
+        &self,
+        heading: &str,
+        rows: &[&Row],
+        metrics: &[Metric],
+        telling: Telling,
+        room_for_names: Option<usize>,
+    ) -> (Vec<Column>, bool) {
+        let belongs = |row: &&Row| {
+            row.ending().is_some() || metrics.iter().any(|metric| row.result(*metric).is_some())
+        };
+        let rows: Vec<&Row> = rows.iter().copied().filter(belongs).collect();
+        let columns = metric_columns(&rows, metrics, telling, &self.notes, self.page);
+        let room = self.room_beside(grid::total_width(&columns));
+        let comfortable_room = room_for_names.map_or(room, |known| known.min(room));
+        let names = self.names(heading, &rows, room, comfortable_room);
+        let fits = names::least_width(&names) <= room;
+        (names.into_iter().chain(columns).collect(), fits)
+    }
+
+    fn room_beside(&self, width: usize) -> usize {
+        self.page.table_width().saturating_sub(width)
+    }
+}
+
+fn labels(rows: &[&Row]) -> Vec<Label> {
+    rows.iter().map(|row| row.label.clone()).collect()
+}
+
+fn width_to(rank: usize, choices: &[Choice]) -> usize {
+    choices.iter().filter(|c| c.rank <= rank).map(|c| c.column.width()).sum()
 }
 
 /// The rows for the table of costs, and those for the tables of further metrics.
@@ -147,243 +257,6 @@ fn has_more(row: &Row) -> bool {
     row.results.iter().filter(|r| r.metric != COST).any(says_more)
 }
 
-/// A column the table may have; the higher its rank, the sooner a narrow page leaves it out.
-struct Choice {
-    column: Column,
-    rank: usize,
-}
-
-fn cost_choices(rows: &[&Row], page: &Page, notes: &mut Footnotes) -> Vec<Choice> {
-    let costs: Vec<Option<&CaseResult>> = rows.iter().map(|row| row.cost()).collect();
-    let must = |column| Choice { column, rank: 0 };
-    let mut choices: Vec<Choice> =
-        measured_columns("cost", &costs, page, notes).into_iter().map(must).collect();
-    let mut offer = |rank, heading: &str, tell: &dyn Fn(&Row) -> Option<Cell>| {
-        let heading = page.signs(heading);
-        choices.extend(told_column(&heading, rows, tell).map(|column| Choice { column, rank }));
-    };
-    offer(2, PICTURE_SCALE, &|row| picture_cell(row.cost()?, page));
-    offer(4, "p95", &|row| p95_cell(row.cost()?));
-    offer(3, "quiet", &|row| Some(Cell::figure(share_figure(row.cost()?.quiet_share?))));
-    offer(1, "calls", &|row| per_op_cell(row, |counts| counts.syscalls));
-    offer(5, "switches", &|row| per_op_cell(row, switches));
-    offer(6, "faults", &|row| per_op_cell(row, |counts| counts.page_faults));
-    offer(7, "instructions", &|row| per_op_cell(row, |counts| counts.instructions));
-    choices
-}
-
-/// The names of the rows and as many of the columns as the page has room for.
-fn fitting(names: Column, choices: Vec<Choice>, page: &Page) -> Vec<Column> {
-    let fits = |rank: &usize| {
-        let least = if *rank <= LAST_CORE_RANK { NARROWEST_NAMES } else { usize::MAX };
-        width_to(*rank, &choices) + names.width().min(least) <= page.table_width()
-    };
-    let highest = choices.iter().map(|c| c.rank).max().unwrap_or(0);
-    let last = (1..=highest).take_while(fits).last().unwrap_or(0);
-    let kept = choices.into_iter().filter(|c| c.rank <= last).map(|c| c.column);
-    std::iter::once(names).chain(kept).collect()
-}
-
-fn width_to(rank: usize, choices: &[Choice]) -> usize {
-    choices.iter().filter(|c| c.rank <= rank).map(|c| c.column.width()).sum()
-}
-
-/// Metrics other than the cost, in as many tables as they need side by side.
-fn further_tables(
-    area: &Area,
-    rows: &[&Row],
-    room_for_names: usize,
-    page: &Page,
-    notes: &mut Footnotes,
-) -> Vec<String> {
-    let metrics = area.further_metrics();
-    let mut tables = Vec::new();
-    let mut rest = metrics.as_slice();
-    while !rest.is_empty() {
-        let (part, later) = rest.split_at(how_many_fit(&area.name, rows, rest, page));
-        rest = later;
-        let belongs = |row: &&Row| {
-            row.ending().is_some() || part.iter().any(|metric| row.result(*metric).is_some())
-        };
-        let rows: Vec<&Row> = rows.iter().copied().filter(belongs).collect();
-        let mut columns = Vec::new();
-        for metric in part {
-            columns.extend(metric_columns(&rows, *metric, page, notes));
-        }
-        let room = page.table_width().saturating_sub(grid::total_width(&columns));
-        columns.insert(0, name_column(&area.name, &rows, room.min(room_for_names)));
-        tables.push(grid::table(columns, page));
-    }
-    tables
-}
-
-/// How many of `metrics` fit beside the names, at least one.
-fn how_many_fit(area: &str, rows: &[&Row], metrics: &[Metric], page: &Page) -> usize {
-    let names = name_column(area, rows, 0).width().min(page.table_width() / 2);
-    let width = |metric: &Metric| {
-        let mut notes = Footnotes::default();
-        grid::total_width(&metric_columns(rows, *metric, page, &mut notes))
-    };
-    let widths = metrics.iter().scan(names, |sum, metric| {
-        *sum += width(metric);
-        Some(*sum)
-    });
-    widths.take_while(|sum| *sum <= page.table_width()).count().max(1)
-}
-
-fn name_column(area: &str, rows: &[&Row], room: usize) -> Column {
-    let labels: Vec<Label> = rows.iter().map(|row| row.label.clone()).collect();
-    let names = labels::shortened(&labels, room);
-    Column::names(area, names.into_iter().map(Cell::text).collect())
-}
-
-/// The columns of `metric`; a case that ended without any figure tells so in each of them.
-fn metric_columns(
-    rows: &[&Row],
-    metric: Metric,
-    page: &Page,
-    notes: &mut Footnotes,
-) -> Vec<Column> {
-    let mut results = Vec::new();
-    for row in rows {
-        results.push(row.result(metric).or(row.ending()));
-    }
-    measured_columns(&heading(metric), &results, page, notes)
-}
-
-/// The metric's name, with its unit where the figures don't show it.
-fn heading(metric: Metric) -> String {
-    match metric {
-        Metric { name, unit } if name == unit || carries_unit(unit) => name.to_owned(),
-        Metric { name, unit } => format!("{name}\n({unit})"),
-    }
-}
-
-/// The figure, its interval and its mark; the last two only where some row has one.
-fn measured_columns(
-    heading: &str,
-    results: &[Option<&CaseResult>],
-    page: &Page,
-    notes: &mut Footnotes,
-) -> Vec<Column> {
-    let cells = |tell: &mut dyn FnMut(&CaseResult) -> Option<Cell>| -> Vec<Cell> {
-        let cell = |result: &Option<&CaseResult>| result.and_then(&mut *tell).unwrap_or_default();
-        results.iter().map(cell).collect()
-    };
-    let values = Column::figures(heading, cells(&mut |result| Some(value_cell(result))));
-    let intervals =
-        Column::figures(&page.signs("±"), cells(&mut |result| interval_cell(result, page)));
-    let marks = Column::words(
-        "",
-        cells(&mut |result| Some(Cell::inked(notes.mark(&reasons(result)), Ink::Doubt))),
-    );
-    let mut columns = vec![values];
-    columns.extend([intervals.close(), marks].into_iter().filter(|column| !column.is_blank()));
-    columns
-}
-
-/// A column of what `tell` knows of each row; `None` where it knows nothing of any.
-fn told_column(
-    heading: &str,
-    rows: &[&Row],
-    tell: &dyn Fn(&Row) -> Option<Cell>,
-) -> Option<Column> {
-    let told: Vec<Option<Cell>> = rows.iter().map(|row| tell(row)).collect();
-    if told.iter().all(Option::is_none) {
-        return None;
-    }
-    let nothing = |row: &Row| match row.cost() {
-        Some(cost) if cost.outcome == Outcome::Measured => Cell::unknown(),
-        _ => Cell::default(),
-    };
-    let cells = told.into_iter().zip(rows).map(|(cell, row)| cell.unwrap_or_else(|| nothing(row)));
-    Some(Column::figures(heading, cells.collect()))
-}
-
-fn value_cell(result: &CaseResult) -> Cell {
-    match (result.outcome, result.estimate) {
-        (Outcome::Measured, Some(e)) => {
-            let half_width = half_width(e.median, e.low, e.high);
-            Cell::figure(figure(e.median, half_width, &result.unit))
-        }
-        (Outcome::Measured, None) => Cell::inked("no figure", Ink::Bad),
-        (outcome, _) => Cell::inked(word(outcome), Ink::Bad),
-    }
-}
-
-/// The interval, but not of a property that all rounds agree on.
-fn interval_cell(result: &CaseResult, page: &Page) -> Option<Cell> {
-    let estimate = result.estimate.filter(|_| result.outcome == Outcome::Measured)?;
-    if result.metric != COST && estimate.low == estimate.high {
-        return None;
-    }
-    let interval = interval_figure(estimate.median, estimate.low, estimate.high)?;
-    Some(Cell::figure(Figure { number: page.signs(&interval.number), unit: interval.unit }))
-}
-
-fn picture_cell(cost: &CaseResult, page: &Page) -> Option<Cell> {
-    let picture = picture(&cost.seen?, cost.estimate?.median, page.unicode);
-    (!picture.is_empty()).then(|| Cell::text(picture))
-}
-
-fn p95_cell(cost: &CaseResult) -> Option<Cell> {
-    let p95 = cost.seen?.p95;
-    Some(Cell::figure(figure(p95, p95.abs() * 0.01, &cost.unit)))
-}
-
-fn per_op_cell(row: &Row, count: impl Fn(&PerOp) -> Option<f64>) -> Option<Cell> {
-    let counts = row.results.iter().find_map(|result| result.per_op.as_ref())?;
-    Some(Cell::number(format_per_op(count(counts)?)))
-}
-
-fn switches(counts: &PerOp) -> Option<f64> {
-    match (counts.voluntary_switches, counts.involuntary_switches) {
-        (None, None) => None,
-        (voluntary, involuntary) => Some(voluntary.unwrap_or(0.0) + involuntary.unwrap_or(0.0)),
-    }
-}
-
-/// Rows of things this system does not have are named below the table, not in it.
-fn is_folded(row: &Row) -> bool {
-    row.outcome() == Outcome::Unsupported
-}
-
-fn folded_lines(area: &Area, page: &Page) -> String {
-    let mut by_reason: Vec<(String, Vec<&Row>)> = Vec::new();
-    for row in area.rows.iter().filter(|row| is_folded(row)) {
-        let mut reasons: Vec<&str> =
-            row.results.iter().filter_map(|r| r.reason.as_deref()).collect();
-        reasons.dedup();
-        let reason = reasons.join("; ");
-        match by_reason.iter_mut().find(|(known, _)| *known == reason) {
-            Some((_, rows)) => rows.push(row),
-            None => by_reason.push((reason, vec![row])),
-        }
-    }
-    let line = |(reason, rows): &(String, Vec<&Row>)| {
-        let text = format!("({reason}): {}", folded_names(area, rows).join(", "));
-        text::hanging("unsupported here ", &text, page.prose_width())
-    };
-    by_reason.iter().map(line).map(|lines| page.paint_lines(Ink::Faint, &lines)).collect()
-}
-
-/// The names of `rows`; a case all of whose rows are there is named once, with their number.
-fn folded_names(area: &Area, rows: &[&Row]) -> Vec<String> {
-    let labels: Vec<Label> = rows.iter().map(|row| row.label.clone()).collect();
-    let mut names = Vec::new();
-    for (row, name) in rows.iter().zip(labels::shortened(&labels, 0)) {
-        let case = &row.label.name;
-        let of_case = |row: &&Row| row.label.name == *case;
-        let all = area.rows.iter().filter(|row| of_case(row)).count();
-        let whole = all > 2 && rows.iter().copied().filter(|row| of_case(row)).count() == all;
-        let name = if whole { format!("{case} (all {all})") } else { name };
-        if !whole || !names.contains(&name) {
-            names.push(name);
-        }
-    }
-    names
-}
-
 /// What the columns mean, in three lines at most.
 fn legend(results: &[CaseResult], page: &Page) -> String {
     let Some(level) = results.iter().find_map(|result| result.estimate).map(|e| e.level * 100.0)
@@ -402,7 +275,7 @@ fn legend(results: &[CaseResult], page: &Page) -> String {
                 "cost ±: one undisturbed operation, and half the width of its {level:.0} % interval"
             ),
             format!("{PICTURE_SCALE}: all samples around the cost, {samples}"),
-            "quiet: share of undisturbed time; per operation: system calls, switches, faults"
+            "quiet: undisturbed time; per operation: calls (system calls), switches, faults"
                 .to_owned(),
         ]
     } else {

@@ -2,7 +2,11 @@
 
 use results::{CaseResult, Outcome};
 
-use crate::labels::Label;
+use crate::footnotes::Reason;
+use crate::labels::{self, Label, Param};
+
+/// All ways of saying that the interval stayed too wide, as a measurement's doubts begin with it.
+const TOO_WIDE: &str = "interval wider than asked";
 
 /// The metric that is a row's cost.
 pub(crate) const COST: &str = "time";
@@ -14,10 +18,12 @@ pub(crate) struct Row<'a> {
     pub results: Vec<&'a CaseResult>,
 }
 
-/// The rows of one area, in the order of the results.
+/// The rows of one area, those of a case together.
 #[derive(Debug)]
 pub(crate) struct Area<'a> {
     pub name: String,
+    /// The parameters all rows have in common; their labels do not repeat them.
+    pub shared: Vec<Param>,
     pub rows: Vec<Row<'a>>,
 }
 
@@ -59,6 +65,11 @@ impl<'a> Row<'a> {
         BY_WEIGHT.into_iter().find(has).unwrap_or(Outcome::Unsupported)
     }
 
+    /// Why figures of it are missing or doubtful.
+    pub(crate) fn reasons(&self) -> Vec<Reason> {
+        self.results.iter().flat_map(|result| reasons(result)).collect()
+    }
+
     /// Whether any of its figures is doubtful.
     pub(crate) fn is_doubtful(&self) -> bool {
         let measured = |r: &&&CaseResult| r.outcome == Outcome::Measured;
@@ -73,6 +84,21 @@ impl<'a> Metric<'a> {
 }
 
 impl Area<'_> {
+    /// Puts the rows of a case together and takes out of their labels what all have in common.
+    fn tidy(&mut self) {
+        let labels: Vec<Label> = self.rows.iter().map(|row| row.label.clone()).collect();
+        self.shared = labels::shared(&labels);
+        for row in &mut self.rows {
+            row.label = row.label.without(&self.shared);
+        }
+        self.rows.sort_by_cached_key(|row| labels::rank(&row.label, &labels));
+    }
+
+    /// `lock (place=spread)`: its name and what all rows have in common.
+    pub(crate) fn title(&self) -> String {
+        labels::title(&self.name, &self.shared)
+    }
+
     /// Metrics other than the cost, in the order of first appearance.
     pub(crate) fn further_metrics(&self) -> Vec<Metric<'_>> {
         let results = || self.rows.iter().flat_map(|row| &row.results).filter(|r| r.metric != COST);
@@ -99,10 +125,13 @@ pub(crate) fn areas(results: &[CaseResult]) -> Vec<Area<'_>> {
         let label = Label::parse(&result.label());
         let at = areas.iter().position(|area| area.name == label.area).unwrap_or_else(|| {
             let name = label.area.clone();
-            areas.push(Area { name, rows: Vec::new() });
+            areas.push(Area { name, shared: Vec::new(), rows: Vec::new() });
             areas.len() - 1
         });
         add(&mut areas[at].rows, label, result);
+    }
+    for area in &mut areas {
+        area.tidy();
     }
     areas
 }
@@ -119,17 +148,19 @@ fn add<'a>(rows: &mut Vec<Row<'a>>, label: Label, result: &'a CaseResult) {
 }
 
 /// Why `result` is no figure, or why its figure is doubtful.
-pub(crate) fn reasons(result: &CaseResult) -> Vec<String> {
-    let unreached = "stopped before the asked precision was reached";
+pub(crate) fn reasons(result: &CaseResult) -> Vec<Reason> {
+    let doubt = |text: &str| Reason { text: text.to_owned(), grave: false };
     let mut reasons = Vec::new();
     if result.outcome != Outcome::Measured {
         let why = result.reason.as_deref().unwrap_or("no reason was given");
-        reasons.push(format!("{}: {why}", word(result.outcome)));
+        let text = format!("{}: {why}", word(result.outcome));
+        reasons.push(Reason { text, grave: true });
     }
-    reasons.extend(result.doubts.iter().cloned());
-    if result.converged == Some(false) {
-        reasons.push(unreached.to_owned());
+    let is_too_wide = |text: &String| text.starts_with(TOO_WIDE);
+    if result.converged == Some(false) || result.doubts.iter().any(is_too_wide) {
+        reasons.push(doubt(&format!("{TOO_WIDE} when time was up")));
     }
+    reasons.extend(result.doubts.iter().filter(|text| !is_too_wide(text)).map(|text| doubt(text)));
     reasons
 }
 
@@ -199,9 +230,33 @@ mod tests {
         let mut doubtful = result("lock/spin", "time", Outcome::Measured);
         doubtful.doubts.push("few quiet samples".to_owned());
         doubtful.converged = Some(false);
-        let doubts = ["few quiet samples", "stopped before the asked precision was reached"];
-        assert_eq!(reasons(&doubtful), doubts);
+        doubtful.doubts.push("interval wider than asked, and by far".to_owned());
+        let texts = |result: &CaseResult| -> Vec<String> {
+            reasons(result).into_iter().map(|reason| reason.text).collect()
+        };
+        let doubts = ["interval wider than asked when time was up", "few quiet samples"];
+        assert_eq!(texts(&doubtful), doubts);
         let failed = result("lock/spin", "time", Outcome::TimedOut);
-        assert_eq!(reasons(&failed), ["timed out: no reason was given"]);
+        assert_eq!(texts(&failed), ["timed out: no reason was given"]);
+    }
+
+    #[test]
+    fn rows_of_a_case_come_together_in_the_order_of_their_parameters() {
+        let orders = [("4", "threads"), ("16", "threads"), ("4", "processes"), ("1", "threads")];
+        let mut results = Vec::new();
+        for (workers, kind) in orders {
+            for case in ["lock/spin", "lock/futex"] {
+                let mut result = result(case, "time", Outcome::Measured);
+                let params = [("as", kind), ("place", "spread"), ("workers", workers)];
+                result.params = params.map(|(k, v)| (k.to_owned(), v.to_owned())).into();
+                results.push(result);
+            }
+        }
+        let area = areas(&results).remove(0);
+        assert_eq!(area.title(), "lock (place=spread)");
+        let names: Vec<String> = area.rows.iter().map(|row| row.label.short()).collect();
+        let spin = ["threads workers=1", "threads workers=4", "threads workers=16"];
+        let spin = spin.iter().chain(&["processes workers=4"]).map(|p| format!("spin {p}"));
+        assert_eq!(names[..4], spin.collect::<Vec<_>>());
     }
 }

@@ -24,17 +24,41 @@ fn results() {
     assert_snapshot!("results_220", results_tables(&run, &Page { width: 220, ..NARROW }));
     assert_snapshot!("results_60", results_tables(&run, &Page { width: 60, ..NARROW }));
     assert_snapshot!("results_ascii", results_tables(&run, &ASCII));
-    let closing = closing_line(&run, Some(Duration::from_secs(133)));
-    assert_eq!(
-        closing,
-        "32 cases: 22 measured (2 with doubts), 6 unsupported, 2 failed, 1 timed out, 1 implausible, in 2 min 13 s\n"
-    );
+    let closing = closing_line(&run, Some(Duration::from_secs(133)), &NARROW);
+    let lines = [
+        "32 cases: 22 measured (2 with doubts), 6 unsupported, 2 failed, 1 timed out, 1",
+        "implausible, in 2 min 13 s",
+    ];
+    assert_eq!(closing, lines.join("\n") + "\n");
+}
+
+#[test]
+fn contended_locks() {
+    let run = support::contended_locks();
+    let narrow = results_tables(&run, &NARROW);
+    // Each row has one line in the table of costs and one in that of the other metrics.
+    assert_eq!(narrow.lines().filter(|line| line.starts_with("pthread-mutex-err")).count(), 6);
+    assert_snapshot!("locks_80", narrow);
+    assert_snapshot!("locks_120", results_tables(&run, &Page { width: 120, ..NARROW }));
+    assert_snapshot!("locks_60", results_tables(&run, &Page { width: 60, ..NARROW }));
+}
+
+#[test]
+fn contended_locks_compared() {
+    let rows = support::contended_locks().into_iter().filter_map(|result| {
+        let estimate = result.estimate?;
+        let (low, high) = (estimate.low, estimate.high);
+        let base = Cell { median: estimate.median, low, high, unit: result.unit.clone() };
+        Some(row(&result.label(), &result.metric, base, &[(1.032, Verdict::CannotTell, "")]))
+    });
+    let comparison = Comparison { rows: rows.collect(), ..comparison(1) };
+    assert_snapshot!("compare_locks_80", compare_table(&comparison, &NARROW));
 }
 
 #[test]
 fn no_results() {
     assert_eq!(results_tables(&[], &NARROW), "no results\n");
-    assert_eq!(closing_line(&[], None), "0 cases: 0 measured\n");
+    assert_eq!(closing_line(&[], None, &NARROW), "0 cases: 0 measured\n");
 }
 
 fn cell(median: f64, relative: f64, unit: &str) -> Cell {

@@ -107,36 +107,66 @@ fn result() -> impl Strategy<Value = CaseResult> {
     )
 }
 
-/// The first column of each table row of each area, wrapped names put together again.
-fn printed_names(text: &str) -> Vec<String> {
-    let mut names: Vec<String> = Vec::new();
+/// The beginning of each table row of each area with single spaces, wrapped names put together again.
+fn printed_rows(text: &str) -> Vec<String> {
+    let mut rows: Vec<(String, String)> = Vec::new();
     for line in text.lines() {
-        let cell = line.trim_start().split("  ").next().unwrap_or("").trim_end();
-        match names.last_mut() {
-            Some(name) if line.starts_with("  ") && name.ends_with(',') => name.push_str(cell),
-            Some(name) if line.starts_with("  ") => {
-                name.push(' ');
-                name.push_str(cell);
+        let (name, rest) = match line.trim_start().split_once("  ") {
+            Some((name, rest)) => (name.trim_end(), rest.trim_start()),
+            None => (line.trim(), ""),
+        };
+        match rows.last_mut() {
+            Some((before, _)) if line.starts_with("  ") => {
+                if !before.ends_with(',') {
+                    before.push(' ');
+                }
+                before.push_str(name);
             }
-            _ => names.push(cell.to_owned()),
+            _ => rows.push((name.to_owned(), rest.to_owned())),
         }
     }
-    names
+    let row = |(name, rest): (String, String)| {
+        format!("{name} {rest}").split_whitespace().collect::<Vec<_>>().join(" ") + " "
+    };
+    rows.into_iter().map(row).collect()
 }
 
-/// What a row may be called: in full, or with the names of words left out.
-fn names_of(result: &CaseResult) -> [String; 2] {
-    let (_, full) = result.case.split_once('/').map(|(a, n)| (a, n.to_owned())).unwrap();
-    let label = result.label();
-    let (_, in_full) = label.split_once('/').unwrap();
+/// What all results of an area that have a parameter agree on.
+fn agreed(results: &[CaseResult], area: &str) -> BTreeMap<String, String> {
+    let mut values: BTreeMap<&String, BTreeSet<&String>> = BTreeMap::new();
+    for (key, value) in results.iter().filter(|r| r.case.starts_with(area)).flat_map(|r| &r.params)
+    {
+        values.entry(key).or_default().insert(value);
+    }
+    let agreed = values.into_iter().filter(|(_, values)| values.len() == 1);
+    agreed.map(|(key, values)| (key.clone(), values.first().unwrap().to_string())).collect()
+}
+
+/// What a row may be called: in full, with the names of words left out, or with those of all parameters in
+/// the heading; and each of them without what the title says of all rows.
+fn names_of(result: &CaseResult, results: &[CaseResult]) -> Vec<String> {
+    let (area, name) = result.case.split_once('/').unwrap();
+    let agreed = agreed(results, area);
+    let rest = result.params.iter().filter(|(key, _)| !agreed.contains_key(*key));
+    let rest: BTreeMap<String, String> = rest.map(|(k, v)| (k.clone(), v.clone())).collect();
+    [&result.params, &rest].into_iter().flat_map(|params| forms(name, params)).collect()
+}
+
+fn forms(name: &str, params: &BTreeMap<String, String>) -> [String; 3] {
     let speaks = |v: &str| {
         v.starts_with(char::is_alphabetic)
             && !["yes", "no", "on", "off", "true", "false", "none"].contains(&v)
     };
-    let short = result.params.iter().fold(full, |name, (key, value)| {
+    let short = params.iter().fold(name.to_owned(), |name, (key, value)| {
         if speaks(value) { format!("{name} {value}") } else { format!("{name} {key}={value}") }
     });
-    [in_full.to_owned(), short]
+    let values = params.values().fold(name.to_owned(), |name, value| format!("{name} {value}"));
+    [results::label(name, params), short, values]
+}
+
+/// Whether a table row is called by one of `names`.
+fn is_called(row: &str, names: &[String]) -> bool {
+    names.iter().any(|name| row.starts_with(&format!("{name} ")))
 }
 
 fn too_wide(text: &str, page: &Page) -> Option<String> {
@@ -242,7 +272,7 @@ proptest! {
 
     #[test]
     fn no_line_is_wider_than_the_page(results in prop::collection::vec(result(), 0..14), page in page()) {
-        let text = results_tables(&results, &page);
+        let text = results_tables(&results, &page) + &closing_line(&results, None, &page);
         prop_assert!(text.ends_with('\n'));
         for line in text.lines() {
             prop_assert!(line.width() <= page.width, "{} of {}:\n{text}", line.width(), page.width);
@@ -255,31 +285,46 @@ proptest! {
         results in prop::collection::vec(result(), 1..14), page in page()
     ) {
         let text = results_tables(&results, &page);
-        let rows = printed_names(&text);
+        let rows = printed_rows(&text);
+        // Below the table names are separated by commas and wrapped like any text.
+        let below = text.split_whitespace().collect::<Vec<_>>().join(" ");
         for result in &results {
-            let names = names_of(result);
-            let in_table = rows.iter().any(|row| names.contains(row));
+            let names = names_of(result, &results);
+            let in_table = rows.iter().any(|row| is_called(row, &names));
             let unsupported = result.outcome == Outcome::Unsupported;
-            // Below the table names are separated by commas and wrapped like any text.
-            let below = text.split_whitespace().collect::<Vec<_>>().join(" ");
-            let folded = unsupported && names.iter().any(|name| below.contains(name.as_str()));
+            let named_below = names.iter().any(|name| below.contains(name.as_str()));
+            let folded = unsupported && (named_below || below.contains("list` says why): "));
             prop_assert!(in_table || folded, "{names:?} in\n{text}");
         }
-        for table in text.split("\n\n") {
-            let names: Vec<String> = printed_names(table).into_iter().filter(|n| {
-                results.iter().any(|r| names_of(r).contains(n))
-            }).collect();
-            let labels: BTreeSet<String> = results.iter().map(CaseResult::label).collect();
-            if labels.len() == results.len() {
-                let distinct: BTreeSet<&String> = names.iter().collect();
-                prop_assert_eq!(distinct.len(), names.len(), "{}", text);
+        let mut seen = BTreeSet::new();
+        let labels: BTreeSet<String> = results.iter().map(CaseResult::label).collect();
+        for table in text.split("\n\n").filter(|_| labels.len() == results.len()) {
+            seen.clear();
+            for row in printed_rows(table) {
+                let of_results = results.iter().any(|r| is_called(&row, &names_of(r, &results)));
+                prop_assert!(!of_results || seen.insert(row.clone()), "{row} in\n{text}");
             }
         }
     }
 
     #[test]
+    fn a_title_says_what_row_names_leave_out(
+        results in prop::collection::vec(result(), 1..14), page in page()
+    ) {
+        let text = results_tables(&results, &page);
+        let said = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        for (key, value) in results.iter().flat_map(|result| &result.params) {
+            let values = said.split(|c: char| !c.is_alphanumeric() && c != '-');
+            let mut found = values.filter(|word| *word == key || word == value);
+            let counted = said.contains("says why): ");
+            prop_assert!(found.next().is_some() || counted, "{key}={value} in\n{text}");
+        }
+    }
+
+    #[test]
     fn every_case_is_counted_once(results in prop::collection::vec(result(), 0..14)) {
-        let line = closing_line(&results, None);
+        let wide = Page { width: 100, colour: false, unicode: true };
+        let line = closing_line(&results, None, &wide);
         let labels: BTreeSet<String> = results.iter().map(CaseResult::label).collect();
         let metrics: BTreeSet<(String, &str, &str)> =
             results.iter().map(|r| (r.label(), r.metric.as_str(), r.unit.as_str())).collect();
@@ -287,7 +332,7 @@ proptest! {
             let start = format!("{} case", labels.len());
             prop_assert!(line.starts_with(&start), "{line}");
         }
-        let numbers = line.split([' ', ',']).filter_map(|word| word.parse::<usize>().ok());
+        let numbers = line.split([' ', ',', '\n']).filter_map(|word| word.parse::<usize>().ok());
         let numbers: Vec<usize> = numbers.collect();
         prop_assert_eq!(numbers[0], numbers[1..].iter().sum::<usize>(), "{}", line);
     }

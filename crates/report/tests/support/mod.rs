@@ -212,3 +212,65 @@ fn concurrency() -> Vec<CaseResult> {
 pub fn a_run() -> Vec<CaseResult> {
     [clock(), syscall(), lock(), concurrency()].concat()
 }
+
+/// Locks as a real run has them: parameters that all share, wide intervals, many doubts, much that is not there.
+#[allow(dead_code, reason = "the property tests make their own")]
+pub fn contended_locks() -> Vec<CaseResult> {
+    let locks = [
+        ("sysv-sem", 322.7, 2.0, true),
+        ("sysv-sem-no-undo", 292.4, 2.0, true),
+        ("posix-sem-shared", 17.26, 0.0, true),
+        ("posix-sem-named", 17.24, 0.0, true),
+        ("pthread-mutex", 13.99, 0.0, false),
+        ("pthread-mutex-errorcheck", 16.46, 0.0, false),
+        ("pthread-mutex-pi", 18.69, 0.0, false),
+        ("spin-ticket", 6.971, 0.0, false),
+        ("std-mutex", 14.03, 0.0, false),
+        ("flock", 293.2, 2.0, true),
+    ];
+    let mut results = Vec::new();
+    for (lock, ns, calls, also_processes) in locks {
+        for workers in [1, 2, 4] {
+            for kind in ["threads", "processes"].into_iter().take(1 + usize::from(also_processes)) {
+                results.extend(one_lock(lock, kind, workers, ns, calls));
+            }
+        }
+    }
+    for lock in ["critical-section", "srwlock"] {
+        for workers in [1, 2, 4] {
+            let label = lock_label(lock, "threads", workers);
+            results.push(without_figure(&label, Outcome::Unsupported, "exists only on Windows"));
+        }
+    }
+    results
+}
+
+fn lock_label(lock: &str, kind: &str, workers: u32) -> String {
+    format!("lock/{lock}{{as={kind},place=spread,work=none,workers={workers}}}")
+}
+
+fn one_lock(lock: &str, kind: &str, workers: u32, ns: f64, calls: f64) -> Vec<CaseResult> {
+    let label = lock_label(lock, kind, workers);
+    let contended = f64::from(workers - 1);
+    let ns = ns * (1.0 + 9.0 * contended + f64::from(u8::from(kind == "processes")));
+    let (shape, relative) = match workers {
+        1 => (Shape::Tight, 0.001),
+        2 => (Shape::Skewed, 0.87),
+        _ => (Shape::LongTail, 3.07),
+    };
+    let mut time =
+        cost(&label, ns, relative, shape, 0.7 / f64::from(workers), calls + 0.0672 * contended);
+    if workers > 1 {
+        time.converged = Some(false);
+        time.doubts.push("interval wider than asked when time was up, and by far".to_owned());
+    }
+    if workers == 4 && lock.starts_with("sysv") {
+        time = doubtful(time, "never quiet: this is the median of disturbed samples");
+    }
+    vec![
+        time,
+        metric(&label, "rate", "pairs/s", 1e9 / ns, relative / 2.0),
+        metric(&label, "least-share", "of fair", 1.0 - 0.2517 * contended, relative * contended),
+        metric(&label, "greatest-share", "of fair", 1.0 + 0.4183 * contended, relative * contended),
+    ]
+}

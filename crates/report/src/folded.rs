@@ -1,0 +1,98 @@
+//! What this system does not have: named below an area's table, as few lines as say it.
+
+use results::Outcome;
+
+use crate::labels::{self, Label};
+use crate::page::{Ink, Page};
+use crate::rows::{Area, Row};
+use crate::text;
+
+/// No area has more lines than this about what is not there.
+const MOST_LINES: usize = 6;
+
+/// Rows that are missing here for the same reason.
+struct Missing<'a, 'r> {
+    reason: String,
+    rows: Vec<&'a Row<'r>>,
+}
+
+/// Whether a row is named below the table, not in it.
+pub(crate) fn is_folded(row: &Row) -> bool {
+    row.outcome() == Outcome::Unsupported
+}
+
+/// The commonest reasons with the rows they concern, and what is left of the rows.
+///
+/// All the rows are named while there is room, with their reason if possible; then they are counted.
+pub(crate) fn folded_lines(area: &Area, page: &Page) -> String {
+    let missing = by_reason(area);
+    let most_to_none = || (0..=missing.len()).rev();
+    let named = most_to_none().map(|told| lines(area, &missing, told, named_rest, page));
+    let counted = most_to_none().map(|told| lines(area, &missing, told, counted_rest, page));
+    let fits = |text: &String| text.lines().count() <= MOST_LINES;
+    let text = named.chain(counted).find(fits).unwrap_or_default();
+    page.paint_lines(Ink::Faint, &text)
+}
+
+/// The first `told` of `missing` with their reasons, and a line about the rest.
+fn lines(
+    area: &Area,
+    missing: &[Missing],
+    told: usize,
+    rest: fn(&Area, &[&Row]) -> String,
+    page: &Page,
+) -> String {
+    let (told, others) = missing.split_at(told);
+    let say = |text: &str| text::hanging("unsupported here ", text, page.prose_width());
+    let mut lines: String = told
+        .iter()
+        .map(|m| say(&format!("({}): {}", m.reason, names(area, &m.rows).join(", "))))
+        .collect();
+    let others: Vec<&Row> = others.iter().flat_map(|m| &m.rows).copied().collect();
+    if !others.is_empty() {
+        lines.push_str(&say(&rest(area, &others)));
+    }
+    lines
+}
+
+fn named_rest(area: &Area, rows: &[&Row]) -> String {
+    format!("(`oscost list` says why): {}", names(area, rows).join(", "))
+}
+
+fn counted_rest(_: &Area, rows: &[&Row]) -> String {
+    format!("(`oscost list` says why): {} more", rows.len())
+}
+
+/// The reasons, that of most rows first.
+fn by_reason<'a, 'r>(area: &'a Area<'r>) -> Vec<Missing<'a, 'r>> {
+    let mut missing: Vec<Missing> = Vec::new();
+    for row in area.rows.iter().filter(|row| is_folded(row)) {
+        let mut reasons: Vec<&str> =
+            row.results.iter().filter_map(|r| r.reason.as_deref()).collect();
+        reasons.dedup();
+        let reason = reasons.join("; ");
+        match missing.iter_mut().find(|known| known.reason == reason) {
+            Some(known) => known.rows.push(row),
+            None => missing.push(Missing { reason, rows: vec![row] }),
+        }
+    }
+    missing.sort_by_key(|m| std::cmp::Reverse(m.rows.len()));
+    missing
+}
+
+/// The names of `rows`; a case all of whose rows are there is named once, with their number.
+fn names(area: &Area, rows: &[&Row]) -> Vec<String> {
+    let labels: Vec<Label> = rows.iter().map(|row| row.label.clone()).collect();
+    let mut names = Vec::new();
+    for (row, name) in rows.iter().zip(labels::shortened(&labels, 0)) {
+        let case = &row.label.name;
+        let of_case = |row: &&Row| row.label.name == *case;
+        let all = area.rows.iter().filter(|row| of_case(row)).count();
+        let whole = all > 1 && rows.iter().copied().filter(|row| of_case(row)).count() == all;
+        let name = if whole { format!("{case} (all {all})") } else { name };
+        if !whole || !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
+}

@@ -1,0 +1,165 @@
+//! The columns of what was measured: costs and what belongs to them, and further metrics.
+
+use results::{CaseResult, Outcome, PerOp};
+
+use crate::footnotes::{Footnotes, Reason};
+use crate::grid::{Cell, Column};
+use crate::page::{Ink, Page};
+use crate::picture::{PICTURE_SCALE, picture};
+use crate::quantity::{
+    carries_unit, figure, format_per_op, half_width, interval_figure, share_figure,
+};
+use crate::rows::{COST, Metric, Row, reasons, word};
+
+/// A column the table may have; the higher its rank, the sooner a narrow page leaves it out.
+pub(crate) struct Choice {
+    pub column: Column,
+    pub rank: usize,
+}
+
+/// All that can be said of the costs of `rows`.
+pub(crate) fn cost_choices(rows: &[&Row], notes: &Footnotes, page: &Page) -> Vec<Choice> {
+    let costs: Vec<Option<&CaseResult>> = rows.iter().map(|row| row.cost()).collect();
+    let values = costs.iter().map(|cost| cost.map(value_cell).unwrap_or_default());
+    let marks = costs.iter().map(|cost| cost.map(reasons).unwrap_or_default());
+    let columns = [
+        Some(Column::figures("cost", values.collect())),
+        interval_column(&costs, page),
+        mark_column(marks, notes),
+    ];
+    let must = |column| Choice { column, rank: 0 };
+    let mut choices: Vec<Choice> = columns.into_iter().flatten().map(must).collect();
+    let mut offer = |rank, heading: &str, tell: &dyn Fn(&Row) -> Option<Cell>| {
+        let heading = page.signs(heading);
+        choices.extend(told_column(&heading, rows, tell).map(|column| Choice { column, rank }));
+    };
+    offer(2, PICTURE_SCALE, &|row| picture_cell(row.cost()?, page));
+    offer(4, "p95", &|row| p95_cell(row.cost()?));
+    offer(3, "quiet", &|row| Some(Cell::figure(share_figure(row.cost()?.quiet_share?))));
+    offer(1, "calls", &|row| per_op_cell(row, |counts| counts.syscalls));
+    offer(5, "switches", &|row| per_op_cell(row, switches));
+    offer(6, "faults", &|row| per_op_cell(row, |counts| counts.page_faults));
+    offer(7, "instructions", &|row| per_op_cell(row, |counts| counts.instructions));
+    choices
+}
+
+/// What is told of metrics besides their figures.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Telling {
+    /// How sure they are.
+    pub intervals: bool,
+    /// In each of them, how a case ended that gave no figure at all.
+    pub endings: bool,
+}
+
+/// A column for each of `metrics`, and one mark for all of them.
+pub(crate) fn metric_columns(
+    rows: &[&Row],
+    metrics: &[Metric],
+    telling: Telling,
+    notes: &Footnotes,
+    page: &Page,
+) -> Vec<Column> {
+    let mut columns = Vec::new();
+    for metric in metrics {
+        let results: Vec<Option<&CaseResult>> =
+            rows.iter().map(|row| told(row, *metric, telling)).collect();
+        let values = results.iter().map(|result| result.map(value_cell).unwrap_or_default());
+        columns.push(Column::narrow(&heading(*metric), values.collect()));
+        columns.extend(interval_column(&results, page).filter(|_| telling.intervals));
+    }
+    let of_row = |row: &&Row| {
+        let results = metrics.iter().filter_map(|metric| told(row, *metric, telling));
+        results.flat_map(reasons).collect()
+    };
+    columns.extend(mark_column(rows.iter().map(of_row), notes));
+    columns
+}
+
+fn told<'a>(row: &Row<'a>, metric: Metric, telling: Telling) -> Option<&'a CaseResult> {
+    row.result(metric).or_else(|| row.ending().filter(|_| telling.endings))
+}
+
+/// The metric's name, with its unit where the figures don't show it.
+fn heading(metric: Metric) -> String {
+    match metric {
+        Metric { name, unit } if name == unit || carries_unit(unit) => name.to_owned(),
+        Metric { name, unit } => format!("{name}\n({unit})"),
+    }
+}
+
+/// The intervals, where any row has one.
+fn interval_column(results: &[Option<&CaseResult>], page: &Page) -> Option<Column> {
+    let cell = |result: &Option<&CaseResult>| interval_cell((*result)?, page);
+    let cells = results.iter().map(|result| cell(result).unwrap_or_default());
+    let column = Column::figures(&page.signs("±"), cells.collect()).close();
+    (!column.is_blank()).then_some(column)
+}
+
+/// The letters of each row's reasons, where any row has one.
+fn mark_column(reasons: impl Iterator<Item = Vec<Reason>>, notes: &Footnotes) -> Option<Column> {
+    let cells = reasons.map(|reasons| Cell::inked(notes.mark(&reasons), Ink::Doubt));
+    let column = Column::words("", cells.collect()).close();
+    (!column.is_blank()).then_some(column)
+}
+
+/// A column of what `tell` knows of each row; `None` where it knows nothing of any.
+fn told_column(
+    heading: &str,
+    rows: &[&Row],
+    tell: &dyn Fn(&Row) -> Option<Cell>,
+) -> Option<Column> {
+    let told: Vec<Option<Cell>> = rows.iter().map(|row| tell(row)).collect();
+    if told.iter().all(Option::is_none) {
+        return None;
+    }
+    let nothing = |row: &Row| match row.cost() {
+        Some(cost) if cost.outcome == Outcome::Measured => Cell::unknown(),
+        _ => Cell::default(),
+    };
+    let cells = told.into_iter().zip(rows).map(|(cell, row)| cell.unwrap_or_else(|| nothing(row)));
+    Some(Column::figures(heading, cells.collect()))
+}
+
+fn value_cell(result: &CaseResult) -> Cell {
+    match (result.outcome, result.estimate) {
+        (Outcome::Measured, Some(e)) => {
+            let half_width = half_width(e.median, e.low, e.high);
+            Cell::figure(figure(e.median, half_width, &result.unit))
+        }
+        (Outcome::Measured, None) => Cell::inked("no figure", Ink::Bad),
+        (outcome, _) => Cell::inked(word(outcome), Ink::Bad),
+    }
+}
+
+/// The interval, but not of a property that all rounds agree on.
+fn interval_cell(result: &CaseResult, page: &Page) -> Option<Cell> {
+    let estimate = result.estimate.filter(|_| result.outcome == Outcome::Measured)?;
+    if result.metric != COST && estimate.low == estimate.high {
+        return None;
+    }
+    let interval = interval_figure(estimate.median, estimate.low, estimate.high)?;
+    Some(Cell::text(page.signs(&interval.to_string())))
+}
+
+fn picture_cell(cost: &CaseResult, page: &Page) -> Option<Cell> {
+    let picture = picture(&cost.seen?, cost.estimate?.median, page.unicode);
+    (!picture.is_empty()).then(|| Cell::text(picture))
+}
+
+fn p95_cell(cost: &CaseResult) -> Option<Cell> {
+    let p95 = cost.seen?.p95;
+    Some(Cell::figure(figure(p95, p95.abs() * 0.01, &cost.unit)))
+}
+
+fn per_op_cell(row: &Row, count: impl Fn(&PerOp) -> Option<f64>) -> Option<Cell> {
+    let counts = row.results.iter().find_map(|result| result.per_op.as_ref())?;
+    Some(Cell::number(format_per_op(count(counts)?)))
+}
+
+fn switches(counts: &PerOp) -> Option<f64> {
+    match (counts.voluntary_switches, counts.involuntary_switches) {
+        (None, None) => None,
+        (voluntary, involuntary) => Some(voluntary.unwrap_or(0.0) + involuntary.unwrap_or(0.0)),
+    }
+}
