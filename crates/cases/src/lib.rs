@@ -19,3 +19,29 @@ pub fn all() -> Vec<&'static Case> {
 pub fn find(name: &str) -> Option<&'static Case> {
     all().into_iter().find(|case| case.label() == name)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_guide_for_contributors_shows_a_real_case() {
+        let guide = include_str!("../../../CONTRIBUTING.md");
+        assert!(guide.contains(include_str!("syscall/getppid.rs").trim_end()));
+    }
+
+    #[test]
+    fn every_case_has_a_card_and_a_name_of_its_own() {
+        let mut labels = std::collections::BTreeSet::new();
+        for case in all() {
+            let label = case.label();
+            assert!(labels.insert(label.clone()), "{label} twice");
+            assert!(case.operation.ends_with('.') && case.operation.len() > 15, "{label}");
+            assert!(!case.alike.is_empty(), "{label}");
+            for param in case.params {
+                assert!(!param.default.is_empty() && !param.full.is_empty(), "{label}");
+            }
+            assert!(find(&label).is_some_and(|found| std::ptr::eq(found, case)), "{label}");
+        }
+    }
+}
