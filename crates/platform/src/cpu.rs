@@ -140,7 +140,6 @@ mod os {
 mod os {
     use windows_sys::Win32::System::Threading::{
         GetCurrentProcess, GetCurrentThread, GetProcessAffinityMask, SetThreadAffinityMask,
-        SwitchToThread,
     };
 
     use crate::Refusal;
@@ -166,8 +165,14 @@ mod os {
 
     #[inline(always)]
     pub fn null_call() {
-        // SAFETY: takes nothing; enters the kernel through NtYieldExecution.
-        unsafe { SwitchToThread() };
+        NtGetCurrentProcessorNumber();
+    }
+
+    #[link(name = "ntdll")]
+    unsafe extern "system" {
+        /// Unlike the function of kernel32 that asks the same, it enters the kernel; unlike
+        /// SwitchToThread, it never gives up the CPU.
+        safe fn NtGetCurrentProcessorNumber() -> u32;
     }
 }
 
