@@ -21,7 +21,7 @@ pub struct ClockFacts {
     pub ns_per_tick: f64,
     /// What one reading costs.
     pub cost: Nanoseconds,
-    /// The smallest difference seen between two readings that differ.
+    /// What all differences between readings are multiples of.
     pub step: Nanoseconds,
     /// How often a reading was lower than the one before.
     pub backward: u32,
@@ -53,33 +53,38 @@ pub fn survey() -> Vec<ClockFacts> {
 
 /// Examines one clock.
 pub fn examine(clock: Clock) -> ClockFacts {
-    let cost = cost_of(clock);
-    let (mut step, mut backward) = (f64::INFINITY, 0);
-    let (watch, mut last) = (Stopwatch::start(), clock.now());
-    let mut changes = 0;
-    // Enough changes to see the smallest, or 20 ms for a clock that hardly ever changes.
+    const CHUNK: u32 = 200;
+    let (mut step, mut backward, mut changes) = (0, 0, 0);
+    let watch = Stopwatch::start();
+    // Enough changes to tell, or 20 ms for a clock that hardly ever changes.
     while changes < 2_000 && watch.elapsed().get() < 20e6 {
-        let now = clock.now();
-        if now > last {
-            step = step.min(clock.between(last, now).get());
-            changes += 1;
-        } else if now < last {
-            backward += 1;
+        let mut last = clock.now();
+        for _ in 0..CHUNK {
+            let now = clock.now();
+            // All differences are multiples of the step, also where a reading takes longer.
+            step = greatest_common_divisor(step, now.0.saturating_sub(last.0));
+            changes += u32::from(now > last);
+            backward += u32::from(now < last);
+            last = now;
         }
-        last = now;
     }
     ClockFacts {
         name: clock.name().to_owned(),
         ns_per_tick: clock.ns_per_tick(),
-        cost,
-        // A clock that changes with every reading has a step we cannot see: below its cost.
-        step: Nanoseconds::new(if step > cost.get() * 0.5 && step < cost.get() * 4.0 {
-            clock.ns_per_tick()
-        } else {
-            step
+        cost: cost_of(clock),
+        step: Nanoseconds::new(match step {
+            0 => f64::INFINITY,
+            ticks => ticks as f64 * clock.ns_per_tick(),
         }),
         backward,
     }
+}
+
+fn greatest_common_divisor(mut a: u64, mut b: u64) -> u64 {
+    while b > 0 {
+        (a, b) = (b, a % b);
+    }
+    a
 }
 
 /// What one reading of `clock` costs: the median of a few short loops.
@@ -144,6 +149,18 @@ mod tests {
         assert!(best.cost.get() > 0.0, "{best:?}");
         assert!(best.shortest_batch().get() * CLOCK_SHARE >= best.cost.get());
         assert!(facts.iter().any(|clock| clock.name != "tsc"));
+    }
+
+    #[test]
+    fn a_step_is_what_all_differences_are_multiples_of() {
+        assert_eq!(greatest_common_divisor(0, 100), 100);
+        assert_eq!(greatest_common_divisor(300, 200), 100);
+        assert_eq!(greatest_common_divisor(17, 0), 17);
+        let coarse = platform::clock::OsClock {
+            name: "coarse",
+            read: || (Clock::monotonic().now().0 / 700) * 700,
+        };
+        assert_eq!(examine(Clock::of_os(coarse)).step.get(), 700.0);
     }
 
     #[test]
