@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use measure::count::{parse_count, parse_duration, parse_percentage};
+use measure::count::{NotANumber, parse_count, parse_duration, parse_percentage};
 
 use crate::ending::Ending;
 
@@ -61,8 +61,9 @@ pub enum Command {
         /// The folder; it must exist.
         dir: PathBuf,
     },
-    /// One round in a fresh process; started by `run`.
-    #[command(hide = true)]
+    /// One round in a fresh process; started by `run`, and nothing that people or their shells
+    /// need to see.
+    #[command(skip)]
     Worker {
         /// What to do, as JSON.
         order: String,
@@ -90,22 +91,22 @@ pub struct Measuring {
     #[arg(long)]
     pub full: bool,
     /// Values for a parameter: workers=1,8 or workers=1..10 (may be repeated)
-    #[arg(long = "param", value_name = "NAME=VALUES", value_parser = param)]
+    #[arg(long = "param", value_name = "NAME=VALUES", value_parser = param, allow_hyphen_values = true)]
     pub params: Vec<(String, Vec<String>)>,
     /// A case is done when its interval's half-width is below this share [default: 0.5%]
-    #[arg(long, value_name = "SHARE", value_parser = parse_percentage)]
+    #[arg(long, value_name = "SHARE", value_parser = share, allow_hyphen_values = true)]
     pub precision: Option<f64>,
     /// Longest time for the whole run, such as 30s or 2m
-    #[arg(long, value_name = "TIME", value_parser = budget)]
+    #[arg(long, value_name = "TIME", value_parser = budget, allow_hyphen_values = true)]
     pub budget: Option<Duration>,
     /// Seed of the shuffled order of rounds [default: drawn]
-    #[arg(long, value_name = "N", value_parser = parse_count)]
+    #[arg(long, value_name = "N", value_parser = count, allow_hyphen_values = true)]
     pub seed: Option<u64>,
     /// The CPU that single measurements are made on [default: the last]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = cpu, allow_hyphen_values = true)]
     pub cpu: Option<usize>,
     /// Put this share of extra work on the clock, to see that `compare` finds it
-    #[arg(long, value_name = "SHARE", value_parser = parse_percentage)]
+    #[arg(long, value_name = "SHARE", value_parser = share, allow_hyphen_values = true)]
     pub handicap: Option<f64>,
 }
 
@@ -214,10 +215,10 @@ pub struct Compare {
     #[arg(required = true)]
     pub news: Vec<String>,
     /// Exit with 1 if anything is certainly slower by more than this
-    #[arg(long, value_name = "SHARE", value_parser = parse_percentage)]
+    #[arg(long, value_name = "SHARE", value_parser = share, allow_hyphen_values = true)]
     pub fail_above: Option<f64>,
     /// Differences within this margin are called `same`
-    #[arg(long, value_name = "SHARE", value_parser = parse_percentage, default_value = "2%")]
+    #[arg(long, value_name = "SHARE", value_parser = share, allow_hyphen_values = true, default_value = "2%")]
     pub margin: f64,
     /// Print the comparison as JSON
     #[arg(long)]
@@ -233,7 +234,7 @@ pub struct Noise {
     #[command(flatten)]
     pub measuring: Measuring,
     /// How many pairs of runs are compared
-    #[arg(long, value_name = "N", default_value = "1", value_parser = tries)]
+    #[arg(long, value_name = "N", default_value = "1", value_parser = tries, allow_hyphen_values = true)]
     pub tries: u64,
     /// Print the outcome as JSON
     #[arg(long)]
@@ -289,16 +290,39 @@ pub struct Import {
 
 /// Reads the command line. On a mistake, or if only help was wanted, says how the program ends.
 pub fn parse() -> Result<Command, Ending> {
+    let mut arguments = std::env::args_os().skip(1);
+    if arguments.next().is_some_and(|first| first == "worker") {
+        let order = arguments.next().unwrap_or_default().to_string_lossy().into_owned();
+        return Ok(Command::Worker { order });
+    }
     match Cli::try_parse() {
         Ok(cli) => Ok(cli.command),
         Err(error) => {
-            let asked_for_help =
-                matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
             // Where nobody reads it, the exit code is all there is to say.
-            let _ = error.print();
-            Err(if asked_for_help { Ending::Done } else { Ending::WrongUsage })
+            let print = || drop(error.print());
+            match error.kind() {
+                ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+                    print();
+                    return Err(Ending::Done);
+                }
+                ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => print(),
+                _ => crate::output::note(&in_one_line(&error.render().to_string())),
+            }
+            Err(Ending::WrongUsage)
         }
     }
+}
+
+/// What clap says of a mistake over several paragraphs, without its reminders of the usage.
+fn in_one_line(text: &str) -> String {
+    let paragraphs = text.trim_start_matches("error: ").split("\n\n").map(|paragraph| {
+        let words: Vec<&str> = paragraph.split_whitespace().collect();
+        words.join(" ")
+    });
+    let said = paragraphs.filter(|words| {
+        !words.is_empty() && !words.starts_with("Usage:") && !words.starts_with("For more ")
+    });
+    said.chain(["see --help".to_owned()]).collect::<Vec<_>>().join("; ")
 }
 
 /// The command line's definition, for completions and manual pages.
@@ -306,18 +330,35 @@ pub fn definition() -> clap::Command {
     <Cli as clap::CommandFactory>::command()
 }
 
+/// What is wrong with a number; clap names the number itself.
+fn problem(error: NotANumber) -> String {
+    format!("it {}", error.problem())
+}
+
+fn count(text: &str) -> Result<u64, String> {
+    parse_count(text).map_err(problem)
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    parse_percentage(text).map_err(problem)
+}
+
+fn cpu(text: &str) -> Result<usize, String> {
+    usize::try_from(count(text)?).map_err(|_| "there is no such CPU".to_owned())
+}
+
 fn budget(text: &str) -> Result<Duration, String> {
-    let budget = parse_duration(text).map_err(|e| e.to_string())?;
+    let budget = parse_duration(text).map_err(problem)?;
     if budget < Duration::from_millis(100) {
-        return Err("is too short to measure anything: at least 100ms".into());
+        return Err("it is too short to measure anything: at least 100ms".into());
     }
     Ok(budget)
 }
 
 fn tries(text: &str) -> Result<u64, String> {
-    match parse_count(text).map_err(|e| e.to_string())? {
+    match count(text)? {
         count @ 1..=1000 => Ok(count),
-        _ => Err("must be 1 to 1000".into()),
+        _ => Err("it must be 1 to 1000".into()),
     }
 }
 
@@ -326,12 +367,13 @@ fn tag(text: &str) -> Result<(String, String), String> {
         Some((key, value)) if !key.is_empty() && !value.is_empty() => {
             Ok((key.to_owned(), value.to_owned()))
         }
-        _ => Err("is not KEY=VALUE".into()),
+        _ => Err("it is not KEY=VALUE, as in kernel=patched".into()),
     }
 }
 
 fn param(text: &str) -> Result<(String, Vec<String>), String> {
-    let (name, values) = text.split_once('=').ok_or("is not NAME=VALUES, as in workers=1,2,8")?;
+    let (name, values) =
+        text.split_once('=').ok_or("it is not NAME=VALUES, as in workers=1,2,8")?;
     let mut list = Vec::new();
     for value in values.split(',') {
         match value.split_once("..") {
@@ -347,7 +389,7 @@ fn param(text: &str) -> Result<(String, Vec<String>), String> {
         }
     }
     if list.iter().any(String::is_empty) {
-        return Err("has an empty value".into());
+        return Err("it has an empty value".into());
     }
     Ok((name.to_owned(), list))
 }
@@ -362,6 +404,40 @@ mod tests {
         for command in definition().get_subcommands().filter(|c| !c.is_hide_set()) {
             let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
             assert!(help.contains("oscost "), "{} has no example", command.get_name());
+        }
+    }
+
+    #[test]
+    fn a_mistake_is_told_in_one_line() {
+        for (arguments, told) in [
+            (
+                &["run", "--budget", "5"][..],
+                "invalid value '5' for '--budget <TIME>': it is not a duration: a number and ns, us, \
+                 ms, s, m or h, as in 10ms or 2s; see --help",
+            ),
+            (
+                &["run", "--budget", "-5s"],
+                "invalid value '-5s' for '--budget <TIME>': it is not a duration: a number and ns, us, \
+                 ms, s, m or h, as in 10ms or 2s; see --help",
+            ),
+            (
+                &["compare", "last"],
+                "the following required arguments were not provided: <NEWS>...; see --help",
+            ),
+            (
+                &["run", "--quikc"],
+                "unexpected argument '--quikc' found; tip: a similar argument exists: '--quick'; \
+                 see --help",
+            ),
+            (
+                &["completions", "dos"],
+                "invalid value 'dos' for '<SHELL>' [possible values: bash, elvish, fish, \
+                 powershell, zsh]; see --help",
+            ),
+        ] {
+            let arguments = ["oscost"].iter().chain(arguments);
+            let error = Cli::try_parse_from(arguments).unwrap_err();
+            assert_eq!(in_one_line(&error.render().to_string()), told);
         }
     }
 

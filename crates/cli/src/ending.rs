@@ -44,22 +44,17 @@ impl std::error::Error for Usage {}
 impl Ending {
     /// Prints the error, one line, on stderr, and says what exit code it means.
     pub fn of_error(error: &anyhow::Error) -> Self {
-        if is_closed_pipe(error) {
-            return Self::Done; // the reader has seen enough
-        }
-        eprintln!("oscost: {}", one_line(&format!("{error:#}")));
+        crate::output::note(&one_line(&format!("{error:#}")));
         let wrong_usage = error.is::<Usage>()
             || error.is::<PlanError>()
             || error.is::<results::ImportError>()
             || error.is::<StoreError>()
-            || matches!(error.downcast_ref(), Some(RunError::Plan(_) | RunError::UnderWay { .. }));
+            || matches!(
+                error.downcast_ref(),
+                Some(RunError::Plan(_) | RunError::UnderWay { .. } | RunError::TakenOver { .. })
+            );
         if wrong_usage { Self::WrongUsage } else { Self::NotMeasured }
     }
-}
-
-fn is_closed_pipe(error: &anyhow::Error) -> bool {
-    let io = error.chain().find_map(|cause| cause.downcast_ref::<std::io::Error>());
-    io.is_some_and(|io| io.kind() == std::io::ErrorKind::BrokenPipe)
 }
 
 fn one_line(text: &str) -> String {

@@ -1,20 +1,28 @@
 //! Where output goes: results on stdout, all else on stderr.
 
-use std::io::{IsTerminal, Write};
+use std::io::{ErrorKind, IsTerminal, Write};
 
+use anyhow::Context;
 use report::Page;
 
-/// Prints text to stdout.
+/// Prints text to stdout. Where the pipe is closed, its reader has seen enough, which is no error.
 ///
 /// # Errors
-/// If it cannot be written; a closed pipe ends the command quietly (see `Ending::of_error`).
+/// If it cannot be written.
 pub fn print(text: &str) -> anyhow::Result<()> {
+    match write(text) {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        other => other.context("cannot write to standard output"),
+    }
+}
+
+fn write(text: &str) -> std::io::Result<()> {
     let mut out = std::io::stdout().lock();
     out.write_all(text.as_bytes())?;
     if !text.ends_with('\n') {
         out.write_all(b"\n")?;
     }
-    Ok(out.flush()?)
+    out.flush()
 }
 
 /// Prints a note to stderr; nobody may be there to read it.

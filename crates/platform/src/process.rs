@@ -71,7 +71,17 @@ mod os {
     pub fn is_alive(pid: u32) -> bool {
         // SAFETY: signal 0 only asks.
         let asked = unsafe { libc::kill(pid as libc::pid_t, 0) };
-        asked == 0 || std::io::Error::last_os_error().raw_os_error() == Some(libc::EPERM)
+        let exists =
+            asked == 0 || std::io::Error::last_os_error().raw_os_error() == Some(libc::EPERM);
+        exists && !has_ended(pid)
+    }
+
+    /// Whether it only waits for its parent to ask how it ended, which may take long. As Linux tells,
+    /// in the field after the name.
+    fn has_ended(pid: u32) -> bool {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        let state = stat.rsplit_once(") ").and_then(|(_, fields)| fields.chars().next());
+        matches!(state, Some('Z' | 'X'))
     }
 
     /// Read of /proc, by the program's name; true where there is no such thing.
@@ -246,6 +256,18 @@ mod tests {
         let pid = child.id();
         child.wait().unwrap();
         assert!(!is_alive(pid));
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_child_that_ended_is_not_alive_even_before_it_is_waited_for() {
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        let began = std::time::Instant::now();
+        while is_alive(child.id()) {
+            assert!(began.elapsed().as_secs() < 60, "it never ends");
+            std::thread::yield_now();
+        }
+        child.wait().unwrap();
     }
 
     #[test]

@@ -1,9 +1,12 @@
 //! Starts one round in a fresh process and collects what it printed.
 
-use std::io::Read;
-use std::process::{Command, ExitStatus, Stdio};
-use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::time::Duration;
+use std::io::{ErrorKind, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use measure::RoundOrder;
 use measure::record::{End, Line, OperationCounts, parse_lines};
@@ -32,51 +35,149 @@ pub enum RoundEnd {
 
 /// How long after its own limit a worker may still be busy ending.
 const GRACE: Duration = Duration::from_secs(12);
+/// How long it may go on when the run is told to stop: a round is mostly shorter.
+const LAST_CHANCE: Duration = Duration::from_millis(500);
+/// How often a request to stop is looked for.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// More than any round prints.
-const OUTPUT_AT_MOST: u64 = 16 << 20;
+const OUTPUT_AT_MOST: usize = 16 << 20;
 
-/// Runs one round in a fresh process of this program.
-pub fn launch(order: &RoundOrder) -> Result<Report, Refusal> {
+/// Runs one round in a fresh process of this program. When `stop` is set, the worker is given a
+/// moment to end, and is then killed.
+pub fn launch(order: &RoundOrder, stop: &AtomicBool) -> Result<Report, Refusal> {
     let limit = Duration::from_millis(order.limit_ms) + GRACE;
-    let mut command = worker(order)?;
+    let mut command = worker(order);
     if order.mode == Mode::CountForTracer {
         return launch_traced(&mut command, limit);
     }
-    let mut child = command
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .map_err(|e| Refusal::from_io("starting a worker", &e))?;
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = match command.spawn() {
+        Ok(child) => child,
+        // Too many processes or too little memory just now: the next round may fare better.
+        Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::OutOfMemory) => {
+            let end = RoundEnd::Died(format!("starting a worker: {e}"));
+            return Ok(Report { text: String::new(), end });
+        }
+        Err(e) => return Err(Refusal::from_io("starting a worker", &e)),
+    };
     let pid = child.id();
-    let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
-    let (send, receive) = channel();
-    let reader = std::thread::spawn(move || {
-        let text = read_all(stdout);
-        // The pipe is closed: the worker is done, or dead.
-        let _ = send.send(());
-        (text, read_all(stderr))
+    let pipes = Pipe::read(child.stdout.take()).and_then(|said| {
+        let complaint = Pipe::read(child.stderr.take())?;
+        Ok((said, complaint))
     });
-    let hung = receive.recv_timeout(limit) == Err(RecvTimeoutError::Timeout);
-    if hung {
-        // It may have ended this instant: then there is nothing to kill.
-        let _ = child.kill();
-    }
-    let status = child.wait().map_err(|e| Refusal::from_io("waiting for a worker", &e))?;
-    let (text, complaint) = reader.join().unwrap_or_default();
+    let (said, complaint) = pipes.inspect_err(|_| end_now(&mut child))?;
+    let (status, hung) = await_end(&mut child, &said, limit, stop)?;
+    // Whoever else holds the pipes, such as what it started, is not waited for.
+    let (said, complaint) = (said.text(LAST_CHANCE), complaint.text(LAST_CHANCE));
     if hung || !status.success() {
         platform::leftovers::sweep(pid);
     }
     let end = if hung {
         RoundEnd::Hung(format!("the worker did not end within {} s", limit.as_secs()))
     } else {
-        told(&text, status, &complaint)
+        told(&said, status, &complaint)
     };
-    Ok(Report { text, end })
+    Ok(Report { text: said, end })
+}
+
+/// Waits for the worker's end, and brings it about if that takes too long; says whether it did.
+fn await_end(
+    child: &mut Child,
+    output: &Pipe,
+    limit: Duration,
+    stop: &AtomicBool,
+) -> Result<(ExitStatus, bool), Refusal> {
+    let failed = |e| Refusal::from_io("waiting for a worker", &e);
+    let mut deadline = Instant::now() + limit;
+    let mut stopping = false;
+    loop {
+        // It closes its output at its very end; unless a child of its own keeps that open.
+        let closed = output.is_closed_within(LOOK_EVERY);
+        if let Some(status) = child.try_wait().map_err(failed)? {
+            return Ok((status, false));
+        }
+        if Instant::now() >= deadline {
+            // It may have ended this instant: then there is nothing to kill.
+            let _ = child.kill();
+            return Ok((child.wait().map_err(failed)?, true));
+        }
+        if !stopping && stop.load(Ordering::Relaxed) {
+            stopping = true;
+            deadline = deadline.min(Instant::now() + LAST_CHANCE);
+        }
+        if closed {
+            std::thread::sleep(Duration::from_micros(200));
+        }
+    }
+}
+
+/// Ends a worker that nobody can listen to.
+fn end_now(child: &mut Child) {
+    let _ = child.kill();
+    let _ = child.wait();
+    platform::leftovers::sweep(child.id());
+}
+
+/// What comes through a pipe, read as it comes by a thread of its own: a worker that nobody reads
+/// from would wait for ever.
+struct Pipe {
+    bytes: Arc<Mutex<Vec<u8>>>,
+    closed: Receiver<()>,
+}
+
+impl Pipe {
+    fn read(pipe: Option<impl Read + Send + 'static>) -> Result<Self, Refusal> {
+        let bytes = Arc::new(Mutex::new(Vec::new()));
+        let (open, closed) = channel();
+        let kept = Arc::clone(&bytes);
+        let reader = std::thread::Builder::new().spawn(move || {
+            if let Some(pipe) = pipe {
+                read_all(pipe, &kept);
+            }
+            drop(open);
+        });
+        reader.map_err(|e| Refusal::from_io("listening to a worker", &e))?;
+        Ok(Self { bytes, closed })
+    }
+
+    fn is_closed_within(&self, time: Duration) -> bool {
+        self.closed.recv_timeout(time) != Err(RecvTimeoutError::Timeout)
+    }
+
+    /// What came until it was closed, or within `time`.
+    fn text(&self, time: Duration) -> String {
+        self.is_closed_within(time);
+        let bytes = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+}
+
+/// Reads to the end, or until it is more than a round prints: then whoever still writes is told so
+/// by the closed pipe.
+fn read_all(mut pipe: impl Read, kept: &Mutex<Vec<u8>>) {
+    let mut part = vec![0; 64 << 10];
+    loop {
+        match pipe.read(&mut part) {
+            Err(e) if e.kind() == ErrorKind::Interrupted => {}
+            // Why no more came, the exit status tells.
+            Ok(0) | Err(_) => return,
+            Ok(count) => {
+                let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+                kept.extend_from_slice(&part[..count]);
+                if kept.len() > OUTPUT_AT_MOST {
+                    return;
+                }
+            }
+        }
+    }
 }
 
 /// The untimed pass under a tracer, which adds the system calls to what the worker counted.
 fn launch_traced(command: &mut Command, limit: Duration) -> Result<Report, Refusal> {
     let (output, calls) = platform::tracer::count_system_calls(command, limit)?;
+    if !output.status.success() {
+        platform::leftovers::sweep_dead();
+    }
     let text = String::from_utf8_lossy(&output.stdout);
     let lines: Vec<Line> = parse_lines(&text)
         .into_iter()
@@ -95,22 +196,23 @@ fn launch_traced(command: &mut Command, limit: Duration) -> Result<Report, Refus
     Ok(Report { text, end })
 }
 
-fn worker(order: &RoundOrder) -> Result<Command, Refusal> {
-    let program =
-        std::env::current_exe().map_err(|e| Refusal::from_io("finding this program", &e))?;
-    let mut command = Command::new(program);
+fn worker(order: &RoundOrder) -> Command {
     let order = serde_json::to_string(order).expect("an order has only plain values");
+    let mut command = Command::new(this_program());
     command.arg("worker").arg(order).stdin(Stdio::null());
-    Ok(command)
+    platform::process::keep_interrupts_from(&mut command);
+    command
 }
 
-fn read_all(pipe: Option<impl Read>) -> String {
-    let mut bytes = Vec::new();
-    if let Some(pipe) = pipe {
-        // What could be read counts; why no more came, the exit status tells.
-        let _ = pipe.take(OUTPUT_AT_MOST).read_to_end(&mut bytes);
+/// This program's file. On Linux the path is asked of `/proc`, which may be missing; and the file
+/// may have been replaced since we were started: then the one we run is still there.
+fn this_program() -> PathBuf {
+    const OURSELVES: &str = "/proc/self/exe";
+    match std::env::current_exe() {
+        Ok(path) if path.exists() => path,
+        Ok(_) if Path::new(OURSELVES).exists() => OURSELVES.into(),
+        _ => std::env::args_os().next().unwrap_or_else(|| "oscost".into()).into(),
     }
-    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 fn told(text: &str, status: ExitStatus, complaint: &str) -> RoundEnd {
@@ -146,5 +248,46 @@ mod tests {
             panic!("it has not ended");
         };
         assert!(reason.ends_with(": semop: oh"), "{reason}");
+    }
+
+    /// Runs a shell script as if it were a worker; what it said, and whether it had to be killed.
+    #[cfg(unix)]
+    fn shell(script: &str, limit: Duration, stop: bool) -> (String, bool) {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let said = Pipe::read(child.stdout.take()).unwrap();
+        let _complaint = Pipe::read(child.stderr.take()).unwrap();
+        let (_, hung) = await_end(&mut child, &said, limit, &AtomicBool::new(stop)).unwrap();
+        (said.text(LAST_CHANCE), hung)
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn no_worker_holds_up_the_run() {
+        let long = Duration::from_secs(60);
+        for (script, limit, stop, said, hung) in [
+            ("echo all is well", long, false, "all is well\n", false),
+            (
+                "head -c 1000000 /dev/zero >&2; echo I complained",
+                long,
+                false,
+                "I complained\n",
+                false,
+            ),
+            ("sleep 3 & echo my child goes on", long, false, "my child goes on\n", false),
+            ("exec >&-; exec sleep 60", Duration::from_millis(100), false, "", true),
+            ("echo so far; exec sleep 60", Duration::from_secs(2), false, "so far\n", true),
+            ("exec sleep 60", long, true, "", true),
+        ] {
+            assert_eq!(shell(script, limit, stop), (said.to_owned(), hung), "{script}");
+        }
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn endless_output_is_cut_off() {
+        let (said, hung) = shell("exec cat /dev/zero", Duration::from_secs(60), false);
+        assert!(!hung && (OUTPUT_AT_MOST..OUTPUT_AT_MOST * 2).contains(&said.len()));
     }
 }

@@ -74,10 +74,12 @@ pub enum PlanError {
         hint: String,
     },
     /// A parameter that none of the chosen cases has.
-    #[error("none of the chosen cases has a parameter {name:?}; `oscost list --long` shows them")]
+    #[error("none of the chosen cases has a parameter {name:?}; {known}")]
     UnknownParam {
         /// Its name.
         name: String,
+        /// Those they have.
+        known: String,
     },
     /// A value the parameter cannot take.
     #[error("{name} cannot be {value:?}: {problem}")]
@@ -105,7 +107,7 @@ pub fn plan(options: &Options, cpus: &[usize], seed: u64) -> Result<Plan, PlanEr
     let cases = choose(&options.filters)?;
     for name in options.params.keys() {
         if !cases.iter().any(|case| case.params.iter().any(|param| param.name == name)) {
-            return Err(PlanError::UnknownParam { name: name.clone() });
+            return Err(PlanError::UnknownParam { name: name.clone(), known: params_of(&cases) });
         }
     }
     let mut points = Vec::new();
@@ -179,15 +181,36 @@ fn glob(pattern: &str, text: &str) -> bool {
     }
 }
 
-/// A case whose name contains the filter or begins alike.
+/// A case whose name contains the filter, or the case or area that is spelt most like it.
 fn nearest(filter: &str, all: &[&'static Case]) -> Option<String> {
+    /// Less alike than this, it is something else that was meant.
+    const ALIKE: f64 = 0.8;
+    let labels: Vec<String> = all.iter().map(|case| case.label()).collect();
     let name = filter.rsplit('/').next().unwrap_or(filter);
-    let labels = || all.iter().map(|case| case.label());
-    let contained = labels().find(|label| name.len() >= 2 && label.contains(name));
-    contained.or_else(|| {
-        let stem = name.get(..4)?;
-        labels().find(|label| label.contains(stem))
-    })
+    if let Some(label) = labels.iter().find(|label| name.len() >= 2 && label.contains(name)) {
+        return Some(label.clone());
+    }
+    let spelt = labels.iter().flat_map(|label| {
+        let (area, name) = label.split_once('/').unwrap_or(("", label));
+        [(label.as_str(), label.as_str()), (name, label.as_str()), (area, area)]
+    });
+    let ranked = spelt.map(|(text, meant)| (strsim::jaro_winkler(filter, text), meant));
+    let best = ranked.max_by(|a, b| a.0.total_cmp(&b.0));
+    best.filter(|(likeness, _)| *likeness >= ALIKE).map(|(_, meant)| meant.to_owned())
+}
+
+/// The parameters these cases have, as a hint.
+fn params_of(cases: &[&'static Case]) -> String {
+    let mut names: Vec<&str> = Vec::new();
+    for param in cases.iter().flat_map(|case| case.params) {
+        if !names.contains(&param.name) {
+            names.push(param.name);
+        }
+    }
+    match &names[..] {
+        [] => "they have none".to_owned(),
+        names => format!("they have {}", names.join(", ")),
+    }
 }
 
 /// Every combination of the parameters' values.
@@ -212,10 +235,7 @@ fn points_of(case: &Case, options: &Options, cpus: usize) -> Result<Vec<Point>, 
 fn values_of(param: &Param, options: &Options, cpus: usize) -> Result<Vec<String>, PlanError> {
     let mut values: Vec<String> = match options.params.get(param.name) {
         Some(given) => {
-            for value in given {
-                check_value(param, value)?;
-            }
-            given.clone()
+            given.iter().map(|value| checked(param, value, cpus)).collect::<Result<_, _>>()?
         }
         None => {
             let listed = if options.full { param.full } else { param.default };
@@ -237,8 +257,9 @@ fn on_this_machine(value: &str, cpus: usize) -> String {
     }
 }
 
-/// A parameter with numbers takes any count from 1, one with words only those.
-fn check_value(param: &Param, value: &str) -> Result<(), PlanError> {
+/// A value given by hand, as it is kept. A parameter with numbers takes any count from 1, which is
+/// kept in plain digits; one with words takes only those.
+fn checked(param: &Param, value: &str, cpus: usize) -> Result<String, PlanError> {
     let bad = |problem: String| PlanError::BadValue {
         name: param.name.to_owned(),
         value: value.to_owned(),
@@ -246,18 +267,22 @@ fn check_value(param: &Param, value: &str) -> Result<(), PlanError> {
     };
     let numeric = param.full.iter().all(|v| v.parse::<u64>().is_ok());
     if !numeric {
-        let known = param.full.contains(&value);
-        let choices = || bad(format!("choose among {}", param.full.join(", ")));
-        return if known { Ok(()) } else { Err(choices()) };
+        return match value {
+            _ if !param.full.contains(&value) => {
+                Err(bad(format!("choose among {}", param.full.join(", "))))
+            }
+            "spread" if cpus == 1 => Err(bad("this process may use only one CPU".into())),
+            _ => Ok(value.to_owned()),
+        };
     }
     match measure::count::parse_count(value) {
-        Err(error) => Err(bad(error.to_string())),
+        Err(error) => Err(bad(format!("it {}", error.problem()))),
         Ok(0) => Err(bad("it must be at least 1".into())),
         Ok(count) if param.name == "workers" && count > measure::crew::WORKERS_AT_MOST as u64 => {
             Err(bad(format!("at most {}", measure::crew::WORKERS_AT_MOST)))
         }
         Ok(count) if count > 1 << 20 => Err(bad("at most 1m".into())),
-        Ok(_) => Ok(()),
+        Ok(count) => Ok(count.to_string()),
     }
 }
 
@@ -283,8 +308,18 @@ mod tests {
     fn an_unknown_case_is_named_with_a_hint() {
         let error = choose(&["lock/sysv".into()]).err().unwrap().to_string();
         assert!(error.contains("lock/sysv") && error.contains("did you mean lock/sysv-sem?"));
-        assert!(choose(&["%%".into()]).is_err());
-        assert!(choose(&["é".into()]).is_err());
+        for (typed, meant) in [
+            ("lock/futx", Some("lock/futex")),
+            ("getpid", Some("syscall/getppid")),
+            ("sycall", Some("syscall")),
+            ("%%", None),
+            ("é", None),
+        ] {
+            let error = choose(&[typed.into()]).err().unwrap().to_string();
+            let hint = meant.map(|name| format!("(did you mean {name}?)")).unwrap_or_default();
+            assert!(error.contains(&hint), "{error}");
+            assert_eq!(error.contains("did you mean"), meant.is_some(), "{error}");
+        }
     }
 
     #[test]
@@ -326,6 +361,31 @@ mod tests {
         ] {
             assert!(with(name, value).is_err(), "{name}={value}");
         }
+    }
+
+    #[test]
+    fn values_that_mean_the_same_are_one_point() {
+        let given = ["1k", "1024", "01024"].map(str::to_owned).to_vec();
+        let options = Options {
+            filters: vec!["syscall/poll".into()],
+            params: BTreeMap::from([("fds".to_owned(), given)]),
+            ..Options::default()
+        };
+        let plan = plan(&options, &[0], 7).unwrap();
+        let values: Vec<&str> = plan.points.iter().map(|p| p.params["fds"].as_str()).collect();
+        assert_eq!(values, ["1024"]);
+    }
+
+    #[test]
+    fn nothing_is_spread_over_one_cpu() {
+        let options = Options {
+            filters: vec!["lock/futex".into()],
+            params: BTreeMap::from([("place".to_owned(), vec!["spread".to_owned()])]),
+            ..Options::default()
+        };
+        let error = plan(&options, &[0], 7).unwrap_err().to_string();
+        assert_eq!(error, "place cannot be \"spread\": this process may use only one CPU");
+        assert!(plan(&options, &[0, 1], 7).is_ok());
     }
 
     #[test]

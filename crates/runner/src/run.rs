@@ -28,6 +28,11 @@ const ROUND_MS: u64 = 15;
 const PASS_MS: u64 = 150;
 /// More rounds than this tell little new.
 const ROUNDS_AT_MOST: usize = 200;
+/// Rounds that began further apart had a pause between them: none takes as long, not even one that
+/// hangs and is killed.
+const PAUSE_MS: i64 = 15_000;
+/// The untimed pass may take this share of the budget, and the time that is left at the end.
+const COUNTING_SHARE: u32 = 3;
 
 /// What happens while a run goes on, for whoever shows it.
 #[derive(Debug, Clone)]
@@ -61,8 +66,8 @@ pub enum RunError {
     #[error(transparent)]
     Store(#[from] StoreError),
     /// No worker can be started.
-    #[error("{0}")]
-    Worker(#[from] Refusal),
+    #[error("{0}; once that is mended, `oscost run --resume` goes on")]
+    Worker(Refusal),
     /// Another process is at it.
     #[error("run {id} is being measured by process {pid}; wait for it to end, or end it")]
     UnderWay {
@@ -71,9 +76,23 @@ pub enum RunError {
         /// The process.
         pid: u32,
     },
+    /// Another process has stored rounds of it meanwhile.
+    #[error(
+        "run {id} has been taken up by another process; this one stops and leaves it to that one"
+    )]
+    TakenOver {
+        /// The run.
+        id: String,
+    },
     /// The plan of the run that was to be resumed cannot be read.
     #[error("run {0} cannot be resumed: its plan is not one this version understands")]
     Plan(String),
+}
+
+impl From<Refusal> for RunError {
+    fn from(refusal: Refusal) -> Self {
+        Self::Worker(refusal)
+    }
 }
 
 /// Begins a new run in the store and carries it through.
@@ -86,6 +105,9 @@ pub fn run(
     stop: &AtomicBool,
     watch: &mut dyn FnMut(Event),
 ) -> Result<Ending, RunError> {
+    if let Some(other) = under_way(store)? {
+        watch(Event::Note(format!("{other}; both disturb each other's figures")));
+    }
     let text = serde_json::to_string(plan).expect("a plan has only plain values");
     store.begin_run(info, machine, &text)?;
     let evidence = plan.points.iter().cloned().map(Evidence::new).collect();
@@ -102,14 +124,29 @@ pub fn resume(
 ) -> Result<Ending, RunError> {
     let text = store.plan(id)?.unwrap_or_default();
     let plan: Plan = serde_json::from_str(&text).map_err(|_| RunError::Plan(id.to_owned()))?;
-    if plan.coordinator != std::process::id() && platform::process::is_alive(plan.coordinator) {
-        return Err(RunError::UnderWay { id: id.to_owned(), pid: plan.coordinator });
+    if let Some(pid) = measured_by(&plan) {
+        return Err(RunError::UnderWay { id: id.to_owned(), pid });
     }
+    watch(Event::Note(format!("resuming run {id}")));
     let evidence: Vec<Evidence> = plan.points.iter().cloned().map(Evidence::new).collect();
     let rows = store.rounds(id)?;
     let mut run = Run::new(&plan, id, clock, evidence, store, stop, watch);
     run.replay(&rows);
     run.carry_through()
+}
+
+/// The process that is measuring a run of this plan right now.
+fn measured_by(plan: &Plan) -> Option<u32> {
+    let pid = plan.coordinator;
+    (pid != std::process::id() && platform::process::is_alive_and_ours(pid)).then_some(pid)
+}
+
+/// The newest run of this store that another process is measuring right now.
+fn under_way(store: &Store) -> Result<Option<RunError>, RunError> {
+    let Some(id) = store.unfinished()? else { return Ok(None) };
+    // A plan that this version cannot read is none that it can say anything about.
+    let plan = store.plan(&id)?.and_then(|text| serde_json::from_str(&text).ok());
+    Ok(plan.as_ref().and_then(measured_by).map(|pid| RunError::UnderWay { id, pid }))
 }
 
 struct Run<'a> {
@@ -154,15 +191,14 @@ impl<'a> Run<'a> {
 
     /// Takes in the rounds an earlier part of this run has stored.
     fn replay(&mut self, rows: &[RoundRow]) {
-        let first_ms = rows.first().map_or(0, |row| row.started_ms);
-        for row in rows {
-            let at_ms = (row.started_ms - first_ms).max(0) as u64;
+        for (row, at_ms) in rows.iter().zip(measuring_ms(rows.iter().map(|row| row.started_ms))) {
+            // Also of a round that is not understood: its number is taken and its time is gone.
+            self.earlier = Duration::from_millis(at_ms);
+            self.next_seq = self.next_seq.max(row.seq + 1);
             let known = |e: &Evidence| e.point.case == row.case && e.point.params == row.params;
             let Some(which) = self.evidence.iter().position(known) else { continue };
             let Ok(end) = serde_json::from_str::<StoredEnd>(&row.outcome) else { continue };
             self.take_in(which, &row.kind, &row.lines, &end.into(), at_ms);
-            self.earlier = self.earlier.max(Duration::from_millis(at_ms));
-            self.next_seq = self.next_seq.max(row.seq + 1);
         }
     }
 
@@ -184,18 +220,44 @@ impl<'a> Run<'a> {
         if let [first, _, ..] = self.plan.cpus[..] {
             let _ = platform::cpu::pin_thread(first);
         }
-        let complete = self.count_all()? && self.sample_all()?;
+        let outcome = self.measure();
+        let _ = platform::cpu::pin_thread_to_any(&self.plan.cpus);
+        if matches!(outcome, Err(RunError::TakenOver { .. })) {
+            return outcome.map(|_| Ending::Stopped); // the results are the other one's to say
+        }
+        // However it ended: what was found so far can be shown.
         let seen = self.evidence.iter().flat_map(|e| e.results(self.plan, &self.levels));
-        self.store.put_results(self.id, &seen.collect::<Vec<_>>())?;
-        if !complete {
+        let stored = self.store.put_results(self.id, &seen.collect::<Vec<_>>());
+        if !outcome? {
+            stored?;
             return Ok(Ending::Stopped);
         }
+        stored?;
         self.store.finish_run(self.id, &now_rfc3339())?;
         Ok(Ending::Complete)
     }
 
-    /// The untimed pass over all points; false if told to stop.
-    fn count_all(&mut self) -> Result<bool, RunError> {
+    /// Counts and samples; false if told to stop.
+    fn measure(&mut self) -> Result<bool, RunError> {
+        let complete = self.count_all(self.budget() / COUNTING_SHARE)?
+            && self.sample_all()?
+            && self.count_all(self.budget())?;
+        match self.evidence.iter().filter(|evidence| evidence.needs_count()).count() {
+            0 => {}
+            _ if !complete => {}
+            left => (self.watch)(Event::Note(format!(
+                "time was up before the system calls of {left} cases were counted"
+            ))),
+        }
+        Ok(complete)
+    }
+
+    /// The untimed pass over all points that still need it, until so much of the budget is spent;
+    /// false if told to stop.
+    fn count_all(&mut self, until: Duration) -> Result<bool, RunError> {
+        if !self.evidence.iter().any(Evidence::needs_count) {
+            return Ok(true);
+        }
         let tracepoint = syscall_tracepoint();
         let mut tracer_works = true;
         for which in 0..self.evidence.len() {
@@ -205,6 +267,9 @@ impl<'a> Run<'a> {
                 }
                 if self.told_to_stop() {
                     return Ok(false);
+                }
+                if self.spent() >= until {
+                    return Ok(true);
                 }
                 let mode = match tracepoint {
                     Some(id) => Mode::Count(id),
@@ -263,7 +328,10 @@ impl<'a> Run<'a> {
         let at = self.spent();
         let started_ms = unix_ms();
         let order = self.order(which, mode);
-        let Report { text, end } = launch(&order)?;
+        let Report { text, end } = launch(&order, self.stop)?;
+        if self.told_to_stop() && !matches!(end, RoundEnd::Told(_)) {
+            return Ok(()); // we ended it, which says nothing of the case
+        }
         let kind = if mode == Mode::Sample { KIND_ROUND } else { KIND_COUNT };
         self.take_in(which, kind, &text, &end, at.as_millis() as u64);
         let point = &self.evidence[which].point;
@@ -277,8 +345,12 @@ impl<'a> Run<'a> {
             lines: text,
         };
         self.next_seq += 1;
-        self.store.add_round(self.id, &row)?;
-        Ok(())
+        match self.store.add_round(self.id, &row) {
+            Err(StoreError::RoundExists { .. }) => {
+                Err(RunError::TakenOver { id: self.id.to_owned() })
+            }
+            other => Ok(other?),
+        }
     }
 
     fn order(&self, which: usize, mode: Mode) -> RoundOrder {
@@ -331,6 +403,21 @@ impl<'a> Run<'a> {
     }
 }
 
+/// When each round began, in ms of measuring, from when each was started by the clock on the wall. A
+/// run that was taken up again has pauses of any length in it, which do not count; and that clock may
+/// have been set, also back.
+fn measuring_ms(started_ms: impl Iterator<Item = i64>) -> impl Iterator<Item = u64> {
+    let (mut at_ms, mut before) = (0, None);
+    started_ms.map(move |started| {
+        at_ms += match before.replace(started).map(|before: i64| started.saturating_sub(before)) {
+            None => 0,
+            Some(gap @ 0..PAUSE_MS) => gap as u64,
+            Some(_) => PASS_MS,
+        };
+        at_ms
+    })
+}
+
 const KIND_COUNT: &str = "why";
 const KIND_ROUND: &str = "round";
 
@@ -371,4 +458,42 @@ fn unix_ms() -> i64 {
 pub fn now_rfc3339() -> String {
     jiff::Timestamp::from_millisecond(unix_ms())
         .map_or_else(|_| "unknown".into(), |t| t.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_and_steps_of_the_clock_are_no_measuring_time() {
+        let hour = 3_600_000;
+        for (started, measured) in [
+            (vec![], vec![]),
+            (vec![1_000], vec![0]),
+            (vec![1_000, 1_100, 14_000], vec![0, 100, 13_000]),
+            // Taken up again an hour later, and the day after that.
+            (vec![0, 20, hour, hour + 50, 25 * hour], vec![0, 20, 170, 220, 370]),
+            // The clock was set back, and from 1970 to now.
+            (vec![5_000, 5_100, 200, 300], vec![0, 100, 250, 350]),
+            (vec![3, 4, 1_800_000_000_000], vec![0, 1, 151]),
+            (vec![i64::MIN, i64::MAX], vec![0, 150]),
+        ] {
+            let found: Vec<u64> = measuring_ms(started.iter().copied()).collect();
+            assert_eq!(found, measured, "{started:?}");
+        }
+    }
+
+    #[test]
+    fn how_a_round_ended_reads_back_as_it_was_stored() {
+        for end in [
+            RoundEnd::Told(End::Measured),
+            RoundEnd::Told(End::Unsupported("no".into())),
+            RoundEnd::Died("killed by \"9\"\n".into()),
+            RoundEnd::Hung(String::new()),
+        ] {
+            let text = serde_json::to_string(&StoredEnd::from(end.clone())).unwrap();
+            let back: StoredEnd = serde_json::from_str(&text).unwrap();
+            assert_eq!(RoundEnd::from(back), end);
+        }
+    }
 }

@@ -51,7 +51,10 @@ fn certainly_worse_by(row: &Compared) -> f64 {
 
 /// A run of the store, or a document in a file.
 fn find(name: &str, store: &StoreArg) -> anyhow::Result<Document> {
-    if name == "-" || Path::new(name).is_file() {
+    // No run's id is like that; a tag may be.
+    let looks_like_path = name.contains(['/', '\\']) || name.ends_with(".json");
+    let is_path = looks_like_path && !name.contains('=');
+    if name == "-" || is_path || Path::new(name).is_file() {
         return read_document(Path::new(name));
     }
     let store = super::store_to_read(store)?;

@@ -3,7 +3,6 @@
 use std::io::Read;
 use std::path::Path;
 
-use anyhow::Context;
 use results::{Document, Imported, parse_document};
 
 use crate::args::{Export, Format, Import};
@@ -25,7 +24,7 @@ pub fn export(args: &Export) -> anyhow::Result<Ending> {
     match &args.output {
         None => print(&text)?,
         Some(path) => std::fs::write(path, text)
-            .with_context(|| format!("cannot write {}", path.display()))?,
+            .map_err(|e| Usage(format!("cannot write {}: {e}", path.display())))?,
     }
     Ok(Ending::Done)
 }

@@ -11,20 +11,20 @@ use report::{closing_line, results_tables};
 use results::{Document, Outcome, RunInfo, Store};
 use runner::{Options, Plan, plan};
 
-use crate::args::{Measuring, Run};
+use crate::args::{Measuring, Run, StoreArg};
 use crate::ending::{Ending, Usage};
-use crate::machine::as_json;
+use crate::machine::{as_json, compared_keys};
 use crate::output::{note, page, print};
 use crate::progress::Progress;
 
 /// Measures, stores, and shows what was found.
 pub fn run(args: &Run) -> anyhow::Result<Ending> {
     let stop = stop_on_interrupt()?;
-    let clock = best_clock()?;
     let mut store = super::store_to_write(&args.store)?;
     let (id, ending, took) = match &args.resume {
-        Some(name) => take_up(name, &clock, &mut store, &stop)?,
+        Some(name) => take_up(name, &mut store, &stop)?,
         None => {
+            let clock = best_clock()?;
             let plan = plan_of(&args.measuring)?;
             let tags = args.tags.iter().cloned().collect();
             let (id, ending, took) =
@@ -33,18 +33,35 @@ pub fn run(args: &Run) -> anyhow::Result<Ending> {
         }
     };
     let document = store.document(&id)?;
-    if args.json {
-        print(&results::to_json(&document))?;
-    } else {
-        print(&results_tables(&document.results, &page()))?;
-        print(&closing_line(&document.results, took))?;
+    let shown = show_results(&document, args.json, took);
+    // Said even where the results could not be shown.
+    let ending = match ending {
+        runner::Ending::Stopped => {
+            note(&format!("stopped; to go on: {}", how_to_resume(&id, &args.store)));
+            Ending::NotMeasured
+        }
+        runner::Ending::Complete => {
+            note(&format!("saved as run {id}"));
+            ending_of(&document)
+        }
+    };
+    shown.map(|()| ending)
+}
+
+fn show_results(document: &Document, json: bool, took: Option<Duration>) -> anyhow::Result<()> {
+    if json {
+        return print(&results::to_json(document));
     }
-    if ending == runner::Ending::Stopped {
-        note(&format!("stopped; to go on: oscost run --resume {id}"));
-        return Ok(Ending::NotMeasured);
+    print(&results_tables(&document.results, &page()))?;
+    print(&closing_line(&document.results, took, &page()))
+}
+
+/// The command that takes up an unfinished run.
+pub fn how_to_resume(id: &str, store: &StoreArg) -> String {
+    match &store.store {
+        Some(path) => format!("oscost run --store {} --resume {id}", path.display()),
+        None => format!("oscost run --resume {id}"),
     }
-    note(&format!("saved as run {id}"));
-    Ok(ending_of(&document))
 }
 
 /// Carries a new run through; its id, how it ended and how long it took.
@@ -74,7 +91,6 @@ pub fn begin(
 
 fn take_up(
     name: &str,
-    clock: &ClockFacts,
     store: &mut Store,
     stop: &AtomicBool,
 ) -> anyhow::Result<(String, runner::Ending, Option<Duration>)> {
@@ -86,11 +102,37 @@ fn take_up(
     if summary.is_some_and(|run| run.finished.is_some()) {
         return Err(Usage(format!("run {id} is finished; there is nothing to resume")).into());
     }
-    note(&format!("resuming run {id}"));
+    let begun = store.document(&id)?;
+    let clock = clock_of(&begun)?;
+    refuse_another_machine(&begun, &clock)?;
     let progress = Progress::new();
-    let ending = runner::resume(&id, clock, store, stop, &mut |e| progress.show(e));
+    let ending = runner::resume(&id, &clock, store, stop, &mut |e| progress.show(e));
     progress.finish();
     Ok((id, ending?, None))
+}
+
+/// The clock that a run was begun with: which one is cheapest may be a matter of chance.
+fn clock_of(begun: &Document) -> anyhow::Result<ClockFacts> {
+    let wanted = begun.machine.get("clock").and_then(|name| name.as_str()).unwrap_or("unknown");
+    let found = survey().into_iter().find(|clock| clock.name == wanted);
+    Ok(found.ok_or_else(|| {
+        let id = &begun.run.id;
+        Usage(format!("run {id} cannot be resumed here: its clock was {wanted}; begin a new run"))
+    })?)
+}
+
+/// A run is of one machine as it was: after a change, its later rounds would be of something else.
+fn refuse_another_machine(begun: &Document, clock: &ClockFacts) -> anyhow::Result<()> {
+    let facts = platform::machine::describe();
+    let mut now = begun.clone();
+    now.machine = as_json(&facts, clock);
+    env!("CARGO_PKG_VERSION").clone_into(&mut now.run.oscost);
+    let differs = analysis::also_differs(&[begun, &now], &compared_keys(&facts));
+    let Some(first) = differs.first() else { return Ok(()) };
+    let (id, key, was, is) = (&begun.run.id, &first.key, &first.values[0], &first.values[1]);
+    let told =
+        format!("run {id} cannot be resumed here: {key} was {was} and is {is}; begin a new run");
+    Err(Usage(told).into())
 }
 
 /// What is to be measured, planned for this machine.

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use analysis::{Compared, NoiseCheck, Settings};
+use anyhow::Context;
 use results::Store;
 use serde_json::json;
 
@@ -51,7 +52,7 @@ fn check(store: &Store, ids: &[String], checked: &mut NoiseCheck) -> anyhow::Res
 }
 
 fn tell(args: &Noise, checked: &NoiseCheck, wrong: &[Compared]) -> anyhow::Result<()> {
-    let (median, largest) = checked.summary().unwrap_or((0.0, 0.0));
+    let (median, largest) = checked.summary().context("nothing was measured in both runs")?;
     if args.json {
         let wrong: Vec<_> = wrong
             .iter()

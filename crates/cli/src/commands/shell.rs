@@ -22,7 +22,7 @@ pub fn man(dir: &Path) -> anyhow::Result<Ending> {
         return Err(Usage(format!("{} is not a folder", dir.display())).into());
     }
     clap_mangen::generate_to(definition(), dir)
-        .with_context(|| format!("cannot write manual pages into {}", dir.display()))?;
+        .map_err(|e| Usage(format!("cannot write manual pages into {}: {e}", dir.display())))?;
     note(&format!("manual pages are in {}", dir.display()));
     Ok(Ending::Done)
 }

@@ -3,6 +3,7 @@
 use report::{RunLine, closing_line, results_tables, runs_table};
 use results::RunSummary;
 
+use super::measure::how_to_resume;
 use crate::args::{Runs, Show};
 use crate::ending::{Ending, Usage};
 use crate::output::{note, page, print};
@@ -10,7 +11,11 @@ use crate::output::{note, page, print};
 /// Shows one run again.
 pub fn show(args: &Show) -> anyhow::Result<Ending> {
     let store = super::store_to_read(&args.store)?;
-    let mut document = store.document(&store.resolve(&args.run)?)?;
+    let id = store.resolve(&args.run)?;
+    let mut document = store.document(&id)?;
+    if document.run.finished.is_none() && store.plan(&id)?.is_some() {
+        note(&format!("run {id} is not finished; to go on: {}", how_to_resume(&id, &args.store)));
+    }
     if !args.filters.is_empty() {
         let chosen = runner::plan::choose(&args.filters)?;
         let labels: Vec<String> = chosen.iter().map(|case| case.label()).collect();
@@ -26,7 +31,7 @@ pub fn show(args: &Show) -> anyhow::Result<Ending> {
     }
     print(&format!("Run {} on {}\n", document.run.id, document.machine_line()))?;
     print(&results_tables(&document.results, &page()))?;
-    print(&closing_line(&document.results, None))?;
+    print(&closing_line(&document.results, None, &page()))?;
     Ok(Ending::Done)
 }
 

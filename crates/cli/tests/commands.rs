@@ -1,0 +1,257 @@
+//! What a user does: measure, look, compare, pass on.
+
+mod common;
+
+use common::{Bench, CASE, finish, times};
+use serde_json::Value;
+
+/// A case that this system cannot have, and the reason it gives.
+const MISSING: (&str, &str) = if cfg!(windows) {
+    ("lock/sysv-sem", "Windows has no")
+} else {
+    ("lock/critical-section", "only on Windows")
+};
+
+/// A run as short as it can be told.
+const SHORT: &str = "--quick --budget 1500ms";
+
+fn short_run(bench: &Bench, more: &str) -> common::Said {
+    bench.oscost(&format!("run {CASE} {SHORT} {more}")).with(0)
+}
+
+#[test]
+fn a_run_prints_a_table_and_is_saved() {
+    let bench = Bench::new();
+    let run = short_run(&bench, "");
+    assert!(run.out.contains("std-instant") && run.out.contains("ns"), "{}", run.out);
+    assert!(run.out.contains("1 case: 1 measured"), "{}", run.out);
+    let id = run.saved();
+    assert!(!run.out.contains(&id), "notes are on stderr");
+    let shown = bench.oscost("show").with(0);
+    assert!(shown.out.contains(&id) && shown.out.contains("std-instant"), "{}", shown.out);
+    assert!(shown.err.is_empty(), "{}", shown.err);
+    assert!(common::entries(&bench.temp()).is_empty(), "nothing is left behind");
+}
+
+#[test]
+fn a_document_goes_from_store_to_store_unchanged() {
+    let (here, there) = (Bench::new(), Bench::new());
+    let run = short_run(&here, "--json --seed 18446744073709551615 --tag kernel=patched --tag a=b");
+    let document = run.json();
+    assert_eq!(document["schema"], 1);
+    assert_eq!(document["run"]["id"], run.saved());
+    assert_eq!(document["run"]["seed"], u64::MAX);
+    assert_eq!(document["run"]["tags"], serde_json::json!({"a": "b", "kernel": "patched"}));
+    assert_eq!(document["run"]["asked"]["budget"], "1500ms");
+    assert!(document["machine"]["clock"].is_string(), "{}", document["machine"]);
+    is_as_documented(times(&document)[0]);
+
+    let file = there.write("run.json", &run.out);
+    there.oscost("import run.json").with(0).complains(&["is imported"]);
+    there.oscost("import run.json").with(0).complains(&["already there"]);
+    assert_eq!(there.oscost("export kernel=patched").with(0).out, run.out);
+    assert_eq!(there.oscost("show last --json").with(0).out, run.out);
+
+    let another = Bench::new();
+    let mut import = another.command("import -");
+    import.stdin(std::fs::File::open(file).expect("it was written"));
+    finish(&mut import).with(0);
+    another.oscost("export -o again.json").with(0);
+    assert_eq!(std::fs::read_to_string(another.path("again.json")).expect("exported"), run.out);
+}
+
+/// A measured time has all that the schema promises, in order.
+fn is_as_documented(result: &Value) {
+    assert_eq!(result["outcome"], "measured", "{result}");
+    assert_eq!((&result["unit"], &result["better"]), (&"ns/op".into(), &"lower".into()));
+    let figure = |path: &str| result.pointer(path).and_then(Value::as_f64).expect(path);
+    let ascending = |paths: &[&str]| {
+        let figures: Vec<f64> = paths.iter().map(|path| figure(path)).collect();
+        assert!(figures[0] > 0.0 && figures.is_sorted(), "{paths:?}: {figures:?}");
+    };
+    ascending(&["/estimate/low", "/estimate/median", "/estimate/high"]);
+    ascending(
+        &["min", "p5", "p25", "p50", "p75", "p95", "p99"]
+            .map(|p| format!("/seen/{p}"))
+            .each_ref()
+            .map(String::as_str),
+    );
+    assert!((0.0..=1.0).contains(&figure("/quiet_share")), "{result}");
+    let rounds = figure("/rounds") as usize;
+    assert_eq!(result["round_values"].as_array().map(Vec::len), Some(rounds));
+    assert!(figure("/samples") >= rounds as f64 && result["converged"].is_boolean(), "{result}");
+}
+
+#[test]
+fn parameters_and_precision_are_taken() {
+    let bench = Bench::new();
+    let run = "run lock/std-mutex --param workers=1,2 --precision 5% --quick --budget 2s --json";
+    let document = bench.oscost(run).with(0).json();
+    let workers: Vec<_> = times(&document).iter().map(|r| r["params"]["workers"].clone()).collect();
+    assert_eq!(workers, ["1", "2"]);
+    assert_eq!(document["run"]["asked"]["precision"], "5%");
+    assert_eq!(document["run"]["asked"]["params"], "workers=1,2");
+}
+
+#[test]
+fn a_budget_too_short_for_all_says_so_case_by_case() {
+    let bench = Bench::new();
+    let run = bench.oscost("run clock --budget 100ms --json").with(3);
+    for result in times(&run.json()) {
+        let measured = result["outcome"] == "measured";
+        assert_eq!(measured, result.get("estimate").is_some(), "{result}");
+        assert_eq!(measured, result.get("reason").is_none(), "{result}");
+    }
+}
+
+#[test]
+fn what_a_system_lacks_is_told_with_its_reason() {
+    let bench = Bench::new();
+    let run = bench.oscost(&format!("run {}", MISSING.0)).with(3);
+    assert!(run.out.contains("unsupported") && run.out.contains(MISSING.1), "{}", run.out);
+    let list = bench.oscost(&format!("list {}", MISSING.0)).with(0);
+    assert!(list.out.contains(MISSING.1), "{}", list.out);
+    let both = bench.oscost(&format!("run {CASE} {} {SHORT}", MISSING.0)).with(0);
+    assert!(both.out.contains("std-instant") && both.out.contains(MISSING.1), "{}", both.out);
+}
+
+#[test]
+fn runs_are_listed_named_and_removed() {
+    let bench = Bench::new();
+    let first = short_run(&bench, "--tag which=first").saved();
+    let second = short_run(&bench, "").saved();
+    let runs = bench.oscost("runs").with(0).out;
+    assert!(runs.contains(&first) && runs.contains("which=first"), "{runs}");
+    for name in ["last~1", "which=first", &first] {
+        let shown = bench.oscost(&format!("show {name} clock --json")).with(0).json();
+        assert_eq!(shown["run"]["id"], *first, "{name}");
+    }
+    bench.oscost(&format!("runs --delete {first}")).with(0).complains(&[&first, "is removed"]);
+    let left = bench.oscost("runs --json").with(0).json();
+    assert_eq!(left.as_array().map(Vec::len), Some(1));
+    assert_eq!((&left[0]["id"], &left[0]["state"]), (&second.into(), &"done".into()));
+}
+
+#[test]
+fn the_machine_and_the_cases_are_described() {
+    let bench = Bench::new();
+    let line = bench.oscost("env --line").with(0).out;
+    let token = line.strip_suffix('\n').expect("one line");
+    let plain = |c: char| c.is_ascii_alphanumeric() || "._+-".contains(c);
+    assert!(!token.is_empty() && token.chars().all(plain), "{line:?}");
+    assert!(bench.oscost("env").with(0).out.contains("Kernel release"));
+    assert!(bench.oscost("env --json").with(0).json()["clock"].is_string());
+
+    assert!(bench.oscost("list").with(0).out.contains(CASE));
+    let cards = bench.oscost("list --json lock").with(0).json();
+    for card in cards.as_array().expect("a list") {
+        assert!(card["case"].as_str().is_some_and(|name| name.starts_with("lock/")), "{card}");
+        assert!(card["operation"].as_str().is_some_and(|text| text.ends_with('.')), "{card}");
+    }
+    assert!(bench.oscost("list --long lock/futex").with(0).out.contains("workers"));
+}
+
+#[test]
+fn a_run_equals_itself() {
+    let bench = Bench::new();
+    short_run(&bench, "");
+    let compared = bench.oscost("compare last last --fail-above 0.01% --json").with(0).json();
+    let rows = compared["comparisons"][0]["rows"].as_array().expect("rows");
+    assert!(!rows.is_empty());
+    for row in rows {
+        assert!(!["faster", "slower"].contains(&row["verdict"].as_str().expect("a word")), "{row}");
+    }
+    let text = bench.oscost("compare last last").with(0).out;
+    assert!(text.contains("std-instant") && text.contains("ratio"), "{text}");
+    bench.write("run.json", &bench.oscost("export").with(0).out);
+    Bench::new().oscost("compare run.json last").with(2).complains(&["cannot read run.json"]);
+    bench.oscost("compare run.json last --fail-above 1%").with(0);
+}
+
+#[test]
+fn extra_work_on_the_clock_is_found_as_slower() {
+    let bench = Bench::new();
+    let run = format!("run {CASE} --quick --budget 3s");
+    // A machine may be too loaded to tell; it must never tell the contrary.
+    for _attempt in 0..3 {
+        bench.oscost(&run).with(0);
+        bench.oscost(&format!("{run} --handicap 30%")).with(0);
+        let compared = bench.oscost("compare last~1 last --fail-above 5%");
+        assert!(!compared.out.contains("faster"), "{}", compared.out);
+        if compared.code == Some(1) {
+            assert!(compared.out.contains("slower"), "{}", compared.out);
+            assert!(compared.out.contains("handicap"), "{}", compared.out);
+            bench.oscost("compare last~1 last").with(0);
+            return;
+        }
+    }
+    panic!("30 % more work was not found");
+}
+
+#[test]
+fn equal_against_equal_measures_the_same_twice() {
+    let bench = Bench::new();
+    let check = bench.oscost("noise lock/std-mutex --quick --budget 1500ms --json");
+    assert!(matches!(check.code, Some(0 | 1)), "{check:?}");
+    assert_eq!(check.json()["checks"], 1);
+    let document = |run: &str| bench.oscost(&format!("export {run}")).with(0).json();
+    let (first, second) = (document("last~1"), document("last"));
+    let points = |document: &Value| -> Vec<Value> {
+        times(document).iter().map(|result| result["params"].clone()).collect()
+    };
+    assert_eq!(points(&first), points(&second));
+    for fact in ["cpus", "affinity"] {
+        assert_eq!(first["machine"][fact], second["machine"][fact], "{fact}");
+    }
+}
+
+#[test]
+fn other_programs_formats() {
+    let bench = Bench::new();
+    let id = short_run(&bench, "").saved();
+    let csv = bench.oscost("export --format csv").with(0).out;
+    let mut lines = csv.split("\r\n");
+    assert!(lines.next().expect("a header").starts_with("run,case,params,metric,unit"), "{csv}");
+    assert!(lines.next().expect("a row").starts_with(&format!("{id},{CASE},")), "{csv}");
+    let text = bench.oscost("export --format benchstat").with(0).out;
+    assert!(text.starts_with("goos: "), "{text}");
+    let line = text.lines().find(|line| line.starts_with("BenchmarkClockStdInstant"));
+    assert!(line.is_some_and(|line| line.ends_with(" ns/op")), "{text}");
+}
+
+#[test]
+fn shells_manuals_and_help() {
+    let bench = Bench::new();
+    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
+        let script = bench.oscost(&format!("completions {shell}")).with(0).out;
+        assert!(script.contains("oscost") && script.contains("compare"), "{shell}");
+        assert!(!script.contains("worker)"), "{shell} offers what is not for people");
+    }
+    bench.oscost("man tmp").with(0).complains(&["manual pages are in tmp"]);
+    let pages = common::entries(&bench.temp());
+    for page in ["oscost.1", "oscost-run.1", "oscost-compare.1"] {
+        assert!(pages.contains(&page.to_owned()), "{pages:?}");
+    }
+    let commands = [
+        "run",
+        "list",
+        "env",
+        "show",
+        "runs",
+        "compare",
+        "noise",
+        "export",
+        "import",
+        "completions",
+        "man",
+    ];
+    for command in commands {
+        let help = bench.oscost(&format!("{command} --help")).with(0);
+        assert!(help.out.contains(&format!("\n  oscost {command}")), "{}", help.out);
+        assert!(help.err.is_empty(), "{}", help.err);
+    }
+    assert!(bench.oscost("--help").with(0).out.contains("Examples:"));
+    assert!(bench.oscost("--version").with(0).out.starts_with("oscost "));
+    let nothing = bench.oscost("").with(2);
+    assert!(nothing.out.is_empty() && nothing.err.contains("Usage:"), "{}", nothing.err);
+}

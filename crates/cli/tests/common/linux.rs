@@ -1,0 +1,205 @@
+//! What a user's surroundings can be like on Linux: few rights, few resources, other processes.
+
+use std::ffi::CString;
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+/// A user without any rights.
+pub const NOBODY: u32 = 65_534;
+
+/// Whether this test may do what only root may; says so where it may not.
+pub fn is_root(what: &str) -> bool {
+    // SAFETY: takes nothing and cannot fail.
+    let root = unsafe { libc::geteuid() } == 0;
+    if !root {
+        eprintln!("skipped, needs root: {what}");
+    }
+    root
+}
+
+/// Has `command` do something before it becomes another program. `prepare` runs in a forked child:
+/// plain system calls only.
+pub fn before(
+    command: &mut Command,
+    prepare: impl FnMut() -> io::Result<()> + Send + Sync + 'static,
+) -> &mut Command {
+    // SAFETY: as said above, `prepare` makes plain system calls.
+    unsafe { command.pre_exec(prepare) }
+}
+
+fn done(result: libc::c_int) -> io::Result<()> {
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// As a user without rights. Needs root.
+pub fn as_nobody(command: &mut Command) -> &mut Command {
+    before(command, || {
+        // SAFETY: plain calls; the empty list is not read.
+        unsafe {
+            done(libc::setgroups(0, std::ptr::null()))?;
+            done(libc::setgid(NOBODY))?;
+            done(libc::setuid(NOBODY))
+        }
+    })
+}
+
+/// With this stream closed from the start.
+pub fn closed(command: &mut Command, stream: libc::c_int) -> &mut Command {
+    // SAFETY: a plain call.
+    before(command, move || done(unsafe { libc::close(stream) }))
+}
+
+/// Allowed on one CPU only, the first that we may use.
+pub fn on_one_cpu(command: &mut Command) -> &mut Command {
+    before(command, || {
+        // SAFETY: an all-zero set is an empty one, and the size given is its own.
+        unsafe {
+            let mut set: libc::cpu_set_t = std::mem::zeroed();
+            done(libc::sched_getaffinity(0, size_of_val(&set), &mut set))?;
+            let first = (0..libc::CPU_SETSIZE as usize).find(|&cpu| libc::CPU_ISSET(cpu, &set));
+            libc::CPU_ZERO(&mut set);
+            libc::CPU_SET(first.unwrap_or(0), &mut set);
+            done(libc::sched_setaffinity(0, size_of_val(&set), &set))
+        }
+    })
+}
+
+/// With at most this many descriptors, soft and hard.
+pub fn with_descriptors(command: &mut Command, count: u64) -> &mut Command {
+    before(command, move || {
+        let limit = libc::rlimit { rlim_cur: count, rlim_max: count };
+        // SAFETY: `limit` is a valid place.
+        done(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &limit) })
+    })
+}
+
+/// With an empty file system of this size over `folder`, seen by nobody else. Needs root.
+pub fn with_file_system<'a>(
+    command: &'a mut Command,
+    folder: &Path,
+    options: &str,
+) -> &'a mut Command {
+    let folder = CString::new(folder.to_str().expect("a plain path")).expect("without NUL");
+    let options = CString::new(options).expect("without NUL");
+    before(command, move || {
+        let none = std::ptr::null();
+        // SAFETY: all strings end with NUL and live as long as the closure.
+        unsafe {
+            done(libc::unshare(libc::CLONE_NEWNS))?;
+            let private = libc::MS_REC | libc::MS_PRIVATE;
+            done(libc::mount(c"none".as_ptr(), c"/".as_ptr(), none, private, none.cast()))?;
+            let kind = c"tmpfs".as_ptr();
+            done(libc::mount(kind, folder.as_ptr(), kind, 0, options.as_ptr().cast()))
+        }
+    })
+}
+
+/// Denied these system calls, as a sandbox does: they fail with EPERM.
+pub fn denied<'a>(command: &'a mut Command, calls: &[libc::c_long]) -> &'a mut Command {
+    let step = |code: u32, jt: u8, k: u32| libc::sock_filter { code: code as u16, jt, jf: 0, k };
+    let load_number = step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0);
+    let give = |what: u32| step(libc::BPF_RET | libc::BPF_K, 0, what);
+    let mut program = vec![load_number];
+    for (nth, &call) in calls.iter().enumerate() {
+        // If it is this one, over the rest and the permission to the refusal.
+        let over = (calls.len() - nth) as u8;
+        program.push(step(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, over, call as u32));
+    }
+    program.push(give(libc::SECCOMP_RET_ALLOW));
+    program.push(give(libc::SECCOMP_RET_ERRNO | libc::EPERM as u32));
+    before(command, move || {
+        let filter = libc::sock_fprog { len: program.len() as u16, filter: program.as_mut_ptr() };
+        // SAFETY: `filter` describes `program`, which the kernel copies.
+        unsafe {
+            done(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))?;
+            let mode = libc::SECCOMP_MODE_FILTER;
+            done(libc::prctl(libc::PR_SET_SECCOMP, mode, &raw const filter))
+        }
+    })
+}
+
+/// The processes that descend from `ancestor`.
+pub fn descendants(ancestor: u32) -> Vec<u32> {
+    let parents: Vec<(u32, u32)> = pids().filter_map(|pid| Some((pid, parent(pid)?))).collect();
+    let mut found = vec![ancestor];
+    let mut next = 0;
+    while let Some(&of) = found.get(next) {
+        found.extend(parents.iter().filter(|(_, parent)| *parent == of).map(|(pid, _)| *pid));
+        next += 1;
+    }
+    found.split_off(1)
+}
+
+fn pids() -> impl Iterator<Item = u32> {
+    let entries = std::fs::read_dir("/proc").expect("/proc").flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+}
+
+/// The field after the name, which may itself have spaces and brackets, and the state.
+fn parent(pid: u32) -> Option<u32> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
+}
+
+/// The processes that were started with this folder for temporary files.
+pub fn users_of(temp: &Path) -> Vec<u32> {
+    let wanted = format!("TMPDIR={}", temp.display());
+    let uses = |pid: &u32| {
+        let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        environment.split(|&byte| byte == 0).any(|entry| entry == wanted.as_bytes())
+    };
+    pids().filter(uses).collect()
+}
+
+/// Sends a signal to a process if it still descends from `ancestor`. Says whether it did.
+pub fn signal_descendant(ancestor: u32, pid: u32, signal: libc::c_int) -> bool {
+    // SAFETY: plain calls. The descriptor stands for one process whatever becomes of its number,
+    // so that no other one is ever hit.
+    unsafe {
+        let process = libc::syscall(libc::SYS_pidfd_open, pid, 0);
+        if process < 0 {
+            return false;
+        }
+        let sent = descendants(ancestor).contains(&pid)
+            && libc::syscall(libc::SYS_pidfd_send_signal, process, signal, 0, 0) == 0;
+        libc::close(process as libc::c_int);
+        sent
+    }
+}
+
+/// Sends a signal to our own child and all in its process group.
+pub fn signal_group(leader: u32, signal: libc::c_int) {
+    // SAFETY: a plain call; the leader is our child and not yet waited for.
+    assert_eq!(unsafe { libc::kill(-(leader as libc::pid_t), signal) }, 0);
+}
+
+/// What workers that no longer live have left in the system: named semaphores and System V sets.
+pub fn left_in_system() -> Vec<String> {
+    let dead = |pid: u32| !Path::new(&format!("/proc/{pid}")).exists();
+    let mut left: Vec<String> = super::entries(Path::new("/dev/shm"))
+        .into_iter()
+        .filter(|name| {
+            let pid = name.strip_prefix("sem.oscost-").and_then(|pid| pid.parse().ok());
+            pid.is_some_and(dead)
+        })
+        .collect();
+    let sets = std::fs::read_to_string("/proc/sysvipc/sem").unwrap_or_default();
+    left.extend(sets.lines().filter_map(|line| {
+        let key: u32 = line.split_whitespace().next()?.parse().ok()?;
+        (key >> 24 == 0x5c && dead(key & 0x00ff_ffff)).then(|| format!("semaphore set {key:#x}"))
+    }));
+    left
+}
+
+/// Waits until something is so; it must become so some time.
+#[track_caller]
+pub fn until(what: &str, mut so: impl FnMut() -> bool) {
+    let began = Instant::now();
+    while !so() {
+        assert!(began.elapsed() < Duration::from_secs(60), "it was never so: {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}

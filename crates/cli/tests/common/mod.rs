@@ -1,0 +1,182 @@
+//! Drives the real program as a user would: each test with a store and a temporary folder of its
+//! own, each command with a deadline.
+#![allow(dead_code, reason = "each test program uses a part of this")]
+
+#[cfg(target_os = "linux")]
+pub mod linux;
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+/// A case that every system has.
+pub const CASE: &str = "clock/std-instant";
+
+/// Longer than any command of these tests takes, even on a loaded machine.
+const DEADLINE: Duration = Duration::from_secs(120);
+
+/// A place to work in: a store, and a folder for what the program keeps for a while.
+pub struct Bench {
+    folder: tempfile::TempDir,
+}
+
+impl Bench {
+    pub fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        std::fs::create_dir(folder.path().join("tmp")).expect("a folder in it");
+        Self { folder }
+    }
+
+    /// A file of this bench.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    pub fn store(&self) -> PathBuf {
+        self.path("store.sqlite")
+    }
+
+    /// Where the program puts temporary files.
+    pub fn temp(&self) -> PathBuf {
+        self.path("tmp")
+    }
+
+    /// `oscost` with these arguments, separated by spaces.
+    pub fn command(&self, arguments: &str) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_oscost"));
+        command
+            .args(arguments.split_whitespace())
+            .current_dir(self.folder.path())
+            .env("OSCOST_STORE", self.store())
+            .env("TMPDIR", self.temp())
+            .env("LC_ALL", "C.UTF-8")
+            .env("COLUMNS", "160")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    }
+
+    /// Runs `oscost` with these arguments to its end.
+    pub fn oscost(&self, arguments: &str) -> Said {
+        finish(&mut self.command(arguments))
+    }
+
+    /// Lets every user work here.
+    #[cfg(unix)]
+    pub fn open_to_all(&self) {
+        use std::os::unix::fs::PermissionsExt;
+        for folder in [self.path("."), self.temp()] {
+            let all = std::fs::Permissions::from_mode(0o777);
+            std::fs::set_permissions(folder, all).expect("our own folder");
+        }
+    }
+
+    /// Writes a file of this bench.
+    pub fn write(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.path(name);
+        std::fs::write(&path, text).expect("a file is written");
+        path
+    }
+}
+
+/// What a command said, and its exit code (`None` if a signal ended it).
+#[derive(Debug)]
+pub struct Said {
+    pub code: Option<i32>,
+    pub out: String,
+    pub err: String,
+}
+
+impl Said {
+    /// Checks the exit code.
+    #[track_caller]
+    pub fn with(self, code: i32) -> Self {
+        assert_eq!(self.code, Some(code), "{}\n{}", self.err, self.out);
+        self
+    }
+
+    /// Checks that it ended in good order: measured, or with a reason for what was not.
+    #[track_caller]
+    pub fn ended(self) -> Self {
+        assert!(matches!(self.code, Some(0 | 3)), "{:?}: {}\n{}", self.code, self.err, self.out);
+        self
+    }
+
+    /// Checks that stderr is one line which says all this.
+    #[track_caller]
+    pub fn complains(self, words: &[&str]) -> Self {
+        assert_eq!(self.err.lines().count(), 1, "{}", self.err);
+        assert!(self.err.starts_with("oscost: "), "{}", self.err);
+        for word in words {
+            assert!(self.err.contains(word), "{word:?} is not in: {}", self.err);
+        }
+        self
+    }
+
+    /// Stdout as a JSON document.
+    #[track_caller]
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.out).unwrap_or_else(|e| panic!("{e}: {}", self.out))
+    }
+
+    /// The id of the run that was saved.
+    #[track_caller]
+    pub fn saved(&self) -> String {
+        let id = self.err.lines().find_map(|line| line.strip_prefix("oscost: saved as run "));
+        id.unwrap_or_else(|| panic!("nothing was saved: {}", self.err)).to_owned()
+    }
+}
+
+/// Runs a command to its end; it must not panic, nor take for ever.
+pub fn finish(command: &mut Command) -> Said {
+    let child = command.spawn().expect("the program starts");
+    said_by(child)
+}
+
+/// Waits for a started command.
+pub fn said_by(mut child: Child) -> Said {
+    let out = read(child.stdout.take());
+    let err = read(child.stderr.take());
+    let began = Instant::now();
+    let status = loop {
+        if let Some(status) = child.try_wait().expect("our own child") {
+            break Some(status);
+        }
+        if began.elapsed() > DEADLINE {
+            child.kill().expect("our own child");
+            child.wait().expect("our own child");
+            break None;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    };
+    let (out, err) = (out.join().expect("a reader"), err.join().expect("a reader"));
+    let status = status.unwrap_or_else(|| panic!("it did not end: {err}\n{out}"));
+    assert!(!err.contains("panicked"), "{err}");
+    Said { code: status.code(), out, err }
+}
+
+fn read(pipe: Option<impl Read + Send + 'static>) -> std::thread::JoinHandle<String> {
+    std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        if let Some(mut pipe) = pipe {
+            pipe.read_to_end(&mut bytes).expect("a pipe is read");
+        }
+        String::from_utf8(bytes).expect("what people read is UTF-8")
+    })
+}
+
+/// The entries of a document's `results` whose metric is the time of one operation.
+pub fn times(document: &Value) -> Vec<&Value> {
+    let results = document["results"].as_array().expect("results");
+    results.iter().filter(|result| result["metric"] == "time").collect()
+}
+
+/// Names of what is in a folder.
+pub fn entries(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).expect("a folder is read").flatten();
+    entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+}

@@ -1,0 +1,66 @@
+//! What each operation makes the kernel do, whoever counts it.
+#![cfg(target_os = "linux")]
+
+mod common;
+
+use common::linux::{as_nobody, denied, is_root};
+use common::{Bench, Said, finish, times};
+
+const RUN: &str = "run lock/sysv-sem lock/futex lock/pthread-mutex lock/std-mutex syscall/getppid \
+                   --param workers=1 --quick --budget 4s --json";
+
+/// System calls of one operation where nothing contends.
+const EXPECTED: [(&str, f64); 5] = [
+    ("lock/sysv-sem", 2.0),
+    ("lock/futex", 0.0),
+    ("lock/pthread-mutex", 0.0),
+    ("lock/std-mutex", 0.0),
+    ("syscall/getppid", 1.0),
+];
+
+#[track_caller]
+fn counts_are_right(said: Said) {
+    let document = said.with(0).json();
+    for (case, calls) in EXPECTED {
+        let all = times(&document);
+        let mut of_case = all.iter().filter(|result| result["case"] == case).peekable();
+        assert!(of_case.peek().is_some(), "{case}");
+        for result in of_case {
+            assert_eq!(result["per_op"]["syscalls"], calls, "{result}");
+        }
+    }
+}
+
+#[test]
+fn by_whatever_this_user_may_use() {
+    counts_are_right(Bench::new().oscost(RUN));
+}
+
+#[test]
+fn by_a_tracer_where_the_kernels_counter_is_denied() {
+    let bench = Bench::new();
+    counts_are_right(finish(denied(&mut bench.command(RUN), &[libc::SYS_perf_event_open])));
+}
+
+#[test]
+fn by_a_user_without_rights() {
+    if !is_root("to become a user without rights") {
+        return;
+    }
+    let bench = Bench::new();
+    bench.open_to_all();
+    counts_are_right(finish(as_nobody(&mut bench.command(RUN))));
+}
+
+#[test]
+fn by_nobody_where_the_tracer_is_denied_too() {
+    let bench = Bench::new();
+    let run = "run syscall/getppid --quick --budget 1500ms --json";
+    let calls = [libc::SYS_perf_event_open, libc::SYS_ptrace];
+    let said = finish(denied(&mut bench.command(run), &calls)).with(0);
+    assert!(said.err.contains("system calls are not counted: "), "{}", said.err);
+    let document = said.json();
+    let per_op = &times(&document)[0]["per_op"];
+    assert!(per_op.get("syscalls").is_none(), "unknown is not zero: {per_op}");
+    assert!(per_op["page_faults"].is_number(), "the rest is counted: {per_op}");
+}

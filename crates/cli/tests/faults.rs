@@ -1,0 +1,193 @@
+//! Surroundings in which something is missing, full or forbidden: a clear word and the right exit
+//! code, never a panic, never a hang.
+#![cfg(target_os = "linux")]
+
+mod common;
+
+use std::fs::{File, Permissions, set_permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Stdio;
+
+use common::linux::{as_nobody, closed, is_root, on_one_cpu, with_descriptors, with_file_system};
+use common::{Bench, CASE, finish, said_by, times};
+
+const RUN: &str = "run clock/std-instant --quick --budget 1s";
+
+fn full() -> File {
+    File::options().write(true).open("/dev/full").expect("/dev/full")
+}
+
+#[test]
+fn nobody_reads_stdout() {
+    let bench = Bench::new();
+    for arguments in [RUN, "list", "show", "runs", "env", "export", "completions bash", "--help"] {
+        let mut child = bench.command(arguments).spawn().expect("the program starts");
+        drop(child.stdout.take());
+        let said = said_by(child).with(0);
+        // A run is saved even if nobody looks.
+        assert_eq!(said.err.contains("saved as run"), arguments == RUN, "{}", said.err);
+    }
+    // The exit code says what was found, read or not.
+    let mut run = bench.command("run lock/critical-section").spawn().expect("the program starts");
+    drop(run.stdout.take());
+    said_by(run).with(3);
+}
+
+#[test]
+fn there_is_no_stdout_or_stderr() {
+    let bench = Bench::new();
+    for stream in [0, 1, 2] {
+        for (arguments, code) in [(RUN, 0), ("list", 0), ("run nosuch", 2)] {
+            finish(closed(&mut bench.command(arguments), stream)).with(code);
+        }
+    }
+    let runs = bench.oscost("runs --json").with(0).json();
+    assert_eq!(runs.as_array().map(Vec::len), Some(3));
+}
+
+#[test]
+fn stdout_and_stderr_are_full() {
+    let bench = Bench::new();
+    for arguments in ["list", "env", "completions zsh"] {
+        let said = finish(bench.command(arguments).stdout(full())).with(3);
+        said.complains(&["cannot write to standard output", "No space left"]);
+    }
+    let run = finish(bench.command(RUN).stdout(full())).with(3);
+    bench.oscost(&format!("show {}", run.saved())).with(0);
+    for (arguments, code) in [(RUN, 0), ("run nosuch", 2), ("run --quikc", 2)] {
+        finish(bench.command(arguments).stderr(full())).with(code);
+    }
+}
+
+#[test]
+fn the_store_is_not_ours() {
+    if !is_root("to become a user without rights") {
+        return;
+    }
+    let bench = Bench::new();
+    bench.open_to_all();
+    bench.oscost(RUN).with(0);
+    let mode =
+        |path: &Path, mode| set_permissions(path, Permissions::from_mode(mode)).expect("ours");
+    mode(&bench.store(), 0o600);
+    for arguments in ["show", "runs", "export", RUN, "run --resume", "compare last last"] {
+        let said = finish(as_nobody(&mut bench.command(arguments))).with(2);
+        said.complains(&["permission denied", "OSCOST_STORE"]);
+    }
+    // What may be read in a folder that may not be written to is read.
+    mode(&bench.store(), 0o644);
+    mode(&bench.path("."), 0o755);
+    assert!(finish(as_nobody(&mut bench.command("show"))).with(0).out.contains("std-instant"));
+    finish(as_nobody(&mut bench.command(RUN))).with(2).complains(&["store.sqlite"]);
+    let elsewhere = format!("{RUN} --store new/store");
+    finish(as_nobody(&mut bench.command(&elsewhere))).with(2).complains(&["permission denied"]);
+}
+
+#[test]
+fn the_disk_is_full() {
+    if !is_root("to mount a small file system") {
+        return;
+    }
+    let bench = Bench::new();
+    let folder = bench.path("small");
+    std::fs::create_dir(&folder).expect("a folder");
+    // Full at once, when the run begins, and while rounds come in.
+    for size in ["8k", "64k", "120k", "200k"] {
+        let run = "run clock --quick --budget 20s --store small/store";
+        let mut command = bench.command(run);
+        let said = finish(with_file_system(&mut command, &folder, &format!("size={size}")));
+        assert!(matches!(said.code, Some(2 | 3)), "{size}: {said:?}");
+        let last = said.err.lines().last().unwrap_or_default();
+        assert!(last.starts_with("oscost: ") && last.contains("disk is full"), "{size}: {said:?}");
+    }
+}
+
+#[test]
+fn there_is_no_proc() {
+    if !is_root("to hide /proc") {
+        return;
+    }
+    let bench = Bench::new();
+    let hidden = |arguments: &str| {
+        let mut command = bench.command(arguments);
+        finish(with_file_system(&mut command, Path::new("/proc"), "size=4k"))
+    };
+    for arguments in [RUN, "run lock/futex --quick --budget 2s", "list", "env", "show"] {
+        hidden(arguments).with(0);
+    }
+    // Some operations are on this program's own file, which is found by /proc.
+    let run = "run syscall/fstat syscall/getppid --quick --budget 2s --json";
+    let document = hidden(run).with(3).json();
+    let [fstat, getppid] = times(&document)[..] else { panic!("{document}") };
+    let (fstat, getppid) = match fstat["case"] == "syscall/fstat" {
+        true => (fstat, getppid),
+        false => (getppid, fstat),
+    };
+    assert!(fstat["reason"].as_str().is_some_and(|r| r.contains("/proc")), "{fstat}");
+    assert_eq!(getppid["outcome"], "measured", "{getppid}");
+}
+
+#[test]
+fn there_is_one_cpu() {
+    let bench = Bench::new();
+    let run = "run lock/futex lock/sysv-sem syscall/getppid --quick --budget 4s --json";
+    let document = finish(on_one_cpu(&mut bench.command(run))).with(0).json();
+    for result in times(&document) {
+        assert_eq!(result["outcome"], "measured", "{result}");
+        let spread = result["params"]["place"] == "spread";
+        assert!(!spread, "nothing is spread over one CPU: {result}");
+    }
+    let spread = "run lock/futex --param place=spread";
+    let said = finish(on_one_cpu(&mut bench.command(spread))).with(2);
+    said.complains(&["spread", "only one CPU"]);
+}
+
+#[test]
+fn there_are_few_descriptors() {
+    let bench = Bench::new();
+    let run = "run syscall/poll syscall/getppid --quick --budget 3s --json";
+    let document = finish(with_descriptors(&mut bench.command(run), 64)).with(0).json();
+    for result in times(&document) {
+        match result["params"]["fds"].as_str() {
+            Some("100" | "500") => {
+                assert_eq!(result["outcome"], "unsupported", "{result}");
+                let reason = result["reason"].as_str().expect("a reason");
+                assert!(reason.contains("descriptors") && reason.contains("64"), "{reason}");
+            }
+            _ => assert_eq!(result["outcome"], "measured", "{result}"),
+        }
+    }
+    // Not even enough to begin with.
+    for few in [4, 6, 10] {
+        let said = finish(with_descriptors(&mut bench.command(RUN), few));
+        assert!(matches!(said.code, Some(0 | 2 | 3)), "{few}: {said:?}");
+    }
+}
+
+#[test]
+fn there_is_no_room_for_temporary_files() {
+    let bench = Bench::new();
+    let run = format!("run {CASE} lock/flock syscall/pread-4k --quick --budget 3s --json");
+    let said = finish(bench.command(&run).env("TMPDIR", bench.path("nowhere")));
+    let document = said.with(3).json();
+    for result in times(&document) {
+        match result["outcome"].as_str() {
+            Some("measured") => {}
+            _ => assert!(
+                result["reason"].as_str().is_some_and(|r| r.contains("nowhere")),
+                "{result}"
+            ),
+        }
+    }
+}
+
+#[test]
+fn stdin_is_not_a_document() {
+    let bench = Bench::new();
+    let said = finish(bench.command("import -").stdin(Stdio::null())).with(2);
+    said.complains(&["-: line 1"]);
+    let zeros = File::open("/dev/zero").expect("/dev/zero");
+    finish(bench.command("import -").stdin(zeros)).with(2).complains(&["-: line 1"]);
+    finish(bench.command("import -").stdin(File::open("/").expect("/"))).with(2);
+}

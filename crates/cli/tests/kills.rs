@@ -1,0 +1,198 @@
+//! Workers and coordinators killed at random moments: nothing is lost, nothing is left.
+//!
+//! `OSCOST_KILLS=100 cargo test -p oscost --test kills -- --nocapture` kills more often than the
+//! few times of an ordinary test, and tells what it found.
+#![cfg(target_os = "linux")]
+
+mod common;
+
+use std::hash::{BuildHasher, RandomState};
+use std::process::Child;
+use std::time::{Duration, Instant};
+
+use common::linux::{
+    denied, descendants, left_in_system, signal_descendant, signal_group, until, users_of,
+};
+use common::{Bench, Said, entries, finish, said_by, times};
+use results::{RoundRow, Store};
+use serde_json::Value;
+
+/// Locks that leave something in the system when their processes are killed.
+const LOCKS: &str = "lock/sysv-sem lock/posix-sem-named lock/flock lock/fcntl \
+                     --param as=processes --param workers=2";
+const POINTS: usize = 4;
+
+fn kills(usual: usize) -> usize {
+    let wanted = std::env::var("OSCOST_KILLS").ok();
+    wanted.map_or(usual, |count| count.parse().expect("OSCOST_KILLS is a number"))
+}
+
+/// A number below `limit` that nobody could foresee.
+fn random(limit: usize) -> usize {
+    RandomState::new().hash_one(Instant::now()) as usize % limit
+}
+
+fn spawn(bench: &Bench, arguments: &str) -> Child {
+    use std::os::unix::process::CommandExt;
+    bench.command(arguments).process_group(0).spawn().expect("the program starts")
+}
+
+fn rounds(bench: &Bench, id: &str) -> Vec<RoundRow> {
+    let store = Store::open_read_only(&bench.store()).expect("the store opens");
+    store.rounds(id).expect("the rounds can be read")
+}
+
+/// The run in the store, as soon as there is one.
+fn run_begun(bench: &Bench) -> Option<String> {
+    let store = Store::open_read_only(&bench.store()).ok()?;
+    store.runs().ok()?.last().map(|run| run.id.clone())
+}
+
+/// The run is there as a whole: each point once, measured or with its reason.
+#[track_caller]
+fn is_whole(said: &Said) -> Value {
+    let document = said.json();
+    assert!(document["run"]["finished"].is_string(), "{}", document["run"]);
+    let all = times(&document);
+    assert_eq!(all.len(), POINTS, "{document}");
+    for result in all {
+        match result["outcome"].as_str() {
+            Some("measured") => {}
+            Some("failed") => {
+                let reason = result["reason"].as_str().expect("a reason");
+                assert!(reason.contains("signal"), "{reason}");
+            }
+            other => panic!("{other:?}: {result}"),
+        }
+    }
+    document.clone()
+}
+
+/// No process, file or semaphore of the bench is left.
+#[track_caller]
+fn nothing_is_left(bench: &Bench) {
+    until("no process is left", || users_of(&bench.temp()).is_empty());
+    assert_eq!(entries(&bench.temp()), Vec::<String>::new());
+    // What somebody else's worker removes just now is soon gone.
+    until(&format!("nothing of {:?} is left", left_in_system()), || left_in_system().is_empty());
+}
+
+#[test]
+fn killed_workers_cost_only_their_own_rounds() {
+    let wanted = kills(10);
+    let (mut killed, mut runs, mut given_up) = (0, 0, 0);
+    while killed < wanted {
+        let bench = Bench::new();
+        let run = spawn(&bench, &format!("run {LOCKS} --quick --budget 4s --json"));
+        let coordinator = run.id();
+        let before = killed;
+        let began = Instant::now();
+        while killed < wanted && began.elapsed() < Duration::from_millis(3500) {
+            std::thread::sleep(Duration::from_millis(20 + random(200) as u64));
+            // The worker, or one of the processes that contend for it.
+            if let all @ [_, ..] = &descendants(coordinator)[..] {
+                let victim = all[random(all.len())];
+                killed += usize::from(signal_descendant(coordinator, victim, libc::SIGKILL));
+            }
+        }
+        let said = said_by(run).ended();
+        let document = is_whole(&said);
+        let failed = times(&document).iter().filter(|r| r["outcome"] == "failed").count();
+        assert_eq!(said.code, Some(if failed == 0 { 0 } else { 3 }), "{document}");
+        let rounds = rounds(&bench, &said.saved());
+        let died = rounds.iter().filter(|row| !row.outcome.contains("measured")).count();
+        assert!(died <= killed - before, "{died} of {} died of {killed}", rounds.len());
+        nothing_is_left(&bench);
+        (runs, given_up) = (runs + 1, given_up + failed);
+    }
+    println!("{killed} workers killed in {runs} runs; {given_up} cases given up");
+}
+
+#[test]
+fn a_killed_coordinator_loses_no_finished_round() {
+    let (wanted, mut begun, mut kept) = (kills(6), 0, 0);
+    for nth in 0..wanted {
+        let bench = Bench::new();
+        let mut command = bench.command(&format!("run {LOCKS} --quick --budget 2s"));
+        // Every other time it dies early, while it traces its workers.
+        let within_ms = if nth % 2 == 0 { 1_900 } else { 400 };
+        let traces = nth % 2 == 1;
+        if traces {
+            denied(&mut command, &[libc::SYS_perf_event_open]);
+        }
+        let mut run = command.spawn().expect("the program starts");
+        std::thread::sleep(Duration::from_millis(random(within_ms) as u64));
+        run.kill().expect("our own child");
+        said_by(run);
+        // Its workers end by themselves, and clean up.
+        until("no process is left", || users_of(&bench.temp()).is_empty());
+
+        let Some(id) = run_begun(&bench) else { continue };
+        let before = rounds(&bench, &id);
+        let numbers: Vec<u64> = before.iter().map(|row| row.seq).collect();
+        assert_eq!(numbers, (0..before.len() as u64).collect::<Vec<u64>>(), "none is missing");
+        let mut resume = bench.command("run --resume --json");
+        if traces {
+            // Without the filter it would be another machine than the run was begun on.
+            bench.oscost("run --resume").with(2).complains(&["cannot be resumed here", "seccomp"]);
+            denied(&mut resume, &[libc::SYS_perf_event_open]);
+        }
+        let resumed = finish(&mut resume).with(0);
+        let document = is_whole(&resumed);
+        assert_eq!(document["run"]["id"], *id);
+        assert_eq!(rounds(&bench, &id)[..before.len()], before[..], "what was stored stays");
+        nothing_is_left(&bench);
+        (begun, kept) = (begun + 1, kept + before.len());
+    }
+    println!("{wanted} coordinators killed, {begun} in a run, with {kept} rounds; all resumed");
+}
+
+#[test]
+fn told_to_stop_it_stops_and_says_how_to_go_on() {
+    // Ctrl-C goes to all processes at the terminal, a request to terminate to one.
+    let to_all = |run: &Child| signal_group(run.id(), libc::SIGINT);
+    let to_one = |run: &Child| {
+        // SAFETY: a plain call; it is our child and not yet waited for.
+        assert_eq!(unsafe { libc::kill(run.id() as libc::pid_t, libc::SIGTERM) }, 0);
+    };
+    for stop in [&to_all as &dyn Fn(&Child), &to_one] {
+        let bench = Bench::new();
+        let run = spawn(&bench, &format!("run {LOCKS} --budget 5s --json"));
+        until("a round is stored", || {
+            run_begun(&bench).is_some_and(|id| !rounds(&bench, &id).is_empty())
+        });
+        stop(&run);
+        let said = said_by(run).with(3);
+        let id = run_begun(&bench).expect("it was begun");
+        said_names_the_way_on(&said, &id);
+        for result in times(&said.json()) {
+            let reason = result["reason"].as_str().unwrap_or_default();
+            assert!(!reason.contains("signal"), "its worker was not hit: {result}");
+        }
+        nothing_is_left(&bench);
+        let shown = bench.oscost("show").with(0);
+        shown.complains(&["is not finished", &format!("oscost run --resume {id}")]);
+        let resumed = bench.oscost("run --resume --json").with(0);
+        assert!(resumed.err.contains(&format!("resuming run {id}")), "{}", resumed.err);
+        is_whole(&resumed);
+    }
+}
+
+#[track_caller]
+fn said_names_the_way_on(said: &Said, id: &str) {
+    let wanted = format!("oscost: stopped; to go on: oscost run --resume {id}");
+    assert!(said.err.lines().any(|line| line == wanted), "{}", said.err);
+}
+
+#[test]
+fn a_run_under_way_is_left_alone() {
+    let bench = Bench::new();
+    let run = spawn(&bench, &format!("run {LOCKS} --quick --budget 6s --json"));
+    until("the run has begun", || run_begun(&bench).is_some());
+    let pid = run.id().to_string();
+    bench.oscost("run --resume").with(2).complains(&["being measured by process", &pid]);
+    let other = bench.oscost("run clock/std-instant --quick --budget 1s").with(0);
+    assert!(other.err.contains(&format!("process {pid}")), "{}", other.err);
+    assert!(other.err.contains("disturb"), "{}", other.err);
+    is_whole(&said_by(run).with(0));
+}

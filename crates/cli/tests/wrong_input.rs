@@ -1,0 +1,111 @@
+//! What the user got wrong: one line that says what, where and what to do; exit code 2.
+
+mod common;
+
+use common::{Bench, CASE};
+
+#[test]
+fn wrong_arguments() {
+    let bench = Bench::new();
+    for (arguments, words) in [
+        ("foo", &["'foo'", "--help"][..]),
+        ("run nosuch", &["no case matches \"nosuch\"", "oscost list"]),
+        ("run lock/futx", &["lock/futx", "did you mean lock/futex?"]),
+        ("list sycall", &["sycall", "did you mean syscall?"]),
+        ("run --quikc", &["--quikc", "--quick"]),
+        ("run --budget 5", &["'5'", "--budget", "it is not a duration"]),
+        ("run --budget -5s", &["'-5s'", "it is not a duration"]),
+        ("run --budget 1ms", &["too short", "100ms"]),
+        ("run --budget 9000000000h", &["too long"]),
+        ("run --seed -1", &["'-1'", "it is not a count"]),
+        ("run --seed 18446744073709551616k", &["too large", "64 bits"]),
+        ("run --precision 0", &["'0'", "between 0 and 100"]),
+        ("run --precision 100%", &["between 0 and 100"]),
+        ("run --precision 1e-9", &["between 0 and 100"]),
+        ("run --precision nan", &["between 0 and 100"]),
+        ("run --handicap x", &["between 0 and 100"]),
+        ("run --cpu 9999", &["CPU 9999"]),
+        ("run --cpu -1", &["'-1'", "it is not a count"]),
+        ("run --quick --full", &["--quick", "--full"]),
+        ("run --tag kernel", &["KEY=VALUE"]),
+        ("run --param workers", &["NAME=VALUES"]),
+        ("run --param workers=9..1", &["9..1"]),
+        ("run lock/futex --param colour=1", &["\"colour\"", "they have workers"]),
+        ("run lock/futex --param workers=0", &["workers", "\"0\"", "at least 1"]),
+        ("run lock/futex --param workers=-3", &["workers", "\"-3\"", "it is not a count"]),
+        ("run lock/futex --param workers=1000", &["workers", "at most"]),
+        ("run lock/futex --param place=moon", &["place", "\"moon\"", "choose among"]),
+        ("run --resume --quick", &["--resume", "--quick"]),
+        ("compare last", &["<NEWS>"]),
+        ("compare last last --margin 0", &["between 0 and 100"]),
+        ("noise --tries 0", &["1 to 1000"]),
+        ("export --format xml", &["'xml'", "benchstat"]),
+        ("completions dos", &["'dos'", "bash"]),
+        ("man nosuch", &["nosuch", "not a folder"]),
+        ("import nosuch.json", &["nosuch.json"]),
+        ("worker {}", &["not a worker's order"]),
+    ] {
+        let said = bench.oscost(arguments).with(2).complains(words);
+        assert!(said.out.is_empty(), "{arguments}: {}", said.out);
+    }
+}
+
+#[test]
+fn a_store_that_is_none() {
+    let bench = Bench::new();
+    bench.write("garbage", "not a store\n");
+    bench.write("short", "SQLite format 3\0");
+    for (store, words) in [
+        ("tmp", &["tmp", "a folder, not a file"][..]),
+        ("garbage", &["garbage", "not an oscost store"]),
+        ("short", &["short", "not an oscost store"]),
+        ("garbage/store", &["garbage", "set OSCOST_STORE"]),
+    ] {
+        for command in ["show", "runs", "export", "compare last last"] {
+            bench.oscost(&format!("{command} --store {store}")).with(2).complains(&words[..1]);
+        }
+        bench.oscost(&format!("run {CASE} --store {store}")).with(2).complains(words);
+    }
+    assert_eq!(std::fs::read_to_string(bench.path("garbage")).expect("left"), "not a store\n");
+    bench.oscost("show").with(2).complains(&["no store here yet", "oscost run"]);
+    bench.oscost("run --resume").with(2).complains(&["no run is unfinished"]);
+}
+
+#[test]
+fn runs_that_are_not_there() {
+    let bench = Bench::new();
+    let id = bench.oscost(&format!("run {CASE} --quick --budget 1s")).with(0).saved();
+    for (arguments, words) in [
+        ("show nope", &["\"nope\"", "oscost runs"][..]),
+        ("show last~7", &["last~7"]),
+        ("show last lock", &["measured nothing of lock"]),
+        ("compare last a=b", &["a=b"]),
+        ("runs --delete nope", &["nope"]),
+        ("run --resume nope", &["nope"]),
+        (&format!("run --resume {id}"), &["finished", "nothing to resume"]),
+        ("run --resume", &["no run is unfinished"]),
+        ("export -o tmp", &["cannot write tmp"]),
+    ] {
+        bench.oscost(arguments).with(2).complains(words);
+    }
+}
+
+#[test]
+fn damaged_documents_are_refused_with_the_line() {
+    let bench = Bench::new();
+    let run = format!("run {CASE} --quick --budget 1s --json");
+    let whole = bench.oscost(&run).with(0).out;
+    let cut = &whole[..whole.len() / 2];
+    for (name, text, words) in [
+        ("empty", "", &["empty", "line 1"][..]),
+        ("cut", cut, &["cut", "line "]),
+        ("list", "[1]", &["line 1", "not an oscost document"]),
+        ("later", &whole.replacen("\"schema\": 1", "\"schema\": 2", 1), &["newer oscost"]),
+        ("swapped", &whole.replacen("\"median\": ", "\"median\": -", 1), &["swapped", "line "]),
+        ("renamed", &whole.replacen("\"outcome\"", "\"out\"", 1), &["outcome"]),
+    ] {
+        bench.write(name, text);
+        bench.oscost(&format!("import {name}")).with(2).complains(words);
+    }
+    assert_eq!(bench.oscost("runs --json").with(0).json().as_array().map(Vec::len), Some(1));
+}
