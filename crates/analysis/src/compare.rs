@@ -77,15 +77,19 @@ pub struct Difference {
     pub values: Vec<String>,
 }
 
-/// Compares `new` with `base`, one row for each time and rate that either has.
+/// Compares `new` with `base`, one row for each time and rate that either has. What both runs found
+/// unsupported is left out.
 pub fn compare(
     base: &Document,
     new: &Document,
     noise: &NoiseCheck,
     settings: &Settings,
 ) -> Vec<Compared> {
-    let mut rows: Vec<(Option<&CaseResult>, Option<&CaseResult>)> =
-        pairs(base, new).into_iter().map(|(base, new)| (Some(base), new)).collect();
+    let mut rows: Vec<(Option<&CaseResult>, Option<&CaseResult>)> = pairs(base, new)
+        .into_iter()
+        .filter(|(base, new)| !(is_unsupported(base) && new.is_some_and(is_unsupported)))
+        .map(|(base, new)| (Some(base), new))
+        .collect();
     let only_new = pairs(new, base).into_iter().filter(|(_, base)| base.is_none());
     rows.extend(only_new.map(|(new, _)| (None, Some(new))));
     let comparable = rows.iter().filter(|(base, new)| change(*base, *new).is_some()).count();
@@ -136,6 +140,10 @@ pub(crate) fn pairs<'a>(
 pub(crate) fn log_medians(base: &CaseResult, new: &CaseResult) -> Option<(f64, f64)> {
     let log = |r: &CaseResult| r.estimate.map(|e| e.median).filter(|&m| m > 0.0).map(f64::ln);
     Some((log(base)?, log(new)?))
+}
+
+fn is_unsupported(result: &CaseResult) -> bool {
+    result.outcome == Outcome::Unsupported
 }
 
 /// A change of the logarithm, and how sure it is.
@@ -423,12 +431,13 @@ mod tests {
         unsupported.outcome = Outcome::Unsupported;
         unsupported.estimate = None;
         unsupported.reason = Some("no such call".into());
+        let missing = run(vec![unsupported]);
         let measured = run(vec![result("a/b", vec![1.0, 2.0])]);
         let settings = Settings::default();
-        let row =
-            &compare(&measured, &run(vec![unsupported]), &NoiseCheck::default(), &settings)[0];
+        let row = &compare(&measured, &missing, &NoiseCheck::default(), &settings)[0];
         assert_eq!(row.verdict, Verdict::NotComparable);
         assert_eq!(row.note, "unsupported in the new run: no such call");
+        assert_eq!(compare(&missing, &missing, &NoiseCheck::default(), &settings), []);
         let row = &compare(&run(vec![]), &measured, &NoiseCheck::default(), &settings)[0];
         assert_eq!(row.note, "the base run did not measure it");
     }

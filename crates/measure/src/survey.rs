@@ -9,6 +9,9 @@ use crate::time::{Clock, Nanoseconds, Stopwatch};
 pub const CLOCK_SHARE: f64 = 0.002;
 /// A batch is never shorter: the sentinel around it takes 2 us.
 const SHORTEST_BATCH: Nanoseconds = Nanoseconds::new(10_000.0);
+/// A clock is taken before a cheaper one if it costs at most so much more: which of two equals a run
+/// is timed by must not be chance.
+const AS_GOOD: f64 = 1.25;
 /// How far two calibrations of the time stamp counter may be apart.
 const TSC_AGREEMENT: f64 = 100e-6;
 
@@ -40,15 +43,23 @@ impl ClockFacts {
     }
 }
 
-/// Tries every clock this system has for timing; the best comes first: the one that allows the
-/// shortest batches and was never seen to go back. Takes about 50 ms.
+/// Tries every clock this system has for timing; the best comes first: one that was never seen to go
+/// back and allows about the shortest batches. Among such the time stamp counter is preferred, which
+/// is the same under every kernel, then the system's ordinary clock. Takes about 50 ms.
 pub fn survey() -> Vec<ClockFacts> {
-    let mut clocks: Vec<Clock> = os_clocks().iter().map(|&clock| Clock::of_os(clock)).collect();
-    clocks.extend(calibrated_tsc());
-    let mut facts: Vec<ClockFacts> = clocks.into_iter().map(examine).collect();
-    let rank = |f: &ClockFacts| (f.backward > 0, f.cost.get().max(f.step.get()));
-    facts.sort_by(|a, b| rank(a).partial_cmp(&rank(b)).expect("costs are numbers"));
-    facts
+    let mut clocks: Vec<Clock> = calibrated_tsc().into_iter().collect();
+    clocks.extend(os_clocks().iter().map(|&clock| Clock::of_os(clock)));
+    by_preference(clocks.into_iter().map(examine).collect())
+}
+
+/// Puts those that are as good as the best first, in the order given, then the others.
+fn by_preference(facts: Vec<ClockFacts>) -> Vec<ClockFacts> {
+    let coarsest = |f: &ClockFacts| f.cost.get().max(f.step.get());
+    let steady = facts.iter().filter(|f| f.backward == 0);
+    let best = steady.map(coarsest).fold(f64::INFINITY, f64::min);
+    let (good, others): (Vec<_>, Vec<_>) =
+        facts.into_iter().partition(|f| f.backward == 0 && coarsest(f) <= best * AS_GOOD);
+    good.into_iter().chain(others).collect()
 }
 
 /// Examines one clock.
@@ -161,6 +172,21 @@ mod tests {
             read: || (Clock::monotonic().now().0 / 700) * 700,
         };
         assert_eq!(examine(Clock::of_os(coarse)).step.get(), 700.0);
+    }
+
+    #[test]
+    fn equals_are_taken_in_order_and_a_clock_that_goes_back_is_not() {
+        let facts = |name: &str, cost: f64, backward: u32| ClockFacts {
+            name: name.into(),
+            ns_per_tick: 1.0,
+            cost: Nanoseconds::new(cost),
+            step: Nanoseconds::new(1.0),
+            backward,
+        };
+        let chosen = |all: Vec<ClockFacts>| by_preference(all).remove(0).name;
+        assert_eq!(chosen(vec![facts("a", 20.0, 0), facts("b", 18.0, 0)]), "a");
+        assert_eq!(chosen(vec![facts("a", 30.0, 0), facts("b", 18.0, 0)]), "b");
+        assert_eq!(chosen(vec![facts("a", 5.0, 1), facts("b", 18.0, 0)]), "b");
     }
 
     #[test]
