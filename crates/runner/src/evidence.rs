@@ -39,6 +39,8 @@ pub struct Evidence {
     span_ms: Option<(u64, u64)>,
     /// Whether the asked precision was reached.
     converged: bool,
+    /// Whether its worker died so often that no more rounds are tried, though some have succeeded.
+    given_up: bool,
 }
 
 /// What one round printed.
@@ -63,6 +65,7 @@ impl Evidence {
             last_trouble: None,
             span_ms: None,
             converged: false,
+            given_up: false,
         }
     }
 
@@ -73,7 +76,7 @@ impl Evidence {
 
     /// Whether more rounds are of use.
     pub fn needs_rounds(&self) -> bool {
-        self.ending.is_none() && !self.converged
+        self.ending.is_none() && !self.converged && !self.given_up
     }
 
     /// Rounds that gave samples.
@@ -99,6 +102,7 @@ impl Evidence {
 
     /// Takes in what a round printed that began at `at_ms`; says whether it gave samples.
     pub fn add_round(&mut self, text: &str, end: &RoundEnd, at_ms: u64) -> bool {
+        let crashes_before = self.crashes_in_a_row;
         if !self.take_end(end) {
             return false;
         }
@@ -113,6 +117,7 @@ impl Evidence {
         if series.is_empty() {
             let reason = "the round ended without a sample".to_owned();
             self.last_trouble = Some((Outcome::TimedOut, reason));
+            self.crashes_in_a_row = crashes_before;
             self.crash();
             return false;
         }
@@ -155,8 +160,14 @@ impl Evidence {
 
     fn crash(&mut self) {
         self.crashes_in_a_row += 1;
-        if self.crashes_in_a_row >= CRASHES_AT_MOST || self.hangs >= HANGS_AT_MOST {
+        if self.crashes_in_a_row < CRASHES_AT_MOST && self.hangs < HANGS_AT_MOST {
+            return;
+        }
+        // What earlier rounds found stays true.
+        if self.rounds.is_empty() {
             self.ending = self.last_trouble.clone();
+        } else {
+            self.given_up = true;
         }
     }
 
@@ -252,6 +263,9 @@ impl Evidence {
             result.doubts.push("hardly ever quiet: this figure is of disturbed samples too".into());
         } else if quiet_share < QUIET_SHARE_AT_LEAST {
             result.doubts.push("quiet for less than 5 % of the time".into());
+        }
+        if self.given_up {
+            result.doubts.push("its worker died again and again: no more rounds were tried".into());
         }
         let interval = interval_of(&medians, plan.seed);
         if medians.len() < plan.rounds_at_least {
@@ -357,5 +371,86 @@ fn per_op(counts: OperationCounts) -> PerOp {
         page_faults: each(counts.page_faults),
         instructions: each(counts.instructions),
         cycles: each(counts.cycles),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use measure::Params;
+
+    use super::*;
+
+    const CASE: &str = "clock/std-instant";
+    const SAMPLES: &str = r#"{"series":{"cpu":0,"busy":1,"batch":9,"samples":[5.0,5.1],"readings":[[1,1,1],[1,1,1],[1,1,1]]}}"#;
+
+    fn evidence() -> Evidence {
+        Evidence::new(Point { case: CASE.into(), params: Params::new() })
+    }
+
+    fn plan() -> Plan {
+        let options = crate::plan::Options { filters: vec![CASE.into()], ..Default::default() };
+        crate::plan::plan(&options, &[0], 7).unwrap()
+    }
+
+    fn time_of(evidence: &Evidence, levels: &Levels) -> CaseResult {
+        evidence.results(&plan(), levels).remove(0)
+    }
+
+    fn measured() -> RoundEnd {
+        RoundEnd::Told(End::Measured)
+    }
+
+    fn died() -> RoundEnd {
+        RoundEnd::Died("killed by signal 9".into())
+    }
+
+    #[test]
+    fn one_death_costs_one_round_and_three_in_a_row_the_point() {
+        let mut point = evidence();
+        for end in [died(), died(), measured(), died(), died()] {
+            let text = if end == measured() { SAMPLES } else { "" };
+            point.add_round(text, &end, 0);
+        }
+        assert!(point.needs_rounds());
+        let mut hopeless = evidence();
+        (0..3).for_each(|_| assert!(!hopeless.add_round("", &died(), 0)));
+        assert!(!hopeless.needs_rounds());
+        let result = time_of(&hopeless, &Levels::default());
+        assert_eq!(result.outcome, Outcome::Failed);
+        assert_eq!(result.reason.as_deref(), Some("killed by signal 9"));
+    }
+
+    #[test]
+    fn what_was_found_before_a_worker_kept_dying_is_kept_with_a_doubt() {
+        let (mut point, mut levels) = (evidence(), Levels::default());
+        assert!(point.add_round(SAMPLES, &measured(), 0));
+        point.latest_series().iter().for_each(|series| levels.observe(series));
+        (0..3).for_each(|_| assert!(!point.add_round("", &died(), 0)));
+        assert!(!point.needs_rounds());
+        let result = time_of(&point, &levels);
+        assert_eq!(result.outcome, Outcome::Measured);
+        assert!(result.doubts.iter().any(|doubt| doubt.contains("died")), "{:?}", result.doubts);
+    }
+
+    #[test]
+    fn rounds_without_a_sample_do_not_go_on_for_ever() {
+        let mut point = evidence();
+        (0..3).for_each(|_| assert!(!point.add_round("", &measured(), 0)));
+        assert!(!point.needs_rounds());
+        assert_eq!(time_of(&point, &Levels::default()).outcome, Outcome::TimedOut);
+    }
+
+    #[test]
+    fn broken_exclusion_is_final_and_a_wrong_number_of_calls_implausible() {
+        let mut broken = evidence();
+        assert!(broken.add_round(SAMPLES, &measured(), 0));
+        broken.add_round(SAMPLES, &RoundEnd::Told(End::Failed("two inside".into())), 0);
+        assert_eq!(time_of(&broken, &Levels::default()).outcome, Outcome::Failed);
+        let mut idle = evidence();
+        let counts = r#"{"counts":{"operations":200,"expected_syscalls":1.0,"syscalls":0}}"#;
+        idle.add_count(counts, &measured());
+        let result = time_of(&idle, &Levels::default());
+        assert_eq!(result.outcome, Outcome::Implausible);
+        assert!(result.reason.unwrap().starts_with("0.00 system calls"));
     }
 }
