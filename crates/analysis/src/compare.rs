@@ -3,7 +3,8 @@
 //! The interval of a ratio comes from the spread between rounds, that is between fresh processes, of
 //! both runs. All comparisons with one run share one chance of error (Bonferroni). And no verdict
 //! falls below the noise floor: what the machine itself was seen to change by, in the course of these
-//! runs, in its own speed from one to the other, and in earlier checks of equal against equal.
+//! runs, in its own speed from one to the other, from one steady mode of the operation to another, and
+//! in earlier checks of equal against equal.
 
 use std::collections::BTreeMap;
 
@@ -169,7 +170,15 @@ fn change(base: Option<&CaseResult>, new: Option<&CaseResult>) -> Option<Change>
         log_ratio: new_log - base_log,
         error: (a + b).sqrt(),
         degrees,
-        drift: base_spread.drift.max(new_spread.drift).max(speed_shift(base, new)),
+        drift: [
+            base_spread.drift,
+            new_spread.drift,
+            speed_shift(base, new),
+            modes(base),
+            modes(new),
+        ]
+        .into_iter()
+        .fold(0.0, f64::max),
     })
 }
 
@@ -207,6 +216,15 @@ fn speed_shift(base: &CaseResult, new: &CaseResult) -> f64 {
     let parts = [(base.alu, new.alu), (base.chase, new.chase), (base.calls, new.calls)];
     let used = parts.into_iter().filter(|&(a, b)| a > 0.0 && b > 0.0);
     used.map(|(a, b)| (b / a).ln().abs()).fold(0.0, f64::max)
+}
+
+/// How far apart the middle half of the quiet samples lies. Where an operation comes in two steady
+/// modes, the median is one or the other, and a small shift between them moves it all the way.
+fn modes(result: &CaseResult) -> f64 {
+    match result.quiet_quartiles {
+        Some([lower, upper]) if lower > 0.0 => (upper / lower).ln(),
+        _ => 0.0,
+    }
 }
 
 fn judge(
@@ -308,6 +326,7 @@ mod tests {
             }),
             seen: None,
             quiet_share: None,
+            quiet_quartiles: None,
             rounds: round_values.len() as u32,
             samples: 0,
             converged: None,
@@ -380,6 +399,18 @@ mod tests {
         let row = &compare(&base, &new, &NoiseCheck::default(), &Settings::default())[0];
         assert_eq!(row.verdict, Verdict::CannotTell);
         assert!(row.note.contains("varies by 14.1 %"), "{}", row.note);
+    }
+
+    #[test]
+    fn another_steady_mode_of_the_same_operation_is_no_verdict() {
+        let with_modes = |time: f64| {
+            let mut result = result("a/b", rounds(time, 1e-3, 12, 1));
+            result.quiet_quartiles = Some([3.9, 5.0]);
+            run(vec![result])
+        };
+        let (base, new) = (with_modes(3.9), with_modes(4.18));
+        let row = &compare(&base, &new, &NoiseCheck::default(), &Settings::default())[0];
+        assert_eq!(row.verdict, Verdict::CannotTell);
     }
 
     #[test]

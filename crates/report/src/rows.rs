@@ -192,6 +192,7 @@ mod tests {
             estimate: None,
             seen: None,
             quiet_share: None,
+            quiet_quartiles: None,
             rounds: 0,
             samples: 0,
             converged: None,

@@ -91,6 +91,7 @@ fn result() -> impl Strategy<Value = CaseResult> {
                     mean: at(1.1),
                 }),
                 quiet_share: measured.then_some(quiet),
+                quiet_quartiles: None,
                 rounds: 8,
                 samples: 100,
                 converged,

@@ -164,6 +164,7 @@ impl CaseResult {
             estimate: None,
             seen: None,
             quiet_share: None,
+            quiet_quartiles: None,
             converged: None,
             per_op: None,
             reference: None,
@@ -207,6 +208,12 @@ impl CaseResult {
                 (&["reference", "calls"], calls),
             ];
             check_finite(&parts)?;
+        }
+        if let Some([lower, upper]) = self.quiet_quartiles {
+            check_finite(&[(&["quiet_quartiles"], lower), (&["quiet_quartiles"], upper)])?;
+            if lower > upper {
+                return fault(&["quiet_quartiles"], "the lower quartile is above the upper");
+            }
         }
         if !self.round_values.iter().all(|value| value.is_finite()) {
             return fault(&["round_values"], "a round's value is not a finite number");

@@ -73,6 +73,10 @@ pub struct CaseResult {
     /// Share (0 to 1) of the measuring time that was quiet. Only for sampled metrics.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quiet_share: Option<f64>,
+    /// Lower and upper quartile of the quiet samples, in the result's unit: far apart where the operation
+    /// has several steady modes. Only for sampled metrics, and not where several workers contend.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quiet_quartiles: Option<[f64; 2]>,
     /// Rounds (fresh processes) behind the estimate.
     #[serde(default)]
     pub rounds: u32,

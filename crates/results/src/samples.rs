@@ -66,6 +66,7 @@ pub(crate) fn measured(case: &str, median: f64) -> CaseResult {
             mean: 171.25,
         }),
         quiet_share: Some(0.93),
+        quiet_quartiles: Some([164.0, 166.0]),
         rounds: 3,
         samples: 1501,
         converged: Some(true),
@@ -84,6 +85,7 @@ pub(crate) fn unsupported(case: &str) -> CaseResult {
         estimate: None,
         seen: None,
         quiet_share: None,
+        quiet_quartiles: None,
         rounds: 0,
         samples: 0,
         converged: None,
@@ -155,8 +157,13 @@ fn outcome() -> impl Strategy<Value = (Outcome, Option<String>, Option<Estimate>
 fn result() -> impl Strategy<Value = CaseResult> {
     let identity = ("[a-z]{1,5}/[a-z0-9-]{1,8}", texts(), "[a-z0-9]{1,5}", "[a-z/]{1,5}");
     let better = prop_oneof![Just(Better::Lower), Just(Better::Higher), Just(Better::Neither)];
-    let figures =
-        (option::of(seen()), option::of(0.0..=1.0), option::of(per_op()), vec(finite(), 0..4), reference());
+    let figures = (
+        option::of(seen()),
+        option::of(0.0..=1.0),
+        option::of(per_op()),
+        vec(finite(), 0..4),
+        reference(),
+    );
     let counts = (any::<u32>(), any::<u64>(), option::of(any::<bool>()), vec(text(), 0..3));
     (identity, better, outcome(), figures, counts).prop_map(
         |(identity, better, outcome, figures, counts)| CaseResult {
@@ -170,6 +177,7 @@ fn result() -> impl Strategy<Value = CaseResult> {
             estimate: outcome.2,
             seen: figures.0,
             quiet_share: figures.1,
+            quiet_quartiles: figures.1.map(|share| [share, share + 1.0]),
             per_op: figures.2,
             round_values: figures.3,
             reference: figures.4,

@@ -6,7 +6,7 @@ use measure::estimate::{JudgedRound, Levels, distribution};
 use measure::record::{
     Combine, Direction, End, Line, Metric, OperationCounts, Series, parse_lines,
 };
-use measure::stats::{Interval, LEVEL, RoundMedian, interval_of, median};
+use measure::stats::{Interval, LEVEL, RoundMedian, interval_of, median, quantile};
 use results::{Better, CaseResult, Estimate, Outcome, PerOp, Reference, Seen};
 
 use crate::launch::RoundEnd;
@@ -20,6 +20,8 @@ const HANGS_AT_MOST: u32 = 2;
 const QUIET_SHARE_AT_LEAST: f64 = 0.05;
 /// Fewer rounds with quiet samples than this have no interval to speak of: then all samples are used.
 const QUIET_ROUNDS_AT_LEAST: usize = 3;
+/// Quartiles of the quiet samples further apart than this share are those of several modes.
+const ONE_MODE: f64 = 0.05;
 /// How far a counted number of system calls may be from the expected one.
 const CALLS_TOLERANCE: f64 = 0.02;
 
@@ -241,6 +243,7 @@ impl Evidence {
             estimate: None,
             seen: None,
             quiet_share: None,
+            quiet_quartiles: None,
             rounds: 0,
             samples: 0,
             converged: None,
@@ -277,6 +280,12 @@ impl Evidence {
             return;
         }
         result.reference = reference(&judged);
+        result.quiet_quartiles = quiet_quartiles(&judged);
+        if result.quiet_quartiles.is_some_and(|[lower, upper]| upper > lower * (1.0 + ONE_MODE)) {
+            result
+                .doubts
+                .push("comes in several steady modes; which one prevails may change".into());
+        }
         let mut all: Vec<f64> = judged.into_iter().flat_map(|j| j.all).collect();
         result.samples = all.len() as u64;
         result.seen = distribution(&mut all).map(|[min, p5, p25, p50, p75, p95, p99, mean]| Seen {
@@ -335,6 +344,17 @@ impl Evidence {
         result.estimate = Some(estimate(interval));
         result
     }
+}
+
+/// The quartiles of all quiet samples; none where workers contended, whose samples are no operation's
+/// own time.
+fn quiet_quartiles(judged: &[JudgedRound]) -> Option<[f64; 2]> {
+    if judged.iter().any(|j| j.contended_mean.is_some()) {
+        return None;
+    }
+    let mut samples: Vec<f64> = judged.iter().flat_map(|j| &j.quiet).copied().collect();
+    samples.sort_unstable_by(f64::total_cmp);
+    (!samples.is_empty()).then(|| [quantile(&samples, 0.25), quantile(&samples, 0.75)])
 }
 
 /// Medians of the sentinel's readings beside the quiet samples.

@@ -19,6 +19,7 @@ fn named(label: &str, metric: &str, unit: &str) -> CaseResult {
         estimate: None,
         seen: None,
         quiet_share: None,
+        quiet_quartiles: None,
         rounds: 8,
         samples: 0,
         converged: None,
@@ -64,6 +65,7 @@ pub fn cost(
         estimate: Some(estimate(ns, relative)),
         seen: Some(shape.seen(ns)),
         quiet_share: Some(quiet),
+        quiet_quartiles: None,
         samples: 2500,
         converged: Some(true),
         per_op: Some(PerOp {
