@@ -124,7 +124,9 @@ fn told_column(
 fn value_cell(result: &CaseResult) -> Cell {
     match (result.outcome, result.estimate) {
         (Outcome::Measured, Some(e)) => {
-            let half_width = half_width(e.median, e.low, e.high);
+            let told = half_width(e.median, e.low, e.high);
+            // Rounds that all agree to the last digit we keep do not make a cost a whole number.
+            let half_width = if result.metric == "time" { told.max(e.median * 5e-4) } else { told };
             Cell::figure(figure(e.median, half_width, &result.unit))
         }
         (Outcome::Measured, None) => Cell::inked("no figure", Ink::Bad),

@@ -9,9 +9,10 @@ pub(crate) fn width(text: &str) -> usize {
     text.width()
 }
 
-/// `text` on one line: control characters (a file from elsewhere may hold any) become spaces.
+/// `text` on one line: control characters and blanks of every kind (a file from elsewhere may hold
+/// any) become spaces.
 pub(crate) fn clean(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+    text.chars().map(|c| if c.is_control() || c.is_whitespace() { ' ' } else { c }).collect()
 }
 
 /// `text` wrapped to `width`: the first line begins with `first`, the others with as many spaces.
