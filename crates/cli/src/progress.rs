@@ -36,7 +36,7 @@ impl Progress {
             Event::Round { label, done, remaining } => {
                 let (spent, left) = (self.bar.elapsed(), remaining);
                 self.bar.set_position((done * STEPS as f64) as u64);
-                self.bar.set_prefix(format!("{} < {}", short(spent), short(left)));
+                self.bar.set_prefix(format!("{}  {} left", short(spent), short(left)));
                 self.bar.set_message(label.to_owned());
             }
             Event::Note(text) => self.bar.suspend(|| crate::output::note(&text)),

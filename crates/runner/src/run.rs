@@ -365,7 +365,7 @@ impl<'a> Run<'a> {
             quiet_samples: QUIET_SAMPLES,
             limit_ms: ROUND_MS,
             handicap: self.plan.handicap,
-            parent: (cfg!(unix) && mode != Mode::CountForTracer).then(std::process::id),
+            parent: Some(std::process::id()),
         }
     }
 
