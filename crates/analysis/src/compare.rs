@@ -310,30 +310,12 @@ mod tests {
     fn result(case: &str, round_values: Vec<f64>) -> CaseResult {
         let mut sorted = round_values.clone();
         let median = median(&mut sorted);
+        let (low, high) = (sorted[0], sorted[sorted.len() - 1]);
         CaseResult {
-            case: case.into(),
-            params: BTreeMap::new(),
-            metric: "time".into(),
-            unit: "ns/op".into(),
-            better: Better::Lower,
-            outcome: Outcome::Measured,
-            reason: None,
-            estimate: Some(Estimate {
-                median,
-                low: sorted[0],
-                high: sorted[sorted.len() - 1],
-                level: 0.95,
-            }),
-            seen: None,
-            quiet_share: None,
-            quiet_quartiles: None,
+            estimate: Some(Estimate { median, low, high, level: 0.95 }),
             rounds: round_values.len() as u32,
-            samples: 0,
-            converged: None,
-            per_op: None,
-            reference: None,
-            doubts: Vec::new(),
             round_values,
+            ..CaseResult::blank(case, BTreeMap::new(), "time", "ns/op", Better::Lower)
         }
     }
 

@@ -206,6 +206,36 @@ impl Document {
 }
 
 impl CaseResult {
+    /// A result that says only what it is of: called measured, and still without a figure.
+    pub fn blank(
+        case: &str,
+        params: BTreeMap<String, String>,
+        metric: &str,
+        unit: &str,
+        better: Better,
+    ) -> Self {
+        Self {
+            case: case.to_owned(),
+            params,
+            metric: metric.to_owned(),
+            unit: unit.to_owned(),
+            better,
+            outcome: Outcome::Measured,
+            reason: None,
+            estimate: None,
+            seen: None,
+            quiet_share: None,
+            quiet_quartiles: None,
+            rounds: 0,
+            samples: 0,
+            converged: None,
+            per_op: None,
+            reference: None,
+            doubts: Vec::new(),
+            round_values: Vec::new(),
+        }
+    }
+
     /// The case with its parameters as people write it: `lock/sysv-sem{as=threads,workers=4}`.
     pub fn label(&self) -> String {
         label(&self.case, &self.params)

@@ -232,26 +232,8 @@ impl Evidence {
     }
 
     fn blank(&self, metric: &str, unit: &str, better: Better) -> CaseResult {
-        CaseResult {
-            case: self.point.case.clone(),
-            params: self.point.params.clone(),
-            metric: metric.to_owned(),
-            unit: unit.to_owned(),
-            better,
-            outcome: Outcome::Measured,
-            reason: None,
-            estimate: None,
-            seen: None,
-            quiet_share: None,
-            quiet_quartiles: None,
-            rounds: 0,
-            samples: 0,
-            converged: None,
-            per_op: None,
-            reference: None,
-            doubts: Vec::new(),
-            round_values: Vec::new(),
-        }
+        let (case, params) = (&self.point.case, self.point.params.clone());
+        CaseResult::blank(case, params, metric, unit, better)
     }
 
     fn fill_time(&self, result: &mut CaseResult, plan: &Plan, levels: &Levels) {
