@@ -116,7 +116,7 @@ struct Slot {
     counts: [AtomicU64; 6],
 }
 
-/// All that the crew has in common. Begins as zeroes.
+/// All that the crew has in common.
 struct Board {
     phase: AtomicU32,
     /// How many workers have done the phase before.
@@ -132,8 +132,36 @@ struct Board {
     slots: [Slot; WORKERS_AT_MOST],
 }
 
-// SAFETY: a board is atomics throughout, for which zero bits are a valid value.
-unsafe impl platform::shared::Zeroable for Board {}
+impl Slot {
+    const fn empty() -> Self {
+        Self {
+            samples: [const { AtomicU32::new(0) }; SAMPLES_AT_MOST],
+            readings: [const { [const { AtomicU32::new(0) }; 3] }; SAMPLES_AT_MOST + 1],
+            kept: AtomicU32::new(0),
+            batch: AtomicU64::new(0),
+            operations: AtomicU64::new(0),
+            busy_ns: AtomicU64::new(0),
+            checked: AtomicU64::new(0),
+            counts: [const { AtomicU64::new(0) }; 6],
+        }
+    }
+}
+
+impl Board {
+    const fn empty() -> Self {
+        Self {
+            phase: AtomicU32::new(0),
+            gathered: AtomicU32::new(0),
+            started: AtomicU32::new(0),
+            begun: AtomicU32::new(0),
+            measured: AtomicU32::new(0),
+            left: AtomicU32::new(0),
+            unprotected: AtomicU64::new(0),
+            refused: AtomicU32::new(0),
+            slots: [const { Slot::empty() }; WORKERS_AT_MOST],
+        }
+    }
+}
 
 impl Round<'_> {
     /// Measures `task` with several workers at once: the time of one operation as a worker sees it,
@@ -150,7 +178,7 @@ impl Round<'_> {
         use_all_cpus(&order);
         // Closing the last counter of a tracepoint takes Linux 50 ms: no worker's must be that one.
         let _kept_open = ThreadCounters::open(order.mode.counting());
-        let board = Shared::<Board>::zeroed()?;
+        let board = Shared::new(Board::empty())?;
         let worker = |number: usize| Worker { number, board: &board, crew, order: &order, task };
         if crew.processes {
             let mut children = Vec::new();

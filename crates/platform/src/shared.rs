@@ -45,22 +45,6 @@ impl<T: Sync> Shared<T> {
     }
 }
 
-/// A type for which zero bits are a valid value.
-///
-/// # Safety
-/// All-zero bits must be a valid value of the type.
-pub unsafe trait Zeroable {}
-
-impl<T: Sync + Zeroable> Shared<T> {
-    /// All zeroes, in fresh shared memory: for what is too large to be made elsewhere and moved.
-    pub fn zeroed() -> Result<Self, Refusal> {
-        assert!(align_of::<T>() <= 4096, "a page is as aligned as memory gets here");
-        let place = os::map(size_of::<T>().max(1))?.cast::<T>();
-        // SAFETY: fresh mappings are zero, which is a valid value, and they are never unmapped.
-        Ok(Self(unsafe { &*place }))
-    }
-}
-
 #[cfg(unix)]
 mod os {
     use crate::Refusal;
