@@ -105,7 +105,7 @@ pub struct Measuring {
     /// The CPU that single measurements are made on [default: the last]
     #[arg(long, value_name = "N", value_parser = cpu, allow_hyphen_values = true)]
     pub cpu: Option<usize>,
-    /// Put this share of extra work on the clock, to see that `compare` finds it
+    /// Put this share of extra work on the clock of what one worker does, to see that `compare` finds it
     #[arg(long, value_name = "SHARE", value_parser = share, allow_hyphen_values = true)]
     pub handicap: Option<f64>,
 }

@@ -492,7 +492,7 @@ impl<T> Worker<'_, T> {
         }
     }
 
-    /// Times batches until told to stop. The batch grows to its length meanwhile, so that a lock
+    /// Times batches until told to stop. Among others the batch grows to its length meanwhile, so that a lock
     /// under which one pair can take milliseconds is not asked for thousands at once; where it
     /// becomes so dear only later, the last batch is cut short.
     fn sample(&self, sampler: &mut Sampler, mut operate: impl FnMut()) -> Result<(), Refusal> {
@@ -506,9 +506,9 @@ impl<T> Worker<'_, T> {
             }
         };
         if !contended {
-            sampler.reread();
+            sampler.calibrate(&mut operate_in_time)?;
         }
-        let (mut operations, mut busy_ns, mut growing) = (0u64, 0.0, true);
+        let (mut operations, mut busy_ns) = (0u64, 0.0);
         let mut shorter = None;
         loop {
             sampler.sample(&mut operate_in_time);
@@ -523,8 +523,7 @@ impl<T> Worker<'_, T> {
                 break;
             }
             // Among others a batch may have been long only because it had to wait.
-            growing = (growing || contended) && sampler.falls_short(took);
-            if growing {
+            if contended && sampler.falls_short(took) {
                 shorter = Some(sampler.take_series());
                 sampler.grow_batch(took)?;
             }

@@ -359,16 +359,10 @@ impl Sampler {
         }
     }
 
-    /// Reads the sentinel anew before the next sample, after something else was done.
-    pub(crate) fn reread(&mut self) {
-        self.before = self.sentinel.read();
-    }
-
-    /// Whether batches must grow after one that took so long. Among several workers, where one batch
-    /// is quicker than the other, only if it took less than half of what it should.
+    /// Whether batches among several workers must grow after one that took so long: one is quicker
+    /// than the other, so only if it took less than half of what it should.
     pub(crate) fn falls_short(&self, took: Nanoseconds) -> bool {
-        let enough = if self.series.contended { 0.5 } else { 1.0 };
-        took.get() < self.target.get() * enough
+        took.get() < self.target.get() * 0.5
     }
 
     fn push(&mut self, took: Nanoseconds) {
