@@ -25,6 +25,5 @@ pub use cards::{Card, CardParam, cards, cards_short};
 pub use compare_table::{Cell, CompareCell, CompareRow, Comparison, compare_table};
 pub use env_page::env_page;
 pub use page::Page;
-pub use picture::{PICTURE_SCALE, picture};
 pub use results_table::{closing_line, results_tables};
 pub use runs_table::{RunLine, runs_table};

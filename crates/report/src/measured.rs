@@ -5,9 +5,10 @@ use results::{CaseResult, Outcome, PerOp};
 use crate::footnotes::{Footnotes, Reason};
 use crate::grid::{Cell, Column};
 use crate::page::{Ink, Page};
-use crate::picture::{PICTURE_SCALE, picture};
+use crate::picture::{Scale, picture};
 use crate::quantity::{
-    carries_unit, figure, format_per_op, half_width, interval_figure, share_figure,
+    carries_unit, figure, format_per_op, format_per_op_briefly, half_width, interval_figure,
+    share_figure,
 };
 use crate::rows::{COST, Metric, Row, reasons, word};
 
@@ -17,8 +18,45 @@ pub(crate) struct Choice {
     pub rank: usize,
 }
 
+/// How a table is set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Setting {
+    Roomy,
+    /// With shorter pictures and counts, and less between the columns.
+    Tight,
+}
+
+impl Setting {
+    pub(crate) fn scale(self) -> Scale {
+        match self {
+            Setting::Roomy => Scale::Full,
+            Setting::Tight => Scale::Short,
+        }
+    }
+
+    /// The column as far from the one before it as this setting wants it.
+    pub(crate) fn spaced(self, column: Column) -> Column {
+        match self {
+            Setting::Roomy => column,
+            Setting::Tight => column.close(),
+        }
+    }
+
+    fn per_op(self, times: f64) -> String {
+        match self {
+            Setting::Roomy => format_per_op(times),
+            Setting::Tight => format_per_op_briefly(times),
+        }
+    }
+}
+
 /// All that can be said of the costs of `rows`.
-pub(crate) fn cost_choices(rows: &[&Row], notes: &Footnotes, page: &Page) -> Vec<Choice> {
+pub(crate) fn cost_choices(
+    rows: &[&Row],
+    setting: Setting,
+    notes: &Footnotes,
+    page: &Page,
+) -> Vec<Choice> {
     let costs: Vec<Option<&CaseResult>> = rows.iter().map(|row| row.cost()).collect();
     let values = costs.iter().map(|cost| cost.map(value_cell).unwrap_or_default());
     let marks = costs.iter().map(|cost| cost.map(reasons).unwrap_or_default());
@@ -31,15 +69,17 @@ pub(crate) fn cost_choices(rows: &[&Row], notes: &Footnotes, page: &Page) -> Vec
     let mut choices: Vec<Choice> = columns.into_iter().flatten().map(must).collect();
     let mut offer = |rank, heading: &str, tell: &dyn Fn(&Row) -> Option<Cell>| {
         let heading = page.signs(heading);
-        choices.extend(told_column(&heading, rows, tell).map(|column| Choice { column, rank }));
+        let column = told_column(&heading, rows, tell).map(|column| setting.spaced(column));
+        choices.extend(column.map(|column| Choice { column, rank }));
     };
-    offer(2, PICTURE_SCALE, &|row| picture_cell(row.cost()?, page));
+    let per_op = |count: Option<f64>| Some(Cell::number(setting.per_op(count?)));
+    offer(2, setting.scale().heading(), &|row| picture_cell(row.cost()?, setting.scale(), page));
     offer(4, "p95", &|row| p95_cell(row.cost()?));
     offer(3, "quiet", &|row| Some(Cell::figure(share_figure(row.cost()?.quiet_share?))));
-    offer(1, "calls", &|row| per_op_cell(row, |counts| counts.syscalls));
-    offer(5, "switches", &|row| per_op_cell(row, switches));
-    offer(6, "faults", &|row| per_op_cell(row, |counts| counts.page_faults));
-    offer(7, "instructions", &|row| per_op_cell(row, |counts| counts.instructions));
+    offer(1, "calls", &|row| per_op(counts(row)?.syscalls));
+    offer(5, "switches", &|row| per_op(switches(counts(row)?)));
+    offer(6, "faults", &|row| per_op(counts(row)?.page_faults));
+    offer(7, "instructions", &|row| per_op(counts(row)?.instructions));
     choices
 }
 
@@ -144,8 +184,8 @@ fn interval_cell(result: &CaseResult, page: &Page) -> Option<Cell> {
     Some(Cell::text(page.signs(&interval.to_string())))
 }
 
-fn picture_cell(cost: &CaseResult, page: &Page) -> Option<Cell> {
-    let picture = picture(&cost.seen?, cost.estimate?.median, page.unicode);
+fn picture_cell(cost: &CaseResult, scale: Scale, page: &Page) -> Option<Cell> {
+    let picture = picture(&cost.seen?, cost.estimate?.median, scale, page.unicode);
     (!picture.is_empty()).then(|| Cell::text(picture))
 }
 
@@ -154,9 +194,8 @@ fn p95_cell(cost: &CaseResult) -> Option<Cell> {
     Some(Cell::figure(figure(p95, p95.abs() * 0.01, &cost.unit)))
 }
 
-fn per_op_cell(row: &Row, count: impl Fn(&PerOp) -> Option<f64>) -> Option<Cell> {
-    let counts = row.results.iter().find_map(|result| result.per_op.as_ref())?;
-    Some(Cell::number(format_per_op(count(counts)?)))
+fn counts<'a>(row: &Row<'a>) -> Option<&'a PerOp> {
+    row.results.iter().find_map(|result| result.per_op.as_ref())
 }
 
 fn switches(counts: &PerOp) -> Option<f64> {

@@ -14,7 +14,7 @@ const GAP_BEFORE_NUMBER: usize = 1;
 
 /// The names of rows within `room`: case and parameters apart where they fit so, else in one column.
 pub(crate) fn columns(heading: &str, labels: &[Label], room: usize) -> Vec<Column> {
-    apart(heading, labels, room).unwrap_or_else(|| vec![together(heading, labels, room)])
+    apart(heading, labels, room).map_or_else(|| vec![together(heading, labels, room)], Vec::from)
 }
 
 /// Whether all of `labels` have the same parameters, and any at all.
@@ -42,14 +42,14 @@ pub(crate) fn together(heading: &str, labels: &[Label], room: usize) -> Column {
 /// A column of cases and one with the parameters; `None` unless all rows have the same ones and `room` is enough.
 ///
 /// A case with several rows is named in each of them, but stands out in the first.
-pub(crate) fn apart(heading: &str, labels: &[Label], room: usize) -> Option<Vec<Column>> {
+pub(crate) fn apart(heading: &str, labels: &[Label], room: usize) -> Option<[Column; 2]> {
     let (keys, params) = params_block(labels)?;
     let repeats = |at: usize| at > 0 && labels[at - 1].name == labels[at].name;
     let name = |(at, label): (usize, &Label)| {
         Cell::inked(label.name.as_str(), if repeats(at) { Ink::Faint } else { Ink::Plain })
     };
     let names = labels.iter().enumerate().map(name).collect();
-    let columns = vec![Column::names(heading, names), Column::set(keys, params)];
+    let columns = [Column::names(heading, names), Column::set(keys, params)];
     (grid::total_width(&columns) <= room).then_some(columns)
 }
 

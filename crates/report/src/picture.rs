@@ -1,15 +1,37 @@
 //! A small picture of a distribution: how much worse than the estimate applications really see an operation.
 //!
-//! Ten characters on one fixed scale, each a step of 5 % of the estimate, so that rows can be compared:
+//! Each character is a step of 5 % of the estimate, on a scale all rows of a table have, so that they can be compared:
 //! a peak over the second character is a cost that is what it says, a long tail or a second peak to the
 //! right is what neighbours, interrupts and other modes add.
 
 use results::Seen;
 
-/// What the characters of a [`picture`] stand for, exactly as wide as one: its column's heading.
-pub const PICTURE_SCALE: &str = "-5 … +40 %";
+/// How far a picture reaches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Scale {
+    /// From -5 % to +40 %.
+    Full,
+    /// From -5 % to +30 %, for tables with little room.
+    Short,
+}
 
-const STEPS: usize = 10;
+impl Scale {
+    fn steps(self) -> usize {
+        match self {
+            Scale::Full => 10,
+            Scale::Short => 8,
+        }
+    }
+
+    /// The heading of a column of pictures, no wider than they; that of short ones is for the legend to explain.
+    pub(crate) fn heading(self) -> &'static str {
+        match self {
+            Scale::Full => "-5 … +40 %",
+            Scale::Short => "seen",
+        }
+    }
+}
+
 const STEP: f64 = 0.05;
 
 /// Shares of samples below this leave a step empty.
@@ -17,23 +39,23 @@ const LEAST_SHARE: f64 = 0.005;
 
 const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// Where all samples fell relative to `estimate`, from -5 % to +40 %; the ends gather what is beyond them.
+/// Where all samples fell relative to `estimate`; the ends of the scale gather what is beyond them.
 ///
 /// In Unicode the height of a block is the share of samples, the highest one being full; in ASCII a digit gives the
 /// share in tenths, rounded up.
 /// Empty when the estimate isn't positive, as there is no scale then.
-pub fn picture(seen: &Seen, estimate: f64, unicode: bool) -> String {
+pub(crate) fn picture(seen: &Seen, estimate: f64, scale: Scale, unicode: bool) -> String {
     if !(estimate > 0.0 && estimate.is_finite()) {
         return String::new();
     }
-    let shares = shares(seen, estimate);
+    let shares = shares(seen, estimate, scale);
     let most = shares.iter().copied().fold(0.0, f64::max);
     let sign = |share: f64| if unicode { block(share, most) } else { digit(share) };
     shares.into_iter().map(sign).collect()
 }
 
 /// The share of samples in each step, taken as spread evenly between neighbouring quantiles.
-fn shares(seen: &Seen, estimate: f64) -> [f64; STEPS] {
+fn shares(seen: &Seen, estimate: f64, scale: Scale) -> Vec<f64> {
     let quantiles = [
         (seen.min, seen.p5, 0.05),
         (seen.p5, seen.p25, 0.20),
@@ -43,11 +65,11 @@ fn shares(seen: &Seen, estimate: f64) -> [f64; STEPS] {
         (seen.p95, seen.p99, 0.04),
         (seen.p99, seen.p99, 0.01),
     ];
-    let mut shares = [0.0; STEPS];
+    let mut shares = vec![0.0; scale.steps()];
     for (from, to, share) in quantiles {
         let (from, to) = (position(from, estimate), position(to, estimate));
         for (step, sum) in shares.iter_mut().enumerate() {
-            *sum += share * overlap(from, to, step);
+            *sum += share * overlap(from, to, step, scale);
         }
     }
     shares
@@ -59,9 +81,9 @@ fn position(sample: f64, estimate: f64) -> f64 {
 }
 
 /// The part of `from..to` that lies in `step`.
-fn overlap(from: f64, to: f64, step: usize) -> f64 {
+fn overlap(from: f64, to: f64, step: usize, scale: Scale) -> f64 {
     let start = if step == 0 { f64::MIN } else { step as f64 };
-    let end = if step == STEPS - 1 { f64::MAX } else { step as f64 + 1.0 };
+    let end = if step == scale.steps() - 1 { f64::MAX } else { step as f64 + 1.0 };
     let length = to - from;
     if length > 0.0 {
         (to.min(end) - from.max(start)).max(0.0) / length
@@ -102,19 +124,22 @@ mod tests {
         let skewed = seen([164.0, 164.5, 164.9, 168.0, 177.0, 201.0, 240.0]);
         let two_peaks = seen([164.0, 164.5, 164.8, 165.9, 218.0, 221.0, 226.0]);
         let slow_tail = seen([164.0, 164.5, 164.8, 165.0, 165.5, 168.0, 900.0]);
-        let pictures = [tight, skewed, two_peaks, slow_tail].map(|s| picture(&s, 164.9, true));
+        let seen = [tight, skewed, two_peaks, slow_tail];
+        let pictures = seen.map(|s| picture(&s, 164.9, Scale::Full, true));
         assert_eq!(pictures, ["·█········", "·█▃▁▁▁▁▁▁▁", "·█▁▁▁▁▁▁▃·", "·█·······▁"]);
+        let short = seen.map(|s| picture(&s, 164.9, Scale::Short, true));
+        assert_eq!(short, ["·█······", "·█▃▁▁▁▁▁", "·█▁▁▁▁▁▄", "·█·····▁"]);
     }
 
     #[test]
     fn ascii_has_the_tenths() {
         let two_peaks = seen([164.0, 164.5, 164.8, 165.9, 218.0, 221.0, 226.0]);
-        assert_eq!(picture(&two_peaks, 164.9, false), ".61111113.");
+        assert_eq!(picture(&two_peaks, 164.9, Scale::Full, false), ".61111113.");
     }
 
     #[test]
     fn there_is_no_scale_around_nothing() {
-        assert_eq!(picture(&seen([0.0; 7]), 0.0, true), "");
+        assert_eq!(picture(&seen([0.0; 7]), 0.0, Scale::Full, true), "");
     }
 
     proptest! {
@@ -125,8 +150,10 @@ mod tests {
                 if !q.is_finite() { *q = 0.0; }
             }
             quantiles.sort_by(f64::total_cmp);
-            let sum: f64 = shares(&seen(quantiles), estimate).iter().sum();
-            prop_assert!((sum - 1.0).abs() < 1e-6, "{sum}");
+            for scale in [Scale::Full, Scale::Short] {
+                let sum: f64 = shares(&seen(quantiles), estimate, scale).iter().sum();
+                prop_assert!((sum - 1.0).abs() < 1e-6, "{sum}");
+            }
         }
     }
 }

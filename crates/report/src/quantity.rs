@@ -100,17 +100,28 @@ pub fn share_figure(share: f64) -> Figure {
 
 /// How often something happens per operation, such as `2`, `0.051` or `<0.001`.
 pub fn format_per_op(times: f64) -> String {
+    per_op(times, 3)
+}
+
+/// As [`format_per_op`], to two decimals at most: `0.05` or `<0.01`.
+pub fn format_per_op_briefly(times: f64) -> String {
+    per_op(times, 2)
+}
+
+/// A count per operation to `decimals` at most.
+fn per_op(times: f64, decimals: usize) -> String {
+    let finest = 0.1f64.powi(decimals as i32);
     let nearest = times.round();
     if !times.is_finite() {
         "?".to_owned()
-    } else if times > 0.0 && times < FINEST_SHARE {
-        "<0.001".to_owned()
+    } else if times > 0.0 && times < finest {
+        format!("<{finest:.decimals$}")
     } else if (times - nearest).abs() <= 0.002 * nearest.abs() {
         grouped(&format!("{nearest:.0}"))
-    } else if times < 0.01 {
-        format!("{times:.3}")
+    } else if times < 10.0 * finest {
+        format!("{times:.decimals$}")
     } else {
-        grouped(&digits(times, (times.abs() * 0.01).max(FINEST_SHARE)))
+        grouped(&digits(times, (times.abs() * 0.01).max(finest)))
     }
 }
 
@@ -271,6 +282,9 @@ mod tests {
     fn per_op_counts_keep_rare_events_visible() {
         let counts = [0.0, 0.00002, 0.0097, 0.0512, 1.0, 2.0003, 2.5, 12345.0].map(format_per_op);
         assert_eq!(counts, ["0", "<0.001", "0.010", "0.051", "1", "2", "2.50", "12,345"]);
+        let brief = [0.0, 0.0097, 0.0512, 0.0997, 0.2016, 1.0, 2.0672, 17.04, 12345.0];
+        let counts = brief.map(format_per_op_briefly);
+        assert_eq!(counts, ["0", "<0.01", "0.05", "0.10", "0.20", "1", "2.07", "17.0", "12,345"]);
     }
 
     #[test]

@@ -10,16 +10,18 @@ use crate::folded::{folded_lines, is_folded};
 use crate::footnotes::{Footnotes, Reason};
 use crate::grid::{self, Column};
 use crate::labels::Label;
-use crate::measured::{Choice, Telling, cost_choices, metric_columns};
+use crate::measured::{Choice, Setting, Telling, cost_choices, metric_columns};
 use crate::names;
 use crate::page::{Ink, Page};
-use crate::picture::PICTURE_SCALE;
 use crate::quantity::format_duration;
 use crate::rows::{Area, COST, Metric, Row, areas, word};
 use crate::text;
 
 /// On a page as wide as this all metrics stand in one table, if they fit.
 const ROOM_FOR_ALL: usize = 120;
+
+/// On a page as wide as this no table is set tight.
+const ROOM_FOR_ROOMY: usize = 100;
 
 /// Ranks up to this one belong to the table at any usual width; the others are for wide pages.
 const LAST_CORE_RANK: usize = 3;
@@ -32,11 +34,14 @@ pub fn results_tables(results: &[CaseResult], page: &Page) -> String {
     }
     let areas = areas(results);
     let mut text = String::new();
+    let mut settings = Vec::new();
     for area in &areas {
-        text.push_str(&area_text(area, page));
+        let (area_text, setting) = area_text(area, page);
+        text.push_str(&area_text);
         text.push('\n');
+        settings.extend(setting);
     }
-    text.push_str(&legend(results, page));
+    text.push_str(&legend(results, &settings, page));
     text
 }
 
@@ -68,73 +73,101 @@ pub fn closing_line(results: &[CaseResult], took: Option<Duration>, page: &Page)
     text::hanging("", &line, page.prose_width())
 }
 
-fn area_text(area: &Area, page: &Page) -> String {
+/// The text, and how its table of costs is set if there is one.
+fn area_text(area: &Area, page: &Page) -> (String, Option<Setting>) {
     let shown: Vec<&Row> = area.rows.iter().filter(|row| !is_folded(row)).collect();
     let reasons: Vec<Vec<Reason>> = shown.iter().map(|row| row.reasons()).collect();
     let alike = names::are_alike(&labels(&shown));
-    let tables = Tables { area, alike, notes: Footnotes::of(&reasons), page };
+    let notes = &Footnotes::of(&reasons);
+    let tables = Tables { area, alike, setting: Setting::Roomy, notes, page };
+    let (costs, others) = parted(&shown);
+    let tables = tables.set_for(&costs);
     let mut text = String::new();
     if !area.shared.is_empty() || shown.is_empty() {
         let title = text::hanging("", &area.title(), page.prose_width());
         text.push_str(&page.paint_lines(Ink::Heading, &title));
     }
-    text.push_str(&tables.text(&shown));
-    text.push_str(&tables.notes.lines(page));
+    text.push_str(&tables.text(&shown, &costs, &others));
+    text.push_str(&notes.lines(page));
     text.push_str(&folded_lines(area, page));
-    text
+    (text, (!costs.is_empty()).then_some(tables.setting))
 }
 
 /// What the tables of an area have in common.
+#[derive(Clone, Copy)]
 struct Tables<'a> {
     area: &'a Area<'a>,
     /// Whether all rows have the same parameters: then these have columns of their own.
     alike: bool,
-    notes: Footnotes,
+    setting: Setting,
+    notes: &'a Footnotes,
     page: &'a Page,
 }
 
 impl Tables<'_> {
-    /// The costs in one table, further metrics beside them or in a table of their own.
-    fn text(&self, rows: &[&Row]) -> String {
-        let (costs, others) = parted(rows);
-        // Below a title that names the area the first heading need not.
-        let first = if self.area.shared.is_empty() { self.area.name.as_str() } else { "" };
-        if costs.is_empty() {
-            return self.metric_tables(first, &others, None).join("\n");
+    /// The same tables, set tight where that tells more of the costs or keeps names in one line.
+    fn set_for(self, costs: &[&Row]) -> Self {
+        if costs.is_empty() || self.page.table_width() >= ROOM_FOR_ROOMY {
+            return self;
         }
-        if let Some(table) = self.all_in_one(first, rows) {
+        let tight = Tables { setting: Setting::Tight, ..self };
+        let (told, unwrapped) = self.core_told(costs);
+        let (told_tight, unwrapped_tight) = tight.core_told(costs);
+        let gains = (told_tight, unwrapped_tight) > (told, unwrapped);
+        if gains && unwrapped_tight >= unwrapped { tight } else { self }
+    }
+
+    /// The last core rank a table of costs has room for, and whether no name must be wrapped for it.
+    fn core_told(&self, costs: &[&Row]) -> (usize, bool) {
+        let (columns, last) = self.cost_columns(costs);
+        (last.min(LAST_CORE_RANK), grid::total_width(&columns) <= self.page.table_width())
+    }
+
+    /// The `costs` in one table, the metrics of `others` beside them or in a table of their own; `rows` are all.
+    fn text(&self, rows: &[&Row], costs: &[&Row], others: &[&Row]) -> String {
+        if costs.is_empty() {
+            return self.metric_tables(self.first_heading(), others, None).join("\n");
+        }
+        if let Some(table) = self.all_in_one(rows) {
             return table;
         }
-        let choices = cost_choices(&costs, &self.notes, self.page);
+        let choices = cost_choices(costs, self.setting, self.notes, self.page);
         let room_for_names = self.room_beside(width_to(LAST_CORE_RANK, &choices));
-        let mut tables = vec![self.cost_table(first, &costs, choices)];
+        let mut tables = vec![grid::table(self.cost_columns(costs).0, self.page)];
         if !others.is_empty() {
-            tables.extend(self.metric_tables(&self.area.name, &others, Some(room_for_names)));
+            tables.extend(self.metric_tables(&self.area.name, others, Some(room_for_names)));
         }
         tables.join("\n")
     }
 
+    /// Below a title that names the area the first heading need not.
+    fn first_heading(&self) -> &str {
+        if self.area.shared.is_empty() { &self.area.name } else { "" }
+    }
+
     /// Costs and further metrics side by side, where the page is wide enough for it.
-    fn all_in_one(&self, heading: &str, rows: &[&Row]) -> Option<String> {
+    fn all_in_one(&self, rows: &[&Row]) -> Option<String> {
         let metrics = self.area.further_metrics();
         if self.page.table_width() < ROOM_FOR_ALL || metrics.is_empty() {
             return None;
         }
-        let mut choices = cost_choices(rows, &self.notes, self.page);
+        let mut choices = cost_choices(rows, self.setting, self.notes, self.page);
         let telling = Telling { intervals: false, endings: false };
-        let columns = metric_columns(rows, &metrics, telling, &self.notes, self.page);
+        let columns = metric_columns(rows, &metrics, telling, self.notes, self.page);
         choices.extend(columns.into_iter().map(|column| Choice { column, rank: 0 }));
         let room = self.room_beside(width_to(LAST_CORE_RANK, &choices));
-        let names = self.names(heading, rows, room, room);
+        let names = self.names(self.first_heading(), rows, room, room);
         let fits = grid::total_width(&names) <= room;
-        fits.then(|| grid::table(self.fitting(names, choices), self.page))
+        fits.then(|| grid::table(self.fitting(names, choices).0, self.page))
     }
 
-    fn cost_table(&self, heading: &str, rows: &[&Row], choices: Vec<Choice>) -> String {
+    /// The columns of a table of costs, and the last rank of them it has room for.
+    fn cost_columns(&self, rows: &[&Row]) -> (Vec<Column>, usize) {
+        let choices = cost_choices(rows, self.setting, self.notes, self.page);
         let room = self.room_beside(width_to(0, &choices));
         let comfortable_room = self.room_beside(width_to(LAST_CORE_RANK, &choices));
-        let names = self.names(heading, rows, room, comfortable_room);
-        grid::table(self.fitting(names, choices), self.page)
+        let names = self.names(self.first_heading(), rows, room, comfortable_room);
+        self.fitting(names, choices)
     }
 
     /// The names of `rows`: parameters apart within `room`, or shortened to `comfortable_room` where they can be.
@@ -146,12 +179,14 @@ impl Tables<'_> {
         comfortable_room: usize,
     ) -> Vec<Column> {
         let labels = labels(rows);
-        let apart = names::apart(heading, &labels, room).filter(|_| self.alike);
-        apart.unwrap_or_else(|| vec![names::together(heading, &labels, comfortable_room)])
+        match names::apart(heading, &labels, room).filter(|_| self.alike) {
+            Some([names, params]) => vec![names, self.setting.spaced(params)],
+            None => vec![names::together(heading, &labels, comfortable_room)],
+        }
     }
 
-    /// The names of the rows and as many of the columns as the page has room for.
-    fn fitting(&self, names: Vec<Column>, choices: Vec<Choice>) -> Vec<Column> {
+    /// The names of the rows and as many of the columns as the page has room for, and the last rank of these.
+    fn fitting(&self, names: Vec<Column>, choices: Vec<Choice>) -> (Vec<Column>, usize) {
         let fits = |rank: &usize| {
             let wraps = *rank <= LAST_CORE_RANK;
             let least = if wraps { names::least_width(&names) } else { grid::total_width(&names) };
@@ -160,7 +195,7 @@ impl Tables<'_> {
         let highest = choices.iter().map(|c| c.rank).max().unwrap_or(0);
         let last = (1..=highest).take_while(fits).last().unwrap_or(0);
         let kept = choices.into_iter().filter(|c| c.rank <= last).map(|c| c.column);
-        names.into_iter().chain(kept).collect()
+        (names.into_iter().chain(kept).collect(), last)
     }
 
     /// Metrics other than the cost in one table if that can be done, else in as few as possible.
@@ -208,7 +243,7 @@ impl Tables<'_> {
             row.ending().is_some() || metrics.iter().any(|metric| row.result(*metric).is_some())
         };
         let rows: Vec<&Row> = rows.iter().copied().filter(belongs).collect();
-        let columns = metric_columns(&rows, metrics, telling, &self.notes, self.page);
+        let columns = metric_columns(&rows, metrics, telling, self.notes, self.page);
         let room = self.room_beside(grid::total_width(&columns));
         let comfortable_room = room_for_names.map_or(room, |known| known.min(room));
         let names = self.names(heading, &rows, room, comfortable_room);
@@ -258,15 +293,10 @@ fn has_more(row: &Row) -> bool {
 }
 
 /// What the columns mean, in three lines at most.
-fn legend(results: &[CaseResult], page: &Page) -> String {
+fn legend(results: &[CaseResult], settings: &[Setting], page: &Page) -> String {
     let Some(level) = results.iter().find_map(|result| result.estimate).map(|e| e.level * 100.0)
     else {
         return String::new();
-    };
-    let samples = if page.unicode {
-        "one character per 5 %, the ends open"
-    } else {
-        "a digit per 5 %: tenths of them"
     };
     let has_cost = results.iter().any(|r| r.metric == COST && r.estimate.is_some());
     let lines = if has_cost {
@@ -274,7 +304,7 @@ fn legend(results: &[CaseResult], page: &Page) -> String {
             format!(
                 "cost ±: one undisturbed operation, and half the width of its {level:.0} % interval"
             ),
-            format!("{PICTURE_SCALE}: all samples around the cost, {samples}"),
+            pictures(settings, page),
             "quiet: undisturbed time; per operation: calls (system calls), switches, faults"
                 .to_owned(),
         ]
@@ -286,4 +316,26 @@ fn legend(results: &[CaseResult], page: &Page) -> String {
         page.paint_lines(Ink::Faint, &wrapped)
     };
     lines.into_iter().map(set).collect()
+}
+
+/// What the pictures show in tables set so.
+fn pictures(settings: &[Setting], page: &Page) -> String {
+    let (scales, unicode, ascii) =
+        match [Setting::Roomy, Setting::Tight].map(|setting| settings.contains(&setting)) {
+            [true, true] => {
+                ("-5 … +40 %, seen (to +30 %)", "5 % each, ends open", "tenths for each 5 %")
+            }
+            [false, true] => (
+                "seen (-5 … +30 %)",
+                "one character per 5 %, ends open",
+                "a digit per 5 %: tenths of them",
+            ),
+            [_, false] => (
+                "-5 … +40 %",
+                "one character per 5 %, the ends open",
+                "a digit per 5 %: tenths of them",
+            ),
+        };
+    let characters = if page.unicode { unicode } else { ascii };
+    format!("{scales}: all samples around the cost, {characters}")
 }

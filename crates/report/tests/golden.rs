@@ -10,7 +10,7 @@ use report::{
     Card, CardParam, Cell, CompareCell, CompareRow, Comparison, Page, RunLine, cards, cards_short,
     closing_line, compare_table, env_page, results_tables, runs_table,
 };
-use results::Better;
+use results::{Better, CaseResult};
 
 const NARROW: Page = Page { width: 80, colour: false, unicode: true };
 const WIDE: Page = Page { width: 140, ..NARROW };
@@ -41,6 +41,34 @@ fn contended_locks() {
     assert_snapshot!("locks_80", narrow);
     assert_snapshot!("locks_120", results_tables(&run, &Page { width: 120, ..NARROW }));
     assert_snapshot!("locks_60", results_tables(&run, &Page { width: 60, ..NARROW }));
+}
+
+#[test]
+fn eighty_columns_have_room_for_all_that_matters() {
+    let mut run = support::contended_locks();
+    assert_eq!(shown(&run, &ASCII), ["cost", "+-", "seen", "quiet", "calls"]);
+    let rare = run.iter_mut().find(|r| r.case == "lock/spin-ticket" && r.params["workers"] == "2");
+    rare.unwrap().per_op.as_mut().unwrap().syscalls = Some(0.0004);
+    let doubts = run.iter_mut().find(|r| r.doubts.len() == 2).unwrap();
+    doubts.doubts.push("its second half differs from its first beyond chance".to_owned());
+    assert_eq!(shown(&run, &NARROW), ["cost", "±", "seen", "quiet", "calls"]);
+    let others = support::a_run().into_iter().filter(|r| !r.case.starts_with("lock/"));
+    run.extend(others);
+    for (page, pictures) in [
+        (&NARROW, "-5 … +40 %, seen (to +30 %): all samples around the cost, 5 % each, ends open"),
+        (&ASCII, "-5 .. +40 %, seen (to +30 %): all samples around the cost, tenths for each 5 %"),
+    ] {
+        let text = results_tables(&run, page);
+        assert_eq!(text.lines().rev().take(4).collect::<Vec<_>>()[1], pictures);
+        assert_eq!(text.lines().rev().take(4).collect::<Vec<_>>()[3], "");
+    }
+}
+
+/// The headings of the first table from the cost on.
+fn shown(run: &[CaseResult], page: &Page) -> Vec<String> {
+    let text = results_tables(run, page);
+    let headings = text.lines().find_map(|line| line.split_once(" cost ")).unwrap().1;
+    ["cost"].into_iter().chain(headings.split_whitespace()).map(str::to_owned).collect()
 }
 
 #[test]
