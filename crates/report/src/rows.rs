@@ -181,26 +181,8 @@ mod tests {
     use results::Better;
 
     fn result(case: &str, metric: &str, outcome: Outcome) -> CaseResult {
-        CaseResult {
-            case: case.to_owned(),
-            params: Default::default(),
-            metric: metric.to_owned(),
-            unit: metric.to_owned(),
-            better: Better::Lower,
-            outcome,
-            reason: None,
-            estimate: None,
-            seen: None,
-            quiet_share: None,
-            quiet_quartiles: None,
-            rounds: 0,
-            samples: 0,
-            converged: None,
-            per_op: None,
-            reference: None,
-            doubts: Vec::new(),
-            round_values: Vec::new(),
-        }
+        let blank = CaseResult::blank(case, Default::default(), metric, metric, Better::Lower);
+        CaseResult { outcome, ..blank }
     }
 
     #[test]
