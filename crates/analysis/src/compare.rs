@@ -256,7 +256,11 @@ fn judge(
     let checked = noise.of(&row.label, &row.metric).unwrap_or(0.0);
     row.floor = FLOOR_AT_LEAST.max(checked).max(change.drift.exp_m1());
     let (floor, margin) = (row.floor.ln_1p(), settings.margin.ln_1p());
-    row.verdict = if low > floor || high < -floor {
+    let disturbed = [base, new].into_iter().flatten().any(|result| result.disturbed);
+    row.verdict = if disturbed {
+        row.note = "disturbed nearly throughout: a quieter machine would settle it".to_owned();
+        Verdict::CannotTell
+    } else if low > floor || high < -floor {
         Verdict::of_change(&row.metric, any.better, low > floor)
     } else if low > -margin && high < margin {
         Verdict::Same
@@ -393,6 +397,17 @@ mod tests {
         let (base, new) = (with_modes(3.9), with_modes(4.18));
         let row = &compare(&base, &new, &NoiseCheck::default(), &Settings::default())[0];
         assert_eq!(row.verdict, Verdict::CannotTell);
+    }
+
+    #[test]
+    fn what_was_disturbed_throughout_is_no_verdict() {
+        let of_rate = |rate: f64| result("a/b", rounds(rate, 1e-3, 12, 1));
+        let (base, mut new) = (of_rate(100.0), of_rate(300.0));
+        new.disturbed = true;
+        let settings = Settings::default();
+        let row = &compare(&run(vec![base]), &run(vec![new]), &NoiseCheck::default(), &settings)[0];
+        assert_eq!(row.verdict, Verdict::CannotTell);
+        assert!(row.note.starts_with("disturbed"), "{}", row.note);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use platform::Refusal;
 use platform::counters::{Counts, ThreadCounters};
-use platform::cpu::{pin_thread, pin_thread_to_any};
+use platform::cpu::{others_running, pin_thread, pin_thread_to_any};
 use platform::process::{Child, fork};
 use platform::shared::Shared;
 
@@ -28,6 +28,8 @@ const SAMPLES_AT_MOST: usize = 256;
 const CONTENDED_BATCH: Nanoseconds = Nanoseconds::new(100_000.0);
 /// How long a worker that is ready waits for those that are not, before it starts.
 const START_TOGETHER_WITHIN: Nanoseconds = Nanoseconds::new(1_000_000.0);
+/// How often it is looked who else wants to run.
+const LOOKS: usize = 5;
 /// Pairs a worker makes at most in the untimed pass.
 const COUNTED_PAIRS: u64 = 10_000;
 /// How long sampling goes on beyond its time until each worker has had its first batch: under an
@@ -180,12 +182,12 @@ impl Round<'_> {
         let _kept_open = ThreadCounters::open(order.mode.counting());
         let board = Shared::new(Board::empty())?;
         let worker = |number: usize| Worker { number, board: &board, crew, order: &order, task };
-        if crew.processes {
+        let crowded = if crew.processes {
             let mut children = Vec::new();
             for number in 0..crew.workers {
                 children.push(fork(|| worker(number).work().map_or_else(|e| tell(&e), |()| 0))?);
             }
-            conduct(&order, &board, crew, &mut children)?;
+            conduct(&order, &board, crew, &mut children)?
         } else {
             std::thread::scope(|scope| {
                 let threads: Vec<_> = (0..crew.workers)
@@ -200,14 +202,14 @@ impl Round<'_> {
                     thread.join().map_err(|_| Refusal::Failed("a worker panicked".into()))??;
                 }
                 conducted
-            })?;
-        }
+            })?
+        };
         verify_exclusion(&board, crew)?;
-        self.report(&board, crew, &order);
+        self.report(&board, crew, &order, crowded);
         Ok(())
     }
 
-    fn report(&mut self, board: &Board, crew: &Crew, order: &RoundOrder) {
+    fn report(&mut self, board: &Board, crew: &Crew, order: &RoundOrder, crowded: bool) {
         let slots = &board.slots[..crew.workers];
         if order.mode != Mode::Sample {
             let mut sums = OperationCounts::default();
@@ -218,7 +220,7 @@ impl Round<'_> {
             return;
         }
         let series: Vec<Series> = (0..crew.workers)
-            .map(|number| slots[number].series(crew, number, &order.cpus))
+            .map(|number| Series { crowded, ..slots[number].series(crew, number, &order.cpus) })
             .collect();
         match &series[..] {
             [alone] => self.report_rate_alone(alone),
@@ -258,15 +260,16 @@ impl Round<'_> {
     }
 }
 
-/// Leads the crew through its phases.
+/// Leads the crew through its phases; says whether other programs were in its way.
 fn conduct(
     order: &RoundOrder,
     board: &Board,
     crew: &Crew,
     children: &mut [Child],
-) -> Result<(), Refusal> {
+) -> Result<bool, Refusal> {
     let all = crew.workers as u32;
     wait_for(&board.gathered, all, "gathering", board, children)?;
+    let crowded_before = is_crowded(crew, order);
     board.phase.store(phase::MEASURE, Ordering::Release);
     if order.mode == Mode::Sample {
         // A worker alone has enough samples sooner.
@@ -279,6 +282,7 @@ fn conduct(
     }
     board.phase.store(phase::STOP, Ordering::Release);
     wait_for(&board.measured, all, "the last batch", board, children)?;
+    let crowded = crowded_before || is_crowded(crew, order);
     board.phase.store(phase::CHECK, Ordering::Release);
     std::thread::sleep(Duration::from_millis(1));
     board.phase.store(phase::LEAVE, Ordering::Release);
@@ -296,7 +300,22 @@ fn conduct(
         };
         ended.map_err(|how| Refusal::Interrupted(format!("a worker process ended with {how}")))?;
     }
-    Ok(())
+    Ok(crowded)
+}
+
+/// Whether more other programs want to run than the crew leaves CPUs for. Of several looks the least:
+/// the workers, which wait, wake up now and then.
+fn is_crowded(crew: &Crew, order: &RoundOrder) -> bool {
+    if crew.workers == 1 || order.mode != Mode::Sample {
+        return false; // alone, each sample tells of itself
+    }
+    let online = std::thread::available_parallelism().map_or(1, |n| n.get());
+    let spare = online.saturating_sub(crew.busy(&order.cpus));
+    let looks = (0..LOOKS).filter_map(|_| {
+        std::thread::sleep(Duration::from_micros(60));
+        others_running()
+    });
+    looks.min().is_some_and(|others| others > spare)
 }
 
 fn wait_until(count: &AtomicU32, all: u32, limit: Duration) -> bool {
@@ -372,6 +391,7 @@ impl Slot {
                 .map(|r| [0, 1, 2].map(|i| float(&r[i])))
                 .collect(),
             contended,
+            crowded: false,
             preempted: Vec::new(),
         }
     }

@@ -160,6 +160,7 @@ mod tests {
             samples: vec![sample; count],
             readings: vec![[alu, 760.0, 680.0]; count + 1],
             contended: false,
+            crowded: false,
             preempted: Vec::new(),
         }
     }

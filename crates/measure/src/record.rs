@@ -42,14 +42,21 @@ pub struct Series {
     /// of all samples by their operations, not their median.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub contended: bool,
+    /// Whether so many other programs wanted to run before or after that they must have taken CPUs
+    /// from the workers.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub crowded: bool,
     /// Numbers of the samples during which our CPU was taken away from us.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub preempted: Vec<u32>,
 }
 
 impl Series {
-    /// Whether the sentinel on both sides of sample `at` was quiet, and our CPU was not taken away.
+    /// Whether the sentinel on both sides of sample `at` was quiet, and our CPUs were not taken away.
     pub fn is_quiet(&self, at: usize, level: &Reading) -> bool {
+        if self.crowded {
+            return false;
+        }
         let around = match self.contended {
             true => [self.readings.first(), self.readings.last()],
             false => [self.readings.get(at), self.readings.get(at + 1)],
@@ -214,6 +221,8 @@ mod tests {
             ..Series::default()
         };
         let level = Reading::of_parts(quiet);
+        let crowded = Series { crowded: true, ..series.clone() };
+        assert!((0..4).all(|at| !crowded.is_quiet(at, &level)));
         let seen: Vec<bool> = (0..4).map(|at| series.is_quiet(at, &level)).collect();
         assert_eq!(seen, [false, true, false, false]);
     }

@@ -13,6 +13,12 @@ pub fn allowed() -> Vec<usize> {
     (0..count).collect()
 }
 
+/// How many threads want to run on this whole machine just now, without the caller; `None` where the
+/// system does not say.
+pub fn others_running() -> Option<usize> {
+    os::others_running()
+}
+
 /// Keeps the calling thread on processor `cpu` (and threads it starts afterwards, on Linux).
 pub fn pin_thread(cpu: usize) -> Result<(), Refusal> {
     os::pin_to(&[cpu])
@@ -49,6 +55,13 @@ mod os {
         (0..mask.len() * 64).filter(|cpu| mask[cpu / 64] >> (cpu % 64) & 1 == 1).collect()
     }
 
+    /// The fourth field of `/proc/loadavg` begins with the threads that run or could run.
+    pub fn others_running() -> Option<usize> {
+        let text = std::fs::read_to_string("/proc/loadavg").ok()?;
+        let running = text.split_whitespace().nth(3)?.split('/').next()?;
+        running.parse::<usize>().ok()?.checked_sub(1)
+    }
+
     pub fn pin_to(cpus: &[usize]) -> Result<(), Refusal> {
         let mut mask: Mask = [0; 128];
         for &cpu in cpus {
@@ -73,6 +86,10 @@ mod os {
 #[cfg(target_os = "freebsd")]
 mod os {
     use crate::Refusal;
+
+    pub fn others_running() -> Option<usize> {
+        None
+    }
 
     pub fn allowed() -> Vec<usize> {
         // SAFETY: an all-zero cpuset_t is an empty set; the size passed is its own.
@@ -121,6 +138,10 @@ mod os {
 mod os {
     use crate::Refusal;
 
+    pub fn others_running() -> Option<usize> {
+        None
+    }
+
     pub fn allowed() -> Vec<usize> {
         Vec::new()
     }
@@ -143,6 +164,10 @@ mod os {
     };
 
     use crate::Refusal;
+
+    pub fn others_running() -> Option<usize> {
+        None
+    }
 
     pub fn allowed() -> Vec<usize> {
         let (mut process, mut system) = (0usize, 0usize);
@@ -191,6 +216,25 @@ mod tests {
         })
         .join()
         .unwrap();
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn who_else_wants_to_run_is_seen() {
+        let stop = std::sync::atomic::AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+                    std::hint::spin_loop();
+                }
+            });
+            let seen = (0..5_000).any(|_| {
+                std::thread::sleep(std::time::Duration::from_micros(100));
+                others_running().is_some_and(|others| others >= 1)
+            });
+            stop.store(true, std::sync::atomic::Ordering::Relaxed);
+            assert!(seen);
+        });
     }
 
     #[test]

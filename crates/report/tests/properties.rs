@@ -92,6 +92,7 @@ fn result() -> impl Strategy<Value = CaseResult> {
                 }),
                 quiet_share: measured.then_some(quiet),
                 quiet_quartiles: None,
+                disturbed: false,
                 rounds: 8,
                 samples: 100,
                 converged,

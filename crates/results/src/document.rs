@@ -77,6 +77,9 @@ pub struct CaseResult {
     /// has several steady modes. Only for sampled metrics, and not where several workers contend.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quiet_quartiles: Option<[f64; 2]>,
+    /// Whether too few quiet rounds were found, so that the estimate is of disturbed samples too.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub disturbed: bool,
     /// Rounds (fresh processes) behind the estimate.
     #[serde(default)]
     pub rounds: u32,
@@ -226,6 +229,7 @@ impl CaseResult {
             seen: None,
             quiet_share: None,
             quiet_quartiles: None,
+            disturbed: false,
             rounds: 0,
             samples: 0,
             converged: None,

@@ -227,7 +227,7 @@ impl Evidence {
         }
         self.fill_time(&mut time, plan, levels);
         let mut all = vec![time];
-        all.extend(self.metrics(plan));
+        all.extend(self.metrics(plan, levels));
         all
     }
 
@@ -245,6 +245,7 @@ impl Evidence {
         if medians.len() < QUIET_ROUNDS_AT_LEAST {
             let plain = judged.iter().enumerate();
             medians = plain.filter_map(|(n, j)| j.plain_median(plan.seed ^ n as u64)).collect();
+            result.disturbed = true;
             result.doubts.push("hardly ever quiet: this figure is of disturbed samples too".into());
         } else if quiet_share < QUIET_SHARE_AT_LEAST {
             result.doubts.push("quiet for less than 5 % of the time".into());
@@ -289,14 +290,17 @@ impl Evidence {
     }
 
     /// The figures beside the time, in the order the case gave them.
-    fn metrics(&self, plan: &Plan) -> Vec<CaseResult> {
+    fn metrics(&self, plan: &Plan, levels: &Levels) -> Vec<CaseResult> {
+        let quiet: Vec<bool> = self.judged(levels).iter().map(JudgedRound::is_enough).collect();
         let mut names: Vec<&Metric> = Vec::new();
-        let mut values: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
-        for metric in self.rounds.iter().flat_map(|round| &round.metrics) {
-            if !values.contains_key(metric.name.as_str()) {
-                names.push(metric);
+        let mut values: BTreeMap<&str, Vec<(f64, bool)>> = BTreeMap::new();
+        for (round, quiet) in self.rounds.iter().zip(quiet) {
+            for metric in &round.metrics {
+                if !values.contains_key(metric.name.as_str()) {
+                    names.push(metric);
+                }
+                values.entry(&metric.name).or_default().push((metric.value, quiet));
             }
-            values.entry(&metric.name).or_default().push(metric.value);
         }
         names
             .into_iter()
@@ -304,25 +308,34 @@ impl Evidence {
             .collect()
     }
 
-    fn combined(&self, metric: &Metric, values: &[f64], plan: &Plan) -> CaseResult {
+    /// One figure of what the rounds gave: a median of the quiet ones, but what was ever seen of all.
+    fn combined(&self, metric: &Metric, values: &[(f64, bool)], plan: &Plan) -> CaseResult {
         let better = match metric.better {
             Direction::Lower => Better::Lower,
             Direction::Higher => Better::Higher,
             Direction::Neither => Better::Neither,
         };
         let mut result = self.blank(&metric.name, &metric.unit, better);
+        let all = values.iter().map(|&(value, _)| value);
         let interval = match metric.combine {
             Combine::Median => {
-                let rounds: Vec<RoundMedian> =
-                    values.iter().map(|&value| RoundMedian::exact(value)).collect();
-                result.round_values = values.to_vec();
-                interval_of(&rounds, plan.seed)
+                let quiet = values.iter().filter(|(_, quiet)| *quiet).map(|&(value, _)| value);
+                result.round_values = quiet.collect();
+                if result.round_values.len() < QUIET_ROUNDS_AT_LEAST {
+                    result.round_values = all.collect();
+                    result.disturbed = true;
+                }
+                let rounds = result.round_values.iter().map(|&value| RoundMedian::exact(value));
+                interval_of(&rounds.collect::<Vec<_>>(), plan.seed)
             }
             // A least value or a count of all that was seen is a fact, not an estimate.
-            Combine::Least => fact(values.iter().copied().fold(f64::INFINITY, f64::min)),
-            Combine::Sum => fact(values.iter().sum()),
+            Combine::Least => fact(all.fold(f64::INFINITY, f64::min)),
+            Combine::Sum => fact(all.sum()),
         };
-        result.rounds = values.len() as u32;
+        result.rounds = match result.round_values.len() {
+            0 => values.len() as u32,
+            used => used as u32,
+        };
         result.estimate = Some(estimate(interval));
         result
     }

@@ -20,6 +20,7 @@ fn named(label: &str, metric: &str, unit: &str) -> CaseResult {
         seen: None,
         quiet_share: None,
         quiet_quartiles: None,
+        disturbed: false,
         rounds: 8,
         samples: 0,
         converged: None,
@@ -66,6 +67,7 @@ pub fn cost(
         seen: Some(shape.seen(ns)),
         quiet_share: Some(quiet),
         quiet_quartiles: None,
+        disturbed: false,
         samples: 2500,
         converged: Some(true),
         per_op: Some(PerOp {
