@@ -17,6 +17,8 @@ use crate::verdict::Verdict;
 /// No difference below this share is called one, however sure the rounds are: where a program and
 /// its data happen to lie in memory changes a figure by that much.
 const FLOOR_AT_LEAST: f64 = 0.01;
+/// The sentinel's calls come in steady modes of their own so far apart, which say nothing of others.
+const CALLS_MODES: f64 = 0.05;
 /// Metrics that verdicts are given on: the others are properties, or follow from these.
 const COMPARED_METRICS: [&str; 2] = ["time", "rate"];
 
@@ -213,9 +215,13 @@ impl Spread {
 /// What the sentinel says the machine's own speed differed by, from one run to the other.
 fn speed_shift(base: &CaseResult, new: &CaseResult) -> f64 {
     let (Some(base), Some(new)) = (base.reference, new.reference) else { return 0.0 };
-    let parts = [(base.alu, new.alu), (base.chase, new.chase), (base.calls, new.calls)];
-    let used = parts.into_iter().filter(|&(a, b)| a > 0.0 && b > 0.0);
-    used.map(|(a, b)| (b / a).ln().abs()).fold(0.0, f64::max)
+    let shift = |base: f64, new: f64| match base > 0.0 && new > 0.0 {
+        true => (new / base).ln().abs(),
+        false => 0.0,
+    };
+    let calls = shift(base.calls, new.calls);
+    let beyond_modes = if calls > CALLS_MODES { calls } else { 0.0 };
+    shift(base.alu, new.alu).max(shift(base.chase, new.chase)).max(beyond_modes)
 }
 
 /// How far apart the middle half of the quiet samples lies. Where an operation comes in two steady
@@ -376,15 +382,20 @@ mod tests {
 
     #[test]
     fn a_machine_that_ran_at_another_speed_is_no_verdict() {
-        let with_speed = |time: f64, alu: f64| {
+        let with_speed = |time: f64, alu: f64, calls: f64| {
             let mut result = result("a/b", rounds(time, 1e-3, 12, 1));
-            result.reference = Some(results::Reference { alu, chase: 700.0, calls: 0.0 });
+            result.reference = Some(results::Reference { alu, chase: 700.0, calls });
             run(vec![result])
         };
-        let (base, new) = (with_speed(85.5, 665.0), with_speed(75.5, 583.0));
-        let row = &compare(&base, &new, &NoiseCheck::default(), &Settings::default())[0];
+        let base = with_speed(85.5, 665.0, 363.0);
+        let compared = |new: &Document| {
+            compare(&base, new, &NoiseCheck::default(), &Settings::default()).remove(0)
+        };
+        let row = compared(&with_speed(75.5, 583.0, 363.0));
         assert_eq!(row.verdict, Verdict::CannotTell);
         assert!(row.note.contains("varies by 14.1 %"), "{}", row.note);
+        assert_eq!(compared(&with_speed(89.0, 665.0, 390.0)).verdict, Verdict::CannotTell);
+        assert_eq!(compared(&with_speed(89.0, 665.0, 375.0)).verdict, Verdict::Slower);
     }
 
     #[test]
