@@ -57,7 +57,26 @@ impl Bench {
         &self,
         params: &Params,
         mode: Mode,
-        run: impl FnOnce(&Params, &mut Round) -> Result<(), Refusal>,
+        run: impl Fn(&Params, &mut Round) -> Result<(), Refusal>,
+    ) -> (Vec<Line>, Result<(), Refusal>) {
+        // Where other programs hold the CPUs, ten workers in line for a fair spin lock may all wait
+        // for one that does not run: that a round is then given up is right, and says nothing more.
+        let again =
+            |tried: &(Vec<Line>, Result<(), Refusal>)| matches!(tried.1, Err(Refusal::TimedOut(_)));
+        let mut tried = self.try_round(params, mode, &run);
+        for _ in 0..2 {
+            if again(&tried) {
+                tried = self.try_round(params, mode, &run);
+            }
+        }
+        tried
+    }
+
+    fn try_round(
+        &self,
+        params: &Params,
+        mode: Mode,
+        run: &impl Fn(&Params, &mut Round) -> Result<(), Refusal>,
     ) -> (Vec<Line>, Result<(), Refusal>) {
         let order = RoundOrder {
             case: "lock/under-test".into(),
