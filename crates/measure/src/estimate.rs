@@ -89,20 +89,18 @@ impl JudgedRound {
         for series in series {
             // Where most operations give up the CPU, being without it is what is measured.
             let own_doing = series.preempted.len() * 2 > series.samples.len();
-            let mut considered = series.clone();
-            if own_doing {
-                considered.preempted.clear();
-            }
             let level = levels.level(series.cpu, series.busy);
-            for (at, &sample) in considered.samples.iter().enumerate() {
-                let span = considered.span(at);
+            for (at, &sample) in series.samples.iter().enumerate() {
+                let span = series.span(at);
                 judged.all.push(f64::from(sample));
                 judged.all_ns += span;
-                if level.is_some_and(|level| considered.is_quiet(at, &level)) {
+                if level.is_some_and(|level| {
+                    series.is_undisturbed(at, &level) && (own_doing || !series.is_preempted(at))
+                }) {
                     judged.quiet.push(f64::from(sample));
                     judged
                         .readings
-                        .push(considered.readings[if series.contended { 1 } else { at + 1 }]);
+                        .push(series.readings[if series.contended { 1 } else { at + 1 }]);
                     judged.quiet_ns += span;
                 }
             }

@@ -52,8 +52,13 @@ pub struct Series {
 }
 
 impl Series {
-    /// Whether the sentinel on both sides of sample `at` was quiet, and our CPUs were not taken away.
+    /// Whether sample `at` was undisturbed, and our CPU was not taken away meanwhile.
     pub fn is_quiet(&self, at: usize, level: &Reading) -> bool {
+        self.is_undisturbed(at, level) && !self.is_preempted(at)
+    }
+
+    /// Whether the sentinel on both sides of sample `at` was quiet, and no crowd in the way.
+    pub fn is_undisturbed(&self, at: usize, level: &Reading) -> bool {
         if self.crowded {
             return false;
         }
@@ -62,7 +67,11 @@ impl Series {
             false => [self.readings.get(at), self.readings.get(at + 1)],
         };
         around.iter().all(|r| r.is_some_and(|&parts| Reading::of_parts(parts).is_quiet(level)))
-            && !self.preempted.contains(&(at as u32))
+    }
+
+    /// Whether our CPU was taken away during sample `at`.
+    pub fn is_preempted(&self, at: usize) -> bool {
+        self.preempted.contains(&(at as u32))
     }
 
     /// How long sample `at` and the sentinel after it took together, in ns.
