@@ -16,11 +16,11 @@ use crate::verdict::Verdict;
 
 /// No difference below this share is called one, however sure the rounds are: where a program and
 /// its data happen to lie in memory changes a figure by that much.
-const FLOOR_AT_LEAST: f64 = 0.01;
+pub(crate) const FLOOR_AT_LEAST: f64 = 0.01;
 /// The sentinel's calls come in steady modes of their own so far apart, which say nothing of others.
 const CALLS_MODES: f64 = 0.05;
 /// Metrics that verdicts are given on: the others are properties, or follow from these.
-const COMPARED_METRICS: [&str; 2] = ["time", "rate"];
+const COMPARED_METRICS: [&str; 3] = ["time", "rate", "turnaround"];
 
 /// How runs are compared.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -164,13 +164,11 @@ fn change(base: Option<&CaseResult>, new: Option<&CaseResult>) -> Option<Change>
     }
     let (base_log, new_log) = log_medians(base, new)?;
     let (base_spread, new_spread) = (Spread::of(base)?, Spread::of(new)?);
-    let (a, b) = (base_spread.error.powi(2), new_spread.error.powi(2));
-    // Welch and Satterthwaite's degrees of freedom.
-    let below = a.powi(2) / base_spread.degrees + b.powi(2) / new_spread.degrees;
-    let degrees = if below > 0.0 { (a + b).powi(2) / below } else { base_spread.degrees };
+    let (error, degrees) =
+        welch((base_spread.error, base_spread.degrees), (new_spread.error, new_spread.degrees));
     Some(Change {
         log_ratio: new_log - base_log,
-        error: (a + b).sqrt(),
+        error,
         degrees,
         drift: [
             base_spread.drift,
@@ -182,6 +180,15 @@ fn change(base: Option<&CaseResult>, new: Option<&CaseResult>) -> Option<Change>
         .into_iter()
         .fold(0.0, f64::max),
     })
+}
+
+/// The error of a difference and its degrees of freedom, from those of either side (Welch 1947,
+/// Satterthwaite 1946).
+pub(crate) fn welch((a, a_degrees): (f64, f64), (b, b_degrees): (f64, f64)) -> (f64, f64) {
+    let (a, b) = (a.powi(2), b.powi(2));
+    let below = a.powi(2) / a_degrees + b.powi(2) / b_degrees;
+    let degrees = if below > 0.0 { (a + b).powi(2) / below } else { a_degrees };
+    ((a + b).sqrt(), degrees)
 }
 
 /// How the rounds of one run lie about their median, in logarithms.

@@ -1,9 +1,28 @@
-//! Comparing runs: pure functions over results.
+//! Comparing runs, and what follows from the results of one: pure functions over results.
 
+mod choice;
 mod compare;
+mod crossover;
 mod noise;
+mod resample;
+mod scaling;
+#[cfg(test)]
+mod simulated;
 mod verdict;
 
+pub use choice::{Answer, Candidate, Choice, Goal, SettledBy, choose};
 pub use compare::{Compared, Difference, Ratio, Settings, also_differs, compare};
+pub use crossover::{Crossing, crossing, crossovers};
 pub use noise::NoiseCheck;
+pub use scaling::scaling_laws;
 pub use verdict::Verdict;
+
+use results::CaseResult;
+
+/// What follows from all results of a run together, as results of the same cases: laws fitted over a
+/// parameter, which these then lack, and where one way of doing things becomes better than another.
+pub fn derived(results: &[CaseResult], seed: u64) -> Vec<CaseResult> {
+    let mut derived = scaling_laws(results, seed);
+    derived.extend(crossovers(results, seed));
+    derived
+}

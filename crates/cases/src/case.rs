@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use measure::{Params, Refusal, Round};
 
 /// One measured thing, with its definition card.
@@ -46,6 +48,28 @@ pub struct Param {
     pub default: &'static [&'static str],
     /// What `--full` measures.
     pub full: &'static [&'static str],
+    /// What values it takes.
+    pub takes: Takes,
+}
+
+/// What values a parameter takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Takes {
+    /// Its default and full values, and these further words.
+    Words(&'static [&'static str]),
+    /// Any count from 1 to this.
+    Count(u64),
+    /// Any duration from 100 ns to an hour, which `--scale` shortens.
+    Length,
+}
+
+/// How a case is measured whose rounds are whole trials.
+#[derive(Debug, Clone, Copy)]
+pub struct Trials {
+    /// About how long one takes.
+    pub takes: fn(&Params) -> Duration,
+    /// The command that asks for it, where a run does not measure it unasked.
+    pub only_by: Option<&'static str>,
 }
 
 impl Case {
@@ -85,4 +109,14 @@ pub fn count_of(params: &Params, name: &str) -> Result<usize, Refusal> {
     let wrong = |e: &dyn std::fmt::Display| Refusal::Failed(format!("parameter {name}: {e}"));
     let count = measure::count::parse_count(text).map_err(|e| wrong(&e))?;
     usize::try_from(count).map_err(|e| wrong(&e))
+}
+
+/// The value of a parameter that is a duration.
+///
+/// # Errors
+/// `Failed` if it was not given or is not a duration.
+pub fn length_of(params: &Params, name: &str) -> Result<Duration, Refusal> {
+    let text = value_of(params, name)?;
+    measure::count::parse_duration(text)
+        .map_err(|e| Refusal::Failed(format!("parameter {name}: {e}")))
 }

@@ -5,19 +5,26 @@
 
 mod case;
 pub mod clock;
+pub mod concurrency;
 pub mod lock;
 pub mod syscall;
 
-pub use case::{Case, Only, Param, count_of, value_of};
+pub use case::{Case, Only, Param, Takes, Trials, count_of, length_of, value_of};
 
 /// All cases, in the order they are listed.
 pub fn all() -> Vec<&'static Case> {
-    [clock::CASES, syscall::CASES, lock::CASES].concat()
+    [clock::CASES, syscall::CASES, lock::CASES, concurrency::CASES].concat()
 }
 
 /// The case of that name, `area/name`.
 pub fn find(name: &str) -> Option<&'static Case> {
     all().into_iter().find(|case| case.label() == name)
+}
+
+/// How the rounds of that case are trials; `None` for a case whose operation is timed in batches.
+pub fn trials_of(name: &str) -> Option<Trials> {
+    let mut all = concurrency::TRIALS.iter();
+    all.find(|(case, _)| case.label() == name).map(|(_, trials)| *trials)
 }
 
 #[cfg(test)]

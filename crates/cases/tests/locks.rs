@@ -85,6 +85,7 @@ impl Bench {
             clock: self.clock.clone(),
             cpus: self.cpus.clone(),
             level: None,
+            turn_ns: None,
             quiet_samples: 10,
             limit_ms: 5,
             handicap: 0.0,

@@ -17,7 +17,7 @@ use crate::ending::Ending;
     max_term_width = 100,
     after_help = "\
 Examples:
-  oscost run                      measure everything, under 4 minutes
+  oscost run                      measure everything, under 7 minutes
   oscost run --quick syscall      a first look at system calls, a few seconds
   oscost compare last~1 last      what differs between the last two runs, for certain"
 )]
@@ -39,6 +39,8 @@ pub enum Command {
     Show(Show),
     /// The runs in the store.
     Runs(Runs),
+    /// Serial or concurrent? Measures the ways to carry out your jobs here, and says which is best.
+    Concurrency(Concurrency),
     /// Runs side by side: ratios with intervals, and a verdict for each case.
     Compare(Compare),
     /// The smallest difference this machine can show today: measures everything twice and compares.
@@ -84,7 +86,7 @@ pub struct Measuring {
     /// Areas (`clock`), cases (`lock/futex`) or patterns (`lock/pthread*`) [default: all]
     #[arg(value_name = "FILTER")]
     pub filters: Vec<String>,
-    /// Fewer rounds: under 45 seconds for everything
+    /// Fewer rounds: under 90 seconds for everything
     #[arg(long, conflicts_with = "full")]
     pub quick: bool,
     /// All values of all parameters; takes long
@@ -99,6 +101,9 @@ pub struct Measuring {
     /// Longest time for the whole run, such as 30s or 2m
     #[arg(long, value_name = "TIME", value_parser = budget, allow_hyphen_values = true)]
     pub budget: Option<Duration>,
+    /// Make all jobs this much as long: --full --scale 0.01 is the published experiment in a hundredth of its time
+    #[arg(long, value_name = "FACTOR", value_parser = scale, allow_hyphen_values = true)]
+    pub scale: Option<f64>,
     /// Seed of the shuffled order of rounds [default: drawn]
     #[arg(long, value_name = "N", value_parser = count, allow_hyphen_values = true)]
     pub seed: Option<u64>,
@@ -123,8 +128,65 @@ pub struct Run {
     pub measuring: Measuring,
     /// Take up the latest unfinished run, or this one
     #[arg(long, value_name = "RUN", num_args = 0..=1, default_missing_value = "",
-          conflicts_with_all = ["filters", "quick", "full", "params", "precision", "budget", "seed", "cpu", "handicap", "tags"])]
+          conflicts_with_all = ["filters", "quick", "full", "params", "precision", "budget", "scale", "seed", "cpu", "handicap", "tags"])]
     pub resume: Option<String>,
+    #[command(flatten)]
+    pub output: Output,
+    #[command(flatten)]
+    pub store: StoreArg,
+}
+
+/// `oscost concurrency`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A file of jobs has one on each line: its length, the share of it that needs a CPU, and when it arrives
+if that is not at the start, as in `5ms 30% 20ms`.
+
+Examples:
+  oscost concurrency --jobs 40 --length 5ms..80ms --bound mixed:30 --goal turnaround
+  oscost concurrency --from jobs.txt --goal worst --rounds 6")]
+pub struct Concurrency {
+    /// How many jobs there are [default: 40]
+    #[arg(long, value_name = "N", value_parser = jobs, allow_hyphen_values = true, conflicts_with = "from")]
+    pub jobs: Option<u64>,
+    /// How long each takes when nothing else is done, evenly from one to the other [default: 5ms..80ms]
+    #[arg(long, value_name = "FROM..TO", value_parser = lengths, allow_hyphen_values = true, conflicts_with = "from")]
+    pub length: Option<String>,
+    /// What they need meanwhile: cpu, wait, or mixed:30 for a CPU 30 % of the time [default: mixed:30]
+    #[arg(long, value_name = "KIND", value_parser = bound, allow_hyphen_values = true, conflicts_with = "from")]
+    pub bound: Option<String>,
+    /// Take the jobs from this file
+    #[arg(long, value_name = "FILE")]
+    pub from: Option<PathBuf>,
+    /// What is to be small
+    #[arg(long, value_enum, default_value = "elapsed")]
+    pub goal: Goal,
+    /// How often each way is tried: more tells smaller differences apart
+    #[arg(long, value_name = "N", default_value = "10", value_parser = rounds, allow_hyphen_values = true)]
+    pub rounds: usize,
+    /// Longest time, such as 30s or 2m [default: as long as all rounds take]
+    #[arg(long, value_name = "TIME", value_parser = budget, allow_hyphen_values = true)]
+    pub budget: Option<Duration>,
+    #[command(flatten)]
+    pub output: Output,
+    #[command(flatten)]
+    pub store: StoreArg,
+}
+
+/// What is to be small.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Goal {
+    /// The time until the last job is done
+    Elapsed,
+    /// The mean over the jobs of the time from arrival to completion, by the job's length
+    Turnaround,
+    /// The same of the job that fares worst
+    Worst,
+}
+
+/// Labels, and forms of output beside the tables.
+#[derive(Debug, Clone, Args)]
+pub struct Output {
     /// Label the run: kernel=patched (may be repeated)
     #[arg(long = "tag", value_name = "KEY=VALUE", value_parser = tag)]
     pub tags: Vec<(String, String)>,
@@ -132,7 +194,18 @@ pub struct Run {
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
-    pub store: StoreArg,
+    pub files: Files,
+}
+
+/// Files that a run is written to as well.
+#[derive(Debug, Clone, Args)]
+pub struct Files {
+    /// Write the results to this file too, one row for each metric of each case
+    #[arg(long, value_name = "FILE")]
+    pub csv: Option<PathBuf>,
+    /// Write a workbook with raw values, summary and charts to this file too
+    #[arg(long, value_name = "FILE")]
+    pub xlsx: Option<PathBuf>,
 }
 
 /// `oscost list`.
@@ -182,6 +255,8 @@ pub struct Show {
     /// Print the run as one JSON document
     #[arg(long)]
     pub json: bool,
+    #[command(flatten)]
+    pub files: Files,
     #[command(flatten)]
     pub store: StoreArg,
 }
@@ -274,6 +349,8 @@ pub enum Format {
     Csv,
     /// Go's benchmark format, which benchstat reads
     Benchstat,
+    /// A workbook with raw values, summary and charts; needs --output
+    Xlsx,
 }
 
 /// `oscost import`.
@@ -343,6 +420,14 @@ fn share(text: &str) -> Result<f64, String> {
     parse_percentage(text).map_err(problem)
 }
 
+fn scale(text: &str) -> Result<f64, String> {
+    let plain = text.bytes().all(|b| b.is_ascii_digit() || b == b'.');
+    match text.parse::<f64>() {
+        Ok(scale) if plain && scale > 0.0 && scale <= 1_000.0 => Ok(scale),
+        _ => Err("it is not a factor above 0 and up to 1000, as in 0.01".into()),
+    }
+}
+
 fn cpu(text: &str) -> Result<usize, String> {
     usize::try_from(count(text)?).map_err(|_| "there is no such CPU".to_owned())
 }
@@ -360,6 +445,29 @@ fn tries(text: &str) -> Result<u64, String> {
         count @ 1..=1000 => Ok(count),
         _ => Err("it must be 1 to 1000".into()),
     }
+}
+
+fn jobs(text: &str) -> Result<u64, String> {
+    let most = cases::concurrency::list::JOBS_AT_MOST as u64;
+    match count(text)? {
+        count if (1..=most).contains(&count) => Ok(count),
+        _ => Err(format!("it must be 1 to {most}")),
+    }
+}
+
+fn rounds(text: &str) -> Result<usize, String> {
+    match count(text)? {
+        count @ 3..=1000 => Ok(count as usize),
+        _ => Err("it must be 3 to 1000".into()),
+    }
+}
+
+fn lengths(text: &str) -> Result<String, String> {
+    cases::concurrency::list::parse_lengths(text).map(|_| text.to_owned())
+}
+
+fn bound(text: &str) -> Result<String, String> {
+    cases::concurrency::list::parse_bound(text).map(|_| text.to_owned())
 }
 
 fn tag(text: &str) -> Result<(String, String), String> {

@@ -1,14 +1,17 @@
 //! The commands, one file each.
 
 mod compare;
+mod concurrency;
 mod describe;
 mod exchange;
+mod files;
 mod measure;
 mod noise;
 mod shell;
 mod show;
 
 pub use compare::compare;
+pub use concurrency::concurrency;
 pub use describe::{env, list};
 pub use exchange::{export, import};
 pub use measure::{run, worker};

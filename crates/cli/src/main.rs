@@ -24,6 +24,7 @@ fn main() -> ExitCode {
         Ok(Command::Env(env)) => commands::env(&env),
         Ok(Command::Show(show)) => commands::show(&show),
         Ok(Command::Runs(runs)) => commands::runs(&runs),
+        Ok(Command::Concurrency(concurrency)) => commands::concurrency(&concurrency),
         Ok(Command::Compare(compare)) => commands::compare(&compare),
         Ok(Command::Noise(noise)) => commands::noise(&noise),
         Ok(Command::Export(export)) => commands::export(&export),

@@ -76,6 +76,18 @@ pub fn parse_duration(text: &str) -> Result<Duration, NotANumber> {
     Ok(Duration::from_nanos((total * 1e9).round() as u64))
 }
 
+/// A duration as [`parse_duration`] takes it, in the largest unit that gives it exactly with up to three
+/// decimals: `450us`, `4.05ms`, `2.43s`.
+pub fn format_duration(duration: Duration) -> String {
+    const UNITS: [(u128, &str); 3] = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")];
+    let ns = duration.as_nanos();
+    let exact = |&&(unit, _): &&(u128, &str)| ns >= unit && (ns * 1_000).is_multiple_of(unit);
+    match UNITS.iter().find(exact) {
+        Some(&(unit, name)) => format!("{}{name}", ns as f64 / unit as f64),
+        None => format!("{ns}ns"),
+    }
+}
+
 /// Parses a percentage such as `0.5%` (the sign may be left out) into a share, here 0.005.
 ///
 /// # Errors
@@ -138,6 +150,15 @@ mod tests {
     }
 
     #[test]
+    fn durations_are_written_as_people_do() {
+        for text in
+            ["100ns", "50us", "450us", "4.05ms", "2.43s", "10ms", "1s", "90s", "1.5us", "0ns"]
+        {
+            assert_eq!(format_duration(parse_duration(text).unwrap()), text);
+        }
+    }
+
+    #[test]
     fn percentages() {
         assert_eq!(parse_percentage("0.5%"), Ok(0.005));
         assert_eq!(parse_percentage("3"), Ok(0.03));
@@ -150,6 +171,12 @@ mod tests {
         #[test]
         fn no_text_panics(text in "\\PC*") {
             let _ = (parse_count(&text), parse_duration(&text), parse_percentage(&text));
+        }
+
+        #[test]
+        fn a_duration_reads_back(ns in 0u64..1 << 50, zeros in 0u32..10) {
+            let duration = Duration::from_nanos(ns / 10u64.pow(zeros) * 10u64.pow(zeros));
+            prop_assert_eq!(parse_duration(&format_duration(duration)), Ok(duration));
         }
 
         #[test]

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use platform::Refusal;
 use platform::counters::{Counts, ThreadCounters};
-use platform::cpu::{others_running, pin_thread, pin_thread_to_any};
+use platform::cpu::{pin_thread, pin_thread_to_any};
 use platform::process::{Child, fork};
 use platform::shared::Shared;
 
@@ -18,6 +18,7 @@ use crate::record::{Combine, Direction, OperationCounts, Series};
 use crate::round::{Mode, Round, RoundOrder, Sampler, use_all_cpus};
 use crate::stats::median;
 use crate::time::{Nanoseconds, Stopwatch};
+use crate::trial::least_others_running;
 
 /// The most workers a crew may have.
 pub const WORKERS_AT_MOST: usize = 64;
@@ -28,8 +29,6 @@ const SAMPLES_AT_MOST: usize = 256;
 const CONTENDED_BATCH: Nanoseconds = Nanoseconds::new(100_000.0);
 /// How long a worker that is ready waits for those that are not, before it starts.
 const START_TOGETHER_WITHIN: Nanoseconds = Nanoseconds::new(1_000_000.0);
-/// How often it is looked who else wants to run.
-const LOOKS: usize = 5;
 /// Pairs a worker makes at most in the untimed pass.
 const COUNTED_PAIRS: u64 = 10_000;
 /// How long sampling goes on beyond its time until each worker has had its first batch: under an
@@ -311,11 +310,7 @@ fn is_crowded(crew: &Crew, order: &RoundOrder) -> bool {
     }
     let online = std::thread::available_parallelism().map_or(1, |n| n.get());
     let spare = online.saturating_sub(crew.busy(&order.cpus));
-    let looks = (0..LOOKS).filter_map(|_| {
-        std::thread::sleep(Duration::from_micros(60));
-        others_running()
-    });
-    looks.min().is_some_and(|others| others > spare)
+    least_others_running().is_some_and(|others| others > spare)
 }
 
 fn wait_until(count: &AtomicU32, all: u32, limit: Duration) -> bool {
@@ -391,8 +386,7 @@ impl Slot {
                 .map(|r| [0, 1, 2].map(|i| float(&r[i])))
                 .collect(),
             contended,
-            crowded: false,
-            preempted: Vec::new(),
+            ..Series::default()
         }
     }
 

@@ -16,11 +16,16 @@ const STEADY: f32 = 1.015;
 #[derive(Debug, Clone, Default)]
 pub struct Levels {
     seen: BTreeMap<(Option<usize>, usize), [Vec<f32>; 3]>,
+    /// What a turn of calibrated work took, ascending.
+    turns: Vec<f32>,
 }
 
 impl Levels {
     /// Takes note of the lower quartile of each reference in `series`.
     pub fn observe(&mut self, series: &Series) {
+        if let Some(ns) = series.turn_ns {
+            insert(&mut self.turns, ns);
+        }
         if series.readings.is_empty() {
             return;
         }
@@ -29,9 +34,13 @@ impl Levels {
             let mut readings: Vec<f32> = series.readings.iter().map(|r| r[part]).collect();
             let quarter = readings.len() / 4;
             let (_, &mut low, _) = readings.select_nth_unstable_by(quarter, f32::total_cmp);
-            let at = lows.partition_point(|&other| other < low);
-            lows.insert(at, low);
+            insert(lows, low);
         }
+    }
+
+    /// What a turn of calibrated work takes at quiet times, in ns; `None` if nothing was seen of it.
+    pub fn turn_ns(&self) -> Option<f32> {
+        (!self.turns.is_empty()).then(|| lowest_steady(&self.turns))
     }
 
     /// The quiet level of a CPU while `busy` of them work; `None` if nothing was seen of it.
@@ -39,6 +48,11 @@ impl Levels {
         let seen = self.seen.get(&(cpu, busy))?;
         Some(Reading::of_parts(seen.each_ref().map(|lows| lowest_steady(lows))))
     }
+}
+
+fn insert(ascending: &mut Vec<f32>, value: f32) {
+    let at = ascending.partition_point(|&other| other < value);
+    ascending.insert(at, value);
 }
 
 /// The lowest value around which at least a tenth of all (and three) lie: a single low reading is
@@ -157,9 +171,7 @@ mod tests {
             batch: 100,
             samples: vec![sample; count],
             readings: vec![[alu, 760.0, 680.0]; count + 1],
-            contended: false,
-            crowded: false,
-            preempted: Vec::new(),
+            ..Series::default()
         }
     }
 

@@ -2,7 +2,8 @@
 //!
 //! Read in this order: [`time`] (what a clock gives), [`survey`] (which clock is used and how long a
 //! batch must be), [`sentinel`] (was the machine disturbed?), [`round`] (taking samples), [`crew`]
-//! (the same with several workers), [`record`] (what a worker prints), [`estimate`] (from rounds to
+//! (the same with several workers), [`trial`] (a whole list of
+//! jobs as one), [`work`] (CPU-bound work of a known length), [`record`] (what a worker prints), [`estimate`] (from rounds to
 //! a figure with its interval), [`stats`].
 //!
 //! The timing primitives are of use alone:
@@ -26,6 +27,8 @@ pub mod sentinel;
 pub mod stats;
 pub mod survey;
 pub mod time;
+pub mod trial;
+pub mod work;
 
 pub use platform::Refusal;
 pub use record::{Combine, Direction, Params};

@@ -46,6 +46,9 @@ pub struct Series {
     /// from the workers.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub crowded: bool,
+    /// What a turn of calibrated work took just before, in ns, where the case does such work.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn_ns: Option<f32>,
     /// Numbers of the samples during which our CPU was taken away from us.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub preempted: Vec<u32>,

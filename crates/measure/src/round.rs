@@ -12,6 +12,7 @@ use crate::record::{Combine, Direction, End, Line, Metric, OperationCounts, Para
 use crate::sentinel::{Reading, Sentinel};
 use crate::survey::{ClockFacts, cost_of};
 use crate::time::{Clock, Nanoseconds, Stopwatch};
+use crate::work::turn;
 
 /// No operation we measure is cheaper: less means that it did not happen.
 const CHEAPEST_OPERATION: Nanoseconds = Nanoseconds::new(0.05);
@@ -36,6 +37,9 @@ pub struct RoundOrder {
     pub cpus: Vec<usize>,
     /// The sentinel's quiet level on that processor, as far as the run knows it.
     pub level: Option<Reading>,
+    /// What a turn of calibrated work takes at quiet times, in ns, as far as the run knows it.
+    #[serde(default)]
+    pub turn_ns: Option<f32>,
     /// Quiet samples that make a round.
     pub quiet_samples: usize,
     /// Sampling ends after this time, in ms, whatever was found.
@@ -189,7 +193,7 @@ impl<'a> Round<'a> {
         self.print(&Line::Series(series));
     }
 
-    fn print(&mut self, line: &Line) {
+    pub(crate) fn print(&mut self, line: &Line) {
         let text = serde_json::to_string(line).expect("a line has only plain values");
         // Nobody listens any more: nothing is left to do.
         if writeln!(self.out, "{text}").and_then(|()| self.out.flush()).is_err() {
@@ -307,7 +311,7 @@ impl Sampler {
             operation();
         }
         if self.extra_turns > 0 {
-            spin(self.extra_turns);
+            turn(self.extra_turns);
         }
         let end = self.clock.now();
         let took = self.clock.between(start, end).get() - self.clock_cost.get();
@@ -392,22 +396,12 @@ impl Sampler {
         const TRIAL: u64 = 20_000;
         let trial = || {
             let start = self.clock.now();
-            spin(TRIAL);
+            turn(TRIAL);
             self.clock.between(start, self.clock.now()).get()
         };
         let least = (0..5).map(|_| trial()).fold(f64::INFINITY, f64::min);
         (ns / (least / TRIAL as f64)).round().max(1.0) as u64
     }
-}
-
-/// A chain of dependent additions and shifts: a fixed time per turn.
-#[inline(never)]
-fn spin(turns: u64) {
-    let mut x = std::hint::black_box(1u64);
-    for turn in 0..turns {
-        x = x.rotate_left(3) ^ turn;
-    }
-    std::hint::black_box(x);
 }
 
 /// Lets the calling thread use all the round's processors again.
@@ -417,12 +411,12 @@ pub fn use_all_cpus(order: &RoundOrder) {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::record::parse_lines;
     use crate::survey::survey;
 
-    fn order(mode: Mode) -> RoundOrder {
+    pub(crate) fn order(mode: Mode) -> RoundOrder {
         RoundOrder {
             case: "test/x".into(),
             params: Params::new(),
@@ -430,6 +424,7 @@ mod tests {
             clock: survey().remove(0),
             cpus: platform::cpu::allowed(),
             level: None,
+            turn_ns: None,
             quiet_samples: 10,
             limit_ms: 2_000,
             handicap: 0.0,

@@ -126,8 +126,9 @@ fn unsorted_median(values: &mut [f64]) -> f64 {
     (lower + upper) / 2.0
 }
 
-/// Which percentile of `n` clusters' bootstrap bounds the interval from below.
-fn expanded_tail(n: usize) -> f64 {
+/// Which percentile of `n` rounds' bootstrap (two or more) bounds an interval at [`LEVEL`] from below;
+/// see [`interval_of`].
+pub fn expanded_tail(n: usize) -> f64 {
     let t = t_quantile(1.0 - (1.0 - LEVEL) / 2.0, n as f64 - 1.0);
     let normal = Normal::standard();
     normal.cdf(-(n as f64 / (n as f64 - 1.0)).sqrt() * t)

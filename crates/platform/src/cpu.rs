@@ -29,6 +29,11 @@ pub fn pin_thread_to_any(cpus: &[usize]) -> Result<(), Refusal> {
     os::pin_to(cpus)
 }
 
+/// Keeps this process to `cpus`: the calling thread and all it starts from now on.
+pub fn keep_process_to(cpus: &[usize]) -> Result<(), Refusal> {
+    os::keep_process_to(cpus)
+}
+
 /// Makes one cheap call that really enters the kernel and does next to nothing there:
 /// the sentinel's reference for the way into the kernel and back.
 #[inline(always)]
@@ -74,6 +79,11 @@ mod os {
             libc::syscall(libc::SYS_sched_setaffinity, 0, size_of::<Mask>(), mask.as_ptr())
         };
         if done == 0 { Ok(()) } else { Err(Refusal::last_os_error("sched_setaffinity")) }
+    }
+
+    /// New threads run where the one that starts them may.
+    pub fn keep_process_to(cpus: &[usize]) -> Result<(), Refusal> {
+        pin_to(cpus)
     }
 
     #[inline(always)]
@@ -127,6 +137,11 @@ mod os {
         if done == 0 { Ok(()) } else { Err(Refusal::last_os_error("cpuset_setaffinity")) }
     }
 
+    /// New threads run where the one that starts them may.
+    pub fn keep_process_to(cpus: &[usize]) -> Result<(), Refusal> {
+        pin_to(cpus)
+    }
+
     #[inline(always)]
     pub fn null_call() {
         // SAFETY: getppid takes nothing and cannot fail.
@@ -150,6 +165,10 @@ mod os {
         Err(Refusal::Unsupported("macOS cannot keep a thread on one CPU".into()))
     }
 
+    pub fn keep_process_to(cpus: &[usize]) -> Result<(), Refusal> {
+        pin_to(cpus)
+    }
+
     #[inline(always)]
     pub fn null_call() {
         // SAFETY: getppid takes nothing and cannot fail.
@@ -160,7 +179,8 @@ mod os {
 #[cfg(windows)]
 mod os {
     use windows_sys::Win32::System::Threading::{
-        GetCurrentProcess, GetCurrentThread, GetProcessAffinityMask, SetThreadAffinityMask,
+        GetCurrentProcess, GetCurrentThread, GetProcessAffinityMask, SetProcessAffinityMask,
+        SetThreadAffinityMask,
     };
 
     use crate::Refusal;
@@ -180,9 +200,20 @@ mod os {
         (0..usize::BITS as usize).filter(|cpu| process >> cpu & 1 == 1).collect()
     }
 
-    pub fn pin_to(cpus: &[usize]) -> Result<(), Refusal> {
+    fn mask_of(cpus: &[usize]) -> usize {
         let usable = cpus.iter().filter(|&&cpu| cpu < usize::BITS as usize);
-        let mask = usable.fold(0usize, |mask, cpu| mask | 1 << cpu);
+        usable.fold(0usize, |mask, cpu| mask | 1 << cpu)
+    }
+
+    /// A thread does not pass its own affinity on to those it starts; a process does.
+    pub fn keep_process_to(cpus: &[usize]) -> Result<(), Refusal> {
+        // SAFETY: the pseudo handle needs no closing; a wrong mask is an error, not harm.
+        let done = unsafe { SetProcessAffinityMask(GetCurrentProcess(), mask_of(cpus)) };
+        if done != 0 { pin_to(cpus) } else { Err(Refusal::last_os_error("SetProcessAffinityMask")) }
+    }
+
+    pub fn pin_to(cpus: &[usize]) -> Result<(), Refusal> {
+        let mask = mask_of(cpus);
         // SAFETY: the pseudo handle needs no closing; a wrong mask is an error, not harm.
         let old = unsafe { SetThreadAffinityMask(GetCurrentThread(), mask) };
         if old != 0 { Ok(()) } else { Err(Refusal::last_os_error("SetThreadAffinityMask")) }

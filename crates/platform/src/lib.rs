@@ -15,6 +15,7 @@ pub mod process;
 mod refusal;
 pub mod shared;
 pub mod tracer;
+pub mod usage;
 
 pub use refusal::Refusal;
 

@@ -1,5 +1,6 @@
 //! Child processes that end with their parent.
 
+use std::io::PipeReader;
 use std::process::Command;
 
 use crate::Refusal;
@@ -37,6 +38,12 @@ pub fn fork(work: impl FnOnce() -> i32) -> Result<Child, Refusal> {
 
 pub use os::Child;
 
+/// Waits, without using the CPU, until at least one of `pipes` has something to read or was closed
+/// at its other end, and tells of each whether it is one of these.
+pub fn wait_readable(pipes: &[&PipeReader]) -> Result<Vec<bool>, Refusal> {
+    os::wait_readable(pipes)
+}
+
 /// Makes every process this one starts end when this one does, where the system can do that for
 /// all at once (Windows job objects); elsewhere each child asks for itself.
 pub fn adopt_children() {
@@ -45,6 +52,8 @@ pub fn adopt_children() {
 
 #[cfg(unix)]
 mod os {
+    use std::io::PipeReader;
+    use std::os::fd::AsRawFd;
     use std::os::unix::process::CommandExt;
     use std::process::Command;
 
@@ -109,20 +118,32 @@ mod os {
         /// `None` while it runs; then `Ok` for exit code 0, else how it ended.
         pub fn try_wait(&mut self) -> Option<Result<(), String>> {
             if self.ended.is_none() {
-                self.ended = self.ask();
+                self.ended = self.ask(libc::WNOHANG);
             }
             self.ended.clone()
         }
 
-        fn ask(&self) -> Option<Result<(), String>> {
+        /// Waits for its end: `Ok` for exit code 0, else how it ended.
+        pub fn wait(&mut self) -> Result<(), String> {
+            loop {
+                if let Some(ended) = &self.ended {
+                    return ended.clone();
+                }
+                self.ended = self.ask(0);
+            }
+        }
+
+        fn ask(&self, options: libc::c_int) -> Option<Result<(), String>> {
             let mut status = 0;
             // SAFETY: `status` is a valid place and the pid is our own child's.
-            let which = unsafe { libc::waitpid(self.pid, &mut status, libc::WNOHANG) };
+            let which = unsafe { libc::waitpid(self.pid, &mut status, options) };
             if which == 0 {
                 return None;
             }
             if which < 0 {
-                return Some(Err(format!("waitpid: {}", std::io::Error::last_os_error())));
+                let error = std::io::Error::last_os_error();
+                let interrupted = error.kind() == std::io::ErrorKind::Interrupted;
+                return if interrupted { None } else { Some(Err(format!("waitpid: {error}"))) };
             }
             if libc::WIFSIGNALED(status) {
                 return Some(Err(format!("killed by signal {}", libc::WTERMSIG(status))));
@@ -144,6 +165,23 @@ mod os {
                 }
             }
         }
+    }
+
+    pub fn wait_readable(pipes: &[&PipeReader]) -> Result<Vec<bool>, Refusal> {
+        let asked = |pipe: &&PipeReader| libc::pollfd {
+            fd: pipe.as_raw_fd(),
+            events: libc::POLLIN,
+            revents: 0,
+        };
+        let mut polled: Vec<libc::pollfd> = pipes.iter().map(asked).collect();
+        // SAFETY: the array is valid, of the stated length, and its descriptors are borrowed.
+        while unsafe { libc::poll(polled.as_mut_ptr(), polled.len() as libc::nfds_t, -1) } < 0 {
+            let error = std::io::Error::last_os_error();
+            if error.kind() != std::io::ErrorKind::Interrupted {
+                return Err(Refusal::from_io("poll", &error));
+            }
+        }
+        Ok(polled.iter().map(|pipe| pipe.revents != 0).collect())
     }
 
     pub fn fork(work: impl FnOnce() -> i32) -> Result<Child, Refusal> {
@@ -172,6 +210,7 @@ mod os {
 
 #[cfg(windows)]
 mod os {
+    use std::io::PipeReader;
     use std::os::windows::process::CommandExt;
     use std::process::Command;
 
@@ -238,6 +277,15 @@ mod os {
         pub fn try_wait(&mut self) -> Option<Result<(), String>> {
             match *self {}
         }
+
+        /// Never called: there is no such child.
+        pub fn wait(&mut self) -> Result<(), String> {
+            match *self {}
+        }
+    }
+
+    pub fn wait_readable(_pipes: &[&PipeReader]) -> Result<Vec<bool>, Refusal> {
+        Err(Refusal::Unsupported("Windows cannot wait for several pipes".into()))
     }
 
     pub fn fork(_work: impl FnOnce() -> i32) -> Result<Child, Refusal> {

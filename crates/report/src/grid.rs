@@ -15,6 +15,12 @@ const NARROW_HEADING: usize = 9;
 /// No heading is longer than this, whatever a file from elsewhere says.
 const WIDEST_NAME: usize = 24;
 
+/// What the heading of a group needs besides its own width: a space and a bit of rule on both sides.
+const HEADING_MARGIN: usize = 4;
+
+/// Columns between two groups.
+const GROUP_GAP: usize = 2;
+
 /// A column that may wrap is not made narrower than this.
 const NARROWEST_WRAP: usize = 12;
 
@@ -53,6 +59,11 @@ impl Cell {
     /// A plain number, to be aligned at its point.
     pub(crate) fn number(number: String) -> Cell {
         Cell::figure(Figure { number, unit: String::new() })
+    }
+
+    /// The same cell in `ink`.
+    pub(crate) fn in_ink(self, ink: Ink) -> Cell {
+        Cell { ink, ..self }
     }
 
     /// What this system could not tell.
@@ -162,6 +173,52 @@ impl Column {
 /// Columns of the page that `columns` take together, with the gap before the first.
 pub(crate) fn total_width(columns: &[Column]) -> usize {
     columns.iter().map(Column::width).sum()
+}
+
+/// Columns under a heading of their own; an empty one leaves them as they are.
+#[derive(Debug, Clone)]
+pub(crate) struct Group {
+    heading: String,
+    columns: Vec<Column>,
+}
+
+impl Group {
+    /// `columns`, set apart further where their heading needs the room.
+    pub(crate) fn new(heading: &str, mut columns: Vec<Column>) -> Group {
+        let needed = if heading.is_empty() { 0 } else { text::width(heading) + HEADING_MARGIN };
+        let span = total_width(&columns) - columns[0].gap;
+        columns[0].gap += needed.saturating_sub(span);
+        let heading = heading.to_owned();
+        Group { heading, columns }
+    }
+
+    pub(crate) fn width(&self) -> usize {
+        total_width(&self.columns)
+    }
+
+    /// The heading in the middle of a light rule over the columns.
+    fn heading_line(&self, page: &Page) -> String {
+        let gap = self.columns[0].gap.min(GROUP_GAP);
+        let span = self.width() - gap;
+        if self.heading.is_empty() {
+            return " ".repeat(gap + span);
+        }
+        let rest = span - text::width(&self.heading) - 2;
+        let rule = |length: usize| page.rule().to_string().repeat(length);
+        let (left, right) = (rule(rest / 2), rule(rest - rest / 2));
+        format!("{}{left} {} {right}", " ".repeat(gap), self.heading)
+    }
+}
+
+/// The table of the columns of `groups`, with the headings of groups above those of columns.
+///
+/// Nothing in it is wrapped: it must fit the page.
+pub(crate) fn grouped_table(mut groups: Vec<Group>, page: &Page) -> String {
+    groups[0].columns[0].gap = 0;
+    let headings: String = groups.iter().map(|group| group.heading_line(page)).collect();
+    let headings = headings.trim_end();
+    let headings = if headings.is_empty() { String::new() } else { format!("{headings}\n") };
+    headings + &table(groups.into_iter().flat_map(|group| group.columns).collect(), page)
 }
 
 /// The table of `columns`, each with as many cells as the others; ends with a newline.

@@ -1,11 +1,13 @@
-//! How oscost shows results to people: tables and pictures made of text.
+//! How oscost shows results to people: tables and pictures made of text, and a workbook with charts.
 //!
 //! Everything here is a pure function from data to text for a [`Page`]; nothing measures, stores or prints.
 //! The text ends with a newline and no line of it is wider than the page, down to 60 columns.
 //! Colour is only ever an extra: without it the same words and marks are there.
 
+mod answer;
 mod cards;
 mod compare_table;
+mod concurrency;
 mod env_page;
 mod folded;
 mod footnotes;
@@ -20,10 +22,13 @@ mod results_table;
 mod rows;
 mod runs_table;
 mod text;
+mod workbook;
 
+pub use answer::answer_text;
 pub use cards::{Card, CardParam, cards, cards_short};
 pub use compare_table::{Cell, CompareCell, CompareRow, Comparison, compare_table};
 pub use env_page::env_page;
 pub use page::Page;
 pub use results_table::{closing_line, results_tables};
 pub use runs_table::{RunLine, runs_table};
+pub use workbook::{WorkbookError, workbook};

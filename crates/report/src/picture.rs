@@ -108,6 +108,18 @@ fn digit(share: f64) -> char {
     char::from(b'0' + tenths.clamp(1, 9))
 }
 
+/// A bar that fills `share` (0 to 1) of `width`, to eighths of a character where there are such.
+pub(crate) fn bar(share: f64, width: usize, unicode: bool) -> String {
+    const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
+    let share = if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.0 };
+    let length = share * width as f64;
+    if !unicode {
+        return "#".repeat(length.round() as usize);
+    }
+    let eighths = (length * 8.0).round() as usize;
+    "█".repeat(eighths / 8) + EIGHTHS[eighths % 8]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -140,6 +152,13 @@ mod tests {
     #[test]
     fn there_is_no_scale_around_nothing() {
         assert_eq!(picture(&seen([0.0; 7]), 0.0, Scale::Full, true), "");
+    }
+
+    #[test]
+    fn bars_are_as_long_as_their_share() {
+        let shares = [0.0, 0.27, 0.5, 1.0, f64::NAN];
+        assert_eq!(shares.map(|share| bar(share, 4, true)), ["", "█▏", "██", "████", ""]);
+        assert_eq!(shares.map(|share| bar(share, 4, false)), ["", "#", "##", "####", ""]);
     }
 
     proptest! {

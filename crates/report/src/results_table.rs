@@ -1,4 +1,4 @@
-//! The tables of a run: one per area, a row per case with its parameters.
+//! The tables of a run: one per area, a row per case with its parameters; `concurrency` has its own.
 //!
 //! What could not be measured stays visible: failures as rows, missing things folded below the table.
 
@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use results::{CaseResult, Outcome};
 
+use crate::concurrency::{self, shape::is_derived};
 use crate::folded::{folded_lines, is_folded};
 use crate::footnotes::{Footnotes, Reason};
 use crate::grid::{self, Column};
@@ -32,10 +33,22 @@ pub fn results_tables(results: &[CaseResult], page: &Page) -> String {
     if results.is_empty() {
         return "no results\n".to_owned();
     }
-    let areas = areas(results);
+    let (executors, others) = concurrency::parted(results);
+    let mut texts = Vec::new();
+    if !others.is_empty() {
+        texts.push(area_tables(&others, page));
+    }
+    if !executors.is_empty() {
+        texts.push(concurrency::tables(&executors, page));
+    }
+    texts.join("\n")
+}
+
+/// The tables every area has, and their legend.
+fn area_tables(results: &[&CaseResult], page: &Page) -> String {
     let mut text = String::new();
     let mut settings = Vec::new();
-    for area in &areas {
+    for area in &areas(results.iter().copied()) {
         let (area_text, setting) = area_text(area, page);
         text.push_str(&area_text);
         text.push('\n');
@@ -47,8 +60,10 @@ pub fn results_tables(results: &[CaseResult], page: &Page) -> String {
 
 /// How many cases were measured and how many were not, such as
 /// `46 cases: 41 measured (2 with doubts), 3 unsupported, 2 failed, in 2 min 13 s`.
+///
+/// What is computed from the results of several cases is no case.
 pub fn closing_line(results: &[CaseResult], took: Option<Duration>, page: &Page) -> String {
-    let areas = areas(results);
+    let areas = areas(results.iter().filter(|result| !is_derived(result)));
     let rows: Vec<&Row> = areas.iter().flat_map(|area| &area.rows).collect();
     let doubtful = rows.iter().filter(|row| row.is_doubtful()).count();
     let outcomes = [
@@ -293,7 +308,7 @@ fn has_more(row: &Row) -> bool {
 }
 
 /// What the columns mean, in three lines at most.
-fn legend(results: &[CaseResult], settings: &[Setting], page: &Page) -> String {
+fn legend(results: &[&CaseResult], settings: &[Setting], page: &Page) -> String {
     let Some(level) = results.iter().find_map(|result| result.estimate).map(|e| e.level * 100.0)
     else {
         return String::new();

@@ -119,7 +119,7 @@ impl Area<'_> {
 }
 
 /// `results` by area, areas and rows in the order of first appearance.
-pub(crate) fn areas(results: &[CaseResult]) -> Vec<Area<'_>> {
+pub(crate) fn areas<'a>(results: impl IntoIterator<Item = &'a CaseResult>) -> Vec<Area<'a>> {
     let mut areas: Vec<Area> = Vec::new();
     for result in results {
         let label = Label::parse(&result.label());

@@ -33,6 +33,8 @@ pub struct Evidence {
     rounds: Vec<Round>,
     counts: Option<OperationCounts>,
     counted: bool,
+    /// Whether its rounds are trials: so many are made, however precise they are.
+    of_trials: bool,
     ending: Option<(Outcome, String)>,
     crashes_in_a_row: u32,
     hangs: u32,
@@ -56,11 +58,14 @@ impl Evidence {
     /// Of nothing yet; a point that cannot exist here is known to be unsupported at once.
     pub fn new(point: Point) -> Self {
         let missing = cases::find(&point.case).and_then(|case| case.missing_here());
+        let of_trials = cases::trials_of(&point.case).is_some();
         Self {
             point,
             rounds: Vec::new(),
             counts: None,
-            counted: false,
+            // A trial tells itself what it spent.
+            counted: of_trials,
+            of_trials,
             ending: missing.map(|reason| (Outcome::Unsupported, reason.to_owned())),
             crashes_in_a_row: 0,
             hangs: 0,
@@ -192,6 +197,10 @@ impl Evidence {
 
     /// Decides whether the asked precision is reached, and the rounds are many and spread enough.
     pub fn check_convergence(&mut self, plan: &Plan, levels: &Levels) {
+        if self.of_trials {
+            self.converged = self.has_all_trials(plan, levels);
+            return;
+        }
         let spread = self.span_ms.map_or(0, |(first, last)| last - first);
         if self.rounds.len() < plan.rounds_at_least || spread < plan.spread_ms {
             return;
@@ -200,6 +209,12 @@ impl Evidence {
         if quiet.len() >= plan.rounds_at_least {
             self.converged = interval_of(&quiet, plan.seed).half_width() <= plan.precision;
         }
+    }
+
+    /// Whether so many quiet trials have been made as were to be, or half as many again in all.
+    fn has_all_trials(&self, plan: &Plan, levels: &Levels) -> bool {
+        let quiet = self.judged(levels).iter().filter(|judged| judged.is_enough()).count();
+        quiet >= plan.trials || self.rounds.len() >= plan.trials + plan.trials / 2
     }
 
     fn judged(&self, levels: &Levels) -> Vec<JudgedRound> {
@@ -254,7 +269,8 @@ impl Evidence {
             result.doubts.push("its worker died again and again: no more rounds were tried".into());
         }
         let interval = interval_of(&medians, plan.seed);
-        if medians.len() < plan.rounds_at_least {
+        let wanted = if self.of_trials { plan.trials.min(6) } else { plan.rounds_at_least };
+        if medians.len() < wanted {
             result.doubts.push("from fewer rounds than it should be".into());
         }
         if interval.median <= 0.0 {
@@ -284,7 +300,7 @@ impl Evidence {
         result.estimate = Some(estimate(interval));
         result.quiet_share = Some(quiet_share);
         result.rounds = medians.len() as u32;
-        result.converged = Some(interval.half_width() <= plan.precision);
+        result.converged = (!self.of_trials).then(|| interval.half_width() <= plan.precision);
         result.per_op = self.counts.map(per_op);
         result.round_values = medians.iter().map(|m| m.median).collect();
     }
@@ -467,5 +483,44 @@ mod tests {
         let result = time_of(&idle, &Levels::default());
         assert_eq!(result.outcome, Outcome::Implausible);
         assert!(result.reason.unwrap().starts_with("0.00 system calls"));
+    }
+
+    #[test]
+    fn trials_are_as_many_as_asked_for_and_disturbed_ones_are_made_up_for() {
+        let trial = |readings: &str| {
+            format!(
+                r#"{{"series":{{"cpu":0,"busy":1,"batch":1,"samples":[9e6],"readings":{readings},"contended":true,"turn_ns":0.5}}}}"#
+            )
+        };
+        let (quiet, loud) = (trial("[[1,1,1],[1,1,1]]"), trial("[[1,1,1],[2,2,2]]"));
+        let plan = Plan { trials: 6, ..plan() };
+        for (texts, needed) in [
+            (vec![&quiet; 6], 6),
+            (vec![&quiet, &loud, &quiet, &quiet, &loud, &quiet, &quiet, &quiet], 8),
+            (vec![&loud; 12], 9),
+        ] {
+            let params = Params::new();
+            let point = Point { case: "concurrency/jobs".into(), params };
+            let (mut evidence, mut levels) = (Evidence::new(point), Levels::default());
+            // What the machine is when quiet, it has shown before.
+            (0..9).for_each(|_| {
+                levels.observe(&match parse_lines(&quiet).remove(0) {
+                    Line::Series(series) => series,
+                    other => panic!("{other:?}"),
+                });
+            });
+            assert!(!evidence.needs_count());
+            let made = texts.iter().take_while(|text| {
+                let needed = evidence.needs_rounds();
+                evidence.add_round(text, &measured(), 0);
+                evidence.check_convergence(&plan, &levels);
+                needed
+            });
+            assert_eq!(made.count(), needed);
+            assert_eq!(levels.turn_ns(), Some(0.5));
+            let result = evidence.results(&plan, &levels).remove(0);
+            assert_eq!(result.converged, None);
+            assert_eq!(result.disturbed, needed == 9);
+        }
     }
 }

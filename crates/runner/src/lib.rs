@@ -10,5 +10,5 @@ pub mod plan;
 pub mod run;
 pub mod worker;
 
-pub use plan::{Options, Plan, PlanError, Point, plan};
+pub use plan::{Options, Plan, PlanError, Point, plan, plan_of};
 pub use run::{Ending, Event, RunError, now_rfc3339, resume, run};

@@ -3,9 +3,15 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use cases::{Case, Param};
+use cases::{Case, Param, Takes, trials_of};
 use measure::Params;
+use measure::count::{format_duration, parse_count, parse_duration};
+use measure::crew::WORKERS_AT_MOST;
 use serde::{Deserialize, Serialize};
+
+/// The lengths that a job may have: below, its own work is lost among that of handing it out.
+const SHORTEST: Duration = Duration::from_nanos(100);
+const LONGEST: Duration = Duration::from_secs(3_600);
 
 /// What the user asked for.
 #[derive(Debug, Clone, Default)]
@@ -28,6 +34,10 @@ pub struct Options {
     pub cpu: Option<usize>,
     /// Extra work on the clock, as a share: a self-check.
     pub handicap: Option<f64>,
+    /// What all lengths of jobs are multiplied by.
+    pub scale: Option<f64>,
+    /// Trials of each point whose rounds are trials.
+    pub trials: Option<usize>,
 }
 
 /// One case with a value for each of its parameters.
@@ -50,6 +60,9 @@ pub struct Plan {
     pub budget_ms: u64,
     /// Rounds a point gets at least.
     pub rounds_at_least: usize,
+    /// Trials that a point gets whose rounds are trials.
+    #[serde(default)]
+    pub trials: usize,
     /// A point's rounds are spread over this time at least, in ms: machines have moods.
     pub spread_ms: u64,
     /// Seed of the order of rounds and of the bootstrap.
@@ -91,6 +104,14 @@ pub enum PlanError {
         /// What is wrong with it.
         problem: String,
     },
+    /// A case that has a command of its own.
+    #[error("{case} is measured by `{command}`")]
+    AskedForOtherwise {
+        /// The case.
+        case: String,
+        /// The command.
+        command: &'static str,
+    },
     /// A CPU we may not use.
     #[error("CPU {cpu} is not one this process may use ({allowed})")]
     NoSuchCpu {
@@ -103,8 +124,7 @@ pub enum PlanError {
 
 /// Plans what `options` ask for on this machine.
 pub fn plan(options: &Options, cpus: &[usize], seed: u64) -> Result<Plan, PlanError> {
-    let cpus = with_measuring_cpu_last(cpus, options.cpu)?;
-    let cases = choose(&options.filters)?;
+    let cases = unasked(choose(&options.filters)?)?;
     for name in options.params.keys() {
         if !cases.iter().any(|case| case.params.iter().any(|param| param.name == name)) {
             return Err(PlanError::UnknownParam { name: name.clone(), known: params_of(&cases) });
@@ -114,24 +134,75 @@ pub fn plan(options: &Options, cpus: &[usize], seed: u64) -> Result<Plan, PlanEr
     for case in cases {
         points.extend(points_of(case, options, cpus.len())?);
     }
-    let count = points.len() as u64;
+    plan_of(points, options, cpus, seed)
+}
+
+/// Plans to measure these points, as `options` say, on this machine.
+pub fn plan_of(
+    points: Vec<Point>,
+    options: &Options,
+    cpus: &[usize],
+    seed: u64,
+) -> Result<Plan, PlanError> {
+    let cpus = with_measuring_cpu_last(cpus, options.cpu)?;
+    let trials = options.trials.unwrap_or(if options.quick { 6 } else { 10 });
     let budget_ms = match options.budget {
         Some(budget) => budget.as_millis() as u64,
-        None if options.quick => (count * 500).clamp(5_000, 36_000),
-        None if options.full => (count * 2_000).max(12_000),
-        None => (count * 4_000).clamp(12_000, 200_000),
+        None => sampling_ms(&points, options) + trials_ms(&points, trials as u32),
     };
     Ok(Plan {
         points,
         precision: options.precision.unwrap_or(0.005),
         budget_ms,
         rounds_at_least: if options.quick { 6 } else { 8 },
+        trials,
         spread_ms: if options.quick { 1_000 } else { 4_000 },
         seed: options.seed.unwrap_or(seed),
         cpus,
         handicap: options.handicap.unwrap_or(0.0),
         coordinator: std::process::id(),
     })
+}
+
+/// The cases without those that a command of their own asks for; none may be left.
+fn unasked(cases: Vec<&'static Case>) -> Result<Vec<&'static Case>, PlanError> {
+    let command = |case: &Case| trials_of(&case.label()).and_then(|trials| trials.only_by);
+    let (asked_for, others): (Vec<_>, Vec<_>) =
+        cases.into_iter().partition(|case| command(case).is_some());
+    match (others.is_empty(), asked_for.first()) {
+        (true, Some(case)) => Err(PlanError::AskedForOtherwise {
+            case: case.label(),
+            command: command(case).unwrap_or_default(),
+        }),
+        _ => Ok(others),
+    }
+}
+
+/// How long points are sampled that are measured so.
+fn sampling_ms(points: &[Point], options: &Options) -> u64 {
+    match points.iter().filter(|point| trials_of(&point.case).is_none()).count() as u64 {
+        0 => 0,
+        count if options.quick => (count * 500).clamp(5_000, 36_000),
+        count if options.full => (count * 2_000).max(12_000),
+        count => (count * 4_000).clamp(12_000, 200_000),
+    }
+}
+
+/// How long all trials take, with some to repeat.
+fn trials_ms(points: &[Point], times: u32) -> u64 {
+    /// To start a worker, calibrate its work and run the sentinel.
+    const AROUND_ONE: Duration = Duration::from_millis(25);
+    const TO_REPEAT: u32 = 5; // one in so many
+    let once: Duration = points.iter().filter_map(Point::trial_takes).map(|t| t + AROUND_ONE).sum();
+    let all = once * times;
+    (all + all / TO_REPEAT).as_millis() as u64
+}
+
+impl Point {
+    /// About how long one trial takes; `None` for a case whose operation is timed in batches.
+    pub fn trial_takes(&self) -> Option<Duration> {
+        trials_of(&self.case).map(|trials| (trials.takes)(&self.params))
+    }
 }
 
 fn with_measuring_cpu_last(cpus: &[usize], wanted: Option<usize>) -> Result<Vec<usize>, PlanError> {
@@ -217,7 +288,7 @@ fn params_of(cases: &[&'static Case]) -> String {
 fn points_of(case: &Case, options: &Options, cpus: usize) -> Result<Vec<Point>, PlanError> {
     let mut all = vec![Params::new()];
     for param in case.params {
-        let values = values_of(param, options, cpus)?;
+        let values = thinned(param, case, options, values_of(param, options, cpus)?);
         all = all
             .into_iter()
             .flat_map(|params| {
@@ -232,6 +303,15 @@ fn points_of(case: &Case, options: &Options, cpus: usize) -> Result<Vec<Point>, 
     Ok(all.into_iter().map(|params| Point { case: case.label(), params }).collect())
 }
 
+/// Of many numbers or lengths that trials are to be made with, `--quick` takes every other one.
+fn thinned(param: &Param, case: &Case, options: &Options, values: Vec<String>) -> Vec<String> {
+    let by_hand = options.params.contains_key(param.name);
+    let many = values.len() > 2 && !matches!(param.takes, Takes::Words(_));
+    let of_trials = trials_of(&case.label()).is_some();
+    let every = if options.quick && many && of_trials && !by_hand { 2 } else { 1 };
+    values.into_iter().step_by(every).collect()
+}
+
 fn values_of(param: &Param, options: &Options, cpus: usize) -> Result<Vec<String>, PlanError> {
     let mut values: Vec<String> = match options.params.get(param.name) {
         Some(given) => {
@@ -239,51 +319,86 @@ fn values_of(param: &Param, options: &Options, cpus: usize) -> Result<Vec<String
         }
         None => {
             let listed = if options.full { param.full } else { param.default };
-            listed.iter().map(|value| on_this_machine(value, cpus)).collect()
+            listed.iter().flat_map(|value| on_this_machine(value, cpus)).collect()
         }
     };
+    if let (Takes::Length, Some(scale)) = (param.takes, options.scale) {
+        for value in &mut values {
+            *value = scaled(param, value, scale)?;
+        }
+    }
     let mut seen = std::collections::BTreeSet::new();
     values.retain(|value| seen.insert(value.clone()));
     Ok(values)
 }
 
-/// A listed value made definite: `2xcpus` becomes a number, and where there is one CPU nothing can
-/// be spread.
-fn on_this_machine(value: &str, cpus: usize) -> String {
+/// A listed value made definite: `2xcpus` (and `1xcpus`) becomes a number and `1..4xcpus` several, and where there is
+/// one CPU nothing can be spread.
+fn on_this_machine(value: &str, cpus: usize) -> Vec<String> {
     match value {
-        "2xcpus" => (2 * cpus).min(measure::crew::WORKERS_AT_MOST).to_string(),
-        "spread" if cpus == 1 => "same".to_owned(),
-        _ => value.to_owned(),
+        "1xcpus" => vec![cpus.to_string()],
+        "2xcpus" => vec![(2 * cpus).min(WORKERS_AT_MOST).to_string()],
+        "1..4xcpus" => sweep(4 * cpus).iter().map(usize::to_string).collect(),
+        "spread" if cpus == 1 => vec!["same".to_owned()],
+        _ => vec![value.to_owned()],
     }
 }
 
-/// A value given by hand, as it is kept. A parameter with numbers takes any count from 1, which is
-/// kept in plain digits; one with words takes only those.
+/// From 1 to `last`: every number where they are few, else steps of a quarter.
+fn sweep(last: usize) -> Vec<usize> {
+    let mut all = vec![1];
+    while let Some(&at) = all.last().filter(|&&at| at < last) {
+        let step = if last <= 16 { 1 } else { at.div_ceil(4) };
+        all.push((at + step).min(last));
+    }
+    all
+}
+
+/// A value given by hand, as it is kept: a count in plain digits, a length in its shortest form, or
+/// one of the words.
 fn checked(param: &Param, value: &str, cpus: usize) -> Result<String, PlanError> {
-    let bad = |problem: String| PlanError::BadValue {
-        name: param.name.to_owned(),
-        value: value.to_owned(),
-        problem,
-    };
-    let numeric = param.full.iter().all(|v| v.parse::<u64>().is_ok());
-    if !numeric {
-        return match value {
-            _ if !param.full.contains(&value) => {
-                Err(bad(format!("choose among {}", param.full.join(", "))))
+    let bad = |problem: String| bad_value(param, value, problem);
+    match param.takes {
+        Takes::Words(further) => {
+            let mut known: Vec<&str> = param.full.to_vec();
+            known.extend([param.default, further].concat());
+            let mut seen = std::collections::BTreeSet::new();
+            known.retain(|word| seen.insert(*word));
+            match value {
+                "spread" if cpus == 1 => Err(bad("this process may use only one CPU".into())),
+                _ if known.contains(&value) => Ok(value.to_owned()),
+                _ => Err(bad(format!("choose among {}", known.join(", ")))),
             }
-            "spread" if cpus == 1 => Err(bad("this process may use only one CPU".into())),
-            _ => Ok(value.to_owned()),
-        };
-    }
-    match measure::count::parse_count(value) {
-        Err(error) => Err(bad(format!("it {}", error.problem()))),
-        Ok(0) => Err(bad("it must be at least 1".into())),
-        Ok(count) if param.name == "workers" && count > measure::crew::WORKERS_AT_MOST as u64 => {
-            Err(bad(format!("at most {}", measure::crew::WORKERS_AT_MOST)))
         }
-        Ok(count) if count > 1 << 20 => Err(bad("at most 1m".into())),
-        Ok(count) => Ok(count.to_string()),
+        Takes::Count(most) => match parse_count(value) {
+            Err(error) => Err(bad(format!("it {}", error.problem()))),
+            Ok(0) => Err(bad("it must be at least 1".into())),
+            Ok(count) if count > most => Err(bad(format!("at most {most}"))),
+            Ok(count) => Ok(count.to_string()),
+        },
+        Takes::Length => match parse_duration(value) {
+            Err(error) => Err(bad(format!("it {}", error.problem()))),
+            Ok(length) => checked_length(param, value, length),
+        },
     }
+}
+
+/// A length made so many times as long, as a word again.
+fn scaled(param: &Param, value: &str, scale: f64) -> Result<String, PlanError> {
+    let length = parse_duration(value).map_err(|e| bad_value(param, value, e.to_string()))?;
+    checked_length(param, value, length.mul_f64(scale))
+}
+
+fn checked_length(param: &Param, value: &str, length: Duration) -> Result<String, PlanError> {
+    match length {
+        _ if length < SHORTEST => Err(bad_value(param, value, "at least 100ns".into())),
+        _ if length > LONGEST => Err(bad_value(param, value, "at most 1h".into())),
+        _ => Ok(format_duration(length)),
+    }
+}
+
+fn bad_value(param: &Param, value: &str, problem: String) -> PlanError {
+    PlanError::BadValue { name: param.name.to_owned(), value: value.to_owned(), problem }
 }
 
 #[cfg(test)]
@@ -394,5 +509,77 @@ mod tests {
         assert_eq!(plan(&options, &[0, 1], 7).unwrap().cpus, [1, 0]);
         let options = Options { cpu: Some(9), ..Options::default() };
         assert!(matches!(plan(&options, &[0, 1], 7), Err(PlanError::NoSuchCpu { .. })));
+    }
+
+    #[test]
+    fn lengths_are_scaled_and_kept_in_one_form() {
+        let of = |given: &[&str], full, scale| {
+            let given: Vec<String> = given.iter().map(|text| (*text).to_owned()).collect();
+            let options = Options {
+                filters: vec!["concurrency/jobs".into()],
+                params: match given.is_empty() {
+                    true => BTreeMap::new(),
+                    false => BTreeMap::from([("base".to_owned(), given)]),
+                },
+                full,
+                scale,
+                ..Options::default()
+            };
+            plan(&options, &[0, 1], 7).map(|plan| {
+                let bases = plan.points.into_iter().map(|point| point.params["base"].clone());
+                bases.collect::<std::collections::BTreeSet<_>>().into_iter().collect::<Vec<_>>()
+            })
+        };
+        assert_eq!(of(&["0.002s", "2ms"], false, None).unwrap(), ["2ms"]);
+        assert_eq!(of(&["2ms"], false, Some(0.01)).unwrap(), ["20us"]);
+        let published = ["10ms", "2.43s", "270ms", "30ms", "810ms", "90ms"];
+        assert_eq!(of(&[], true, None).unwrap(), published);
+        let in_a_hundredth = ["100us", "2.7ms", "24.3ms", "300us", "8.1ms", "900us"];
+        assert_eq!(of(&[], true, Some(0.01)).unwrap(), in_a_hundredth);
+        for (base, scale) in [("10", None), ("0ms", None), ("2h", None), ("1us", Some(0.01))] {
+            assert!(of(&[base], false, scale).is_err(), "{base}");
+        }
+    }
+
+    #[test]
+    fn the_published_experiment_is_what_full_measures() {
+        let options =
+            Options { filters: vec!["concurrency/jobs".into()], full: true, ..Options::default() };
+        let plan = plan(&options, &[0, 1], 7).unwrap();
+        // Serial and threads, three kinds, six numbers of jobs, six lengths; on one CPU.
+        assert_eq!((plan.points.len(), plan.trials), (216, 10));
+        assert!(plan.points.iter().all(|point| {
+            (point.params["cpus"].as_str(), point.params["degree"].as_str()) == ("one", "25")
+        }));
+        let filters = vec!["concurrency".into()];
+        let ordinary = Options { full: false, filters, ..options };
+        let plan = super::plan(&ordinary, &[0, 1], 7).unwrap();
+        assert!(plan.budget_ms < 180_000, "{} ms", plan.budget_ms);
+        let quick = Options { quick: true, ..ordinary };
+        let quick = super::plan(&quick, &[0, 1], 7).unwrap();
+        assert!(quick.budget_ms < 60_000, "{} ms", quick.budget_ms);
+        let bases = quick.points.iter().filter_map(|point| point.params.get("base"));
+        let bases: std::collections::BTreeSet<_> = bases.collect();
+        assert_eq!(bases.len(), 2, "the shortest and the longest: {bases:?}");
+    }
+
+    #[test]
+    fn a_case_with_a_command_of_its_own_is_not_measured_unasked() {
+        let of = |filter: &str| {
+            let options = Options { filters: vec![filter.into()], ..Options::default() };
+            plan(&options, &[0, 1], 7).map(|plan| plan.points)
+        };
+        let area = of("concurrency").unwrap();
+        assert!(!area.is_empty() && area.iter().all(|point| point.case != "concurrency/answer"));
+        let error = of("concurrency/answer").unwrap_err().to_string();
+        assert_eq!(error, "concurrency/answer is measured by `oscost concurrency`");
+    }
+
+    #[test]
+    fn a_sweep_ends_where_it_should() {
+        assert_eq!(sweep(4), [1, 2, 3, 4]);
+        let many = sweep(256);
+        assert_eq!((many[0], many.last()), (1, Some(&256)));
+        assert!(many.len() < 25 && many.windows(2).all(|pair| pair[0] < pair[1]), "{many:?}");
     }
 }

@@ -17,7 +17,7 @@ use results::{RoundRow, RunInfo, Store, StoreError};
 
 use crate::evidence::Evidence;
 use crate::launch::{Report, RoundEnd, launch};
-use crate::plan::Plan;
+use crate::plan::{Plan, Point};
 
 /// Quiet samples that make a round.
 const QUIET_SAMPLES: usize = 60;
@@ -362,8 +362,9 @@ impl<'a> Run<'a> {
             clock: self.clock.clone(),
             cpus: self.plan.cpus.clone(),
             level: self.levels.level(self.plan.cpus.last().copied(), 1),
+            turn_ns: self.levels.turn_ns(),
             quiet_samples: QUIET_SAMPLES,
-            limit_ms: ROUND_MS,
+            limit_ms: limit_ms(point),
             handicap: self.plan.handicap,
             parent: Some(std::process::id()),
         }
@@ -401,6 +402,12 @@ impl<'a> Run<'a> {
     fn told_to_stop(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
+}
+
+/// How long a round takes samples, or a trial may take: a busy machine may well make it several times as
+/// long.
+fn limit_ms(point: &Point) -> u64 {
+    point.trial_takes().map_or(ROUND_MS, |takes| takes.as_millis() as u64 * 5)
 }
 
 /// When each round began, in ms of measuring, from when each was started by the clock on the wall. A

@@ -2,7 +2,7 @@ use measure::{Params, Refusal, Round};
 use platform::on_linux;
 
 use super::{METRICS, VIA};
-use crate::{Case, Only, Param};
+use crate::{Case, Only, Param, Takes};
 
 const CLOCKS: &[&str] = &[
     "realtime",
@@ -33,6 +33,7 @@ pub const CASE: Case = Case {
             meaning: "the clock, as in CLOCK_REALTIME",
             default: CLOCKS,
             full: CLOCKS,
+            takes: Takes::Words(&[]),
         },
         VIA,
     ],

@@ -21,7 +21,7 @@ use measure::time::Stopwatch;
 use measure::{Refusal, Round};
 
 use self::properties::UNTIL_TICK;
-use crate::{Case, Param};
+use crate::{Case, Param, Takes};
 
 /// All cases of this area.
 pub const CASES: &[&Case] = &[
@@ -43,6 +43,7 @@ pub const VIA: Param = Param {
     meaning: "the C library's function, which asks the vDSO, or the system call itself",
     default: &["vdso", "syscall"],
     full: &["vdso", "syscall"],
+    takes: Takes::Words(&[]),
 };
 
 /// The metrics of every clock.

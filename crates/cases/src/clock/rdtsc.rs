@@ -1,7 +1,7 @@
 use platform::on_x86_64;
 
 use super::METRICS;
-use crate::{Case, Only, Param};
+use crate::{Case, Only, Param, Takes};
 
 /// Whether the counter is kept from being read before or after its turn.
 pub const FENCE: Param = Param {
@@ -9,6 +9,7 @@ pub const FENCE: Param = Param {
     meaning: "whether an lfence keeps the reading in its place among other instructions",
     default: &["none", "lfence"],
     full: &["none", "lfence"],
+    takes: Takes::Words(&[]),
 };
 
 /// The time stamp counter.

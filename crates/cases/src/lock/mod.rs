@@ -21,11 +21,11 @@ mod win_objects;
 use std::cell::UnsafeCell;
 use std::mem::MaybeUninit;
 
-use measure::crew::{Crew, Place, Task};
+use measure::crew::{Crew, Place, Task, WORKERS_AT_MOST};
 use measure::{Params, Refusal, Round};
 use platform::shared::Shared;
 
-use crate::{Case, Param, count_of, value_of};
+use crate::{Case, Param, Takes, count_of, value_of};
 
 /// All cases of this area.
 pub const CASES: &[&Case] = &[
@@ -98,33 +98,43 @@ const WORKERS: Param = Param {
     meaning: "how many workers take turns",
     default: &["1", "2", "2xcpus"],
     full: &["1", "2", "3", "4", "5", "10"],
+    takes: Takes::Count(WORKERS_AT_MOST as u64),
 };
 const AS_MEANING: &str = "whether workers are threads of one process, or processes";
-const AS_THREADS: Param =
-    Param { name: "as", meaning: AS_MEANING, default: &["threads"], full: &["threads"] };
+const AS_THREADS: Param = Param {
+    name: "as",
+    meaning: AS_MEANING,
+    default: &["threads"],
+    full: &["threads"],
+    takes: Takes::Words(&[]),
+};
 const AS_EITHER_IF_FULL: Param = Param {
     name: "as",
     meaning: AS_MEANING,
     default: &["threads"],
     full: &["threads", "processes"],
+    takes: Takes::Words(&[]),
 };
 const AS_EITHER: Param = Param {
     name: "as",
     meaning: AS_MEANING,
     default: &["threads", "processes"],
     full: &["threads", "processes"],
+    takes: Takes::Words(&[]),
 };
 const WORK: Param = Param {
     name: "work",
     meaning: "what is done inside: nothing, or an integer loop of 100 steps",
     default: &["none"],
     full: &["none", "loop100"],
+    takes: Takes::Words(&[]),
 };
 const PLACE: Param = Param {
     name: "place",
     meaning: "workers all on the same CPU, spread one to a CPU in turn, or unpinned",
     default: &["spread"],
     full: &["same", "spread", "unpinned"],
+    takes: Takes::Words(&[]),
 };
 
 /// The metrics of every lock.

@@ -3,7 +3,7 @@
 use measure::Refusal;
 use platform::on_unix;
 
-use crate::Param;
+use crate::{Param, Takes};
 
 /// How many descriptors a case watches.
 pub const FDS: Param = Param {
@@ -11,6 +11,7 @@ pub const FDS: Param = Param {
     meaning: "how many descriptors are watched",
     default: &["10", "100", "500"],
     full: &["1", "10", "100", "500", "1000"],
+    takes: Takes::Count(1 << 20),
 };
 
 /// Sockets that stay silent, closed when dropped.

@@ -1,6 +1,6 @@
 use platform::on_linux;
 
-use crate::{Case, Only, Param};
+use crate::{Case, Only, Param, Takes};
 
 /// What a request costs when many share one system call.
 pub const CASE: Case = Case {
@@ -16,6 +16,7 @@ pub const CASE: Case = Case {
         meaning: "how many requests share one system call",
         default: &["1", "8", "64"],
         full: &["1", "2", "4", "8", "16", "32", "64", "128"],
+        takes: Takes::Count(1 << 20),
     }],
     metrics: &[],
     run: |params, round| {

@@ -21,6 +21,7 @@ pub fn order(case: &str, params: &Params, mode: Mode) -> RoundOrder {
         clock: CLOCK.get_or_init(|| survey().remove(0)).clone(),
         cpus: platform::cpu::allowed(),
         level: None,
+        turn_ns: None,
         quiet_samples: 5,
         limit_ms: 20,
         handicap: 0.0,

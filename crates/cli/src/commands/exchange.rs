@@ -5,6 +5,7 @@ use std::path::Path;
 
 use results::{Document, Imported, parse_document};
 
+use super::files::write;
 use crate::args::{Export, Format, Import};
 use crate::ending::{Ending, Usage};
 use crate::output::{note, print};
@@ -16,15 +17,18 @@ const BYTES_AT_MOST: u64 = 65 << 20;
 pub fn export(args: &Export) -> anyhow::Result<Ending> {
     let store = super::store_to_read(&args.store)?;
     let document = store.document(&store.resolve(&args.run)?)?;
-    let text = match args.format {
-        Format::Json => results::to_json(&document),
-        Format::Csv => results::to_csv(&document),
-        Format::Benchstat => results::to_benchstat(&document),
+    let bytes = match args.format {
+        Format::Json => results::to_json(&document).into_bytes(),
+        Format::Csv => results::to_csv(&document).into_bytes(),
+        Format::Benchstat => results::to_benchstat(&document).into_bytes(),
+        Format::Xlsx => report::workbook(&document)?,
     };
     match &args.output {
-        None => print(&text)?,
-        Some(path) => std::fs::write(path, text)
-            .map_err(|e| Usage(format!("cannot write {}: {e}", path.display())))?,
+        None if args.format == Format::Xlsx => {
+            return Err(Usage("a workbook is written to a file: --output run.xlsx".into()).into());
+        }
+        None => print(&String::from_utf8_lossy(&bytes))?,
+        Some(path) => write(path, &bytes)?,
     }
     Ok(Ending::Done)
 }

@@ -11,7 +11,8 @@ use report::{closing_line, results_tables};
 use results::{Document, Outcome, RunInfo, Store};
 use runner::{Options, Plan, plan};
 
-use crate::args::{Measuring, Run, StoreArg};
+use super::concurrency::{choice_of, in_words, with_answer};
+use crate::args::{Measuring, Output, Run, StoreArg};
 use crate::ending::{Ending, Usage};
 use crate::machine::{as_json, compared_keys};
 use crate::output::{note, page, print};
@@ -19,25 +20,53 @@ use crate::progress::Progress;
 
 /// Measures, stores, and shows what was found.
 pub fn run(args: &Run) -> anyhow::Result<Ending> {
+    args.output.files.check()?;
     let stop = stop_on_interrupt()?;
-    let mut store = super::store_to_write(&args.store)?;
-    let (id, ending, took) = match &args.resume {
-        Some(name) => take_up(name, &mut store, &stop)?,
-        None => {
-            let clock = best_clock()?;
-            let plan = plan_of(&args.measuring)?;
-            let tags = args.tags.iter().cloned().collect();
-            let (id, ending, took) =
-                begin(&plan, asked(&args.measuring), tags, &clock, &mut store, &stop)?;
-            (id, ending, Some(took))
+    match &args.resume {
+        Some(name) => {
+            let mut store = super::store_to_write(&args.store)?;
+            let (id, ending) = take_up(name, &mut store, &stop)?;
+            tell(&store, &id, ending, None, &args.output, &args.store)
         }
-    };
-    let document = store.document(&id)?;
-    let shown = show_results(&document, args.json, took);
+        None => {
+            let plan = plan_of(&args.measuring)?;
+            let asked = asked(&args.measuring);
+            carry_out(&plan, asked, &args.output, &best_clock()?, &args.store, &stop)
+        }
+    }
+}
+
+/// Carries a new run through, and shows what was found.
+pub fn carry_out(
+    plan: &Plan,
+    asked: BTreeMap<String, String>,
+    output: &Output,
+    clock: &ClockFacts,
+    store_arg: &StoreArg,
+    stop: &AtomicBool,
+) -> anyhow::Result<Ending> {
+    let mut store = super::store_to_write(store_arg)?;
+    let tags = output.tags.iter().cloned().collect();
+    let (id, ending, took) = begin(plan, asked, tags, clock, &mut store, stop)?;
+    tell(&store, &id, ending, Some(took), output, store_arg)
+}
+
+/// Shows a run that has just ended, in all forms asked for.
+fn tell(
+    store: &Store,
+    id: &str,
+    ending: runner::Ending,
+    took: Option<Duration>,
+    output: &Output,
+    store_arg: &StoreArg,
+) -> anyhow::Result<Ending> {
+    let document = store.document(id)?;
+    let shown = show_results(&document, output.json, took);
+    let written = output.files.write(&document);
     // Said even where the results could not be shown.
     let ending = match ending {
         runner::Ending::Stopped => {
-            note(&format!("stopped; to go on: {}", how_to_resume(&id, &args.store)));
+            note(&format!("stopped; to go on: {}", how_to_resume(id, store_arg)));
             Ending::NotMeasured
         }
         runner::Ending::Complete => {
@@ -45,14 +74,22 @@ pub fn run(args: &Run) -> anyhow::Result<Ending> {
             ending_of(&document)
         }
     };
-    shown.map(|()| ending)
+    shown.and(written).map(|()| ending)
 }
 
-fn show_results(document: &Document, json: bool, took: Option<Duration>) -> anyhow::Result<()> {
+/// The run as a document, or as the answer it was made for and its tables.
+pub fn show_results(document: &Document, json: bool, took: Option<Duration>) -> anyhow::Result<()> {
+    let choice = choice_of(document);
     if json {
-        return print(&results::to_json(document));
+        return print(&match choice {
+            None => results::to_json(document),
+            Some(choice) => with_answer(document, &choice)?,
+        });
     }
-    print(&results_tables(&document.results, &page()))?;
+    match choice {
+        Some(choice) => print(&in_words(&choice, document))?,
+        None => print(&results_tables(&document.results, &page()))?,
+    }
     print(&closing_line(&document.results, took, &page()))
 }
 
@@ -86,14 +123,16 @@ pub fn begin(
     let progress = Progress::new();
     let ending = runner::run(plan, &info, &machine, clock, store, stop, &mut |e| progress.show(e));
     let took = progress.finish();
-    Ok((info.id, ending?, took))
+    let ending = ending?;
+    add_derived(store, &info.id)?;
+    Ok((info.id, ending, took))
 }
 
 fn take_up(
     name: &str,
     store: &mut Store,
     stop: &AtomicBool,
-) -> anyhow::Result<(String, runner::Ending, Option<Duration>)> {
+) -> anyhow::Result<(String, runner::Ending)> {
     let id = match name {
         "" => store.unfinished()?.ok_or_else(|| Usage("no run is unfinished".into()))?,
         name => store.resolve(name)?,
@@ -108,7 +147,20 @@ fn take_up(
     let progress = Progress::new();
     let ending = runner::resume(&id, &clock, store, stop, &mut |e| progress.show(e));
     progress.finish();
-    Ok((id, ending?, None))
+    let ending = ending?;
+    add_derived(store, &id)?;
+    Ok((id, ending))
+}
+
+/// Adds what follows from all results together: laws fitted to them, and where they cross.
+fn add_derived(store: &mut Store, id: &str) -> anyhow::Result<()> {
+    let document = store.document(id)?;
+    let derived = analysis::derived(&document.results, document.run.seed);
+    if !derived.is_empty() {
+        let all: Vec<_> = document.results.into_iter().chain(derived).collect();
+        store.put_results(id, &all)?;
+    }
+    Ok(())
 }
 
 /// The clock that a run was begun with: which one is cheapest may be a matter of chance.
@@ -151,8 +203,10 @@ pub fn plan_of(measuring: &Measuring) -> anyhow::Result<Plan> {
         seed: measuring.seed,
         cpu: measuring.cpu,
         handicap: measuring.handicap,
+        scale: measuring.scale,
+        trials: None,
     };
-    Ok(plan(&options, &platform::cpu::allowed(), u64::from(random() as u32))?)
+    Ok(plan(&options, &platform::cpu::allowed(), random_seed())?)
 }
 
 /// What was asked for, in words that are kept with the run.
@@ -173,6 +227,7 @@ pub fn asked(measuring: &Measuring) -> BTreeMap<String, String> {
     let percent = |share: f64| format!("{}%", share * 100.0);
     keep("precision", measuring.precision.map(percent));
     keep("budget", measuring.budget.map(|budget| format!("{}ms", budget.as_millis())));
+    keep("scale", measuring.scale.map(|scale| scale.to_string()));
     keep("handicap", measuring.handicap.map(percent));
     keep("cpu", measuring.cpu.map(|cpu| cpu.to_string()));
     asked
@@ -190,6 +245,11 @@ pub fn stop_on_interrupt() -> anyhow::Result<Arc<AtomicBool>> {
     ctrlc::set_handler(move || seen.store(true, Ordering::Relaxed))
         .context("catching Ctrl-C failed")?;
     Ok(stop)
+}
+
+/// A seed nobody could foresee.
+pub fn random_seed() -> u64 {
+    u64::from(random() as u32)
 }
 
 /// A number nobody could foresee, of the randomness that hash tables begin with.

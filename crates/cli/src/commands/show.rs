@@ -1,15 +1,16 @@
 //! `oscost show` and `oscost runs`: what the store holds.
 
-use report::{RunLine, closing_line, results_tables, runs_table};
+use report::{RunLine, runs_table};
 use results::RunSummary;
 
-use super::measure::how_to_resume;
+use super::measure::{how_to_resume, show_results};
 use crate::args::{Runs, Show};
 use crate::ending::{Ending, Usage};
 use crate::output::{note, page, print};
 
 /// Shows one run again.
 pub fn show(args: &Show) -> anyhow::Result<Ending> {
+    args.files.check()?;
     let store = super::store_to_read(&args.store)?;
     let id = store.resolve(&args.run)?;
     let mut document = store.document(&id)?;
@@ -25,13 +26,11 @@ pub fn show(args: &Show) -> anyhow::Result<Ending> {
             return Err(Usage(format!("run {id} measured nothing of {filters}")).into());
         }
     }
-    if args.json {
-        print(&results::to_json(&document))?;
-        return Ok(Ending::Done);
+    args.files.write(&document)?;
+    if !args.json {
+        print(&format!("Run {} on {}\n", document.run.id, document.machine_line()))?;
     }
-    print(&format!("Run {} on {}\n", document.run.id, document.machine_line()))?;
-    print(&results_tables(&document.results, &page()))?;
-    print(&closing_line(&document.results, None, &page()))?;
+    show_results(&document, args.json, None)?;
     Ok(Ending::Done)
 }
 

@@ -1,0 +1,518 @@
+//! Laws of scaling, fitted to a sweep over the degree of concurrency.
+//!
+//! Amdahl's law (Amdahl 1967) in the form `X(N) = X1 N / (1 + s (N-1))`, and the Universal Scalability Law
+//! (Gunther 2007, "Guerrilla Capacity Planning") `X(N) = X1 N / (1 + sigma (N-1) + kappa N (N-1))`.
+//!
+//! Gunther divides all rates by the measured `X(1)` and fits a parabola to the ratios: an error of that one
+//! value goes into all. Here `X1` is a parameter like the others, and the relative errors of the rates
+//! against the law, `X/X(N) - 1`, are made small (least squares). As `1/X(N)` is linear in
+//! `(1-sigma)/X1`, `sigma/X1` and `kappa/X1`, that is a linear problem; with none of the three below zero
+//! it has one solution, and `0 <= sigma <= 1`, `kappa >= 0` hold by construction.
+
+use std::collections::BTreeMap;
+
+use measure::stats::LEVEL;
+use results::{Better, CaseResult, Estimate, Outcome};
+
+use crate::resample;
+
+const CASE: &str = "concurrency/degree";
+/// Fewer points than this on the curve are no curve.
+const FEWEST_DEGREES: usize = 3;
+/// A law that misses a rate by more than this share does not describe it.
+const POOR_FIT: f64 = 0.05;
+
+/// What a law says of a system: its rate with one worker, and what each further one costs.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Law {
+    rate_one: f64,
+    sigma: f64,
+    kappa: f64,
+}
+
+/// Which of the laws.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Amdahl,
+    Usl,
+}
+
+impl Kind {
+    fn name(self) -> &'static str {
+        match self {
+            Kind::Amdahl => "Amdahl's law",
+            Kind::Usl => "the Universal Scalability Law",
+        }
+    }
+
+    /// Its terms of `N / X(N)`: their factors are what is fitted.
+    fn terms(self, degree: f64) -> Vec<f64> {
+        match self {
+            Kind::Amdahl => vec![1.0, degree],
+            Kind::Usl => vec![1.0, degree, degree * (degree - 1.0)],
+        }
+    }
+
+    /// The law that fits best; `None` where nothing does.
+    fn fit(self, degrees: &[f64], rates: &[f64]) -> Option<Law> {
+        let rows = degrees.iter().zip(rates).map(|(&degree, &rate)| {
+            self.terms(degree).into_iter().map(|term| term * rate / degree).collect()
+        });
+        let factors = nonnegative_least_squares(&rows.collect::<Vec<_>>())?;
+        let time_one = factors[0] + factors[1];
+        let law = Law {
+            rate_one: 1.0 / time_one,
+            sigma: factors[1] / time_one,
+            kappa: factors.get(2).unwrap_or(&0.0) / time_one,
+        };
+        let sound = law.rate_one.is_finite() && law.sigma.is_finite() && law.kappa.is_finite();
+        sound.then_some(law)
+    }
+}
+
+impl Law {
+    fn rate(&self, degree: f64) -> f64 {
+        let others = degree - 1.0;
+        self.rate_one * degree / (1.0 + self.sigma * others + self.kappa * degree * others)
+    }
+
+    /// The degree of the highest rate (Gunther 2007, eq. 4.33), not below 1; infinite where it never falls.
+    fn knee(&self) -> f64 {
+        if self.kappa > 0.0 {
+            ((1.0 - self.sigma) / self.kappa).sqrt().max(1.0)
+        } else {
+            f64::INFINITY
+        }
+    }
+
+    /// The largest share by which it misses a rate, and at which degree.
+    fn worst_miss(&self, degrees: &[f64], rates: &[f64]) -> (f64, f64) {
+        let misses = degrees.iter().zip(rates);
+        let misses = misses.map(|(&degree, rate)| ((rate / self.rate(degree) - 1.0).abs(), degree));
+        misses.max_by(|a, b| a.0.total_cmp(&b.0)).unwrap_or((0.0, 1.0))
+    }
+}
+
+/// The factors, none below zero, for which the sums over the rows of factor times term come nearest to 1.
+///
+/// With two or three factors all choices of those that are above zero can be tried; the best of the
+/// solutions that keep to it is the solution (Lawson and Hanson 1974, chapter 23).
+fn nonnegative_least_squares(rows: &[Vec<f64>]) -> Option<Vec<f64>> {
+    let count = rows.first()?.len();
+    let solutions = (1u32..1 << count).filter_map(|chosen| {
+        let chosen: Vec<usize> = (0..count).filter(|i| chosen >> i & 1 == 1).collect();
+        let some = normal_equations(rows, &chosen)?;
+        if some.iter().any(|&factor| factor < 0.0 || !factor.is_finite()) {
+            return None;
+        }
+        let mut factors = vec![0.0; count];
+        chosen.iter().zip(some).for_each(|(&i, factor)| factors[i] = factor);
+        Some((squares(rows, &factors), factors))
+    });
+    solutions.min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, factors)| factors)
+}
+
+fn squares(rows: &[Vec<f64>], factors: &[f64]) -> f64 {
+    let sum =
+        |row: &Vec<f64>| row.iter().zip(factors).map(|(term, factor)| term * factor).sum::<f64>();
+    rows.iter().map(|row| (sum(row) - 1.0).powi(2)).sum()
+}
+
+/// Least squares with the `chosen` terms only, by Gaussian elimination; `None` if they determine nothing.
+fn normal_equations(rows: &[Vec<f64>], chosen: &[usize]) -> Option<Vec<f64>> {
+    let n = chosen.len();
+    let product = |i: usize, j: usize| rows.iter().map(|row| row[i] * row[j]).sum::<f64>();
+    let mut m: Vec<Vec<f64>> = chosen
+        .iter()
+        .map(|&i| {
+            let right = rows.iter().map(|row| row[i]).sum();
+            chosen.iter().map(|&j| product(i, j)).chain([right]).collect()
+        })
+        .collect();
+    for column in 0..n {
+        let pivot =
+            (column..n).max_by(|&a, &b| m[a][column].abs().total_cmp(&m[b][column].abs()))?;
+        m.swap(column, pivot);
+        if m[column][column] == 0.0 {
+            return None;
+        }
+        let pivot_row = m[column].clone();
+        for (_, row) in m.iter_mut().enumerate().filter(|(at, _)| *at != column) {
+            let share = row[column] / pivot_row[column];
+            row.iter_mut().zip(&pivot_row).for_each(|(value, pivot)| *value -= share * pivot);
+        }
+    }
+    Some((0..n).map(|i| m[i][n] / m[i][i]).collect())
+}
+
+/// The sweep of one group of parameters: degrees ascending, each with its rounds' rates.
+struct Sweep<'a> {
+    params: BTreeMap<String, String>,
+    degrees: Vec<f64>,
+    rates: Vec<&'a [f64]>,
+    doubts: Vec<String>,
+}
+
+/// One law, fitted to all that can be made of the rounds.
+struct Fits {
+    law: Law,
+    drawn: Vec<Law>,
+    passes: Vec<Law>,
+    doubts: Vec<String>,
+}
+
+/// The rows that follow from the rates of `concurrency/degree`: `amdahl-serial`, `rate-one`,
+/// `usl-contention`, `usl-coherence` and `usl-knee`, for each group of rows that differ in the degree only.
+///
+/// The estimate is of the law fitted to the medians of all rounds; its interval comes from a bootstrap over
+/// rounds. `round_values` are the laws fitted to each pass over all degrees. The interval is not that of
+/// *their* median: where the truth lies at the edge of what a law allows (`kappa` is 0), fits to single
+/// passes are cut off there so often that 71 % of such intervals for sigma cover it, and 96 % of these.
+pub fn scaling_laws(results: &[CaseResult], seed: u64) -> Vec<CaseResult> {
+    let mut groups: BTreeMap<BTreeMap<String, String>, Vec<(f64, &CaseResult)>> = BTreeMap::new();
+    for result in results.iter().filter(|r| r.case == CASE && r.metric == "rate") {
+        let mut params = result.params.clone();
+        let degree = params.remove("degree").and_then(|degree| degree.parse::<f64>().ok());
+        if let Some(degree) = degree.filter(|degree| degree.is_finite() && *degree >= 1.0) {
+            groups.entry(params).or_default().push((degree, result));
+        }
+    }
+    groups.into_iter().flat_map(|(params, rows)| Sweep::of(params, rows).rows(seed)).collect()
+}
+
+impl<'a> Sweep<'a> {
+    fn of(params: BTreeMap<String, String>, mut rows: Vec<(f64, &'a CaseResult)>) -> Self {
+        rows.sort_by(|a, b| a.0.total_cmp(&b.0));
+        rows.dedup_by(|a, b| a.0 == b.0);
+        let most = rows.iter().map(|(_, row)| row.round_values.len()).max().unwrap_or(0);
+        let is_usable = |row: &CaseResult| {
+            let values = &row.round_values;
+            let positive = values.iter().all(|rate| rate.is_finite() && *rate > 0.0);
+            row.estimate.is_some() && positive && !values.is_empty() && values.len() * 2 >= most
+        };
+        let (used, left_out): (Vec<_>, Vec<_>) =
+            rows.into_iter().partition(|(_, row)| is_usable(row));
+        let names: Vec<String> = left_out.iter().map(|(degree, _)| degree.to_string()).collect();
+        let mut doubts = Vec::new();
+        if !names.is_empty() {
+            let these = if names.len() == 1 { "degree" } else { "degrees" };
+            doubts.push(format!("without {these} {}, not measured often enough", names.join(", ")));
+        }
+        Self {
+            params,
+            degrees: used.iter().map(|(degree, _)| *degree).collect(),
+            rates: used.iter().map(|(_, row)| &row.round_values[..]).collect(),
+            doubts,
+        }
+    }
+
+    fn rows(&self, seed: u64) -> Vec<CaseResult> {
+        let draws = resample::draws(&self.rates, seed);
+        let (amdahl, usl) = (self.fits(Kind::Amdahl, &draws), self.fits(Kind::Usl, &draws));
+        vec![
+            self.row("amdahl-serial", "share", Better::Lower, &amdahl, |law| law.sigma),
+            self.row("rate-one", "jobs/s", Better::Higher, &usl, |law| law.rate_one),
+            self.row("usl-contention", "share", Better::Lower, &usl, |law| law.sigma),
+            self.row("usl-coherence", "share", Better::Lower, &usl, |law| law.kappa),
+            self.knee(self.row("usl-knee", "degree", Better::Neither, &usl, Law::knee)),
+        ]
+    }
+
+    /// The law fitted to the medians, to their `draws`, and to each pass; or why there is none.
+    fn fits(&self, kind: Kind, draws: &[Vec<f64>]) -> Result<Fits, String> {
+        let medians = resample::medians(&self.rates);
+        let law = self.law(kind, &medians)?;
+        let passes = (0..resample::rounds(&self.rates))
+            .map(|round| self.rates.iter().map(|rates| rates[round]).collect::<Vec<_>>());
+        Ok(Fits {
+            law,
+            drawn: draws.iter().filter_map(|rates| kind.fit(&self.degrees, rates)).collect(),
+            passes: passes.filter_map(|rates| kind.fit(&self.degrees, &rates)).collect(),
+            doubts: self.doubts_about(kind, &law, &medians),
+        })
+    }
+
+    /// One parameter of a law with its interval.
+    fn row(
+        &self,
+        metric: &str,
+        unit: &str,
+        better: Better,
+        fits: &Result<Fits, String>,
+        of: fn(&Law) -> f64,
+    ) -> CaseResult {
+        let blank = CaseResult::blank(CASE, self.params.clone(), metric, unit, better);
+        let fits = match fits {
+            Ok(fits) => fits,
+            Err(reason) => return without_figure(blank, reason.clone()),
+        };
+        let rounds = resample::rounds(&self.rates);
+        let median = of(&fits.law);
+        let (low, high) = resample::interval(rounds, median, fits.drawn.iter().map(of).collect());
+        CaseResult {
+            estimate: Some(Estimate { median, low, high, level: LEVEL }),
+            rounds: rounds as u32,
+            round_values: fits.passes.iter().map(of).filter(|value| value.is_finite()).collect(),
+            doubts: fits.doubts.clone(),
+            ..blank
+        }
+    }
+
+    fn law(&self, kind: Kind, rates: &[f64]) -> Result<Law, String> {
+        match self.degrees.len() {
+            few @ ..FEWEST_DEGREES => Err(format!(
+                "a law needs rates at {FEWEST_DEGREES} degrees or more; {few} were measured"
+            )),
+            _ => kind.fit(&self.degrees, rates).ok_or_else(|| "no law fits the rates".to_owned()),
+        }
+    }
+
+    /// The degree of the highest rate: only where it lies among those measured.
+    fn knee(&self, row: CaseResult) -> CaseResult {
+        let Some(mut estimate) = row.estimate else { return row };
+        let (lowest, highest) = (self.degrees[0], self.degrees[self.degrees.len() - 1]);
+        if estimate.median > highest {
+            let reason = match estimate.median.is_finite() {
+                true => format!("the rate still rises at {highest}, the highest degree measured"),
+                false => "the rate never falls: kappa is 0".to_owned(),
+            };
+            return without_figure(row, reason);
+        }
+        let mut doubts = row.doubts.clone();
+        if estimate.high > highest {
+            estimate.high = highest;
+            doubts.push(format!("the knee may lie beyond {highest}, the highest degree measured"));
+        }
+        if estimate.low <= lowest {
+            doubts.push(format!("the rate may fall from degree {lowest} on"));
+        }
+        CaseResult { estimate: Some(estimate), doubts, ..row }
+    }
+
+    fn doubts_about(&self, kind: Kind, law: &Law, rates: &[f64]) -> Vec<String> {
+        let mut doubts = self.doubts.clone();
+        let (miss, degree) = law.worst_miss(&self.degrees, rates);
+        if miss > POOR_FIT {
+            let share = miss * 100.0;
+            doubts.push(format!(
+                "{} misses the rate at degree {degree} by {share:.0} %",
+                kind.name()
+            ));
+        }
+        if kind == Kind::Usl && self.degrees.len() == FEWEST_DEGREES {
+            doubts.push(format!("{FEWEST_DEGREES} degrees cannot show whether the law holds"));
+        }
+        if resample::rounds(&self.rates) < 2 {
+            doubts.push("one round has no interval".to_owned());
+        }
+        doubts
+    }
+}
+
+fn without_figure(row: CaseResult, reason: String) -> CaseResult {
+    CaseResult {
+        outcome: Outcome::Unsupported,
+        reason: Some(reason),
+        estimate: None,
+        round_values: Vec::new(),
+        ..row
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use rand::SeedableRng;
+    use rand::rngs::StdRng;
+
+    use super::*;
+    use crate::simulated::noise;
+
+    /// The example of the R package usl's own tests (tests/coef.R), which finds 0.02 and 0.02.
+    #[test]
+    fn a_law_is_found_in_its_own_figures() {
+        let degrees = [1.0, 2.0, 4.0, 6.0, 8.0, 10.0];
+        let rates = [1.0, 1.8868, 3.0769, 3.5294, 3.5398, 3.3557];
+        let law = Kind::Usl.fit(&degrees, &rates).unwrap();
+        assert!((law.rate_one - 1.0).abs() < 1e-4, "{law:?}");
+        assert!((law.sigma - 0.02).abs() < 1e-4 && (law.kappa - 0.02).abs() < 1e-4, "{law:?}");
+        assert!((law.knee() - 7.0).abs() < 0.01, "{law:?}");
+    }
+
+    /// A SPARCcenter 2000 in SPEC SDM91 (Gunther 2007), to which the R package usl fits 0.0277285, 0.0001044
+    /// and 89.995 with standard errors 0.0091, 0.00002 and 14.2, and a knee of 97 (its README and tests).
+    /// It makes absolute errors small, which these weights do here.
+    #[test]
+    fn a_published_fit_is_found_again() {
+        let degrees = [1.0, 18.0, 36.0, 72.0, 108.0, 144.0, 216.0];
+        let rates = [64.9, 995.9, 1652.4, 1853.2, 1828.9, 1775.0, 1702.2];
+        let relative = Kind::Usl.fit(&degrees, &rates).unwrap();
+        let mut law = relative;
+        for _ in 0..200 {
+            // With these weights the equations are those of least squares on the errors themselves.
+            let weight = |degree: f64, rate: f64| (law.rate(degree).powi(3) / rate).sqrt();
+            law = weighted(&degrees, &rates, weight);
+        }
+        assert!((law.sigma - 0.0277285).abs() < 5e-6, "{law:?}");
+        assert!((law.kappa - 0.0001044).abs() < 5e-8, "{law:?}");
+        assert!((law.rate_one - 89.99523).abs() < 5e-3, "{law:?}");
+        assert!((law.knee() - 97.0).abs() < 0.5, "{law:?}");
+        // Relative errors weigh the single user more, within the published errors.
+        assert!((relative.sigma - law.sigma).abs() < 2.0 * 0.0091, "{relative:?}");
+        assert!((relative.kappa - law.kappa).abs() < 2.0 * 0.00002, "{relative:?}");
+        assert!((relative.rate_one - law.rate_one).abs() < 2.0 * 14.2, "{relative:?}");
+    }
+
+    /// As [`Kind::fit`] of the Universal Scalability Law, each error times its weight.
+    fn weighted(degrees: &[f64], rates: &[f64], weight: impl Fn(f64, f64) -> f64) -> Law {
+        // A term for the right side too: rows of `weight * terms` that come near to `weight`.
+        let rows: Vec<Vec<f64>> = degrees
+            .iter()
+            .zip(rates)
+            .map(|(&degree, &rate)| {
+                let terms = Kind::Usl.terms(degree).into_iter();
+                terms.map(|term| term * rate / degree * weight(degree, rate)).collect()
+            })
+            .collect();
+        let rights: Vec<f64> = degrees.iter().zip(rates).map(|(&d, &r)| weight(d, r)).collect();
+        // Descend by one factor at a time: another way to the same end.
+        let mut factors = [1.0 / rates[0], 0.0, 0.0];
+        for step in 0..300_000 {
+            let at = step % 3;
+            let rest = |row: &Vec<f64>| {
+                (0..3).filter(|i| *i != at).map(|i| row[i] * factors[i]).sum::<f64>()
+            };
+            let above: f64 =
+                rows.iter().zip(&rights).map(|(row, y)| row[at] * (y - rest(row))).sum();
+            let below: f64 = rows.iter().map(|row| row[at].powi(2)).sum();
+            factors[at] = (above / below).max(0.0);
+        }
+        let time_one = factors[0] + factors[1];
+        let (sigma, kappa) = (factors[1] / time_one, factors[2] / time_one);
+        Law { rate_one: 1.0 / time_one, sigma, kappa }
+    }
+
+    fn sweep(curve: impl Fn(f64) -> f64, rounds: usize, rng: &mut StdRng) -> Vec<CaseResult> {
+        let row = |degree: usize| {
+            let values: Vec<f64> =
+                (0..rounds).map(|_| curve(degree as f64) * (1.0 + 0.02 * noise(rng))).collect();
+            row(&degree.to_string(), values)
+        };
+        (1..=8).map(row).collect()
+    }
+
+    fn row(degree: &str, round_values: Vec<f64>) -> CaseResult {
+        let params = [("kind", "cpu"), ("degree", degree)];
+        let params = params.map(|(k, v)| (k.to_owned(), v.to_owned())).into_iter().collect();
+        let median = measure::stats::median(&mut round_values.clone());
+        CaseResult {
+            estimate: Some(Estimate { median, low: median, high: median, level: LEVEL }),
+            rounds: round_values.len() as u32,
+            round_values,
+            ..CaseResult::blank(CASE, params, "rate", "jobs/s", Better::Higher)
+        }
+    }
+
+    fn find<'a>(rows: &'a [CaseResult], metric: &str) -> &'a CaseResult {
+        rows.iter().find(|row| row.metric == metric).unwrap()
+    }
+
+    /// How often the intervals cover the law's own parameters, at the edge of what it allows and within.
+    #[test]
+    fn intervals_cover_the_true_law() {
+        const TRIALS: u64 = 150;
+        let mut rng = StdRng::seed_from_u64(11);
+        for (sigma, kappa) in [(0.1, 0.01), (0.3, 0.001), (0.3, 0.0), (0.02, 0.02), (1.0, 0.0)] {
+            let law = Law { rate_one: 500.0, sigma, kappa };
+            let mut covered = BTreeMap::new();
+            for trial in 0..TRIALS {
+                let rows = scaling_laws(&sweep(|degree| law.rate(degree), 10, &mut rng), trial);
+                let truths =
+                    [("usl-contention", sigma), ("usl-coherence", kappa), ("rate-one", 500.0)];
+                let amdahl = Some(("amdahl-serial", sigma)).filter(|_| kappa == 0.0);
+                for (metric, truth) in truths.into_iter().chain(amdahl) {
+                    let Estimate { low, high, .. } = find(&rows, metric).estimate.unwrap();
+                    let within = low <= truth + 1e-9 && truth - 1e-9 <= high;
+                    *covered.entry(metric).or_insert(0) += u32::from(within);
+                }
+            }
+            for (metric, count) in covered {
+                let share = f64::from(count) / TRIALS as f64;
+                println!("{metric}, sigma {sigma}, kappa {kappa}: {:.1} %", share * 100.0);
+                // 150 trials at 95 %: two standard errors are 3.6 %.
+                assert!(share >= LEVEL - 0.036, "{metric}, sigma {sigma}, kappa {kappa}: {share}");
+            }
+        }
+    }
+
+    #[test]
+    fn saturation_at_two_cpus_is_no_law_of_these() {
+        let mut rng = StdRng::seed_from_u64(4);
+        let rows = scaling_laws(&sweep(|degree| 100.0 * degree.min(2.0), 10, &mut rng), 1);
+        let metrics: Vec<&str> = rows.iter().map(|row| row.metric.as_str()).collect();
+        let expected = ["amdahl-serial", "rate-one", "usl-contention", "usl-coherence", "usl-knee"];
+        assert_eq!(metrics, expected);
+        for row in &rows {
+            assert_eq!(row.check(), Ok(()));
+            assert_eq!(row.params.keys().collect::<Vec<_>>(), ["kind"]);
+            let law = if row.metric == "amdahl-serial" { "Amdahl's" } else { "the Universal" };
+            assert_eq!(row.doubts.len(), 1, "{:?}", row.doubts);
+            assert!(row.doubts[0].starts_with(law) && row.doubts[0].contains("at degree"));
+        }
+    }
+
+    #[test]
+    fn a_rate_that_does_not_fall_has_no_knee() {
+        let mut rng = StdRng::seed_from_u64(4);
+        let exact = |curve: fn(f64) -> f64| -> Vec<CaseResult> {
+            (1..=8)
+                .map(|degree| row(&degree.to_string(), vec![curve(f64::from(degree)); 3]))
+                .collect()
+        };
+        let linear = scaling_laws(&exact(|degree| 10.0 * degree), 1);
+        assert_eq!(find(&linear, "usl-knee").outcome, Outcome::Unsupported);
+        let reason = find(&linear, "usl-knee").reason.as_deref();
+        assert_eq!(reason, Some("the rate never falls: kappa is 0"));
+        assert!(find(&linear, "amdahl-serial").estimate.unwrap().median < 1e-9);
+        let slow = Law { rate_one: 10.0, sigma: 0.1, kappa: 0.001 };
+        let rises = scaling_laws(&sweep(|degree| slow.rate(degree), 10, &mut rng), 1);
+        let reason = find(&rises, "usl-knee").reason.as_deref().unwrap();
+        assert!(
+            reason.contains("highest degree measured") || reason.contains("kappa is 0"),
+            "{reason}"
+        );
+        let falls = Law { rate_one: 10.0, sigma: 0.02, kappa: 0.05 };
+        let falls = scaling_laws(&sweep(|degree| falls.rate(degree), 10, &mut rng), 1);
+        let knee = find(&falls, "usl-knee").estimate.unwrap();
+        assert!(knee.low < 4.43 && 4.43 < knee.high && knee.high < 8.0, "{knee:?}");
+    }
+
+    #[test]
+    fn what_is_missing_is_told() {
+        let mut rng = StdRng::seed_from_u64(4);
+        let law = Law { rate_one: 10.0, sigma: 0.1, kappa: 0.02 };
+        let mut rows = sweep(|degree| law.rate(degree), 10, &mut rng);
+        rows[2].round_values.truncate(2);
+        rows[4].round_values[3] = 0.0;
+        rows[5].round_values.truncate(7);
+        let found = find(&scaling_laws(&rows, 1), "usl-contention").clone();
+        assert_eq!(found.doubts, ["without degrees 3, 5, not measured often enough"]);
+        assert_eq!((found.rounds, found.round_values.len()), (7, 7));
+        let few = scaling_laws(&rows[..2], 1);
+        let reason = "a law needs rates at 3 degrees or more; 2 were measured";
+        assert!(few.len() == 5 && few.iter().all(|row| row.reason.as_deref() == Some(reason)));
+        assert_eq!(scaling_laws(&[], 1), []);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn any_rows_give_sound_rows(
+            rows in prop::collection::vec(crate::simulated::any_row(CASE, "rate"), 0..12), seed: u64
+        ) {
+            for row in scaling_laws(&rows, seed) {
+                prop_assert_eq!(row.check(), Ok(()), "{:?}", row);
+            }
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! Noise as trials have it, and rows as nothing should have them, for tests.
+
+use proptest::prelude::*;
+use rand::RngExt;
+use rand::rngs::StdRng;
+use results::{Better, CaseResult, Estimate, Outcome};
+
+/// A sum of uniform numbers, close enough to normal for a simulation, with mean 0, variance 1.
+pub(crate) fn noise(rng: &mut StdRng) -> f64 {
+    (0..12).map(|_| rng.random::<f64>()).sum::<f64>() - 6.0
+}
+
+/// What a time is multiplied by on a shared machine: in 15 % of trials something up to 1.4.
+pub(crate) fn outlier(rng: &mut StdRng) -> f64 {
+    if rng.random::<f64>() < 0.15 { 1.0 + 0.4 * rng.random::<f64>() } else { 1.0 }
+}
+
+/// A row of `case`, as a file from elsewhere may have it.
+pub(crate) fn any_row(
+    case: &'static str,
+    metric: &'static str,
+) -> impl Strategy<Value = CaseResult> {
+    let value = prop_oneof![
+        8 => (-3.0f64..12.0).prop_map(|exponent| 10f64.powf(exponent)),
+        1 => prop::sample::select(&[0.0, -1.0, f64::NAN, f64::INFINITY, 1e300, 1e-300][..]),
+    ];
+    let values = prop::collection::vec(value, 0..12);
+    let params = (
+        prop::sample::select(&["serial", "threads", "pool", "tokio", "x"][..]),
+        prop::sample::select(&["1", "2", "3", "4", "8", "0", "many"][..]),
+        prop::sample::select(&["1us", "2us", "5us", "1ms", "", "7"][..]),
+        prop::sample::select(&["given", "shortest"][..]),
+    );
+    (params, values, any::<bool>()).prop_map(
+        move |((executor, degree, length, order), values, measured)| {
+            let params =
+                [("executor", executor), ("degree", degree), ("length", length), ("order", order)];
+            let params = params.map(|(k, v)| (k.to_owned(), v.to_owned())).into_iter().collect();
+            let first = values.first().copied().filter(|_| measured);
+            let estimate =
+                first.map(|median| Estimate { median, low: median, high: median, level: 0.95 });
+            let ended = estimate.is_none();
+            CaseResult {
+                estimate,
+                outcome: if ended { Outcome::TimedOut } else { Outcome::Measured },
+                reason: ended.then(|| "time was up".to_owned()),
+                round_values: values,
+                ..CaseResult::blank(case, params, metric, "ns/op", Better::Lower)
+            }
+        },
+    )
+}

@@ -1,0 +1,206 @@
+use std::path::Path;
+use std::time::Duration;
+
+use measure::{Params, Refusal, Round};
+
+use super::executor::{DEGREE_AT_MOST, Executor, shortest_first};
+use super::job::{Job, ideal};
+use super::list::{JOBS_AT_MOST, described, parse_bound, parse_lengths, read};
+use super::trial::{METRICS, report};
+use crate::{Case, Only, Param, Takes, count_of, value_of};
+use measure::trial::Stage;
+
+/// The parameter that names a file of jobs, with its checksum after a `#`; with it there are no `jobs`,
+/// `length` and `bound`.
+pub const LIST: &str = "list";
+
+pub const CASE: Case = Case {
+    area: "concurrency",
+    name: "answer",
+    operation: "One's own list of jobs carried out, from the start until the last is done.",
+    alike: "As concurrency/jobs, for the jobs described or listed in a file; `oscost concurrency` \
+            measures every candidate and says which is best.",
+    only: Only::Everywhere,
+    params: &[
+        Param {
+            name: "executor",
+            meaning: "who does the jobs",
+            default: &["serial", "threads", "pool", "tokio"],
+            full: &["serial", "threads", "pool", "tokio"],
+            takes: Takes::Words(&[]),
+        },
+        Param {
+            name: "degree",
+            meaning: "how many jobs are under way at once, at most",
+            default: &["1"],
+            full: &["1"],
+            takes: Takes::Count(DEGREE_AT_MOST as u64),
+        },
+        Param {
+            name: "order",
+            meaning: "whether jobs are begun in the order given, or the shortest first of those that \
+                      have arrived",
+            default: &["given"],
+            full: &["given"],
+            takes: Takes::Words(&["shortest"]),
+        },
+        Param {
+            name: "jobs",
+            meaning: "how many jobs there are",
+            default: &["40"],
+            full: &["40"],
+            takes: Takes::Count(JOBS_AT_MOST as u64),
+        },
+        Param {
+            name: "length",
+            meaning: "their lengths, evenly from one to the other",
+            default: &["5ms..80ms"],
+            full: &["5ms..80ms"],
+            takes: Takes::Words(&[]),
+        },
+        Param {
+            name: "bound",
+            meaning: "whether they need a CPU, wait, or both with this CPU share",
+            default: &["mixed:30"],
+            full: &["mixed:30"],
+            takes: Takes::Words(&[]),
+        },
+    ],
+    metrics: METRICS,
+    run,
+};
+
+fn run(params: &Params, round: &mut Round) -> Result<(), Refusal> {
+    let cpus = round.order().cpus.clone();
+    let mut stage = Stage::new(round, &cpus)?;
+    let jobs = list_of(params)?;
+    let (name, degree) = (value_of(params, "executor")?, count_of(params, "degree")?);
+    let executor = Executor::new(name, degree, cpus.len())?;
+    let (work, clock) = (stage.work(round)?, stage.clock());
+    let in_order = value_of(params, "order")? == "given";
+    let done = round.trials(&stage, 1, || match in_order {
+        true => executor.carry_out(&jobs, &work, clock),
+        false => Ok(shortest_first(&jobs, &work, clock)),
+    })?;
+    report(round, &jobs, &done[0], &stage);
+    Ok(())
+}
+
+/// The jobs that the parameters describe, or the file they name has, by arrival.
+///
+/// # Errors
+/// `Failed` if the file is not what it was when the run was planned.
+pub fn list_of(params: &Params) -> Result<Vec<Job>, Refusal> {
+    let Some(file) = params.get(LIST) else {
+        let lengths = parse_lengths(value_of(params, "length")?).map_err(Refusal::Failed)?;
+        let share = parse_bound(value_of(params, "bound")?).map_err(Refusal::Failed)?;
+        return Ok(described(count_of(params, "jobs")?, lengths, share));
+    };
+    let (path, planned) = file.rsplit_once('#').unwrap_or((file, ""));
+    match read(Path::new(path)) {
+        Err(e) => Err(Refusal::Failed(format!("{path}: {e}"))),
+        Ok((_, checksum)) if checksum != planned => {
+            Err(Refusal::Failed(format!("{path} was changed while it was measured")))
+        }
+        Ok((jobs, _)) => Ok(by_arrival(jobs)),
+    }
+}
+
+fn by_arrival(mut jobs: Vec<Job>) -> Vec<Job> {
+    jobs.sort_by_key(|job| job.arrival);
+    jobs
+}
+
+/// The ways in which these jobs may be done on so many CPUs: executor, degree and order.
+pub fn candidates(jobs: &[Job], cpus: usize) -> Vec<Params> {
+    let all_at_once = jobs.len().min(DEGREE_AT_MOST);
+    let mut degrees: Vec<usize> = [cpus, 2 * cpus, 4 * cpus, all_at_once]
+        .into_iter()
+        .filter(|&degree| degree > 1 && degree <= all_at_once)
+        .collect();
+    degrees.dedup();
+    let mut ways = vec![("serial", 1, "given")];
+    if !jobs.is_sorted_by_key(|job| job.length) {
+        ways.push(("serial", 1, "shortest"));
+    }
+    ways.extend(degrees.iter().map(|&degree| ("threads", degree, "given")));
+    ways.extend(degrees.iter().map(|&degree| ("pool", degree, "given")));
+    if all_at_once > 1 {
+        ways.push(("tokio", all_at_once, "given"));
+    }
+    let ways = ways.into_iter().map(|(executor, degree, order)| {
+        let degree = degree.to_string();
+        [("executor", executor), ("degree", degree.as_str()), ("order", order)]
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .into()
+    });
+    ways.collect()
+}
+
+/// Serially the sum of all jobs, else about the ideal.
+pub fn takes(params: &Params) -> Duration {
+    let jobs = list_of(params).unwrap_or_default();
+    let sum: Duration = jobs.iter().map(|job| job.length).sum();
+    let last = jobs.iter().map(Job::soonest).max().unwrap_or_default();
+    let degree = count_of(params, "degree").unwrap_or(1).max(1) as u32;
+    (sum / degree).max(ideal(&jobs, 2)).max(last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(jobs: &[Job], cpus: usize) -> Vec<String> {
+        let candidates = candidates(jobs, cpus).into_iter();
+        candidates.map(|p| format!("{} {} {}", p["executor"], p["degree"], p["order"])).collect()
+    }
+
+    #[test]
+    fn candidates_are_only_those_that_differ() {
+        let ms = Duration::from_millis;
+        let jobs = described(40, [ms(5), ms(80)], 0.3);
+        assert_eq!(
+            names(&jobs, 2),
+            [
+                "serial 1 given",
+                "serial 1 shortest",
+                "threads 2 given",
+                "threads 4 given",
+                "threads 8 given",
+                "threads 40 given",
+                "pool 2 given",
+                "pool 4 given",
+                "pool 8 given",
+                "pool 40 given",
+                "tokio 40 given"
+            ]
+        );
+        // All alike, few, on one CPU.
+        let jobs = described(3, [ms(5), ms(5)], 1.0);
+        assert_eq!(
+            names(&jobs, 1),
+            [
+                "serial 1 given",
+                "threads 2 given",
+                "threads 3 given",
+                "pool 2 given",
+                "pool 3 given",
+                "tokio 3 given"
+            ]
+        );
+        assert_eq!(names(&jobs[..1], 8), ["serial 1 given"]);
+    }
+
+    #[test]
+    fn a_file_that_was_changed_is_not_measured() {
+        let path = std::env::temp_dir().join(format!("oscost-jobs-{}.txt", std::process::id()));
+        std::fs::write(&path, "5ms 100 7ms\n3ms 0\n").unwrap();
+        let (_, checksum) = read(&path).unwrap();
+        let params = |sum: &str| Params::from([(LIST.into(), format!("{}#{sum}", path.display()))]);
+        let jobs = list_of(&params(&checksum)).unwrap();
+        assert_eq!(jobs[0].arrival, Duration::ZERO, "first what arrives first");
+        let error = list_of(&params("00000000")).unwrap_err().to_string();
+        std::fs::remove_file(&path).unwrap();
+        assert!(error.contains("was changed"), "{error}");
+    }
+}

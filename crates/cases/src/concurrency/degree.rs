@@ -1,0 +1,97 @@
+use std::time::Duration;
+
+use measure::{Combine, Direction, Params, Refusal, Round};
+
+use super::executor::{DEGREE_AT_MOST, Executor};
+use super::job::{Job, ideal};
+use super::list::{JOBS_AT_MOST, parse_bound};
+use crate::{Case, Only, Param, Takes, count_of, length_of, value_of};
+use measure::trial::Stage;
+
+/// A trial carries out the list so often.
+const TIMES: usize = 3;
+
+pub const CASE: Case = Case {
+    area: "concurrency",
+    name: "degree",
+    operation: "A list of jobs, all of one length, carried out on all CPUs by so many threads at once.",
+    alike: "The degrees together give Amdahl's law and the Universal Scalability Law: the serial share, \
+            contention, coherence, and the degree beyond which more threads make it slower.",
+    only: Only::Everywhere,
+    params: &[
+        Param {
+            name: "kind",
+            meaning: "whether jobs need a CPU, or wait half of the time",
+            default: &["cpu", "mixed"],
+            full: &["cpu", "mixed"],
+            takes: Takes::Words(&[]),
+        },
+        Param {
+            name: "degree",
+            meaning: "how many jobs are under way at once",
+            default: &["1..4xcpus"],
+            full: &["1..4xcpus"],
+            takes: Takes::Count(DEGREE_AT_MOST as u64),
+        },
+        Param {
+            name: "executor",
+            meaning: "who does the jobs",
+            default: &["threads"],
+            full: &["threads", "pool"],
+            takes: Takes::Words(&["threads-up-front", "pool", "rayon"]),
+        },
+        Param {
+            name: "jobs",
+            meaning: "how many jobs the list has",
+            default: &["96"],
+            full: &["96"],
+            takes: Takes::Count(JOBS_AT_MOST as u64),
+        },
+        Param {
+            name: "length",
+            meaning: "the length of each",
+            default: &["500us"],
+            full: &["500us"],
+            takes: Takes::Length,
+        },
+    ],
+    metrics: &[
+        ("rate", "jobs per second"),
+        ("amdahl-serial", "the share of the work that must be done serially, by Amdahl's law"),
+        (
+            "usl-contention",
+            "the share of a job's time spent waiting for others, by the scalability law",
+        ),
+        ("usl-coherence", "the share lost with each other job under way, by the scalability law"),
+        ("usl-knee", "the degree of the highest rate, by the scalability law"),
+    ],
+    run,
+};
+
+fn run(params: &Params, round: &mut Round) -> Result<(), Refusal> {
+    let cpus = round.order().cpus.clone();
+    let mut stage = Stage::new(round, &cpus)?;
+    let jobs = jobs_of(params)?;
+    let (name, degree) = (value_of(params, "executor")?, count_of(params, "degree")?);
+    let executor = Executor::new(name, degree, cpus.len())?;
+    let work = stage.work(round)?;
+    let trials = round.trials(&stage, TIMES, || executor.carry_out(&jobs, &work, stage.clock()))?;
+    let elapsed: Duration = trials.iter().map(|trial| trial.elapsed).sum();
+    let rate = (jobs.len() * trials.len()) as f64 / elapsed.as_secs_f64();
+    round.metric("rate", "jobs/s", Direction::Higher, Combine::Median, rate);
+    Ok(())
+}
+
+fn jobs_of(params: &Params) -> Result<Vec<Job>, Refusal> {
+    let share = parse_bound(value_of(params, "kind")?).map_err(Refusal::Failed)?;
+    let job = Job::new(length_of(params, "length")?, share);
+    Ok(vec![job; count_of(params, "jobs")?])
+}
+
+/// As if there were two CPUs.
+pub fn takes(params: &Params) -> Duration {
+    let jobs = jobs_of(params).unwrap_or_default();
+    let sum: Duration = jobs.iter().map(|job| job.length).sum();
+    let by_degree = sum / count_of(params, "degree").unwrap_or(1).max(1) as u32;
+    by_degree.max(ideal(&jobs, 2)) * (TIMES as u32 + 1)
+}

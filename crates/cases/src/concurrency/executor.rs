@@ -1,0 +1,220 @@
+//! Who carries out the jobs of a list, and what came of it.
+
+use std::num::NonZeroUsize;
+use std::time::Duration;
+
+use concurrency::{
+    ConcurrentExecution, Execution, Failure, Pool, Processes, Rayon, Threads, Tokio,
+};
+use measure::Refusal;
+use measure::time::{Clock, Ticks};
+use measure::work::Work;
+
+use super::job::Job;
+
+/// The most jobs that may be under way at once: each may be a thread or a process.
+pub const DEGREE_AT_MOST: usize = 1024;
+
+/// The names of all executors, as the parameter has them.
+pub const NAMES: &[&str] = &[
+    "serial",
+    "threads",
+    "threads-up-front",
+    "pool",
+    "rayon",
+    "tokio",
+    "tokio-current",
+    "processes",
+];
+
+/// An executor, ready to begin: what lives longer than a list of jobs is made already.
+pub enum Executor {
+    /// One job after the other on the calling thread.
+    Serial(ConcurrentExecution),
+    /// A thread for each job, or threads made for each list.
+    Threads(ConcurrentExecution),
+    /// Threads that stay.
+    Pool(Pool),
+    /// Rayon's pool.
+    Rayon(Rayon),
+    /// Tasks on tokio's threads, or on the calling one.
+    Tokio(Tokio),
+    /// A process for each job.
+    Processes(Processes),
+}
+
+/// How a job ended.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Done {
+    /// When, from the start of the list.
+    pub at: Duration,
+    /// The CPU time its work took, where the system tells.
+    pub cpu: Option<Duration>,
+}
+
+impl Executor {
+    /// The executor of that name, for at most `degree` jobs at once on so many CPUs.
+    ///
+    /// # Errors
+    /// `Unsupported` where this system has none such, `Failed` where it cannot be made.
+    pub fn new(name: &str, degree: usize, cpus: usize) -> Result<Self, Refusal> {
+        let failed = |e: &dyn std::fmt::Display| Refusal::Failed(format!("{name}: {e}"));
+        let at_least_one = |n: usize| NonZeroUsize::new(n.clamp(1, DEGREE_AT_MOST)).expect("not 0");
+        let degree = at_least_one(degree);
+        Ok(match name {
+            "serial" => Self::Serial(ConcurrentExecution::new(degree)),
+            "threads" => Self::Threads(ConcurrentExecution::new(degree)),
+            "threads-up-front" => {
+                Self::Threads(ConcurrentExecution::new(degree).threads(Threads::UpFront))
+            }
+            "pool" => Self::Pool(Pool::new(degree).map_err(|e| failed(&e))?),
+            "rayon" => Self::Rayon(Rayon::new(degree).map_err(|e| failed(&e))?),
+            "tokio" => Self::Tokio(
+                Tokio::multi_thread(degree, at_least_one(cpus)).map_err(|e| failed(&e))?,
+            ),
+            "tokio-current" => Self::Tokio(Tokio::current_thread(degree).map_err(|e| failed(&e))?),
+            "processes" if cfg!(not(unix)) => {
+                return Err(Refusal::Unsupported("there is no fork on Windows".into()));
+            }
+            "processes" => Self::Processes(Processes::new(degree)),
+            _ => return Err(Refusal::Failed(format!("there is no executor named {name}"))),
+        })
+    }
+
+    /// Carries out `jobs`, handed out in this order; how each ended, in the same order. A job that has
+    /// not arrived yet is waited for in its own slot: those after it arrive later still.
+    ///
+    /// # Errors
+    /// `Failed` where a job was not done.
+    pub fn carry_out(&self, jobs: &[Job], work: &Work, clock: Clock) -> Result<Vec<Done>, Refusal> {
+        let start = clock.now();
+        let numbered: Vec<(usize, Job)> = jobs.iter().copied().enumerate().collect();
+        let handler = |(_, job): &(usize, Job)| {
+            if let Some(early) = until(job.arrival, clock, start) {
+                std::thread::sleep(early);
+            }
+            ended(job.carry_out(work), clock, start)
+        };
+        let mut all: Vec<Option<Done>> = vec![None; jobs.len()];
+        let mut failure = None;
+        let finisher = |(number, _): &(usize, Job), result: Result<(u64, Option<u64>), Failure>| {
+            match result {
+                Ok((at, cpu)) => {
+                    let (at, cpu) = (Duration::from_nanos(at), cpu.map(Duration::from_nanos));
+                    all[*number] = Some(Done { at, cpu });
+                }
+                Err(e) => failure = Some(Refusal::Failed(format!("job {}: {e}", number + 1))),
+            }
+        };
+        match self {
+            Self::Serial(serial) => serial.do_serial(&numbered, handler, finisher),
+            Self::Threads(threads) => threads.do_for_all_objects(&numbered, handler, finisher),
+            Self::Pool(pool) => pool.do_for_all_objects(&numbered, handler, finisher),
+            Self::Rayon(rayon) => rayon.do_for_all_objects(&numbered, handler, finisher),
+            Self::Processes(processes) => {
+                processes.do_for_all_objects(&numbered, handler, finisher);
+            }
+            Self::Tokio(tokio) => tokio.do_for_all_objects(
+                &numbered,
+                |&(_, job): &(usize, Job)| {
+                    let work = *work;
+                    Box::pin(async move {
+                        if let Some(early) = until(job.arrival, clock, start) {
+                            tokio::time::sleep(early).await;
+                        }
+                        ended(job.carry_out_async(&work).await, clock, start)
+                    })
+                },
+                finisher,
+            ),
+        }
+        match failure {
+            Some(refusal) => Err(refusal),
+            None => all
+                .into_iter()
+                .collect::<Option<_>>()
+                .ok_or_else(|| Refusal::Failed("a job was neither done nor refused".into())),
+        }
+    }
+}
+
+/// Carries out `jobs` one after the other, of those that have arrived always the shortest; how each
+/// ended, in the order given.
+pub fn shortest_first(jobs: &[Job], work: &Work, clock: Clock) -> Vec<Done> {
+    let start = clock.now();
+    let mut all = vec![Done { at: Duration::ZERO, cpu: None }; jobs.len()];
+    let mut left: Vec<usize> = (0..jobs.len()).collect();
+    // The shortest comes last, where it is cheap to take.
+    left.sort_by_key(|&number| std::cmp::Reverse((jobs[number].length, number)));
+    while !left.is_empty() {
+        let now = since(clock, start);
+        let Some(at) = left.iter().rposition(|&number| jobs[number].arrival <= now) else {
+            let next = left.iter().map(|&number| jobs[number].arrival).min().unwrap_or_default();
+            std::thread::sleep(until(next, clock, start).unwrap_or_default());
+            continue;
+        };
+        let number = left.remove(at);
+        let cpu = jobs[number].carry_out(work);
+        all[number] = Done { at: since(clock, start), cpu };
+    }
+    all
+}
+
+/// When the job ended and what CPU time it took, in ns: plain numbers, which also another process can
+/// send.
+fn ended(cpu: Option<Duration>, clock: Clock, start: Ticks) -> (u64, Option<u64>) {
+    (since(clock, start).as_nanos() as u64, cpu.map(|cpu| cpu.as_nanos() as u64))
+}
+
+fn since(clock: Clock, start: Ticks) -> Duration {
+    Duration::from_nanos(clock.between(start, clock.now()).get() as u64)
+}
+
+/// The time left until then; `None` if there is none: even to sleep for no time costs a turn.
+fn until(moment: Duration, clock: Clock, start: Ticks) -> Option<Duration> {
+    let left = moment.checked_sub(if moment.is_zero() { moment } else { since(clock, start) })?;
+    (!left.is_zero()).then_some(left)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn jobs() -> Vec<Job> {
+        let us = Duration::from_micros;
+        let mut jobs: Vec<Job> = (1..=6).map(|k| Job::new(us(300 * k), 0.5)).collect();
+        jobs[0].arrival = us(3_000);
+        jobs
+    }
+
+    #[test]
+    fn every_executor_does_every_job_and_none_before_it_arrives() {
+        let clock = Clock::monotonic();
+        let work = Work::calibrate(clock).unwrap();
+        for name in NAMES.iter().filter(|name| **name != "processes") {
+            let executor = Executor::new(name, 3, 2).unwrap();
+            let done = executor.carry_out(&jobs(), &work, clock).unwrap();
+            assert_eq!(done.len(), 6, "{name}");
+            for (job, done) in jobs().iter().zip(&done) {
+                // A wait is never shorter than asked for.
+                assert!(done.at >= job.arrival + job.length.mul_f64(0.5), "{name}: {done:?}");
+                assert_eq!(done.cpu.is_some(), cfg!(unix), "{name}");
+            }
+        }
+        assert!(Executor::new("magic", 3, 2).is_err());
+    }
+
+    #[test]
+    fn the_shortest_that_has_arrived_comes_first() {
+        let clock = Clock::monotonic();
+        let work = Work::calibrate(clock).unwrap();
+        let done = shortest_first(&jobs(), &work, clock);
+        let mut order: Vec<usize> = (0..6).collect();
+        order.sort_by_key(|&number| done[number].at);
+        // The very shortest arrives while others are done already.
+        assert_eq!(order[0], 1);
+        assert_ne!(order[5], 0);
+        let others: Vec<usize> = order.into_iter().filter(|&number| number != 0).collect();
+        assert_eq!(others, [1, 2, 3, 4, 5]);
+    }
+}

@@ -1,0 +1,155 @@
+//! A job: so much CPU time and so much waiting, in turn, from when it arrives.
+
+use std::time::Duration;
+
+use measure::work::Work;
+
+/// CPU time and waiting alternate in slices of about this length together.
+const SLICE: Duration = Duration::from_millis(1);
+/// A job has at most so many slices of each.
+const SLICES_AT_MOST: u32 = 10;
+
+/// Something to be done that keeps a CPU busy for a part of its length and waits for the rest, as for a
+/// disk or another machine.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Job {
+    /// How long it takes where nothing else is done. Never zero.
+    pub length: Duration,
+    /// The share of it, 0 to 1, that needs a CPU.
+    pub cpu_share: f64,
+    /// When it can be begun, from the start of the list.
+    pub arrival: Duration,
+}
+
+/// One part of a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Slice {
+    /// Needs a CPU for so long.
+    Work(Duration),
+    /// Needs nothing for so long.
+    Wait(Duration),
+}
+
+impl Job {
+    /// A job that is there from the start.
+    pub fn new(length: Duration, cpu_share: f64) -> Self {
+        Self { length, cpu_share, arrival: Duration::ZERO }
+    }
+
+    /// How much of it needs a CPU.
+    pub fn cpu(&self) -> Duration {
+        self.length.mul_f64(self.cpu_share)
+    }
+
+    /// When it would be done if nothing stood in its way.
+    pub fn soonest(&self) -> Duration {
+        self.arrival + self.length
+    }
+
+    /// Its parts, in order: work and waiting alternate, work first.
+    pub fn slices(&self) -> impl Iterator<Item = Slice> + use<> {
+        let cpu = self.cpu();
+        let wait = self.length - cpu;
+        let mixed = !cpu.is_zero() && !wait.is_zero();
+        let turns = (self.length.as_nanos() / SLICE.as_nanos()) as u32;
+        let turns = if mixed { turns.clamp(1, SLICES_AT_MOST) } else { 1 };
+        (0..turns).flat_map(move |_| [Slice::Work(cpu / turns), Slice::Wait(wait / turns)]).filter(
+            |slice| !matches!(slice, Slice::Work(Duration::ZERO) | Slice::Wait(Duration::ZERO)),
+        )
+    }
+
+    /// Does the job on the calling thread; how much CPU time its work took, where the system tells.
+    pub fn carry_out(&self, work: &Work) -> Option<Duration> {
+        let mut spent = Some(Duration::ZERO);
+        for slice in self.slices() {
+            match slice {
+                Slice::Work(length) => add(&mut spent, timed(work, length)),
+                Slice::Wait(length) => std::thread::sleep(length),
+            }
+        }
+        spent
+    }
+
+    /// Does the job as a task that gives way to others while it waits.
+    pub async fn carry_out_async(&self, work: &Work) -> Option<Duration> {
+        let mut spent = Some(Duration::ZERO);
+        for slice in self.slices() {
+            match slice {
+                Slice::Work(length) => add(&mut spent, timed(work, length)),
+                Slice::Wait(length) => tokio::time::sleep(length).await,
+            }
+        }
+        spent
+    }
+}
+
+/// The clock is read before and after, never during the work.
+fn timed(work: &Work, length: Duration) -> Option<Duration> {
+    let before = platform::usage::thread_cpu_time();
+    work.run(length);
+    let after = platform::usage::thread_cpu_time();
+    after.zip(before).map(|(after, before)| after.saturating_sub(before))
+}
+
+fn add(sum: &mut Option<Duration>, more: Option<Duration>) {
+    *sum = sum.zip(more).map(|(sum, more)| sum + more);
+}
+
+/// The shortest time in which so many CPUs can do all jobs, however they are scheduled: no job is done
+/// sooner than by itself, and from any moment on the CPUs have to do the work of all that arrive
+/// later (McNaughton 1959, where all are there from the start).
+pub fn ideal(jobs: &[Job], cpus: usize) -> Duration {
+    let alone = jobs.iter().map(Job::soonest).max().unwrap_or_default();
+    let mut latest_first: Vec<&Job> = jobs.iter().collect();
+    latest_first.sort_by_key(|job| std::cmp::Reverse(job.arrival));
+    let mut work = Duration::ZERO;
+    latest_first.into_iter().fold(alone, |bound, job| {
+        work += job.cpu();
+        bound.max(job.arrival + work.div_f64(cpus.max(1) as f64))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(ms: u64) -> Duration {
+        Duration::from_millis(ms)
+    }
+
+    #[test]
+    fn slices_alternate_and_make_up_the_job() {
+        let slices: Vec<Slice> = Job::new(ms(10), 0.3).slices().collect();
+        assert_eq!(slices.len(), 20);
+        assert_eq!(slices[0], Slice::Work(Duration::from_micros(300)));
+        assert_eq!(slices[1], Slice::Wait(Duration::from_micros(700)));
+        let short: Vec<Slice> = Job::new(Duration::from_micros(100), 0.5).slices().collect();
+        let half = Duration::from_micros(50);
+        assert_eq!(short, [Slice::Work(half), Slice::Wait(half)]);
+        assert_eq!(Job::new(ms(90), 1.0).slices().collect::<Vec<_>>(), [Slice::Work(ms(90))]);
+        assert_eq!(Job::new(ms(90), 0.0).slices().collect::<Vec<_>>(), [Slice::Wait(ms(90))]);
+        assert_eq!(Job::new(ms(900), 0.5).slices().count(), 20);
+    }
+
+    #[test]
+    fn no_schedule_beats_the_ideal() {
+        let cpu = |length| Job::new(ms(length), 1.0);
+        for (jobs, cpus, bound) in [
+            (vec![], 2, 0),
+            (vec![cpu(10), cpu(20), cpu(30)], 1, 60),
+            (vec![cpu(10), cpu(20), cpu(30)], 2, 30),
+            (vec![cpu(10), cpu(10), cpu(10)], 2, 15),
+            (vec![Job::new(ms(10), 0.0), Job::new(ms(20), 0.0)], 1, 20),
+            (vec![Job::new(ms(10), 0.5), Job::new(ms(20), 0.5)], 1, 20),
+            (vec![Job { arrival: ms(100), ..cpu(10) }, cpu(10)], 1, 110),
+            // Two that arrive together must share the one CPU from then on.
+            (
+                vec![Job { arrival: ms(100), ..cpu(10) }, Job { arrival: ms(100), ..cpu(10) }],
+                1,
+                120,
+            ),
+        ] {
+            assert_eq!(ideal(&jobs, cpus), ms(bound), "{jobs:?} on {cpus}");
+        }
+    }
+}

@@ -1,0 +1,157 @@
+use std::time::Duration;
+
+use measure::{Params, Refusal, Round};
+use rand::SeedableRng;
+use rand::rngs::StdRng;
+use rand::seq::SliceRandom;
+
+use super::executor::{DEGREE_AT_MOST, Executor, NAMES};
+use super::job::{Job, ideal};
+use super::list::{JOBS_AT_MOST, parse_bound, steps};
+use super::trial::{METRICS, report, stage_of};
+use crate::{Case, Only, Param, Takes, count_of, length_of, value_of};
+
+pub const CASE: Case = Case {
+    area: "concurrency",
+    name: "jobs",
+    operation: "A list of jobs carried out, from the first being handed out until the last is done; \
+                job k of n lasts k times the base.",
+    alike: "Elapsed time and turnaround of serial and concurrent execution. `--full` is the published \
+            experiment: base lengths of 10 to 2430 ms, on one CPU, longest first, at most 25 at once; \
+            an ordinary run has three of these lengths at 0.003 of it.",
+    only: Only::Everywhere,
+    params: &[
+        Param {
+            name: "executor",
+            meaning: "who does the jobs: one thread serially, a thread for each, threads made up front, \
+                      a pool of threads that stay, rayon's pool, tokio's tasks on as many threads as \
+                      CPUs or on the current one, or a process for each",
+            default: &["serial", "threads", "tokio"],
+            full: &["serial", "threads"],
+            takes: Takes::Words(NAMES),
+        },
+        Param {
+            name: "kind",
+            meaning: "whether jobs need a CPU, wait, or do both by turns, half of the time each",
+            default: &["cpu", "wait", "mixed"],
+            full: &["cpu", "wait", "mixed"],
+            takes: Takes::Words(&[]),
+        },
+        Param {
+            name: "jobs",
+            meaning: "how many jobs the list has",
+            default: &["2", "8", "17"],
+            full: &["2", "5", "8", "11", "14", "17"],
+            takes: Takes::Count(JOBS_AT_MOST as u64),
+        },
+        Param {
+            name: "base",
+            meaning: "the length of the shortest job",
+            default: &["30us", "270us", "2.43ms"],
+            full: &["10ms", "30ms", "90ms", "270ms", "810ms", "2.43s"],
+            takes: Takes::Length,
+        },
+        Param {
+            name: "order",
+            meaning: "in which order the jobs are handed out",
+            default: &["longest"],
+            full: &["longest"],
+            takes: Takes::Words(&["shortest", "shuffled"]),
+        },
+        CPUS,
+        Param {
+            name: "degree",
+            meaning: "how many jobs are under way at once, at most",
+            default: &["25"],
+            full: &["25"],
+            takes: Takes::Count(DEGREE_AT_MOST as u64),
+        },
+    ],
+    metrics: METRICS,
+    run,
+};
+
+/// On which CPUs the jobs run.
+pub const CPUS: Param = Param {
+    name: "cpus",
+    meaning: "whether all is kept to one CPU, or may use all",
+    default: &["one", "all"],
+    full: &["one"],
+    takes: Takes::Words(&["all"]),
+};
+
+fn run(params: &Params, round: &mut Round) -> Result<(), Refusal> {
+    let mut stage = stage_of(params, round)?;
+    let jobs = ordered(jobs_of(params)?, value_of(params, "order")?);
+    let (name, degree) = (value_of(params, "executor")?, count_of(params, "degree")?);
+    let executor = Executor::new(name, degree, stage.cpus().len())?;
+    let work = stage.work(round)?;
+    let done = round.trials(&stage, 1, || executor.carry_out(&jobs, &work, stage.clock()))?;
+    report(round, &jobs, &done[0], &stage);
+    Ok(())
+}
+
+fn jobs_of(params: &Params) -> Result<Vec<Job>, Refusal> {
+    let share = parse_bound(value_of(params, "kind")?).map_err(Refusal::Failed)?;
+    Ok(steps(count_of(params, "jobs")?, length_of(params, "base")?, share))
+}
+
+/// Jobs in steps of length, as they are handed out; shuffled anew in each process.
+fn ordered(mut shortest_first: Vec<Job>, order: &str) -> Vec<Job> {
+    match order {
+        "longest" => shortest_first.reverse(),
+        "shuffled" => {
+            let seed = u64::from(std::process::id());
+            shortest_first.shuffle(&mut StdRng::seed_from_u64(seed));
+        }
+        _ => {}
+    }
+    shortest_first
+}
+
+/// Serially the sum of all jobs, else about the ideal.
+pub fn takes(params: &Params) -> Duration {
+    let jobs = jobs_of(params).unwrap_or_default();
+    match (value_of(params, "executor"), value_of(params, "cpus")) {
+        (Ok("serial"), _) => jobs.iter().map(|job| job.length).sum(),
+        (_, Ok("one")) => ideal(&jobs, 1),
+        _ => ideal(&jobs, 2),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn params(pairs: &[(&str, &str)]) -> Params {
+        pairs.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect()
+    }
+
+    #[test]
+    fn jobs_are_handed_out_in_the_order_asked_for() {
+        let list =
+            || jobs_of(&params(&[("kind", "cpu"), ("jobs", "17"), ("base", "1ms")])).unwrap();
+        let lengths = |order| -> Vec<u128> {
+            ordered(list(), order).iter().map(|job| job.length.as_millis()).collect()
+        };
+        assert_eq!(lengths("shortest"), (1..=17).collect::<Vec<_>>());
+        assert_eq!(lengths("longest"), (1..=17).rev().collect::<Vec<_>>());
+        let mut shuffled = lengths("shuffled");
+        shuffled.sort_unstable();
+        assert_eq!(shuffled, (1..=17).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn how_long_a_trial_takes_is_foreseen() {
+        let of = |executor, kind, cpus| {
+            let given = [("executor", executor), ("kind", kind), ("cpus", cpus)];
+            let list = [("jobs", "3"), ("base", "10ms")];
+            takes(&params(&[given.as_slice(), list.as_slice()].concat())).as_millis()
+        };
+        assert_eq!(of("serial", "cpu", "one"), 60);
+        assert_eq!(of("threads", "cpu", "one"), 60);
+        assert_eq!(of("threads", "cpu", "all"), 30);
+        assert_eq!(of("threads", "wait", "one"), 30);
+        assert_eq!(of("serial", "wait", "all"), 60);
+    }
+}

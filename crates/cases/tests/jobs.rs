@@ -1,0 +1,160 @@
+//! Lists of jobs in real rounds, by every executor: what they tell cannot be less than what the jobs
+//! take, in whatever order and however many at once.
+//!
+//! One executor forks, which a process with other threads must not do. So these tests run one after
+//! the other, without the test harness, which has threads.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::ExitCode;
+
+use cases::concurrency::executor::NAMES;
+use measure::record::{Line, Metric, Series, parse_lines};
+use measure::round::Mode;
+use measure::survey::{ClockFacts, survey};
+use measure::{Params, Refusal, Round, RoundOrder};
+
+fn main() -> ExitCode {
+    let clock = survey().remove(0);
+    type Test = fn(&ClockFacts);
+    let tests: [(&str, Test); 5] = [
+        ("no_executor_is_faster_than_the_jobs", no_executor_is_faster_than_the_jobs),
+        ("one_at_a_time_takes_the_sum", one_at_a_time_takes_the_sum),
+        ("the_order_decides_whose_turn_it_is", the_order_decides_whose_turn_it_is),
+        ("work_is_the_cpu_time_asked_for", work_is_the_cpu_time_asked_for),
+        ("degrees_and_lengths_are_measured", degrees_and_lengths_are_measured),
+    ];
+    let failed = tests.into_iter().filter(|(name, test)| {
+        let outcome = catch_unwind(AssertUnwindSafe(|| test(&clock)));
+        println!("test {name} ... {}", if outcome.is_ok() { "ok" } else { "FAILED" });
+        outcome.is_err()
+    });
+    if failed.count() == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// What a round told.
+struct Told {
+    elapsed_ms: f64,
+    metrics: Vec<Metric>,
+}
+
+impl Told {
+    fn value(&self, name: &str) -> f64 {
+        let metric = self.metrics.iter().find(|metric| metric.name == name);
+        metric.unwrap_or_else(|| panic!("no {name}")).value
+    }
+}
+
+fn carry_out(clock: &ClockFacts, case: &str, params: &[(&str, &str)]) -> Result<Told, Refusal> {
+    let params: Params = params.iter().map(|&(k, v)| (k.to_owned(), v.to_owned())).collect();
+    let order = RoundOrder {
+        case: case.to_owned(),
+        params: params.clone(),
+        mode: Mode::Sample,
+        clock: clock.clone(),
+        cpus: platform::cpu::allowed(),
+        level: None,
+        turn_ns: None,
+        quiet_samples: 1,
+        limit_ms: 1_000,
+        handicap: 0.0,
+        parent: None,
+    };
+    let mut out = Vec::new();
+    let case = cases::find(case).expect("there is such a case");
+    (case.run)(&params, &mut Round::new(&order, &mut out))?;
+    let lines = parse_lines(std::str::from_utf8(&out).expect("JSON is UTF-8"));
+    let series = lines.iter().filter_map(|line| match line {
+        Line::Series(series) => Some(series),
+        _ => None,
+    });
+    let series: Vec<&Series> = series.collect();
+    assert!(series.iter().all(|series| series.contended && !series.samples.is_empty()));
+    let metrics = lines.iter().filter_map(|line| match line {
+        Line::Metric(metric) => Some(metric.clone()),
+        _ => None,
+    });
+    Ok(Told { elapsed_ms: f64::from(series[0].samples[0]) / 1e6, metrics: metrics.collect() })
+}
+
+fn jobs(clock: &ClockFacts, executor: &str, more: [&str; 4]) -> Result<Told, Refusal> {
+    let [kind, order, cpus, degree] = more;
+    let params = [
+        ("executor", executor),
+        ("jobs", "3"),
+        ("base", "5ms"),
+        ("kind", kind),
+        ("order", order),
+        ("cpus", cpus),
+        ("degree", degree),
+    ];
+    carry_out(clock, "concurrency/jobs", &params)
+}
+
+fn no_executor_is_faster_than_the_jobs(clock: &ClockFacts) {
+    for &executor in NAMES {
+        for kind in ["wait", "mixed"] {
+            let told = jobs(clock, executor, [kind, "longest", "all", "25"]);
+            if executor == "processes" && cfg!(windows) {
+                assert!(matches!(told, Err(Refusal::Unsupported(_))));
+                continue;
+            }
+            let told = told.unwrap_or_else(|e| panic!("{executor}, {kind}: {e}"));
+            // Waiting is never shorter than asked for: all of 15 ms, or half of it.
+            let least = if kind == "wait" { 15.0 } else { 7.5 };
+            assert!(told.elapsed_ms >= least, "{executor}: {} ms", told.elapsed_ms);
+            let share = least / 15.0;
+            for (lower, higher) in [
+                ("turnaround-p25", "turnaround-p50"),
+                ("turnaround-p50", "turnaround-p75"),
+                ("turnaround-p75", "turnaround-worst"),
+                ("turnaround", "turnaround-worst"),
+            ] {
+                let (lower, higher) = (told.value(lower), told.value(higher));
+                assert!(share <= lower && lower <= higher, "{executor}: {lower}, {higher}");
+            }
+        }
+    }
+}
+
+fn one_at_a_time_takes_the_sum(clock: &ClockFacts) {
+    for executor in ["serial", "threads", "threads-up-front", "pool", "rayon", "tokio"] {
+        let told = jobs(clock, executor, ["wait", "longest", "all", "1"]).unwrap();
+        assert!(told.elapsed_ms >= 30.0, "{executor}: {} ms", told.elapsed_ms);
+        // On no number of CPUs could waiting for 15 ms be done sooner.
+        assert!(told.value("overhead") >= 0.999, "{executor}");
+    }
+}
+
+fn the_order_decides_whose_turn_it_is(clock: &ClockFacts) {
+    // Longest first they end after 15, 25 and 30 ms: 1, 2.5 and 6 times their lengths.
+    let told = jobs(clock, "serial", ["wait", "longest", "one", "25"]).unwrap();
+    assert!(told.value("turnaround") >= 9.5 / 3.0 - 1e-3);
+    assert!(told.value("turnaround-worst") >= 6.0 - 1e-3);
+    // Shortest first after 5, 15 and 30 ms: 1, 1.5 and 2.
+    let told = jobs(clock, "serial", ["wait", "shortest", "one", "25"]).unwrap();
+    assert!(told.value("turnaround") >= 1.5 - 1e-3);
+    assert!(told.value("turnaround-p25") >= 1.25 - 1e-3);
+}
+
+fn work_is_the_cpu_time_asked_for(clock: &ClockFacts) {
+    let told = jobs(clock, "serial", ["cpu", "longest", "one", "25"]).unwrap();
+    if cfg!(unix) {
+        // A neighbour makes it longer; what makes it half as long is a wrong calibration.
+        assert!(told.value("work-error") > -0.5, "{}", told.value("work-error"));
+        assert!(told.value("voluntary-switches") >= 0.0);
+    }
+    assert!(told.value("cpu-use") <= 1.5, "{}", told.value("cpu-use"));
+    let waiting = jobs(clock, "serial", ["wait", "longest", "one", "25"]).unwrap();
+    assert!(!waiting.metrics.iter().any(|metric| metric.name == "work-error"));
+}
+
+fn degrees_and_lengths_are_measured(clock: &ClockFacts) {
+    let params = [("kind", "wait"), ("degree", "2"), ("executor", "threads"), ("jobs", "8")];
+    let told =
+        carry_out(clock, "concurrency/degree", &[&params[..], &[("length", "2ms")]].concat());
+    // Eight waits of 2 ms, two at a time.
+    let rate = told.unwrap().value("rate");
+    assert!(rate > 0.0 && rate <= 1_000.0, "{rate} jobs/s");
+    let params = [("executor", "pool"), ("length", "20us"), ("jobs", "16"), ("degree", "2")];
+    assert!(carry_out(clock, "concurrency/worth", &params).unwrap().elapsed_ms > 0.0);
+}

@@ -1,0 +1,40 @@
+//! Files that results are written to beside the tables.
+
+use std::path::Path;
+
+use results::Document;
+
+use crate::args::Files;
+use crate::ending::Usage;
+
+impl Files {
+    /// Looks whether the files can be there at all, before minutes of measuring.
+    pub fn check(&self) -> Result<(), Usage> {
+        let named = [&self.csv, &self.xlsx];
+        named.into_iter().flatten().try_for_each(|path| {
+            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+            let problem = match folder {
+                _ if path.is_dir() => "it is a folder",
+                Some(folder) if !folder.is_dir() => "there is no such folder",
+                _ => return Ok(()),
+            };
+            Err(Usage(format!("cannot write {}: {problem}", path.display())))
+        })
+    }
+
+    /// Writes those that were asked for.
+    pub fn write(&self, document: &Document) -> anyhow::Result<()> {
+        if let Some(path) = &self.csv {
+            write(path, results::to_csv(document).as_bytes())?;
+        }
+        if let Some(path) = &self.xlsx {
+            write(path, &report::workbook(document)?)?;
+        }
+        Ok(())
+    }
+}
+
+/// Writes a whole file.
+pub fn write(path: &Path, bytes: &[u8]) -> Result<(), Usage> {
+    std::fs::write(path, bytes).map_err(|e| Usage(format!("cannot write {}: {e}", path.display())))
+}

@@ -1,0 +1,184 @@
+//! Lists of jobs, from the command line to tables, workbook and answer. Jobs are of a millisecond and
+//! less: what is looked at here is never how long they took.
+
+mod common;
+
+use common::{Bench, times};
+use serde_json::Value;
+
+/// One small part of the experiment.
+const PART: &str = "run concurrency/jobs --quick --param kind=wait --param jobs=2 --param base=100us \
+                    --param cpus=all --param executor=serial,threads";
+
+/// The results of one metric.
+fn of_metric<'a>(document: &'a Value, metric: &str) -> Vec<&'a Value> {
+    let results = document["results"].as_array().expect("results");
+    results.iter().filter(|result| result["metric"] == metric).collect()
+}
+
+#[test]
+fn the_experiment_is_measured_shown_and_compared() {
+    let bench = Bench::new();
+    let first = bench.oscost(&format!("{PART} --json")).with(0);
+    let document = first.json();
+    assert_eq!(times(&document).len(), 2);
+    for metric in ["turnaround", "turnaround-worst", "cpu-use", "overhead"] {
+        let results = of_metric(&document, metric);
+        assert_eq!(results.len(), 2, "{metric}");
+        assert!(results.iter().all(|r| r["round_values"].as_array().is_some_and(|v| v.len() >= 3)));
+    }
+    // Two waits of 100 and 200 us, the longer first: no schedule is done with them before that.
+    assert!(
+        of_metric(&document, "overhead").iter().all(|r| r["estimate"]["low"].as_f64() >= Some(0.0))
+    );
+    let second = bench.oscost(PART).with(0);
+    assert!(second.out.contains("serial") && second.out.contains("threads"), "{}", second.out);
+    bench.oscost("show last").with(0);
+    let compared = bench.oscost(&format!("compare {} last --json", first.saved())).with(0).json();
+    let rows = compared["comparisons"][0]["rows"].as_array().unwrap();
+    let metrics: Vec<_> = rows.iter().map(|row| row["metric"].as_str().unwrap()).collect();
+    assert_eq!(metrics, ["time", "turnaround", "time", "turnaround"]);
+}
+
+#[test]
+fn laws_and_crossings_are_part_of_the_run() {
+    let bench = Bench::new();
+    let degrees = "run concurrency/degree --quick --param kind=mixed --param degree=1..4 \
+                   --param jobs=12 --param length=1ms --json";
+    let document = bench.oscost(degrees).ended().json();
+    for metric in ["amdahl-serial", "usl-contention", "usl-coherence", "usl-knee"] {
+        let [law] = of_metric(&document, metric)[..] else { panic!("{metric}: {document}") };
+        assert!(law["params"].get("degree").is_none(), "{law}");
+    }
+    let lengths = "run concurrency/worth --quick --param executor=serial,pool \
+                   --param length=2us,2ms --param jobs=8 --json";
+    let document = bench.oscost(lengths).ended().json();
+    let [shortest] = of_metric(&document, "shortest-job")[..] else { panic!("{document}") };
+    assert_eq!(shortest["params"]["executor"], "pool");
+    // Resumed and shown again there is still one of each.
+    let shown = bench.oscost("show last --json").with(0).json();
+    assert_eq!(of_metric(&shown, "shortest-job").len(), 1);
+}
+
+#[test]
+fn results_go_into_files_too() {
+    let bench = Bench::new();
+    let said = bench.oscost(&format!("{PART} --csv jobs.csv --xlsx jobs.xlsx")).with(0);
+    let csv = std::fs::read_to_string(bench.path("jobs.csv")).unwrap();
+    assert!(csv.starts_with("run,case,params,metric"), "{csv}");
+    assert!(csv.contains("concurrency/jobs") && csv.contains("turnaround-worst"));
+    let workbook = std::fs::read(bench.path("jobs.xlsx")).unwrap();
+    assert!(workbook.starts_with(b"PK"), "a workbook is a zip archive");
+    bench.oscost(&format!("show {} --xlsx again.xlsx", said.saved())).with(0);
+    bench.oscost("export --format xlsx --output third.xlsx").with(0);
+    assert_eq!(std::fs::read(bench.path("again.xlsx")).unwrap().len(), workbook.len());
+    for (arguments, words) in [
+        ("export --format xlsx", &["--output"][..]),
+        ("show --xlsx nowhere/x.xlsx", &["nowhere", "no such folder"]),
+        ("run clock --csv tmp", &["tmp", "it is a folder"]),
+    ] {
+        bench.oscost(arguments).with(2).complains(words);
+    }
+    #[cfg(target_os = "linux")]
+    bench.oscost("show --csv /dev/full").with(2);
+}
+
+#[test]
+fn the_answer_names_the_candidates() {
+    let bench = Bench::new();
+    let ask = "concurrency --jobs 4 --length 200us..800us --bound mixed:50 --rounds 3";
+    let said = bench.oscost(&format!("{ask} --goal turnaround")).with(0);
+    assert!(said.err.contains("ways to do these jobs, 3 times each"), "{}", said.err);
+    for words in ["mean turnaround", "these 4 jobs", "serial, shortest first", "pool of 2 threads"]
+    {
+        let text = said.out.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(text.contains(words), "{words}: {}", said.out);
+    }
+    let again = bench.oscost("show").with(0);
+    assert!(again.out.contains("mean turnaround of these 4 jobs"), "{}", again.out);
+    let document = bench.oscost("show --json").with(0).json();
+    let answer = &document["answer"];
+    assert_eq!(answer["goal"], "turnaround");
+    assert!(["best", "cannot-tell"].contains(&answer["verdict"].as_str().unwrap()), "{answer}");
+    assert_eq!(answer["candidates"].as_array().unwrap().len(), times(&document).len());
+    assert_eq!(document["run"]["asked"]["jobs"], "4");
+    // What other tools wrote may be read back, answer and all.
+    bench.write("answer.json", &bench.oscost("show --json").out);
+    bench.oscost("import answer.json").with(0);
+}
+
+#[test]
+fn jobs_come_from_a_file() {
+    let bench = Bench::new();
+    bench.write("jobs.txt", "# length, CPU share, arrival\n1ms 100%\n300us,0\n200us 50 1ms\n");
+    let ask = "concurrency --from jobs.txt --goal worst --rounds 3";
+    let said = bench.oscost(&format!("{ask} --json")).with(0);
+    let document = said.json();
+    let list = document["results"][0]["params"]["list"].as_str().unwrap().to_owned();
+    assert!(list.starts_with("jobs.txt#"), "{list}");
+    let shown = bench.oscost("show").with(0);
+    assert!(shown.out.contains("jobs in jobs.txt"), "{}", shown.out);
+    // Another list under the same name is something else.
+    bench.write("jobs.txt", "1ms 100%\n");
+    let other = bench.oscost(&format!("{ask} --json")).with(0).json();
+    assert_ne!(other["results"][0]["params"]["list"].as_str(), Some(list.as_str()));
+    assert_eq!(times(&other).len(), 1, "one job can only be done");
+}
+
+#[test]
+fn wrong_jobs_are_refused_with_their_line() {
+    let bench = Bench::new();
+    bench.write("empty.txt", "# nothing\n");
+    bench.write("share.txt", "5ms 30\n\n5ms 101\n");
+    bench.write("zero.txt", "5ms 30\n0ms 30\n");
+    bench.write("words.txt", "five 30\n");
+    bench.write("many.txt", &"1ms 1\n".repeat(10_001));
+    std::fs::write(bench.path("binary.txt"), b"5ms 30\n\xff\xfe\n").unwrap();
+    for (arguments, words) in [
+        ("--jobs 0", &["--jobs", "1 to 10000"][..]),
+        ("--jobs 1000000000", &["--jobs", "1 to 10000"]),
+        ("--jobs x", &["--jobs", "not a count"]),
+        ("--length 0s", &["--length", "cannot be 0"]),
+        ("--length 5", &["--length", "not a duration"]),
+        ("--length 9ms..5ms", &["--length", "longer to the shorter"]),
+        ("--bound mixed:101", &["--bound", "0 to 100"]),
+        ("--bound disk", &["--bound", "cpu, wait or mixed"]),
+        ("--goal money", &["--goal", "turnaround"]),
+        ("--rounds 1", &["--rounds", "3 to 1000"]),
+        ("--from jobs.txt --jobs 3", &["--from", "--jobs"]),
+        ("--from nosuch.txt", &["nosuch.txt", "cannot be read"]),
+        ("--from tmp", &["tmp", "cannot be read"]),
+        ("--from empty.txt", &["empty.txt", "has no jobs"]),
+        ("--from share.txt", &["share.txt: line 3", "\"101\"", "0 to 100"]),
+        ("--from zero.txt", &["zero.txt: line 2", "cannot be 0"]),
+        ("--from words.txt", &["words.txt: line 1", "not a duration"]),
+        ("--from many.txt", &["many.txt: line 10001", "more than 10000"]),
+        ("--from binary.txt", &["binary.txt: line 2", "not UTF-8"]),
+    ] {
+        let said = bench.oscost(&format!("concurrency {arguments}")).with(2).complains(words);
+        assert!(said.out.is_empty(), "{arguments}: {}", said.out);
+    }
+    for (arguments, words) in [
+        ("run concurrency --param degree=0", &["degree", "at least 1"][..]),
+        ("run concurrency --param degree=5000", &["degree", "at most 1024"]),
+        ("run concurrency --param jobs=1000000000", &["jobs", "at most 10000"]),
+        ("run concurrency --param base=0ms", &["base", "at least 100ns"]),
+        ("run concurrency --param kind=disk", &["kind", "choose among cpu, wait, mixed"]),
+        ("run concurrency --scale 0", &["--scale", "above 0"]),
+        ("run concurrency --scale x", &["--scale", "as in 0.01"]),
+        ("run concurrency/answer", &["oscost concurrency"]),
+    ] {
+        bench.oscost(arguments).with(2).complains(words);
+    }
+}
+
+#[test]
+fn an_unfinished_answer_is_taken_up_again() {
+    let bench = Bench::new();
+    let ask = "concurrency --jobs 3 --length 300us --bound wait --rounds 40 --budget 300ms";
+    // Too little time for all: what there was is shown, with a doubt about each figure.
+    let said = bench.oscost(ask).ended();
+    assert!(said.out.contains("these 3 jobs"), "{}", said.out);
+    let document = bench.oscost("show --json").with(0).json();
+    assert!(times(&document).iter().all(|r| r["outcome"] != "measured" || r["doubts"].is_array()));
+}

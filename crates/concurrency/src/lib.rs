@@ -1,0 +1,81 @@
+//! Hands a list of objects to a handler, so many at a time, and finishes each on the caller's thread.
+//!
+//! ```
+//! use concurrency::{ConcurrentExecution, Execution};
+//!
+//! let texts = [String::from("one"), String::from("three"), String::from("eleven")];
+//! let mut letters = 0;
+//! ConcurrentExecution::new(2.try_into()?).do_for_all_objects(
+//!     &texts,
+//!     |text| text.len(),
+//!     |text, length| match length {
+//!         Ok(length) => letters += length,
+//!         Err(failure) => eprintln!("{text}: {failure}"),
+//!     },
+//! );
+//! assert_eq!(letters, 14);
+//! # Ok::<(), std::num::TryFromIntError>(())
+//! ```
+//!
+//! # Slots
+//!
+//! A call has as many slots as its executor's `max_degree`. Objects take the free slots in the order
+//! of the list. When a handler is done, the finisher is called with its result on the caller's thread,
+//! for one object at a time, so that it needs no locks and may change what the caller owns; only when
+//! it has returned does the next object take the slot. So at any time at most `max_degree`
+//! objects are begun and not finished. Finishers are called about in the order in which handlers end,
+//! which need not be that of the list. The call returns after the last finisher.
+//!
+//! Objects, handler, finisher and results may borrow from the caller. What a handler returns goes to
+//! the finisher by value.
+//!
+//! A thread that waits lets others run for a few microseconds, then sleeps: handlers have the CPUs to
+//! themselves, however long they take.
+//!
+//! # What goes wrong
+//!
+//! A handler that panics, a thread or process that cannot be made, a process that dies: each is a
+//! [`Failure`] of its object, which the finisher gets in the place of a result. The others go on. A
+//! panic is caught as by [`catch_unwind`](std::panic::catch_unwind): what the handler left half
+//! changed, it left so. In a program built with `panic = "abort"` a handler's panic ends the program,
+//! except in [`Processes`], where it ends the handler's process.
+//!
+//! If a finisher panics, no further object is begun; the handlers that run are waited for, their
+//! results dropped, and the panic goes on to the caller.
+//!
+//! # Which executor
+//!
+//! | executor | an object is handled | choose it |
+//! |---|---|---|
+//! | [`ConcurrentExecution`] | on a fresh thread | for few or long objects; nothing of one is seen by the next |
+//! | the same, [`Threads::UpFront`] | on a thread of the call | for many short objects |
+//! | [`Pool`] | on a thread of the pool | for many short calls |
+//! | [`Rayon`] | on a thread of a rayon pool | where handlers use rayon themselves |
+//! | [`Tokio`] | as a task | for many objects that mostly wait |
+//! | [`Processes`] | in a forked process | where a handler may crash, or change its process |
+//!
+//! [`Execution::do_serial`] is the same without any of these, on the caller's thread, to compare with.
+//!
+//! A handler may itself use an executor. [`Pool`], [`Rayon`] and [`Tokio`] say what happens when it
+//! uses the one that it runs on.
+
+mod execution;
+mod failure;
+mod lend;
+
+mod pool;
+mod processes;
+mod rayon_pool;
+mod slots;
+mod team;
+mod threads;
+mod tokio_tasks;
+mod waiter;
+
+pub use execution::Execution;
+pub use failure::Failure;
+pub use pool::Pool;
+pub use processes::Processes;
+pub use rayon_pool::Rayon;
+pub use threads::{ConcurrentExecution, Threads};
+pub use tokio_tasks::{Handling, Tokio};

@@ -1,0 +1,101 @@
+use std::num::NonZeroUsize;
+use std::pin::pin;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Mutex, TryLockError};
+use std::task::{Context, Waker};
+use std::thread::{Builder, JoinHandle};
+
+use crate::lend::{Lent, lending};
+use crate::team::Team;
+use crate::{ConcurrentExecution, Execution, Failure};
+
+/// Handles objects on threads that it keeps until it is dropped.
+///
+/// It does one call at a time. A call made meanwhile, from a handler, a finisher or another thread,
+/// would have to wait, perhaps for itself; it is done on fresh threads instead, as
+/// [`ConcurrentExecution`] does it.
+#[derive(Debug)]
+pub struct Pool {
+    max_degree: NonZeroUsize,
+    /// Locked by the call that uses them.
+    threads: Mutex<Vec<PoolThread>>,
+}
+
+#[derive(Debug)]
+struct PoolThread {
+    /// Closing it ends the thread.
+    jobs: Option<Sender<Lent>>,
+    handle: Option<JoinHandle<()>>,
+}
+
+impl Pool {
+    /// Makes `max_degree` threads, to handle as many objects at a time.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::NoThread`] if the system does not make them all.
+    pub fn new(max_degree: NonZeroUsize) -> Result<Self, Failure> {
+        let threads = (0..max_degree.get()).map(|_| PoolThread::new()).collect::<Result<_, _>>()?;
+        Ok(Self { max_degree, threads: Mutex::new(threads) })
+    }
+}
+
+impl<T: Sync, R: Send> Execution<T, R> for Pool {
+    fn do_for_all_objects<H, F>(&self, objects: &[T], handler: H, finisher: F)
+    where
+        H: Fn(&T) -> R + Sync,
+        F: FnMut(&T, Result<R, Failure>),
+    {
+        let threads = match self.threads.try_lock() {
+            Ok(threads) => threads,
+            // A finisher panicked, which does the threads no harm.
+            Err(TryLockError::Poisoned(threads)) => threads.into_inner(),
+            Err(TryLockError::WouldBlock) => {
+                let fresh = ConcurrentExecution::new(self.max_degree);
+                return fresh.do_for_all_objects(objects, handler, finisher);
+            }
+        };
+        let count = threads.len().min(objects.len());
+        let team = &Team::new(objects, &handler, count);
+        lending(|lender| {
+            let _before_the_wait_for_them = team.dismissal();
+            for (slot, thread) in threads.iter().take(count).enumerate() {
+                thread.run(lender.lend(Box::pin(async move { team.work(slot) })));
+            }
+            team.lead(count, 0, finisher);
+        });
+    }
+}
+
+impl PoolThread {
+    fn new() -> Result<Self, Failure> {
+        let (jobs, to_do) = channel();
+        let builder = Builder::new().name("concurrency".into());
+        let handle = builder
+            .spawn(move || run_all(to_do))
+            .map_err(|error| Failure::NoThread(error.to_string()))?;
+        Ok(Self { jobs: Some(jobs), handle: Some(handle) })
+    }
+
+    fn run(&self, job: Lent) {
+        let jobs = self.jobs.as_ref().expect("there until it is dropped");
+        jobs.send(job).expect("the thread ends only when this is dropped");
+    }
+}
+
+/// Runs jobs that never wait.
+fn run_all(jobs: Receiver<Lent>) {
+    for job in jobs {
+        let over = pin!(job).poll(&mut Context::from_waker(Waker::noop()));
+        debug_assert!(over.is_ready(), "it never waits");
+    }
+}
+
+impl Drop for PoolThread {
+    fn drop(&mut self) {
+        self.jobs = None;
+        if let Some(handle) = self.handle.take() {
+            handle.join().expect("what panics in it is caught in it");
+        }
+    }
+}

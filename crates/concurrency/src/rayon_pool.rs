@@ -1,0 +1,57 @@
+use std::num::NonZeroUsize;
+
+use rayon::{ThreadPool, ThreadPoolBuilder};
+
+use crate::failure::caught;
+use crate::slots::Slots;
+use crate::{ConcurrentExecution, Execution, Failure};
+
+/// Handles objects on the threads of a rayon pool of its own.
+///
+/// A call from one of its handlers would keep that handler's thread from the objects of that call; it
+/// is done on fresh threads instead, as [`ConcurrentExecution`] does it. Calls from several other
+/// threads share the pool.
+#[derive(Debug)]
+pub struct Rayon {
+    max_degree: NonZeroUsize,
+    pool: ThreadPool,
+}
+
+impl Rayon {
+    /// Makes a pool of `max_degree` threads, to handle as many objects at a time.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::NoThread`] if the system does not make them all.
+    pub fn new(max_degree: NonZeroUsize) -> Result<Self, Failure> {
+        let pool = ThreadPoolBuilder::new()
+            .num_threads(max_degree.get())
+            .build()
+            .map_err(|error| Failure::NoThread(error.to_string()))?;
+        Ok(Self { max_degree, pool })
+    }
+}
+
+impl<T: Sync, R: Send> Execution<T, R> for Rayon {
+    fn do_for_all_objects<H, F>(&self, objects: &[T], handler: H, finisher: F)
+    where
+        H: Fn(&T) -> R + Sync,
+        F: FnMut(&T, Result<R, Failure>),
+    {
+        if self.pool.current_thread_index().is_some() {
+            let fresh = ConcurrentExecution::new(self.max_degree);
+            return fresh.do_for_all_objects(objects, handler, finisher);
+        }
+        let count = self.max_degree.get().min(objects.len());
+        let (slots, handler) = (&Slots::new(count), &handler);
+        // The scope waits for all that was spawned, also when the finisher panics.
+        self.pool.in_place_scope(|scope| {
+            let start = |slot, index: usize| {
+                let object = &objects[index];
+                scope.spawn(move |_| slots.leave(slot, caught(|| handler(object))));
+                Ok(())
+            };
+            slots.conduct(objects, finisher, start, |left| slots.wait(left));
+        });
+    }
+}

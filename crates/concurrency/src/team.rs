@@ -1,0 +1,194 @@
+//! Threads that handle many objects of one call each, one after the other.
+//!
+//! A slot is not tied to a thread: there are as many threads as slots, so whichever thread is awake
+//! takes the next object. With short handlers few of them ever wake, and these hand over nothing but
+//! the cache lines of two counters and of a result.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::Failure;
+use crate::failure::caught;
+use crate::waiter::{Waiter, look, wait_briefly};
+
+/// One call, with the threads that handle its objects.
+pub(crate) struct Team<'a, T, H, R> {
+    objects: &'a [T],
+    handler: &'a H,
+    /// How many objects, from the head of the list, may be begun by now.
+    allowed: Apart<AtomicUsize>,
+    /// How many are.
+    begun: Apart<AtomicUsize>,
+    /// How many results have got a place. Their places are taken in turn.
+    placed: Apart<AtomicUsize>,
+    places: Vec<Apart<Place<R>>>,
+    /// No object is to be begun any more.
+    is_over: AtomicBool,
+    leader: Waiter,
+    members: Vec<Waiter>,
+}
+
+/// In a pair of cache lines of its own: threads on different CPUs write to neighbouring ones, and
+/// some processors fetch lines in pairs.
+#[repr(align(128))]
+struct Apart<V>(V);
+
+/// Where a result lies, with its object's index, until the leader takes it.
+struct Place<R> {
+    is_full: AtomicBool,
+    result: Mutex<Option<(usize, Result<R, Failure>)>>,
+}
+
+impl<'a, T, H: Fn(&T) -> R, R> Team<'a, T, H, R> {
+    /// A team of that size. The thread that makes it leads it.
+    pub fn new(objects: &'a [T], handler: &'a H, size: usize) -> Self {
+        let counter = || Apart(AtomicUsize::new(0));
+        let place = || Place { is_full: AtomicBool::new(false), result: Mutex::new(None) };
+        Self {
+            objects,
+            handler,
+            allowed: counter(),
+            begun: counter(),
+            placed: counter(),
+            places: (0..size).map(|_| Apart(place())).collect(),
+            is_over: AtomicBool::new(false),
+            leader: Waiter::new(),
+            members: (0..size).map(|_| Waiter::new()).collect(),
+        }
+    }
+
+    /// What the thread of that member does: handles objects until the team is dismissed.
+    pub fn work(&self, member: usize) {
+        while let Some(index) = self.begin_next(&self.members[member]) {
+            let result = caught(|| (self.handler)(&self.objects[index]));
+            // There are as many places as objects can be begun and not finished: it is free.
+            let place = self.placed.0.fetch_add(1, Ordering::Relaxed) % self.places.len();
+            let place = &self.places[place].0;
+            *place.result.lock().unwrap_or_else(PoisonError::into_inner) = Some((index, result));
+            place.is_full.store(true, Ordering::SeqCst);
+            self.leader.wake();
+        }
+    }
+
+    /// The index of the next object, when it may be begun; `None` if no more is to be.
+    fn begin_next(&self, member: &Waiter) -> Option<usize> {
+        let mut slept = false;
+        loop {
+            slept |= member.wait_until(|| self.is_any_due() || self.is_over());
+            if self.is_over() {
+                return None;
+            }
+            let next = self.begun.0.load(Ordering::Relaxed);
+            let taken = || {
+                self.begun.0.compare_exchange(next, next + 1, Ordering::SeqCst, Ordering::Relaxed)
+            };
+            if next < self.allowed.0.load(Ordering::SeqCst) && taken().is_ok() {
+                // The leader wakes only one, who wakes the next.
+                if slept && self.is_any_due() {
+                    self.wake_one();
+                }
+                return Some(next);
+            }
+        }
+    }
+
+    /// Whether there is an object that may be begun and is not.
+    fn is_any_due(&self) -> bool {
+        self.begun.0.load(Ordering::SeqCst) < self.allowed.0.load(Ordering::SeqCst)
+    }
+
+    fn is_over(&self) -> bool {
+        self.is_over.load(Ordering::SeqCst)
+    }
+
+    fn wake_one(&self) {
+        // Those who are awake look for objects by themselves before they sleep.
+        self.members.iter().any(Waiter::wake);
+    }
+
+    /// Dismisses all members when it is dropped; an object that none has begun stays so.
+    pub fn dismissal(&self) -> impl Drop {
+        Dismissal(self)
+    }
+
+    /// What the caller's thread does while `size` members work. Objects before `first` are left out.
+    pub fn lead(
+        &self,
+        size: usize,
+        first: usize,
+        mut finisher: impl FnMut(&T, Result<R, Failure>),
+    ) {
+        let mut pace = Pace::new();
+        self.begun.0.store(first, Ordering::SeqCst);
+        for finished in first..self.objects.len() {
+            self.allowed.0.store(self.objects.len().min(finished + size), Ordering::SeqCst);
+            let place = &self.places[(finished - first) % self.places.len()].0;
+            self.await_result(place, pace.is_brisk());
+            let result = place.result.lock().unwrap_or_else(PoisonError::into_inner).take();
+            place.is_full.store(false, Ordering::Relaxed);
+            let (index, result) = result.expect("a full place has one");
+            finisher(&self.objects[index], result);
+        }
+    }
+
+    fn await_result(&self, place: &Place<R>, is_brisk: bool) {
+        let is_full = || place.is_full.load(Ordering::SeqCst);
+        // At a brisk pace those who are awake take what is due sooner than another would wake. Else
+        // nothing must lie there while the finisher runs and members sleep.
+        if !is_brisk {
+            self.have_due_begun();
+        }
+        if !wait_briefly(is_full) {
+            self.have_due_begun();
+            self.leader.sleep_until(is_full);
+        }
+    }
+
+    /// Wakes a member if those awake do not begin what is due. One on another CPU learns of it within
+    /// half a microsecond.
+    fn have_due_begun(&self) {
+        if !look(32, || !self.is_any_due()) {
+            self.wake_one();
+        }
+    }
+}
+
+/// How fast objects are finished.
+struct Pace {
+    is_brisk: bool,
+    finished: usize,
+    since: Instant,
+}
+
+impl Pace {
+    /// Objects after which it is looked at anew. To read a clock for each one would cost much of what
+    /// a short one costs.
+    const STRETCH: usize = 8;
+    /// What waking a thread takes, about.
+    const WAKING: Duration = Duration::from_micros(5);
+
+    fn new() -> Self {
+        Self { is_brisk: false, finished: 0, since: Instant::now() }
+    }
+
+    /// To be asked once for each object: whether they are finished faster than a thread wakes.
+    fn is_brisk(&mut self) -> bool {
+        if self.finished == Self::STRETCH {
+            let now = Instant::now();
+            self.is_brisk = now - self.since < Self::WAKING * Self::STRETCH as u32;
+            (self.finished, self.since) = (0, now);
+        }
+        self.finished += 1;
+        self.is_brisk
+    }
+}
+
+struct Dismissal<'a, T, H: Fn(&T) -> R, R>(&'a Team<'a, T, H, R>);
+
+impl<T, H: Fn(&T) -> R, R> Drop for Dismissal<'_, T, H, R> {
+    fn drop(&mut self) {
+        self.0.is_over.store(true, Ordering::SeqCst);
+        self.0.members.iter().for_each(|member| _ = member.wake());
+    }
+}

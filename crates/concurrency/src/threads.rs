@@ -1,0 +1,140 @@
+use std::num::NonZeroUsize;
+use std::thread::{self, Builder, Scope, ScopedJoinHandle};
+
+use crate::failure::caught;
+use crate::slots::Slots;
+use crate::team::Team;
+use crate::{Execution, Failure};
+
+/// Handles objects on threads that are made for the call and gone when it returns.
+#[derive(Debug, Clone)]
+pub struct ConcurrentExecution {
+    max_degree: NonZeroUsize,
+    threads: Threads,
+    stack_size: Option<usize>,
+}
+
+/// When a [`ConcurrentExecution`] makes its threads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Threads {
+    /// A fresh one for each object, when its turn comes.
+    #[default]
+    OnDemand,
+    /// As many as are used at once, before the first object is handed out; each handles one object
+    /// after the other.
+    UpFront,
+}
+
+impl ConcurrentExecution {
+    /// At most `max_degree` objects at a time, each on a fresh thread.
+    pub fn new(max_degree: NonZeroUsize) -> Self {
+        Self { max_degree, threads: Threads::OnDemand, stack_size: None }
+    }
+
+    /// When the threads are made.
+    pub fn threads(self, threads: Threads) -> Self {
+        Self { threads, ..self }
+    }
+
+    /// The size of each thread's stack in bytes, instead of the standard library's default.
+    pub fn stack_size(self, bytes: usize) -> Self {
+        Self { stack_size: Some(bytes), ..self }
+    }
+
+    fn spawn<'scope>(
+        &self,
+        scope: &'scope Scope<'scope, '_>,
+        work: impl FnOnce() + Send + 'scope,
+    ) -> Result<ScopedJoinHandle<'scope, ()>, Failure> {
+        let builder = Builder::new().name("concurrency".into());
+        let builder = self.stack_size.into_iter().fold(builder, Builder::stack_size);
+        builder.spawn_scoped(scope, work).map_err(|error| Failure::NoThread(error.to_string()))
+    }
+
+    fn on_demand<T: Sync, R: Send>(
+        &self,
+        objects: &[T],
+        handler: impl Fn(&T) -> R + Sync,
+        finisher: impl FnMut(&T, Result<R, Failure>),
+    ) {
+        let count = self.max_degree.get().min(objects.len());
+        let slots = &Slots::new(count);
+        let handler = &handler;
+        thread::scope(|scope| {
+            let mut last = Joined((0..count).map(|_| None).collect());
+            let start = |slot, index: usize| {
+                let object = &objects[index];
+                let thread =
+                    self.spawn(scope, move || slots.leave(slot, caught(|| handler(object))))?;
+                // The thread that had the slot before has most likely ended by now.
+                last.replace(slot, thread);
+                Ok(())
+            };
+            slots.conduct(objects, finisher, start, |left| slots.wait(left));
+        });
+    }
+
+    fn up_front<T: Sync, R: Send>(
+        &self,
+        objects: &[T],
+        handler: impl Fn(&T) -> R + Sync,
+        mut finisher: impl FnMut(&T, Result<R, Failure>),
+    ) {
+        let count = self.max_degree.get().min(objects.len());
+        let team = &Team::new(objects, &handler, count);
+        thread::scope(|scope| {
+            let mut made = Joined(Vec::with_capacity(count));
+            let mut failures = Vec::new();
+            let _before_joining = team.dismissal();
+            for _ in 0..count {
+                let slot = made.0.len();
+                match self.spawn(scope, move || team.work(slot)) {
+                    Ok(thread) => made.0.push(Some(thread)),
+                    Err(failure) => failures.push(failure),
+                }
+            }
+            // An object for each thread that is missing; all of them if there is no other thread.
+            let unhandled = if made.0.is_empty() { objects.len() } else { failures.len() };
+            for (object, failure) in objects[..unhandled].iter().zip(failures.iter().cycle()) {
+                finisher(object, Err(failure.clone()));
+            }
+            team.lead(made.0.len(), unhandled, finisher);
+        });
+    }
+}
+
+impl<T: Sync, R: Send> Execution<T, R> for ConcurrentExecution {
+    fn do_for_all_objects<H, F>(&self, objects: &[T], handler: H, finisher: F)
+    where
+        H: Fn(&T) -> R + Sync,
+        F: FnMut(&T, Result<R, Failure>),
+    {
+        match self.threads {
+            Threads::OnDemand => self.on_demand(objects, handler, finisher),
+            Threads::UpFront => self.up_front(objects, handler, finisher),
+        }
+    }
+}
+
+/// Threads that are joined when this is dropped: a scope's end by itself only awaits what they do,
+/// not that the system has taken them back.
+struct Joined<'scope>(Vec<Option<ScopedJoinHandle<'scope, ()>>>);
+
+impl<'scope> Joined<'scope> {
+    /// Puts a thread in the place of another, which is joined.
+    fn replace(&mut self, place: usize, thread: ScopedJoinHandle<'scope, ()>) {
+        join(self.0[place].replace(thread));
+    }
+}
+
+impl Drop for Joined<'_> {
+    fn drop(&mut self) {
+        self.0.drain(..).for_each(join);
+    }
+}
+
+fn join(thread: Option<ScopedJoinHandle<'_, ()>>) {
+    if let Some(thread) = thread {
+        thread.join().expect("what panics in it is caught in it");
+    }
+}

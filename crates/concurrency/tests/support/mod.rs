@@ -1,0 +1,155 @@
+//! What the tests of all executors have in common.
+
+use std::cell::Cell;
+use std::num::NonZeroUsize;
+use std::rc::Rc;
+use std::sync::Once;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use concurrency::{ConcurrentExecution, Execution, Failure, Pool, Rayon, Threads, Tokio};
+
+/// Every executor whose handlers share the caller's memory.
+pub enum Executor {
+    OnDemand(ConcurrentExecution),
+    UpFront(ConcurrentExecution),
+    Pool(Pool),
+    Rayon(Rayon),
+    Tokio(Tokio),
+}
+
+impl Executor {
+    /// One of each, for at most `degree` objects at a time.
+    pub fn all(degree: usize) -> [(&'static str, Self); 6] {
+        let n = nonzero(degree);
+        [
+            ("on demand", Self::OnDemand(ConcurrentExecution::new(n))),
+            ("up front", Self::UpFront(ConcurrentExecution::new(n).threads(Threads::UpFront))),
+            ("pool", Self::Pool(Pool::new(n).unwrap())),
+            ("rayon", Self::Rayon(Rayon::new(n).unwrap())),
+            ("tokio, multi-thread", Self::Tokio(Tokio::multi_thread(n, nonzero(2)).unwrap())),
+            ("tokio, current thread", Self::Tokio(Tokio::current_thread(n).unwrap())),
+        ]
+    }
+
+    pub fn run<T: Sync, R: Send>(
+        &self,
+        objects: &[T],
+        handler: impl Fn(&T) -> R + Sync,
+        finisher: impl FnMut(&T, Result<R, Failure>),
+    ) {
+        match self {
+            Self::OnDemand(execution) | Self::UpFront(execution) => {
+                execution.do_for_all_objects(objects, handler, finisher);
+            }
+            Self::Pool(pool) => pool.do_for_all_objects(objects, handler, finisher),
+            Self::Rayon(rayon) => rayon.do_for_all_objects(objects, handler, finisher),
+            Self::Tokio(tokio) => {
+                let handler = &handler;
+                tokio.do_for_all_objects(
+                    objects,
+                    |object| {
+                        Box::pin(async move {
+                            // So that a task is left and taken up again.
+                            tokio::task::yield_now().await;
+                            handler(object)
+                        })
+                    },
+                    finisher,
+                );
+            }
+        }
+    }
+}
+
+pub fn nonzero(number: usize) -> NonZeroUsize {
+    NonZeroUsize::new(number).expect("no degree is zero")
+}
+
+/// Keeps panics that tests make on purpose out of the output.
+pub fn quiet_panics() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let loud = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            let text = panic.payload_as_str().unwrap_or_default();
+            if !text.contains("on purpose") {
+                loud(panic);
+            }
+        }));
+    });
+}
+
+/// Runs `count` objects through the executor and checks every promise that does not depend on what
+/// runs when. Objects whose index is in `panicking` panic.
+pub fn check_promises(
+    name: &str,
+    executor: &Executor,
+    degree: usize,
+    count: usize,
+    panicking: &[usize],
+) {
+    quiet_panics();
+    let objects: Vec<String> = (0..count).map(|number| number.to_string()).collect();
+    let handled: Vec<AtomicUsize> = (0..count).map(|_| AtomicUsize::new(0)).collect();
+    let (running, unfinished, finished) =
+        (AtomicUsize::new(0), AtomicUsize::new(0), AtomicUsize::new(0));
+    let plain = |object: &str| {
+        let number: usize = object.parse().unwrap();
+        if panicking.contains(&number) {
+            panic!("{number} on purpose");
+        }
+        number * number
+    };
+    let handler = |object: &String| {
+        let number: usize = object.parse().unwrap();
+        handled[number].fetch_add(1, Ordering::SeqCst);
+        let _leaving = Leaving(&running);
+        assert!(running.fetch_add(1, Ordering::SeqCst) < degree, "{name}: too many handlers");
+        assert!(
+            unfinished.fetch_add(1, Ordering::SeqCst) < degree,
+            "{name}: a slot was given on before its finisher returned"
+        );
+        assert!(
+            finished.load(Ordering::SeqCst) + degree > number,
+            "{name}: object {number} was begun out of turn"
+        );
+        if number.is_multiple_of(7) {
+            thread::yield_now();
+        }
+        plain(object)
+    };
+    let caller = thread::current().id();
+    // State that no other thread may touch, and no lock protects.
+    let results = Rc::new(Cell::new(vec![None; count]));
+    let also_ours = Rc::clone(&results);
+    executor.run(&objects, handler, |object, result| {
+        assert_eq!(thread::current().id(), caller, "{name}: finished on another thread");
+        let number: usize = object.parse().unwrap();
+        assert!(std::ptr::eq(object, &objects[number]), "{name}: not the caller's object");
+        assert_eq!(handled[number].load(Ordering::SeqCst), 1, "{name}: finished before handled");
+        let mut all = also_ours.take();
+        assert_eq!(all[number], None, "{name}: finished twice");
+        all[number] = Some(result);
+        also_ours.set(all);
+        finished.fetch_add(1, Ordering::SeqCst);
+        unfinished.fetch_sub(1, Ordering::SeqCst);
+    });
+    assert!(handled.iter().all(|times| times.load(Ordering::SeqCst) == 1), "{name}: not all once");
+    assert_eq!(unfinished.load(Ordering::SeqCst), 0, "{name}: not all were finished");
+    assert_eq!(running.load(Ordering::SeqCst), 0, "{name}: a handler still runs");
+
+    let mut serial = Vec::new();
+    let one = ConcurrentExecution::new(nonzero(1));
+    one.do_serial(&objects, |object: &String| plain(object), |_, result| serial.push(Some(result)));
+    assert_eq!(results.take(), serial, "{name}: not what serial execution gives");
+}
+
+/// Counts one handler less, also when it panics.
+struct Leaving<'a>(&'a AtomicUsize);
+
+impl Drop for Leaving<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}

@@ -1,0 +1,229 @@
+//! A round that is one whole trial: a list of jobs carried out, a server under load. Its time and its
+//! other figures are those of the trial, and the sentinel runs before and after it.
+
+use std::time::Duration;
+
+use platform::Refusal;
+use platform::cpu::{keep_process_to, others_running, pin_thread, pin_thread_to_any};
+use platform::usage::{ProcessUsage, busy_time};
+
+use crate::record::{Line, Series};
+use crate::round::{Mode, Round};
+use crate::sentinel::{Reading, Sentinel};
+use crate::time::Clock;
+use crate::work::Work;
+
+/// How often it is looked who else wants to run.
+const LOOKS: usize = 5;
+/// What other programs may take of our CPUs during a trial, as a share of its time.
+const OTHERS_SHARE: f64 = 0.03;
+/// Busy time is told in steps of 10 ms: in shorter trials what others took cannot be seen so.
+const SEEN_FROM: Duration = Duration::from_millis(500);
+
+/// The processors of a trial, and a clock to time it with.
+pub struct Stage {
+    clock: Clock,
+    cpus: Vec<usize>,
+    sentinel: Sentinel,
+    work: Option<Work>,
+}
+
+impl Stage {
+    /// Keeps this process to `cpus`, which must not be none.
+    ///
+    /// # Errors
+    /// Where it cannot be kept to one CPU, but is to be; where there is no such clock.
+    pub fn new(round: &Round, cpus: &[usize]) -> Result<Self, Refusal> {
+        let facts = &round.order().clock;
+        let clock = facts
+            .clock()
+            .ok_or_else(|| Refusal::Unsupported(format!("no clock named {} here", facts.name)))?;
+        let kept = keep_process_to(cpus);
+        if cpus.len() == 1 {
+            kept?; // on all of them it is at any rate
+        }
+        let sentinel = Sentinel::new(clock);
+        Ok(Self { clock, cpus: cpus.to_vec(), sentinel, work: None })
+    }
+
+    /// The clock.
+    pub fn clock(&self) -> Clock {
+        self.clock
+    }
+
+    /// Its processors.
+    pub fn cpus(&self) -> &[usize] {
+        &self.cpus
+    }
+
+    /// Work of a known length: as the run has found it at quiet times, else as it is found now.
+    ///
+    /// # Errors
+    /// As [`Work::calibrate`].
+    pub fn work(&mut self, round: &Round) -> Result<Work, Refusal> {
+        let found = Work::calibrate(self.clock)?;
+        self.work = Some(found);
+        round.order().turn_ns.map_or(Ok(found), |ns| Work::of_turn_ns(ns.into()))
+    }
+
+    /// The sentinel on each of the processors.
+    fn readings(&self) -> Vec<Reading> {
+        let readings = self.cpus.iter().map(|&cpu| {
+            // Where threads cannot be placed, the readings are of wherever we are.
+            let _ = pin_thread(cpu);
+            self.sentinel.read_steadily()
+        });
+        let readings = readings.collect();
+        let _ = pin_thread_to_any(&self.cpus);
+        readings
+    }
+
+    /// Whether more other programs want to run than there are CPUs left for them. Of several looks
+    /// the least: somebody always wakes up for a moment.
+    fn is_crowded(&self) -> bool {
+        let online = std::thread::available_parallelism().map_or(1, |n| n.get());
+        let spare = online.max(self.cpus.len()) - self.cpus.len();
+        least_others_running().is_some_and(|others| others > spare)
+    }
+}
+
+/// How many other threads want to run: the least of several looks.
+pub(crate) fn least_others_running() -> Option<usize> {
+    let looks = (0..LOOKS).filter_map(|_| {
+        std::thread::sleep(Duration::from_micros(60));
+        others_running()
+    });
+    looks.min()
+}
+
+/// What was seen of one trial.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Trial<T> {
+    /// What it gave.
+    pub value: T,
+    /// How long it took.
+    pub elapsed: Duration,
+    /// What this process spent meanwhile.
+    pub usage: ProcessUsage,
+}
+
+impl Round<'_> {
+    /// Carries out a trial `times` times (at least once), and reports the time of each; more than
+    /// once after one that is not timed. Gives them all.
+    ///
+    /// # Errors
+    /// Those of the trial.
+    pub fn trials<T>(
+        &mut self,
+        stage: &Stage,
+        times: usize,
+        mut trial: impl FnMut() -> Result<T, Refusal>,
+    ) -> Result<Vec<Trial<T>>, Refusal> {
+        if times > 1 {
+            trial()?;
+        }
+        let (before, crowded_before) = (stage.readings(), stage.is_crowded());
+        let (usage, busy) = (ProcessUsage::now(), busy_time(&stage.cpus));
+        let mut all = Vec::with_capacity(times);
+        for _ in 0..times.max(1) {
+            let (usage, start) = (ProcessUsage::now(), stage.clock.now());
+            let value = trial()?;
+            let elapsed = stage.clock.between(start, stage.clock.now());
+            let usage = ProcessUsage::now().since(usage);
+            all.push(Trial { value, elapsed: Duration::from_nanos(elapsed.get() as u64), usage });
+        }
+        let elapsed: Duration = all.iter().map(|trial| trial.elapsed).sum();
+        let own = ProcessUsage::now().since(usage).cpu;
+        let all_busy = busy_time(&stage.cpus).zip(busy).map(|(now, then)| now.saturating_sub(then));
+        let crowded = crowded_before
+            || stage.is_crowded()
+            || all_busy.is_some_and(|busy| others_took(busy, own, elapsed));
+        self.print_trials(stage, &all, [before, stage.readings()], crowded);
+        Ok(all)
+    }
+
+    /// One series for each CPU: all must have been quiet.
+    fn print_trials<T>(
+        &mut self,
+        stage: &Stage,
+        all: &[Trial<T>],
+        [before, after]: [Vec<Reading>; 2],
+        crowded: bool,
+    ) {
+        if self.order().mode != Mode::Sample {
+            return;
+        }
+        let samples: Vec<f32> = all.iter().map(|trial| trial.elapsed.as_nanos() as f32).collect();
+        for (at, &cpu) in stage.cpus.iter().enumerate() {
+            self.print(&Line::Series(Series {
+                cpu: Some(cpu),
+                busy: stage.cpus.len(),
+                batch: 1,
+                samples: samples.clone(),
+                readings: vec![before[at].parts(), after[at].parts()],
+                contended: true,
+                crowded,
+                turn_ns: stage.work.map(|work| work.turn_ns() as f32).filter(|_| at == 0),
+                ..Series::default()
+            }));
+        }
+    }
+}
+
+/// Whether CPUs that were `busy` for so long were so for others than us, whose own CPU time that was.
+fn others_took(busy: Duration, own: Duration, elapsed: Duration) -> bool {
+    let others = busy.saturating_sub(own);
+    elapsed >= SEEN_FROM && others.as_secs_f64() > elapsed.as_secs_f64() * OTHERS_SHARE
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::parse_lines;
+    use crate::round::tests::order;
+
+    #[test]
+    fn a_trial_tells_its_time_and_what_the_sentinel_saw_on_each_cpu() {
+        let order = order(Mode::Sample);
+        let mut out = Vec::new();
+        let mut round = Round::new(&order, &mut out);
+        let stage = Stage::new(&round, &order.cpus).unwrap();
+        let mut carried_out = 0;
+        let nap = Duration::from_millis(2);
+        let all = round
+            .trials(&stage, 3, || {
+                carried_out += 1;
+                std::thread::sleep(nap);
+                Ok(carried_out)
+            })
+            .unwrap();
+        // One is not timed.
+        assert_eq!(all.iter().map(|trial| trial.value).collect::<Vec<_>>(), [2, 3, 4]);
+        assert!(all.iter().all(|trial| trial.elapsed >= nap));
+        let lines = parse_lines(std::str::from_utf8(&out).unwrap());
+        assert_eq!(lines.len(), order.cpus.len());
+        for (line, &cpu) in lines.iter().zip(&order.cpus) {
+            let Line::Series(series) = line else { panic!("{line:?}") };
+            assert_eq!((series.cpu, series.samples.len()), (Some(cpu), 3));
+            assert_eq!(series.readings.len(), 2);
+            assert!(series.samples.iter().all(|&ns| ns >= 2e6));
+        }
+    }
+
+    #[test]
+    fn what_others_took_shows_in_long_trials_only() {
+        let ms = Duration::from_millis;
+        for (busy, own, elapsed, taken) in [
+            (1_000, 990, 1_000, false),
+            (1_000, 900, 1_000, true),
+            (100, 50, 100, false), // too short to tell
+            (500, 1_500, 1_000, false),
+        ] {
+            assert_eq!(
+                others_took(ms(busy), ms(own), ms(elapsed)),
+                taken,
+                "{busy} {own} {elapsed}"
+            );
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! CPU-bound work of a known length that never reads a clock while it runs.
+
+use std::hint::black_box;
+use std::time::Duration;
+
+use platform::Refusal;
+
+use crate::time::Clock;
+
+/// Turns in one stretch of calibration: about 250 us.
+const STRETCH: u64 = 400_000;
+/// Stretches of one calibration: about 10 ms in all.
+const STRETCHES: usize = 40;
+/// Stretches so much longer than a low one were disturbed.
+const QUIET: f64 = 1.03;
+
+/// Work whose speed is known: so many turns of a fixed loop take so long on a quiet CPU.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Work {
+    turn_ns: f64,
+}
+
+impl Work {
+    /// Finds out how long a turn takes on the CPU we are on: the mean of the stretches that were
+    /// not disturbed. Takes about 10 ms.
+    ///
+    /// # Errors
+    /// `Implausible` if the loop takes no time.
+    pub fn calibrate(clock: Clock) -> Result<Self, Refusal> {
+        turn(STRETCH); // the CPU may have been asleep
+        let stretch = || {
+            let start = clock.now();
+            turn(STRETCH);
+            clock.between(start, clock.now()).get() / STRETCH as f64
+        };
+        let mut stretches: Vec<f64> = (0..STRETCHES).map(|_| stretch()).collect();
+        stretches.sort_by(f64::total_cmp);
+        let low = stretches[STRETCHES / 10];
+        let quiet: Vec<f64> = stretches.into_iter().filter(|&ns| ns <= low * QUIET).collect();
+        Self::of_turn_ns(quiet.iter().sum::<f64>() / quiet.len() as f64)
+    }
+
+    /// Work of which one turn takes so many nanoseconds.
+    ///
+    /// # Errors
+    /// `Implausible` if that is no time at all.
+    pub fn of_turn_ns(turn_ns: f64) -> Result<Self, Refusal> {
+        if turn_ns > 0.0 && turn_ns.is_finite() {
+            Ok(Self { turn_ns })
+        } else {
+            Err(Refusal::Implausible(format!("a turn of work that takes {turn_ns} ns")))
+        }
+    }
+
+    /// What one turn takes, in ns.
+    pub fn turn_ns(&self) -> f64 {
+        self.turn_ns
+    }
+
+    /// Keeps the CPU busy for as long as `length` takes on a quiet one.
+    pub fn run(&self, length: Duration) {
+        turn((length.as_nanos() as f64 / self.turn_ns).round() as u64);
+    }
+}
+
+/// A chain of dependent rotations and exclusive ors: a fixed time per turn, and no memory.
+#[inline(never)]
+pub(crate) fn turn(turns: u64) {
+    let mut x = black_box(1u64);
+    for turn in 0..turns {
+        x = x.rotate_left(3) ^ turn;
+    }
+    black_box(x);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::time::Clock;
+
+    #[test]
+    fn work_takes_the_turns_of_its_length() {
+        // Not how long it takes, which is the machine's affair, but that it follows the calibration.
+        let work = Work::calibrate(Clock::monotonic()).unwrap();
+        assert!(work.turn_ns() > 0.01 && work.turn_ns() < 1_000.0, "{work:?}");
+        assert!(Work::of_turn_ns(0.0).is_err());
+        assert!(Work::of_turn_ns(f64::NAN).is_err());
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn work_takes_cpu_time_not_waiting() {
+        let work = Work::calibrate(Clock::monotonic()).unwrap();
+        let before = platform::usage::thread_cpu_time().unwrap();
+        work.run(Duration::from_millis(50));
+        let spent = platform::usage::thread_cpu_time().unwrap() - before;
+        // A busy machine makes it longer, never shorter by much.
+        assert!(spent > Duration::from_millis(30), "{spent:?}");
+    }
+}

@@ -1,0 +1,199 @@
+//! What a whole process, and a machine's processors, have spent so far.
+
+use std::time::Duration;
+
+/// What this process has spent since it began, together with the children it has waited for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ProcessUsage {
+    /// CPU time of all its threads, in user mode and in the kernel.
+    pub cpu: Duration,
+    /// Times a thread gave up its CPU, to wait; `None` where this system does not count them.
+    pub voluntary_switches: Option<u64>,
+    /// Times a thread's CPU was taken away; `None` where this system does not count them.
+    pub involuntary_switches: Option<u64>,
+}
+
+impl ProcessUsage {
+    /// What has been spent so far; nothing where the system does not tell.
+    pub fn now() -> Self {
+        os::process_usage().unwrap_or_default()
+    }
+
+    /// What was spent since `earlier`.
+    pub fn since(self, earlier: Self) -> Self {
+        let difference = |now: Option<u64>, then: Option<u64>| {
+            now.zip(then).map(|(now, then)| now.saturating_sub(then))
+        };
+        Self {
+            cpu: self.cpu.saturating_sub(earlier.cpu),
+            voluntary_switches: difference(self.voluntary_switches, earlier.voluntary_switches),
+            involuntary_switches: difference(
+                self.involuntary_switches,
+                earlier.involuntary_switches,
+            ),
+        }
+    }
+}
+
+/// The CPU time the calling thread has used; `None` where the system does not tell, or only in steps
+/// too coarse for jobs of milliseconds.
+#[inline]
+pub fn thread_cpu_time() -> Option<Duration> {
+    os::thread_cpu_time()
+}
+
+/// How long processors `cpus` together have been busy since the machine was started, with whatever
+/// program, in steps of about 10 ms; `None` where the system does not tell.
+pub fn busy_time(cpus: &[usize]) -> Option<Duration> {
+    os::busy_time(cpus)
+}
+
+#[cfg(unix)]
+mod os {
+    use std::time::Duration;
+
+    use super::ProcessUsage;
+
+    pub fn process_usage() -> Option<ProcessUsage> {
+        let (own, children) = (usage(libc::RUSAGE_SELF)?, usage(libc::RUSAGE_CHILDREN)?);
+        let cpu = |usage: &libc::rusage| {
+            of_timeval(usage.ru_utime).saturating_add(of_timeval(usage.ru_stime))
+        };
+        let sum = |own: libc::c_long, children: libc::c_long| Some((own + children).max(0) as u64);
+        Some(ProcessUsage {
+            cpu: cpu(&own).saturating_add(cpu(&children)),
+            voluntary_switches: sum(own.ru_nvcsw, children.ru_nvcsw),
+            involuntary_switches: sum(own.ru_nivcsw, children.ru_nivcsw),
+        })
+    }
+
+    fn usage(who: libc::c_int) -> Option<libc::rusage> {
+        // SAFETY: an all-zero rusage is valid, and the call fills it.
+        unsafe {
+            let mut usage: libc::rusage = std::mem::zeroed();
+            (libc::getrusage(who, &mut usage) == 0).then_some(usage)
+        }
+    }
+
+    fn of_timeval(time: libc::timeval) -> Duration {
+        Duration::new(time.tv_sec.max(0) as u64, time.tv_usec.max(0) as u32 * 1_000)
+    }
+
+    pub fn thread_cpu_time() -> Option<Duration> {
+        let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        // SAFETY: `now` is a valid timespec for the call to fill.
+        let done = unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut now) };
+        (done == 0).then(|| Duration::new(now.tv_sec as u64, now.tv_nsec as u32))
+    }
+
+    /// Of `/proc/stat`, in ticks (proc_stat(5)): all but idle and iowait. Time that guests used is
+    /// part of user time.
+    #[cfg(target_os = "linux")]
+    pub fn busy_time(cpus: &[usize]) -> Option<Duration> {
+        // SAFETY: a plain question.
+        let ticks_per_s = u64::try_from(unsafe { libc::sysconf(libc::_SC_CLK_TCK) }).ok()?;
+        let text = std::fs::read_to_string("/proc/stat").ok()?;
+        let mut ticks = 0;
+        for cpu in cpus {
+            let name = format!("cpu{cpu}");
+            let mut lines = text.lines().map(str::split_whitespace);
+            let fields = lines.find_map(|mut words| (words.next()? == name).then_some(words))?;
+            let fields = fields.take(8).map(str::parse).collect::<Result<Vec<u64>, _>>().ok()?;
+            let [user, nice, system, _idle, _iowait, irq, softirq, steal] = fields[..] else {
+                return None;
+            };
+            ticks += user + nice + system + irq + softirq + steal;
+        }
+        Some(Duration::from_millis(ticks * 1_000 / ticks_per_s.max(1)))
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    pub fn busy_time(_cpus: &[usize]) -> Option<Duration> {
+        None
+    }
+}
+
+#[cfg(windows)]
+mod os {
+    use std::time::Duration;
+
+    use windows_sys::Win32::Foundation::FILETIME;
+    use windows_sys::Win32::System::Threading::{GetCurrentProcess, GetProcessTimes};
+
+    use super::ProcessUsage;
+
+    /// Windows does not count a process's switches.
+    pub fn process_usage() -> Option<ProcessUsage> {
+        let mut times = [FILETIME { dwLowDateTime: 0, dwHighDateTime: 0 }; 4];
+        let [created, ended, kernel, user] = &mut times;
+        // SAFETY: all four are valid places; the pseudo handle needs no closing.
+        let done = unsafe { GetProcessTimes(GetCurrentProcess(), created, ended, kernel, user) };
+        (done != 0).then(|| ProcessUsage {
+            cpu: of_filetime(times[2]) + of_filetime(times[3]),
+            ..ProcessUsage::default()
+        })
+    }
+
+    fn of_filetime(time: FILETIME) -> Duration {
+        let hundreds_of_ns = u64::from(time.dwHighDateTime) << 32 | u64::from(time.dwLowDateTime);
+        Duration::from_nanos(hundreds_of_ns.saturating_mul(100))
+    }
+
+    /// GetThreadTimes has steps of 10 to 16 ms.
+    pub fn thread_cpu_time() -> Option<Duration> {
+        None
+    }
+
+    pub fn busy_time(_cpus: &[usize]) -> Option<Duration> {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Keeps this thread busy for about that much CPU time, or that long where it cannot tell.
+    fn work(length: Duration) {
+        let (began, spent) = (std::time::Instant::now(), thread_cpu_time());
+        loop {
+            for turn in 0..10_000u32 {
+                std::hint::black_box(turn);
+            }
+            let used = thread_cpu_time().zip(spent).map(|(now, then)| now - then);
+            if used.unwrap_or_else(|| began.elapsed()) >= length {
+                return;
+            }
+        }
+    }
+
+    #[test]
+    fn work_of_all_threads_is_the_process_own() {
+        let before = ProcessUsage::now();
+        std::thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| work(Duration::from_millis(60)));
+            }
+        });
+        let spent = ProcessUsage::now().since(before);
+        // Coarse clocks may miss a step of 16 ms at each end.
+        assert!(spent.cpu >= Duration::from_millis(70), "{spent:?}");
+        assert_eq!(spent.voluntary_switches.is_some(), cfg!(unix));
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_busy_processor_is_seen() {
+        let cpu = *crate::cpu::allowed().last().unwrap();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                crate::cpu::pin_thread(cpu).unwrap();
+                let before = busy_time(&[cpu]).unwrap();
+                work(Duration::from_millis(100));
+                let busy = busy_time(&[cpu]).unwrap() - before;
+                assert!(busy >= Duration::from_millis(70), "{busy:?}");
+            });
+        });
+        assert_eq!(busy_time(&[999_999]), None);
+    }
+}

@@ -1,0 +1,341 @@
+//! Which of several ways to carry out one's own jobs to take: an answer in words, and the figures behind it.
+
+use std::collections::BTreeMap;
+
+use analysis::{Answer, Candidate, Choice, Goal, Ratio, SettledBy};
+use results::Estimate;
+
+use crate::footnotes::{Footnotes, Reason};
+use crate::grid::{self, Cell, Column};
+use crate::page::{Ink, Page};
+use crate::quantity::{Figure, figure, half_width, interval_figure};
+use crate::rows::word;
+use crate::text;
+
+/// More names than this are counted in a sentence, not told.
+const MOST_NAMES: usize = 4;
+
+/// Names are wrapped to no less than this before columns are left out.
+const LEAST_NAMES: usize = 16;
+
+/// Ratios below this are told as percentages.
+const FEW_PERCENT: f64 = 1.2;
+
+/// Ratios from here on need no digits.
+const LARGEST_RATIO: f64 = 1_000.0;
+
+/// The answer to `choice` and a table of all candidates; `jobs` is what they carry out, such as
+/// `these 40 jobs`.
+pub fn answer_text(choice: &Choice, jobs: &str, page: &Page) -> String {
+    let names = names(&choice.candidates);
+    let told = sentences(choice, &names, jobs).join(" ");
+    let mut text = text::hanging("", &page.signs(&told), page.prose_width());
+    if choice.candidates.is_empty() {
+        return text;
+    }
+    text.push('\n');
+    text + &table(choice, &names, page)
+}
+
+fn goal_name(goal: Goal) -> &'static str {
+    match goal {
+        Goal::Elapsed => "elapsed time",
+        Goal::Turnaround => "mean turnaround",
+        Goal::WorstTurnaround => "worst turnaround",
+    }
+}
+
+/// What each candidate is called, each differently as far as its parameters do.
+fn names(candidates: &[Candidate]) -> Vec<String> {
+    let short: Vec<String> = candidates.iter().map(|c| name(&c.params)).collect();
+    let is_shared = |name: &String| short.iter().filter(|other| *other == name).count() > 1;
+    let told = short.iter().zip(candidates).map(|(name, candidate)| {
+        match candidate.params.get("degree").filter(|_| is_shared(name)) {
+            Some(degree) => format!("{name}, at most {degree} at once"),
+            None => name.clone(),
+        }
+    });
+    told.map(|name| text::clean(&name)).collect()
+}
+
+fn name(params: &BTreeMap<String, String>) -> String {
+    let param = |key: &str| params.get(key).map_or("", String::as_str);
+    let degree = param("degree");
+    let name = match param("executor") {
+        "serial" if param("order") == "given" => return "serial, in the given order".to_owned(),
+        "threads" => format!("threads, at most {degree} at once"),
+        "pool" if degree == "1" => "pool of 1 thread".to_owned(),
+        "pool" => format!("pool of {degree} threads"),
+        "tokio" => "async tasks (tokio)".to_owned(),
+        other => other.to_owned(),
+    };
+    if param("order") == "shortest" { name + ", shortest first" } else { name }
+}
+
+/// The name within a sentence: what follows its first comma in brackets.
+fn in_words(name: &str) -> String {
+    let article = if name.starts_with("pool ") { "the " } else { "" };
+    match name.split_once(", ") {
+        Some((what, how)) => format!("{article}{what} ({how})"),
+        None => format!("{article}{name}"),
+    }
+}
+
+/// `A`, `A and B`, `A, B and C`, `A, B, C and 4 others`.
+fn listed(names: &[&String]) -> String {
+    let mut words: Vec<String> = names.iter().map(|name| in_words(name)).collect();
+    if words.len() > MOST_NAMES {
+        let others = words.split_off(MOST_NAMES - 1).len();
+        words.push(format!("{others} others"));
+    }
+    match words.split_last() {
+        Some((last, [])) => last.clone(),
+        Some((last, others)) => format!("{} and {last}", others.join(", ")),
+        None => String::new(),
+    }
+}
+
+fn sentences(choice: &Choice, names: &[String], jobs: &str) -> Vec<String> {
+    let goal = format!("the {} of {jobs}", goal_name(choice.goal));
+    match &choice.answer {
+        Answer::NoFigure => vec![format!("There is no figure for {goal}.")],
+        Answer::Best { by } => vec![best_sentence(&goal, *by, names)],
+        Answer::CannotTell { among, settled_by } => {
+            let rivals: Vec<&String> = among.iter().map(|&at| &names[at]).collect();
+            let mut told = rivals_sentences(&goal, &listed(&rivals), *settled_by, names);
+            told.extend(rest_sentence(choice, among, names));
+            told
+        }
+    }
+}
+
+fn best_sentence(goal: &str, by: Option<Ratio>, names: &[String]) -> String {
+    let best = in_words(&names[0]);
+    match (by, names) {
+        (Some(by), [_, next, ..]) => {
+            let (times, next) = (times(by), in_words(next));
+            format!("For {goal}, take {best}: {times} than the next, {next}.")
+        }
+        (_, [_]) => format!("For {goal}, take {best}: nothing else was tried."),
+        _ => format!("For {goal}, take {best}: nothing else has a figure."),
+    }
+}
+
+/// `1.8 times better (1.7 to 1.9)`, or `3.2 % better (2.1 to 4.3 %)`.
+fn times(Ratio { mid, low, high }: Ratio) -> String {
+    let percent = |ratio: f64| (ratio - 1.0) * 100.0;
+    if mid < FEW_PERCENT {
+        let [mid, low, high] = [mid, low, high].map(percent);
+        return format!("{mid:.1} % better ({low:.1} to {high:.1} %)");
+    }
+    let places = places(low, high);
+    format!("{mid:.places$} times better ({low:.places$} to {high:.places$})")
+}
+
+/// Decimals that tell the ends of an interval of ratios apart.
+fn places(low: f64, high: f64) -> usize {
+    match high - low {
+        width if width > 2.0 => 0,
+        width if width > 0.2 => 1,
+        _ => 2,
+    }
+}
+
+fn rivals_sentences(
+    goal: &str,
+    rivals: &str,
+    settled_by: SettledBy,
+    names: &[String],
+) -> Vec<String> {
+    let cannot = || format!("It cannot be told which of {rivals} is best for {goal}.");
+    match settled_by {
+        SettledBy::DoesNotMatter { within, simplest } => {
+            let (within, simplest) = (within * 100.0, in_words(&names[simplest]));
+            vec![
+                format!(
+                    "For {goal}, take {simplest}: certainly within {within:.1} % of the first below, and simplest."
+                ),
+                format!("Which of {rivals} is best cannot be told and does not matter."),
+            ]
+        }
+        SettledBy::Rounds(rounds) => {
+            vec![cannot(), format!("About {rounds} rounds of each would settle it.")]
+        }
+        SettledBy::Nothing => {
+            vec![
+                cannot(),
+                "It varies too much from round to round for any number of them.".to_owned(),
+            ]
+        }
+    }
+}
+
+/// By how much the rest is worse.
+fn rest_sentence(choice: &Choice, among: &[usize], names: &[String]) -> Option<String> {
+    let rest = choice.candidates.iter().enumerate().filter(|(at, _)| !among.contains(at));
+    let lows = rest.filter_map(|(_, candidate)| candidate.against_best).map(|ratio| ratio.low);
+    let least = lows.min_by(f64::total_cmp)?;
+    let least = match least < FEW_PERCENT {
+        true => format!("{:.1} %", (least - 1.0) * 100.0),
+        false => format!("{least:.1} times"),
+    };
+    Some(format!("All others are at least {least} worse than {}.", in_words(&names[among[0]])))
+}
+
+/// What a table tells of each candidate besides its place.
+struct Setting<'a> {
+    figures: &'a [Goal],
+    /// Those of them that have their intervals beside them.
+    intervals: &'a [Goal],
+    /// The names are wrapped to no less than this.
+    names: usize,
+}
+
+/// A row for each candidate, with as much as the page has room for.
+fn table(choice: &Choice, names: &[String], page: &Page) -> String {
+    let reasons: Vec<Vec<Reason>> = choice.candidates.iter().map(reasons).collect();
+    let notes = Footnotes::of(&reasons);
+    let marks = reasons.iter().map(|reasons| Cell::inked(notes.mark(reasons), Ink::Doubt));
+    let marks = Column::words("", marks.collect()).close();
+    let longest = names.iter().map(|name| text::width(name)).max().unwrap_or(0);
+    let all = [Goal::Elapsed, Goal::Turnaround, Goal::WorstTurnaround];
+    let goal = [choice.goal];
+    let two = match choice.goal {
+        Goal::Elapsed => [Goal::Elapsed, Goal::Turnaround],
+        other => [Goal::Elapsed, other],
+    };
+    let least = LEAST_NAMES.min(longest);
+    let settings = [
+        Setting { figures: &all, intervals: &all, names: longest },
+        Setting { figures: &all, intervals: &goal, names: longest },
+        Setting { figures: &all, intervals: &[], names: least },
+        Setting { figures: &two, intervals: &[], names: least },
+        Setting { figures: &goal, intervals: &[], names: 0 },
+    ];
+    let columns = |setting: &Setting| {
+        let mut columns = figure_columns(choice, setting, page);
+        columns.push(marks.clone());
+        columns.retain(|column| !column.is_blank());
+        columns
+    };
+    let fits = |setting: &&Setting| {
+        grid::total_width(&columns(setting)) + setting.names <= page.table_width()
+    };
+    let setting = settings.iter().find(fits).unwrap_or(&settings[4]);
+    let names = names.iter().map(|name| Cell::text(name.as_str())).collect();
+    let names = Column::words("", names).wrapping();
+    let text = grid::table([vec![names], columns(setting)].concat(), page) + &notes.lines(page);
+    let legend = text::hanging("", &legend(choice, setting), page.prose_width());
+    text + &page.paint_lines(Ink::Faint, &legend)
+}
+
+/// What the headings mean.
+fn legend(choice: &Choice, setting: &Setting) -> String {
+    let shown = |goal: Goal| setting.figures.contains(&goal);
+    let turnaround =
+        "turnaround: from the start until a job is done, divided by its length, mean over the jobs";
+    let worst = match shown(Goal::Turnaround) {
+        true => "worst: the same of the job that fares worst",
+        false => {
+            "worst: from the start until a job is done, divided by its length, of the job that fares worst"
+        }
+    };
+    let of = goal_name(choice.goal);
+    let (ratio, first) =
+        (ratio_heading(choice), "divided by the first's, in intervals that hold together");
+    let told = [
+        shown(Goal::Turnaround).then(|| turnaround.to_owned()),
+        shown(Goal::WorstTurnaround).then(|| worst.to_owned()),
+        Some(format!("{ratio}: the {of} {first}")),
+    ];
+    told.into_iter().flatten().collect::<Vec<_>>().join("; ")
+}
+
+fn ratio_heading(choice: &Choice) -> &'static str {
+    match choice.answer {
+        Answer::Best { .. } => "against best",
+        _ => "against first",
+    }
+}
+
+fn figure_columns(choice: &Choice, setting: &Setting, page: &Page) -> Vec<Column> {
+    let mut columns = Vec::new();
+    for &goal in setting.figures {
+        let (heading, unit) = match goal {
+            Goal::Elapsed => ("elapsed", "ns/op"),
+            Goal::Turnaround => ("turn-\naround", "x"),
+            Goal::WorstTurnaround => ("worst", "x"),
+        };
+        let figures: Vec<Option<Estimate>> =
+            choice.candidates.iter().map(|candidate| candidate.figure(goal)).collect();
+        let cells =
+            figures.iter().map(|figure| figure.map_or_else(Cell::unknown, |e| value(e, unit)));
+        columns.push(Column::figures(heading, cells.collect()));
+        if setting.intervals.contains(&goal) {
+            let cells = figures.iter().map(|figure| figure.and_then(|e| interval(e, page)));
+            let cells = cells.map(Option::unwrap_or_default).collect();
+            columns.push(Column::figures(&page.signs("±"), cells).close());
+        }
+    }
+    let at = || 0..choice.candidates.len();
+    let ratios = at().map(|at| against_best(choice, at, page)).collect();
+    columns.push(Column::figures(ratio_heading(choice), ratios));
+    columns.push(Column::words("", at().map(|at| standing(choice, at)).collect()).close());
+    columns
+}
+
+fn value(Estimate { median, low, high, .. }: Estimate, unit: &str) -> Cell {
+    let figure = figure(median, half_width(median, low, high), unit);
+    let unit = if unit == "x" { unit.to_owned() } else { figure.unit.clone() };
+    Cell::figure(Figure { unit, ..figure })
+}
+
+fn interval(Estimate { median, low, high, .. }: Estimate, page: &Page) -> Option<Cell> {
+    let Figure { number, unit } = interval_figure(median, low, high)?;
+    Some(Cell::figure(Figure { number: page.signs(&number), unit }))
+}
+
+/// `1.81 (1.72 … 1.93)`; or that it is the best, or why it is not compared.
+fn against_best(choice: &Choice, at: usize, page: &Page) -> Cell {
+    let candidate = &choice.candidates[at];
+    if let Some((outcome, _)) = &candidate.ending {
+        return Cell::inked(word(*outcome), Ink::Bad);
+    }
+    if at == 0 && matches!(choice.answer, Answer::Best { .. }) {
+        return Cell::inked("best", Ink::Good);
+    }
+    let Some(Ratio { mid, low, high }) = candidate.against_best else { return Cell::default() };
+    if high >= LARGEST_RATIO {
+        return Cell::text(if low >= LARGEST_RATIO { "over 1000" } else { "cannot tell" });
+    }
+    let places = match high - low {
+        width if width < 0.02 && mid < 10.0 => 3,
+        _ if mid < 10.0 => 2,
+        _ if mid < 100.0 => 1,
+        _ => 0,
+    };
+    let unit = page.signs(&format!("({low:.places$} … {high:.places$})"));
+    Cell::figure(Figure { number: format!("{mid:.places$}"), unit })
+}
+
+/// What stands for a candidate where none is best for certain.
+fn standing(choice: &Choice, at: usize) -> Cell {
+    match &choice.answer {
+        Answer::CannotTell { among, settled_by } if among.contains(&at) => match settled_by {
+            SettledBy::DoesNotMatter { simplest, .. } if *simplest == at => {
+                Cell::inked("simplest", Ink::Good)
+            }
+            SettledBy::DoesNotMatter { .. } => Cell::text("as good"),
+            _ => Cell::inked("best?", Ink::Doubt),
+        },
+        _ => Cell::default(),
+    }
+}
+
+/// Why a candidate has no figure, or why its figure is to be doubted.
+fn reasons(candidate: &Candidate) -> Vec<Reason> {
+    let ending = candidate.ending.iter().map(|(_, reason)| (reason, true));
+    let doubts = candidate.doubts.iter().map(|doubt| (doubt, false));
+    let all = ending.chain(doubts).map(|(text, grave)| Reason { text: text.clone(), grave });
+    all.collect()
+}

@@ -1,0 +1,86 @@
+//! The tables of the area `concurrency`, which tell of executors side by side.
+
+mod candidates;
+mod degree;
+mod derived;
+mod jobs;
+pub(crate) mod shape;
+mod side_by_side;
+mod worth;
+
+pub(crate) use degree::title as degree_title;
+pub(crate) use jobs::title as jobs_title;
+pub(crate) use side_by_side::measured;
+pub(crate) use worth::title as worth_title;
+
+use std::collections::HashSet;
+
+use results::CaseResult;
+
+use crate::concurrency::shape::{ANSWER, DEGREE, JOBS, SERIAL, WORTH, is_known, values};
+use crate::page::{Ink, Page};
+use crate::rows::{Row, areas};
+use crate::text;
+
+/// What the tables here show, and all other results, for the tables every area has.
+///
+/// A case of a shape not known here, or a second result for what is there already, is with the others.
+pub(crate) fn parted(results: &[CaseResult]) -> (Vec<&CaseResult>, Vec<&CaseResult>) {
+    let mut seen = HashSet::new();
+    results.iter().partition(|result| {
+        is_known(result) && seen.insert((&result.case, &result.params, &result.metric))
+    })
+}
+
+/// The tables of `results`, all of shapes known here, and what their columns mean.
+pub(crate) fn tables(results: &[&CaseResult], page: &Page) -> String {
+    let areas = areas(results.iter().copied());
+    let rows: Vec<&Row> = areas.iter().flat_map(|area| &area.rows).collect();
+    let [jobs, degree, worth, answer] =
+        [JOBS, DEGREE, WORTH, ANSWER].map(|case| of_case(&rows, case));
+    jobs::tables(&jobs, page)
+        + &degree::tables(&degree, page)
+        + &worth::tables(&worth, page)
+        + &candidates::tables(&answer, page)
+        + &legend(&rows, page)
+}
+
+/// Those of `rows` that are of `case`.
+pub(crate) fn of_case<'a, 'r>(rows: &[&'a Row<'r>], case: &str) -> Vec<&'a Row<'r>> {
+    let is_of_case = |row: &&&Row| row.results.iter().any(|result| result.case == case);
+    rows.iter().filter(is_of_case).copied().collect()
+}
+
+/// What the columns mean, in four lines at most on a page of usual width.
+fn legend(rows: &[&Row], page: &Page) -> String {
+    let results = || rows.iter().flat_map(|row| &row.results);
+    let Some(level) = results().find_map(|result| result.estimate).map(|e| e.level * 100.0) else {
+        return String::new();
+    };
+    let has = |metric: &str| results().any(|r| r.metric == metric && r.estimate.is_some());
+    let has_jobs = results().any(|result| result.case == JOBS);
+    let base = if has_jobs { "; job k: k times base" } else { "" };
+    let mut lines =
+        vec![format!("elapsed: until all jobs are done, ± half its {level:.0} % interval{base}")];
+    if has("turnaround") {
+        lines.push(
+            "turnaround: mean over the jobs of (time until it is done / its length)".to_owned(),
+        );
+    }
+    let compared: Vec<&Row> = [of_case(rows, JOBS), of_case(rows, WORTH)].concat();
+    let executors = values(&compared, "executor");
+    if executors.len() > 1 {
+        let base = if executors[0] == SERIAL { SERIAL } else { "the first" };
+        lines.push(format!("other executors: as multiples of {base}; ~: the intervals overlap"));
+    }
+    if has("turnaround") {
+        lines.push(
+            "quartiles of turnaround, CPU use and switches: in --json, --csv and --xlsx".to_owned(),
+        );
+    }
+    let set = |line: String| {
+        let wrapped = text::hanging("", &page.signs(&line), page.prose_width());
+        page.paint_lines(Ink::Faint, &wrapped)
+    };
+    lines.into_iter().map(set).collect()
+}

@@ -1,0 +1,74 @@
+//! `concurrency/answer`: the candidates for one's own jobs, a row each.
+
+use results::CaseResult;
+
+use crate::concurrency::shape::{Group, grouped, param};
+use crate::concurrency::side_by_side::{interval_column, value_cell};
+use crate::footnotes::{Footnotes, Reason};
+use crate::grid::{self, Cell, Column};
+use crate::labels::{self, Label, Param};
+use crate::names;
+use crate::page::{Ink, Page};
+use crate::rows::{COST, Row};
+use crate::text;
+
+/// What tells candidates for the same jobs apart.
+const OF_CANDIDATES: [&str; 3] = ["executor", "degree", "order"];
+
+/// The tables of `rows`, one for each list of jobs.
+pub(crate) fn tables(rows: &[&Row], page: &Page) -> String {
+    let groups = grouped(rows.iter().copied(), &OF_CANDIDATES);
+    let table = |jobs: &[Param], rows: &[&Row]| {
+        let title = labels::title("concurrency/answer", jobs);
+        let title = text::hanging("", &title, page.prose_width());
+        page.paint_lines(Ink::Heading, &title) + &table(rows, page) + "\n"
+    };
+    let of_group = |group: &Group| {
+        let jobs = group.params.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned()));
+        table(&jobs.collect::<Vec<Param>>(), &group.rows)
+    };
+    groups.iter().map(of_group).collect()
+}
+
+fn table(rows: &[&Row], page: &Page) -> String {
+    let reasons: Vec<Vec<Reason>> = rows.iter().map(|row| row.reasons()).collect();
+    let notes = Footnotes::of(&reasons);
+    let marks = reasons.iter().map(|reasons| Cell::inked(notes.mark(reasons), Ink::Doubt));
+    let marks = Column::words("", marks.collect()).close();
+    let labels: Vec<Label> = rows.iter().map(|row| label(row)).collect();
+    // A narrow page tells fewer intervals, so that each candidate stays on its line.
+    let with = |intervals: &[&str]| {
+        let mut columns = figures(rows, intervals, page);
+        columns.extend(Some(marks.clone()).filter(|column| !column.is_blank()));
+        columns
+    };
+    let room = |columns: &[Column]| page.table_width().saturating_sub(grid::total_width(columns));
+    let choices = [&[COST, "turnaround"][..], &[COST], &[]].map(with);
+    let fits = |columns: &&Vec<Column>| names::apart("", &labels, room(columns)).is_some();
+    let columns = choices.iter().find(fits).unwrap_or(&choices[2]).clone();
+    let names = names::columns("", &labels, room(&columns));
+    grid::table(names.into_iter().chain(columns).collect(), page) + &notes.lines(page)
+}
+
+/// What the candidates took, with the intervals of some metrics.
+fn figures(rows: &[&Row], intervals: &[&str], page: &Page) -> Vec<Column> {
+    let mut columns = Vec::new();
+    let headings = [(COST, "elapsed"), ("turnaround", "turnaround"), ("turnaround-worst", "worst")];
+    for (metric, heading) in headings {
+        let results =
+            rows.iter().map(|row| row.results.iter().copied().find(|r| r.metric == metric));
+        let results: Vec<Option<&CaseResult>> = results.collect();
+        let cell = |result: &Option<&CaseResult>| result.map(value_cell).unwrap_or_default();
+        columns.push(Column::figures(heading, results.iter().map(cell).collect()));
+        columns.extend(interval_column(&results, page).filter(|_| intervals.contains(&metric)));
+    }
+    columns.retain(|column| !column.is_blank());
+    columns
+}
+
+/// The executor, and how many jobs it has at once in which order.
+fn label(row: &Row) -> Label {
+    let params = ["degree", "order"].map(|key| (key.to_owned(), param(row, key).to_owned()));
+    let name = param(row, "executor").to_owned();
+    Label { area: String::new(), name, params: params.into() }
+}

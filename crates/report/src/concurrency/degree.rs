@@ -1,0 +1,128 @@
+//! `concurrency/degree`: what more jobs at once bring, and the laws that describe it.
+
+use results::CaseResult;
+
+use crate::concurrency::derived::{doubts, no_figure, said};
+use crate::concurrency::shape::{Group, by_value, grouped, kind_words, length_words, param};
+use crate::concurrency::side_by_side::{interval_column, measured, ratio_text, value_cell};
+use crate::footnotes::{Footnotes, Reason};
+use crate::grid::{self, Cell, Column};
+use crate::page::{Ink, Page};
+use crate::picture::bar;
+use crate::rows::{COST, Row};
+use crate::text;
+
+/// The columns a bar may fill, and the fewest that make one.
+const WIDEST_BAR: usize = 32;
+const NARROWEST_BAR: usize = 8;
+
+/// Columns between the figures and the bars.
+const BAR_GAP: usize = 2;
+
+/// The tables of `rows`, one for each kind of jobs, with what they come to.
+pub(crate) fn tables(rows: &[&Row], page: &Page) -> String {
+    let groups = grouped(rows.iter().copied(), &["degree"]);
+    groups.iter().map(|group| table(group, page) + "\n").collect()
+}
+
+/// `64 CPU-bound jobs of 2 ms each, by threads`.
+pub(crate) fn title(group: &Group) -> String {
+    let length = length_words(group.param("length"));
+    let kind = kind_words(group.param("kind"));
+    format!("{} {kind} of {length} each, by {}", group.param("jobs"), group.param("executor"))
+}
+
+fn table(group: &Group, page: &Page) -> String {
+    let (mut cases, derived): (Vec<&Row>, Vec<&Row>) =
+        group.rows.iter().copied().partition(|row| !param(row, "degree").is_empty());
+    cases.sort_by(|a, b| by_value(param(a, "degree"), param(b, "degree")));
+    let title = format!("concurrency/degree: {}", title(group));
+    let title = text::hanging("", &title, page.prose_width());
+    let mut text = page.paint_lines(Ink::Heading, &title);
+    if !cases.is_empty() {
+        let reasons: Vec<Vec<Reason>> = cases.iter().map(|row| row.reasons()).collect();
+        let notes = Footnotes::of(&reasons);
+        text.push_str(&grid::table(columns(&cases, &notes, page), page));
+        text.push_str(&notes.lines(page));
+    }
+    let derived: Vec<&CaseResult> = derived.iter().flat_map(|row| &row.results).copied().collect();
+    let lines = fit_lines(&derived);
+    text.extend(lines.iter().map(|line| text::hanging("", line, page.prose_width())));
+    text
+}
+
+/// All columns the page has room for.
+fn columns(rows: &[&Row], notes: &Footnotes, page: &Page) -> Vec<Column> {
+    let results = |metric: &str| -> Vec<Option<&CaseResult>> {
+        rows.iter().map(|row| row.results.iter().copied().find(|r| r.metric == metric)).collect()
+    };
+    let told = |results: &[Option<&CaseResult>]| {
+        results.iter().map(|result| result.map(value_cell).unwrap_or_default()).collect()
+    };
+    let (times, rates) = (results(COST), results("rate"));
+    let degrees = rows.iter().map(|row| Cell::text(param(row, "degree"))).collect();
+    let mut columns =
+        vec![Column::figures("at once", degrees), Column::figures("elapsed", told(&times))];
+    columns.extend(interval_column(&times, page));
+    columns.push(Column::narrow("rate\n(jobs/s)", told(&rates)));
+    let speed_ups = speed_ups(rows, &times);
+    let speed_up = |ratio: &Option<f64>| {
+        ratio.map(|ratio| Cell::number(ratio_text(ratio))).unwrap_or_default()
+    };
+    columns.push(Column::figures("speed-up", speed_ups.iter().map(speed_up).collect()));
+    let marks = rows.iter().map(|row| Cell::inked(notes.mark(&row.reasons()), Ink::Doubt));
+    columns.push(Column::words("", marks.collect()).close());
+    columns.retain(|column| !column.is_blank());
+    let room = page.table_width().saturating_sub(grid::total_width(&columns) + BAR_GAP);
+    if room >= NARROWEST_BAR {
+        columns.push(bars(&speed_ups, room.min(WIDEST_BAR), page));
+    }
+    columns
+}
+
+/// How many times as fast as one at once.
+fn speed_ups(rows: &[&Row], times: &[Option<&CaseResult>]) -> Vec<Option<f64>> {
+    let median = |time: &Option<&CaseResult>| Some(measured((*time)?)?.median).filter(|m| *m > 0.0);
+    let alone = rows.iter().position(|row| param(row, "degree") == "1");
+    let alone = alone.and_then(|at| median(&times[at]));
+    times.iter().map(|time| Some(alone? / median(time)?)).collect()
+}
+
+fn bars(speed_ups: &[Option<f64>], width: usize, page: &Page) -> Column {
+    let most = speed_ups.iter().flatten().copied().fold(0.0, f64::max);
+    let picture = |ratio: &Option<f64>| match ratio {
+        Some(ratio) => Cell::text(bar(ratio / most, width, page.unicode)),
+        None => Cell::default(),
+    };
+    Column::words("", speed_ups.iter().map(picture).collect())
+}
+
+/// Amdahl's law and the Universal Scalability Law in words, as far as they were fitted.
+fn fit_lines(derived: &[&CaseResult]) -> Vec<String> {
+    let laws = [
+        ("Amdahl", &["amdahl-serial"][..]),
+        ("USL", &["usl-contention", "usl-coherence", "usl-knee"]),
+    ];
+    let lines = laws.iter().filter_map(|(law, metrics)| {
+        let of = |metric: &&str| derived.iter().copied().find(|r| r.metric == *metric);
+        let results: Vec<&CaseResult> = metrics.iter().filter_map(of).collect();
+        let told: Vec<String> = results.iter().map(|result| parameter(result)).collect();
+        (!told.is_empty()).then(|| format!("{law}: {}{}", told.join(", "), doubts(&results)))
+    });
+    lines.collect()
+}
+
+/// A parameter of a law in words, or why it has none.
+fn parameter(result: &CaseResult) -> String {
+    match (result.metric.as_str(), measured(result)) {
+        ("amdahl-serial", Some(_)) => format!("{} serial", said(result)),
+        ("usl-contention", _) => format!("contention {}", said(result)),
+        ("usl-coherence", _) => format!("coherence {}", said(result)),
+        ("usl-knee", Some(e)) => {
+            let [mid, low, high] = [e.median, e.low, e.high].map(|degree| format!("{degree:.0}"));
+            format!("knee at {mid} ({low} to {high}) at once")
+        }
+        ("usl-knee", None) => format!("no knee ({})", no_figure(result)),
+        _ => said(result),
+    }
+}

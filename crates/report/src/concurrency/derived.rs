@@ -1,0 +1,47 @@
+//! Figures computed from other results, in words.
+
+use results::{CaseResult, Estimate, Outcome};
+
+use crate::concurrency::side_by_side::measured;
+use crate::quantity::{figure, half_width};
+use crate::rows::word;
+
+/// A figure with its interval, such as `38 us (34 to 41)`, or why there is none.
+pub(crate) fn said(result: &CaseResult) -> String {
+    match measured(result) {
+        Some(estimate) => with_interval(&estimate, &result.unit),
+        None => no_figure(result),
+    }
+}
+
+/// `38 us (34 to 41)`; the ends have their own unit where it is another.
+fn with_interval(estimate: &Estimate, unit: &str) -> String {
+    let half_width = half_width(estimate.median, estimate.low, estimate.high);
+    let [mid, low, high] =
+        [estimate.median, estimate.low, estimate.high].map(|value| figure(value, half_width, unit));
+    if low.unit == mid.unit && high.unit == mid.unit {
+        format!("{mid} ({} to {})", low.number, high.number)
+    } else {
+        format!("{mid} ({low} to {high})")
+    }
+}
+
+/// Reasons to distrust figures, to be said right after them, each once.
+pub(crate) fn doubts(results: &[&CaseResult]) -> String {
+    let mut all: Vec<&str> = Vec::new();
+    for doubt in results.iter().flat_map(|result| &result.doubts) {
+        if !all.contains(&doubt.as_str()) {
+            all.push(doubt);
+        }
+    }
+    if all.is_empty() { String::new() } else { format!(" (doubtful: {})", all.join("; ")) }
+}
+
+/// Why there is no figure: what does not apply says so itself.
+pub(crate) fn no_figure(result: &CaseResult) -> String {
+    let reason = result.reason.as_deref().unwrap_or("no reason was given");
+    match result.outcome {
+        Outcome::Unsupported => reason.to_owned(),
+        outcome => format!("{}: {reason}", word(outcome)),
+    }
+}

@@ -1,0 +1,93 @@
+//! `concurrency/jobs`: what the executors made of the same list of jobs.
+
+use crate::concurrency::shape::{
+    Group, JOBS, cpus_words, grouped, kind_words, length_words, order_words,
+};
+use crate::concurrency::side_by_side::{SideBySide, measured, missing_lines};
+use crate::grid::{Cell, Column};
+use crate::page::{Ink, Page};
+use crate::rows::Row;
+use crate::text;
+
+/// The tables of `rows`, one for each kind of jobs and way of handing them out.
+pub(crate) fn tables(rows: &[&Row], page: &Page) -> String {
+    let groups = grouped(rows.iter().copied(), &["executor", "base", "jobs"]);
+    let mut text: String = groups.iter().map(|group| table(group, page) + "\n").collect();
+    if let Some(line) = accuracy(rows) {
+        text.push_str(&(text::hanging("", &line, page.prose_width()) + "\n"));
+    }
+    text
+}
+
+/// `CPU-bound jobs on one CPU, longest first, at most 25 at once`; `order` is the word before the order.
+pub(crate) fn title(group: &Group, order: &str) -> String {
+    let of = |key| group.param(key);
+    let (kind, cpus) = (kind_words(of("kind")), cpus_words(of("cpus")));
+    let order = format!("{order}{}", order_words(of("order")));
+    format!("{kind} {cpus}, {order}, at most {} at once", of("degree"))
+}
+
+fn table(group: &Group, page: &Page) -> String {
+    let titles = ["handed out ", ""].map(|order| format!("{JOBS}: {}", title(group, order)));
+    let fits = |title: &&String| text::width(title) <= page.prose_width();
+    let title = titles.iter().find(fits).unwrap_or(&titles[1]);
+    let title = text::hanging("", title, page.prose_width());
+    let side_by_side = SideBySide::of(&group.rows, &["base", "jobs"]);
+    let bases = side_by_side.keys(0);
+    let repeats = |at: usize| at > 0 && bases[at - 1] == bases[at];
+    let base = |(at, base): (usize, &&str)| {
+        Cell::inked(length_words(base), if repeats(at) { Ink::Faint } else { Ink::Plain })
+    };
+    let jobs = side_by_side.keys(1).into_iter().map(Cell::text).collect();
+    let keys = [
+        Column::figures("base", bases.iter().enumerate().map(base).collect()),
+        Column::figures("jobs", jobs),
+    ];
+    let printed = side_by_side.print(&keys, page);
+    let overheads = (!printed.tells_overhead).then(|| overheads(&side_by_side)).flatten();
+    let overheads =
+        overheads.map(|line| text::hanging("", &line, page.prose_width())).unwrap_or_default();
+    page.paint_lines(Ink::Heading, &title)
+        + &printed.text
+        + &overheads
+        + &missing_lines(&group.rows, page)
+}
+
+/// How much longer than an ideal schedule each executor took in the median over the lines.
+fn overheads(side_by_side: &SideBySide) -> Option<String> {
+    let told = |executor: &str| {
+        let median = median(side_by_side.medians(executor, "overhead"))?;
+        Some(format!("{executor} {}", share_words(median)))
+    };
+    let told: Vec<String> = side_by_side.executors().into_iter().filter_map(told).collect();
+    (!told.is_empty()).then(|| format!("over an ideal schedule (median): {}", told.join(", ")))
+}
+
+/// How well the jobs' calibrated work was as long as it was asked to be.
+fn accuracy(rows: &[&Row]) -> Option<String> {
+    let errors = rows.iter().flat_map(|row| &row.results).filter(|r| r.metric == "work-error");
+    let errors: Vec<f64> =
+        errors.filter_map(|result| Some(measured(result)?.median.abs())).collect();
+    let worst = errors.iter().copied().fold(0.0, f64::max);
+    let median = median(errors)?;
+    Some(format!(
+        "CPU-bound work was within {} of what was asked, in the median over cells; worst {}",
+        share_words(median),
+        share_words(worst)
+    ))
+}
+
+/// `0.4 %`, to tenths where they matter.
+fn share_words(share: f64) -> String {
+    let decimals = if share.abs() < 0.0995 { 1 } else { 0 };
+    let percent = format!("{:.decimals$}", share * 100.0);
+    // Minus nothing is nothing.
+    format!("{} %", if percent == "-0.0" { "0.0" } else { &percent })
+}
+
+fn median(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    let (low, high) =
+        (values.get(values.len().checked_sub(1)? / 2)?, values.get(values.len() / 2)?);
+    Some(f64::midpoint(*low, *high))
+}

@@ -1,0 +1,290 @@
+//! What the cases of the area `concurrency` look like, and their parameters in words.
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+
+use results::{CaseResult, Outcome};
+
+use crate::rows::{COST, Row};
+
+pub(crate) const JOBS: &str = "concurrency/jobs";
+pub(crate) const DEGREE: &str = "concurrency/degree";
+pub(crate) const WORTH: &str = "concurrency/worth";
+pub(crate) const ANSWER: &str = "concurrency/answer";
+
+/// The executor the others are compared with.
+pub(crate) const SERIAL: &str = "serial";
+
+/// Values of parameters in the order they are shown; others follow in that of the alphabet.
+const ORDERED: [&str; 16] = [
+    SERIAL,
+    "threads",
+    "threads-up-front",
+    "pool",
+    "rayon",
+    "tokio",
+    "tokio-current",
+    "processes",
+    "one",
+    "all",
+    "cpu",
+    "wait",
+    "mixed",
+    "longest",
+    "shortest",
+    "shuffled",
+];
+
+/// Parameters in the order tables are sorted by; the rest in that of the alphabet.
+const SORTED_BY: [&str; 4] = ["order", "degree", "cpus", "kind"];
+
+/// Longer names of executors, lengths and numbers than these are of no shape known here.
+const LONGEST_NAME: usize = 16;
+const LONGEST_LENGTH: usize = 9;
+const LONGEST_NUMBER: usize = 6;
+
+const LIST_METRICS: [(&str, &str); 11] = [
+    (COST, "ns/op"),
+    ("turnaround", "x"),
+    ("turnaround-p25", "x"),
+    ("turnaround-p50", "x"),
+    ("turnaround-p75", "x"),
+    ("turnaround-worst", "x"),
+    ("cpu-use", "CPUs"),
+    ("voluntary-switches", "switches"),
+    ("involuntary-switches", "switches"),
+    ("overhead", "share"),
+    ("work-error", "share"),
+];
+const DEGREE_METRICS: [(&str, &str); 2] = [(COST, "ns/op"), ("rate", "jobs/s")];
+const FIT_METRICS: [(&str, &str); 5] = [
+    ("amdahl-serial", "share"),
+    ("usl-contention", "share"),
+    ("usl-coherence", "share"),
+    ("usl-knee", "degree"),
+    ("rate-one", "jobs/s"),
+];
+const WORTH_METRICS: [(&str, &str); 1] = [(COST, "ns/op")];
+const SHORTEST_METRICS: [(&str, &str); 1] = [("shortest-job", "ns")];
+
+/// Whether `result` is computed from other results of its run, and no case of its own.
+pub(crate) fn is_derived(result: &CaseResult) -> bool {
+    let lacks = |param: &str| !result.params.contains_key(param);
+    match result.case.as_str() {
+        DEGREE => lacks("degree"),
+        WORTH => lacks("length"),
+        _ => false,
+    }
+}
+
+/// Whether the area's own tables know what to do with `result`.
+pub(crate) fn is_known(result: &CaseResult) -> bool {
+    let (params, metrics): (&[&str], &[(&str, &str)]) = match result.case.as_str() {
+        JOBS => (&["base", "cpus", "degree", "executor", "jobs", "kind", "order"], &LIST_METRICS),
+        DEGREE if is_derived(result) => (&["executor", "jobs", "kind", "length"], &FIT_METRICS),
+        DEGREE => (&["degree", "executor", "jobs", "kind", "length"], &DEGREE_METRICS),
+        WORTH if is_derived(result) => (&["degree", "executor", "jobs"], &SHORTEST_METRICS),
+        WORTH => (&["degree", "executor", "jobs", "length"], &WORTH_METRICS),
+        ANSWER if result.params.contains_key("list") => {
+            (&["degree", "executor", "list", "order"], &LIST_METRICS)
+        }
+        ANSWER => (&["bound", "degree", "executor", "jobs", "length", "order"], &LIST_METRICS),
+        _ => return false,
+    };
+    let has_figure = result.outcome != Outcome::Measured || result.estimate.is_some();
+    has_figure
+        && metrics.contains(&(&result.metric, &result.unit))
+        && result.params.keys().eq(params)
+        && result.params.iter().all(|(key, value)| is_usual(&result.case, key, value))
+}
+
+/// Whether tables and charts have room for the value of a parameter, and can sort by it.
+fn is_usual(case: &str, key: &str, value: &str) -> bool {
+    let is_range = case == ANSWER && matches!(key, "length" | "bound");
+    match key {
+        "executor" => is_name(value),
+        "jobs" | "degree" => number(value).is_some(),
+        "base" | "length" if !is_range => length_ns(value).is_some(),
+        _ => true,
+    }
+}
+
+fn is_name(text: &str) -> bool {
+    (1..=LONGEST_NAME).contains(&text.len())
+        && text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+        && text.starts_with(|c: char| c.is_ascii_lowercase())
+}
+
+/// A number of jobs or a degree.
+pub(crate) fn number(text: &str) -> Option<u32> {
+    let is_plain = text.len() <= LONGEST_NUMBER && text.bytes().all(|b| b.is_ascii_digit());
+    text.parse().ok().filter(|number| is_plain && *number > 0)
+}
+
+/// The nanoseconds `4.05ms` stands for.
+pub(crate) fn length_ns(text: &str) -> Option<f64> {
+    let (number, unit) = number_and_unit(text)?;
+    let scale = [("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9)];
+    let scale = scale.iter().find(|(name, _)| *name == unit)?.1;
+    let is_plain = number.starts_with(|c: char| c.is_ascii_digit())
+        && number.bytes().all(|b| b.is_ascii_digit() || b == b'.');
+    let number: f64 = number.parse().ok()?;
+    (is_plain && number > 0.0 && text.len() <= LONGEST_LENGTH).then_some(number * scale)
+}
+
+fn number_and_unit(text: &str) -> Option<(&str, &str)> {
+    Some(text.split_at(text.find(|c: char| c.is_ascii_alphabetic())?))
+}
+
+/// `4.05ms` with a space before its unit.
+pub(crate) fn length_words(text: &str) -> String {
+    match number_and_unit(text) {
+        Some((number, unit)) => format!("{number} {unit}"),
+        None => text.to_owned(),
+    }
+}
+
+/// `CPU-bound jobs`, for a kind of jobs.
+pub(crate) fn kind_words(kind: &str) -> String {
+    match kind {
+        "cpu" => "CPU-bound jobs".to_owned(),
+        "wait" => "waiting jobs".to_owned(),
+        "mixed" => "mixed jobs".to_owned(),
+        other => format!("jobs of kind {other}"),
+    }
+}
+
+/// `on one CPU`, for the CPUs that were to be used.
+pub(crate) fn cpus_words(cpus: &str) -> String {
+    match cpus {
+        "one" => "on one CPU".to_owned(),
+        "all" => "on all CPUs".to_owned(),
+        other => format!("on CPUs {other}"),
+    }
+}
+
+/// `longest first`, for the order in which jobs are handed out.
+pub(crate) fn order_words(order: &str) -> String {
+    match order {
+        "longest" | "shortest" => format!("{order} first"),
+        "shuffled" => "in shuffled order".to_owned(),
+        other => format!("in order {other}"),
+    }
+}
+
+/// What one job is called that `executor` carries out: `a thread`, `a pool slot`.
+pub(crate) fn job_place(executor: &str) -> String {
+    match executor {
+        "threads" => "a thread".to_owned(),
+        "pool" => "a pool slot".to_owned(),
+        "rayon" => "a rayon task".to_owned(),
+        "tokio" => "a tokio task".to_owned(),
+        other => format!("being handed to {other}"),
+    }
+}
+
+/// The value of a row's parameter; empty where it has none of this name.
+pub(crate) fn param<'a>(row: &Row<'a>, key: &str) -> &'a str {
+    let params = row.results.first().copied().map(|result| &result.params);
+    params.and_then(|params| params.get(key)).map_or("", String::as_str)
+}
+
+/// Rows with the same parameters but for those they are told apart by.
+#[derive(Debug)]
+pub(crate) struct Group<'a, 'r> {
+    /// What they have in common.
+    pub params: BTreeMap<&'r str, &'r str>,
+    pub rows: Vec<&'a Row<'r>>,
+}
+
+impl Group<'_, '_> {
+    /// The value all rows have for `key`.
+    pub(crate) fn param(&self, key: &str) -> &str {
+        self.params.get(key).copied().unwrap_or("")
+    }
+}
+
+/// `rows` by their parameters other than `within`, in the order tables are shown.
+pub(crate) fn grouped<'a, 'r>(
+    rows: impl IntoIterator<Item = &'a Row<'r>>,
+    within: &[&str],
+) -> Vec<Group<'a, 'r>>
+where
+    'r: 'a,
+{
+    let mut groups: Vec<Group> = Vec::new();
+    for row in rows {
+        let params = row.results.iter().take(1).flat_map(|result| &result.params);
+        let params = params.map(|(key, value)| (key.as_str(), value.as_str()));
+        let params = params.filter(|(key, _)| !within.contains(key)).collect();
+        match groups.iter_mut().find(|group| group.params == params) {
+            Some(group) => group.rows.push(row),
+            None => groups.push(Group { params, rows: vec![row] }),
+        }
+    }
+    groups.sort_by(|a, b| by_params(&a.params, &b.params));
+    groups
+}
+
+fn by_params(a: &BTreeMap<&str, &str>, b: &BTreeMap<&str, &str>) -> Ordering {
+    let mut keys: Vec<&str> = SORTED_BY.to_vec();
+    keys.extend(a.keys().chain(b.keys()).filter(|key| !SORTED_BY.contains(key)));
+    let value =
+        |params: &BTreeMap<&str, &str>, key| params.get(key).copied().unwrap_or("").to_owned();
+    let compare = |key| by_value(&value(a, key), &value(b, key));
+    keys.into_iter().map(compare).find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
+}
+
+/// Where a value stands in the order values are shown.
+pub(crate) fn place(value: &str) -> usize {
+    ORDERED.iter().position(|known| *known == value).unwrap_or(ORDERED.len())
+}
+
+/// Compares two values of a parameter: known words in their order, numbers and lengths by size.
+pub(crate) fn by_value(a: &str, b: &str) -> Ordering {
+    let rank = |value: &str| {
+        let size = number(value).map(f64::from).or_else(|| length_ns(value));
+        (place(value), size.unwrap_or(0.0))
+    };
+    let (a_rank, b_rank) = (rank(a), rank(b));
+    a_rank.0.cmp(&b_rank.0).then(a_rank.1.total_cmp(&b_rank.1)).then(a.cmp(b))
+}
+
+/// The different values `rows` have for `key`, sorted.
+pub(crate) fn values<'r>(rows: &[&Row<'r>], key: &str) -> Vec<&'r str> {
+    let mut values: Vec<&str> = rows.iter().map(|row| param(row, key)).collect();
+    values.sort_by(|a, b| by_value(a, b));
+    values.dedup();
+    values
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths_are_read_and_said() {
+        for (text, ns) in [("50us", 5e4), ("4.05ms", 4.05e6), ("2430ms", 2.43e9), ("1s", 1e9)] {
+            assert_eq!(length_ns(text), Some(ns), "{text}");
+        }
+        for text in ["", "ms", "5", "-5ms", "5 m", "5e3ms", ".5ms", "0us", "nanus", "inf s"] {
+            assert_eq!(length_ns(text), None, "{text}");
+        }
+        assert_eq!(length_words("4.05ms"), "4.05 ms");
+    }
+
+    #[test]
+    fn values_have_an_order_people_expect() {
+        let pairs = [
+            ["serial", "tokio"],
+            ["one", "all"],
+            ["2", "17"],
+            ["450us", "4.05ms"],
+            ["processes", "actors"],
+            ["actors", "fibers"],
+        ];
+        for [less, more] in pairs {
+            assert_eq!(by_value(less, more), Ordering::Less, "{less} {more}");
+        }
+    }
+}

@@ -1,0 +1,362 @@
+//! Executors side by side: what the serial one took, and what the others took as multiples of that.
+
+use results::{CaseResult, Estimate, Outcome};
+
+use crate::concurrency::shape::{by_value, param, values};
+use crate::footnotes::{Footnotes, Reason};
+use crate::grid::{self, Cell, Column, Group};
+use crate::page::{Ink, Page};
+use crate::quantity::{Figure, figure, half_width, interval_figure};
+use crate::rows::{COST, Row, word};
+use crate::text;
+
+/// What executors did with the same jobs, a line for each.
+pub(crate) struct SideBySide<'a, 'r> {
+    lines: Vec<Line<'a, 'r>>,
+    executors: Vec<Executor<'a, 'r>>,
+    notes: Footnotes,
+}
+
+/// Jobs that all executors carried out.
+struct Line<'a, 'r> {
+    /// What of their parameters tells lines apart.
+    keys: Vec<&'r str>,
+    rows: Vec<&'a Row<'r>>,
+}
+
+/// What one executor did, by line.
+struct Executor<'a, 'r> {
+    name: &'r str,
+    cells: Vec<Option<&'a Row<'r>>>,
+}
+
+/// How much is told of each executor.
+#[derive(Debug, Clone, Copy)]
+struct Layout {
+    /// How sure the figures of all executors are, or only the time of the first.
+    all_intervals: bool,
+    first_interval: bool,
+    /// The first executor's turnaround, beside the ratios to it.
+    first_turnaround: bool,
+    overhead: bool,
+    turnaround: &'static str,
+}
+
+/// From all there is to tell down to the least; a page gets the first it has room for.
+const LAYOUTS: [Layout; 6] = {
+    let all = Layout {
+        all_intervals: true,
+        first_interval: true,
+        first_turnaround: true,
+        overhead: true,
+        turnaround: "turnaround",
+    };
+    let no_overhead = Layout { overhead: false, ..all };
+    let one_interval = Layout { all_intervals: false, ..no_overhead };
+    let wrapped = Layout { turnaround: "turn-\naround", ..one_interval };
+    let no_interval = Layout { first_interval: false, ..wrapped };
+    [all, no_overhead, one_interval, wrapped, no_interval, LEAST]
+};
+
+const LEAST: Layout = Layout {
+    all_intervals: false,
+    first_interval: false,
+    first_turnaround: false,
+    overhead: false,
+    turnaround: "turn-\naround",
+};
+
+/// What is printed, and whether it says all there is of overheads.
+pub(crate) struct Printed {
+    pub text: String,
+    pub tells_overhead: bool,
+}
+
+impl<'a, 'r> SideBySide<'a, 'r> {
+    /// `rows` of one table, a line for each combination of `keys`; the serial executor first if it is there.
+    ///
+    /// Executors that do not exist here are left out.
+    pub(crate) fn of(rows: &[&'a Row<'r>], keys: &[&str]) -> SideBySide<'a, 'r> {
+        let exists = |row: &&Row| row.outcome() != Outcome::Unsupported;
+        let existing: Vec<&Row> = rows.iter().copied().filter(exists).collect();
+        let mut lines: Vec<Line> = Vec::new();
+        for row in rows {
+            let of_row: Vec<&str> = keys.iter().map(|key| param(row, key)).collect();
+            match lines.iter_mut().find(|line| line.keys == of_row) {
+                Some(line) => line.rows.push(row),
+                None => lines.push(Line { keys: of_row, rows: vec![row] }),
+            }
+        }
+        lines.sort_by(|a, b| by_keys(&a.keys, &b.keys));
+        let reasons: Vec<Vec<Reason>> = lines
+            .iter()
+            .map(|line| shown(&line.rows, &existing).flat_map(Row::reasons).collect())
+            .collect();
+        let executor =
+            |name| Executor { name, cells: lines.iter().map(|line| line.of(name)).collect() };
+        let executors = values(&existing, "executor").into_iter().map(executor).collect();
+        SideBySide { lines, executors, notes: Footnotes::of(&reasons) }
+    }
+
+    /// As few tables as the page has room for, and the notes below them. `keys` are the columns that say what
+    /// the lines are.
+    pub(crate) fn print(&self, keys: &[Column], page: &Page) -> Printed {
+        let Some((first, others)) = self.executors.split_first() else {
+            return Printed { text: String::new(), tells_overhead: true };
+        };
+        let parts = |count: usize| match others {
+            [] => vec![others],
+            _ => others.chunks(count).collect(),
+        };
+        let fits = |count: usize, layout: &Layout| {
+            let groups = |part| self.groups(keys, first, part, layout, page);
+            let width = |part| groups(part).iter().map(Group::width).sum::<usize>();
+            parts(count).into_iter().all(|part| width(part) <= page.table_width())
+        };
+        let all = others.len().max(1);
+        let (count, layout) = match LAYOUTS.iter().find(|layout| fits(all, layout)) {
+            Some(layout) => (all, layout),
+            None => ((1..all).rev().find(|count| fits(*count, &LEAST)).unwrap_or(1), &LEAST),
+        };
+        let evenly = all.div_ceil(all.div_ceil(count));
+        let table = |part| grid::grouped_table(self.groups(keys, first, part, layout, page), page);
+        let tables: Vec<String> = parts(evenly).into_iter().map(table).collect();
+        let text = tables.join("\n") + &self.notes.lines(page);
+        Printed { text, tells_overhead: layout.overhead }
+    }
+
+    /// The keys of the lines and the figures of `first` and of `others`.
+    fn groups(
+        &self,
+        keys: &[Column],
+        first: &Executor,
+        others: &[Executor],
+        layout: &Layout,
+        page: &Page,
+    ) -> Vec<Group> {
+        let mut groups = vec![Group::new("", keys.to_vec())];
+        groups.push(self.first_group(first, layout, page));
+        groups.extend(others.iter().map(|other| self.ratio_group(first, other, layout, page)));
+        groups
+    }
+
+    /// What the executor took that the others are compared with.
+    fn first_group(&self, first: &Executor, layout: &Layout, page: &Page) -> Group {
+        let times = first.results(COST);
+        let elapsed = |heading| Column::figures(heading, cells(&times, value_cell));
+        let mut columns = Vec::new();
+        if self.has("turnaround") {
+            columns.push(elapsed("elapsed"));
+            columns.extend(interval_column(&times, page).filter(|_| layout.first_interval));
+            let turnarounds = first.results("turnaround");
+            if layout.first_turnaround {
+                let told = cells(&turnarounds, value_cell);
+                columns.push(Column::narrow(layout.turnaround, told));
+                let interval = interval_column(&turnarounds, page);
+                columns.extend(interval.filter(|_| layout.all_intervals));
+            }
+            columns.extend(overhead_column(first).filter(|_| layout.overhead));
+            columns.extend(self.marks(first));
+            return Group::new(first.name, columns);
+        }
+        columns.push(elapsed(first.name));
+        columns.extend(interval_column(&times, page).filter(|_| layout.first_interval));
+        columns.extend(self.marks(first));
+        Group::new("", columns)
+    }
+
+    /// What `other` took as multiples of what `first` did.
+    fn ratio_group(
+        &self,
+        first: &Executor,
+        other: &Executor,
+        layout: &Layout,
+        page: &Page,
+    ) -> Group {
+        let ratios = |metric: &str, unit: &str| -> Vec<Cell> {
+            let pairs = first.results(metric).into_iter().zip(other.results(metric));
+            pairs.map(|(first, other)| ratio_cell(first, other, unit)).collect()
+        };
+        let has_turnaround = self.has("turnaround");
+        let heading = if has_turnaround { "elapsed" } else { other.name };
+        let mut columns = vec![Column::narrow(heading, ratios(COST, ""))];
+        let interval =
+            |metric| interval_column(&other.results(metric), page).filter(|_| layout.all_intervals);
+        columns.extend(interval(COST));
+        if has_turnaround {
+            columns.push(Column::narrow(layout.turnaround, ratios("turnaround", " x")));
+            columns.extend(interval("turnaround"));
+        }
+        columns.extend(overhead_column(other).filter(|_| layout.overhead));
+        columns.extend(self.marks(other));
+        Group::new(if has_turnaround { other.name } else { "" }, columns)
+    }
+
+    /// The letters of the reasons for what one executor's figures lack.
+    fn marks(&self, executor: &Executor) -> Option<Column> {
+        let mark = |row: &Option<&Row>| {
+            let reasons = row.map(Row::reasons).unwrap_or_default();
+            Cell::inked(self.notes.mark(&reasons), Ink::Doubt)
+        };
+        let column = Column::words("", executor.cells.iter().map(mark).collect()).close();
+        (!column.is_blank()).then_some(column)
+    }
+
+    /// Whether any executor has a figure for `metric`.
+    fn has(&self, metric: &str) -> bool {
+        let results = self.executors.iter().flat_map(|executor| executor.results(metric));
+        results.flatten().next().is_some()
+    }
+
+    /// The values of one key, line by line.
+    pub(crate) fn keys(&self, at: usize) -> Vec<&'r str> {
+        self.lines.iter().map(|line| line.keys[at]).collect()
+    }
+
+    /// The names of the executors, that of the one the others are compared with first.
+    pub(crate) fn executors(&self) -> Vec<&'r str> {
+        self.executors.iter().map(|executor| executor.name).collect()
+    }
+
+    /// The medians one executor has of `metric`, over all lines that have any.
+    pub(crate) fn medians(&self, executor: &str, metric: &str) -> Vec<f64> {
+        let of_it = self.executors.iter().filter(|other| other.name == executor);
+        let results = of_it.flat_map(|executor| executor.results(metric)).flatten();
+        results.filter_map(|result| Some(measured(result)?.median)).collect()
+    }
+}
+
+impl<'a, 'r> Line<'a, 'r> {
+    fn of(&self, executor: &str) -> Option<&'a Row<'r>> {
+        self.rows.iter().copied().find(|row| param(row, "executor") == executor)
+    }
+}
+
+impl<'r> Executor<'_, 'r> {
+    /// The result for `metric`, line by line.
+    fn results(&self, metric: &str) -> Vec<Option<&'r CaseResult>> {
+        let result = |row: &Row<'r>| row.results.iter().copied().find(|r| r.metric == metric);
+        self.cells.iter().map(|row| row.and_then(result)).collect()
+    }
+}
+
+/// Those of `rows` whose executor has any of `existing`.
+fn shown<'a, 'b, 'r>(
+    rows: &'b [&'a Row<'r>],
+    existing: &'b [&'a Row<'r>],
+) -> impl Iterator<Item = &'a Row<'r>> {
+    let exists =
+        |row: &Row| existing.iter().any(|other| param(other, "executor") == param(row, "executor"));
+    rows.iter().copied().filter(move |row| exists(row))
+}
+
+fn by_keys(a: &[&str], b: &[&str]) -> std::cmp::Ordering {
+    let mut orders = a.iter().zip(b).map(|(a, b)| by_value(a, b));
+    orders.find(|order| order.is_ne()).unwrap_or(std::cmp::Ordering::Equal)
+}
+
+fn cells(results: &[Option<&CaseResult>], tell: impl Fn(&CaseResult) -> Cell) -> Vec<Cell> {
+    let cell = |result: &Option<&CaseResult>| result.map(&tell).unwrap_or_default();
+    results.iter().map(cell).collect()
+}
+
+/// The estimate of a result that has one.
+pub(crate) fn measured(result: &CaseResult) -> Option<Estimate> {
+    result.estimate.filter(|_| result.outcome == Outcome::Measured)
+}
+
+/// A value, or how the case ended.
+pub(crate) fn value_cell(result: &CaseResult) -> Cell {
+    measured(result).map_or_else(|| ending_cell(result), |e| Cell::figure(told(&e, &result.unit)))
+}
+
+fn ending_cell(result: &CaseResult) -> Cell {
+    Cell::inked(word(result.outcome), Ink::Bad)
+}
+
+fn told(estimate: &Estimate, unit: &str) -> Figure {
+    let half_width = half_width(estimate.median, estimate.low, estimate.high);
+    // Rounds that all agree to the last digit do not make a measured value a whole number.
+    figure(estimate.median, half_width.max(estimate.median.abs() * 5e-4), unit)
+}
+
+/// The intervals, where any line has one.
+pub(crate) fn interval_column(results: &[Option<&CaseResult>], page: &Page) -> Option<Column> {
+    let cell = |result: &Option<&CaseResult>| {
+        let e = measured((*result)?)?;
+        let interval = interval_figure(e.median, e.low, e.high)?;
+        Some(Cell::text(page.signs(&interval.to_string())))
+    };
+    let cells = results.iter().map(|result| cell(result).unwrap_or_default());
+    let column = Column::figures(&page.signs("±"), cells.collect()).close();
+    (!column.is_blank()).then_some(column)
+}
+
+/// How much longer than an ideal schedule it took.
+fn overhead_column(executor: &Executor) -> Option<Column> {
+    let told = cells(&executor.results("overhead"), |result| match measured(result) {
+        Some(_) => value_cell(result),
+        None => Cell::default(),
+    });
+    let column = Column::narrow("over\nideal", told);
+    (!column.is_blank()).then_some(column)
+}
+
+/// `other` as a multiple of `first`; as it is where there is nothing to compare it with.
+fn ratio_cell(first: Option<&CaseResult>, other: Option<&CaseResult>, suffix: &str) -> Cell {
+    let Some(other) = other else { return Cell::default() };
+    let Some(estimate) = measured(other) else { return ending_cell(other) };
+    let positive = |e: &Estimate| e.median > 0.0 && e.median.is_finite();
+    match first.and_then(measured).filter(positive) {
+        Some(base) => compared(&base, &estimate),
+        None => Cell::text(told(&estimate, &other.unit).to_string() + suffix),
+    }
+}
+
+/// The ratio, marked where the two intervals overlap.
+fn compared(base: &Estimate, other: &Estimate) -> Cell {
+    let number = ratio_text(other.median / base.median);
+    if other.low <= base.high && base.low <= other.high {
+        return Cell::number(format!("~{number}")).in_ink(Ink::Faint);
+    }
+    let ink = match number.as_str() {
+        "1.00" => Ink::Plain,
+        _ if other.median < base.median => Ink::Good,
+        _ => Ink::Bad,
+    };
+    Cell::number(number).in_ink(ink)
+}
+
+/// A ratio with as many digits as tell it from its neighbours.
+pub(crate) fn ratio_text(ratio: f64) -> String {
+    match ratio {
+        r if !r.is_finite() => "?".to_owned(),
+        r if r >= 99.95 => format!("{r:.0}"),
+        r if r >= 9.995 => format!("{r:.1}"),
+        r if r >= 0.0995 => format!("{r:.2}"),
+        r if r >= 0.0005 => format!("{r:.3}"),
+        _ => "<0.001".to_owned(),
+    }
+}
+
+/// `unsupported here (reason): processes, tokio`: executors this system does not have, a line for each reason.
+pub(crate) fn missing_lines(rows: &[&Row], page: &Page) -> String {
+    let mut missing: Vec<(String, Vec<&str>)> = Vec::new();
+    for executor in values(rows, "executor") {
+        let mut of_it = rows.iter().filter(|row| param(row, "executor") == executor).peekable();
+        let reason = of_it.peek().and_then(|row| row.results.first()?.reason.clone());
+        if of_it.any(|row| row.outcome() != Outcome::Unsupported) {
+            continue;
+        }
+        let reason = reason.unwrap_or_else(|| "no reason was given".to_owned());
+        match missing.iter_mut().find(|(known, _)| *known == reason) {
+            Some((_, executors)) => executors.push(executor),
+            None => missing.push((reason, vec![executor])),
+        }
+    }
+    let line = |(reason, executors): &(String, Vec<&str>)| {
+        let text = format!("({reason}): {}", executors.join(", "));
+        text::hanging("unsupported here ", &text, page.prose_width())
+    };
+    page.paint_lines(Ink::Faint, &missing.iter().map(line).collect::<String>())
+}

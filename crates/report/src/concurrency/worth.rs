@@ -1,0 +1,60 @@
+//! `concurrency/worth`: from which length on a job is worth a thread.
+
+use crate::concurrency::derived::{doubts, said};
+use crate::concurrency::shape::{
+    Group, grouped, is_derived, job_place, length_words, param, values,
+};
+use crate::concurrency::side_by_side::{SideBySide, measured, missing_lines};
+use crate::grid::{Cell, Column};
+use crate::page::{Ink, Page};
+use crate::rows::Row;
+use crate::text;
+
+/// The tables of `rows`, one for each number of jobs and degree, with what they come to.
+pub(crate) fn tables(rows: &[&Row], page: &Page) -> String {
+    let groups = grouped(rows.iter().copied(), &["executor", "length"]);
+    groups.iter().map(|group| table(group, page) + "\n").collect()
+}
+
+/// `64 CPU-bound jobs, at most 2 at once`.
+pub(crate) fn title(group: &Group) -> String {
+    format!("{} CPU-bound jobs, at most {} at once", group.param("jobs"), group.param("degree"))
+}
+
+fn table(group: &Group, page: &Page) -> String {
+    let (derived, cases): (Vec<&Row>, Vec<&Row>) =
+        group.rows.iter().partition(|row| row.results.iter().any(|result| is_derived(result)));
+    let title = format!("concurrency/worth: {}", title(group));
+    let title = text::hanging("", &title, page.prose_width());
+    let side_by_side = SideBySide::of(&cases, &["length"]);
+    let lengths = side_by_side.keys(0).into_iter().map(length_words).map(Cell::text).collect();
+    let keys = [Column::figures("length", lengths)];
+    page.paint_lines(Ink::Heading, &title)
+        + &side_by_side.print(&keys, page).text
+        + &shortest(&derived, page)
+        + &missing_lines(&cases, page)
+}
+
+/// From which length on each executor is worth it, and why that is not known of the others.
+fn shortest(derived: &[&Row], page: &Page) -> String {
+    let mut known = Vec::new();
+    let mut unknown = Vec::new();
+    for executor in values(derived, "executor") {
+        let of_it = derived.iter().filter(|row| param(row, "executor") == executor);
+        for result in of_it.flat_map(|row| &row.results) {
+            let place = job_place(executor);
+            match measured(result) {
+                Some(_) => {
+                    known.push(format!("{place} from {} on{}", said(result), doubts(&[result])));
+                }
+                None => unknown.push(format!("{place}: {}", said(result))),
+            }
+        }
+    }
+    let mut lines = Vec::new();
+    if !known.is_empty() {
+        lines.push(format!("a job is worth {}", known.join(", ")));
+    }
+    lines.extend(unknown);
+    lines.into_iter().map(|line| text::hanging("", &line, page.prose_width())).collect()
+}

@@ -1,0 +1,175 @@
+//! What the charts of the area `concurrency` show.
+
+use results::{CaseResult, Estimate};
+
+use crate::concurrency::shape::{
+    DEGREE, Group, JOBS, SERIAL, WORTH, by_value, cpus_words, grouped, is_derived, length_ns,
+    length_words, number, param, place, values,
+};
+use crate::concurrency::{self, measured};
+use crate::rows::{COST, Row, areas};
+
+/// One chart: lines over the same values of x.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Plot {
+    /// What the sheet is to be called that it is on.
+    pub sheet: String,
+    pub title: String,
+    pub x_title: String,
+    pub y_title: String,
+    pub x: Vec<f64>,
+    pub lines: Vec<Line>,
+    /// Whether both axes are logarithmic.
+    pub logarithmic: bool,
+}
+
+/// A line of a chart, with a point for each x that has a figure.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Line {
+    pub name: String,
+    /// Which of the looks lines can have: an executor has the same in all charts.
+    pub look: usize,
+    pub points: Vec<Option<Point>>,
+}
+
+/// A figure and how far its interval reaches below and above it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Point {
+    pub mid: f64,
+    pub below: f64,
+    pub above: f64,
+}
+
+impl Point {
+    /// `estimate` in units of `unit`.
+    fn of(estimate: &Estimate, unit: f64) -> Point {
+        Point {
+            mid: estimate.median / unit,
+            below: (estimate.median - estimate.low).max(0.0) / unit,
+            above: (estimate.high - estimate.median).max(0.0) / unit,
+        }
+    }
+}
+
+/// All charts there are for `results`.
+pub(super) fn plots(results: &[CaseResult]) -> Vec<Plot> {
+    let (known, _) = concurrency::parted(results);
+    let areas = areas(known);
+    let cases = areas
+        .iter()
+        .flat_map(|area| &area.rows)
+        .filter(|row| row.results.iter().any(|result| !is_derived(result)));
+    let cases: Vec<&Row> = cases.collect();
+    let of_case = |case: &str| concurrency::of_case(&cases, case);
+    let of_jobs = grouped(of_case(JOBS), &["executor", "jobs"]);
+    let mut plots: Vec<Plot> = of_jobs.iter().flat_map(jobs_plots).collect();
+    plots.extend(degree_plot(&of_case(DEGREE)));
+    plots.extend(grouped(of_case(WORTH), &["executor", "length"]).iter().filter_map(worth_plot));
+    plots.retain(|plot| plot.lines.iter().any(|line| line.points.iter().any(Option::is_some)));
+    plots
+}
+
+/// Elapsed and turnaround over the number of jobs, a line for each executor.
+fn jobs_plots(group: &Group) -> Vec<Plot> {
+    let of = |key| group.param(key);
+    let base = length_words(of("base"));
+    let of_what = concurrency::jobs_title(group, "");
+    let jobs = values(&group.rows, "jobs");
+    let lines = |metric: &str, unit: f64| -> Vec<Line> {
+        let line = |executor: &str| {
+            let point = |jobs: &&str| {
+                let keys = [("executor", executor), ("jobs", *jobs)];
+                Some(Point::of(&estimate(&group.rows, &keys, metric)?, unit))
+            };
+            of_executor(executor, jobs.iter().map(point).collect())
+        };
+        values(&group.rows, "executor").into_iter().map(line).collect()
+    };
+    let (unit_name, unit) = time_unit(&lines(COST, 1.0));
+    let plot = |what: &str, y_title: String, lines: Vec<Line>| Plot {
+        sheet: format!("{} {}", of("kind"), cpus_words(of("cpus"))),
+        title: format!("{what}, base {base}: {of_what}"),
+        x_title: "jobs".to_owned(),
+        y_title,
+        x: jobs.iter().filter_map(|jobs| number(jobs)).map(f64::from).collect(),
+        lines,
+        logarithmic: false,
+    };
+    let turnaround = "mean turnaround (x)".to_owned();
+    vec![
+        plot("Elapsed", format!("elapsed ({unit_name})"), lines(COST, unit)),
+        plot("Mean turnaround", turnaround, lines("turnaround", 1.0)),
+    ]
+}
+
+/// The rate over the degree, a line for each kind of jobs.
+fn degree_plot(rows: &[&Row]) -> Option<Plot> {
+    let degrees = values(rows, "degree");
+    let line = |(look, group): (usize, &Group)| {
+        let point = |degree: &&str| {
+            Some(Point::of(&estimate(&group.rows, &[("degree", degree)], "rate")?, 1.0))
+        };
+        let points = degrees.iter().map(point).collect();
+        Line { name: concurrency::degree_title(group), look, points }
+    };
+    let groups = grouped(rows.iter().copied(), &["degree"]);
+    let lines: Vec<Line> = groups.iter().enumerate().map(line).collect();
+    (!lines.is_empty()).then(|| Plot {
+        sheet: "degree".to_owned(),
+        title: "Jobs per second, by how many are carried out at once".to_owned(),
+        x_title: "jobs at once".to_owned(),
+        y_title: "jobs/s".to_owned(),
+        x: degrees.iter().filter_map(|degree| number(degree)).map(f64::from).collect(),
+        lines,
+        logarithmic: false,
+    })
+}
+
+/// Time as a multiple of the serial executor's over the length of a job; `None` without that executor.
+fn worth_plot(group: &Group) -> Option<Plot> {
+    let mut lengths = values(&group.rows, "length");
+    lengths.sort_by(|a, b| by_value(a, b));
+    let figure = |executor: &str, length: &str| {
+        estimate(&group.rows, &[("executor", executor), ("length", length)], COST)
+    };
+    let line = |executor: &str| {
+        let point = |length: &&str| {
+            let serial = figure(SERIAL, length).filter(|serial| serial.median > 0.0)?;
+            Some(Point::of(&figure(executor, length)?, serial.median))
+        };
+        of_executor(executor, lengths.iter().map(point).collect())
+    };
+    let executors = values(&group.rows, "executor");
+    let (serial, others): (Vec<&str>, Vec<&str>) =
+        executors.into_iter().partition(|executor| *executor == SERIAL);
+    (!serial.is_empty() && !others.is_empty()).then(|| Plot {
+        sheet: "worth".to_owned(),
+        title: format!("Time as a multiple of serial's: {}", concurrency::worth_title(group)),
+        x_title: "length of a job (us)".to_owned(),
+        y_title: "time / serial's time".to_owned(),
+        x: lengths.iter().filter_map(|length| length_ns(length)).map(|ns| ns / 1e3).collect(),
+        lines: others.into_iter().map(line).collect(),
+        logarithmic: true,
+    })
+}
+
+fn of_executor(executor: &str, points: Vec<Option<Point>>) -> Line {
+    Line { name: executor.to_owned(), look: place(executor), points }
+}
+
+/// The estimate of `metric` for the row with these parameters.
+fn estimate(rows: &[&Row], keys: &[(&str, &str)], metric: &str) -> Option<Estimate> {
+    let row = rows.iter().find(|row| keys.iter().all(|(key, value)| param(row, key) == *value))?;
+    measured(row.results.iter().find(|result| result.metric == metric)?)
+}
+
+/// The unit all times of a chart can be read in, and its length in ns.
+fn time_unit(lines: &[Line]) -> (&'static str, f64) {
+    let points = lines.iter().flat_map(|line| &line.points).flatten();
+    let most = points.map(|point| point.mid).fold(0.0, f64::max);
+    match most {
+        ns if ns >= 2e9 => ("s", 1e9),
+        ns if ns >= 2e6 => ("ms", 1e6),
+        _ => ("us", 1e3),
+    }
+}

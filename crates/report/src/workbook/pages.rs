@@ -1,0 +1,260 @@
+//! Tables of cells with a frozen heading and a filter, on as many sheets as they need.
+
+use std::collections::HashSet;
+
+use rust_xlsxwriter::{
+    ColNum, Format, FormatAlign, Formula, RowNum, Workbook, Worksheet, XlsxError,
+};
+
+/// The rows a sheet has room for, its heading included.
+pub(super) const ROWS_OF_A_SHEET: u32 = 1_048_576;
+
+/// The longest text of a cell, in units of UTF-16.
+const LONGEST_TEXT: usize = 32_767;
+
+/// The longest name of a sheet.
+const LONGEST_NAME: usize = 31;
+
+/// Columns are as wide as their longest cell, within these limits.
+const NARROWEST: usize = 8;
+const WIDEST: usize = 48;
+
+/// What a cell holds.
+#[derive(Debug, Clone)]
+pub(super) enum Value {
+    Empty,
+    Text(String),
+    /// A number and how it is shown.
+    Number(f64, &'static str),
+    /// A figure that is not there: charts leave it out.
+    Missing,
+}
+
+/// How counts are shown.
+pub(super) const WHOLE: &str = "0";
+
+/// How measured values of no known unit are shown.
+const MEASURED: &str = "#,##0.0##";
+
+impl Value {
+    pub(super) fn text(text: &str) -> Value {
+        Value::Text(text.to_owned())
+    }
+
+    /// A value in `unit`; what is no number is said in words, since Excel has no cell for it.
+    pub(super) fn measured(value: f64, unit: &str) -> Value {
+        let format = match unit {
+            "share" => "0.0##%",
+            _ => MEASURED,
+        };
+        Value::number(value, format)
+    }
+
+    pub(super) fn number(value: f64, format: &'static str) -> Value {
+        if value.is_finite() {
+            Value::Number(value, format)
+        } else {
+            Value::Text(value.to_string())
+        }
+    }
+
+    /// The value of a parameter: a number where nothing of it is lost so.
+    pub(super) fn param(text: &str) -> Value {
+        match text.parse::<u32>() {
+            Ok(number) if number.to_string() == text => Value::Number(f64::from(number), WHOLE),
+            _ => Value::text(text),
+        }
+    }
+
+    /// Roughly how many characters it takes.
+    fn width(&self) -> usize {
+        match self {
+            Value::Empty => 0,
+            Value::Text(text) => text.chars().take(WIDEST).count(),
+            Value::Number(value, _) => format!("{value:.3}").len() + 2,
+            Value::Missing => 4,
+        }
+    }
+
+    /// Writes it to `sheet`.
+    pub(super) fn write(
+        &self,
+        sheet: &mut Worksheet,
+        row: RowNum,
+        column: ColNum,
+    ) -> Result<(), XlsxError> {
+        match self {
+            Value::Empty => {}
+            Value::Text(text) => {
+                sheet.write_string(row, column, fitting(text))?;
+            }
+            Value::Number(value, format) => {
+                let format = Format::new().set_num_format(*format);
+                sheet.write_number_with_format(row, column, *value, &format)?;
+            }
+            Value::Missing => {
+                sheet.write_formula(row, column, Formula::new("=NA()").set_result("#N/A"))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// `text` as a cell can hold it: control characters replaced, and what is too long cut with a note.
+pub(super) fn fitting(text: &str) -> String {
+    let plain = |c: char| if c.is_control() && c != '\n' && c != '\t' { '\u{fffd}' } else { c };
+    let text: String = text.chars().map(plain).collect();
+    let units: usize = text.chars().map(char::len_utf16).sum();
+    if units <= LONGEST_TEXT {
+        return text;
+    }
+    let note = format!(" ... (cut: {} characters in all, which JSON has)", text.chars().count());
+    let mut room = LONGEST_TEXT - note.len();
+    let fits = |c: &char| {
+        let left = room.checked_sub(c.len_utf16());
+        room = left.unwrap_or(0);
+        left.is_some()
+    };
+    text.chars().take_while(fits).collect::<String>() + &note
+}
+
+/// A heading of a table.
+pub(super) fn heading() -> Format {
+    Format::new().set_bold().set_text_wrap().set_align(FormatAlign::Top)
+}
+
+/// A table that goes on on another sheet where one is full.
+pub(super) struct Pages<'a> {
+    workbook: &'a mut Workbook,
+    name: &'static str,
+    headings: Vec<String>,
+    rows_of_a_sheet: u32,
+    /// Sheets that were begun.
+    sheets: usize,
+    sheet: Worksheet,
+    row: RowNum,
+    widths: Vec<usize>,
+}
+
+impl<'a> Pages<'a> {
+    pub(super) fn new(
+        workbook: &'a mut Workbook,
+        name: &'static str,
+        headings: Vec<String>,
+        rows_of_a_sheet: u32,
+    ) -> Result<Pages<'a>, XlsxError> {
+        let widths = headings.iter().map(|heading| heading.chars().count()).collect();
+        let sheet = Worksheet::new();
+        let mut pages =
+            Pages { workbook, name, headings, rows_of_a_sheet, sheets: 0, sheet, row: 0, widths };
+        pages.begin()?;
+        Ok(pages)
+    }
+
+    fn begin(&mut self) -> Result<(), XlsxError> {
+        self.sheets += 1;
+        self.sheet = Worksheet::new();
+        match self.sheets {
+            1 => self.sheet.set_name(self.name)?,
+            number => self.sheet.set_name(format!("{} {number}", self.name))?,
+        };
+        for (column, text) in (0..).zip(&self.headings) {
+            self.sheet.write_string_with_format(0, column, fitting(text), &heading())?;
+        }
+        self.sheet.set_freeze_panes(1, 0)?;
+        self.row = 1;
+        Ok(())
+    }
+
+    /// Adds a row, on the next sheet if this one is full.
+    pub(super) fn push(&mut self, values: &[Value]) -> Result<(), XlsxError> {
+        debug_assert_eq!(values.len(), self.headings.len());
+        if self.row == self.rows_of_a_sheet {
+            self.end()?;
+            self.begin()?;
+        }
+        for ((column, value), width) in (0..).zip(values).zip(&mut self.widths) {
+            value.write(&mut self.sheet, self.row, column)?;
+            *width = (*width).max(value.width());
+        }
+        self.row += 1;
+        Ok(())
+    }
+
+    /// Puts the sheet into the workbook.
+    fn end(&mut self) -> Result<(), XlsxError> {
+        let last = ColNum::try_from(self.headings.len() - 1).unwrap_or(ColNum::MAX);
+        self.sheet.autofilter(0, 0, self.row - 1, last)?;
+        for (column, width) in (0..).zip(&self.widths) {
+            let width = (*width).clamp(NARROWEST, WIDEST) as f64 + 1.0;
+            self.sheet.set_column_width(column, width)?;
+        }
+        let sheet = std::mem::replace(&mut self.sheet, Worksheet::new());
+        self.workbook.push_worksheet(sheet);
+        Ok(())
+    }
+
+    /// Ends the last sheet.
+    pub(super) fn finish(mut self) -> Result<(), XlsxError> {
+        self.end()
+    }
+}
+
+/// Names of sheets as Excel allows them, each only once.
+#[derive(Debug, Default)]
+pub(super) struct Names {
+    taken: HashSet<String>,
+}
+
+impl Names {
+    /// `name`, or what of it can be the name of a sheet, with a number where it is taken.
+    pub(super) fn free(&mut self, name: &str) -> String {
+        let plain = |c: char| if c.is_control() || "[]:*?/\\'".contains(c) { '_' } else { c };
+        let name: String = name.chars().map(plain).collect();
+        let numbered = |number: usize| {
+            let suffix = if number == 1 { String::new() } else { format!(" {number}") };
+            let mut room = LONGEST_NAME - suffix.len();
+            let fits = |c: &char| {
+                let left = room.checked_sub(c.len_utf16());
+                room = left.unwrap_or(0);
+                left.is_some()
+            };
+            name.chars().take_while(fits).collect::<String>().trim_end().to_owned() + &suffix
+        };
+        let is_free = |name: &String| self.taken.insert(name.to_lowercase());
+        (1..).map(numbered).find(is_free).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_texts_say_what_was_cut() {
+        let long = "\u{1f600}".repeat(40_000);
+        let cut = fitting(&long);
+        assert!(cut.encode_utf16().count() <= LONGEST_TEXT);
+        assert!(cut.ends_with(" ... (cut: 40000 characters in all, which JSON has)"));
+        assert_eq!(fitting("a\u{1}b\nc"), "a\u{fffd}b\nc");
+    }
+
+    #[test]
+    fn names_of_sheets_are_short_plain_and_different() {
+        let mut names = Names::default();
+        assert_eq!(names.free("cpu on one CPU"), "cpu on one CPU");
+        assert_eq!(names.free("CPU on one CPU"), "CPU on one CPU 2");
+        assert_eq!(names.free("a/b[c]'"), "a_b_c__");
+        assert_eq!(names.free(&"x".repeat(40)), "x".repeat(31));
+        assert_eq!(names.free(&"x".repeat(40)), "x".repeat(29) + " 2");
+    }
+
+    #[test]
+    fn parameters_are_numbers_only_where_nothing_is_lost() {
+        assert!(matches!(Value::param("17"), Value::Number(_, WHOLE)));
+        for text in ["017", "+17", "17 ", "450us", "99999999999", ""] {
+            assert!(matches!(Value::param(text), Value::Text(_)), "{text}");
+        }
+        assert!(matches!(Value::measured(f64::NAN, "ns"), Value::Text(_)));
+    }
+}

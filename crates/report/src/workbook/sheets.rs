@@ -1,0 +1,137 @@
+//! The sheets `run`, `summary` and `raw`.
+
+use std::collections::BTreeSet;
+
+use results::{Better, CaseResult, Document, Outcome};
+use rust_xlsxwriter::{Workbook, XlsxError};
+
+use crate::workbook::pages::{Pages, ROWS_OF_A_SHEET, Value, WHOLE};
+
+/// The identity of the run, how it was asked for, and the machine's facts.
+pub(super) fn run(workbook: &mut Workbook, document: &Document) -> Result<(), XlsxError> {
+    let headings = ["of", "what", "value"].map(str::to_owned).to_vec();
+    let mut pages = Pages::new(workbook, "run", headings, ROWS_OF_A_SHEET)?;
+    let mut say =
+        |of: &str, what: &str, value: &str| pages.push(&[of, what, value].map(Value::text));
+    let run = &document.run;
+    say("run", "id", &run.id)?;
+    say("run", "started", &run.started)?;
+    say("run", "finished", run.finished.as_deref().unwrap_or("not yet"))?;
+    // A text, as Excel's numbers have no more than 15 digits.
+    say("run", "seed", &run.seed.to_string())?;
+    say("run", "oscost", &run.oscost)?;
+    for (of, list) in [("tag", &run.tags), ("asked", &run.asked)] {
+        for (what, value) in list {
+            say(of, what, value)?;
+        }
+    }
+    for (what, value) in &document.machine {
+        let value = match value {
+            serde_json::Value::String(text) => text.clone(),
+            serde_json::Value::Null => "unknown".to_owned(),
+            other => other.to_string(),
+        };
+        say("machine", what, &value)?;
+    }
+    pages.finish()
+}
+
+/// A row for each metric of each case.
+pub(super) fn summary(
+    workbook: &mut Workbook,
+    results: &[CaseResult],
+    rows_of_a_sheet: u32,
+) -> Result<(), XlsxError> {
+    const AFTER_PARAMS: [&str; 12] = [
+        "metric",
+        "unit",
+        "better",
+        "outcome",
+        "reason",
+        "median",
+        "low",
+        "high",
+        "level",
+        "rounds",
+        "quiet share",
+        "doubts",
+    ];
+    let params = params(results);
+    let mut pages =
+        Pages::new(workbook, "summary", headings(&params, &AFTER_PARAMS), rows_of_a_sheet)?;
+    for result in results {
+        let measured = |value: Option<f64>| {
+            value.map_or(Value::Empty, |value| Value::measured(value, &result.unit))
+        };
+        let share =
+            |value: Option<f64>| value.map_or(Value::Empty, |value| Value::number(value, "0.0%"));
+        let estimate = result.estimate.filter(|_| result.outcome == Outcome::Measured);
+        let mut row = identity(result, &params);
+        row.extend([
+            Value::text(better_word(result.better)),
+            Value::text(result.outcome.word()),
+            Value::text(result.reason.as_deref().unwrap_or("")),
+            measured(estimate.map(|e| e.median)),
+            measured(estimate.map(|e| e.low)),
+            measured(estimate.map(|e| e.high)),
+            share(estimate.map(|e| e.level)),
+            Value::number(f64::from(result.rounds), WHOLE),
+            share(result.quiet_share),
+            Value::text(&result.doubts.join("; ")),
+        ]);
+        pages.push(&row)?;
+    }
+    pages.finish()
+}
+
+/// A row for each round's value.
+pub(super) fn raw(
+    workbook: &mut Workbook,
+    results: &[CaseResult],
+    rows_of_a_sheet: u32,
+) -> Result<(), XlsxError> {
+    let params = params(results);
+    let headings = headings(&params, &["metric", "unit", "round", "value"]);
+    let mut pages = Pages::new(workbook, "raw", headings, rows_of_a_sheet)?;
+    for result in results {
+        let identity = identity(result, &params);
+        for (round, value) in (1u32..).zip(&result.round_values) {
+            let mut row = identity.clone();
+            row.push(Value::number(f64::from(round), WHOLE));
+            row.push(Value::measured(*value, &result.unit));
+            pages.push(&row)?;
+        }
+    }
+    pages.finish()
+}
+
+/// The names of all parameters any case has.
+fn params(results: &[CaseResult]) -> Vec<&str> {
+    let names: BTreeSet<&str> =
+        results.iter().flat_map(|result| result.params.keys()).map(String::as_str).collect();
+    names.into_iter().collect()
+}
+
+fn headings(params: &[&str], others: &[&str]) -> Vec<String> {
+    ["case"].iter().chain(params).chain(others).map(|name| (*name).to_owned()).collect()
+}
+
+/// The cells up to the unit.
+fn identity(result: &CaseResult, params: &[&str]) -> Vec<Value> {
+    let mut row = vec![Value::text(&result.case)];
+    row.extend(
+        params
+            .iter()
+            .map(|name| result.params.get(*name).map_or(Value::Empty, |value| Value::param(value))),
+    );
+    row.extend([Value::text(&result.metric), Value::text(&result.unit)]);
+    row
+}
+
+fn better_word(better: Better) -> &'static str {
+    match better {
+        Better::Lower => "lower",
+        Better::Higher => "higher",
+        Better::Neither => "neither",
+    }
+}

@@ -1,0 +1,182 @@
+//! The answer to which way to carry out one's own jobs is best, at the widths people have.
+
+use std::collections::BTreeMap;
+
+use analysis::{Answer, Candidate, Choice, Goal, Ratio, SettledBy, choose};
+use insta::assert_snapshot;
+use proptest::prelude::*;
+use report::{Page, answer_text};
+use results::{Better, CaseResult, Estimate, Outcome};
+use unicode_width::UnicodeWidthStr;
+
+const NARROW: Page = Page { width: 80, colour: false, unicode: true };
+const WIDE: Page = Page { width: 140, ..NARROW };
+const NARROWEST: Page = Page { width: 60, ..NARROW };
+const ASCII: Page = Page { unicode: false, ..NARROW };
+
+fn params(executor: &str, degree: &str, order: &str) -> BTreeMap<String, String> {
+    let params = [("executor", executor), ("degree", degree), ("order", order), ("jobs", "40")];
+    params.map(|(k, v)| (k.to_owned(), v.to_owned())).into_iter().collect()
+}
+
+/// The rows of one candidate, its rounds up to five times `spread` from the median.
+fn measured(params: BTreeMap<String, String>, figures: [f64; 3], spread: f64) -> Vec<CaseResult> {
+    // The rounds of each candidate come in another order.
+    let step = figures[0] as i32 % 10 + 1;
+    let row = |(metric, unit, center): (&str, &str, f64)| {
+        let round_values: Vec<f64> =
+            (0..10).map(|i| center * (1.0 + spread * f64::from(i * step % 11 - 5))).collect();
+        let estimate = Estimate {
+            median: center,
+            low: center * (1.0 - 2.0 * spread),
+            high: center * (1.0 + 2.0 * spread),
+            level: 0.95,
+        };
+        CaseResult {
+            estimate: Some(estimate),
+            rounds: 10,
+            round_values,
+            ..CaseResult::blank("concurrency/answer", params.clone(), metric, unit, Better::Lower)
+        }
+    };
+    let [elapsed, turnaround, worst] = figures;
+    let rows = [
+        ("time", "ns/op", elapsed * 1e6),
+        ("turnaround", "x", turnaround),
+        ("turnaround-worst", "x", worst),
+    ];
+    rows.map(row).into()
+}
+
+fn candidates(spread: f64) -> Vec<CaseResult> {
+    let mut rows = [
+        measured(params("serial", "1", "given"), [803.0, 21.4, 160.0], spread),
+        measured(params("serial", "1", "shortest"), [801.0, 6.61, 17.3], spread),
+        measured(params("threads", "4", "given"), [412.0, 2.31, 4.1], spread),
+        measured(params("pool", "2", "given"), [408.2, 4.16, 31.0], spread),
+        measured(params("tokio", "2", "given"), [409.5, 4.31, 33.0], spread),
+    ]
+    .concat();
+    rows[6].doubts = vec!["its rounds drift".to_owned()];
+    rows.push(CaseResult {
+        outcome: Outcome::TimedOut,
+        reason: Some("not done within 60 s".to_owned()),
+        ..CaseResult::blank(
+            "concurrency/answer",
+            params("threads", "40", "given"),
+            "time",
+            "ns/op",
+            Better::Lower,
+        )
+    });
+    rows
+}
+
+#[test]
+fn the_best_is_told() {
+    let choice = choose(&candidates(0.004), Goal::Turnaround);
+    let text = answer_text(&choice, "these 40 jobs", &NARROW);
+    assert!(text.starts_with(
+        "For the mean turnaround of these 40 jobs, take threads (at most 4 at once):"
+    ));
+    assert!(text.contains("not done within 60 s"));
+    assert_snapshot!("answer_best_80", text);
+    assert_snapshot!("answer_best_140", answer_text(&choice, "these 40 jobs", &WIDE));
+    assert_snapshot!("answer_best_60", answer_text(&choice, "these 40 jobs", &NARROWEST));
+    assert_snapshot!("answer_best_ascii", answer_text(&choice, "these 40 jobs", &ASCII));
+}
+
+#[test]
+fn what_ties_is_told() {
+    let choice = choose(&candidates(0.0007), Goal::Elapsed);
+    assert!(choice.advised().is_some());
+    assert_snapshot!("answer_tie_80", answer_text(&choice, "these 40 jobs", &NARROW));
+}
+
+#[test]
+fn what_cannot_be_told_is_told() {
+    let choice = choose(&candidates(0.006), Goal::Elapsed);
+    assert!(choice.rounds_that_would_settle().is_some());
+    assert_snapshot!("answer_open_80", answer_text(&choice, "these 40 jobs", &NARROW));
+}
+
+#[test]
+fn few_candidates_and_none() {
+    let failed = &candidates(0.01)[15..];
+    let none = answer_text(&choose(failed, Goal::Elapsed), "these 40 jobs", &NARROW);
+    assert!(none.starts_with("There is no figure for the elapsed time of these 40 jobs.\n"));
+    assert!(none.contains("timed out") && none.contains("a  not done within 60 s"), "{none}");
+    let one = answer_text(&choose(&candidates(0.01)[..3], Goal::Elapsed), "jobs.txt", &NARROW);
+    assert!(one.starts_with(
+        "For the elapsed time of jobs.txt, take serial (in the given order): nothing else\nwas tried.\n"
+    ));
+    let empty = answer_text(&choose(&[], Goal::WorstTurnaround), "jobs.txt", &NARROW);
+    assert_eq!(empty, "There is no figure for the worst turnaround of jobs.txt.\n");
+}
+
+fn candidate() -> impl Strategy<Value = Candidate> {
+    let figure = prop::option::of((-3.0f64..12.0).prop_map(|exponent| {
+        let median = 10f64.powf(exponent);
+        Estimate { median, low: median * 0.9, high: median * 1.2, level: 0.95 }
+    }));
+    let ratio = prop::option::of((-1.0f64..6.0, 0.0f64..2.0).prop_map(|(exponent, width)| {
+        let mid = 10f64.powf(exponent);
+        Ratio { mid, low: mid / (1.0 + width), high: mid * (1.0 + width) }
+    }));
+    let executor = prop::sample::select(&["serial", "threads", "pool", "tokio", "rayon"][..]);
+    let ending = prop::option::of("\\PC{1,60}".prop_map(|reason| (Outcome::Failed, reason)));
+    let doubts = prop::collection::vec("[a-z ]{1,90}", 0..3);
+    (
+        (executor, 1u32..100, prop::bool::ANY),
+        [figure.clone(), figure.clone(), figure],
+        ratio,
+        ending,
+        doubts,
+    )
+        .prop_map(
+            |((executor, degree, sorted), [elapsed, turnaround, worst], ratio, ending, doubts)| {
+                Candidate {
+                    params: params(
+                        executor,
+                        &degree.to_string(),
+                        if sorted { "shortest" } else { "given" },
+                    ),
+                    elapsed,
+                    turnaround,
+                    worst,
+                    against_best: ratio,
+                    ending,
+                    doubts,
+                }
+            },
+        )
+}
+
+proptest! {
+    #[test]
+    fn no_line_is_wider_than_the_page(
+        candidates in prop::collection::vec(candidate(), 0..8),
+        which in 0usize..5,
+        width in 60usize..200,
+        unicode: bool,
+    ) {
+        let all: Vec<usize> = (0..candidates.len()).collect();
+        let by = candidates.get(1).and_then(|candidate| candidate.against_best);
+        let tied = SettledBy::DoesNotMatter { within: 0.01, simplest: 0 };
+        let answer = match which {
+            _ if all.is_empty() => Answer::NoFigure,
+            0 => Answer::NoFigure,
+            1 => Answer::Best { by },
+            2 => Answer::CannotTell { among: all, settled_by: tied },
+            3 => Answer::CannotTell { among: all, settled_by: SettledBy::Rounds(40) },
+            _ => Answer::CannotTell { among: vec![0], settled_by: SettledBy::Nothing },
+        };
+        let choice = Choice { goal: Goal::Elapsed, candidates, answer };
+        let page = Page { width, colour: false, unicode };
+        let text = answer_text(&choice, "these 40 jobs", &page);
+        prop_assert!(text.ends_with('\n'));
+        for line in text.lines() {
+            prop_assert!(line.width() <= width, "{} columns: {line}", line.width());
+        }
+    }
+}
