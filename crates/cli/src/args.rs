@@ -200,7 +200,7 @@ pub struct Output {
 /// Files that a run is written to as well.
 #[derive(Debug, Clone, Args)]
 pub struct Files {
-    /// Write the results to this file too, one row for each metric of each case
+    /// Write the results to this file too, one row for each metric of each case; `-` for stdout instead of tables
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
     /// Write a workbook with raw values, summary and charts to this file too

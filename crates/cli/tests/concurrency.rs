@@ -71,6 +71,7 @@ fn results_go_into_files_too() {
     assert!(workbook.starts_with(b"PK"), "a workbook is a zip archive");
     bench.oscost(&format!("show {} --xlsx again.xlsx", said.saved())).with(0);
     bench.oscost("export --format xlsx --output third.xlsx").with(0);
+    assert_eq!(bench.oscost("show last --csv -").with(0).out, csv, "and nothing else");
     assert_eq!(std::fs::read(bench.path("again.xlsx")).unwrap().len(), workbook.len());
     for (arguments, words) in [
         ("export --format xlsx", &["--output"][..]),

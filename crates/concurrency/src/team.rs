@@ -154,7 +154,8 @@ impl<'a, T, H: Fn(&T) -> R, R> Team<'a, T, H, R> {
     }
 }
 
-/// How fast objects are finished.
+/// How fast objects are finished. When the pace slows within a call, it may take a stretch until that
+/// is seen, in which objects may be begun as late as the finisher before them returns.
 struct Pace {
     is_brisk: bool,
     finished: usize,

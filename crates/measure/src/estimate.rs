@@ -38,9 +38,10 @@ impl Levels {
         }
     }
 
-    /// What a turn of calibrated work takes at quiet times, in ns; `None` if nothing was seen of it.
+    /// What a turn of calibrated work takes, in ns: the median of what was found; `None` if nothing
+    /// was.
     pub fn turn_ns(&self) -> Option<f32> {
-        (!self.turns.is_empty()).then(|| lowest_steady(&self.turns))
+        self.turns.get(self.turns.len() / 2).copied()
     }
 
     /// The quiet level of a CPU while `busy` of them work; `None` if nothing was seen of it.

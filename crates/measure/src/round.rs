@@ -37,7 +37,7 @@ pub struct RoundOrder {
     pub cpus: Vec<usize>,
     /// The sentinel's quiet level on that processor, as far as the run knows it.
     pub level: Option<Reading>,
-    /// What a turn of calibrated work takes at quiet times, in ns, as far as the run knows it.
+    /// What a turn of calibrated work takes, in ns, as far as the run knows it.
     #[serde(default)]
     pub turn_ns: Option<f32>,
     /// Quiet samples that make a round.

@@ -56,7 +56,7 @@ impl Stage {
         &self.cpus
     }
 
-    /// Work of a known length: as the run has found it at quiet times, else as it is found now.
+    /// Work of a known length: at the speed that the run has found, else at that found now.
     ///
     /// # Errors
     /// As [`Work::calibrate`].
@@ -66,12 +66,13 @@ impl Stage {
         round.order().turn_ns.map_or(Ok(found), |ns| Work::of_turn_ns(ns.into()))
     }
 
-    /// The sentinel on each of the processors.
+    /// The sentinel on each of the processors, without its calls: these have steady modes of their own, some
+    /// percent apart, which say nothing of a trial's milliseconds.
     fn readings(&self) -> Vec<Reading> {
         let readings = self.cpus.iter().map(|&cpu| {
             // Where threads cannot be placed, the readings are of wherever we are.
             let _ = pin_thread(cpu);
-            self.sentinel.read_steadily()
+            Reading { calls: 0.0, ..self.sentinel.read_steadily() }
         });
         let readings = readings.collect();
         let _ = pin_thread_to_any(&self.cpus);

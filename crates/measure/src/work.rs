@@ -11,8 +11,8 @@ use crate::time::Clock;
 const STRETCH: u64 = 400_000;
 /// Stretches of one calibration: about 10 ms in all.
 const STRETCHES: usize = 40;
-/// Stretches so much longer than a low one were disturbed.
-const QUIET: f64 = 1.03;
+/// Stretches so much longer than the median were another program's, not ours.
+const OURS: f64 = 1.3;
 
 /// Work whose speed is known: so many turns of a fixed loop take so long on a quiet CPU.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -21,8 +21,8 @@ pub struct Work {
 }
 
 impl Work {
-    /// Finds out how long a turn takes on the CPU we are on: the mean of the stretches that were
-    /// not disturbed. Takes about 10 ms.
+    /// Finds out how long a turn takes on the CPU we are on, with all that slows it now and then: the
+    /// mean, but for stretches in which we did not have the CPU. Takes about 10 ms.
     ///
     /// # Errors
     /// `Implausible` if the loop takes no time.
@@ -35,9 +35,9 @@ impl Work {
         };
         let mut stretches: Vec<f64> = (0..STRETCHES).map(|_| stretch()).collect();
         stretches.sort_by(f64::total_cmp);
-        let low = stretches[STRETCHES / 10];
-        let quiet: Vec<f64> = stretches.into_iter().filter(|&ns| ns <= low * QUIET).collect();
-        Self::of_turn_ns(quiet.iter().sum::<f64>() / quiet.len() as f64)
+        let median = stretches[STRETCHES / 2];
+        let ours: Vec<f64> = stretches.into_iter().filter(|&ns| ns <= median * OURS).collect();
+        Self::of_turn_ns(ours.iter().sum::<f64>() / ours.len() as f64)
     }
 
     /// Work of which one turn takes so many nanoseconds.
@@ -57,7 +57,7 @@ impl Work {
         self.turn_ns
     }
 
-    /// Keeps the CPU busy for as long as `length` takes on a quiet one.
+    /// Keeps the CPU busy for `length`, at the speed that was found.
     pub fn run(&self, length: Duration) {
         turn((length.as_nanos() as f64 / self.turn_ns).round() as u64);
     }

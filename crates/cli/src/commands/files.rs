@@ -6,6 +6,7 @@ use results::Document;
 
 use crate::args::Files;
 use crate::ending::Usage;
+use crate::output::print;
 
 impl Files {
     /// Looks whether the files can be there at all, before minutes of measuring.
@@ -22,16 +23,27 @@ impl Files {
         })
     }
 
+    /// Whether one of them takes the place of the tables.
+    pub fn are_printed(&self) -> bool {
+        self.csv.as_deref().is_some_and(is_stdout)
+    }
+
     /// Writes those that were asked for.
     pub fn write(&self, document: &Document) -> anyhow::Result<()> {
-        if let Some(path) = &self.csv {
-            write(path, results::to_csv(document).as_bytes())?;
+        match &self.csv {
+            Some(path) if is_stdout(path) => print(&results::to_csv(document))?,
+            Some(path) => write(path, results::to_csv(document).as_bytes())?,
+            None => {}
         }
         if let Some(path) = &self.xlsx {
             write(path, &report::workbook(document)?)?;
         }
         Ok(())
     }
+}
+
+fn is_stdout(path: &Path) -> bool {
+    path.as_os_str() == "-"
 }
 
 /// Writes a whole file.

@@ -61,7 +61,10 @@ fn tell(
     store_arg: &StoreArg,
 ) -> anyhow::Result<Ending> {
     let document = store.document(id)?;
-    let shown = show_results(&document, output.json, took);
+    let shown = match output.files.are_printed() {
+        true => Ok(()),
+        false => show_results(&document, output.json, took),
+    };
     let written = output.files.write(&document);
     // Said even where the results could not be shown.
     let ending = match ending {

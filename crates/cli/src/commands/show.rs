@@ -27,6 +27,9 @@ pub fn show(args: &Show) -> anyhow::Result<Ending> {
         }
     }
     args.files.write(&document)?;
+    if args.files.are_printed() {
+        return Ok(Ending::Done);
+    }
     if !args.json {
         print(&format!("Run {} on {}\n", document.run.id, document.machine_line()))?;
     }
