@@ -86,7 +86,7 @@ pub struct Measuring {
     /// Areas (`clock`), cases (`lock/futex`) or patterns (`lock/pthread*`) [default: all]
     #[arg(value_name = "FILTER")]
     pub filters: Vec<String>,
-    /// Fewer rounds: under 90 seconds for everything
+    /// Fewer rounds: under 2 minutes for everything
     #[arg(long, conflicts_with = "full")]
     pub quick: bool,
     /// All values of all parameters; takes long

@@ -1,6 +1,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use measure::trial::Stage;
 use measure::{Params, Refusal, Round};
 
 use super::executor::{DEGREE_AT_MOST, Executor, shortest_first};
@@ -8,7 +9,6 @@ use super::job::{Job, ideal};
 use super::list::{JOBS_AT_MOST, described, parse_bound, parse_lengths, read};
 use super::trial::{METRICS, report};
 use crate::{Case, Only, Param, Takes, count_of, value_of};
-use measure::trial::Stage;
 
 /// The parameter that names a file of jobs, with its checksum after a `#`; with it there are no `jobs`,
 /// `length` and `bound`.

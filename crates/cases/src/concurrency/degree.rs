@@ -1,12 +1,12 @@
 use std::time::Duration;
 
+use measure::trial::Stage;
 use measure::{Combine, Direction, Params, Refusal, Round};
 
 use super::executor::{DEGREE_AT_MOST, Executor};
 use super::job::{Job, ideal};
 use super::list::{JOBS_AT_MOST, parse_bound};
 use crate::{Case, Only, Param, Takes, count_of, length_of, value_of};
-use measure::trial::Stage;
 
 /// A trial carries out the list so often.
 const TIMES: usize = 3;
