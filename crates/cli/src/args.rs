@@ -139,8 +139,8 @@ pub struct Run {
 /// `oscost concurrency`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A file of jobs has one on each line: its length, the share of it that needs a CPU, and when it arrives
-if that is not at the start, as in `5ms 30% 20ms`.
+A file of jobs has one a line: its length, the share of it that needs a CPU, and when it arrives if not \
+at the start, as in `5ms 30% 20ms`.
 
 Examples:
   oscost concurrency --jobs 40 --length 5ms..80ms --bound mixed:30 --goal turnaround

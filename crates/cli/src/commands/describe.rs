@@ -29,7 +29,7 @@ fn card(case: &Case) -> Card {
     let owned = |list: &[&str]| list.iter().map(|&text| text.to_owned()).collect();
     let param = |param: &cases::Param| CardParam {
         name: param.name.to_owned(),
-        meaning: param.meaning.to_owned(),
+        meaning: meaning(param),
         default: owned(param.default),
         full: owned(param.full),
     };
@@ -42,6 +42,17 @@ fn card(case: &Case) -> Card {
         params: case.params.iter().map(param).collect(),
         metrics: case.metrics.iter().map(|&(n, m)| (n.to_owned(), m.to_owned())).collect(),
         unsupported: case.missing_here().map(str::to_owned),
+    }
+}
+
+/// What a parameter means, and what it takes beside the values that are measured by themselves.
+fn meaning(param: &cases::Param) -> String {
+    let cases::Takes::Words(further) = param.takes else { return param.meaning.to_owned() };
+    let known = [param.default, param.full].concat();
+    let further: Vec<&str> = further.iter().copied().filter(|word| !known.contains(word)).collect();
+    match further[..] {
+        [] => param.meaning.to_owned(),
+        _ => format!("{} (--param takes {} too)", param.meaning, further.join(", ")),
     }
 }
 
