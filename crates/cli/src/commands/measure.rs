@@ -31,8 +31,19 @@ pub fn run(args: &Run) -> anyhow::Result<Ending> {
         None => {
             let plan = plan_of(&args.measuring)?;
             let asked = asked(&args.measuring);
+            announce_if_long(&plan);
             carry_out(&plan, asked, &args.output, &best_clock()?, &args.store, &stop)
         }
+    }
+}
+
+/// Says how long it will take where that is longer than people wait.
+fn announce_if_long(plan: &Plan) {
+    const LONG: Duration = Duration::from_secs(15 * 60);
+    let budget = Duration::from_millis(plan.budget_ms);
+    if budget > LONG {
+        let time = report::quantity::format_duration(budget);
+        note(&format!("this takes up to {time}; what is measured is kept, and --resume goes on"));
     }
 }
 
