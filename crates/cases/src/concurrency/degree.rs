@@ -57,6 +57,7 @@ pub const CASE: Case = Case {
     ],
     metrics: &[
         ("rate", "jobs per second"),
+        ("rate-one", "jobs per second of one at a time, by the scalability law"),
         ("amdahl-serial", "the share of the work that must be done serially, by Amdahl's law"),
         (
             "usl-contention",
