@@ -1,0 +1,1 @@
+//! Servers of every architecture, one file each.
