@@ -1,11 +1,14 @@
 //! What the user types.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use measure::count::{NotANumber, parse_count, parse_duration, parse_percentage};
+use netload::Protocol;
+use netload::serve::{ARCHITECTURES, Architecture};
 
 use crate::ending::Ending;
 
@@ -41,6 +44,9 @@ pub enum Command {
     Runs(Runs),
     /// Serial or concurrent? Measures the ways to carry out your jobs here, and says which is best.
     Concurrency(Concurrency),
+    /// Servers of every architecture, and the load generator, by hand.
+    #[command(subcommand)]
+    Net(Net),
     /// Runs side by side: ratios with intervals, and a verdict for each case.
     Compare(Compare),
     /// The smallest difference this machine can show today: measures everything twice and compares.
@@ -171,6 +177,50 @@ pub struct Concurrency {
     pub output: Output,
     #[command(flatten)]
     pub store: StoreArg,
+}
+
+/// `oscost net`.
+#[derive(Debug, Subcommand)]
+pub enum Net {
+    /// Run a server of one architecture, until Ctrl-C or SIGTERM.
+    Serve(Serve),
+}
+
+/// `oscost net serve`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  oscost net serve --arch epoll --protocol 450 --listen 127.0.0.1:2525
+  oscost net serve --arch threads --protocol http --bind-cpu 1
+  oscost net serve --list")]
+pub struct Serve {
+    /// How it is built; --list tells of each
+    #[arg(long, value_name = "NAME", value_parser = architecture, default_value = "threads")]
+    pub arch: &'static Architecture,
+    /// What it says: 450 (then it closes), echo, echo:SIZE, http, or http-close; echo/N or http/N closes after N requests
+    #[arg(long, value_name = "NAME", default_value = "450")]
+    pub protocol: Protocol,
+    /// Where it listens; port 0 is any that is free
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:2525")]
+    pub listen: SocketAddr,
+    /// How long a client may keep it waiting
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = budget, allow_hyphen_values = true)]
+    pub timeout: Duration,
+    /// Threads or processes, where they are started beforehand
+    #[arg(long, value_name = "N", default_value = "64", value_parser = workers, allow_hyphen_values = true)]
+    pub workers: usize,
+    /// Keep it to these CPUs, such as 0 or 0,2 [default: all]
+    #[arg(long, value_name = "CPUS", value_delimiter = ',')]
+    pub bind_cpu: Vec<usize>,
+    /// List the architectures
+    #[arg(long)]
+    pub list: bool,
+    /// Report on stdout to each line on stdin, and end with it: for `run`
+    #[arg(long, hide = true)]
+    pub report: bool,
+    /// Count system calls at this tracepoint: for `run`
+    #[arg(long, hide = true)]
+    pub count: Option<u64>,
 }
 
 /// What is to be small.
@@ -460,6 +510,20 @@ fn rounds(text: &str) -> Result<usize, String> {
         count @ 3..=1000 => Ok(count as usize),
         _ => Err("it must be 3 to 1000".into()),
     }
+}
+
+fn workers(text: &str) -> Result<usize, String> {
+    match count(text)? {
+        count @ 1..=4096 => Ok(count as usize),
+        _ => Err("it must be 1 to 4096".into()),
+    }
+}
+
+fn architecture(text: &str) -> Result<&'static Architecture, String> {
+    Architecture::find(text).ok_or_else(|| {
+        let names: Vec<_> = ARCHITECTURES.iter().map(|one| one.name).collect();
+        format!("there are {}", names.join(", "))
+    })
 }
 
 fn lengths(text: &str) -> Result<String, String> {

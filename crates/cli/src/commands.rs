@@ -7,6 +7,7 @@ mod exchange;
 mod files;
 mod measure;
 mod noise;
+mod serve;
 mod shell;
 mod show;
 
@@ -16,6 +17,7 @@ pub use describe::{env, list};
 pub use exchange::{export, import};
 pub use measure::{run, worker};
 pub use noise::noise;
+pub use serve::{answer_on_stdio, serve};
 pub use shell::{completions, man};
 pub use show::{runs, show};
 

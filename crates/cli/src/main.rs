@@ -16,6 +16,9 @@ use args::Command;
 use ending::Ending;
 
 fn main() -> ExitCode {
+    if let Some(ending) = commands::answer_on_stdio() {
+        return ending.into();
+    }
     let outcome = match args::parse() {
         Err(ending) => return ending.into(),
         Ok(Command::Worker { order }) => commands::worker(&order),
@@ -25,6 +28,7 @@ fn main() -> ExitCode {
         Ok(Command::Show(show)) => commands::show(&show),
         Ok(Command::Runs(runs)) => commands::runs(&runs),
         Ok(Command::Concurrency(concurrency)) => commands::concurrency(&concurrency),
+        Ok(Command::Net(args::Net::Serve(serve))) => commands::serve(&serve),
         Ok(Command::Compare(compare)) => commands::compare(&compare),
         Ok(Command::Noise(noise)) => commands::noise(&noise),
         Ok(Command::Export(export)) => commands::export(&export),

@@ -3,6 +3,7 @@
 //!
 //! [`serve`] has one file per architecture; [`load`] is the generator; [`Protocol`] is what they say.
 
+pub mod hosted;
 pub mod load;
 mod protocol;
 pub mod serve;

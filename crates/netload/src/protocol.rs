@@ -120,7 +120,9 @@ mod tests {
         }
         assert_eq!("http/1".parse(), Ok(Protocol::HTTP_CLOSE));
         assert_eq!("echo:64".parse(), Ok(Protocol::echo(64, None)));
-        for text in ["", "smtp", "450/2", "http/0", "http/x", "http-close/2", "echo:0", "echo:65537"] {
+        for text in
+            ["", "smtp", "450/2", "http/0", "http/x", "http-close/2", "echo:0", "echo:65537"]
+        {
             assert!(text.parse::<Protocol>().is_err(), "{text}");
         }
     }

@@ -33,7 +33,7 @@ pub enum SyscallCounting {
     None,
 }
 
-pub use os::{ThreadCounters, involuntary_switches, syscall_tracepoint};
+pub use os::{ProcessCounter, ThreadCounters, involuntary_switches, syscall_tracepoint};
 
 /// First argument of the `prctl` that marks start and stop for the tracer ("osct").
 #[cfg(target_os = "linux")]
@@ -138,6 +138,22 @@ mod os {
         }
     }
 
+    /// Counts the system calls of this process, of the threads it starts and of their children, from now on.
+    pub struct ProcessCounter(OwnedFd);
+
+    impl ProcessCounter {
+        /// Begins to count at the tracepoint; it must be the process's only thread. `None` where it may not.
+        pub fn start(tracepoint: u64) -> Option<Self> {
+            let counter = perf_event_of(PERF_TYPE_TRACEPOINT, tracepoint, FLAG_INHERIT)?;
+            Some(Self(counter))
+        }
+
+        /// System calls so far.
+        pub fn syscalls(&self) -> Option<u64> {
+            read_one(&self.0)
+        }
+    }
+
     /// How often the calling thread's CPU was taken away since it began; 0 where unknown.
     pub fn involuntary_switches() -> u64 {
         usage::read().map_or(0, |usage| usage.ru_nivcsw.max(0) as u64)
@@ -196,6 +212,7 @@ mod os {
     const PERF_EVENT_IOC_ENABLE: libc::c_ulong = 0x2400;
     const PERF_EVENT_IOC_DISABLE: libc::c_ulong = 0x2401;
     const FLAG_DISABLED: u64 = 1;
+    const FLAG_INHERIT: u64 = 2;
 
     /// The first published version of `struct perf_event_attr` (linux/perf_event.h,
     /// PERF_ATTR_SIZE_VER0), which every later kernel accepts.
@@ -214,6 +231,10 @@ mod os {
     }
 
     fn perf_event(kind: u32, config: u64) -> Option<OwnedFd> {
+        perf_event_of(kind, config, FLAG_DISABLED)
+    }
+
+    fn perf_event_of(kind: u32, config: u64, flags: u64) -> Option<OwnedFd> {
         let attributes = PerfEventAttr {
             kind,
             size: size_of::<PerfEventAttr>() as u32,
@@ -221,7 +242,7 @@ mod os {
             sample_period: 0,
             sample_type: 0,
             read_format: 0,
-            flags: FLAG_DISABLED,
+            flags,
             wakeup_events: 0,
             breakpoint_type: 0,
             config1: 0,
@@ -250,7 +271,10 @@ mod os {
     }
 
     fn read(counter: &Option<OwnedFd>) -> Option<u64> {
-        let fd = counter.as_ref()?;
+        read_one(counter.as_ref()?)
+    }
+
+    fn read_one(fd: &OwnedFd) -> Option<u64> {
         let mut count = 0u64;
         // SAFETY: a perf event with no read format gives exactly 8 bytes.
         let bytes = unsafe { libc::read(fd.as_raw_fd(), (&raw mut count).cast(), 8) };
@@ -287,6 +311,21 @@ mod os {
     /// How often the calling thread's CPU was taken away since it began; 0 where unknown.
     pub fn involuntary_switches() -> u64 {
         usage::read().map_or(0, |usage| usage.ru_nivcsw.max(0) as u64)
+    }
+
+    /// Nothing counts system calls here.
+    pub struct ProcessCounter(std::convert::Infallible);
+
+    impl ProcessCounter {
+        /// Never.
+        pub fn start(_tracepoint: u64) -> Option<Self> {
+            None
+        }
+
+        /// System calls so far.
+        pub fn syscalls(&self) -> Option<u64> {
+            match self.0 {}
+        }
     }
 
     /// There is no such tracepoint here.
@@ -343,6 +382,21 @@ mod os {
     /// Windows does not tell.
     pub fn involuntary_switches() -> u64 {
         0
+    }
+
+    /// Nothing counts system calls here.
+    pub struct ProcessCounter(std::convert::Infallible);
+
+    impl ProcessCounter {
+        /// Never.
+        pub fn start(_tracepoint: u64) -> Option<Self> {
+            None
+        }
+
+        /// System calls so far.
+        pub fn syscalls(&self) -> Option<u64> {
+            match self.0 {}
+        }
     }
 
     /// There is no such tracepoint here.

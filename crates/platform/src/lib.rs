@@ -6,14 +6,18 @@
 //! A case that exists on one system only is written inside `on_linux!`, `on_unix!` or
 //! `on_windows!`, which turn into that refusal elsewhere.
 
+#[cfg(unix)]
+pub mod children;
 pub mod clock;
 pub mod counters;
 pub mod cpu;
 pub mod leftovers;
+pub mod limits;
 pub mod machine;
 pub mod process;
 mod refusal;
 pub mod shared;
+pub mod socket;
 pub mod tracer;
 pub mod usage;
 

@@ -19,6 +19,25 @@ impl ProcessUsage {
         os::process_usage().unwrap_or_default()
     }
 
+    /// What those of this process's children that still run have spent. One that ends meanwhile may be missed.
+    /// Nothing where the system does not tell.
+    pub fn of_running_children() -> Self {
+        os::of_running_children()
+    }
+
+    /// This and what others have spent.
+    pub fn plus(self, others: Self) -> Self {
+        let sum = |a: Option<u64>, b: Option<u64>| match (a, b) {
+            (Some(a), Some(b)) => Some(a + b),
+            (one, other) => one.or(other),
+        };
+        Self {
+            cpu: self.cpu + others.cpu,
+            voluntary_switches: sum(self.voluntary_switches, others.voluntary_switches),
+            involuntary_switches: sum(self.involuntary_switches, others.involuntary_switches),
+        }
+    }
+
     /// What was spent since `earlier`.
     pub fn since(self, earlier: Self) -> Self {
         let difference = |now: Option<u64>, then: Option<u64>| {
@@ -65,6 +84,42 @@ mod os {
             voluntary_switches: sum(own.ru_nvcsw, children.ru_nvcsw),
             involuntary_switches: sum(own.ru_nivcsw, children.ru_nivcsw),
         })
+    }
+
+    /// Of /proc (proc_tid_children(5), proc_pid_status(5)); children have one thread each, or the time of
+    /// the first is told.
+    #[cfg(target_os = "linux")]
+    pub fn of_running_children() -> ProcessUsage {
+        let mut sum = ProcessUsage::default();
+        let Ok(threads) = std::fs::read_dir("/proc/self/task") else { return sum };
+        for thread in threads.flatten() {
+            let children = std::fs::read_to_string(thread.path().join("children"));
+            for pid in children.unwrap_or_default().split_whitespace() {
+                sum = sum.plus(of_process(pid).unwrap_or_default());
+            }
+        }
+        sum
+    }
+
+    #[cfg(target_os = "linux")]
+    fn of_process(pid: &str) -> Option<ProcessUsage> {
+        let read = |name: &str| std::fs::read_to_string(format!("/proc/{pid}/{name}")).ok();
+        let cpu_ns = read("schedstat")?.split_whitespace().next()?.parse().ok()?;
+        let status = read("status")?;
+        let field = |name: &str| {
+            let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+            line.trim_start_matches(':').trim().parse().ok()
+        };
+        Some(ProcessUsage {
+            cpu: Duration::from_nanos(cpu_ns),
+            voluntary_switches: field("voluntary_ctxt_switches"),
+            involuntary_switches: field("nonvoluntary_ctxt_switches"),
+        })
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    pub fn of_running_children() -> ProcessUsage {
+        ProcessUsage::default()
     }
 
     fn usage(who: libc::c_int) -> Option<libc::rusage> {
@@ -132,6 +187,11 @@ mod os {
             cpu: of_filetime(times[2]) + of_filetime(times[3]),
             ..ProcessUsage::default()
         })
+    }
+
+    /// Servers have no child processes here.
+    pub fn of_running_children() -> ProcessUsage {
+        ProcessUsage::default()
     }
 
     fn of_filetime(time: FILETIME) -> Duration {

@@ -1,0 +1,90 @@
+//! `oscost net serve`: a server of one architecture, by hand.
+
+use std::fmt::Write;
+
+use anyhow::Context;
+use netload::hosted::host;
+use netload::serve::{ARCHITECTURES, Plan, Server};
+use platform::Refusal;
+use platform::limits::raise_descriptors;
+
+use crate::args::Serve;
+use crate::ending::{Ending, Usage};
+use crate::output::{note, print};
+
+/// Serves until told to end, then until the clients it has are served.
+///
+/// # Errors
+/// Where this system lacks the architecture, or it cannot listen there.
+pub fn serve(args: &Serve) -> anyhow::Result<Ending> {
+    if args.list {
+        return print(&architectures()).map(|()| Ending::Done);
+    }
+    raise_descriptors();
+    if !args.bind_cpu.is_empty() {
+        platform::cpu::keep_process_to(&args.bind_cpu)
+            .map_err(|refusal| Usage(format!("--bind-cpu: {}", refusal)))?;
+    }
+    let plan = Plan {
+        protocol: args.protocol,
+        timeout: args.timeout,
+        workers: args.workers,
+        cpus: platform::cpu::allowed(),
+    };
+    let server = args.arch.bind(args.listen, &plan).map_err(of_refusal)?;
+    if args.report {
+        host(&server, args.count).context("the server failed")?;
+    } else {
+        let (name, address) = (args.arch.name, server.address());
+        note(&format!("{name} serves {} at {address}; Ctrl-C ends it", args.protocol));
+        let stop = server.stop();
+        ctrlc::set_handler(move || stop.request(address)).context("cannot take note of Ctrl-C")?;
+        server.serve().context("the server failed")?;
+        told(&server).iter().for_each(|line| note(line));
+    }
+    Ok(Ending::Done)
+}
+
+/// What a server with a process for each connection starts for each: talks with the client on standard
+/// input and output. `None` if that is not what we were started for.
+pub fn answer_on_stdio() -> Option<Ending> {
+    #[cfg(unix)]
+    match netload::serve::exec::answer(std::env::args().skip(1)) {
+        Ok(true) => return Some(Ending::Done),
+        Ok(false) => {}
+        Err(refusal) => return Some(Ending::of_error(&Usage(refusal.to_string()).into())),
+    }
+    None
+}
+
+fn of_refusal(refusal: Refusal) -> anyhow::Error {
+    match refusal {
+        Refusal::Unsupported(reason) => anyhow::anyhow!("not on this system: {reason}"),
+        other => Usage(other.to_string()).into(),
+    }
+}
+
+/// What a server met that it could do nothing about.
+fn told(server: &Server) -> Vec<String> {
+    use std::sync::atomic::Ordering::Relaxed;
+    let counters = server.counters();
+    let all = [
+        (counters.timed_out.load(Relaxed), "clients kept it waiting too long"),
+        (counters.no_descriptor.load(Relaxed), "times there was no descriptor for a connection"),
+        (counters.no_memory.load(Relaxed), "times there was no memory for a connection"),
+        (counters.no_process.load(Relaxed), "times no process or thread could be started"),
+    ];
+    let met = all.into_iter().filter(|&(times, _)| times > 0);
+    met.map(|(times, what)| format!("{times} {what}")).collect()
+}
+
+fn architectures() -> String {
+    let mut text = String::new();
+    for architecture in ARCHITECTURES {
+        let _ = writeln!(text, "{:14} {}", architecture.name, architecture.meaning);
+        if let Some(reason) = architecture.missing_here() {
+            let _ = writeln!(text, "{:14} not here: {reason}", "");
+        }
+    }
+    text
+}

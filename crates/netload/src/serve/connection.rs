@@ -1,0 +1,92 @@
+//! A connection of an event loop: what can be said without waiting is said.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+use super::exchange::{Exchange, Wants};
+use crate::Protocol;
+
+/// How much is read at once.
+pub const READ_AT_ONCE: usize = 16 * 1024;
+
+/// Whether a connection that can be read is read until the system has no more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reading {
+    /// Once: whoever watches it tells again that there is more.
+    Once,
+    /// Until there is no more, which less than was asked for tells too: whoever watches it tells only of what is
+    /// new (epoll(7)).
+    UntilEmpty,
+    /// Until the client's end, which was told of already.
+    UntilEnd,
+}
+
+/// A connection with a non-blocking socket.
+#[derive(Debug)]
+pub struct Connection {
+    stream: TcpStream,
+    exchange: Exchange,
+    deadline: Instant,
+}
+
+impl Connection {
+    /// A connection just accepted, non-blocking, to a client who has time until `deadline`.
+    pub fn new(stream: TcpStream, protocol: Protocol, deadline: Instant) -> Self {
+        Self { stream, exchange: Exchange::new(protocol), deadline }
+    }
+
+    /// Its socket.
+    pub fn stream(&self) -> &TcpStream {
+        &self.stream
+    }
+
+    /// Says and takes in what is possible without waiting; gives what it waits for then.
+    pub fn advance(&mut self, buffer: &mut [u8], reading: Reading) -> Wants {
+        let mut enough = false;
+        loop {
+            match self.exchange.wants() {
+                Wants::Write => match self.stream.write(self.exchange.to_send()) {
+                    Ok(bytes) => self.exchange.was_sent(bytes),
+                    Err(e) if e.kind() == ErrorKind::Interrupted => {}
+                    Err(e) if e.kind() == ErrorKind::WouldBlock => return Wants::Write,
+                    Err(_) => return Wants::Close, // the client has gone
+                },
+                Wants::Read if enough => return Wants::Read,
+                Wants::Read => match self.stream.read(buffer) {
+                    Ok(0) => self.exchange.ended(),
+                    Ok(bytes) => {
+                        self.exchange.received(&buffer[..bytes]);
+                        enough = match reading {
+                            Reading::Once => true,
+                            Reading::UntilEmpty => bytes < buffer.len(),
+                            Reading::UntilEnd => false,
+                        };
+                    }
+                    Err(e) if e.kind() == ErrorKind::Interrupted => {}
+                    Err(e) if e.kind() == ErrorKind::WouldBlock => return Wants::Read,
+                    Err(_) => return Wants::Close,
+                },
+                Wants::Close => return Wants::Close,
+            }
+        }
+    }
+
+    /// The server stops: the next reply is the last.
+    pub fn finish_soon(&mut self) {
+        self.exchange.finish_soon();
+    }
+
+    /// Gives the client `timeout` from now on, unless it is in the middle of a request: then the time runs
+    /// on, or it could send a byte at a time for ever.
+    pub fn allow(&mut self, now: Instant, timeout: Duration) {
+        if !self.exchange.is_in_request() {
+            self.deadline = now + timeout;
+        }
+    }
+
+    /// Until when the client has time.
+    pub fn deadline(&self) -> Instant {
+        self.deadline
+    }
+}

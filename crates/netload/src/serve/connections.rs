@@ -1,0 +1,168 @@
+//! The connections of an event loop, and until when each has time.
+
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+use super::connection::{Connection, READ_AT_ONCE, Reading};
+use super::deadlines::Deadlines;
+use super::exchange::Wants;
+use super::{Acceptor, Server};
+
+/// All connections that wait for something, by the number that the loop watches them under.
+pub struct Connections<'a> {
+    server: &'a Server,
+    reading: Reading,
+    all: Vec<Option<Slot>>,
+    free: Vec<usize>,
+    open: usize,
+    deadlines: Deadlines,
+    now: Instant,
+    stopping: bool,
+    buffer: Box<[u8]>,
+}
+
+struct Slot {
+    connection: Connection,
+    /// What it is watched for.
+    wants: Wants,
+}
+
+/// What became of a connection, for a loop to watch it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Watch {
+    /// As before.
+    Same,
+    /// For something else.
+    Other(Wants),
+    /// It is closed, and its socket with it.
+    Gone,
+}
+
+impl<'a> Connections<'a> {
+    /// None yet.
+    pub fn new(server: &'a Server, reading: Reading) -> Self {
+        Self {
+            server,
+            reading,
+            all: Vec::new(),
+            free: Vec::new(),
+            open: 0,
+            deadlines: Deadlines::default(),
+            now: Instant::now(),
+            stopping: false,
+            buffer: vec![0; READ_AT_ONCE].into(),
+        }
+    }
+
+    /// Says and takes in what a new client allows at once; if anything is left, keeps the connection and gives
+    /// its number and what it waits for.
+    pub fn begin(&mut self, stream: TcpStream) -> Option<(usize, Wants)> {
+        let deadline = self.now + self.server.terms.timeout;
+        let mut connection = Connection::new(stream, self.server.terms.protocol, deadline);
+        if self.stopping {
+            connection.finish_soon();
+        }
+        let wants = connection.advance(&mut self.buffer, self.reading);
+        if wants == Wants::Close {
+            return None;
+        }
+        Some((self.keep(connection, wants), wants))
+    }
+
+    fn keep(&mut self, connection: Connection, wants: Wants) -> usize {
+        let deadline = connection.deadline();
+        self.open += 1;
+        let number = self.free.pop().unwrap_or(self.all.len());
+        if number == self.all.len() {
+            self.all.push(None);
+        }
+        self.deadlines.add(number, deadline);
+        self.all[number] = Some(Slot { connection, wants });
+        number
+    }
+
+    /// Goes on with a connection that can be read or written; closes it when it is over. A number that is not
+    /// in use is of a connection closed in the same turn.
+    pub fn advance(&mut self, number: usize) -> Watch {
+        self.advance_by(number, self.reading)
+    }
+
+    /// The same for one that is to be read otherwise this time.
+    pub fn advance_by(&mut self, number: usize, reading: Reading) -> Watch {
+        let Some(slot) = self.all.get_mut(number).and_then(Option::as_mut) else {
+            return Watch::Same;
+        };
+        let wants = slot.connection.advance(&mut self.buffer, reading);
+        if wants == Wants::Close {
+            self.close(number);
+            return Watch::Gone;
+        }
+        slot.connection.allow(self.now, self.server.terms.timeout);
+        if std::mem::replace(&mut slot.wants, wants) == wants {
+            Watch::Same
+        } else {
+            Watch::Other(wants)
+        }
+    }
+
+    /// Takes note of the time, once a turn; closes who has kept us waiting too long. Tells the acceptor
+    /// of both, and all of them when the server is to stop.
+    pub fn tick(&mut self, acceptor: &mut Acceptor, mut gone: impl FnMut(usize, &TcpStream)) {
+        self.now = Instant::now();
+        acceptor.tick(self.now);
+        if acceptor.is_stopping() && !self.stopping {
+            self.stopping = true;
+            self.all.iter_mut().flatten().for_each(|slot| slot.connection.finish_soon());
+        }
+        let all = &self.all;
+        let until = |number: usize| all[number].as_ref().map(|slot| slot.connection.deadline());
+        let mut late = Vec::new();
+        while let Some(number) = self.deadlines.due(self.now, until) {
+            late.push(number);
+        }
+        for number in late {
+            if let Some(slot) = &self.all[number] {
+                gone(number, slot.connection.stream());
+            }
+            self.server.terms.note_timed_out();
+            self.close(number);
+            acceptor.resume();
+        }
+    }
+
+    /// Closes a connection.
+    pub fn close(&mut self, number: usize) {
+        self.all[number] = None;
+        self.free.push(number);
+        self.open -= 1;
+    }
+
+    /// The socket of a connection.
+    pub fn stream(&self, number: usize) -> Option<&TcpStream> {
+        self.all.get(number)?.as_ref().map(|slot| slot.connection.stream())
+    }
+
+    /// All connections: number, socket, and what each waits for.
+    pub fn iter(&self) -> impl Iterator<Item = (usize, &TcpStream, Wants)> {
+        let slots = self.all.iter().enumerate();
+        slots.filter_map(|(number, slot)| {
+            slot.as_ref().map(|slot| (number, slot.connection.stream(), slot.wants))
+        })
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.open
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.open == 0
+    }
+
+    /// How long a loop may wait until [`Connections::tick`] has something to do.
+    pub fn wait(&self, acceptor: &Acceptor) -> Option<Duration> {
+        let first = self.deadlines.next().into_iter().chain(acceptor.wakes_at()).min()?;
+        Some(first.saturating_duration_since(self.now))
+    }
+}

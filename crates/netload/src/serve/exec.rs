@@ -1,0 +1,84 @@
+//! A process for each connection, which starts a program anew with the connection as its standard input and
+//! output, as inetd(8) does. The program is this one: [`answer`].
+
+use std::io;
+use std::net::TcpStream;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
+
+use platform::Refusal;
+use platform::children;
+
+use super::accepting::PAUSE;
+use super::conversation::converse;
+use super::{Server, Terms};
+
+/// What the program is called with, before anything else that it would look at.
+pub const ANSWER: &str = "answer-on-stdio";
+
+pub(super) fn serve(server: &Server) -> io::Result<()> {
+    children::reap_by_handler()?;
+    let program = std::env::current_exe()?;
+    for stream in server.connections() {
+        start(server, &program, stream?)?;
+    }
+    while children::running() > 0 {
+        sleep(PAUSE / 10);
+    }
+    Ok(())
+}
+
+/// Starts the program for a connection; where no process is to be had, the client waits for it.
+fn start(server: &Server, program: &Path, stream: TcpStream) -> io::Result<()> {
+    let stream = OwnedFd::from(stream);
+    loop {
+        let started = stream.try_clone().and_then(|output| {
+            let input = stream.try_clone()?;
+            Command::new(program)
+                .arg(ANSWER)
+                .arg(server.terms.protocol.to_string())
+                .arg(server.terms.timeout.as_millis().to_string())
+                .arg(std::process::id().to_string())
+                .stdin(Stdio::from(input))
+                .stdout(Stdio::from(output))
+                .spawn()
+        });
+        match started {
+            Ok(_reaped_by_the_handler) => {
+                children::started();
+                return Ok(());
+            }
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Err(e),
+            Err(_) => server.terms.counters.note_no_process(),
+        }
+        sleep(PAUSE); // cut short when a child ends
+    }
+}
+
+/// The program's part: talks with the client on standard input and output, if `arguments` (without the
+/// program's own name) ask for that. Says whether they did.
+///
+/// # Errors
+/// `Failed` where the arguments are not those that a server gives.
+pub fn answer(mut arguments: impl Iterator<Item = String>) -> Result<bool, Refusal> {
+    if arguments.next().as_deref() != Some(ANSWER) {
+        return Ok(false);
+    }
+    let wrong = || Refusal::Failed(format!("{ANSWER} is for servers, which know what to give it"));
+    let mut next = || arguments.next().ok_or_else(wrong);
+    let protocol = next()?.parse().map_err(|_| wrong())?;
+    let timeout_ms = next()?.parse().map_err(|_| wrong())?;
+    children::end_with(next()?.parse().map_err(|_| wrong())?);
+    let terms = Terms::new(protocol, Duration::from_millis(timeout_ms))?;
+    converse(stdin_as_stream().map_err(|e| Refusal::from_io("standard input", &e))?, &terms);
+    Ok(true)
+}
+
+/// Input and output are one and the same connection.
+fn stdin_as_stream() -> io::Result<TcpStream> {
+    use std::os::fd::AsFd;
+    Ok(TcpStream::from(io::stdin().as_fd().try_clone_to_owned()?))
+}

@@ -1,0 +1,174 @@
+//! Children that nobody waits for one by one, as those of a server with a process for each connection.
+
+use std::io;
+
+/// Which side of a fork this is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fork {
+    /// The process that was there before.
+    Parent,
+    /// The new one. It is to do little, and to end with [`exit`].
+    Child,
+}
+
+/// From now on, children are waited for as soon as they end (a handler for SIGCHLD), which also wakes this
+/// process from calls that wait.
+///
+/// # Errors
+/// Those of sigaction(2).
+pub fn reap_by_handler() -> io::Result<()> {
+    os::reap_by_handler()
+}
+
+/// Forks. The child is killed when this process ends first, where the system can do that.
+///
+/// Other threads do not exist in the child, whatever locks they held: it must use nothing they may have been in
+/// the middle of. The memory allocator is safe, the C library sees to that.
+///
+/// # Errors
+/// Those of fork(2): no more processes or memory are to be had.
+pub fn fork() -> io::Result<Fork> {
+    os::fork()
+}
+
+/// A child was started by other means.
+pub fn started() {
+    os::started();
+}
+
+/// How many children run, among those started by [`fork`] or told of by [`started`].
+pub fn running() -> usize {
+    os::running()
+}
+
+/// Ends a forked child: at once, and without whatever its parent would do at its own end.
+pub fn exit() -> ! {
+    os::exit()
+}
+
+/// Has this process killed when its parent ends, of which `parent` is the number, where the system can do that.
+pub fn end_with(parent: u32) {
+    os::end_with(parent);
+}
+
+mod os {
+    use std::io;
+    use std::sync::atomic::{AtomicIsize, Ordering};
+
+    use super::Fork;
+
+    /// Below zero for a moment when a child ends before its start was counted.
+    static RUNNING: AtomicIsize = AtomicIsize::new(0);
+
+    pub fn reap_by_handler() -> io::Result<()> {
+        // SAFETY: the action is whole; the handler only calls what a handler may (signal-safety(7)). It has no
+        // SA_RESTART, so that calls that wait return.
+        let done = unsafe {
+            let mut action: libc::sigaction = std::mem::zeroed();
+            action.sa_sigaction = reap as *const () as libc::sighandler_t;
+            action.sa_flags = libc::SA_NOCLDSTOP;
+            libc::sigemptyset(&mut action.sa_mask);
+            libc::sigaction(libc::SIGCHLD, &action, std::ptr::null_mut())
+        };
+        if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    }
+
+    extern "C" fn reap(_signal: libc::c_int) {
+        // SAFETY: waitpid without a place for the status, and the thread's own errno, which whoever
+        // was interrupted may be about to read.
+        unsafe {
+            let errno = errno();
+            let before = *errno;
+            while libc::waitpid(-1, std::ptr::null_mut(), libc::WNOHANG) > 0 {
+                RUNNING.fetch_sub(1, Ordering::SeqCst);
+            }
+            *errno = before;
+        }
+    }
+
+    unsafe fn errno() -> *mut libc::c_int {
+        #[cfg(any(target_os = "linux", target_os = "dragonfly"))]
+        // SAFETY: gives the calling thread's own errno.
+        return unsafe { libc::__errno_location() };
+        #[cfg(any(target_os = "freebsd", target_os = "macos"))]
+        // SAFETY: as above.
+        return unsafe { libc::__error() };
+        #[cfg(any(target_os = "netbsd", target_os = "openbsd"))]
+        // SAFETY: as above.
+        return unsafe { libc::__errno() };
+    }
+
+    pub fn fork() -> io::Result<Fork> {
+        let parent = std::process::id();
+        // SAFETY: the child does what `fork`'s description allows.
+        match unsafe { libc::fork() } {
+            -1 => Err(io::Error::last_os_error()),
+            0 => {
+                end_with(parent);
+                Ok(Fork::Child)
+            }
+            _ => {
+                started();
+                Ok(Fork::Parent)
+            }
+        }
+    }
+
+    pub fn started() {
+        RUNNING.fetch_add(1, Ordering::SeqCst);
+    }
+
+    pub fn running() -> usize {
+        usize::try_from(RUNNING.load(Ordering::SeqCst)).unwrap_or(0)
+    }
+
+    pub fn exit() -> ! {
+        // SAFETY: ends the process, nothing more.
+        unsafe { libc::_exit(0) }
+    }
+
+    #[cfg(target_os = "linux")]
+    pub fn end_with(parent: u32) {
+        // SAFETY: plain calls without memory.
+        unsafe {
+            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+            // It may have ended before the request was made.
+            if libc::getppid() as u32 != parent {
+                libc::_exit(1);
+            }
+        }
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    pub fn end_with(_parent: u32) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use super::*;
+
+    /// In a process of its own: the handler is the whole process'.
+    #[test]
+    fn children_are_counted_until_they_end_and_none_stays() {
+        let mut tester = crate::process::fork(|| {
+            reap_by_handler().unwrap();
+            for _ in 0..20 {
+                if fork().unwrap() == Fork::Child {
+                    std::thread::sleep(Duration::from_millis(5));
+                    exit();
+                }
+            }
+            let began = Instant::now();
+            while running() > 0 && began.elapsed() < Duration::from_secs(20) {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            // SAFETY: asks only whether there is any child, running or not waited for.
+            let any = unsafe { libc::waitpid(-1, std::ptr::null_mut(), libc::WNOHANG) };
+            i32::from(running() != 0 || any != -1)
+        })
+        .unwrap();
+        assert_eq!(tester.wait(), Ok(()));
+    }
+}
