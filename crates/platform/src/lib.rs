@@ -10,11 +10,14 @@ pub mod clock;
 pub mod counters;
 pub mod cpu;
 pub mod leftovers;
+pub mod limits;
 pub mod machine;
+pub mod net;
 pub mod process;
 mod refusal;
 pub mod shared;
 pub mod tracer;
+pub mod tree;
 pub mod usage;
 
 pub use refusal::Refusal;
