@@ -14,11 +14,13 @@ pub mod cpu;
 pub mod leftovers;
 pub mod limits;
 pub mod machine;
+pub mod net;
 pub mod process;
 mod refusal;
 pub mod shared;
 pub mod socket;
 pub mod tracer;
+pub mod tree;
 pub mod usage;
 
 pub use refusal::Refusal;
