@@ -9,6 +9,7 @@
 pub mod clock;
 pub mod counters;
 pub mod cpu;
+pub mod filesystem;
 pub mod leftovers;
 pub mod machine;
 pub mod process;
