@@ -8,6 +8,9 @@ const PREFIX: &str = "oscost-files-";
 /// The longest name of a file or directory in it.
 const LONGEST_NAME: usize = 12;
 
+/// How deep directories in it may lie: one for all of them, and its branches.
+const DEEPEST: usize = 2;
+
 /// A fresh directory, gone with all files in it when this is dropped, or else swept with what its maker left.
 ///
 /// Only files with names as [`Directory::file`] gives them are removed, and only directories as
@@ -30,7 +33,14 @@ impl Directory {
         let _ = remove(&path, Held::Perhaps);
         os::make(&path)?;
         let hold = os::hold(&path);
+        crate::filesystem::spread_directories_of(&path);
         Ok(Self { path, _hold: hold })
+    }
+
+    /// The name of a directory in it for all files, which no process before had: where a file system puts it may
+    /// go by the name.
+    pub fn home() -> String {
+        format!("d{}", std::process::id())
     }
 
     /// Where it is.
@@ -112,7 +122,7 @@ mod os {
     use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
     use std::path::Path;
 
-    use super::{Held, is_branch, is_file};
+    use super::{DEEPEST, Held, is_branch, is_file};
 
     const DIRECTORY: libc::c_int = libc::O_DIRECTORY | libc::O_NOFOLLOW | libc::O_CLOEXEC;
 
@@ -135,7 +145,7 @@ mod os {
         if held == Held::Perhaps && matches!(opened.try_lock(), Err(std::fs::TryLockError::WouldBlock)) {
             return Err(io::Error::from(io::ErrorKind::WouldBlock));
         }
-        empty(opened.into(), true)?;
+        empty(opened.into(), DEEPEST)?;
         let path = CString::new(path.as_os_str().as_bytes())?;
         // SAFETY: the path ends with NUL.
         done(unsafe { libc::rmdir(path.as_ptr()) })
@@ -145,8 +155,8 @@ mod os {
         if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
     }
 
-    /// Removes what was made in a directory; with its branches if it may have some.
-    fn empty(directory: OwnedFd, branches: bool) -> io::Result<()> {
+    /// Removes what was made in a directory, with branches so deep.
+    fn empty(directory: OwnedFd, depth: usize) -> io::Result<()> {
         let mut entries = Entries::of(directory)?;
         // Whether a name that comes after one was removed is told, no system promises.
         loop {
@@ -155,8 +165,8 @@ mod os {
             while let Some(name) = entries.next() {
                 removed |= match () {
                     () if is_file(name.to_bytes()) => entries.unlink(&name, 0).is_ok(),
-                    () if branches && is_branch(name.to_bytes()) => {
-                        entries.open(&name).is_ok_and(|branch| empty(branch, false).is_ok())
+                    () if depth > 0 && is_branch(name.to_bytes()) => {
+                        entries.open(&name).is_ok_and(|branch| empty(branch, depth - 1).is_ok())
                             && entries.unlink(&name, libc::AT_REMOVEDIR).is_ok()
                     }
                     () => false,
@@ -228,7 +238,7 @@ mod os {
     use std::io;
     use std::path::Path;
 
-    use super::{Held, is_branch, is_file};
+    use super::{DEEPEST, Held, is_branch, is_file};
 
     pub fn make(path: &Path) -> io::Result<()> {
         fs::create_dir(path)
@@ -243,19 +253,19 @@ mod os {
         if !fs::symlink_metadata(path)?.is_dir() {
             return Err(io::Error::from(io::ErrorKind::NotADirectory));
         }
-        empty(path, true)?;
+        empty(path, DEEPEST)?;
         fs::remove_dir(path)
     }
 
-    fn empty(directory: &Path, branches: bool) -> io::Result<()> {
+    fn empty(directory: &Path, depth: usize) -> io::Result<()> {
         for entry in fs::read_dir(directory)? {
             let entry = entry?;
             let (name, kind) = (entry.file_name(), entry.file_type()?);
             let name = name.as_encoded_bytes();
             if kind.is_file() && is_file(name) {
                 fs::remove_file(entry.path())?;
-            } else if kind.is_dir() && branches && is_branch(name) {
-                empty(&entry.path(), false)?;
+            } else if kind.is_dir() && depth > 0 && is_branch(name) {
+                empty(&entry.path(), depth - 1)?;
                 fs::remove_dir(entry.path())?;
             }
         }
@@ -290,8 +300,8 @@ mod tests {
     fn it_is_gone_with_its_files_when_dropped() {
         let parent = Parent::new("dropped");
         let directory = Directory::new_in(&parent.0).unwrap();
-        let branch = directory.path().join(Directory::branch(255));
-        fs::create_dir(&branch).unwrap();
+        let branch = directory.path().join(Directory::home()).join(Directory::branch(255));
+        fs::create_dir_all(&branch).unwrap();
         for number in 0..3_000 {
             fs::write(directory.path().join(Directory::file(false, number)), "x").unwrap();
             fs::write(branch.join(Directory::file(true, number)), "x").unwrap();
