@@ -101,6 +101,9 @@ pub struct Measuring {
     /// Values for a parameter: workers=1,8 or workers=1..10 (may be repeated)
     #[arg(long = "param", value_name = "NAME=VALUES", value_parser = param, allow_hyphen_values = true)]
     pub params: Vec<(String, Vec<String>)>,
+    /// Directory to measure file systems in (may be repeated) [default: that for temporary files]
+    #[arg(long = "dir", value_name = "PATH")]
+    pub dirs: Vec<PathBuf>,
     /// A case is done when its interval's half-width is below this share [default: 0.5%]
     #[arg(long, value_name = "SHARE", value_parser = share, allow_hyphen_values = true)]
     pub precision: Option<f64>,
@@ -128,13 +131,14 @@ Examples:
   oscost run --quick
   oscost run syscall/getppid --precision 0.2%
   oscost run lock/futex --param workers=1..8 --param place=same,spread
+  oscost run file --dir /srv --dir /dev/shm
   oscost run --resume")]
 pub struct Run {
     #[command(flatten)]
     pub measuring: Measuring,
     /// Take up the latest unfinished run, or this one
     #[arg(long, value_name = "RUN", num_args = 0..=1, default_missing_value = "",
-          conflicts_with_all = ["filters", "quick", "full", "params", "precision", "budget", "scale", "seed", "cpu", "handicap", "tags"])]
+          conflicts_with_all = ["filters", "quick", "full", "params", "dirs", "precision", "budget", "scale", "seed", "cpu", "handicap", "tags"])]
     pub resume: Option<String>,
     #[command(flatten)]
     pub output: Output,

@@ -376,10 +376,32 @@ fn checked(param: &Param, value: &str, cpus: usize) -> Result<String, PlanError>
             Ok(count) if count > most => Err(bad(format!("at most {most}"))),
             Ok(count) => Ok(count.to_string()),
         },
+        Takes::Size(most) => match parse_count(value) {
+            Err(error) => Err(bad(format!("it {}", error.problem()))),
+            Ok(size) if size > most => Err(bad(format!("at most {}", in_k(most)))),
+            Ok(size) => Ok(in_k(size)),
+        },
+        Takes::Directory => match cases::file::path_of(value) {
+            path if !path.is_absolute() => Err(bad("it is not a full path".into())),
+            path => match path.metadata() {
+                Err(error) => Err(bad(error.to_string())),
+                Ok(facts) if !facts.is_dir() => Err(bad("it is not a directory".into())),
+                Ok(_) => Ok(value.to_owned()),
+            },
+        },
         Takes::Length => match parse_duration(value) {
             Err(error) => Err(bad(format!("it {}", error.problem()))),
             Ok(length) => checked_length(param, value, length),
         },
+    }
+}
+
+/// A number of bytes in its shortest form.
+fn in_k(bytes: u64) -> String {
+    match bytes {
+        0 => "0".to_owned(),
+        _ if bytes % 1024 == 0 => format!("{}k", bytes / 1024),
+        _ => bytes.to_string(),
     }
 }
 
