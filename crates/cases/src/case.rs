@@ -76,6 +76,31 @@ pub struct Trials {
     pub only_by: Option<&'static str>,
     /// Whether the untimed pass runs it too: then it calls `Round::count_trial` in it.
     pub counted: bool,
+    /// A point gets no more trials than this.
+    pub at_most: usize,
+    /// Which points a run of this extent has, where no parameter was given by hand.
+    pub includes: fn(&Params, Extent) -> bool,
+}
+
+/// How much a run measures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Extent {
+    /// `--quick`.
+    Quick,
+    /// Neither.
+    Ordinary,
+    /// `--full`.
+    Full,
+}
+
+impl Trials {
+    /// The usual way, about so long.
+    pub const fn new(takes: fn(&Params) -> Duration) -> Self {
+        fn all(_params: &Params, _extent: Extent) -> bool {
+            true
+        }
+        Self { takes, only_by: None, counted: false, at_most: usize::MAX, includes: all }
+    }
 }
 
 impl Case {

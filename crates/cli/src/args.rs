@@ -104,6 +104,9 @@ pub struct Measuring {
     /// Directory to measure file systems in (may be repeated) [default: that for temporary files]
     #[arg(long = "dir", value_name = "PATH")]
     pub dirs: Vec<PathBuf>,
+    /// Join servers and their clients by a network of their own instead of loopback (root on Linux may)
+    #[arg(long)]
+    pub netns: bool,
     /// A case is done when its interval's half-width is below this share [default: 0.5%]
     #[arg(long, value_name = "SHARE", value_parser = share, allow_hyphen_values = true)]
     pub precision: Option<f64>,
@@ -138,7 +141,7 @@ pub struct Run {
     pub measuring: Measuring,
     /// Take up the latest unfinished run, or this one
     #[arg(long, value_name = "RUN", num_args = 0..=1, default_missing_value = "",
-          conflicts_with_all = ["filters", "quick", "full", "params", "dirs", "precision", "budget", "scale", "seed", "cpu", "handicap", "tags"])]
+          conflicts_with_all = ["filters", "quick", "full", "params", "dirs", "netns", "precision", "budget", "scale", "seed", "cpu", "handicap", "tags"])]
     pub resume: Option<String>,
     #[command(flatten)]
     pub output: Output,

@@ -16,6 +16,7 @@ pub mod leftovers;
 pub mod limits;
 pub mod machine;
 pub mod net;
+pub mod network;
 pub mod process;
 mod refusal;
 pub mod shared;

@@ -12,8 +12,119 @@ pub fn raise_descriptors() -> Option<u64> {
     os::raise_descriptors()
 }
 
+/// A limit of this system on how many connections a server can have, or a load on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limit {
+    /// What it is called.
+    pub name: &'static str,
+    /// What it is.
+    pub now: u64,
+    /// Whether there must be some room beside the connections.
+    pub beside: bool,
+    /// What happens beyond it.
+    pub otherwise: &'static str,
+    /// What raises it to `{}`.
+    pub raise: &'static str,
+}
+
+/// All such limits that can be found out here.
+pub fn of_connections() -> Vec<Limit> {
+    os::of_connections()
+}
+
 #[cfg(unix)]
 mod os {
+    use super::Limit;
+
+    #[cfg(target_os = "linux")]
+    pub fn of_connections() -> Vec<Limit> {
+        let sysctl = |path: &str| {
+            let text = std::fs::read_to_string(format!("/proc/sys/{path}")).ok()?;
+            let numbers = text.split_whitespace().map(|word| word.parse::<u64>().ok());
+            numbers.collect::<Option<Vec<u64>>>()
+        };
+        let one = |path: &str| sysctl(path)?.first().copied();
+        let ports = || match sysctl("net/ipv4/ip_local_port_range")?[..] {
+            [first, last] => Some(last.saturating_sub(first) + 1),
+            _ => None,
+        };
+        let tasks = "a server with a process or thread for each cannot start them all";
+        let queue = "some may be dropped while they wait to be accepted";
+        let all = [
+            (
+                "the limit of open descriptors (ulimit -Hn)",
+                descriptors().map(|(_, most)| most),
+                true,
+                "the largest cannot be tried",
+                "ulimit -n {} (as root), or LimitNOFILE={} for a service",
+            ),
+            (
+                "net.core.somaxconn",
+                one("net/core/somaxconn"),
+                false,
+                queue,
+                "sysctl -w net.core.somaxconn={}",
+            ),
+            (
+                "net.ipv4.tcp_max_syn_backlog",
+                one("net/ipv4/tcp_max_syn_backlog"),
+                false,
+                "some may be dropped while they are being established",
+                "sysctl -w net.ipv4.tcp_max_syn_backlog={}",
+            ),
+            (
+                "the number of net.ipv4.ip_local_port_range",
+                ports(),
+                false,
+                "local ports run short",
+                "sysctl -w net.ipv4.ip_local_port_range='1024 65535'",
+            ),
+            (
+                "fs.file-max",
+                one("fs/file-max").map(|all| all / 2), // each has two ends
+                true,
+                "the machine runs out of open files",
+                "sysctl -w fs.file-max={}",
+            ),
+            ("kernel.pid_max", one("kernel/pid_max"), true, tasks, "sysctl -w kernel.pid_max={}"),
+            (
+                "kernel.threads-max",
+                one("kernel/threads-max"),
+                true,
+                tasks,
+                "sysctl -w kernel.threads-max={}",
+            ),
+            (
+                "the cgroup's pids.max",
+                pids_max(),
+                true,
+                tasks,
+                "systemctl set-property UNIT TasksMax={}",
+            ),
+        ];
+        let known = all.into_iter().filter_map(|(name, now, beside, otherwise, raise)| {
+            Some(Limit { name, now: now?, beside, otherwise, raise })
+        });
+        known.collect()
+    }
+
+    /// The least of this process's control groups, version 2; `None` where none limits it (cgroups(7)).
+    #[cfg(target_os = "linux")]
+    fn pids_max() -> Option<u64> {
+        let own = std::fs::read_to_string("/proc/self/cgroup").ok()?;
+        let path = own.lines().find_map(|line| line.strip_prefix("0::/"))?;
+        let group = std::path::Path::new("/sys/fs/cgroup").join(path);
+        let limits = group.ancestors().filter_map(|dir| {
+            std::fs::read_to_string(dir.join("pids.max")).ok()?.trim().parse().ok()
+        });
+        limits.min()
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    pub fn of_connections() -> Vec<Limit> {
+        Vec::new()
+    }
+
     pub fn raise_descriptors() -> Option<u64> {
         let before = get()?;
         let mut wanted = before.rlim_max;
@@ -47,6 +158,10 @@ mod os {
 
 #[cfg(windows)]
 mod os {
+    pub fn of_connections() -> Vec<super::Limit> {
+        Vec::new()
+    }
+
     pub fn descriptors() -> Option<(u64, u64)> {
         None
     }

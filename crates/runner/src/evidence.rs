@@ -217,7 +217,8 @@ impl Evidence {
     /// Whether so many quiet trials have been made as were to be, or half as many again in all.
     fn has_all_trials(&self, plan: &Plan, levels: &Levels) -> bool {
         let quiet = self.judged(levels).iter().filter(|judged| judged.is_enough()).count();
-        quiet >= plan.trials || self.rounds.len() >= plan.trials + plan.trials / 2
+        let wanted = plan.trials_of(&self.point);
+        quiet >= wanted || self.rounds.len() >= wanted + wanted / 2
     }
 
     fn judged(&self, levels: &Levels) -> Vec<JudgedRound> {
@@ -273,7 +274,8 @@ impl Evidence {
         }
         result.doubts.extend(self.own_doubts());
         let interval = interval_of(&medians, plan.seed);
-        let wanted = if self.of_trials { plan.trials.min(6) } else { plan.rounds_at_least };
+        let wanted =
+            if self.of_trials { plan.trials_of(&self.point).min(6) } else { plan.rounds_at_least };
         if medians.len() < wanted {
             result.doubts.push("from fewer rounds than it should be".into());
         }
@@ -315,7 +317,8 @@ impl Evidence {
         for doubt in self.rounds.iter().flat_map(|round| &round.doubts) {
             *rounds_by_doubt.entry(doubt).or_default() += 1;
         }
-        let usual = rounds_by_doubt.into_iter().filter(|(_, rounds)| rounds * 2 > self.rounds.len());
+        let usual =
+            rounds_by_doubt.into_iter().filter(|(_, rounds)| rounds * 2 > self.rounds.len());
         usual.map(|(doubt, _)| doubt.to_owned()).collect()
     }
 

@@ -29,12 +29,12 @@ pub const CASES: &[&Case] =
 
 /// How they are measured.
 pub const TRIALS: &[(&Case, Trials)] = &[
-    (&small::CASE, Trials { takes, only_by: None, counted: true }),
-    (&sync::CASE, Trials { takes, only_by: None, counted: true }),
-    (&create::CASE, Trials { takes, only_by: None, counted: true }),
-    (&layout::CASE, Trials { takes, only_by: None, counted: true }),
-    (&workers::CASE, Trials { takes, only_by: None, counted: false }),
-    (&cold::CASE, Trials { takes, only_by: None, counted: false }),
+    (&small::CASE, Trials { counted: true, ..Trials::new(takes) }),
+    (&sync::CASE, Trials { counted: true, ..Trials::new(takes) }),
+    (&create::CASE, Trials { counted: true, ..Trials::new(takes) }),
+    (&layout::CASE, Trials { counted: true, ..Trials::new(takes) }),
+    (&workers::CASE, Trials::new(takes)),
+    (&cold::CASE, Trials::new(takes)),
 ];
 
 /// More files than this need more room for what is kept of them than for themselves.

@@ -152,9 +152,23 @@ impl Generator {
     /// If waiting for sockets fails, or [`Load::stop`] was set. That a server does not answer is no error
     /// but a step without replies.
     pub fn step(&mut self, concurrency: usize, duration: Duration) -> Result<Step, Refusal> {
+        self.step_watched(concurrency, duration, &mut || {})
+    }
+
+    /// As [`step`](Self::step); calls `watch` when the counted time begins and when it has ended, for who wants to
+    /// know what the server spent in just that time.
+    ///
+    /// # Errors
+    /// As of [`step`](Self::step).
+    pub fn step_watched(
+        &mut self,
+        concurrency: usize,
+        duration: Duration,
+        watch: &mut dyn FnMut(),
+    ) -> Result<Step, Refusal> {
         self.clock.go_on();
         self.set(Plan::Closed { target: concurrency });
-        let step = self.raise().and_then(|()| self.count(concurrency, None, duration));
+        let step = self.raise().and_then(|()| self.count(concurrency, None, duration, watch));
         self.clock.stop();
         step
     }
@@ -178,7 +192,7 @@ impl Generator {
         }
         self.clock.go_on();
         self.set(Plan::Open(Moments::new(self.clock.now(), per_second, most)));
-        let step = self.count(most, Some(per_second), duration);
+        let step = self.count(most, Some(per_second), duration, &mut || {});
         self.clock.stop();
         step
     }
@@ -245,15 +259,18 @@ impl Generator {
         concurrency: usize,
         rate: Option<f64>,
         time: Duration,
+        watch: &mut dyn FnMut(),
     ) -> Result<Step, Refusal> {
         let settling = (time / 10).min(SETTLING_AT_MOST);
         self.run_until(self.clock.now() + settling.as_nanos() as u64)?;
         let server = self.server_cpu();
+        watch();
         self.tally = Step::empty(concurrency, rate);
         let (from, cpu) = (self.clock.now(), cpu_now());
         self.counted_from = if rate.is_some() { from } else { 0 };
         self.run_until(from + time.as_nanos() as u64)?;
         let now = self.clock.now();
+        watch();
         let mut step = std::mem::replace(&mut self.tally, Step::empty(0, None));
         self.counted_from = 0;
         step.elapsed = Duration::from_nanos(now - from);

@@ -142,7 +142,9 @@ mod os {
         if opened.metadata()?.uid() != unsafe { libc::geteuid() } {
             return Err(io::Error::from(io::ErrorKind::PermissionDenied));
         }
-        if held == Held::Perhaps && matches!(opened.try_lock(), Err(std::fs::TryLockError::WouldBlock)) {
+        if held == Held::Perhaps
+            && matches!(opened.try_lock(), Err(std::fs::TryLockError::WouldBlock))
+        {
             return Err(io::Error::from(io::ErrorKind::WouldBlock));
         }
         empty(opened.into(), DEEPEST)?;
@@ -284,7 +286,8 @@ mod tests {
 
     impl Parent {
         fn new(name: &str) -> Self {
-            let path = std::env::temp_dir().join(format!("oscost-test-{name}-{}", std::process::id()));
+            let path =
+                std::env::temp_dir().join(format!("oscost-test-{name}-{}", std::process::id()));
             fs::create_dir(&path).unwrap();
             Self(path)
         }
@@ -320,7 +323,8 @@ mod tests {
         }
         fs::create_dir_all(path.join("d001/kept")).unwrap();
         drop(directory);
-        let mut left: Vec<_> = fs::read_dir(&path).unwrap().map(|e| e.unwrap().file_name()).collect();
+        let mut left: Vec<_> =
+            fs::read_dir(&path).unwrap().map(|e| e.unwrap().file_name()).collect();
         left.sort();
         assert_eq!(left, ["d001", "f", "f1.txt", "notes"]);
     }
@@ -359,7 +363,9 @@ mod tests {
     #[test]
     fn only_its_own_names_are_known() {
         assert_eq!(pid_in("oscost-files-17"), Some(17));
-        for name in ["oscost-files-017", "oscost-files-17x", "oscost-17", "oscost-files-", "files-17"] {
+        for name in
+            ["oscost-files-017", "oscost-files-17x", "oscost-17", "oscost-files-", "files-17"]
+        {
             assert_eq!(pid_in(name), None, "{name}");
         }
     }
