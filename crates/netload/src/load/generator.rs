@@ -149,7 +149,7 @@ impl Generator {
 
     /// Closed loop: `concurrency` connections in flight, raised or lowered from what there are, then a tenth
     /// of `duration` (at most half a second) uncounted, then `duration` counted. It ends: opening them takes no
-    /// longer than the timeout and 1 s for each 5,000.
+    /// longer than the timeout and 1 s for each 1,000.
     ///
     /// # Errors
     /// If waiting for sockets fails, or [`Load::stop`] was set. That a server does not answer is no error
@@ -227,7 +227,7 @@ impl Generator {
     /// Opens connections until there are as many as planned, for a limited time.
     fn raise(&mut self) -> Result<(), Refusal> {
         let target = self.plan.target();
-        let patience = self.load.timeout + Duration::from_millis(100 + target as u64 / 5);
+        let patience = self.load.timeout + Duration::from_millis(100 + target as u64);
         let until = self.clock.now() + patience.as_nanos() as u64;
         let hold = matches!(self.plan, Plan::Hold { .. });
         loop {
