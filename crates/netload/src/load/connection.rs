@@ -15,7 +15,7 @@ use super::reply::Progress;
 /// takes long once most of those are in use.
 const PORTS_OF_AN_ADDRESS: usize = 12_000;
 /// Requests larger than this may be sent in several segments, of which the last must not wait (RFC 896).
-const SURELY_ONE_SEGMENT: usize = 1_000;
+pub(super) const SURELY_ONE_SEGMENT: usize = 1_000;
 
 /// Where a connection stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

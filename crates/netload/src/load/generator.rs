@@ -13,7 +13,7 @@ use platform::usage::{ProcessUsage, thread_cpu_time};
 use platform::{Refusal, net};
 
 use super::Load;
-use super::connection::{Connection, Phase, open, source_of};
+use super::connection::{Connection, Phase, SURELY_ONE_SEGMENT, open, source_of};
 use super::plan::{Moments, Next, Plan};
 use super::reply::{Exchange, Verdict};
 use super::step::{ErrorKind, Errors, Step, Unfinished};
@@ -554,16 +554,34 @@ impl Generator {
             return self.fail_of(place, &error);
         }
         match connection.phase {
-            Phase::Connecting if self.exchange.client_begins() => self.send(place),
+            Phase::Connecting if self.exchange.client_begins() => {
+                self.send(place);
+                self.wait_for_replies_only(place);
+            }
             Phase::Connecting => {
                 self.connected(place, self.turn_at);
                 self.places[place].phase = Phase::Receiving;
+                self.wait_for_replies_only(place);
             }
             Phase::Sending if event.is_writable() => self.send(place),
             _ => {}
         }
         if event.is_readable() || event.is_read_closed() {
             self.receive(place, event.is_read_closed() && !event.is_error());
+        }
+    }
+
+    /// Where each read that would block rearms the wait, also for being able to send, that would end the
+    /// next wait at once. Requests that may have to be sent in parts need it nevertheless.
+    fn wait_for_replies_only(&mut self, place: usize) {
+        let small = self.exchange.largest_request() <= SURELY_ONE_SEGMENT;
+        if net::SHORT_READ_IS_ALL || !small {
+            return;
+        }
+        let connection = &mut self.places[place];
+        if let (Phase::Receiving, Some(stream)) = (connection.phase, &mut connection.stream) {
+            // If it fails, there is a useless event now and then.
+            let _ = self.poll.registry().reregister(stream, Token(place), Interest::READABLE);
         }
     }
 

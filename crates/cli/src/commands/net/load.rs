@@ -25,6 +25,8 @@ const RAMP: [usize; 16] = [
 const SPARE_DESCRIPTORS: u64 = 32;
 /// Where fewer of the asked requests were answered, that is said.
 const AS_ASKED: f64 = 0.99;
+/// Where other programs took more of the generator's time, that is said.
+const HELD_UP: f64 = 0.1;
 
 /// One step and what was read of the server after it.
 struct Taken {
@@ -228,11 +230,13 @@ fn line(taken: &Taken) -> LoadLine {
 fn notes(step: &Step) -> Vec<String> {
     let mut notes = Vec::new();
     if step.client_saturated() {
-        let busy = report::quantity::format_share(step.generator_busy());
-        notes.push(format!(
-            "client-saturated: the generator was busy {busy} of the time; these figures are its own, \
-             not the server's"
-        ));
+        let what = "client-saturated: the generator had no time left; the figures are its own, not the server's";
+        notes.push(what.into());
+    }
+    if step.generator_held_up().is_some_and(|share| share >= HELD_UP) {
+        let what = "other programs kept the generator from its CPU for a tenth of the time or more: times \
+                    are too long by that";
+        notes.push(what.into());
     }
     if step.rate.is_none() && step.open < step.concurrency {
         notes.push(format!("{} connections were asked for", step.concurrency));
@@ -352,6 +356,7 @@ fn step_json(taken: &Taken, before: Option<ProcessTree>) -> Value {
         "unfinished": {"count": step.unfinished.count, "oldest_ns": step.unfinished.oldest.as_nanos() as u64},
         "client_cpu_ns": step.cpu.map(|cpu| cpu.as_nanos() as u64),
         "client_busy": step.generator_busy(),
+        "client_held_up": step.generator_held_up(),
         "client_saturated": step.client_saturated(),
         "server_cpu_ns": step.server_cpu.map(|cpu| cpu.as_nanos() as u64),
         "server": server,
