@@ -350,8 +350,9 @@ fn with_few_descriptors_it_goes_on_with_what_there_are() {
 #[ignore = "part of another test"]
 fn helper_with_few_descriptors() {
     let to = echoing(Arc::default());
-    // Half of them are the server's.
-    let step = step(load(to, "echo"), 100);
+    // Half of them are the server's, which may have none left to accept with.
+    let scarce = Load { timeout: Duration::from_secs(1), ..load(to, "echo") };
+    let step = step(scarce, 100);
     assert!(step.errors.count(ErrorKind::NoDescriptor) > 0, "{step:?}");
     assert!(step.errors.total() < 100, "it pauses: {:?}", step.errors);
     assert!(step.open > 5 && step.open < 60 && step.replies > 0, "{step:?}");

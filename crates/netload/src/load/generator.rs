@@ -13,7 +13,7 @@ use platform::usage::{ProcessUsage, thread_cpu_time};
 use platform::{Refusal, net};
 
 use super::Load;
-use super::connection::{Connection, Phase, open, source_of};
+use super::connection::{Connection, Phase, SURELY_ONE_SEGMENT, open, source_of};
 use super::plan::{Moments, Next, Plan};
 use super::reply::{Exchange, Verdict};
 use super::step::{ErrorKind, Errors, Step, Unfinished};
@@ -68,6 +68,8 @@ pub struct Generator {
     turn_at: u64,
     /// Exchanges planned before are not counted.
     counted_from: u64,
+    /// Places of connections that are to say something in this turn.
+    asking: Vec<usize>,
     serial: u32,
     buffer: Vec<u8>,
     tally: Step,
@@ -138,6 +140,7 @@ impl Generator {
             swept_at: 0,
             turn_at: 0,
             counted_from: 0,
+            asking: Vec::new(),
             serial: 0,
             buffer: vec![0; BUFFER],
             tally: Step::empty(0, None),
@@ -146,7 +149,7 @@ impl Generator {
 
     /// Closed loop: `concurrency` connections in flight, raised or lowered from what there are, then a tenth
     /// of `duration` (at most half a second) uncounted, then `duration` counted. It ends: opening them takes no
-    /// longer than the timeout and 1 s for each 5,000.
+    /// longer than the timeout and 1 s for each 1,000.
     ///
     /// # Errors
     /// If waiting for sockets fails, or [`Load::stop`] was set. That a server does not answer is no error
@@ -238,7 +241,7 @@ impl Generator {
     /// Opens connections until there are as many as planned, for a limited time.
     fn raise(&mut self) -> Result<(), Refusal> {
         let target = self.plan.target();
-        let patience = self.load.timeout + Duration::from_millis(100 + target as u64 / 5);
+        let patience = self.load.timeout + Duration::from_millis(100 + target as u64);
         let until = self.clock.now() + patience.as_nanos() as u64;
         let hold = matches!(self.plan, Plan::Hold { .. });
         loop {
@@ -313,6 +316,7 @@ impl Generator {
         self.retry(now);
         self.fill(now);
         self.dispatch(now);
+        self.say();
         let mut events = std::mem::replace(&mut self.events, Events::with_capacity(0));
         let waited = self.wait(&mut events, until);
         for event in &events {
@@ -494,16 +498,29 @@ impl Generator {
         self.tally.connect.saturating_record(now.saturating_sub(connection.since));
     }
 
-    /// Begins the next exchange of a connection that is there.
+    /// Says what is to be said. All at once, after all replies are read: a server that gets requests in
+    /// bunches is woken less often, and the time that reading takes is in no latency.
+    fn say(&mut self) {
+        let mut asking = std::mem::take(&mut self.asking);
+        for place in asking.drain(..) {
+            if self.places[place].phase == Phase::Sending {
+                self.send(place);
+            }
+        }
+        self.asking = asking;
+    }
+
+    /// Has a connection that is there begin its next exchange, before the next wait.
     fn ask(&mut self, place: usize, planned: Option<u64>) {
         self.serial = self.serial.wrapping_add(1);
         let connection = &mut self.places[place];
         self.exchange.begin(&mut connection.progress, self.serial, connection.exchanges);
         connection.sent = 0;
         connection.planned = planned.is_some();
-        connection.begun = planned.unwrap_or(connection.begun);
+        connection.begun = planned.unwrap_or(self.turn_at);
+        connection.since = self.turn_at;
         connection.phase = Phase::Sending;
-        self.send(place);
+        self.asking.push(place);
     }
 
     /// Sends what is to be sent of the request.
@@ -554,16 +571,34 @@ impl Generator {
             return self.fail_of(place, &error);
         }
         match connection.phase {
-            Phase::Connecting if self.exchange.client_begins() => self.send(place),
+            Phase::Connecting if self.exchange.client_begins() => {
+                self.send(place);
+                self.wait_for_replies_only(place);
+            }
             Phase::Connecting => {
                 self.connected(place, self.turn_at);
                 self.places[place].phase = Phase::Receiving;
+                self.wait_for_replies_only(place);
             }
             Phase::Sending if event.is_writable() => self.send(place),
             _ => {}
         }
         if event.is_readable() || event.is_read_closed() {
             self.receive(place, event.is_read_closed() && !event.is_error());
+        }
+    }
+
+    /// Where each read that would block rearms the wait, also for being able to send, that would end the
+    /// next wait at once. Requests that may have to be sent in parts need it nevertheless.
+    fn wait_for_replies_only(&mut self, place: usize) {
+        let small = self.exchange.largest_request() <= SURELY_ONE_SEGMENT;
+        if net::SHORT_READ_IS_ALL || !small {
+            return;
+        }
+        let connection = &mut self.places[place];
+        if let (Phase::Receiving, Some(stream)) = (connection.phase, &mut connection.stream) {
+            // If it fails, there is a useless event now and then.
+            let _ = self.poll.registry().reregister(stream, Token(place), Interest::READABLE);
         }
     }
 

@@ -61,7 +61,7 @@ pub struct Load {
     /// A connection, a reply or an end that takes longer is given up. Default: 5 s.
     pub timeout: Duration,
     /// Source addresses, which connections take in turn. Where none are given the system chooses, and to
-    /// a server on loopback each further 20,000 connections have another of 127.0.0.0/8.
+    /// a server on loopback each further 12,000 connections have another of 127.0.0.0/8.
     pub sources: Vec<IpAddr>,
     /// Keep the calling thread on this CPU.
     pub cpu: Option<usize>,

@@ -262,7 +262,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_chunking_of_a_reply_is_taken(which in 0usize..7, cuts in prop::collection::vec(0.0f64..1.0, 0..8)) {
+        fn any_chunking_of_a_reply_is_taken(
+            which in 0usize..7,
+            cuts in prop::collection::vec(0.0f64..1.0, 0..8),
+        ) {
             let (mut exchange, mut progress, reply) = all().swap_remove(which);
             let mut cuts: Vec<usize> = cuts.iter().map(|c| (c * reply.len() as f64) as usize).collect();
             cuts.extend([0, reply.len()]);
@@ -273,7 +276,11 @@ mod tests {
         }
 
         #[test]
-        fn no_bytes_at_all_make_it_panic(which in 0usize..7, bytes in prop::collection::vec(any::<u8>(), 0..300), at in 0usize..200) {
+        fn no_bytes_at_all_make_it_panic(
+            which in 0usize..7,
+            bytes in prop::collection::vec(any::<u8>(), 0..300),
+            at in 0usize..200,
+        ) {
             let (mut exchange, mut progress, mut reply) = all().swap_remove(which);
             reply.truncate(at);
             if !reply.is_empty() && exchange.take(&mut progress, &reply) == Verdict::More {

@@ -194,6 +194,12 @@ impl Step {
         1.0 - self.share(self.waiting).min(1.0)
     }
 
+    /// The share of the time that other programs kept the generator from working, at least: it was busy and
+    /// used no CPU. Its times are too long by that. `None` where its CPU time is unknown.
+    pub fn generator_held_up(&self) -> Option<f64> {
+        Some((self.generator_busy() - self.share(self.cpu?)).max(0.0))
+    }
+
     /// A time as a share of the counted time.
     pub fn share(&self, time: Duration) -> f64 {
         time.as_secs_f64() / self.elapsed.as_secs_f64().max(1e-9)
@@ -230,6 +236,8 @@ mod tests {
         assert!(step(20, Some(second / 2)).client_saturated());
         assert!(!step(20, Some(second)).client_saturated());
         assert!(!step(100, None).client_saturated());
+        let held_up = Step { cpu: Some(second / 4), ..step(250, None) };
+        assert_eq!(held_up.generator_held_up(), Some(0.5));
     }
 
     #[test]
