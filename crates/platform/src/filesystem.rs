@@ -109,7 +109,17 @@ pub fn is_in_memory(kind: &str) -> bool {
 /// its own, or that of another machine.
 pub fn keeps_own_cache(kind: &str) -> bool {
     const KINDS: [&str; 12] = [
-        "zfs", "nfs", "nfs4", "cifs", "smb3", "9p", "ceph", "virtiofs", "glusterfs", "afs", "vboxsf",
+        "zfs",
+        "nfs",
+        "nfs4",
+        "cifs",
+        "smb3",
+        "9p",
+        "ceph",
+        "virtiofs",
+        "glusterfs",
+        "afs",
+        "vboxsf",
         "lustre",
     ];
     KINDS.contains(&kind) || kind.starts_with("fuse")
@@ -222,10 +232,17 @@ mod os {
 
     /// The mount that `path` is on: the deepest, of several on one point the last, of that device where
     /// there is one (some file systems give files a device number of their own).
-    pub(super) fn mount_of<'a>(mounts: &'a [Mount], path: &Path, number: &str) -> Option<&'a Mount> {
+    pub(super) fn mount_of<'a>(
+        mounts: &'a [Mount],
+        path: &Path,
+        number: &str,
+    ) -> Option<&'a Mount> {
         let above = || mounts.iter().filter(|mount| path.starts_with(&mount.point));
         let depth = |mount: &&Mount| mount.point.components().count();
-        above().filter(|m| m.number == number).max_by_key(depth).or_else(|| above().max_by_key(depth))
+        above()
+            .filter(|m| m.number == number)
+            .max_by_key(depth)
+            .or_else(|| above().max_by_key(depth))
     }
 
     /// Spaces, tabs, line ends and backslashes are written as three octal digits.
@@ -300,7 +317,8 @@ mod os {
     pub fn drop_contents(file: &File) -> Result<(), Refusal> {
         let length = file.metadata()?.len() as usize;
         // SAFETY: a plain call on a descriptor that is open.
-        let error = unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED) };
+        let error =
+            unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED) };
         if error != 0 {
             return Err(Refusal::from_io("posix_fadvise", &io::Error::from_raw_os_error(error)));
         }
@@ -370,7 +388,8 @@ mod os {
             }
         };
         // SAFETY: the system ends these names with NUL, within the structure.
-        let word = |name: &[libc::c_char]| unsafe { CStr::from_ptr(name.as_ptr()) }.to_bytes().to_vec();
+        let word =
+            |name: &[libc::c_char]| unsafe { CStr::from_ptr(name.as_ptr()) }.to_bytes().to_vec();
         let text = |name: &[libc::c_char]| String::from_utf8_lossy(&word(name)).into_owned();
         let flags = [
             (libc::MNT_RDONLY as u64, "read-only"),
@@ -524,7 +543,8 @@ mod tests {
 
     #[test]
     fn entries_are_counted_without_the_dots() {
-        let folder = std::env::temp_dir().join(format!("oscost-test-entries-{}", std::process::id()));
+        let folder =
+            std::env::temp_dir().join(format!("oscost-test-entries-{}", std::process::id()));
         std::fs::create_dir(&folder).unwrap();
         for number in 0..1_234 {
             File::create(folder.join(format!("{number}"))).unwrap();
@@ -568,6 +588,9 @@ mod tests {
         std::fs::remove_file(&path).unwrap();
         assert_eq!(os::pages_kept(&file, 9_000).unwrap(), 3);
         let refusal = drop_contents(&file).unwrap_err();
-        assert!(matches!(&refusal, Refusal::Unsupported(why) if why.contains("3 pages")), "{refusal}");
+        assert!(
+            matches!(&refusal, Refusal::Unsupported(why) if why.contains("3 pages")),
+            "{refusal}"
+        );
     }
 }

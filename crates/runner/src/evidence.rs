@@ -315,7 +315,8 @@ impl Evidence {
         for doubt in self.rounds.iter().flat_map(|round| &round.doubts) {
             *rounds_by_doubt.entry(doubt).or_default() += 1;
         }
-        let usual = rounds_by_doubt.into_iter().filter(|(_, rounds)| rounds * 2 > self.rounds.len());
+        let usual =
+            rounds_by_doubt.into_iter().filter(|(_, rounds)| rounds * 2 > self.rounds.len());
         usual.map(|(doubt, _)| doubt.to_owned()).collect()
     }
 

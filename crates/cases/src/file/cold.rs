@@ -28,7 +28,12 @@ pub const CASE: Case = Case {
             full: &["contents"],
             takes: Takes::Words(&["all"]),
         },
-        Param { default: &["4k", "64k"], full: &["4k", "16k", "64k", "128k"], takes: Takes::Size(SIZE_AT_MOST), ..SIZE },
+        Param {
+            default: &["4k", "64k"],
+            full: &["4k", "16k", "64k", "128k"],
+            takes: Takes::Size(SIZE_AT_MOST),
+            ..SIZE
+        },
         Param { default: &["200"], full: &["2000"], ..FILES },
         DIR,
     ],

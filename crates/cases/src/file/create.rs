@@ -123,8 +123,9 @@ fn batched(hand: &Hand) -> Result<Box<dyn Way>, Refusal> {
             fn carry_out(&mut self, requests: &[Entry], told: &mut [i32]) -> io::Result<()> {
                 for request in requests {
                     // SAFETY: what requests refer to outlives this call, which waits for all of them.
-                    unsafe { self.ring.submission().push(request) }
-                        .map_err(|_| io::Error::other("more requests than the ring has room for"))?;
+                    unsafe { self.ring.submission().push(request) }.map_err(|_| {
+                        io::Error::other("more requests than the ring has room for")
+                    })?;
                 }
                 let mut left = requests.len();
                 while left > 0 {
@@ -177,13 +178,16 @@ fn batched(hand: &Hand) -> Result<Box<dyn Way>, Refusal> {
                     times.of(batch.len(), "creating files with io_uring", || {
                         let mut requests = Vec::with_capacity(BATCH * CALLS_AT_MOST);
                         for (nth, (number, ..)) in batch.iter().enumerate() {
-                            let (name, contents) = (&self.names[first + nth][0], hand.contents(*number));
+                            let (name, contents) =
+                                (&self.names[first + nth][0], hand.contents(*number));
                             let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL;
                             requests.push(opened(name, nth, flags));
                             if !contents.is_empty() {
                                 let (from, length) = (contents.as_ptr(), contents.len() as u32);
-                                let write = opcode::Write::new(Fixed(nth as u32), from, length).build();
-                                requests.push(write.flags(Flags::IO_HARDLINK).user_data(nth as u64));
+                                let write =
+                                    opcode::Write::new(Fixed(nth as u32), from, length).build();
+                                requests
+                                    .push(write.flags(Flags::IO_HARDLINK).user_data(nth as u64));
                             }
                             requests.push(closed(nth));
                         }
@@ -207,14 +211,17 @@ fn batched(hand: &Hand) -> Result<Box<dyn Way>, Refusal> {
                         let mut requests = Vec::with_capacity(BATCH * CALLS_AT_MOST);
                         for (nth, to) in buffer.chunks_mut(room).take(batch.len()).enumerate() {
                             requests.push(opened(&self.names[first + nth][0], nth, libc::O_RDONLY));
-                            let read = opcode::Read::new(Fixed(nth as u32), to.as_mut_ptr(), room as u32);
+                            let read =
+                                opcode::Read::new(Fixed(nth as u32), to.as_mut_ptr(), room as u32);
                             let read = read.build().flags(Flags::IO_HARDLINK);
                             requests.push(read.user_data(nth as u64));
                             requests.push(closed(nth));
                         }
                         self.carry_out(&requests, &mut told)
                     })?;
-                    for ((number, ..), (read, told)) in batch.iter().zip(buffer.chunks(room).zip(&told)) {
+                    for ((number, ..), (read, told)) in
+                        batch.iter().zip(buffer.chunks(room).zip(&told))
+                    {
                         hand.verify(*number, &read[..*told as usize], times)?;
                     }
                 }
@@ -224,7 +231,8 @@ fn batched(hand: &Hand) -> Result<Box<dyn Way>, Refusal> {
             fn stat(&mut self, hand: &Hand, times: &mut Times) -> Result<(), Refusal> {
                 // SAFETY: zeros are a valid statx.
                 let mut stats: Vec<libc::statx> = vec![unsafe { std::mem::zeroed() }; BATCH];
-                for (batch, names) in hand.files.chunks(BATCH).zip(self.names.clone().chunks(BATCH)) {
+                for (batch, names) in hand.files.chunks(BATCH).zip(self.names.clone().chunks(BATCH))
+                {
                     times.of(batch.len(), "asking for files' sizes with io_uring", || {
                         let asked = names.iter().zip(&mut stats).map(|([name, _], to)| {
                             let to = (&raw mut *to).cast::<statx>();
@@ -242,11 +250,13 @@ fn batched(hand: &Hand) -> Result<Box<dyn Way>, Refusal> {
             }
 
             fn rename(&mut self, hand: &Hand, times: &mut Times) -> Result<(), Refusal> {
-                for (batch, names) in hand.files.chunks(BATCH).zip(self.names.clone().chunks(BATCH)) {
+                for (batch, names) in hand.files.chunks(BATCH).zip(self.names.clone().chunks(BATCH))
+                {
                     times.of(batch.len(), "renaming files with io_uring", || {
                         let here = Fd(libc::AT_FDCWD);
                         let renamed = names.iter().map(|[name, new_name]| {
-                            opcode::RenameAt::new(here, name.as_ptr(), here, new_name.as_ptr()).build()
+                            opcode::RenameAt::new(here, name.as_ptr(), here, new_name.as_ptr())
+                                .build()
                         });
                         let renamed = renamed.map(|request| request.user_data(UNCHECKED));
                         self.carry_out(&renamed.collect::<Vec<_>>(), &mut [])
@@ -256,7 +266,8 @@ fn batched(hand: &Hand) -> Result<Box<dyn Way>, Refusal> {
             }
 
             fn delete(&mut self, hand: &Hand, times: &mut Times) -> Result<(), Refusal> {
-                for (batch, names) in hand.files.chunks(BATCH).zip(self.names.clone().chunks(BATCH)) {
+                for (batch, names) in hand.files.chunks(BATCH).zip(self.names.clone().chunks(BATCH))
+                {
                     times.of(batch.len(), "deleting files with io_uring", || {
                         let deleted = names.iter().map(|[_, name]| {
                             opcode::UnlinkAt::new(Fd(libc::AT_FDCWD), name.as_ptr()).build()
@@ -269,11 +280,14 @@ fn batched(hand: &Hand) -> Result<Box<dyn Way>, Refusal> {
             }
         }
 
-        let lacking = |e| Refusal::Unsupported(format!("io_uring with descriptors of its own: {e}"));
-        let ring = IoUring::new((BATCH * CALLS_AT_MOST).next_power_of_two() as u32).map_err(lacking)?;
+        let lacking =
+            |e| Refusal::Unsupported(format!("io_uring with descriptors of its own: {e}"));
+        let ring =
+            IoUring::new((BATCH * CALLS_AT_MOST).next_power_of_two() as u32).map_err(lacking)?;
         ring.submitter().register_files_sparse(BATCH as u32).map_err(lacking)?;
         let names = hand.files.iter().map(|(_, name, new_name)| {
-            [name, new_name].map(|path| CString::new(path.as_os_str().as_bytes()).unwrap_or_default())
+            [name, new_name]
+                .map(|path| CString::new(path.as_os_str().as_bytes()).unwrap_or_default())
         });
         Ok(Box::new(Batched { ring, names: names.collect() }))
     })

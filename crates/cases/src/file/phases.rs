@@ -61,7 +61,11 @@ impl<'a> Hand<'a> {
     ///
     /// # Errors
     /// Those of making a directory.
-    pub fn in_branch(fresh: &'a Fresh, branch: usize, numbers: Range<usize>) -> Result<Self, Refusal> {
+    pub fn in_branch(
+        fresh: &'a Fresh,
+        branch: usize,
+        numbers: Range<usize>,
+    ) -> Result<Self, Refusal> {
         let folders = vec![(fresh.branch(branch)?, numbers.len())];
         Ok(Self::new(fresh, folders, numbers))
     }

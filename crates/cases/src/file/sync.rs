@@ -53,7 +53,10 @@ pub const CASE: Case = Case {
         METRICS[10],
         METRICS[11],
         METRICS[12],
-        ("sync-cost", "how many times as long creating a file takes with sync as without, in the median"),
+        (
+            "sync-cost",
+            "how many times as long creating a file takes with sync as without, in the median",
+        ),
     ],
     run,
 };
@@ -69,7 +72,7 @@ fn run(params: &Params, round: &mut Round) -> Result<(), Refusal> {
         "file" => None,
         _ => Some(filesystem::directory_to_sync(fresh.path())?),
     };
-    expect_calls(round, &fresh, if directory.is_some() { 2.0 } else { 1.0 });
+    // How many calls these make is not held against them: where fsync is made to do nothing, `sync-cost` says so.
     let twins_median = Arc::new(OnceLock::new());
     let twins = !round.is_counting();
     let synced = Synced { directory, twins, twins_median: Arc::clone(&twins_median) };
@@ -147,12 +150,12 @@ mod tests {
     #[test]
     fn a_sync_that_reaches_no_device_is_told_by_what_it_costs() {
         for (with, without, nothing) in [
-            (9_000.0, 8_800.0, true),      // tmpfs, or a library that syncs nothing
-            (25_000.0, 8_000.0, true),     // only into the kernel
-            (60_000.0, 12_000.0, false),   // a device with a protected cache
-            (700_000.0, 12_000.0, false),  // a virtual disk
-            (9e6, 12_000.0, false),        // a spinning disk
-            (1.03e6, 1e6, true),           // slow without, hardly slower with
+            (9_000.0, 8_800.0, true),     // tmpfs, or a library that syncs nothing
+            (25_000.0, 8_000.0, true),    // only into the kernel
+            (60_000.0, 12_000.0, false),  // a device with a protected cache
+            (700_000.0, 12_000.0, false), // a virtual disk
+            (9e6, 12_000.0, false),       // a spinning disk
+            (1.03e6, 1e6, true),          // slow without, hardly slower with
             (1.5e6, 1e6, false),
         ] {
             assert_eq!(is_next_to_nothing(with, without), nothing, "{with} {without}");

@@ -218,7 +218,10 @@ pub fn plan_of(measuring: &Measuring) -> anyhow::Result<Plan> {
     }
     if !measuring.dirs.is_empty() {
         let dirs = measuring.dirs.iter().map(|dir| full_path(dir));
-        params.entry("dir".to_owned()).or_default().extend(dirs.collect::<anyhow::Result<Vec<_>>>()?);
+        params
+            .entry("dir".to_owned())
+            .or_default()
+            .extend(dirs.collect::<anyhow::Result<Vec<_>>>()?);
     }
     let options = Options {
         filters: measuring.filters.clone(),
@@ -238,7 +241,8 @@ pub fn plan_of(measuring: &Measuring) -> anyhow::Result<Plan> {
 
 /// A directory as it is kept with what is measured in it.
 fn full_path(dir: &Path) -> anyhow::Result<String> {
-    let path = std::path::absolute(dir).map_err(|e| Usage(format!("--dir {}: {e}", dir.display())))?;
+    let path =
+        std::path::absolute(dir).map_err(|e| Usage(format!("--dir {}: {e}", dir.display())))?;
     let named = path.to_str().map(str::to_owned);
     Ok(named.ok_or_else(|| Usage(format!("--dir {}: its name is not UTF-8", path.display())))?)
 }
@@ -252,7 +256,8 @@ fn directories(plan: &Plan) -> BTreeSet<&str> {
 /// too little room. What is lacking in that for temporary files, each case says itself.
 fn refuse_without_room(plan: &Plan) -> anyhow::Result<()> {
     for dir in directories(plan).into_iter().filter(|&dir| dir != TEMP) {
-        filesystem::may_write_to(Path::new(dir)).with_context(|| format!("cannot write to {dir}"))?;
+        filesystem::may_write_to(Path::new(dir))
+            .with_context(|| format!("cannot write to {dir}"))?;
     }
     let asked_for = |point: &&Point| point.params.get("dir").is_some_and(|dir| dir != TEMP);
     match plan.points.iter().filter(asked_for).find_map(|point| obstacle(&point.params)) {

@@ -142,7 +142,9 @@ mod os {
         if opened.metadata()?.uid() != unsafe { libc::geteuid() } {
             return Err(io::Error::from(io::ErrorKind::PermissionDenied));
         }
-        if held == Held::Perhaps && matches!(opened.try_lock(), Err(std::fs::TryLockError::WouldBlock)) {
+        if held == Held::Perhaps
+            && matches!(opened.try_lock(), Err(std::fs::TryLockError::WouldBlock))
+        {
             return Err(io::Error::from(io::ErrorKind::WouldBlock));
         }
         empty(opened.into(), DEEPEST)?;
@@ -161,7 +163,7 @@ mod os {
         // Whether a name that comes after one was removed is told, no system promises.
         loop {
             let mut removed = false;
-            entries.from_the_start();
+            entries.rewind();
             while let Some(name) = entries.next() {
                 removed |= match () {
                     () if is_file(name.to_bytes()) => entries.unlink(&name, 0).is_ok(),
@@ -192,7 +194,7 @@ mod os {
             Ok(Self(stream))
         }
 
-        fn from_the_start(&mut self) {
+        fn rewind(&mut self) {
             // SAFETY: the stream is open.
             unsafe { libc::rewinddir(self.0) };
         }
@@ -284,7 +286,8 @@ mod tests {
 
     impl Parent {
         fn new(name: &str) -> Self {
-            let path = std::env::temp_dir().join(format!("oscost-test-{name}-{}", std::process::id()));
+            let path =
+                std::env::temp_dir().join(format!("oscost-test-{name}-{}", std::process::id()));
             fs::create_dir(&path).unwrap();
             Self(path)
         }
@@ -320,7 +323,8 @@ mod tests {
         }
         fs::create_dir_all(path.join("d001/kept")).unwrap();
         drop(directory);
-        let mut left: Vec<_> = fs::read_dir(&path).unwrap().map(|e| e.unwrap().file_name()).collect();
+        let mut left: Vec<_> =
+            fs::read_dir(&path).unwrap().map(|e| e.unwrap().file_name()).collect();
         left.sort();
         assert_eq!(left, ["d001", "f", "f1.txt", "notes"]);
     }
@@ -359,7 +363,9 @@ mod tests {
     #[test]
     fn only_its_own_names_are_known() {
         assert_eq!(pid_in("oscost-files-17"), Some(17));
-        for name in ["oscost-files-017", "oscost-files-17x", "oscost-17", "oscost-files-", "files-17"] {
+        for name in
+            ["oscost-files-017", "oscost-files-17x", "oscost-17", "oscost-files-", "files-17"]
+        {
             assert_eq!(pid_in(name), None, "{name}");
         }
     }
