@@ -171,7 +171,13 @@ impl Round<'_> {
         let crowded = crowded_before || stage.is_crowded();
         let trial = Trial { value: told.value, elapsed: told.took, usage };
         let batch = told.operations.max(1);
-        self.print_trials(stage, std::slice::from_ref(&trial), batch, [before, stage.readings()], crowded);
+        self.print_trials(
+            stage,
+            std::slice::from_ref(&trial),
+            batch,
+            [before, stage.readings()],
+            crowded,
+        );
         Ok(trial)
     }
 

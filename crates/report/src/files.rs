@@ -28,8 +28,18 @@ const CASES: [(&str, &[&str]); 6] = [
 const PHASES: [&str; 6] = ["create", "read", "stat", "rename", "list", "delete"];
 
 /// Values of parameters in the order they are shown; numbers follow by size.
-const ORDERED: [&str; 10] =
-    ["none", "file", "file+dir", "open", "tmpfile+link", "io_uring", "flat", "fanned", "same", "separate"];
+const ORDERED: [&str; 10] = [
+    "none",
+    "file",
+    "file+dir",
+    "open",
+    "tmpfile+link",
+    "io_uring",
+    "flat",
+    "fanned",
+    "same",
+    "separate",
+];
 
 /// On a page as wide as this bandwidths stand in the first table.
 const ROOM_FOR_ALL: usize = 100;
@@ -82,7 +92,8 @@ pub fn file_systems(results: &[CaseResult], machine: &Map<String, Value>, page: 
         });
         let mut parts = vec![format!("{}{}", told("type")?, place.unwrap_or_default())];
         parts.extend(told("options").filter(|options| !options.is_empty()));
-        let free = number("free_bytes").map(|bytes| figure(bytes, bytes * 0.01, "bytes").to_string());
+        let free =
+            number("free_bytes").map(|bytes| figure(bytes, bytes * 0.01, "bytes").to_string());
         let inodes = number("free_files").map(|count| format!("{} inodes", short(count)));
         let free: Vec<String> = free.into_iter().chain(inodes).collect();
         if !free.is_empty() {
@@ -169,8 +180,10 @@ impl<'a, 'r> Tables<'a, 'r> {
         for (nth, phase) in PHASES.iter().enumerate() {
             let rate = format!("{phase}-rate");
             let cells = rows.iter().map(|row| match (result(row, &rate), row.ending()) {
-                (Some(rate), _) => of(rate).map(|value| Cell::text(short(value))).unwrap_or_default(),
-                (None, Some(ending)) if nth == 0 || self.case == "file/cold" && nth == 1 => {
+                (Some(rate), _) => {
+                    of(rate).map(|value| Cell::text(short(value))).unwrap_or_default()
+                }
+                (None, Some(ending)) if nth == usize::from(self.case == "file/cold") => {
                     Cell::inked(word(ending.outcome), Ink::Bad)
                 }
                 _ => Cell::default(),
@@ -191,7 +204,8 @@ impl<'a, 'r> Tables<'a, 'r> {
         if page.table_width() >= ROOM_FOR_ALL {
             columns.extend(bandwidth_columns(rows).into_iter().map(|column| (column, 4)));
         }
-        let marks = rows.iter().map(|row| Cell::inked(notes.mark(&once(row.reasons())), Ink::Doubt));
+        let marks =
+            rows.iter().map(|row| Cell::inked(notes.mark(&once(row.reasons())), Ink::Doubt));
         columns.push((Column::words("", marks.collect()).close(), 0));
         columns.retain(|(column, _)| !column.is_blank());
         let keys = self.key_columns(rows);
@@ -234,7 +248,8 @@ impl<'a, 'r> Tables<'a, 'r> {
     /// Bytes a second, where files differ in size and the first table had no room for it.
     fn bandwidths(&self, rows: &[&Row], page: &Page) -> String {
         let mut columns = bandwidth_columns(rows);
-        if !self.keys.contains(&"size") || columns.is_empty() || page.table_width() >= ROOM_FOR_ALL {
+        if !self.keys.contains(&"size") || columns.is_empty() || page.table_width() >= ROOM_FOR_ALL
+        {
             return String::new();
         }
         columns.splice(0..0, self.key_columns(rows));
@@ -271,13 +286,14 @@ fn give_way(mut columns: Vec<Column>) -> Vec<Column> {
 }
 
 fn bandwidth_columns(rows: &[&Row]) -> Vec<Column> {
-    let told = [("written", "write-bandwidth"), ("read", "read-bandwidth")].map(|(name, metric)| {
-        let cell = |row: &&Row| {
-            let value = of(result(row, metric)?)?;
-            Some(Cell::figure(figure(value, value * 0.01, "bytes/s")))
-        };
-        Column::figures(name, rows.iter().map(|row| cell(row).unwrap_or_default()).collect())
-    });
+    let told =
+        [("written", "write-bandwidth"), ("read", "read-bandwidth")].map(|(name, metric)| {
+            let cell = |row: &&Row| {
+                let value = of(result(row, metric)?)?;
+                Some(Cell::figure(figure(value, value * 0.01, "bytes/s")))
+            };
+            Column::figures(name, rows.iter().map(|row| cell(row).unwrap_or_default()).collect())
+        });
     told.into_iter().filter(|column| !column.is_blank()).collect()
 }
 
@@ -341,7 +357,9 @@ fn size_words(size: &str) -> String {
 fn thousands(number: &str) -> String {
     let is_plain = number.bytes().all(|b| b.is_ascii_digit());
     let groups: Vec<&str> = match is_plain {
-        true => number.as_bytes().rchunks(3).rev().filter_map(|g| std::str::from_utf8(g).ok()).collect(),
+        true => {
+            number.as_bytes().rchunks(3).rev().filter_map(|g| std::str::from_utf8(g).ok()).collect()
+        }
         false => vec![number],
     };
     groups.join(",")
@@ -395,9 +413,14 @@ mod tests {
 
     #[test]
     fn values_have_an_order_people_expect() {
-        for [less, more] in
-            [["none", "file"], ["0", "1k"], ["1k", "1500"], ["4k", "16k"], ["flat", "fanned"], ["9", "x"]]
-        {
+        for [less, more] in [
+            ["none", "file"],
+            ["0", "1k"],
+            ["1k", "1500"],
+            ["4k", "16k"],
+            ["flat", "fanned"],
+            ["9", "x"],
+        ] {
             assert!(place(less) < place(more), "{less} {more}");
         }
     }

@@ -426,7 +426,7 @@ fn checked(param: &Param, value: &str, cpus: usize) -> Result<String, PlanError>
 fn in_k(bytes: u64) -> String {
     match bytes {
         0 => "0".to_owned(),
-        _ if bytes % 1024 == 0 => format!("{}k", bytes / 1024),
+        _ if bytes.is_multiple_of(1024) => format!("{}k", bytes / 1024),
         _ => bytes.to_string(),
     }
 }

@@ -117,7 +117,7 @@ mod tests {
         assert_eq!(lack(&room, 10_000, 4096), None);
         assert_eq!(lack(&room, 10_000, 1), None);
         let said = lack(&room, 10_000, 4097).unwrap();
-        assert_eq!(said, "10000 files need 87 MiB and 64 MiB are free");
+        assert_eq!(said, "10000 files need 88 MiB and 64 MiB are free");
         let few = Room { free_files: Some(10_299), ..room };
         let said = lack(&few, 10_000, 0).unwrap();
         assert_eq!(said, "10000 files need 10300 inodes and 10299 are free");

@@ -163,7 +163,7 @@ mod os {
         // Whether a name that comes after one was removed is told, no system promises.
         loop {
             let mut removed = false;
-            entries.from_the_start();
+            entries.rewind();
             while let Some(name) = entries.next() {
                 removed |= match () {
                     () if is_file(name.to_bytes()) => entries.unlink(&name, 0).is_ok(),
@@ -194,7 +194,7 @@ mod os {
             Ok(Self(stream))
         }
 
-        fn from_the_start(&mut self) {
+        fn rewind(&mut self) {
             // SAFETY: the stream is open.
             unsafe { libc::rewinddir(self.0) };
         }
