@@ -231,6 +231,8 @@ impl<'a> Run<'a> {
             let _ = platform::cpu::pin_thread(first);
         }
         let outcome = self.measure();
+        // A worker killed just before we began may have ended only meanwhile.
+        platform::leftovers::sweep_dead();
         let _ = platform::cpu::pin_thread_to_any(&self.plan.cpus);
         if matches!(outcome, Err(RunError::TakenOver { .. })) {
             return outcome.map(|_| Ending::Stopped); // the results are the other one's to say
