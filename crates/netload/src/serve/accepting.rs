@@ -52,10 +52,11 @@ impl Iterator for Blocking<'_> {
                 }
                 Ok((stream, _)) => return Some(Ok(stream)),
                 Err(e) if e.kind() == ErrorKind::WouldBlock => {
-                    if self.drained_by.is_none_or(|until| Instant::now() > until) {
+                    if self.drained_by.is_some_and(|until| Instant::now() > until) {
                         stop_listening(self.listener);
                         return None;
                     }
+                    // Else another thread was quicker: Wine says so even where it should wait.
                     std::thread::sleep(Duration::from_millis(1));
                 }
                 Err(e) if is_shortage(&e) => {
