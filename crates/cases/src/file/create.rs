@@ -127,20 +127,21 @@ fn batched(hand: &Hand) -> Result<Box<dyn Way>, Refusal> {
                         io::Error::other("more requests than the ring has room for")
                     })?;
                 }
-                let mut left = requests.len();
+                let (mut left, mut failed) = (requests.len(), None);
                 while left > 0 {
-                    self.ring.submit_and_wait(1)?;
+                    self.ring.submit_and_wait(left)?;
                     for entry in self.ring.completion() {
                         left -= 1;
                         if entry.result() < 0 {
-                            return Err(io::Error::from_raw_os_error(-entry.result()));
+                            // The first says why: those linked to it are only called off.
+                            failed = failed.or(Some(-entry.result()));
                         }
                         if let Some(place) = told.get_mut(entry.user_data() as usize) {
                             *place = entry.result();
                         }
                     }
                 }
-                Ok(())
+                failed.map_or(Ok(()), |error| Err(io::Error::from_raw_os_error(error)))
             }
         }
 
