@@ -195,10 +195,8 @@ fn trials_ms(points: &[Point], times: u32) -> u64 {
     const TO_REPEAT: u32 = 5; // one in so many
     let of_point = |point: &Point| {
         let trials = trials_of(&point.case)?;
-        Some(
-            ((trials.takes)(&point.params) + AROUND_ONE)
-                * times.min(u32::try_from(trials.at_most).unwrap_or(u32::MAX)),
-        )
+        let sampled = times.min(u32::try_from(trials.at_most).unwrap_or(u32::MAX));
+        Some(((trials.takes)(&point.params) + AROUND_ONE) * (sampled + u32::from(trials.counted)))
     };
     let all: Duration = points.iter().filter_map(of_point).sum();
     (all + all / TO_REPEAT).as_millis() as u64
