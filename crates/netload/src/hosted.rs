@@ -13,7 +13,7 @@ use platform::counters::ProcessCounter;
 use platform::usage::ProcessUsage;
 use serde::{Deserialize, Serialize};
 
-use crate::serve::Server;
+use crate::serve::{Counters, Server};
 
 /// How long a server may take to stop before it is killed.
 const STOPS_WITHIN: Duration = Duration::from_secs(15);
@@ -46,9 +46,8 @@ pub struct Spent {
 }
 
 impl Spent {
-    fn by(server: &Server, counter: Option<&ProcessCounter>) -> Self {
+    fn with(counters: &Counters, counter: Option<&ProcessCounter>) -> Self {
         let usage = ProcessUsage::of_running_children().plus(ProcessUsage::now());
-        let counters = server.counters();
         Self {
             cpu_ns: u64::try_from(usage.cpu.as_nanos()).unwrap_or(u64::MAX),
             voluntary_switches: usage.voluntary_switches,
@@ -86,16 +85,16 @@ impl Spent {
 /// Those of serving.
 pub fn host(server: &Server, tracepoint: Option<u64>) -> std::io::Result<()> {
     let counter = tracepoint.and_then(ProcessCounter::start);
-    say(&Listening { listening: server.address() });
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            for _line in std::io::stdin().lines().map_while(Result::ok) {
-                say(&Spent::by(server, counter.as_ref()));
-            }
-            server.stop().request(server.address());
-        });
-        server.serve()
-    })
+    let (counters, stop, address) = (server.counters(), server.stop(), server.address());
+    say(&Listening { listening: address });
+    // Nobody waits for this thread: a server that cannot go on ends at once.
+    std::thread::Builder::new().spawn(move || {
+        for _line in std::io::stdin().lines().map_while(Result::ok) {
+            say(&Spent::with(&counters, counter.as_ref()));
+        }
+        stop.request(address);
+    })?;
+    server.serve()
 }
 
 fn say(what: &impl Serialize) {
