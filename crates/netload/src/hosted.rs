@@ -5,8 +5,8 @@
 use std::io::{BufRead, BufReader, Write};
 use std::net::SocketAddr;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
-use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use platform::Refusal;
@@ -14,7 +14,7 @@ use platform::counters::ProcessCounter;
 use platform::usage::{ProcessUsage, thread_cpu_time};
 use serde::{Deserialize, Serialize};
 
-use crate::serve::Server;
+use crate::serve::{Counters, Server};
 
 /// How long a server may take to stop before it is killed.
 const STOPS_WITHIN: Duration = Duration::from_secs(15);
@@ -47,11 +47,10 @@ pub struct Spent {
 }
 
 impl Spent {
-    fn by(server: &Server, counter: Option<&ProcessCounter>) -> Self {
+    fn with(counters: &Counters, counter: Option<&ProcessCounter>) -> Self {
         let usage = ProcessUsage::of_running_children().plus(ProcessUsage::now());
         // Telling is no part of serving, and takes a while with many children.
         let cpu = usage.cpu.saturating_sub(thread_cpu_time().unwrap_or_default());
-        let counters = server.counters();
         Self {
             cpu_ns: u64::try_from(cpu.as_nanos()).unwrap_or(u64::MAX),
             voluntary_switches: usage.voluntary_switches,
@@ -88,21 +87,22 @@ impl Spent {
 /// # Errors
 /// Those of serving.
 pub fn host(server: &Server, tracepoint: Option<u64>) -> std::io::Result<()> {
-    let counter = OnceLock::new();
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            for _line in std::io::stdin().lines().map_while(Result::ok) {
-                say(&Spent::by(server, counter.get()));
-            }
-            server.stop().request(server.address());
-        });
-        // Counted is what this thread does from now on, and those it starts, but not the one above.
-        if let Some(counting) = tracepoint.and_then(ProcessCounter::start) {
-            let _ = counter.set(counting);
+    let (counters, stop, address) = (server.counters(), server.stop(), server.address());
+    let counter = Arc::new(OnceLock::<ProcessCounter>::new());
+    let told = Arc::clone(&counter);
+    // Nobody waits for this thread: a server that cannot go on ends at once.
+    std::thread::Builder::new().spawn(move || {
+        for _line in std::io::stdin().lines().map_while(Result::ok) {
+            say(&Spent::with(&counters, told.get()));
         }
-        say(&Listening { listening: server.address() });
-        server.serve()
-    })
+        stop.request(address);
+    })?;
+    // Counted is what this thread does from now on, and those it starts, but not the one above.
+    if let Some(counting) = tracepoint.and_then(ProcessCounter::start) {
+        let _ = counter.set(counting);
+    }
+    say(&Listening { listening: address });
+    server.serve()
 }
 
 fn say(what: &impl Serialize) {

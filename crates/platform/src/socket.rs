@@ -50,6 +50,17 @@ pub fn ignore_new(listener: &TcpListener) -> bool {
     os::ignore_new(listener)
 }
 
+/// Whether the system keeps connections to itself that were made to `listener`, since their clients have not spoken
+/// yet; also where it does not tell, for want of descriptors. Costs a look at all connections of the system.
+pub fn is_any_coming(listener: &TcpListener) -> bool {
+    os::is_any_coming(listener)
+}
+
+/// Whether a connection waits to be accepted, or something is wrong with `listener`.
+pub fn has_arrived(listener: &TcpListener) -> bool {
+    os::has_arrived(listener)
+}
+
 /// Has `listener` listen no more, for all processes that share it: who connects is refused. A system that
 /// cannot do that before all have closed it lets them wait instead.
 pub fn stop_listening(listener: &TcpListener) {
@@ -148,6 +159,34 @@ mod os {
         false
     }
 
+    /// They are listed in the state SYN_RECV, by their local and remote addresses (proc(5), /proc/net/tcp).
+    #[cfg(target_os = "linux")]
+    pub fn is_any_coming(listener: &TcpListener) -> bool {
+        use std::io::{BufRead, BufReader};
+        let Ok(address) = listener.local_addr() else { return false };
+        let table = if address.is_ipv4() { "/proc/net/tcp" } else { "/proc/net/tcp6" };
+        let Ok(table) = std::fs::File::open(table) else { return true };
+        let port = format!(":{:04X}", address.port());
+        let is_one = |line: String| {
+            let mut fields = line.split_ascii_whitespace().skip(1);
+            let is_ours = fields.next().is_some_and(|local| local.ends_with(&port));
+            is_ours && fields.nth(1) == Some("03")
+        };
+        BufReader::new(table).lines().map_while(Result::ok).any(is_one)
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    pub fn is_any_coming(_listener: &TcpListener) -> bool {
+        false
+    }
+
+    pub fn has_arrived(listener: &TcpListener) -> bool {
+        use std::os::fd::AsRawFd;
+        let mut asked = libc::pollfd { fd: listener.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+        // SAFETY: one entry, valid and ours.
+        unsafe { libc::poll(&mut asked, 1, 0) > 0 }
+    }
+
     pub fn is_shortage(error: &io::Error) -> bool {
         let short = [libc::EMFILE, libc::ENFILE, libc::ENOBUFS, libc::ENOMEM];
         error.raw_os_error().is_some_and(|code| short.contains(&code))
@@ -160,7 +199,9 @@ mod os {
     use std::net::{TcpListener, TcpStream};
 
     use socket2::Socket;
-    use windows_sys::Win32::Networking::WinSock::{WSA_NOT_ENOUGH_MEMORY, WSAEMFILE, WSAENOBUFS};
+    use windows_sys::Win32::Networking::WinSock::{
+        POLLRDNORM, WSA_NOT_ENOUGH_MEMORY, WSAEMFILE, WSAENOBUFS, WSAPOLLFD, WSAPoll,
+    };
 
     /// Connections that may wait to be accepted. Windows silently cuts a positive number down to what it
     /// thinks right; a negative one (`SOMAXCONN_HINT`) it takes at its word, up to this.
@@ -187,6 +228,18 @@ mod os {
 
     pub fn ignore_new(_listener: &TcpListener) -> bool {
         false
+    }
+
+    pub fn is_any_coming(_listener: &TcpListener) -> bool {
+        false
+    }
+
+    pub fn has_arrived(listener: &TcpListener) -> bool {
+        use std::os::windows::io::AsRawSocket;
+        let fd = listener.as_raw_socket() as _;
+        let mut asked = WSAPOLLFD { fd, events: POLLRDNORM, revents: 0 };
+        // SAFETY: one entry, valid and ours.
+        unsafe { WSAPoll(&mut asked, 1, 0) > 0 }
     }
 
     pub fn is_shortage(error: &io::Error) -> bool {
@@ -225,6 +278,24 @@ mod tests {
         stop_listening(&listener);
         let refused = TcpStream::connect(address);
         assert_eq!(refused.unwrap_err().kind(), ErrorKind::ConnectionRefused);
+    }
+
+    #[test]
+    fn a_connection_is_coming_until_its_client_speaks() {
+        let how = Listening { client_begins: true, ..Listening::default() };
+        let listener = listen(anywhere(), how).unwrap();
+        assert!(!is_any_coming(&listener) && !has_arrived(&listener));
+        let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        // The system hands it out after a second anyway, or does not keep it at all.
+        assert!(is_any_coming(&listener) || has_arrived(&listener));
+        client.write_all(b"x").unwrap();
+        let began = std::time::Instant::now();
+        while is_any_coming(&listener) || !has_arrived(&listener) {
+            assert!(began.elapsed() < Duration::from_secs(60), "it never arrives");
+            std::thread::yield_now();
+        }
+        listener.accept().unwrap();
+        assert!(!has_arrived(&listener));
     }
 
     #[test]

@@ -5,14 +5,18 @@ use std::io::{self, ErrorKind};
 use std::net::{TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
-use platform::socket::{accept, ignore_new, is_shortage, stop_listening};
+use platform::socket::{
+    accept, has_arrived, ignore_new, is_any_coming, is_shortage, stop_listening,
+};
 
-use super::Server;
+use super::{Server, Terms};
 
 /// How long nothing is accepted after a shortage, unless something is given back before.
 pub const PAUSE: Duration = Duration::from_millis(10);
 /// How long connections under way when a server stops take to arrive.
 pub const LAST_ARRIVE_WITHIN: Duration = Duration::from_millis(20);
+/// How long those take that the system keeps to itself until the client has spoken.
+pub const LAST_SPEAK_WITHIN: Duration = Duration::from_secs(2);
 /// Connections accepted in one turn of an event loop, so that those accepted get their turn.
 pub const BURST_AT_MOST: usize = 64;
 
@@ -21,13 +25,64 @@ pub const BURST_AT_MOST: usize = 64;
 pub struct Blocking<'a> {
     server: &'a Server,
     listener: &'a TcpListener,
-    drained_by: Option<Instant>,
+    last: Option<LastOnes>,
+    /// Others who accept have left the last ones to us, if any come.
+    alone: bool,
 }
 
 impl<'a> Blocking<'a> {
     /// Connections to the server's only listener.
     pub fn new(server: &'a Server) -> Self {
-        Self { server, listener: &server.listeners[0], drained_by: None }
+        Self { server, listener: &server.listeners[0], last: None, alone: false }
+    }
+
+    /// Waits for a connection; gives none once the server is to stop.
+    fn wait(&self) -> Option<io::Result<TcpStream>> {
+        let stop = self.server.terms.stop;
+        stop.may_sleep();
+        let accepted = (!stop.is_requested()).then(|| self.listener.accept());
+        stop.is_awake();
+        accepted.map(|accepted| accepted.map(|(stream, _)| stream))
+    }
+
+    /// Gets ready to take what has arrived: each who accepts does so, as many as there are.
+    fn begin_to_drain(&mut self) -> io::Result<()> {
+        self.server.terms.stop.begin_to_drain();
+        self.last = Some(LastOnes::at(self.listener, &self.server.terms));
+        self.listener.set_nonblocking(true)?;
+        Ok(())
+    }
+
+    /// A connection that has arrived; none when all have.
+    fn one_of_the_last(&mut self, last: LastOnes) -> Option<io::Result<TcpStream>> {
+        let mut is_over = false;
+        loop {
+            if last.are_cut_off() {
+                stop_listening(self.listener);
+                return None;
+            }
+            match self.listener.accept() {
+                Ok((stream, _)) => return Some(stream.set_nonblocking(false).map(|()| stream)),
+                Err(e) if is_shortage(&e) => {
+                    self.server.terms.counters.note_shortage(&e);
+                    std::thread::sleep(PAUSE);
+                }
+                // None waits, or another who accepts has found that and listens no more.
+                Err(_) if is_over => {
+                    stop_listening(self.listener);
+                    return None;
+                }
+                Err(_) if Instant::now() < last.surely => std::thread::sleep(PAUSE),
+                Err(_) if !self.alone && self.server.terms.stop.leave_to_others() => return None,
+                Err(_) => {
+                    self.alone = true;
+                    is_over = !last.may_come(self.listener);
+                    if !is_over {
+                        std::thread::sleep(PAUSE);
+                    }
+                }
+            }
+        }
     }
 }
 
@@ -36,37 +91,59 @@ impl Iterator for Blocking<'_> {
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
-            if self.drained_by.is_none() && self.server.terms.stop.is_requested() {
-                if !self.server.terms.stop.notice() {
-                    return None; // the others go on; the last sees to it that nobody is forgotten
-                }
-                ignore_new(self.listener);
-                if let Err(e) = self.listener.set_nonblocking(true) {
-                    return Some(Err(e));
-                }
-                self.drained_by = Some(Instant::now() + LAST_ARRIVE_WITHIN);
+            if let Some(last) = self.last {
+                return self.one_of_the_last(last);
             }
-            match self.listener.accept() {
-                Ok((stream, _)) if self.drained_by.is_some() => {
-                    return Some(stream.set_nonblocking(false).map(|()| stream));
-                }
-                Ok((stream, _)) => return Some(Ok(stream)),
-                Err(e) if e.kind() == ErrorKind::WouldBlock => {
-                    if self.drained_by.is_some_and(|until| Instant::now() > until) {
-                        stop_listening(self.listener);
-                        return None;
+            match self.wait() {
+                None => {
+                    if let Err(e) = self.begin_to_drain() {
+                        return Some(Err(e));
                     }
-                    // Else another thread was quicker: Wine says so even where it should wait.
+                }
+                Some(Ok(stream)) => return Some(Ok(stream)),
+                // Another thread was quicker: Wine says so even where it should wait.
+                Some(Err(e)) if e.kind() == ErrorKind::WouldBlock => {
                     std::thread::sleep(Duration::from_millis(1));
                 }
-                Err(e) if is_shortage(&e) => {
+                Some(Err(e)) if is_shortage(&e) => {
                     self.server.terms.counters.note_shortage(&e);
                     std::thread::sleep(PAUSE);
                 }
-                Err(e) if is_of_one_connection(&e) => {}
-                Err(e) => return Some(Err(e)),
+                Some(Err(e)) if is_of_one_connection(&e) => {}
+                Some(Err(e)) => return Some(Err(e)),
             }
         }
+    }
+}
+
+/// How long connections may still arrive at a server that is to stop, after new ones are ignored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LastOnes {
+    surely: Instant,
+    at_most: Instant,
+    /// New ones are ignored, else they could come for ever.
+    are_known: bool,
+}
+
+impl LastOnes {
+    /// From now on new ones at `listener` are ignored, where the system can do that.
+    pub fn at(listener: &TcpListener, terms: &Terms) -> Self {
+        let are_known = ignore_new(listener);
+        let now = Instant::now();
+        let speaks = terms.protocol.client_begins();
+        let at_most = now + if speaks { LAST_SPEAK_WITHIN } else { LAST_ARRIVE_WITHIN };
+        Self { surely: now + LAST_ARRIVE_WITHIN, at_most, are_known }
+    }
+
+    /// Whether no more are accepted, though there may be some.
+    pub fn are_cut_off(self) -> bool {
+        !self.are_known && Instant::now() >= self.surely
+    }
+
+    /// Whether one may arrive, beside those that have and wait to be accepted.
+    pub fn may_come(self, listener: &TcpListener) -> bool {
+        let now = Instant::now();
+        now < self.surely || (now < self.at_most && is_any_coming(listener))
     }
 }
 
@@ -83,16 +160,18 @@ pub struct Acceptor<'a> {
     server: &'a Server,
     listener: &'a TcpListener,
     state: State,
+    /// Nothing is accepted until then.
+    paused: Option<Instant>,
+    /// When it was last told the time.
+    now: Instant,
     burst: usize,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     Open,
-    /// Nothing is accepted until then.
-    Paused(Instant),
-    /// The server is to stop: what arrives until then is still accepted.
-    Draining(Instant),
+    /// The server is to stop: what arrives is still accepted; to be looked at again then.
+    Draining(LastOnes, Instant),
     Closed,
 }
 
@@ -108,7 +187,9 @@ impl<'a> Acceptor<'a> {
 
     /// For a loop that has the system accept, instead of calling [`Acceptor::accept`].
     pub fn of_queue(server: &'a Server, listener: &'a TcpListener) -> Self {
-        Self { server, listener, state: State::Open, burst: 1 }
+        server.terms.stop.may_sleep();
+        let now = Instant::now();
+        Self { server, listener, state: State::Open, paused: None, now, burst: 1 }
     }
 
     /// The connections of one turn: one after a turn that found no second, more while they are plenty.
@@ -138,25 +219,27 @@ impl<'a> Acceptor<'a> {
     /// Accepts nothing for a while, for want of something.
     pub fn pause(&mut self, shortage: &io::Error) {
         self.server.terms.counters.note_shortage(shortage);
-        if self.state == State::Open {
-            self.state = State::Paused(Instant::now() + PAUSE);
-        }
+        self.paused = Some(Instant::now() + PAUSE);
     }
 
     /// Goes with the time: ends a pause, begins to drain when the server is to stop, ends that.
     pub fn tick(&mut self, now: Instant) {
-        if matches!(self.state, State::Open | State::Paused(_))
-            && self.server.terms.stop.is_requested()
-        {
-            self.server.terms.stop.notice();
-            ignore_new(self.listener);
-            self.state = State::Draining(now + LAST_ARRIVE_WITHIN);
-        }
+        self.now = now;
+        self.paused = self.paused.filter(|&until| now < until);
         match self.state {
-            State::Paused(until) if now >= until => self.state = State::Open,
-            State::Draining(until) if now >= until => {
-                stop_listening(self.listener);
-                self.state = State::Closed;
+            State::Open if self.server.terms.stop.is_requested() => {
+                self.server.terms.stop.is_awake();
+                let last = LastOnes::at(self.listener, &self.server.terms);
+                self.state = State::Draining(last, now + LAST_ARRIVE_WITHIN);
+            }
+            State::Draining(last, at) if now >= at && self.paused.is_none() => {
+                let goes_on = last.may_come(self.listener) || has_arrived(self.listener);
+                if goes_on && !last.are_cut_off() {
+                    self.state = State::Draining(last, now + LAST_ARRIVE_WITHIN);
+                } else {
+                    stop_listening(self.listener);
+                    self.state = State::Closed;
+                }
             }
             _ => {}
         }
@@ -164,19 +247,17 @@ impl<'a> Acceptor<'a> {
 
     /// A descriptor was given back: a pause is over.
     pub fn resume(&mut self) {
-        if let State::Paused(_) = self.state {
-            self.state = State::Open;
-        }
+        self.paused = None;
     }
 
     /// Whether it wants to know of new connections.
     pub fn is_open(&self) -> bool {
-        matches!(self.state, State::Open | State::Draining(_))
+        self.state != State::Closed && self.paused.is_none()
     }
 
     /// Whether the server stops: connections are to end soon.
     pub fn is_stopping(&self) -> bool {
-        matches!(self.state, State::Draining(_) | State::Closed)
+        self.state != State::Open
     }
 
     /// Whether nothing is accepted any more.
@@ -187,8 +268,11 @@ impl<'a> Acceptor<'a> {
     /// When it wants [`Acceptor::tick`] to be called at the latest.
     pub fn wakes_at(&self) -> Option<Instant> {
         match self.state {
-            State::Paused(until) | State::Draining(until) => Some(until),
-            State::Open | State::Closed => None,
+            // No connection need come to wake who has not begun to wait.
+            State::Open if self.server.terms.stop.is_requested() => Some(self.now),
+            State::Open => self.paused,
+            State::Draining(_, at) => Some(self.paused.unwrap_or(at)),
+            State::Closed => None,
         }
     }
 }

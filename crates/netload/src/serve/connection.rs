@@ -2,7 +2,7 @@
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use super::exchange::{Exchange, Wants};
 use crate::Protocol;
@@ -78,11 +78,11 @@ impl Connection {
         self.exchange.finish_soon();
     }
 
-    /// Gives the client `timeout` from now on, unless it is in the middle of a request: then the time runs
+    /// Gives the client time until `deadline`, unless it is in the middle of a request: then its time runs
     /// on, or it could send a byte at a time for ever.
-    pub fn allow(&mut self, now: Instant, timeout: Duration) {
+    pub fn allow(&mut self, deadline: Instant) {
         if !self.exchange.is_in_request() {
-            self.deadline = now + timeout;
+            self.deadline = deadline;
         }
     }
 

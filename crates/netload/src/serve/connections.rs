@@ -17,7 +17,8 @@ pub struct Connections<'a> {
     open: usize,
     deadlines: Deadlines,
     now: Instant,
-    stopping: bool,
+    /// The server stops, and nobody is given time beyond this.
+    ends: Option<Instant>,
     buffer: Box<[u8]>,
 }
 
@@ -49,7 +50,7 @@ impl<'a> Connections<'a> {
             open: 0,
             deadlines: Deadlines::default(),
             now: Instant::now(),
-            stopping: false,
+            ends: None,
             buffer: vec![0; READ_AT_ONCE].into(),
         }
     }
@@ -57,9 +58,9 @@ impl<'a> Connections<'a> {
     /// Says and takes in what a new client allows at once; if anything is left, keeps the connection and gives
     /// its number and what it waits for.
     pub fn begin(&mut self, stream: TcpStream) -> Option<(usize, Wants)> {
-        let deadline = self.now + self.server.terms.timeout;
-        let mut connection = Connection::new(stream, self.server.terms.protocol, deadline);
-        if self.stopping {
+        let mut connection =
+            Connection::new(stream, self.server.terms.protocol, self.next_deadline());
+        if self.ends.is_some() {
             connection.finish_soon();
         }
         let wants = connection.advance(&mut self.buffer, self.reading);
@@ -67,6 +68,11 @@ impl<'a> Connections<'a> {
             return None;
         }
         Some((self.keep(connection, wants), wants))
+    }
+
+    /// Until when a client has time that is to do something from now on.
+    fn next_deadline(&self) -> Instant {
+        self.ends.unwrap_or(self.now + self.server.terms.timeout)
     }
 
     fn keep(&mut self, connection: Connection, wants: Wants) -> usize {
@@ -89,6 +95,7 @@ impl<'a> Connections<'a> {
 
     /// The same for one that is to be read otherwise this time.
     pub fn advance_by(&mut self, number: usize, reading: Reading) -> Watch {
+        let deadline = self.next_deadline();
         let Some(slot) = self.all.get_mut(number).and_then(Option::as_mut) else {
             return Watch::Same;
         };
@@ -97,7 +104,7 @@ impl<'a> Connections<'a> {
             self.close(number);
             return Watch::Gone;
         }
-        slot.connection.allow(self.now, self.server.terms.timeout);
+        slot.connection.allow(deadline);
         if std::mem::replace(&mut slot.wants, wants) == wants {
             Watch::Same
         } else {
@@ -110,8 +117,8 @@ impl<'a> Connections<'a> {
     pub fn tick(&mut self, acceptor: &mut Acceptor, mut gone: impl FnMut(usize, &TcpStream)) {
         self.now = Instant::now();
         acceptor.tick(self.now);
-        if acceptor.is_stopping() && !self.stopping {
-            self.stopping = true;
+        if acceptor.is_stopping() && self.ends.is_none() {
+            self.ends = Some(self.next_deadline());
             self.all.iter_mut().flatten().for_each(|slot| slot.connection.finish_soon());
         }
         let all = &self.all;

@@ -24,6 +24,8 @@ pub fn converse(mut stream: TcpStream, terms: &Terms) {
         &mut [] // nothing is read: no page is touched for it
     };
     let mut request_began: Option<Instant> = None;
+    let mut stop_seen: Option<Instant> = None;
+    let is_over = |since: Instant| since.elapsed() > terms.timeout;
     loop {
         match exchange.wants() {
             Wants::Write => match stream.write(exchange.to_send()) {
@@ -31,19 +33,20 @@ pub fn converse(mut stream: TcpStream, terms: &Terms) {
                 Err(e) if e.kind() == ErrorKind::Interrupted => {}
                 Err(e) => return terms.note_ended(&e),
             },
+            // When the server stops, a client may not talk on for ever.
+            Wants::Read if stop_seen.is_some_and(is_over) => return terms.note_timed_out(),
             Wants::Read => match stream.read(buffer) {
                 Ok(0) => exchange.ended(),
                 Ok(bytes) => {
                     if terms.stop.is_requested() {
                         exchange.finish_soon();
+                        stop_seen.get_or_insert_with(Instant::now);
                     }
                     exchange.received(&buffer[..bytes]);
-                    // A client may not send a byte at a time for ever.
+                    // Nor may it send a byte at a time for ever.
                     if !exchange.is_in_request() {
                         request_began = None;
-                    } else if request_began.get_or_insert_with(Instant::now).elapsed()
-                        > terms.timeout
-                    {
+                    } else if is_over(*request_began.get_or_insert_with(Instant::now)) {
                         return terms.note_timed_out();
                     }
                 }

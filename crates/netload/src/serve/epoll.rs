@@ -33,7 +33,7 @@ pub fn serve(server: &Server, listener: &TcpListener, reading: Reading) -> io::R
     let mut acceptor = Acceptor::new(server, listener)?;
     let mut connections = Connections::new(server, reading);
     epoll::add(&epoll, listener, EventData::new_u64(LISTENER), EventFlags::IN)?;
-    let mut listening = true;
+    let mut listening = true; // else it is not watched: an end is told of whatever one asks for
     let mut events = Vec::with_capacity(EVENTS);
 
     while !acceptor.is_closed() || !connections.is_empty() {
@@ -45,6 +45,7 @@ pub fn serve(server: &Server, listener: &TcpListener, reading: Reading) -> io::R
         connections.tick(&mut acceptor, |_, _| {}); // a closed socket is watched no more
         for event in events.drain(..) {
             match event.data.u64() {
+                LISTENER if !acceptor.is_open() => {} // closed just now
                 LISTENER => acceptor.accept(|stream| {
                     if let Some((number, wants)) = connections.begin(stream) {
                         let stream = connections.stream(number).expect("just begun");
@@ -69,8 +70,11 @@ pub fn serve(server: &Server, listener: &TcpListener, reading: Reading) -> io::R
         }
         if listening != acceptor.is_open() {
             listening = acceptor.is_open();
-            let wanted = if listening { EventFlags::IN } else { EventFlags::empty() };
-            epoll::modify(&epoll, listener, EventData::new_u64(LISTENER), wanted)?;
+            if listening {
+                epoll::add(&epoll, listener, EventData::new_u64(LISTENER), EventFlags::IN)?;
+            } else {
+                epoll::delete(&epoll, listener)?;
+            }
         }
     }
     Ok(())

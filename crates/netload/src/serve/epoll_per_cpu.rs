@@ -9,15 +9,16 @@ use super::connection::Reading;
 use super::{Server, epoll};
 
 pub fn serve(server: &Server) -> io::Result<()> {
-    server.terms.stop.set_acceptors(server.listeners.len());
     std::thread::scope(|scope| {
         let mut loops = Vec::new();
         for (listener, &cpu) in server.listeners.iter().zip(&server.cpus) {
-            loops.push(std::thread::Builder::new().spawn_scoped(scope, move || {
+            let one = std::thread::Builder::new().spawn_scoped(scope, move || {
                 // Where threads cannot be placed, the system places them.
                 let _ = pin_thread(cpu);
                 epoll::serve(server, listener, Reading::Once)
-            })?);
+            });
+            // Who is given to a listener without a loop would wait for ever: then the others end too.
+            loops.push(one.inspect_err(|_| server.terms.stop.request(server.address))?);
         }
         loops.into_iter().try_for_each(|one| one.join().expect("a loop does not panic"))
     })

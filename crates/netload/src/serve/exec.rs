@@ -7,7 +7,7 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread::sleep;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use platform::Refusal;
 use platform::children;
@@ -15,6 +15,9 @@ use platform::children;
 use super::accepting::PAUSE;
 use super::conversation::converse;
 use super::{Server, Terms};
+
+/// How much longer than clients may take their programs may.
+const GRACE: Duration = Duration::from_secs(1);
 
 /// What the program is called with, before anything else that it would look at.
 pub const ANSWER: &str = "answer-on-stdio";
@@ -25,7 +28,10 @@ pub(super) fn serve(server: &Server) -> io::Result<()> {
     for stream in server.connections() {
         start(server, &program, stream?)?;
     }
-    while children::running() > 0 {
+    // The programs do not know that the server stops. What remains after a while ends with this process, where
+    // the system can do that.
+    let until = Instant::now() + server.terms.timeout + GRACE;
+    while children::running() > 0 && Instant::now() < until {
         sleep(PAUSE / 10);
     }
     Ok(())
@@ -54,7 +60,7 @@ fn start(server: &Server, program: &Path, stream: TcpStream) -> io::Result<()> {
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Err(e),
             Err(_) => server.terms.counters.note_no_process(),
         }
-        sleep(PAUSE); // cut short when a child ends
+        sleep(PAUSE);
     }
 }
 

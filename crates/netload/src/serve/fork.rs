@@ -33,6 +33,6 @@ fn start(server: &Server, stream: TcpStream) {
             Ok(Fork::Parent) => return,
             Err(_) => server.terms.counters.note_no_process(),
         }
-        sleep(PAUSE); // cut short when a child ends
+        sleep(PAUSE);
     }
 }

@@ -10,11 +10,11 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::Instant;
 
-use io_uring::types::{BufRingEntry, Fd, Fixed, SubmitArgs, Timespec};
+use io_uring::types::{BufRingEntry, DestinationSlot, Fd, Fixed, SubmitArgs, Timespec};
 use io_uring::{IoUring, cqueue, opcode, squeue};
 use platform::limits::descriptors;
 
-use super::accepting::Acceptor;
+use super::accepting::{Acceptor, BURST_AT_MOST};
 use super::deadlines::Deadlines;
 use super::exchange::{Exchange, Wants};
 use super::{Server, Terms};
@@ -27,8 +27,8 @@ const CONNECTIONS_AT_MOST: u64 = 1 << 16;
 const BUFFERS: u16 = 1024;
 const BUFFER: usize = 2048;
 const GROUP: u16 = 0;
-/// What a client may leave unread of our replies.
-const UNREAD_AT_MOST: usize = 256 * 1024;
+/// While a client leaves so much of our replies unread, in bytes, nothing more is received from it.
+const UNREAD_AT_MOST: usize = 64 * 1024;
 
 /// What was done, in the upper half of the number that goes with an operation; the connection is in the lower.
 const ACCEPTED: u64 = 0 << 32;
@@ -42,14 +42,25 @@ pub fn serve(server: &Server) -> io::Result<()> {
     let mut acceptor = Acceptor::of_queue(server, &server.listeners[0]);
     let mut queue = Queue::new(server.terms)?;
     let listener = Fd(server.listeners[0].as_raw_fd());
-    let accept = opcode::AcceptMulti::new(listener).allocate_file_index(true).build();
-    let mut accepting = false;
+    // Not one request for all connections to come: what the kernel accepts beyond the table's places it drops.
+    let (nobody, no_length) = (std::ptr::null_mut(), std::ptr::null_mut());
+    let accept = opcode::Accept::new(listener, nobody, no_length)
+        .file_index(Some(DestinationSlot::auto_target()))
+        .build()
+        .user_data(ACCEPTED);
+    let mut accepting = 0;
     let mut done = Vec::new();
 
     while !acceptor.is_closed() || queue.open > 0 {
-        if !accepting && acceptor.is_open() {
-            queue.push(&[accept.clone().user_data(ACCEPTED)])?;
-            accepting = true;
+        if acceptor.is_open() && queue.open >= queue.places {
+            acceptor.pause(&io::Error::from_raw_os_error(libc::ENFILE));
+        }
+        while acceptor.is_open()
+            && accepting < BURST_AT_MOST
+            && queue.open + accepting < queue.places
+        {
+            queue.push(std::slice::from_ref(&accept))?;
+            accepting += 1;
         }
         queue.hand_over_and_wait(&acceptor)?;
         queue.tick(&mut acceptor)?;
@@ -58,7 +69,7 @@ pub fn serve(server: &Server) -> io::Result<()> {
             let number = (what & !WHAT) as usize;
             match what & WHAT {
                 ACCEPTED => {
-                    accepting = cqueue::more(flags);
+                    accepting -= 1;
                     match result {
                         0.. => queue.begin(result as usize)?,
                         _ => note_not_accepted(&mut acceptor, result)?,
@@ -84,10 +95,16 @@ fn note_not_accepted(acceptor: &mut Acceptor, result: i32) -> io::Result<()> {
             Ok(())
         }
         libc::EINVAL if !acceptor.is_stopping() => Err(io::Error::other(
-            "this kernel's io_uring cannot accept one connection after another: needs Linux 6.0",
+            "this kernel's io_uring cannot accept into a table: needs Linux 6.0",
         )),
         _ => Ok(()), // of one connection, or the listener listens no more
     }
+}
+
+/// Whether handing over ended early, and all can go on (io_uring_enter(2)).
+fn is_passing(error: &io::Error) -> bool {
+    let passing = [libc::ETIME, libc::EINTR, libc::EBUSY, libc::EAGAIN];
+    error.raw_os_error().is_some_and(|code| passing.contains(&code))
 }
 
 /// The ring, and the connections in its table.
@@ -95,11 +112,18 @@ struct Queue {
     ring: IoUring,
     buffers: Buffers,
     terms: Terms,
-    all: Vec<Option<Connection>>,
+    /// How many the table has.
+    places: usize,
+    /// The kernel uses one place after the other, though few are in use: those that are free are small.
+    all: Vec<Option<Box<Connection>>>,
     open: usize,
     deadlines: Deadlines,
     now: Instant,
-    stopping: bool,
+    /// The server stops, and nobody is given time beyond this.
+    ends: Option<Instant>,
+    /// Places taken again of which the kernel has not told yet that they were given back: it may tell in
+    /// another order than it did it (before Linux 6.15).
+    early: Vec<usize>,
 }
 
 struct Connection {
@@ -137,11 +161,13 @@ impl Queue {
             ring,
             buffers,
             terms,
+            places: places as usize,
             all: Vec::new(),
             open: 0,
             deadlines: Deadlines::default(),
             now: Instant::now(),
-            stopping: false,
+            ends: None,
+            early: Vec::new(),
         })
     }
 
@@ -152,10 +178,8 @@ impl Queue {
         let args = wait.as_ref().map_or(args, |wait| args.timespec(wait));
         match self.ring.submitter().submit_with_args(1, &args) {
             Ok(_) => Ok(()),
-            Err(e) => match e.raw_os_error() {
-                Some(libc::ETIME | libc::EINTR | libc::EBUSY | libc::EAGAIN) => Ok(()),
-                _ => Err(e),
-            },
+            Err(e) if is_passing(&e) => Ok(()),
+            Err(e) => Err(e),
         }
     }
 
@@ -163,14 +187,15 @@ impl Queue {
     fn tick(&mut self, acceptor: &mut Acceptor) -> io::Result<()> {
         self.now = Instant::now();
         acceptor.tick(self.now);
-        if acceptor.is_stopping() && !self.stopping {
-            self.stopping = true;
+        if acceptor.is_stopping() && self.ends.is_none() {
+            self.ends = Some(self.next_deadline());
             self.all.iter_mut().flatten().for_each(|one| one.exchange.finish_soon());
         }
         let all = &self.all;
         let until = |number: usize| {
             let connection = all[number].as_ref()?;
-            (!connection.broken && !connection.closing).then_some(connection.deadline)
+            let is_closing = connection.closing && connection.sending.is_none();
+            (!connection.broken && !is_closing).then_some(connection.deadline)
         };
         let mut late = Vec::new();
         while let Some(number) = self.deadlines.due(self.now, until) {
@@ -190,27 +215,39 @@ impl Queue {
             if unsafe { self.ring.submission().push_multiple(operations) }.is_ok() {
                 return Ok(());
             }
-            self.ring.submit()?;
+            match self.ring.submit() {
+                Err(e) if !is_passing(&e) => return Err(e),
+                _ => {}
+            }
         }
+    }
+
+    /// Until when a client has time that is to do something from now on.
+    fn next_deadline(&self) -> Instant {
+        self.ends.unwrap_or(self.now + self.terms.timeout)
     }
 
     fn begin(&mut self, number: usize) -> io::Result<()> {
         if self.all.len() <= number {
             self.all.resize_with(number + 1, || None);
         }
+        if self.all[number].is_some() {
+            self.early.push(number);
+            return Ok(());
+        }
         let mut exchange = Exchange::new(self.terms.protocol);
-        if self.stopping {
+        if self.ends.is_some() {
             exchange.finish_soon();
         }
-        let deadline = self.now + self.terms.timeout;
-        self.all[number] = Some(Connection {
+        let deadline = self.next_deadline();
+        self.all[number] = Some(Box::new(Connection {
             exchange,
             sending: None,
             receiving: false,
             closing: false,
             broken: false,
             deadline,
-        });
+        }));
         self.open += 1;
         self.go_on(number)
     }
@@ -244,6 +281,7 @@ impl Queue {
                     .user_data(SENT | number as u64);
                 if connection.exchange.wants() == Wants::Close && !connection.receiving {
                     connection.closing = true;
+                    self.deadlines.add(number, connection.deadline);
                     let close = opcode::Close::new(place).build().user_data(CLOSED | number as u64);
                     return self.push(&[send.flags(squeue::Flags::IO_LINK), close]);
                 }
@@ -258,7 +296,7 @@ impl Queue {
     fn end(&mut self, number: usize) -> io::Result<()> {
         let Some(connection) = self.all[number].as_mut() else { return Ok(()) };
         connection.broken = true;
-        if connection.closing {
+        if connection.closing && connection.sending.is_none() {
             return Ok(());
         }
         let under_way = [
@@ -271,40 +309,54 @@ impl Queue {
             return self.push(&[close.user_data(CLOSED | number as u64)]);
         }
         for what in under_way.into_iter().flatten() {
-            let cancel = opcode::AsyncCancel::new(what | number as u64).build();
-            self.push(&[cancel.user_data(CANCELLED)])?;
+            self.cancel(what | number as u64)?;
         }
         Ok(())
     }
 
+    fn cancel(&mut self, what: u64) -> io::Result<()> {
+        self.push(&[opcode::AsyncCancel::new(what).build().user_data(CANCELLED)])
+    }
+
     fn received(&mut self, number: usize, result: i32, flags: u32) -> io::Result<()> {
         let buffer = cqueue::buffer_select(flags);
+        let mut is_full = false;
+        let deadline = self.next_deadline();
         let connection = self.all.get_mut(number).and_then(Option::as_mut);
         if let Some(connection) = connection {
             connection.receiving = cqueue::more(flags);
             match (result, buffer) {
                 (1.., Some(id)) => {
                     connection.exchange.received(self.buffers.get(id, result as usize));
-                    connection.broken |= connection.exchange.to_send().len() > UNREAD_AT_MOST;
+                    is_full = connection.receiving
+                        && connection.exchange.to_send().len() > UNREAD_AT_MOST;
                     if !connection.exchange.is_in_request() {
-                        connection.deadline = self.now + self.terms.timeout;
+                        connection.deadline = deadline;
                     }
                 }
                 (0, _) => connection.exchange.ended(),
-                (result, _) if result == -libc::ENOBUFS => {} // all taken just then: asked for again
+                // All buffers were taken just then, or we were: asked for again.
+                (result, _) if [-libc::ENOBUFS, -libc::ECANCELED].contains(&result) => {}
                 _ => connection.broken = true,
             }
         }
         if let Some(id) = buffer {
             self.buffers.give_back(id);
         }
+        if is_full {
+            self.cancel(RECEIVED | number as u64)?;
+        }
         self.go_on(number)
     }
 
     fn sent(&mut self, number: usize, result: i32) -> io::Result<()> {
+        let deadline = self.next_deadline();
         if let Some(connection) = self.all.get_mut(number).and_then(Option::as_mut) {
             let whole = connection.sending.take().is_some_and(|out| out.len() as i32 == result);
             connection.broken |= !whole;
+            if !connection.exchange.is_in_request() {
+                connection.deadline = deadline;
+            }
         }
         self.go_on(number)
     }
@@ -318,6 +370,10 @@ impl Queue {
             return self.end(number);
         }
         self.open -= usize::from(self.all[number].take().is_some());
+        if let Some(at) = self.early.iter().position(|&early| early == number) {
+            self.early.swap_remove(at);
+            return self.begin(number);
+        }
         Ok(())
     }
 }

@@ -27,20 +27,20 @@ pub fn serve(server: &Server) -> io::Result<()> {
         connections.tick(&mut acceptor, |number, _| watched[number + 1].fd = NOBODY);
         let has_new = watched[0].revents != 0;
         ready -= usize::from(has_new);
-        for at in 1..watched.len() {
+        for (number, entry) in watched.iter_mut().skip(1).enumerate() {
             if ready == 0 {
                 break;
             }
-            if watched[at].revents == 0 {
+            if entry.revents == 0 {
                 continue;
             }
             ready -= 1;
-            match connections.advance(at - 1) {
+            match connections.advance(number) {
                 Watch::Gone => {
-                    watched[at].fd = NOBODY;
+                    entry.fd = NOBODY;
                     acceptor.resume();
                 }
-                Watch::Other(wants) => watched[at].events = events(wants),
+                Watch::Other(wants) => entry.events = events(wants),
                 Watch::Same => {}
             }
         }

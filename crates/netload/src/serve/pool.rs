@@ -7,18 +7,21 @@ use super::Server;
 use super::conversation::converse;
 
 pub fn serve(server: &Server) -> io::Result<()> {
-    server.terms.stop.set_acceptors(server.workers);
     std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..server.workers)
-            .map(|_| {
-                std::thread::Builder::new().spawn_scoped(scope, || {
-                    for stream in server.connections() {
-                        converse(stream?, &server.terms);
-                    }
-                    Ok(())
-                })
-            })
-            .collect::<io::Result<_>>()?;
+        let start = |_| {
+            let worker = || {
+                server
+                    .connections()
+                    .try_for_each(|stream| stream.map(|stream| converse(stream, &server.terms)))
+            };
+            let started = std::thread::Builder::new().spawn_scoped(scope, worker);
+            started.inspect_err(|_| server.terms.counters.note_no_process()).ok()
+        };
+        // With fewer than wanted it serves all the same.
+        let workers: Vec<_> = (0..server.workers).filter_map(start).collect();
+        if workers.is_empty() {
+            return Err(io::Error::other("not one thread could be started"));
+        }
         workers.into_iter().try_for_each(|worker| worker.join().expect("a worker does not panic"))
     })
 }

@@ -9,7 +9,6 @@ use super::Server;
 use super::conversation::converse;
 
 pub fn serve(server: &Server) -> io::Result<()> {
-    server.terms.stop.set_acceptors(server.workers);
     let worker = || {
         let serve = || {
             server

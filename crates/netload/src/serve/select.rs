@@ -22,11 +22,10 @@ pub fn serve(server: &Server) -> io::Result<()> {
     let mut ready = Vec::new();
 
     while !acceptor.is_closed() || !connections.is_empty() {
-        let has_room = connections.len() < ROOM;
-        if !has_room && acceptor.is_open() {
-            server.terms.counters.note_no_room();
+        if connections.len() >= ROOM && acceptor.is_open() {
+            acceptor.pause(&io::Error::from_raw_os_error(libc::EMFILE));
         }
-        watched.set(listener.as_raw_fd(), Wants::Read, has_room && acceptor.is_open());
+        watched.set(listener.as_raw_fd(), Wants::Read, acceptor.is_open());
         let now_ready = watched.select(connections.wait(&acceptor))?;
         connections.tick(&mut acceptor, |_, stream| watched.forget(stream.as_raw_fd()));
 

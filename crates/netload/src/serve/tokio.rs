@@ -3,13 +3,13 @@
 use std::io;
 use std::net::TcpListener as StdListener;
 
-use platform::socket::{ignore_new, is_shortage, stop_listening};
+use platform::socket::{is_shortage, stop_listening};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
-use super::accepting::{LAST_ARRIVE_WITHIN, PAUSE, is_of_one_connection};
+use super::accepting::{LastOnes, PAUSE, is_of_one_connection};
 use super::exchange::{Exchange, Wants};
 use super::{Server, Terms};
 
@@ -33,18 +33,23 @@ async fn accept_all(listener: StdListener, terms: Terms) -> io::Result<()> {
     let listener = TcpListener::from_std(listener)?;
     // Each task has a sender: when all are gone, so are the tasks.
     let (task, mut tasks) = mpsc::channel::<()>(1);
-    let mut drained_by = None;
+    let (mut last, mut is_over) = (None, false);
+    terms.stop.may_sleep();
     loop {
-        if drained_by.is_none() && terms.stop.is_requested() {
-            terms.stop.notice();
-            ignore_new(&socket);
-            drained_by = Some(Instant::now() + LAST_ARRIVE_WITHIN);
+        if last.is_none() && terms.stop.is_requested() {
+            terms.stop.is_awake();
+            last = Some(LastOnes::at(&socket, &terms));
         }
-        let accepted = match drained_by {
+        let accepted = match last {
             None => listener.accept().await,
-            Some(until) => match timeout_at(until, listener.accept()).await {
+            Some(last) if last.are_cut_off() => break,
+            Some(last) => match timeout(PAUSE, listener.accept()).await {
                 Ok(accepted) => accepted,
-                Err(_elapsed) => break,
+                Err(_elapsed) if is_over => break,
+                Err(_elapsed) => {
+                    is_over = !last.may_come(&socket);
+                    continue;
+                }
             },
         };
         match accepted {
@@ -73,6 +78,7 @@ async fn converse(mut stream: TcpStream, terms: Terms) {
     let mut exchange = Exchange::new(terms.protocol);
     let mut buffer = [0; READ_AT_ONCE];
     let mut until = Instant::now() + terms.timeout;
+    let mut stops = false;
     loop {
         let done = match exchange.wants() {
             Wants::Write => timeout(terms.timeout, stream.write(exchange.to_send()))
@@ -87,8 +93,10 @@ async fn converse(mut stream: TcpStream, terms: Terms) {
                         0 => exchange.ended(),
                         _ => exchange.received(&buffer[..bytes]),
                     }
-                    if !exchange.is_in_request() {
+                    // When the server stops, a client may not talk on for ever.
+                    if !exchange.is_in_request() && !stops {
                         until = Instant::now() + terms.timeout;
+                        stops = terms.stop.is_requested();
                     }
                 })
             }),

@@ -1,0 +1,335 @@
+//! Many clients in one thread, each going through steps of its own: independent of the load generator, which
+//! is checked against the same servers.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{Shutdown, SocketAddr};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use mio::net::TcpStream;
+use mio::{Events, Interest, Poll, Token};
+use socket2::SockRef;
+
+/// One thing a client does. It goes on with the next when that is done.
+#[derive(Debug, Clone)]
+pub enum Step {
+    /// Sends this, and meanwhile takes in what comes, until all is sent and exactly `expect` has come.
+    /// Where `or_last` comes instead, the server's end must follow, and nothing else is done.
+    Talk { send: Vec<u8>, expect: Vec<u8>, or_last: &'static [u8] },
+    /// Sends this as far as it can, without taking in anything: the server may have closed already.
+    Push(Vec<u8>),
+    /// Does nothing for a while.
+    Wait(Duration),
+    /// Sends no more.
+    HalfClose,
+    /// The server's end must come, and nothing before.
+    End,
+    /// Takes in whatever comes until the server ends or resets the connection.
+    UntilClosed,
+    /// Sends this byte each so often, until the server ends or resets the connection.
+    Trickle(u8, Duration),
+    /// Sends this again and again without taking in anything, until the connection breaks.
+    Stuff(Vec<u8>),
+    /// Resets the connection.
+    Reset,
+}
+
+impl Step {
+    pub fn talk(send: &[u8], expect: &[u8]) -> Self {
+        Self::Talk { send: send.into(), expect: expect.into(), or_last: b"" }
+    }
+
+    pub fn send(bytes: &[u8]) -> Self {
+        Self::talk(bytes, b"")
+    }
+}
+
+/// How a client fared.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// It went through all its steps.
+    Done,
+    /// It never was connected.
+    NotConnected,
+    /// Something else happened than its steps say.
+    Failed(String),
+}
+
+/// A client's end.
+#[derive(Debug)]
+pub struct Fate {
+    pub outcome: Outcome,
+    pub at: Instant,
+}
+
+/// Whom clients call, and how.
+pub struct Calls<'a> {
+    pub address: SocketAddr,
+    /// How many are connected at a time.
+    pub at_once: usize,
+    /// All that are not done by then have failed.
+    pub within: Duration,
+    /// How many have been connected so far.
+    pub connected: &'a AtomicUsize,
+}
+
+impl Calls<'_> {
+    /// Goes through the clients that `next` gives, until it gives none.
+    pub fn make(&self, mut next: impl FnMut() -> Option<Vec<Step>>) -> Vec<Fate> {
+        let until = Instant::now() + self.within;
+        let mut poll = Poll::new().expect("a poll");
+        let mut events = Events::with_capacity(1024);
+        let mut clients: Vec<Option<Client>> = Vec::new();
+        clients.resize_with(self.at_once, || None);
+        let mut free: Vec<usize> = (0..self.at_once).collect();
+        let mut fates = Vec::new();
+        let mut buffer = vec![0; 64 * 1024];
+        let mut more = true;
+        let mut ready: Vec<usize> = Vec::new();
+        loop {
+            while more && let Some(&place) = free.last() {
+                let Some(steps) = next() else {
+                    more = false;
+                    break;
+                };
+                match Client::call(self.address, steps, &poll, Token(place)) {
+                    Ok(client) => clients[place] = Some(client),
+                    Err(_) => {
+                        fates.push(Fate { outcome: Outcome::NotConnected, at: Instant::now() });
+                        continue;
+                    }
+                }
+                free.pop();
+            }
+            if !more && free.len() == clients.len() {
+                return fates;
+            }
+            let now = Instant::now();
+            if now > until {
+                for client in clients.iter().flatten() {
+                    let outcome = Outcome::Failed(format!("nothing more came: {client:?}"));
+                    fates.push(Fate { outcome, at: now });
+                }
+                return fates;
+            }
+            let first = clients.iter().flatten().filter_map(|client| client.wakes).min();
+            let wait = first.map_or(Duration::from_millis(100), |at| {
+                at.saturating_duration_since(now)
+                    .clamp(Duration::from_millis(1), Duration::from_millis(100))
+            });
+            match poll.poll(&mut events, Some(wait)) {
+                Err(e) if e.kind() == ErrorKind::Interrupted => {}
+                polled => polled.expect("a poll"),
+            }
+            let now = Instant::now();
+            ready.extend(events.iter().map(|event| event.token().0));
+            let due = |client: &Client| client.wakes.is_some_and(|at| at <= now);
+            let waited = clients.iter().enumerate();
+            ready.extend(
+                waited.filter_map(|(at, client)| client.as_ref().is_some_and(due).then_some(at)),
+            );
+            for place in ready.drain(..) {
+                let Some(client) = clients[place].as_mut() else { continue };
+                let was_connected = client.connected;
+                let outcome = client.advance(now, &mut buffer);
+                let is_new = client.connected && !was_connected;
+                self.connected.fetch_add(usize::from(is_new), Ordering::SeqCst);
+                if let Some(outcome) = outcome {
+                    clients[place] = None;
+                    free.push(place);
+                    fates.push(Fate { outcome, at: Instant::now() });
+                }
+            }
+        }
+    }
+}
+
+struct Client {
+    stream: TcpStream,
+    connected: bool,
+    /// In reverse.
+    steps: Vec<Step>,
+    /// How much of this step's bytes was sent.
+    sent: usize,
+    /// What has come in this step.
+    got: Vec<u8>,
+    wakes: Option<Instant>,
+}
+
+impl std::fmt::Debug for Client {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        let Self { connected, sent, .. } = self;
+        let step = self.steps.last().map(|step| format!("{step:?}")).unwrap_or_default();
+        let (got, left) = (self.got.len(), self.steps.len());
+        write!(
+            f,
+            "connected {connected}, sent {sent}, got {got}, {left} steps left, at {step:.100}"
+        )
+    }
+}
+
+/// What became of a step.
+enum Now {
+    Next,
+    Waits,
+    Over(Outcome),
+}
+
+impl Client {
+    fn call(
+        address: SocketAddr,
+        mut steps: Vec<Step>,
+        poll: &Poll,
+        token: Token,
+    ) -> io::Result<Self> {
+        steps.reverse();
+        let mut stream = TcpStream::connect(address)?;
+        poll.registry().register(&mut stream, token, Interest::READABLE | Interest::WRITABLE)?;
+        Ok(Self { stream, connected: false, steps, sent: 0, got: Vec::new(), wakes: None })
+    }
+
+    /// Goes through as many steps as is possible now; says when it is over.
+    fn advance(&mut self, now: Instant, buffer: &mut [u8]) -> Option<Outcome> {
+        if !self.connected {
+            match self.stream.take_error() {
+                Ok(None) => {}
+                _ => return Some(Outcome::NotConnected),
+            }
+            match self.stream.peer_addr() {
+                Ok(_) => self.connected = true,
+                Err(e) if e.kind() == ErrorKind::NotConnected => return None,
+                Err(_) => return Some(Outcome::NotConnected),
+            }
+            let _ = self.stream.set_nodelay(true);
+        }
+        loop {
+            let Some(step) = self.steps.pop() else { return Some(Outcome::Done) };
+            match self.carry_out(&step, now, buffer) {
+                Now::Next => {
+                    (self.sent, self.wakes) = (0, None);
+                    self.got.clear();
+                }
+                Now::Waits => {
+                    self.steps.push(step);
+                    return None;
+                }
+                Now::Over(outcome) => return Some(outcome),
+            }
+        }
+    }
+
+    fn carry_out(&mut self, step: &Step, now: Instant, buffer: &mut [u8]) -> Now {
+        match step {
+            Step::Talk { send, expect, or_last } => self.talk(send, expect, or_last, buffer),
+            Step::Wait(time) => match self.wakes {
+                Some(at) if at <= now => Now::Next,
+                Some(_) => Now::Waits,
+                None => {
+                    self.wakes = Some(now + *time);
+                    Now::Waits
+                }
+            },
+            Step::Push(bytes) => match self.stream.write(&bytes[self.sent..]) {
+                Ok(sent) if self.sent + sent < bytes.len() => {
+                    self.sent += sent;
+                    self.carry_out(step, now, buffer)
+                }
+                Err(e) if e.kind() == ErrorKind::WouldBlock => Now::Waits,
+                _ => Now::Next,
+            },
+            Step::HalfClose => {
+                let _ = self.stream.shutdown(Shutdown::Write); // an error, if any, is seen next
+                Now::Next
+            }
+            Step::End => match self.stream.read(buffer) {
+                Ok(0) => Now::Next,
+                Ok(bytes) => failed(format!("{bytes} bytes more than expected")),
+                Err(e) => waits_or_failed(&e, "before the server's end"),
+            },
+            Step::UntilClosed => self.until_closed(buffer),
+            &Step::Trickle(byte, every) => {
+                if self.wakes.is_none_or(|at| at <= now) {
+                    self.wakes = Some(now + every);
+                    if let Err(e) = self.stream.write(&[byte])
+                        && e.kind() != ErrorKind::WouldBlock
+                    {
+                        return Now::Next;
+                    }
+                }
+                self.until_closed(buffer)
+            }
+            Step::Stuff(bytes) => loop {
+                match self.stream.write(&bytes[self.sent % bytes.len()..]) {
+                    Ok(sent) => self.sent += sent,
+                    Err(e) if e.kind() == ErrorKind::WouldBlock => return Now::Waits,
+                    Err(_) => return Now::Next,
+                }
+            },
+            Step::Reset => {
+                let _ = SockRef::from(&self.stream).set_linger(Some(Duration::ZERO));
+                Now::Over(Outcome::Done) // dropped now
+            }
+        }
+    }
+
+    fn until_closed(&mut self, buffer: &mut [u8]) -> Now {
+        loop {
+            match self.stream.read(buffer) {
+                Ok(0) => return Now::Next,
+                Ok(_) => {}
+                Err(e) if e.kind() == ErrorKind::WouldBlock => return Now::Waits,
+                Err(_) => return Now::Next,
+            }
+        }
+    }
+
+    fn talk(&mut self, send: &[u8], expect: &[u8], or_last: &[u8], buffer: &mut [u8]) -> Now {
+        while self.sent < send.len() {
+            match self.stream.write(&send[self.sent..]) {
+                Ok(sent) => self.sent += sent,
+                Err(e) if e.kind() == ErrorKind::WouldBlock => break,
+                Err(e) => return failed(format!("{e} after {} bytes were sent", self.sent)),
+            }
+        }
+        loop {
+            let is_last = !or_last.is_empty() && self.got == or_last;
+            if is_last {
+                self.steps = vec![Step::End];
+                return Now::Next;
+            }
+            if self.got.len() == expect.len() && self.got == expect {
+                return if self.sent == send.len() { Now::Next } else { Now::Waits };
+            }
+            let want = expect.len().max(or_last.len()) - self.got.len();
+            let room = want.min(buffer.len());
+            match self.stream.read(&mut buffer[..room]) {
+                Ok(0) => {
+                    return failed(format!(
+                        "the end after {} of {} bytes",
+                        self.got.len(),
+                        expect.len()
+                    ));
+                }
+                Ok(bytes) => self.got.extend_from_slice(&buffer[..bytes]),
+                Err(e) => {
+                    return waits_or_failed(&e, &format!("after {} bytes came", self.got.len()));
+                }
+            }
+            if !expect.starts_with(&self.got) && !or_last.starts_with(&self.got) {
+                let got = String::from_utf8_lossy(&self.got);
+                return failed(format!("wrong bytes: {got:.200}"));
+            }
+        }
+    }
+}
+
+fn failed(how: String) -> Now {
+    Now::Over(Outcome::Failed(how))
+}
+
+fn waits_or_failed(error: &io::Error, when: &str) -> Now {
+    match error.kind() {
+        ErrorKind::WouldBlock => Now::Waits,
+        _ => failed(format!("{error} {when}")),
+    }
+}
