@@ -6,7 +6,7 @@
 //! runs, in its own speed from one to the other, from one steady mode of the operation to another, and
 //! in earlier checks of equal against equal.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use measure::stats::{LEVEL, RoundMedian, interval_of, median, t_quantile};
 use results::{CaseResult, Document, Estimate, Outcome};
@@ -20,7 +20,7 @@ pub(crate) const FLOOR_AT_LEAST: f64 = 0.01;
 /// The sentinel's calls come in steady modes of their own so far apart, which say nothing of others.
 const CALLS_MODES: f64 = 0.05;
 /// Metrics that verdicts are given on: the others are properties, or follow from these.
-const COMPARED_METRICS: [&str; 3] = ["time", "rate", "turnaround"];
+const COMPARED_METRICS: [&str; 4] = ["time", "rate", "turnaround", "server-cpu"];
 
 /// How runs are compared.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -80,7 +80,7 @@ pub struct Difference {
     pub values: Vec<String>,
 }
 
-/// Compares `new` with `base`, one row for each time and rate that either has. What both runs found
+/// Compares `new` with `base`, one row for each of the compared metrics that either has. What both runs found
 /// unsupported is left out.
 pub fn compare(
     base: &Document,
@@ -95,9 +95,35 @@ pub fn compare(
         .collect();
     let only_new = pairs(new, base).into_iter().filter(|(_, base)| base.is_none());
     rows.extend(only_new.map(|(new, _)| (None, Some(new))));
+    let held_back = held_back(&[base, new]);
     let comparable = rows.iter().filter(|(base, new)| change(*base, *new).is_some()).count();
     let chance = settings.chance / comparable.max(1) as f64;
-    rows.into_iter().map(|(base, new)| judge(base, new, chance, noise, settings)).collect()
+    let judged = rows.into_iter().map(|(base, new)| {
+        let row = judge(base, new, chance, noise, settings);
+        let held_back = base.or(new).is_some_and(|r| held_back.contains(&(&r.case, &r.params)));
+        if held_back { without_verdict(row) } else { row }
+    });
+    judged.collect()
+}
+
+/// The points at which, in any of the runs, the load generator was the bottleneck.
+fn held_back<'a>(runs: &[&'a Document]) -> BTreeSet<(&'a String, &'a BTreeMap<String, String>)> {
+    let results = runs.iter().flat_map(|run| &run.results);
+    results.filter(|r| is_saturated(r)).map(|r| (&r.case, &r.params)).collect()
+}
+
+/// Whether the doubts say that a rate is the load generator's, not the server's.
+pub(crate) fn is_saturated(result: &CaseResult) -> bool {
+    result.doubts.iter().any(|doubt| doubt.starts_with("client-saturated"))
+}
+
+/// The row where the load generator was the bottleneck: its rate says nothing of the server, whose CPU time does.
+fn without_verdict(row: Compared) -> Compared {
+    if row.ratio.is_none() || !["time", "rate"].contains(&row.metric.as_str()) {
+        return row;
+    }
+    let note = "the load generator was the bottleneck: `server-cpu` tells more".to_owned();
+    Compared { verdict: Verdict::CannotTell, note, ..row }
 }
 
 /// The facts among `keys`, and the ways of measuring, in which the runs do not all agree.
@@ -415,6 +441,29 @@ mod tests {
         let (base, new) = (with_modes(3.9), with_modes(4.18));
         let row = &compare(&base, &new, &NoiseCheck::default(), &Settings::default())[0];
         assert_eq!(row.verdict, Verdict::CannotTell);
+    }
+
+    #[test]
+    fn a_rate_that_the_generator_held_back_is_no_verdict() {
+        let of = |metric: &str, value: f64| CaseResult {
+            metric: metric.to_owned(),
+            better: if metric == "rate" { Better::Higher } else { Better::Lower },
+            ..result("net/answer", rounds(value, 1e-3, 12, 1))
+        };
+        let all = |rate: f64, cpu: f64| {
+            vec![of("time", 1e9 / rate), of("rate", rate), of("server-cpu", cpu)]
+        };
+        let verdicts = |base: Vec<CaseResult>, new: Vec<CaseResult>| {
+            let compared =
+                compare(&run(base), &run(new), &NoiseCheck::default(), &Settings::default());
+            compared.into_iter().map(|row| row.verdict).collect::<Vec<_>>()
+        };
+        let (base, mut new) = (all(50e3, 10e3), all(60e3, 8e3));
+        let [faster, better] = [Verdict::Faster, Verdict::Better];
+        assert_eq!(verdicts(base.clone(), new.clone()), [faster, better, better]);
+        new[0].doubts.push("client-saturated: the generator could not ask for more".to_owned());
+        let [time, rate, cpu] = verdicts(base, new)[..] else { panic!("three metrics") };
+        assert_eq!([time, rate, cpu], [Verdict::CannotTell, Verdict::CannotTell, better]);
     }
 
     #[test]

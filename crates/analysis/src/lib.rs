@@ -3,7 +3,9 @@
 mod choice;
 mod compare;
 mod crossover;
+mod multiple;
 mod noise;
+mod overtaking;
 mod resample;
 mod scaling;
 #[cfg(test)]
@@ -13,16 +15,19 @@ mod verdict;
 pub use choice::{Answer, Candidate, Choice, Goal, SettledBy, choose};
 pub use compare::{Compared, Difference, Ratio, Settings, also_differs, compare};
 pub use crossover::{Crossing, crossing, crossovers};
+pub use multiple::multiple;
 pub use noise::NoiseCheck;
+pub use overtaking::overtakings;
 pub use scaling::scaling_laws;
 pub use verdict::Verdict;
 
 use results::CaseResult;
 
 /// What follows from all results of a run together, as results of the same cases: laws fitted over a
-/// parameter, which these then lack, and where one way of doing things becomes better than another.
+/// parameter, which these then lack, and from where on one way of doing things is better than another.
 pub fn derived(results: &[CaseResult], seed: u64) -> Vec<CaseResult> {
     let mut derived = scaling_laws(results, seed);
     derived.extend(crossovers(results, seed));
+    derived.extend(overtakings(results, seed));
     derived
 }

@@ -17,6 +17,7 @@ mod labels;
 mod load_table;
 mod measured;
 mod names;
+mod net;
 mod page;
 mod picture;
 pub mod quantity;

@@ -1,0 +1,475 @@
+//! From how many connections on one server architecture answers more than another, or answers at less cost.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use measure::stats::LEVEL;
+use results::{Better, CaseResult, Estimate, Outcome};
+
+use crate::compare::{FLOOR_AT_LEAST, is_saturated};
+use crate::crossover::{Crossing, crossing};
+use crate::resample;
+
+const CASES: [&str; 2] = ["net/answer", "net/requests"];
+/// What waits for many connections at once in one thread.
+const LOOPS: [&str; 10] = [
+    "select",
+    "poll",
+    "epoll",
+    "epoll-edge",
+    "epoll-per-cpu",
+    "io_uring",
+    "kqueue",
+    "wsapoll",
+    "iocp",
+    "tokio",
+];
+
+/// What is held against each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum By {
+    /// Replies a second: only where they are the server's, not the generator's.
+    Rate,
+    /// Server CPU time by reply: there whatever the generator could do.
+    Cpu,
+}
+
+impl By {
+    fn name(self) -> &'static str {
+        match self {
+            By::Rate => "faster-from",
+            By::Cpu => "cheaper-from",
+        }
+    }
+}
+
+/// The rows that follow from `net/answer` and `net/requests`, two for each pair of architectures worth holding
+/// against each other: `faster-from` (by replies a second) and `cheaper-from` (by server CPU time a reply), the
+/// number of connections from which on `arch` is better than the one in the parameter `than`.
+///
+/// Where the load generator was the bottleneck a rate is only a lower bound: it counts where it was the greater
+/// one still, and is left out where it was not. Where there is no such number the row says so in words.
+pub fn overtakings(results: &[CaseResult], seed: u64) -> Vec<CaseResult> {
+    let mut rows = Vec::new();
+    for sweep in sweeps(results) {
+        for (arch, than) in pairs() {
+            let (Some(a), Some(b)) = (sweep.levels.get(arch), sweep.levels.get(than)) else {
+                continue;
+            };
+            let pair = Pair { sweep: &sweep, arch, than, a, b };
+            rows.extend([By::Rate, By::Cpu].map(|by| pair.row(by, seed)));
+        }
+    }
+    rows
+}
+
+fn pairs() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let over_threads = LOOPS.into_iter().map(|arch| (arch, "threads"));
+    let others = [("io_uring", "epoll"), ("tokio", "epoll")];
+    [("threads", "fork")].into_iter().chain(over_threads).chain(others)
+}
+
+/// The points that differ in architecture and connections only.
+struct Sweep<'a> {
+    case: &'a str,
+    params: BTreeMap<String, String>,
+    /// By architecture; none of one that does not exist here.
+    levels: BTreeMap<&'a str, BTreeMap<u32, Level<'a>>>,
+}
+
+/// One architecture with so many connections.
+#[derive(Default)]
+struct Level<'a> {
+    rate: &'a [f64],
+    cpu: &'a [f64],
+    saturated: bool,
+}
+
+impl<'a> Level<'a> {
+    fn values(&self, by: By) -> &'a [f64] {
+        match by {
+            By::Rate => self.rate,
+            By::Cpu => self.cpu,
+        }
+    }
+
+    fn take_in(&mut self, result: &'a CaseResult) {
+        let measured = result.outcome == Outcome::Measured;
+        let sound = result.round_values.iter().all(|value| value.is_finite() && *value > 0.0);
+        match result.metric.as_str() {
+            "rate" if measured && sound => self.rate = &result.round_values,
+            "server-cpu" if measured && sound => self.cpu = &result.round_values,
+            _ => {}
+        }
+        self.saturated |= is_saturated(result);
+    }
+}
+
+fn sweeps(results: &[CaseResult]) -> Vec<Sweep<'_>> {
+    let mut sweeps: Vec<Sweep> = Vec::new();
+    for result in results.iter().filter(|result| CASES.contains(&result.case.as_str())) {
+        let number = result.params.get("connections").and_then(|text| text.parse::<u32>().ok());
+        let (Some(arch), Some(connections)) = (result.params.get("arch"), number) else { continue };
+        if result.outcome == Outcome::Unsupported || connections == 0 {
+            continue;
+        }
+        let mut params = result.params.clone();
+        params.retain(|key, _| key != "arch" && key != "connections");
+        let known = sweeps.iter().position(|s| s.case == result.case && s.params == params);
+        let at = known.unwrap_or_else(|| {
+            sweeps.push(Sweep { case: &result.case, params, levels: BTreeMap::new() });
+            sweeps.len() - 1
+        });
+        let levels = sweeps[at].levels.entry(arch).or_default();
+        levels.entry(connections).or_default().take_in(result);
+    }
+    sweeps
+}
+
+/// Two architectures of one sweep.
+struct Pair<'a> {
+    sweep: &'a Sweep<'a>,
+    arch: &'a str,
+    than: &'a str,
+    a: &'a BTreeMap<u32, Level<'a>>,
+    b: &'a BTreeMap<u32, Level<'a>>,
+}
+
+/// Both at one number of connections; the lesser of the two values is the better one's.
+struct Place<'a> {
+    connections: u32,
+    a: &'a [f64],
+    b: &'a [f64],
+    /// One of the two rates is only a lower bound.
+    bounded: bool,
+}
+
+impl Place<'_> {
+    /// Whether `a` is the better one: `None` where that cannot be told.
+    fn is_ahead(&self, seed: u64) -> Option<bool> {
+        let ratio = |medians: &[f64]| medians[1] / medians[0];
+        let series = [self.a, self.b];
+        let figures = resample::draws(&series, seed).iter().map(|medians| ratio(medians)).collect();
+        let center = ratio(&resample::medians(&series));
+        let (low, high) = resample::interval(resample::rounds(&series), center, figures);
+        if low > 1.0 { Some(true) } else { (high < 1.0 + FLOOR_AT_LEAST).then_some(false) }
+    }
+}
+
+impl<'a> Pair<'a> {
+    fn row(&self, by: By, seed: u64) -> CaseResult {
+        let mut params = self.sweep.params.clone();
+        params.insert("arch".to_owned(), self.arch.to_owned());
+        params.insert("than".to_owned(), self.than.to_owned());
+        let row =
+            CaseResult::blank(self.sweep.case, params, by.name(), "connections", Better::Lower);
+        let (places, lost) = self.places(by);
+        match self.crossing(&places, by, seed) {
+            Ok((estimate, open)) => CaseResult {
+                estimate: Some(estimate),
+                rounds: rounds(&places),
+                doubts: open.into_iter().chain(self.doubts(&places, &lost)).collect(),
+                ..row
+            },
+            Err(why) => CaseResult {
+                outcome: Outcome::Unsupported,
+                reason: Some(why),
+                doubts: self.doubts(&places, &lost),
+                ..row
+            },
+        }
+    }
+
+    /// Where both were measured and can be told apart; where they could not, since the generator was the bottleneck.
+    fn places(&self, by: By) -> (Vec<Place<'a>>, Vec<u32>) {
+        let mut lost = Vec::new();
+        let mut places = Vec::new();
+        for (&connections, a) in self.a {
+            let Some(b) = self.b.get(&connections) else { continue };
+            let (of_a, of_b) = (a.values(by), b.values(by));
+            if of_a.is_empty() || of_b.is_empty() {
+                continue;
+            }
+            let medians = resample::medians(&[of_a, of_b]);
+            let lesser_is_bound = if medians[0] < medians[1] { a.saturated } else { b.saturated };
+            match by {
+                By::Cpu => places.push(Place { connections, a: of_a, b: of_b, bounded: false }),
+                By::Rate if lesser_is_bound => lost.push(connections),
+                // The greater rate is the better one: the other one's takes the place of a time.
+                By::Rate => {
+                    let bounded = a.saturated || b.saturated;
+                    places.push(Place { connections, a: of_b, b: of_a, bounded });
+                }
+            }
+        }
+        (places, lost)
+    }
+
+    /// The number of connections with reasons to distrust it, or why there is none.
+    fn crossing(
+        &self,
+        places: &[Place],
+        by: By,
+        seed: u64,
+    ) -> Result<(Estimate, Vec<String>), String> {
+        let [first, .., last] = places else {
+            return Err(match by {
+                By::Rate => {
+                    "cannot tell: too few levels where the generator was not the bottleneck"
+                        .to_owned()
+                }
+                By::Cpu => "cannot tell: too few levels were measured with both".to_owned(),
+            });
+        };
+        let (fewest, most) = (first.connections, last.connections);
+        if rounds(places) < 2 {
+            return Err("cannot tell: one round is not enough".to_owned());
+        }
+        let x: Vec<f64> = places.iter().map(|place| f64::from(place.connections)).collect();
+        let a: Vec<Vec<f64>> = places.iter().map(|place| place.a.to_vec()).collect();
+        let b: Vec<Vec<f64>> = places.iter().map(|place| place.b.to_vec()).collect();
+        let cannot_tell = || format!("cannot tell: within chance from {fewest} to {most}");
+        match crossing(&x, &a, &b, seed) {
+            Crossing::TooFew => Err(cannot_tell()),
+            Crossing::Never => Err(never(places, seed).unwrap_or_else(cannot_tell)),
+            Crossing::Before { at_most } if at_most <= x[0] * 1.000_001 => {
+                Err("from the start".to_owned())
+            }
+            Crossing::Before { at_most } if at_most >= x[x.len() - 1] * 0.999_999 => {
+                Err(cannot_tell())
+            }
+            Crossing::Before { at_most } => Err(format!("from {at_most:.0} on at the latest")),
+            Crossing::At { open_below: true, open_above: true, .. } => Err(cannot_tell()),
+            Crossing::At { at, open_below, open_above, .. } => {
+                let levels: Vec<u32> = places.iter().map(|place| place.connections).collect();
+                let bounded = places.iter().filter(|place| place.bounded);
+                let bounded: Vec<u32> = bounded.map(|place| place.connections).collect();
+                let open = [
+                    open_below.then(|| format!("it may lie below {fewest}, the fewest that tell")),
+                    open_above.then(|| format!("it may lie above {most}, the most that tell")),
+                    (!bounded.is_empty()).then(|| {
+                        format!(
+                            "it may lie elsewhere: a rate at {} is a lower bound",
+                            listed(&bounded, &levels)
+                        )
+                    }),
+                ];
+                let estimate =
+                    Estimate { median: at.median, low: at.low, high: at.high, level: LEVEL };
+                Ok((estimate, open.into_iter().flatten().collect()))
+            }
+        }
+    }
+
+    /// What was left out.
+    fn doubts(&self, places: &[Place], lost: &[u32]) -> Vec<String> {
+        let all: BTreeSet<u32> = self.a.keys().chain(self.b.keys()).copied().collect();
+        let all: Vec<u32> = all.into_iter().collect();
+        let is_told =
+            |n: &u32| lost.contains(n) || places.iter().any(|place| place.connections == *n);
+        let unmeasured: Vec<u32> = all.iter().copied().filter(|n| !is_told(n)).collect();
+        let without = |these: &[u32], why: &str| {
+            (!these.is_empty()).then(|| format!("without {}, {why}", listed(these, &all)))
+        };
+        let both = [
+            without(&unmeasured, "not measured with both"),
+            without(lost, "where the generator was the bottleneck"),
+        ];
+        both.into_iter().flatten().collect()
+    }
+}
+
+/// Why it is never ahead for good; `None` where that cannot be told.
+fn never(places: &[Place], seed: u64) -> Option<String> {
+    let (first, last) = (places.first()?.connections, places.last()?);
+    if last.is_ahead(seed) != Some(false) {
+        return None;
+    }
+    let levels: Vec<u32> = places.iter().map(|place| place.connections).collect();
+    let ahead = places.iter().filter(|place| place.is_ahead(seed) == Some(true));
+    let ahead: Vec<u32> = ahead.map(|place| place.connections).collect();
+    Some(match ahead.is_empty() {
+        true => format!("never within {first} to {}", last.connections),
+        false => format!("only at {}", listed(&ahead, &levels)),
+    })
+}
+
+fn rounds(places: &[Place]) -> u32 {
+    places.iter().map(|place| place.a.len().min(place.b.len())).min().unwrap_or(0) as u32
+}
+
+/// Such as `1, 100 to 5000`, where all of `levels` from 100 to 5000 are among `these`.
+fn listed(these: &[u32], levels: &[u32]) -> String {
+    let mut stretches: Vec<Vec<u32>> = Vec::new();
+    let mut goes_on = false;
+    for level in levels {
+        let is_one = these.contains(level);
+        match stretches.last_mut().filter(|_| goes_on && is_one) {
+            Some(stretch) => stretch.push(*level),
+            None if is_one => stretches.push(vec![*level]),
+            None => {}
+        }
+        goes_on = is_one;
+    }
+    let tell = |stretch: &Vec<u32>| match stretch[..] {
+        [first, _, .., last] => format!("{first} to {last}"),
+        _ => stretch.iter().map(u32::to_string).collect::<Vec<_>>().join(", "),
+    };
+    stretches.iter().map(tell).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use rand::SeedableRng;
+    use rand::rngs::StdRng;
+
+    use super::*;
+    use crate::simulated::noise;
+
+    const LEVELS: [u32; 5] = [1, 10, 100, 1000, 5000];
+
+    fn result(arch: &str, connections: u32, metric: &str, round_values: Vec<f64>) -> CaseResult {
+        let connections = connections.to_string();
+        let params = [("arch", arch), ("connections", &connections), ("place", "apart")];
+        let params = params.map(|(k, v)| (k.to_owned(), v.to_owned())).into();
+        let median = round_values[0];
+        CaseResult {
+            estimate: Some(Estimate { median, low: median, high: median, level: LEVEL }),
+            round_values,
+            ..CaseResult::blank("net/answer", params, metric, "x", Better::Lower)
+        }
+    }
+
+    /// A sweep of `arch` with these replies a second, each on 5 us of CPU or as long as it took.
+    fn sweep(arch: &str, rates: [f64; 5], spread: f64) -> Vec<CaseResult> {
+        let mut rng = StdRng::seed_from_u64(7);
+        let mut of_level = |(connections, rate): (u32, f64)| {
+            let values: Vec<f64> =
+                (0..6).map(|_| rate * (1.0 + spread * noise(&mut rng))).collect();
+            let cpu = values.iter().map(|rate| 1e9 / rate).collect();
+            [
+                result(arch, connections, "rate", values),
+                result(arch, connections, "server-cpu", cpu),
+            ]
+        };
+        LEVELS.into_iter().zip(rates).flat_map(&mut of_level).collect()
+    }
+
+    fn both(a: [f64; 5], b: [f64; 5], spread: f64) -> Vec<CaseResult> {
+        [sweep("epoll", a, spread), sweep("threads", b, spread / 2.0)].concat()
+    }
+
+    fn saturate(results: &mut [CaseResult], arch: &str, connections: &[u32]) {
+        for result in results.iter_mut().filter(|result| result.params["arch"] == arch) {
+            if connections.iter().any(|n| result.params["connections"] == n.to_string()) {
+                result
+                    .doubts
+                    .push("client-saturated: the generator could not ask for more".to_owned());
+            }
+        }
+    }
+
+    fn reason(results: &[CaseResult]) -> String {
+        overtakings(results, 1)[0].reason.clone().unwrap_or_default()
+    }
+
+    #[test]
+    fn it_crosses_where_the_rates_do() {
+        // 10 % slower with 10, as much faster with 100: half way between, by logarithms.
+        let rows = overtakings(&both([50e3, 100e3 / 1.1, 110e3, 120e3, 130e3], [100e3; 5], 0.0), 1);
+        assert_eq!(rows.len(), 2);
+        for (row, metric) in rows.iter().zip(["faster-from", "cheaper-from"]) {
+            assert_eq!(row.check(), Ok(()));
+            assert_eq!((row.metric.as_str(), row.unit.as_str()), (metric, "connections"));
+            assert_eq!(
+                (row.params["arch"].as_str(), row.params["than"].as_str()),
+                ("epoll", "threads")
+            );
+            assert!(!row.params.contains_key("connections") && row.params["place"] == "apart");
+            let at = row.estimate.unwrap();
+            assert!((at.median - 1000f64.sqrt()).abs() < 1e-6 && at.low == at.high, "{at:?}");
+            assert_eq!(row.doubts, Vec::<String>::new());
+        }
+        let rows = overtakings(&both([50e3, 92e3, 110e3, 120e3, 130e3], [100e3; 5], 0.02), 1);
+        let at = rows[0].estimate.unwrap();
+        assert!(at.low < 29.0 && at.high > 29.0 && at.low > 10.0 && at.high < 100.0, "{at:?}");
+    }
+
+    #[test]
+    fn what_does_not_cross_is_said_in_words() {
+        let flat = [100e3; 5];
+        assert_eq!(reason(&both([120e3; 5], flat, 0.01)), "from the start");
+        assert_eq!(reason(&both([80e3; 5], flat, 0.01)), "never within 1 to 5000");
+        assert_eq!(reason(&both(flat, flat, 0.0)), "never within 1 to 5000");
+        assert_eq!(
+            reason(&both([100.5e3; 5], flat, 0.05)),
+            "cannot tell: within chance from 1 to 5000"
+        );
+        let hump = [80e3, 120e3, 120e3, 90e3, 80e3];
+        assert_eq!(reason(&both(hump, flat, 0.01)), "only at 10, 100");
+        assert!(overtakings(&sweep("epoll", flat, 0.0), 1).is_empty());
+    }
+
+    #[test]
+    fn a_rate_that_is_the_generators_is_a_lower_bound() {
+        let (fast, flat) = ([120e3; 5], [100e3; 5]);
+        let mut run = both(fast, flat, 0.01);
+        saturate(&mut run, "epoll", &LEVELS);
+        let row = &overtakings(&run, 1)[0];
+        assert_eq!(row.reason.as_deref(), Some("from the start"));
+        assert!(row.doubts.is_empty(), "{:?}", row.doubts);
+        let mut run = both([50e3, 100e3 / 1.1, 110e3, 120e3, 130e3], flat, 0.0);
+        saturate(&mut run, "epoll", &[100, 1000, 5000]);
+        let row = &overtakings(&run, 1)[0];
+        assert_eq!(row.doubts, ["it may lie elsewhere: a rate at 100 to 5000 is a lower bound"]);
+        // The slower one might be the faster one: nothing is known, but by CPU time.
+        let mut run = both(fast, flat, 0.01);
+        saturate(&mut run, "threads", &LEVELS);
+        let rows = overtakings(&run, 1);
+        assert!(rows[0].reason.as_deref().unwrap().starts_with("cannot tell: too few"));
+        assert_eq!(rows[1].reason.as_deref(), Some("from the start"));
+        let mut run = both(fast, flat, 0.01);
+        saturate(&mut run, "threads", &[1000, 5000]);
+        let row = &overtakings(&run, 1)[0];
+        assert_eq!(row.doubts, ["without 1000, 5000, where the generator was the bottleneck"]);
+    }
+
+    #[test]
+    fn levels_are_listed_as_stretches() {
+        let listed = |these: &[u32]| super::listed(these, &LEVELS);
+        assert_eq!(listed(&LEVELS), "1 to 5000");
+        assert_eq!(listed(&[1, 100, 1000, 5000]), "1, 100 to 5000");
+        assert_eq!(listed(&[10, 100]), "10, 100");
+        assert_eq!(listed(&[]), "");
+    }
+
+    #[test]
+    fn levels_that_failed_are_told() {
+        let mut run = both([50e3, 100e3 / 1.1, 110e3, 120e3, 130e3], [100e3; 5], 0.0);
+        run.retain(|r| r.params["arch"] != "threads" || r.params["connections"] != "5000");
+        assert_eq!(overtakings(&run, 1)[0].doubts, ["without 5000, not measured with both"]);
+    }
+
+    /// Rows as nothing should have them, with the parameters of this area.
+    fn any_row() -> impl Strategy<Value = CaseResult> {
+        let metric = prop::sample::select(&["rate", "server-cpu"][..]);
+        (crate::simulated::any_row("net/answer", "rate"), metric).prop_map(|(mut row, metric)| {
+            let arch = if row.params["order"] == "given" { "epoll" } else { "threads" };
+            let connections = row.params["degree"].clone();
+            row.params = [("arch", arch), ("connections", &connections)]
+                .map(|(k, v)| (k.to_owned(), v.to_owned()))
+                .into();
+            CaseResult { metric: metric.to_owned(), ..row }
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn any_rows_give_sound_rows(rows in prop::collection::vec(any_row(), 0..24), seed: u64) {
+            for row in overtakings(&rows, seed) {
+                prop_assert_eq!(row.check(), Ok(()), "{:?}", row);
+            }
+        }
+    }
+}
