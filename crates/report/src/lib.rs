@@ -16,6 +16,7 @@ mod grid;
 mod labels;
 mod measured;
 mod names;
+mod net;
 mod page;
 mod picture;
 pub mod quantity;

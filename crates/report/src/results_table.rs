@@ -14,6 +14,7 @@ use crate::grid::{self, Column};
 use crate::labels::Label;
 use crate::measured::{Choice, Setting, Telling, cost_choices, metric_columns};
 use crate::names;
+use crate::net;
 use crate::page::{Ink, Page};
 use crate::quantity::format_duration;
 use crate::rows::{Area, COST, Metric, Row, areas, word};
@@ -36,6 +37,7 @@ pub fn results_tables(results: &[CaseResult], page: &Page) -> String {
     }
     let (executors, others) = concurrency::parted(results);
     let (files, others) = files::parted(others);
+    let (servers, others) = net::parted(others);
     let mut texts = Vec::new();
     if !others.is_empty() {
         texts.push(area_tables(&others, page));
@@ -45,6 +47,9 @@ pub fn results_tables(results: &[CaseResult], page: &Page) -> String {
     }
     if !files.is_empty() {
         texts.push(files::tables(&files, page));
+    }
+    if !servers.is_empty() {
+        texts.push(net::tables(&servers, page));
     }
     texts.join("\n")
 }
@@ -68,7 +73,7 @@ fn area_tables(results: &[&CaseResult], page: &Page) -> String {
 ///
 /// What is computed from the results of several cases is no case.
 pub fn closing_line(results: &[CaseResult], took: Option<Duration>, page: &Page) -> String {
-    let areas = areas(results.iter().filter(|result| !is_derived(result)));
+    let areas = areas(results.iter().filter(|result| !is_derived(result) && !net::is_derived(result)));
     let rows: Vec<&Row> = areas.iter().flat_map(|area| &area.rows).collect();
     let doubtful = rows.iter().filter(|row| row.is_doubtful()).count();
     let outcomes = [

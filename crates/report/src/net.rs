@@ -1,0 +1,95 @@
+//! The tables of the area `net`: server architectures under load, side by side.
+
+mod costs;
+mod falls;
+mod latency;
+mod levels;
+mod overtaking;
+mod rates;
+mod sweep;
+
+use std::collections::HashSet;
+
+use results::CaseResult;
+
+pub(crate) use sweep::is_derived;
+use sweep::{ANSWER, REQUESTS, Sweep, is_known, sweeps};
+
+use crate::footnotes::Footnotes;
+use crate::page::{Ink, Page};
+use crate::text;
+
+/// What the tables here show, and all other results.
+///
+/// A case of a shape not known here, or a second result for what is there already, is with the others.
+pub(crate) fn parted(results: Vec<&CaseResult>) -> (Vec<&CaseResult>, Vec<&CaseResult>) {
+    let mut seen = HashSet::new();
+    results.into_iter().partition(|result| {
+        is_known(result) && seen.insert((&result.case, &result.params, &result.metric))
+    })
+}
+
+/// The tables of `results`, all of shapes known here, and what their columns mean.
+pub(crate) fn tables(results: &[&CaseResult], page: &Page) -> String {
+    let sweeps = sweeps(results);
+    let mut text: String = sweeps.iter().map(|sweep| of_sweep(sweep, page) + "\n").collect();
+    if let Some(level) = results.iter().find_map(|result| result.estimate).map(|e| e.level * 100.0)
+    {
+        for line in [
+            format!(
+                "digits: what the {level:.0} % interval carries, at most three; ±: half its width"
+            ),
+            "all metrics of the area net: --json, --csv and --xlsx".to_owned(),
+        ] {
+            text.push_str(&faint(&line, page));
+        }
+    }
+    text
+}
+
+/// What one case came to on one network and with one way of placing server and clients.
+fn of_sweep(sweep: &Sweep, page: &Page) -> String {
+    let reasons: Vec<_> = sweep.archs.iter().map(|arch| arch.reasons()).collect();
+    let notes = Footnotes::of(&reasons);
+    let mut parts = Vec::new();
+    if sweep.archs.is_empty() {
+        parts.push(heading(&sweep.title(""), page));
+    } else if sweep.case == ANSWER || sweep.case == REQUESTS {
+        parts.push(rates::table(sweep, &notes, page) + &notes.lines(page));
+        parts.push(rates::by_cpu_second(sweep, page));
+        parts.push(latency::table(sweep, page));
+        parts.push(costs::table(sweep, page));
+    } else {
+        parts.push(costs::held(sweep, &notes, page) + &notes.lines(page));
+    }
+    parts[0].push_str(&missing(sweep, page));
+    parts.push(falls::lines(sweep, page));
+    parts.push(overtaking::table(sweep, page));
+    parts.retain(|part| !part.is_empty());
+    parts.join("\n")
+}
+
+/// What is not there: architectures that this system lacks, and points that were not asked for.
+fn missing(sweep: &Sweep, page: &Page) -> String {
+    let mut text = String::new();
+    if !sweep.missing.is_empty() {
+        let told = sweep.missing.iter().map(|(why, archs)| format!("{} ({why})", archs.join(", ")));
+        let told = told.collect::<Vec<_>>().join("; ");
+        let line = text::hanging("unsupported here: ", &told, page.prose_width());
+        text.push_str(&page.paint_lines(Ink::Faint, &line));
+    }
+    if sweep.has_gaps() {
+        let line = format!("-: not in this run; `oscost run {} --full` measures all", sweep.case);
+        text.push_str(&faint(&line, page));
+    }
+    text
+}
+
+fn heading(title: &str, page: &Page) -> String {
+    page.paint_lines(Ink::Heading, &text::hanging("", title, page.prose_width()))
+}
+
+fn faint(line: &str, page: &Page) -> String {
+    let wrapped = text::hanging("", &page.signs(line), page.prose_width());
+    page.paint_lines(Ink::Faint, &wrapped)
+}

@@ -1,0 +1,126 @@
+//! What a connection or a request costs the server, and what one costs that is only held.
+
+use results::Estimate;
+
+use crate::footnotes::Footnotes;
+use crate::grid::{Cell, Column};
+use crate::net::levels::{self, Block, Entry};
+use crate::net::rates::per_cpu_second;
+use crate::net::sweep::{ANSWER, Point, Sweep};
+use crate::net::{faint, heading};
+use crate::page::{Ink, Page};
+use crate::quantity::{figure, format_per_op_briefly, half_width};
+
+/// No more levels than these are told of, on however wide a page.
+const MOST_LEVELS: usize = 3;
+
+/// The figure of a point as a cell of a column.
+type Tell = fn(&Point) -> Option<Entry>;
+
+/// CPU time, system calls, switches of one reply, and how many a CPU second is good for.
+pub(crate) fn table(sweep: &Sweep, page: &Page) -> String {
+    const TOLD: [(&str, Tell); 5] = [
+        ("CPU, us", |point| Some(Entry::estimate(&point.estimate("server-cpu")?, 1e3, ""))),
+        ("calls", |point| Some(count(point.result("time")?.per_op?.syscalls?))),
+        ("waits", |point| Some(count(point.estimate("voluntary-switches")?.median))),
+        ("preempted", |point| Some(count(point.estimate("involuntary-switches")?.median))),
+        ("k/CPU s", |point| Some(Entry::estimate(&per_cpu_second(point)?, 1e3, ""))),
+    ];
+    let one = if sweep.case == ANSWER { "connection" } else { "request" };
+    let title = sweep.title(&format!("what one {one} costs the server, by connections in flight"));
+    let layout = |(count, told): (usize, &[(&str, Tell)])| {
+        let at = levels::telling(sweep, count);
+        told.iter().filter_map(|(heading, tell)| block(sweep, heading, &at, *tell)).collect()
+    };
+    let most = sweep.levels.len().min(MOST_LEVELS);
+    let layouts: Vec<Vec<Block>> =
+        (1..=most).rev().flat_map(|n| [(n, &TOLD[..]), (n, &TOLD[..4])]).map(layout).collect();
+    if layouts.iter().all(Vec::is_empty) {
+        return String::new();
+    }
+    let names = levels::names(sweep.archs.iter().map(|arch| arch.name));
+    let note = "waits: gave up its CPU; preempted: lost it; k/CPU s: thousands per CPU second";
+    heading(&title, page) + &levels::laid_out(&names, layouts, page) + &faint(note, page)
+}
+
+/// Memory, processes and threads of a connection that is held, and the time to open it.
+pub(crate) fn held(sweep: &Sweep, notes: &Footnotes, page: &Page) -> String {
+    let title = match sweep.levels[..] {
+        [level] => format!("what each of {level} connections held costs the server"),
+        _ => "what a connection held costs the server, by how many are held".to_owned(),
+    };
+    let layout = |count: usize| -> Vec<Block> {
+        let at = levels::telling(sweep, count);
+        let mut blocks = vec![
+            text_block(sweep, "memory", &at, |point| size(point, "memory")),
+            block(sweep, "processes", &at, |point| count_of(point, "processes")),
+            block(sweep, "threads", &at, |point| count_of(point, "threads")),
+            text_block(sweep, "time to open", &at, |point| size(point, "time")),
+        ];
+        let marks = sweep.archs.iter().map(|arch| notes.mark(&arch.reasons()));
+        let marks = Column::words("", marks.map(|mark| Cell::inked(mark, Ink::Doubt)).collect());
+        if let Some(last) = blocks.iter_mut().flatten().last().filter(|_| !marks.is_blank()) {
+            last.parts.last_mut().into_iter().for_each(|part| part.push(marks.clone().close()));
+        }
+        blocks.into_iter().flatten().collect()
+    };
+    let names = levels::names(sweep.archs.iter().map(|arch| arch.name));
+    let layouts = (1..=sweep.levels.len()).rev().map(layout).collect();
+    heading(&sweep.title(&title), page) + &levels::laid_out(&names, layouts, page)
+}
+
+fn count(times: f64) -> Entry {
+    Entry::number(format_per_op_briefly(times), "")
+}
+
+fn count_of(point: &Point, metric: &str) -> Option<Entry> {
+    Some(count(point.estimate(metric)?.median))
+}
+
+/// A figure with its own unit.
+fn size(point: &Point, metric: &str) -> Option<Cell> {
+    let e: Estimate = point.estimate(metric)?;
+    let half_width = half_width(e.median, e.low, e.high).max(e.median * 0.01);
+    Some(Cell::figure(figure(e.median, half_width, &point.result(metric)?.unit)))
+}
+
+/// A column for each of the levels `at`; `None` where no point has such a figure.
+fn block(sweep: &Sweep, heading: &str, at: &[usize], tell: Tell) -> Option<Block> {
+    let column = |at: &usize| {
+        let entry = |point: &Point| tell(point).unwrap_or_else(|| Entry::without_figure(point));
+        let entries = sweep.archs.iter().map(|arch| entry(&arch.points[*at])).collect();
+        vec![levels::column(&under(sweep, heading, *at), entries)]
+    };
+    let has = any(sweep, |point| tell(point).is_some());
+    has.then(|| Block::new(over(sweep, heading), at.iter().map(column).collect()))
+}
+
+fn text_block(
+    sweep: &Sweep,
+    heading: &str,
+    at: &[usize],
+    tell: impl Fn(&Point) -> Option<Cell>,
+) -> Option<Block> {
+    let column = |at: &usize| {
+        let cell =
+            |point: &Point| tell(point).unwrap_or_else(|| Entry::without_figure(point).into_cell());
+        let cells = sweep.archs.iter().map(|arch| cell(&arch.points[*at])).collect();
+        vec![Column::figures(&under(sweep, heading, *at), cells)]
+    };
+    let has = any(sweep, |point| tell(point).is_some());
+    has.then(|| Block::new(over(sweep, heading), at.iter().map(column).collect()))
+}
+
+fn any(sweep: &Sweep, has: impl Fn(&Point) -> bool) -> bool {
+    sweep.archs.iter().flat_map(|arch| &arch.points).any(has)
+}
+
+/// The heading of a column: of its level, or its own where there is but one level.
+fn under(sweep: &Sweep, heading: &str, at: usize) -> String {
+    if sweep.levels.len() > 1 { sweep.levels[at].to_string() } else { heading.to_owned() }
+}
+
+/// The heading over columns of several levels.
+fn over<'a>(sweep: &Sweep, heading: &'a str) -> &'a str {
+    if sweep.levels.len() > 1 { heading } else { "" }
+}

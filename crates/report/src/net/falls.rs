@@ -1,0 +1,54 @@
+//! Where architectures fall over: from how many connections on, and why.
+
+use crate::net::heading;
+use crate::net::sweep::{Arch, Sweep};
+use crate::page::Page;
+use crate::text;
+
+/// A line for each architecture during which something gave way; one line if there is none.
+pub(crate) fn lines(sweep: &Sweep, page: &Page) -> String {
+    let (Some(fewest), Some(most)) = (sweep.levels.first(), sweep.levels.last()) else {
+        return String::new();
+    };
+    let falls: Vec<(&str, String)> =
+        sweep.archs.iter().filter_map(|arch| Some((arch.name, told(arch, sweep)?))).collect();
+    if falls.is_empty() {
+        let within = match fewest == most {
+            true => format!("with {most} connections"),
+            false => format!("within {fewest} to {most} connections"),
+        };
+        return heading(&sweep.title(&format!("none falls over {within}")), page);
+    }
+    let widest = falls.iter().map(|(arch, _)| arch.len()).max().unwrap_or(0);
+    let line = |(arch, told): &(&str, String)| {
+        text::hanging(&format!("{arch:<widest$}  "), told, page.prose_width())
+    };
+    let lines: String = falls.iter().map(line).collect();
+    heading(&sweep.title("where it falls over"), page) + &lines
+}
+
+/// From where on what gave way, such as `from 2500 on: connections were refused`.
+fn told(arch: &Arch, sweep: &Sweep) -> Option<String> {
+    let mut causes: Vec<(String, Vec<usize>)> = Vec::new();
+    for (at, point) in arch.points.iter().enumerate() {
+        for cause in point.gave_way() {
+            match causes.iter_mut().find(|(known, _)| *known == cause) {
+                Some((_, places)) => places.push(at),
+                None => causes.push((cause, vec![at])),
+            }
+        }
+    }
+    let tell = |(cause, places): &(String, Vec<usize>)| {
+        let measured = arch.points.iter().enumerate().filter(|(_, point)| !point.is_empty());
+        let beyond: Vec<usize> = measured.map(|(at, _)| at).filter(|at| *at >= places[0]).collect();
+        let level = |at: &usize| sweep.levels[*at].to_string();
+        match *places == beyond && places.len() > 1 {
+            true => format!("from {} on: {cause}", level(&places[0])),
+            false => {
+                let at: Vec<String> = places.iter().map(level).collect();
+                format!("at {}: {cause}", at.join(", "))
+            }
+        }
+    };
+    (!causes.is_empty()).then(|| causes.iter().map(tell).collect::<Vec<_>>().join("; "))
+}

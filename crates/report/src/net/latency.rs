@@ -1,0 +1,66 @@
+//! How long half and how long 99 of 100 replies took.
+
+use crate::grid::{Cell, Column};
+use crate::net::heading;
+use crate::net::levels::{self, Block, Entry, told};
+use crate::net::sweep::{ANSWER, Point, Sweep};
+use crate::page::Page;
+use crate::quantity::half_width;
+use crate::text;
+
+/// Longer times than so many of the unit of the shorter one have a unit of their own.
+const LONGEST: f64 = 10_000.0;
+
+const UNITS: [(f64, &str); 4] = [(1.0, "ns"), (1e3, "us"), (1e6, "ms"), (1e9, "s")];
+
+/// The half and the 99 % in a cell for each level; on a narrow page, for the levels that tell most.
+pub(crate) fn table(sweep: &Sweep, page: &Page) -> String {
+    let has = |point: &Point| point.estimate("reply-p50").is_some();
+    if !sweep.archs.iter().flat_map(|arch| &arch.points).any(has) {
+        return String::new();
+    }
+    let connecting = if sweep.case == ANSWER { ", connecting included" } else { "" };
+    let title = sweep.title(&format!("time until the reply (p50 / p99){connecting}"));
+    let layout = |count: usize| {
+        let parts = levels::telling(sweep, count).into_iter().map(|at| vec![column(sweep, at)]);
+        vec![Block::new("connections in flight", parts.collect())]
+    };
+    let names = levels::names(sweep.archs.iter().map(|arch| arch.name));
+    let layouts = (1..=sweep.levels.len()).rev().map(layout).collect();
+    heading(&title, page) + &levels::laid_out(&names, layouts, page)
+}
+
+fn column(sweep: &Sweep, at: usize) -> Column {
+    let pairs: Vec<Option<[String; 3]>> =
+        sweep.archs.iter().map(|arch| pair(&arch.points[at])).collect();
+    let width = |nth: usize| {
+        let all = pairs.iter().flatten();
+        all.map(|pair| text::width(&pair[nth])).max().unwrap_or(0)
+    };
+    let [p50, p99, unit] = [0, 1, 2].map(width);
+    let cells = pairs.iter().zip(&sweep.archs).map(|(pair, arch)| match pair {
+        Some(pair) => {
+            Cell::text(format!("{:>p50$} / {:>p99$} {:<unit$}", pair[0], pair[1], pair[2]))
+        }
+        None => Entry::without_figure(&arch.points[at]).into_cell(),
+    });
+    Column::figures(&sweep.levels[at].to_string(), cells.collect())
+}
+
+/// Such as `1.1`, `2.3` and `ms`.
+fn pair(point: &Point) -> Option<[String; 3]> {
+    let (p50, p99) = (point.estimate("reply-p50")?, point.estimate("reply-p99")?);
+    let number = |e: results::Estimate, scale: f64| {
+        told(e.median / scale, half_width(e.median, e.low, e.high) / scale)
+    };
+    let unit_of = |ns: f64| UNITS.iter().rfind(|(scale, _)| ns >= *scale).unwrap_or(&UNITS[0]);
+    let ((scale, unit), (other_scale, other)) = (unit_of(p50.median), unit_of(p99.median));
+    Some(match p99.median / scale < LONGEST {
+        true => [number(p50, *scale), number(p99, *scale), (*unit).to_owned()],
+        false => [
+            format!("{} {unit}", number(p50, *scale)),
+            number(p99, *other_scale),
+            (*other).to_owned(),
+        ],
+    })
+}

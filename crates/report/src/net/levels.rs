@@ -1,0 +1,184 @@
+//! Columns of figures by number of connections: numbers lined up at their points, marks right behind them.
+
+use results::{Estimate, Outcome};
+
+use crate::grid::{self, Column, Group};
+use crate::net::sweep::{Point, Sweep};
+use crate::page::{Ink, Page};
+use crate::quantity::{figure, half_width};
+
+/// No figure has more than three digits, nor finer ones than hundredths.
+const FINEST_SHARE: f64 = 0.01;
+const FINEST: f64 = 0.0101;
+
+/// The first column of a table has none of the gap it is made with.
+const GAP_BEFORE_NAMES: usize = 2;
+
+/// Which levels tell most where there is no room for all: idle, much, and what lies between and beyond.
+const TELLING: [u32; 8] = [1000, 1, 100, 5000, 10, 500, 2500, 1500];
+
+/// One cell.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Entry {
+    number: String,
+    mark: String,
+    ink: Ink,
+    /// A word in the place of a number: it does not line up.
+    word: bool,
+}
+
+impl Entry {
+    pub(crate) fn number(number: String, mark: &str) -> Entry {
+        Entry { number, mark: mark.to_owned(), ..Entry::default() }
+    }
+
+    /// As many digits as the interval carries, three at most.
+    pub(crate) fn estimate(estimate: &Estimate, scale: f64, mark: &str) -> Entry {
+        let half_width = half_width(estimate.median, estimate.low, estimate.high) / scale;
+        let value = estimate.median / scale;
+        Entry::number(told(value, half_width), mark)
+    }
+
+    /// How it ended, or that it was not in the run.
+    pub(crate) fn without_figure(point: &Point) -> Entry {
+        let (word, ink) = match point.ending().map(|ending| ending.outcome) {
+            Some(Outcome::Unsupported) => ("n/a", Ink::Faint),
+            Some(_) => ("failed", Ink::Bad),
+            None => return Entry::number("-".to_owned(), ""),
+        };
+        Entry { number: word.to_owned(), ink, word: true, ..Entry::default() }
+    }
+
+    /// The entry in a column of another kind.
+    pub(crate) fn into_cell(self) -> grid::Cell {
+        grid::Cell::inked(self.number + &self.mark, self.ink)
+    }
+}
+
+/// A number in as many digits as its interval carries, three at most.
+pub(crate) fn told(value: f64, half_width: f64) -> String {
+    let finest = (value.abs() * FINEST_SHARE).max(FINEST).min(value.abs());
+    figure(value, half_width.max(finest), "").number
+}
+
+/// The entries with their points below each other, and marks right behind the numbers.
+pub(crate) fn column(heading: &str, entries: Vec<Entry>) -> Column {
+    let parts = |entry: &Entry| {
+        let at = entry.number.find('.').unwrap_or(entry.number.len());
+        let (before, after) = entry.number.split_at(at);
+        (before.to_owned(), format!("{after}{}", entry.mark))
+    };
+    let lined_up: Vec<Option<(String, String)>> =
+        entries.iter().map(|entry| (!entry.word).then(|| parts(entry))).collect();
+    let (whole, rest) = lined_up
+        .iter()
+        .flatten()
+        .fold((0, 0), |widest, (a, b)| (widest.0.max(a.len()), widest.1.max(b.len())));
+    let cells = entries.iter().zip(&lined_up).map(|(entry, parts)| match parts {
+        Some((before, after)) => grid::Cell::text(format!("{before:>whole$}{after:<rest$}")),
+        None => grid::Cell::inked(entry.number.clone(), entry.ink),
+    });
+    Column::figures(heading, cells.collect())
+}
+
+/// The names of the architectures.
+pub(crate) fn names<'r>(archs: impl Iterator<Item = &'r str>) -> Column {
+    Column::words("arch", archs.map(grid::Cell::text).collect())
+}
+
+/// The positions of the `count` levels that tell most, ascending.
+pub(crate) fn telling(sweep: &Sweep, count: usize) -> Vec<usize> {
+    let rank = |level: u32| TELLING.iter().position(|known| *known == level);
+    let mut all: Vec<usize> = (0..sweep.levels.len()).collect();
+    all.sort_by_key(|at| rank(sweep.levels[*at]).unwrap_or(TELLING.len()));
+    all.truncate(count);
+    all.sort_unstable();
+    all
+}
+
+/// Columns that stay together, under a heading they share with those beside them.
+pub(crate) struct Block {
+    pub heading: String,
+    pub parts: Vec<Vec<Column>>,
+}
+
+impl Block {
+    pub(crate) fn new(heading: &str, parts: Vec<Vec<Column>>) -> Block {
+        Block { heading: heading.to_owned(), parts }
+    }
+}
+
+/// The first of `layouts` that the page has room for beside `names`; else the last, in several tables.
+pub(crate) fn laid_out(names: &Column, layouts: Vec<Vec<Block>>, page: &Page) -> String {
+    let mut tables = Vec::new();
+    for layout in &layouts {
+        tables = packed(names, layout, page);
+        if tables.len() == 1 {
+            break;
+        }
+    }
+    let print = |groups| grid::grouped_table(groups, page);
+    tables.into_iter().map(print).collect::<Vec<_>>().join("\n")
+}
+
+/// The blocks in as few tables as the page has room for.
+fn packed(names: &Column, blocks: &[Block], page: &Page) -> Vec<Vec<Group>> {
+    let mut tables: Vec<Vec<Group>> = Vec::new();
+    let mut current: Vec<(&str, Vec<Column>)> = Vec::new();
+    let set = |blocks: &[(&str, Vec<Column>)]| -> Vec<Group> {
+        let groups = blocks.iter().map(|(heading, columns)| Group::new(heading, columns.clone()));
+        std::iter::once(Group::new("", vec![names.clone()])).chain(groups).collect()
+    };
+    let fits = |blocks: &[(&str, Vec<Column>)]| {
+        let widths = set(blocks).iter().map(Group::width).sum::<usize>();
+        widths <= page.table_width() + GAP_BEFORE_NAMES
+    };
+    for block in blocks {
+        for (nth, part) in block.parts.iter().enumerate() {
+            let mut with = current.clone();
+            match with.last_mut().filter(|(heading, _)| nth > 0 && *heading == block.heading) {
+                Some((_, columns)) => columns.extend(part.clone()),
+                None => with.push((&block.heading, part.clone())),
+            }
+            if !current.is_empty() && !fits(&with) {
+                tables.push(set(&current));
+                with = vec![(&block.heading, part.clone())];
+            }
+            current = with;
+        }
+    }
+    if !current.is_empty() {
+        tables.push(set(&current));
+    }
+    tables
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_three_digits_or_what_their_interval_carries() {
+        for (value, half_width, text) in [
+            (47.52, 0.001, "47.5"),
+            (47.52, 3.0, "48"),
+            (6.537, 0.0, "6.54"),
+            (0.6123, 0.0, "0.61"),
+            (0.0042, 0.0, "0.0042"),
+            (110.4, 0.0, "110"),
+            (1620.0, 8.0, "1,620"),
+            (0.0, 0.0, "0"),
+        ] {
+            assert_eq!(told(value, half_width), text, "{value} ±{half_width}");
+        }
+    }
+
+    #[test]
+    fn points_line_up_and_marks_stand_behind_numbers() {
+        let entries = [("6.54", ""), ("62", "*"), ("110", ""), ("-", "")];
+        let entries = entries.map(|(number, mark)| Entry::number(number.to_owned(), mark));
+        let page = Page { width: 80, colour: false, unicode: false };
+        let text = grid::table(vec![column("10", entries.to_vec())], &page);
+        assert_eq!(text, "    10\n------\n  6.54\n 62*\n110\n  -\n");
+    }
+}

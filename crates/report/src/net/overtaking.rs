@@ -1,0 +1,90 @@
+//! From how many connections on one architecture is better than another.
+
+use results::{CaseResult, Outcome};
+
+use crate::concurrency::measured;
+use crate::footnotes::{Footnotes, Reason};
+use crate::grid::{self, Cell, Column};
+use crate::net::sweep::Sweep;
+use crate::net::{faint, heading};
+use crate::page::{Ink, Page};
+
+const COLUMNS: [(&str, &str); 2] =
+    [("faster-from", "by rate"), ("cheaper-from", "by server CPU time")];
+
+/// A line for each pair that was held against each other.
+pub(crate) fn table(sweep: &Sweep, page: &Page) -> String {
+    let mut pairs: Vec<(&str, &str)> = Vec::new();
+    for result in &sweep.derived {
+        let pair = (result.params["arch"].as_str(), result.params["than"].as_str());
+        if !pairs.contains(&pair) {
+            pairs.push(pair);
+        }
+    }
+    if pairs.is_empty() {
+        return String::new();
+    }
+    let result = |pair: &(&str, &str), metric: &str| {
+        let of_pair = |r: &&&CaseResult| r.params["arch"] == pair.0 && r.params["than"] == pair.1;
+        sweep.derived.iter().filter(of_pair).find(|r| r.metric == metric).copied()
+    };
+    let results = |pair| COLUMNS.map(|(metric, _)| result(pair, metric));
+    let reasons: Vec<Vec<Reason>> = pairs
+        .iter()
+        .map(|pair| results(pair).into_iter().flatten().flat_map(doubts).collect())
+        .collect();
+    let notes = Footnotes::of(&reasons);
+    let columns = |metric: &str, heading: &str| {
+        let results: Vec<Option<&CaseResult>> = pairs.iter().map(|p| result(p, metric)).collect();
+        let cells = results.iter().map(|r| r.map(cell).unwrap_or_default()).collect();
+        let marks = results.iter().map(|r| r.map(doubts).unwrap_or_default());
+        let marks = marks.map(|reasons| Cell::inked(notes.mark(&reasons), Ink::Doubt)).collect();
+        let columns = [Column::words(heading, cells).wrapping(), Column::words("", marks).close()];
+        columns.into_iter().filter(|column| !column.is_blank()).collect::<Vec<_>>()
+    };
+    let said = |pair: &(&str, &str)| Cell::text(format!("{} over {}", pair.0, pair.1));
+    let said = Column::words("better", pairs.iter().map(said).collect());
+    let told = COLUMNS.map(|(metric, heading)| columns(metric, heading));
+    let all: Vec<Column> = std::iter::once(&said).chain(told.iter().flatten()).cloned().collect();
+    let tables = match grid::total_width(&all) <= page.table_width() + 2 {
+        true => grid::table(all, page),
+        false => {
+            let with_names = |columns: &Vec<Column>| {
+                grid::table(std::iter::once(&said).chain(columns).cloned().collect(), page)
+            };
+            told.iter()
+                .filter(|columns| !columns.is_empty())
+                .map(with_names)
+                .collect::<Vec<_>>()
+                .join("\n")
+        }
+    };
+    let title = sweep.title("from how many connections on one is better than another");
+    let note = "a rate held back by the generator counts only where it is the greater one still";
+    heading(&title, page) + &tables + &notes.lines(page) + &faint(note, page)
+}
+
+/// `from about 120 (90-160)`, or in a few words why there is no such number.
+fn cell(result: &CaseResult) -> Cell {
+    match measured(result) {
+        Some(e) => {
+            let [mid, low, high] = [e.median, e.low, e.high].map(rounded);
+            Cell::text(format!("from about {mid} ({low}-{high})"))
+        }
+        None => {
+            let ink = if result.outcome == Outcome::Unsupported { Ink::Plain } else { Ink::Bad };
+            let reason = result.reason.as_deref().unwrap_or("no reason was given");
+            Cell::inked(reason.split(": ").next().unwrap_or(reason), ink)
+        }
+    }
+}
+
+/// A number of connections to two digits.
+fn rounded(connections: f64) -> String {
+    let unit = 10f64.powi((connections.abs().max(1.0).log10().floor() as i32 - 1).max(0));
+    format!("{:.0}", (connections / unit).round() * unit)
+}
+
+fn doubts(result: &CaseResult) -> Vec<Reason> {
+    result.doubts.iter().map(|text| Reason { text: text.clone(), grave: false }).collect()
+}

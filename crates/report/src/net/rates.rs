@@ -1,0 +1,355 @@
+//! How much each architecture answers, and how many times as much as others.
+
+use analysis::{Ratio, multiple};
+use results::Estimate;
+
+use crate::footnotes::Footnotes;
+use crate::grid::{Cell, Column};
+use crate::net::levels::{self, Block, Entry, told};
+use crate::net::sweep::{ANSWER, Arch, Point, Sweep};
+use crate::net::{faint, heading};
+use crate::page::{Ink, Page};
+use crate::quantity::interval_figure;
+
+/// Beside a figure that the load generator held back: the server would answer more.
+const AT_LEAST: &str = "*";
+/// Beside a multiple of such a figure: it may be more or less.
+const UNSURE: &str = "?";
+/// Beside a figure during which something gave way.
+const GAVE_WAY: &str = "!";
+
+/// From this rate on they are told in thousands.
+const THOUSANDS_FROM: f64 = 10_000.0;
+
+/// The level of a multiple's interval.
+const LEVEL: f64 = 0.95;
+
+/// The seed of the bootstrap: the same document is shown the same.
+const SEED: u64 = 1;
+
+/// Over the columns of the levels.
+const IN_FLIGHT: &str = "connections in flight";
+
+/// How the table is set.
+#[derive(Clone, Copy)]
+struct Layout {
+    intervals: bool,
+    multiples_intervals: bool,
+    close: bool,
+}
+
+/// From all there is to tell down to the least.
+const LAYOUTS: [Layout; 4] = {
+    let least = Layout { intervals: false, multiples_intervals: false, close: true };
+    let roomy = Layout { close: false, ..least };
+    let multiples = Layout { multiples_intervals: true, ..roomy };
+    [Layout { intervals: true, ..multiples }, multiples, roomy, least]
+};
+
+/// The rates of a sweep, their means and the multiples, with a legend of the marks that occur.
+pub(crate) fn table(sweep: &Sweep, notes: &Footnotes, page: &Page) -> String {
+    let what = if sweep.case == ANSWER { "connections" } else { "requests" };
+    let scale = scale(sweep);
+    let text = format!("{what} answered per second{}", scale_words(scale));
+    let marks: Vec<Cell> = sweep
+        .archs
+        .iter()
+        .map(|arch| Cell::inked(notes.mark(&arch.reasons()), Ink::Doubt))
+        .collect();
+    let marks = Column::words("", marks).close();
+    let layout = |layout: &Layout| {
+        let of_levels = rate_columns(sweep, scale, *layout, page);
+        let mut of_means = mean_columns(sweep, scale, *layout, page);
+        if !marks.is_blank() {
+            of_means.last_mut().into_iter().for_each(|part| part.push(marks.clone()));
+        }
+        vec![Block::new(IN_FLIGHT, of_levels), Block::new("", of_means)]
+    };
+    let names = levels::names(sweep.archs.iter().map(|arch| arch.name));
+    heading(&sweep.title(&text), page)
+        + &levels::laid_out(&names, LAYOUTS.iter().map(layout).collect(), page)
+        + &legend(sweep, page)
+}
+
+/// For architectures that the generator held back: what a CPU second of the server would answer.
+pub(crate) fn by_cpu_second(sweep: &Sweep, page: &Page) -> String {
+    let held_back = |arch: &&Arch| arch.points.iter().any(Point::is_saturated);
+    let archs: Vec<&Arch> = sweep.archs.iter().filter(held_back).collect();
+    if archs.is_empty() {
+        return String::new();
+    }
+    let scale = scale(sweep);
+    let of_level = |(at, level): (usize, &u32)| {
+        let entries = archs.iter().map(|arch| match per_cpu_second(&arch.points[at]) {
+            Some(estimate) => Entry::estimate(&estimate, scale, ""),
+            None => Entry::without_figure(&arch.points[at]),
+        });
+        levels::column(&level.to_string(), entries.collect())
+    };
+    let columns: Vec<Column> = sweep.levels.iter().enumerate().map(of_level).collect();
+    let layout = |close: bool| {
+        let parts = columns.iter().map(|column| vec![spaced(column.clone(), close)]).collect();
+        vec![Block::new(IN_FLIGHT, parts)]
+    };
+    let text = format!(
+        "answered per CPU second of the server{} (rows with {AT_LEAST})",
+        scale_words(scale)
+    );
+    let names = levels::names(archs.iter().map(|arch| arch.name));
+    heading(&sweep.title(&text), page)
+        + &levels::laid_out(&names, vec![layout(false), layout(true)], page)
+}
+
+/// How many replies cost a second of the server's CPU time.
+pub(crate) fn per_cpu_second(point: &Point) -> Option<Estimate> {
+    let cpu = point.estimate("server-cpu").filter(|cpu| cpu.low > 0.0)?;
+    Some(Estimate {
+        median: 1e9 / cpu.median,
+        low: 1e9 / cpu.high,
+        high: 1e9 / cpu.low,
+        level: cpu.level,
+    })
+}
+
+fn scale(sweep: &Sweep) -> f64 {
+    let points = sweep.archs.iter().flat_map(|arch| &arch.points);
+    let most =
+        points.filter_map(|point| point.estimate("rate")).map(|e| e.median).fold(0.0, f64::max);
+    if most >= THOUSANDS_FROM { 1e3 } else { 1.0 }
+}
+
+fn scale_words(scale: f64) -> &'static str {
+    if scale > 1.0 { ", in thousands" } else { "" }
+}
+
+fn spaced(column: Column, close: bool) -> Column {
+    if close { column.close() } else { column }
+}
+
+/// A column for each level, with its interval if asked for.
+fn rate_columns(sweep: &Sweep, scale: f64, layout: Layout, page: &Page) -> Vec<Vec<Column>> {
+    let of_level = |(at, level): (usize, &u32)| {
+        let points = || sweep.archs.iter().map(|arch| &arch.points[at]);
+        let entry = |point: &Point| match point.estimate("rate") {
+            Some(estimate) => Entry::estimate(&estimate, scale, mark(point)),
+            None => Entry::without_figure(point),
+        };
+        let column = levels::column(&level.to_string(), points().map(entry).collect());
+        let mut part = vec![spaced(column, layout.close)];
+        if layout.intervals {
+            part.extend(interval_column(points().map(|point| point.estimate("rate")), page));
+        }
+        part
+    };
+    sweep.levels.iter().enumerate().map(of_level).collect()
+}
+
+/// What is to be said of a rate: where it is both, that the server gave way matters more.
+fn mark(point: &Point) -> &'static str {
+    match (point.is_saturated(), point.gave_way().is_empty()) {
+        (false, true) => "",
+        (true, true) => AT_LEAST,
+        (false, false) => GAVE_WAY,
+        (true, false) => "*!",
+    }
+}
+
+fn interval_column(
+    estimates: impl Iterator<Item = Option<Estimate>>,
+    page: &Page,
+) -> Option<Column> {
+    let cell = |e: Option<Estimate>| {
+        // One round has no interval.
+        let e = e.filter(|e| e.low < e.high);
+        let figure = e.and_then(|e| interval_figure(e.median, e.low, e.high));
+        figure.map(|figure| Cell::text(page.signs(&figure.to_string()))).unwrap_or_default()
+    };
+    let column = Column::figures(&page.signs("±"), estimates.map(cell).collect()).close();
+    (!column.is_blank()).then_some(column)
+}
+
+/// The mean over the levels, and it as a multiple of those of the architectures to compare with.
+fn mean_columns(sweep: &Sweep, scale: f64, layout: Layout, page: &Page) -> Vec<Vec<Column>> {
+    let mean = |arch: &Arch| {
+        let measured: Vec<&Point> =
+            arch.points.iter().filter(|point| point.estimate("rate").is_some()).collect();
+        let rates: Vec<Estimate> =
+            measured.iter().filter_map(|point| point.estimate("rate")).collect();
+        let mean = mean(&rates)?;
+        let saturated = measured.iter().any(|point| point.is_saturated());
+        Some(Entry::estimate(&mean, scale, if saturated { AT_LEAST } else { "" }))
+    };
+    let entries = sweep.archs.iter().map(|arch| mean(arch).unwrap_or_else(absent)).collect();
+    let mut parts = vec![vec![spaced(levels::column("mean", entries), layout.close)]];
+    for base in bases(sweep) {
+        let ratios: Vec<Option<Multiple>> =
+            sweep.archs.iter().map(|arch| Multiple::of(arch, base)).collect();
+        let entry = |ratio: &Option<Multiple>| ratio.as_ref().map_or_else(absent, Multiple::entry);
+        let column =
+            levels::column(&format!("x {}", base.name), ratios.iter().map(entry).collect());
+        let mut part = vec![spaced(column, layout.close)];
+        if layout.multiples_intervals {
+            let estimate = |multiple: &Option<Multiple>| {
+                let Ratio { mid, low, high } = multiple.as_ref()?.ratio;
+                Some(Estimate { median: mid, low, high, level: LEVEL })
+            };
+            part.extend(interval_column(ratios.iter().map(estimate), page));
+        }
+        parts.push(part);
+    }
+    parts
+}
+
+fn absent() -> Entry {
+    Entry::number("-".to_owned(), "")
+}
+
+/// The architectures that others are held against.
+fn bases<'a, 'r>(sweep: &'a Sweep<'r>) -> Vec<&'a Arch<'r>> {
+    let names: &[&str] = if sweep.case == ANSWER { &["fork"] } else { &["threads", "fork"] };
+    if sweep.archs.len() < 2 {
+        return Vec::new();
+    }
+    names.iter().filter_map(|name| sweep.arch(name)).collect()
+}
+
+/// The mean of figures that are alike uncertain; its interval is as wide as theirs are on average.
+fn mean(all: &[Estimate]) -> Option<Estimate> {
+    let of = |end: fn(&Estimate) -> f64| all.iter().map(end).sum::<f64>() / all.len() as f64;
+    let level = all.first()?.level;
+    Some(Estimate { median: of(|e| e.median), low: of(|e| e.low), high: of(|e| e.high), level })
+}
+
+/// How many times as much one architecture answers as another, over the levels both were measured at.
+struct Multiple {
+    ratio: Ratio,
+    mark: &'static str,
+}
+
+impl Multiple {
+    fn of(arch: &Arch, base: &Arch) -> Option<Multiple> {
+        if arch.name == base.name {
+            return Some(Multiple { ratio: Ratio { mid: 1.0, low: 1.0, high: 1.0 }, mark: "" });
+        }
+        let both: Vec<(&Point, &Point)> = arch
+            .points
+            .iter()
+            .zip(&base.points)
+            .filter(|(a, b)| a.round_values("rate").is_some() && b.round_values("rate").is_some())
+            .collect();
+        let a: Vec<&[f64]> = both.iter().filter_map(|(a, _)| a.round_values("rate")).collect();
+        let b: Vec<&[f64]> = both.iter().filter_map(|(_, b)| b.round_values("rate")).collect();
+        let ratio = multiple(&a, &b, SEED)?;
+        let mark = match (
+            both.iter().any(|(a, _)| a.is_saturated()),
+            both.iter().any(|(_, b)| b.is_saturated()),
+        ) {
+            (_, true) => UNSURE,
+            (true, false) => AT_LEAST,
+            (false, false) => "",
+        };
+        Some(Multiple { ratio, mark })
+    }
+
+    fn entry(&self) -> Entry {
+        let Ratio { mid, low, high } = self.ratio;
+        let number = if low == high && mid == 1.0 {
+            "1".to_owned()
+        } else {
+            told(mid, (high - mid).max(mid - low))
+        };
+        Entry::number(number, self.mark)
+    }
+}
+
+/// What the marks mean that occur, and what the last columns are.
+fn legend(sweep: &Sweep, page: &Page) -> String {
+    let points = || sweep.archs.iter().flat_map(|arch| &arch.points);
+    let multiples: Vec<Multiple> = bases(sweep)
+        .into_iter()
+        .flat_map(|base| sweep.archs.iter().filter_map(move |arch| Multiple::of(arch, base)))
+        .collect();
+    let mut lines = Vec::new();
+    if points().any(Point::is_saturated) {
+        lines.push(
+            "*: at least this much: the load generator was the bottleneck, not the server"
+                .to_owned(),
+        );
+    }
+    if multiples.iter().any(|multiple| multiple.mark == UNSURE) {
+        lines.push("?: what it is a multiple of is such a lower bound: it may be less".to_owned());
+    }
+    if points().any(|point| point.estimate("rate").is_some() && !point.gave_way().is_empty()) {
+        lines.push("!: something gave way meanwhile: see where it falls over".to_owned());
+    }
+    let over = match bases(sweep).iter().map(|base| base.name).collect::<Vec<_>>().join(", ") {
+        names if names.is_empty() => "mean: over the levels measured".to_owned(),
+        names => {
+            format!("mean: over the levels measured; x {names}: over the levels both have")
+        }
+    };
+    lines.push(over);
+    lines.iter().map(|line| faint(line, page)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use results::{Better, CaseResult};
+
+    use super::*;
+    use crate::net::sweep::sweeps;
+
+    /// Rates by architecture and level, with the level at which the generator held one back.
+    fn run(rates: &[(&str, u32, f64)], held_back: &[(&str, u32)]) -> Vec<CaseResult> {
+        let result = |(arch, level, rate): &(&str, u32, f64)| {
+            let level_text = level.to_string();
+            let params =
+                [("arch", *arch), ("connections", &level_text), ("network", "n"), ("place", "p")];
+            let params = params.map(|(k, v)| (k.to_owned(), v.to_owned())).into();
+            let (low, high) = (rate * 0.98, rate * 1.02);
+            let doubt = held_back.contains(&(*arch, *level)).then(|| "client-saturated".to_owned());
+            CaseResult {
+                estimate: Some(Estimate { median: *rate, low, high, level: 0.95 }),
+                round_values: vec![*rate; 6],
+                doubts: doubt.into_iter().collect(),
+                ..CaseResult::blank(ANSWER, params, "rate", "replies/s", Better::Higher)
+            }
+        };
+        rates.iter().map(result).collect()
+    }
+
+    const RATES: [(&str, u32, f64); 5] = [
+        ("fork", 1, 6e3),
+        ("fork", 10, 8e3),
+        ("fork", 100, 1e3),
+        ("epoll", 1, 20e3),
+        ("epoll", 10, 50e3),
+    ];
+
+    /// The multiple of `fork` that `epoll` answers, and its mark.
+    fn epoll_by_fork(held_back: &[(&str, u32)]) -> (f64, &'static str) {
+        let run = run(&RATES, held_back);
+        let results: Vec<&CaseResult> = run.iter().collect();
+        let sweep = sweeps(&results).remove(0);
+        let [epoll, fork] = ["epoll", "fork"].map(|name| sweep.arch(name).unwrap());
+        let multiple = Multiple::of(epoll, fork).unwrap();
+        (multiple.ratio.mid, multiple.mark)
+    }
+
+    #[test]
+    fn a_multiple_is_of_the_levels_both_have() {
+        assert_eq!(epoll_by_fork(&[]), (5.0, ""));
+        assert_eq!(epoll_by_fork(&[("epoll", 10)]), (5.0, AT_LEAST));
+        assert_eq!(epoll_by_fork(&[("epoll", 10), ("fork", 1)]), (5.0, UNSURE));
+        assert_eq!(epoll_by_fork(&[("fork", 100)]), (5.0, ""));
+    }
+
+    #[test]
+    fn a_mean_is_over_the_levels_measured() {
+        let of =
+            |median: f64| Estimate { median, low: median - 1.0, high: median + 3.0, level: 0.95 };
+        let mean = mean(&[of(10.0), of(20.0)]).unwrap();
+        assert_eq!([mean.median, mean.low, mean.high], [15.0, 14.0, 18.0]);
+        assert!(super::mean(&[]).is_none());
+    }
+}

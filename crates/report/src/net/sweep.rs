@@ -1,0 +1,296 @@
+//! The points of the area, by architecture and number of connections.
+
+use results::{CaseResult, Estimate, Outcome};
+
+use crate::concurrency::measured;
+use crate::footnotes::Reason;
+use crate::rows::{COST, reasons, word};
+
+pub(crate) const ANSWER: &str = "net/answer";
+pub(crate) const REQUESTS: &str = "net/requests";
+const HOLD: &str = "net/hold";
+
+/// Parameters of the cases, and of what is derived from them.
+const PARAMS: [&str; 4] = ["arch", "connections", "network", "place"];
+const DERIVED_PARAMS: [&str; 4] = ["arch", "network", "place", "than"];
+
+/// What the parameters say where nothing else was asked for.
+const USUAL: [(&str, &str); 2] = [("network", "loopback"), ("place", "apart")];
+
+/// Longer names and numbers than these are of no shape known here.
+const LONGEST_NAME: usize = 16;
+const LONGEST_NUMBER: usize = 6;
+
+const LOAD_METRICS: [(&str, &str); 16] = [
+    (COST, "ns/op"),
+    ("rate", "replies/s"),
+    ("connect-p50", "ns"),
+    ("connect-p99", "ns"),
+    ("reply-p50", "ns"),
+    ("reply-p90", "ns"),
+    ("reply-p99", "ns"),
+    ("reply-worst", "ns"),
+    ("server-cpu", "ns"),
+    ("server-busy", "CPUs"),
+    ("generator-cpu", "ns"),
+    ("generator-busy", "share"),
+    ("voluntary-switches", "switches"),
+    ("involuntary-switches", "switches"),
+    ("errors", "share"),
+    ("unanswered", "ns"),
+];
+const HOLD_METRICS: [(&str, &str); 4] =
+    [(COST, "ns/op"), ("memory", "bytes"), ("processes", "processes"), ("threads", "threads")];
+const DERIVED_METRICS: [(&str, &str); 2] =
+    [("faster-from", "connections"), ("cheaper-from", "connections")];
+
+/// How the doubt begins that says that a rate is the load generator's.
+const SATURATED: &str = "client-saturated";
+
+/// How the doubts begin that say what gave way, as the case words them.
+const GAVE_WAY: [&str; 11] = [
+    "the server could start no further",
+    "the server had no descriptor",
+    "the server had no memory",
+    "clients kept the server waiting",
+    "more connections waited to be accepted",
+    "connections were refused",
+    "connections were reset",
+    "connections or replies did not come",
+    "connections were closed before",
+    "the generator had no local port",
+    "the generator had no descriptor",
+];
+
+/// The points that differ in architecture and connections only.
+pub(crate) struct Sweep<'r> {
+    pub case: &'r str,
+    /// Parameters other than architecture and connections.
+    params: Vec<(&'r str, &'r str)>,
+    /// Numbers of connections, ascending.
+    pub levels: Vec<u32>,
+    /// Those that exist here, in the order of the results.
+    pub archs: Vec<Arch<'r>>,
+    /// The others, by the reason.
+    pub missing: Vec<(String, Vec<&'r str>)>,
+    pub derived: Vec<&'r CaseResult>,
+}
+
+/// One architecture: a point for each level of its sweep.
+pub(crate) struct Arch<'r> {
+    pub name: &'r str,
+    pub points: Vec<Point<'r>>,
+}
+
+/// One architecture with so many connections; without results where it was not in the run.
+#[derive(Default, Clone)]
+pub(crate) struct Point<'r> {
+    results: Vec<&'r CaseResult>,
+}
+
+/// Whether `result` is computed from other results of its run, and no case of its own.
+pub(crate) fn is_derived(result: &CaseResult) -> bool {
+    (result.case == ANSWER || result.case == REQUESTS)
+        && DERIVED_METRICS.iter().any(|(metric, _)| *metric == result.metric)
+}
+
+/// Whether the tables here know what to do with `result`.
+pub(crate) fn is_known(result: &CaseResult) -> bool {
+    let (params, metrics): (&[&str], &[(&str, &str)]) = match result.case.as_str() {
+        ANSWER | REQUESTS if is_derived(result) => (&DERIVED_PARAMS, &DERIVED_METRICS),
+        ANSWER | REQUESTS => (&PARAMS, &LOAD_METRICS),
+        HOLD => (&PARAMS, &HOLD_METRICS),
+        _ => return false,
+    };
+    let is_usual = |(key, value): (&String, &String)| match key.as_str() {
+        "connections" => number(value).is_some(),
+        _ => is_name(value),
+    };
+    let has_figure = result.outcome != Outcome::Measured || result.estimate.is_some();
+    has_figure
+        && metrics.contains(&(&result.metric, &result.unit))
+        && result.params.keys().eq(params)
+        && result.params.iter().all(is_usual)
+}
+
+fn is_name(text: &str) -> bool {
+    let usual = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'_';
+    (1..=LONGEST_NAME).contains(&text.len()) && text.bytes().all(usual)
+}
+
+fn number(text: &str) -> Option<u32> {
+    let is_plain = text.len() <= LONGEST_NUMBER && text.bytes().all(|b| b.is_ascii_digit());
+    text.parse().ok().filter(|number: &u32| is_plain && *number > 0 && number.to_string() == text)
+}
+
+/// `results` of known shapes, by case and by parameters other than architecture and connections.
+pub(crate) fn sweeps<'r>(results: &[&'r CaseResult]) -> Vec<Sweep<'r>> {
+    type Named<'r> = (&'r str, Vec<(&'r str, &'r str)>);
+    let mut groups: Vec<(Named, Vec<&CaseResult>)> = Vec::new();
+    for result in results {
+        let params = ["network", "place"].map(|key| (key, result.params[key].as_str())).to_vec();
+        let name = (result.case.as_str(), params);
+        match groups.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, group)) => group.push(result),
+            None => groups.push((name, vec![result])),
+        }
+    }
+    let place =
+        |case: &str| [ANSWER, REQUESTS].iter().position(|known| *known == case).unwrap_or(2);
+    groups.sort_by_key(|((case, _), _)| place(case));
+    let sweep = |((case, params), results): (Named<'r>, Vec<&'r CaseResult>)| {
+        Sweep::of(case, params, &results)
+    };
+    groups.into_iter().map(sweep).collect()
+}
+
+impl<'r> Sweep<'r> {
+    fn of(case: &'r str, params: Vec<(&'r str, &'r str)>, results: &[&'r CaseResult]) -> Self {
+        let (derived, points): (Vec<&CaseResult>, _) =
+            results.iter().copied().partition(|r| is_derived(r));
+        let mut by_arch: Vec<(&str, Vec<(u32, Point)>)> = Vec::new();
+        for result in points {
+            let arch = result.params["arch"].as_str();
+            let level = number(&result.params["connections"]).unwrap_or(0);
+            let at = by_arch.iter().position(|(name, _)| *name == arch).unwrap_or_else(|| {
+                by_arch.push((arch, Vec::new()));
+                by_arch.len() - 1
+            });
+            let points = &mut by_arch[at].1;
+            match points.iter_mut().find(|(of, _)| *of == level) {
+                Some((_, point)) => point.results.push(result),
+                None => points.push((level, Point { results: vec![result] })),
+            }
+        }
+        let (missing, existing): (Vec<_>, Vec<_>) = by_arch
+            .into_iter()
+            .partition(|(_, points)| points.iter().all(|(_, point)| point.unsupported().is_some()));
+        let mut levels: Vec<u32> =
+            existing.iter().flat_map(|(_, points)| points).map(|(level, _)| *level).collect();
+        levels.sort_unstable();
+        levels.dedup();
+        let arch = |(name, points): (&'r str, Vec<(u32, Point<'r>)>)| {
+            let of =
+                |level: &u32| points.iter().find(|(at, _)| at == level).map(|(_, p)| p.clone());
+            Arch {
+                name,
+                points: levels.iter().map(|level| of(level).unwrap_or_default()).collect(),
+            }
+        };
+        let archs = existing.into_iter().map(arch).collect();
+        Self { case, params, levels, archs, missing: by_reason(missing), derived }
+    }
+
+    /// The case and what is shown of it, with what else was asked for than usual.
+    pub(crate) fn title(&self, what: &str) -> String {
+        let odd = self.params.iter().filter(|param| !USUAL.contains(param));
+        let odd: Vec<String> = odd.map(|(key, value)| format!("{key}={value}")).collect();
+        let odd = if odd.is_empty() { String::new() } else { format!(" ({})", odd.join(", ")) };
+        let what = if what.is_empty() { String::new() } else { format!(": {what}") };
+        format!("{}{odd}{what}", self.case)
+    }
+
+    pub(crate) fn arch(&self, name: &str) -> Option<&Arch<'r>> {
+        self.archs.iter().find(|arch| arch.name == name)
+    }
+
+    /// Whether a point of any architecture shown was not in the run.
+    pub(crate) fn has_gaps(&self) -> bool {
+        self.archs.iter().flat_map(|arch| &arch.points).any(Point::is_empty)
+    }
+}
+
+/// The names of architectures by why they do not exist here.
+fn by_reason<'r>(missing: Vec<(&'r str, Vec<(u32, Point<'r>)>)>) -> Vec<(String, Vec<&'r str>)> {
+    let mut reasons: Vec<(String, Vec<&str>)> = Vec::new();
+    for (arch, points) in missing {
+        let why = points.first().and_then(|(_, point)| point.unsupported()).unwrap_or_default();
+        match reasons.iter_mut().find(|(known, _)| *known == why) {
+            Some((_, archs)) => archs.push(arch),
+            None => reasons.push((why.to_owned(), vec![arch])),
+        }
+    }
+    reasons
+}
+
+impl Arch<'_> {
+    /// Why figures of it are doubtful, each once: not what gave way, which has lines of its own.
+    pub(crate) fn reasons(&self) -> Vec<Reason> {
+        let mut kept: Vec<Reason> = Vec::new();
+        for reason in self.points.iter().flat_map(Point::reasons) {
+            if !kept.contains(&reason) {
+                kept.push(reason);
+            }
+        }
+        kept
+    }
+}
+
+impl<'r> Point<'r> {
+    pub(crate) fn result(&self, metric: &str) -> Option<&'r CaseResult> {
+        self.results.iter().copied().find(|result| result.metric == metric)
+    }
+
+    pub(crate) fn estimate(&self, metric: &str) -> Option<Estimate> {
+        measured(self.result(metric)?)
+    }
+
+    /// The rounds' values of a metric that was measured.
+    pub(crate) fn round_values(&self, metric: &str) -> Option<&'r [f64]> {
+        let result = self.result(metric).filter(|result| measured(result).is_some())?;
+        (!result.round_values.is_empty()).then_some(&result.round_values)
+    }
+
+    /// Whether it was not in the run.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.results.is_empty()
+    }
+
+    /// Whether the generator was the bottleneck.
+    pub(crate) fn is_saturated(&self) -> bool {
+        self.doubts().any(|doubt| doubt.starts_with(SATURATED))
+    }
+
+    fn doubts(&self) -> impl Iterator<Item = &'r str> {
+        self.results.iter().flat_map(|result| result.doubts.iter().map(String::as_str))
+    }
+
+    /// How it ended, where that was without the figure of its cost.
+    pub(crate) fn ending(&self) -> Option<&'r CaseResult> {
+        let ended = |result: &&CaseResult| result.outcome != Outcome::Measured;
+        let figure = self.results.iter().any(|result| measured(result).is_some());
+        self.results.iter().copied().find(ended).filter(|result| result.metric == COST || !figure)
+    }
+
+    fn unsupported(&self) -> Option<&'r str> {
+        let ending = self.ending().filter(|result| result.outcome == Outcome::Unsupported)?;
+        Some(ending.reason.as_deref().unwrap_or("no reason was given"))
+    }
+
+    /// What gave way, in words.
+    pub(crate) fn gave_way(&self) -> Vec<String> {
+        let mut all: Vec<String> = Vec::new();
+        if let Some(ending) = self.ending() {
+            let why = ending.reason.as_deref().unwrap_or("no reason was given");
+            all.push(format!("{}: {why}", word(ending.outcome)));
+        }
+        for doubt in self.doubts().filter(|doubt| is_giving_way(doubt)) {
+            if !all.iter().any(|known| known == doubt) {
+                all.push(doubt.to_owned());
+            }
+        }
+        all
+    }
+
+    fn reasons(&self) -> Vec<Reason> {
+        let told_elsewhere =
+            |reason: &Reason| reason.text.starts_with(SATURATED) || is_giving_way(&reason.text);
+        let all = self.results.iter().flat_map(|result| reasons(result));
+        let ended = self.ending().is_some();
+        all.filter(|reason| !(told_elsewhere(reason) || ended && reason.grave)).collect()
+    }
+}
+
+fn is_giving_way(doubt: &str) -> bool {
+    GAVE_WAY.iter().any(|beginning| doubt.starts_with(beginning))
+}

@@ -1,0 +1,156 @@
+//! The tables of the area `net`, at the widths people have.
+
+#[path = "support/servers.rs"]
+mod servers;
+
+use insta::assert_snapshot;
+use proptest::prelude::*;
+use report::{Page, closing_line, results_tables};
+use results::{Better, CaseResult, Estimate, Outcome};
+use unicode_width::UnicodeWidthStr;
+
+const NARROW: Page = Page { width: 80, colour: false, unicode: true };
+const WIDE: Page = Page { width: 120, ..NARROW };
+
+#[test]
+fn connections_answered() {
+    let run = servers::answer();
+    assert_snapshot!("answer_80", results_tables(&run, &NARROW));
+    assert_snapshot!("answer_120", results_tables(&run, &WIDE));
+    assert_snapshot!("answer_60", results_tables(&run, &Page { width: 60, ..NARROW }));
+    assert_snapshot!("answer_200", results_tables(&run, &Page { width: 200, ..NARROW }));
+}
+
+#[test]
+fn requests_answered() {
+    let run = servers::requests();
+    assert_snapshot!("requests_80", results_tables(&run, &NARROW));
+    assert_snapshot!("requests_120", results_tables(&run, &WIDE));
+}
+
+#[test]
+fn connections_held() {
+    assert_snapshot!("hold_80", results_tables(&servers::hold(&[500]), &NARROW));
+    assert_snapshot!("hold_120", results_tables(&servers::hold(&[100, 500, 5000]), &WIDE));
+}
+
+#[test]
+fn a_plain_page_has_plain_characters() {
+    let run = [servers::answer(), servers::requests(), servers::hold(&[500])].concat();
+    let text = results_tables(&run, &Page { unicode: false, ..NARROW });
+    assert!(text.is_ascii(), "{text}");
+}
+
+#[test]
+fn what_is_derived_is_no_case() {
+    let closing = closing_line(&servers::requests(), None, &NARROW);
+    assert_eq!(closing, "15 cases: 15 measured\n");
+}
+
+#[test]
+fn other_places_have_tables_of_their_own_and_unknown_shapes_the_usual_ones() {
+    let mut run = servers::hold(&[500]);
+    let mut moved = run.clone();
+    for result in &mut moved {
+        result.params.insert("place".to_owned(), "same".to_owned());
+    }
+    let mut later = run[0].clone();
+    later.params.insert("numa".to_owned(), "node0".to_owned());
+    run.extend(moved);
+    run.push(later);
+    let text = results_tables(&run, &NARROW);
+    assert!(text.contains("net/hold (place=same): "), "{text}");
+    assert_eq!(text.matches("what each of 500").count(), 2, "{text}");
+    assert!(text.contains("node0"), "{text}");
+}
+
+/// The text without its ANSI sequences.
+fn without_colour(text: &str) -> String {
+    let mut parts = text.split('\u{1b}');
+    let first = parts.next().unwrap_or("").to_owned();
+    parts.fold(first, |plain, part| plain + part.split_once('m').map_or("", |(_, rest)| rest))
+}
+
+#[test]
+fn colour_adds_nothing_but_colour() {
+    let run = [servers::answer(), servers::requests(), servers::hold(&[500])].concat();
+    let coloured = results_tables(&run, &Page { colour: true, ..NARROW });
+    assert_ne!(coloured, results_tables(&run, &NARROW));
+    assert_eq!(without_colour(&coloured), results_tables(&run, &NARROW));
+}
+
+const OUTCOMES: [Outcome; 4] =
+    [Outcome::Measured, Outcome::Unsupported, Outcome::Failed, Outcome::TimedOut];
+
+const METRICS: [(&str, &str); 9] = [
+    ("time", "ns/op"),
+    ("rate", "replies/s"),
+    ("reply-p50", "ns"),
+    ("reply-p99", "ns"),
+    ("server-cpu", "ns"),
+    ("voluntary-switches", "switches"),
+    ("memory", "bytes"),
+    ("faster-from", "connections"),
+    ("cheaper-from", "connections"),
+];
+
+fn result() -> impl Strategy<Value = CaseResult> {
+    let values = |list: &'static [&'static str]| prop::sample::select(list);
+    let figure = (-3.0f64..12.0, 0.0f64..2.0, 0.0f64..2.0);
+    let named = (
+        values(&["net/answer", "net/requests", "net/hold"]),
+        values(&["fork", "threads", "epoll", "epoll-per-cpu", "a-name-that-is16", "Odd name"]),
+        values(&["1", "10", "100", "500", "1000", "5000", "999999", "1500", "2", "many"]),
+        values(&["apart", "same"]),
+    );
+    let doubt = prop_oneof![
+        Just("client-saturated: the generator could not ask for more".to_owned()),
+        Just("connections were reset".to_owned()),
+        "[a-z ]{1,120}",
+    ];
+    let doubts = prop::collection::vec(doubt, 0..3);
+    (named, prop::sample::select(&METRICS[..]), figure, prop::sample::select(&OUTCOMES[..]), doubts)
+        .prop_map(
+            |(
+                (case, arch, connections, place),
+                named,
+                (exponent, below, above),
+                outcome,
+                doubts,
+            )| {
+                let (metric, unit) = named;
+                let derived = unit == "connections";
+                let other = if derived { ("than", arch) } else { ("connections", connections) };
+                let params = [("arch", arch), other, ("network", "loopback"), ("place", place)];
+                let params = params.map(|(key, value)| (key.to_owned(), value.to_owned())).into();
+                let median = 10f64.powf(exponent);
+                let (low, high) = (median * (1.0 - below), median * (1.0 + above));
+                let measured = outcome == Outcome::Measured;
+                CaseResult {
+                    outcome,
+                    reason: (!measured).then(|| doubts.join(" ")),
+                    estimate: measured.then_some(Estimate { median, low, high, level: 0.95 }),
+                    round_values: if measured { vec![median, low] } else { Vec::new() },
+                    doubts,
+                    ..CaseResult::blank(case, params, metric, unit, Better::Lower)
+                }
+            },
+        )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn no_line_is_wider_than_the_page(
+        results in prop::collection::vec(result(), 0..60), width in 60usize..200, unicode: bool
+    ) {
+        let page = Page { width, colour: false, unicode };
+        let text = results_tables(&results, &page) + &closing_line(&results, None, &page);
+        prop_assert!(text.ends_with('\n'));
+        for line in text.lines() {
+            prop_assert!(line.width() <= width, "{} of {width}:\n{text}", line.width());
+            prop_assert_eq!(line, line.trim_end());
+        }
+    }
+}
