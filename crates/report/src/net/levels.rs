@@ -152,3 +152,33 @@ fn packed(names: &Column, blocks: &[Block], page: &Page) -> Vec<Vec<Group>> {
     }
     tables
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_three_digits_or_what_their_interval_carries() {
+        for (value, half_width, text) in [
+            (47.52, 0.001, "47.5"),
+            (47.52, 3.0, "48"),
+            (6.537, 0.0, "6.54"),
+            (0.6123, 0.0, "0.61"),
+            (0.0042, 0.0, "0.0042"),
+            (110.4, 0.0, "110"),
+            (1620.0, 8.0, "1,620"),
+            (0.0, 0.0, "0"),
+        ] {
+            assert_eq!(told(value, half_width), text, "{value} ±{half_width}");
+        }
+    }
+
+    #[test]
+    fn points_line_up_and_marks_stand_behind_numbers() {
+        let entries = [("6.54", ""), ("62", "*"), ("110", ""), ("-", "")];
+        let entries = entries.map(|(number, mark)| Entry::number(number.to_owned(), mark));
+        let page = Page { width: 80, colour: false, unicode: false };
+        let text = grid::table(vec![column("10", entries.to_vec())], &page);
+        assert_eq!(text, "    10\n------\n  6.54\n 62*\n110\n  -\n");
+    }
+}

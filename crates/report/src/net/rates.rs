@@ -21,6 +21,9 @@ const GAVE_WAY: &str = "!";
 /// From this rate on they are told in thousands.
 const THOUSANDS_FROM: f64 = 10_000.0;
 
+/// The level of a multiple's interval.
+const LEVEL: f64 = 0.95;
+
 /// The seed of the bootstrap: the same document is shown the same.
 const SEED: u64 = 1;
 
@@ -156,6 +159,8 @@ fn interval_column(
     page: &Page,
 ) -> Option<Column> {
     let cell = |e: Option<Estimate>| {
+        // One round has no interval.
+        let e = e.filter(|e| e.low < e.high);
         let figure = e.and_then(|e| interval_figure(e.median, e.low, e.high));
         figure.map(|figure| Cell::text(page.signs(&figure.to_string()))).unwrap_or_default()
     };
@@ -186,7 +191,7 @@ fn mean_columns(sweep: &Sweep, scale: f64, layout: Layout, page: &Page) -> Vec<V
         if layout.multiples_intervals {
             let estimate = |multiple: &Option<Multiple>| {
                 let Ratio { mid, low, high } = multiple.as_ref()?.ratio;
-                (low < high).then_some(Estimate { median: mid, low, high, level: 0.95 })
+                Some(Estimate { median: mid, low, high, level: LEVEL })
             };
             part.extend(interval_column(ratios.iter().map(estimate), page));
         }
@@ -285,4 +290,66 @@ fn legend(sweep: &Sweep, page: &Page) -> String {
     };
     lines.push(over);
     lines.iter().map(|line| faint(line, page)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use results::{Better, CaseResult};
+
+    use super::*;
+    use crate::net::sweep::sweeps;
+
+    /// Rates by architecture and level, with the level at which the generator held one back.
+    fn run(rates: &[(&str, u32, f64)], held_back: &[(&str, u32)]) -> Vec<CaseResult> {
+        let result = |(arch, level, rate): &(&str, u32, f64)| {
+            let level_text = level.to_string();
+            let params =
+                [("arch", *arch), ("connections", &level_text), ("network", "n"), ("place", "p")];
+            let params = params.map(|(k, v)| (k.to_owned(), v.to_owned())).into();
+            let (low, high) = (rate * 0.98, rate * 1.02);
+            let doubt = held_back.contains(&(*arch, *level)).then(|| "client-saturated".to_owned());
+            CaseResult {
+                estimate: Some(Estimate { median: *rate, low, high, level: 0.95 }),
+                round_values: vec![*rate; 6],
+                doubts: doubt.into_iter().collect(),
+                ..CaseResult::blank(ANSWER, params, "rate", "replies/s", Better::Higher)
+            }
+        };
+        rates.iter().map(result).collect()
+    }
+
+    const RATES: [(&str, u32, f64); 5] = [
+        ("fork", 1, 6e3),
+        ("fork", 10, 8e3),
+        ("fork", 100, 1e3),
+        ("epoll", 1, 20e3),
+        ("epoll", 10, 50e3),
+    ];
+
+    /// The multiple of `fork` that `epoll` answers, and its mark.
+    fn epoll_by_fork(held_back: &[(&str, u32)]) -> (f64, &'static str) {
+        let run = run(&RATES, held_back);
+        let results: Vec<&CaseResult> = run.iter().collect();
+        let sweep = sweeps(&results).remove(0);
+        let [epoll, fork] = ["epoll", "fork"].map(|name| sweep.arch(name).unwrap());
+        let multiple = Multiple::of(epoll, fork).unwrap();
+        (multiple.ratio.mid, multiple.mark)
+    }
+
+    #[test]
+    fn a_multiple_is_of_the_levels_both_have() {
+        assert_eq!(epoll_by_fork(&[]), (5.0, ""));
+        assert_eq!(epoll_by_fork(&[("epoll", 10)]), (5.0, AT_LEAST));
+        assert_eq!(epoll_by_fork(&[("epoll", 10), ("fork", 1)]), (5.0, UNSURE));
+        assert_eq!(epoll_by_fork(&[("fork", 100)]), (5.0, ""));
+    }
+
+    #[test]
+    fn a_mean_is_over_the_levels_measured() {
+        let of =
+            |median: f64| Estimate { median, low: median - 1.0, high: median + 3.0, level: 0.95 };
+        let mean = mean(&[of(10.0), of(20.0)]).unwrap();
+        assert_eq!([mean.median, mean.low, mean.high], [15.0, 14.0, 18.0]);
+        assert!(super::mean(&[]).is_none());
+    }
 }

@@ -125,17 +125,23 @@ fn number(text: &str) -> Option<u32> {
 
 /// `results` of known shapes, by case and by parameters other than architecture and connections.
 pub(crate) fn sweeps<'r>(results: &[&'r CaseResult]) -> Vec<Sweep<'r>> {
-    let mut groups: Vec<(&str, Vec<(&str, &str)>, Vec<&CaseResult>)> = Vec::new();
+    type Named<'r> = (&'r str, Vec<(&'r str, &'r str)>);
+    let mut groups: Vec<(Named, Vec<&CaseResult>)> = Vec::new();
     for result in results {
         let params = ["network", "place"].map(|key| (key, result.params[key].as_str())).to_vec();
-        match groups.iter_mut().find(|(case, of, _)| *case == result.case && *of == params) {
-            Some((_, _, group)) => group.push(result),
-            None => groups.push((&result.case, params, vec![result])),
+        let name = (result.case.as_str(), params);
+        match groups.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, group)) => group.push(result),
+            None => groups.push((name, vec![result])),
         }
     }
-    groups
-        .sort_by_key(|(case, _, _)| [ANSWER, REQUESTS].iter().position(|c| c == case).unwrap_or(2));
-    groups.into_iter().map(|(case, params, results)| Sweep::of(case, params, &results)).collect()
+    let place =
+        |case: &str| [ANSWER, REQUESTS].iter().position(|known| *known == case).unwrap_or(2);
+    groups.sort_by_key(|((case, _), _)| place(case));
+    let sweep = |((case, params), results): (Named<'r>, Vec<&'r CaseResult>)| {
+        Sweep::of(case, params, &results)
+    };
+    groups.into_iter().map(sweep).collect()
 }
 
 impl<'r> Sweep<'r> {
@@ -281,7 +287,7 @@ impl<'r> Point<'r> {
             |reason: &Reason| reason.text.starts_with(SATURATED) || is_giving_way(&reason.text);
         let all = self.results.iter().flat_map(|result| reasons(result));
         let ended = self.ending().is_some();
-        all.filter(|reason| !told_elsewhere(reason) && !(ended && reason.grave)).collect()
+        all.filter(|reason| !(told_elsewhere(reason) || ended && reason.grave)).collect()
     }
 }
 
