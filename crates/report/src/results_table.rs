@@ -73,7 +73,8 @@ fn area_tables(results: &[&CaseResult], page: &Page) -> String {
 ///
 /// What is computed from the results of several cases is no case.
 pub fn closing_line(results: &[CaseResult], took: Option<Duration>, page: &Page) -> String {
-    let areas = areas(results.iter().filter(|result| !is_derived(result) && !net::is_derived(result)));
+    let areas =
+        areas(results.iter().filter(|result| !is_derived(result) && !net::is_derived(result)));
     let rows: Vec<&Row> = areas.iter().flat_map(|area| &area.rows).collect();
     let doubtful = rows.iter().filter(|row| row.is_doubtful()).count();
     let outcomes = [
