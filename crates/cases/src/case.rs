@@ -61,6 +61,10 @@ pub enum Takes {
     Count(u64),
     /// Any duration from 100 ns to an hour, which `--scale` shortens.
     Length,
+    /// Any number of bytes from 0 to this, such as 4k.
+    Size(u64),
+    /// A directory by its full path, or a word that stands for one.
+    Directory,
 }
 
 /// How a case is measured whose rounds are whole trials.
@@ -70,6 +74,33 @@ pub struct Trials {
     pub takes: fn(&Params) -> Duration,
     /// The command that asks for it, where a run does not measure it unasked.
     pub only_by: Option<&'static str>,
+    /// Whether the untimed pass runs it too: then it calls `Round::count_trial` in it.
+    pub counted: bool,
+    /// A point gets no more trials than this.
+    pub at_most: usize,
+    /// Which points a run of this extent has, where no parameter was given by hand.
+    pub includes: fn(&Params, Extent) -> bool,
+}
+
+/// How much a run measures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Extent {
+    /// `--quick`.
+    Quick,
+    /// Neither.
+    Ordinary,
+    /// `--full`.
+    Full,
+}
+
+impl Trials {
+    /// The usual way, about so long.
+    pub const fn new(takes: fn(&Params) -> Duration) -> Self {
+        fn all(_params: &Params, _extent: Extent) -> bool {
+            true
+        }
+        Self { takes, only_by: None, counted: false, at_most: usize::MAX, includes: all }
+    }
 }
 
 impl Case {
@@ -109,6 +140,14 @@ pub fn count_of(params: &Params, name: &str) -> Result<usize, Refusal> {
     let wrong = |e: &dyn std::fmt::Display| Refusal::Failed(format!("parameter {name}: {e}"));
     let count = measure::count::parse_count(text).map_err(|e| wrong(&e))?;
     usize::try_from(count).map_err(|e| wrong(&e))
+}
+
+/// The value of a parameter that is a number of bytes.
+///
+/// # Errors
+/// `Failed` if it was not given or is no such number.
+pub fn size_of(params: &Params, name: &str) -> Result<usize, Refusal> {
+    count_of(params, name)
 }
 
 /// The value of a parameter that is a duration.

@@ -6,14 +6,17 @@
 mod case;
 pub mod clock;
 pub mod concurrency;
+pub mod file;
 pub mod lock;
+pub mod net;
 pub mod syscall;
 
-pub use case::{Case, Only, Param, Takes, Trials, count_of, length_of, value_of};
+pub use case::{Case, Extent, Only, Param, Takes, Trials, count_of, length_of, size_of, value_of};
 
 /// All cases, in the order they are listed.
 pub fn all() -> Vec<&'static Case> {
-    [clock::CASES, syscall::CASES, lock::CASES, concurrency::CASES].concat()
+    [clock::CASES, syscall::CASES, lock::CASES, concurrency::CASES, file::CASES, net::CASES]
+        .concat()
 }
 
 /// The case of that name, `area/name`.
@@ -23,7 +26,7 @@ pub fn find(name: &str) -> Option<&'static Case> {
 
 /// How the rounds of that case are trials; `None` for a case whose operation is timed in batches.
 pub fn trials_of(name: &str) -> Option<Trials> {
-    let mut all = concurrency::TRIALS.iter();
+    let mut all = concurrency::TRIALS.iter().chain(file::TRIALS).chain(net::TRIALS);
     all.find(|(case, _)| case.label() == name).map(|(_, trials)| *trials)
 }
 

@@ -1,6 +1,6 @@
 //! What the user types.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -45,7 +45,10 @@ pub enum Command {
     /// Serial or concurrent? Measures the ways to carry out your jobs here, and says which is best.
     Concurrency(Concurrency),
     /// Servers of every architecture, and the load generator, by hand.
-    #[command(subcommand)]
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  oscost net serve --arch epoll --protocol 450 --listen 127.0.0.1:2525\n  oscost net load --to 127.0.0.1:2525 --protocol 450 --concurrency 1..10000 --ramp"
+    )]
     Net(Net),
     /// Runs side by side: ratios with intervals, and a verdict for each case.
     Compare(Compare),
@@ -101,6 +104,12 @@ pub struct Measuring {
     /// Values for a parameter: workers=1,8 or workers=1..10 (may be repeated)
     #[arg(long = "param", value_name = "NAME=VALUES", value_parser = param, allow_hyphen_values = true)]
     pub params: Vec<(String, Vec<String>)>,
+    /// Directory to measure file systems in (may be repeated) [default: that for temporary files]
+    #[arg(long = "dir", value_name = "PATH")]
+    pub dirs: Vec<PathBuf>,
+    /// Join servers and their clients by a network of their own instead of loopback (root on Linux may)
+    #[arg(long)]
+    pub netns: bool,
     /// A case is done when its interval's half-width is below this share [default: 0.5%]
     #[arg(long, value_name = "SHARE", value_parser = share, allow_hyphen_values = true)]
     pub precision: Option<f64>,
@@ -128,13 +137,14 @@ Examples:
   oscost run --quick
   oscost run syscall/getppid --precision 0.2%
   oscost run lock/futex --param workers=1..8 --param place=same,spread
+  oscost run file --dir /srv --dir /dev/shm
   oscost run --resume")]
 pub struct Run {
     #[command(flatten)]
     pub measuring: Measuring,
     /// Take up the latest unfinished run, or this one
     #[arg(long, value_name = "RUN", num_args = 0..=1, default_missing_value = "",
-          conflicts_with_all = ["filters", "quick", "full", "params", "precision", "budget", "scale", "seed", "cpu", "handicap", "tags"])]
+          conflicts_with_all = ["filters", "quick", "full", "params", "dirs", "netns", "precision", "budget", "scale", "seed", "cpu", "handicap", "tags"])]
     pub resume: Option<String>,
     #[command(flatten)]
     pub output: Output,
@@ -184,6 +194,8 @@ pub struct Concurrency {
 pub enum Net {
     /// Run a server of one architecture, until Ctrl-C or SIGTERM.
     Serve(Serve),
+    /// Make requests of a server, step by step more at a time, or so many a second.
+    Load(NetLoad),
 }
 
 /// `oscost net serve`.
@@ -221,6 +233,73 @@ pub struct Serve {
     /// Count system calls at this tracepoint: for `run`
     #[arg(long, hide = true)]
     pub count: Option<u64>,
+}
+
+/// `oscost net load`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Protocols: `450`, where the server says `450 too busy` and closes; `echo:SIZE`, where it sends back what it \
+was sent; `http` and `http-close`. `/N` after echo or http: the server closes after N replies.
+
+With --concurrency there is a closed loop: each connection asks again when it has its reply. With --rate \
+requests have planned moments, from which their time counts, on up to --concurrency connections.
+
+Examples:
+  oscost net load --to 127.0.0.1:2525 --protocol 450 --concurrency 1..10000 --ramp
+  oscost net load --to 127.0.0.1:8080 --protocol http --status 503 --concurrency 200 --server-pid 4711
+  oscost net load --to 127.0.0.1:8080 --protocol http --rate 5000 --duration 10s --bind-cpu 0")]
+pub struct NetLoad {
+    /// The server, as in 127.0.0.1:2525 or [::1]:2525
+    #[arg(long, value_name = "ADDRESS")]
+    pub to: SocketAddr,
+    /// What is said
+    #[arg(long, value_name = "PROTOCOL")]
+    pub protocol: Protocol,
+    /// The server is any HTTP server: its replies have this status, and all the same body
+    #[arg(long, value_name = "CODE", value_parser = status, allow_hyphen_values = true)]
+    pub status: Option<u16>,
+    /// Connections in flight: 200, or 1,10,100, or with --ramp 1..10000
+    #[arg(long, value_name = "N", default_value = "100", value_parser = concurrency, allow_hyphen_values = true)]
+    pub concurrency: Connections,
+    /// Go through a range of them in steps: 1, 10, 100, 500, 1000, 1500, 2500, 5000, 10000 ...
+    #[arg(long)]
+    pub ramp: bool,
+    /// So many requests a second, whether or not those before have had their reply
+    #[arg(long, value_name = "N", value_parser = rate, allow_hyphen_values = true, conflicts_with_all = ["ramp", "idle"])]
+    pub rate: Option<f64>,
+    /// Leave the connections idle after one exchange, to see what memory each takes
+    #[arg(long)]
+    pub idle: bool,
+    /// How long each step is counted
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = budget, allow_hyphen_values = true)]
+    pub duration: Duration,
+    /// What takes longer is given up
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = budget, allow_hyphen_values = true)]
+    pub timeout: Duration,
+    /// Connect from this address, or these in turn (may be repeated)
+    #[arg(long = "source", value_name = "IP", value_delimiter = ',')]
+    pub sources: Vec<IpAddr>,
+    /// Keep the generator on this CPU
+    #[arg(long, value_name = "N", value_parser = cpu, allow_hyphen_values = true)]
+    pub bind_cpu: Option<usize>,
+    /// The server's process: its CPU time and memory are shown, and whether it or the generator was the bottleneck
+    #[arg(long, value_name = "PID")]
+    pub server_pid: Option<u32>,
+    /// The server may be another machine. Ask its owner first
+    #[arg(long)]
+    pub beyond_this_machine: bool,
+    /// Print the steps as one JSON document
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Numbers of connections.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Connections {
+    /// These, one after the other.
+    Each(Vec<usize>),
+    /// From one to the other.
+    Range(usize, usize),
 }
 
 /// What is to be small.
@@ -490,6 +569,37 @@ fn budget(text: &str) -> Result<Duration, String> {
     Ok(budget)
 }
 
+/// More connections than this are not asked for, however many descriptors there may be.
+const CONNECTIONS_AT_MOST: u64 = 1_000_000;
+
+fn concurrency(text: &str) -> Result<Connections, String> {
+    let number = |text: &str| match count(text)? {
+        n @ 1..=CONNECTIONS_AT_MOST => Ok(n as usize),
+        _ => Err(format!("there can be 1 to {CONNECTIONS_AT_MOST} connections")),
+    };
+    match text.split_once("..") {
+        None => text.split(',').map(number).collect::<Result<_, String>>().map(Connections::Each),
+        Some((from, to)) => match (number(from)?, number(to)?) {
+            (from, to) if from <= to => Ok(Connections::Range(from, to)),
+            _ => Err("the range ends before it begins".into()),
+        },
+    }
+}
+
+fn rate(text: &str) -> Result<f64, String> {
+    match count(text)? {
+        rate @ 1..=10_000_000 => Ok(rate as f64),
+        _ => Err("it must be 1 to 10000000 a second".into()),
+    }
+}
+
+fn status(text: &str) -> Result<u16, String> {
+    match count(text)? {
+        status @ 200..=599 => Ok(status as u16),
+        _ => Err("it is no status of a reply, such as 200 or 503".into()),
+    }
+}
+
 fn tries(text: &str) -> Result<u64, String> {
     match count(text)? {
         count @ 1..=1000 => Ok(count),
@@ -610,6 +720,15 @@ mod tests {
             let arguments = ["oscost"].iter().chain(arguments);
             let error = Cli::try_parse_from(arguments).unwrap_err();
             assert_eq!(in_one_line(&error.render().to_string()), told);
+        }
+    }
+
+    #[test]
+    fn numbers_of_connections() {
+        assert_eq!(concurrency("1,10"), Ok(Connections::Each(vec![1, 10])));
+        assert_eq!(concurrency("1..10000"), Ok(Connections::Range(1, 10_000)));
+        for bad in ["", "0", "1,", "9..1", "1..", "..9", "-1", "1000001", "1...9"] {
+            assert!(concurrency(bad).is_err(), "{bad}");
         }
     }
 

@@ -6,8 +6,8 @@ mod describe;
 mod exchange;
 mod files;
 mod measure;
+mod net;
 mod noise;
-mod serve;
 mod shell;
 mod show;
 
@@ -16,8 +16,8 @@ pub use concurrency::concurrency;
 pub use describe::{env, list};
 pub use exchange::{export, import};
 pub use measure::{run, worker};
+pub use net::{answer_on_stdio, net};
 pub use noise::noise;
-pub use serve::{answer_on_stdio, serve};
 pub use shell::{completions, man};
 pub use show::{runs, show};
 

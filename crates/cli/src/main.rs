@@ -28,7 +28,7 @@ fn main() -> ExitCode {
         Ok(Command::Show(show)) => commands::show(&show),
         Ok(Command::Runs(runs)) => commands::runs(&runs),
         Ok(Command::Concurrency(concurrency)) => commands::concurrency(&concurrency),
-        Ok(Command::Net(args::Net::Serve(serve))) => commands::serve(&serve),
+        Ok(Command::Net(net)) => commands::net(&net),
         Ok(Command::Compare(compare)) => commands::compare(&compare),
         Ok(Command::Noise(noise)) => commands::noise(&noise),
         Ok(Command::Export(export)) => commands::export(&export),

@@ -20,6 +20,9 @@ pub enum Line {
     Metric(Metric),
     /// What the operations of the untimed pass made the kernel do.
     Counts(OperationCounts),
+    /// A reason to distrust the figures of this round, in words without numbers: those of its other rounds
+    /// are to be the same.
+    Doubt(String),
     /// The round is over; absent if the worker died.
     End(End),
 }

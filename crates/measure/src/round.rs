@@ -145,6 +145,14 @@ impl<'a> Round<'a> {
         }
     }
 
+    /// Gives a reason to distrust the figures of this round, in words without numbers: it becomes a doubt of the
+    /// point where most of its rounds give it. Nothing in the untimed pass.
+    pub fn doubt(&mut self, why: &str) {
+        if self.order.mode == Mode::Sample {
+            self.print(&Line::Doubt(why.to_owned()));
+        }
+    }
+
     /// Prints how the round ended.
     pub fn end(mut self, result: Result<(), Refusal>) {
         self.print(&Line::End(End::from(result)));

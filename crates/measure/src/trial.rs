@@ -4,10 +4,11 @@
 use std::time::Duration;
 
 use platform::Refusal;
+use platform::counters::{Counts, ThreadCounters};
 use platform::cpu::{keep_process_to, others_running, pin_thread, pin_thread_to_any};
 use platform::usage::{ProcessUsage, busy_time};
 
-use crate::record::{Line, Series};
+use crate::record::{Line, OperationCounts, Series};
 use crate::round::{Mode, Round};
 use crate::sentinel::{Reading, Sentinel};
 use crate::time::Clock;
@@ -108,7 +109,78 @@ pub struct Trial<T> {
     pub usage: ProcessUsage,
 }
 
+/// A trial of many operations that tells itself how long these took.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Told<T> {
+    /// What else it gave.
+    pub value: T,
+    /// How many operations it did.
+    pub operations: u64,
+    /// What they took, without what had to be done between them.
+    pub took: Duration,
+}
+
 impl Round<'_> {
+    /// Whether this is the untimed pass, in which a trial is to be short and calls [`Round::count_trial`].
+    pub fn is_counting(&self) -> bool {
+        self.order().mode != Mode::Sample
+    }
+
+    /// In the untimed pass: does `work`, so many operations on this thread, and reports what they made the
+    /// kernel do.
+    ///
+    /// # Errors
+    /// Those of the work.
+    pub fn count_trial(
+        &mut self,
+        operations: u64,
+        work: impl FnOnce() -> Result<(), Refusal>,
+    ) -> Result<(), Refusal> {
+        let mut counters = ThreadCounters::open(self.order().mode.counting());
+        counters.start();
+        let done = work();
+        let counts = counters.stop();
+        done.map(|()| self.report_counts(operations, &[counts]))
+    }
+
+    /// In the untimed pass: reports what operations made the kernel do, as threads or processes that worked
+    /// on them together have counted.
+    pub fn report_counts(&mut self, operations: u64, counts: &[Counts]) {
+        let mut sums = OperationCounts::default();
+        for counts in counts {
+            sums.add(operations, counts);
+        }
+        sums.operations = operations;
+        self.print_counts(sums);
+    }
+
+    /// Carries out one trial that tells itself how many operations it did and how long they took; reports the
+    /// time of one.
+    ///
+    /// # Errors
+    /// Those of the trial.
+    pub fn trial_of<T>(
+        &mut self,
+        stage: &Stage,
+        trial: impl FnOnce() -> Result<Told<T>, Refusal>,
+    ) -> Result<Trial<T>, Refusal> {
+        let (before, crowded_before) = (stage.readings(), stage.is_crowded());
+        let usage = ProcessUsage::now();
+        let told = trial()?;
+        let usage = ProcessUsage::now().since(usage);
+        let crowded = crowded_before || stage.is_crowded();
+        let trial = Trial { value: told.value, elapsed: told.took, usage };
+        let batch = told.operations.max(1);
+        self.print_trials(
+            stage,
+            std::slice::from_ref(&trial),
+            batch,
+            [before, stage.readings()],
+            crowded,
+        );
+        Ok(trial)
+    }
+
     /// Carries out a trial `times` times (at least once), and reports the time of each; more than
     /// once after one that is not timed. Gives them all.
     ///
@@ -139,7 +211,7 @@ impl Round<'_> {
         let crowded = crowded_before
             || stage.is_crowded()
             || all_busy.is_some_and(|busy| others_took(busy, own, elapsed));
-        self.print_trials(stage, &all, [before, stage.readings()], crowded);
+        self.print_trials(stage, &all, 1, [before, stage.readings()], crowded);
         Ok(all)
     }
 
@@ -148,18 +220,20 @@ impl Round<'_> {
         &mut self,
         stage: &Stage,
         all: &[Trial<T>],
+        batch: u64,
         [before, after]: [Vec<Reading>; 2],
         crowded: bool,
     ) {
         if self.order().mode != Mode::Sample {
             return;
         }
-        let samples: Vec<f32> = all.iter().map(|trial| trial.elapsed.as_nanos() as f32).collect();
+        let of_one = |trial: &Trial<T>| (trial.elapsed.as_nanos() as f64 / batch as f64) as f32;
+        let samples: Vec<f32> = all.iter().map(of_one).collect();
         for (at, &cpu) in stage.cpus.iter().enumerate() {
             self.print(&Line::Series(Series {
                 cpu: Some(cpu),
                 busy: stage.cpus.len(),
-                batch: 1,
+                batch,
                 samples: samples.clone(),
                 readings: vec![before[at].parts(), after[at].parts()],
                 contended: true,
@@ -209,6 +283,34 @@ mod tests {
             assert_eq!(series.readings.len(), 2);
             assert!(series.samples.iter().all(|&ns| ns >= 2e6));
         }
+    }
+
+    #[test]
+    fn a_trial_of_many_operations_tells_the_time_of_one() {
+        let order = order(Mode::Sample);
+        let mut out = Vec::new();
+        let mut round = Round::new(&order, &mut out);
+        let stage = Stage::new(&round, &order.cpus[..1]).unwrap();
+        let took = Duration::from_micros(3);
+        round.trial_of(&stage, || Ok(Told { value: (), operations: 1_000, took })).unwrap();
+        let lines = parse_lines(std::str::from_utf8(&out).unwrap());
+        let [Line::Series(series)] = &lines[..] else { panic!("{lines:?}") };
+        assert_eq!((series.batch, &series.samples[..]), (1_000, &[3.0][..]));
+    }
+
+    #[test]
+    fn the_untimed_pass_counts_by_operation() {
+        let order = order(Mode::CountRest);
+        let mut out = Vec::new();
+        let mut round = Round::new(&order, &mut out);
+        assert!(round.is_counting());
+        round.count_trial(7, || Ok(())).unwrap();
+        let counts = Counts { syscalls: Some(40), ..Counts::default() };
+        round.report_counts(10, &[counts, counts]);
+        round.doubt("not said in this pass");
+        let lines = parse_lines(std::str::from_utf8(&out).unwrap());
+        let [Line::Counts(own), Line::Counts(told)] = &lines[..] else { panic!("{lines:?}") };
+        assert_eq!((own.operations, told.operations, told.syscalls), (7, 10, Some(80)));
     }
 
     #[test]

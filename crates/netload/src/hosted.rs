@@ -6,11 +6,12 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::SocketAddr;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use platform::Refusal;
 use platform::counters::ProcessCounter;
-use platform::usage::ProcessUsage;
+use platform::usage::{ProcessUsage, thread_cpu_time};
 use serde::{Deserialize, Serialize};
 
 use crate::serve::{Counters, Server};
@@ -48,8 +49,10 @@ pub struct Spent {
 impl Spent {
     fn with(counters: &Counters, counter: Option<&ProcessCounter>) -> Self {
         let usage = ProcessUsage::of_running_children().plus(ProcessUsage::now());
+        // Telling is no part of serving, and takes a while with many children.
+        let cpu = usage.cpu.saturating_sub(thread_cpu_time().unwrap_or_default());
         Self {
-            cpu_ns: u64::try_from(usage.cpu.as_nanos()).unwrap_or(u64::MAX),
+            cpu_ns: u64::try_from(cpu.as_nanos()).unwrap_or(u64::MAX),
             voluntary_switches: usage.voluntary_switches,
             involuntary_switches: usage.involuntary_switches,
             syscalls: counter.and_then(ProcessCounter::syscalls),
@@ -79,21 +82,26 @@ impl Spent {
 }
 
 /// The server's part: serves, and answers each line of standard input; ends when that does. System calls are
-/// counted at `tracepoint`, if this process has only one thread yet.
+/// counted at `tracepoint`, if one is given and may be used.
 ///
 /// # Errors
 /// Those of serving.
 pub fn host(server: &Server, tracepoint: Option<u64>) -> std::io::Result<()> {
-    let counter = tracepoint.and_then(ProcessCounter::start);
     let (counters, stop, address) = (server.counters(), server.stop(), server.address());
-    say(&Listening { listening: address });
+    let counter = Arc::new(OnceLock::<ProcessCounter>::new());
+    let told = Arc::clone(&counter);
     // Nobody waits for this thread: a server that cannot go on ends at once.
     std::thread::Builder::new().spawn(move || {
         for _line in std::io::stdin().lines().map_while(Result::ok) {
-            say(&Spent::with(&counters, counter.as_ref()));
+            say(&Spent::with(&counters, told.get()));
         }
         stop.request(address);
     })?;
+    // Counted is what this thread does from now on, and those it starts, but not the one above.
+    if let Some(counting) = tracepoint.and_then(ProcessCounter::start) {
+        let _ = counter.set(counting);
+    }
+    say(&Listening { listening: address });
     server.serve()
 }
 

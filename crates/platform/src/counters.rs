@@ -138,11 +138,11 @@ mod os {
         }
     }
 
-    /// Counts the system calls of this process, of the threads it starts and of their children, from now on.
+    /// Counts the system calls of a thread, and of the threads and processes that it starts, from now on.
     pub struct ProcessCounter(OwnedFd);
 
     impl ProcessCounter {
-        /// Begins to count at the tracepoint; it must be the process's only thread. `None` where it may not.
+        /// Begins to count those of the calling thread at the tracepoint. `None` where it may not.
         pub fn start(tracepoint: u64) -> Option<Self> {
             let counter = perf_event_of(PERF_TYPE_TRACEPOINT, tracepoint, FLAG_INHERIT)?;
             Some(Self(counter))
@@ -408,6 +408,32 @@ mod os {
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
     use super::*;
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn what_a_thread_and_its_children_do_is_counted_together() {
+        let Some(id) = syscall_tracepoint() else {
+            return; // not permitted here: nothing to test
+        };
+        let counter = ProcessCounter::start(id).unwrap();
+        let count = || counter.syscalls().unwrap();
+        let calls = |times: u64| (0..times).for_each(|_| crate::cpu::null_call());
+        let before = count();
+        calls(100);
+        let own = count() - before;
+        assert!((100..120).contains(&own), "{own}");
+        std::thread::scope(|scope| {
+            scope.spawn(|| calls(1_000));
+        });
+        let mut child = crate::process::fork(move || {
+            calls(1_000);
+            0
+        })
+        .unwrap();
+        child.wait().unwrap();
+        let all = count() - before;
+        assert!((2_100..2_400).contains(&all), "{all}");
+    }
 
     #[test]
     fn the_tracepoint_counts_system_calls_exactly() {

@@ -4,10 +4,16 @@
 //! its death can remove them: the worker itself when told to end, the coordinator when the worker
 //! was killed, or the next coordinator when both were.
 
+use std::collections::BTreeSet;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
-use crate::process::is_alive;
+use crate::process::{is_alive, is_alive_and_ours};
+
+mod directory;
+
+pub use directory::Directory;
 
 const PREFIX: &str = "oscost-";
 
@@ -34,10 +40,27 @@ fn ipc_key_of(pid: u32) -> i32 {
     0x5c00_0000 | (pid & 0x00ff_ffff) as i32
 }
 
+/// Directories other than that for temporary files in which workers make a [`Directory`].
+static OTHERS: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+
+/// Has `parent` looked through as well for a [`Directory`] that a worker left behind.
+pub fn look_also_in(parent: &Path) {
+    OTHERS.lock().unwrap_or_else(PoisonError::into_inner).insert(parent.to_owned());
+}
+
+fn parents() -> Vec<PathBuf> {
+    let mut parents = OTHERS.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    parents.insert(std::env::temp_dir());
+    parents.into_iter().collect()
+}
+
 /// Removes what the ended process `pid` left behind.
 pub fn sweep(pid: u32) {
     // Most have left nothing: an error here says just that.
     let _ = fs::remove_file(temp_path_of(pid));
+    for parent in parents() {
+        let _ = directory::remove(&directory::path_of(&parent, pid), directory::Held::No);
+    }
     os::sweep(pid);
 }
 
@@ -49,6 +72,16 @@ pub fn sweep_dead() {
     }
     for pid in pids.into_iter().filter(|&pid| !is_alive(pid)) {
         sweep(pid);
+    }
+    parents().iter().for_each(|parent| sweep_directories(parent));
+}
+
+/// A number is given out again: whether a directory's maker lives, its hold on it tells, where there is one.
+fn sweep_directories(parent: &Path) {
+    let entries = fs::read_dir(parent).into_iter().flatten().flatten();
+    let pids = entries.filter_map(|entry| directory::pid_in(entry.file_name().to_str()?));
+    for pid in pids.filter(|&pid| !is_alive_and_ours(pid)).collect::<Vec<_>>() {
+        let _ = directory::remove(&directory::path_of(parent, pid), directory::Held::Perhaps);
     }
 }
 
@@ -158,6 +191,25 @@ mod tests {
         assert!(!theirs.exists());
         sweep(std::process::id());
         assert!(!mine.exists());
+    }
+
+    #[test]
+    fn directories_of_the_dead_are_swept_wherever_workers_made_them() {
+        let parent = std::env::temp_dir().join(format!("oscost-test-swept-{}", std::process::id()));
+        fs::create_dir(&parent).unwrap();
+        look_also_in(&parent);
+        let mine = Directory::new_in(&parent).unwrap();
+        let [theirs, swept] = [4_194_305, 4_194_306].map(|pid| directory::path_of(&parent, pid));
+        for path in [&theirs, &swept] {
+            fs::create_dir(path).unwrap();
+            fs::write(path.join("f0000001"), "x").unwrap();
+        }
+        sweep(4_194_306);
+        assert!(theirs.exists() && !swept.exists());
+        sweep_dead();
+        assert!(mine.path().exists() && !theirs.exists());
+        drop(mine);
+        fs::remove_dir(&parent).unwrap();
     }
 
     #[test]

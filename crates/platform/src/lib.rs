@@ -11,14 +11,18 @@ pub mod children;
 pub mod clock;
 pub mod counters;
 pub mod cpu;
+pub mod filesystem;
 pub mod leftovers;
 pub mod limits;
 pub mod machine;
+pub mod net;
+pub mod network;
 pub mod process;
 mod refusal;
 pub mod shared;
 pub mod socket;
 pub mod tracer;
+pub mod tree;
 pub mod usage;
 
 pub use refusal::Refusal;

@@ -1,42 +1,183 @@
-//! How much of what this process may have.
+//! What a process may have of a thing, and getting as much of it as is allowed.
 
 /// Descriptors that this process may have open; `None` where the system sets no such limit.
 pub fn descriptors() -> Option<u64> {
     os::descriptors().map(|(now, _)| now)
 }
 
-/// Raises the number of descriptors that this process may have open as far as it can without anybody's
-/// permission, and gives it; `None` where the system sets no such limit.
+/// Lets this process open as many descriptors as it may without asking anybody: raises the soft limit
+/// to the hard one. What the limit is now; `None` where there is no such limit (Windows) or it cannot be
+/// found out.
 pub fn raise_descriptors() -> Option<u64> {
     os::raise_descriptors()
 }
 
+/// A limit of this system on how many connections a server can have, or a load on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limit {
+    /// What it is called.
+    pub name: &'static str,
+    /// What it is.
+    pub now: u64,
+    /// Whether there must be some room beside the connections.
+    pub beside: bool,
+    /// What happens beyond it.
+    pub otherwise: &'static str,
+    /// What raises it to `{}`.
+    pub raise: &'static str,
+}
+
+/// All such limits that can be found out here.
+pub fn of_connections() -> Vec<Limit> {
+    os::of_connections()
+}
+
 #[cfg(unix)]
 mod os {
-    /// The limit in force, and how far it may be raised.
-    pub fn descriptors() -> Option<(u64, u64)> {
-        let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-        // SAFETY: the limit is a valid place for the answer.
-        let asked = unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) };
-        (asked == 0).then_some((limit.rlim_cur as u64, limit.rlim_max as u64))
+    use super::Limit;
+
+    #[cfg(target_os = "linux")]
+    pub fn of_connections() -> Vec<Limit> {
+        let sysctl = |path: &str| {
+            let text = std::fs::read_to_string(format!("/proc/sys/{path}")).ok()?;
+            let numbers = text.split_whitespace().map(|word| word.parse::<u64>().ok());
+            numbers.collect::<Option<Vec<u64>>>()
+        };
+        let one = |path: &str| sysctl(path)?.first().copied();
+        let ports = || match sysctl("net/ipv4/ip_local_port_range")?[..] {
+            [first, last] => Some(last.saturating_sub(first) + 1),
+            _ => None,
+        };
+        let tasks = "a server with a process or thread for each cannot start them all";
+        let queue = "some may be dropped while they wait to be accepted";
+        let all = [
+            (
+                "the limit of open descriptors (ulimit -Hn)",
+                descriptors().map(|(_, most)| most),
+                true,
+                "the largest cannot be tried",
+                "ulimit -n {} (as root), or LimitNOFILE={} for a service",
+            ),
+            (
+                "net.core.somaxconn",
+                one("net/core/somaxconn"),
+                false,
+                queue,
+                "sysctl -w net.core.somaxconn={}",
+            ),
+            (
+                "net.ipv4.tcp_max_syn_backlog",
+                one("net/ipv4/tcp_max_syn_backlog"),
+                false,
+                "some may be dropped while they are being established",
+                "sysctl -w net.ipv4.tcp_max_syn_backlog={}",
+            ),
+            (
+                "the number of net.ipv4.ip_local_port_range",
+                ports(),
+                false,
+                "local ports run short",
+                "sysctl -w net.ipv4.ip_local_port_range='1024 65535'",
+            ),
+            (
+                "fs.file-max",
+                one("fs/file-max").map(|all| all / 2), // each has two ends
+                true,
+                "the machine runs out of open files",
+                "sysctl -w fs.file-max={}",
+            ),
+            ("kernel.pid_max", one("kernel/pid_max"), true, tasks, "sysctl -w kernel.pid_max={}"),
+            (
+                "kernel.threads-max",
+                one("kernel/threads-max"),
+                true,
+                tasks,
+                "sysctl -w kernel.threads-max={}",
+            ),
+            (
+                "the cgroup's pids.max",
+                pids_max(),
+                true,
+                tasks,
+                "systemctl set-property UNIT TasksMax={}",
+            ),
+        ];
+        let known = all.into_iter().filter_map(|(name, now, beside, otherwise, raise)| {
+            Some(Limit { name, now: now?, beside, otherwise, raise })
+        });
+        known.collect()
+    }
+
+    /// The least of this process's control groups, version 2; `None` where none limits it (cgroups(7)).
+    #[cfg(target_os = "linux")]
+    fn pids_max() -> Option<u64> {
+        let own = std::fs::read_to_string("/proc/self/cgroup").ok()?;
+        let path = own.lines().find_map(|line| line.strip_prefix("0::/"))?;
+        let group = std::path::Path::new("/sys/fs/cgroup").join(path);
+        let limits = group.ancestors().filter_map(|dir| {
+            std::fs::read_to_string(dir.join("pids.max")).ok()?.trim().parse().ok()
+        });
+        limits.min()
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    pub fn of_connections() -> Vec<Limit> {
+        Vec::new()
     }
 
     pub fn raise_descriptors() -> Option<u64> {
-        let (now, most) = descriptors()?;
-        let raised = libc::rlimit { rlim_cur: most as _, rlim_max: most as _ };
-        // SAFETY: the limit is valid and only read.
-        let done = unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raised) };
-        Some(if done == 0 { most } else { now })
+        let before = get()?;
+        let mut wanted = before.rlim_max;
+        // macOS says "unlimited" and takes no more than this.
+        if cfg!(target_os = "macos") {
+            wanted = wanted.min(10_240);
+        }
+        if before.rlim_cur < wanted {
+            let limit = libc::rlimit { rlim_cur: wanted, ..before };
+            // SAFETY: `limit` is a valid place. If it is not granted, the limit stays as it was.
+            unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &limit) };
+        }
+        #[allow(clippy::unnecessary_cast, reason = "FreeBSD's are signed")]
+        let now = get()?.rlim_cur as u64;
+        Some(now)
+    }
+
+    /// The limit in force, and how far it may be raised.
+    #[allow(clippy::unnecessary_cast, reason = "FreeBSD's are signed")]
+    pub fn descriptors() -> Option<(u64, u64)> {
+        get().map(|limit| (limit.rlim_cur as u64, limit.rlim_max as u64))
+    }
+
+    fn get() -> Option<libc::rlimit> {
+        let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+        // SAFETY: `limit` is a valid place for the call to fill.
+        let done = unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) };
+        (done == 0).then_some(limit)
     }
 }
 
 #[cfg(windows)]
 mod os {
+    pub fn of_connections() -> Vec<super::Limit> {
+        Vec::new()
+    }
+
     pub fn descriptors() -> Option<(u64, u64)> {
         None
     }
 
     pub fn raise_descriptors() -> Option<u64> {
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_raised_limit_stays() {
+        let limit = super::raise_descriptors();
+        assert_eq!(limit.is_some(), cfg!(unix));
+        assert!(limit.is_none_or(|limit| limit >= 64));
+        assert_eq!(super::raise_descriptors(), limit);
     }
 }

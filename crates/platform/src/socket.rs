@@ -5,9 +5,6 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 
 use socket2::{Domain, Protocol, Socket, Type};
 
-/// Connections that may wait to be accepted; the system cuts it down to its own limit.
-const BACKLOG: i32 = 65_535;
-
 /// How to listen.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Listening {
@@ -34,7 +31,7 @@ pub fn listen(address: SocketAddr, how: Listening) -> io::Result<TcpListener> {
     if how.client_begins {
         os::wait_for_client(&socket)?;
     }
-    socket.listen(BACKLOG)?;
+    socket.listen(os::BACKLOG)?;
     Ok(socket.into())
 }
 
@@ -82,6 +79,9 @@ mod os {
     use std::net::{TcpListener, TcpStream};
 
     use socket2::Socket;
+
+    /// Connections that may wait to be accepted; the system cuts it down to its own limit.
+    pub const BACKLOG: i32 = 65_535;
 
     pub fn reuse_address(socket: &Socket) -> io::Result<()> {
         socket.set_reuse_address(true)
@@ -200,8 +200,12 @@ mod os {
 
     use socket2::Socket;
     use windows_sys::Win32::Networking::WinSock::{
-        POLLRDNORM, WSAEMFILE, WSAENOBUFS, WSAPOLLFD, WSAPoll,
+        POLLRDNORM, WSA_NOT_ENOUGH_MEMORY, WSAEMFILE, WSAENOBUFS, WSAPOLLFD, WSAPoll,
     };
+
+    /// Connections that may wait to be accepted. Windows silently cuts a positive number down to what it
+    /// thinks right; a negative one (`SOMAXCONN_HINT`) it takes at its word, up to this.
+    pub const BACKLOG: i32 = -65_535;
 
     /// On Windows this would let another program take the port; it is free at once anyway.
     pub fn reuse_address(_socket: &Socket) -> io::Result<()> {
@@ -239,7 +243,8 @@ mod os {
     }
 
     pub fn is_shortage(error: &io::Error) -> bool {
-        error.raw_os_error().is_some_and(|code| [WSAEMFILE, WSAENOBUFS].contains(&code))
+        let short = [WSAEMFILE, WSAENOBUFS, WSA_NOT_ENOUGH_MEMORY];
+        error.raw_os_error().is_some_and(|code| short.contains(&code))
     }
 }
 

@@ -114,6 +114,11 @@ impl Column {
         Column { heading: heading_lines(heading, width), ..column }
     }
 
+    /// A column of figures no wider than they and its heading of one line need.
+    pub(crate) fn set_right(heading: &str, cells: Vec<Cell>) -> Column {
+        Column { heading: vec![heading.to_owned()], ..Column::figures("", cells) }
+    }
+
     /// A column whose heading and cells are set by others.
     pub(crate) fn set(heading: String, cells: Vec<String>) -> Column {
         let cells = cells.into_iter().map(Cell::text).collect();

@@ -7,6 +7,7 @@ use std::time::Duration;
 use results::{CaseResult, Outcome};
 
 use crate::concurrency::{self, shape::is_derived};
+use crate::files;
 use crate::folded::{folded_lines, is_folded};
 use crate::footnotes::{Footnotes, Reason};
 use crate::grid::{self, Column};
@@ -34,12 +35,16 @@ pub fn results_tables(results: &[CaseResult], page: &Page) -> String {
         return "no results\n".to_owned();
     }
     let (executors, others) = concurrency::parted(results);
+    let (files, others) = files::parted(others);
     let mut texts = Vec::new();
     if !others.is_empty() {
         texts.push(area_tables(&others, page));
     }
     if !executors.is_empty() {
         texts.push(concurrency::tables(&executors, page));
+    }
+    if !files.is_empty() {
+        texts.push(files::tables(&files, page));
     }
     texts.join("\n")
 }

@@ -52,19 +52,21 @@ pub struct Evidence {
 struct Round {
     series: Vec<Series>,
     metrics: Vec<Metric>,
+    doubts: Vec<String>,
 }
 
 impl Evidence {
     /// Of nothing yet; a point that cannot exist here is known to be unsupported at once.
     pub fn new(point: Point) -> Self {
         let missing = cases::find(&point.case).and_then(|case| case.missing_here());
-        let of_trials = cases::trials_of(&point.case).is_some();
+        let trials = cases::trials_of(&point.case);
+        let of_trials = trials.is_some();
         Self {
             point,
             rounds: Vec::new(),
             counts: None,
-            // A trial tells itself what it spent.
-            counted: of_trials,
+            // Most trials tell themselves what they spent.
+            counted: trials.is_some_and(|trials| !trials.counted),
             of_trials,
             ending: missing.map(|reason| (Outcome::Unsupported, reason.to_owned())),
             crashes_in_a_row: 0,
@@ -113,11 +115,12 @@ impl Evidence {
         if !self.take_end(end) {
             return false;
         }
-        let (mut series, mut metrics) = (Vec::new(), Vec::new());
+        let (mut series, mut metrics, mut doubts) = (Vec::new(), Vec::new(), Vec::new());
         for line in parse_lines(text) {
             match line {
                 Line::Series(line) => series.push(line),
                 Line::Metric(line) => metrics.push(line),
+                Line::Doubt(why) => doubts.push(why),
                 Line::Counts(_) | Line::End(_) => {}
             }
         }
@@ -128,7 +131,7 @@ impl Evidence {
             self.crash();
             return false;
         }
-        self.rounds.push(Round { series, metrics });
+        self.rounds.push(Round { series, metrics, doubts });
         self.span_ms = Some((self.span_ms.map_or(at_ms, |(first, _)| first), at_ms));
         true
     }
@@ -214,7 +217,8 @@ impl Evidence {
     /// Whether so many quiet trials have been made as were to be, or half as many again in all.
     fn has_all_trials(&self, plan: &Plan, levels: &Levels) -> bool {
         let quiet = self.judged(levels).iter().filter(|judged| judged.is_enough()).count();
-        quiet >= plan.trials || self.rounds.len() >= plan.trials + plan.trials / 2
+        let wanted = plan.trials_of(&self.point);
+        quiet >= wanted || self.rounds.len() >= wanted + wanted / 2
     }
 
     fn judged(&self, levels: &Levels) -> Vec<JudgedRound> {
@@ -268,8 +272,10 @@ impl Evidence {
         if self.given_up {
             result.doubts.push("its worker died again and again: no more rounds were tried".into());
         }
+        result.doubts.extend(self.own_doubts());
         let interval = interval_of(&medians, plan.seed);
-        let wanted = if self.of_trials { plan.trials.min(6) } else { plan.rounds_at_least };
+        let wanted =
+            if self.of_trials { plan.trials_of(&self.point).min(6) } else { plan.rounds_at_least };
         if medians.len() < wanted {
             result.doubts.push("from fewer rounds than it should be".into());
         }
@@ -303,6 +309,17 @@ impl Evidence {
         result.converged = (!self.of_trials).then(|| interval.half_width() <= plan.precision);
         result.per_op = self.counts.map(per_op);
         result.round_values = medians.iter().map(|m| m.median).collect();
+    }
+
+    /// The reasons for distrust that more than half of the rounds gave.
+    fn own_doubts(&self) -> Vec<String> {
+        let mut rounds_by_doubt: BTreeMap<&str, usize> = BTreeMap::new();
+        for doubt in self.rounds.iter().flat_map(|round| &round.doubts) {
+            *rounds_by_doubt.entry(doubt).or_default() += 1;
+        }
+        let usual =
+            rounds_by_doubt.into_iter().filter(|(_, rounds)| rounds * 2 > self.rounds.len());
+        usual.map(|(doubt, _)| doubt.to_owned()).collect()
     }
 
     /// The figures beside the time, in the order the case gave them.
@@ -461,6 +478,19 @@ mod tests {
         let result = time_of(&point, &levels);
         assert_eq!(result.outcome, Outcome::Measured);
         assert!(result.doubts.iter().any(|doubt| doubt.contains("died")), "{:?}", result.doubts);
+    }
+
+    #[test]
+    fn what_most_rounds_doubt_is_doubted() {
+        let (mut point, mut levels) = (evidence(), Levels::default());
+        let doubted = format!("{SAMPLES}\n{{\"doubt\":\"nothing reached a device\"}}");
+        for (text, count) in [(SAMPLES, 0), (&doubted, 0), (&doubted, 1)] {
+            assert!(point.add_round(text, &measured(), 0));
+            point.latest_series().iter().for_each(|series| levels.observe(series));
+            let doubts = time_of(&point, &levels).doubts;
+            let told = doubts.iter().filter(|doubt| *doubt == "nothing reached a device").count();
+            assert_eq!(told, count, "{doubts:?}");
+        }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use cases::{Case, Param, Takes, trials_of};
+use cases::{Case, Extent, Param, Takes, trials_of};
 use measure::Params;
 use measure::count::{format_duration, parse_count, parse_duration};
 use measure::crew::WORKERS_AT_MOST;
@@ -193,8 +193,14 @@ fn trials_ms(points: &[Point], times: u32) -> u64 {
     /// To start a worker, calibrate its work and run the sentinel.
     const AROUND_ONE: Duration = Duration::from_millis(25);
     const TO_REPEAT: u32 = 5; // one in so many
-    let once: Duration = points.iter().filter_map(Point::trial_takes).map(|t| t + AROUND_ONE).sum();
-    let all = once * times;
+    let of_point = |point: &Point| {
+        let trials = trials_of(&point.case)?;
+        Some(
+            ((trials.takes)(&point.params) + AROUND_ONE)
+                * times.min(u32::try_from(trials.at_most).unwrap_or(u32::MAX)),
+        )
+    };
+    let all: Duration = points.iter().filter_map(of_point).sum();
     (all + all / TO_REPEAT).as_millis() as u64
 }
 
@@ -202,6 +208,13 @@ impl Point {
     /// About how long one trial takes; `None` for a case whose operation is timed in batches.
     pub fn trial_takes(&self) -> Option<Duration> {
         trials_of(&self.case).map(|trials| (trials.takes)(&self.params))
+    }
+}
+
+impl Plan {
+    /// How many trials a point gets, if its rounds are such.
+    pub fn trials_of(&self, point: &Point) -> usize {
+        trials_of(&point.case).map_or(self.trials, |trials| trials.at_most.min(self.trials))
     }
 }
 
@@ -300,7 +313,20 @@ fn points_of(case: &Case, options: &Options, cpus: usize) -> Result<Vec<Point>, 
             })
             .collect();
     }
+    let includes = trials_of(&case.label()).map(|trials| trials.includes);
+    let by_hand = case.params.iter().any(|param| options.params.contains_key(param.name));
+    all.retain(|params| {
+        by_hand || includes.is_none_or(|includes| includes(params, extent_of(options)))
+    });
     Ok(all.into_iter().map(|params| Point { case: case.label(), params }).collect())
+}
+
+fn extent_of(options: &Options) -> Extent {
+    match (options.quick, options.full) {
+        (true, _) => Extent::Quick,
+        (_, true) => Extent::Full,
+        _ => Extent::Ordinary,
+    }
 }
 
 /// Of many numbers or lengths that trials are to be made with, `--quick` takes every other one.
@@ -376,10 +402,32 @@ fn checked(param: &Param, value: &str, cpus: usize) -> Result<String, PlanError>
             Ok(count) if count > most => Err(bad(format!("at most {most}"))),
             Ok(count) => Ok(count.to_string()),
         },
+        Takes::Size(most) => match parse_count(value) {
+            Err(error) => Err(bad(format!("it {}", error.problem()))),
+            Ok(size) if size > most => Err(bad(format!("at most {}", in_k(most)))),
+            Ok(size) => Ok(in_k(size)),
+        },
+        Takes::Directory => match cases::file::path_of(value) {
+            path if !path.is_absolute() => Err(bad("it is not a full path".into())),
+            path => match path.metadata() {
+                Err(error) => Err(bad(error.to_string())),
+                Ok(facts) if !facts.is_dir() => Err(bad("it is not a directory".into())),
+                Ok(_) => Ok(value.to_owned()),
+            },
+        },
         Takes::Length => match parse_duration(value) {
             Err(error) => Err(bad(format!("it {}", error.problem()))),
             Ok(length) => checked_length(param, value, length),
         },
+    }
+}
+
+/// A number of bytes in its shortest form.
+fn in_k(bytes: u64) -> String {
+    match bytes {
+        0 => "0".to_owned(),
+        _ if bytes.is_multiple_of(1024) => format!("{}k", bytes / 1024),
+        _ => bytes.to_string(),
     }
 }
 

@@ -135,6 +135,13 @@ pub fn resume(
     run.carry_through()
 }
 
+/// Has what workers leave in the directories of a plan's points looked for there.
+fn look_where_points_are(plan: &Plan) {
+    for dir in plan.points.iter().filter_map(|point| point.params.get("dir")) {
+        platform::leftovers::look_also_in(&cases::file::path_of(dir));
+    }
+}
+
 /// The process that is measuring a run of this plan right now.
 fn measured_by(plan: &Plan) -> Option<u32> {
     let pid = plan.coordinator;
@@ -145,7 +152,9 @@ fn measured_by(plan: &Plan) -> Option<u32> {
 fn under_way(store: &Store) -> Result<Option<RunError>, RunError> {
     let Some(id) = store.unfinished()? else { return Ok(None) };
     // A plan that this version cannot read is none that it can say anything about.
-    let plan = store.plan(&id)?.and_then(|text| serde_json::from_str(&text).ok());
+    let plan: Option<Plan> = store.plan(&id)?.and_then(|text| serde_json::from_str(&text).ok());
+    // If it was killed, its directories may be none of this run's.
+    plan.iter().for_each(look_where_points_are);
     Ok(plan.as_ref().and_then(measured_by).map(|pid| RunError::UnderWay { id, pid }))
 }
 
@@ -214,6 +223,7 @@ impl<'a> Run<'a> {
     }
 
     fn carry_through(mut self) -> Result<Ending, RunError> {
+        look_where_points_are(self.plan);
         platform::leftovers::sweep_dead();
         platform::process::adopt_children();
         // Off the CPU that measures, where there is another; a worker chooses for itself.
@@ -221,6 +231,8 @@ impl<'a> Run<'a> {
             let _ = platform::cpu::pin_thread(first);
         }
         let outcome = self.measure();
+        // A worker killed just before we began may have ended only meanwhile.
+        platform::leftovers::sweep_dead();
         let _ = platform::cpu::pin_thread_to_any(&self.plan.cpus);
         if matches!(outcome, Err(RunError::TakenOver { .. })) {
             return outcome.map(|_| Ending::Stopped); // the results are the other one's to say

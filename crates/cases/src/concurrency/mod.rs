@@ -22,8 +22,8 @@ pub const CASES: &[&Case] = &[&jobs::CASE, &degree::CASE, &worth::CASE, &answer:
 
 /// How they are measured.
 pub const TRIALS: &[(&Case, Trials)] = &[
-    (&jobs::CASE, Trials { takes: jobs::takes, only_by: None }),
-    (&degree::CASE, Trials { takes: degree::takes, only_by: None }),
-    (&worth::CASE, Trials { takes: worth::takes, only_by: None }),
-    (&answer::CASE, Trials { takes: answer::takes, only_by: Some("oscost concurrency") }),
+    (&jobs::CASE, Trials::new(jobs::takes)),
+    (&degree::CASE, Trials::new(degree::takes)),
+    (&worth::CASE, Trials::new(worth::takes)),
+    (&answer::CASE, Trials { only_by: Some("oscost concurrency"), ..Trials::new(answer::takes) }),
 ];

@@ -1,15 +1,19 @@
 //! `oscost run`, and the worker it starts.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::Context;
+use cases::file::{TEMP, obstacle, path_of};
 use measure::survey::{ClockFacts, survey};
-use report::{closing_line, results_tables};
+use platform::filesystem;
+use report::{closing_line, file_systems, results_tables};
 use results::{Document, Outcome, RunInfo, Store};
-use runner::{Options, Plan, plan};
+use runner::{Options, Plan, Point, plan};
+use serde_json::{Map, Value as Json};
 
 use super::concurrency::{choice_of, in_words, with_answer};
 use crate::args::{Measuring, Output, Run, StoreArg};
@@ -30,8 +34,11 @@ pub fn run(args: &Run) -> anyhow::Result<Ending> {
         }
         None => {
             let plan = plan_of(&args.measuring)?;
+            refuse_without_room(&plan)?;
             let asked = asked(&args.measuring);
             announce_if_long(&plan);
+            let points = plan.points.iter().map(|point| (point.case.as_str(), &point.params));
+            cases::net::limits::notes(points).iter().for_each(|line| note(line));
             carry_out(&plan, asked, &args.output, &best_clock()?, &args.store, &stop)
         }
     }
@@ -102,7 +109,10 @@ pub fn show_results(document: &Document, json: bool, took: Option<Duration>) -> 
     }
     match choice {
         Some(choice) => print(&in_words(&choice, document))?,
-        None => print(&results_tables(&document.results, &page()))?,
+        None => {
+            print(&results_tables(&document.results, &page()))?;
+            print(&file_systems(&document.results, &document.machine, &page()))?;
+        }
     }
     print(&closing_line(&document.results, took, &page()))
 }
@@ -133,7 +143,8 @@ pub fn begin(
         tags,
         asked,
     };
-    let machine = as_json(&platform::machine::describe(), clock);
+    let mut machine = as_json(&platform::machine::describe(), clock);
+    add_file_systems(&mut machine, plan);
     let progress = Progress::new();
     let ending = runner::run(plan, &info, &machine, clock, store, stop, &mut |e| progress.show(e));
     let took = progress.finish();
@@ -207,6 +218,16 @@ pub fn plan_of(measuring: &Measuring) -> anyhow::Result<Plan> {
     for (name, values) in &measuring.params {
         params.entry(name.clone()).or_default().extend(values.iter().cloned());
     }
+    if !measuring.dirs.is_empty() {
+        let dirs = measuring.dirs.iter().map(|dir| full_path(dir));
+        params
+            .entry("dir".to_owned())
+            .or_default()
+            .extend(dirs.collect::<anyhow::Result<Vec<_>>>()?);
+    }
+    if measuring.netns {
+        params.entry("network".to_owned()).or_default().push("veth".to_owned());
+    }
     let options = Options {
         filters: measuring.filters.clone(),
         params,
@@ -221,6 +242,51 @@ pub fn plan_of(measuring: &Measuring) -> anyhow::Result<Plan> {
         trials: None,
     };
     Ok(plan(&options, &platform::cpu::allowed(), random_seed())?)
+}
+
+/// A directory as it is kept with what is measured in it.
+fn full_path(dir: &Path) -> anyhow::Result<String> {
+    let path =
+        std::path::absolute(dir).map_err(|e| Usage(format!("--dir {}: {e}", dir.display())))?;
+    let named = path.to_str().map(str::to_owned);
+    Ok(named.ok_or_else(|| Usage(format!("--dir {}: its name is not UTF-8", path.display())))?)
+}
+
+/// The directories that a plan's points are measured in, as their parameters name them.
+fn directories(plan: &Plan) -> BTreeSet<&str> {
+    plan.points.iter().filter_map(|point| point.params.get("dir")).map(String::as_str).collect()
+}
+
+/// Ends the program before anything is written where a directory that was asked for may not be written to, or has
+/// too little room. What is lacking in that for temporary files, each case says itself.
+fn refuse_without_room(plan: &Plan) -> anyhow::Result<()> {
+    for dir in directories(plan).into_iter().filter(|&dir| dir != TEMP) {
+        filesystem::may_write_to(Path::new(dir))
+            .with_context(|| format!("cannot write to {dir}"))?;
+    }
+    let asked_for = |point: &&Point| point.params.get("dir").is_some_and(|dir| dir != TEMP);
+    match plan.points.iter().filter(asked_for).find_map(|point| obstacle(&point.params)) {
+        Some(obstacle) => Err(anyhow::anyhow!("{obstacle}")),
+        None => Ok(()),
+    }
+}
+
+/// What holds the directories that a plan's points are measured in, to be kept with the machine's description.
+fn add_file_systems(machine: &mut Map<String, Json>, plan: &Plan) {
+    for dir in directories(plan) {
+        let Ok(facts) = filesystem::of(&path_of(dir)) else { continue };
+        let mut keep = |fact: &str, value: Json| {
+            machine.insert(format!("filesystem.{dir}.{fact}"), value);
+        };
+        let text = |fact: Option<String>| fact.map_or_else(|| "unknown".into(), Json::from);
+        keep("type", text(facts.kind));
+        keep("device", text(facts.device));
+        keep("mounted_on", text(facts.mounted_on.map(|path| path.display().to_string())));
+        keep("options", text(facts.options));
+        keep("block_bytes", facts.room.block_bytes.into());
+        keep("free_bytes", facts.room.free_bytes.into());
+        keep("free_files", facts.room.free_files.map_or_else(|| "unknown".into(), Json::from));
+    }
 }
 
 /// What was asked for, in words that are kept with the run.
@@ -243,6 +309,8 @@ pub fn asked(measuring: &Measuring) -> BTreeMap<String, String> {
     keep("budget", measuring.budget.map(|budget| format!("{}ms", budget.as_millis())));
     keep("scale", measuring.scale.map(|scale| scale.to_string()));
     keep("handicap", measuring.handicap.map(percent));
+    let dirs = measuring.dirs.iter().map(|dir| dir.display().to_string());
+    keep("dir", Some(dirs.collect::<Vec<_>>().join(" ")).filter(|text| !text.is_empty()));
     keep("cpu", measuring.cpu.map(|cpu| cpu.to_string()));
     asked
 }

@@ -12,6 +12,7 @@ pub const READ_AT_ONCE: usize = 16 * 1024;
 
 /// Whether a connection that can be read is read until the system has no more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "only epoll tells once"))]
 pub enum Reading {
     /// Once: whoever watches it tells again that there is more.
     Once,

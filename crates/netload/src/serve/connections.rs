@@ -145,6 +145,7 @@ impl<'a> Connections<'a> {
     }
 
     /// The socket of a connection.
+    #[cfg_attr(windows, expect(dead_code, reason = "only queues in the kernel are told of each"))]
     pub fn stream(&self, number: usize) -> Option<&TcpStream> {
         self.all.get(number)?.as_ref().map(|slot| slot.connection.stream())
     }

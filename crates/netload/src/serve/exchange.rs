@@ -66,6 +66,10 @@ impl Exchange {
     }
 
     /// Takes what is to be sent out of the exchange, for who sends it while more may come.
+    #[cfg_attr(
+        not(any(target_os = "linux", windows)),
+        expect(dead_code, reason = "only io_uring and iocp send so")
+    )]
     pub fn take_to_send(&mut self) -> Cow<'static, [u8]> {
         debug_assert_eq!(self.sent, 0);
         std::mem::replace(&mut self.out, Cow::Borrowed(&[]))

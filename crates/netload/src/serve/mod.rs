@@ -23,6 +23,15 @@ pub mod exec;
 mod fork;
 #[cfg(target_os = "linux")]
 mod io_uring;
+#[cfg(windows)]
+mod iocp;
+#[cfg(any(
+    target_vendor = "apple",
+    target_os = "freebsd",
+    target_os = "netbsd",
+    target_os = "openbsd"
+))]
+mod kqueue;
 #[cfg(unix)]
 mod poll;
 mod pool;
@@ -30,8 +39,13 @@ mod pool;
 mod prefork;
 #[cfg(unix)]
 mod select;
+#[cfg(windows)]
+#[path = "winselect.rs"]
+mod select;
 mod threads;
 mod tokio;
+#[cfg(windows)]
+mod wsapoll;
 
 use std::fmt;
 use std::io;
@@ -114,16 +128,23 @@ pub const ARCHITECTURES: &[Architecture] = &[
     architecture!(
         "select",
         "an event loop over select, which takes 1024 descriptors at most",
-        unix,
+        all(),
         select::serve,
-        "not built for Windows yet"
+        ""
     ),
     architecture!(
         "poll",
         "an event loop over poll",
         unix,
         poll::serve,
-        "Windows has WSAPoll instead"
+        "Windows has wsapoll instead"
+    ),
+    architecture!(
+        "wsapoll",
+        "an event loop over WSAPoll, the poll of Windows",
+        windows,
+        wsapoll::serve,
+        "exists only on Windows"
     ),
     architecture!(
         "epoll",
@@ -148,11 +169,30 @@ pub const ARCHITECTURES: &[Architecture] = &[
         "exists only on Linux"
     ),
     architecture!(
+        "kqueue",
+        "an event loop over kqueue, told as long as there is something (level-triggered)",
+        any(
+            target_vendor = "apple",
+            target_os = "freebsd",
+            target_os = "netbsd",
+            target_os = "openbsd"
+        ),
+        kqueue::serve,
+        "exists only on the BSDs and macOS"
+    ),
+    architecture!(
         "io_uring",
         "an event loop over io_uring: what is to be done is queued, what is done comes back",
         target_os = "linux",
         io_uring::serve,
         "exists only on Linux"
+    ),
+    architecture!(
+        "iocp",
+        "an event loop over a completion port: what is to be done is begun, what is done comes back",
+        windows,
+        iocp::serve,
+        "exists only on Windows"
     ),
     architecture!(
         "tokio",

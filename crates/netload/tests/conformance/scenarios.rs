@@ -255,7 +255,8 @@ fn stop_under_load(architecture: &Architecture) {
                 let more = || over.load(Ordering::SeqCst) == 0;
                 calls.make(|| more().then(|| good(setting.protocol, &mut dice)))
             });
-            std::thread::sleep(Duration::from_millis(200));
+            // In the midst of it: some are served by then.
+            assert!(until(DEADLINE, || connected.load(Ordering::SeqCst) >= 200), "not connected");
             let stopped = server.stop();
             over.store(1, Ordering::SeqCst);
             let fates = clients.join().expect("no panic");

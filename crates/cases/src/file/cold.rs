@@ -1,0 +1,95 @@
+use std::fs::File;
+use std::path::PathBuf;
+
+use measure::trial::Told;
+use measure::{Params, Refusal, Round};
+use platform::filesystem::{self, drop_contents, drop_everything};
+
+use super::directory::Fresh;
+use super::figures::{Took, report_cpu, stage_of, times_for};
+use super::phases::{Hand, Phase, Plain, Way};
+use super::{DIR, FILES, SIZE, SIZE_AT_MOST};
+use crate::{Case, Only, Param, Takes, value_of};
+
+/// Files that must be fetched from the device.
+pub const CASE: Case = Case {
+    area: "file",
+    name: "cold",
+    operation: "One file opened, read and closed whose contents are in no cache of this system.",
+    alike: "As the reading of file/small, which is from the cache. It is made sure with mincore that nothing of \
+            a file is left there; what the device or a host keeps is beyond that.",
+    only: Only::Linux("only Linux drops a file from its cache and says that it is gone"),
+    params: &[
+        Param {
+            name: "dropped",
+            meaning: "whether the files' contents are dropped from the cache, or then, as root, all that the \
+                      system caches, names and inodes too",
+            default: &["contents"],
+            full: &["contents"],
+            takes: Takes::Words(&["all"]),
+        },
+        Param {
+            default: &["4k", "64k"],
+            full: &["4k", "16k", "64k", "128k"],
+            takes: Takes::Size(SIZE_AT_MOST),
+            ..SIZE
+        },
+        Param { default: &["200"], full: &["2000"], ..FILES },
+        DIR,
+    ],
+    metrics: &[
+        ("read-rate", "files read in a second"),
+        ("read-p50", "half of the files were read within this time"),
+        ("read-p90", "90 % of the files were"),
+        ("read-p99", "99 % of the files were"),
+        ("read-max", "the longest that any file took"),
+        ("read-bandwidth", "bytes read in a second"),
+        ("cpu", "CPU time for one file, without that of verifying it"),
+    ],
+    run,
+};
+
+fn run(params: &Params, round: &mut Round) -> Result<(), Refusal> {
+    let fresh = Fresh::of(params, round)?;
+    refuse_unsure(&fresh)?;
+    let stage = stage_of(round, 1)?;
+    let hand = Hand::flat(&fresh, 0..fresh.files)?;
+    let mut times = times_for(&hand, round, &stage);
+    Plain.create(&hand, &mut times)?;
+    hand.files.iter().try_for_each(|(_, name, _)| put_on_device(name))?;
+    hand.files.iter().try_for_each(|(_, name, _)| drop_contents(&File::open(name)?))?;
+    if value_of(params, "dropped")? == "all" {
+        drop_everything()?;
+    }
+    let mut times = times_for(&hand, round, &stage);
+    let trial = round.trial_of(&stage, || {
+        Plain.read(&hand, &mut times)?;
+        let read = Took::of(Phase::Read, vec![times]);
+        let took = read.elapsed;
+        Ok(Told { value: read, operations: fresh.files as u64, took })
+    })?;
+    trial.value.report(round);
+    trial.value.report_bandwidth(round, "read-bandwidth", hand.size());
+    report_cpu(round, trial.usage.cpu.saturating_sub(trial.value.aside), fresh.files);
+    Ok(())
+}
+
+fn put_on_device(name: &PathBuf) -> Result<(), Refusal> {
+    let synced = File::open(name).and_then(|file| file.sync_all());
+    synced.map_err(|e| Refusal::from_io("syncing a file", &e))
+}
+
+/// Some file systems have no device, and some a cache that cannot be looked into.
+fn refuse_unsure(fresh: &Fresh) -> Result<(), Refusal> {
+    let facts = filesystem::of(fresh.path())?;
+    match facts.kind {
+        None => Err(Refusal::Unsupported("the kind of file system is not known".into())),
+        Some(kind) if filesystem::is_in_memory(&kind) => {
+            Err(Refusal::Unsupported(format!("{kind} is in memory only: no read of it is cold")))
+        }
+        Some(kind) if filesystem::keeps_own_cache(&kind) => {
+            Err(Refusal::Unsupported(format!("{kind} has a cache that cannot be looked into")))
+        }
+        Some(_) => Ok(()),
+    }
+}

@@ -1,0 +1,295 @@
+use measure::{Params, Refusal, Round};
+
+use super::directory::Fresh;
+use super::figures::{METRICS, expect_calls, measure};
+use super::phases::{Hand, Plain, Way};
+use super::{DIR, FILES, SIZE};
+use crate::{Case, Only, Param, Takes, value_of};
+
+/// Ways to make a file.
+pub const CASE: Case = Case {
+    area: "file",
+    name: "create",
+    operation: "One file through all phases of file/small, made by open with O_CREAT, by open with O_TMPFILE \
+                and linkat when it is written, or, as all its phases but the listing, by io_uring in batches \
+                of 32 with one system call for each.",
+    alike: "A file linked when it is whole is never seen half written. In a batch each file's latency is the \
+            batch's.",
+    only: Only::Everywhere,
+    params: &[
+        Param {
+            name: "how",
+            meaning: "how files are made",
+            default: &["open", "tmpfile+link", "io_uring"],
+            full: &["open", "tmpfile+link", "io_uring"],
+            takes: Takes::Words(&[]),
+        },
+        SIZE,
+        Param { default: &["1000"], ..FILES },
+        DIR,
+    ],
+    metrics: METRICS,
+    run,
+};
+
+fn run(params: &Params, round: &mut Round) -> Result<(), Refusal> {
+    let fresh = Fresh::of(params, round)?;
+    let hand = Hand::flat(&fresh, 0..fresh.files)?;
+    let way: Box<dyn Way> = match value_of(params, "how")? {
+        "tmpfile+link" => {
+            expect_calls(round, &fresh, 1.0);
+            linked(&fresh)?
+        }
+        "io_uring" => batched(&hand)?,
+        _ => {
+            expect_calls(round, &fresh, 0.0);
+            Box::new(Plain)
+        }
+    };
+    measure(round, &fresh, vec![(hand, way)]).map(drop)
+}
+
+/// Without a name until they are written.
+fn linked(fresh: &Fresh) -> Result<Box<dyn Way>, Refusal> {
+    platform::on_linux!(fresh, {
+        use std::ffi::CString;
+        use std::fs::OpenOptions;
+        use std::io::{self, Write};
+        use std::os::fd::AsRawFd;
+        use std::os::unix::ffi::OsStrExt;
+        use std::os::unix::fs::OpenOptionsExt;
+        use std::path::PathBuf;
+
+        use super::phases::Times;
+
+        struct Linked {
+            directory: PathBuf,
+        }
+
+        impl Way for Linked {
+            fn create(&mut self, hand: &Hand, times: &mut Times) -> Result<(), Refusal> {
+                for (number, name, _) in &hand.files {
+                    let contents = hand.contents(*number);
+                    let name = CString::new(name.as_os_str().as_bytes()).unwrap_or_default();
+                    times.of_one("creating a file with O_TMPFILE", || {
+                        let mut unnamed = OpenOptions::new();
+                        unnamed.write(true).mode(0o666).custom_flags(libc::O_TMPFILE);
+                        let mut file = unnamed.open(&self.directory)?;
+                        file.write_all(contents)?;
+                        // As open(2) has it: with AT_EMPTY_PATH only the privileged may.
+                        let itself = format!("/proc/self/fd/{}\0", file.as_raw_fd());
+                        let (here, follow) = (libc::AT_FDCWD, libc::AT_SYMLINK_FOLLOW);
+                        // SAFETY: both paths end with NUL.
+                        let linked = unsafe {
+                            libc::linkat(here, itself.as_ptr().cast(), here, name.as_ptr(), follow)
+                        };
+                        if linked == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+                    })?;
+                }
+                Ok(())
+            }
+        }
+
+        Ok(Box::new(Linked { directory: fresh.path().to_owned() }))
+    })
+}
+
+/// By io_uring, so many files with one system call.
+fn batched(hand: &Hand) -> Result<Box<dyn Way>, Refusal> {
+    platform::on_linux!(hand, {
+        use std::ffi::CString;
+        use std::io;
+        use std::os::unix::ffi::OsStrExt;
+
+        use io_uring::squeue::{Entry, Flags};
+        use io_uring::types::{DestinationSlot, Fd, Fixed, statx};
+        use io_uring::{IoUring, opcode};
+
+        use super::phases::{Times, expect_size};
+
+        const BATCH: usize = 32;
+        /// Open, write or read, close.
+        const CALLS_AT_MOST: usize = 3;
+        const UNCHECKED: u64 = 1 << 32;
+
+        struct Batched {
+            ring: IoUring,
+            names: Vec<[CString; 2]>,
+        }
+
+        impl Batched {
+            /// Submits requests and waits for all; what each of those told whose `user_data` is its number in
+            /// the batch.
+            fn carry_out(&mut self, requests: &[Entry], told: &mut [i32]) -> io::Result<()> {
+                for request in requests {
+                    // SAFETY: what requests refer to outlives this call, which waits for all of them.
+                    unsafe { self.ring.submission().push(request) }.map_err(|_| {
+                        io::Error::other("more requests than the ring has room for")
+                    })?;
+                }
+                let (mut left, mut failed) = (requests.len(), None);
+                while left > 0 {
+                    self.ring.submit_and_wait(left)?;
+                    for entry in self.ring.completion() {
+                        left -= 1;
+                        if entry.result() < 0 {
+                            // The first says why: those linked to it are only called off.
+                            failed = failed.or(Some(-entry.result()));
+                        }
+                        if let Some(place) = told.get_mut(entry.user_data() as usize) {
+                            *place = entry.result();
+                        }
+                    }
+                }
+                failed.map_or(Ok(()), |error| Err(io::Error::from_raw_os_error(error)))
+            }
+        }
+
+        /// The file's own descriptor, which only the ring knows.
+        fn slot(nth: usize) -> DestinationSlot {
+            DestinationSlot::try_from_slot_target(nth as u32).expect("a small number")
+        }
+
+        fn opened(name: &CString, nth: usize, flags: i32) -> Entry {
+            opcode::OpenAt::new(Fd(libc::AT_FDCWD), name.as_ptr())
+                .file_index(Some(slot(nth)))
+                .flags(flags)
+                .mode(0o666)
+                .build()
+                .flags(Flags::IO_LINK)
+                .user_data(UNCHECKED)
+        }
+
+        fn closed(nth: usize) -> Entry {
+            opcode::Close::new(Fixed(nth as u32)).build().user_data(UNCHECKED)
+        }
+
+        fn short(told: i32, size: usize) -> io::Result<()> {
+            if told as usize == size {
+                return Ok(());
+            }
+            Err(io::Error::other(format!("{told} of {size} bytes were written")))
+        }
+
+        impl Way for Batched {
+            fn create(&mut self, hand: &Hand, times: &mut Times) -> Result<(), Refusal> {
+                let mut told = [0i32; BATCH];
+                for (nth_batch, batch) in hand.files.chunks(BATCH).enumerate() {
+                    let first = nth_batch * BATCH;
+                    times.of(batch.len(), "creating files with io_uring", || {
+                        let mut requests = Vec::with_capacity(BATCH * CALLS_AT_MOST);
+                        for (nth, (number, ..)) in batch.iter().enumerate() {
+                            let (name, contents) =
+                                (&self.names[first + nth][0], hand.contents(*number));
+                            let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL;
+                            requests.push(opened(name, nth, flags));
+                            if !contents.is_empty() {
+                                let (from, length) = (contents.as_ptr(), contents.len() as u32);
+                                let write =
+                                    opcode::Write::new(Fixed(nth as u32), from, length).build();
+                                requests
+                                    .push(write.flags(Flags::IO_HARDLINK).user_data(nth as u64));
+                            }
+                            requests.push(closed(nth));
+                        }
+                        self.carry_out(&requests, &mut told)?;
+                        let written = hand.size();
+                        told[..batch.len()].iter().try_for_each(|&told| match written {
+                            0 => Ok(()),
+                            _ => short(told, written),
+                        })
+                    })?;
+                }
+                Ok(())
+            }
+
+            fn read(&mut self, hand: &Hand, times: &mut Times) -> Result<(), Refusal> {
+                let room = hand.size() + 1;
+                let (mut buffer, mut told) = (vec![0u8; room * BATCH], [0i32; BATCH]);
+                for (nth_batch, batch) in hand.files.chunks(BATCH).enumerate() {
+                    let first = nth_batch * BATCH;
+                    times.of(batch.len(), "reading files with io_uring", || {
+                        let mut requests = Vec::with_capacity(BATCH * CALLS_AT_MOST);
+                        for (nth, to) in buffer.chunks_mut(room).take(batch.len()).enumerate() {
+                            requests.push(opened(&self.names[first + nth][0], nth, libc::O_RDONLY));
+                            let read =
+                                opcode::Read::new(Fixed(nth as u32), to.as_mut_ptr(), room as u32);
+                            let read = read.build().flags(Flags::IO_HARDLINK);
+                            requests.push(read.user_data(nth as u64));
+                            requests.push(closed(nth));
+                        }
+                        self.carry_out(&requests, &mut told)
+                    })?;
+                    for ((number, ..), (read, told)) in
+                        batch.iter().zip(buffer.chunks(room).zip(&told))
+                    {
+                        hand.verify(*number, &read[..*told as usize], times)?;
+                    }
+                }
+                Ok(())
+            }
+
+            fn stat(&mut self, hand: &Hand, times: &mut Times) -> Result<(), Refusal> {
+                // SAFETY: zeros are a valid statx.
+                let mut stats: Vec<libc::statx> = vec![unsafe { std::mem::zeroed() }; BATCH];
+                for (batch, names) in hand.files.chunks(BATCH).zip(self.names.clone().chunks(BATCH))
+                {
+                    times.of(batch.len(), "asking for files' sizes with io_uring", || {
+                        let asked = names.iter().zip(&mut stats).map(|([name, _], to)| {
+                            let to = (&raw mut *to).cast::<statx>();
+                            opcode::Statx::new(Fd(libc::AT_FDCWD), name.as_ptr(), to)
+                                .mask(libc::STATX_BASIC_STATS)
+                                .build()
+                                .user_data(UNCHECKED)
+                        });
+                        self.carry_out(&asked.collect::<Vec<_>>(), &mut [])
+                    })?;
+                    let told = stats.iter().take(batch.len());
+                    told.into_iter().try_for_each(|told| expect_size(hand, told.stx_size))?;
+                }
+                Ok(())
+            }
+
+            fn rename(&mut self, hand: &Hand, times: &mut Times) -> Result<(), Refusal> {
+                for (batch, names) in hand.files.chunks(BATCH).zip(self.names.clone().chunks(BATCH))
+                {
+                    times.of(batch.len(), "renaming files with io_uring", || {
+                        let here = Fd(libc::AT_FDCWD);
+                        let renamed = names.iter().map(|[name, new_name]| {
+                            opcode::RenameAt::new(here, name.as_ptr(), here, new_name.as_ptr())
+                                .build()
+                        });
+                        let renamed = renamed.map(|request| request.user_data(UNCHECKED));
+                        self.carry_out(&renamed.collect::<Vec<_>>(), &mut [])
+                    })?;
+                }
+                Ok(())
+            }
+
+            fn delete(&mut self, hand: &Hand, times: &mut Times) -> Result<(), Refusal> {
+                for (batch, names) in hand.files.chunks(BATCH).zip(self.names.clone().chunks(BATCH))
+                {
+                    times.of(batch.len(), "deleting files with io_uring", || {
+                        let deleted = names.iter().map(|[_, name]| {
+                            opcode::UnlinkAt::new(Fd(libc::AT_FDCWD), name.as_ptr()).build()
+                        });
+                        let deleted = deleted.map(|request| request.user_data(UNCHECKED));
+                        self.carry_out(&deleted.collect::<Vec<_>>(), &mut [])
+                    })?;
+                }
+                Ok(())
+            }
+        }
+
+        let lacking =
+            |e| Refusal::Unsupported(format!("io_uring with descriptors of its own: {e}"));
+        let ring =
+            IoUring::new((BATCH * CALLS_AT_MOST).next_power_of_two() as u32).map_err(lacking)?;
+        ring.submitter().register_files_sparse(BATCH as u32).map_err(lacking)?;
+        let names = hand.files.iter().map(|(_, name, new_name)| {
+            [name, new_name]
+                .map(|path| CString::new(path.as_os_str().as_bytes()).unwrap_or_default())
+        });
+        Ok(Box::new(Batched { ring, names: names.collect() }))
+    })
+}

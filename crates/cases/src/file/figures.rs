@@ -1,0 +1,217 @@
+//! From the times of a trial's operations to its metrics.
+
+use std::sync::Barrier;
+use std::time::Duration;
+
+use measure::stats::quantile;
+use measure::trial::{Stage, Told};
+use measure::{Combine, Direction, Refusal, Round};
+
+use super::directory::Fresh;
+use super::phases::{Hand, Phase, Times, Way, carry_out};
+
+/// A thread's files and what it does with them.
+pub type Member<'a> = (Hand<'a>, Box<dyn Way>);
+
+/// The metrics of all phases.
+pub const METRICS: &[(&str, &str)] = &[
+    ("create-rate", "files created and written in a second"),
+    ("create-p50", "half of the files were created and written within this time"),
+    ("create-p90", "90 % of the files were"),
+    ("create-p99", "99 % of the files were"),
+    ("create-max", "the longest that any file took"),
+    ("write-bandwidth", "bytes written in a second of creating files"),
+    ("read-rate", "files read in a second, from open to close; p50 to max as for create"),
+    ("read-bandwidth", "bytes read in a second"),
+    ("stat-rate", "files asked for their size in a second; p50 to max as for create"),
+    ("rename-rate", "files renamed in a second; p50 to max as for create"),
+    ("list-rate", "names told in a second when the directories are read"),
+    ("delete-rate", "files deleted in a second; p50 to max as for create"),
+    ("cpu", "CPU time for one file in all phases, without that of verifying it"),
+];
+
+/// The names of a phase's metrics: rate, median, 90 %, 99 %, worst.
+type Names = (&'static str, [&'static str; 4]);
+
+fn names(phase: Phase) -> Names {
+    match phase {
+        Phase::Create => ("create-rate", ["create-p50", "create-p90", "create-p99", "create-max"]),
+        Phase::Read => ("read-rate", ["read-p50", "read-p90", "read-p99", "read-max"]),
+        Phase::Stat => ("stat-rate", ["stat-p50", "stat-p90", "stat-p99", "stat-max"]),
+        Phase::Rename => ("rename-rate", ["rename-p50", "rename-p90", "rename-p99", "rename-max"]),
+        Phase::List => ("list-rate", ["list-p50", "list-p90", "list-p99", "list-max"]),
+        Phase::Delete => ("delete-rate", ["delete-p50", "delete-p90", "delete-p99", "delete-max"]),
+    }
+}
+
+/// What a phase took, over all threads.
+pub struct Took {
+    /// Which phase.
+    pub phase: Phase,
+    /// Operations of all threads.
+    pub operations: usize,
+    /// From its beginning, had nothing been verified, until the slowest thread was done.
+    pub elapsed: Duration,
+    /// Of each operation, ascending.
+    pub ns: Vec<f64>,
+    /// CPU time that is not theirs, such as that of verifying.
+    pub aside: Duration,
+}
+
+impl Took {
+    /// Of what each thread took.
+    pub fn of(phase: Phase, all: Vec<Times>) -> Self {
+        let elapsed = all.iter().map(Times::sum).max().unwrap_or_default();
+        let aside: f64 = all.iter().map(|times| times.aside_ns).sum();
+        let operations = all.iter().map(|times| times.count).sum();
+        let mut ns: Vec<f64> = all.into_iter().flat_map(|times| times.ns).collect();
+        ns.sort_unstable_by(f64::total_cmp);
+        let aside = Duration::from_nanos(aside as u64);
+        Self { phase, operations, elapsed, ns, aside }
+    }
+
+    /// The median of its operations, in ns.
+    pub fn median_ns(&self) -> f64 {
+        if self.ns.is_empty() { 0.0 } else { quantile(&self.ns, 0.5) }
+    }
+
+    /// Reports its rate and latencies.
+    pub fn report(&self, round: &mut Round) {
+        let mut metric = |name, unit, better, value| {
+            round.metric(name, unit, better, Combine::Median, value);
+        };
+        let (rate, latencies) = names(self.phase);
+        let unit = if self.phase == Phase::List { "names/s" } else { "files/s" };
+        let seconds = self.elapsed.as_secs_f64().max(1e-9);
+        metric(rate, unit, Direction::Higher, self.operations as f64 / seconds);
+        if self.phase == Phase::List {
+            return; // a name has no latency of its own
+        }
+        for (name, p) in latencies.into_iter().zip([0.5, 0.9, 0.99, 1.0]) {
+            metric(name, "ns", Direction::Lower, quantile(&self.ns, p));
+        }
+    }
+
+    /// Reports the bytes it moved in a second.
+    pub fn report_bandwidth(&self, round: &mut Round, name: &str, size: usize) {
+        if size > 0 {
+            let bytes = (self.operations * size) as f64;
+            let value = bytes / self.elapsed.as_secs_f64().max(1e-9);
+            round.metric(name, "bytes/s", Direction::Higher, Combine::Median, value);
+        }
+    }
+}
+
+/// The CPUs of a trial: the one where single measurements are made, or all for several threads.
+///
+/// # Errors
+/// As [`Stage::new`].
+pub fn stage_of(round: &Round, threads: usize) -> Result<Stage, Refusal> {
+    let cpus = &round.order().cpus;
+    let first = if threads > 1 { 0 } else { cpus.len().saturating_sub(1) };
+    Stage::new(round, &cpus[first..])
+}
+
+/// No times yet, for the files of one thread.
+pub fn times_for(hand: &Hand, round: &Round, stage: &Stage) -> Times {
+    Times::new(stage.clock(), round.order().clock.cost.get(), hand.files.len())
+}
+
+/// One trial of all phases, with all its metrics; what each phase took. In the untimed pass, only what it makes
+/// the kernel do.
+///
+/// # Errors
+/// Those of the phases.
+pub fn measure(
+    round: &mut Round,
+    fresh: &Fresh,
+    mut members: Vec<Member>,
+) -> Result<Vec<Took>, Refusal> {
+    let stage = stage_of(round, members.len())?;
+    if round.is_counting() {
+        return count(round, fresh, &mut members[0], &stage).map(|()| Vec::new());
+    }
+    let blank: Vec<Times> = members.iter().map(|m| times_for(&m.0, round, &stage)).collect();
+    let trial = round.trial_of(&stage, || {
+        let phases = Phase::ALL.iter().map(|&phase| together(phase, &mut members, &blank));
+        let all = phases.collect::<Result<Vec<Took>, Refusal>>()?;
+        let took = all.iter().map(|took| took.elapsed).sum();
+        Ok(Told { value: all, operations: fresh.files as u64, took })
+    })?;
+    let size = fresh.contents.size();
+    for took in &trial.value {
+        took.report(round);
+        match took.phase {
+            Phase::Create => took.report_bandwidth(round, "write-bandwidth", size),
+            Phase::Read => took.report_bandwidth(round, "read-bandwidth", size),
+            _ => {}
+        }
+    }
+    let aside: Duration = trial.value.iter().map(|took| took.aside).sum();
+    report_cpu(round, trial.usage.cpu.saturating_sub(aside), fresh.files);
+    Ok(trial.value)
+}
+
+/// Says how many system calls a file must make in all phases but the listing, one at a time with ordinary calls:
+/// so many more than to open, write and close it, to open, read and close it, to ask for its size, to rename and to
+/// delete it.
+pub fn expect_calls(round: &mut Round, fresh: &Fresh, more: f64) {
+    let writes = if fresh.contents.size() > 0 { 1.0 } else { 0.0 };
+    // With debug assertions the standard library asks of each descriptor it closes whether it is open.
+    let asks = if cfg!(all(unix, debug_assertions)) { 2.0 } else { 0.0 };
+    round.expect_syscalls(8.0 + writes + asks + more);
+}
+
+/// Reports CPU time for one of so many files, where the system tells it finely enough.
+pub fn report_cpu(round: &mut Round, cpu: Duration, files: usize) {
+    let each = cpu.as_nanos() as f64 / files.max(1) as f64;
+    if each > 0.0 {
+        round.metric("cpu", "ns", Direction::Lower, Combine::Median, each);
+    }
+}
+
+/// A phase by all threads at once, each of which begins when all are ready.
+fn together(phase: Phase, members: &mut [Member], blank: &[Times]) -> Result<Took, Refusal> {
+    if let ([(hand, way)], [times]) = (&mut *members, blank) {
+        let mut times = times.clone();
+        times.ns.reserve(hand.files.len()); // a clone has no room
+        carry_out(phase, hand, way.as_mut(), &mut times)?;
+        return Ok(Took::of(phase, vec![times]));
+    }
+    let ready = &Barrier::new(members.len());
+    let all = std::thread::scope(|scope| {
+        let threads: Vec<_> = members
+            .iter_mut()
+            .zip(blank)
+            .map(|((hand, way), times)| {
+                scope.spawn(move || {
+                    let mut times = times.clone();
+                    times.ns.reserve(hand.files.len());
+                    ready.wait();
+                    carry_out(phase, hand, way.as_mut(), &mut times).map(|()| times)
+                })
+            })
+            .collect();
+        let ended = threads.into_iter().map(|thread| match thread.join() {
+            Ok(done) => done,
+            Err(_) => Err(Refusal::Failed("a thread of the trial panicked".into())),
+        });
+        ended.collect::<Vec<_>>()
+    });
+    Ok(Took::of(phase, all.into_iter().collect::<Result<_, _>>()?))
+}
+
+/// All phases but the listing, whose calls are not a file's own.
+fn count(
+    round: &mut Round,
+    fresh: &Fresh,
+    (hand, way): &mut Member,
+    stage: &Stage,
+) -> Result<(), Refusal> {
+    let mut times = times_for(hand, round, stage);
+    times.ns.reserve(hand.files.len() * Phase::ALL.len());
+    round.count_trial(fresh.files as u64, || {
+        let phases = Phase::ALL.into_iter().filter(|&phase| phase != Phase::List);
+        phases.into_iter().try_for_each(|phase| carry_out(phase, hand, way.as_mut(), &mut times))
+    })
+}

@@ -1,0 +1,42 @@
+use measure::{Params, Refusal, Round};
+
+use super::directory::Fresh;
+use super::figures::{METRICS, measure};
+use super::phases::{Hand, Plain};
+use super::{DIR, FILES, SIZE};
+use crate::{Case, Only, Param, Takes, value_of};
+
+/// Into how many directories files are fanned out.
+const BRANCHES: usize = 256;
+
+/// All files in one directory, or fanned out.
+pub const CASE: Case = Case {
+    area: "file",
+    name: "layout",
+    operation: "One file through all phases of file/small, all in one directory or in turn in 256.",
+    alike: "Caches and mail stores fan out so; which of the two is better differs between file systems.",
+    only: Only::Everywhere,
+    params: &[
+        Param {
+            name: "layout",
+            meaning: "whether all files are in one directory or in turn in 256",
+            default: &["flat", "fanned"],
+            full: &["flat", "fanned"],
+            takes: Takes::Words(&[]),
+        },
+        SIZE,
+        FILES,
+        DIR,
+    ],
+    metrics: METRICS,
+    run,
+};
+
+fn run(params: &Params, round: &mut Round) -> Result<(), Refusal> {
+    let fresh = Fresh::of(params, round)?;
+    let hand = match value_of(params, "layout")? {
+        "fanned" => Hand::fanned(&fresh, BRANCHES)?,
+        _ => Hand::flat(&fresh, 0..fresh.files)?,
+    };
+    measure(round, &fresh, vec![(hand, Box::new(Plain))]).map(drop)
+}

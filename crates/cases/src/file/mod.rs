@@ -1,0 +1,90 @@
+//! What many small files cost: created and written, read back, asked for their size, renamed, listed and deleted.
+//!
+//! Each case is one trial of all these phases in a fresh directory, and varies one thing: a file of a few lines.
+//! What is on the clock is in [`phases`]; the directory, and whether there is room for it, in [`directory`]; what
+//! is in the files, and how it is verified, in [`contents`]; the metrics in [`figures`].
+
+mod cold;
+mod contents;
+mod create;
+mod directory;
+mod figures;
+mod layout;
+mod phases;
+mod small;
+mod sync;
+mod workers;
+
+pub use directory::{TEMP, obstacle, path_of};
+
+use std::time::Duration;
+
+use measure::Params;
+
+use crate::{Case, Param, Takes, Trials, count_of, size_of, value_of};
+
+/// All cases of this area.
+pub const CASES: &[&Case] =
+    &[&small::CASE, &sync::CASE, &create::CASE, &layout::CASE, &workers::CASE, &cold::CASE];
+
+/// How they are measured.
+pub const TRIALS: &[(&Case, Trials)] = &[
+    (&small::CASE, Trials { counted: true, ..Trials::new(takes) }),
+    (&sync::CASE, Trials { counted: true, ..Trials::new(takes) }),
+    (&create::CASE, Trials { counted: true, ..Trials::new(takes) }),
+    (&layout::CASE, Trials { counted: true, ..Trials::new(takes) }),
+    (&workers::CASE, Trials::new(takes)),
+    (&cold::CASE, Trials::new(takes)),
+];
+
+/// More files than this need more room for what is kept of them than for themselves.
+const FILES_AT_MOST: u64 = 1_000_000;
+
+/// A larger file is not a small one.
+const SIZE_AT_MOST: u64 = 1 << 20;
+
+/// In which directory the fresh one is made.
+const DIR: Param = Param {
+    name: "dir",
+    meaning: "in which directory the fresh one is made: `temp` or, with --dir, any",
+    default: &[TEMP],
+    full: &[TEMP],
+    takes: Takes::Directory,
+};
+
+/// How many files there are: in an ordinary run as many as that many trials have time for.
+const FILES: Param = Param {
+    name: "files",
+    meaning: "how many files there are",
+    default: &["2000"],
+    full: &["10000"],
+    takes: Takes::Count(FILES_AT_MOST),
+};
+
+/// How large each of them is, where that is not what is compared.
+const SIZE: Param = Param {
+    name: "size",
+    meaning: "how large each file is, in bytes",
+    default: &["4k"],
+    full: &["4k"],
+    takes: Takes::Size(SIZE_AT_MOST),
+};
+
+/// About how long a trial takes on a virtual machine's disk, with removing what is left.
+fn takes(params: &Params) -> Duration {
+    const FILE: Duration = Duration::from_micros(40);
+    const KIB: Duration = Duration::from_nanos(1_500);
+    const SYNC: Duration = Duration::from_millis(1);
+    let files = count_of(params, "files").unwrap_or(1) as u32;
+    let kibs = size_of(params, "size").unwrap_or_default() as u32 / 1024;
+    let each = match (value_of(params, "sync"), value_of(params, "dropped")) {
+        (Ok("file"), _) => FILE * 2 + SYNC,
+        (Ok("file+dir"), _) => FILE * 2 + SYNC * 2,
+        (_, Ok(_)) => FILE * 3,
+        _ => FILE,
+    };
+    (each + KIB * kibs) * files
+}
+
+#[cfg(test)]
+mod tests;

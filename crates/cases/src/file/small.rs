@@ -1,0 +1,37 @@
+use measure::{Params, Refusal, Round};
+
+use super::directory::Fresh;
+use super::figures::{METRICS, expect_calls, measure};
+use super::phases::{Hand, Plain};
+use super::{DIR, FILES, SIZE, SIZE_AT_MOST};
+use crate::{Case, Only, Param, Takes};
+
+/// One file after the other, by its size.
+pub const CASE: Case = Case {
+    area: "file",
+    name: "small",
+    operation: "One file created and written, read back, asked for its size, renamed and deleted, each \
+                phase for all files before the next.",
+    alike: "create, stat and delete are fio's filecreate, filestat and filedelete; create with its write is \
+            osbench's create_files, which deletes in the same loop.",
+    only: Only::Everywhere,
+    params: &[
+        Param {
+            default: &["0", "1k", "4k", "16k", "64k", "128k"],
+            full: &["0", "1k", "4k", "8k", "16k", "32k", "64k", "128k"],
+            takes: Takes::Size(SIZE_AT_MOST),
+            ..SIZE
+        },
+        Param { default: &["10000"], ..FILES },
+        DIR,
+    ],
+    metrics: METRICS,
+    run,
+};
+
+fn run(params: &Params, round: &mut Round) -> Result<(), Refusal> {
+    let fresh = Fresh::of(params, round)?;
+    let hand = Hand::flat(&fresh, 0..fresh.files)?;
+    expect_calls(round, &fresh, 0.0);
+    measure(round, &fresh, vec![(hand, Box::new(Plain))]).map(drop)
+}

@@ -1,0 +1,164 @@
+use std::fs::File;
+use std::sync::{Arc, OnceLock};
+
+use measure::stats::median;
+use measure::{Combine, Direction, Params, Refusal, Round};
+use platform::filesystem;
+use platform::usage::thread_cpu_time;
+
+use super::directory::Fresh;
+use super::figures::{METRICS, expect_calls, measure};
+use super::phases::{Hand, Plain, Times, Way, create};
+use super::{DIR, FILES, SIZE};
+use crate::{Case, Only, Param, Takes, value_of};
+
+/// Less than this more than without, and nothing can have reached a device: the quickest take about 10 us for one
+/// write, and a file needs two that follow one another, of its contents and of where they are.
+const REACHES_NO_DEVICE_NS: f64 = 20_000.0;
+/// Nor is a sync believed that makes creating a file no more than so much slower.
+const NO_SLOWER: f64 = 1.1;
+
+/// What it costs that a file is there after a power failure.
+pub const CASE: Case = Case {
+    area: "file",
+    name: "sync",
+    operation: "One file through all phases of file/small; when it is written, it is synced with fsync \
+                (FlushFileBuffers on Windows), or so is then its directory.",
+    alike: "As fio's `fsync_on_close`; mail servers and databases sync so. `sync-cost` is against files that \
+            are created by turns with these, without sync.",
+    only: Only::Everywhere,
+    params: &[
+        Param {
+            name: "sync",
+            meaning: "whether nothing is synced, each file, or each file and then its directory",
+            default: &["none", "file", "file+dir"],
+            full: &["none", "file", "file+dir"],
+            takes: Takes::Words(&[]),
+        },
+        SIZE,
+        Param { default: &["100"], full: &["1000"], ..FILES },
+        DIR,
+    ],
+    metrics: &[
+        METRICS[0],
+        METRICS[1],
+        METRICS[2],
+        METRICS[3],
+        METRICS[4],
+        METRICS[5],
+        METRICS[6],
+        METRICS[7],
+        METRICS[8],
+        METRICS[9],
+        METRICS[10],
+        METRICS[11],
+        METRICS[12],
+        (
+            "sync-cost",
+            "how many times as long creating a file takes with sync as without, in the median",
+        ),
+    ],
+    run,
+};
+
+fn run(params: &Params, round: &mut Round) -> Result<(), Refusal> {
+    let fresh = Fresh::of(params, round)?;
+    let hand = Hand::flat(&fresh, 0..fresh.files)?;
+    let directory = match value_of(params, "sync")? {
+        "none" => {
+            expect_calls(round, &fresh, 0.0);
+            return measure(round, &fresh, vec![(hand, Box::new(Plain))]).map(drop);
+        }
+        "file" => None,
+        _ => Some(filesystem::directory_to_sync(fresh.path())?),
+    };
+    // How many calls these make is not held against them: where fsync is made to do nothing, `sync-cost` says so.
+    let twins_median = Arc::new(OnceLock::new());
+    let twins = !round.is_counting();
+    let synced = Synced { directory, twins, twins_median: Arc::clone(&twins_median) };
+    let phases = measure(round, &fresh, vec![(hand, Box::new(synced))])?;
+    if let (Some(&without), Some(created)) = (twins_median.get(), phases.first()) {
+        judge(round, created.median_ns(), without, &fresh);
+    }
+    Ok(())
+}
+
+/// Reports what sync costs, and says so where that cannot be true.
+fn judge(round: &mut Round, with: f64, without: f64, fresh: &Fresh) {
+    round.metric("sync-cost", "x", Direction::Lower, Combine::Median, with / without.max(1.0));
+    if !is_next_to_nothing(with, without) {
+        return;
+    }
+    let kind = filesystem::of(fresh.path()).ok().and_then(|facts| facts.kind);
+    match kind.filter(|kind| filesystem::is_in_memory(kind)) {
+        Some(kind) => round.doubt(&format!("{kind} is in memory only: there is nothing to sync")),
+        None => round.doubt("sync cost next to nothing: it cannot have reached a device"),
+    }
+}
+
+fn is_next_to_nothing(with: f64, without: f64) -> bool {
+    with - without < REACHES_NO_DEVICE_NS || with < without * NO_SLOWER
+}
+
+/// Each file is synced, and then its directory if it is here.
+struct Synced {
+    directory: Option<File>,
+    /// Whether each file gets a twin before it, which is not synced.
+    twins: bool,
+    /// What a twin took in the median, in ns.
+    twins_median: Arc<OnceLock<f64>>,
+}
+
+impl Way for Synced {
+    fn create(&mut self, hand: &Hand, times: &mut Times) -> Result<(), Refusal> {
+        let mut twins = times.clone();
+        for (number, name, new_name) in &hand.files {
+            let contents = hand.contents(*number);
+            if self.twins {
+                // Under the name that the file will have later.
+                let cpu = thread_cpu_time();
+                twins.of_one("creating a file", || create(new_name, contents).map(drop))?;
+                times.aside_ns += since(cpu);
+            }
+            times.of_one("creating and syncing a file", || {
+                create(name, contents)?.sync_all()?;
+                self.directory.as_ref().map_or(Ok(()), File::sync_all)
+            })?;
+        }
+        if self.twins {
+            let cpu = thread_cpu_time();
+            for (_, _, twin) in &hand.files {
+                std::fs::remove_file(twin).map_err(|e| Refusal::from_io("deleting a file", &e))?;
+            }
+            times.aside_ns += since(cpu);
+            let _ = self.twins_median.set(median(&mut twins.ns));
+        }
+        Ok(())
+    }
+}
+
+/// CPU time since then, in ns; nothing where the system does not tell.
+fn since(then: Option<std::time::Duration>) -> f64 {
+    let spent = then.zip(thread_cpu_time()).map(|(then, now)| now.saturating_sub(then));
+    spent.unwrap_or_default().as_nanos() as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sync_that_reaches_no_device_is_told_by_what_it_costs() {
+        for (with, without, nothing) in [
+            (9_000.0, 8_800.0, true),     // tmpfs, or a library that syncs nothing
+            (25_000.0, 8_000.0, true),    // only into the kernel
+            (60_000.0, 12_000.0, false),  // a device with a protected cache
+            (700_000.0, 12_000.0, false), // a virtual disk
+            (9e6, 12_000.0, false),       // a spinning disk
+            (1.03e6, 1e6, true),          // slow without, hardly slower with
+            (1.5e6, 1e6, false),
+        ] {
+            assert_eq!(is_next_to_nothing(with, without), nothing, "{with} {without}");
+        }
+    }
+}

@@ -1,0 +1,251 @@
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use measure::record::{Line, Metric, OperationCounts, parse_lines};
+use measure::round::Mode;
+use measure::survey::survey;
+use measure::{Refusal, Round, RoundOrder};
+use platform::counters::syscall_tracepoint;
+
+use super::directory::Fresh;
+use super::figures::measure;
+use super::phases::{Hand, Plain, Times, Way};
+use super::*;
+
+/// A folder of a test's own, which must be empty at its end.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path =
+            std::env::temp_dir().join(format!("oscost-test-file-{name}-{}", std::process::id()));
+        fs::create_dir(&path).unwrap();
+        Self(path)
+    }
+
+    fn params(&self, more: &[(&str, &str)]) -> Params {
+        let dir = [("dir", self.0.to_str().unwrap())];
+        dir.iter().chain(more).map(|&(k, v)| (k.to_owned(), v.to_owned())).collect()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let left = fs::read_dir(&self.0).unwrap().count();
+        fs::remove_dir_all(&self.0).unwrap();
+        if !std::thread::panicking() {
+            assert_eq!(left, 0, "something was left in {}", self.0.display());
+        }
+    }
+}
+
+fn order(params: &Params, mode: Mode) -> RoundOrder {
+    RoundOrder {
+        case: "file/test".into(),
+        params: params.clone(),
+        mode,
+        clock: survey().remove(0),
+        cpus: platform::cpu::allowed(),
+        level: None,
+        turn_ns: None,
+        quiet_samples: 1,
+        limit_ms: 1_000,
+        handicap: 0.0,
+        parent: None,
+    }
+}
+
+/// Runs a case on a thread of its own, which may be kept to a CPU.
+fn run(case: &Case, params: &Params, mode: Mode) -> Result<Vec<Line>, Refusal> {
+    let order = order(params, mode);
+    std::thread::scope(|scope| {
+        let ran = scope.spawn(|| {
+            let mut out = Vec::new();
+            (case.run)(params, &mut Round::new(&order, &mut out))?;
+            Ok(parse_lines(std::str::from_utf8(&out).unwrap()))
+        });
+        ran.join().unwrap()
+    })
+}
+
+/// Every point of an ordinary run and of `--full`, with few files.
+fn points(case: &Case, folder: &Folder) -> Vec<Params> {
+    let mut points = vec![folder.params(&[])];
+    for param in case.params.iter().filter(|param| param.name != "dir") {
+        let values = match param.name {
+            "files" => vec!["70"],
+            _ => [param.default, param.full].concat(),
+        };
+        let with = |params: &Params| {
+            let params = params.clone();
+            values.clone().into_iter().map(move |value| {
+                let mut params = params.clone();
+                params.insert(param.name.to_owned(), value.to_owned());
+                params
+            })
+        };
+        points = points.iter().flat_map(with).collect();
+        points.sort();
+        points.dedup();
+    }
+    points
+}
+
+#[test]
+fn every_case_tells_all_its_metrics_or_a_reason_and_leaves_nothing() {
+    let folder = Folder::new("metrics");
+    for case in CASES {
+        for params in points(case, &folder) {
+            let lines = match run(case, &params, Mode::Sample) {
+                Ok(lines) => lines,
+                Err(Refusal::Unsupported(reason)) => {
+                    let plain = ["file/small", "file/layout", "file/workers"];
+                    assert!(!plain.contains(&case.label().as_str()), "{params:?}: {reason}");
+                    continue;
+                }
+                Err(refusal) => panic!("{} {params:?}: {refusal}", case.label()),
+            };
+            let metrics: Vec<&Metric> = lines
+                .iter()
+                .filter_map(
+                    |line| if let Line::Metric(metric) = line { Some(metric) } else { None },
+                )
+                .collect();
+            assert!(metrics.iter().all(|m| m.value.is_finite() && m.value > 0.0), "{metrics:?}");
+            for (name, _) in case.metrics {
+                // No bytes, no bandwidth; no sync, no cost of it; and CPU time may be told in coarse steps.
+                let may_lack = (name.contains("bandwidth") && params["size"] == "0")
+                    || (*name == "sync-cost" && params["sync"] == "none")
+                    || *name == "cpu";
+                let there = metrics.iter().any(|metric| metric.name == *name);
+                assert!(there || may_lack, "{} {params:?}: no {name}", case.label());
+            }
+            for phase in ["create", "read", "stat", "rename", "delete"] {
+                let of = |part: &str| {
+                    let name = format!("{phase}-{part}");
+                    metrics.iter().find(|metric| metric.name == name).map(|metric| metric.value)
+                };
+                let told = ["p50", "p90", "p99", "max"].map(of);
+                assert!(told.is_sorted(), "{phase}: {told:?}");
+            }
+            assert!(lines.iter().any(|line| matches!(line, Line::Series(s) if s.batch == 70)));
+        }
+    }
+}
+
+#[test]
+fn each_file_makes_as_many_system_calls_as_it_says() {
+    let Some(tracepoint) = syscall_tracepoint() else {
+        return; // not root: the tracer counts them then, in the tests of the program
+    };
+    let folder = Folder::new("calls");
+    for case in
+        CASES.iter().filter(|case| TRIALS.iter().any(|(c, t)| c.name == case.name && t.counted))
+    {
+        for params in points(case, &folder) {
+            let lines = match run(case, &params, Mode::Count(tracepoint)) {
+                Err(Refusal::Unsupported(_)) => continue,
+                other => other.unwrap_or_else(|e| panic!("{} {params:?}: {e}", case.label())),
+            };
+            let [Line::Counts(counts)] = &lines[..] else { panic!("{lines:?}") };
+            let OperationCounts { operations, expected_syscalls, syscalls, .. } = counts;
+            assert_eq!(*operations, 70);
+            let each = syscalls.unwrap() as f64 / *operations as f64;
+            match expected_syscalls {
+                Some(expected) => assert!((each - expected).abs() < 0.15, "{params:?}: {each}"),
+                None => assert!((0.05..14.0).contains(&each), "{params:?}: {each}"),
+            }
+        }
+    }
+}
+
+/// Creates files as they should be, then does something to them.
+struct Spoilt(fn(&[(usize, PathBuf, PathBuf)]));
+
+impl Way for Spoilt {
+    fn create(&mut self, hand: &Hand, times: &mut Times) -> Result<(), Refusal> {
+        Plain.create(hand, times)?;
+        (self.0)(&hand.files);
+        Ok(())
+    }
+}
+
+fn change(name: &Path, how: impl FnOnce(&mut Vec<u8>)) {
+    let mut bytes = fs::read(name).unwrap();
+    how(&mut bytes);
+    fs::write(name, bytes).unwrap();
+}
+
+#[test]
+fn what_is_not_as_it_was_written_fails_the_trial() {
+    let folder = Folder::new("spoilt");
+    let params = folder.params(&[("files", "20"), ("size", "4k")]);
+    let order = order(&params, Mode::Sample);
+    type Spoil = fn(&[(usize, PathBuf, PathBuf)]);
+    let spoils: [(Spoil, &str); 7] = [
+        (|_| {}, ""),
+        (|files| change(&files[19].1, |bytes| bytes[4_095] ^= 1), "other contents"),
+        (|files| change(&files[7].1, |bytes| bytes.truncate(4_095)), "4095 were there"),
+        (|files| change(&files[7].1, |bytes| bytes.push(0)), "4097 were there"),
+        (|files| change(&files[0].1, Vec::clear), "0 were there"),
+        (|files| fs::remove_file(&files[3].1).unwrap(), "reading a file: "),
+        (
+            |files| {
+                let aside = files[0].1.with_extension("aside");
+                fs::rename(&files[0].1, &aside).unwrap();
+                fs::rename(&files[1].1, &files[0].1).unwrap();
+                fs::rename(&aside, &files[1].1).unwrap();
+            },
+            "other contents",
+        ),
+    ];
+    for (spoil, found) in spoils {
+        let mut out = Vec::new();
+        let mut round = Round::new(&order, &mut out);
+        let fresh = Fresh::of(&params, &round).unwrap();
+        let hand = Hand::flat(&fresh, 0..fresh.files).unwrap();
+        let ended = measure(&mut round, &fresh, vec![(hand, Box::new(Spoilt(spoil)))]).map(drop);
+        match ended {
+            Ok(()) => assert_eq!(found, ""),
+            Err(Refusal::Failed(why)) => assert!(!found.is_empty() && why.contains(found), "{why}"),
+            Err(other) => panic!("{other:?}"),
+        }
+    }
+}
+
+#[test]
+fn a_file_too_many_is_noticed_when_they_are_listed() {
+    let folder = Folder::new("listed");
+    let params = folder.params(&[("files", "20"), ("size", "0")]);
+    let order = order(&params, Mode::Sample);
+    let mut out = Vec::new();
+    let mut round = Round::new(&order, &mut out);
+    let fresh = Fresh::of(&params, &round).unwrap();
+    let hand = Hand::flat(&fresh, 0..fresh.files).unwrap();
+    // Named as one of ours, so that it goes with the rest.
+    let spoil: Box<dyn Way> =
+        Box::new(Spoilt(|files| fs::write(files[0].1.with_file_name("f0000099"), "").unwrap()));
+    let refusal = measure(&mut round, &fresh, vec![(hand, spoil)]).map(drop).unwrap_err();
+    assert_eq!(refusal, Refusal::Failed("of 20 files 21 were listed".into()));
+}
+
+#[test]
+fn too_little_room_is_told_before_anything_is_written() {
+    let folder = Folder::new("room");
+    let params = folder.params(&[("files", "1000000"), ("size", "1024k"), ("sync", "none")]);
+    let obstacle = obstacle(&params).unwrap().to_string();
+    assert!(obstacle.contains("1000000 files need") || obstacle.contains("are free"), "{obstacle}");
+    let refusal = run(&small::CASE, &params, Mode::Sample).unwrap_err();
+    assert_eq!(refusal.to_string(), obstacle);
+}
+
+#[test]
+fn a_trial_takes_as_long_as_its_files() {
+    let of = |pairs: &[(&str, &str)]| {
+        takes(&pairs.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect())
+    };
+    assert_eq!(of(&[("files", "1000"), ("size", "0")]), Duration::from_millis(40));
+    assert!(of(&[("files", "1000"), ("size", "128k")]) > of(&[("files", "1000"), ("size", "64k")]));
+    let sync = |sync| of(&[("files", "100"), ("size", "4k"), ("sync", sync)]);
+    assert!(sync("none") < sync("file") && sync("file") < sync("file+dir"));
+}

@@ -1,0 +1,113 @@
+//! Where a server and its clients meet: on which CPUs, and over which network.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::process::Command;
+
+use measure::trial::Stage;
+use measure::{Params, Refusal, Round};
+use netload::Protocol;
+use netload::hosted::Hosted;
+use netload::load::{Generator, Load};
+use platform::network::Network;
+
+use crate::{Param, Takes, value_of};
+
+/// On which CPUs.
+pub const PLACE: Param = Param {
+    name: "place",
+    meaning: "whether the server has a CPU of its own and the clients the others, both have the same one, or \
+              the system may place them anywhere",
+    default: &["apart"],
+    full: &["apart"],
+    takes: Takes::Words(&["same", "any"]),
+};
+
+/// Over which network.
+pub const NETWORK: Param = Param {
+    name: "network",
+    meaning: "whether they meet over loopback, or in two network namespaces joined by a pair of veth \
+              devices (`--netns`)",
+    default: &["loopback"],
+    full: &["loopback"],
+    takes: Takes::Words(&["veth"]),
+};
+
+/// Threads or processes started beforehand, where the architecture is such.
+const WORKERS: usize = 64;
+/// How long a client may keep the server waiting, in ms: longer than any wait of ours.
+const TIMEOUT_MS: u64 = 20_000;
+
+/// The CPUs and the network of a round.
+pub struct Ground {
+    /// All the CPUs.
+    pub stage: Stage,
+    server_cpus: Vec<usize>,
+    client_cpu: Option<usize>,
+    network: Option<Network>,
+}
+
+impl Ground {
+    /// As the parameters ask for.
+    ///
+    /// # Errors
+    /// Where this system cannot place processes so, or does not permit namespaces.
+    pub fn new(params: &Params, round: &Round) -> Result<Self, Refusal> {
+        platform::limits::raise_descriptors();
+        let cpus = &round.order().cpus;
+        let (last, others) = cpus.split_last().ok_or_else(|| Refusal::Failed("no CPU".into()))?;
+        let (server_cpus, client_cpu) = match value_of(params, "place")? {
+            "any" => (cpus.clone(), None),
+            "same" => (vec![*last], Some(*last)),
+            _ => (vec![*last], Some(*others.first().unwrap_or(last))),
+        };
+        let network = match value_of(params, "network")? {
+            "veth" => Some(Network::enter()?),
+            _ => None,
+        };
+        let mut used: Vec<usize> = server_cpus.iter().copied().chain(client_cpu).collect();
+        used.sort_unstable();
+        used.dedup();
+        Ok(Self { stage: Stage::new(round, &used)?, server_cpus, client_cpu, network })
+    }
+
+    /// A server of the architecture that the parameters name, in a process of its own; in the untimed pass its
+    /// system calls are counted.
+    ///
+    /// # Errors
+    /// Unsupported where this system lacks the architecture.
+    pub fn server(
+        &self,
+        params: &Params,
+        protocol: Protocol,
+        round: &Round,
+    ) -> Result<Hosted, Refusal> {
+        let arch = value_of(params, "arch")?;
+        if let Some(why) = netload::serve::Architecture::find(arch).and_then(|a| a.missing_here()) {
+            return Err(Refusal::Unsupported(why.to_owned()));
+        }
+        let program = std::env::current_exe().map_err(|e| Refusal::from_io("this program", &e))?;
+        let cpus: Vec<String> = self.server_cpus.iter().map(usize::to_string).collect();
+        let mut command = Command::new(program);
+        command.args(["net", "serve", "--report", "--arch", arch]);
+        command.args(["--protocol", &protocol.to_string(), "--bind-cpu", &cpus.join(",")]);
+        command.args(["--workers", &WORKERS.to_string(), "--timeout", &format!("{TIMEOUT_MS}ms")]);
+        if let measure::round::Mode::Count(tracepoint) = round.order().mode {
+            command.args(["--count", &tracepoint.to_string()]);
+        }
+        let address = match &self.network {
+            Some(network) => network.other_side(&mut command),
+            None => Ipv4Addr::LOCALHOST,
+        };
+        command.args(["--listen", &SocketAddr::from((address, 0)).to_string()]);
+        platform::process::keep_interrupts_from(&mut command);
+        Hosted::start(&mut command)
+    }
+
+    /// The generator of a load on that server.
+    ///
+    /// # Errors
+    /// Where the system gives no means to wait for many sockets.
+    pub fn generator(&self, server: &Hosted, protocol: Protocol) -> Result<Generator, Refusal> {
+        Generator::new(Load { cpu: self.client_cpu, ..Load::new(server.address(), protocol) })
+    }
+}

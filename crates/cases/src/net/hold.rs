@@ -1,0 +1,107 @@
+use std::time::Duration;
+
+use measure::trial::Told;
+use measure::{Combine, Direction, Params, Refusal, Round};
+use netload::Protocol;
+use platform::tree::ProcessTree;
+
+use super::ground::{Ground, NETWORK, PLACE};
+use crate::{Case, Extent, Only, Param, Takes, count_of, value_of};
+
+pub const CASE: Case = Case {
+    area: "net",
+    name: "hold",
+    operation: "A connection opened, its first HTTP request answered, and then kept idle among so many.",
+    alike: "What servers are sized by that push messages or keep sessions open; the memory is the server's own, \
+            without what the kernel keeps for sockets.",
+    only: Only::Everywhere,
+    params: &[
+        Param {
+            name: "arch",
+            meaning: "how the server is built (`oscost net serve --list`); those with a fixed number of processes or \
+                      threads hold no more connections than that",
+            default: &[
+                "fork", "threads", "select", "poll", "epoll", "io_uring", "kqueue", "wsapoll",
+                "iocp", "tokio",
+            ],
+            full: &[
+                "fork", "exec", "threads", "select", "poll", "epoll", "io_uring", "kqueue",
+                "wsapoll", "iocp", "tokio",
+            ],
+            takes: Takes::Words(&["epoll-edge", "epoll-per-cpu"]),
+        },
+        Param {
+            name: "connections",
+            meaning: "how many connections are held",
+            default: &["500"],
+            full: &["100", "500", "5000"],
+            takes: Takes::Count(10_000),
+        },
+        PLACE,
+        NETWORK,
+    ],
+    metrics: &[
+        (
+            "memory",
+            "memory of the server and all its processes, with page tables, by connection held",
+        ),
+        ("processes", "processes of the server, by connection held"),
+        ("threads", "threads of all its processes, by connection held"),
+    ],
+    run,
+};
+
+fn run(params: &Params, round: &mut Round) -> Result<(), Refusal> {
+    let ground = Ground::new(params, round)?;
+    let connections = count_of(params, "connections")?;
+    super::limits::check(connections)?;
+    let mut server = ground.server(params, Protocol::HTTP, round)?;
+    let mut generator = ground.generator(&server, Protocol::HTTP)?;
+    // What the first connections cost once is not theirs.
+    generator.hold(connections.min(8))?;
+    let before = ProcessTree::of(server.pid())?;
+    let spent = server.spent()?;
+    let mut more = 0;
+    let mut hold = || -> Result<Duration, Refusal> {
+        let held = generator.hold(connections + connections.min(8))?;
+        if held.open < connections {
+            let why = format!("only {} of {connections} connections could be held", held.open);
+            return Err(Refusal::Failed(why));
+        }
+        more = held.open - connections.min(8);
+        Ok(held.took)
+    };
+    if round.is_counting() {
+        hold()?;
+        let counts = super::trial::counts_of(&server.spent()?.since(spent));
+        round.report_counts(more as u64, &[counts]);
+    } else {
+        round.trial_of(&ground.stage, || {
+            Ok(Told { took: hold()?, operations: connections as u64, value: () }) // all but the first few
+        })?;
+        let after = ProcessTree::of(server.pid())?;
+        let by_connection = |after: f64, before: f64| (after - before).max(0.0) / more as f64;
+        let mut metric = |name, unit, value| {
+            round.metric(name, unit, Direction::Lower, Combine::Median, value);
+        };
+        if let (Some(after), Some(before)) = (after.memory, before.memory) {
+            metric("memory", "bytes", by_connection(after as f64, before as f64));
+        }
+        let grown = by_connection(after.processes as f64, before.processes as f64);
+        metric("processes", "processes", grown);
+        metric("threads", "threads", by_connection(after.threads as f64, before.threads as f64));
+    }
+    drop(generator);
+    server.stop()
+}
+
+pub fn includes(params: &Params, extent: Extent) -> bool {
+    extent != Extent::Quick
+        || value_of(params, "arch").is_ok_and(|arch| ["fork", "threads", "epoll"].contains(&arch))
+}
+
+pub fn takes(params: &Params) -> Duration {
+    let connections = count_of(params, "connections").unwrap_or(1) as f64;
+    let per_s = if value_of(params, "arch") == Ok("exec") { 500.0 } else { 2_500.0 };
+    Duration::from_millis(100) + Duration::from_secs_f64(connections / per_s)
+}

@@ -1,0 +1,17 @@
+//! `oscost net`: servers, and the load on them.
+
+mod load;
+mod serve;
+
+pub use serve::answer_on_stdio;
+
+use crate::args::Net;
+use crate::ending::Ending;
+
+/// Carries out one of its commands.
+pub fn net(args: &Net) -> anyhow::Result<Ending> {
+    match args {
+        Net::Serve(args) => serve::serve(args),
+        Net::Load(args) => load::load(args),
+    }
+}

@@ -1,0 +1,385 @@
+//! `oscost net load`: a load on a server, step by step.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use measure::count::format_duration;
+use netload::load::{ErrorKind, Errors, Generator, Held, Load, Step};
+use platform::Refusal;
+use platform::tree::ProcessTree;
+use report::{LoadLine, load_table};
+use serde_json::{Value, json};
+
+use crate::args::{Connections, NetLoad};
+use crate::commands::measure::stop_on_interrupt;
+use crate::ending::{Ending, Usage};
+use crate::output::{note, page, print};
+
+/// The steps of a ramp.
+const RAMP: [usize; 16] = [
+    1, 10, 100, 500, 1_000, 1_500, 2_500, 5_000, 10_000, 15_000, 20_000, 30_000, 50_000, 100_000,
+    200_000, 500_000,
+];
+/// Descriptors for all but connections.
+const SPARE_DESCRIPTORS: u64 = 32;
+/// Where fewer of the asked requests were answered, that is said.
+const AS_ASKED: f64 = 0.99;
+/// Where other programs took more of the generator's time, that is said.
+const HELD_UP: f64 = 0.1;
+
+/// One step and what was read of the server after it.
+struct Taken {
+    step: Step,
+    server: Option<ProcessTree>,
+}
+
+/// Puts the load on and tells what came of it.
+pub fn load(args: &NetLoad) -> anyhow::Result<Ending> {
+    check(args)?;
+    let asked = steps(args)?;
+    let (numbers, limit) = within_limit(&asked);
+    let stop = stop_on_interrupt()?;
+    let unread = |refusal| Usage(format!("--server-pid: {refusal}"));
+    let before = args.server_pid.map(ProcessTree::of).transpose().map_err(unread)?;
+    let mut generator = Generator::new(load_of(args, &stop))?;
+    let cut = numbers.len() < asked.len() || numbers.last() < asked.last();
+    if args.idle {
+        return hold(&mut generator, args, numbers[numbers.len() - 1], before, cut);
+    }
+    let mut taken = Vec::new();
+    for &number in &numbers {
+        let step = match args.rate {
+            Some(rate) => generator.rate(rate, number, args.duration),
+            None => generator.step(number, args.duration),
+        };
+        match step {
+            Ok(step) => taken.push(Taken { step, server: server(args) }),
+            Err(Refusal::Interrupted(_)) => break,
+            Err(refusal) => return Err(refusal.into()),
+        }
+        if taken.last().is_some_and(|last| nobody_there(&last.step)) {
+            break;
+        }
+    }
+    let all = taken.len() == numbers.len() && !cut;
+    match args.json {
+        true => print(&serde_json::to_string_pretty(&document(args, &taken, before, limit))?)?,
+        false => print(&text(args, &taken, before))?,
+    }
+    Ok(ending(&taken, all))
+}
+
+/// Refuses what cannot be meant.
+fn check(args: &NetLoad) -> Result<(), Usage> {
+    let NetLoad { to, protocol, .. } = args;
+    if !to.ip().is_loopback() && !args.beyond_this_machine {
+        return Err(Usage(format!(
+            "{to} is not this machine's loopback: a load is an attack on a server whose owner does not \
+             expect it; --beyond-this-machine if they do"
+        )));
+    }
+    if args.status.is_some() && protocol.kind != netload::Kind::Http {
+        return Err(Usage(format!("--status is for http, not for {protocol}")));
+    }
+    if let Some(source) = args.sources.iter().find(|source| source.is_ipv4() != to.is_ipv4()) {
+        return Err(Usage(format!("from {source} there is no way to {to}: one is IPv4, one IPv6")));
+    }
+    if let Some(cpu) = args.bind_cpu.filter(|cpu| !platform::cpu::allowed().contains(cpu)) {
+        return Err(Usage(format!("--bind-cpu {cpu}: there is no such CPU for this process")));
+    }
+    if args.idle && protocol.requests == Some(1) {
+        return Err(Usage(format!(
+            "--idle: with {protocol} the server closes after its reply, none is ever idle"
+        )));
+    }
+    Ok(())
+}
+
+/// The numbers of connections, one for each step.
+fn steps(args: &NetLoad) -> Result<Vec<usize>, Usage> {
+    let (from, to) = match (&args.concurrency, args.ramp) {
+        (Connections::Each(numbers), false) => return Ok(numbers.clone()),
+        (Connections::Each(numbers), true) if numbers.len() == 1 => (1, numbers[0]),
+        (Connections::Each(_), true) => {
+            return Err(Usage("--ramp goes through a range, as in 1..10000, not a list".into()));
+        }
+        (&Connections::Range(from, to), true) => (from, to),
+        (Connections::Range(from, to), false) => {
+            return Err(Usage(format!(
+                "{from}..{to} is a range: --ramp goes through it in steps, a list as in 1,10,100 names them"
+            )));
+        }
+    };
+    let mut steps: Vec<usize> = RAMP.into_iter().filter(|n| (from..=to).contains(n)).collect();
+    steps.extend([from, to]);
+    steps.sort_unstable();
+    steps.dedup();
+    Ok(steps)
+}
+
+/// As many of the steps as there may be descriptors, which are first made as many as may be; says what is
+/// left out, and what would help. The limit.
+fn within_limit(asked: &[usize]) -> (Vec<usize>, Option<u64>) {
+    let limit = platform::limits::raise_descriptors();
+    let most = limit.map_or(usize::MAX, |limit| limit.saturating_sub(SPARE_DESCRIPTORS) as usize);
+    let wanted = asked.iter().copied().max().unwrap_or(0);
+    if wanted <= most {
+        return (asked.to_vec(), limit);
+    }
+    let mut numbers: Vec<usize> = asked.iter().map(|&number| number.min(most)).collect();
+    numbers.dedup();
+    note(&format!(
+        "this process may have {} descriptors: no step goes beyond {most} connections; `ulimit -Hn {}` as \
+         root allows {wanted}",
+        limit.unwrap_or(0),
+        wanted as u64 + SPARE_DESCRIPTORS
+    ));
+    (numbers, limit)
+}
+
+fn load_of(args: &NetLoad, stop: &Arc<AtomicBool>) -> Load {
+    Load {
+        status: args.status,
+        timeout: args.timeout,
+        sources: args.sources.clone(),
+        cpu: args.bind_cpu,
+        server: args.server_pid,
+        stop: Some(Arc::clone(stop)),
+        ..Load::new(args.to, args.protocol)
+    }
+}
+
+fn server(args: &NetLoad) -> Option<ProcessTree> {
+    ProcessTree::of(args.server_pid?).ok()
+}
+
+/// Whether a step saw nothing but refusals: further steps would too.
+fn nobody_there(step: &Step) -> bool {
+    step.replies == 0 && step.errors.total() > 0 && step.connections == 0
+}
+
+fn ending(taken: &[Taken], all: bool) -> Ending {
+    let wrong = |taken: &Taken| taken.step.errors.count(ErrorKind::WrongReply) > 0;
+    if taken.iter().any(wrong) {
+        Ending::CheckFailed
+    } else if all && taken.iter().all(|taken| taken.step.replies > 0) {
+        Ending::Done
+    } else {
+        Ending::NotMeasured
+    }
+}
+
+/// The steps as people read them.
+fn text(args: &NetLoad, taken: &[Taken], before: Option<ProcessTree>) -> String {
+    let each = format_duration(args.duration);
+    let what = match args.rate {
+        Some(rate) => format!("{rate} requests a second planned, for {each}"),
+        None => format!("closed loop, {each} each step"),
+    };
+    let head = format!("{} to {}: {what}\n\n", args.protocol, args.to);
+    let lines: Vec<LoadLine> = taken.iter().map(line).collect();
+    let mut text = head + &load_table(&lines, &page());
+    if args.server_pid.is_none() {
+        text += "server's CPU unknown: --server-pid tells it\n";
+    }
+    if let Some((most, bytes)) = per_connection(taken, before) {
+        text += &format!("server's memory with {most} connections: {} each\n", in_bytes(bytes));
+    }
+    text
+}
+
+/// The server's memory for each connection, in the step with the most of them.
+fn per_connection(taken: &[Taken], before: Option<ProcessTree>) -> Option<(usize, f64)> {
+    let largest = taken.iter().max_by_key(|taken| taken.step.open)?;
+    let open = largest.step.open;
+    growth(before, largest.server, open).filter(|_| open >= 100).map(|bytes| (open, bytes))
+}
+
+/// What each of `open` connections added to memory, in bytes.
+fn growth(before: Option<ProcessTree>, after: Option<ProcessTree>, open: usize) -> Option<f64> {
+    let (before, after) = (before?.memory?, after?.memory?);
+    (open > 0).then(|| after.saturating_sub(before) as f64 / open as f64)
+}
+
+fn in_bytes(bytes: f64) -> String {
+    report::quantity::figure(bytes.round(), bytes * 0.01, "bytes").to_string()
+}
+
+fn line(taken: &Taken) -> LoadLine {
+    let step = &taken.step;
+    let times = |histogram: &hdrhistogram::Histogram<u64>| {
+        (!histogram.is_empty())
+            .then(|| [50.0, 99.0].map(|percent| histogram.value_at_percentile(percent)))
+    };
+    LoadLine {
+        in_flight: step.open,
+        connections_per_s: step.connections_per_s(),
+        replies_per_s: step.replies_per_s(),
+        connect: times(&step.connect),
+        reply: times(&step.reply),
+        close: times(&step.close),
+        errors: step.errors.total(),
+        client_cpu: step.cpu.map(|cpu| step.share(cpu)),
+        server_cpu: step.server_cpu.map(|cpu| step.share(cpu)),
+        notes: notes(step),
+    }
+}
+
+/// What must be known of a step's figures.
+fn notes(step: &Step) -> Vec<String> {
+    let mut notes = Vec::new();
+    if step.client_saturated() {
+        let what = "client-saturated: the generator had no time left; the figures are its own, not the server's";
+        notes.push(what.into());
+    }
+    if step.generator_held_up().is_some_and(|share| share >= HELD_UP) {
+        let what = "other programs kept the generator from its CPU for a tenth of the time or more: times \
+                    are too long by that";
+        notes.push(what.into());
+    }
+    if step.rate.is_none() && step.open < step.concurrency {
+        notes.push(format!("{} connections were asked for", step.concurrency));
+    }
+    if let Some(rate) = step.rate.filter(|rate| step.replies_per_s() < AS_ASKED * rate) {
+        notes
+            .push(format!("of {rate} requests a second {:.0} were answered", step.replies_per_s()));
+    }
+    notes.extend(errors(&step.errors));
+    let longest = Duration::from_nanos(step.reply.max());
+    if step.unfinished.count > 0 && step.unfinished.oldest > longest {
+        notes.push(format!(
+            "{} had no reply at the end, the oldest for {}",
+            step.unfinished.count,
+            report::quantity::format_time(step.unfinished.oldest.as_nanos() as f64, 1e6)
+        ));
+    }
+    notes
+}
+
+/// What went wrong, in words.
+fn errors(errors: &Errors) -> Vec<String> {
+    let counted = ErrorKind::ALL.into_iter().filter(|&kind| errors.count(kind) > 0);
+    let told: Vec<String> = counted.map(|kind| format!("{} {kind}", errors.count(kind))).collect();
+    let mut notes = Vec::new();
+    if !told.is_empty() {
+        notes.push(told.join(", "));
+    }
+    notes.extend(errors.first_wrong.iter().map(|how| format!("the first wrong reply: {how}")));
+    notes.extend(errors.first_other.iter().map(|what| format!("the first other error: {what}")));
+    notes
+}
+
+/// Opens connections and leaves them idle; what memory they take.
+fn hold(
+    generator: &mut Generator,
+    args: &NetLoad,
+    number: usize,
+    before: Option<ProcessTree>,
+    cut: bool,
+) -> anyhow::Result<Ending> {
+    let own = || ProcessTree::of(std::process::id()).ok();
+    let own_before = own();
+    let held = generator.hold(number)?;
+    std::thread::sleep(args.duration);
+    let (client, server) =
+        (growth(own_before, own(), held.open), growth(before, server(args), held.open));
+    let said = match args.json {
+        true => serde_json::to_string_pretty(&json!({
+            "load": described(args),
+            "idle": {
+                "asked": number, "open": held.open, "opening_ns": held.took.as_nanos() as u64,
+                "errors": errors_json(&held.errors),
+                "client_memory_per_connection": client, "server_memory_per_connection": server,
+            },
+        }))?,
+        false => held_text(&held, number, client, server),
+    };
+    print(&said)?;
+    let done = held.open == number && !cut;
+    Ok(if done { Ending::Done } else { Ending::NotMeasured })
+}
+
+fn held_text(held: &Held, asked: usize, client: Option<f64>, server: Option<f64>) -> String {
+    let took = report::quantity::format_duration(held.took);
+    let mut text = format!("{} of {asked} connections idle, opened in {took}\n", held.open);
+    for (who, bytes) in [("generator", client), ("server", server)] {
+        let each = bytes.map_or("unknown".to_owned(), |bytes| format!("{} each", in_bytes(bytes)));
+        text += &format!("memory of the {who}: {each}\n");
+    }
+    for error in errors(&held.errors) {
+        text += &format!("{error}\n");
+    }
+    text
+}
+
+fn described(args: &NetLoad) -> Value {
+    json!({
+        "to": args.to.to_string(), "protocol": args.protocol.to_string(), "status": args.status,
+        "loop": if args.rate.is_some() { "open" } else { "closed" },
+        "duration_ns": args.duration.as_nanos() as u64, "timeout_ns": args.timeout.as_nanos() as u64,
+        "sources": args.sources.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "cpu": args.bind_cpu, "server_pid": args.server_pid,
+    })
+}
+
+fn document(
+    args: &NetLoad,
+    taken: &[Taken],
+    before: Option<ProcessTree>,
+    limit: Option<u64>,
+) -> Value {
+    json!({
+        "load": described(args),
+        "descriptor_limit": limit,
+        "steps": taken.iter().map(|taken| step_json(taken, before)).collect::<Vec<_>>(),
+    })
+}
+
+fn step_json(taken: &Taken, before: Option<ProcessTree>) -> Value {
+    let Taken { step, server } = taken;
+    let server = server.map(|tree| {
+        json!({
+            "memory": tree.memory, "memory_per_connection": growth(before, Some(tree), step.open),
+            "processes": tree.processes, "threads": tree.threads, "descriptors": tree.descriptors,
+        })
+    });
+    json!({
+        "concurrency": step.concurrency, "rate": step.rate, "open": step.open,
+        "elapsed_ns": step.elapsed.as_nanos() as u64,
+        "connections": step.connections, "connections_per_s": step.connections_per_s(),
+        "replies": step.replies, "replies_per_s": step.replies_per_s(),
+        "connect_ns": times_json(&step.connect),
+        "reply_ns": times_json(&step.reply),
+        "close_ns": times_json(&step.close),
+        "errors": errors_json(&step.errors),
+        "unfinished": {"count": step.unfinished.count, "oldest_ns": step.unfinished.oldest.as_nanos() as u64},
+        "client_cpu_ns": step.cpu.map(|cpu| cpu.as_nanos() as u64),
+        "client_busy": step.generator_busy(),
+        "client_held_up": step.generator_held_up(),
+        "client_saturated": step.client_saturated(),
+        "server_cpu_ns": step.server_cpu.map(|cpu| cpu.as_nanos() as u64),
+        "server": server,
+    })
+}
+
+fn times_json(histogram: &hdrhistogram::Histogram<u64>) -> Value {
+    if histogram.is_empty() {
+        return Value::Null;
+    }
+    let at = |percent| histogram.value_at_percentile(percent);
+    json!({
+        "count": histogram.len(), "min": histogram.min(), "mean": histogram.mean(),
+        "p50": at(50.0), "p90": at(90.0), "p99": at(99.0), "p99.9": at(99.9), "max": histogram.max(),
+    })
+}
+
+fn errors_json(errors: &Errors) -> Value {
+    let mut counts: serde_json::Map<String, Value> = ErrorKind::ALL
+        .into_iter()
+        .map(|kind| (kind.name().to_owned(), errors.count(kind).into()))
+        .collect();
+    counts.insert("first_wrong".into(), errors.first_wrong.clone().into());
+    counts.insert("first_other".into(), errors.first_other.clone().into());
+    counts.into()
+}

@@ -1,0 +1,272 @@
+//! The area `file`: directories that cannot be used, disks that fill up, sync that is none; and killed at any
+//! moment, nothing stays.
+//!
+//! `OSCOST_KILLS=50 cargo test -p oscost --test files -- --nocapture` kills more often than an ordinary test.
+#![cfg(target_os = "linux")]
+
+mod common;
+
+use std::fs::{Permissions, create_dir, set_permissions, write};
+use std::hash::{BuildHasher, RandomState};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command};
+use std::time::{Duration, Instant};
+
+use common::linux::{
+    as_nobody, before, denied, is_root, pretended, signal_group, until, users_of, with_file_system,
+};
+use common::{Bench, entries, finish, said_by, times};
+use serde_json::Value;
+
+/// A few points, short trials.
+const FEW: &str = "run file/small file/layout --quick --param size=4k --param files=50";
+/// Long enough to be in the middle of something.
+const MANY: &str =
+    "run file/small file/layout file/sync --quick --param size=4k --param files=3000";
+
+#[track_caller]
+fn is_empty(folder: &Path) {
+    assert_eq!(entries(folder), Vec::<String>::new());
+}
+
+#[test]
+fn directories_asked_for_are_measured_and_described() {
+    let bench = Bench::new();
+    let [one, two] = ["one", "two with spaces"].map(|name| bench.path(name));
+    [&one, &two].iter().for_each(|folder| create_dir(folder).expect("a folder"));
+    let mut command = bench.command(&format!("{FEW} --dir one --json --dir"));
+    let document = finish(command.arg(&two)).with(0).json();
+    for result in times(&document) {
+        assert_eq!(result["outcome"], "measured", "{result}");
+        let calls = result["per_op"]["syscalls"].as_f64();
+        assert!(calls.is_none_or(|calls| (8.5..12.0).contains(&calls)), "{result}");
+    }
+    for folder in [&one, &two] {
+        let dir = folder.to_str().expect("a plain path");
+        let of_it = times(&document).into_iter().filter(|r| r["params"]["dir"] == *dir).count();
+        assert_eq!(of_it, 3);
+        let fact = |name: &str| &document["machine"][format!("filesystem.{dir}.{name}")];
+        assert!(fact("type").is_string() && fact("options").is_string(), "{}", document["machine"]);
+        assert!(fact("free_bytes").as_f64().is_some_and(|bytes| bytes > 0.0));
+        is_empty(folder);
+    }
+    is_empty(&bench.temp());
+    let shown = bench.oscost("show").with(0).out;
+    assert!(shown.contains("two with spaces: ") && shown.contains("free"), "{shown}");
+    // What was exported is taken in again, with the file systems.
+    bench.write("run.json", &serde_json::to_string(&document).expect("JSON"));
+    bench.oscost("import run.json --store other.sqlite").with(0);
+    let again = bench.oscost("export --store other.sqlite").with(0).json();
+    assert_eq!(again["machine"], document["machine"]);
+}
+
+#[test]
+fn directories_that_cannot_be_used() {
+    let bench = Bench::new();
+    write(bench.path("a-file"), "x").expect("a file");
+    for (arguments, words) in [
+        ("run file --dir nosuch", &["nosuch", "No such file"][..]),
+        ("run file --dir a-file", &["a-file", "not a directory"]),
+        ("run clock --dir tmp", &["\"dir\"", "they have"]),
+        ("run file --param dir=tmp", &["tmp", "not a full path"]),
+        ("run file --param size=2048k", &["size", "at most 1024k"]),
+        ("run file --param size=x", &["size", "it is not a count"]),
+        ("run file --param files=0", &["files", "at least 1"]),
+        ("run --resume --dir tmp", &["--resume", "--dir"]),
+    ] {
+        bench.oscost(arguments).with(2).complains(words);
+    }
+    is_empty(&bench.temp());
+}
+
+#[test]
+fn what_may_not_be_written_to_is_told_before_anything_is_written() {
+    if !is_root("to become a user without rights, and to mount") {
+        return;
+    }
+    let bench = Bench::new();
+    bench.open_to_all();
+    let folder = bench.path("small");
+    create_dir(&folder).expect("a folder");
+    set_permissions(&folder, Permissions::from_mode(0o755)).expect("ours");
+    let run = format!("{FEW} --dir small");
+    finish(as_nobody(&mut bench.command(&run))).with(3).complains(&["small", "Permission denied"]);
+    let on = |options: &str, run: &str| {
+        let mut command = bench.command(run);
+        finish(with_file_system(&mut command, &folder, options))
+    };
+    on("ro", &run).with(3).complains(&["small", "Read-only file system"]);
+    on("size=1m", &run).with(3).complains(&["small", "MiB are free"]);
+    on("nr_inodes=200", &run).with(3).complains(&["small", "inodes", "are free"]);
+    assert!(!bench.store().exists(), "no run was begun");
+}
+
+#[test]
+fn a_disk_that_fills_up_meanwhile_fails_the_case_and_nothing_stays() {
+    if !is_root("to mount a small file system") {
+        return;
+    }
+    let bench = Bench::new();
+    let folder = bench.path("small");
+    create_dir(&folder).expect("a folder");
+    // Room is there by what the system says, but a file may not grow: the same error in the middle.
+    let mut command = bench
+        .command("run file/small --quick --param size=64k --param files=50 --dir small --json");
+    let command = with_file_system(&mut command, &folder, "size=32m");
+    let document = finish(with_file_size_limit(command, 40 << 10)).ended().json();
+    for result in times(&document) {
+        assert_eq!(result["outcome"], "failed", "{result}");
+        let reason = result["reason"].as_str().expect("a reason");
+        assert!(reason.contains("creating a file") || reason.contains("signal"), "{reason}");
+    }
+    // Too little for what the trial of another program leaves, which takes the room after it was asked for.
+    let mut command = bench.command(
+        "run file/small --quick --param size=4k --param files=4000 --dir small --budget 4s --json",
+    );
+    let command = with_file_system(&mut command, &folder, "size=40m");
+    let hog = folder.clone();
+    let begun = command.process_group(0).spawn().expect("the program starts");
+    let mounts = format!("/proc/{}/root{}", begun.id(), hog.display());
+    until("its file system is there", || {
+        let told =
+            std::fs::read_to_string(format!("/proc/{}/mounts", begun.id())).unwrap_or_default();
+        told.contains("small") || !Path::new(&format!("/proc/{}", begun.id())).exists()
+    });
+    std::thread::sleep(Duration::from_millis(700));
+    // Fills what is free, in its own mount namespace.
+    let _ = write(format!("{mounts}/hog"), vec![1u8; 39 << 20]);
+    let document = said_by(begun).ended().json();
+    for result in times(&document) {
+        let reason = result["reason"].as_str().unwrap_or_default();
+        let known = reason.contains("are free") || reason.contains("No space left");
+        assert!(result["outcome"] == "failed" && known, "{result}");
+    }
+    is_empty(&folder);
+}
+
+fn with_file_size_limit(command: &mut Command, bytes: u64) -> &mut Command {
+    before(command, move || {
+        let limit = libc::rlimit { rlim_cur: bytes, rlim_max: bytes };
+        // SAFETY: `limit` is a valid place, and a signal that is ignored stays so.
+        unsafe {
+            libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
+            match libc::setrlimit(libc::RLIMIT_FSIZE, &limit) {
+                0 => Ok(()),
+                _ => Err(std::io::Error::last_os_error()),
+            }
+        }
+    })
+}
+
+#[test]
+fn sync_that_is_none_is_marked() {
+    let bench = Bench::new();
+    let run = "run file/sync --quick --param files=40 --json";
+    let doubts_of = |document: &Value| -> Vec<String> {
+        let synced = times(document).into_iter().filter(|r| r["params"]["sync"] != "none");
+        let doubts = synced.flat_map(|r| r["doubts"].as_array().cloned().unwrap_or_default());
+        doubts.filter_map(|doubt| doubt.as_str().map(str::to_owned)).collect()
+    };
+    // Calls that say they did it, and did nothing.
+    let mut command = bench.command(run);
+    let document =
+        finish(pretended(&mut command, &[libc::SYS_fsync, libc::SYS_fdatasync])).with(0).json();
+    let marked = doubts_of(&document);
+    let marked =
+        marked.iter().filter(|d| d.contains("next to nothing") || d.contains("nothing to sync"));
+    assert_eq!(marked.count(), 2, "{document}");
+    if Path::new("/dev/shm").exists() {
+        let document = bench.oscost(&format!("{run} --dir /dev/shm")).with(0).json();
+        let marked = doubts_of(&document);
+        assert_eq!(
+            marked.iter().filter(|d| d.contains("nothing to sync")).count(),
+            2,
+            "{document}"
+        );
+    }
+}
+
+#[test]
+fn what_this_system_lacks_is_unsupported() {
+    let bench = Bench::new();
+    let run = "run file/create file/cold --quick --param files=40 --json";
+    let mut command = bench.command(run);
+    let calls = [libc::SYS_io_uring_setup, libc::SYS_mincore];
+    let document = finish(denied(&mut command, &calls)).with(0).json();
+    for result in times(&document) {
+        let lacking = result["params"]["how"] == "io_uring" || result["case"] == "file/cold";
+        let outcome = if lacking { "unsupported" } else { "measured" };
+        // O_TMPFILE is lacking on some file systems as well.
+        let allowed = result["params"]["how"] == "tmpfile+link";
+        assert!(result["outcome"] == outcome || allowed, "{result}");
+    }
+    if Path::new("/dev/shm").exists() {
+        let cold = bench.oscost("run file/cold --quick --param files=40 --dir /dev/shm --json");
+        let document = cold.with(3).json();
+        assert!(times(&document).iter().all(|r| r["outcome"] == "unsupported"), "{document}");
+    }
+    is_empty(&bench.temp());
+}
+
+fn kills(usual: usize) -> usize {
+    let wanted = std::env::var("OSCOST_KILLS").ok();
+    wanted.map_or(usual, |count| count.parse().expect("OSCOST_KILLS is a number"))
+}
+
+fn random(limit: u64) -> u64 {
+    RandomState::new().hash_one(Instant::now()) % limit
+}
+
+fn spawn(bench: &Bench, arguments: &str) -> Child {
+    bench.command(arguments).process_group(0).spawn().expect("the program starts")
+}
+
+/// Everything killed at a random moment: the next start removes what was left, here and in a directory that it is
+/// not told of again.
+#[test]
+fn after_a_kill_the_next_start_removes_everything() {
+    let (wanted, mut left) = (kills(4), 0);
+    for nth in 0..wanted {
+        let bench = Bench::new();
+        let folder = bench.path("files");
+        create_dir(&folder).expect("a folder");
+        let mut run = spawn(&bench, &format!("{MANY} --dir files --dir tmp"));
+        std::thread::sleep(Duration::from_millis(100 + random(2_500)));
+        // The whole group, or the coordinator alone, whose worker then ends by itself.
+        let workers: Vec<u32> = users_of(&bench.temp());
+        if nth % 2 == 0 {
+            for pid in workers {
+                // SAFETY: a plain call; these were started with this bench's own folder.
+                unsafe { libc::kill(pid as libc::pid_t, libc::SIGKILL) };
+            }
+        }
+        let _ = run.kill();
+        said_by(run);
+        until("no process is left", || users_of(&bench.temp()).is_empty());
+        left += usize::from(entries(&folder).len() + entries(&bench.temp()).len() > 0);
+        let next = if nth % 4 < 2 { "--dir files --dir tmp" } else { "" };
+        bench.oscost(&format!("{FEW} {next} --budget 300ms")).ended();
+        is_empty(&folder);
+        is_empty(&bench.temp());
+        assert!(users_of(&bench.temp()).is_empty());
+    }
+    println!("{wanted} times killed, {left} times something was left for the next start");
+}
+
+#[test]
+fn told_to_stop_it_removes_everything_at_once() {
+    for _ in 0..kills(3).min(10) {
+        let bench = Bench::new();
+        let folder = bench.path("files");
+        create_dir(&folder).expect("a folder");
+        let run = spawn(&bench, &format!("{MANY} --dir files"));
+        until("files are there", || !entries(&folder).is_empty());
+        std::thread::sleep(Duration::from_millis(random(300)));
+        signal_group(run.id(), libc::SIGINT);
+        said_by(run).with(3);
+        is_empty(&folder);
+        until("no process is left", || users_of(&bench.temp()).is_empty());
+    }
+}

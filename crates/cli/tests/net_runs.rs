@@ -1,0 +1,150 @@
+//! The area `net` as a user runs it: servers that answer, limits that are told of, and nothing left however it
+//! ends.
+//!
+//! `OSCOST_KILLS=50 cargo test -p oscost --test net_runs` kills more often than the few times of an ordinary test.
+#![cfg(target_os = "linux")]
+
+mod common;
+
+use std::hash::{BuildHasher, RandomState};
+use std::time::{Duration, Instant};
+
+use common::linux::{descendants, is_root, signal_descendant, until, users_of, with_descriptors};
+use common::{Bench, entries, finish, said_by, times};
+use serde_json::Value;
+
+/// A metric's value, of the only point that has it.
+#[track_caller]
+fn value(document: &Value, metric: &str) -> f64 {
+    let results = document["results"].as_array().expect("results");
+    let found = results.iter().find(|result| result["metric"] == metric);
+    let found = found.unwrap_or_else(|| panic!("no {metric}: {document}"));
+    found["estimate"]["median"].as_f64().unwrap_or_else(|| panic!("{found}"))
+}
+
+#[test]
+fn each_case_tells_what_a_server_does() {
+    let bench = Bench::new();
+    let run =
+        |what: &str| bench.oscost(&format!("run {what} --quick --budget 6s --json")).with(0).json();
+    let answer = run("net/answer --param arch=epoll --param connections=20");
+    assert!(value(&answer, "rate") > 100.0 && value(&answer, "server-cpu") > 0.0, "{answer}");
+    assert_eq!(value(&answer, "errors"), 0.0);
+    assert!(value(&answer, "reply-p50") <= value(&answer, "reply-p99"));
+    assert!(value(&answer, "connect-p50") <= value(&answer, "reply-p50"));
+
+    let requests = run("net/requests --param arch=threads --param connections=20");
+    assert_eq!(value(&requests, "errors"), 0.0);
+
+    let hold = run("net/hold --param arch=fork,threads --param connections=30");
+    let of = |arch: &str, metric: &str| {
+        let results = hold["results"].as_array().expect("results");
+        let is = |r: &&Value| r["params"]["arch"] == arch && r["metric"] == metric;
+        let found = results.iter().find(is).unwrap_or_else(|| panic!("{arch} {metric}: {hold}"));
+        found["estimate"]["median"].as_f64().expect("a median")
+    };
+    assert_eq!((of("fork", "processes"), of("fork", "threads")), (1.0, 1.0));
+    assert_eq!((of("threads", "processes"), of("threads", "threads")), (0.0, 1.0));
+    assert!(of("fork", "memory") > of("threads", "memory"), "{hold}");
+    until("no process is left", || users_of(&bench.temp()).is_empty());
+}
+
+#[test]
+fn the_untimed_pass_counts_what_the_server_calls() {
+    if !is_root("tracepoints") {
+        return;
+    }
+    let bench = Bench::new();
+    let run =
+        "run net/answer --param arch=fork,epoll --param connections=1 --quick --budget 6s --json";
+    let document = bench.oscost(run).with(0).json();
+    for time in times(&document) {
+        let Some(calls) = time["per_op"]["syscalls"].as_f64() else {
+            eprintln!("skipped: system calls are not counted here");
+            return;
+        };
+        // accept, send and close at least, and in a process for each also fork, exit and waiting for it.
+        let least = if time["params"]["arch"] == "fork" { 6.0 } else { 3.0 };
+        assert!((least..least * 4.0).contains(&calls), "{time}");
+    }
+}
+
+#[test]
+fn what_this_system_lacks_is_told_and_not_measured() {
+    let bench = Bench::new();
+    let said = bench
+        .oscost("run net/answer --param arch=iocp --param connections=1 --quick --json")
+        .with(3);
+    let document = said.json();
+    let [time] = times(&document)[..] else { panic!("{document}") };
+    assert_eq!(time["outcome"], "unsupported");
+    assert!(time["reason"].as_str().is_some_and(|why| why.contains("Windows")), "{time}");
+    bench.oscost("run net --param arch=nginx").with(2).complains(&["nginx", "epoll"]);
+}
+
+#[test]
+fn a_network_of_its_own_is_used_or_refused_with_the_reason() {
+    let bench = Bench::new();
+    let run = "run net/answer --netns --param arch=epoll --param connections=5 --quick --budget 5s --json";
+    let document = bench.oscost(run).ended().json();
+    let [time] = times(&document)[..] else { panic!("{document}") };
+    assert_eq!(time["params"]["network"], "veth");
+    match time["outcome"].as_str() {
+        Some("measured") => assert_eq!(value(&document, "errors"), 0.0),
+        Some("unsupported") => {
+            let why = time["reason"].as_str().expect("a reason");
+            assert!(why.contains("namespace") || why.contains("ip"), "{why}");
+        }
+        other => panic!("{other:?}: {time}"),
+    }
+    until("no process is left", || users_of(&bench.temp()).is_empty());
+}
+
+#[test]
+fn limits_that_cut_a_sweep_short_are_told_with_what_raises_them() {
+    let bench = Bench::new();
+    let run =
+        "run net/answer --param arch=epoll --param connections=10,500 --quick --budget 4s --json";
+    let said = finish(with_descriptors(&mut bench.command(run), 256)).with(0);
+    let note = said
+        .err
+        .lines()
+        .find(|line| line.contains("ulimit"))
+        .unwrap_or_else(|| panic!("{}", said.err));
+    assert!(note.contains("256") && note.contains("500 connections"), "{note}");
+    let document = said.json();
+    let outcome_of = |connections: &str| {
+        let all = times(&document);
+        let found = all.into_iter().find(|time| time["params"]["connections"] == connections);
+        found.map(|time| (time["outcome"].clone(), time["reason"].clone())).expect("the point")
+    };
+    assert_eq!(outcome_of("10").0, "measured");
+    let (outcome, reason) = outcome_of("500");
+    assert_eq!(outcome, "unsupported");
+    assert!(reason.as_str().is_some_and(|why| why.contains("256")), "{reason}");
+}
+
+#[test]
+fn however_it_is_killed_no_server_and_no_network_is_left() {
+    let kills: usize = std::env::var("OSCOST_KILLS").map_or(6, |n| n.parse().expect("a number"));
+    let random = |limit: usize| RandomState::new().hash_one(Instant::now()) as usize % limit;
+    for nth in 0..kills {
+        let bench = Bench::new();
+        let archs = ["fork,threads", "prefork,io_uring", "exec,epoll"][nth % 3];
+        let network = ["loopback", "loopback,veth"][nth % 2];
+        let run = format!(
+            "run net/answer net/requests --param arch={archs} --param connections=50 --param network={network} --quick"
+        );
+        let mut run = bench.command(&run).spawn().expect("the program starts");
+        std::thread::sleep(Duration::from_millis(100 + random(1_500) as u64));
+        // The coordinator, or whoever it has started: a worker, a server, one of its processes.
+        if let (all @ [_, ..], 1..) = (&descendants(run.id())[..], nth % 3) {
+            signal_descendant(run.id(), all[random(all.len())], libc::SIGKILL);
+            std::thread::sleep(Duration::from_millis(random(300) as u64));
+        }
+        run.kill().expect("our own child");
+        said_by(run);
+        until("no process is left", || users_of(&bench.temp()).is_empty());
+        assert_eq!(entries(&bench.temp()), Vec::<String>::new());
+    }
+}

@@ -1,0 +1,758 @@
+//! The loop that drives all connections.
+
+use std::collections::VecDeque;
+use std::io::{ErrorKind as Io, Read, Write};
+use std::net::IpAddr;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use mio::event::Event;
+use mio::{Events, Interest, Poll, Token};
+use platform::tree::ProcessTree;
+use platform::usage::{ProcessUsage, thread_cpu_time};
+use platform::{Refusal, net};
+
+use super::Load;
+use super::connection::{Connection, Phase, SURELY_ONE_SEGMENT, open, source_of};
+use super::plan::{Moments, Next, Plan};
+use super::reply::{Exchange, Verdict};
+use super::step::{ErrorKind, Errors, Step, Unfinished};
+
+const MS: u64 = 1_000_000;
+/// Events taken at once.
+const EVENTS: usize = 1_024;
+/// A reply is read in parts of up to this.
+const BUFFER: usize = 64 * 1024 + 1;
+/// So many new connections may wait for their first reply while their number is raised: a step to thousands
+/// does not fall on the server at once.
+const OPENING_AT_MOST: usize = 64;
+/// A server that answers slowly gets so many more each millisecond nevertheless.
+const OPENED_PER_MS: usize = 16;
+/// A connection that came to nothing is tried again after this.
+const REST: u64 = 10 * MS;
+/// And all that did together no more often than this: a dead server shall not keep a CPU busy.
+const BETWEEN_RETRIES: u64 = MS / 10;
+/// After a shortage of ports or descriptors no further connections are opened for this long.
+const AFTER_SHORTAGE: u64 = 100 * MS;
+/// Before the counted time of a step its load is on for a tenth of that time, at most this.
+const SETTLING_AT_MOST: Duration = Duration::from_millis(500);
+/// A planned moment nearer than this is waited for with a fine timer.
+const FINE: u64 = 2 * MS;
+/// Nothing is waited for longer than this without looking around.
+const LONGEST_WAIT: u64 = 100 * MS;
+
+/// Drives connections to one server. Dropping it closes them.
+#[derive(Debug)]
+pub struct Generator {
+    load: Load,
+    poll: Poll,
+    events: Events,
+    exchange: Exchange,
+    clock: Clock,
+    plan: Plan,
+    places: Vec<Connection>,
+    /// Places of no connection.
+    vacant: Vec<usize>,
+    /// Places of connections with nothing to say.
+    idle: Vec<usize>,
+    /// Places to be tried again, with the time from when on.
+    resting: VecDeque<(usize, u64)>,
+    retried_at: u64,
+    /// Places that are fresh.
+    opening: usize,
+    opened_at: u64,
+    /// No connections are opened before.
+    blocked_until: u64,
+    swept_at: u64,
+    /// When the last wait ended.
+    turn_at: u64,
+    /// Exchanges planned before are not counted.
+    counted_from: u64,
+    /// Places of connections that are to say something in this turn.
+    asking: Vec<usize>,
+    serial: u32,
+    buffer: Vec<u8>,
+    tally: Step,
+}
+
+/// What [`Generator::hold`] holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Held {
+    /// Connections that are open and idle.
+    pub open: usize,
+    /// How long it took to open them.
+    pub took: Duration,
+    /// What went wrong meanwhile.
+    pub errors: Errors,
+}
+
+/// Nanoseconds in which the generator was at work: between steps it stands still.
+#[derive(Debug)]
+struct Clock {
+    epoch: Instant,
+    stopped: Option<Instant>,
+}
+
+impl Clock {
+    fn now(&self) -> u64 {
+        self.epoch.elapsed().as_nanos() as u64
+    }
+
+    fn stop(&mut self) {
+        self.stopped = Some(Instant::now());
+    }
+
+    fn go_on(&mut self) {
+        if let Some(stopped) = self.stopped.take() {
+            self.epoch += stopped.elapsed();
+        }
+    }
+}
+
+impl Generator {
+    /// A generator without connections, on the calling thread.
+    ///
+    /// # Errors
+    /// If the system gives no means to wait for sockets, or the CPU asked for is not to be had.
+    pub fn new(load: Load) -> Result<Self, Refusal> {
+        if let Some(cpu) = load.cpu {
+            platform::cpu::pin_thread(cpu)?;
+        }
+        net::wake_exactly();
+        let poll = Poll::new().map_err(|e| Refusal::from_io("waiting for sockets", &e))?;
+        let exchange = Exchange::new(load.protocol, load.status, &load.to.to_string());
+        let now = Instant::now();
+        Ok(Self {
+            load,
+            poll,
+            events: Events::with_capacity(EVENTS),
+            exchange,
+            clock: Clock { epoch: now, stopped: Some(now) },
+            plan: Plan::Hold { target: 0 },
+            places: Vec::new(),
+            vacant: Vec::new(),
+            idle: Vec::new(),
+            resting: VecDeque::new(),
+            retried_at: 0,
+            opening: 0,
+            opened_at: 0,
+            blocked_until: 0,
+            swept_at: 0,
+            turn_at: 0,
+            counted_from: 0,
+            asking: Vec::new(),
+            serial: 0,
+            buffer: vec![0; BUFFER],
+            tally: Step::empty(0, None),
+        })
+    }
+
+    /// Closed loop: `concurrency` connections in flight, raised or lowered from what there are, then a tenth
+    /// of `duration` (at most half a second) uncounted, then `duration` counted. It ends: opening them takes no
+    /// longer than the timeout and 1 s for each 1,000.
+    ///
+    /// # Errors
+    /// If waiting for sockets fails, or [`Load::stop`] was set. That a server does not answer is no error
+    /// but a step without replies.
+    pub fn step(&mut self, concurrency: usize, duration: Duration) -> Result<Step, Refusal> {
+        self.step_watched(concurrency, duration, &mut || {})
+    }
+
+    /// As [`step`](Self::step); calls `watch` when the counted time begins and when it has ended, for who wants to
+    /// know what the server spent in just that time.
+    ///
+    /// # Errors
+    /// As of [`step`](Self::step).
+    pub fn step_watched(
+        &mut self,
+        concurrency: usize,
+        duration: Duration,
+        watch: &mut dyn FnMut(),
+    ) -> Result<Step, Refusal> {
+        self.clock.go_on();
+        self.set(Plan::Closed { target: concurrency });
+        let step = self.raise().and_then(|()| self.count(concurrency, None, duration, watch));
+        self.clock.stop();
+        step
+    }
+
+    /// Open loop: `per_second` exchanges planned each second, on up to `most` connections, for a tenth of
+    /// `duration` (at most half a second) uncounted and then for `duration`. One that finds no connection
+    /// free waits for one; its time counts from the planned moment all the same.
+    ///
+    /// # Errors
+    /// As of [`step`](Self::step), and if the rate is not positive or there may be no connection.
+    pub fn rate(
+        &mut self,
+        per_second: f64,
+        most: usize,
+        duration: Duration,
+    ) -> Result<Step, Refusal> {
+        if !(per_second > 0.0 && per_second <= 1e9) || most == 0 {
+            return Err(Refusal::Failed(format!(
+                "{per_second} requests a second on {most} connections are no load"
+            )));
+        }
+        self.clock.go_on();
+        self.set(Plan::Open(Moments::new(self.clock.now(), per_second, most)));
+        let step = self.count(most, Some(per_second), duration, &mut || {});
+        self.clock.stop();
+        step
+    }
+
+    /// Opens `count` connections, each of which has one exchange, and leaves them idle. It waits no longer
+    /// than opening them may take (see [`step`](Self::step)). They stay open until the next step.
+    ///
+    /// # Errors
+    /// As of [`step`](Self::step), and if the server closes after its first reply, so that none can idle.
+    pub fn hold(&mut self, count: usize) -> Result<Held, Refusal> {
+        if self.load.protocol.requests == Some(1) {
+            let protocol = self.load.protocol;
+            let why = format!("{protocol}: the server closes after its reply, none is ever idle");
+            return Err(Refusal::Unsupported(why));
+        }
+        self.clock.go_on();
+        self.tally = Step::empty(count, None);
+        self.set(Plan::Hold { target: count });
+        let began = self.clock.now();
+        let raised = self.raise();
+        let took = Duration::from_nanos(self.clock.now() - began);
+        self.clock.stop();
+        raised.map(|()| Held { open: self.idle.len(), took, errors: self.tally.errors.clone() })
+    }
+
+    /// Takes up another plan.
+    fn set(&mut self, plan: Plan) {
+        self.plan = plan;
+        self.blocked_until = 0;
+        if matches!(self.plan, Plan::Open(_)) {
+            return;
+        }
+        let closed = matches!(self.plan, Plan::Closed { .. });
+        for place in std::mem::take(&mut self.idle) {
+            match self.live() > self.plan.target() {
+                true => self.leave(place),
+                false if closed => self.ask(place, None),
+                false => self.idle.push(place),
+            }
+        }
+    }
+
+    /// Opens connections until there are as many as planned, for a limited time.
+    fn raise(&mut self) -> Result<(), Refusal> {
+        let target = self.plan.target();
+        let patience = self.load.timeout + Duration::from_millis(100 + target as u64);
+        let until = self.clock.now() + patience.as_nanos() as u64;
+        let hold = matches!(self.plan, Plan::Hold { .. });
+        loop {
+            let now = self.clock.now();
+            let short = now < self.blocked_until;
+            let all = if hold { self.idle.len() } else { self.live() } >= target;
+            let settled = self.opening == 0 && (all || short);
+            if settled || now >= until {
+                return Ok(());
+            }
+            self.turn(until)?;
+        }
+    }
+
+    /// Goes on for a while uncounted, then counts.
+    fn count(
+        &mut self,
+        concurrency: usize,
+        rate: Option<f64>,
+        time: Duration,
+        watch: &mut dyn FnMut(),
+    ) -> Result<Step, Refusal> {
+        let settling = (time / 10).min(SETTLING_AT_MOST);
+        self.run_until(self.clock.now() + settling.as_nanos() as u64)?;
+        let server = self.server_cpu();
+        watch();
+        self.tally = Step::empty(concurrency, rate);
+        let (from, cpu) = (self.clock.now(), cpu_now());
+        self.counted_from = if rate.is_some() { from } else { 0 };
+        self.run_until(from + time.as_nanos() as u64)?;
+        let now = self.clock.now();
+        watch();
+        let mut step = std::mem::replace(&mut self.tally, Step::empty(0, None));
+        self.counted_from = 0;
+        step.elapsed = Duration::from_nanos(now - from);
+        step.cpu = cpu_now().zip(cpu).map(|(now, then)| now.saturating_sub(then));
+        step.server_cpu = self.server_cpu().zip(server).map(|(now, then)| now.saturating_sub(then));
+        step.open = self.places.iter().filter(|place| place.stream.is_some()).count();
+        step.unfinished = self.unfinished(now);
+        Ok(step)
+    }
+
+    fn server_cpu(&self) -> Option<Duration> {
+        ProcessTree::cpu_of(self.load.server?).ok().map(|tree| tree.cpu)
+    }
+
+    fn unfinished(&self, now: u64) -> Unfinished {
+        let under_way = self.places.iter().filter(|place| place.is_under_way());
+        let mut count = under_way.clone().count() as u64;
+        let mut oldest = under_way.map(|place| place.begun).min().unwrap_or(now);
+        if let Plan::Open(moments) = &self.plan {
+            count += moments.due(now);
+            oldest = oldest.min(moments.next());
+        }
+        Unfinished { count, oldest: Duration::from_nanos(now.saturating_sub(oldest)) }
+    }
+
+    fn run_until(&mut self, until: u64) -> Result<(), Refusal> {
+        while self.clock.now() < until {
+            self.turn(until)?;
+        }
+        Ok(())
+    }
+
+    /// Does what is due, waits for events until `until` at the latest, and sees to them.
+    fn turn(&mut self, until: u64) -> Result<(), Refusal> {
+        if self.load.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed)) {
+            return Err(Refusal::Interrupted("stopped".into()));
+        }
+        let now = self.clock.now();
+        self.sweep(now);
+        self.retry(now);
+        self.fill(now);
+        self.dispatch(now);
+        self.say();
+        let mut events = std::mem::replace(&mut self.events, Events::with_capacity(0));
+        let waited = self.wait(&mut events, until);
+        for event in &events {
+            self.see_to(event);
+        }
+        self.events = events;
+        waited
+    }
+
+    fn wait(&mut self, events: &mut Events, until: u64) -> Result<(), Refusal> {
+        let before = self.clock.now();
+        let (due, fine) = self.due(before);
+        let time = due.min(until).saturating_sub(before).min(LONGEST_WAIT);
+        let time = match fine && due <= until {
+            true if time > FINE => Duration::from_nanos(time - FINE / 2),
+            true => {
+                net::wait_finely(&self.poll, Duration::from_nanos(time));
+                Duration::ZERO
+            }
+            false => Duration::from_nanos(time),
+        };
+        let polled = self.poll.poll(events, Some(time));
+        self.turn_at = self.clock.now();
+        self.tally.waiting += Duration::from_nanos(self.turn_at - before);
+        match polled {
+            Err(error) if error.kind() != Io::Interrupted => {
+                Err(Refusal::from_io("waiting for sockets", &error))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// When something is to be done without an event, and whether to the microsecond.
+    fn due(&self, now: u64) -> (u64, bool) {
+        let mut due = self.swept_at + self.between_sweeps();
+        if let Some(&(_, at)) = self.resting.front() {
+            due = due.min(at.max(self.retried_at + BETWEEN_RETRIES).max(now + MS));
+        }
+        if self.live() < self.plan.target() {
+            let soon = if self.opening < OPENING_AT_MOST { now } else { self.opened_at + MS };
+            due = due.min(soon.max(self.blocked_until));
+        }
+        match &self.plan {
+            Plan::Open(moments) if self.can_take(moments.most, now) && moments.next() < due => {
+                (moments.next(), true)
+            }
+            _ => (due, false),
+        }
+    }
+
+    fn between_sweeps(&self) -> u64 {
+        (self.load.timeout.as_nanos() as u64 / 20).clamp(MS, LONGEST_WAIT)
+    }
+
+    /// Connections, and places that are to have one again.
+    fn live(&self) -> usize {
+        self.places.len() - self.vacant.len()
+    }
+
+    /// Gives up what has taken too long. Looking at all of them now and then costs less than keeping
+    /// them in order all the time.
+    fn sweep(&mut self, now: u64) {
+        if now < self.swept_at + self.between_sweeps() {
+            return;
+        }
+        self.swept_at = now;
+        let timeout = self.load.timeout.as_nanos() as u64;
+        for place in 0..self.places.len() {
+            let connection = &self.places[place];
+            if connection.is_under_way() && now.saturating_sub(connection.since) > timeout {
+                self.fail(place, ErrorKind::TimedOut);
+            }
+        }
+    }
+
+    /// Tries places again that have rested.
+    fn retry(&mut self, now: u64) {
+        self.retried_at = self.retried_at.max(now.saturating_sub(REST));
+        while let Some(&(place, at)) = self.resting.front() {
+            if at > now || self.retried_at + BETWEEN_RETRIES > now {
+                return;
+            }
+            self.retried_at += BETWEEN_RETRIES;
+            self.resting.pop_front();
+            match self.live() > self.plan.target() {
+                true => self.vacate(place),
+                false => self.connect(place, None),
+            }
+        }
+    }
+
+    /// Opens connections that are missing, a few at a time.
+    fn fill(&mut self, now: u64) {
+        let missing = self.plan.target().saturating_sub(self.live());
+        if missing == 0 || now < self.blocked_until {
+            return;
+        }
+        let mut allowed = OPENING_AT_MOST.saturating_sub(self.opening);
+        if allowed == 0 && now >= self.opened_at + MS {
+            allowed = OPENED_PER_MS;
+        }
+        if allowed > 0 {
+            self.opened_at = now;
+        }
+        for _ in 0..missing.min(allowed) {
+            let place = self.new_place();
+            self.places[place].fresh = true;
+            self.opening += 1;
+            self.connect(place, None);
+            if now < self.blocked_until {
+                return;
+            }
+        }
+    }
+
+    /// Begins exchanges whose planned moment has come, on connections that are free.
+    fn dispatch(&mut self, now: u64) {
+        loop {
+            let Plan::Open(moments) = &self.plan else { return };
+            if moments.next() > now || !self.can_take(moments.most, now) {
+                return;
+            }
+            let Next::Begin(moment) = self.plan.next(now, 0) else { return };
+            match self.idle.pop() {
+                Some(place) => self.ask(place, moment),
+                None => {
+                    let place = self.new_place();
+                    self.connect(place, moment);
+                }
+            }
+        }
+    }
+
+    /// Whether a planned exchange could begin.
+    fn can_take(&self, most: usize, now: u64) -> bool {
+        !self.idle.is_empty() || (self.live() < most && now >= self.blocked_until)
+    }
+
+    fn new_place(&mut self) -> usize {
+        self.vacant.pop().unwrap_or_else(|| {
+            self.places.push(Connection::default());
+            self.places.len() - 1
+        })
+    }
+
+    /// Asks for a connection, for an exchange planned at a moment or as soon as it is there.
+    fn connect(&mut self, place: usize, planned: Option<u64>) {
+        let source: Option<IpAddr> = source_of(place, self.load.to, &self.load.sources);
+        let now = self.clock.now();
+        self.serial = self.serial.wrapping_add(1);
+        let connection = &mut self.places[place];
+        self.exchange.begin(&mut connection.progress, self.serial, 0);
+        connection.phase = Phase::Connecting;
+        (connection.exchanges, connection.sent, connection.since) = (0, 0, now);
+        (connection.planned, connection.begun) = (planned.is_some(), planned.unwrap_or(now));
+        match open(self.load.to, source, self.exchange.largest_request()) {
+            Ok(stream) => connection.stream = Some(stream),
+            Err(error) => return self.fail_of(place, &error),
+        }
+        let mut interest = Interest::READABLE | Interest::WRITABLE;
+        // On loopback it is often there by now, and the first word can be said at once.
+        if self.exchange.client_begins() {
+            self.send(place);
+            if self.places[place].phase == Phase::Receiving && net::SHORT_READ_IS_ALL {
+                interest = Interest::READABLE;
+            }
+        }
+        if let Some(stream) = &mut self.places[place].stream
+            && let Err(error) = self.poll.registry().register(stream, Token(place), interest)
+        {
+            self.fail_of(place, &error);
+        }
+    }
+
+    /// The connection was established at `now`.
+    fn connected(&mut self, place: usize, now: u64) {
+        let connection = &self.places[place];
+        self.tally.connections += 1;
+        self.tally.connect.saturating_record(now.saturating_sub(connection.since));
+    }
+
+    /// Says what is to be said. All at once, after all replies are read: a server that gets requests in
+    /// bunches is woken less often, and the time that reading takes is in no latency.
+    fn say(&mut self) {
+        let mut asking = std::mem::take(&mut self.asking);
+        for place in asking.drain(..) {
+            if self.places[place].phase == Phase::Sending {
+                self.send(place);
+            }
+        }
+        self.asking = asking;
+    }
+
+    /// Has a connection that is there begin its next exchange, before the next wait.
+    fn ask(&mut self, place: usize, planned: Option<u64>) {
+        self.serial = self.serial.wrapping_add(1);
+        let connection = &mut self.places[place];
+        self.exchange.begin(&mut connection.progress, self.serial, connection.exchanges);
+        connection.sent = 0;
+        connection.planned = planned.is_some();
+        connection.begun = planned.unwrap_or(self.turn_at);
+        connection.since = self.turn_at;
+        connection.phase = Phase::Sending;
+        self.asking.push(place);
+    }
+
+    /// Sends what is to be sent of the request.
+    fn send(&mut self, place: usize) {
+        let before = self.clock.now();
+        loop {
+            let connection = &mut self.places[place];
+            let Some(stream) = &mut connection.stream else { return };
+            let request = self.exchange.request(&connection.progress);
+            let rest = &request[connection.sent as usize..];
+            let sent = stream.write(rest);
+            let connecting = connection.phase == Phase::Connecting;
+            match sent {
+                Ok(count) => {
+                    let (first, whole) = (connection.sent == 0, count == rest.len());
+                    connection.sent += count as u32;
+                    connection.phase = if whole { Phase::Receiving } else { Phase::Sending };
+                    if connecting {
+                        self.connected(place, before);
+                    }
+                    let connection = &mut self.places[place];
+                    if first {
+                        connection.since = before;
+                        connection.begun =
+                            if connection.planned { connection.begun } else { before };
+                    }
+                    if whole {
+                        return;
+                    }
+                }
+                Err(error) => match error.kind() {
+                    Io::Interrupted => {}
+                    Io::WouldBlock => return,
+                    Io::NotConnected if connecting => return,
+                    _ => return self.fail_of(place, &error),
+                },
+            }
+        }
+    }
+
+    fn see_to(&mut self, event: &Event) {
+        let place = event.token().0;
+        let Some(connection) = self.places.get(place) else { return };
+        let Some(stream) = &connection.stream else { return };
+        if event.is_error()
+            && let Ok(Some(error)) = stream.take_error()
+        {
+            return self.fail_of(place, &error);
+        }
+        match connection.phase {
+            Phase::Connecting if self.exchange.client_begins() => {
+                self.send(place);
+                self.wait_for_replies_only(place);
+            }
+            Phase::Connecting => {
+                self.connected(place, self.turn_at);
+                self.places[place].phase = Phase::Receiving;
+                self.wait_for_replies_only(place);
+            }
+            Phase::Sending if event.is_writable() => self.send(place),
+            _ => {}
+        }
+        if event.is_readable() || event.is_read_closed() {
+            self.receive(place, event.is_read_closed() && !event.is_error());
+        }
+    }
+
+    /// Where each read that would block rearms the wait, also for being able to send, that would end the
+    /// next wait at once. Requests that may have to be sent in parts need it nevertheless.
+    fn wait_for_replies_only(&mut self, place: usize) {
+        let small = self.exchange.largest_request() <= SURELY_ONE_SEGMENT;
+        if net::SHORT_READ_IS_ALL || !small {
+            return;
+        }
+        let connection = &mut self.places[place];
+        if let (Phase::Receiving, Some(stream)) = (connection.phase, &mut connection.stream) {
+            // If it fails, there is a useless event now and then.
+            let _ = self.poll.registry().reregister(stream, Token(place), Interest::READABLE);
+        }
+    }
+
+    /// Takes what came; with `ended`, the end comes after it.
+    fn receive(&mut self, place: usize, ended: bool) {
+        loop {
+            let Some(stream) = &mut self.places[place].stream else { return };
+            match stream.read(&mut self.buffer) {
+                Ok(0) => return self.ended(place),
+                Ok(count) => {
+                    self.take(place, count);
+                    if count < self.buffer.len() && net::SHORT_READ_IS_ALL {
+                        return if ended {
+                            self.ended(place)
+                        };
+                    }
+                }
+                Err(error) => match error.kind() {
+                    Io::Interrupted => {}
+                    Io::WouldBlock => return,
+                    _ => return self.fail_of(place, &error),
+                },
+            }
+        }
+    }
+
+    /// Takes the first `count` bytes of the buffer as what came on a connection.
+    fn take(&mut self, place: usize, count: usize) {
+        let Self { places, exchange, buffer, .. } = self;
+        let (connection, bytes) = (&mut places[place], &buffer[..count]);
+        let verdict = match connection.phase {
+            Phase::Closing => Verdict::Wrong(super::reply::too_much(bytes)),
+            Phase::Idle => {
+                Verdict::Wrong(format!("it came unasked: {}", super::reply::shown(bytes)))
+            }
+            _ => exchange.take(&mut connection.progress, bytes),
+        };
+        let unsent = exchange.request(&connection.progress).len() > connection.sent as usize;
+        match verdict {
+            Verdict::More => {}
+            Verdict::Whole { .. } if unsent && connection.phase == Phase::Sending => {
+                self.wrong(place, "it was whole before the request was".into());
+            }
+            Verdict::Whole { closes } => self.replied(place, closes),
+            Verdict::Wrong(how) => self.wrong(place, how),
+        }
+    }
+
+    fn wrong(&mut self, place: usize, how: String) {
+        self.tally.errors.first_wrong.get_or_insert(how);
+        self.fail(place, ErrorKind::WrongReply);
+    }
+
+    /// What came by now was there when the last wait ended, or came later where reading goes on until
+    /// nothing is left.
+    fn came_at(&self) -> u64 {
+        if net::SHORT_READ_IS_ALL { self.turn_at } else { self.clock.now() }
+    }
+
+    /// The reply of a connection is whole.
+    fn replied(&mut self, place: usize, closes: bool) {
+        let now = self.came_at();
+        let begun = self.places[place].begun;
+        if begun >= self.counted_from {
+            self.tally.replies += 1;
+            self.tally.reply.saturating_record(now.saturating_sub(begun));
+        }
+        self.no_longer_fresh(place);
+        let connection = &mut self.places[place];
+        connection.exchanges = connection.exchanges.saturating_add(1);
+        if closes {
+            (connection.phase, connection.since) = (Phase::Closing, now);
+            return;
+        }
+        match self.plan.next(now, self.places.len() - self.vacant.len()) {
+            Next::Begin(planned) => self.ask(place, planned),
+            Next::Wait => {
+                self.places[place].phase = Phase::Idle;
+                self.idle.push(place);
+            }
+            Next::Leave => self.leave(place),
+        }
+    }
+
+    /// The server has closed.
+    fn ended(&mut self, place: usize) {
+        let connection = &mut self.places[place];
+        if connection.stream.is_none() {
+            return;
+        }
+        if connection.phase != Phase::Closing {
+            return self.fail(place, ErrorKind::ClosedEarly);
+        }
+        let begun = connection.begun;
+        connection.shut(true);
+        let now = self.came_at();
+        if begun >= self.counted_from {
+            self.tally.close.saturating_record(now.saturating_sub(begun));
+        }
+        match self.plan.next(now, self.live()) {
+            Next::Begin(planned) => self.connect(place, planned),
+            Next::Wait | Next::Leave => self.vacate(place),
+        }
+    }
+
+    fn fail_of(&mut self, place: usize, error: &std::io::Error) {
+        let kind = ErrorKind::of(error);
+        if kind == ErrorKind::Other {
+            self.tally.errors.first_other.get_or_insert_with(|| error.to_string());
+        }
+        self.fail(place, kind);
+    }
+
+    /// An exchange came to nothing. In a closed loop its place is tried again after a rest; where nothing
+    /// can be opened just now, it is done without.
+    fn fail(&mut self, place: usize, kind: ErrorKind) {
+        self.tally.errors.add(kind);
+        self.no_longer_fresh(place);
+        let connection = &mut self.places[place];
+        connection.shut(true);
+        if connection.phase == Phase::Idle {
+            self.idle.retain(|&idle| idle != place);
+        }
+        let now = self.clock.now();
+        if kind.is_shortage() {
+            self.blocked_until = now + AFTER_SHORTAGE;
+            self.vacate(place);
+        } else if matches!(self.plan, Plan::Open(_)) {
+            self.vacate(place);
+        } else {
+            self.places[place].phase = Phase::Resting;
+            self.resting.push_back((place, now + REST));
+        }
+    }
+
+    /// Ends a connection that is no longer needed, as any client does.
+    fn leave(&mut self, place: usize) {
+        self.places[place].shut(false);
+        self.vacate(place);
+    }
+
+    fn vacate(&mut self, place: usize) {
+        self.places[place].phase = Phase::Vacant;
+        self.vacant.push(place);
+    }
+
+    fn no_longer_fresh(&mut self, place: usize) {
+        if std::mem::take(&mut self.places[place].fresh) {
+            self.opening -= 1;
+        }
+    }
+}
+
+/// CPU time of this thread; of the process where the system tells no thread's.
+fn cpu_now() -> Option<Duration> {
+    thread_cpu_time().or_else(|| Some(ProcessUsage::now().cpu).filter(|cpu| !cpu.is_zero()))
+}

@@ -1,0 +1,110 @@
+//! Small servers, good and bad.
+
+use std::collections::HashMap;
+use std::io::{ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use mio::{Events, Interest, Poll, Token};
+
+fn listening() -> (TcpListener, SocketAddr) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let to = listener.local_addr().expect("an address");
+    (listener, to)
+}
+
+/// Serves one connection after the other, and then closes it.
+pub fn serving(serve: impl Fn(TcpStream) + Send + 'static) -> SocketAddr {
+    let (listener, to) = listening();
+    std::thread::spawn(move || listener.incoming().flatten().for_each(serve));
+    to
+}
+
+/// Serves each connection in a thread of its own, and then closes it.
+pub fn answering(serve: impl Fn(&mut TcpStream) + Send + Sync + 'static) -> SocketAddr {
+    let serve = Arc::new(serve);
+    serving(move |mut stream| {
+        let serve = Arc::clone(&serve);
+        std::thread::spawn(move || serve(&mut stream));
+    })
+}
+
+/// Sends back whatever comes, and counts connections.
+pub fn echoing(accepted: Arc<AtomicUsize>) -> SocketAddr {
+    answering(move |stream| {
+        accepted.fetch_add(1, Ordering::Relaxed);
+        let mut buffer = [0; 4096];
+        while let Ok(count) = stream.read(&mut buffer)
+            && count > 0
+            && stream.write_all(&buffer[..count]).is_ok()
+        {}
+    })
+}
+
+/// Breaks each connection once something was said on it.
+pub fn resetting() -> SocketAddr {
+    serving(|mut stream| {
+        let _ = stream.read(&mut [0; 4096]);
+        let socket = socket2::SockRef::from(&stream);
+        socket.set_linger(Some(Duration::ZERO)).expect("a socket's option");
+    })
+}
+
+/// Where nobody listens.
+pub fn closed_port() -> SocketAddr {
+    listening().1
+}
+
+/// Reads to the end of a request's head; false at the end of the connection.
+pub fn reading_head(stream: &mut TcpStream) -> bool {
+    let (mut head, mut byte) = (Vec::new(), [0]);
+    while !head.ends_with(b"\r\n\r\n") {
+        match stream.read(&mut byte) {
+            Ok(1) => head.push(byte[0]),
+            _ => return false,
+        }
+    }
+    true
+}
+
+/// Sends back what comes on thousands of connections; says on which port, and ends with standard input.
+pub fn echo_server_of_thousands() {
+    std::thread::spawn(|| {
+        let _ = std::io::stdin().read(&mut [0]);
+        std::process::exit(0);
+    });
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    listener.set_nonblocking(true).expect("a socket's option");
+    println!("\nport {}", listener.local_addr().expect("an address").port());
+    let mut listener = mio::net::TcpListener::from_std(listener);
+    let mut poll = Poll::new().expect("epoll");
+    poll.registry().register(&mut listener, Token(0), Interest::READABLE).expect("registered");
+    let (mut streams, mut next) = (HashMap::new(), 1);
+    let (mut events, mut buffer) = (Events::with_capacity(1024), [0; 4096]);
+    loop {
+        poll.poll(&mut events, None).expect("events");
+        for event in &events {
+            if event.token() == Token(0) {
+                while let Ok((mut stream, _)) = listener.accept() {
+                    let token = Token(next);
+                    next += 1;
+                    poll.registry().register(&mut stream, token, Interest::READABLE).expect("ok");
+                    streams.insert(token, stream);
+                }
+            } else if let Some(stream) = streams.get_mut(&event.token()) {
+                loop {
+                    match stream.read(&mut buffer) {
+                        Ok(count) if count > 0 => drop(stream.write_all(&buffer[..count])),
+                        Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                        _ => {
+                            streams.remove(&event.token());
+                            break;
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

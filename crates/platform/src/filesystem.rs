@@ -1,0 +1,596 @@
+//! File systems: what they are, how much room they have, and the few operations on files that differ between
+//! operating systems.
+
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::Refusal;
+
+/// What holds a directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileSystem {
+    /// Such as `ext4`, `tmpfs`, `NTFS`.
+    pub kind: Option<String>,
+    /// Such as `/dev/vda1`, or what stands for a device.
+    pub device: Option<String>,
+    /// Where it is mounted.
+    pub mounted_on: Option<PathBuf>,
+    /// Mount options, as the system writes them.
+    pub options: Option<String>,
+    /// The room there is.
+    pub room: Room,
+}
+
+/// The room a file system has for this user.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Room {
+    /// Contents of files take up whole blocks of so many bytes.
+    pub block_bytes: u64,
+    /// Bytes free for this user.
+    pub free_bytes: u64,
+    /// Files that may still be made; `None` where the file system has no fixed number of them.
+    pub free_files: Option<u64>,
+}
+
+/// The file system that holds `directory`.
+///
+/// # Errors
+/// Where `directory` is not there, or may not be looked at.
+pub fn of(directory: &Path) -> io::Result<FileSystem> {
+    os::of(directory)
+}
+
+/// Whether this user may make files in `directory`, which is not tried.
+///
+/// # Errors
+/// Why not, as far as the system says so without.
+pub fn may_write_to(directory: &Path) -> io::Result<()> {
+    os::may_write_to(directory)
+}
+
+/// The room there is in `directory`.
+///
+/// # Errors
+/// As [`of`].
+pub fn room_in(directory: &Path) -> io::Result<Room> {
+    os::room_in(directory)
+}
+
+/// A directory opened for [`File::sync_all`], which then makes the names in it last.
+///
+/// # Errors
+/// `Unsupported` where the system cannot do that.
+pub fn directory_to_sync(directory: &Path) -> Result<File, Refusal> {
+    os::directory_to_sync(directory)
+}
+
+/// How many entries `directory` has, read as plainly as the system allows.
+///
+/// # Errors
+/// Those of reading a directory.
+pub fn count_entries(directory: &Path) -> io::Result<usize> {
+    os::count_entries(directory)
+}
+
+/// Throws the contents of `file`, which must be on the device already, out of the system's cache, and makes
+/// sure that they are gone.
+///
+/// # Errors
+/// `Unsupported` where the system cannot do that, or kept them.
+pub fn drop_contents(file: &File) -> Result<(), Refusal> {
+    os::drop_contents(file)
+}
+
+/// Throws everything that is on the device already out of the system's caches: contents, names and inodes, of
+/// all programs.
+///
+/// # Errors
+/// `Unsupported` where the system cannot do that, or not for this user.
+pub fn drop_everything() -> Result<(), Refusal> {
+    os::drop_everything()
+}
+
+/// Has the directories that will be made in `directory` placed apart from one another, as top directories are,
+/// where the file system can be told so (`chattr +T`: ext2 to ext4).
+///
+/// ext4 does not give out an inode again within minutes of its deletion, and passes over each of them whenever a file
+/// is created in that group of blocks: thousands of files deleted before make that 20 times as dear.
+pub fn spread_directories_of(directory: &Path) {
+    os::spread_directories_of(directory);
+}
+
+/// Whether files of that kind of file system are in memory only: nothing of them is ever on a device.
+pub fn is_in_memory(kind: &str) -> bool {
+    matches!(kind, "tmpfs" | "ramfs" | "devtmpfs" | "mfs")
+}
+
+/// Whether contents of that kind of file system stay in a cache which no program can be sure to have emptied:
+/// its own, or that of another machine.
+pub fn keeps_own_cache(kind: &str) -> bool {
+    const KINDS: [&str; 12] = [
+        "zfs",
+        "nfs",
+        "nfs4",
+        "cifs",
+        "smb3",
+        "9p",
+        "ceph",
+        "virtiofs",
+        "glusterfs",
+        "afs",
+        "vboxsf",
+        "lustre",
+    ];
+    KINDS.contains(&kind) || kind.starts_with("fuse")
+}
+
+#[cfg(unix)]
+mod unix {
+    use std::ffi::CString;
+    use std::fs::File;
+    use std::io;
+    use std::os::unix::ffi::OsStrExt;
+    use std::path::Path;
+
+    use super::Room;
+    use crate::Refusal;
+
+    pub fn c_path(path: &Path) -> io::Result<CString> {
+        CString::new(path.as_os_str().as_bytes()).map_err(|e| io::Error::other(e.to_string()))
+    }
+
+    pub fn room_in(directory: &Path) -> io::Result<Room> {
+        let path = c_path(directory)?;
+        // SAFETY: an all-zero structure is valid, the path ends with NUL, and the call fills the structure.
+        let told = unsafe {
+            let mut told: libc::statvfs = std::mem::zeroed();
+            match libc::statvfs(path.as_ptr(), &mut told) {
+                0 => told,
+                _ => return Err(io::Error::last_os_error()),
+            }
+        };
+        let block_bytes = if told.f_frsize > 0 { told.f_frsize } else { told.f_bsize } as u64;
+        Ok(Room {
+            block_bytes,
+            free_bytes: (told.f_bavail as u64).saturating_mul(block_bytes),
+            free_files: (told.f_files > 0).then_some(told.f_favail as u64),
+        })
+    }
+
+    pub fn may_write_to(directory: &Path) -> io::Result<()> {
+        let path = c_path(directory)?;
+        // SAFETY: the path ends with NUL.
+        match unsafe { libc::access(path.as_ptr(), libc::W_OK | libc::X_OK) } {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+
+    pub fn directory_to_sync(directory: &Path) -> Result<File, Refusal> {
+        File::open(directory).map_err(|e| Refusal::from_io("opening the directory to sync it", &e))
+    }
+}
+
+#[cfg(target_os = "linux")]
+mod os {
+    use std::fs::File;
+    use std::io;
+    use std::os::fd::AsRawFd;
+    use std::os::unix::fs::MetadataExt;
+    use std::path::{Path, PathBuf};
+
+    use super::FileSystem;
+    pub use super::unix::{directory_to_sync, may_write_to, room_in};
+    use crate::Refusal;
+
+    pub fn of(directory: &Path) -> io::Result<FileSystem> {
+        let path = directory.canonicalize()?;
+        let device = path.metadata()?.dev();
+        let number = format!("{}:{}", libc::major(device), libc::minor(device));
+        let text = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+        let mounts: Vec<Mount> = text.lines().filter_map(Mount::parse).collect();
+        let mount = mount_of(&mounts, &path, &number);
+        Ok(FileSystem {
+            kind: mount.map(|mount| mount.kind.clone()),
+            device: mount.map(|mount| mount.device.clone()),
+            mounted_on: mount.map(|mount| mount.point.clone()),
+            options: mount.map(|mount| mount.options.clone()),
+            room: room_in(directory)?,
+        })
+    }
+
+    /// A line of `/proc/self/mountinfo` (proc_pid_mountinfo(5)).
+    #[derive(Debug, PartialEq)]
+    pub(super) struct Mount {
+        number: String,
+        pub point: PathBuf,
+        pub options: String,
+        pub kind: String,
+        pub device: String,
+    }
+
+    impl Mount {
+        pub fn parse(line: &str) -> Option<Self> {
+            let (mount, file_system) = line.split_once(" - ")?;
+            let mut mount = mount.split(' ').skip(2);
+            let (number, _root) = (mount.next()?.to_owned(), mount.next()?);
+            let (point, own) = (PathBuf::from(unescaped(mount.next()?)), mount.next()?);
+            let mut file_system = file_system.split(' ');
+            let (kind, device) = (file_system.next()?, file_system.next()?);
+            // The file system's own options repeat some of the mount's.
+            let mut options: Vec<&str> = own.split(',').collect();
+            for option in file_system.next().unwrap_or_default().split(',') {
+                if !option.is_empty() && !options.contains(&option) {
+                    options.push(option);
+                }
+            }
+            let [kind, device] = [kind, device].map(unescaped);
+            Some(Self { number, point, options: options.join(","), kind, device })
+        }
+    }
+
+    /// The mount that `path` is on: the deepest, of several on one point the last, of that device where
+    /// there is one (some file systems give files a device number of their own).
+    pub(super) fn mount_of<'a>(
+        mounts: &'a [Mount],
+        path: &Path,
+        number: &str,
+    ) -> Option<&'a Mount> {
+        let above = || mounts.iter().filter(|mount| path.starts_with(&mount.point));
+        let depth = |mount: &&Mount| mount.point.components().count();
+        above()
+            .filter(|m| m.number == number)
+            .max_by_key(depth)
+            .or_else(|| above().max_by_key(depth))
+    }
+
+    /// Spaces, tabs, line ends and backslashes are written as three octal digits.
+    fn unescaped(text: &str) -> String {
+        let mut parts = text.split('\\');
+        let mut plain = parts.next().unwrap_or_default().to_owned();
+        for part in parts {
+            let code = part.get(..3).and_then(|digits| u8::from_str_radix(digits, 8).ok());
+            match code {
+                Some(code) => plain.extend([char::from(code)]),
+                None => plain.push('\\'),
+            }
+            plain.push_str(if code.is_some() { &part[3..] } else { part });
+        }
+        plain
+    }
+
+    pub fn count_entries(directory: &Path) -> io::Result<usize> {
+        const BYTES: usize = 32 << 10; // as the C library has it
+        // Of words, since the entries begin with one.
+        let mut buffer = [0u64; BYTES / 8];
+        let opened = File::open(directory)?;
+        let mut count = 0;
+        loop {
+            // SAFETY: the buffer is writable and of the stated size.
+            let got = unsafe {
+                libc::syscall(
+                    libc::SYS_getdents64,
+                    opened.as_raw_fd(),
+                    buffer.as_mut_ptr(),
+                    size_of_val(&buffer),
+                )
+            };
+            match got {
+                0 => return Ok(count),
+                1.. => count += entries_in(&buffer, got as usize),
+                _ => return Err(io::Error::last_os_error()),
+            }
+        }
+    }
+
+    /// How many entries other than `.` and `..` there are in the first `bytes` that getdents64(2) gave.
+    fn entries_in(buffer: &[u64], bytes: usize) -> usize {
+        const LENGTH_AT: usize = 16; // after the inode and the offset
+        const NAME_AT: usize = 19; // after the length and the type
+        let byte = |at: usize| buffer[at / 8].to_ne_bytes()[at % 8];
+        let (mut at, mut count) = (0, 0);
+        while at + NAME_AT < bytes {
+            let length = u16::from_ne_bytes([byte(at + LENGTH_AT), byte(at + LENGTH_AT + 1)]);
+            let name = [0, 1, 2].map(|nth| byte(at + NAME_AT + nth));
+            let is_dots = name[0] == b'.' && (name[1] == 0 || (name[1] == b'.' && name[2] == 0));
+            count += usize::from(!is_dots);
+            at += usize::from(length.max(1));
+        }
+        count
+    }
+
+    pub fn spread_directories_of(directory: &Path) {
+        const TOP_DIRECTORY: libc::c_long = 0x0002_0000; // FS_TOPDIR_FL of linux/fs.h
+        let Ok(opened) = File::open(directory) else { return };
+        let mut flags: libc::c_long = 0;
+        // SAFETY: both requests take a valid place; the kernel reads and writes an int there, which has room.
+        unsafe {
+            if libc::ioctl(opened.as_raw_fd(), libc::FS_IOC_GETFLAGS, &mut flags) == 0 {
+                flags |= TOP_DIRECTORY;
+                // A file system without it says so, and has no need of it.
+                libc::ioctl(opened.as_raw_fd(), libc::FS_IOC_SETFLAGS, &flags);
+            }
+        }
+    }
+
+    pub fn drop_contents(file: &File) -> Result<(), Refusal> {
+        let length = file.metadata()?.len() as usize;
+        // SAFETY: a plain call on a descriptor that is open.
+        let error =
+            unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED) };
+        if error != 0 {
+            return Err(Refusal::from_io("posix_fadvise", &io::Error::from_raw_os_error(error)));
+        }
+        match pages_kept(file, length)? {
+            0 => Ok(()),
+            kept => Err(Refusal::Unsupported(format!(
+                "{kept} pages of a file stayed in the cache when it was to be dropped"
+            ))),
+        }
+    }
+
+    /// How many pages of a file are in the page cache, as mincore(2) tells.
+    pub(super) fn pages_kept(file: &File, length: usize) -> Result<usize, Refusal> {
+        if length == 0 {
+            return Ok(0);
+        }
+        // SAFETY: a mapping of its own that is only asked about, never read, and unmapped again; the
+        // vector has a byte for each page.
+        unsafe {
+            let page = libc::sysconf(libc::_SC_PAGESIZE).max(1) as usize;
+            let mut there = vec![0u8; length.div_ceil(page)];
+            let (read, shared) = (libc::PROT_READ, libc::MAP_SHARED);
+            let none = std::ptr::null_mut();
+            let place = libc::mmap(none, length, read, shared, file.as_raw_fd(), 0);
+            if place == libc::MAP_FAILED {
+                return Err(Refusal::last_os_error("mmap of a file"));
+            }
+            let asked = libc::mincore(place, length, there.as_mut_ptr());
+            let refusal = Refusal::last_os_error("mincore");
+            libc::munmap(place, length);
+            match asked {
+                0 => Ok(there.iter().filter(|&&page| page & 1 == 1).count()),
+                _ => Err(refusal),
+            }
+        }
+    }
+
+    pub fn drop_everything() -> Result<(), Refusal> {
+        // Contents, names and inodes (proc_sys_vm(5)).
+        std::fs::write("/proc/sys/vm/drop_caches", "3").map_err(|e| {
+            Refusal::Unsupported(format!("/proc/sys/vm/drop_caches may not be written: {e}"))
+        })
+    }
+}
+
+#[cfg(all(unix, not(target_os = "linux")))]
+mod os {
+    use std::ffi::{CStr, OsStr};
+    use std::fs::File;
+    use std::io;
+    use std::os::unix::ffi::OsStrExt;
+    use std::path::{Path, PathBuf};
+
+    use super::FileSystem;
+    use super::unix::c_path;
+    pub use super::unix::{directory_to_sync, may_write_to, room_in};
+    use crate::Refusal;
+
+    pub fn of(directory: &Path) -> io::Result<FileSystem> {
+        let path = c_path(directory)?;
+        // SAFETY: an all-zero structure is valid, the path ends with NUL, and the call fills the structure.
+        let told = unsafe {
+            let mut told: libc::statfs = std::mem::zeroed();
+            match libc::statfs(path.as_ptr(), &mut told) {
+                0 => told,
+                _ => return Err(io::Error::last_os_error()),
+            }
+        };
+        // SAFETY: the system ends these names with NUL, within the structure.
+        let word =
+            |name: &[libc::c_char]| unsafe { CStr::from_ptr(name.as_ptr()) }.to_bytes().to_vec();
+        let text = |name: &[libc::c_char]| String::from_utf8_lossy(&word(name)).into_owned();
+        let flags = [
+            (libc::MNT_RDONLY as u64, "read-only"),
+            (libc::MNT_SYNCHRONOUS as u64, "synchronous"),
+            (libc::MNT_ASYNC as u64, "asynchronous"),
+            (libc::MNT_NOATIME as u64, "noatime"),
+        ];
+        let set = flags.iter().filter(|(flag, _)| told.f_flags as u64 & flag != 0);
+        let options: Vec<&str> = set.map(|(_, name)| *name).collect();
+        Ok(FileSystem {
+            kind: Some(text(&told.f_fstypename)),
+            device: Some(text(&told.f_mntfromname)),
+            mounted_on: Some(PathBuf::from(OsStr::from_bytes(&word(&told.f_mntonname)))),
+            options: Some(options.join(",")),
+            room: room_in(directory)?,
+        })
+    }
+
+    pub fn count_entries(directory: &Path) -> io::Result<usize> {
+        std::fs::read_dir(directory)?.try_fold(0, |count, entry| entry.map(|_| count + 1))
+    }
+
+    pub fn spread_directories_of(_directory: &Path) {}
+
+    pub fn drop_contents(_file: &File) -> Result<(), Refusal> {
+        Err(Refusal::Unsupported("this system has no call that drops a file from its cache".into()))
+    }
+
+    pub fn drop_everything() -> Result<(), Refusal> {
+        Err(Refusal::Unsupported("this system has no call that empties its caches".into()))
+    }
+}
+
+#[cfg(windows)]
+mod os {
+    use std::fs::File;
+    use std::io;
+    use std::os::windows::ffi::OsStrExt;
+    use std::path::{Path, PathBuf};
+
+    use windows_sys::Win32::Storage::FileSystem::{
+        GetDiskFreeSpaceExW, GetDiskFreeSpaceW, GetVolumeInformationW, GetVolumePathNameW,
+    };
+
+    use super::{FileSystem, Room};
+    use crate::Refusal;
+
+    const LONGEST: usize = 1024;
+
+    fn wide(path: &Path) -> Vec<u16> {
+        path.as_os_str().encode_wide().chain([0]).collect()
+    }
+
+    fn text(wide: &[u16]) -> String {
+        let end = wide.iter().position(|&unit| unit == 0).unwrap_or(wide.len());
+        String::from_utf16_lossy(&wide[..end])
+    }
+
+    /// The root of the volume that a path is on, such as `C:\`.
+    fn volume_of(directory: &Path) -> io::Result<String> {
+        let (path, mut root) = (wide(&std::path::absolute(directory)?), [0u16; LONGEST]);
+        // SAFETY: the path ends with NUL, and the buffer has the stated length.
+        match unsafe { GetVolumePathNameW(path.as_ptr(), root.as_mut_ptr(), LONGEST as u32) } {
+            0 => Err(io::Error::last_os_error()),
+            _ => Ok(text(&root)),
+        }
+    }
+
+    pub fn of(directory: &Path) -> io::Result<FileSystem> {
+        directory.metadata()?;
+        let root = volume_of(directory)?;
+        let (mut kind, mut flags) = ([0u16; LONGEST], 0u32);
+        let none = std::ptr::null_mut;
+        // SAFETY: the path ends with NUL, the buffer has the stated length, and null asks for nothing.
+        let told = unsafe {
+            GetVolumeInformationW(
+                wide(Path::new(&root)).as_ptr(),
+                none(),
+                0,
+                none().cast(),
+                none().cast(),
+                &mut flags,
+                kind.as_mut_ptr(),
+                LONGEST as u32,
+            )
+        };
+        const READ_ONLY_VOLUME: u32 = 0x0008_0000;
+        let options = if flags & READ_ONLY_VOLUME != 0 { "read-only" } else { "" };
+        Ok(FileSystem {
+            kind: (told != 0).then(|| text(&kind)),
+            device: Some(root.clone()),
+            mounted_on: Some(PathBuf::from(root)),
+            options: (told != 0).then(|| options.to_owned()),
+            room: room_in(directory)?,
+        })
+    }
+
+    /// Only trying tells: what an access control list grants depends on much else.
+    pub fn may_write_to(directory: &Path) -> io::Result<()> {
+        directory.metadata().map(drop)
+    }
+
+    pub fn room_in(directory: &Path) -> io::Result<Room> {
+        let mut free_bytes = 0u64;
+        let path = wide(&std::path::absolute(directory)?);
+        let none = std::ptr::null_mut();
+        // SAFETY: the path ends with NUL, and `free_bytes` is a valid place.
+        if unsafe { GetDiskFreeSpaceExW(path.as_ptr(), &mut free_bytes, none, none) } == 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let root = wide(Path::new(&volume_of(directory)?));
+        let (mut sectors, mut bytes, mut free, mut all) = (0, 0, 0, 0);
+        // SAFETY: the path ends with NUL, and all four are valid places.
+        let told = unsafe {
+            GetDiskFreeSpaceW(root.as_ptr(), &mut sectors, &mut bytes, &mut free, &mut all)
+        };
+        let block_bytes = if told != 0 { u64::from(sectors) * u64::from(bytes) } else { 4096 };
+        Ok(Room { block_bytes: block_bytes.max(1), free_bytes, free_files: None })
+    }
+
+    pub fn directory_to_sync(_directory: &Path) -> Result<File, Refusal> {
+        Err(Refusal::Unsupported("Windows has no call that syncs a directory".into()))
+    }
+
+    pub fn count_entries(directory: &Path) -> io::Result<usize> {
+        std::fs::read_dir(directory)?.try_fold(0, |count, entry| entry.map(|_| count + 1))
+    }
+
+    pub fn spread_directories_of(_directory: &Path) {}
+
+    pub fn drop_contents(_file: &File) -> Result<(), Refusal> {
+        Err(Refusal::Unsupported("Windows has no call that drops a file from its cache".into()))
+    }
+
+    pub fn drop_everything() -> Result<(), Refusal> {
+        Err(Refusal::Unsupported("Windows has no call that empties its caches".into()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_temporary_folder_is_on_a_file_system_with_room() {
+        let facts = of(&std::env::temp_dir()).unwrap();
+        assert!(facts.kind.is_some_and(|kind| !kind.is_empty()));
+        assert!(facts.room.free_bytes > 0 && facts.room.block_bytes > 0);
+        assert!(of(Path::new("/no/such/folder")).is_err());
+    }
+
+    #[test]
+    fn entries_are_counted_without_the_dots() {
+        let folder =
+            std::env::temp_dir().join(format!("oscost-test-entries-{}", std::process::id()));
+        std::fs::create_dir(&folder).unwrap();
+        for number in 0..1_234 {
+            File::create(folder.join(format!("{number}"))).unwrap();
+        }
+        File::create(folder.join("..three dots")).unwrap();
+        let count = count_entries(&folder);
+        std::fs::remove_dir_all(&folder).unwrap();
+        assert_eq!(count.unwrap(), 1_235);
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn the_deepest_mount_of_the_right_device_is_found() {
+        let mounts: Vec<os::Mount> = [
+            "22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw,errors=remount-ro",
+            "23 22 0:30 / /a\\040b rw - tmpfs none rw,size=8k",
+            "24 22 0:31 / /a\\040b ro,noexec - xfs /dev/sdb ro,noquota",
+            "no mount",
+        ]
+        .iter()
+        .filter_map(|line| os::Mount::parse(line))
+        .collect();
+        assert_eq!(mounts.len(), 3);
+        let of = |path: &str, number| os::mount_of(&mounts, Path::new(path), number).unwrap();
+        assert_eq!(of("/home", "8:1").options, "rw,relatime,errors=remount-ro");
+        assert_eq!(of("/a b/c", "0:31").kind, "xfs");
+        assert_eq!(of("/a b/c", "0:30").kind, "tmpfs");
+        assert_eq!(of("/a bc", "8:1").device, "/dev/sda1");
+        // As in btrfs, whose subvolumes have numbers that no mount has.
+        assert_eq!(of("/a b/c", "0:99").point, Path::new("/a b"));
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn contents_in_memory_only_cannot_be_dropped() {
+        let path = Path::new("/dev/shm").join(format!("oscost-test-drop-{}", std::process::id()));
+        if std::fs::write(&path, [7u8; 9_000]).is_err() {
+            return; // no such folder here
+        }
+        let file = File::open(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(os::pages_kept(&file, 9_000).unwrap(), 3);
+        let refusal = drop_contents(&file).unwrap_err();
+        assert!(
+            matches!(&refusal, Refusal::Unsupported(why) if why.contains("3 pages")),
+            "{refusal}"
+        );
+    }
+}

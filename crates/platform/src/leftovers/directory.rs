@@ -1,0 +1,372 @@
+//! The one directory a worker may make, with many files in it: nothing but what it made is ever removed.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+const PREFIX: &str = "oscost-files-";
+
+/// The longest name of a file or directory in it.
+const LONGEST_NAME: usize = 12;
+
+/// How deep directories in it may lie: one for all of them, and its branches.
+const DEEPEST: usize = 2;
+
+/// A fresh directory, gone with all files in it when this is dropped, or else swept with what its maker left.
+///
+/// Only files with names as [`Directory::file`] gives them are removed, and only directories as
+/// [`Directory::branch`] does: whatever else somebody put there stays, and no link is followed.
+#[derive(Debug)]
+pub struct Directory {
+    path: PathBuf,
+    /// Says, for as long as this process lives, that it does.
+    _hold: Option<std::fs::File>,
+}
+
+impl Directory {
+    /// A fresh one in `parent`, named with this process's number.
+    ///
+    /// # Errors
+    /// Those of making a directory.
+    pub fn new_in(parent: &Path) -> io::Result<Self> {
+        let path = path_of(parent, std::process::id());
+        // Of an earlier process of the same number.
+        let _ = remove(&path, Held::Perhaps);
+        os::make(&path)?;
+        let hold = os::hold(&path);
+        crate::filesystem::spread_directories_of(&path);
+        Ok(Self { path, _hold: hold })
+    }
+
+    /// The name of a directory in it for all files, which no process before had: where a file system puts it may
+    /// go by the name.
+    pub fn home() -> String {
+        format!("d{}", std::process::id())
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The name of a file in it: `f` or `g` and a number.
+    pub fn file(renamed: bool, number: usize) -> String {
+        format!("{}{number:07}", if renamed { 'g' } else { 'f' })
+    }
+
+    /// The name of a directory in it: `d` and a number.
+    pub fn branch(number: usize) -> String {
+        format!("d{number:03}")
+    }
+}
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        // Whoever comes next tries again.
+        let _ = remove(&self.path, Held::No);
+    }
+}
+
+/// What is known of the process that made a directory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Held {
+    /// It has ended, or is this one.
+    No,
+    /// It may live, where we cannot see it: in another container.
+    Perhaps,
+}
+
+/// The directory that the process `pid` makes in `parent`.
+pub fn path_of(parent: &Path, pid: u32) -> PathBuf {
+    parent.join(format!("{PREFIX}{pid}"))
+}
+
+/// The process that a directory of that name is of.
+pub fn pid_in(name: &str) -> Option<u32> {
+    let digits = name.strip_prefix(PREFIX)?;
+    let pid = digits.parse().ok()?;
+    (format!("{pid}") == digits).then_some(pid)
+}
+
+/// Whether a file in such a directory is one that its maker made.
+fn is_file(name: &[u8]) -> bool {
+    is_named(name, b"fg")
+}
+
+/// Whether a directory in such a directory is one that its maker made.
+fn is_branch(name: &[u8]) -> bool {
+    is_named(name, b"d")
+}
+
+fn is_named(name: &[u8], first: &[u8]) -> bool {
+    let digits = name.get(1..).unwrap_or_default();
+    let is_number = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
+    name.len() <= LONGEST_NAME && name.first().is_some_and(|c| first.contains(c)) && is_number
+}
+
+/// Removes what its maker made of a directory, and the directory if that is all; nothing if it is not a
+/// directory of ours, or is held.
+///
+/// # Errors
+/// Where something could not be removed, or is left.
+pub fn remove(path: &Path, held: Held) -> io::Result<()> {
+    os::remove(path, held)
+}
+
+#[cfg(unix)]
+mod os {
+    use std::ffi::{CStr, CString};
+    use std::fs::{DirBuilder, File, OpenOptions};
+    use std::io;
+    use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd};
+    use std::os::unix::ffi::OsStrExt;
+    use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+    use std::path::Path;
+
+    use super::{DEEPEST, Held, is_branch, is_file};
+
+    const DIRECTORY: libc::c_int = libc::O_DIRECTORY | libc::O_NOFOLLOW | libc::O_CLOEXEC;
+
+    pub fn make(path: &Path) -> io::Result<()> {
+        DirBuilder::new().mode(0o700).create(path)
+    }
+
+    /// A lock that ends with the process, whoever can see its number; `None` where there are none.
+    pub fn hold(path: &Path) -> Option<File> {
+        let opened = OpenOptions::new().read(true).custom_flags(DIRECTORY).open(path).ok()?;
+        opened.try_lock().ok().map(|()| opened)
+    }
+
+    pub fn remove(path: &Path, held: Held) -> io::Result<()> {
+        let opened = OpenOptions::new().read(true).custom_flags(DIRECTORY).open(path)?;
+        // SAFETY: takes nothing and cannot fail.
+        if opened.metadata()?.uid() != unsafe { libc::geteuid() } {
+            return Err(io::Error::from(io::ErrorKind::PermissionDenied));
+        }
+        if held == Held::Perhaps
+            && matches!(opened.try_lock(), Err(std::fs::TryLockError::WouldBlock))
+        {
+            return Err(io::Error::from(io::ErrorKind::WouldBlock));
+        }
+        empty(opened.into(), DEEPEST)?;
+        let path = CString::new(path.as_os_str().as_bytes())?;
+        // SAFETY: the path ends with NUL.
+        done(unsafe { libc::rmdir(path.as_ptr()) })
+    }
+
+    fn done(result: libc::c_int) -> io::Result<()> {
+        if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    }
+
+    /// Removes what was made in a directory, with branches so deep.
+    fn empty(directory: OwnedFd, depth: usize) -> io::Result<()> {
+        let mut entries = Entries::of(directory)?;
+        // Whether a name that comes after one was removed is told, no system promises.
+        loop {
+            let mut removed = false;
+            entries.rewind();
+            while let Some(name) = entries.next() {
+                removed |= match () {
+                    () if is_file(name.to_bytes()) => entries.unlink(&name, 0).is_ok(),
+                    () if depth > 0 && is_branch(name.to_bytes()) => {
+                        entries.open(&name).is_ok_and(|branch| empty(branch, depth - 1).is_ok())
+                            && entries.unlink(&name, libc::AT_REMOVEDIR).is_ok()
+                    }
+                    () => false,
+                };
+            }
+            if !removed {
+                return Ok(());
+            }
+        }
+    }
+
+    /// The names in an open directory.
+    struct Entries(*mut libc::DIR);
+
+    impl Entries {
+        fn of(directory: OwnedFd) -> io::Result<Self> {
+            // SAFETY: the descriptor is open; the stream owns it from here on.
+            let stream = unsafe { libc::fdopendir(directory.as_raw_fd()) };
+            if stream.is_null() {
+                return Err(io::Error::last_os_error());
+            }
+            let _ = directory.into_raw_fd();
+            Ok(Self(stream))
+        }
+
+        fn rewind(&mut self) {
+            // SAFETY: the stream is open.
+            unsafe { libc::rewinddir(self.0) };
+        }
+
+        fn next(&mut self) -> Option<CString> {
+            // SAFETY: the stream is open; the entry is valid until the next call, and its name ends with NUL.
+            unsafe {
+                let entry = libc::readdir(self.0);
+                (!entry.is_null()).then(|| CStr::from_ptr((*entry).d_name.as_ptr()).to_owned())
+            }
+        }
+
+        fn fd(&self) -> libc::c_int {
+            // SAFETY: the stream is open.
+            unsafe { libc::dirfd(self.0) }
+        }
+
+        fn unlink(&self, name: &CStr, flags: libc::c_int) -> io::Result<()> {
+            // SAFETY: the name ends with NUL.
+            done(unsafe { libc::unlinkat(self.fd(), name.as_ptr(), flags) })
+        }
+
+        fn open(&self, name: &CStr) -> io::Result<OwnedFd> {
+            // SAFETY: the name ends with NUL; a descriptor that is returned is ours alone.
+            unsafe {
+                let fd = libc::openat(self.fd(), name.as_ptr(), libc::O_RDONLY | DIRECTORY);
+                if fd < 0 { Err(io::Error::last_os_error()) } else { Ok(OwnedFd::from_raw_fd(fd)) }
+            }
+        }
+    }
+
+    impl Drop for Entries {
+        fn drop(&mut self) {
+            // SAFETY: the stream is open and not used again.
+            unsafe { libc::closedir(self.0) };
+        }
+    }
+}
+
+#[cfg(windows)]
+mod os {
+    use std::fs::{self, File};
+    use std::io;
+    use std::path::Path;
+
+    use super::{DEEPEST, Held, is_branch, is_file};
+
+    pub fn make(path: &Path) -> io::Result<()> {
+        fs::create_dir(path)
+    }
+
+    pub fn hold(_path: &Path) -> Option<File> {
+        None
+    }
+
+    pub fn remove(path: &Path, _held: Held) -> io::Result<()> {
+        // What stands for a link elsewhere, is no directory by its own metadata.
+        if !fs::symlink_metadata(path)?.is_dir() {
+            return Err(io::Error::from(io::ErrorKind::NotADirectory));
+        }
+        empty(path, DEEPEST)?;
+        fs::remove_dir(path)
+    }
+
+    fn empty(directory: &Path, depth: usize) -> io::Result<()> {
+        for entry in fs::read_dir(directory)? {
+            let entry = entry?;
+            let (name, kind) = (entry.file_name(), entry.file_type()?);
+            let name = name.as_encoded_bytes();
+            if kind.is_file() && is_file(name) {
+                fs::remove_file(entry.path())?;
+            } else if kind.is_dir() && depth > 0 && is_branch(name) {
+                empty(&entry.path(), depth - 1)?;
+                fs::remove_dir(entry.path())?;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    /// A directory of a test's own, gone at its end.
+    struct Parent(PathBuf);
+
+    impl Parent {
+        fn new(name: &str) -> Self {
+            let path =
+                std::env::temp_dir().join(format!("oscost-test-{name}-{}", std::process::id()));
+            fs::create_dir(&path).unwrap();
+            Self(path)
+        }
+    }
+
+    impl Drop for Parent {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    #[test]
+    fn it_is_gone_with_its_files_when_dropped() {
+        let parent = Parent::new("dropped");
+        let directory = Directory::new_in(&parent.0).unwrap();
+        let branch = directory.path().join(Directory::home()).join(Directory::branch(255));
+        fs::create_dir_all(&branch).unwrap();
+        for number in 0..3_000 {
+            fs::write(directory.path().join(Directory::file(false, number)), "x").unwrap();
+            fs::write(branch.join(Directory::file(true, number)), "x").unwrap();
+        }
+        drop(directory);
+        assert_eq!(fs::read_dir(&parent.0).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn what_others_put_there_stays() {
+        let parent = Parent::new("strangers");
+        let directory = Directory::new_in(&parent.0).unwrap();
+        let path = directory.path().to_owned();
+        for name in ["f0000001", "f1.txt", "notes", "f"] {
+            fs::write(path.join(name), "x").unwrap();
+        }
+        fs::create_dir_all(path.join("d001/kept")).unwrap();
+        drop(directory);
+        let mut left: Vec<_> =
+            fs::read_dir(&path).unwrap().map(|e| e.unwrap().file_name()).collect();
+        left.sort();
+        assert_eq!(left, ["d001", "f", "f1.txt", "notes"]);
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn no_link_is_followed() {
+        use std::os::unix::fs::symlink;
+        let parent = Parent::new("links");
+        let elsewhere = parent.0.join("elsewhere");
+        fs::create_dir(&elsewhere).unwrap();
+        fs::write(elsewhere.join("f0000001"), "precious").unwrap();
+        // In place of the directory, of a branch, and of a file.
+        let linked = path_of(&parent.0, 4_194_305);
+        symlink(&elsewhere, &linked).unwrap();
+        assert!(remove(&linked, Held::No).is_err());
+        fs::remove_file(&linked).unwrap();
+        fs::create_dir(&linked).unwrap();
+        symlink(&elsewhere, linked.join("d001")).unwrap();
+        symlink(elsewhere.join("f0000001"), linked.join("f0000002")).unwrap();
+        assert!(remove(&linked, Held::No).is_err(), "a link for a branch is not ours");
+        assert!(!linked.join("f0000002").is_symlink());
+        assert_eq!(fs::read(elsewhere.join("f0000001")).unwrap(), b"precious");
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn a_directory_whose_maker_lives_unseen_is_left_alone() {
+        let parent = Parent::new("held");
+        let directory = Directory::new_in(&parent.0).unwrap();
+        fs::write(directory.path().join("f0000001"), "x").unwrap();
+        assert!(remove(directory.path(), Held::Perhaps).is_err());
+        assert!(directory.path().join("f0000001").exists());
+    }
+
+    #[test]
+    fn only_its_own_names_are_known() {
+        assert_eq!(pid_in("oscost-files-17"), Some(17));
+        for name in
+            ["oscost-files-017", "oscost-files-17x", "oscost-17", "oscost-files-", "files-17"]
+        {
+            assert_eq!(pid_in(name), None, "{name}");
+        }
+    }
+}

@@ -1,0 +1,271 @@
+//! What another process, and those it started, use.
+
+use std::time::Duration;
+
+use crate::Refusal;
+
+/// What a process and all its descendants have used and hold, at one moment.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ProcessTree {
+    /// CPU time since each began, of threads that ended as well, and (in steps of 10 ms) of children that
+    /// ended and were waited for. On Linux it is exact to the nanosecond for those that live.
+    pub cpu: Duration,
+    /// Memory in bytes: what is theirs alone, a share of what they have in common, and page tables (Linux);
+    /// the private bytes (Windows). `None` where we may not know.
+    pub memory: Option<u64>,
+    /// Processes that live.
+    pub processes: usize,
+    /// Their threads.
+    pub threads: usize,
+    /// Their open descriptors or handles; `None` where we may not know.
+    pub descriptors: Option<usize>,
+}
+
+/// More processes than this are not looked at: a tree that grows as fast as we look has no end.
+pub const PROCESSES_AT_MOST: usize = 100_000;
+
+impl ProcessTree {
+    /// Reads what the process `pid` and its descendants use now: on Linux of all, on Windows of the process
+    /// itself. Memory and descriptors take the longest.
+    ///
+    /// # Errors
+    /// If there is no such process, or this system has no such reading.
+    pub fn of(pid: u32) -> Result<Self, Refusal> {
+        os::read(pid, true)
+    }
+
+    /// As [`of`](Self::of) without memory and descriptors, which is much faster.
+    ///
+    /// # Errors
+    /// As of [`of`](Self::of).
+    pub fn cpu_of(pid: u32) -> Result<Self, Refusal> {
+        os::read(pid, false)
+    }
+}
+
+#[cfg(target_os = "linux")]
+mod os {
+    use std::fs;
+    use std::time::Duration;
+
+    use super::{PROCESSES_AT_MOST, ProcessTree};
+    use crate::Refusal;
+
+    pub fn read(pid: u32, with_memory: bool) -> Result<ProcessTree, Refusal> {
+        let gone = || Refusal::Failed(format!("there is no process {pid}"));
+        let mut tree = one(pid, with_memory).ok_or_else(gone)?;
+        let mut waiting = children(pid);
+        while let Some(child) = waiting.pop() {
+            if tree.processes >= PROCESSES_AT_MOST {
+                break;
+            }
+            // One that ended meanwhile is its parent's from now on.
+            if let Some(read) = one(child, with_memory) {
+                tree = sum(tree, read);
+                waiting.extend(children(child));
+            }
+        }
+        Ok(tree)
+    }
+
+    fn sum(a: ProcessTree, b: ProcessTree) -> ProcessTree {
+        ProcessTree {
+            cpu: a.cpu + b.cpu,
+            memory: a.memory.zip(b.memory).map(|(a, b)| a + b),
+            processes: a.processes + b.processes,
+            threads: a.threads + b.threads,
+            descriptors: a.descriptors.zip(b.descriptors).map(|(a, b)| a + b),
+        }
+    }
+
+    fn one(pid: u32, with_memory: bool) -> Option<ProcessTree> {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        let stat = Stat::parse(&stat)?;
+        Some(ProcessTree {
+            cpu: cpu_clock(pid).unwrap_or(stat.own).max(stat.own) + stat.waited_for,
+            memory: if with_memory { memory(pid) } else { None },
+            processes: 1,
+            threads: stat.threads,
+            descriptors: if with_memory { descriptors(pid) } else { None },
+        })
+    }
+
+    /// Of `/proc/PID/stat` (proc_pid_stat(5)).
+    struct Stat {
+        own: Duration,
+        waited_for: Duration,
+        threads: usize,
+    }
+
+    impl Stat {
+        fn parse(text: &str) -> Option<Stat> {
+            // SAFETY: a plain question.
+            let ticks_per_s = u64::try_from(unsafe { libc::sysconf(libc::_SC_CLK_TCK) }).ok()?;
+            let fields: Vec<&str> = text.rsplit_once(") ")?.1.split_whitespace().collect();
+            let ticks = |at: usize| fields.get(at)?.parse::<u64>().ok();
+            let time =
+                |ticks: u64| Duration::from_nanos(ticks * (1_000_000_000 / ticks_per_s.max(1)));
+            Some(Stat {
+                own: time(ticks(11)? + ticks(12)?),
+                waited_for: time(ticks(13)? + ticks(14)?),
+                threads: ticks(17)? as usize,
+            })
+        }
+    }
+
+    /// The clock of all its threads, those that ended too. Anybody may read it.
+    fn cpu_clock(pid: u32) -> Option<Duration> {
+        let mut clock = 0;
+        let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        // SAFETY: both are valid places for the calls to fill.
+        let done = unsafe {
+            libc::clock_getcpuclockid(pid as libc::pid_t, &mut clock) == 0
+                && libc::clock_gettime(clock, &mut now) == 0
+        };
+        done.then(|| Duration::new(now.tv_sec as u64, now.tv_nsec as u32))
+    }
+
+    /// Its share of its pages, and the tables they are found by.
+    fn memory(pid: u32) -> Option<u64> {
+        let rollup = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?;
+        let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+        Some(kilobytes(&rollup, "Pss:")? + kilobytes(&status, "VmPTE:").unwrap_or(0))
+    }
+
+    fn kilobytes(text: &str, name: &str) -> Option<u64> {
+        let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+        line.split_whitespace().next()?.parse::<u64>().ok().map(|kilobytes| kilobytes * 1024)
+    }
+
+    /// Since Linux 6.2 the folder's size is their number.
+    fn descriptors(pid: u32) -> Option<usize> {
+        let folder = format!("/proc/{pid}/fd");
+        match fs::metadata(&folder).ok()?.len() {
+            0 => Some(fs::read_dir(&folder).ok()?.count()),
+            count => Some(count as usize),
+        }
+    }
+
+    /// Children that any of its threads started.
+    fn children(pid: u32) -> Vec<u32> {
+        let Ok(threads) = fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
+        let lists = threads.flatten().filter_map(|thread| {
+            fs::read_to_string(thread.path().join("children")).ok().filter(|list| !list.is_empty())
+        });
+        lists.flat_map(|list| numbers(&list)).collect()
+    }
+
+    fn numbers(list: &str) -> Vec<u32> {
+        list.split_whitespace().filter_map(|pid| pid.parse().ok()).collect()
+    }
+}
+
+#[cfg(windows)]
+mod os {
+    use std::time::Duration;
+
+    use windows_sys::Win32::Foundation::{CloseHandle, FILETIME, HANDLE};
+    use windows_sys::Win32::System::ProcessStatus::{
+        GetProcessMemoryInfo, PROCESS_MEMORY_COUNTERS,
+    };
+    use windows_sys::Win32::System::Threading::{
+        GetProcessHandleCount, GetProcessTimes, OpenProcess, PROCESS_QUERY_INFORMATION,
+        PROCESS_VM_READ,
+    };
+
+    use super::ProcessTree;
+    use crate::Refusal;
+
+    pub fn read(pid: u32, with_memory: bool) -> Result<ProcessTree, Refusal> {
+        // SAFETY: the handle is checked, used for queries, and closed.
+        unsafe {
+            let process = OpenProcess(PROCESS_QUERY_INFORMATION | PROCESS_VM_READ, 0, pid);
+            if process.is_null() {
+                return Err(Refusal::last_os_error(&format!("process {pid}")));
+            }
+            let cpu = cpu(process).ok_or_else(|| Refusal::last_os_error("GetProcessTimes"));
+            let (memory, descriptors) = match with_memory {
+                true => (memory(process), handles(process)),
+                false => (None, None),
+            };
+            CloseHandle(process);
+            Ok(ProcessTree { cpu: cpu?, memory, processes: 1, threads: 1, descriptors })
+        }
+    }
+
+    fn cpu(process: HANDLE) -> Option<Duration> {
+        let mut times = [FILETIME { dwLowDateTime: 0, dwHighDateTime: 0 }; 4];
+        let [created, ended, kernel, user] = &mut times;
+        // SAFETY: the handle is open and all four are valid places.
+        let done = unsafe { GetProcessTimes(process, created, ended, kernel, user) };
+        let hundreds_of_ns =
+            |time: FILETIME| u64::from(time.dwHighDateTime) << 32 | u64::from(time.dwLowDateTime);
+        let spent = hundreds_of_ns(times[2]).saturating_add(hundreds_of_ns(times[3]));
+        (done != 0).then(|| Duration::from_nanos(spent.saturating_mul(100)))
+    }
+
+    fn memory(process: HANDLE) -> Option<u64> {
+        // SAFETY: all-zero counters are valid, and the size given is their own.
+        unsafe {
+            let mut counters: PROCESS_MEMORY_COUNTERS = std::mem::zeroed();
+            let size = size_of_val(&counters) as u32;
+            let done = GetProcessMemoryInfo(process, &mut counters, size);
+            (done != 0).then_some(counters.PagefileUsage as u64)
+        }
+    }
+
+    fn handles(process: HANDLE) -> Option<usize> {
+        let mut count = 0;
+        // SAFETY: the handle is open and `count` a valid place.
+        let done = unsafe { GetProcessHandleCount(process, &mut count) };
+        (done != 0).then_some(count as usize)
+    }
+}
+
+#[cfg(not(any(target_os = "linux", windows)))]
+mod os {
+    use super::ProcessTree;
+    use crate::Refusal;
+
+    pub fn read(_pid: u32, _with_memory: bool) -> Result<ProcessTree, Refusal> {
+        Err(Refusal::Unsupported("what another process uses is read on Linux and Windows".into()))
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::io::Read;
+    use std::process::{Command, Stdio};
+
+    use super::*;
+
+    #[test]
+    fn a_tree_has_all_its_processes_and_what_they_spent() {
+        let script = "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; sleep 60 & echo; wait";
+        let mut child =
+            Command::new("sh").args(["-c", script]).stdout(Stdio::piped()).spawn().unwrap();
+        child.stdout.take().unwrap().read_exact(&mut [0]).unwrap();
+        let read = ProcessTree::of(child.id());
+        let fast = ProcessTree::cpu_of(child.id());
+        let (read, fast) = (read.unwrap(), fast.unwrap());
+        let pids = {
+            let list = std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", child.id()));
+            list.unwrap().split_whitespace().map(str::to_owned).collect::<Vec<_>>()
+        };
+        for pid in &pids {
+            let _ = Command::new("kill").arg(pid).status();
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(read.processes >= 2 && read.threads >= read.processes, "{read:?}");
+        assert!(read.cpu > Duration::ZERO && fast.cpu >= read.cpu, "{read:?} {fast:?}");
+        assert!(read.memory.is_some_and(|bytes| bytes > 50_000), "{read:?}");
+        assert!(read.descriptors.is_some_and(|count| count >= 4), "{read:?}");
+    }
+
+    #[test]
+    fn nobody_is_told_as_such() {
+        let read = ProcessTree::of(u32::MAX / 2);
+        assert!(read.unwrap_err().to_string().starts_with("there is no process"));
+    }
+}

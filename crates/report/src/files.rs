@@ -1,0 +1,427 @@
+//! The tables of the area `file`: phases side by side, and below them what holds the directories.
+
+use std::collections::{BTreeSet, HashSet};
+
+use results::{CaseResult, Outcome};
+use serde_json::{Map, Value};
+
+use crate::concurrency::measured;
+use crate::concurrency::shape::{Group, grouped, param};
+use crate::footnotes::{Footnotes, Reason};
+use crate::grid::{self, Cell, Column};
+use crate::page::{Ink, Page};
+use crate::quantity::{figure, format_per_op_briefly, half_width};
+use crate::rows::{Row, areas, word};
+use crate::text;
+
+/// The cases, each with the parameters that tell its rows apart.
+const CASES: [(&str, &[&str]); 6] = [
+    ("file/small", &["size"]),
+    ("file/sync", &["sync"]),
+    ("file/create", &["how"]),
+    ("file/layout", &["layout"]),
+    ("file/workers", &["where", "workers"]),
+    ("file/cold", &["size"]),
+];
+
+/// The phases in the order in which they come.
+const PHASES: [&str; 6] = ["create", "read", "stat", "rename", "list", "delete"];
+
+/// Values of parameters in the order they are shown; numbers follow by size.
+const ORDERED: [&str; 10] = [
+    "none",
+    "file",
+    "file+dir",
+    "open",
+    "tmpfile+link",
+    "io_uring",
+    "flat",
+    "fanned",
+    "same",
+    "separate",
+];
+
+/// On a page as wide as this bandwidths stand in the first table.
+const ROOM_FOR_ALL: usize = 100;
+
+/// What the tables here show, and all other results.
+pub(crate) fn parted(results: Vec<&CaseResult>) -> (Vec<&CaseResult>, Vec<&CaseResult>) {
+    let mut seen = HashSet::new();
+    let is_known = |result: &CaseResult| {
+        let keys = CASES.iter().find(|(case, _)| *case == result.case).map(|(_, keys)| *keys);
+        let has_figure = result.outcome != Outcome::Measured || result.estimate.is_some();
+        has_figure
+            && result.params.contains_key("dir")
+            && keys.is_some_and(|keys| keys.iter().all(|key| result.params.contains_key(*key)))
+    };
+    results.into_iter().partition(|result| {
+        is_known(result) && seen.insert((&result.case, &result.params, &result.metric))
+    })
+}
+
+/// The tables of `results`, all of cases known here, and what their columns mean.
+pub(crate) fn tables(results: &[&CaseResult], page: &Page) -> String {
+    let areas = areas(results.iter().copied());
+    let rows: Vec<&Row> = areas.iter().flat_map(|area| &area.rows).collect();
+    let mut text = String::new();
+    for (case, keys) in CASES {
+        let of_case = rows.iter().filter(|row| row.results.iter().any(|r| r.case == case));
+        let within = [keys, &["dir"]].concat();
+        for group in grouped(of_case.copied(), &within) {
+            text.push_str(&Tables::of(case, keys, group).text(page));
+            text.push('\n');
+        }
+    }
+    text + &legend(page)
+}
+
+/// What holds the directories of `results`, as a run keeps it with its machine: a line for each.
+pub fn file_systems(results: &[CaseResult], machine: &Map<String, Value>, page: &Page) -> String {
+    let dirs: BTreeSet<&str> =
+        results.iter().filter_map(|result| result.params.get("dir")).map(String::as_str).collect();
+    let line = |dir: &&str| {
+        let told = |fact: &str| match machine.get(&format!("filesystem.{dir}.{fact}"))? {
+            Value::String(text) if text != "unknown" => Some(text.clone()),
+            Value::Number(number) => Some(number.to_string()),
+            _ => None,
+        };
+        let number = |fact: &str| told(fact)?.parse::<f64>().ok();
+        let place = told("device").map(|device| match told("mounted_on") {
+            Some(point) if point != device => format!(" on {device}, at {point}"),
+            _ => format!(" on {device}"),
+        });
+        let mut parts = vec![format!("{}{}", told("type")?, place.unwrap_or_default())];
+        parts.extend(told("options").filter(|options| !options.is_empty()));
+        let free =
+            number("free_bytes").map(|bytes| figure(bytes, bytes * 0.01, "bytes").to_string());
+        let inodes = number("free_files").map(|count| format!("{} inodes", short(count)));
+        let free: Vec<String> = free.into_iter().chain(inodes).collect();
+        if !free.is_empty() {
+            parts.push(format!("{} free", free.join(" and ")));
+        }
+        Some(text::hanging(&format!("{dir}: "), &parts.join("; "), page.prose_width()))
+    };
+    let lines: String = dirs.iter().filter_map(line).collect();
+    page.paint_lines(Ink::Faint, &lines)
+}
+
+/// The rows of one case that differ in few parameters.
+struct Tables<'a, 'r> {
+    case: &'a str,
+    keys: &'a [&'a str],
+    group: Group<'a, 'r>,
+}
+
+impl<'a, 'r> Tables<'a, 'r> {
+    fn of(case: &'a str, keys: &'a [&'a str], mut group: Group<'a, 'r>) -> Self {
+        group.rows.sort_by_key(|row| {
+            let values = keys.iter().chain(&["dir"]).map(|key| place(param(row, key)));
+            values.collect::<Vec<_>>()
+        });
+        Self { case, keys, group }
+    }
+
+    fn text(&self, page: &Page) -> String {
+        let is_there = |row: &&&Row| row.outcome() != Outcome::Unsupported;
+        let shown: Vec<&Row> = self.group.rows.iter().filter(is_there).copied().collect();
+        let title = text::hanging("", &self.title(), page.prose_width());
+        let mut text = page.paint_lines(Ink::Heading, &title);
+        if !shown.is_empty() {
+            let reasons: Vec<Vec<Reason>> = shown.iter().map(|row| once(row.reasons())).collect();
+            let notes = Footnotes::of(&reasons);
+            text.push_str(&self.rates(&shown, &notes, page));
+            text.push_str(&self.latencies(&shown, page));
+            text.push_str(&self.bandwidths(&shown, page));
+            text.push_str(&notes.lines(page));
+        }
+        text + &self.missing(page)
+    }
+
+    /// `file/small: 10,000 files in temp`.
+    fn title(&self) -> String {
+        let mut title = format!("{}: {} files", self.case, thousands(self.group.param("files")));
+        let size = self.group.param("size");
+        if !size.is_empty() {
+            title.push_str(&format!(" of {}", size_words(size)));
+        }
+        if let [dir] = self.dirs()[..] {
+            title.push_str(&format!(" in {dir}"));
+        }
+        if self.group.param("dropped") == "all" {
+            title.push_str(", all caches emptied");
+        }
+        title
+    }
+
+    fn dirs(&self) -> Vec<&'r str> {
+        let dirs: BTreeSet<&str> = self.group.rows.iter().map(|row| param(row, "dir")).collect();
+        dirs.into_iter().collect()
+    }
+
+    fn key_columns(&self, rows: &[&Row]) -> Vec<Column> {
+        let several = self.dirs().len() > 1;
+        let keys = self.keys.iter().copied().chain(several.then_some("dir"));
+        let column = |key: &str| {
+            let cells = rows.iter().map(|row| match key {
+                "size" => Cell::text(size_words(param(row, key))),
+                _ => Cell::text(param(row, key)),
+            });
+            match key {
+                "size" | "workers" => Column::figures(key, cells.collect()),
+                _ => Column::words(key, cells.collect()),
+            }
+        };
+        keys.map(column).collect()
+    }
+
+    /// Files a second, and what one costs.
+    fn rates(&self, rows: &[&Row], notes: &Footnotes, page: &Page) -> String {
+        let mut columns: Vec<(Column, usize)> = Vec::new();
+        for (nth, phase) in PHASES.iter().enumerate() {
+            let rate = format!("{phase}-rate");
+            let cells = rows.iter().map(|row| match (result(row, &rate), row.ending()) {
+                (Some(rate), _) => {
+                    of(rate).map(|value| Cell::text(short(value))).unwrap_or_default()
+                }
+                (None, Some(ending)) if nth == usize::from(self.case == "file/cold") => {
+                    Cell::inked(word(ending.outcome), Ink::Bad)
+                }
+                _ => Cell::default(),
+            });
+            columns.push((Column::figures(&format!("{phase}\n/s"), cells.collect()), 0));
+        }
+        let text = |tell: &dyn Fn(&Row) -> Option<String>| -> Vec<Cell> {
+            rows.iter().map(|row| tell(row).map(Cell::text).unwrap_or_default()).collect()
+        };
+        let widest = text(&|row| widest(row).map(|share| page.signs(&share)));
+        columns.push((Column::figures(&page.signs("±"), widest), 1));
+        let cost = text(&|row| Some(format!("{}x", short(of(result(row, "sync-cost")?)?))));
+        columns.push((Column::figures("sync\ncost", cost), 0));
+        let cpu = text(&|row| Some(format!("{} us", short(of(result(row, "cpu")?)? / 1e3))));
+        columns.push((Column::figures("CPU\na file", cpu), 2));
+        let calls = text(&|row| Some(format_per_op_briefly(row.cost()?.per_op?.syscalls?)));
+        columns.push((Column::figures("calls\na file", calls), 3));
+        if page.table_width() >= ROOM_FOR_ALL {
+            columns.extend(bandwidth_columns(rows).into_iter().map(|column| (column, 4)));
+        }
+        let marks =
+            rows.iter().map(|row| Cell::inked(notes.mark(&once(row.reasons())), Ink::Doubt));
+        columns.push((Column::words("", marks.collect()).close(), 0));
+        columns.retain(|(column, _)| !column.is_blank());
+        let keys = self.key_columns(rows);
+        let fitting = |most: usize| -> Vec<Column> {
+            let kept = columns.iter().filter(|(_, rank)| *rank <= most).map(|(column, _)| column);
+            keys.iter().chain(kept).cloned().collect()
+        };
+        let fits = |columns: &Vec<Column>| grid::total_width(columns) <= page.table_width();
+        let told = (0..=4).rev().map(fitting).find(fits).unwrap_or_else(|| fitting(0));
+        grid::table(give_way(told), page)
+    }
+
+    /// How long one file takes: half of them, 99 % and all.
+    fn latencies(&self, rows: &[&Row], page: &Page) -> String {
+        let set = |parts: &[&str]| -> Vec<Column> {
+            let mut columns = self.key_columns(rows);
+            for phase in PHASES {
+                let cells = rows.iter().map(|row| {
+                    let us = |part: &&str| {
+                        Some(short(of(result(row, &format!("{phase}-{part}"))?)? / 1e3))
+                    };
+                    let told: Option<Vec<String>> = parts.iter().map(us).collect();
+                    told.map(|told| Cell::text(told.join("/"))).unwrap_or_default()
+                });
+                let column = Column::figures(&format!("{phase}\nus"), cells.collect());
+                columns.extend((!column.is_blank()).then_some(column));
+            }
+            columns
+        };
+        let choices = [&["p50", "p99", "max"][..], &["p50", "p99"], &["p50"]];
+        let fits = |columns: &Vec<Column>| grid::total_width(columns) <= page.table_width();
+        let all = choices.map(set);
+        let columns = all.iter().find(|columns| fits(columns)).unwrap_or(&all[2]);
+        if columns.len() == self.key_columns(rows).len() {
+            return String::new();
+        }
+        format!("\n{}", grid::table(give_way(columns.clone()), page))
+    }
+
+    /// Bytes a second, where files differ in size and the first table had no room for it.
+    fn bandwidths(&self, rows: &[&Row], page: &Page) -> String {
+        let mut columns = bandwidth_columns(rows);
+        if !self.keys.contains(&"size") || columns.is_empty() || page.table_width() >= ROOM_FOR_ALL
+        {
+            return String::new();
+        }
+        columns.splice(0..0, self.key_columns(rows));
+        format!("\n{}", grid::table(give_way(columns), page))
+    }
+
+    /// What could not be measured here at all, and why.
+    fn missing(&self, page: &Page) -> String {
+        let mut missing: Vec<(String, Vec<String>)> = Vec::new();
+        for row in self.group.rows.iter().filter(|row| row.outcome() == Outcome::Unsupported) {
+            let several = self.dirs().len() > 1;
+            let keys = self.keys.iter().copied().chain(several.then_some("dir"));
+            let name: Vec<String> = keys.map(|key| format!("{key} {}", param(row, key))).collect();
+            let reason = row.results.first().and_then(|result| result.reason.clone());
+            let reason = reason.unwrap_or_else(|| "no reason was given".to_owned());
+            match missing.iter_mut().find(|(known, _)| *known == reason) {
+                Some((_, names)) => names.push(name.join(" ")),
+                None => missing.push((reason, vec![name.join(" ")])),
+            }
+        }
+        let line = |(reason, names): &(String, Vec<String>)| {
+            let text = format!("({reason}): {}", names.join(", "));
+            text::hanging("unsupported here ", &text, page.prose_width())
+        };
+        page.paint_lines(Ink::Faint, &missing.iter().map(line).collect::<String>())
+    }
+}
+
+/// On a page too narrow for all, the first column is wrapped.
+fn give_way(mut columns: Vec<Column>) -> Vec<Column> {
+    let first = columns.remove(0).wrapping();
+    columns.insert(0, first);
+    columns
+}
+
+fn bandwidth_columns(rows: &[&Row]) -> Vec<Column> {
+    let told =
+        [("written", "write-bandwidth"), ("read", "read-bandwidth")].map(|(name, metric)| {
+            let cell = |row: &&Row| {
+                let value = of(result(row, metric)?)?;
+                Some(Cell::figure(figure(value, value * 0.01, "bytes/s")))
+            };
+            Column::figures(name, rows.iter().map(|row| cell(row).unwrap_or_default()).collect())
+        });
+    told.into_iter().filter(|column| !column.is_blank()).collect()
+}
+
+fn result<'r>(row: &Row<'r>, metric: &str) -> Option<&'r CaseResult> {
+    row.results.iter().copied().find(|result| result.metric == metric)
+}
+
+fn of(result: &CaseResult) -> Option<f64> {
+    measured(result).map(|estimate| estimate.median)
+}
+
+/// The widest interval of a row's rates, such as `±3 %`.
+fn widest(row: &Row) -> Option<String> {
+    let rates = PHASES.iter().filter_map(|phase| measured(result(row, &format!("{phase}-rate"))?));
+    let share = |e: results::Estimate| half_width(e.median, e.low, e.high) / e.median.abs();
+    let widest = rates.map(share).filter(|share| share.is_finite()).reduce(f64::max)?;
+    Some(match widest {
+        share if share > 1.0 => ">100 %".to_owned(),
+        share if share < 0.0095 => format!("±{:.1} %", share * 100.0),
+        share => format!("±{:.0} %", share * 100.0),
+    })
+}
+
+/// Each reason once: most are those of all figures of a row.
+fn once(reasons: Vec<Reason>) -> Vec<Reason> {
+    let mut kept: Vec<Reason> = Vec::new();
+    for reason in reasons {
+        if !kept.contains(&reason) {
+            kept.push(reason);
+        }
+    }
+    kept
+}
+
+/// A number in three digits or a little more: `0.98`, `12.3`, `987`, `1.23k`, `12.3M`.
+fn short(value: f64) -> String {
+    let (mut scaled, mut unit) = (value, "");
+    for next in ["k", "M", "G"] {
+        if scaled.abs() < 999.5 {
+            break;
+        }
+        (scaled, unit) = (scaled / 1e3, next);
+    }
+    let decimals = match scaled.abs() {
+        s if s < 9.995 => 2,
+        s if s < 99.95 => 1,
+        _ => 0,
+    };
+    if scaled.is_finite() { format!("{scaled:.decimals$}{unit}") } else { "?".to_owned() }
+}
+
+/// `4 KiB`, for `4k`.
+fn size_words(size: &str) -> String {
+    match size.strip_suffix('k') {
+        Some(number) => format!("{number} KiB"),
+        None => format!("{size} B"),
+    }
+}
+
+/// `10,000`.
+fn thousands(number: &str) -> String {
+    let is_plain = number.bytes().all(|b| b.is_ascii_digit());
+    let groups: Vec<&str> = match is_plain {
+        true => {
+            number.as_bytes().rchunks(3).rev().filter_map(|g| std::str::from_utf8(g).ok()).collect()
+        }
+        false => vec![number],
+    };
+    groups.join(",")
+}
+
+/// Where a value stands: known words in their order, numbers by size, then the rest.
+fn place(value: &str) -> (usize, u64, String) {
+    let known = ORDERED.iter().position(|word| *word == value);
+    let digits = value.strip_suffix('k').unwrap_or(value);
+    let unit = if digits.len() < value.len() { 1024 } else { 1 };
+    let number = digits.parse::<u64>().ok().map(|number| number.saturating_mul(unit));
+    let last = usize::from(number.is_none()) + ORDERED.len();
+    (known.unwrap_or(last), number.unwrap_or(0), value.to_owned())
+}
+
+fn legend(page: &Page) -> String {
+    let lines = [
+        "/s: files (list: names) a second; ±: the widest 95 % interval of these in the row",
+        "us: the median / 99 % / the longest of one file's times",
+        "CPU, calls: of one file in all phases (calls: without list); more in --json, --csv, --xlsx",
+    ];
+    let set = |line: &str| {
+        let wrapped = text::hanging("", &page.signs(line), page.prose_width());
+        page.paint_lines(Ink::Faint, &wrapped)
+    };
+    lines.into_iter().map(set).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_short() {
+        for (value, text) in [
+            (0.0, "0.00"),
+            (0.98, "0.98"),
+            (9.996, "10.0"),
+            (99.96, "100"),
+            (999.4, "999"),
+            (999.6, "1.00k"),
+            (98_765.0, "98.8k"),
+            (1.5e6, "1.50M"),
+            (f64::NAN, "?"),
+        ] {
+            assert_eq!(short(value), text);
+        }
+        assert_eq!(thousands("10000"), "10,000");
+        assert_eq!(thousands("200"), "200");
+    }
+
+    #[test]
+    fn values_have_an_order_people_expect() {
+        for [less, more] in [
+            ["none", "file"],
+            ["0", "1k"],
+            ["1k", "1500"],
+            ["4k", "16k"],
+            ["flat", "fanned"],
+            ["9", "x"],
+        ] {
+            assert!(place(less) < place(more), "{less} {more}");
+        }
+    }
+}
