@@ -119,7 +119,11 @@ fn a_lot_at_once(architecture: &Architecture) {
 
 fn slow_clients(architecture: &Architecture) {
     // Where slow clients hold up others for a while, as they may, that while is short.
-    let (timeout_ms, workers) = if has_workers(architecture) { (300, 250) } else { (3_000, 1) };
+    let (timeout_ms, workers) = match architecture {
+        one if has_workers(one) => (300, 250),
+        one if is_event_driven(one) => (5_000, 1),
+        _ => (3_000, 1),
+    };
     let slow_clients = match architecture.name {
         "select" => 800, // it has no room for more
         "exec" => 300,   // to start a thousand programs takes longer than they live
