@@ -119,7 +119,11 @@ fn a_lot_at_once(architecture: &Architecture) {
 
 fn slow_clients(architecture: &Architecture) {
     // Where slow clients hold up others for a while, as they may, that while is short.
-    let (timeout_ms, workers) = if has_workers(architecture) { (300, 250) } else { (3_000, 1) };
+    let (timeout_ms, workers) = match architecture {
+        one if has_workers(one) => (300, 250),
+        one if is_event_driven(one) => (5_000, 1),
+        _ => (3_000, 1),
+    };
     let slow_clients = match architecture.name {
         "select" => 800, // it has no room for more
         "exec" => 300,   // to start a thousand programs takes longer than they live
@@ -255,7 +259,8 @@ fn stop_under_load(architecture: &Architecture) {
                 let more = || over.load(Ordering::SeqCst) == 0;
                 calls.make(|| more().then(|| good(setting.protocol, &mut dice)))
             });
-            std::thread::sleep(Duration::from_millis(200));
+            // In the midst of it: some are served by then.
+            assert!(until(DEADLINE, || connected.load(Ordering::SeqCst) >= 200), "not connected");
             let stopped = server.stop();
             over.store(1, Ordering::SeqCst);
             let fates = clients.join().expect("no panic");
