@@ -15,7 +15,7 @@ const LOOPS: [&str; 10] = [
     "select",
     "poll",
     "epoll",
-    "epoll-edge",
+    "epoll-level",
     "epoll-per-cpu",
     "io_uring",
     "kqueue",

@@ -1,61 +1,3 @@
-<<<<<<< HEAD
-=======
-<<<<<<< HEAD
-//! `oscost net serve` as a user starts and ends it.
-#![cfg(target_os = "linux")]
-
-mod common;
-
-use std::io::{BufRead, BufReader, Read};
-use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::process::Child;
-use std::time::{Duration, Instant};
-
-use common::linux::descendants;
-use common::{Bench, said_by};
-use netload::serve::ARCHITECTURES;
-
-/// Starts a server; gives it and where it listens, once it does.
-fn start(bench: &Bench, architecture: &str) -> (Child, SocketAddr) {
-    let arguments =
-        format!("net serve --arch {architecture} --listen 127.0.0.1:0 --workers 4 --timeout 2s");
-    let mut child = bench.command(&arguments).spawn().expect("the program starts");
-    let mut said = String::new();
-    let stderr = child.stderr.as_mut().expect("a pipe");
-    // No more is said before the end.
-    BufReader::with_capacity(1, stderr).read_line(&mut said).expect("it says where it listens");
-    let address = said.split_whitespace().find_map(|word| word.trim_end_matches(';').parse().ok());
-    (child, address.unwrap_or_else(|| panic!("no address in: {said}")))
-}
-
-fn reply_of(address: SocketAddr) -> String {
-    let mut reply = String::new();
-    let mut stream = TcpStream::connect(address).expect("it listens");
-    stream.set_read_timeout(Some(Duration::from_secs(60))).expect("a socket");
-    stream.read_to_string(&mut reply).expect("a reply");
-    reply
-}
-
-#[test]
-fn every_server_ends_at_sigterm_and_leaves_nothing() {
-    let bench = Bench::new();
-    for architecture in ARCHITECTURES.iter().filter(|one| one.missing_here().is_none()) {
-        let (child, address) = start(&bench, architecture.name);
-        assert_eq!(reply_of(address), "450 too busy\r\n", "{}", architecture.name);
-        let pid = child.id();
-        let below = descendants(pid);
-        // SAFETY: our own child, not waited for yet.
-        unsafe { libc::kill(pid as libc::pid_t, libc::SIGTERM) };
-        let began = Instant::now();
-        said_by(child).with(0);
-        assert!(began.elapsed() < Duration::from_secs(20), "{}", architecture.name);
-        for one in below {
-            assert!(!platform::process::is_alive(one), "{}: {one} goes on", architecture.name);
-        }
-        assert!(TcpStream::connect(address).is_err(), "{} listens still", architecture.name);
-        TcpListener::bind(address).unwrap_or_else(|e| panic!("{}: {e}", architecture.name));
-=======
->>>>>>> net-conformance
 //! `oscost net`: a load on a small server of ours, as a user would put it on.
 
 mod common;
@@ -126,29 +68,10 @@ fn one_document_has_all_that_was_seen() {
             step["server_cpu_ns"].is_u64() && step["server"]["memory"].is_u64(),
             known || cfg!(windows)
         );
-<<<<<<< HEAD
-=======
->>>>>>> main
->>>>>>> net-conformance
     }
 }
 
 #[test]
-<<<<<<< HEAD
-=======
-<<<<<<< HEAD
-fn wrong_usage_is_told() {
-    let bench = Bench::new();
-    bench.oscost("net serve --arch epol").with(2).complains(&["epol", "epoll", "--arch"]);
-    bench.oscost("net serve --protocol smtp").with(2).complains(&["smtp", "450", "http-close"]);
-    bench.oscost("net serve --listen nowhere").with(2).complains(&["nowhere", "--listen"]);
-    bench.oscost("net serve --workers 0").with(2).complains(&["--workers"]);
-    let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let address = taken.local_addr().expect("bound");
-    let listen = format!("net serve --arch threads --listen {address}");
-    bench.oscost(&listen).with(2).complains(&[&address.to_string(), "in use"]);
-=======
->>>>>>> net-conformance
 fn an_open_loop_and_idle_connections() {
     let bench = Bench::new();
     let load = format!("net load --to {} --protocol echo --concurrency 10", echoing());
@@ -212,8 +135,4 @@ fn too_few_descriptors_are_said_before_it_starts() {
     let said = common::finish(common::linux::with_descriptors(&mut command, 100)).with(3);
     let said = said.complains(&["100 descriptors", "beyond 68 connections", "ulimit -Hn 2032"]);
     assert!(said.out.lines().any(|line| line.starts_with("    68 ")), "{}", said.out);
-<<<<<<< HEAD
-=======
->>>>>>> main
->>>>>>> net-conformance
 }

@@ -6,11 +6,12 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::SocketAddr;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, OnceLock};
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use platform::Refusal;
 use platform::counters::ProcessCounter;
+use platform::process::keep_own_descriptors;
 use platform::usage::{ProcessUsage, thread_cpu_time};
 use serde::{Deserialize, Serialize};
 
@@ -88,19 +89,19 @@ impl Spent {
 /// Those of serving.
 pub fn host(server: &Server, tracepoint: Option<u64>) -> std::io::Result<()> {
     let (counters, stop, address) = (server.counters(), server.stop(), server.address());
-    let counter = Arc::new(OnceLock::<ProcessCounter>::new());
-    let told = Arc::clone(&counter);
+    let (tell, known) = mpsc::channel();
     // Nobody waits for this thread: a server that cannot go on ends at once.
     std::thread::Builder::new().spawn(move || {
+        // Not before it is known what counts: a descriptor opened later would not be ours.
+        let counter: Option<ProcessCounter> = known.recv().ok().flatten();
+        keep_own_descriptors();
         for _line in std::io::stdin().lines().map_while(Result::ok) {
-            say(&Spent::with(&counters, told.get()));
+            say(&Spent::with(&counters, counter.as_ref()));
         }
         stop.request(address);
     })?;
     // Counted is what this thread does from now on, and those it starts, but not the one above.
-    if let Some(counting) = tracepoint.and_then(ProcessCounter::start) {
-        let _ = counter.set(counting);
-    }
+    let _ = tell.send(tracepoint.and_then(ProcessCounter::start));
     say(&Listening { listening: address });
     server.serve()
 }

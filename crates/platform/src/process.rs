@@ -24,6 +24,21 @@ pub fn is_alive_and_ours(pid: u32) -> bool {
     is_alive(pid) && os::runs_our_program(pid)
 }
 
+/// Gives the calling thread a table of descriptors of its own, with what is open now, where the system can do that
+/// (Linux). A process whose only other threads have done so pays less for each call on a descriptor.
+pub fn keep_own_descriptors() {
+    os::keep_own_descriptors();
+}
+
+/// Calls `act` each time that this process is asked to end (SIGTERM, SIGINT, SIGHUP), in a thread with
+/// descriptors of its own. To be called while the process has one thread.
+///
+/// # Errors
+/// Unsupported on Windows; else where no thread is to be had.
+pub fn on_termination(act: impl FnMut() + Send + 'static) -> Result<(), Refusal> {
+    os::on_termination(act)
+}
+
 /// Has Ctrl-C at the terminal reach this process and not the one `command` starts: whoever started
 /// it decides what becomes of it.
 pub fn keep_interrupts_from(command: &mut Command) {
@@ -100,6 +115,38 @@ mod os {
             (Some(ours), Some(theirs)) => ours == theirs,
             _ => true,
         }
+    }
+
+    pub fn keep_own_descriptors() {
+        #[cfg(target_os = "linux")]
+        // SAFETY: a plain call; descriptors are copied, those of other threads are untouched.
+        unsafe {
+            libc::unshare(libc::CLONE_FILES);
+        }
+    }
+
+    pub fn on_termination(mut act: impl FnMut() + Send + 'static) -> Result<(), Refusal> {
+        // SAFETY: an all-zero set is valid to be made empty, and the calls only read or fill it. Threads started
+        // from now on do not take these signals either, so that only sigwait(3) does.
+        let signals = unsafe {
+            let mut signals: libc::sigset_t = std::mem::zeroed();
+            libc::sigemptyset(&mut signals);
+            for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGHUP] {
+                libc::sigaddset(&mut signals, signal);
+            }
+            libc::pthread_sigmask(libc::SIG_BLOCK, &signals, std::ptr::null_mut());
+            signals
+        };
+        let wait = move || {
+            keep_own_descriptors();
+            let mut signal = 0;
+            // SAFETY: the set is valid, and there is a place for the signal.
+            while unsafe { libc::sigwait(&signals, &mut signal) } == 0 {
+                act();
+            }
+        };
+        let started = std::thread::Builder::new().name("signals".to_owned()).spawn(wait);
+        started.map(drop).map_err(|e| Refusal::from_io("a thread for signals", &e))
     }
 
     pub fn keep_interrupts_from(command: &mut Command) {
@@ -226,6 +273,12 @@ mod os {
     };
 
     use crate::Refusal;
+
+    pub fn keep_own_descriptors() {}
+
+    pub fn on_termination(_act: impl FnMut() + Send + 'static) -> Result<(), Refusal> {
+        Err(Refusal::Unsupported("Windows tells of Ctrl-C in another way".into()))
+    }
 
     pub fn end_with_parent(_parent: Option<u32>) {}
 

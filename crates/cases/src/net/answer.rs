@@ -47,7 +47,7 @@ const ARCH: Param = Param {
         "select",
         "poll",
         "epoll",
-        "epoll-edge",
+        "epoll-level",
         "epoll-per-cpu",
         "io_uring",
         "kqueue",

@@ -28,7 +28,7 @@ pub const CASE: Case = Case {
                 "fork", "exec", "threads", "select", "poll", "epoll", "io_uring", "kqueue",
                 "wsapoll", "iocp", "tokio",
             ],
-            takes: Takes::Words(&["epoll-edge", "epoll-per-cpu"]),
+            takes: Takes::Words(&["epoll-level", "epoll-per-cpu"]),
         },
         Param {
             name: "connections",

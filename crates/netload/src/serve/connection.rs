@@ -1,8 +1,10 @@
 //! A connection of an event loop: what can be said without waiting is said.
 
-use std::io::{ErrorKind, Read, Write};
+use std::io::ErrorKind;
 use std::net::TcpStream;
 use std::time::Instant;
+
+use platform::socket::{receive, send};
 
 use super::exchange::{Exchange, Wants};
 use crate::Protocol;
@@ -47,14 +49,14 @@ impl Connection {
         let mut enough = false;
         loop {
             match self.exchange.wants() {
-                Wants::Write => match self.stream.write(self.exchange.to_send()) {
+                Wants::Write => match send(&self.stream, self.exchange.to_send()) {
                     Ok(bytes) => self.exchange.was_sent(bytes),
                     Err(e) if e.kind() == ErrorKind::Interrupted => {}
                     Err(e) if e.kind() == ErrorKind::WouldBlock => return Wants::Write,
                     Err(_) => return Wants::Close, // the client has gone
                 },
                 Wants::Read if enough => return Wants::Read,
-                Wants::Read => match self.stream.read(buffer) {
+                Wants::Read => match receive(&self.stream, buffer) {
                     Ok(0) => self.exchange.ended(),
                     Ok(bytes) => {
                         self.exchange.received(&buffer[..bytes]);

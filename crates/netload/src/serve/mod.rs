@@ -148,16 +148,16 @@ pub const ARCHITECTURES: &[Architecture] = &[
     ),
     architecture!(
         "epoll",
-        "an event loop over epoll, told as long as there is something (level-triggered)",
-        target_os = "linux",
-        epoll::serve_level,
-        "exists only on Linux"
-    ),
-    architecture!(
-        "epoll-edge",
         "an event loop over epoll, told once of what is new (edge-triggered)",
         target_os = "linux",
         epoll::serve_edge,
+        "exists only on Linux"
+    ),
+    architecture!(
+        "epoll-level",
+        "an event loop over epoll, told as long as there is something (level-triggered)",
+        target_os = "linux",
+        epoll::serve_level,
         "exists only on Linux"
     ),
     architecture!(

@@ -7,6 +7,7 @@ use netload::hosted::host;
 use netload::serve::{ARCHITECTURES, Plan, Server};
 use platform::Refusal;
 use platform::limits::raise_descriptors;
+use platform::process::on_termination;
 
 use crate::args::Serve;
 use crate::ending::{Ending, Usage};
@@ -38,7 +39,10 @@ pub fn serve(args: &Serve) -> anyhow::Result<Ending> {
         let (name, address) = (args.arch.name, server.address());
         note(&format!("{name} serves {} at {address}; Ctrl-C ends it", args.protocol));
         let stop = server.stop();
-        ctrlc::set_handler(move || stop.request(address)).context("cannot take note of Ctrl-C")?;
+        let request = move || stop.request(address);
+        if on_termination(request).is_err() {
+            ctrlc::set_handler(request).context("cannot take note of Ctrl-C")?;
+        }
         server.serve().context("the server failed")?;
         told(&server).iter().for_each(|line| note(line));
     }
