@@ -31,12 +31,14 @@ pub struct Connection {
     stream: TcpStream,
     exchange: Exchange,
     deadline: Instant,
+    /// How what has come may be read; `None` until it is told of again.
+    reading: Option<Reading>,
 }
 
 impl Connection {
     /// A connection just accepted, non-blocking, to a client who has time until `deadline`.
     pub fn new(stream: TcpStream, protocol: Protocol, deadline: Instant) -> Self {
-        Self { stream, exchange: Exchange::new(protocol), deadline }
+        Self { stream, exchange: Exchange::new(protocol), deadline, reading: None }
     }
 
     /// Its socket.
@@ -46,31 +48,45 @@ impl Connection {
 
     /// Says and takes in what is possible without waiting; gives what it waits for then.
     pub fn advance(&mut self, buffer: &mut [u8], reading: Reading) -> Wants {
-        let mut enough = false;
+        self.reading = Some(reading);
+        self.go_on(buffer, true)
+    }
+
+    /// As [`Connection::advance`], but what there is to say is left for [`Connection::say`].
+    pub fn take_in(&mut self, buffer: &mut [u8], reading: Reading) -> Wants {
+        self.reading = Some(reading);
+        self.go_on(buffer, false)
+    }
+
+    /// Says what [`Connection::take_in`] has left, and takes in what that had no room for.
+    pub fn say(&mut self, buffer: &mut [u8]) -> Wants {
+        self.go_on(buffer, true)
+    }
+
+    fn go_on(&mut self, buffer: &mut [u8], may_say: bool) -> Wants {
         loop {
-            match self.exchange.wants() {
-                Wants::Write => match send(&self.stream, self.exchange.to_send()) {
+            match (self.exchange.wants(), self.reading) {
+                (Wants::Write, _) if may_say => match send(&self.stream, self.exchange.to_send()) {
                     Ok(bytes) => self.exchange.was_sent(bytes),
                     Err(e) if e.kind() == ErrorKind::Interrupted => {}
                     Err(e) if e.kind() == ErrorKind::WouldBlock => return Wants::Write,
                     Err(_) => return Wants::Close, // the client has gone
                 },
-                Wants::Read if enough => return Wants::Read,
-                Wants::Read => match receive(&self.stream, buffer) {
+                (Wants::Read, Some(reading)) => match receive(&self.stream, buffer) {
                     Ok(0) => self.exchange.ended(),
                     Ok(bytes) => {
                         self.exchange.received(&buffer[..bytes]);
-                        enough = match reading {
-                            Reading::Once => true,
-                            Reading::UntilEmpty => bytes < buffer.len(),
-                            Reading::UntilEnd => false,
+                        self.reading = match reading {
+                            Reading::Once => None,
+                            Reading::UntilEmpty if bytes < buffer.len() => None,
+                            Reading::UntilEmpty | Reading::UntilEnd => Some(reading),
                         };
                     }
                     Err(e) if e.kind() == ErrorKind::Interrupted => {}
-                    Err(e) if e.kind() == ErrorKind::WouldBlock => return Wants::Read,
+                    Err(e) if e.kind() == ErrorKind::WouldBlock => self.reading = None,
                     Err(_) => return Wants::Close,
                 },
-                Wants::Close => return Wants::Close,
+                (wants, _) => return wants,
             }
         }
     }

@@ -56,16 +56,18 @@ pub fn serve(server: &Server, listener: &TcpListener, reading: Reading) -> io::R
                         }
                     }
                 })?,
-                number => match connections
-                    .advance_by(number as usize, reading_of(reading, event.flags))
-                {
-                    Watch::Gone => acceptor.resume(),
-                    Watch::Other(wants) if reading == Reading::Once => {
-                        let stream = connections.stream(number as usize).expect("still open");
-                        epoll::modify(&epoll, stream, event.data, flags(wants, reading))?;
-                    }
-                    Watch::Other(_) | Watch::Same => {}
-                },
+                number => connections.take_in(number as usize, reading_of(reading, event.flags)),
+            }
+        }
+        while let Some((number, watch)) = connections.say() {
+            match watch {
+                Watch::Gone => acceptor.resume(),
+                Watch::Other(wants) if reading == Reading::Once => {
+                    let stream = connections.stream(number).expect("still open");
+                    let data = EventData::new_u64(number as u64);
+                    epoll::modify(&epoll, stream, data, flags(wants, reading))?;
+                }
+                Watch::Other(_) | Watch::Same => {}
             }
         }
         if listening != acceptor.is_open() {
