@@ -181,6 +181,24 @@ impl Hosted {
         self.end()
     }
 
+    /// Ends it at once, whoever it still serves: those that wait to be accepted may take a second to be told so.
+    /// Where its children would outlive that, it is stopped.
+    ///
+    /// # Errors
+    /// As of [`Hosted::stop`].
+    pub fn end_now(mut self) -> Result<(), Refusal> {
+        if platform::process::children_end_with_parent() {
+            let _ = self.child.kill();
+            self.input = None;
+            return self
+                .child
+                .wait()
+                .map(drop)
+                .map_err(|e| Refusal::from_io("wait for the server", &e));
+        }
+        self.end()
+    }
+
     fn end(&mut self) -> Result<(), Refusal> {
         if self.input.take().is_none() {
             return Ok(());

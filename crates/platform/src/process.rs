@@ -24,6 +24,11 @@ pub fn is_alive_and_ours(pid: u32) -> bool {
     is_alive(pid) && os::runs_our_program(pid)
 }
 
+/// Whether the system ends forked children when their parent ends, or there are none.
+pub fn children_end_with_parent() -> bool {
+    cfg!(any(target_os = "linux", windows))
+}
+
 /// Gives the calling thread a table of descriptors of its own, with what is open now, where the system can do that
 /// (Linux). A process whose only other threads have done so pays less for each call on a descriptor.
 pub fn keep_own_descriptors() {

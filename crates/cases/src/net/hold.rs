@@ -92,7 +92,7 @@ fn run(params: &Params, round: &mut Round) -> Result<(), Refusal> {
         metric("threads", "threads", by_connection(after.threads as f64, before.threads as f64));
     }
     drop(generator);
-    server.stop()
+    server.end_now()
 }
 
 pub fn includes(params: &Params, extent: Extent) -> bool {

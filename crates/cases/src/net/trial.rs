@@ -77,7 +77,7 @@ pub fn run(params: &Params, protocol: Protocol, round: &mut Round) -> Result<(),
         told.value.report(round);
     }
     drop(generator);
-    server.stop()
+    server.end_now()
 }
 
 /// What was seen of one load.

@@ -28,6 +28,8 @@ const BUFFER: usize = 64 * 1024 + 1;
 const OPENING_AT_MOST: usize = 64;
 /// A server that answers slowly gets so many more each millisecond nevertheless.
 const OPENED_PER_MS: usize = 16;
+/// While connections are opened and none of those that wait is answered for so long, it is not waited for them.
+const STUCK: u64 = 500 * MS;
 /// A connection that came to nothing is tried again after this.
 const REST: u64 = 10 * MS;
 /// And all that did together no more often than this: a dead server shall not keep a CPU busy.
@@ -61,6 +63,8 @@ pub struct Generator {
     /// Places that are fresh.
     opening: usize,
     opened_at: u64,
+    /// When one that was fresh had its first reply, or came to nothing.
+    answered_at: u64,
     /// No connections are opened before.
     blocked_until: u64,
     swept_at: u64,
@@ -136,6 +140,7 @@ impl Generator {
             retried_at: 0,
             opening: 0,
             opened_at: 0,
+            answered_at: 0,
             blocked_until: 0,
             swept_at: 0,
             turn_at: 0,
@@ -249,7 +254,9 @@ impl Generator {
             let short = now < self.blocked_until;
             let all = if hold { self.idle.len() } else { self.live() } >= target;
             let settled = self.opening == 0 && (all || short);
-            if settled || now >= until {
+            // Nobody new was answered for long: those that wait will not be.
+            let stuck = all && now >= self.opened_at.max(self.answered_at) + STUCK;
+            if settled || stuck || now >= until {
                 return Ok(());
             }
             self.turn(until)?;
@@ -356,7 +363,11 @@ impl Generator {
             due = due.min(at.max(self.retried_at + BETWEEN_RETRIES).max(now + MS));
         }
         if self.live() < self.plan.target() {
-            let soon = if self.opening < OPENING_AT_MOST { now } else { self.opened_at + MS };
+            let soon = if self.opening < OPENING_AT_MOST.max(self.live() / 4) {
+                now
+            } else {
+                self.opened_at + MS
+            };
             due = due.min(soon.max(self.blocked_until));
         }
         match &self.plan {
@@ -414,7 +425,9 @@ impl Generator {
         if missing == 0 || now < self.blocked_until {
             return;
         }
-        let mut allowed = OPENING_AT_MOST.saturating_sub(self.opening);
+        // In proportion to those there are: each waits for all of them, where the server is busy.
+        let most = OPENING_AT_MOST.max(self.live() / 4);
+        let mut allowed = most.saturating_sub(self.opening);
         if allowed == 0 && now >= self.opened_at + MS {
             allowed = OPENED_PER_MS;
         }
@@ -748,6 +761,7 @@ impl Generator {
     fn no_longer_fresh(&mut self, place: usize) {
         if std::mem::take(&mut self.places[place].fresh) {
             self.opening -= 1;
+            self.answered_at = self.clock.now();
         }
     }
 }
