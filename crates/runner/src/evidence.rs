@@ -214,11 +214,11 @@ impl Evidence {
         }
     }
 
-    /// Whether so many quiet trials have been made as were to be, or half as many again in all.
+    /// Whether so many quiet trials have been made as were to be, or as many in all as are made at most.
     fn has_all_trials(&self, plan: &Plan, levels: &Levels) -> bool {
         let quiet = self.judged(levels).iter().filter(|judged| judged.is_enough()).count();
         let wanted = plan.trials_of(&self.point);
-        quiet >= wanted || self.rounds.len() >= wanted + wanted / 2
+        quiet >= wanted || self.rounds.len() >= plan.trials_at_most(&self.point)
     }
 
     fn judged(&self, levels: &Levels) -> Vec<JudgedRound> {

@@ -214,6 +214,12 @@ impl Plan {
     pub fn trials_of(&self, point: &Point) -> usize {
         trials_of(&point.case).map_or(self.trials, |trials| trials.at_most.min(self.trials))
     }
+
+    /// How many it gets where some are disturbed: half as many again, or one, where there are many points of few.
+    pub fn trials_at_most(&self, point: &Point) -> usize {
+        let (wanted, usual) = (self.trials_of(point), self.trials);
+        wanted + if wanted < usual { 1 } else { wanted / 2 }
+    }
 }
 
 fn with_measuring_cpu_last(cpus: &[usize], wanted: Option<usize>) -> Result<Vec<usize>, PlanError> {
@@ -555,6 +561,43 @@ mod tests {
         assert_eq!(plan(&options, &[0, 1], 7).unwrap().cpus, [1, 0]);
         let options = Options { cpu: Some(9), ..Options::default() };
         assert!(matches!(plan(&options, &[0, 1], 7), Err(PlanError::NoSuchCpu { .. })));
+    }
+
+    #[test]
+    fn what_a_run_measures_unasked_are_values_that_can_be_asked_for() {
+        for case in cases::all() {
+            for param in case.params {
+                for value in param.default.iter().chain(param.full) {
+                    for value in on_this_machine(value, 2) {
+                        let checked = checked(param, &value, 64);
+                        assert_eq!(
+                            checked.as_ref(),
+                            Ok(&value),
+                            "{} of {}",
+                            param.name,
+                            case.label()
+                        );
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn an_ordinary_run_of_servers_leaves_out_what_takes_long_unless_asked_for() {
+        let of = |options: Options| {
+            let filters = vec!["net/answer".to_owned()];
+            let plan = plan(&Options { filters, ..options }, &[0, 1], 7).unwrap();
+            let is_exec = |point: &&Point| point.params["arch"] == "exec";
+            (plan.points.len(), plan.points.iter().filter(is_exec).count(), plan.budget_ms)
+        };
+        let (all, exec, budget_ms) = of(Options::default());
+        assert!(exec == 3 && all == 83 && budget_ms < 300_000, "{all} {exec} {budget_ms}");
+        let (few, none, budget_ms) = of(Options { quick: true, ..Options::default() });
+        assert!(none == 0 && few == 9 && budget_ms < 30_000, "{few} {none} {budget_ms}");
+        assert_eq!(of(Options { full: true, ..Options::default() }).1, 8);
+        let params = BTreeMap::from([("arch".to_owned(), vec!["exec".to_owned()])]);
+        assert_eq!(of(Options { params, ..Options::default() }).1, 8);
     }
 
     #[test]

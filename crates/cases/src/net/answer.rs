@@ -20,10 +20,7 @@ pub const CASE: Case = Case {
         Param {
             name: "connections",
             meaning: "how many connections are in flight",
-            default: &[
-                "fork", "exec", "prefork", "threads", "pool", "epoll", "iocp", "wsapoll", "kqueue",
-                "io_uring", "tokio",
-            ],
+            default: &["1", "10", "100", "500", "1000", "1500", "2500", "5000"],
             full: &["1", "10", "100", "500", "1000", "1500", "2500", "5000"],
             takes: Takes::Count(10_000),
         },
@@ -38,8 +35,8 @@ const ARCH: Param = Param {
     name: "arch",
     meaning: "how the server is built (`oscost net serve --list`)",
     default: &[
-        "fork", "exec", "prefork", "threads", "pool", "select", "poll", "epoll", "iocp", "wsapoll",
-        "io_uring", "tokio",
+        "fork", "exec", "prefork", "threads", "pool", "epoll", "io_uring", "kqueue", "wsapoll",
+        "iocp", "tokio",
     ],
     full: &[
         "fork",
