@@ -12,7 +12,7 @@ use netload::serve::{ARCHITECTURES, Architecture};
 
 use crate::ending::Ending;
 
-/// What an operating system costs: clocks, system calls and locks, measured so that you can trust it.
+/// What an operating system costs: clocks, system calls, locks, files and servers, measured so that you can trust it.
 #[derive(Debug, Parser)]
 #[command(
     name = "oscost",
@@ -20,7 +20,7 @@ use crate::ending::Ending;
     max_term_width = 100,
     after_help = "\
 Examples:
-  oscost run                      measure everything, under 7 minutes
+  oscost run                      measure everything, under 12 minutes
   oscost run --quick syscall      a first look at system calls, a few seconds
   oscost compare last~1 last      what differs between the last two runs, for certain"
 )]
@@ -95,7 +95,7 @@ pub struct Measuring {
     /// Areas (`clock`), cases (`lock/futex`) or patterns (`lock/pthread*`) [default: all]
     #[arg(value_name = "FILTER")]
     pub filters: Vec<String>,
-    /// Fewer rounds: under 2 minutes for everything
+    /// Fewer rounds: under 3 minutes for everything
     #[arg(long, conflicts_with = "full")]
     pub quick: bool,
     /// All values of all parameters; takes long
