@@ -90,11 +90,13 @@ impl Spent {
 pub fn host(server: &Server, tracepoint: Option<u64>) -> std::io::Result<()> {
     let (counters, stop, address) = (server.counters(), server.stop(), server.address());
     let (tell, known) = mpsc::channel();
+    let (have_own, has_own) = mpsc::channel();
     // Nobody waits for this thread: a server that cannot go on ends at once.
     std::thread::Builder::new().spawn(move || {
         // Not before it is known what counts: a descriptor opened later would not be ours.
         let counter: Option<ProcessCounter> = known.recv().ok().flatten();
         keep_own_descriptors();
+        let _ = have_own.send(());
         for _line in std::io::stdin().lines().map_while(Result::ok) {
             say(&Spent::with(&counters, counter.as_ref()));
         }
@@ -102,6 +104,8 @@ pub fn host(server: &Server, tracepoint: Option<u64>) -> std::io::Result<()> {
     })?;
     // Counted is what this thread does from now on, and those it starts, but not the one above.
     let _ = tell.send(tracepoint.and_then(ProcessCounter::start));
+    // A connection accepted before would be open in that thread for ever.
+    let _ = has_own.recv();
     say(&Listening { listening: address });
     server.serve()
 }
