@@ -233,10 +233,12 @@ fn a_file_too_many_is_noticed_when_they_are_listed() {
 fn too_little_room_is_told_before_anything_is_written() {
     let folder = Folder::new("room");
     let params = folder.params(&[("files", "1000000"), ("size", "1024k"), ("sync", "none")]);
-    let obstacle = obstacle(&params).unwrap().to_string();
-    assert!(obstacle.contains("1000000 files need") || obstacle.contains("are free"), "{obstacle}");
+    // How much is free changes all the time.
+    let needed = |told: &str| told.split_once(" and ").map(|(needed, _)| needed.to_owned());
+    let obstacle = needed(&obstacle(&params).unwrap().to_string()).unwrap();
+    assert!(obstacle.contains(" files need "), "{obstacle}");
     let refusal = run(&small::CASE, &params, Mode::Sample).unwrap_err();
-    assert_eq!(refusal.to_string(), obstacle);
+    assert_eq!(needed(&refusal.to_string()), Some(obstacle));
 }
 
 #[test]
