@@ -22,6 +22,7 @@ pub struct Connections<'a> {
     ends: Option<Instant>,
     buffer: Box<[u8]>,
     /// Connections to which something is to be said.
+    #[allow(dead_code, reason = "only epoll does so, which not every system has")]
     to_say: VecDeque<usize>,
 }
 
@@ -103,6 +104,7 @@ impl<'a> Connections<'a> {
 
     /// Takes in what a connection has sent, to be read like this. What there is to say to it is left for
     /// [`Connections::say`]: to do the same for all before the next keeps the kernel's code in the CPU's caches.
+    #[allow(dead_code, reason = "only epoll does so, which not every system has")]
     pub fn take_in(&mut self, number: usize, reading: Reading) {
         if let Some(slot) = self.all.get_mut(number).and_then(Option::as_mut) {
             if slot.connection.take_in(&mut self.buffer, reading) == Wants::Read {
@@ -117,6 +119,7 @@ impl<'a> Connections<'a> {
     }
 
     /// Goes on with a connection of which [`Connections::take_in`] has left something to say, or that is over.
+    #[allow(dead_code, reason = "only epoll does so, which not every system has")]
     pub fn say(&mut self) -> Option<(usize, Watch)> {
         let number = self.to_say.pop_front()?;
         let slot = self.all.get_mut(number).and_then(Option::as_mut);

@@ -57,11 +57,17 @@ fn start(server: &Server, program: &Path, stream: TcpStream) -> io::Result<()> {
                 children::started();
                 return Ok(());
             }
-            Err(e) if e.kind() == io::ErrorKind::NotFound => return Err(e),
+            // It will not start for the next client either.
+            Err(e) if is_of_program(&e) => return Err(e),
             Err(_) => server.terms.counters.note_no_process(),
         }
         sleep(PAUSE);
     }
+}
+
+/// Whether the program cannot be started by us, however much there is of all else.
+fn is_of_program(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied)
 }
 
 /// The program's part: talks with the client on standard input and output, if `arguments` (without the

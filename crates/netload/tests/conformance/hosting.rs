@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -42,7 +43,10 @@ impl Setting {
 
     /// Starts a server of that architecture, or says why there is none.
     pub fn start(&self, architecture: &Architecture) -> Hosted {
-        let mut command = Command::new(std::env::current_exe().expect("our own program"));
+        let program = std::env::current_exe().expect("our own program");
+        // A user without rights may not enter the folder it was built in.
+        let for_all = self.processes.map(|_| for_all(&program));
+        let mut command = Command::new(for_all.as_ref().unwrap_or(&program));
         let limit = |limit: Option<u64>| limit.map_or("-".to_owned(), |limit| limit.to_string());
         command.args([SERVE, architecture.name, &self.protocol.to_string()]).args([
             self.timeout.as_millis().to_string(),
@@ -52,6 +56,25 @@ impl Setting {
         ]);
         Hosted::start(&mut command).expect("the server starts")
     }
+}
+
+/// A copy of the program that every user may start, made once and removed at the end.
+fn for_all(program: &Path) -> PathBuf {
+    let folder = std::env::temp_dir().join(format!("oscost-conformance-{}", std::process::id()));
+    let copy = folder.join("conformance");
+    if !copy.exists() {
+        fs::create_dir_all(&folder).expect("a folder");
+        let all = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        fs::set_permissions(&folder, all).expect("our own folder");
+        fs::copy(program, &copy).expect("room for a copy");
+    }
+    copy
+}
+
+/// Removes the copy of the program, if there is one.
+pub fn clean_up() {
+    let folder = std::env::temp_dir().join(format!("oscost-conformance-{}", std::process::id()));
+    let _ = fs::remove_dir_all(folder);
 }
 
 /// The server's part, if the arguments ask for that; gives the exit code.

@@ -68,6 +68,7 @@ fn main() -> ExitCode {
             note(name, outcome_of(*check, architecture));
         }
     }
+    hosting::clean_up();
     let verdict = if failed.is_empty() { "ok" } else { "FAILED" };
     println!("\ntest result: {verdict}. {passed} passed; {} failed; 0 ignored", failed.len());
     failed.iter().for_each(|name| println!("failed: {name}"));
