@@ -15,7 +15,7 @@ pub fn serve(server: &Server) -> io::Result<()> {
             let one = std::thread::Builder::new().spawn_scoped(scope, move || {
                 // Where threads cannot be placed, the system places them.
                 let _ = pin_thread(cpu);
-                epoll::serve(server, listener, Reading::UntilEmpty)
+                epoll::serve(server, listener, Reading::Once)
             });
             // Who is given to a listener without a loop would wait for ever: then the others end too.
             loops.push(one.inspect_err(|_| server.terms.stop.request(server.address))?);
