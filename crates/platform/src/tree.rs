@@ -71,10 +71,11 @@ mod os {
     fn sum(a: ProcessTree, b: ProcessTree) -> ProcessTree {
         ProcessTree {
             cpu: a.cpu + b.cpu,
-            memory: a.memory.zip(b.memory).map(|(a, b)| a + b),
+            // One that is just ending has none any more.
+            memory: a.memory.map(|a| a + b.memory.unwrap_or(0)),
             processes: a.processes + b.processes,
             threads: a.threads + b.threads,
-            descriptors: a.descriptors.zip(b.descriptors).map(|(a, b)| a + b),
+            descriptors: a.descriptors.map(|a| a + b.descriptors.unwrap_or(0)),
         }
     }
 
