@@ -18,6 +18,7 @@ pub mod machine;
 pub mod net;
 pub mod network;
 pub mod process;
+pub mod readiness;
 mod refusal;
 pub mod shared;
 pub mod socket;

@@ -1,0 +1,1 @@
+//! What a client asks for, as the sink reads it.

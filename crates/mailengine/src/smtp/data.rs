@@ -1,0 +1,1 @@
+//! How a message goes over the wire: its line ends, and the dots that would end it.

@@ -1,0 +1,6 @@
+//! The protocol, without input or output: addresses, replies, commands, and how a message goes over the wire.
+
+pub mod address;
+pub mod command;
+pub mod data;
+pub mod reply;

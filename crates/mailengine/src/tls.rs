@@ -1,0 +1,1 @@
+//! How TLS is spoken: whom the sender trusts, and the sink's self-made certificate.

@@ -1,0 +1,595 @@
+//! Waiting for many sockets at once: which of them can be read or written. Always told again while it is so
+//! (level-triggered).
+
+use std::io;
+use std::time::Duration;
+
+/// A socket that can be watched.
+#[cfg(unix)]
+pub trait Socket: std::os::fd::AsFd {}
+#[cfg(unix)]
+impl<T: std::os::fd::AsFd> Socket for T {}
+/// A socket that can be watched.
+#[cfg(windows)]
+pub trait Socket: std::os::windows::io::AsSocket {}
+#[cfg(windows)]
+impl<T: std::os::windows::io::AsSocket> Socket for T {}
+
+/// What a socket is watched for. Its end and errors are told of in any case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Interest {
+    /// That something can be read, or a connection accepted.
+    Read,
+    /// That something can be written, or the connection is made.
+    Write,
+    /// Either.
+    Both,
+    /// Nothing but its end, which some systems do not tell of then.
+    Nothing,
+}
+
+impl Interest {
+    fn reads(self) -> bool {
+        matches!(self, Self::Read | Self::Both)
+    }
+
+    fn writes(self) -> bool {
+        matches!(self, Self::Write | Self::Both)
+    }
+}
+
+/// A socket that is ready. After its end, or an error, it is ready for both: who tries learns of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ready {
+    /// The number it is watched under.
+    pub number: usize,
+    /// Reading gives something, an end or an error.
+    pub readable: bool,
+    /// Writing does, or is possible.
+    pub writable: bool,
+}
+
+/// By which of the system's means it is waited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Means {
+    /// epoll, on Linux.
+    Epoll,
+    /// poll, or WSAPoll on Windows.
+    Poll,
+}
+
+impl Means {
+    /// The one that is best here for many sockets.
+    pub const BEST: Self = if cfg!(target_os = "linux") { Self::Epoll } else { Self::Poll };
+}
+
+/// The sockets of one event loop, each under a number of its own; small ones, as they index a table.
+#[derive(Debug)]
+pub struct Readiness {
+    watched: Watched,
+    bell: Bell,
+}
+
+#[derive(Debug)]
+enum Watched {
+    #[cfg(target_os = "linux")]
+    Epoll(epoll::Queue),
+    Poll(poll::Table),
+}
+
+/// The number of the bell among those of sockets.
+const BELL: usize = usize::MAX;
+
+impl Readiness {
+    /// Nothing watched yet, by the best means.
+    ///
+    /// # Errors
+    /// For want of descriptors or memory.
+    pub fn new() -> io::Result<Self> {
+        Self::by(Means::BEST)
+    }
+
+    /// As [`Readiness::new`], by means of the caller's choice.
+    ///
+    /// # Errors
+    /// `Unsupported` where the system has no such means.
+    pub fn by(means: Means) -> io::Result<Self> {
+        let mut watched = match means {
+            #[cfg(target_os = "linux")]
+            Means::Epoll => Watched::Epoll(epoll::Queue::new()?),
+            #[cfg(not(target_os = "linux"))]
+            Means::Epoll => return Err(io::ErrorKind::Unsupported.into()),
+            Means::Poll => Watched::Poll(poll::Table::default()),
+        };
+        let bell = Bell::new()?;
+        watched.watch(&bell.heard, BELL, Interest::Read)?;
+        Ok(Self { watched, bell })
+    }
+
+    /// Watches `socket` under `number`, which none has yet. It must be forgotten before it is closed.
+    ///
+    /// # Errors
+    /// For want of memory, or where it is watched already.
+    pub fn watch(
+        &mut self,
+        socket: &impl Socket,
+        number: usize,
+        interest: Interest,
+    ) -> io::Result<()> {
+        debug_assert_ne!(number, BELL);
+        self.watched.watch(socket, number, interest)
+    }
+
+    /// Watches it for something else from now on.
+    ///
+    /// # Errors
+    /// Where it is not watched.
+    pub fn change(
+        &mut self,
+        socket: &impl Socket,
+        number: usize,
+        interest: Interest,
+    ) -> io::Result<()> {
+        match &mut self.watched {
+            #[cfg(target_os = "linux")]
+            Watched::Epoll(queue) => queue.change(socket, number, interest),
+            Watched::Poll(table) => table.change(number, interest),
+        }
+    }
+
+    /// Watches it no more.
+    pub fn forget(&mut self, socket: &impl Socket, number: usize) {
+        match &mut self.watched {
+            #[cfg(target_os = "linux")]
+            Watched::Epoll(queue) => queue.forget(socket),
+            Watched::Poll(table) => table.forget(number),
+        }
+    }
+
+    /// As [`Readiness::forget`], for a socket that is closed at once, of which no other process has a copy:
+    /// where closing forgets by itself, a call is saved.
+    pub fn forget_closed(&mut self, number: usize) {
+        match &mut self.watched {
+            #[cfg(target_os = "linux")]
+            Watched::Epoll(_) => {}
+            Watched::Poll(table) => table.forget(number),
+        }
+    }
+
+    /// Waits until a socket is ready, the bell is rung or the time is up, and puts those that are ready, some
+    /// hundreds at most, in place of what `ready` held. It may wake for nothing.
+    ///
+    /// # Errors
+    /// Where waiting is impossible.
+    pub fn wait(&mut self, timeout: Option<Duration>, ready: &mut Vec<Ready>) -> io::Result<()> {
+        ready.clear();
+        let waited = match &mut self.watched {
+            #[cfg(target_os = "linux")]
+            Watched::Epoll(queue) => queue.wait(timeout, ready),
+            Watched::Poll(table) => table.wait(timeout, ready),
+        };
+        match waited {
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => return Ok(()),
+            other => other?,
+        }
+        let sockets = ready.len();
+        ready.retain(|ready| ready.number != BELL);
+        if ready.len() < sockets {
+            self.bell.silence();
+        }
+        Ok(())
+    }
+
+    /// What wakes the loop from another thread.
+    ///
+    /// # Errors
+    /// For want of descriptors.
+    pub fn waker(&self) -> io::Result<Waker> {
+        Ok(Waker { rung: self.bell.rung.try_clone()? })
+    }
+}
+
+impl Watched {
+    fn watch(&mut self, socket: &impl Socket, number: usize, interest: Interest) -> io::Result<()> {
+        match self {
+            #[cfg(target_os = "linux")]
+            Self::Epoll(queue) => queue.watch(socket, number, interest),
+            Self::Poll(table) => {
+                table.watch(socket, number, interest);
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Wakes an event loop.
+#[derive(Debug)]
+pub struct Waker {
+    rung: bell::Stream,
+}
+
+impl Waker {
+    /// Has the loop's present or next wait end at once.
+    pub fn wake(&self) {
+        // If there is no room for another byte, it will wake anyway.
+        let _ = io::Write::write(&mut &self.rung, &[0]);
+    }
+}
+
+/// Two ends of a stream: a byte on it is a wish to wake.
+#[derive(Debug)]
+struct Bell {
+    heard: bell::Stream,
+    rung: bell::Stream,
+}
+
+impl Bell {
+    fn new() -> io::Result<Self> {
+        let (heard, rung) = bell::pair()?;
+        heard.set_nonblocking(true)?;
+        rung.set_nonblocking(true)?;
+        Ok(Self { heard, rung })
+    }
+
+    fn silence(&self) {
+        let mut buffer = [0; 64];
+        while matches!(io::Read::read(&mut &self.heard, &mut buffer), Ok(64)) {}
+    }
+}
+
+#[cfg(unix)]
+mod bell {
+    pub use std::os::unix::net::UnixStream as Stream;
+
+    pub fn pair() -> std::io::Result<(Stream, Stream)> {
+        Stream::pair()
+    }
+}
+
+#[cfg(windows)]
+mod bell {
+    use std::io;
+    use std::net::{Ipv4Addr, TcpListener};
+
+    pub use std::net::TcpStream as Stream;
+
+    pub fn pair() -> io::Result<(Stream, Stream)> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+        let ours = Stream::connect(listener.local_addr()?)?;
+        let (other, from) = listener.accept()?;
+        if from != ours.local_addr()? {
+            return Err(io::Error::other("a stranger connected to the waker of an event loop"));
+        }
+        Ok((ours, other))
+    }
+}
+
+#[cfg(target_os = "linux")]
+mod epoll {
+    use std::io;
+    use std::mem::MaybeUninit;
+    use std::os::fd::OwnedFd;
+    use std::time::Duration;
+
+    use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
+    use rustix::time::Timespec;
+
+    use super::{Interest, Ready, Socket};
+
+    /// Events taken at once.
+    const EVENTS: usize = 512;
+
+    #[derive(Debug)]
+    pub struct Queue {
+        epoll: OwnedFd,
+    }
+
+    impl Queue {
+        pub fn new() -> io::Result<Self> {
+            Ok(Self { epoll: epoll::create(CreateFlags::CLOEXEC)? })
+        }
+
+        pub fn watch(
+            &mut self,
+            socket: &impl Socket,
+            number: usize,
+            interest: Interest,
+        ) -> io::Result<()> {
+            let data = EventData::new_u64(number as u64);
+            Ok(epoll::add(&self.epoll, socket, data, flags(interest))?)
+        }
+
+        pub fn change(
+            &mut self,
+            socket: &impl Socket,
+            number: usize,
+            interest: Interest,
+        ) -> io::Result<()> {
+            let data = EventData::new_u64(number as u64);
+            Ok(epoll::modify(&self.epoll, socket, data, flags(interest))?)
+        }
+
+        pub fn forget(&mut self, socket: &impl Socket) {
+            let _ = epoll::delete(&self.epoll, socket);
+        }
+
+        pub fn wait(
+            &mut self,
+            timeout: Option<Duration>,
+            ready: &mut Vec<Ready>,
+        ) -> io::Result<()> {
+            let timeout = timeout.map(in_whole_ms);
+            let mut events = [MaybeUninit::uninit(); EVENTS];
+            let (events, _) = epoll::wait(&self.epoll, &mut events, timeout.as_ref())?;
+            ready.extend(events.iter().map(|event| {
+                let told = event.flags;
+                let over = told.intersects(EventFlags::ERR | EventFlags::HUP);
+                Ready {
+                    number: event.data.u64() as usize,
+                    readable: over || told.contains(EventFlags::IN),
+                    writable: over || told.contains(EventFlags::OUT),
+                }
+            }));
+            Ok(())
+        }
+    }
+
+    fn flags(interest: Interest) -> EventFlags {
+        let mut flags = EventFlags::empty();
+        flags.set(EventFlags::IN, interest.reads());
+        flags.set(EventFlags::OUT, interest.writes());
+        flags
+    }
+
+    /// Rounded up: a loop that wakes too early would turn for nothing.
+    fn in_whole_ms(timeout: Duration) -> Timespec {
+        let ms = i64::try_from(timeout.as_nanos().div_ceil(1_000_000)).unwrap_or(i64::MAX);
+        Timespec { tv_sec: ms / 1_000, tv_nsec: ms % 1_000 * 1_000_000 }
+    }
+}
+
+mod poll {
+    use std::io;
+    use std::time::Duration;
+
+    use super::os::{Entry, entry, poll, set, told};
+    use super::{BELL, Interest, Ready, Socket};
+
+    /// What is watched, as the system wants to be shown it at each call.
+    #[derive(Debug, Default)]
+    pub struct Table {
+        entries: Vec<Entry>,
+        numbers: Vec<usize>,
+        /// Where each number is; the bell's number comes last of all.
+        places: Vec<Option<usize>>,
+    }
+
+    impl Table {
+        pub fn watch(&mut self, socket: &impl Socket, number: usize, interest: Interest) {
+            if number != BELL {
+                if self.places.len() <= number {
+                    self.places.resize(number + 1, None);
+                }
+                self.places[number] = Some(self.entries.len());
+            }
+            self.entries.push(entry(socket, interest));
+            self.numbers.push(number);
+        }
+
+        pub fn change(&mut self, number: usize, interest: Interest) -> io::Result<()> {
+            let place = self.places.get(number).copied().flatten();
+            let place = place.ok_or(io::ErrorKind::NotFound)?;
+            set(&mut self.entries[place], interest);
+            Ok(())
+        }
+
+        pub fn forget(&mut self, number: usize) {
+            let Some(place) = self.places.get_mut(number).and_then(Option::take) else { return };
+            self.entries.swap_remove(place);
+            self.numbers.swap_remove(place);
+            if let Some(&moved) = self.numbers.get(place).filter(|&&moved| moved != BELL) {
+                self.places[moved] = Some(place);
+            }
+        }
+
+        pub fn wait(
+            &mut self,
+            timeout: Option<Duration>,
+            ready: &mut Vec<Ready>,
+        ) -> io::Result<()> {
+            let ms = timeout.map_or(-1, |timeout| {
+                i32::try_from(timeout.as_nanos().div_ceil(1_000_000)).unwrap_or(i32::MAX)
+            });
+            poll(&mut self.entries, ms)?;
+            let all = self.entries.iter().zip(&self.numbers);
+            ready.extend(all.filter_map(|(entry, &number)| {
+                let (readable, writable) = told(entry);
+                (readable || writable).then_some(Ready { number, readable, writable })
+            }));
+            Ok(())
+        }
+    }
+}
+
+#[cfg(unix)]
+mod os {
+    use std::io;
+    use std::os::fd::AsRawFd;
+
+    use super::{Interest, Socket};
+
+    pub type Entry = libc::pollfd;
+
+    pub fn entry(socket: &impl Socket, interest: Interest) -> Entry {
+        let mut entry = Entry { fd: socket.as_fd().as_raw_fd(), events: 0, revents: 0 };
+        set(&mut entry, interest);
+        entry
+    }
+
+    pub fn set(entry: &mut Entry, interest: Interest) {
+        entry.events = if interest.reads() { libc::POLLIN } else { 0 }
+            | if interest.writes() { libc::POLLOUT } else { 0 };
+    }
+
+    /// Whether it is told to be readable, and writable.
+    pub fn told(entry: &Entry) -> (bool, bool) {
+        let over = entry.revents & (libc::POLLERR | libc::POLLHUP | libc::POLLNVAL) != 0;
+        (over || entry.revents & libc::POLLIN != 0, over || entry.revents & libc::POLLOUT != 0)
+    }
+
+    pub fn poll(entries: &mut [Entry], ms: i32) -> io::Result<()> {
+        // SAFETY: as many entries as said, valid and ours.
+        let told = unsafe { libc::poll(entries.as_mut_ptr(), entries.len() as libc::nfds_t, ms) };
+        if told < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    }
+}
+
+#[cfg(windows)]
+mod os {
+    use std::io;
+    use std::os::windows::io::AsRawSocket;
+
+    use windows_sys::Win32::Networking::WinSock::{
+        POLLERR, POLLHUP, POLLNVAL, POLLRDNORM, POLLWRNORM, WSAPOLLFD, WSAPoll,
+    };
+
+    use super::{Interest, Socket};
+
+    /// An entry that can be shown: the system's cannot.
+    #[derive(Clone, Copy)]
+    #[repr(transparent)]
+    pub struct Entry(WSAPOLLFD);
+
+    impl std::fmt::Debug for Entry {
+        fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+            write!(f, "{}: {} of {}", self.0.fd, self.0.revents, self.0.events)
+        }
+    }
+
+    pub fn entry(socket: &impl Socket, interest: Interest) -> Entry {
+        let fd = socket.as_socket().as_raw_socket() as _;
+        let mut entry = Entry(WSAPOLLFD { fd, events: 0, revents: 0 });
+        set(&mut entry, interest);
+        entry
+    }
+
+    pub fn set(entry: &mut Entry, interest: Interest) {
+        entry.0.events = if interest.reads() { POLLRDNORM } else { 0 }
+            | if interest.writes() { POLLWRNORM } else { 0 };
+    }
+
+    /// Whether it is told to be readable, and writable.
+    pub fn told(entry: &Entry) -> (bool, bool) {
+        let told = entry.0.revents;
+        let over = told & (POLLERR | POLLHUP | POLLNVAL) != 0;
+        (over || told & POLLRDNORM != 0, over || told & POLLWRNORM != 0)
+    }
+
+    pub fn poll(entries: &mut [Entry], ms: i32) -> io::Result<()> {
+        // SAFETY: as many entries as said, valid and ours; `Entry` is laid out as the system's.
+        let told = unsafe { WSAPoll(entries.as_mut_ptr().cast(), entries.len() as u32, ms) };
+        if told < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::{Ipv4Addr, TcpListener, TcpStream};
+
+    use super::*;
+
+    fn means() -> impl Iterator<Item = Means> {
+        [Means::Epoll, Means::Poll].into_iter().filter(|&means| Readiness::by(means).is_ok())
+    }
+
+    fn pair() -> (TcpStream, TcpStream) {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let ours = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        (ours, listener.accept().unwrap().0)
+    }
+
+    /// Waits until something is ready, for a minute.
+    fn next(readiness: &mut Readiness) -> Vec<Ready> {
+        let mut ready = Vec::new();
+        for _ in 0..60 {
+            readiness.wait(Some(Duration::from_secs(1)), &mut ready).unwrap();
+            if !ready.is_empty() {
+                break;
+            }
+        }
+        ready
+    }
+
+    fn readable(number: usize) -> Ready {
+        Ready { number, readable: true, writable: false }
+    }
+
+    #[test]
+    fn tells_who_can_be_read_or_written_as_long_as_it_is_so() {
+        for means in means() {
+            let mut readiness = Readiness::by(means).unwrap();
+            let (a, mut to_a) = pair();
+            let (mut b, to_b) = pair();
+            readiness.watch(&a, 3, Interest::Read).unwrap();
+            readiness.watch(&b, 0, Interest::Read).unwrap();
+            to_a.write_all(b"x").unwrap();
+            assert_eq!(next(&mut readiness), [readable(3)], "{means:?}");
+            assert_eq!(next(&mut readiness), [readable(3)], "{means:?}: not read yet");
+            readiness.change(&a, 3, Interest::Write).unwrap();
+            let writable = Ready { number: 3, readable: false, writable: true };
+            assert_eq!(next(&mut readiness), [writable], "{means:?}");
+            readiness.forget(&a, 3);
+            drop(to_b);
+            let ready = next(&mut readiness);
+            assert!(ready.len() == 1 && ready[0].number == 0 && ready[0].readable, "{ready:?}");
+            assert_eq!(b.read(&mut [0; 1]).unwrap(), 0, "its end");
+        }
+    }
+
+    #[test]
+    fn numbers_may_be_forgotten_and_given_anew() {
+        for means in means() {
+            let mut readiness = Readiness::by(means).unwrap();
+            let mut pairs: Vec<_> = (0..5).map(|_| pair()).collect();
+            for (number, (ours, _)) in pairs.iter().enumerate() {
+                readiness.watch(ours, number, Interest::Read).unwrap();
+            }
+            readiness.forget(&pairs[1].0, 1);
+            readiness.forget(&pairs[4].0, 4);
+            drop(pairs.remove(1));
+            readiness.forget_closed(4);
+            readiness.watch(&pairs[3].0, 1, Interest::Read).unwrap();
+            for (_, other) in &mut pairs {
+                other.write_all(b"x").unwrap();
+            }
+            let mut told = Vec::new();
+            while told.len() < 4 {
+                for ready in next(&mut readiness) {
+                    if !told.contains(&ready.number) {
+                        told.push(ready.number);
+                    }
+                }
+            }
+            told.sort_unstable();
+            assert_eq!(told, [0, 1, 2, 3], "{means:?}");
+        }
+    }
+
+    #[test]
+    fn a_loop_is_woken_from_another_thread() {
+        for means in means() {
+            let mut readiness = Readiness::by(means).unwrap();
+            let waker = readiness.waker().unwrap();
+            let woken = std::thread::spawn(move || {
+                let mut ready = Vec::new();
+                readiness.wait(None, &mut ready).unwrap(); // for ever, if nobody rings
+                assert_eq!(ready, []);
+                readiness.wait(Some(Duration::ZERO), &mut ready).unwrap(); // silent again
+                ready.is_empty()
+            });
+            waker.wake();
+            assert!(woken.join().unwrap());
+        }
+    }
+}
