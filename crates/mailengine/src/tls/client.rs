@@ -1,0 +1,1 @@
+//! Whom the sender trusts, and what it shows of itself.
