@@ -9,6 +9,7 @@
 pub mod channel;
 pub mod list;
 pub mod message;
+pub mod queue;
 pub mod route;
 pub mod sink;
 pub mod smtp;

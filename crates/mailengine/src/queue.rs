@@ -151,11 +151,9 @@ impl Queue {
 
     /// Takes note, before it begins, of what became of a recipient earlier.
     pub fn restore(&mut self, place: u32, attempts: u8, is_done: bool) {
-        let was_done = std::mem::replace(
-            &mut self.places[place as usize],
-            Place { attempts, is_done },
-        )
-        .is_done;
+        let was_done =
+            std::mem::replace(&mut self.places[place as usize], Place { attempts, is_done })
+                .is_done;
         debug_assert!(!was_done, "a place is restored once");
         if is_done {
             let destination = self.destination_of(place);

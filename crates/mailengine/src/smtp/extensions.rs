@@ -64,7 +64,9 @@ impl Extensions {
         }
         let sender = transaction.from.as_ref();
         if !self.utf8 && sender.is_some_and(|from| from.needs_smtputf8()) {
-            return Err("the sender's address is beyond ASCII, and the server has no SMTPUTF8".into());
+            return Err(
+                "the sender's address is beyond ASCII, and the server has no SMTPUTF8".into()
+            );
         }
         Ok(())
     }

@@ -211,7 +211,7 @@ impl Phase {
     /// How long a server may take, at least as long as RFC 5321, section 4.5.3.2, has it; a connection is given up
     /// after half a minute, as usual.
     pub fn timeout(self) -> Duration {
-        let minutes = |minutes| Duration::from_secs(60 * minutes);
+        let minutes = |minutes: u64| Duration::from_secs(60 * minutes);
         match self {
             Self::Connect | Self::Quit => Duration::from_secs(30),
             Self::Data => minutes(2),
@@ -863,3 +863,6 @@ fn fate_of(reply: &Reply) -> Fate {
         Fate::Deferred
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,1 +1,7 @@
-//! Whom the sender trusts, and what it shows of itself.
+//! stub
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Security {
+    Off,
+    Offered,
+    Required,
+}
