@@ -7,6 +7,7 @@
 //! to carry it out, [`sink`] is the other side.
 
 pub mod channel;
+pub mod journal;
 pub mod list;
 pub mod message;
 pub mod queue;

@@ -1,7 +1,1 @@
-//! stub
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Security {
-    Off,
-    Offered,
-    Required,
-}
+//! Whom the sender trusts, and what it shows of itself.
