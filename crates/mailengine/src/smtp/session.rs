@@ -2,12 +2,13 @@
 //! became of whom (RFC 5321; groups of commands as RFC 2920 allows them).
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::io::Write;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use super::address::Address;
-use super::auth::{Credentials, Login};
+use super::auth::{Credentials, Mechanism};
 use super::data;
 use super::extensions::Extensions;
 use super::reply::{Reply, ReplyReader};
@@ -282,7 +283,6 @@ enum Said {
 }
 
 /// A conversation with one server.
-#[derive(Debug)]
 pub struct Session {
     terms: Arc<Terms>,
     reader: ReplyReader,
@@ -294,7 +294,8 @@ pub struct Session {
     /// What is offered; nothing before the server has said so.
     extensions: Extensions,
     is_secure: bool,
-    login: Option<Login>,
+    /// What is left to be said of who we are.
+    login: VecDeque<String>,
     /// The one under way, and maybe the next, of which the recipients are told already.
     going: VecDeque<Going>,
     /// The message may be sent as soon as [`Session::deliver`] is called.
@@ -306,6 +307,15 @@ pub struct Session {
     events: VecDeque<Event>,
     /// Groups of commands sent, each of which was waited for.
     groups: u64,
+}
+
+/// Without what is said: that may be a password.
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let mut shown = f.debug_struct("Session");
+        shown.field("expected", &self.expected).field("to_say", &self.to_say);
+        shown.field("events", &self.events).field("is_over", &self.is_over).finish_non_exhaustive()
+    }
 }
 
 impl Session {
@@ -320,7 +330,7 @@ impl Session {
             to_say: VecDeque::new(),
             extensions: Extensions::default(),
             is_secure: false,
-            login: None,
+            login: VecDeque::new(),
             going: VecDeque::new(),
             may_deliver: false,
             is_ready: false,
@@ -528,9 +538,9 @@ impl Session {
             Expected::Ehlo => write!(out, "EHLO {}\r\n", self.terms.hello),
             Expected::Helo => write!(out, "HELO {}\r\n", self.terms.hello),
             Expected::StartTls => out.write_all(b"STARTTLS\r\n"),
-            Expected::Login => match self.login.as_mut().and_then(Login::next) {
+            Expected::Login => match self.login.pop_front() {
                 Some(line) => write!(out, "{line}\r\n"),
-                None => out.write_all(b"*\r\n"), // RFC 4954: gives up
+                None => out.write_all(b"*\r\n"), // what more could it want (RFC 4954, section 4)
             },
             Expected::Data => out.write_all(b"DATA\r\n"),
             Expected::Reset => out.write_all(b"RSET\r\n"),
@@ -636,27 +646,28 @@ impl Session {
             let why = "there is a password, and without TLS it is not said";
             return self.refused(Phase::Login, why, true);
         }
-        match Login::new(credentials, &self.extensions.logins) {
-            Some(login) => {
-                self.login = Some(login);
-                self.to_say.push_back(Expected::Login);
+        match Mechanism::best(self.extensions.logins.iter().map(String::as_str)) {
+            Some(Mechanism::Plain) => {
+                self.login.push_back(format!("AUTH PLAIN {}", credentials.plain()));
+            }
+            Some(Mechanism::Login) => {
+                let (user, password) = (credentials.login_user(), credentials.login_password());
+                self.login.extend(["AUTH LOGIN".to_owned(), user, password]);
             }
             None => {
                 let why = "the server takes no password by PLAIN or LOGIN";
-                self.refused(Phase::Login, why, true);
+                return self.refused(Phase::Login, why, true);
             }
         }
+        self.to_say.push_back(Expected::Login);
     }
 
     fn login_answered(&mut self, reply: &Reply) {
         match reply.code {
             334 => self.to_say.push_back(Expected::Login),
-            235 => {
-                self.login = None;
-                self.be_ready();
-            }
+            235 => self.be_ready(),
             _ => {
-                self.login = None;
+                self.login.clear();
                 self.refused(Phase::Login, &reply.to_string(), reply.is_permanent());
             }
         }

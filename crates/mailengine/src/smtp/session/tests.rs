@@ -265,6 +265,45 @@ fn after_tls_the_server_is_asked_anew_what_it_offers() {
     assert_eq!(said(&mut session), "MAIL FROM:<me@me.test>\r\n", "no pipelining now");
 }
 
+#[test]
+fn a_password_is_said_over_tls_only_and_shown_nowhere() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), "jo:open sesame").unwrap();
+    let credentials = Some(Credentials::from_file(file.path()).unwrap());
+    let with = Terms { credentials, security: Security::Offered, ..terms() };
+    let mut session = Session::new(Arc::new(with.clone()));
+    session.received(b"220 mx\r\n");
+    session.received(b"250-mx\r\n250 AUTH PLAIN LOGIN\r\n");
+    let told = events(&mut session);
+    assert!(matches!(told.last(), Some(Event::Refused(Trouble { is_login: true, .. }))));
+    assert_eq!(said(&mut session), "", "no TLS");
+
+    let secured = |offers: &str| {
+        let mut session = Session::new(Arc::new(with.clone()));
+        session.received(b"220 mx\r\n");
+        session.received(b"250-mx\r\n250 STARTTLS\r\n");
+        session.received(b"220 go\r\n");
+        session.is_secured();
+        said(&mut session);
+        session.received(offers.as_bytes());
+        session
+    };
+    let mut session = secured("250-mx\r\n250 AUTH LOGIN PLAIN\r\n");
+    assert!(!format!("{session:?}").contains("AG"), "{session:?}");
+    assert_eq!(said(&mut session), "AUTH PLAIN AGpvAG9wZW4gc2VzYW1l\r\n"); // RFC 4616, by coreutils' base64
+    session.received(b"235 ok\r\n");
+    assert_eq!(events(&mut session).last(), Some(&Event::Ready));
+    let mut session = secured("250-mx\r\n250 AUTH LOGIN\r\n");
+    for line in ["AUTH LOGIN\r\n", "am8=\r\n", "b3BlbiBzZXNhbWU=\r\n"] {
+        assert_eq!(said(&mut session), line);
+        session.received(b"334 more\r\n");
+    }
+    assert_eq!(said(&mut session), "*\r\n");
+    session.received(b"535 wrong\r\n");
+    let told = events(&mut session);
+    assert!(matches!(told.last(), Some(Event::Refused(Trouble { is_login: true, .. }))));
+}
+
 /// A server whose replies are drawn by lot, which takes commands one by one or in groups, and may break off.
 fn converse(session: &mut Session, mut luck: impl Iterator<Item = u8>) -> Vec<Outcome> {
     let mut outcomes = Vec::new();
