@@ -73,6 +73,15 @@ pub fn count_entries(directory: &Path) -> io::Result<usize> {
     os::count_entries(directory)
 }
 
+/// Reads from `file` at `offset` into `into`, as much as there is at once; none at the end. Threads may share the
+/// file; on Windows its own position moves.
+///
+/// # Errors
+/// Those of reading a file.
+pub fn read_at(file: &File, into: &mut [u8], offset: u64) -> io::Result<usize> {
+    os::read_at(file, into, offset)
+}
+
 /// Throws the contents of `file`, which must be on the device already, out of the system's cache, and makes
 /// sure that they are gone.
 ///
@@ -140,6 +149,10 @@ mod unix {
         CString::new(path.as_os_str().as_bytes()).map_err(|e| io::Error::other(e.to_string()))
     }
 
+    pub fn read_at(file: &File, into: &mut [u8], offset: u64) -> io::Result<usize> {
+        std::os::unix::fs::FileExt::read_at(file, into, offset)
+    }
+
     pub fn room_in(directory: &Path) -> io::Result<Room> {
         let path = c_path(directory)?;
         // SAFETY: an all-zero structure is valid, the path ends with NUL, and the call fills the structure.
@@ -181,7 +194,7 @@ mod os {
     use std::path::{Path, PathBuf};
 
     use super::FileSystem;
-    pub use super::unix::{directory_to_sync, may_write_to, room_in};
+    pub use super::unix::{directory_to_sync, may_write_to, read_at, room_in};
     use crate::Refusal;
 
     pub fn of(directory: &Path) -> io::Result<FileSystem> {
@@ -374,7 +387,7 @@ mod os {
 
     use super::FileSystem;
     use super::unix::c_path;
-    pub use super::unix::{directory_to_sync, may_write_to, room_in};
+    pub use super::unix::{directory_to_sync, may_write_to, read_at, room_in};
     use crate::Refusal;
 
     pub fn of(directory: &Path) -> io::Result<FileSystem> {
@@ -458,6 +471,10 @@ mod os {
         }
     }
 
+    pub fn read_at(file: &File, into: &mut [u8], offset: u64) -> io::Result<usize> {
+        std::os::windows::fs::FileExt::seek_read(file, into, offset)
+    }
+
     pub fn of(directory: &Path) -> io::Result<FileSystem> {
         directory.metadata()?;
         let root = volume_of(directory)?;
@@ -539,6 +556,20 @@ mod tests {
         assert!(facts.kind.is_some_and(|kind| !kind.is_empty()));
         assert!(facts.room.free_bytes > 0 && facts.room.block_bytes > 0);
         assert!(of(Path::new("/no/such/folder")).is_err());
+    }
+
+    #[test]
+    fn a_file_is_read_where_one_asks() {
+        let path = std::env::temp_dir().join(format!("oscost-test-at-{}", std::process::id()));
+        std::fs::write(&path, b"0123456789").unwrap();
+        let file = File::open(&path).unwrap();
+        let mut into = [0; 4];
+        let read = [3, 8, 10, 0].map(|at| {
+            let octets = read_at(&file, &mut into, at).unwrap();
+            String::from_utf8_lossy(&into[..octets]).into_owned()
+        });
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(read, ["3456", "89", "", "0123"]);
     }
 
     #[test]

@@ -1,1 +1,0 @@
-//! Recipients: a CSV file that is read where it lies, however long it is.
