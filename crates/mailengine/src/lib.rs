@@ -12,6 +12,7 @@ pub mod list;
 pub mod message;
 pub mod queue;
 pub mod route;
+pub mod send;
 pub mod sink;
 pub mod smtp;
 pub mod tls;

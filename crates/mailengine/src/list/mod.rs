@@ -242,6 +242,17 @@ impl List {
         &self.members[self.starts[domain] as usize..self.starts[domain + 1] as usize]
     }
 
+    /// The domain and the number of a record to be delivered, by its place among all of these: those of the first domain
+    /// come first.
+    ///
+    /// # Panics
+    /// Where there is no such place.
+    pub fn at(&self, place: u32) -> (usize, u32) {
+        // No domain is empty.
+        let domain = self.starts.partition_point(|&start| start <= place) - 1;
+        (domain, self.members[place as usize])
+    }
+
     /// How many records are to be delivered: all but bad ones and duplicates.
     pub fn deliverable(&self) -> usize {
         self.members.len()

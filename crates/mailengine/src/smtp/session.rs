@@ -7,6 +7,8 @@ use std::io::Write;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use super::address::Address;
 use super::auth::{Credentials, Mechanism};
 use super::data;
@@ -90,7 +92,7 @@ pub struct Transaction {
 }
 
 /// What became of a recipient in one transaction.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Fate {
     /// The server has taken it upon itself; in test mode it would have.
     Delivered,
@@ -105,7 +107,7 @@ pub enum Fate {
 }
 
 /// The fate of a recipient, and who said so.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Outcome {
     /// Which.
     pub place: u32,
@@ -136,7 +138,7 @@ pub enum Event {
 }
 
 /// Why a server is of no use, now.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Trouble {
     /// When it turned out.
     pub phase: Phase,
@@ -147,7 +149,7 @@ pub struct Trouble {
 }
 
 /// How far a conversation is; also what a server was asked last.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Phase {
     /// The connection is being made.
     Connect,
@@ -305,8 +307,12 @@ pub struct Session {
     quits: bool,
     is_over: bool,
     events: VecDeque<Event>,
+    /// The TLS handshake is under way.
+    is_securing: bool,
     /// Groups of commands sent, each of which was waited for.
     groups: u64,
+    /// Replies that came.
+    replies: u64,
 }
 
 /// Without what is said: that may be a password.
@@ -337,7 +343,9 @@ impl Session {
             quits: false,
             is_over: false,
             events: VecDeque::new(),
+            is_securing: false,
             groups: 0,
+            replies: 0,
         }
     }
 
@@ -363,8 +371,16 @@ impl Session {
         self.events.pop_front()
     }
 
+    /// Whether it wants something: [`Session::event`] gives what.
+    pub fn event_is_waiting(&self) -> bool {
+        !self.events.is_empty()
+    }
+
     /// What the server is waited for.
     pub fn phase(&self) -> Phase {
+        if self.is_securing {
+            return Phase::Tls;
+        }
         self.expected.front().map_or(Phase::Idle, |expected| expected.phase())
     }
 
@@ -383,6 +399,11 @@ impl Session {
         self.groups
     }
 
+    /// How many whole replies have come so far.
+    pub fn replies(&self) -> u64 {
+        self.replies
+    }
+
     /// Takes in what the server has sent.
     pub fn received(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() && !self.is_over {
@@ -391,6 +412,7 @@ impl Session {
             match reply {
                 None => debug_assert!(bytes.is_empty()),
                 Some(Ok(reply)) => {
+                    self.replies += 1;
                     self.answered(&reply);
                     // Nothing said in clear may pass for something said under TLS (RFC 3207, section 5).
                     if matches!(self.events.back(), Some(Event::Secure)) && !bytes.is_empty() {
@@ -410,6 +432,7 @@ impl Session {
     /// The TLS handshake is done.
     pub fn is_secured(&mut self) {
         self.is_secure = true;
+        self.is_securing = false;
         self.reader = ReplyReader::default();
         self.to_say.push_back(Expected::Ehlo);
         self.say();
@@ -607,7 +630,10 @@ impl Session {
             Expected::Ehlo | Expected::Helo => {
                 self.refused(Phase::Hello, &reply.to_string(), false);
             }
-            Expected::StartTls if reply.code == 220 => self.events.push_back(Event::Secure),
+            Expected::StartTls if reply.code == 220 => {
+                self.is_securing = true;
+                self.events.push_back(Event::Secure);
+            }
             Expected::StartTls if self.terms.security == Security::Required => {
                 self.refused(Phase::Tls, &format!("TLS is required: {reply}"), false);
             }

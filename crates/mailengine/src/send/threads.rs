@@ -1,0 +1,86 @@
+//! A thread for each connection, started for it.
+
+use std::sync::mpsc;
+use std::time::Duration;
+
+use super::blocking::{Call, converse};
+use super::desk::{Ask, Assignment, Office, Work};
+use super::maker::Maker;
+use super::tally::Carried;
+use super::{Plan, SendError};
+use crate::smtp::session::{Phase, Trouble};
+
+/// When no thread can be had, none is asked for so long.
+const REST: Duration = Duration::from_millis(50);
+/// What a thread's calls need.
+const STACK: usize = 256 * 1024;
+
+/// Carries a delivery out.
+pub fn carry(plan: &Plan, office: &Office) -> Result<Carried, SendError> {
+    let same = Maker::same(plan);
+    let (ends, ended) = mpsc::channel::<Result<Carried, SendError>>();
+    let mut all = Carried::default();
+    let (mut open, mut made) = (0_usize, 0_usize);
+    std::thread::scope(|scope| {
+        loop {
+            let work = office.desk().desk().work(plan);
+            match work {
+                Work::Connect(assignment) => {
+                    let sources = &plan.sources;
+                    let source = (!sources.is_empty()).then(|| sources[made % sources.len()]);
+                    let (same, ends) = (same.clone(), ends.clone());
+                    let mut kept = assignment.clone();
+                    let body = move || {
+                        let mut carried = Carried::default();
+                        let mut assignment = assignment;
+                        let call = call(&assignment, source);
+                        let mut maker = Maker::new(plan, same);
+                        let ask = |ask| office.ask(plan, &mut assignment, ask);
+                        let told = converse(plan, &call, &mut maker, &mut carried, ask);
+                        // Whoever hears it counts; at the end nobody need.
+                        let _ = ends.send(told.map(|()| carried));
+                    };
+                    let thread = std::thread::Builder::new().stack_size(STACK);
+                    match thread.spawn_scoped(scope, body) {
+                        Ok(_) => {
+                            open += 1;
+                            made += 1;
+                            all.open_at_most = all.open_at_most.max(open);
+                        }
+                        Err(_) => {
+                            // It is our own shortage: the server is not to blame.
+                            all.shortages += 1;
+                            office.ask(plan, &mut kept, Ask::Closed(None))?;
+                            std::thread::sleep(REST);
+                        }
+                    }
+                }
+                Work::Wait(wait) => office.wait(wait),
+                Work::Done if open == 0 => break,
+                Work::Done => office.wait(REST),
+            }
+            while let Ok(carried) = ended.try_recv() {
+                open -= 1;
+                let at_most = all.open_at_most;
+                all = all.plus(carried.inspect_err(|_| office.signals().stop())?);
+                all.open_at_most = at_most;
+            }
+        }
+        Ok(all)
+    })
+}
+
+/// What a connection needs to know.
+pub fn call(assignment: &Assignment, source: Option<std::net::IpAddr>) -> Call {
+    Call {
+        name: assignment.name.clone(),
+        address: assignment.address,
+        source,
+        terms: assignment.terms.clone(),
+    }
+}
+
+/// What is told of a connection whose end nobody saw.
+pub fn lost(why: &str) -> Trouble {
+    Trouble { phase: Phase::Idle, why: why.into(), is_login: false }
+}
