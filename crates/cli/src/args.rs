@@ -1,5 +1,7 @@
 //! What the user types.
 
+mod mail;
+
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -9,6 +11,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use measure::count::{NotANumber, parse_count, parse_duration, parse_percentage};
 use netload::Protocol;
 use netload::serve::{ARCHITECTURES, Architecture};
+
+pub use mail::{Mail, MailArch, MailSend, TlsMode};
 
 use crate::ending::Ending;
 
@@ -50,6 +54,12 @@ pub enum Command {
         after_help = "Examples:\n  oscost net serve --arch epoll --protocol 450 --listen 127.0.0.1:2525\n  oscost net load --to 127.0.0.1:2525 --protocol 450 --concurrency 1..10000 --ramp"
     )]
     Net(Net),
+    /// Deliver a message to a long list, and the server that throws mail away.
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  oscost mail send --list recipients.csv --message message.eml --from bounce@example.org --connections 1500\n  oscost mail sink --listen 127.0.0.1:2525"
+    )]
+    Mail(Mail),
     /// Runs side by side: ratios with intervals, and a verdict for each case.
     Compare(Compare),
     /// The smallest difference this machine can show today: measures everything twice and compares.

@@ -222,6 +222,25 @@ pub fn describe() -> Vec<Fact> {
     system::find().into_facts()
 }
 
+/// The name it calls itself by in a network, as far as it has one.
+pub fn host_name() -> Option<String> {
+    os_host_name().filter(|name| !name.is_empty())
+}
+
+#[cfg(unix)]
+fn os_host_name() -> Option<String> {
+    let mut name = [0_u8; 256];
+    // SAFETY: the buffer is ours and of that length, but for its last byte, which stays 0.
+    let told = unsafe { libc::gethostname(name.as_mut_ptr().cast(), name.len() - 1) };
+    let end = name.iter().position(|&byte| byte == 0)?;
+    (told == 0).then(|| String::from_utf8_lossy(&name[..end]).into_owned())
+}
+
+#[cfg(windows)]
+fn os_host_name() -> Option<String> {
+    std::env::var("COMPUTERNAME").ok()
+}
+
 /// The machine as one token without spaces, for file names and the first column of a table:
 /// `Linux_6.18.44_x86_64_Intel-Xeon_2cpu_kvm_tsc`.
 pub fn line(facts: &[Fact]) -> String {

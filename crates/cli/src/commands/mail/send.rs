@@ -1,0 +1,308 @@
+//! `oscost mail send`: delivers a message to all on a list.
+
+use std::io::IsTerminal;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use mailengine::journal::{About, Journal};
+use mailengine::list::List;
+use mailengine::message::{self, Heads, Template};
+use mailengine::queue::{Limits, Retry};
+use mailengine::route::{MxOptions, Router};
+use mailengine::send::{How, Office, Plan, Summary, deliver, journal_beside};
+use mailengine::smtp::address::{Address, verp};
+use mailengine::smtp::auth::Credentials;
+use mailengine::smtp::session::Terms;
+use mailengine::tls::client::{ClientTls, Security};
+use platform::limits::raise_descriptors;
+use platform::process::on_termination;
+use platform::readiness::Means;
+
+use super::summary;
+use crate::args::{MailArch, MailSend, TlsMode};
+use crate::commands::measure::new_id;
+use crate::ending::{Ending, Usage};
+use crate::output::{note, page, print};
+
+/// Descriptors for all but connections.
+const SPARE_DESCRIPTORS: u64 = 64;
+/// A message is in memory as a whole.
+const MESSAGE_AT_MOST: u64 = 256 << 20;
+/// How often progress is shown.
+const SHOWN_EVERY: Duration = Duration::from_millis(200);
+
+/// Delivers, and tells what came of it.
+///
+/// # Errors
+/// Where it cannot begin or go on; an address that cannot be reached is none.
+pub fn send(args: &MailSend) -> anyhow::Result<Ending> {
+    let office = Arc::new(Office::default());
+    let mut plan = plan(args, &office)?;
+    let (about, path) = (about(args, &plan)?, journal_path(args));
+    let journal = match (&path, args.resume) {
+        (None, _) => None,
+        (Some(path), true) => Some(Journal::resume(path, &about).map_err(usage)?),
+        (Some(path), false) => Some(Journal::create(path, &about, &plan.run).map_err(usage)?),
+    };
+    if let Some(journal) = &journal {
+        journal.run().clone_into(&mut plan.run);
+    }
+    announce(args, &plan);
+    let signals = office.signals();
+    let stop = move || signals.stop();
+    if on_termination(stop.clone()).is_err() {
+        ctrlc::set_handler(stop).context("cannot take note of Ctrl-C")?;
+    }
+    let summary = watched(&office, || deliver(&plan, journal, &office))?;
+    match args.json {
+        true => print(&serde_json::to_string_pretty(&summary::document(&plan, &summary))?)?,
+        false => print(&summary::text(&plan, &summary, &page()))?,
+    }
+    Ok(ending(args, &summary, path.as_deref()))
+}
+
+/// All that can be wrong with what was given is found here, before anything is begun.
+fn plan(args: &MailSend, office: &Office) -> anyhow::Result<Plan> {
+    let list = List::open(&args.list, args.address_column.as_deref()).map_err(usage)?;
+    let from = match args.from.as_str() {
+        "" | "<>" => None,
+        text => Some(Address::parse(text).map_err(|e| Usage(format!("--from {text}: {e}")))?),
+    };
+    if args.verp {
+        let Some(from) = &from else {
+            return Err(Usage("--verp needs a --from that is not empty".into()).into());
+        };
+        let shortest = Address::parse("a@b.c").expect("an address");
+        verp(from, &shortest).map_err(|e| Usage(format!("--verp: {e}")))?;
+    }
+    let hello = hello(args)?;
+    let template = template(args, &list, from.as_ref(), &hello)?;
+    let router = router(args, office)?;
+    let security = match args.way.tls {
+        TlsMode::Off => Security::Off,
+        TlsMode::Offered => Security::Offered,
+        TlsMode::Required => Security::Required,
+    };
+    let credentials = match &args.way.auth_file {
+        Some(path) => Some(Credentials::from_file(path).map_err(usage)?),
+        None => Credentials::from_environment().map_err(usage)?,
+    };
+    if credentials.is_some() && security == Security::Off {
+        return Err(Usage("--tls off: a password is said over TLS only".into()).into());
+    }
+    let is_personal = template.is_personal() || args.verp;
+    let dry = args.dry || !(router.is_loopback() || args.really_send);
+    let terms = Terms {
+        hello,
+        security,
+        credentials,
+        dry,
+        pipelining: !args.way.no_pipelining,
+        chunking: !args.way.no_chunking,
+    };
+    let per_destination =
+        if args.way.relay.is_some() { args.connections } else { args.per_domain };
+    Ok(Plan {
+        tls: ClientTls::new(security, args.way.ca.as_deref()).map_err(usage)?,
+        limits: Limits {
+            connections: within_limit(args.connections),
+            per_destination,
+            per_transaction: if is_personal { 1 } else { args.recipients },
+        },
+        per_connection: u32::try_from(args.transactions).unwrap_or(u32::MAX),
+        retry: Retry {
+            after: args.retry_after,
+            at_most: args.retry_at_most,
+            give_up: args.give_up,
+        },
+        timeout: args.timeout,
+        sources: args.way.sources.clone(),
+        how: how(args)?,
+        time: None,
+        run: new_id(),
+        date: message::date(jiff::Timestamp::now())?,
+        verp: args.verp,
+        is_relayed: args.way.relay.is_some(),
+        list,
+        template,
+        from,
+        router,
+        terms,
+    })
+}
+
+fn template(
+    args: &MailSend,
+    list: &List,
+    from: Option<&Address>,
+    hello: &str,
+) -> anyhow::Result<Template> {
+    let path = args.message.display();
+    let of_file = |e: std::io::Error| Usage(format!("--message {path}: {e}"));
+    let size = std::fs::metadata(&args.message).map_err(of_file)?.len();
+    if size > MESSAGE_AT_MOST {
+        return Err(Usage(format!("--message {path}: it has {size} bytes, 256 MiB at most")).into());
+    }
+    let raw = std::fs::read(&args.message).map_err(of_file)?;
+    let heads = Heads {
+        list_unsubscribe: args.list_unsubscribe.clone(),
+        one_click: args.one_click,
+        message_id_domain: from.map_or(hello, Address::domain).to_owned(),
+    };
+    let template = Template::parse(&raw, list.columns(), &heads);
+    let template = template.map_err(|e| Usage(format!("--message {path}: {e}")))?;
+    template.notes().iter().for_each(|text| note(text));
+    Ok(template)
+}
+
+fn router(args: &MailSend, office: &Office) -> anyhow::Result<Router> {
+    let way = &args.way;
+    let router = match (&way.relay, &way.route) {
+        (Some(relay), _) => Router::relay(relay),
+        (None, Some(file)) => Router::file(file),
+        (None, None) => {
+            let signals = office.signals();
+            let options =
+                MxOptions { nameserver: way.nameserver, port: way.port, ..MxOptions::default() };
+            Router::mx(options, Box::new(move || signals.route_is_known()))
+        }
+    };
+    router.map_err(usage)
+}
+
+fn how(args: &MailSend) -> anyhow::Result<How> {
+    if !args.bind_cpu.is_empty() {
+        platform::cpu::keep_process_to(&args.bind_cpu)
+            .map_err(|refusal| Usage(format!("--bind-cpu: {refusal}")))?;
+    }
+    let loops = args.loops.unwrap_or_else(|| platform::cpu::allowed().len());
+    Ok(match args.arch {
+        MailArch::Loop => How::Loops(loops, Means::BEST),
+        MailArch::Poll => How::Loops(loops, Means::Poll),
+        MailArch::Threads => How::Threads,
+        MailArch::Processes => How::Processes,
+    })
+}
+
+/// How we call ourselves: this machine's name, or its address where that is none that a server would take.
+fn hello(args: &MailSend) -> anyhow::Result<String> {
+    let is_name = |name: &str| Address::parse(&format!("x@{name}")).is_ok();
+    match &args.way.hello {
+        Some(name) if is_name(name) => Ok(name.clone()),
+        Some(name) => Err(Usage(format!("--hello {name}: it is no domain name")).into()),
+        None => Ok(platform::machine::host_name()
+            .filter(|name| is_name(name))
+            .unwrap_or_else(|| "[127.0.0.1]".to_owned())),
+    }
+}
+
+/// As many connections as there can be, with a word about those there cannot.
+fn within_limit(asked: usize) -> usize {
+    let Some(limit) = raise_descriptors() else { return asked };
+    let possible = usize::try_from(limit.saturating_sub(SPARE_DESCRIPTORS)).unwrap_or(asked);
+    if possible < asked {
+        note(&format!(
+            "the limit of descriptors allows {possible} connections, not {asked}; to raise it: ulimit -Hn {}",
+            asked as u64 + SPARE_DESCRIPTORS
+        ));
+    }
+    asked.min(possible.max(1))
+}
+
+/// What the journal is to be about.
+fn about(args: &MailSend, plan: &Plan) -> anyhow::Result<About> {
+    let raw = std::fs::read(&args.message)?;
+    let unsubscribe = args.list_unsubscribe.as_deref().unwrap_or_default();
+    let message =
+        format!("{:08x} {} {} {}", crc32fast::hash(&raw), args.verp, args.one_click, unsubscribe);
+    Ok(About {
+        list: plan.list.fingerprint().to_owned(),
+        message,
+        from: args.from.clone(),
+        dry: plan.terms.dry,
+    })
+}
+
+fn journal_path(args: &MailSend) -> Option<std::path::PathBuf> {
+    let beside = || journal_beside(&args.list);
+    (!args.no_journal).then(|| args.journal.clone().unwrap_or_else(beside))
+}
+
+/// What must be known before it begins.
+fn announce(args: &MailSend, plan: &Plan) {
+    let (all, domains) = (plan.list.deliverable(), plan.list.domains());
+    note(&format!("{all} recipients in {domains} domains"));
+    if plan.list.duplicates() > 0 {
+        note(&format!("{} more are on the list twice: once is enough", plan.list.duplicates()));
+    }
+    if plan.terms.dry && !args.dry {
+        note("test mode: nobody receives anything; --really-send delivers");
+    } else if plan.terms.dry {
+        note("test mode: nobody receives anything");
+    }
+}
+
+/// Shows progress on a terminal meanwhile.
+fn watched<T>(office: &Arc<Office>, work: impl FnOnce() -> T) -> T {
+    if !std::io::stderr().is_terminal() {
+        return work();
+    }
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| show(office, &is_over));
+        let done = work();
+        is_over.store(true, Ordering::SeqCst);
+        done
+    })
+}
+
+fn show(office: &Office, is_over: &AtomicBool) {
+    let bar = ProgressBar::with_draw_target(Some(1), ProgressDrawTarget::stderr_with_hz(5));
+    let style = ProgressStyle::with_template("{bar:24} {percent:>3} %  {wide_msg}")
+        .expect("the template is well formed");
+    bar.set_style(style.progress_chars("━╸─"));
+    let mut last = (Instant::now(), 0);
+    let mut rate = 0.0;
+    while !is_over.load(Ordering::SeqCst) {
+        let now = office.progress();
+        let seconds = last.0.elapsed().as_secs_f64();
+        if seconds >= 1.0 {
+            rate = f64::from(now.count.all().saturating_sub(last.1)) / seconds;
+            last = (Instant::now(), now.count.all());
+        }
+        bar.set_length(now.of.max(1) as u64);
+        bar.set_position(u64::from(now.count.all()));
+        bar.set_message(format!(
+            "{rate:.0}/s  {} connections  {} delivered, {} failed, {} put off",
+            now.open,
+            now.count.delivered,
+            now.count.failed + now.count.given_up,
+            now.waiting
+        ));
+        std::thread::sleep(SHOWN_EVERY);
+    }
+    bar.finish_and_clear();
+}
+
+/// Says how it ended where that was not as wished.
+fn ending(args: &MailSend, summary: &Summary, journal: Option<&Path>) -> Ending {
+    if summary.unsettled > 0 {
+        let how = match journal {
+            Some(_) if args.resume => "the same command goes on",
+            Some(_) => "the same command with --resume goes on",
+            None => "nobody knows which, as there is no journal",
+        };
+        note(&format!("stopped with {} recipients left: {how}", summary.unsettled));
+        return Ending::NotMeasured;
+    }
+    let missed = summary.count.failed + summary.count.given_up;
+    if missed > 0 { Ending::CheckFailed } else { Ending::Done }
+}
+
+fn usage(error: impl std::fmt::Display) -> Usage {
+    Usage(error.to_string())
+}
