@@ -531,13 +531,14 @@ mod tests {
     #[test]
     fn thousand_domains_are_asked_for_once_each_and_not_all_at_once() {
         const DOMAINS: usize = 1_000;
+        const IN_FLIGHT: usize = 50;
         let domains: Vec<_> = (0..DOMAINS).map(|n| format!("d{n}.example")).collect();
         let mut zone: Vec<_> =
             domains.iter().map(|d| (d.as_str(), Answer::Mx(&[(10, "a.host")]))).collect();
         zone.push(("a.host", Answer::A(&["127.0.0.2"])));
         let server = NameServer::start(&zone);
-        server.delay(Duration::from_millis(5));
-        let asking = Asking::of(&server, |_| {});
+        server.delay(Duration::from_millis(20));
+        let asking = Asking::of(&server, |options| options.in_flight = IN_FLIGHT);
         for domain in domains.iter().chain(&domains) {
             let _ = asking.router.route(domain);
         }
@@ -559,6 +560,23 @@ mod tests {
         assert!(asking.router.route("half.example").is_some());
         assert!(asking.router.route("pref.example").is_some());
         assert!(asking.router.route("plain.example").is_none());
+    }
+
+    #[test]
+    fn thread_ends_when_nobody_asks_any_more() {
+        let server = zone();
+        let asking = Asking::of(&server, |_| {});
+        for domain in ["silent.example", "pref.example"] {
+            let _ = asking.router.route(domain);
+        }
+        let Asking { router, bell } = asking;
+        drop(router);
+        // The thread has the other one, in its callback.
+        let begun = Instant::now();
+        while Arc::strong_count(&bell) > 1 {
+            assert!(begun.elapsed() < DEADLINE, "the thread is still there");
+            std::thread::sleep(Duration::from_millis(1));
+        }
     }
 
     #[test]
