@@ -11,8 +11,8 @@ use tokio::sync::{Notify, Semaphore};
 use super::lookup::{Finder, Found};
 use super::{PORT, Route, RouteError, Target, literal};
 
-/// Domains that are looked up at the same time, unless told: a name server's socket keeps about 250 questions in Linux's
-/// default buffer, and loses more that come at once; then each costs half the time-out.
+/// Domains that are looked up at the same time, unless told: a name server's socket keeps about 250 questions in
+/// Linux's default buffer, and loses more that come at once; then each costs half the time-out.
 const IN_FLIGHT: usize = 200;
 /// Domains of which it is known, or being found out, where their mail goes, unless told: about 100 MB.
 const DOMAINS_AT_MOST: usize = 100_000;
