@@ -238,6 +238,12 @@ mod tests {
     }
 
     #[test]
+    fn threads_can_share_it() {
+        fn is_shared<T: Send + Sync>(_: &T) {}
+        is_shared(&Router::relay("::1").unwrap());
+    }
+
+    #[test]
     fn literals() {
         assert_eq!(literal("[127.0.0.1]"), Some(Ok("127.0.0.1".parse().unwrap())));
         assert_eq!(literal("[IPv6:::1]"), Some(Ok("::1".parse().unwrap())));

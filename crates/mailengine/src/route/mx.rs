@@ -11,7 +11,8 @@ use tokio::sync::{Notify, Semaphore};
 use super::lookup::{Finder, Found};
 use super::{PORT, Route, RouteError, Target, literal};
 
-/// Domains that are looked up at the same time, unless told: many name servers count them.
+/// Domains that are looked up at the same time, unless told: a name server's socket keeps about 250 questions in
+/// Linux's default buffer, and loses more that come at once; then each costs half the time-out.
 const IN_FLIGHT: usize = 200;
 /// Domains of which it is known, or being found out, where their mail goes, unless told: about 100 MB.
 const DOMAINS_AT_MOST: usize = 100_000;
@@ -95,13 +96,20 @@ enum Known {
     Until(Instant, Arc<Route>),
 }
 
+#[derive(Debug)]
+struct Domain {
+    known: Known,
+    /// Whether it is in [`Table::oldest`].
+    is_listed: bool,
+}
+
 #[derive(Debug, Default)]
 struct Table {
-    domains: HashMap<Arc<str>, Known>,
+    domains: HashMap<Arc<str>, Domain>,
     /// Those asked for whose look-up has not begun.
     waiting: VecDeque<Arc<str>>,
-    /// Those found, oldest first; each is in it once.
-    found: VecDeque<Arc<str>>,
+    /// Those once found, the first of them first; each once, also if it is asked for again.
+    oldest: VecDeque<Arc<str>>,
     is_closed: bool,
 }
 
@@ -181,22 +189,14 @@ impl Shared {
 
     fn of(&self, domain: &str) -> Option<Arc<Route>> {
         let mut table = self.table();
-        match table.domains.get(domain) {
-            Some(Known::Asked) => return None,
-            Some(Known::Until(until, route)) if Instant::now() < *until => {
-                return Some(Arc::clone(route));
-            }
-            Some(Known::Until(..)) => table.found.retain(|found| **found != *domain),
-            None => {}
-        }
-        if table.make_room(self.domains_at_most) {
-            let domain: Arc<str> = domain.into();
-            table.domains.insert(Arc::clone(&domain), Known::Asked);
-            table.waiting.push_back(domain);
-            drop(table);
+        let route = table.of(domain, self.domains_at_most);
+        let is_news = table.waiting.len() == 1;
+        drop(table);
+        // If more wait, the thread is at it.
+        if route.is_none() && is_news {
             self.changed.notify_one();
         }
-        None
+        route
     }
 
     async fn look_up_all(self: Arc<Self>, finder: Finder, in_flight: usize) {
@@ -232,10 +232,8 @@ impl Shared {
 
     fn learn(&self, domain: Arc<str>, found: Found) {
         let kept = found.holds.clamp(self.kept.shortest, self.kept.longest);
-        let known = Known::Until(Instant::now() + kept, Arc::new(found.route));
         let mut table = self.table();
-        table.domains.insert(Arc::clone(&domain), known);
-        table.found.push_back(domain);
+        table.learn(domain, Instant::now() + kept, Arc::new(found.route));
         let is_closed = table.is_closed;
         drop(table);
         if !is_closed {
@@ -245,12 +243,45 @@ impl Shared {
 }
 
 impl Table {
+    /// What is known of a domain; if nothing is that still holds, it is asked for, if there is room.
+    fn of(&mut self, name: &str, at_most: usize) -> Option<Arc<Route>> {
+        match self.domains.get(name).map(|domain| &domain.known) {
+            Some(Known::Asked) => return None,
+            Some(Known::Until(until, route)) if Instant::now() < *until => {
+                return Some(Arc::clone(route));
+            }
+            Some(Known::Until(..)) => {}
+            None => {
+                if !self.make_room(at_most) {
+                    return None;
+                }
+            }
+        }
+        let name: Arc<str> = name.into();
+        let domain = self.domains.entry(Arc::clone(&name));
+        let asked = Domain { known: Known::Asked, is_listed: false };
+        domain.and_modify(|domain| domain.known = Known::Asked).or_insert(asked);
+        self.waiting.push_back(name);
+        None
+    }
+
+    fn learn(&mut self, name: Arc<str>, until: Instant, route: Arc<Route>) {
+        let domain = Domain { known: Known::Until(until, route), is_listed: true };
+        let before = self.domains.insert(Arc::clone(&name), domain);
+        if !before.is_some_and(|before| before.is_listed) {
+            self.oldest.push_back(name);
+        }
+    }
+
     /// Forgets what was found first if there are too many. Whether there is room then: not if all are being looked up;
     /// who asks again after the next wake finds some.
     fn make_room(&mut self, at_most: usize) -> bool {
         while self.domains.len() >= at_most {
-            let Some(oldest) = self.found.pop_front() else { return false };
-            self.domains.remove(&oldest);
+            let Some(oldest) = self.oldest.pop_front() else { return false };
+            match self.domains.get_mut(&oldest) {
+                Some(Domain { known: Known::Asked, is_listed }) => *is_listed = false,
+                _ => drop(self.domains.remove(&oldest)),
+            }
         }
         true
     }
@@ -507,7 +538,7 @@ mod tests {
             domains.iter().map(|d| (d.as_str(), Answer::Mx(&[(10, "a.host")]))).collect();
         zone.push(("a.host", Answer::A(&["127.0.0.2"])));
         let server = NameServer::start(&zone);
-        server.delay(Duration::from_millis(5));
+        server.delay(Duration::from_millis(20));
         let asking = Asking::of(&server, |options| options.in_flight = IN_FLIGHT);
         for domain in domains.iter().chain(&domains) {
             let _ = asking.router.route(domain);
@@ -530,6 +561,46 @@ mod tests {
         assert!(asking.router.route("half.example").is_some());
         assert!(asking.router.route("pref.example").is_some());
         assert!(asking.router.route("plain.example").is_none());
+    }
+
+    #[test]
+    fn thread_ends_when_nobody_asks_any_more() {
+        let server = zone();
+        let asking = Asking::of(&server, |_| {});
+        for domain in ["silent.example", "pref.example"] {
+            let _ = asking.router.route(domain);
+        }
+        let Asking { router, bell } = asking;
+        drop(router);
+        // The thread has the other one, in its callback.
+        let begun = Instant::now();
+        while Arc::strong_count(&bell) > 1 {
+            assert!(begun.elapsed() < DEADLINE, "the thread is still there");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    #[test]
+    fn domain_asked_for_again_is_not_forgotten_meanwhile() {
+        let mut table = Table::default();
+        let learn = |table: &mut Table, name: &str, until| {
+            assert_eq!(table.waiting.pop_front().as_deref(), Some(name));
+            table.learn(name.into(), until, Arc::new(Route::Never(name.to_owned())));
+        };
+        let over = Instant::now();
+        assert!(table.of("a", 2).is_none());
+        learn(&mut table, "a", over);
+        // Its time is over: it is asked for again, while there is room for one other.
+        for name in ["a", "b", "c", "a"] {
+            assert!(table.of(name, 2).is_none());
+        }
+        assert_eq!(table.waiting.len(), 2);
+        learn(&mut table, "a", over + DEADLINE);
+        learn(&mut table, "b", over + DEADLINE);
+        assert!(table.of("a", 2).is_some() && table.of("b", 2).is_some());
+        assert!(table.of("c", 2).is_none());
+        assert!(!table.domains.contains_key("a"), "it was found first");
+        assert_eq!(table.oldest.len(), 1);
     }
 
     #[test]
