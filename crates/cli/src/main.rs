@@ -29,6 +29,7 @@ fn main() -> ExitCode {
         Ok(Command::Runs(runs)) => commands::runs(&runs),
         Ok(Command::Concurrency(concurrency)) => commands::concurrency(&concurrency),
         Ok(Command::Net(net)) => commands::net(&net),
+        Ok(Command::Mail(mail)) => commands::mail(&mail),
         Ok(Command::Compare(compare)) => commands::compare(&compare),
         Ok(Command::Noise(noise)) => commands::noise(&noise),
         Ok(Command::Export(export)) => commands::export(&export),
