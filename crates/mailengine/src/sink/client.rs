@@ -170,6 +170,7 @@ impl Client {
                 self.advance(false, shared)
             }
             Mode::Resting => self.advance(true, shared),
+            Mode::Lingering => Gone,
             other => {
                 self.mode = other;
                 Stays
@@ -229,7 +230,7 @@ impl Client {
                 Mode::Finishing => {
                     self.channel.finish();
                     self.mode = Mode::Lingering;
-                    self.deadline = (shared.house.now + LINGER).min(shared.until);
+                    self.alarm = Some((shared.house.now + LINGER).min(shared.until));
                 }
                 Mode::Closing => return Gone,
                 _ => return Stays,
