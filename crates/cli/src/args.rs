@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use mailengine::sink::{Addresses, Extension, Fault, Latency};
 use measure::count::{NotANumber, parse_count, parse_duration, parse_percentage};
 use netload::Protocol;
 use netload::serve::{ARCHITECTURES, Architecture};
@@ -301,6 +302,97 @@ pub struct NetLoad {
     /// Print the steps as one JSON document
     #[arg(long)]
     pub json: bool,
+}
+
+/// `oscost mail sink`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Faults are PHASE:KIND:RATE. Phases: connect, ehlo, starttls, auth, mail, rcpt, data, body (while the message comes), \
+end (the reply to the whole message), rset, quit, any. Kinds: drop, reset, stall (nothing more is said), 4xx, 5xx, \
+malformed, endless, slowly (byte by byte), late (at end: the message is accepted, but the reply never comes). Rates: \
+20% or 0.2. The same --seed does the same to the n-th connection.
+
+Latencies are 10ms, 5ms..20ms (any between) or exp:10ms (exponential, this mean), of all phases or, as in rcpt=10ms, \
+of one.
+
+Examples:
+  oscost mail sink --listen 127.0.0.1-200:2525
+  oscost mail sink --tls --write-ca ca.pem --user me:secret --log accepted.jsonl
+  oscost mail sink --fault rcpt:4xx:20% --fault end:late:1% --latency exp:10ms --seed 7
+  oscost mail sink --without pipelining,chunking --capture mail")]
+pub struct MailSink {
+    /// Where it listens, also a range of last octets as in 127.0.0.1-200:2525 (may be repeated); port 0 is any that is free
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:2525")]
+    pub listen: Vec<Addresses>,
+    /// Other machines may send it mail, too
+    #[arg(long)]
+    pub beyond_this_machine: bool,
+    /// How long a client may keep it waiting
+    #[arg(long, value_name = "TIME", default_value = "5m", value_parser = budget, allow_hyphen_values = true)]
+    pub timeout: Duration,
+    /// Largest message it takes, in bytes
+    #[arg(long, value_name = "BYTES", default_value = "52428800", value_parser = size, allow_hyphen_values = true)]
+    pub size: u64,
+    /// Extensions it is not to have: pipelining, size, 8bitmime, smtputf8, enhancedstatuscodes, chunking, starttls, auth
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub without: Vec<Extension>,
+    /// Refuse EHLO, as servers of old
+    #[arg(long)]
+    pub helo_only: bool,
+    /// Offer STARTTLS, with a certificate made now
+    #[arg(long)]
+    pub tls: bool,
+    /// Offer STARTTLS with this certificate, in PEM form
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    pub tls_certificate: Option<PathBuf>,
+    /// Its key
+    #[arg(long, value_name = "FILE", requires = "tls_certificate")]
+    pub tls_key: Option<PathBuf>,
+    /// Write the certificate to this file, for a sender to trust
+    #[arg(long, value_name = "FILE")]
+    pub write_ca: Option<PathBuf>,
+    /// The only name and password that AUTH takes [default: any]
+    #[arg(long, value_name = "NAME:PASSWORD", value_parser = login)]
+    pub user: Option<(String, String)>,
+    /// Do something wrong, PHASE:KIND:RATE as in rcpt:4xx:20% (may be repeated)
+    #[arg(long = "fault", value_name = "FAULT")]
+    pub faults: Vec<Fault>,
+    /// Hold replies back, as in 10ms or rcpt=5ms..20ms (may be repeated)
+    #[arg(long = "latency", value_name = "LATENCY")]
+    pub latencies: Vec<Latency>,
+    /// What chance begins with
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub seed: u64,
+    /// Put each new recipient off for so long
+    #[arg(long, value_name = "TIME", value_parser = time, allow_hyphen_values = true)]
+    pub greylist: Option<Duration>,
+    /// Take so long for each byte of a reply
+    #[arg(long, value_name = "TIME", value_parser = time, allow_hyphen_values = true)]
+    pub tarpit: Option<Duration>,
+    /// The system's buffer for what has come of a connection
+    #[arg(long, value_name = "BYTES", value_parser = window, allow_hyphen_values = true)]
+    pub window: Option<usize>,
+    /// Read only so many bytes a second of each connection
+    #[arg(long, value_name = "BYTES", value_parser = size, allow_hyphen_values = true)]
+    pub read_rate: Option<u64>,
+    /// Add a line of JSON for each message accepted to this file
+    #[arg(long, value_name = "FILE")]
+    pub log: Option<PathBuf>,
+    /// Write each message accepted, and its envelope, into this folder
+    #[arg(long, value_name = "DIR")]
+    pub capture: Option<PathBuf>,
+    /// Keep it to these CPUs, such as 0 or 0,2 [default: all]
+    #[arg(long, value_name = "CPUS", value_delimiter = ',')]
+    pub bind_cpu: Vec<usize>,
+    /// Print what was counted as JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Report on stdout to each line on stdin, and end with it: for `run`
+    #[arg(long, hide = true)]
+    pub report: bool,
+    /// Count system calls at this tracepoint: for `run`
+    #[arg(long, hide = true)]
+    pub count: Option<u64>,
 }
 
 /// Numbers of connections.
@@ -636,6 +728,34 @@ fn workers(text: &str) -> Result<usize, String> {
     match count(text)? {
         count @ 1..=4096 => Ok(count as usize),
         _ => Err("it must be 1 to 4096".into()),
+    }
+}
+
+fn size(text: &str) -> Result<u64, String> {
+    match count(text)? {
+        bytes @ 1..=1_000_000_000_000 => Ok(bytes),
+        _ => Err("it must be 1 to 1000000000000 bytes".into()),
+    }
+}
+
+fn window(text: &str) -> Result<usize, String> {
+    match count(text)? {
+        bytes @ 1..=1_000_000_000 => Ok(bytes as usize),
+        _ => Err("it must be 1 to 1000000000 bytes".into()),
+    }
+}
+
+fn time(text: &str) -> Result<Duration, String> {
+    match parse_duration(text).map_err(problem)? {
+        Duration::ZERO => Err("it is no time at all".into()),
+        time => Ok(time),
+    }
+}
+
+fn login(text: &str) -> Result<(String, String), String> {
+    match text.split_once(':') {
+        Some((name, password)) if !name.is_empty() => Ok((name.to_owned(), password.to_owned())),
+        _ => Err("it is not NAME:PASSWORD".into()),
     }
 }
 

@@ -6,7 +6,7 @@
 //! anything came after the reply to STARTTLS; a server if anything came after the command.
 
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::TcpStream;
+use std::net::{Shutdown, TcpStream};
 
 use platform::readiness::Interest;
 use platform::socket::{receive, send};
@@ -123,6 +123,15 @@ impl Channel {
     /// Its socket.
     pub fn socket(&self) -> &TcpStream {
         &self.socket
+    }
+
+    /// Says that nothing more will be sent, with TLS's farewell if that goes out at once; more can be received.
+    pub fn finish(&mut self) {
+        if let Some(tls) = &mut self.tls {
+            tls.connection.send_close_notify();
+            let _ = tls.flush(&self.socket);
+        }
+        let _ = self.socket.shutdown(Shutdown::Write);
     }
 
     /// Closes it, with TLS's farewell if that goes out without waiting for the peer to read.

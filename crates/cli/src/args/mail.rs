@@ -6,13 +6,15 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::{budget, cpu};
+use super::{MailSink, budget, cpu};
 
 /// `oscost mail`.
 #[derive(Debug, Subcommand)]
 pub enum Mail {
     /// Deliver a message to all on a list; in test mode nobody receives anything.
     Send(Box<MailSend>),
+    /// Run an SMTP server that throws mail away, until Ctrl-C or SIGTERM; what it counted is shown then.
+    Sink(Box<MailSink>),
 }
 
 /// `oscost mail send`.

@@ -1,6 +1,7 @@
-//! `oscost mail`: a message to a long list.
+//! `oscost mail`: a message to a long list, and the server that throws mail away.
 
 mod send;
+mod sink;
 mod summary;
 
 use crate::args::Mail;
@@ -10,5 +11,6 @@ use crate::ending::Ending;
 pub fn mail(args: &Mail) -> anyhow::Result<Ending> {
     match args {
         Mail::Send(args) => send::send(args),
+        Mail::Sink(args) => sink::sink(args),
     }
 }

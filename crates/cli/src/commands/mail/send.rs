@@ -104,8 +104,7 @@ fn plan(args: &MailSend, office: &Office) -> anyhow::Result<Plan> {
         pipelining: !args.way.no_pipelining,
         chunking: !args.way.no_chunking,
     };
-    let per_destination =
-        if args.way.relay.is_some() { args.connections } else { args.per_domain };
+    let per_destination = if args.way.relay.is_some() { args.connections } else { args.per_domain };
     Ok(Plan {
         tls: ClientTls::new(security, args.way.ca.as_deref()).map_err(usage)?,
         limits: Limits {
@@ -171,7 +170,7 @@ fn router(args: &MailSend, office: &Office) -> anyhow::Result<Router> {
             Router::mx(options, Box::new(move || signals.route_is_known()))
         }
     };
-    router.map_err(usage)
+    Ok(router.map_err(usage)?)
 }
 
 fn how(args: &MailSend) -> anyhow::Result<How> {

@@ -131,7 +131,8 @@ fn domains(text: &mut String, plan: &Plan, summary: &Summary) {
         return;
     }
     worst.sort_by_key(|(_, count)| std::cmp::Reverse(missed(count)));
-    let _ = writeln!(text, "\ndomains with most not delivered to        delivered  deferred    failed");
+    let _ =
+        writeln!(text, "\ndomains with most not delivered to        delivered  deferred    failed");
     for (domain, count) in worst.iter().take(SHOWN) {
         let name: String = plan.list.domain_name(*domain).chars().take(38).collect();
         let Count { delivered, given_up, failed } = count;
