@@ -18,7 +18,12 @@ const AFTER_MB: u64 = 200;
 fn memory_mb(name: &str) -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix(name))?;
-    line.trim_start_matches(':').trim().strip_suffix(" kB")?.parse::<u64>().ok().map(|kb| kb / 1_000)
+    line.trim_start_matches(':')
+        .trim()
+        .strip_suffix(" kB")?
+        .parse::<u64>()
+        .ok()
+        .map(|kb| kb / 1_000)
 }
 
 /// Half of the recipients are in a few domains, as it is with real lists.
@@ -35,8 +40,12 @@ fn five_million_recipients_fit() {
     writeln!(file, "email,name,token").unwrap();
     for n in 0..RECIPIENTS {
         let domain = domain_of(n);
-        writeln!(file, "user{n}@domain{domain}.test,\"Name {n}\",{:08x}", n.wrapping_mul(2_654_435_761))
-            .unwrap();
+        writeln!(
+            file,
+            "user{n}@domain{domain}.test,\"Name {n}\",{:08x}",
+            n.wrapping_mul(2_654_435_761)
+        )
+        .unwrap();
     }
     file.flush().unwrap();
     drop(file);
