@@ -155,14 +155,6 @@ pub enum ListError {
         /// Where the record begins.
         line: u64,
     },
-    /// A byte order mark before a quotation mark, within the file.
-    #[error("{}, line {line}: a byte order mark: two files were joined here; remove it", path.display())]
-    Mark {
-        /// The file.
-        path: PathBuf,
-        /// Where the record begins.
-        line: u64,
-    },
 }
 
 fn quoted(columns: &[String]) -> String {

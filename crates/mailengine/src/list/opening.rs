@@ -26,9 +26,7 @@ const DUPLICATE: u32 = u32::MAX - 1;
 /// A checksum of a record's fields, by which to tell that it was changed.
 pub fn check(fields: &StringRecord) -> u32 {
     let mut sum = crc32fast::Hasher::new();
-    for (i, field) in fields.iter().enumerate() {
-        // The CSV reader takes this mark away where it begins to read.
-        let field = if i == 0 { field.trim_start_matches('\u{feff}') } else { field };
+    for field in fields {
         sum.update(&(field.len() as u64).to_le_bytes());
         sum.update(field.as_bytes());
     }
@@ -149,12 +147,6 @@ impl<'a> Pass<'a> {
             Ok(false) => return Ok(false),
             Ok(true) if !is_long && !self.is_at_end(end) && !self.has_line_end() => {}
             read => self.check_doubtful(start.byte(), start.line(), read, is_long)?,
-        }
-        let is_mark =
-            start.byte() > 0 && self.record.get(0).is_some_and(|f| f.starts_with("\u{feff}\""));
-        if is_mark {
-            let line = self.first_line(start.byte(), start.line());
-            return Err(ListError::Mark { path: self.path.to_owned(), line });
         }
         Ok(true)
     }

@@ -72,9 +72,13 @@ impl Reader {
         };
         let line = u64::from(self.source.lines[number as usize]);
         let line = line + self.csv.get_mut().lines_ended_at(offset)?;
-        let mut position = Position::new();
-        position.set_byte(offset).set_line(line);
-        self.csv.seek(position)?;
+        // The first is sought in any case, else the CSV reader gives its header instead.
+        if offset == 0 || self.csv.position().byte() != offset {
+            // Together with the line end before it: the CSV reader takes a byte order mark away where it begins.
+            let mut position = Position::new();
+            position.set_byte(offset.saturating_sub(1));
+            self.csv.seek(position)?;
+        }
         self.csv.get_mut().until = offset + RECORD_OCTETS + READ_AHEAD as u64;
         let is_there = self.csv.read_record(&mut self.record).map_err(|e| match e.into_kind() {
             csv::ErrorKind::Io(e) => e,

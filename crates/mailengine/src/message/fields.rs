@@ -51,6 +51,9 @@ impl Columns {
 
     fn find(&self, name: &str) -> Option<Source> {
         let exactly = self.names.iter().position(|column| column == name);
+        if !is_identifier(name) {
+            return exactly.map(Source::Column);
+        }
         let folded = || self.names.iter().position(|column| folded(column) == folded(name));
         let column = exactly.or_else(folded).map(Source::Column);
         column.or_else(|| (name == "address").then_some(Source::Address))
@@ -81,10 +84,10 @@ impl Columns {
                     parts.push(Part::Field(source));
                     rest = &rest[name.len() + 1..];
                 }
-                None if !name.starts_with(|c: char| c.is_alphabetic() || c == '_') => {
-                    plain.push(b'{')
+                None if is_identifier(name) && name.starts_with(is_letter) => {
+                    return Err(self.unknown(name, place));
                 }
-                None => return Err(self.unknown(name, place)),
+                None => plain.push(b'{'),
             }
         }
         plain.extend_from_slice(rest);
@@ -96,8 +99,8 @@ impl Columns {
 
     /// The first field there would be in `text`, if fields were filled in there.
     pub fn first_field_of<'a>(&self, text: &'a [u8]) -> Option<&'a str> {
-        let names = memchr::memchr_iter(b'{', text).filter_map(|at| name_at(&text[at + 1..]));
-        names.filter(|name| self.find(name).is_some()).next()
+        let mut names = memchr::memchr_iter(b'{', text).filter_map(|at| name_at(&text[at + 1..]));
+        names.find(|name| self.find(name).is_some())
     }
 
     fn unknown(&self, name: &str, place: &str) -> TemplateError {
@@ -111,13 +114,20 @@ impl Columns {
     }
 }
 
-/// The name that `text` begins with, if a brace follows it.
+/// What could be a column's name at the beginning of `text`, if a brace follows it.
 fn name_at(text: &[u8]) -> Option<&str> {
     let text = &text[..text.len().min(NAME_OCTETS + 1)];
-    let end = memchr::memchr(b'}', text)?;
-    let name = std::str::from_utf8(&text[..end]).ok()?;
-    let is_allowed = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
-    (!name.is_empty() && name.chars().all(is_allowed)).then_some(name)
+    let name = &text[..memchr::memchr(b'}', text)?];
+    let is_plain = !name.is_empty() && memchr::memchr3(b'{', b'\r', b'\n', name).is_none();
+    std::str::from_utf8(name).ok().filter(|_| is_plain)
+}
+
+fn is_identifier(name: &str) -> bool {
+    name.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.'))
+}
+
+fn is_letter(c: char) -> bool {
+    c.is_alphabetic() || c == '_'
 }
 
 /// A name as it is compared if it is not found as written.

@@ -2,12 +2,12 @@
 //!
 //! # Fields
 //!
-//! `{name}` is a field: a brace, the name of one of the list's columns, a brace, without spaces between. A name has
-//! letters, digits, `_`, `-` and `.`, 64 octets at most. It is compared as written, else regardless of case, and with
-//! `_` for whatever other characters the column's name has: `{first_name}` is the column `First Name`. `{address}`
-//! is the recipient's address, unless a column has that name.
+//! `{name}` is a field: a brace, the name of one of the list's columns, a brace, without spaces between; 64 octets of
+//! name at most. A name of letters, digits, `_`, `-` and `.` is also found regardless of case, and with `_` for
+//! whatever other characters the column's name has: `{First Name}` and `{first_name}` are both the column `First Name`.
+//! `{address}` is the recipient's address, unless a column has that name.
 //!
-//! A name that begins with a letter or `_` and is no column is an error. Other braces are text: those of
+//! Such a name that begins with a letter or `_` and is no column is an error. All other braces are text: those of
 //! `{ color: red }`, `{"a": 1}` or `\d{3}`. `{{` stands for one brace: `{{name}` is the text `{name}`.
 //!
 //! # Where fields are filled in

@@ -50,7 +50,7 @@ pub fn push_unstructured(text: &str, hidden: &[Range<usize>], into: &mut Vec<u8>
             let end = next.map_or(last.end, |next| last.end + next.spaces);
             into.extend_from_slice(encoded(&text[start..end], line).as_bytes());
         } else {
-            into.extend_from_slice(text[word.start..word.end].as_bytes());
+            into.extend_from_slice(&text.as_bytes()[word.start..word.end]);
         }
         at += run;
     }
@@ -167,9 +167,10 @@ mod tests {
         let made = unstructured("=?UTF-8?Q?Gr=C3=BC=C3=9Fe?= Jürg =?UTF-8?Q?=C3=BC?=", &[]);
         assert_eq!(
             made,
-            "Subject: =?UTF-8?Q?Gr=C3=BC=C3=9Fe?= =?UTF-8?B?IErDvHJnIA==?= =?UTF-8?Q?=C3=BC?="
+            "Subject: =?UTF-8?Q?Gr=C3=BC=C3=9Fe?= =?UTF-8?B?IErDvHJnIA==?=\r\n =?UTF-8?Q?=C3=BC?="
         );
-        assert_eq!(unstructured("a =?x?= b", &[2..7]), "Subject: a =?UTF-8?B?PT94Pz0=?= b");
+        let hidden = std::slice::from_ref(&(2..7));
+        assert_eq!(unstructured("a =?x?= b", hidden), "Subject: a =?UTF-8?B?PT94Pz0=?= b");
         let long = unstructured(&"ü".repeat(200), &[]);
         assert!(long.lines().all(|line| line.len() <= 78), "{long}");
     }
