@@ -51,6 +51,15 @@ pub struct MailSend {
     /// Unsubscribing takes one click (RFC 8058)
     #[arg(long, requires = "list_unsubscribe")]
     pub one_click: bool,
+    /// Sign with this private key (DKIM): RSA or Ed25519, in PEM form
+    #[arg(long, value_name = "FILE", requires = "dkim_selector")]
+    pub dkim_key: Option<PathBuf>,
+    /// Where in the domain the public key is: the part before ._domainkey
+    #[arg(long, value_name = "NAME", requires = "dkim_key")]
+    pub dkim_selector: Option<String>,
+    /// The domain that signs [default: that of --from]
+    #[arg(long, value_name = "DOMAIN", requires = "dkim_key")]
+    pub dkim_domain: Option<String>,
 
     #[command(flatten)]
     pub way: Way,

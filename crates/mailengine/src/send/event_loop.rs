@@ -32,7 +32,7 @@ pub fn carry(
     loops: usize,
     means: Means,
 ) -> Result<Carried, SendError> {
-    let same = Maker::same(plan);
+    let same = Maker::same(plan)?;
     if loops <= 1 {
         return Loop::new(plan, office, means, same)?.run();
     }

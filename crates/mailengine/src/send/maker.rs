@@ -24,11 +24,14 @@ impl<'a> Maker<'a> {
     }
 
     /// The message, if all get the same: it is in memory once.
-    pub fn same(plan: &Plan) -> Option<Arc<Message>> {
+    ///
+    /// # Errors
+    /// If it cannot be signed.
+    pub fn same(plan: &Plan) -> Result<Option<Arc<Message>>, SendError> {
         if plan.template.is_personal() {
-            return None;
+            return Ok(None);
         }
-        Some(Arc::new(written(plan, None)))
+        written(plan, None).map(|message| Some(Arc::new(message)))
     }
 
     /// A transaction for the recipients of these places.
@@ -47,13 +50,13 @@ impl<'a> Maker<'a> {
         let message = match &self.same {
             Some(same) => Arc::clone(same),
             // There is one recipient then.
-            None => Arc::new(written(self.plan, last.as_ref())),
+            None => Arc::new(written(self.plan, last.as_ref())?),
         };
         let from = match (&self.plan.from, to.first()) {
-            (Some(from), Some(to)) if self.plan.verp => Some(
-                verp(from, &to.address)
-                    .map_err(|e| SendError::Message(to.address.clone(), e.to_string()))?,
-            ),
+            // Where the recipient's address is too long to be named, the bounce names nobody.
+            (Some(from), Some(to)) if self.plan.verp => {
+                Some(verp(from, &to.address).unwrap_or_else(|_| from.clone()))
+            }
             (from, _) => from.clone(),
         };
         Ok(Transaction { from, to, message })
@@ -61,10 +64,14 @@ impl<'a> Maker<'a> {
 }
 
 /// What a recipient gets. It is the same when it is written again, down to its Message-ID.
-fn written(plan: &Plan, recipient: Option<&Recipient>) -> Message {
+fn written(plan: &Plan, recipient: Option<&Recipient>) -> Result<Message, SendError> {
     let number = recipient.map_or(0, |recipient| u64::from(recipient.number));
     let seed = Seed { run: &plan.run, number, date: &plan.date };
     let mut wire = Vec::new();
     plan.template.render(recipient, seed, &mut wire);
-    Message::new(wire)
+    if let Some(signer) = &plan.signer {
+        let signature = signer.sign(&wire).map_err(|e| SendError::Message(e.to_string()))?;
+        wire.splice(0..0, signature.into_bytes());
+    }
+    Ok(Message::new(wire))
 }

@@ -21,7 +21,7 @@ use thiserror::Error;
 
 use crate::journal::{Journal, JournalError};
 use crate::list::List;
-use crate::message::Template;
+use crate::message::{Signer, Template};
 use crate::queue::{Limits, Retry};
 use crate::route::Router;
 use crate::smtp::address::Address;
@@ -53,6 +53,8 @@ pub struct Plan {
     pub run: String,
     /// The value of `Date` in messages that have none.
     pub date: String,
+    /// Who signs it.
+    pub signer: Option<Signer>,
     /// The return path; none for a message that must not come back.
     pub from: Option<Address>,
     /// Each recipient has a return path of its own, which names it.
@@ -91,8 +93,8 @@ pub enum SendError {
     #[error("the list cannot be read any more: {0}")]
     List(io::Error),
     /// The message cannot be made.
-    #[error("the message for {0} cannot be made: {1}")]
-    Message(Address, String),
+    #[error("the message cannot be signed: {0}")]
+    Message(String),
     /// The relay does not take the password; to try again would only lock the user out.
     #[error("{server} does not let us in: {why}")]
     Login {

@@ -50,7 +50,7 @@ pub fn carry(plan: &Plan, office: &Office) -> Result<Carried, SendError> {
     let mut parent = Parent {
         plan,
         office,
-        maker: Maker::new(plan, Maker::same(plan)),
+        maker: Maker::new(plan, Maker::same(plan)?),
         readiness: Readiness::new().map_err(cannot)?,
         children: Vec::new(),
         open: 0,

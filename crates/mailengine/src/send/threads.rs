@@ -17,7 +17,7 @@ const STACK: usize = 256 * 1024;
 
 /// Carries a delivery out.
 pub fn carry(plan: &Plan, office: &Office) -> Result<Carried, SendError> {
-    let same = Maker::same(plan);
+    let same = Maker::same(plan)?;
     let (ends, ended) = mpsc::channel::<Result<Carried, SendError>>();
     let mut all = Carried::default();
     let (mut open, mut made) = (0_usize, 0_usize);

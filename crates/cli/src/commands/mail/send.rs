@@ -10,7 +10,7 @@ use anyhow::Context;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use mailengine::journal::{About, Journal};
 use mailengine::list::List;
-use mailengine::message::{self, Heads, Template};
+use mailengine::message::{self, Heads, Signer, Template};
 use mailengine::queue::{Limits, Retry};
 use mailengine::route::{MxOptions, Router};
 use mailengine::send::{How, Office, Plan, Summary, deliver, journal_beside};
@@ -125,6 +125,7 @@ fn plan(args: &MailSend, office: &Office) -> anyhow::Result<Plan> {
         run: new_id(),
         date: message::date(jiff::Timestamp::now())?,
         verp: args.verp,
+        signer: signer(args, from.as_ref())?,
         is_relayed: args.way.relay.is_some(),
         list,
         template,
@@ -156,6 +157,16 @@ fn template(
     let template = template.map_err(|e| Usage(format!("--message {path}: {e}")))?;
     template.notes().iter().for_each(|text| note(text));
     Ok(template)
+}
+
+fn signer(args: &MailSend, from: Option<&Address>) -> anyhow::Result<Option<Signer>> {
+    let (Some(key), Some(selector)) = (&args.dkim_key, &args.dkim_selector) else {
+        return Ok(None);
+    };
+    let Some(domain) = args.dkim_domain.as_deref().or(from.map(Address::domain)) else {
+        return Err(Usage("--dkim-key needs --dkim-domain where --from is empty".into()).into());
+    };
+    Ok(Some(Signer::from_file(key, domain, selector).map_err(usage)?))
 }
 
 fn router(args: &MailSend, office: &Office) -> anyhow::Result<Router> {
