@@ -73,7 +73,7 @@ mod tests {
         let plan = Plan { protocol: Protocol::TOO_BUSY, timeout, workers: 1, cpus: vec![0, 0, 0] };
         let server = architecture.bind((Ipv4Addr::LOCALHOST, 0).into(), &plan).unwrap();
         let address = server.address();
-        // Some for each listener, almost certainly: 1 of 3^20 times one has none.
+        // Some for each listener: that one has none comes once in 10^10 times.
         let clients: Vec<_> = (0..60).map(|_| TcpStream::connect(address).unwrap()).collect();
         let (ended, end) = mpsc::channel();
         std::thread::spawn(move || {
