@@ -46,6 +46,7 @@ pub fn run(
     epoll::add(epoll, listener, EventData::new_u64(LISTENER), EventFlags::IN)?;
     let mut listening = true; // else it is not watched: an end is told of whatever one asks for
     let mut events = Vec::with_capacity(EVENTS);
+    let mut to_say = Vec::with_capacity(EVENTS); // connections to which something is to be said
 
     while !acceptor.is_closed() || !connections.is_empty() {
         let wait = connections.wait(&acceptor).map(up_to_ms);
@@ -67,11 +68,16 @@ pub fn run(
                         }
                     }
                 })?,
-                number => connections.take_in(number as usize, reading_of(reading, event.flags)),
+                number => {
+                    let number = number as usize;
+                    if connections.take_in(number, reading_of(reading, event.flags)) {
+                        to_say.push(number);
+                    }
+                }
             }
         }
-        while let Some((number, watch)) = connections.say() {
-            match watch {
+        for number in to_say.drain(..) {
+            match connections.say(number) {
                 Watch::Gone => acceptor.resume(),
                 Watch::Other(wants) if reading == Reading::Once => {
                     let stream = connections.stream(number).expect("still open");
