@@ -13,7 +13,8 @@ use crate::load::connection::{Connection, Phase, open, source_of};
 const OPENING_AT_MOST: usize = 64;
 /// A server that answers slowly gets so many more each millisecond nevertheless.
 const OPENED_PER_MS: usize = 16;
-/// And all that did together no more often than this: a dead server shall not keep a CPU busy.
+/// Connections that came to nothing are tried again no more often than this, all together: a dead server shall not
+/// keep a CPU busy.
 const BETWEEN_RETRIES: u64 = MS / 10;
 
 impl Generator {
