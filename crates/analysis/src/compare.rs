@@ -8,10 +8,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use measure::doubt::is_client_saturated;
 use measure::stats::{LEVEL, RoundMedian, interval_of, median, t_quantile};
 use results::{CaseResult, Document, Estimate, Outcome};
 
 use crate::noise::NoiseCheck;
+use crate::overtaking::SERVERS;
 use crate::verdict::Verdict;
 
 /// No difference below this share is called one, however sure the rounds are: where a program and
@@ -19,7 +21,7 @@ use crate::verdict::Verdict;
 pub(crate) const FLOOR_AT_LEAST: f64 = 0.01;
 /// The sentinel's calls come in steady modes of their own so far apart, which say nothing of others.
 const CALLS_MODES: f64 = 0.05;
-/// Metrics that verdicts are given on: the others are properties, or follow from these.
+/// Metrics that verdicts are given on: the others are properties, or follow from these. See also [`is_compared`].
 const COMPARED_METRICS: [&str; 4] = ["time", "rate", "turnaround", "server-cpu"];
 
 /// How runs are compared.
@@ -114,12 +116,12 @@ fn held_back<'a>(runs: &[&'a Document]) -> BTreeSet<(&'a String, &'a BTreeMap<St
 
 /// Whether the doubts say that a rate is the load generator's, not the server's.
 pub(crate) fn is_saturated(result: &CaseResult) -> bool {
-    result.doubts.iter().any(|doubt| doubt.starts_with("client-saturated"))
+    result.doubts.iter().any(|doubt| is_client_saturated(doubt))
 }
 
-/// The row where the load generator was the bottleneck: its rate says nothing of the server, whose CPU time does.
+/// The row where the load generator was the bottleneck: its time says nothing of the server, whose CPU time does.
 fn without_verdict(row: Compared) -> Compared {
-    if row.ratio.is_none() || !["time", "rate"].contains(&row.metric.as_str()) {
+    if row.ratio.is_none() || row.metric != "time" {
         return row;
     }
     let note = "the load generator was the bottleneck: `server-cpu` tells more".to_owned();
@@ -161,8 +163,14 @@ pub(crate) fn pairs<'a>(
 ) -> Vec<(&'a CaseResult, Option<&'a CaseResult>)> {
     let identity = |r: &'a CaseResult| (&r.case, &r.params, &r.metric);
     let known: BTreeMap<_, _> = new.results.iter().map(|r| (identity(r), r)).collect();
-    let compared = base.results.iter().filter(|r| COMPARED_METRICS.contains(&r.metric.as_str()));
+    let compared = base.results.iter().filter(|r| is_compared(r));
     compared.map(|r| (r, known.get(&identity(r)).copied())).collect()
+}
+
+/// Whether a verdict is given on it. A server's rate is no more than how many of its times go into a second.
+fn is_compared(result: &CaseResult) -> bool {
+    let says_the_same = result.metric == "rate" && SERVERS.contains(&result.case.as_str());
+    COMPARED_METRICS.contains(&result.metric.as_str()) && !says_the_same
 }
 
 /// The logarithms of both medians, where both are measured and positive.
@@ -397,6 +405,21 @@ mod tests {
     }
 
     #[test]
+    fn what_says_the_same_is_compared_once() {
+        let metrics = |case: &str| {
+            let all = ["time", "rate", "server-cpu", "reply-p99"].map(|metric| CaseResult {
+                metric: metric.to_owned(),
+                ..result(case, rounds(100.0, 0.01, 6, 1))
+            });
+            let run = run(all.to_vec());
+            let rows = compare(&run, &run, &NoiseCheck::default(), &Settings::default());
+            rows.into_iter().map(|row| row.metric).collect::<Vec<_>>()
+        };
+        assert_eq!(metrics("net/requests"), ["time", "server-cpu"]);
+        assert_eq!(metrics("lock/mutex"), ["time", "rate", "server-cpu"]);
+    }
+
+    #[test]
     fn no_verdict_falls_below_the_floor() {
         // Half a percent, told apart beyond doubt, and still not called a difference.
         let (base, new) = (rounds(100.0, 1e-5, 12, 1), rounds(100.5, 1e-5, 12, 2));
@@ -444,7 +467,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_that_the_generator_held_back_is_no_verdict() {
+    fn a_time_that_the_generator_held_back_is_no_verdict() {
         let of = |metric: &str, value: f64| CaseResult {
             metric: metric.to_owned(),
             better: if metric == "rate" { Better::Higher } else { Better::Lower },
@@ -460,10 +483,9 @@ mod tests {
         };
         let (base, mut new) = (all(50e3, 10e3), all(60e3, 8e3));
         let [faster, better] = [Verdict::Faster, Verdict::Better];
-        assert_eq!(verdicts(base.clone(), new.clone()), [faster, better, better]);
+        assert_eq!(verdicts(base.clone(), new.clone()), [faster, better]);
         new[0].doubts.push("client-saturated: the generator could not ask for more".to_owned());
-        let [time, rate, cpu] = verdicts(base, new)[..] else { panic!("three metrics") };
-        assert_eq!([time, rate, cpu], [Verdict::CannotTell, Verdict::CannotTell, better]);
+        assert_eq!(verdicts(base, new), [Verdict::CannotTell, better]);
     }
 
     #[test]

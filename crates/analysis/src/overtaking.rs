@@ -9,8 +9,9 @@ use crate::compare::{FLOOR_AT_LEAST, is_saturated};
 use crate::crossover::{Crossing, crossing};
 use crate::resample;
 
-const CASES: [&str; 2] = ["net/answer", "net/requests"];
-/// What waits for many connections at once in one thread.
+/// The cases of servers under load.
+pub(crate) const SERVERS: [&str; 2] = ["net/answer", "net/requests"];
+/// What waits for many connections at once in one thread. Named here, as results come from other versions too.
 const LOOPS: [&str; 10] = [
     "select",
     "poll",
@@ -106,7 +107,7 @@ impl<'a> Level<'a> {
 
 fn sweeps(results: &[CaseResult]) -> Vec<Sweep<'_>> {
     let mut sweeps: Vec<Sweep> = Vec::new();
-    for result in results.iter().filter(|result| CASES.contains(&result.case.as_str())) {
+    for result in results.iter().filter(|result| SERVERS.contains(&result.case.as_str())) {
         let number = result.params.get("connections").and_then(|text| text.parse::<u32>().ok());
         let (Some(arch), Some(connections)) = (result.params.get("arch"), number) else { continue };
         if result.outcome == Outcome::Unsupported || connections == 0 {

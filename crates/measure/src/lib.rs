@@ -2,9 +2,9 @@
 //!
 //! Read in this order: [`time`] (what a clock gives), [`survey`] (which clock is used and how long a
 //! batch must be), [`sentinel`] (was the machine disturbed?), [`round`] (taking samples), [`crew`]
-//! (the same with several workers), [`trial`] (a whole list of
-//! jobs as one), [`work`] (CPU-bound work of a known length), [`record`] (what a worker prints), [`estimate`] (from rounds to
-//! a figure with its interval), [`stats`].
+//! (the same with several workers), [`trial`] (a whole list of jobs as one), [`work`] (CPU-bound work of a known
+//! length), [`doubt`] (words that others know), [`record`] (what a worker prints), [`estimate`] (from rounds to a
+//! figure with its interval), [`stats`].
 //!
 //! The timing primitives are of use alone:
 //!
@@ -20,6 +20,7 @@
 
 pub mod count;
 pub mod crew;
+pub mod doubt;
 pub mod estimate;
 pub mod record;
 pub mod round;

@@ -1,4 +1,5 @@
-//! What sockets need beyond what is the same everywhere.
+//! What clients that make many connections need of TCP sockets, and how they wait for them, beyond what is the same
+//! everywhere. [`crate::socket`] has what servers need; they have only the meaning of a shortage in common.
 
 use std::io;
 use std::net::IpAddr;
@@ -16,7 +17,7 @@ pub const WHOLE_LOOPBACK: bool = cfg!(any(target_os = "linux", windows));
 /// A TCP socket that never blocks, for IPv6 or IPv4.
 ///
 /// # Errors
-/// The system's, such as no descriptor left: see [`is_descriptor_shortage`].
+/// The system's, such as no descriptor left: see [`crate::socket::is_shortage`].
 pub fn stream_socket(ipv6: bool) -> io::Result<Socket> {
     let domain = if ipv6 { Domain::IPV6 } else { Domain::IPV4 };
     #[cfg(any(target_os = "linux", target_os = "freebsd"))]
@@ -63,16 +64,6 @@ pub fn is_in_progress(error: &io::Error) -> bool {
     #[cfg(windows)]
     let under_way = error.kind() == io::ErrorKind::WouldBlock;
     under_way
-}
-
-/// Whether there was no descriptor, or no memory for a socket, left for this process or the machine.
-pub fn is_descriptor_shortage(error: &io::Error) -> bool {
-    #[cfg(unix)]
-    let codes = [libc::EMFILE, libc::ENFILE, libc::ENOBUFS, libc::ENOMEM];
-    // WSAEMFILE and WSAENOBUFS.
-    #[cfg(windows)]
-    let codes = [10_024, 10_055];
-    error.raw_os_error().is_some_and(|code| codes.contains(&code))
 }
 
 /// Whether all local ports towards an address are in use.

@@ -1,4 +1,5 @@
-//! What servers need of TCP sockets that the standard library does not offer.
+//! What servers need of TCP sockets that the standard library does not offer. [`crate::net`] has what their
+//! clients need.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -92,19 +93,6 @@ pub fn is_shortage(error: &io::Error) -> bool {
 
 #[cfg(unix)]
 mod os {
-    pub fn receive(stream: &TcpStream, room: &mut [u8]) -> io::Result<usize> {
-        let (bytes, _) = rustix::net::recv(stream, room, rustix::net::RecvFlags::empty())?;
-        Ok(bytes)
-    }
-
-    pub fn send(stream: &TcpStream, bytes: &[u8]) -> io::Result<usize> {
-        #[cfg(not(target_vendor = "apple"))]
-        let no_signal = rustix::net::SendFlags::NOSIGNAL;
-        #[cfg(target_vendor = "apple")] // there the standard library has set SO_NOSIGPIPE
-        let no_signal = rustix::net::SendFlags::empty();
-        Ok(rustix::net::send(stream, bytes, no_signal)?)
-    }
-
     use std::io;
     use std::net::{TcpListener, TcpStream};
 
@@ -163,6 +151,19 @@ mod os {
         let (stream, _) = listener.accept()?;
         stream.set_nonblocking(true)?;
         Ok(stream)
+    }
+
+    pub fn receive(stream: &TcpStream, room: &mut [u8]) -> io::Result<usize> {
+        let (bytes, _) = rustix::net::recv(stream, room, rustix::net::RecvFlags::empty())?;
+        Ok(bytes)
+    }
+
+    pub fn send(stream: &TcpStream, bytes: &[u8]) -> io::Result<usize> {
+        #[cfg(not(target_vendor = "apple"))]
+        let no_signal = rustix::net::SendFlags::NOSIGNAL;
+        #[cfg(target_vendor = "apple")] // there the standard library has set SO_NOSIGPIPE
+        let no_signal = rustix::net::SendFlags::empty();
+        Ok(rustix::net::send(stream, bytes, no_signal)?)
     }
 
     /// A socket filter that drops segments with SYN and without ACK, and passes all others
@@ -225,14 +226,6 @@ mod os {
 
 #[cfg(windows)]
 mod os {
-    pub fn receive(mut stream: &TcpStream, room: &mut [u8]) -> io::Result<usize> {
-        io::Read::read(&mut stream, room)
-    }
-
-    pub fn send(mut stream: &TcpStream, bytes: &[u8]) -> io::Result<usize> {
-        io::Write::write(&mut stream, bytes)
-    }
-
     use std::io;
     use std::net::{TcpListener, TcpStream};
 
@@ -262,6 +255,14 @@ mod os {
         let (stream, _) = listener.accept()?;
         stream.set_nonblocking(true)?;
         Ok(stream)
+    }
+
+    pub fn receive(mut stream: &TcpStream, room: &mut [u8]) -> io::Result<usize> {
+        io::Read::read(&mut stream, room)
+    }
+
+    pub fn send(mut stream: &TcpStream, bytes: &[u8]) -> io::Result<usize> {
+        io::Write::write(&mut stream, bytes)
     }
 
     pub fn ignore_new(_listener: &TcpListener) -> bool {

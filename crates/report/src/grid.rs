@@ -161,13 +161,18 @@ impl Column {
     }
 
     fn content_width(&self) -> usize {
-        let cells = self.cells.iter().map(|(text, _)| text);
-        let widths = self.heading.iter().chain(cells).map(|text| text::width(text));
+        let cells = self.cells.iter().flat_map(|(text, _)| text.lines());
+        let heading = self.heading.iter().map(String::as_str);
+        let widths = heading.chain(cells).map(text::width);
         widths.max().unwrap_or(0)
     }
 
-    /// The column with its cells wrapped to `width`.
+    /// The column with its cells wrapped to `width`, and its heading where it is wider than that.
     fn wrapped(mut self, width: usize) -> Column {
+        let is_too_wide = |line: &String| text::width(line) > width;
+        if self.heading.iter().any(is_too_wide) {
+            self.heading = heading_lines(&self.heading.join("\n"), width);
+        }
         for (text, _) in &mut self.cells {
             *text = text::cell_lines(text, width).join("\n");
         }
@@ -229,14 +234,15 @@ pub(crate) fn grouped_table(mut groups: Vec<Group>, page: &Page) -> String {
 /// The table of `columns`, each with as many cells as the others; ends with a newline.
 pub(crate) fn table(mut columns: Vec<Column>, page: &Page) -> String {
     columns[0].gap = 0;
-    let total = total_width(&columns);
-    if let Some(at) = columns.iter().position(|column| column.wraps)
-        && total > page.table_width()
-    {
-        let others = total - columns[at].content_width();
-        let room = page.table_width().saturating_sub(others);
-        let column = columns.remove(at);
-        columns.insert(at, column.wrapped(room.max(NARROWEST_WRAP)));
+    // The last first: those before it say what the row is.
+    for at in (0..columns.len()).rev().filter(|&at| columns[at].wraps).collect::<Vec<_>>() {
+        let total = total_width(&columns);
+        if total > page.table_width() {
+            let others = total - columns[at].content_width();
+            let room = page.table_width().saturating_sub(others);
+            let column = columns.remove(at);
+            columns.insert(at, column.wrapped(room.max(NARROWEST_WRAP)));
+        }
     }
     let mut text = lay_out(&columns, page).trim_fmt();
     text.push('\n');
@@ -342,5 +348,24 @@ mod tests {
             "",
         ];
         assert_eq!(table(columns, &page), lines.join("\n"));
+    }
+
+    #[test]
+    fn words_and_their_heading_give_way_to_a_narrow_page() {
+        let name = vec![Cell::text("a-long-name over another-long-name")];
+        let told = vec![Cell::text("from about 12 (9-15)")];
+        let columns = [Column::words("better", name), Column::words("by server CPU time", told)];
+        let page = Page { width: 60, colour: false, unicode: false };
+        let kept = Column::words("", vec![Cell::text("abcdef")]);
+        let columns = columns.map(Column::wrapping).into_iter().chain([kept]);
+        let text = table(columns.collect(), &page);
+        let lines = [
+            "                                    by server CPU",
+            "better                              time",
+            "---------------------------------------------------------",
+            "a-long-name over another-long-name  from about 12  abcdef",
+            "                                      (9-15)",
+        ];
+        assert_eq!(text.lines().collect::<Vec<_>>(), lines);
     }
 }

@@ -3,7 +3,7 @@ use measure::{Params, Refusal, Round};
 use super::directory::Fresh;
 use super::figures::{METRICS, expect_calls, measure};
 use super::phases::{Hand, Plain, Way};
-use super::{DIR, FILES, SIZE};
+use super::{DIR, FEWER_FILES, SIZE};
 use crate::{Case, Only, Param, Takes, value_of};
 
 /// Ways to make a file.
@@ -25,7 +25,7 @@ pub const CASE: Case = Case {
             takes: Takes::Words(&[]),
         },
         SIZE,
-        Param { default: &["1000"], ..FILES },
+        FEWER_FILES,
         DIR,
     ],
     metrics: METRICS,

@@ -61,6 +61,9 @@ const FILES: Param = Param {
     takes: Takes::Count(FILES_AT_MOST),
 };
 
+/// As many as those cases have time for that have more points.
+const FEWER_FILES: Param = Param { default: &["1000"], ..FILES };
+
 /// How large each of them is, where that is not what is compared.
 const SIZE: Param = Param {
     name: "size",

@@ -3,7 +3,7 @@ use measure::{Params, Refusal, Round};
 use super::directory::Fresh;
 use super::figures::{METRICS, Member, measure};
 use super::phases::{Hand, Plain};
-use super::{DIR, FILES, SIZE};
+use super::{DIR, FEWER_FILES, SIZE};
 use crate::{Case, Only, Param, Takes, count_of, value_of};
 
 /// More threads than this say nothing new of a file system.
@@ -33,7 +33,7 @@ pub const CASE: Case = Case {
             takes: Takes::Words(&[]),
         },
         SIZE,
-        Param { default: &["1000"], ..FILES },
+        FEWER_FILES,
         DIR,
     ],
     metrics: METRICS,

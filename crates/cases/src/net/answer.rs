@@ -5,6 +5,7 @@ use netload::Protocol;
 
 use super::ground::{NETWORK, PLACE};
 use super::trial::{self, METRICS};
+use super::{ARCH, all_but};
 use crate::{Case, Extent, Only, Param, Takes, count_of, value_of};
 
 pub const CASE: Case = Case {
@@ -16,7 +17,10 @@ pub const CASE: Case = Case {
             ApacheBench load a server like this, but do not check what comes.",
     only: Only::Everywhere,
     params: &[
-        ARCH,
+        Param {
+            default: &all_but::<11>(&["select", "poll", "epoll-level", "epoll-per-cpu"]),
+            ..ARCH
+        },
         Param {
             name: "connections",
             meaning: "how many connections are in flight",
@@ -29,33 +33,6 @@ pub const CASE: Case = Case {
     ],
     metrics: METRICS,
     run,
-};
-
-const ARCH: Param = Param {
-    name: "arch",
-    meaning: "how the server is built (`oscost net serve --list`)",
-    default: &[
-        "fork", "exec", "prefork", "threads", "pool", "epoll", "io_uring", "kqueue", "wsapoll",
-        "iocp", "tokio",
-    ],
-    full: &[
-        "fork",
-        "exec",
-        "prefork",
-        "threads",
-        "pool",
-        "select",
-        "poll",
-        "epoll",
-        "epoll-level",
-        "epoll-per-cpu",
-        "io_uring",
-        "kqueue",
-        "wsapoll",
-        "iocp",
-        "tokio",
-    ],
-    takes: Takes::Words(&[]),
 };
 
 fn run(params: &Params, round: &mut Round) -> Result<(), Refusal> {

@@ -6,6 +6,7 @@ use netload::Protocol;
 use platform::tree::ProcessTree;
 
 use super::ground::{Ground, NETWORK, PLACE};
+use super::{ARCH, all_but};
 use crate::{Case, Extent, Only, Param, Takes, count_of, value_of};
 
 pub const CASE: Case = Case {
@@ -17,18 +18,12 @@ pub const CASE: Case = Case {
     only: Only::Everywhere,
     params: &[
         Param {
-            name: "arch",
             meaning: "how the server is built (`oscost net serve --list`); those with a fixed number of processes or \
                       threads hold no more connections than that",
-            default: &[
-                "fork", "threads", "select", "poll", "epoll", "io_uring", "kqueue", "wsapoll",
-                "iocp", "tokio",
-            ],
-            full: &[
-                "fork", "exec", "threads", "select", "poll", "epoll", "io_uring", "kqueue",
-                "wsapoll", "iocp", "tokio",
-            ],
+            default: &all_but::<10>(&["exec", "prefork", "pool", "epoll-level", "epoll-per-cpu"]),
+            full: &all_but::<11>(&["prefork", "pool", "epoll-level", "epoll-per-cpu"]),
             takes: Takes::Words(&["epoll-level", "epoll-per-cpu"]),
+            ..ARCH
         },
         Param {
             name: "connections",

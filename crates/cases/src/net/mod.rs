@@ -14,8 +14,9 @@ mod trial;
 use std::time::Duration;
 
 use measure::Params;
+use netload::serve::ARCHITECTURES;
 
-use crate::{Case, Extent, Trials};
+use crate::{Case, Extent, Param, Takes, Trials};
 
 /// All cases of this area.
 pub const CASES: &[&Case] = &[&answer::CASE, &requests::CASE, &hold::CASE];
@@ -30,4 +31,49 @@ pub const TRIALS: &[(&Case, Trials)] = &[
 /// Six fresh servers for each point tell more than the same time spent on fewer.
 const fn trials(takes: fn(&Params) -> Duration, includes: fn(&Params, Extent) -> bool) -> Trials {
     Trials { takes, only_by: None, counted: true, at_most: 6, includes }
+}
+
+/// How the server is built: where that is not said otherwise, in every way there is.
+const ARCH: Param = Param {
+    name: "arch",
+    meaning: "how the server is built (`oscost net serve --list`)",
+    default: &all_but::<15>(&[]),
+    full: &all_but::<15>(&[]),
+    takes: Takes::Words(&[]),
+};
+
+/// The names of all architectures but some, in their order: `N` names, or it does not compile.
+const fn all_but<const N: usize>(left_out: &[&str]) -> [&'static str; N] {
+    let mut names = [""; N];
+    let (mut nth, mut found) = (0, 0);
+    while nth < ARCHITECTURES.len() {
+        let name = ARCHITECTURES[nth].name;
+        if !is_one_of(name, left_out) {
+            names[found] = name;
+            found += 1;
+        }
+        nth += 1;
+    }
+    assert!(found == N && found + left_out.len() == ARCHITECTURES.len(), "N, or a name, is wrong");
+    names
+}
+
+const fn is_one_of(name: &str, names: &[&str]) -> bool {
+    let mut nth = 0;
+    while nth < names.len() {
+        if is_same(name.as_bytes(), names[nth].as_bytes()) {
+            return true;
+        }
+        nth += 1;
+    }
+    false
+}
+
+/// Operators are not for constants yet.
+const fn is_same(a: &[u8], b: &[u8]) -> bool {
+    let mut at = 0;
+    while at < a.len() && at < b.len() && a[at] == b[at] {
+        at += 1;
+    }
+    at == a.len() && at == b.len()
 }

@@ -5,6 +5,7 @@ use netload::Protocol;
 
 use super::ground::{NETWORK, PLACE};
 use super::trial::{self, METRICS};
+use super::{ARCH, all_but};
 use crate::{Case, Extent, Only, Param, Takes, count_of, value_of};
 
 pub const CASE: Case = Case {
@@ -17,38 +18,12 @@ pub const CASE: Case = Case {
     only: Only::Everywhere,
     params: &[
         Param {
-            name: "arch",
             meaning: "how the server is built (`oscost net serve --list`); those with a fixed number of processes or \
                       threads serve no more connections than that",
-            default: &[
-                "fork",
-                "threads",
-                "select",
-                "poll",
-                "epoll",
-                "epoll-level",
-                "io_uring",
-                "kqueue",
-                "wsapoll",
-                "iocp",
-                "tokio",
-            ],
-            full: &[
-                "fork",
-                "exec",
-                "threads",
-                "select",
-                "poll",
-                "epoll",
-                "epoll-level",
-                "epoll-per-cpu",
-                "io_uring",
-                "kqueue",
-                "wsapoll",
-                "iocp",
-                "tokio",
-            ],
+            default: &all_but::<11>(&["exec", "prefork", "pool", "epoll-per-cpu"]),
+            full: &all_but::<13>(&["prefork", "pool"]),
             takes: Takes::Words(&["prefork", "pool"]),
+            ..ARCH
         },
         Param {
             name: "connections",

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use hdrhistogram::Histogram;
 use measure::trial::Told;
-use measure::{Combine, Direction, Params, Refusal, Round};
+use measure::{Combine, Direction, Params, Refusal, Round, doubt};
 use netload::Protocol;
 use netload::hosted::Spent;
 use netload::load::{ErrorKind, Step};
@@ -153,24 +153,18 @@ impl Seen {
         let (step, server) = (&self.step, &self.server);
         let had = |kind| step.errors.count(kind) > 0;
         let all = [
-            (step.client_saturated(), "client-saturated: the generator could not ask for more"),
-            (server.no_process > 0, "the server could start no further process or thread"),
-            (server.no_descriptor > 0, "the server had no descriptor for a further connection"),
-            (server.no_memory > 0, "the server had no memory for a further connection"),
-            (server.timed_out > 0, "clients kept the server waiting too long"),
-            (
-                self.overflows.is_some_and(|overflows| overflows > 0),
-                "more connections waited to be accepted than may (net.core.somaxconn): the system dropped some",
-            ),
-            (had(ErrorKind::Refused), "connections were refused"),
-            (had(ErrorKind::Reset), "connections were reset"),
-            (had(ErrorKind::TimedOut), "connections or replies did not come in time"),
-            (had(ErrorKind::ClosedEarly), "connections were closed before the reply"),
-            (had(ErrorKind::NoPort), "the generator had no local port for a further connection"),
-            (
-                had(ErrorKind::NoDescriptor),
-                "the generator had no descriptor for a further connection",
-            ),
+            (step.client_saturated(), doubt::CLIENT_SATURATED),
+            (server.no_process > 0, doubt::NO_PROCESS),
+            (server.no_descriptor > 0, doubt::NO_DESCRIPTOR),
+            (server.no_memory > 0, doubt::NO_MEMORY),
+            (server.timed_out > 0, doubt::CLIENTS_SLOW),
+            (self.overflows.is_some_and(|overflows| overflows > 0), doubt::QUEUE_FULL),
+            (had(ErrorKind::Refused), doubt::REFUSED),
+            (had(ErrorKind::Reset), doubt::RESET),
+            (had(ErrorKind::TimedOut), doubt::TIMED_OUT),
+            (had(ErrorKind::ClosedEarly), doubt::CLOSED_EARLY),
+            (had(ErrorKind::NoPort), doubt::NO_PORT),
+            (had(ErrorKind::NoDescriptor), doubt::CLIENT_NO_DESCRIPTOR),
         ];
         all.into_iter().filter_map(|(so, why)| so.then_some(why)).collect()
     }

@@ -1,21 +1,23 @@
-//! The loop that drives all connections.
+//! The loop that drives all connections: its steps, its turns, and what it does when something fails. [`opening`]
+//! has how connections come to be, [`talking`] what is said on them.
+
+mod opening;
+mod talking;
 
 use std::collections::VecDeque;
-use std::io::{ErrorKind as Io, Read, Write};
-use std::net::IpAddr;
+use std::io::ErrorKind as Io;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use mio::event::Event;
-use mio::{Events, Interest, Poll, Token};
+use mio::{Events, Poll};
 use platform::tree::ProcessTree;
 use platform::usage::{ProcessUsage, thread_cpu_time};
 use platform::{Refusal, net};
 
 use super::Load;
-use super::connection::{Connection, Phase, SURELY_ONE_SEGMENT, open, source_of};
+use super::connection::{Connection, Phase};
 use super::plan::{Moments, Next, Plan};
-use super::reply::{Exchange, Verdict};
+use super::reply::Exchange;
 use super::step::{ErrorKind, Errors, Step, Unfinished};
 
 const MS: u64 = 1_000_000;
@@ -23,17 +25,10 @@ const MS: u64 = 1_000_000;
 const EVENTS: usize = 1_024;
 /// A reply is read in parts of up to this.
 const BUFFER: usize = 64 * 1024 + 1;
-/// So many new connections may wait for their first reply while their number is raised: a step to thousands
-/// does not fall on the server at once.
-const OPENING_AT_MOST: usize = 64;
-/// A server that answers slowly gets so many more each millisecond nevertheless.
-const OPENED_PER_MS: usize = 16;
 /// While connections are opened and none of those that wait is answered for so long, it is not waited for them.
 const STUCK: u64 = 500 * MS;
 /// A connection that came to nothing is tried again after this.
 const REST: u64 = 10 * MS;
-/// And all that did together no more often than this: a dead server shall not keep a CPU busy.
-const BETWEEN_RETRIES: u64 = MS / 10;
 /// After a shortage of ports or descriptors no further connections are opened for this long.
 const AFTER_SHORTAGE: u64 = 100 * MS;
 /// Before the counted time of a step its load is on for a tenth of that time, at most this.
@@ -358,18 +353,8 @@ impl Generator {
 
     /// When something is to be done without an event, and whether to the microsecond.
     fn due(&self, now: u64) -> (u64, bool) {
-        let mut due = self.swept_at + self.between_sweeps();
-        if let Some(&(_, at)) = self.resting.front() {
-            due = due.min(at.max(self.retried_at + BETWEEN_RETRIES).max(now + MS));
-        }
-        if self.live() < self.plan.target() {
-            let soon = if self.opening < OPENING_AT_MOST.max(self.live() / 4) {
-                now
-            } else {
-                self.opened_at + MS
-            };
-            due = due.min(soon.max(self.blocked_until));
-        }
+        let swept = self.swept_at + self.between_sweeps();
+        let due = self.opens_at(now).map_or(swept, |at| at.min(swept));
         match &self.plan {
             Plan::Open(moments) if self.can_take(moments.most, now) && moments.next() < due => {
                 (moments.next(), true)
@@ -403,48 +388,6 @@ impl Generator {
         }
     }
 
-    /// Tries places again that have rested.
-    fn retry(&mut self, now: u64) {
-        self.retried_at = self.retried_at.max(now.saturating_sub(REST));
-        while let Some(&(place, at)) = self.resting.front() {
-            if at > now || self.retried_at + BETWEEN_RETRIES > now {
-                return;
-            }
-            self.retried_at += BETWEEN_RETRIES;
-            self.resting.pop_front();
-            match self.live() > self.plan.target() {
-                true => self.vacate(place),
-                false => self.connect(place, None),
-            }
-        }
-    }
-
-    /// Opens connections that are missing, a few at a time.
-    fn fill(&mut self, now: u64) {
-        let missing = self.plan.target().saturating_sub(self.live());
-        if missing == 0 || now < self.blocked_until {
-            return;
-        }
-        // In proportion to those there are: each waits for all of them, where the server is busy.
-        let most = OPENING_AT_MOST.max(self.live() / 4);
-        let mut allowed = most.saturating_sub(self.opening);
-        if allowed == 0 && now >= self.opened_at + MS {
-            allowed = OPENED_PER_MS;
-        }
-        if allowed > 0 {
-            self.opened_at = now;
-        }
-        for _ in 0..missing.min(allowed) {
-            let place = self.new_place();
-            self.places[place].fresh = true;
-            self.opening += 1;
-            self.connect(place, None);
-            if now < self.blocked_until {
-                return;
-            }
-        }
-    }
-
     /// Begins exchanges whose planned moment has come, on connections that are free.
     fn dispatch(&mut self, now: u64) {
         loop {
@@ -466,255 +409,6 @@ impl Generator {
     /// Whether a planned exchange could begin.
     fn can_take(&self, most: usize, now: u64) -> bool {
         !self.idle.is_empty() || (self.live() < most && now >= self.blocked_until)
-    }
-
-    fn new_place(&mut self) -> usize {
-        self.vacant.pop().unwrap_or_else(|| {
-            self.places.push(Connection::default());
-            self.places.len() - 1
-        })
-    }
-
-    /// Asks for a connection, for an exchange planned at a moment or as soon as it is there.
-    fn connect(&mut self, place: usize, planned: Option<u64>) {
-        let source: Option<IpAddr> = source_of(place, self.load.to, &self.load.sources);
-        let now = self.clock.now();
-        self.serial = self.serial.wrapping_add(1);
-        let connection = &mut self.places[place];
-        self.exchange.begin(&mut connection.progress, self.serial, 0);
-        connection.phase = Phase::Connecting;
-        (connection.exchanges, connection.sent, connection.since) = (0, 0, now);
-        (connection.planned, connection.begun) = (planned.is_some(), planned.unwrap_or(now));
-        match open(self.load.to, source, self.exchange.largest_request()) {
-            Ok(stream) => connection.stream = Some(stream),
-            Err(error) => return self.fail_of(place, &error),
-        }
-        let mut interest = Interest::READABLE | Interest::WRITABLE;
-        // On loopback it is often there by now, and the first word can be said at once.
-        if self.exchange.client_begins() {
-            self.send(place);
-            if self.places[place].phase == Phase::Receiving && net::SHORT_READ_IS_ALL {
-                interest = Interest::READABLE;
-            }
-        }
-        if let Some(stream) = &mut self.places[place].stream
-            && let Err(error) = self.poll.registry().register(stream, Token(place), interest)
-        {
-            self.fail_of(place, &error);
-        }
-    }
-
-    /// The connection was established at `now`.
-    fn connected(&mut self, place: usize, now: u64) {
-        let connection = &self.places[place];
-        self.tally.connections += 1;
-        self.tally.connect.saturating_record(now.saturating_sub(connection.since));
-    }
-
-    /// Says what is to be said. All at once, after all replies are read: a server that gets requests in
-    /// bunches is woken less often, and the time that reading takes is in no latency.
-    fn say(&mut self) {
-        let mut asking = std::mem::take(&mut self.asking);
-        for place in asking.drain(..) {
-            if self.places[place].phase == Phase::Sending {
-                self.send(place);
-            }
-        }
-        self.asking = asking;
-    }
-
-    /// Has a connection that is there begin its next exchange, before the next wait.
-    fn ask(&mut self, place: usize, planned: Option<u64>) {
-        self.serial = self.serial.wrapping_add(1);
-        let connection = &mut self.places[place];
-        self.exchange.begin(&mut connection.progress, self.serial, connection.exchanges);
-        connection.sent = 0;
-        connection.planned = planned.is_some();
-        connection.begun = planned.unwrap_or(self.turn_at);
-        connection.since = self.turn_at;
-        connection.phase = Phase::Sending;
-        self.asking.push(place);
-    }
-
-    /// Sends what is to be sent of the request.
-    fn send(&mut self, place: usize) {
-        let before = self.clock.now();
-        loop {
-            let connection = &mut self.places[place];
-            let Some(stream) = &mut connection.stream else { return };
-            let request = self.exchange.request(&connection.progress);
-            let rest = &request[connection.sent as usize..];
-            let sent = stream.write(rest);
-            let connecting = connection.phase == Phase::Connecting;
-            match sent {
-                Ok(count) => {
-                    let (first, whole) = (connection.sent == 0, count == rest.len());
-                    connection.sent += count as u32;
-                    connection.phase = if whole { Phase::Receiving } else { Phase::Sending };
-                    if connecting {
-                        self.connected(place, before);
-                    }
-                    let connection = &mut self.places[place];
-                    if first {
-                        connection.since = before;
-                        connection.begun =
-                            if connection.planned { connection.begun } else { before };
-                    }
-                    if whole {
-                        return;
-                    }
-                }
-                Err(error) => match error.kind() {
-                    Io::Interrupted => {}
-                    Io::WouldBlock => return,
-                    Io::NotConnected if connecting => return,
-                    _ => return self.fail_of(place, &error),
-                },
-            }
-        }
-    }
-
-    fn see_to(&mut self, event: &Event) {
-        let place = event.token().0;
-        let Some(connection) = self.places.get(place) else { return };
-        let Some(stream) = &connection.stream else { return };
-        if event.is_error()
-            && let Ok(Some(error)) = stream.take_error()
-        {
-            return self.fail_of(place, &error);
-        }
-        match connection.phase {
-            Phase::Connecting if self.exchange.client_begins() => {
-                self.send(place);
-                self.wait_for_replies_only(place);
-            }
-            Phase::Connecting => {
-                self.connected(place, self.turn_at);
-                self.places[place].phase = Phase::Receiving;
-                self.wait_for_replies_only(place);
-            }
-            Phase::Sending if event.is_writable() => self.send(place),
-            _ => {}
-        }
-        if event.is_readable() || event.is_read_closed() {
-            self.receive(place, event.is_read_closed() && !event.is_error());
-        }
-    }
-
-    /// Where each read that would block rearms the wait, also for being able to send, that would end the
-    /// next wait at once. Requests that may have to be sent in parts need it nevertheless.
-    fn wait_for_replies_only(&mut self, place: usize) {
-        let small = self.exchange.largest_request() <= SURELY_ONE_SEGMENT;
-        if net::SHORT_READ_IS_ALL || !small {
-            return;
-        }
-        let connection = &mut self.places[place];
-        if let (Phase::Receiving, Some(stream)) = (connection.phase, &mut connection.stream) {
-            // If it fails, there is a useless event now and then.
-            let _ = self.poll.registry().reregister(stream, Token(place), Interest::READABLE);
-        }
-    }
-
-    /// Takes what came; with `ended`, the end comes after it.
-    fn receive(&mut self, place: usize, ended: bool) {
-        loop {
-            let Some(stream) = &mut self.places[place].stream else { return };
-            match stream.read(&mut self.buffer) {
-                Ok(0) => return self.ended(place),
-                Ok(count) => {
-                    self.take(place, count);
-                    if count < self.buffer.len() && net::SHORT_READ_IS_ALL {
-                        return if ended {
-                            self.ended(place)
-                        };
-                    }
-                }
-                Err(error) => match error.kind() {
-                    Io::Interrupted => {}
-                    Io::WouldBlock => return,
-                    _ => return self.fail_of(place, &error),
-                },
-            }
-        }
-    }
-
-    /// Takes the first `count` bytes of the buffer as what came on a connection.
-    fn take(&mut self, place: usize, count: usize) {
-        let Self { places, exchange, buffer, .. } = self;
-        let (connection, bytes) = (&mut places[place], &buffer[..count]);
-        let verdict = match connection.phase {
-            Phase::Closing => Verdict::Wrong(super::reply::too_much(bytes)),
-            Phase::Idle => {
-                Verdict::Wrong(format!("it came unasked: {}", super::reply::shown(bytes)))
-            }
-            _ => exchange.take(&mut connection.progress, bytes),
-        };
-        let unsent = exchange.request(&connection.progress).len() > connection.sent as usize;
-        match verdict {
-            Verdict::More => {}
-            Verdict::Whole { .. } if unsent && connection.phase == Phase::Sending => {
-                self.wrong(place, "it was whole before the request was".into());
-            }
-            Verdict::Whole { closes } => self.replied(place, closes),
-            Verdict::Wrong(how) => self.wrong(place, how),
-        }
-    }
-
-    fn wrong(&mut self, place: usize, how: String) {
-        self.tally.errors.first_wrong.get_or_insert(how);
-        self.fail(place, ErrorKind::WrongReply);
-    }
-
-    /// What came by now was there when the last wait ended, or came later where reading goes on until
-    /// nothing is left.
-    fn came_at(&self) -> u64 {
-        if net::SHORT_READ_IS_ALL { self.turn_at } else { self.clock.now() }
-    }
-
-    /// The reply of a connection is whole.
-    fn replied(&mut self, place: usize, closes: bool) {
-        let now = self.came_at();
-        let begun = self.places[place].begun;
-        if begun >= self.counted_from {
-            self.tally.replies += 1;
-            self.tally.reply.saturating_record(now.saturating_sub(begun));
-        }
-        self.no_longer_fresh(place);
-        let connection = &mut self.places[place];
-        connection.exchanges = connection.exchanges.saturating_add(1);
-        if closes {
-            (connection.phase, connection.since) = (Phase::Closing, now);
-            return;
-        }
-        match self.plan.next(now, self.places.len() - self.vacant.len()) {
-            Next::Begin(planned) => self.ask(place, planned),
-            Next::Wait => {
-                self.places[place].phase = Phase::Idle;
-                self.idle.push(place);
-            }
-            Next::Leave => self.leave(place),
-        }
-    }
-
-    /// The server has closed.
-    fn ended(&mut self, place: usize) {
-        let connection = &mut self.places[place];
-        if connection.stream.is_none() {
-            return;
-        }
-        if connection.phase != Phase::Closing {
-            return self.fail(place, ErrorKind::ClosedEarly);
-        }
-        let begun = connection.begun;
-        connection.shut(true);
-        let now = self.came_at();
-        if begun >= self.counted_from {
-            self.tally.close.saturating_record(now.saturating_sub(begun));
-        }
-        match self.plan.next(now, self.live()) {
-            Next::Begin(planned) => self.connect(place, planned),
-            Next::Wait | Next::Leave => self.vacate(place),
-        }
     }
 
     fn fail_of(&mut self, place: usize, error: &std::io::Error) {

@@ -110,7 +110,7 @@ impl ErrorKind {
             | io::ErrorKind::BrokenPipe => Self::Reset,
             io::ErrorKind::TimedOut => Self::TimedOut,
             _ if platform::net::is_port_shortage(error) => Self::NoPort,
-            _ if platform::net::is_descriptor_shortage(error) => Self::NoDescriptor,
+            _ if platform::socket::is_shortage(error) => Self::NoDescriptor,
             _ => Self::Other,
         }
     }

@@ -276,3 +276,12 @@ impl<'a> Acceptor<'a> {
         }
     }
 }
+
+impl Drop for Acceptor<'_> {
+    /// Who ends with an error does not wait any more: nobody need wake it.
+    fn drop(&mut self) {
+        if self.state == State::Open {
+            self.server.terms.stop.is_awake();
+        }
+    }
+}

@@ -46,21 +46,21 @@ impl Connection {
         &self.stream
     }
 
-    /// Says and takes in what is possible without waiting; gives what it waits for then.
+    /// Takes in and says what is possible without waiting; gives what it waits for then.
     pub fn advance(&mut self, buffer: &mut [u8], reading: Reading) -> Wants {
-        self.reading = Some(reading);
-        self.go_on(buffer, true)
+        match self.take_in(buffer, reading) {
+            Wants::Read => Wants::Read,
+            Wants::Write | Wants::Close => self.say(buffer),
+        }
     }
 
     /// As [`Connection::advance`], but what there is to say is left for [`Connection::say`].
-    #[allow(dead_code, reason = "only epoll does so, which not every system has")]
     pub fn take_in(&mut self, buffer: &mut [u8], reading: Reading) -> Wants {
         self.reading = Some(reading);
         self.go_on(buffer, false)
     }
 
     /// Says what [`Connection::take_in`] has left, and takes in what that had no room for.
-    #[allow(dead_code, reason = "only epoll does so, which not every system has")]
     pub fn say(&mut self, buffer: &mut [u8]) -> Wants {
         self.go_on(buffer, true)
     }

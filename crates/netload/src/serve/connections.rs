@@ -1,6 +1,5 @@
 //! The connections of an event loop, and until when each has time.
 
-use std::collections::VecDeque;
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
@@ -21,9 +20,6 @@ pub struct Connections<'a> {
     /// The server stops, and nobody is given time beyond this.
     ends: Option<Instant>,
     buffer: Box<[u8]>,
-    /// Connections to which something is to be said.
-    #[allow(dead_code, reason = "only epoll does so, which not every system has")]
-    to_say: VecDeque<usize>,
 }
 
 struct Slot {
@@ -56,7 +52,6 @@ impl<'a> Connections<'a> {
             now: Instant::now(),
             ends: None,
             buffer: vec![0; READ_AT_ONCE].into(),
-            to_say: VecDeque::new(),
         }
     }
 
@@ -95,46 +90,33 @@ impl<'a> Connections<'a> {
     /// Goes on with a connection that can be read or written; closes it when it is over. A number that is not
     /// in use is of a connection closed in the same turn.
     pub fn advance(&mut self, number: usize) -> Watch {
-        let Some(slot) = self.all.get_mut(number).and_then(Option::as_mut) else {
-            return Watch::Same;
-        };
-        let wants = slot.connection.advance(&mut self.buffer, self.reading);
-        self.watch(number, wants)
+        if self.take_in(number, self.reading) { self.say(number) } else { Watch::Same }
     }
 
     /// Takes in what a connection has sent, to be read like this. What there is to say to it is left for
-    /// [`Connections::say`]: to do the same for all before the next keeps the kernel's code in the CPU's caches.
-    #[allow(dead_code, reason = "only epoll does so, which not every system has")]
-    pub fn take_in(&mut self, number: usize, reading: Reading) {
-        if let Some(slot) = self.all.get_mut(number).and_then(Option::as_mut) {
-            if slot.connection.take_in(&mut self.buffer, reading) == Wants::Read {
-                let deadline = self.next_deadline();
-                if let Some(slot) = &mut self.all[number] {
-                    slot.connection.allow(deadline);
-                }
-            } else {
-                self.to_say.push_back(number);
-            }
+    /// [`Connections::say`], which must follow if there is anything, or it is over: so says the result. To do the
+    /// same for all before the next keeps the kernel's code in the CPU's caches.
+    pub fn take_in(&mut self, number: usize, reading: Reading) -> bool {
+        let deadline = self.next_deadline();
+        let Some(slot) = self.all.get_mut(number).and_then(Option::as_mut) else { return false };
+        let is_all = slot.connection.take_in(&mut self.buffer, reading) == Wants::Read;
+        if is_all {
+            slot.connection.allow(deadline);
         }
+        !is_all
     }
 
     /// Goes on with a connection of which [`Connections::take_in`] has left something to say, or that is over.
-    #[allow(dead_code, reason = "only epoll does so, which not every system has")]
-    pub fn say(&mut self) -> Option<(usize, Watch)> {
-        let number = self.to_say.pop_front()?;
-        let slot = self.all.get_mut(number).and_then(Option::as_mut);
-        let wants = slot.map(|slot| slot.connection.say(&mut self.buffer));
-        Some((number, wants.map_or(Watch::Same, |wants| self.watch(number, wants))))
-    }
-
-    /// Takes note of what a connection waits for now.
-    fn watch(&mut self, number: usize, wants: Wants) -> Watch {
+    pub fn say(&mut self, number: usize) -> Watch {
+        let deadline = self.next_deadline();
+        let Some(slot) = self.all.get_mut(number).and_then(Option::as_mut) else {
+            return Watch::Same;
+        };
+        let wants = slot.connection.say(&mut self.buffer);
         if wants == Wants::Close {
             self.close(number);
             return Watch::Gone;
         }
-        let deadline = self.next_deadline();
-        let Some(slot) = self.all[number].as_mut() else { return Watch::Same };
         slot.connection.allow(deadline);
         if std::mem::replace(&mut slot.wants, wants) == wants {
             Watch::Same

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::TcpListener;
+use std::os::fd::OwnedFd;
 
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
@@ -20,25 +21,36 @@ const EVENTS: usize = 512;
 
 /// Told again and again while there is something.
 pub fn serve_level(server: &Server) -> io::Result<()> {
-    serve(server, &server.listeners[0], Reading::Once)
+    run(server, &server.listeners[0], &queue()?, Reading::Once)
 }
 
 /// Told once of what is new.
 pub fn serve_edge(server: &Server) -> io::Result<()> {
-    serve(server, &server.listeners[0], Reading::UntilEmpty)
+    run(server, &server.listeners[0], &queue()?, Reading::UntilEmpty)
 }
 
-pub fn serve(server: &Server, listener: &TcpListener, reading: Reading) -> io::Result<()> {
-    let epoll = epoll::create(CreateFlags::CLOEXEC)?;
+/// The queue of a loop, empty.
+pub fn queue() -> io::Result<OwnedFd> {
+    Ok(epoll::create(CreateFlags::CLOEXEC)?)
+}
+
+/// The loop: serves those who connect to `listener` until the server has stopped.
+pub fn run(
+    server: &Server,
+    listener: &TcpListener,
+    epoll: &OwnedFd,
+    reading: Reading,
+) -> io::Result<()> {
     let mut acceptor = Acceptor::new(server, listener)?;
     let mut connections = Connections::new(server, reading);
-    epoll::add(&epoll, listener, EventData::new_u64(LISTENER), EventFlags::IN)?;
+    epoll::add(epoll, listener, EventData::new_u64(LISTENER), EventFlags::IN)?;
     let mut listening = true; // else it is not watched: an end is told of whatever one asks for
     let mut events = Vec::with_capacity(EVENTS);
+    let mut to_say = Vec::with_capacity(EVENTS); // connections to which something is to be said
 
     while !acceptor.is_closed() || !connections.is_empty() {
         let wait = connections.wait(&acceptor).map(up_to_ms);
-        match epoll::wait(&epoll, spare_capacity(&mut events), wait.as_ref()) {
+        match epoll::wait(epoll, spare_capacity(&mut events), wait.as_ref()) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(e) => return Err(e.into()),
         }
@@ -51,21 +63,26 @@ pub fn serve(server: &Server, listener: &TcpListener, reading: Reading) -> io::R
                         let stream = connections.stream(number).expect("just begun");
                         let data = EventData::new_u64(number as u64);
                         // Without room for one more it is closed; the client sees that.
-                        if epoll::add(&epoll, stream, data, flags(wants, reading)).is_err() {
+                        if epoll::add(epoll, stream, data, flags(wants, reading)).is_err() {
                             connections.close(number);
                         }
                     }
                 })?,
-                number => connections.take_in(number as usize, reading_of(reading, event.flags)),
+                number => {
+                    let number = number as usize;
+                    if connections.take_in(number, reading_of(reading, event.flags)) {
+                        to_say.push(number);
+                    }
+                }
             }
         }
-        while let Some((number, watch)) = connections.say() {
-            match watch {
+        for number in to_say.drain(..) {
+            match connections.say(number) {
                 Watch::Gone => acceptor.resume(),
                 Watch::Other(wants) if reading == Reading::Once => {
                     let stream = connections.stream(number).expect("still open");
                     let data = EventData::new_u64(number as u64);
-                    epoll::modify(&epoll, stream, data, flags(wants, reading))?;
+                    epoll::modify(epoll, stream, data, flags(wants, reading))?;
                 }
                 Watch::Other(_) | Watch::Same => {}
             }
@@ -73,9 +90,9 @@ pub fn serve(server: &Server, listener: &TcpListener, reading: Reading) -> io::R
         if listening != acceptor.is_open() {
             listening = acceptor.is_open();
             if listening {
-                epoll::add(&epoll, listener, EventData::new_u64(LISTENER), EventFlags::IN)?;
+                epoll::add(epoll, listener, EventData::new_u64(LISTENER), EventFlags::IN)?;
             } else {
-                epoll::delete(&epoll, listener)?;
+                epoll::delete(epoll, listener)?;
             }
         }
     }

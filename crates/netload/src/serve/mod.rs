@@ -162,7 +162,7 @@ pub const ARCHITECTURES: &[Architecture] = &[
     ),
     architecture!(
         "epoll-per-cpu",
-        "an event loop over epoll on each CPU, each with a listener of its own (SO_REUSEPORT)",
+        "an event loop as of epoll on each CPU, each with a listener of its own (SO_REUSEPORT)",
         shares_port,
         target_os = "linux",
         epoll_per_cpu::serve,

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use netload::Protocol;
 use netload::hosted::{Hosted, host};
 use netload::serve::{Architecture, Plan};
+use platform::Refusal;
 
 /// What this program is started with to be a server.
 const SERVE: &str = "serve";
@@ -41,8 +42,13 @@ impl Setting {
         Self { workers, ..self }
     }
 
-    /// Starts a server of that architecture, or says why there is none.
+    /// Starts a server of that architecture.
     pub fn start(&self, architecture: &Architecture) -> Hosted {
+        self.try_to_start(architecture).expect("the server starts")
+    }
+
+    /// As [`Setting::start`], where it may have too little for that.
+    pub fn try_to_start(&self, architecture: &Architecture) -> Result<Hosted, Refusal> {
         let program = std::env::current_exe().expect("our own program");
         // A user without rights may not enter the folder it was built in.
         let for_all = self.processes.map(|_| for_all(&program));
@@ -54,7 +60,7 @@ impl Setting {
             limit(self.descriptors),
             limit(self.processes),
         ]);
-        Hosted::start(&mut command).expect("the server starts")
+        Hosted::start(&mut command)
     }
 }
 
@@ -169,6 +175,12 @@ impl Held {
 
 fn descriptors(pid: u32) -> usize {
     fs::read_dir(format!("/proc/{pid}/fd")).map_or(0, Iterator::count)
+}
+
+/// The last of its descriptors: numbers are given out from 0 on, and what it was born with may have any.
+pub fn last_descriptor(pid: u32) -> u64 {
+    let is_open = |number: &u64| Path::new(&format!("/proc/{pid}/fd/{number}")).exists();
+    (0..).take_while(is_open).last().expect("its descriptors are seen")
 }
 
 /// Its share of memory that it shares with others.

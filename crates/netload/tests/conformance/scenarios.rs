@@ -9,7 +9,7 @@ use netload::hosted::Hosted;
 use netload::serve::Architecture;
 
 use crate::crowd::{Calls, Fate, Outcome, Step};
-use crate::hosting::{Held, Setting, descendants, runs, until};
+use crate::hosting::{Held, Setting, descendants, last_descriptor, runs, until};
 use crate::scripts::{Dice, garbage, good, half_closing, resetting, slow};
 
 pub type Scenario = (&'static str, fn(&Architecture));
@@ -19,6 +19,7 @@ pub const WAITING: &[Scenario] = &[
     ("slow", slow_clients),
     ("hostile", resets_half_closes_and_garbage),
     ("descriptors", few_descriptors),
+    ("begin", too_few_descriptors_to_begin),
     ("processes", few_processes),
     ("stop", stop_under_load),
     ("busy-stop", stop_while_clients_stay),
@@ -212,6 +213,21 @@ fn few_descriptors(architecture: &Architecture) {
         all_done(&fates, &format!("{protocol}: after 64 silent ones"));
         stop(server);
     });
+}
+
+/// What lacks a part that it needs must say so and end: not serve by halves, with clients that wait for ever.
+fn too_few_descriptors_to_begin(architecture: &Architecture) {
+    let setting = Setting::of("450").workers(4);
+    let server = setting.start(architecture);
+    all_done(&call(&server, 1, each(1, |_| good(setting.protocol, &mut Dice::new(10)))), "450");
+    quiet(&server);
+    let last = last_descriptor(server.pid());
+    stop(server);
+    let setting = Setting { descriptors: Some(last), ..setting };
+    if let Ok(server) = setting.try_to_start(architecture) {
+        let ended = until(DEADLINE, || !runs(server.pid()));
+        assert!(ended, "it serves without descriptor {last}");
+    }
 }
 
 /// Which part of a CPU's time the server uses meanwhile.

@@ -43,7 +43,7 @@ pub(crate) fn table(sweep: &Sweep, page: &Page) -> String {
         columns.into_iter().filter(|column| !column.is_blank()).collect::<Vec<_>>()
     };
     let said = |pair: &(&str, &str)| Cell::text(format!("{} over {}", pair.0, pair.1));
-    let said = Column::words("better", pairs.iter().map(said).collect());
+    let said = Column::words("better", pairs.iter().map(said).collect()).wrapping();
     let told = COLUMNS.map(|(metric, heading)| columns(metric, heading));
     let all: Vec<Column> = std::iter::once(&said).chain(told.iter().flatten()).cloned().collect();
     let tables = match grid::total_width(&all) <= page.table_width() + 2 {

@@ -1,5 +1,6 @@
 //! The points of the area, by architecture and number of connections.
 
+use measure::doubt::{is_client_saturated, is_giving_way};
 use results::{CaseResult, Estimate, Outcome};
 
 use crate::concurrency::measured;
@@ -43,24 +44,6 @@ const HOLD_METRICS: [(&str, &str); 4] =
     [(COST, "ns/op"), ("memory", "bytes"), ("processes", "processes"), ("threads", "threads")];
 const DERIVED_METRICS: [(&str, &str); 2] =
     [("faster-from", "connections"), ("cheaper-from", "connections")];
-
-/// How the doubt begins that says that a rate is the load generator's.
-const SATURATED: &str = "client-saturated";
-
-/// How the doubts begin that say what gave way, as the case words them.
-const GAVE_WAY: [&str; 11] = [
-    "the server could start no further",
-    "the server had no descriptor",
-    "the server had no memory",
-    "clients kept the server waiting",
-    "more connections waited to be accepted",
-    "connections were refused",
-    "connections were reset",
-    "connections or replies did not come",
-    "connections were closed before",
-    "the generator had no local port",
-    "the generator had no descriptor",
-];
 
 /// The points that differ in architecture and connections only.
 pub(crate) struct Sweep<'r> {
@@ -248,7 +231,7 @@ impl<'r> Point<'r> {
 
     /// Whether the generator was the bottleneck.
     pub(crate) fn is_saturated(&self) -> bool {
-        self.doubts().any(|doubt| doubt.starts_with(SATURATED))
+        self.doubts().any(is_client_saturated)
     }
 
     fn doubts(&self) -> impl Iterator<Item = &'r str> {
@@ -284,13 +267,9 @@ impl<'r> Point<'r> {
 
     fn reasons(&self) -> Vec<Reason> {
         let told_elsewhere =
-            |reason: &Reason| reason.text.starts_with(SATURATED) || is_giving_way(&reason.text);
+            |reason: &Reason| is_client_saturated(&reason.text) || is_giving_way(&reason.text);
         let all = self.results.iter().flat_map(|result| reasons(result));
         let ended = self.ending().is_some();
         all.filter(|reason| !(told_elsewhere(reason) || ended && reason.grave)).collect()
     }
-}
-
-fn is_giving_way(doubt: &str) -> bool {
-    GAVE_WAY.iter().any(|beginning| doubt.starts_with(beginning))
 }

@@ -1,0 +1,53 @@
+//! The words of doubts on servers under load: reports tell by them what a figure is worth.
+
+/// The load generator was the bottleneck: a rate is a lower bound of the server's.
+pub const CLIENT_SATURATED: &str = "client-saturated: the generator could not ask for more";
+
+/// The server had too few processes or threads.
+pub const NO_PROCESS: &str = "the server could start no further process or thread";
+/// The server had too few descriptors.
+pub const NO_DESCRIPTOR: &str = "the server had no descriptor for a further connection";
+/// The server had too little memory.
+pub const NO_MEMORY: &str = "the server had no memory for a further connection";
+/// The server gave clients up.
+pub const CLIENTS_SLOW: &str = "clients kept the server waiting too long";
+/// The server accepted too slowly.
+pub const QUEUE_FULL: &str =
+    "more connections waited to be accepted than may (net.core.somaxconn): the system dropped some";
+/// Clients could not connect.
+pub const REFUSED: &str = "connections were refused";
+/// Clients lost their connection.
+pub const RESET: &str = "connections were reset";
+/// Clients gave the server up.
+pub const TIMED_OUT: &str = "connections or replies did not come in time";
+/// The server ended too early.
+pub const CLOSED_EARLY: &str = "connections were closed before the reply";
+/// The generator had too few ports.
+pub const NO_PORT: &str = "the generator had no local port for a further connection";
+/// The generator had too few descriptors.
+pub const CLIENT_NO_DESCRIPTOR: &str = "the generator had no descriptor for a further connection";
+
+/// All that say what gave way under a load.
+const GAVE_WAY: [&str; 11] = [
+    NO_PROCESS,
+    NO_DESCRIPTOR,
+    NO_MEMORY,
+    CLIENTS_SLOW,
+    QUEUE_FULL,
+    REFUSED,
+    RESET,
+    TIMED_OUT,
+    CLOSED_EARLY,
+    NO_PORT,
+    CLIENT_NO_DESCRIPTOR,
+];
+
+/// Whether a doubt says that a rate is the load generator's, not the server's, in one word at least.
+pub fn is_client_saturated(doubt: &str) -> bool {
+    doubt.split(':').next() == CLIENT_SATURATED.split(':').next()
+}
+
+/// Whether a doubt says what gave way under a load.
+pub fn is_giving_way(doubt: &str) -> bool {
+    GAVE_WAY.contains(&doubt)
+}
