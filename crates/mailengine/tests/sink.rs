@@ -400,6 +400,7 @@ fn who_is_greylisted_is_taken_later_and_replies_can_be_late() {
         assert!(began.elapsed() < PATIENCE, "it is put off for ever");
     }
     assert!(began.elapsed() >= Duration::from_secs(2));
+    drop(client);
     assert!(served.end().refusals["rcpt"] >= 2);
 }
 
