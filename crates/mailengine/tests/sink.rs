@@ -248,6 +248,26 @@ fn tls_carries_mail_and_names_and_nothing_said_before() {
 }
 
 #[test]
+fn what_tls_has_taken_in_is_not_left_lying_while_replies_are_late() {
+    let identity = Identity::made_for(vec!["localhost".into()]).unwrap();
+    let plan = Plan {
+        tls: Some(identity.configuration().unwrap()),
+        latencies: vec!["ehlo=5ms".parse().unwrap()],
+        read_rate: Some(20_000),
+        ..Plan::default()
+    };
+    let served = Served::start(&plan);
+    let mut client = served.connect();
+    client.ask("STARTTLS\r\n", "220");
+    let mut channel = Channel::new(client.stream.into_inner());
+    channel.start_tls(trusting(&identity));
+    // One record, of which the sink reads a part at a time.
+    let sent = "EHLO x\r\n".to_owned() + &"NOOP\r\n".repeat(1_000);
+    let said = ask_over(&mut channel, sent.as_bytes(), 1_001);
+    assert!(said.ends_with("250 2.0.0 ok\r\n"));
+}
+
+#[test]
 fn what_was_accepted_is_written_before_it_is_said() {
     let place = tempfile::tempdir().unwrap();
     let (log, folder) = (place.path().join("log"), place.path().join("folder"));
@@ -400,6 +420,7 @@ fn who_is_greylisted_is_taken_later_and_replies_can_be_late() {
         assert!(began.elapsed() < PATIENCE, "it is put off for ever");
     }
     assert!(began.elapsed() >= Duration::from_secs(2));
+    drop(client);
     assert!(served.end().refusals["rcpt"] >= 2);
 }
 

@@ -199,7 +199,8 @@ impl Client {
     }
 
     fn advance(&mut self, readable: bool, shared: &mut Shared) -> Verdict {
-        let mut may_read = readable;
+        // No event tells of what TLS has taken in already.
+        let mut may_read = readable || self.channel.has_received();
         loop {
             match self.say_rest(shared) {
                 Ok(true) => {}

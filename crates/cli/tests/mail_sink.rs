@@ -1,0 +1,145 @@
+//! `oscost mail sink` as a user starts and ends it.
+#![cfg(target_os = "linux")]
+
+mod common;
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::process::Child;
+use std::time::Duration;
+
+use common::{Bench, said_by};
+use mailengine::sink::hosted::Hosted;
+use serde_json::Value;
+
+/// Starts a sink; gives it and where it listens, once it does.
+fn start(bench: &Bench, arguments: &str) -> (Child, SocketAddr) {
+    let arguments = format!("mail sink --listen 127.0.0.1:0 {arguments}");
+    let mut child = bench.command(&arguments).spawn().expect("the program starts");
+    let mut said = String::new();
+    let stderr = child.stderr.as_mut().expect("a pipe");
+    // No more is said before the end.
+    BufReader::with_capacity(1, stderr).read_line(&mut said).expect("it says where it listens");
+    let address = said.split_whitespace().find_map(|word| word.trim_end_matches(';').parse().ok());
+    (child, address.unwrap_or_else(|| panic!("no address in: {said}")))
+}
+
+/// Says something and gives the codes of so many replies.
+fn codes(address: SocketAddr, text: &str, replies: usize) -> String {
+    let mut stream = TcpStream::connect(address).expect("it listens");
+    stream.set_read_timeout(Some(Duration::from_secs(60))).expect("a socket");
+    stream.write_all(text.as_bytes()).expect("it reads");
+    let lines = BufReader::new(stream).lines().map(|line| line.expect("a reply"));
+    let last = lines.filter(|line| line.as_bytes().get(3) == Some(&b' '));
+    last.take(replies).map(|line| line[..3].to_owned()).collect::<Vec<_>>().join(" ")
+}
+
+const MESSAGE: &str = "EHLO me\r\nMAIL FROM:<a@x>\r\nRCPT TO:<b@y>\r\nDATA\r\nMessage-ID: <1@x>\r\n\r\nhello\r\n.\r\nQUIT\r\n";
+
+fn end(child: Child) -> common::Said {
+    // SAFETY: our own child, not waited for yet.
+    unsafe { libc::kill(child.id() as libc::pid_t, libc::SIGTERM) };
+    said_by(child).with(0)
+}
+
+#[test]
+fn it_counts_logs_and_captures_what_it_throws_away() {
+    let bench = Bench::new();
+    let (child, address) =
+        start(&bench, "--log log.jsonl --capture mail --json --fault rset:4xx:100%");
+    assert_eq!(codes(address, MESSAGE, 7), "220 250 250 250 354 250 221");
+    assert_eq!(codes(address, "RSET\r\nQUIT\r\n", 3), "220 451 221");
+    let counts: Value = serde_json::from_str(&end(child).out).expect("JSON");
+    assert_eq!(counts["messages"], 1);
+    assert_eq!(counts["bytes"], "Message-ID: <1@x>\r\n\r\nhello\r\n".len());
+    assert_eq!(counts["faults"]["rset:4xx"], 1);
+    let log = std::fs::read_to_string(bench.path("log.jsonl")).expect("a log");
+    let line: Value = serde_json::from_str(log.trim_end()).expect("one line of JSON");
+    assert_eq!((&line["from"], &line["message_id"]), (&"a@x".into(), &"<1@x>".into()));
+    assert_eq!(std::fs::read_dir(bench.path("mail")).expect("a folder").count(), 2);
+    assert!(TcpStream::connect(address).is_err(), "it listens still");
+}
+
+#[test]
+fn it_shows_a_table_and_offers_what_it_is_told_to() {
+    let bench = Bench::new();
+    let (child, address) = start(&bench, "--tls --write-ca ca.pem --without chunking");
+    assert_eq!(codes(address, MESSAGE, 7), "220 250 250 250 354 250 221");
+    assert_eq!(codes(address, "EHLO x\r\nBDAT 1\r\nSTARTTLS\r\n", 4), "220 250 502 220");
+    let said = end(child).out;
+    for line in ["messages accepted", "TLS"] {
+        assert!(said.contains(line), "{said}");
+    }
+    let certificate = std::fs::read_to_string(bench.path("ca.pem")).expect("a certificate");
+    assert!(certificate.starts_with("-----BEGIN CERTIFICATE-----"));
+}
+
+#[test]
+fn who_starts_it_is_told_what_it_counts_and_spends() {
+    let bench = Bench::new();
+    let mut command = bench.command("mail sink --report --listen 127.0.0.1-2:0");
+    let mut sink = Hosted::start(&mut command).expect("it starts");
+    assert_eq!(sink.addresses().len(), 2);
+    let before = sink.told().expect("it tells");
+    for &address in &sink.addresses().to_vec() {
+        assert_eq!(codes(address, MESSAGE, 7), "220 250 250 250 354 250 221");
+    }
+    let after = sink.told().expect("it tells");
+    assert_eq!((before.counts.messages, after.counts.messages), (0, 2));
+    assert!(after.cpu_ns >= before.cpu_ns && after.cpu_ns > 0);
+    sink.stop().expect("it ends well");
+
+    let mut wrong = bench.command("mail sink --report --listen 192.0.2.1:25");
+    let refusal = Hosted::start(&mut wrong).expect_err("it is not ours").to_string();
+    assert!(refusal.contains("--beyond-this-machine"), "{refusal}");
+}
+
+#[test]
+fn without_descriptors_it_waits_for_some_and_goes_on() {
+    let bench = Bench::new();
+    let program = bench.command("").get_program().to_owned();
+    let mut command = std::process::Command::new("sh");
+    command.arg("-c").arg("ulimit -n 30; exec \"$0\" mail sink --report --listen 127.0.0.1:0");
+    let mut sink = Hosted::start(command.arg(program)).expect("it starts");
+    let address = sink.addresses()[0];
+    let mut clients: Vec<TcpStream> =
+        (0..60).map(|_| TcpStream::connect(address).expect("the system takes it")).collect();
+    while sink.told().expect("it goes on").counts.no_descriptor == 0 {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    // Whoever goes makes room for one who waits.
+    clients.reverse();
+    while let Some(client) = clients.pop() {
+        client.set_read_timeout(Some(Duration::from_secs(60))).expect("a socket");
+        let mut greeting = String::new();
+        BufReader::new(client).read_line(&mut greeting).expect("a greeting");
+        assert!(greeting.starts_with("220"), "{greeting}");
+    }
+    assert_eq!(sink.told().expect("it goes on").counts.connections, 60);
+    sink.stop().expect("it ends well");
+}
+
+#[test]
+fn wrong_usage_is_told() {
+    let bench = Bench::new();
+    for (arguments, told) in [
+        ("--listen nowhere", vec!["nowhere", "127.0.0.1-200:2525"]),
+        ("--listen 0.0.0.0:0", vec!["0.0.0.0:0", "--beyond-this-machine"]),
+        ("--fault rcpt:4xx", vec!["PHASE:KIND:RATE"]),
+        ("--fault rcpt:450:1", vec!["450", "4xx"]),
+        ("--latency rcpt=soon", vec!["soon", "10ms"]),
+        ("--without everything", vec!["everything", "pipelining"]),
+        ("--write-ca ca.pem", vec!["--write-ca", "--tls"]),
+        ("--tls-certificate none.pem --tls-key none.key", vec!["none.pem", "certificate"]),
+        ("--tls-certificate none.pem", vec!["--tls-key"]),
+        ("--log no/such/log", vec!["no/such/log"]),
+        ("--user me", vec!["NAME:PASSWORD"]),
+        ("--size 0", vec!["--size"]),
+    ] {
+        bench.oscost(&format!("mail sink {arguments}")).with(2).complains(&told);
+    }
+    let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = taken.local_addr().expect("bound").to_string();
+    let listen = format!("mail sink --listen {address}");
+    bench.oscost(&listen).with(2).complains(&[&address, "another port"]);
+}
