@@ -15,6 +15,9 @@ const FIRST_REST: Duration = Duration::from_millis(100);
 /// Destinations whose route is being looked up: beyond these, others wait for their turn.
 const LOOKED_UP_AT_MOST: usize = 1_000;
 
+/// Addresses of a destination that are tried; who has more is not missed.
+pub const ADDRESSES: usize = 16;
+
 /// How often it is tried again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retry {
@@ -109,8 +112,8 @@ struct Destination {
     opening: u32,
     /// Recipients in one transaction, as far as the server has said.
     per_transaction: u32,
-    /// Which of its addresses is tried.
-    address: u8,
+    /// Which of its addresses were of no use, a bit for each.
+    useless: u16,
     /// Attempts to connect that came to nothing, without any that did not between them.
     failures: u8,
     is_resting: bool,
@@ -327,18 +330,27 @@ impl Queue {
         }
     }
 
-    /// Which of a destination's addresses is to be tried, of so many.
-    pub fn address(&self, destination: u32, of: usize) -> usize {
-        usize::from(self.destinations[destination as usize].address) % of.max(1)
+    /// Whether an address of a destination was of no use.
+    pub fn is_useless(&self, destination: u32, address: usize) -> bool {
+        address >= ADDRESSES
+            || self.destinations[destination as usize].useless & (1 << address) != 0
     }
 
-    /// The address that was tried is of no use: the next is to be. Whether all of them were tried by now.
-    pub fn next_address(&mut self, destination: u32, tried: usize, of: usize) -> bool {
+    /// An address of a destination is of no use. Whether all of them are by now, of so many: then all may be tried
+    /// again.
+    pub fn address_failed(&mut self, destination: u32, address: usize, of: usize) -> bool {
         let one = &mut self.destinations[destination as usize];
-        if usize::from(one.address) == tried {
-            one.address = u8::try_from((tried + 1) % of.clamp(1, 255)).unwrap_or(0);
+        one.useless |= 1_u16.checked_shl(address as u32).unwrap_or(0);
+        let all = one.useless.count_ones() as usize >= of.min(ADDRESSES);
+        if all {
+            one.useless = 0;
         }
-        one.address == 0
+        all
+    }
+
+    /// All addresses of a destination may be tried again.
+    pub fn forgive(&mut self, destination: u32) {
+        self.destinations[destination as usize].useless = 0;
     }
 
     /// How many recipients' fates are not known.
@@ -491,6 +503,18 @@ mod tests {
         }
         assert_eq!(queue.give_up(0).len(), 9);
         assert_eq!(queue.unsettled(), 1);
+    }
+
+    #[test]
+    fn addresses_are_of_no_use_until_all_are() {
+        let mut queue = queue(&[9]);
+        assert!(!queue.address_failed(0, 0, 3));
+        assert!(!queue.address_failed(0, 0, 3), "others had the same trouble");
+        assert!(!queue.address_failed(0, 2, 3));
+        let useless = |queue: &Queue| [0, 1, 2].map(|address| queue.is_useless(0, address));
+        assert_eq!(useless(&queue), [true, false, true]);
+        assert!(queue.address_failed(0, 1, 3));
+        assert_eq!(useless(&queue), [false; 3]);
     }
 
     #[test]

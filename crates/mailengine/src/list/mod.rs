@@ -269,7 +269,7 @@ impl List {
         })
     }
 
-    /// Size, time of the last change and checksum of the file, by which to know it again.
+    /// Size and checksum of the file, by which to know it again.
     pub fn fingerprint(&self) -> &str {
         &self.fingerprint
     }

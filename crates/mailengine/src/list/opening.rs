@@ -5,7 +5,6 @@ use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
-use std::time::UNIX_EPOCH;
 
 use csv::{ErrorKind, ReaderBuilder, StringRecord};
 use memchr::memchr2;
@@ -40,8 +39,6 @@ pub fn open(path: &Path, address_column: Option<&str>) -> Result<List, ListError
     if !about.is_file() {
         return Err(ListError::NoFile { path: path.to_owned() });
     }
-    let changed = about.modified().map_err(unreadable)?;
-    let changed = changed.duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
     let mut pass = Pass::new(path, file.try_clone().map_err(unreadable)?);
     let mut found = pass.go(address_column)?;
     let Tee { sum, octets, .. } = pass.csv.into_inner();
@@ -57,7 +54,7 @@ pub fn open(path: &Path, address_column: Option<&str>) -> Result<List, ListError
     });
     let (members, starts) = group(&found.domains, found.names.len());
     let bad = found.bad;
-    let fingerprint = format!("{octets}-{changed}-{:08x}", sum.finalize());
+    let fingerprint = format!("{octets}-{:08x}", sum.finalize());
     let names = found.names;
     let mut list = List { source, names, members, starts, bad, duplicates: 0, fingerprint };
     drop_duplicates(&mut list, found.domains, &found.hashes).map_err(unreadable)?;

@@ -13,7 +13,7 @@ use super::tally::{Carried, Count, Fates, Summary};
 use super::{Plan, SendError, in_clear};
 use crate::journal::{Journal, What};
 use crate::queue::{Next, Queue, Verdict};
-use crate::route::Route;
+use crate::route::{Route, Target};
 use crate::smtp::session::{Fate, Outcome, Phase, Terms, Trouble};
 use crate::tls::client::Security;
 
@@ -106,8 +106,14 @@ pub struct Signals {
 impl Signals {
     /// Nothing more is to begin; what is under way is finished.
     pub fn stop(&self) {
-        self.is_stopped.store(true, Ordering::SeqCst);
+        self.stop_soon();
         self.wake();
+    }
+
+    /// As [`Signals::stop`], for who cannot wake anybody, such as a thread without the others' descriptors: it is
+    /// noticed within half a second.
+    pub fn stop_soon(&self) {
+        self.is_stopped.store(true, Ordering::SeqCst);
     }
 
     /// A route has become known: what [`crate::route::Router::mx`] is to call.
@@ -142,7 +148,9 @@ impl Office {
 
     pub(super) fn close(&self, plan: &Plan, carried: Carried) -> Result<Summary, SendError> {
         let desk = self.desk.lock().unwrap_or_else(PoisonError::into_inner).take();
-        desk.expect("opened before").summary(plan, carried)
+        let mut desk = desk.expect("opened before");
+        desk.write_down()?;
+        desk.summary(plan, carried)
     }
 
     /// Has `waker`'s loop wake when something happens that is not of its connections.
@@ -203,6 +211,8 @@ pub(super) struct Desk {
     in_flight_before: u32,
     bad: u32,
     of: usize,
+    /// Connections that were to be made so far.
+    assigned: usize,
     began: Instant,
     ends: Option<Instant>,
 }
@@ -233,6 +243,7 @@ impl Desk {
             in_flight_before: 0,
             bad: u32::try_from(list.bad_numbers().len()).unwrap_or(u32::MAX),
             of: list.deliverable() + list.bad_numbers().len(),
+            assigned: 0,
             began,
             ends: plan.time.map(|time| began + time),
         };
@@ -327,11 +338,12 @@ impl Desk {
                 return None;
             }
         };
-        let all =
-            || targets.iter().flat_map(|to| to.addresses.iter().map(move |address| (to, *address)));
-        let of = all().count();
-        let tried = self.queue.address(destination, of);
-        let (target, address) = all().nth(tried)?;
+        let Some((tried, of, target, address)) = self.choose(destination, targets) else {
+            // The route has changed, and those that are left were of no use before.
+            self.queue.forgive(destination);
+            self.queue.closed(destination, false);
+            return None;
+        };
         let is_clear = self.clear.contains(&destination);
         Some(Assignment {
             destination,
@@ -344,6 +356,28 @@ impl Desk {
             has_taken: false,
             has_settled: false,
         })
+    }
+
+    /// Which of a destination's addresses to connect to: among those that are not known to be of no use the preferred
+    /// ones, in turn. Gives its number, how many there are, and whose it is.
+    fn choose<'a>(
+        &mut self,
+        destination: u32,
+        targets: &'a [Target],
+    ) -> Option<(usize, usize, &'a Target, SocketAddr)> {
+        let all: Vec<(&Target, SocketAddr)> = targets
+            .iter()
+            .flat_map(|to| to.addresses.iter().map(move |&address| (to, address)))
+            .collect();
+        let useful: Vec<usize> =
+            (0..all.len()).filter(|&one| !self.queue.is_useless(destination, one)).collect();
+        let best = useful.iter().map(|&one| all[one].0.preference).min()?;
+        let equal: Vec<usize> =
+            useful.into_iter().filter(|&one| all[one].0.preference == best).collect();
+        let tried = equal[self.assigned % equal.len()];
+        self.assigned = self.assigned.wrapping_add(1);
+        let (target, address) = all[tried];
+        Some((tried, all.len(), target, address))
     }
 
     /// Answers what a connection asks.
@@ -432,7 +466,7 @@ impl Desk {
             self.clear.insert(destination);
         } else if !assignment.has_taken {
             // Another address may do better.
-            let all = self.queue.next_address(destination, assignment.tried, assignment.of);
+            let all = self.queue.address_failed(destination, assignment.tried, assignment.of);
             if all {
                 let why = format!("{} ({}): {}", assignment.name, assignment.address, trouble.why);
                 self.trouble(plan, destination, &why);

@@ -342,6 +342,14 @@ impl<'a> Loop<'a> {
                 }
             }
         }
+        // What TLS has not got rid of before.
+        match connection.channel.flush() {
+            Err(e) if e.kind() != ErrorKind::WouldBlock => {
+                connection.session.broken(&e.to_string());
+                return self.touched.push(number);
+            }
+            _ => {}
+        }
         if has_sent {
             connection.asked = now;
             connection.allow(now, self.plan.timeout);

@@ -32,6 +32,8 @@ use crate::output::{note, page, print};
 const SPARE_DESCRIPTORS: u64 = 64;
 /// A message is in memory as a whole.
 const MESSAGE_AT_MOST: u64 = 256 << 20;
+/// As of [`Ending::NotMeasured`].
+const ENDED_AT_ONCE: i32 = 3;
 /// How often progress is shown.
 const SHOWN_EVERY: Duration = Duration::from_millis(200);
 
@@ -52,17 +54,31 @@ pub fn send(args: &MailSend) -> anyhow::Result<Ending> {
         journal.run().clone_into(&mut plan.run);
     }
     announce(args, &plan);
-    let signals = office.signals();
-    let stop = move || signals.stop();
-    if on_termination(stop.clone()).is_err() {
-        ctrlc::set_handler(stop).context("cannot take note of Ctrl-C")?;
-    }
+    stop_on_request(&office)?;
     let summary = watched(&office, || deliver(&plan, journal, &office))?;
     match args.json {
         true => print(&serde_json::to_string_pretty(&summary::document(&plan, &summary))?)?,
         false => print(&summary::text(&plan, &summary, &page()))?,
     }
     Ok(ending(args, &summary, path.as_deref()))
+}
+
+/// Ctrl-C and SIGTERM: once, and what is under way is finished; twice, and it ends at once.
+fn stop_on_request(office: &Office) -> anyhow::Result<()> {
+    let signals = office.signals();
+    let is_asked = Arc::new(AtomicBool::new(false));
+    let stop = move || {
+        if is_asked.swap(true, Ordering::SeqCst) {
+            note("ended at once: --resume goes on, and counts what was under way");
+            std::process::exit(ENDED_AT_ONCE);
+        }
+        note("finishing what is under way; once more ends it at once");
+        signals.stop_soon();
+    };
+    if on_termination(stop.clone()).is_err() {
+        ctrlc::set_handler(stop).context("cannot take note of Ctrl-C")?;
+    }
+    Ok(())
 }
 
 /// All that can be wrong with what was given is found here, before anything is begun.
