@@ -133,7 +133,7 @@ impl Readiness {
         match &mut self.watched {
             #[cfg(target_os = "linux")]
             Watched::Epoll(queue) => queue.change(socket, number, interest),
-            Watched::Poll(table) => table.change(number, interest),
+            Watched::Poll(table) => table.change(socket, number, interest),
         }
     }
 
@@ -141,8 +141,8 @@ impl Readiness {
     pub fn forget(&mut self, socket: &impl Socket, number: usize) {
         match &mut self.watched {
             #[cfg(target_os = "linux")]
-            Watched::Epoll(queue) => queue.forget(socket),
-            Watched::Poll(table) => table.forget(number),
+            Watched::Epoll(queue) => queue.forget(socket, number),
+            Watched::Poll(table) => table.forget(socket, number),
         }
     }
 
@@ -152,7 +152,7 @@ impl Readiness {
         match &mut self.watched {
             #[cfg(target_os = "linux")]
             Watched::Epoll(_) => {}
-            Watched::Poll(table) => table.forget(number),
+            Watched::Poll(table) => table.forget_closed(number),
         }
     }
 
@@ -309,7 +309,7 @@ mod epoll {
             Ok(epoll::modify(&self.epoll, socket, data, flags(interest))?)
         }
 
-        pub fn forget(&mut self, socket: &impl Socket) {
+        pub fn forget(&mut self, socket: &impl Socket, _number: usize) {
             let _ = epoll::delete(&self.epoll, socket);
         }
 
@@ -376,14 +376,23 @@ mod poll {
             self.numbers.push(number);
         }
 
-        pub fn change(&mut self, number: usize, interest: Interest) -> io::Result<()> {
+        pub fn change(
+            &mut self,
+            _socket: &impl Socket,
+            number: usize,
+            interest: Interest,
+        ) -> io::Result<()> {
             let place = self.places.get(number).copied().flatten();
             let place = place.ok_or(io::ErrorKind::NotFound)?;
             set(&mut self.entries[place], interest);
             Ok(())
         }
 
-        pub fn forget(&mut self, number: usize) {
+        pub fn forget(&mut self, _socket: &impl Socket, number: usize) {
+            self.forget_closed(number);
+        }
+
+        pub fn forget_closed(&mut self, number: usize) {
             let Some(place) = self.places.get_mut(number).and_then(Option::take) else { return };
             self.entries.swap_remove(place);
             self.numbers.swap_remove(place);
