@@ -13,9 +13,9 @@ use super::blocking::{Call, converse};
 use super::desk::{Answer, Ask, Assignment, Office, Work};
 use super::maker::Maker;
 use super::tally::{Carried, Told};
-use super::threads::{call, lost};
+use super::threads::call;
 use super::{Plan, SendError};
-use crate::smtp::session::{Fate, Outcome};
+use crate::smtp::session::{Fate, Outcome, Phase, Trouble};
 
 /// When no process can be had, none is asked for so long.
 const REST: Duration = Duration::from_millis(50);
@@ -248,4 +248,9 @@ fn write_line(line: &mut impl Write, what: &impl Serialize) -> io::Result<()> {
     let mut text = serde_json::to_vec(what)?;
     text.push(b'\n');
     line.write_all(&text)
+}
+
+/// What is told of a connection whose end nobody saw.
+fn lost(why: &str) -> Trouble {
+    Trouble { phase: Phase::Idle, why: why.into(), is_login: false }
 }

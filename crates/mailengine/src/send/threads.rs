@@ -8,7 +8,6 @@ use super::desk::{Ask, Assignment, Office, Work};
 use super::maker::Maker;
 use super::tally::Carried;
 use super::{Plan, SendError};
-use crate::smtp::session::{Phase, Trouble};
 
 /// When no thread can be had, none is asked for so long.
 const REST: Duration = Duration::from_millis(50);
@@ -78,9 +77,4 @@ pub fn call(assignment: &Assignment, source: Option<std::net::IpAddr>) -> Call {
         source,
         terms: assignment.terms.clone(),
     }
-}
-
-/// What is told of a connection whose end nobody saw.
-pub fn lost(why: &str) -> Trouble {
-    Trouble { phase: Phase::Idle, why: why.into(), is_login: false }
 }
