@@ -211,6 +211,8 @@ pub(super) struct Desk {
     in_flight_before: u32,
     bad: u32,
     of: usize,
+    /// Recipients whose fate was known before it began.
+    before: u32,
     /// Connections that were to be made so far.
     assigned: usize,
     began: Instant,
@@ -243,11 +245,13 @@ impl Desk {
             in_flight_before: 0,
             bad: u32::try_from(list.bad_numbers().len()).unwrap_or(u32::MAX),
             of: list.deliverable() + list.bad_numbers().len(),
+            before: 0,
             assigned: 0,
             began,
             ends: plan.time.map(|time| began + time),
         };
         desk.restore(plan)?;
+        desk.before = desk.fates.all.all();
         desk.queue.begin();
         desk.write_down()?;
         Ok(desk)
@@ -529,6 +533,7 @@ impl Desk {
         replies.sort_by(|(a, of_a), (b, of_b)| of_b.cmp(of_a).then_with(|| a.cmp(b)));
         Ok(Summary {
             count: self.fates.all,
+            before: self.before,
             bad: self.bad,
             unsettled: self.queue.unsettled(),
             repeated: self.fates.repeated,

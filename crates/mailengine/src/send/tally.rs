@@ -226,6 +226,8 @@ impl Carried {
 pub struct Summary {
     /// What became of recipients, in this and all earlier sessions of the delivery.
     pub count: Count,
+    /// Of these, how many were known before this session: addresses that are none, and what the journal told.
+    pub before: u32,
     /// Of these, addresses that are none.
     pub bad: u32,
     /// Recipients whose fate is not known yet.

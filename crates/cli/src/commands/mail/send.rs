@@ -13,7 +13,7 @@ use mailengine::list::List;
 use mailengine::message::{self, Heads, Signer, Template};
 use mailengine::queue::{Limits, Retry};
 use mailengine::route::{MxOptions, Router};
-use mailengine::send::{How, Office, Plan, Summary, deliver, journal_beside};
+use mailengine::send::{How, Office, Plan, Progress, Summary, deliver, journal_beside};
 use mailengine::smtp::address::{Address, verp};
 use mailengine::smtp::auth::Credentials;
 use mailengine::smtp::session::Terms;
@@ -288,7 +288,7 @@ fn watched<T>(office: &Arc<Office>, work: impl FnOnce() -> T) -> T {
 
 fn show(office: &Office, is_over: &AtomicBool) {
     let bar = ProgressBar::with_draw_target(Some(1), ProgressDrawTarget::stderr_with_hz(5));
-    let style = ProgressStyle::with_template("{bar:24} {percent:>3} %  {wide_msg}")
+    let style = ProgressStyle::with_template("{bar:12} {percent:>3} %  {wide_msg}")
         .expect("the template is well formed");
     bar.set_style(style.progress_chars("━╸─"));
     let mut last = (Instant::now(), 0);
@@ -302,16 +302,22 @@ fn show(office: &Office, is_over: &AtomicBool) {
         }
         bar.set_length(now.of.max(1) as u64);
         bar.set_position(u64::from(now.count.all()));
-        bar.set_message(format!(
-            "{rate:.0}/s  {} connections  {} delivered, {} failed, {} put off",
-            now.open,
-            now.count.delivered,
-            now.count.failed + now.count.given_up,
-            now.waiting
-        ));
+        bar.set_message(line(&now, rate));
         std::thread::sleep(SHOWN_EVERY);
     }
     bar.finish_and_clear();
+}
+
+/// What is shown beside the bar: short, for 80 columns.
+fn line(now: &Progress, rate: f64) -> String {
+    let mut line = format!("{rate:.0}/s, {} open: {} delivered", now.open, now.count.delivered);
+    let missed = now.count.failed + now.count.given_up;
+    for (count, what) in [(u64::from(missed), "failed"), (now.waiting as u64, "waiting")] {
+        if count > 0 {
+            line.push_str(&format!(", {count} {what}"));
+        }
+    }
+    line
 }
 
 /// Says how it ended where that was not as wished.

@@ -20,8 +20,10 @@ pub fn text(plan: &Plan, summary: &Summary, page: &Page) -> String {
     let all = plan.list.deliverable() + summary.bad as usize;
     let _ = writeln!(text, "{all} recipients in {} domains{mode}", plan.list.domains());
     outcomes(&mut text, plan, summary, all);
-    let _ = writeln!(text);
-    effort(&mut text, summary);
+    if summary.count.all() > summary.before || summary.carried.connections > 0 {
+        let _ = writeln!(text);
+        effort(&mut text, summary);
+    }
     latencies(&mut text, summary);
     replies(&mut text, summary, page);
     domains(&mut text, plan, summary);
@@ -65,7 +67,7 @@ fn outcomes(text: &mut String, plan: &Plan, summary: &Summary, all: usize) {
 fn effort(text: &mut String, summary: &Summary) {
     let carried = &summary.carried;
     let seconds = summary.took.as_secs_f64().max(1e-9);
-    let settled = f64::from(summary.count.all().saturating_sub(summary.bad));
+    let settled = f64::from(summary.count.all() - summary.before);
     let took = figure(summary.took.as_nanos() as f64, seconds * 1e7, "ns");
     let rate = figure(settled / seconds, settled / seconds / 100.0, "/s");
     let _ = writeln!(text, "{took}: {rate} recipients");
@@ -169,6 +171,7 @@ pub fn document(plan: &Plan, summary: &Summary) -> Value {
         "delivered": summary.count.delivered,
         "deferred": summary.count.given_up,
         "failed": summary.count.failed,
+        "settled_before": summary.before,
         "bad_addresses": summary.bad,
         "left": summary.unsettled,
         "possibly_repeated": summary.repeated,
