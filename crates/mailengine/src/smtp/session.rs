@@ -728,11 +728,16 @@ impl Session {
                 // 2xx would be against the rules: nothing was taken in yet.
                 let fate = if reply.is_permanent() { Fate::Failed } else { Fate::Deferred };
                 going.rest(fate, &reply.to_string().into());
-                self.finish();
+                self.forget();
             }
             Expected::Message => {
                 going.rest(fate_of(reply), &reply.to_string().into());
-                self.finish();
+                // Chunks that are refused leave the transaction open, the end of a message does not (RFC 3030,
+                // section 2; RFC 5321, section 4.1.1.4).
+                match self.is_chunking() && !reply.is_positive() {
+                    true => self.forget(),
+                    false => self.finish(),
+                }
             }
             _ => {
                 going.rest(Fate::Delivered, &"accepted".into());
@@ -775,6 +780,12 @@ impl Session {
         if !self.to_say.contains(&Expected::Reset) {
             self.to_say.push_front(Expected::Reset);
         }
+    }
+
+    /// Has the server forget a transaction of which it has refused the message: else the next would be one within it,
+    /// and its recipients might get this one's.
+    fn forget(&mut self) {
+        self.to_say.push_front(Expected::Reset);
     }
 
     /// The server waits for the message.
