@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::process::Child;
+use std::process::{Child, Command};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -137,10 +137,15 @@ pub fn write(bench: &Bench, recipients: usize, domains: usize, message: &str) {
 
 /// Begins a delivery, which tells of its end by JSON.
 pub fn begin(bench: &Bench, arguments: &str) -> Child {
+    send(bench, arguments).spawn().expect("the program starts")
+}
+
+/// The command for a delivery.
+pub fn send(bench: &Bench, arguments: &str) -> Command {
     let command = format!(
         "mail send --list list.csv --message message.eml --from us@oscost.test --json {SOON} {arguments}"
     );
-    bench.command(&command).spawn().expect("the program starts")
+    bench.command(&command)
 }
 
 /// Delivers to the end; what was said, and how much memory it needed at most, in KiB.
