@@ -17,7 +17,7 @@ use common::mail::{
 };
 use common::{Bench, Said, finish, said_by};
 
-const RECIPIENTS: usize = 3_000;
+const RECIPIENTS: usize = 1_500;
 
 fn kills(usual: usize) -> usize {
     let wanted = std::env::var("OSCOST_KILLS").ok();

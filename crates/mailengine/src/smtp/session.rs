@@ -499,6 +499,17 @@ impl Session {
         self.say();
     }
 
+    /// Ends it without a word, unless something is under way; whether it did.
+    pub fn leave(&mut self) -> bool {
+        if self.is_over || !self.going.is_empty() {
+            return false;
+        }
+        self.is_over = true;
+        self.events.retain(|event| matches!(event, Event::Settled(_) | Event::Answered(_)));
+        self.events.push_back(Event::Over);
+        true
+    }
+
     /// The connection has broken, or the server took too long. What that means for recipients, and then that the
     /// connection is to be closed, are its last events.
     pub fn broken(&mut self, why: &str) {

@@ -32,6 +32,8 @@ use crate::output::{note, page, print};
 const SPARE_DESCRIPTORS: u64 = 64;
 /// A message is in memory as a whole.
 const MESSAGE_AT_MOST: u64 = 256 << 20;
+/// The exit code of who is told twice to stop: that of [`Ending::NotMeasured`].
+const AT_ONCE: i32 = 3;
 /// How often progress is shown.
 const SHOWN_EVERY: Duration = Duration::from_millis(200);
 
@@ -53,7 +55,14 @@ pub fn send(args: &MailSend) -> anyhow::Result<Ending> {
     }
     announce(args, &plan);
     let signals = office.signals();
-    let stop = move || signals.stop();
+    let is_told = Arc::new(AtomicBool::new(false));
+    let stop = move || {
+        if is_told.swap(true, Ordering::SeqCst) {
+            note("stopped at once: what is under way may come twice when it goes on with --resume");
+            std::process::exit(AT_ONCE);
+        }
+        signals.stop();
+    };
     if on_termination(stop.clone()).is_err() {
         ctrlc::set_handler(stop).context("cannot take note of Ctrl-C")?;
     }
