@@ -138,7 +138,10 @@ impl Journal {
             Ok(database)
         };
         let unwritable = |e: rusqlite::Error| JournalError::Unwritable(path.into(), e.to_string());
-        let database = begin().map_err(unwritable)?;
+        let database = begin().map_err(unwritable).inspect_err(|_| {
+            // What was begun is no journal, and would be in the way of the next.
+            let _ = std::fs::remove_file(path);
+        })?;
         Ok(Self { path: path.into(), database, run: run.into(), pending: Vec::new() })
     }
 

@@ -17,6 +17,8 @@ const LOOKED_UP_AT_MOST: usize = 1_000;
 
 /// Addresses of a destination that are tried; who has more is not missed.
 pub const ADDRESSES: usize = 16;
+/// No recipient is tried more often, however short it waits: more is not counted.
+const ATTEMPTS_AT_MOST: u16 = u16::MAX >> 1;
 
 /// How often it is tried again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,14 +33,17 @@ pub struct Retry {
 
 impl Retry {
     /// How long to wait after so many attempts, the first wait being `first`; `None` when it is enough.
-    fn wait(&self, attempts: u8, first: Duration) -> Option<Duration> {
-        let mut next = first.min(self.at_most).max(Duration::from_millis(1));
-        let mut all = next;
-        for _ in 1..attempts {
-            next = (next * 2).min(self.at_most);
+    fn wait(&self, attempts: u16, first: Duration) -> Option<Duration> {
+        let at_most = self.at_most.max(Duration::from_millis(1));
+        let mut next = first.min(at_most).max(Duration::from_millis(1));
+        let (mut all, mut waits) = (next, 1);
+        while waits < attempts && next < at_most {
+            next = (next * 2).min(at_most);
             all += next;
+            waits += 1;
         }
-        (all <= self.give_up).then_some(next)
+        all = all.saturating_add(next * u32::from(attempts.saturating_sub(waits)));
+        (all <= self.give_up && attempts < ATTEMPTS_AT_MOST).then_some(next)
     }
 }
 
@@ -97,7 +102,7 @@ pub struct Queue {
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Place {
-    attempts: u8,
+    attempts: u16,
     is_done: bool,
 }
 
@@ -115,7 +120,7 @@ struct Destination {
     /// Which of its addresses were of no use, a bit for each.
     useless: u16,
     /// Attempts to connect that came to nothing, without any that did not between them.
-    failures: u8,
+    failures: u16,
     is_resting: bool,
     is_looked_up: bool,
     is_in_ring: bool,
@@ -153,7 +158,7 @@ impl Queue {
     }
 
     /// Takes note, before it begins, of what became of a recipient earlier.
-    pub fn restore(&mut self, place: u32, attempts: u8, is_done: bool) {
+    pub fn restore(&mut self, place: u32, attempts: u16, is_done: bool) {
         let was_done =
             std::mem::replace(&mut self.places[place as usize], Place { attempts, is_done })
                 .is_done;
@@ -236,7 +241,7 @@ impl Queue {
                 Verdict::Again
             }
             Fate::Deferred | Fate::Uncertain => {
-                one.attempts = one.attempts.saturating_add(1);
+                one.attempts = one.attempts.saturating_add(1).min(ATTEMPTS_AT_MOST);
                 match self.retry.wait(one.attempts, self.retry.after) {
                     Some(wait) => {
                         self.due.push(Reverse((later(now, wait), place)));
@@ -288,7 +293,7 @@ impl Queue {
         if one.is_resting {
             return false; // it is the same trouble
         }
-        one.failures = one.failures.saturating_add(1);
+        one.failures = one.failures.saturating_add(1).min(ATTEMPTS_AT_MOST);
         match self.retry.wait(one.failures, self.retry.after.min(FIRST_REST)) {
             Some(rest) => {
                 one.is_resting = true;
@@ -369,7 +374,7 @@ impl Queue {
     }
 
     /// How often a recipient was tried so far, without the one under way.
-    pub fn attempts(&self, place: u32) -> u8 {
+    pub fn attempts(&self, place: u32) -> u16 {
         self.places[place as usize].attempts
     }
 

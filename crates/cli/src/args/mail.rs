@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::{MailSink, budget, cpu};
+use super::{MailSink, cpu, time};
 
 /// `oscost mail`.
 #[derive(Debug, Subcommand)]
@@ -94,16 +94,16 @@ pub struct MailSend {
     pub bind_cpu: Vec<usize>,
 
     /// A server may not take longer for anything, nor longer than RFC 5321 has it
-    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = budget, allow_hyphen_values = true, help_heading = "Trying again")]
+    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = time, allow_hyphen_values = true, help_heading = "Trying again")]
     pub timeout: Duration,
     /// Who is put off is tried again after this; then after twice as long, and so on
-    #[arg(long, value_name = "TIME", default_value = "1m", value_parser = budget, allow_hyphen_values = true, help_heading = "Trying again")]
+    #[arg(long, value_name = "TIME", default_value = "1m", value_parser = time, allow_hyphen_values = true, help_heading = "Trying again")]
     pub retry_after: Duration,
     /// But after this at the latest
-    #[arg(long, value_name = "TIME", default_value = "30m", value_parser = budget, allow_hyphen_values = true, help_heading = "Trying again")]
+    #[arg(long, value_name = "TIME", default_value = "30m", value_parser = time, allow_hyphen_values = true, help_heading = "Trying again")]
     pub retry_at_most: Duration,
     /// Until it was put off for so long in all
-    #[arg(long, value_name = "TIME", default_value = "4h", value_parser = budget, allow_hyphen_values = true, help_heading = "Trying again")]
+    #[arg(long, value_name = "TIME", default_value = "4h", value_parser = time, allow_hyphen_values = true, help_heading = "Trying again")]
     pub give_up: Duration,
     /// Where it is written down what became of each recipient [default: the list's name with .journal]
     #[arg(long, value_name = "FILE", help_heading = "Trying again")]

@@ -76,6 +76,18 @@ pub fn with_descriptors(command: &mut Command, count: u64) -> &mut Command {
     })
 }
 
+/// Refused what would make a file larger than this, as on a full disk.
+pub fn with_file_size(command: &mut Command, bytes: u64) -> &mut Command {
+    before(command, move || {
+        let limit = libc::rlimit { rlim_cur: bytes, rlim_max: bytes };
+        // SAFETY: `limit` is a valid place; without the signal the calls fail (setrlimit(2)).
+        unsafe {
+            libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
+            done(libc::setrlimit(libc::RLIMIT_FSIZE, &limit))
+        }
+    })
+}
+
 /// With an empty file system of this size over `folder`, seen by nobody else. Needs root.
 pub fn with_file_system<'a>(
     command: &'a mut Command,

@@ -4,6 +4,8 @@
 
 #[cfg(target_os = "linux")]
 pub mod linux;
+#[cfg(target_os = "linux")]
+pub mod mail;
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -145,7 +147,12 @@ pub fn finish(command: &mut Command) -> Said {
 }
 
 /// Waits for a started command.
-pub fn said_by(mut child: Child) -> Said {
+pub fn said_by(child: Child) -> Said {
+    said_within(child, DEADLINE)
+}
+
+/// Waits for a started command that may take so long.
+pub fn said_within(mut child: Child, deadline: Duration) -> Said {
     let out = read(child.stdout.take());
     let err = read(child.stderr.take());
     let began = Instant::now();
@@ -153,7 +160,7 @@ pub fn said_by(mut child: Child) -> Said {
         if let Some(status) = child.try_wait().expect("our own child") {
             break Some(status);
         }
-        if began.elapsed() > DEADLINE {
+        if began.elapsed() > deadline {
             child.kill().expect("our own child");
             child.wait().expect("our own child");
             break None;

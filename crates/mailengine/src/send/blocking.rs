@@ -17,6 +17,10 @@ use crate::smtp::session::{Event, Phase, Session, Terms};
 
 /// How much is taken in at once.
 const BUFFER: usize = 16 * 1024;
+/// The system knows no shorter time-out.
+const SHORTEST: Duration = Duration::from_millis(1);
+/// How often it is looked whether to wait on.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 /// Where to connect to, and what for.
 #[derive(Debug, Clone)]
@@ -31,7 +35,8 @@ pub struct Call {
     pub terms: Arc<Terms>,
 }
 
-/// Talks to a server until there is no more to say. `desk` is asked what to do.
+/// Talks to a server until there is no more to say. `desk` is asked what to do, `is_stopped` whether a server is
+/// waited for that has nothing of ours.
 ///
 /// # Errors
 /// Where the delivery cannot go on.
@@ -40,6 +45,7 @@ pub fn converse(
     call: &Call,
     maker: &mut Maker,
     carried: &mut Carried,
+    is_stopped: impl Fn() -> bool,
     mut desk: impl FnMut(Ask) -> Result<Option<Answer>, SendError>,
 ) -> Result<(), SendError> {
     let mut session = Session::new(Arc::clone(&call.terms));
@@ -96,7 +102,7 @@ pub fn converse(
         if session.event_is_waiting() {
             continue;
         }
-        hear(&mut session, channel, &mut buffer, plan.timeout);
+        hear(&mut session, channel, &mut buffer, plan.timeout, &is_stopped);
     }
 }
 
@@ -108,14 +114,24 @@ fn connect(call: &Call, timeout: Duration) -> std::io::Result<TcpStream> {
     }
     socket.set_tcp_nodelay(true)?;
     socket.connect_timeout(&call.address.into(), timeout)?;
+    socket.set_write_timeout(Some(timeout))?;
     Ok(socket.into())
 }
 
 fn secure(plan: &Plan, call: &Call, channel: &mut std::io::Result<Channel>, session: &mut Session) {
     let Ok(channel) = channel else { return };
+    let timeout = Phase::Tls.timeout().min(plan.timeout);
+    let until = Instant::now() + timeout;
     let done = plan.tls.connect(&call.name).map_err(|e| e.to_string()).and_then(|tls| {
         channel.start_tls(tls);
-        channel.handshake().map_err(|e| e.to_string())
+        loop {
+            let left = until.saturating_duration_since(Instant::now()).max(SHORTEST);
+            channel.socket().set_read_timeout(Some(left)).map_err(|e| e.to_string())?;
+            match channel.handshake() {
+                Err(e) if is_for_now(&e) && Instant::now() < until => {}
+                done => return done.map_err(|e| reason(&e)),
+            }
+        }
     });
     match done {
         Ok(()) => session.is_secured(),
@@ -141,7 +157,13 @@ fn say(session: &mut Session, channel: &mut Channel, carried: &mut Carried) {
 }
 
 /// Waits for a whole reply, as long as the server may take for it.
-fn hear(session: &mut Session, channel: &mut Channel, buffer: &mut [u8], at_most: Duration) {
+fn hear(
+    session: &mut Session,
+    channel: &mut Channel,
+    buffer: &mut [u8],
+    at_most: Duration,
+    is_stopped: impl Fn() -> bool,
+) {
     let until = Instant::now() + session.phase().timeout().min(at_most);
     let replies = session.replies();
     while session.replies() == replies && !session.is_over() {
@@ -149,16 +171,24 @@ fn hear(session: &mut Session, channel: &mut Channel, buffer: &mut [u8], at_most
         if left.is_zero() {
             return session.broken("it took too long");
         }
-        if channel.socket().set_read_timeout(Some(left)).is_err() {
+        if is_stopped() && session.leave() {
+            return;
+        }
+        if channel.socket().set_read_timeout(Some(left.min(LOOK_EVERY))).is_err() {
             return session.broken("no time-out can be set");
         }
         match channel.receive(buffer) {
             Ok(0) => session.broken("the server closed the connection"),
             Ok(bytes) => session.received(&buffer[..bytes]),
-            Err(e) if e.kind() == ErrorKind::Interrupted => {}
-            Err(e) => session.broken(&reason(&e)),
+            Err(e) if is_for_now(&e) => {}
+            Err(e) => session.broken(&e.to_string()),
         }
     }
+}
+
+/// Whether to look again: a call that waits tells of its time-out in two ways.
+fn is_for_now(error: &std::io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::WouldBlock | ErrorKind::TimedOut)
 }
 
 /// A call that waits tells of its time-out in two ways.

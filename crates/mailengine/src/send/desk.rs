@@ -116,6 +116,11 @@ impl Signals {
         self.is_stopped.store(true, Ordering::SeqCst);
     }
 
+    /// Whether it was told to stop.
+    pub(super) fn is_stopped(&self) -> bool {
+        self.is_stopped.load(Ordering::SeqCst)
+    }
+
     /// A route has become known: what [`crate::route::Router::mx`] is to call.
     pub fn route_is_known(&self) {
         self.routes_are_known.store(true, Ordering::SeqCst);
@@ -156,6 +161,11 @@ impl Office {
     /// Has `waker`'s loop wake when something happens that is not of its connections.
     pub(super) fn wakes(&self, waker: Waker) {
         self.signals.wakers.lock().unwrap_or_else(PoisonError::into_inner).push(waker);
+    }
+
+    /// Whether nothing more is to begin.
+    pub(super) fn is_stopped(&self) -> bool {
+        self.signals.is_stopped()
     }
 
     /// At the desk nobody else is meanwhile.
@@ -259,15 +269,18 @@ impl Desk {
 
     /// Takes up what the journal tells of earlier sessions; and counts addresses that are none.
     fn restore(&mut self, plan: &Plan) -> Result<(), SendError> {
-        let mut known: Vec<(u8, Option<What>)> = vec![(0, None); plan.list.len()];
-        let fates = &mut self.fates;
+        let mut known: Vec<(u16, Option<What>)> = vec![(0, None); plan.list.len()];
+        let (fates, in_flight) = (&mut self.fates, &mut self.in_flight_before);
         if let Some(journal) = &self.journal {
             journal.history(|entry| {
                 let Some((attempts, last)) = known.get_mut(entry.recipient as usize) else {
                     return;
                 };
                 let is_attempt = matches!(entry.what, What::Deferred | What::Uncertain);
-                *attempts = attempts.saturating_add(u8::from(is_attempt));
+                // Sent again without a word of what became of it: it was killed meanwhile.
+                let was_cut = entry.what == What::Sending && *last == Some(What::Sending);
+                *in_flight += u32::from(was_cut);
+                *attempts = attempts.saturating_add(u16::from(is_attempt || was_cut));
                 *last = Some(entry.what);
                 fates.count(None, entry.what, &entry.why);
             })?;
@@ -286,7 +299,7 @@ impl Desk {
             let (attempts, Some(last)) = known[number as usize] else { continue };
             let was_in_flight = last == What::Sending;
             self.in_flight_before += u32::from(was_in_flight);
-            let attempts = attempts.saturating_add(u8::from(was_in_flight));
+            let attempts = attempts.saturating_add(u16::from(was_in_flight));
             self.queue.restore(place, attempts, last.is_final());
             self.fates.domains[domain].add(last);
         }
@@ -446,14 +459,23 @@ impl Desk {
                 assignment.has_settled = true;
                 self.queue.thrives(destination);
             }
+            if outcome.fate == Fate::Uncertain && what == What::GivenUp {
+                // It is not sent again, but may have been taken.
+                self.write_of(plan, outcome.place, What::Uncertain, &outcome.why);
+            }
             self.note(plan, outcome.place, what, &outcome.why);
         }
     }
 
     /// Counts, and takes note for the journal.
     fn note(&mut self, plan: &Plan, place: u32, what: What, why: &str) {
-        let (domain, number) = plan.list.at(place);
+        let (domain, _) = plan.list.at(place);
         self.fates.count(Some(domain), what, why);
+        self.write_of(plan, place, what, why);
+    }
+
+    fn write_of(&mut self, plan: &Plan, place: u32, what: What, why: &str) {
+        let (_, number) = plan.list.at(place);
         if let Some(journal) = &mut self.journal {
             journal.note(number, what, why);
         }
@@ -466,7 +488,7 @@ impl Desk {
         if trouble.is_login && plan.is_relayed {
             let server = assignment.name.to_string();
             self.stop_with(SendError::Login { server, why: trouble.why.to_string() });
-        } else if trouble.phase == Phase::Tls && assignment.terms.security == Security::Offered {
+        } else if trouble.phase == Phase::Tls && self.may_do_without_tls(assignment) {
             self.clear.insert(destination);
         } else if !assignment.has_taken {
             // Another address may do better.
@@ -478,6 +500,12 @@ impl Desk {
         } else if !assignment.has_settled {
             self.trouble(plan, destination, &trouble.why);
         }
+    }
+
+    /// Whether it is better to talk in clear than not at all: not if a password is to be said.
+    fn may_do_without_tls(&self, assignment: &Assignment) -> bool {
+        let terms = &assignment.terms;
+        terms.security == Security::Offered && terms.credentials.is_none()
     }
 
     /// A destination could not be talked to.
@@ -492,6 +520,10 @@ impl Desk {
         for place in self.queue.give_up(destination) {
             self.note(plan, place, what, why);
         }
+        // Maybe nobody has anything to ask after this, by which it would be written.
+        if let Err(error) = self.write_down() {
+            self.stop_with(error);
+        }
     }
 
     /// It cannot go on.
@@ -501,7 +533,7 @@ impl Desk {
     }
 
     fn is_stopping(&self) -> bool {
-        self.signals.is_stopped.load(Ordering::SeqCst)
+        self.signals.is_stopped()
     }
 
     fn wait(&self, until: Option<u32>) -> Duration {

@@ -225,10 +225,13 @@ impl<'a> Loop<'a> {
             return;
         }
         self.looked = now;
+        let is_stopped = self.office.is_stopped();
         for (number, connection) in self.connections.iter_mut().enumerate() {
             let Some(connection) = connection else { continue };
             if connection.deadline <= now && !connection.session.is_over() {
                 connection.session.broken("it took too long");
+                self.touched.push(number);
+            } else if is_stopped && connection.session.leave() {
                 self.touched.push(number);
             }
         }

@@ -40,6 +40,7 @@ struct Child {
     heard: Vec<u8>,
     /// Whom it has in hand: places, and whether the message is being sent to them.
     in_hand: Vec<(u32, bool)>,
+    has_asked: bool,
     is_closed: bool,
 }
 
@@ -84,8 +85,15 @@ impl Parent<'_> {
                     Duration::ZERO
                 }
                 Work::Wait(wait) => wait,
-                Work::Done if self.open == 0 => return Ok(()),
-                Work::Done => REST,
+                Work::Done => {
+                    if self.office.is_stopped() {
+                        self.leave_idle()?;
+                    }
+                    if self.open == 0 {
+                        return Ok(());
+                    }
+                    REST
+                }
             };
             let waited = self.readiness.wait(Some(wait), &mut ready);
             waited.map_err(|e| SendError::System("waiting for processes", e))?;
@@ -109,7 +117,8 @@ impl Parent<'_> {
                 let watched = self.readiness.watch(&line, number, Interest::Read);
                 watched.map_err(|e| SendError::System("waiting for processes", e))?;
                 let (heard, in_hand) = (Vec::new(), Vec::new());
-                let child = Child { line, assignment, heard, in_hand, is_closed: false };
+                let (has_asked, is_closed) = (false, false);
+                let child = Child { line, assignment, heard, in_hand, has_asked, is_closed };
                 self.children[number] = Some(child);
                 self.open += 1;
                 self.made += 1;
@@ -160,6 +169,7 @@ impl Parent<'_> {
             let line: Vec<u8> = child.heard.drain(..=end).collect();
             match serde_json::from_slice(&line) {
                 Ok(Word::Ask(ask)) => {
+                    child.has_asked = true;
                     child.is_closed |= matches!(ask, Ask::Closed(_));
                     child.takes_note(&ask);
                     let answer = self.office.ask(self.plan, &mut child.assignment, ask)?;
@@ -182,6 +192,18 @@ impl Parent<'_> {
         Ok(())
     }
 
+    /// Nothing more begins: children that wait for a server which has nothing of ours are not waited for. They end
+    /// with this process, or when they next ask something.
+    fn leave_idle(&mut self) -> Result<(), SendError> {
+        for number in 0..self.children.len() {
+            let child = self.children[number].as_ref();
+            if child.is_some_and(|child| !child.has_asked) {
+                self.gone(number)?;
+            }
+        }
+        Ok(())
+    }
+
     /// A child has ended. If it did not say so, what it had in hand is somebody else's now.
     fn gone(&mut self, number: usize) -> Result<(), SendError> {
         let Some(mut child) = self.children[number].take() else { return Ok(()) };
@@ -190,16 +212,14 @@ impl Parent<'_> {
         if child.is_closed {
             return Ok(());
         }
-        let fate_of = |is_sending| if is_sending { Fate::Uncertain } else { Fate::Again };
         let why = "the process for the connection ended";
-        let outcomes = child.in_hand.iter().map(|&(place, is_sending)| Outcome {
-            place,
-            fate: fate_of(is_sending),
-            why: why.into(),
-        });
-        let outcomes = outcomes.collect();
         let assignment = &mut child.assignment;
-        self.office.ask(self.plan, assignment, Ask::Settled(outcomes))?;
+        // Told apart: a server that leaves some of a transaction for another takes no more at a time.
+        for (sending, fate) in [(true, Fate::Uncertain), (false, Fate::Again)] {
+            let of_them = child.in_hand.iter().filter(|(_, is_sending)| *is_sending == sending);
+            let outcomes = of_them.map(|&(place, _)| Outcome { place, fate, why: why.into() });
+            self.office.ask(self.plan, assignment, Ask::Settled(outcomes.collect()))?;
+        }
         self.office.ask(self.plan, assignment, Ask::Closed(Some(lost(why))))?;
         Ok(())
     }
@@ -227,16 +247,23 @@ fn be_child(plan: &Plan, call: &Call, maker: &mut Maker, line: &UnixStream) {
     let mut answers = BufReader::new(line);
     let mut carried = Carried::default();
     let broken = |e: io::Error| SendError::System("the line to the desk", e);
-    let told = converse(plan, call, maker, &mut carried, |ask| {
-        let is_answered = matches!(ask, Ask::Delivering(_) | Ask::Next);
-        write_line(&mut &*line, &Word::Ask(ask)).map_err(broken)?;
-        if !is_answered {
-            return Ok(None);
-        }
-        let mut text = String::new();
-        answers.read_line(&mut text).map_err(broken)?;
-        serde_json::from_str(&text).map(Some).map_err(|e| broken(e.into()))
-    });
+    let told = converse(
+        plan,
+        call,
+        maker,
+        &mut carried,
+        || false,
+        |ask| {
+            let is_answered = matches!(ask, Ask::Delivering(_) | Ask::Next);
+            write_line(&mut &*line, &Word::Ask(ask)).map_err(broken)?;
+            if !is_answered {
+                return Ok(None);
+            }
+            let mut text = String::new();
+            answers.read_line(&mut text).map_err(broken)?;
+            serde_json::from_str(&text).map(Some).map_err(|e| broken(e.into()))
+        },
+    );
     let last = match told {
         Ok(()) => Word::Done(carried.told()),
         Err(e) => Word::Failed(e.to_string()),

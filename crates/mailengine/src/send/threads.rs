@@ -35,7 +35,8 @@ pub fn carry(plan: &Plan, office: &Office) -> Result<Carried, SendError> {
                         let call = call(&assignment, source);
                         let mut maker = Maker::new(plan, same);
                         let ask = |ask| office.ask(plan, &mut assignment, ask);
-                        let told = converse(plan, &call, &mut maker, &mut carried, ask);
+                        let is_stopped = || office.is_stopped();
+                        let told = converse(plan, &call, &mut maker, &mut carried, is_stopped, ask);
                         // Whoever hears it counts; at the end nobody need.
                         let _ = ends.send(told.map(|()| carried));
                     };

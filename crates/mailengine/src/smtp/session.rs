@@ -499,6 +499,17 @@ impl Session {
         self.say();
     }
 
+    /// Ends it without a word, unless something is under way; whether it did.
+    pub fn leave(&mut self) -> bool {
+        if self.is_over || !self.going.is_empty() {
+            return false;
+        }
+        self.is_over = true;
+        self.events.retain(|event| matches!(event, Event::Settled(_) | Event::Answered(_)));
+        self.events.push_back(Event::Over);
+        true
+    }
+
     /// The connection has broken, or the server took too long. What that means for recipients, and then that the
     /// connection is to be closed, are its last events.
     pub fn broken(&mut self, why: &str) {
@@ -728,11 +739,16 @@ impl Session {
                 // 2xx would be against the rules: nothing was taken in yet.
                 let fate = if reply.is_permanent() { Fate::Failed } else { Fate::Deferred };
                 going.rest(fate, &reply.to_string().into());
-                self.finish();
+                self.forget();
             }
             Expected::Message => {
                 going.rest(fate_of(reply), &reply.to_string().into());
-                self.finish();
+                // Chunks that are refused leave the transaction open, the end of a message does not (RFC 3030,
+                // section 2; RFC 5321, section 4.1.1.4).
+                match self.is_chunking() && !reply.is_positive() {
+                    true => self.forget(),
+                    false => self.finish(),
+                }
             }
             _ => {
                 going.rest(Fate::Delivered, &"accepted".into());
@@ -775,6 +791,12 @@ impl Session {
         if !self.to_say.contains(&Expected::Reset) {
             self.to_say.push_front(Expected::Reset);
         }
+    }
+
+    /// Has the server forget a transaction of which it has refused the message: else the next would be one within it,
+    /// and its recipients might get this one's.
+    fn forget(&mut self) {
+        self.to_say.push_front(Expected::Reset);
     }
 
     /// The server waits for the message.

@@ -123,6 +123,31 @@ fn a_server_that_wants_nobody_is_told_to_forget_the_transaction() {
 }
 
 #[test]
+fn a_refused_message_leaves_no_transaction_open() {
+    let recipients_and = |rest: &str| {
+        format!(
+            "MAIL FROM:<me@me.test>{}\r\nRCPT TO:<a@x.test>\r\n{rest}",
+            match rest {
+                "DATA\r\n" => "",
+                _ => " SIZE=8",
+            }
+        )
+    };
+    for (offers, last) in [(PIPELINING, "DATA\r\n"), (EVERYTHING, "BDAT 8 LAST\r\nA: b\r\n\r\n")] {
+        let mut session = greeted(terms(), offers);
+        session.begin(transaction(&["a@x.test"], "A: b\r\n\r\n"));
+        session.deliver();
+        assert_eq!(said(&mut session), recipients_and(last));
+        session.received(b"250 ok\r\n450 later\r\n503 for whom?\r\n");
+        assert_eq!(said(&mut session), "RSET\r\n");
+        session.received(b"250 ok\r\n");
+        let told = events(&mut session);
+        assert_eq!(settled(&told), [(0, Fate::Deferred)]);
+        assert!(told.contains(&Event::Ready));
+    }
+}
+
+#[test]
 fn a_server_that_waits_for_a_message_for_nobody_gets_an_empty_one() {
     let mut session = greeted(terms(), PIPELINING);
     session.begin(transaction(&["a@x.test"], "A: b\r\n\r\n"));

@@ -1,0 +1,221 @@
+//! Mail from `oscost mail send` to `oscost mail sink`: who was to get it, who got it, and what the journal says.
+
+use std::collections::HashMap;
+use std::fmt::Write;
+use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::{Bench, Said, said_by, said_within};
+
+/// No delivery of these tests takes longer, however large.
+const DEADLINE: Duration = Duration::from_secs(1_200);
+/// The same for all: who is put off is tried again soon.
+const SOON: &str = "--retry-after 20ms --retry-at-most 200ms --give-up 60s";
+/// The journal's numbers for what happens, in its order: sending, delivered, deferred, uncertain, failed, given up.
+pub const SENDING: u8 = 0;
+pub const DELIVERED: u8 = 1;
+pub const UNCERTAIN: u8 = 3;
+pub const FAILED: u8 = 4;
+pub const GIVEN_UP: u8 = 5;
+
+/// A message that is another for each recipient.
+pub const PERSONAL: &str =
+    "From: Us <us@oscost.test>\nTo: {email}\nSubject: To {name}\n\nDear {name},\n.hello\n";
+/// A message that is the same for all.
+pub const SHARED: &str =
+    "From: Us <us@oscost.test>\nTo: all@oscost.test\nSubject: To all\n\nDear all\n";
+
+/// A sink in a process of its own.
+pub struct Sink {
+    child: Child,
+    pub address: SocketAddr,
+    log: PathBuf,
+}
+
+impl Sink {
+    /// At any free port, with a log.
+    pub fn start(bench: &Bench, arguments: &str) -> Self {
+        Self::start_at(bench, "127.0.0.1:0", arguments)
+    }
+
+    /// Where it is to listen.
+    pub fn start_at(bench: &Bench, listen: &str, arguments: &str) -> Self {
+        let log = bench.path("log.jsonl");
+        let command = format!("mail sink --listen {listen} --log {} {arguments}", log.display());
+        let mut child = bench.command(&command).spawn().expect("the program starts");
+        let mut said = String::new();
+        let stderr = child.stderr.as_mut().expect("a pipe");
+        BufReader::with_capacity(1, stderr).read_line(&mut said).expect("it says where it listens");
+        let address =
+            said.split_whitespace().find_map(|word| word.trim_end_matches(';').parse().ok());
+        Self { address: address.unwrap_or_else(|| panic!("no address in: {said}")), child, log }
+    }
+
+    /// Ends it as a user does.
+    pub fn stop(self) -> Received {
+        signal(&self.child, libc::SIGTERM);
+        said_by(self.child).with(0);
+        Received::read(&self.log)
+    }
+
+    /// Ends it as the system does that is out of memory.
+    pub fn kill(mut self) -> SocketAddr {
+        self.child.kill().expect("our own child");
+        self.child.wait().expect("our own child");
+        self.address
+    }
+}
+
+/// Sends a signal to our own child.
+pub fn signal(child: &Child, signal: libc::c_int) {
+    // SAFETY: a plain call; it is our child and not yet waited for.
+    assert_eq!(unsafe { libc::kill(child.id() as libc::pid_t, signal) }, 0);
+}
+
+/// How often a sink has got the message for whom.
+#[derive(Debug, Default)]
+pub struct Received {
+    times: HashMap<usize, usize>,
+    pub messages: usize,
+}
+
+impl Received {
+    /// What a sink has written down, also one that was killed.
+    pub fn read(log: &Path) -> Self {
+        let mut all = Self::default();
+        let text = std::fs::read_to_string(log).unwrap_or_default();
+        for line in text.lines() {
+            let entry: Value = serde_json::from_str(line).expect("a line of JSON");
+            all.messages += 1;
+            for to in entry["to"].as_array().expect("recipients") {
+                *all.times.entry(number_of(to.as_str().expect("an address"))).or_default() += 1;
+            }
+        }
+        all
+    }
+
+    /// For a recipient.
+    pub fn times(&self, number: usize) -> usize {
+        self.times.get(&number).copied().unwrap_or(0)
+    }
+
+    /// How many messages too many came.
+    pub fn repeats(&self) -> usize {
+        self.times.values().map(|times| times - 1).sum()
+    }
+
+    /// How many got it.
+    pub fn recipients(&self) -> usize {
+        self.times.len()
+    }
+}
+
+/// The address of a recipient.
+fn address_of(number: usize, domains: usize) -> String {
+    format!("r{number}@d{}.test", number % domains)
+}
+
+fn number_of(address: &str) -> usize {
+    let (local, _) = address.split_once('@').expect("an address");
+    local[1..].parse().expect("a number")
+}
+
+/// Writes a list and a message.
+pub fn write(bench: &Bench, recipients: usize, domains: usize, message: &str) {
+    let mut list = "email,name\n".to_owned();
+    for number in 0..recipients {
+        let _ = writeln!(list, "{},Name {number}", address_of(number, domains));
+    }
+    bench.write("list.csv", &list);
+    bench.write("message.eml", message);
+}
+
+/// Begins a delivery, which tells of its end by JSON.
+pub fn begin(bench: &Bench, arguments: &str) -> Child {
+    send(bench, arguments).spawn().expect("the program starts")
+}
+
+/// The command for a delivery.
+pub fn send(bench: &Bench, arguments: &str) -> Command {
+    let command = format!(
+        "mail send --list list.csv --message message.eml --from us@oscost.test --json {SOON} {arguments}"
+    );
+    bench.command(&command)
+}
+
+/// Delivers to the end; what was said, and how much memory it needed at most, in KiB.
+pub fn deliver(bench: &Bench, arguments: &str) -> (Said, u64) {
+    let child = begin(bench, arguments);
+    let memory = watch_memory(&child);
+    let said = said_within(child, DEADLINE);
+    (said, memory.join().expect("a watcher"))
+}
+
+/// Looks at a process until it ends; gives the most memory it had at a time, in KiB.
+pub fn watch_memory(child: &Child) -> std::thread::JoinHandle<u64> {
+    let status = format!("/proc/{}/status", child.id());
+    std::thread::spawn(move || {
+        let mut most = 0;
+        while let Ok(text) = std::fs::read_to_string(&status)
+            && let Some(line) = text.lines().find(|line| line.starts_with("VmHWM:"))
+        {
+            let number = line.split_whitespace().nth(1).expect("a number");
+            most = number.parse().expect("a number");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        most
+    })
+}
+
+/// What the journal says of each recipient, in its order.
+pub fn events(bench: &Bench) -> HashMap<usize, Vec<u8>> {
+    let journal = rusqlite::Connection::open(bench.path("list.csv.journal")).expect("a journal");
+    let query = "SELECT recipient, what FROM event ORDER BY number";
+    let mut query = journal.prepare(query).expect("events");
+    let rows =
+        query.query_map([], |row| Ok((row.get::<_, u32>(0)? as usize, row.get::<_, u8>(1)?)));
+    let mut all: HashMap<usize, Vec<u8>> = HashMap::new();
+    for row in rows.expect("events") {
+        let (recipient, what) = row.expect("an event");
+        all.entry(recipient).or_default().push(what);
+    }
+    all
+}
+
+/// Checks that everybody's fate is known and true; `excused` messages may have come twice besides those that the
+/// report tells of.
+#[track_caller]
+pub fn judge(
+    bench: &Bench,
+    recipients: usize,
+    report: &Value,
+    received: &Received,
+    excused: usize,
+) {
+    let events = events(bench);
+    assert_eq!(events.len(), recipients, "everybody is in the journal");
+    let mut counts = [0_u64; 6];
+    for number in 0..recipients {
+        let (all, times) = (&events[&number], received.times(number));
+        let (last, before) = all.split_last().expect("an event");
+        let is_final = |what: &u8| [DELIVERED, FAILED, GIVEN_UP].contains(what);
+        assert!(is_final(last) && !before.iter().any(is_final), "{number}: {all:?}");
+        counts[usize::from(*last)] += 1;
+        let uncertain = all.iter().filter(|&&what| what == UNCERTAIN).count();
+        let cut = all.windows(2).filter(|two| two == &[SENDING; 2]).count().min(excused);
+        let least = usize::from(*last == DELIVERED);
+        assert!((least..=least + uncertain + cut).contains(&times), "{number}: {times}, {all:?}");
+    }
+    assert_eq!(report["delivered"], counts[usize::from(DELIVERED)], "{report}");
+    assert_eq!(report["failed"], counts[usize::from(FAILED)], "{report}");
+    assert_eq!(report["deferred"], counts[usize::from(GIVEN_UP)], "{report}");
+    assert_eq!(report["left"], 0, "{report}");
+    let told = report["possibly_repeated"].as_u64().expect("a number") as usize;
+    let repeats = received.repeats();
+    assert!(repeats <= told + excused, "{repeats} came twice, not {told} and {excused}");
+}

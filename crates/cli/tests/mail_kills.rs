@@ -1,0 +1,246 @@
+//! Senders and servers of mail that are killed, stopped, or without room: nobody is forgotten, and whoever may have
+//! got it twice is told of.
+//!
+//! `OSCOST_KILLS=30 cargo test -p oscost --test mail_kills -- --nocapture` kills more often than the few times of
+//! an ordinary test, and tells what it found.
+#![cfg(target_os = "linux")]
+
+mod common;
+
+use std::hash::{BuildHasher, RandomState};
+use std::process::Child;
+use std::time::{Duration, Instant};
+
+use common::linux::{descendants, is_root, signal_descendant, until, with_file_system};
+use common::mail::{
+    DELIVERED, PERSONAL, SENDING, Sink, begin, deliver, events, judge, send, signal, write,
+};
+use common::{Bench, Said, finish, said_by};
+
+const RECIPIENTS: usize = 1_500;
+
+fn kills(usual: usize) -> usize {
+    let wanted = std::env::var("OSCOST_KILLS").ok();
+    wanted.map_or(usual, |count| count.parse().expect("OSCOST_KILLS is a number"))
+}
+
+/// A number below `limit` that nobody could foresee.
+fn random(limit: usize) -> usize {
+    RandomState::new().hash_one(Instant::now()) as usize % limit
+}
+
+/// Lets a delivery go on for a while that nobody could foresee, but not to its end.
+fn let_it_begin(bench: &Bench, child: &Child, at_most_ms: usize) {
+    let log = bench.path("log.jsonl");
+    let size = || std::fs::metadata(&log).map_or(0, |data| data.len());
+    let before = size();
+    let began = Instant::now();
+    // A delivery that goes on may be at its end at once.
+    while size() == before && began.elapsed() < Duration::from_secs(5) && is_alive(child) {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    std::thread::sleep(Duration::from_millis(random(at_most_ms) as u64));
+}
+
+fn is_alive(child: &Child) -> bool {
+    platform::process::is_alive(child.id())
+}
+
+/// Kills the sender so often, then has it go on to the end, and judges.
+fn is_killed_and_goes_on(times: usize, how: &str) {
+    let bench = Bench::new();
+    write(&bench, RECIPIENTS, 50, PERSONAL);
+    let sink = Sink::start(&bench, "--latency 5ms");
+    let to = format!("--relay {} {how}", sink.address);
+    let (mut killed, mut resume) = (0, "");
+    for _ in 0..times {
+        let mut child = begin(&bench, &format!("{to} {resume}"));
+        let_it_begin(&bench, &child, 150);
+        killed += usize::from(is_alive(&child));
+        child.kill().expect("our own child");
+        child.wait().expect("our own child");
+        resume = "--resume";
+    }
+    let (said, _) = deliver(&bench, &format!("{to} --resume"));
+    let report = said.with(0).json();
+    let received = sink.stop();
+    let in_flight = report["in_flight_when_killed"].as_u64().expect("a number") as usize;
+    judge(&bench, RECIPIENTS, &report, &received, in_flight);
+    assert_eq!(received.recipients(), RECIPIENTS, "nobody is forgotten");
+    println!(
+        "{how}: {killed} kills, {in_flight} were under way, {} came twice",
+        received.repeats()
+    );
+}
+
+#[test]
+fn a_killed_sender_goes_on() {
+    is_killed_and_goes_on(kills(6), "--connections 20 --loops 2");
+}
+
+#[test]
+fn a_killed_sender_goes_on_without_chunks() {
+    is_killed_and_goes_on(kills(6), "--connections 20 --no-chunking");
+}
+
+#[test]
+fn a_killed_sender_of_threads_goes_on() {
+    is_killed_and_goes_on(kills(3), "--connections 20 --arch threads");
+}
+
+#[test]
+fn a_killed_sender_of_processes_goes_on() {
+    is_killed_and_goes_on(kills(3), "--connections 10 --arch processes");
+}
+
+#[test]
+fn killed_processes_of_a_sender_are_made_up_for() {
+    let bench = Bench::new();
+    write(&bench, RECIPIENTS, 50, PERSONAL);
+    let sink = Sink::start(&bench, "--latency 5ms");
+    let child =
+        begin(&bench, &format!("--relay {} --connections 10 --arch processes", sink.address));
+    let_it_begin(&bench, &child, 10);
+    let (wanted, mut killed) = (kills(6) * 3, 0);
+    while killed < wanted && is_alive(&child) {
+        if let all @ [_, ..] = &descendants(child.id())[..] {
+            let victim = all[random(all.len())];
+            killed += usize::from(signal_descendant(child.id(), victim, libc::SIGKILL));
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let report = said_by(child).with(0).json();
+    let received = sink.stop();
+    judge(&bench, RECIPIENTS, &report, &received, 0);
+    assert_eq!(received.recipients(), RECIPIENTS);
+    assert!(report["connections_troubled"].as_u64() <= Some(killed as u64), "{report}");
+    println!("{killed} processes killed, {} came twice", received.repeats());
+}
+
+/// Says how to go on, and that not all is done.
+#[track_caller]
+fn names_the_way_on(said: &Said) {
+    let last = said.err.lines().last().unwrap_or_default();
+    assert!(last.contains("recipients left") && last.contains("--resume"), "{said:?}");
+}
+
+#[test]
+fn told_to_stop_it_finishes_what_is_under_way() {
+    for how in
+        ["--connections 20", "--connections 20 --arch threads", "--connections 10 --arch processes"]
+    {
+        for stop in [libc::SIGINT, libc::SIGTERM] {
+            let bench = Bench::new();
+            write(&bench, RECIPIENTS, 50, PERSONAL);
+            let sink = Sink::start(&bench, "--latency 5ms");
+            let to = format!("--relay {} {how}", sink.address);
+            let child = begin(&bench, &to);
+            let_it_begin(&bench, &child, 100);
+            signal(&child, stop);
+            let said = said_by(child).with(3);
+            names_the_way_on(&said);
+            let report = said.json();
+            assert!(report["left"].as_u64() > Some(0), "{how}: {report}");
+            assert!(events(&bench).values().all(|all| all.last() != Some(&SENDING)), "{how}");
+            let report = deliver(&bench, &format!("{to} --resume")).0.with(0).json();
+            let received = sink.stop();
+            judge(&bench, RECIPIENTS, &report, &received, 0);
+            assert_eq!((received.recipients(), received.repeats()), (RECIPIENTS, 0), "{how}");
+            assert_eq!(report["in_flight_when_killed"], 0, "{how}");
+        }
+    }
+}
+
+#[test]
+fn told_to_stop_it_does_not_wait_for_who_says_nothing() {
+    for how in ["", "--arch threads", "--arch processes"] {
+        let bench = Bench::new();
+        write(&bench, 10, 1, PERSONAL);
+        let sink = Sink::start(&bench, "--fault connect:stall:100%");
+        let child = begin(&bench, &format!("--relay {} --connections 5 {how}", sink.address));
+        std::thread::sleep(Duration::from_millis(300));
+        signal(&child, libc::SIGTERM);
+        names_the_way_on(&said_by(child).with(3));
+        sink.stop();
+    }
+}
+
+#[test]
+fn a_delivery_under_way_is_left_alone() {
+    let bench = Bench::new();
+    write(&bench, RECIPIENTS, 50, PERSONAL);
+    let sink = Sink::start(&bench, "--latency 20ms");
+    let to = format!("--relay {} --connections 20", sink.address);
+    let child = begin(&bench, &to);
+    let_it_begin(&bench, &child, 1);
+    for again in ["", "--resume"] {
+        let said = said_by(begin(&bench, &format!("{to} {again}"))).with(2);
+        assert!(said.err.contains("list.csv.journal"), "{said:?}");
+    }
+    let report = said_by(child).with(0).json();
+    judge(&bench, RECIPIENTS, &report, &sink.stop(), 0);
+}
+
+#[test]
+fn a_killed_server_that_comes_back_gets_the_rest() {
+    for how in
+        ["--connections 20", "--connections 20 --no-chunking", "--connections 20 --arch threads"]
+    {
+        let bench = Bench::new();
+        write(&bench, RECIPIENTS, 50, PERSONAL);
+        let mut sink = Sink::start(&bench, "--latency 5ms");
+        let child = begin(&bench, &format!("--relay {} {how}", sink.address));
+        for _ in 0..2 {
+            let_it_begin(&bench, &child, 100);
+            let address = sink.kill();
+            std::thread::sleep(Duration::from_millis(random(300) as u64));
+            sink = Sink::start_at(&bench, &address.to_string(), "--latency 5ms");
+        }
+        let report = said_by(child).with(0).json();
+        let received = sink.stop();
+        judge(&bench, RECIPIENTS, &report, &received, 0);
+        assert_eq!(received.recipients(), RECIPIENTS, "{how}");
+    }
+}
+
+#[test]
+fn there_is_no_room_for_the_journal() {
+    if !is_root("to mount a small file system") {
+        return;
+    }
+    for size in ["8k", "64k", "200k", "400k"] {
+        let bench = Bench::new();
+        write(&bench, RECIPIENTS, 50, PERSONAL);
+        let folder = bench.path("small");
+        std::fs::create_dir(&folder).expect("a folder");
+        let sink = Sink::start(&bench, "");
+        // What is written there is lost with the process: a hard link cannot save it, so it is counted by the log.
+        let mut command =
+            send(&bench, &format!("--relay {} --journal small/journal", sink.address));
+        let said = finish(with_file_system(&mut command, &folder, &format!("size={size}")));
+        assert!(matches!(said.code, Some(2 | 3)), "{size}: {said:?}");
+        let last = said.err.lines().last().unwrap_or_default();
+        assert!(last.contains("small/journal cannot be written"), "{size}: {said:?}");
+        let received = sink.stop();
+        assert!(received.recipients() < RECIPIENTS && received.repeats() == 0, "{size}");
+    }
+}
+
+#[test]
+fn nothing_is_delivered_that_is_not_in_the_journal() {
+    let bench = Bench::new();
+    write(&bench, RECIPIENTS, 50, PERSONAL);
+    let sink = Sink::start(&bench, "");
+    // As on a full disk, but what was written can be looked at afterwards.
+    let mut command = send(&bench, &format!("--relay {} --connections 20", sink.address));
+    let said = finish(common::linux::with_file_size(&mut command, 150 * 1024)).with(3);
+    assert!(said.err.contains("cannot be written"), "{said:?}");
+    let (events, received) = (events(&bench), sink.stop());
+    for number in 0..RECIPIENTS {
+        let times = received.times(number);
+        let all = events.get(&number).map_or(&[][..], Vec::as_slice);
+        assert!(times == 0 || all.contains(&SENDING), "{number}: {times}, {all:?}");
+        assert!(times == 1 || !all.contains(&DELIVERED), "{number}: {times}, {all:?}");
+    }
+    until("something was delivered", || received.recipients() > 0);
+}
