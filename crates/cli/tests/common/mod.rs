@@ -4,6 +4,7 @@
 
 #[cfg(target_os = "linux")]
 pub mod linux;
+pub mod servers;
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
