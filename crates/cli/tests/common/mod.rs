@@ -6,6 +6,7 @@
 pub mod linux;
 #[cfg(target_os = "linux")]
 pub mod mail;
+pub mod servers;
 
 use std::io::Read;
 use std::path::{Path, PathBuf};

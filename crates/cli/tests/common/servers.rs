@@ -1,0 +1,201 @@
+//! Mail servers to deliver to: the sink, and made-up ones that say what a test wants them to.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::PathBuf;
+use std::process::Child;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+
+use serde_json::Value;
+
+use super::{Bench, Said};
+
+/// A message of no interest.
+pub const MESSAGE: &str = "From: me@sender.test\nSubject: Hello\n\nHello {address}\n";
+
+/// Files of one bench have different numbers.
+static NUMBER: AtomicU32 = AtomicU32::new(0);
+
+fn number() -> u32 {
+    NUMBER.fetch_add(1, Ordering::Relaxed)
+}
+
+/// `oscost mail sink`, which ends with the test.
+pub struct Sink {
+    child: Child,
+    /// Where it listens.
+    pub address: SocketAddr,
+    captured: PathBuf,
+}
+
+/// A message that the sink has accepted.
+#[derive(Debug)]
+pub struct Captured {
+    /// What was said before: `from`, `to`, `tls` and more.
+    pub envelope: Value,
+    /// The message as it came, without the dots that were doubled for the way.
+    pub message: Vec<u8>,
+}
+
+impl Captured {
+    /// The message as text.
+    pub fn text(&self) -> &str {
+        std::str::from_utf8(&self.message).expect("a message in UTF-8")
+    }
+}
+
+impl Sink {
+    /// Starts one with these arguments, separated by spaces; it listens once this returns.
+    pub fn start(bench: &Bench, arguments: &str) -> Self {
+        let captured = format!("captured-{}", number());
+        let listen = "mail sink --listen 127.0.0.1:0";
+        let mut command = bench.command(&format!("{listen} --capture {captured} {arguments}"));
+        let mut child = command.spawn().expect("the program starts");
+        let mut said = String::new();
+        let stderr = child.stderr.as_mut().expect("a pipe");
+        // No more is said before the end.
+        BufReader::with_capacity(1, stderr).read_line(&mut said).expect("it says where it listens");
+        let mut words = said.split_whitespace();
+        let address = words.find_map(|word| word.trim_end_matches(';').parse().ok());
+        let address = address.unwrap_or_else(|| panic!("no address in: {said}"));
+        Self { child, address, captured: bench.path(&captured) }
+    }
+
+    /// What it has accepted so far, in that order.
+    pub fn messages(&self) -> Vec<Captured> {
+        let mut names = super::entries(&self.captured);
+        names.retain(|name| name.ends_with(".eml"));
+        names.sort();
+        let read = |name: String| {
+            let path = self.captured.join(name);
+            let envelope = std::fs::read(path.with_extension("json")).expect("an envelope");
+            Captured {
+                envelope: serde_json::from_slice(&envelope).expect("an envelope in JSON"),
+                message: std::fs::read(path).expect("a message"),
+            }
+        };
+        names.into_iter().map(read).collect()
+    }
+
+    /// The only message that it has accepted.
+    #[track_caller]
+    pub fn message(&self) -> Captured {
+        let mut all = self.messages();
+        assert_eq!(all.len(), 1, "{all:?}");
+        all.remove(0)
+    }
+}
+
+impl Drop for Sink {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A delivery's files, of which no other delivery has the same.
+pub struct Order {
+    /// The list's name.
+    pub list: String,
+    /// The message's name.
+    pub message: String,
+}
+
+impl Order {
+    /// Writes list and message.
+    pub fn new(bench: &Bench, list: &str, message: impl AsRef<[u8]>) -> Self {
+        let number = number();
+        let order = Self { list: format!("{number}.csv"), message: format!("{number}.eml") };
+        bench.write(&order.list, list);
+        std::fs::write(bench.path(&order.message), message).expect("a file is written");
+        order
+    }
+
+    /// The command that delivers it, with further arguments, separated by spaces.
+    pub fn command(&self, arguments: &str) -> String {
+        let Self { list, message } = self;
+        format!("mail send --list {list} --message {message} --from me@sender.test {arguments}")
+    }
+}
+
+/// Delivers a message to a list, with further arguments, separated by spaces.
+pub fn send(bench: &Bench, list: &str, message: impl AsRef<[u8]>, arguments: &str) -> Said {
+    bench.oscost(&Order::new(bench, list, message).command(arguments))
+}
+
+/// A server that answers each line by its beginning, and all others by `250 ok`. It ends with the test program.
+pub struct Fake {
+    /// Where it listens.
+    pub address: SocketAddr,
+    heard: Arc<Mutex<Vec<u8>>>,
+}
+
+impl Fake {
+    /// Greets with `220 fake`; `answers` are what lines begin with, and what is answered then: without a line's end
+    /// there, one is added; an empty answer closes the connection.
+    pub fn start(answers: &'static [(&'static str, &'static str)]) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = listener.local_addr().expect("it is bound");
+        let heard = Arc::new(Mutex::new(Vec::new()));
+        let all = Arc::clone(&heard);
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let heard = Arc::clone(&all);
+                std::thread::spawn(move || drop(converse(&stream, answers, &heard)));
+            }
+        });
+        Self { address, heard }
+    }
+
+    /// All that was said to it, over all connections.
+    pub fn heard(&self) -> Vec<u8> {
+        self.heard.lock().expect("nobody panics there").clone()
+    }
+
+    /// The same as text.
+    pub fn heard_text(&self) -> String {
+        String::from_utf8_lossy(&self.heard()).into_owned()
+    }
+}
+
+fn converse(
+    mut stream: &TcpStream,
+    answers: &[(&str, &str)],
+    heard: &Mutex<Vec<u8>>,
+) -> std::io::Result<()> {
+    stream.write_all(b"220 fake\r\n")?;
+    let mut reader = BufReader::new(Listening(stream, heard));
+    let (mut line, mut is_data) = (Vec::new(), false);
+    while reader.read_until(b'\n', &mut line)? > 0 {
+        let text = String::from_utf8_lossy(&line).into_owned();
+        line.clear();
+        if is_data && text != ".\r\n" {
+            continue;
+        }
+        let told = answers.iter().find(|(words, _)| !is_data && text.starts_with(words));
+        let usual = if text.starts_with("DATA") { "354 go on" } else { "250 ok" };
+        let answer = told.map_or(usual, |(_, answer)| answer);
+        is_data = !is_data && answer.starts_with("354");
+        let end = if answer.contains("\r\n") { "" } else { "\r\n" };
+        if answer.is_empty() {
+            break;
+        }
+        stream.write_all(format!("{answer}{end}").as_bytes())?;
+        if text.starts_with("QUIT") {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// A connection, all of which is kept that comes.
+struct Listening<'a>(&'a TcpStream, &'a Mutex<Vec<u8>>);
+
+impl Read for Listening<'_> {
+    fn read(&mut self, room: &mut [u8]) -> std::io::Result<usize> {
+        let bytes = self.0.read(room)?;
+        self.1.lock().expect("nobody panics here").extend_from_slice(&room[..bytes]);
+        Ok(bytes)
+    }
+}
