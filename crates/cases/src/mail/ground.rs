@@ -74,7 +74,10 @@ impl Ground {
             command.args(["--listen", &format!("127.0.{last}:0")]);
         }
         if delay != "0" {
-            command.args(["--latency", delay]);
+            // What comes along with these waits no longer, as over a network of such round trips.
+            for phase in ["connect", "ehlo", "mail"] {
+                command.args(["--latency", &format!("{phase}={delay}")]);
+            }
         }
         platform::process::keep_interrupts_from(&mut command);
         Hosted::start(&mut command)

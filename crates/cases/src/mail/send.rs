@@ -31,8 +31,9 @@ pub const CASE: Case = Case {
         },
         Param {
             name: "delay",
-            meaning: "how long the sink holds each reply back, as a network would: without it the CPU is the limit, \
-                      and more connections are of no use",
+            meaning: "how long the sink holds its greeting back and its replies to EHLO and MAIL, each the first of a \
+                      group, as a network with such round trips would; without it the CPU is the limit, and more \
+                      connections are of no use",
             default: &["0", "10ms"],
             full: &["0", "10ms"],
             takes: Takes::Words(&["1ms", "50ms", "200ms"]),
