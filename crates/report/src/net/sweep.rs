@@ -15,7 +15,8 @@ const PARAMS: [&str; 4] = ["arch", "connections", "network", "place"];
 const DERIVED_PARAMS: [&str; 4] = ["arch", "network", "place", "than"];
 
 /// What the parameters say where nothing else was asked for.
-const USUAL: [(&str, &str); 2] = [("network", "loopback"), ("place", "apart")];
+const USUAL: [(&str, &str); 4] =
+    [("network", "loopback"), ("place", "apart"), ("domains", "9113"), ("recipients", "200000")];
 
 /// Longer names and numbers than these are of no shape known here.
 const LONGEST_NAME: usize = 16;
@@ -44,11 +45,11 @@ const HOLD_METRICS: [(&str, &str); 4] =
 const DERIVED_METRICS: [(&str, &str); 2] =
     [("faster-from", "connections"), ("cheaper-from", "connections")];
 
-/// How the doubt begins that says that a rate is the load generator's.
-const SATURATED: &str = "client-saturated";
+/// How the doubts begin that say that a rate is that of the other side, which was to be none of it.
+const SATURATED: [&str; 2] = ["client-saturated", "receiver-saturated"];
 
 /// How the doubts begin that say what gave way, as the case words them.
-const GAVE_WAY: [&str; 11] = [
+const GAVE_WAY: [&str; 13] = [
     "the server could start no further",
     "the server had no descriptor",
     "the server had no memory",
@@ -60,6 +61,8 @@ const GAVE_WAY: [&str; 11] = [
     "connections were closed before",
     "the generator had no local port",
     "the generator had no descriptor",
+    "there was no port, descriptor",
+    "connections could not be made",
 ];
 
 /// The points that differ in architecture and connections only.
@@ -113,12 +116,12 @@ pub(crate) fn is_known(result: &CaseResult) -> bool {
         && result.params.iter().all(is_usual)
 }
 
-fn is_name(text: &str) -> bool {
+pub(crate) fn is_name(text: &str) -> bool {
     let usual = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'_';
     (1..=LONGEST_NAME).contains(&text.len()) && text.bytes().all(usual)
 }
 
-fn number(text: &str) -> Option<u32> {
+pub(crate) fn number(text: &str) -> Option<u32> {
     let is_plain = text.len() <= LONGEST_NUMBER && text.bytes().all(|b| b.is_ascii_digit());
     text.parse().ok().filter(|number: &u32| is_plain && *number > 0 && number.to_string() == text)
 }
@@ -145,7 +148,11 @@ pub(crate) fn sweeps<'r>(results: &[&'r CaseResult]) -> Vec<Sweep<'r>> {
 }
 
 impl<'r> Sweep<'r> {
-    fn of(case: &'r str, params: Vec<(&'r str, &'r str)>, results: &[&'r CaseResult]) -> Self {
+    pub(crate) fn of(
+        case: &'r str,
+        params: Vec<(&'r str, &'r str)>,
+        results: &[&'r CaseResult],
+    ) -> Self {
         let (derived, points): (Vec<&CaseResult>, _) =
             results.iter().copied().partition(|r| is_derived(r));
         let mut by_arch: Vec<(&str, Vec<(u32, Point)>)> = Vec::new();
@@ -246,9 +253,9 @@ impl<'r> Point<'r> {
         self.results.is_empty()
     }
 
-    /// Whether the generator was the bottleneck.
+    /// Whether the generator, or whoever else only was to be there, was the bottleneck.
     pub(crate) fn is_saturated(&self) -> bool {
-        self.doubts().any(|doubt| doubt.starts_with(SATURATED))
+        self.doubts().any(is_saturation)
     }
 
     fn doubts(&self) -> impl Iterator<Item = &'r str> {
@@ -284,11 +291,15 @@ impl<'r> Point<'r> {
 
     fn reasons(&self) -> Vec<Reason> {
         let told_elsewhere =
-            |reason: &Reason| reason.text.starts_with(SATURATED) || is_giving_way(&reason.text);
+            |reason: &Reason| is_saturation(&reason.text) || is_giving_way(&reason.text);
         let all = self.results.iter().flat_map(|result| reasons(result));
         let ended = self.ending().is_some();
         all.filter(|reason| !(told_elsewhere(reason) || ended && reason.grave)).collect()
     }
+}
+
+fn is_saturation(doubt: &str) -> bool {
+    SATURATED.iter().any(|beginning| doubt.starts_with(beginning))
 }
 
 fn is_giving_way(doubt: &str) -> bool {
