@@ -8,6 +8,7 @@ pub mod clock;
 pub mod concurrency;
 pub mod file;
 pub mod lock;
+pub mod mail;
 pub mod net;
 pub mod syscall;
 
@@ -15,8 +16,16 @@ pub use case::{Case, Extent, Only, Param, Takes, Trials, count_of, length_of, si
 
 /// All cases, in the order they are listed.
 pub fn all() -> Vec<&'static Case> {
-    [clock::CASES, syscall::CASES, lock::CASES, concurrency::CASES, file::CASES, net::CASES]
-        .concat()
+    let areas = [
+        clock::CASES,
+        syscall::CASES,
+        lock::CASES,
+        concurrency::CASES,
+        file::CASES,
+        net::CASES,
+        mail::CASES,
+    ];
+    areas.concat()
 }
 
 /// The case of that name, `area/name`.
@@ -26,7 +35,8 @@ pub fn find(name: &str) -> Option<&'static Case> {
 
 /// How the rounds of that case are trials; `None` for a case whose operation is timed in batches.
 pub fn trials_of(name: &str) -> Option<Trials> {
-    let mut all = concurrency::TRIALS.iter().chain(file::TRIALS).chain(net::TRIALS);
+    let mut all =
+        [concurrency::TRIALS, file::TRIALS, net::TRIALS, mail::TRIALS].into_iter().flatten();
     all.find(|(case, _)| case.label() == name).map(|(_, trials)| *trials)
 }
 

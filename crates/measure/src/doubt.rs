@@ -3,6 +3,9 @@
 /// The load generator was the bottleneck: a rate is a lower bound of the server's.
 pub const CLIENT_SATURATED: &str = "client-saturated: the generator could not ask for more";
 
+/// The receiver of mail was: a rate is a lower bound of the sender's.
+pub const RECEIVER_SATURATED: &str = "receiver-saturated: the sink could take no more";
+
 /// The server had too few processes or threads.
 pub const NO_PROCESS: &str = "the server could start no further process or thread";
 /// The server had too few descriptors.
@@ -27,8 +30,14 @@ pub const NO_PORT: &str = "the generator had no local port for a further connect
 /// The generator had too few descriptors.
 pub const CLIENT_NO_DESCRIPTOR: &str = "the generator had no descriptor for a further connection";
 
+/// The sender of mail had too few of something.
+pub const NO_ROOM: &str =
+    "there was no port, descriptor, thread or process for a further connection";
+/// The sender of mail lost connections.
+pub const BROKE: &str = "connections could not be made, or broke";
+
 /// All that say what gave way under a load.
-const GAVE_WAY: [&str; 11] = [
+const GAVE_WAY: [&str; 13] = [
     NO_PROCESS,
     NO_DESCRIPTOR,
     NO_MEMORY,
@@ -40,11 +49,18 @@ const GAVE_WAY: [&str; 11] = [
     CLOSED_EARLY,
     NO_PORT,
     CLIENT_NO_DESCRIPTOR,
+    NO_ROOM,
+    BROKE,
 ];
 
 /// Whether a doubt says that a rate is the load generator's, not the server's, in one word at least.
 pub fn is_client_saturated(doubt: &str) -> bool {
     doubt.split(':').next() == CLIENT_SATURATED.split(':').next()
+}
+
+/// Whether a doubt says that a rate is that of the other side, which was to be none of it.
+pub fn is_saturated(doubt: &str) -> bool {
+    is_client_saturated(doubt) || doubt.split(':').next() == RECEIVER_SATURATED.split(':').next()
 }
 
 /// Whether a doubt says what gave way under a load.

@@ -15,6 +15,7 @@ mod footnotes;
 mod grid;
 mod labels;
 mod load_table;
+mod mail;
 mod measured;
 mod names;
 mod net;

@@ -1,12 +1,12 @@
 //! The tables of the area `net`: server architectures under load, side by side.
 
-mod costs;
-mod falls;
-mod latency;
-mod levels;
+pub(crate) mod costs;
+pub(crate) mod falls;
+pub(crate) mod latency;
+pub(crate) mod levels;
 mod overtaking;
-mod rates;
-mod sweep;
+pub(crate) mod rates;
+pub(crate) mod sweep;
 
 use std::collections::HashSet;
 
@@ -70,7 +70,7 @@ fn of_sweep(sweep: &Sweep, page: &Page) -> String {
 }
 
 /// What is not there: architectures that this system lacks, and points that were not asked for.
-fn missing(sweep: &Sweep, page: &Page) -> String {
+pub(crate) fn missing(sweep: &Sweep, page: &Page) -> String {
     let mut text = String::new();
     if !sweep.missing.is_empty() {
         let told = sweep.missing.iter().map(|(why, archs)| format!("{} ({why})", archs.join(", ")));
@@ -85,11 +85,11 @@ fn missing(sweep: &Sweep, page: &Page) -> String {
     text
 }
 
-fn heading(title: &str, page: &Page) -> String {
+pub(crate) fn heading(title: &str, page: &Page) -> String {
     page.paint_lines(Ink::Heading, &text::hanging("", title, page.prose_width()))
 }
 
-fn faint(line: &str, page: &Page) -> String {
+pub(crate) fn faint(line: &str, page: &Page) -> String {
     let wrapped = text::hanging("", &page.signs(line), page.prose_width());
     page.paint_lines(Ink::Faint, &wrapped)
 }

@@ -12,6 +12,7 @@ use crate::folded::{folded_lines, is_folded};
 use crate::footnotes::{Footnotes, Reason};
 use crate::grid::{self, Column};
 use crate::labels::Label;
+use crate::mail;
 use crate::measured::{Choice, Setting, Telling, cost_choices, metric_columns};
 use crate::names;
 use crate::net;
@@ -38,6 +39,7 @@ pub fn results_tables(results: &[CaseResult], page: &Page) -> String {
     let (executors, others) = concurrency::parted(results);
     let (files, others) = files::parted(others);
     let (servers, others) = net::parted(others);
+    let (senders, others) = mail::parted(others);
     let mut texts = Vec::new();
     if !others.is_empty() {
         texts.push(area_tables(&others, page));
@@ -50,6 +52,9 @@ pub fn results_tables(results: &[CaseResult], page: &Page) -> String {
     }
     if !servers.is_empty() {
         texts.push(net::tables(&servers, page));
+    }
+    if !senders.is_empty() {
+        texts.push(mail::tables(&senders, page));
     }
     texts.join("\n")
 }

@@ -25,7 +25,7 @@ pub fn check(connections: usize) -> Result<(), Refusal> {
 /// parameters; none where there is none.
 pub fn notes<'a>(points: impl Iterator<Item = (&'a str, &'a Params)>) -> Vec<String> {
     let connections = points
-        .filter(|(case, _)| case.starts_with("net/"))
+        .filter(|(case, _)| case.starts_with("net/") || case.starts_with("mail/"))
         .filter_map(|(_, params)| params.get("connections")?.parse::<u64>().ok());
     let Some(most) = connections.max() else { return Vec::new() };
     of_connections().iter().filter_map(|limit| note(limit, most)).collect()
@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn only_connections_of_this_area_count() {
+    fn only_connections_over_a_network_count() {
         let params: Params = [("connections".to_owned(), "999999999999".to_owned())].into();
         assert!(notes([("lock/futex", &params)].into_iter()).is_empty());
         // No system takes so many.

@@ -3,7 +3,7 @@
 
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use platform::children::{self, Fork};
 use platform::readiness::{Interest, Readiness, Ready};
@@ -19,6 +19,8 @@ use crate::smtp::session::{Fate, Outcome, Phase, Trouble};
 
 /// When no process can be had, none is asked for so long.
 const REST: Duration = Duration::from_millis(50);
+/// A child that has closed its line has nothing more to do.
+const ENDS_WITHIN: Duration = Duration::from_secs(1);
 /// How much is taken in at once from a child.
 const BUFFER: usize = 16 * 1024;
 
@@ -60,6 +62,11 @@ pub fn carry(plan: &Plan, office: &Office) -> Result<Carried, SendError> {
     };
     office.wakes(parent.readiness.waker().map_err(cannot)?);
     parent.run()?;
+    // What they spent is known of those only that were waited for.
+    let until = Instant::now() + ENDS_WITHIN;
+    while children::running() > 0 && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(1));
+    }
     Ok(parent.carried)
 }
 

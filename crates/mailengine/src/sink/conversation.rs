@@ -394,6 +394,7 @@ impl Session {
             ("450", "4.7.1", "greylisted, come back later")
         } else {
             transaction.recipients += 1;
+            house.counters.rcpts.add(1);
             if let Some(kept) = &mut transaction.kept {
                 kept.add_recipient(to);
             }

@@ -29,6 +29,7 @@ pub(super) struct Counters {
     pub tls: Counter,
     pub tls_failed: Counter,
     pub transactions: Counter,
+    pub rcpts: Counter,
     pub messages: Counter,
     pub recipients: Counter,
     pub bytes: Counter,
@@ -69,6 +70,7 @@ impl Counters {
             tls: self.tls.get(),
             tls_failed: self.tls_failed.get(),
             transactions: self.transactions.get(),
+            rcpts: self.rcpts.get(),
             messages: self.messages.get(),
             recipients: self.recipients.get(),
             bytes: self.bytes.get(),
@@ -98,6 +100,8 @@ pub struct Counts {
     pub tls_failed: u64,
     /// MAIL commands accepted.
     pub transactions: u64,
+    /// RCPT commands accepted, whether a message followed or not.
+    pub rcpts: u64,
     /// Messages accepted.
     pub messages: u64,
     /// Recipients of messages accepted.

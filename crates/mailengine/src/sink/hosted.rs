@@ -173,6 +173,8 @@ impl Hosted {
                 Ok(None) if began.elapsed() < STOPS_WITHIN => {
                     std::thread::sleep(Duration::from_millis(1));
                 }
+                // It has ended, but whoever waits for all children of this process has heard how.
+                Err(_) => return Ok(()),
                 _ => break,
             }
         }

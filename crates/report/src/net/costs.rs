@@ -69,23 +69,23 @@ pub(crate) fn held(sweep: &Sweep, notes: &Footnotes, page: &Page) -> String {
     heading(&sweep.title(&title), page) + &levels::laid_out(&names, layouts, page)
 }
 
-fn count(times: f64) -> Entry {
+pub(crate) fn count(times: f64) -> Entry {
     Entry::number(format_per_op_briefly(times), "")
 }
 
-fn count_of(point: &Point, metric: &str) -> Option<Entry> {
+pub(crate) fn count_of(point: &Point, metric: &str) -> Option<Entry> {
     Some(count(point.estimate(metric)?.median))
 }
 
 /// A figure with its own unit.
-fn size(point: &Point, metric: &str) -> Option<Cell> {
+pub(crate) fn size(point: &Point, metric: &str) -> Option<Cell> {
     let e: Estimate = point.estimate(metric)?;
     let half_width = half_width(e.median, e.low, e.high).max(e.median * 0.01);
     Some(Cell::figure(figure(e.median, half_width, &point.result(metric)?.unit)))
 }
 
 /// A column for each of the levels `at`; `None` where no point has such a figure.
-fn block(sweep: &Sweep, heading: &str, at: &[usize], tell: Tell) -> Option<Block> {
+pub(crate) fn block(sweep: &Sweep, heading: &str, at: &[usize], tell: Tell) -> Option<Block> {
     let column = |at: &usize| {
         let entry = |point: &Point| tell(point).unwrap_or_else(|| Entry::without_figure(point));
         let entries = sweep.archs.iter().map(|arch| entry(&arch.points[*at])).collect();
@@ -95,7 +95,7 @@ fn block(sweep: &Sweep, heading: &str, at: &[usize], tell: Tell) -> Option<Block
     has.then(|| Block::new(over(sweep, heading), at.iter().map(column).collect()))
 }
 
-fn text_block(
+pub(crate) fn text_block(
     sweep: &Sweep,
     heading: &str,
     at: &[usize],

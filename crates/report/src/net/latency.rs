@@ -31,8 +31,13 @@ pub(crate) fn table(sweep: &Sweep, page: &Page) -> String {
 }
 
 fn column(sweep: &Sweep, at: usize) -> Column {
+    pairs(sweep, &sweep.levels[at].to_string(), at, ["reply-p50", "reply-p99"])
+}
+
+/// A column with two times of each architecture at a level, lined up.
+pub(crate) fn pairs(sweep: &Sweep, heading: &str, at: usize, metrics: [&str; 2]) -> Column {
     let pairs: Vec<Option<[String; 3]>> =
-        sweep.archs.iter().map(|arch| pair(&arch.points[at])).collect();
+        sweep.archs.iter().map(|arch| pair(&arch.points[at], metrics)).collect();
     let width = |nth: usize| {
         let all = pairs.iter().flatten();
         all.map(|pair| text::width(&pair[nth])).max().unwrap_or(0)
@@ -44,12 +49,12 @@ fn column(sweep: &Sweep, at: usize) -> Column {
         }
         None => Entry::without_figure(&arch.points[at]).into_cell(),
     });
-    Column::figures(&sweep.levels[at].to_string(), cells.collect())
+    Column::figures(heading, cells.collect())
 }
 
 /// Such as `1.1`, `2.3` and `ms`.
-fn pair(point: &Point) -> Option<[String; 3]> {
-    let (p50, p99) = (point.estimate("reply-p50")?, point.estimate("reply-p99")?);
+fn pair(point: &Point, [p50, p99]: [&str; 2]) -> Option<[String; 3]> {
+    let (p50, p99) = (point.estimate(p50)?, point.estimate(p99)?);
     let number = |e: results::Estimate, scale: f64| {
         told(e.median / scale, half_width(e.median, e.low, e.high) / scale)
     };

@@ -111,18 +111,18 @@ pub(crate) fn per_cpu_second(point: &Point) -> Option<Estimate> {
     })
 }
 
-fn scale(sweep: &Sweep) -> f64 {
+pub(crate) fn scale(sweep: &Sweep) -> f64 {
     let points = sweep.archs.iter().flat_map(|arch| &arch.points);
     let most =
         points.filter_map(|point| point.estimate("rate")).map(|e| e.median).fold(0.0, f64::max);
     if most >= THOUSANDS_FROM { 1e3 } else { 1.0 }
 }
 
-fn scale_words(scale: f64) -> &'static str {
+pub(crate) fn scale_words(scale: f64) -> &'static str {
     if scale > 1.0 { ", in thousands" } else { "" }
 }
 
-fn spaced(column: Column, close: bool) -> Column {
+pub(crate) fn spaced(column: Column, close: bool) -> Column {
     if close { column.close() } else { column }
 }
 
@@ -154,7 +154,7 @@ fn mark(point: &Point) -> &'static str {
     }
 }
 
-fn interval_column(
+pub(crate) fn interval_column(
     estimates: impl Iterator<Item = Option<Estimate>>,
     page: &Page,
 ) -> Option<Column> {

@@ -1,6 +1,6 @@
 //! The points of the area, by architecture and number of connections.
 
-use measure::doubt::{is_client_saturated, is_giving_way};
+use measure::doubt::{is_giving_way, is_saturated};
 use results::{CaseResult, Estimate, Outcome};
 
 use crate::concurrency::measured;
@@ -16,7 +16,8 @@ const PARAMS: [&str; 4] = ["arch", "connections", "network", "place"];
 const DERIVED_PARAMS: [&str; 4] = ["arch", "network", "place", "than"];
 
 /// What the parameters say where nothing else was asked for.
-const USUAL: [(&str, &str); 2] = [("network", "loopback"), ("place", "apart")];
+const USUAL: [(&str, &str); 4] =
+    [("network", "loopback"), ("place", "apart"), ("domains", "9113"), ("recipients", "200000")];
 
 /// Longer names and numbers than these are of no shape known here.
 const LONGEST_NAME: usize = 16;
@@ -96,12 +97,12 @@ pub(crate) fn is_known(result: &CaseResult) -> bool {
         && result.params.iter().all(is_usual)
 }
 
-fn is_name(text: &str) -> bool {
+pub(crate) fn is_name(text: &str) -> bool {
     let usual = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'_';
     (1..=LONGEST_NAME).contains(&text.len()) && text.bytes().all(usual)
 }
 
-fn number(text: &str) -> Option<u32> {
+pub(crate) fn number(text: &str) -> Option<u32> {
     let is_plain = text.len() <= LONGEST_NUMBER && text.bytes().all(|b| b.is_ascii_digit());
     text.parse().ok().filter(|number: &u32| is_plain && *number > 0 && number.to_string() == text)
 }
@@ -128,7 +129,11 @@ pub(crate) fn sweeps<'r>(results: &[&'r CaseResult]) -> Vec<Sweep<'r>> {
 }
 
 impl<'r> Sweep<'r> {
-    fn of(case: &'r str, params: Vec<(&'r str, &'r str)>, results: &[&'r CaseResult]) -> Self {
+    pub(crate) fn of(
+        case: &'r str,
+        params: Vec<(&'r str, &'r str)>,
+        results: &[&'r CaseResult],
+    ) -> Self {
         let (derived, points): (Vec<&CaseResult>, _) =
             results.iter().copied().partition(|r| is_derived(r));
         let mut by_arch: Vec<(&str, Vec<(u32, Point)>)> = Vec::new();
@@ -229,9 +234,9 @@ impl<'r> Point<'r> {
         self.results.is_empty()
     }
 
-    /// Whether the generator was the bottleneck.
+    /// Whether the generator, or whoever else only was to be there, was the bottleneck.
     pub(crate) fn is_saturated(&self) -> bool {
-        self.doubts().any(is_client_saturated)
+        self.doubts().any(is_saturated)
     }
 
     fn doubts(&self) -> impl Iterator<Item = &'r str> {
@@ -267,7 +272,7 @@ impl<'r> Point<'r> {
 
     fn reasons(&self) -> Vec<Reason> {
         let told_elsewhere =
-            |reason: &Reason| is_client_saturated(&reason.text) || is_giving_way(&reason.text);
+            |reason: &Reason| is_saturated(&reason.text) || is_giving_way(&reason.text);
         let all = self.results.iter().flat_map(|result| reasons(result));
         let ended = self.ending().is_some();
         all.filter(|reason| !(told_elsewhere(reason) || ended && reason.grave)).collect()

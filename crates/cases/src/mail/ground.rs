@@ -1,0 +1,147 @@
+//! Where the sender and the sink meet: on which CPUs, at which addresses; and what the delivery is like.
+
+use std::process::Command;
+use std::time::Duration;
+
+use mailengine::list::List;
+use mailengine::message::{Heads, Template};
+use mailengine::queue::{Limits, Retry};
+use mailengine::route::Router;
+use mailengine::send::{How, Plan};
+use mailengine::sink::hosted::Hosted;
+use mailengine::smtp::address::Address;
+use mailengine::smtp::session::Terms;
+use mailengine::tls::client::{ClientTls, Security};
+use measure::trial::Stage;
+use measure::{Params, Refusal, Round};
+use platform::net::WHOLE_LOOPBACK;
+use platform::readiness::Means;
+
+use super::list::Post;
+use crate::{count_of, value_of};
+
+/// Places where the sink listens: a list goes to many servers.
+pub const SINKS: usize = 100;
+/// As `oscost mail send` has them unless it is told otherwise.
+const PER_DOMAIN: usize = 20;
+const PER_TRANSACTION: usize = 100;
+const PER_CONNECTION: u32 = 100;
+/// Longer than anything takes here: whoever waits so long waits for ever.
+const TIMEOUT: Duration = Duration::from_secs(10);
+/// Who is put off is not tried again within a trial.
+const RETRY: Duration = Duration::from_secs(60);
+
+/// What all get; in test mode nobody does.
+const MESSAGE: &[u8] =
+    b"From: Sender <sender@bench.example>\r\nSubject: Measured\r\n\r\nNobody reads this.\r\n";
+
+/// The CPUs of a round.
+pub struct Ground {
+    /// All of them.
+    pub stage: Stage,
+    /// The sender's.
+    pub sender: usize,
+    /// The sink's; the sender's where there is no other.
+    pub sink: usize,
+}
+
+impl Ground {
+    /// The sender has a CPU of its own, if there are two.
+    ///
+    /// # Errors
+    /// Where this system cannot place processes so.
+    pub fn new(round: &Round) -> Result<Self, Refusal> {
+        platform::limits::raise_descriptors();
+        let cpus = &round.order().cpus;
+        let (&sender, others) =
+            cpus.split_last().ok_or_else(|| Refusal::Failed("no CPU".into()))?;
+        let sink = *others.first().unwrap_or(&sender);
+        let mut both = vec![sink, sender];
+        both.dedup();
+        Ok(Self { stage: Stage::new(round, &both)?, sender, sink })
+    }
+
+    /// A sink in a process of its own, at many addresses where the system has them, else at many ports.
+    ///
+    /// # Errors
+    /// Where it cannot be started.
+    pub fn sink(&self, delay: &str) -> Result<Hosted, Refusal> {
+        let program = std::env::current_exe().map_err(|e| Refusal::from_io("this program", &e))?;
+        let mut command = Command::new(program);
+        command.args(["mail", "sink", "--report", "--bind-cpu", &self.sink.to_string()]);
+        for nth in 1..=SINKS {
+            let last = if WHOLE_LOOPBACK { format!("1.{nth}") } else { "0.1".to_owned() };
+            command.args(["--listen", &format!("127.0.{last}:0")]);
+        }
+        if delay != "0" {
+            // What comes along with these waits no longer, as over a network of such round trips.
+            for phase in ["connect", "ehlo", "mail"] {
+                command.args(["--latency", &format!("{phase}={delay}")]);
+            }
+        }
+        platform::process::keep_interrupts_from(&mut command);
+        Hosted::start(&mut command)
+    }
+}
+
+/// What the parameters call an architecture.
+///
+/// # Errors
+/// Unsupported where this system lacks it.
+pub fn how(params: &Params) -> Result<How, Refusal> {
+    Ok(match value_of(params, "arch")? {
+        "poll" => How::Loops(1, Means::Poll),
+        "threads" => How::Threads,
+        "processes" if std::env::consts::FAMILY != "unix" => {
+            return Err(Refusal::Unsupported("there is no fork on this system".to_owned()));
+        }
+        "processes" => How::Processes,
+        _ => How::Loops(1, Means::BEST),
+    })
+}
+
+/// The delivery: in test mode, without TLS or a journal.
+///
+/// # Errors
+/// Where the files cannot be read.
+pub fn plan(params: &Params, post: &Post, sink: &Hosted) -> Result<Plan, Refusal> {
+    let failed = |e: &dyn std::fmt::Display| Refusal::Failed(e.to_string());
+    let list = List::open(&post.list, None).map_err(|e| failed(&e))?;
+    let router = Router::file(&post.routes(sink.addresses())?).map_err(|e| failed(&e))?;
+    let heads = Heads {
+        list_unsubscribe: None,
+        one_click: false,
+        message_id_domain: "bench.example".to_owned(),
+    };
+    Ok(Plan {
+        template: Template::parse(MESSAGE, list.columns(), &heads).map_err(|e| failed(&e))?,
+        run: "measured".to_owned(),
+        date: "Thu, 01 Jan 1970 00:00:00 +0000".to_owned(),
+        signer: None,
+        from: Some(Address::parse("sender@bench.example").map_err(|e| failed(&e))?),
+        verp: false,
+        router,
+        is_relayed: false,
+        terms: Terms {
+            hello: "bench.example".to_owned(),
+            security: Security::Off,
+            credentials: None,
+            dry: true,
+            pipelining: true,
+            chunking: true,
+        },
+        tls: ClientTls::new(Security::Off, None).map_err(|e| failed(&e))?,
+        limits: Limits {
+            connections: count_of(params, "connections")?,
+            per_destination: PER_DOMAIN,
+            per_transaction: PER_TRANSACTION,
+        },
+        per_connection: PER_CONNECTION,
+        retry: Retry { after: RETRY, at_most: RETRY, give_up: RETRY },
+        timeout: TIMEOUT,
+        sources: Vec::new(),
+        how: how(params)?,
+        time: None,
+        list,
+    })
+}

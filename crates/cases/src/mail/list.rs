@@ -1,0 +1,140 @@
+//! Who is written to: so many recipients in so many domains, few of them large and most small.
+//!
+//! The sizes follow Zipf's law to the letter (the n-th largest has an n-th of the largest), and the order of the
+//! domains spreads each size over the whole list, so that any part of it is like the whole but for domains larger than
+//! that part. Nothing is left to chance: all trials are of the same list.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use measure::{Params, Refusal};
+use platform::leftovers::Directory;
+
+use crate::count_of;
+
+/// The list and the routes as files, gone when dropped.
+pub struct Post {
+    /// Removes the files.
+    directory: Directory,
+    /// The list, as CSV.
+    pub list: PathBuf,
+    domains: usize,
+}
+
+impl Post {
+    /// The list that the parameters `recipients` and `domains` ask for, in a directory of its own.
+    ///
+    /// # Errors
+    /// Where there are fewer recipients than domains; where it cannot be written.
+    pub fn write(params: &Params) -> Result<Self, Refusal> {
+        let (recipients, domains) = (count_of(params, "recipients")?, count_of(params, "domains")?);
+        if recipients < domains {
+            let why = format!("{recipients} recipients cannot be in {domains} domains");
+            return Err(Refusal::Unsupported(why));
+        }
+        let cannot = |e| Refusal::from_io("writing the list", &e);
+        let directory = Directory::new_in(&std::env::temp_dir()).map_err(cannot)?;
+        let list = directory.path().join(Directory::file(false, 0));
+        write(&list, recipients, domains).map_err(cannot)?;
+        Ok(Self { directory, list, domains })
+    }
+
+    /// A file of routes to these sinks, to each as many domains as to the others.
+    ///
+    /// # Errors
+    /// Where it cannot be written.
+    pub fn routes(&self, sinks: &[SocketAddr]) -> Result<PathBuf, Refusal> {
+        let path = self.directory.path().join(Directory::file(false, 1));
+        let written = || -> io::Result<()> {
+            let mut out = BufWriter::new(File::create(&path)?);
+            for (domain, sink) in (0..self.domains).zip(sinks.iter().cycle()) {
+                writeln!(out, "{} {sink}", name(domain))?;
+            }
+            out.flush()
+        };
+        written().map_err(|e| Refusal::from_io("writing the routes", &e))?;
+        Ok(path)
+    }
+}
+
+/// The name of the n-th largest domain.
+fn name(domain: usize) -> String {
+    format!("d{domain}.example")
+}
+
+fn write(path: &Path, recipients: usize, domains: usize) -> io::Result<()> {
+    let sizes = sizes(recipients, domains);
+    let mut out = BufWriter::new(File::create(path)?);
+    writeln!(out, "email")?;
+    for domain in order(domains) {
+        let name = name(domain);
+        for recipient in 0..sizes[domain] {
+            writeln!(out, "recipient{recipient}@{name}")?;
+        }
+    }
+    out.flush()
+}
+
+/// How many recipients each domain has, the largest first.
+fn sizes(recipients: usize, domains: usize) -> Vec<usize> {
+    let harmonic: f64 = (1..=domains).map(|rank| 1.0 / rank as f64).sum();
+    // One is everybody's; the others are shared out, and what whole numbers leave is the largest ones'.
+    let more = recipients - domains;
+    let share = |rank: usize| (more as f64 / harmonic / rank as f64) as usize;
+    let mut sizes: Vec<usize> = (1..=domains).map(|rank| 1 + share(rank)).collect();
+    let left = recipients.saturating_sub(sizes.iter().sum());
+    sizes.iter_mut().take(left).for_each(|size| *size += 1);
+    sizes
+}
+
+/// The order of domains in the list: those of like size, within a factor of two, lie as far apart as they can.
+fn order(domains: usize) -> Vec<usize> {
+    let mut places: Vec<(f64, usize)> = Vec::with_capacity(domains);
+    let mut first = 0;
+    while first < domains {
+        let alike = (first + 1).min(domains - first);
+        let place = |nth: usize| ((nth as f64 + 0.5) / alike as f64, first + nth);
+        places.extend((0..alike).map(place));
+        first += alike;
+    }
+    places.sort_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(&a.1)));
+    places.into_iter().map(|(_, domain)| domain).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_second_domain_has_half_of_the_first_and_all_have_somebody() {
+        for (recipients, domains) in [(200_000, 9_113), (100, 100), (101, 7), (1, 1)] {
+            let sizes = sizes(recipients, domains);
+            assert_eq!((sizes.len(), sizes.iter().sum()), (domains, recipients));
+            assert!(sizes.is_sorted_by(|a, b| a >= b) && sizes[domains - 1] > 0, "{sizes:?}");
+        }
+        let sizes = sizes(200_000, 9_113);
+        for rank in [2, 10, 100] {
+            let share = sizes[0] as f64 / sizes[rank - 1] as f64;
+            assert!((share / rank as f64 - 1.0).abs() < 0.02, "{rank}: {share}");
+        }
+    }
+
+    #[test]
+    fn every_domain_is_in_the_list_once_and_its_parts_are_alike() {
+        let (sizes, order) = (sizes(200_000, 9_113), order(9_113));
+        let mut sorted = order.clone();
+        sorted.sort_unstable();
+        assert_eq!(sorted, (0..9_113).collect::<Vec<_>>());
+        // But for the sixteen largest, which hold a third of all, each tenth has its share.
+        let small = |part: &[usize]| -> usize {
+            part.iter().filter(|&&domain| domain >= 16).map(|&domain| sizes[domain]).sum()
+        };
+        let mean = small(&order) as f64 / 10.0;
+        for part in order.chunks(9_113 / 10).take(10) {
+            let share = small(part) as f64 / mean;
+            assert!((0.75..1.25).contains(&share), "{share}");
+        }
+    }
+}

@@ -1,0 +1,88 @@
+use std::time::Duration;
+
+use measure::{Params, Refusal, Round};
+
+use super::trial;
+use crate::{Case, Extent, Only, Param, Takes, count_of, value_of};
+
+pub const CASE: Case = Case {
+    area: "mail",
+    name: "send",
+    operation: "A recipient of a list accepted by the server of its domain, over SMTP in test mode: RCPT TO was \
+                answered with 250, and RSET came where the message would.",
+    alike: "`smtp-source` sends to one server without a list or a queue. The time is that of the sender as a \
+            whole: divided by it, all connections together.",
+    only: Only::Everywhere,
+    params: &[
+        Param {
+            name: "arch",
+            meaning: "how the sender carries connections: an event loop over the best means to wait (epoll on Linux) \
+                      or over poll (WSAPoll on Windows), a thread or a process for each",
+            default: &["loop", "poll", "threads", "processes"],
+            full: &["loop", "poll", "threads", "processes"],
+            takes: Takes::Words(&[]),
+        },
+        Param {
+            name: "connections",
+            meaning: "how many connections there may be at a time, 20 of them to one domain",
+            default: &["1", "100", "1500"],
+            full: &["1", "10", "100", "500", "1000", "1500", "2000", "2500", "5000"],
+            takes: Takes::Count(10_000),
+        },
+        Param {
+            name: "delay",
+            meaning: "how long the sink holds its greeting back and its replies to EHLO and MAIL, each the first of a \
+                      group, as a network with such round trips would; without it the CPU is the limit, and more \
+                      connections are of no use",
+            default: &["0", "10ms"],
+            full: &["0", "10ms"],
+            takes: Takes::Words(&["1ms", "50ms", "200ms"]),
+        },
+        Param {
+            name: "recipients",
+            meaning: "how many recipients are on the list",
+            default: &["200000"],
+            full: &["200000"],
+            takes: Takes::Count(2_000_000),
+        },
+        Param {
+            name: "domains",
+            meaning: "in how many domains they are: the n-th largest has an n-th of the largest's recipients",
+            default: &["9113"],
+            full: &["9113"],
+            takes: Takes::Count(200_000),
+        },
+    ],
+    metrics: trial::METRICS,
+    run,
+};
+
+fn run(params: &Params, round: &mut Round) -> Result<(), Refusal> {
+    trial::run(params, round)
+}
+
+/// Where nothing is held back, one number of connections tells as much as all.
+pub fn includes(params: &Params, extent: Extent) -> bool {
+    let connections = count_of(params, "connections").unwrap_or(0);
+    let is_delayed = value_of(params, "delay") != Ok("0");
+    match extent {
+        Extent::Full => true,
+        Extent::Ordinary => is_delayed || connections == 100,
+        Extent::Quick => {
+            is_delayed && connections == 1_500 && value_of(params, "arch") != Ok("poll")
+        }
+    }
+}
+
+/// About how long a trial takes.
+pub fn takes(params: &Params) -> Duration {
+    let connections = count_of(params, "connections").unwrap_or(1);
+    let recipients = count_of(params, "recipients").unwrap_or(1);
+    // To write and read a recipient; to end a connection with its process.
+    let list = Duration::from_nanos(600) * u32::try_from(recipients).unwrap_or(u32::MAX);
+    let ends = match value_of(params, "arch") {
+        Ok("processes") => Duration::from_micros(150),
+        _ => Duration::from_micros(20),
+    };
+    trial::TAKES + list + ends * u32::try_from(connections).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,273 @@
+//! One trial: a delivery in test mode for a moment, and the figures that come of it.
+
+use std::sync::mpsc;
+use std::time::Duration;
+
+use mailengine::send::{Office, Plan, Summary, deliver};
+use mailengine::sink::hosted::{Hosted, Told as SinkTold};
+use mailengine::smtp::session::Phase;
+use measure::round::Mode;
+use measure::trial::Told;
+use measure::{Combine, Direction, Params, Refusal, Round, doubt};
+use platform::counters::{Counts, ProcessCounter};
+use platform::cpu::keep_process_to;
+use platform::usage::ProcessUsage;
+
+use super::ground::{Ground, SINKS, how, plan};
+use super::list::Post;
+use super::watch::{Moment, Seen, watch};
+use crate::{count_of, value_of};
+
+/// Time before the counted one, in which connections are made.
+const WARM_UP: Duration = Duration::from_millis(150);
+/// The counted time.
+const COUNTED: Duration = Duration::from_millis(450);
+/// In the untimed pass, all of it.
+const SHORT: Duration = Duration::from_millis(100);
+/// All that a trial takes, but for what depends on its parameters: with the start of a sink, and its end.
+pub const TAKES: Duration = Duration::from_millis(700);
+
+/// From this share of its CPU on, whoever uses it could do no more.
+const BUSY: f64 = 0.9;
+
+/// The metrics of a delivery.
+pub const METRICS: &[(&str, &str)] = &[
+    ("rate", "recipients a second that were accepted"),
+    ("transactions", "transactions a second, each with up to 100 recipients of a domain"),
+    ("connections", "connections a second that were made"),
+    ("open", "the most connections that were open at a time"),
+    ("round-trips", "groups of commands for each of which a reply was waited, by transaction"),
+    ("greeting-p50", "from connecting to the server's first words: half of the connections"),
+    ("greeting-p99", "the same: 99 of 100 connections"),
+    ("ehlo-p50", "from EHLO to its reply: half of the connections"),
+    ("ehlo-p99", "the same: 99 of 100 connections"),
+    (
+        "rset-p50",
+        "from sending a transaction, with the RSET after it, to the last reply: half of those that another follows",
+    ),
+    ("rset-p99", "the same: 99 of 100 of them"),
+    ("quit-p50", "the same with QUIT: half of the connections' last transactions"),
+    ("quit-p99", "the same: 99 of 100 of them"),
+    ("sender-cpu", "CPU time of the sender and all its processes, by recipient"),
+    ("sender-busy", "the share of its CPU's time that the sender used"),
+    ("sink-cpu", "CPU time of the sink, by recipient"),
+    ("sink-busy", "the share of its CPU's time that the sink used"),
+    ("memory", "memory of the sender and all its processes, with the list and page tables (Linux)"),
+    ("voluntary-switches", "times the sender gave up its CPU, to wait, by recipient"),
+    ("involuntary-switches", "times the sender's CPU was taken away, by recipient"),
+];
+
+/// The phases whose latencies are told: in test mode there are no others.
+const PHASES: [(Phase, &str, &str); 4] = [
+    (Phase::Greeting, "greeting-p50", "greeting-p99"),
+    (Phase::Hello, "ehlo-p50", "ehlo-p99"),
+    (Phase::Reset, "rset-p50", "rset-p99"),
+    (Phase::Quit, "quit-p50", "quit-p99"),
+];
+
+/// A delivery as the parameters say.
+pub fn run(params: &Params, round: &mut Round) -> Result<(), Refusal> {
+    how(params)?;
+    let ground = Ground::new(round)?;
+    let connections = count_of(params, "connections")?;
+    crate::net::limits::check(connections + SINKS)?;
+    let post = Post::write(params)?;
+    let mut sink = ground.sink(value_of(params, "delay")?)?;
+    let plan = plan(params, &post, &sink)?;
+    if round.is_counting() {
+        let made =
+            Made::of(&plan, &mut sink, &ground, round.order().mode, [Duration::ZERO, SHORT])?;
+        round.report_counts(made.recipients(), &[made.counts()]);
+    } else {
+        let told = round.trial_of(&ground.stage, || {
+            let times = [WARM_UP, COUNTED];
+            let made = Made::of(&plan, &mut sink, &ground, Mode::Sample, times)?;
+            if made.settled() == 0 {
+                return Err(Refusal::Failed("not one recipient was accepted in time".to_owned()));
+            }
+            Ok(Told { operations: made.settled(), took: made.counted(), value: made })
+        })?;
+        told.value.report(&ground, round);
+    }
+    drop(plan);
+    sink.stop()
+}
+
+/// A delivery that was made.
+struct Made {
+    /// Where the counted time began and ended.
+    first: Moment,
+    last: Moment,
+    summary: Summary,
+    /// What all of it has cost the sender.
+    spent: ProcessUsage,
+    /// What the sink had counted before, and after.
+    sink: [SinkTold; 2],
+    memory: Option<u64>,
+    syscalls: Option<u64>,
+}
+
+impl Made {
+    /// Makes it on this thread, which is watched by another.
+    fn of(
+        plan: &Plan,
+        sink: &mut Hosted,
+        ground: &Ground,
+        mode: Mode,
+        times: [Duration; 2],
+    ) -> Result<Self, Refusal> {
+        let office = Office::default();
+        let before = Moment::now(0, sink)?;
+        let watched = &mut *sink;
+        let (over, is_over) = mpsc::channel();
+        let (delivered, seen, syscalls, spent) = std::thread::scope(|scope| {
+            let office = &office;
+            let watching = scope.spawn(move || watch(office, watched, &is_over, times));
+            // Not before the one that looks on is there: it belongs elsewhere, and is not counted.
+            let _ = keep_process_to(&[ground.sender]);
+            let counter = match mode {
+                Mode::Count(tracepoint) => ProcessCounter::start(tracepoint),
+                _ => None,
+            };
+            let delivered = deliver(plan, None, office);
+            let syscalls = counter.as_ref().and_then(ProcessCounter::syscalls);
+            let spent = ProcessUsage::now().since(before.sender);
+            drop(over);
+            let seen = watching.join().expect("who looks on does not panic");
+            (delivered, seen, syscalls, spent)
+        });
+        let _ = keep_process_to(ground.stage.cpus());
+        let summary = delivered.map_err(|e| Refusal::Failed(e.to_string()))?;
+        let Seen { first, last, memory, cost } = seen?;
+        let after = Moment::now(summary.count.all(), sink)?;
+        let cpu = spent.cpu.saturating_sub(cost);
+        Self {
+            sink: [before.sink.clone(), after.sink.clone()],
+            first: first.unwrap_or(before),
+            last: last.unwrap_or(after),
+            summary,
+            spent: ProcessUsage { cpu, ..spent },
+            memory,
+            syscalls,
+        }
+        .checked()
+    }
+
+    /// What did not happen has no figure, and what should not have happened makes all figures worthless.
+    fn checked(self) -> Result<Self, Refusal> {
+        let [before, after] = &self.sink;
+        let count = self.summary.count;
+        let taken = after.counts.rcpts - before.counts.rcpts;
+        let messages = after.counts.messages - before.counts.messages;
+        let failed = |why: String| Err(Refusal::Failed(why));
+        if messages > 0 {
+            return failed(format!("{messages} messages were sent in test mode"));
+        }
+        if count.failed + count.given_up > 0 {
+            let said = self.summary.replies.iter().map(|(_, reply, _)| reply.as_str());
+            let said = said.take(3).collect::<Vec<_>>().join("; ");
+            let lost = count.failed + count.given_up;
+            return failed(format!("{lost} recipients were not accepted: {said}"));
+        }
+        if taken != u64::from(count.delivered) {
+            return failed(format!(
+                "the sink took {taken} recipients, and the sender says {}",
+                count.delivered
+            ));
+        }
+        if self.recipients() == 0 {
+            return failed("not one recipient was accepted".to_owned());
+        }
+        Ok(self)
+    }
+
+    /// Recipients accepted within the counted time.
+    fn settled(&self) -> u64 {
+        u64::from(self.last.settled.saturating_sub(self.first.settled))
+    }
+
+    /// The counted time.
+    fn counted(&self) -> Duration {
+        self.last.since(&self.first)
+    }
+
+    /// Recipients accepted in all.
+    fn recipients(&self) -> u64 {
+        u64::from(self.summary.count.delivered)
+    }
+
+    fn counts(&self) -> Counts {
+        Counts {
+            syscalls: self.syscalls,
+            voluntary_switches: self.spent.voluntary_switches,
+            involuntary_switches: self.spent.involuntary_switches,
+            ..Counts::default()
+        }
+    }
+
+    fn report(&self, ground: &Ground, round: &mut Round) {
+        let seconds = self.counted().as_secs_f64().max(1e-9);
+        let recipients = self.recipients() as f64;
+        let carried = &self.summary.carried;
+        let mut metric = |name: &str, unit, better, value| {
+            round.metric(name, unit, better, Combine::Median, value);
+        };
+        let [from, to] = [&self.first.sink, &self.last.sink];
+        let in_time = |count: fn(&SinkTold) -> u64| count(to).saturating_sub(count(from)) as f64;
+        let transactions = in_time(|sink| sink.counts.transactions) / seconds;
+        let made = in_time(|sink| sink.counts.connections) / seconds;
+        metric("rate", "recipients/s", Direction::Higher, self.settled() as f64 / seconds);
+        metric("transactions", "transactions/s", Direction::Higher, transactions);
+        metric("connections", "connections/s", Direction::Neither, made);
+        metric("open", "connections", Direction::Neither, carried.open_at_most as f64);
+        let groups = carried.groups as f64 / carried.transactions.max(1) as f64;
+        metric("round-trips", "round trips", Direction::Lower, groups);
+        for (phase, half, most) in PHASES {
+            let Some(times) = carried.latencies.get(&phase) else { continue };
+            for (name, share) in [(half, 0.5), (most, 0.99)] {
+                let us = times.value_at_quantile(share) as f64;
+                metric(name, "ns", Direction::Lower, us * 1e3);
+            }
+        }
+        let [before, after] = &self.sink;
+        let sink_ns = after.cpu_ns.saturating_sub(before.cpu_ns) as f64;
+        metric("sender-cpu", "ns", Direction::Lower, self.spent.cpu.as_nanos() as f64 / recipients);
+        metric("sender-busy", "share", Direction::Neither, self.sender_busy());
+        metric("sink-cpu", "ns", Direction::Neither, sink_ns / recipients);
+        metric("sink-busy", "share", Direction::Neither, self.sink_busy());
+        if let Some(memory) = self.memory {
+            metric("memory", "bytes", Direction::Lower, memory as f64);
+        }
+        for (name, switches) in [
+            ("voluntary-switches", self.spent.voluntary_switches),
+            ("involuntary-switches", self.spent.involuntary_switches),
+        ] {
+            if let Some(switches) = switches {
+                metric(name, "switches", Direction::Lower, switches as f64 / recipients);
+            }
+        }
+        self.doubts(ground).into_iter().for_each(|why| round.doubt(why));
+    }
+
+    fn sender_busy(&self) -> f64 {
+        let cpu = self.last.sender.since(self.first.sender).cpu;
+        cpu.as_secs_f64() / self.counted().as_secs_f64().max(1e-9)
+    }
+
+    fn sink_busy(&self) -> f64 {
+        let ns = self.last.sink.cpu_ns.saturating_sub(self.first.sink.cpu_ns);
+        ns as f64 / self.counted().as_nanos().max(1) as f64
+    }
+
+    /// What held the sender back beside itself.
+    fn doubts(&self, ground: &Ground) -> Vec<&'static str> {
+        let carried = &self.summary.carried;
+        let all = [
+            (self.sink_busy() >= BUSY && self.sender_busy() < BUSY, doubt::RECEIVER_SATURATED),
+            (ground.sender == ground.sink, "the sender and the sink share the only CPU"),
+            (carried.shortages > 0, doubt::NO_ROOM),
+            (carried.troubled > 0, doubt::BROKE),
+        ];
+        all.into_iter().filter_map(|(so, why)| so.then_some(why)).collect()
+    }
+}

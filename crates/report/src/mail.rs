@@ -1,0 +1,121 @@
+//! The tables of the area `mail`: a sender as an event loop, with a thread or with a process for each connection,
+//! side by side.
+
+mod latency;
+mod rates;
+mod work;
+
+use std::collections::HashSet;
+
+use results::{CaseResult, Outcome};
+
+use crate::footnotes::Footnotes;
+use crate::net::sweep::{Sweep, is_name, number};
+use crate::net::{faint, falls, heading, missing};
+use crate::page::Page;
+use crate::rows::COST;
+
+const SEND: &str = "mail/send";
+
+/// Parameters of the case.
+const PARAMS: [&str; 5] = ["arch", "connections", "delay", "domains", "recipients"];
+
+const METRICS: [(&str, &str); 21] = [
+    (COST, "ns/op"),
+    ("rate", "recipients/s"),
+    ("transactions", "transactions/s"),
+    ("connections", "connections/s"),
+    ("open", "connections"),
+    ("round-trips", "round trips"),
+    ("greeting-p50", "ns"),
+    ("greeting-p99", "ns"),
+    ("ehlo-p50", "ns"),
+    ("ehlo-p99", "ns"),
+    ("rset-p50", "ns"),
+    ("rset-p99", "ns"),
+    ("quit-p50", "ns"),
+    ("quit-p99", "ns"),
+    ("sender-cpu", "ns"),
+    ("sender-busy", "share"),
+    ("sink-cpu", "ns"),
+    ("sink-busy", "share"),
+    ("memory", "bytes"),
+    ("voluntary-switches", "switches"),
+    ("involuntary-switches", "switches"),
+];
+
+/// What the tables here show, and all other results.
+///
+/// A case of a shape not known here, or a second result for what is there already, is with the others.
+pub(crate) fn parted(results: Vec<&CaseResult>) -> (Vec<&CaseResult>, Vec<&CaseResult>) {
+    let mut seen = HashSet::new();
+    results
+        .into_iter()
+        .partition(|result| is_known(result) && seen.insert((&result.params, &result.metric)))
+}
+
+fn is_known(result: &CaseResult) -> bool {
+    let is_usual = |(key, value): (&String, &String)| match key.as_str() {
+        "connections" => number(value).is_some(),
+        _ => is_name(value),
+    };
+    let has_figure = result.outcome != Outcome::Measured || result.estimate.is_some();
+    result.case == SEND
+        && has_figure
+        && METRICS.contains(&(&result.metric, &result.unit))
+        && result.params.keys().eq(PARAMS)
+        && result.params.iter().all(is_usual)
+}
+
+/// The tables of `results`, all of shapes known here, and what their columns mean.
+pub(crate) fn tables(results: &[&CaseResult], page: &Page) -> String {
+    let sweeps = sweeps(results);
+    let mut text: String = sweeps.iter().map(|sweep| of_sweep(sweep, page) + "\n").collect();
+    if let Some(level) = results.iter().find_map(|result| result.estimate).map(|e| e.level * 100.0)
+    {
+        for line in [
+            format!(
+                "digits: what the {level:.0} % interval carries, at most three; ±: half its width"
+            ),
+            "all metrics of the area mail: --json, --csv and --xlsx".to_owned(),
+        ] {
+            text.push_str(&faint(&line, page));
+        }
+    }
+    text
+}
+
+/// The results by parameters other than architecture and connections: the least delay first.
+fn sweeps<'r>(results: &[&'r CaseResult]) -> Vec<Sweep<'r>> {
+    type Named<'r> = Vec<(&'r str, &'r str)>;
+    let mut groups: Vec<(Named, Vec<&CaseResult>)> = Vec::new();
+    for &result in results {
+        let params = ["delay", "domains", "recipients"];
+        let params = params.map(|key| (key, result.params[key].as_str())).to_vec();
+        match groups.iter_mut().find(|(known, _)| *known == params) {
+            Some((_, group)) => group.push(result),
+            None => groups.push((params, vec![result])),
+        }
+    }
+    groups.into_iter().map(|(params, results)| Sweep::of(SEND, params, &results)).collect()
+}
+
+fn of_sweep(sweep: &Sweep, page: &Page) -> String {
+    let reasons: Vec<_> = sweep.archs.iter().map(|arch| arch.reasons()).collect();
+    let notes = Footnotes::of(&reasons);
+    let mut parts = Vec::new();
+    if sweep.archs.is_empty() {
+        parts.push(heading(&sweep.title(""), page));
+    } else {
+        parts.push(rates::table(sweep, &notes, page) + &notes.lines(page));
+        parts.push(work::costs(sweep, page));
+        parts.push(work::done(sweep, page));
+        parts.push(latency::table(sweep, page));
+    }
+    parts[0].push_str(&missing(sweep, page));
+    if !sweep.archs.is_empty() {
+        parts.push(falls::lines(sweep, page));
+    }
+    parts.retain(|part| !part.is_empty());
+    parts.join("\n")
+}

@@ -1,0 +1,45 @@
+//! How long servers let a sender wait, by what it waited for.
+
+use crate::grid::Column;
+use crate::net::heading;
+use crate::net::latency::pairs;
+use crate::net::levels::{self, Block};
+use crate::net::sweep::Sweep;
+use crate::page::Page;
+
+/// No more levels than these are told of, on however wide a page.
+const MOST_LEVELS: usize = 3;
+
+/// What is waited for: its name, and the metrics of it.
+const PHASES: [(&str, &str, &str); 4] = [
+    ("greeting", "greeting-p50", "greeting-p99"),
+    ("EHLO", "ehlo-p50", "ehlo-p99"),
+    ("transaction", "rset-p50", "rset-p99"),
+    ("with QUIT", "quit-p50", "quit-p99"),
+];
+
+/// The half and the 99 % of each phase, for the levels that tell most.
+pub(crate) fn table(sweep: &Sweep, page: &Page) -> String {
+    let at = levels::telling(sweep, sweep.levels.len().min(MOST_LEVELS));
+    let blocks: Vec<Block> = at.iter().filter_map(|at| of_level(sweep, *at)).collect();
+    if blocks.is_empty() {
+        return String::new();
+    }
+    let names = levels::names(sweep.archs.iter().map(|arch| arch.name));
+    let title = sweep.title("time until the last reply to a group of commands (p50 / p99)");
+    heading(&title, page) + &levels::laid_out(&names, vec![blocks], page)
+}
+
+/// The columns of a level stay together.
+fn of_level(sweep: &Sweep, at: usize) -> Option<Block> {
+    let column = |(name, p50, p99): &(&str, &str, &str)| -> Option<Column> {
+        let has = sweep.archs.iter().any(|arch| arch.points[at].estimate(p50).is_some());
+        has.then(|| pairs(sweep, name, at, [p50, p99]))
+    };
+    let columns: Vec<Column> = PHASES.iter().filter_map(column).collect();
+    let heading = match sweep.levels[at] {
+        1 => "1 connection".to_owned(),
+        level => format!("{level} connections"),
+    };
+    (!columns.is_empty()).then(|| Block::new(&heading, vec![columns]))
+}

@@ -1,0 +1,210 @@
+//! How many recipients each architecture reaches, how many times as many as a process for each connection, and what
+//! held it back.
+
+use analysis::{Ratio, multiple};
+
+use crate::footnotes::Footnotes;
+use crate::grid::{Cell, Column};
+use crate::net::levels::{self, Block, Entry, told};
+use crate::net::rates::{interval_column, scale, scale_words, spaced};
+use crate::net::sweep::{Arch, Point, Sweep};
+use crate::net::{faint, heading};
+use crate::page::{Ink, Page};
+
+/// From this share of its CPU on, whoever uses it could do no more: as the case has it.
+const BUSY: f64 = 0.9;
+/// Fewer connections than this share of those asked for were never all there.
+const ALL: f64 = 0.98;
+
+/// What the others are held against.
+const BASE: &str = "processes";
+
+/// The seed of the bootstrap: the same document is shown the same.
+const SEED: u64 = 1;
+
+/// What kept a sender from sending more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Limit {
+    /// Its own CPU.
+    Sender,
+    /// The CPU of the sink.
+    Sink,
+    /// Replies that were waited for: more connections would send more.
+    RoundTrips,
+    /// There were never as many connections as there might have been.
+    Connections,
+}
+
+impl Limit {
+    const MARKED: [(Limit, &str); 3] = [
+        (Limit::Sink, "*: at least this much: the sink was the bottleneck, not the sender"),
+        (
+            Limit::RoundTrips,
+            "~: neither CPU was busy, all waited for replies: more connections would do more",
+        ),
+        (
+            Limit::Connections,
+            "<: neither CPU was busy, and there were never as many connections as allowed",
+        ),
+    ];
+
+    /// Of a point; `None` where it was not measured.
+    pub(crate) fn of(point: &Point, connections: u32) -> Option<Limit> {
+        let of = |metric| point.estimate(metric).map(|estimate| estimate.median);
+        let (sender, open) = (of("sender-busy")?, of("open")?);
+        Some(match () {
+            () if sender >= BUSY => Limit::Sender,
+            () if point.is_saturated() || of("sink-busy")? >= BUSY => Limit::Sink,
+            () if open < f64::from(connections) * ALL => Limit::Connections,
+            () => Limit::RoundTrips,
+        })
+    }
+
+    fn mark(self) -> &'static str {
+        match self {
+            Limit::Sender => "",
+            Limit::Sink => "*",
+            Limit::RoundTrips => "~",
+            Limit::Connections => "<",
+        }
+    }
+}
+
+/// How the table is set.
+#[derive(Clone, Copy)]
+struct Layout {
+    intervals: bool,
+    close: bool,
+}
+
+const LAYOUTS: [Layout; 3] = [
+    Layout { intervals: true, close: false },
+    Layout { intervals: false, close: false },
+    Layout { intervals: false, close: true },
+];
+
+/// The rates of a sweep and the multiples, with a legend of the marks.
+pub(crate) fn table(sweep: &Sweep, notes: &Footnotes, page: &Page) -> String {
+    let scale = scale(sweep);
+    let text = format!("recipients accepted per second{}", scale_words(scale));
+    let marks = sweep.archs.iter().map(|arch| notes.mark(&arch.reasons()));
+    let marks = Column::words("", marks.map(|mark| Cell::inked(mark, Ink::Doubt)).collect());
+    let layout = |layout: &Layout| {
+        let of_level = |at: usize| level_columns(sweep, at, scale, *layout, page);
+        let mut parts: Vec<Vec<Column>> = (0..sweep.levels.len()).map(of_level).collect();
+        if let Some(last) = parts.last_mut().filter(|_| !marks.is_blank()) {
+            last.push(marks.clone().close());
+        }
+        vec![Block::new("connections at most", parts)]
+    };
+    let names = levels::names(sweep.archs.iter().map(|arch| arch.name));
+    heading(&sweep.title(&text), page)
+        + &levels::laid_out(&names, LAYOUTS.iter().map(layout).collect(), page)
+        + &legend(sweep, page)
+}
+
+/// The rates at a level, with their intervals if asked for, and the multiples.
+fn level_columns(sweep: &Sweep, at: usize, scale: f64, layout: Layout, page: &Page) -> Vec<Column> {
+    let level = sweep.levels[at];
+    let points = || sweep.archs.iter().map(|arch| &arch.points[at]);
+    let rate = |point: &Point| match point.estimate("rate") {
+        Some(estimate) => Entry::estimate(&estimate, scale, &mark(point, level)),
+        None => Entry::without_figure(point),
+    };
+    let rates = levels::column(&level.to_string(), points().map(rate).collect());
+    let mut columns = vec![spaced(rates, layout.close)];
+    if layout.intervals {
+        columns.extend(interval_column(points().map(|point| point.estimate("rate")), page));
+    }
+    if let Some(base) = base(sweep) {
+        let entry = |arch: &Arch| times(arch, base, at).unwrap_or_default();
+        let column = levels::column("x", sweep.archs.iter().map(entry).collect()).close();
+        if !column.is_blank() {
+            columns.push(column);
+        }
+    }
+    columns
+}
+
+/// What is to be said of a rate.
+fn mark(point: &Point, connections: u32) -> String {
+    let limit = Limit::of(point, connections).map_or("", Limit::mark);
+    let gave_way = if point.gave_way().is_empty() { "" } else { "!" };
+    format!("{limit}{gave_way}")
+}
+
+fn base<'a, 'r>(sweep: &'a Sweep<'r>) -> Option<&'a Arch<'r>> {
+    sweep.arch(BASE).filter(|_| sweep.archs.len() > 1)
+}
+
+/// How many times as much as `base` at a level.
+fn times(arch: &Arch, base: &Arch, at: usize) -> Option<Entry> {
+    let [a, b] = [arch, base].map(|arch| arch.points[at].round_values("rate"));
+    let (a, b) = (a?, b?);
+    if arch.name == base.name {
+        return Some(Entry::number("1".to_owned(), ""));
+    }
+    let Ratio { mid, low, high } = multiple(&[a], &[b], SEED)?;
+    Some(Entry::number(told(mid, (high - mid).max(mid - low)), ""))
+}
+
+/// What the marks mean that occur, and what the multiples are of.
+fn legend(sweep: &Sweep, page: &Page) -> String {
+    let points = || {
+        let of = |arch: &'_ Arch<'_>| -> Vec<Option<Limit>> {
+            let levels = arch.points.iter().zip(&sweep.levels);
+            levels.map(|(point, level)| Limit::of(point, *level)).collect()
+        };
+        sweep.archs.iter().flat_map(of).flatten()
+    };
+    let mut lines = Vec::new();
+    if points().any(|limit| limit == Limit::Sender) {
+        lines.push("without a mark: the sender's CPU was the limit");
+    }
+    let occurs = |limit: Limit| points().any(|other| other == limit);
+    lines.extend(Limit::MARKED.iter().filter(|(limit, _)| occurs(*limit)).map(|(_, text)| *text));
+    let all = || sweep.archs.iter().flat_map(|arch| &arch.points);
+    if all().any(|point| point.estimate("rate").is_some() && !point.gave_way().is_empty()) {
+        lines.push("!: something gave way meanwhile: see where it falls over");
+    }
+    if base(sweep).is_some() {
+        lines.push("x: times as many as with a process for each connection");
+    }
+    lines.iter().map(|line| faint(line, page)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use results::{Better, CaseResult, Estimate};
+
+    use super::*;
+
+    fn point(shares: [f64; 2], open: f64) -> Vec<CaseResult> {
+        let metrics = [("sender-busy", shares[0]), ("sink-busy", shares[1]), ("open", open)];
+        let result = |(metric, value): (&str, f64)| {
+            let params = [("arch", "loop"), ("connections", "100")];
+            let params = params.map(|(k, v)| (k.to_owned(), v.to_owned())).into();
+            CaseResult {
+                estimate: Some(Estimate { median: value, low: value, high: value, level: 0.95 }),
+                ..CaseResult::blank("mail/send", params, metric, "x", Better::Neither)
+            }
+        };
+        metrics.map(result).to_vec()
+    }
+
+    #[test]
+    fn what_binds_follows_from_who_was_busy() {
+        for (shares, open, limit) in [
+            ([0.97, 0.4], 100.0, Limit::Sender),
+            ([0.95, 0.95], 100.0, Limit::Sender),
+            ([0.6, 0.96], 100.0, Limit::Sink),
+            ([0.3, 0.2], 100.0, Limit::RoundTrips),
+            ([0.3, 0.2], 60.0, Limit::Connections),
+        ] {
+            let results = point(shares, open);
+            let results: Vec<&CaseResult> = results.iter().collect();
+            let sweep = Sweep::of("mail/send", Vec::new(), &results);
+            assert_eq!(Limit::of(&sweep.archs[0].points[0], 100), Some(limit), "{shares:?} {open}");
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! What a recipient costs the sender, and what was done over connections.
+
+use crate::net::costs::{block, count, count_of, size, text_block};
+use crate::net::levels::{self, Block, Entry};
+use crate::net::sweep::{Point, Sweep};
+use crate::net::{faint, heading};
+use crate::page::Page;
+
+/// No more levels than these are told of, on however wide a page.
+const MOST_LEVELS: usize = 3;
+
+/// CPU time, system calls and switches of one recipient; memory of the sender.
+pub(crate) fn costs(sweep: &Sweep, page: &Page) -> String {
+    type Tell = fn(&Point) -> Option<Entry>;
+    const TOLD: [(&str, Tell); 3] = [
+        ("CPU, us", |point| Some(Entry::estimate(&point.estimate("sender-cpu")?, 1e3, ""))),
+        ("calls", |point| Some(count(point.result("time")?.per_op?.syscalls?))),
+        ("waits", |point| count_of(point, "voluntary-switches")),
+    ];
+    let title = "what a recipient costs the sender, and its memory, by connections";
+    let layout = |levels: usize| -> Vec<Block> {
+        let at = levels::telling(sweep, levels);
+        let told = TOLD.iter().filter_map(|(heading, tell)| block(sweep, heading, &at, *tell));
+        let memory = text_block(sweep, "memory", &at, |point| size(point, "memory"));
+        told.chain(memory).collect()
+    };
+    let text = laid_out(sweep, title, layout, page);
+    let note = "calls: system calls; waits: gave up its CPU; memory: with the list, in all";
+    if text.is_empty() { text } else { text + &faint(note, page) }
+}
+
+/// Transactions and connections a second, how many were open, and round trips.
+pub(crate) fn done(sweep: &Sweep, page: &Page) -> String {
+    type Tell = fn(&Point) -> Option<Entry>;
+    const TOLD: [(&str, Tell); 4] = [
+        ("transactions/s", |point| {
+            Some(Entry::estimate(&point.estimate("transactions")?, 1.0, ""))
+        }),
+        ("connections/s", |point| Some(Entry::estimate(&point.estimate("connections")?, 1.0, ""))),
+        ("open at most", |point| count_of(point, "open")),
+        ("round trips", |point| count_of(point, "round-trips")),
+    ];
+    let layout = |levels: usize| -> Vec<Block> {
+        let at = levels::telling(sweep, levels);
+        TOLD.iter().filter_map(|(heading, tell)| block(sweep, heading, &at, *tell)).collect()
+    };
+    let text = laid_out(sweep, "what was done, by connections", layout, page);
+    let note = "round trips: by transaction, with those of its connection";
+    if text.is_empty() { text } else { text + &faint(note, page) }
+}
+
+/// The layout with the most levels that the page has room for; nothing where there is nothing to tell.
+fn laid_out(
+    sweep: &Sweep,
+    title: &str,
+    layout: impl Fn(usize) -> Vec<Block>,
+    page: &Page,
+) -> String {
+    let most = sweep.levels.len().min(MOST_LEVELS);
+    let layouts: Vec<Vec<Block>> = (1..=most).rev().map(layout).collect();
+    if layouts.iter().all(Vec::is_empty) {
+        return String::new();
+    }
+    let names = levels::names(sweep.archs.iter().map(|arch| arch.name));
+    heading(&sweep.title(title), page) + &levels::laid_out(&names, layouts, page)
+}
