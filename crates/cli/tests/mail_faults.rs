@@ -6,8 +6,9 @@
 
 mod common;
 
-use common::Bench;
-use common::mail::{PERSONAL, SHARED, Sink, deliver, judge, write};
+use common::mail::{PERSONAL, Received, SHARED, Sink, deliver, judge, send, write};
+use common::{Bench, finish};
+use serde_json::Value;
 
 /// All that drops connections, one in five at each phase; and refusals.
 const DROPS: &str = "--fault connect:drop:20% --fault ehlo:drop:20% --fault mail:drop:20% --fault rcpt:drop:20% \
@@ -26,7 +27,7 @@ fn recipients(usual: usize) -> usize {
 
 /// Delivers through faults, and judges.
 #[track_caller]
-fn survives(recipients: usize, message: &str, sink: &str, send: &str) {
+fn survives(recipients: usize, message: &str, sink: &str, send: &str) -> Value {
     let bench = Bench::new();
     write(&bench, recipients, 50, message);
     let server = Sink::start(&bench, sink);
@@ -46,6 +47,7 @@ fn survives(recipients: usize, message: &str, sink: &str, send: &str) {
         report["possibly_repeated"],
         received.repeats(),
     );
+    report
 }
 
 #[test]
@@ -66,4 +68,80 @@ fn everything_goes_wrong_personal() {
 #[test]
 fn everything_goes_wrong_shared() {
     survives(recipients(5_000), SHARED, ALL, "--connections 200 --recipients 20 --timeout 1s");
+}
+
+/// Each way to carry connections, and each way to send a message.
+#[test]
+fn everything_goes_wrong_however_connections_are_carried() {
+    for how in [
+        "--connections 200 --loops 1 --no-pipelining",
+        "--connections 200 --loops 3 --no-chunking",
+        "--connections 200 --arch poll --no-pipelining --no-chunking",
+        "--connections 100 --arch threads",
+        "--connections 100 --arch threads --no-chunking",
+        "--connections 30 --arch processes",
+    ] {
+        survives(recipients(1_000), PERSONAL, ALL, &format!("{how} --timeout 1s"));
+        let shared = format!("{how} --timeout 1s --recipients 20");
+        survives(recipients(1_000), SHARED, ALL, &shared);
+    }
+}
+
+#[test]
+fn everything_goes_wrong_within_tls() {
+    let sink = format!("--tls --fault starttls:stall:1% {ALL}");
+    for how in ["--loops 2", "--no-chunking", "--arch threads", "--arch processes --no-chunking"] {
+        let how = format!("{how} --connections 30 --timeout 1s");
+        survives(recipients(500), PERSONAL, &sink, &how);
+    }
+}
+
+/// A message that fills all buffers on its way goes on when there is room again.
+#[test]
+fn a_long_message_reaches_a_slow_reader() {
+    let message = format!("{SHARED}{}", "a line as good as any other\n".repeat(100_000));
+    for (sink, how) in [
+        ("", "--no-chunking"),
+        ("--tls", ""),
+        ("--tls", "--no-chunking"),
+        ("--tls", "--arch threads"),
+    ] {
+        let sink = format!("{sink} --window 4096 --read-rate 50000000");
+        let how = format!("{how} --recipients 1 --connections 5 --timeout 10s");
+        let report = survives(20, &message, &sink, &how);
+        assert_eq!(report["connections_troubled"], 0, "{report}");
+    }
+}
+
+/// In a destination of its own each failure counts for few, and recipients are given up in good time.
+#[test]
+fn who_never_answers_is_given_up() {
+    let bench = Bench::new();
+    write(&bench, 200, 20, PERSONAL);
+    let server = Sink::start(&bench, "--fault rcpt:4xx:100%");
+    let routes = format!("d0.test 127.0.0.1:9\n* {}\n", server.address);
+    bench.write("routes", &routes);
+    let short = "--retry-after 1ms --retry-at-most 2ms --give-up 1s";
+    let mut command = send(&bench, &format!("--route routes {short}"));
+    let report = finish(&mut command).with(1).json();
+    let received = server.stop();
+    judge(&bench, 200, &report, &received, 0);
+    assert_eq!((&report["deferred"], received.messages), (&200.into(), 0), "{report}");
+    // 1 s of waits of 2 ms each, at each of which nearly all are tried.
+    let deferrals = report["deferrals"].as_u64();
+    assert!(deferrals > Some(180 * 400) && deferrals <= Some(200 * 501), "{report}");
+}
+
+/// A file of routes that has no place for a domain: its recipients have failed, and the journal says so though no
+/// connection was ever made.
+#[test]
+fn who_has_no_route_has_failed_for_good() {
+    let bench = Bench::new();
+    write(&bench, 100, 10, PERSONAL);
+    bench.write("routes", "elsewhere.test 127.0.0.1:9\n");
+    for resume in ["", "--resume"] {
+        let report = deliver(&bench, &format!("--route routes {resume}")).0.with(1).json();
+        judge(&bench, 100, &report, &Received::default(), 0);
+        assert_eq!(report["failed"], 100);
+    }
 }

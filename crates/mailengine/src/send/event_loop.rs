@@ -345,6 +345,13 @@ impl<'a> Loop<'a> {
                 }
             }
         }
+        // What TLS has taken need not have gone out.
+        if let Err(e) = connection.channel.flush()
+            && !matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
+        {
+            connection.session.broken(&e.to_string());
+            return self.touched.push(number);
+        }
         if has_sent {
             connection.asked = now;
             connection.allow(now, self.plan.timeout);
