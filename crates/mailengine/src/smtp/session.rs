@@ -752,7 +752,11 @@ impl Session {
             }
             _ => {
                 going.rest(Fate::Delivered, &"accepted".into());
-                self.finish();
+                match reply.is_positive() {
+                    true => self.finish(),
+                    // The transaction is open yet, and whoever is told of next would be added to it.
+                    false => self.refused(Phase::Reset, &reply.to_string(), false),
+                }
             }
         }
     }
@@ -806,6 +810,13 @@ impl Session {
             let places = going.open().map(|number| going.transaction.to[number].place).collect();
             self.may_deliver = true;
             self.events.push_back(Event::Delivering(places));
+        } else if going.is_refused {
+            // It has refused the sender: to what it would add a message is not known.
+            self.refused(
+                Phase::Data,
+                "it wants a message from a sender that it has refused",
+                false,
+            );
         } else {
             // It waits for one though it wants it for nobody (RFC 2920, section 3.1): it gets an empty one.
             going.is_said = Said::All;

@@ -148,6 +148,29 @@ fn a_refused_message_leaves_no_transaction_open() {
 }
 
 #[test]
+fn nothing_is_said_within_a_transaction_that_is_not_known() {
+    // One that RSET did not end: who is told of along with it is told of again elsewhere.
+    let mut session = greeted(terms(), PIPELINING);
+    session.begin(transaction(&["a@x.test"], "A: b\r\n\r\n"));
+    said(&mut session);
+    session.received(b"250 ok\r\n450 later\r\n503 for whom?\r\n");
+    session.begin(transaction(&["b@x.test"], "A: b\r\n\r\n"));
+    said(&mut session);
+    session.received(b"451 no\r\n503 within another\r\n250 ok\r\n354 go on\r\n");
+    assert_eq!(said(&mut session), "");
+    assert_eq!(settled(&events(&mut session)), [(0, Fate::Deferred), (0, Fate::Again)]);
+    // One of which nobody knows where it comes from.
+    let mut session = greeted(terms(), PIPELINING);
+    session.begin(transaction(&["a@x.test"], "A: b\r\n\r\n"));
+    said(&mut session);
+    session.received(b"451 no\r\n250 ok\r\n354 go on\r\n");
+    assert_eq!(said(&mut session), "");
+    let told = events(&mut session);
+    assert_eq!(settled(&told), [(0, Fate::Deferred)]);
+    assert!(matches!(told.last(), Some(Event::Refused(_))));
+}
+
+#[test]
 fn a_server_that_waits_for_a_message_for_nobody_gets_an_empty_one() {
     let mut session = greeted(terms(), PIPELINING);
     session.begin(transaction(&["a@x.test"], "A: b\r\n\r\n"));
