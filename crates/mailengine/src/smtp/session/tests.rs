@@ -171,6 +171,26 @@ fn nothing_is_said_within_a_transaction_that_is_not_known() {
 }
 
 #[test]
+fn what_follows_a_long_message_is_said_after_it() {
+    let body = ".a line\r\n".repeat(COPIED_AT_MOST / 5);
+    let mut session = greeted(terms(), PIPELINING);
+    session.begin(transaction(&["a@x.test"], &body));
+    said(&mut session);
+    session.received(b"250 ok\r\n250 ok\r\n354 go on\r\n");
+    session.deliver();
+    session.begin(transaction(&["b@x.test"], &body));
+    let mut all = String::new();
+    while !session.to_send().is_empty() {
+        let part = session.to_send().len().min(1_000);
+        all += std::str::from_utf8(&session.to_send()[..part]).unwrap();
+        session.was_sent(part);
+        assert!(session.out.len() < 1_000, "it is not copied");
+    }
+    let next = "MAIL FROM:<me@me.test>\r\nRCPT TO:<b@x.test>\r\nDATA\r\n";
+    assert!(all == body.replace(".a", "..a") + ".\r\n" + next);
+}
+
+#[test]
 fn a_server_that_waits_for_a_message_for_nobody_gets_an_empty_one() {
     let mut session = greeted(terms(), PIPELINING);
     session.begin(transaction(&["a@x.test"], "A: b\r\n\r\n"));
