@@ -37,6 +37,7 @@ fn takes_no_more_than(most: u64, recipients: usize, domains: usize, how: &str) {
         "{report}"
     );
     assert_eq!(server.stop().messages, 0);
+    assert!(report["connections_at_most"].as_u64() <= Some(1_500), "{report}");
     println!(
         "{recipients} in {domains} domains {how}: {} s, {} connections at a time, {memory} KiB",
         report["seconds"], report["connections_at_most"]

@@ -176,7 +176,6 @@ impl<'a> Loop<'a> {
                 });
                 self.live += 1;
                 self.carried.connections += 1;
-                self.carried.open_at_most = self.carried.open_at_most.max(self.live);
                 false
             }
             Err(e) => {

@@ -890,6 +890,8 @@ impl Session {
     /// The server is of no use: who was not its business yet goes to another.
     fn refused(&mut self, phase: Phase, why: &str, is_login: bool) {
         self.is_over = true;
+        // Of what was to be sent last is the end of a message.
+        let is_cut = !self.to_send().is_empty() && self.expected.back() == Some(&Expected::Message);
         self.expected.clear();
         self.to_say.clear();
         self.out.clear();
@@ -903,7 +905,7 @@ impl Session {
                 // The server was asked nothing yet, or only together with the message before.
                 Said::Nothing => Fate::Again,
                 _ if number > 0 => Fate::Again,
-                Said::All if !self.terms.dry => Fate::Uncertain,
+                Said::All if !self.terms.dry && !is_cut => Fate::Uncertain,
                 _ => Fate::Deferred,
             };
             going.rest(fate, &why);

@@ -191,6 +191,30 @@ fn what_follows_a_long_message_is_said_after_it() {
 }
 
 #[test]
+fn a_message_whose_end_was_not_sent_was_not_taken() {
+    for (sent_but, fate) in [(1, Fate::Deferred), (0, Fate::Uncertain)] {
+        let mut session = greeted(terms(), EVERYTHING);
+        session.begin(transaction(&["a@x.test"], "A: b\r\n\r\n"));
+        session.deliver();
+        let sent = session.to_send().len() - sent_but;
+        session.was_sent(sent);
+        session.broken("reset");
+        assert_eq!(settled(&events(&mut session)), [(0, fate)]);
+    }
+    // All but the goodbye that follows it.
+    let mut session = greeted(terms(), PIPELINING);
+    session.begin(transaction(&["a@x.test"], "A: b\r\n\r\n"));
+    said(&mut session);
+    session.received(b"250 ok\r\n250 ok\r\n354 go on\r\n");
+    session.deliver();
+    session.quit();
+    let sent = session.to_send().len() - "QUIT\r\n".len();
+    session.was_sent(sent);
+    session.broken("reset");
+    assert_eq!(settled(&events(&mut session)), [(0, Fate::Uncertain)]);
+}
+
+#[test]
 fn a_server_that_waits_for_a_message_for_nobody_gets_an_empty_one() {
     let mut session = greeted(terms(), PIPELINING);
     session.begin(transaction(&["a@x.test"], "A: b\r\n\r\n"));
