@@ -98,6 +98,21 @@ fn everything_goes_wrong_within_tls() {
     }
 }
 
+/// A handshake that fails now and then is no reason to say a password in clear, nor to end for want of a way to say it.
+#[test]
+fn a_password_waits_for_tls() {
+    use std::os::unix::fs::PermissionsExt;
+    let bench = Bench::new();
+    write(&bench, 200, 5, PERSONAL);
+    let file = bench.write("auth", "me:secret\n");
+    std::fs::set_permissions(file, std::fs::Permissions::from_mode(0o600)).expect("our own file");
+    let server = Sink::start(&bench, "--tls --fault starttls:drop:30% --fault auth:drop:10%");
+    let to = format!("--relay {} --auth-file auth --transactions 5", server.address);
+    let report = deliver(&bench, &to).0.with(0).json();
+    judge(&bench, 200, &report, &server.stop(), 0);
+    assert!(report["connections_troubled"].as_u64() > Some(0), "{report}");
+}
+
 /// A message that fills all buffers on its way goes on when there is room again.
 #[test]
 fn a_long_message_reaches_a_slow_reader() {
