@@ -244,3 +244,30 @@ fn nothing_is_delivered_that_is_not_in_the_journal() {
     }
     until("something was delivered", || received.recipients() > 0);
 }
+
+#[test]
+fn told_twice_to_stop_it_ends_at_once() {
+    for how in ["", "--arch threads", "--arch processes"] {
+        let bench = Bench::new();
+        write(&bench, 10, 1, PERSONAL);
+        let sink = Sink::start(&bench, "--fault end:stall:100%");
+        let to = format!("--relay {} --connections 5 {how}", sink.address);
+        let child = begin(&bench, &to);
+        // As many as there are connections wait for an answer that never comes.
+        let journal =
+            || std::fs::metadata(bench.path("list.csv.journal-wal")).map(|data| data.len());
+        until("it has begun", || journal().is_ok_and(|size| size > 0));
+        std::thread::sleep(Duration::from_millis(500));
+        signal(&child, libc::SIGTERM);
+        std::thread::sleep(Duration::from_millis(500));
+        assert!(is_alive(&child), "it waits for the answer");
+        signal(&child, libc::SIGTERM);
+        let said = said_by(child).with(3);
+        assert!(said.err.lines().last().is_some_and(|last| last.contains("--resume")), "{said:?}");
+        let address = sink.kill();
+        let sink = Sink::start_at(&bench, &address.to_string(), "");
+        let report = deliver(&bench, &format!("{to} --resume")).0.with(0).json();
+        judge(&bench, 10, &report, &sink.stop(), 5);
+        assert_eq!(report["in_flight_when_killed"], 5, "{how}");
+    }
+}

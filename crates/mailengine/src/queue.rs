@@ -455,6 +455,19 @@ mod tests {
     }
 
     #[test]
+    fn who_waits_shortly_is_given_up_in_good_time_too() {
+        let ms = Duration::from_millis;
+        let retry = Retry { after: ms(1), at_most: ms(2), give_up: ms(1_000) };
+        // 1 ms, and then 2 ms each time.
+        assert_eq!(retry.wait(1, retry.after), Some(ms(1)));
+        assert_eq!(retry.wait(500, retry.after), Some(ms(2)));
+        assert_eq!(retry.wait(501, retry.after), None);
+        let ever = Retry { give_up: Duration::MAX, ..retry };
+        assert_eq!(ever.wait(ATTEMPTS_AT_MOST - 1, ever.after), Some(ms(2)));
+        assert_eq!(ever.wait(ATTEMPTS_AT_MOST, ever.after), None);
+    }
+
+    #[test]
     fn every_destination_has_its_turn_before_one_has_two() {
         assert_eq!(connects(&mut queue(&[100, 1, 0, 5])), [0, 1, 3, 0]);
         let mut queue = queue(&[2, 100]);

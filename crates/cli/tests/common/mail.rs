@@ -142,8 +142,9 @@ pub fn begin(bench: &Bench, arguments: &str) -> Child {
 
 /// The command for a delivery.
 pub fn send(bench: &Bench, arguments: &str) -> Command {
+    let soon = if arguments.contains("--retry-after") { "" } else { SOON };
     let command = format!(
-        "mail send --list list.csv --message message.eml --from us@oscost.test --json {SOON} {arguments}"
+        "mail send --list list.csv --message message.eml --from us@oscost.test --json {soon} {arguments}"
     );
     bench.command(&command)
 }
@@ -218,4 +219,9 @@ pub fn judge(
     let told = report["possibly_repeated"].as_u64().expect("a number") as usize;
     let repeats = received.repeats();
     assert!(repeats <= told + excused, "{repeats} came twice, not {told} and {excused}");
+}
+
+/// Waits for a delivery, however large.
+pub fn said_of(child: Child) -> Said {
+    said_within(child, DEADLINE)
 }

@@ -219,6 +219,7 @@ pub(super) struct Desk {
     /// What makes it impossible to go on.
     fatal: Option<SendError>,
     in_flight_before: u32,
+    open_at_most: usize,
     bad: u32,
     of: usize,
     /// Recipients whose fate was known before it began.
@@ -253,6 +254,7 @@ impl Desk {
             clear: HashSet::new(),
             fatal: None,
             in_flight_before: 0,
+            open_at_most: 0,
             bad: u32::try_from(list.bad_numbers().len()).unwrap_or(u32::MAX),
             of: list.deliverable() + list.bad_numbers().len(),
             before: 0,
@@ -328,6 +330,7 @@ impl Desk {
                 Next::Wait(until) => return Work::Wait(self.wait(until)),
                 Next::Connect(destination) => {
                     if let Some(assignment) = self.assign(plan, destination) {
+                        self.open_at_most = self.open_at_most.max(self.queue.open());
                         return Work::Connect(assignment);
                     }
                 }
@@ -574,6 +577,7 @@ impl Desk {
             domains: self.fates.domains,
             replies: replies.into_iter().map(|((end, reply), of)| (end, reply, of)).collect(),
             carried,
+            open_at_most: self.open_at_most,
             took: self.began.elapsed(),
             is_stopped: self.queue.unsettled() > 0 || plan.time.is_some(),
         })

@@ -176,7 +176,6 @@ impl<'a> Loop<'a> {
                 });
                 self.live += 1;
                 self.carried.connections += 1;
-                self.carried.open_at_most = self.carried.open_at_most.max(self.live);
                 false
             }
             Err(e) => {
@@ -345,13 +344,12 @@ impl<'a> Loop<'a> {
                 }
             }
         }
-        // What TLS has not got rid of before.
-        match connection.channel.flush() {
-            Err(e) if e.kind() != ErrorKind::WouldBlock => {
-                connection.session.broken(&e.to_string());
-                return self.touched.push(number);
-            }
-            _ => {}
+        // What TLS has taken need not have gone out.
+        if let Err(e) = connection.channel.flush()
+            && !matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
+        {
+            connection.session.broken(&e.to_string());
+            return self.touched.push(number);
         }
         if has_sent {
             connection.asked = now;

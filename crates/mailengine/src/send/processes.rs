@@ -129,7 +129,6 @@ impl Parent<'_> {
                 self.children[number] = Some(child);
                 self.open += 1;
                 self.made += 1;
-                self.carried.open_at_most = self.carried.open_at_most.max(self.open);
             }
             Err(_) => {
                 // It is our own shortage: the server is not to blame.

@@ -139,8 +139,6 @@ pub struct Carried {
     pub sent: u64,
     /// Times no further connection could be made for want of ports or descriptors.
     pub shortages: u64,
-    /// The most connections that were open at a time.
-    pub open_at_most: usize,
     /// Time from sending a group to the last reply to it, in us, by what that was the reply to.
     pub latencies: BTreeMap<Phase, Histogram<u64>>,
 }
@@ -208,7 +206,6 @@ impl Carried {
         self.groups += other.groups;
         self.sent += other.sent;
         self.shortages += other.shortages;
-        self.open_at_most += other.open_at_most;
         for (phase, histogram) in other.latencies {
             match self.latencies.entry(phase) {
                 std::collections::btree_map::Entry::Vacant(place) => drop(place.insert(histogram)),
@@ -244,6 +241,8 @@ pub struct Summary {
     pub replies: Vec<(Ended, String, u32)>,
     /// What was carried.
     pub carried: Carried,
+    /// The most connections that were open at a time.
+    pub open_at_most: usize,
     /// How long it took.
     pub took: Duration,
     /// It was told to stop before it was done.

@@ -45,7 +45,6 @@ pub fn carry(plan: &Plan, office: &Office) -> Result<Carried, SendError> {
                         Ok(_) => {
                             open += 1;
                             made += 1;
-                            all.open_at_most = all.open_at_most.max(open);
                         }
                         Err(_) => {
                             // It is our own shortage: the server is not to blame.
@@ -61,9 +60,7 @@ pub fn carry(plan: &Plan, office: &Office) -> Result<Carried, SendError> {
             }
             while let Ok(carried) = ended.try_recv() {
                 open -= 1;
-                let at_most = all.open_at_most;
                 all = all.plus(carried.inspect_err(|_| office.signals().stop())?);
-                all.open_at_most = at_most;
             }
         }
         Ok(all)

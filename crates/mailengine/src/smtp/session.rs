@@ -20,6 +20,9 @@ use crate::tls::client::Security;
 /// of them is seen later.
 const CHUNK_ALONG_AT_MOST: usize = 32 * 1024;
 
+/// A message beyond this size is not copied for each connection.
+const COPIED_AT_MOST: usize = CHUNK_ALONG_AT_MOST;
+
 /// What all sessions of a delivery go by.
 #[derive(Debug, Clone)]
 pub struct Terms {
@@ -68,6 +71,20 @@ impl Message {
             data::stuffed(&self.wire, &mut stuffed);
             stuffed
         })
+    }
+}
+
+/// A long message on its way, which all connections have in memory once.
+struct Sending {
+    message: Arc<Message>,
+    is_stuffed: bool,
+    sent: usize,
+}
+
+impl Sending {
+    fn rest(&self) -> &[u8] {
+        let whole = if self.is_stuffed { self.message.stuffed() } else { &self.message.wire };
+        &whole[self.sent..]
     }
 }
 
@@ -290,6 +307,8 @@ pub struct Session {
     reader: ReplyReader,
     out: Vec<u8>,
     sent: usize,
+    /// What follows `out`; nothing more is said before it is sent.
+    long: Option<Sending>,
     expected: VecDeque<Expected>,
     /// What is to be said, once the server has answered what was said before.
     to_say: VecDeque<Expected>,
@@ -332,6 +351,7 @@ impl Session {
             reader: ReplyReader::default(),
             out: Vec::new(),
             sent: 0,
+            long: None,
             expected: VecDeque::from([Expected::Greeting]),
             to_say: VecDeque::new(),
             extensions: Extensions::default(),
@@ -351,11 +371,24 @@ impl Session {
 
     /// What is to be sent and was not yet.
     pub fn to_send(&self) -> &[u8] {
-        &self.out[self.sent..]
+        match &self.long {
+            Some(long) if self.out.is_empty() => long.rest(),
+            _ => &self.out[self.sent..],
+        }
     }
 
     /// Takes note that the first `bytes` of [`Session::to_send`] were sent.
     pub fn was_sent(&mut self, bytes: usize) {
+        if self.out.is_empty()
+            && let Some(long) = &mut self.long
+        {
+            long.sent += bytes;
+            if long.rest().is_empty() {
+                self.long = None;
+                self.say();
+            }
+            return;
+        }
         self.sent += bytes;
         debug_assert!(self.sent <= self.out.len());
         if self.sent == self.out.len() {
@@ -549,7 +582,7 @@ impl Session {
         let mut is_group = self.out.is_empty();
         while let Some(&next) = self.to_say.front() {
             let waits = !self.expected.is_empty();
-            if waits && !self.is_pipelining() {
+            if self.long.is_some() || (waits && !self.is_pipelining()) {
                 break;
             }
             self.to_say.pop_front();
@@ -608,10 +641,13 @@ impl Session {
                 going.is_said = Said::All;
                 if chunking {
                     write!(self.out, "BDAT {} LAST\r\n", message.size())?;
-                    self.out.write_all(&message.wire)
-                } else {
-                    self.out.write_all(message.stuffed())
                 }
+                let long = Sending { message: Arc::clone(message), is_stuffed: !chunking, sent: 0 };
+                if long.rest().len() > COPIED_AT_MOST {
+                    self.long = Some(long);
+                    return Ok(());
+                }
+                self.out.write_all(long.rest())
             }
         }
     }
@@ -752,7 +788,11 @@ impl Session {
             }
             _ => {
                 going.rest(Fate::Delivered, &"accepted".into());
-                self.finish();
+                match reply.is_positive() {
+                    true => self.finish(),
+                    // The transaction is open yet, and whoever is told of next would be added to it.
+                    false => self.refused(Phase::Reset, &reply.to_string(), false),
+                }
             }
         }
     }
@@ -806,6 +846,13 @@ impl Session {
             let places = going.open().map(|number| going.transaction.to[number].place).collect();
             self.may_deliver = true;
             self.events.push_back(Event::Delivering(places));
+        } else if going.is_refused {
+            // It has refused the sender: to what it would add a message is not known.
+            self.refused(
+                Phase::Data,
+                "it wants a message from a sender that it has refused",
+                false,
+            );
         } else {
             // It waits for one though it wants it for nobody (RFC 2920, section 3.1): it gets an empty one.
             going.is_said = Said::All;
@@ -843,10 +890,13 @@ impl Session {
     /// The server is of no use: who was not its business yet goes to another.
     fn refused(&mut self, phase: Phase, why: &str, is_login: bool) {
         self.is_over = true;
+        // Of what was to be sent last is the end of a message.
+        let is_cut = !self.to_send().is_empty() && self.expected.back() == Some(&Expected::Message);
         self.expected.clear();
         self.to_say.clear();
         self.out.clear();
         self.sent = 0;
+        self.long = None;
         // What it was to do is not to be done; what has become of recipients still holds.
         self.events.retain(|event| matches!(event, Event::Settled(_) | Event::Answered(_)));
         let why: Arc<str> = why.into();
@@ -855,7 +905,7 @@ impl Session {
                 // The server was asked nothing yet, or only together with the message before.
                 Said::Nothing => Fate::Again,
                 _ if number > 0 => Fate::Again,
-                Said::All if !self.terms.dry => Fate::Uncertain,
+                Said::All if !self.terms.dry && !is_cut => Fate::Uncertain,
                 _ => Fate::Deferred,
             };
             going.rest(fate, &why);

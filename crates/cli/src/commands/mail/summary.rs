@@ -75,7 +75,7 @@ fn effort(text: &mut String, summary: &Summary) {
         text,
         "{} connections, {} at a time; {} transactions; {:.2} round trips each",
         carried.connections,
-        carried.open_at_most,
+        summary.open_at_most,
         carried.transactions,
         carried.groups as f64 / (carried.transactions.max(1)) as f64
     );
@@ -179,7 +179,7 @@ pub fn document(plan: &Plan, summary: &Summary) -> Value {
         "deferrals": summary.deferrals,
         "seconds": summary.took.as_secs_f64(),
         "connections": carried.connections,
-        "connections_at_most": carried.open_at_most,
+        "connections_at_most": summary.open_at_most,
         "connections_troubled": carried.troubled,
         "transactions": carried.transactions,
         "round_trips": carried.groups,

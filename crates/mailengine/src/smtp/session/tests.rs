@@ -148,6 +148,73 @@ fn a_refused_message_leaves_no_transaction_open() {
 }
 
 #[test]
+fn nothing_is_said_within_a_transaction_that_is_not_known() {
+    // One that RSET did not end: who is told of along with it is told of again elsewhere.
+    let mut session = greeted(terms(), PIPELINING);
+    session.begin(transaction(&["a@x.test"], "A: b\r\n\r\n"));
+    said(&mut session);
+    session.received(b"250 ok\r\n450 later\r\n503 for whom?\r\n");
+    session.begin(transaction(&["b@x.test"], "A: b\r\n\r\n"));
+    said(&mut session);
+    session.received(b"451 no\r\n503 within another\r\n250 ok\r\n354 go on\r\n");
+    assert_eq!(said(&mut session), "");
+    assert_eq!(settled(&events(&mut session)), [(0, Fate::Deferred), (0, Fate::Again)]);
+    // One of which nobody knows where it comes from.
+    let mut session = greeted(terms(), PIPELINING);
+    session.begin(transaction(&["a@x.test"], "A: b\r\n\r\n"));
+    said(&mut session);
+    session.received(b"451 no\r\n250 ok\r\n354 go on\r\n");
+    assert_eq!(said(&mut session), "");
+    let told = events(&mut session);
+    assert_eq!(settled(&told), [(0, Fate::Deferred)]);
+    assert!(matches!(told.last(), Some(Event::Refused(_))));
+}
+
+#[test]
+fn what_follows_a_long_message_is_said_after_it() {
+    let body = ".a line\r\n".repeat(COPIED_AT_MOST / 5);
+    let mut session = greeted(terms(), PIPELINING);
+    session.begin(transaction(&["a@x.test"], &body));
+    said(&mut session);
+    session.received(b"250 ok\r\n250 ok\r\n354 go on\r\n");
+    session.deliver();
+    session.begin(transaction(&["b@x.test"], &body));
+    let mut all = String::new();
+    while !session.to_send().is_empty() {
+        let part = session.to_send().len().min(1_000);
+        all += std::str::from_utf8(&session.to_send()[..part]).unwrap();
+        session.was_sent(part);
+        assert!(session.out.len() < 1_000, "it is not copied");
+    }
+    let next = "MAIL FROM:<me@me.test>\r\nRCPT TO:<b@x.test>\r\nDATA\r\n";
+    assert!(all == body.replace(".a", "..a") + ".\r\n" + next);
+}
+
+#[test]
+fn a_message_whose_end_was_not_sent_was_not_taken() {
+    for (sent_but, fate) in [(1, Fate::Deferred), (0, Fate::Uncertain)] {
+        let mut session = greeted(terms(), EVERYTHING);
+        session.begin(transaction(&["a@x.test"], "A: b\r\n\r\n"));
+        session.deliver();
+        let sent = session.to_send().len() - sent_but;
+        session.was_sent(sent);
+        session.broken("reset");
+        assert_eq!(settled(&events(&mut session)), [(0, fate)]);
+    }
+    // All but the goodbye that follows it.
+    let mut session = greeted(terms(), PIPELINING);
+    session.begin(transaction(&["a@x.test"], "A: b\r\n\r\n"));
+    said(&mut session);
+    session.received(b"250 ok\r\n250 ok\r\n354 go on\r\n");
+    session.deliver();
+    session.quit();
+    let sent = session.to_send().len() - "QUIT\r\n".len();
+    session.was_sent(sent);
+    session.broken("reset");
+    assert_eq!(settled(&events(&mut session)), [(0, Fate::Uncertain)]);
+}
+
+#[test]
 fn a_server_that_waits_for_a_message_for_nobody_gets_an_empty_one() {
     let mut session = greeted(terms(), PIPELINING);
     session.begin(transaction(&["a@x.test"], "A: b\r\n\r\n"));
