@@ -201,7 +201,7 @@ impl Tls {
             Ok(state) => self.received = state.plaintext_bytes_to_read(),
             Err(e) => {
                 let _ = self.flush(socket); // tells the peer why
-                return Err(io::Error::new(ErrorKind::InvalidData, format!("TLS: {e}")));
+                return Err(io::Error::new(ErrorKind::InvalidData, format!("TLS: {}", reason(&e))));
             }
         }
         match self.flush(socket) {
@@ -220,6 +220,18 @@ impl Tls {
             }
         }
         Ok(())
+    }
+}
+
+/// What is wrong, for people: a certificate that is not known is what they meet most.
+fn reason(error: &rustls::Error) -> String {
+    use rustls::CertificateError::{BadSignature, UnknownIssuer};
+    match error {
+        // The signature is bad where another one is known by the same name.
+        rustls::Error::InvalidCertificate(UnknownIssuer | BadSignature) => {
+            "the server's certificate is not trusted: neither it nor its issuer is known".to_owned()
+        }
+        other => other.to_string(),
     }
 }
 

@@ -491,8 +491,13 @@ impl Desk {
             return Err(fatal);
         }
         debug_assert_eq!(self.queue.open(), 0);
-        let mut replies: Vec<_> = self.fates.replies.into_iter().collect();
-        replies.sort_by(|(a, of_a), (b, of_b)| of_b.cmp(of_a).then_with(|| a.cmp(b)));
+        let replies = self.fates.replies.into_iter();
+        let mut replies: Vec<_> = replies
+            .map(|((end, reply), alike)| {
+                (end, alike.exactly.map_or(reply, String::from), alike.times)
+            })
+            .collect();
+        replies.sort_by(|a, b| b.2.cmp(&a.2).then_with(|| (a.0, &a.1).cmp(&(b.0, &b.1))));
         Ok(Summary {
             count: self.fates.all,
             bad: self.bad,
@@ -501,7 +506,7 @@ impl Desk {
             in_flight_before: self.in_flight_before,
             deferrals: self.fates.deferrals,
             domains: self.fates.domains,
-            replies: replies.into_iter().map(|((end, reply), of)| (end, reply, of)).collect(),
+            replies,
             carried,
             took: self.began.elapsed(),
             is_stopped: self.queue.unsettled() > 0 || plan.time.is_some(),
