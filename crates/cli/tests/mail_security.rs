@@ -97,7 +97,7 @@ fn password_is_said_over_tls_and_written_nowhere() {
     assert_eq!(sink.message().envelope["tls"], true);
     // From the environment, while it can be looked at.
     let order = Order::new(&bench, LIST, MESSAGE);
-    let slow = Sink::start(&bench, "--tls --latency greeting=2s --write-ca slow.pem");
+    let slow = Sink::start(&bench, "--tls --latency connect=2s --write-ca slow.pem");
     let relay = format!("--relay {} --tls required --ca slow.pem", slow.address);
     let mut command = bench.command(&order.command(&relay));
     command.env("OSCOST_MAIL_AUTH", format!("me:{PASSWORD}"));
@@ -221,7 +221,7 @@ fn addresses_of_a_list_add_no_commands() {
                 \"a@x.test>\nRCPT TO:<evil@x.test\"\n\
                 \"a@x.test\r\nDATA\r\n\"\n\
                 a@x.test> SIZE=1\n\
-                a@x.test>\rQUIT\n\
+                \"a@x.test>\rQUIT\"\n\
                 \"\"\"a\r\nRCPT TO:<evil@x.test>\"\"@x.test\"\n\
                 <a@x.test>\n\
                 a@x.test evil@x.test\n\
