@@ -116,9 +116,8 @@ fn password_is_said_over_tls_and_written_nowhere() {
 }
 
 #[test]
-fn password_that_a_server_repeats_is_not_passed_on() {
+fn password_that_is_refused_is_written_nowhere() {
     let bench = bench();
-    // The sink does not repeat it; what it says to a wrong password is as harmless as it looks.
     let sink = Sink::start(&bench, "--tls --user me:another --write-ca ca.pem");
     let arguments = format!("--relay {} --tls required --ca ca.pem --auth-file auth", sink.address);
     let said = send(&bench, LIST, MESSAGE, &arguments).with(3);

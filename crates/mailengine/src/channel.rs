@@ -434,7 +434,7 @@ mod tests {
     #[test]
     fn whom_one_does_not_trust_is_refused_with_the_reason() {
         for (trusts, name, reason) in [
-            (false, "localhost", "UnknownIssuer"),
+            (false, "localhost", "certificate is not trusted"),
             (true, "elsewhere.example", "not valid for name"),
         ] {
             let (mut client, mut server) = pair();
@@ -472,7 +472,11 @@ mod tests {
         let (mut client, mut server) = secured();
         let other = std::thread::spawn(move || {
             assert_eq!(receive_exactly(&mut server, 2), b"ab");
-            server.receive(&mut [0; 8]).unwrap()
+            match server.receive(&mut [0; 8]) {
+                // The client has not read the server's tickets for resumption.
+                Err(e) if e.kind() == ErrorKind::ConnectionReset => 0,
+                received => received.unwrap(),
+            }
         });
         send_all(&mut client, b"ab");
         drop(client); // without a farewell

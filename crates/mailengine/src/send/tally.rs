@@ -280,10 +280,12 @@ mod tests {
             fates.replies.values().map(|alike| alike.exactly.clone()).collect::<Vec<_>>()
         };
         for _ in 0..2 {
-            fates.count(None, What::Failed, "552 1044 bytes are more than 500");
-            assert_eq!(exactly(&fates), [Some("552 1044 bytes are more than 500".into())]);
+            fates.count(None, What::Failed, "552 size 1044 bytes are more than 500");
+            assert_eq!(exactly(&fates), [Some("552 size 1044 bytes are more than 500".into())]);
         }
-        for other in ["552 1045 bytes are more than 500", "552 1044 bytes are more than 500"] {
+        for other in
+            ["552 size 1045 bytes are more than 500", "552 size 1044 bytes are more than 500"]
+        {
             fates.count(None, What::Failed, other);
             assert_eq!(exactly(&fates), [None]);
         }
