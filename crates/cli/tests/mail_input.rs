@@ -39,7 +39,10 @@ fn lists_that_are_none() {
             "name,town\nJo,Rome\n",
             &["no column named email", "\"name\", \"town\"", "--address-column"],
         ),
-        ("email,name\na@b.test,A\nb@b.test\n", &["line 3", "1 fields, where 2 are expected"]),
+        (
+            "email,name\na@b.test,A\nb@b.test\n",
+            &["line 3", "the number of fields is 1, but that of columns is 2"],
+        ),
         ("email\na@b.test\n\"b@b.test\n", &["line 3", "quotation mark"]),
         (&big, &["line 2", "more than 1 MiB"]),
     ] {
@@ -232,8 +235,9 @@ fn addresses_that_are_none_are_told_with_their_lines_and_others_are_delivered_to
                 jo@bücher.example,Domain\n\
                 jö@x.test,Name\n\
                 ,None\n";
-    let arguments = format!("--relay {} --json", sink.address);
-    let said = send(&bench, list, MESSAGE, &arguments).with(1);
+    let order = Order::new(&bench, list, MESSAGE);
+    let command = order.command(&format!("--relay {} --json", sink.address));
+    let said = bench.oscost(&command).with(1);
     for line in [
         "line 3: no mail goes there: there is no @",
         "line 6: no mail goes there: there is nothing before the @",
@@ -254,6 +258,8 @@ fn addresses_that_are_none_are_told_with_their_lines_and_others_are_delivered_to
     let replies = document["replies"].as_array().expect("replies");
     let text = "the part before the @ has the character ' ', which is not allowed there";
     assert!(replies.iter().any(|reply| reply["reply"] == text), "{replies:?}");
+    let again = bench.oscost(&format!("{command} --resume")).with(1).json();
+    assert_eq!(again["replies"], document["replies"], "the same is told of what was before");
 }
 
 #[test]

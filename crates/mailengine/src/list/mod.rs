@@ -109,7 +109,7 @@ pub enum ListError {
     },
     /// A record is unlike the first.
     #[error(
-        "{}, line {line}: {found} fields, where {expected} are expected{}",
+        "{}, line {line}: the number of fields is {found}, but that of columns is {expected}{}",
         path.display(),
         going_on(*line, *last_line)
     )]

@@ -254,7 +254,10 @@ impl Desk {
                 let is_attempt = matches!(entry.what, What::Deferred | What::Uncertain);
                 *attempts = attempts.saturating_add(u8::from(is_attempt));
                 *last = Some(entry.what);
-                fates.count(None, entry.what, &entry.why);
+                // Of an address that is none the line was written down, too.
+                let is_bad = plan.list.bad_numbers().binary_search(&entry.recipient).is_ok();
+                let why = entry.why.split_once(": ").filter(|_| is_bad);
+                fates.count(None, entry.what, why.map_or(&*entry.why, |(_, reason)| reason));
             })?;
         }
         for (number, line, reason) in plan.list.bad() {
