@@ -105,7 +105,8 @@ fn says_what_is_wrong_with_a_list() {
     assert!(fields.contains("line 2: a field begins with a quotation mark"), "{fields}");
     let fields = fault("email,name\njo@x.test,\"Jo\nSmith\",x\n");
     assert!(
-        fields.contains("line 2: 3 fields") && fields.contains("goes on to line 3"),
+        fields.contains("line 2: the number of fields is 3")
+            && fields.contains("goes on to line 3"),
         "{fields}"
     );
     let quote = fault("email,name\njo@x.test,Jo\nal@x.test,\"Al\nbo@x.test,Bo\n");
