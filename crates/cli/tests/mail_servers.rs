@@ -157,15 +157,21 @@ fn list() -> String {
     "number,email,name\n".to_owned() + &rows.collect::<String>()
 }
 
-/// Delivers to a server, and compares what it has then with what was to be sent.
+/// Delivers to a server in either way, and compares what it has then with what was to be sent.
 fn deliver(kind: &str) {
+    for how in ["", "--no-chunking"] {
+        deliver_by(kind, how);
+    }
+}
+
+fn deliver_by(kind: &str, how: &str) {
     let Some(server) = Server::start(kind) else { return };
     let bench = Bench::new();
     let key = Key::new(&bench);
     let order = Order::new(&bench, &list(), message_to_all());
     let ca = server.path("etc/cert.pem");
     let arguments = format!(
-        "--relay {} --tls required --ca {} --connections 20 --dkim-key {} --dkim-selector s --json",
+        "--relay {} --tls required --ca {} --connections 20 --dkim-key {} --dkim-selector s --json {how}",
         server.address,
         ca.display(),
         key.private.display()

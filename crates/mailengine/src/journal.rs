@@ -76,7 +76,8 @@ pub struct Entry {
 pub enum JournalError {
     /// It would be overwritten.
     #[error(
-        "{0} is there already, the journal of an earlier delivery: --resume goes on with that, --journal names another"
+        "{0} is there already: if it is the journal of this delivery, begun before, --resume goes on with it; --journal \
+         names another"
     )]
     Exists(PathBuf),
     /// There is none to go on with.
@@ -115,8 +116,11 @@ impl Journal {
         // Opened like this it fails if somebody else was quicker.
         match std::fs::File::create_new(path) {
             Ok(_) => {}
-            Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => {
+            Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists && !path.is_dir() => {
                 return Err(JournalError::Exists(path.to_owned()));
+            }
+            Err(_) if path.is_dir() => {
+                return Err(JournalError::Unwritable(path.to_owned(), "it is a folder".to_owned()));
             }
             Err(e) => return Err(JournalError::Unwritable(path.to_owned(), e.to_string())),
         }

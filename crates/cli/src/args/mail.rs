@@ -72,10 +72,10 @@ pub struct MailSend {
     pub really_send: bool,
 
     /// Simultaneous connections in all
-    #[arg(long, value_name = "N", default_value = "1500", value_parser = at_least_one, allow_hyphen_values = true, help_heading = "How much at a time")]
+    #[arg(long, value_name = "N", default_value = "1500", value_parser = connections, allow_hyphen_values = true, help_heading = "How much at a time")]
     pub connections: usize,
     /// Connections to one domain; a relay has all
-    #[arg(long, value_name = "N", default_value = "20", value_parser = at_least_one, allow_hyphen_values = true, help_heading = "How much at a time")]
+    #[arg(long, value_name = "N", default_value = "20", value_parser = connections, allow_hyphen_values = true, help_heading = "How much at a time")]
     pub per_domain: usize,
     /// Recipients in one transaction; a personal message has one
     #[arg(long, value_name = "N", default_value = "100", value_parser = recipients, allow_hyphen_values = true, help_heading = "How much at a time")]
@@ -84,13 +84,13 @@ pub struct MailSend {
     #[arg(long, value_name = "N", default_value = "100", value_parser = at_least_one, allow_hyphen_values = true, help_heading = "How much at a time")]
     pub transactions: usize,
     /// Event loops [default: one for each CPU]
-    #[arg(long, value_name = "N", value_parser = at_least_one, allow_hyphen_values = true, help_heading = "How much at a time")]
+    #[arg(long, value_name = "N", value_parser = loops, allow_hyphen_values = true, help_heading = "How much at a time")]
     pub loops: Option<usize>,
     /// How connections are carried
     #[arg(long, value_enum, default_value = "loop", help_heading = "How much at a time")]
     pub arch: MailArch,
     /// Keep it to these CPUs, such as 0 or 0,2
-    #[arg(long, value_name = "CPUS", value_delimiter = ',', value_parser = cpu, help_heading = "How much at a time")]
+    #[arg(long, value_name = "CPUS", value_delimiter = ',', value_parser = cpu, allow_hyphen_values = true, help_heading = "How much at a time")]
     pub bind_cpu: Vec<usize>,
 
     /// A server may not take longer for anything, nor longer than RFC 5321 has it
@@ -130,11 +130,11 @@ pub struct Way {
     /// Mail goes where this file says: lines with a domain and its server's address
     #[arg(long, value_name = "FILE", conflicts_with = "relay")]
     pub route: Option<PathBuf>,
-    /// The name server to ask for MX records [default: the system's]
-    #[arg(long, value_name = "ADDRESS", conflicts_with_all = ["relay", "route"])]
+    /// The name server to ask for MX records, at port 53 unless another is given [default: the system's]
+    #[arg(long, value_name = "ADDRESS", value_parser = nameserver, conflicts_with_all = ["relay", "route"])]
     pub nameserver: Option<SocketAddr>,
     /// The port of the servers that MX records name
-    #[arg(long, value_name = "PORT", default_value = "25", conflicts_with_all = ["relay", "route"])]
+    #[arg(long, value_name = "PORT", default_value = "25", value_parser = port, allow_hyphen_values = true, conflicts_with_all = ["relay", "route"])]
     pub port: u16,
     /// How we call ourselves in EHLO [default: this machine's name]
     #[arg(long, value_name = "NAME")]
@@ -187,6 +187,42 @@ fn at_least_one(text: &str) -> Result<usize, String> {
     match super::count(text)? {
         0 => Err("one at least".into()),
         count => usize::try_from(count).map_err(|_| "it is too large".into()),
+    }
+}
+
+fn connections(text: &str) -> Result<usize, String> {
+    match at_least_one(text)? {
+        count if count as u64 <= super::CONNECTIONS_AT_MOST => Ok(count),
+        _ => Err(format!("there can be 1 to {} connections", super::CONNECTIONS_AT_MOST)),
+    }
+}
+
+/// Each has a thread and 64 KiB; more than one for each CPU gain nothing.
+const LOOPS_AT_MOST: usize = 1_024;
+
+fn loops(text: &str) -> Result<usize, String> {
+    match at_least_one(text)? {
+        count if count <= LOOPS_AT_MOST => Ok(count),
+        _ => Err(format!("it must be 1 to {LOOPS_AT_MOST}")),
+    }
+}
+
+fn port(text: &str) -> Result<u16, String> {
+    match text.parse() {
+        Ok(port @ 1..) => Ok(port),
+        _ => Err("it is no port from 1 to 65535".into()),
+    }
+}
+
+/// Where DNS is spoken unless another port is given.
+const DNS: u16 = 53;
+
+fn nameserver(text: &str) -> Result<SocketAddr, String> {
+    let with_port = text.parse::<SocketAddr>();
+    let found = with_port.or_else(|_| text.parse::<IpAddr>().map(|ip| SocketAddr::new(ip, DNS)));
+    match found {
+        Ok(address) if address.port() > 0 => Ok(address),
+        _ => Err("it is no IP address with or without a port, as in 127.0.0.1:5300".into()),
     }
 }
 

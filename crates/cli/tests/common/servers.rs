@@ -132,8 +132,8 @@ pub struct Fake {
 }
 
 impl Fake {
-    /// Greets with `220 fake`; `answers` are what lines begin with, and what is answered then: without a line's end
-    /// there, one is added; an empty answer closes the connection.
+    /// Greets with `220 fake`; `answers` are what lines begin with, and what is answered then: an end of the last
+    /// line is added where it is missing; an empty answer closes the connection.
     pub fn start(answers: &'static [(&'static str, &'static str)]) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("it is bound");
@@ -177,7 +177,7 @@ fn converse(
         let usual = if text.starts_with("DATA") { "354 go on" } else { "250 ok" };
         let answer = told.map_or(usual, |(_, answer)| answer);
         is_data = !is_data && answer.starts_with("354");
-        let end = if answer.contains("\r\n") { "" } else { "\r\n" };
+        let end = if answer.ends_with("\r\n") { "" } else { "\r\n" };
         if answer.is_empty() {
             break;
         }

@@ -87,7 +87,7 @@ pub enum ListError {
     /// Nothing tells which column has the addresses.
     #[error(
         "the list {} has no column named email, e-mail, address, mail or recipient, but {}: \
-         say which one has the addresses. (Columns are separated by commas.)",
+         --address-column says which one has the addresses. (Columns are separated by commas.)",
         path.display(),
         quoted(columns)
     )]
@@ -109,7 +109,7 @@ pub enum ListError {
     },
     /// A record is unlike the first.
     #[error(
-        "{}, line {line}: {found} fields, where {expected} are expected{}",
+        "{}, line {line}: the number of fields is {found}, but that of columns is {expected}{}",
         path.display(),
         going_on(*line, *last_line)
     )]

@@ -97,12 +97,16 @@ fn says_what_is_wrong_with_a_list() {
     let columns = fault("name;email\nJo;jo@x.test\n");
     assert!(columns.contains("\"name;email\"") && columns.contains("commas"), "{columns}");
     let fields = fault("email,name\njo@x.test,Jo\n\nal@x.test\n");
-    assert!(fields.contains("line 4: 1 fields, where 2"), "{fields}");
+    assert!(
+        fields.contains("line 4: the number of fields is 1, but that of columns is 2"),
+        "{fields}"
+    );
     let fields = fault("email,name\njo@x.test,\"Jo\nal@x.test,Al\nbo@x.test,\"Bo\"\n");
     assert!(fields.contains("line 2: a field begins with a quotation mark"), "{fields}");
     let fields = fault("email,name\njo@x.test,\"Jo\nSmith\",x\n");
     assert!(
-        fields.contains("line 2: 3 fields") && fields.contains("goes on to line 3"),
+        fields.contains("line 2: the number of fields is 3")
+            && fields.contains("goes on to line 3"),
         "{fields}"
     );
     let quote = fault("email,name\njo@x.test,Jo\nal@x.test,\"Al\nbo@x.test,Bo\n");

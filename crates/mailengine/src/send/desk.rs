@@ -284,7 +284,10 @@ impl Desk {
                 *in_flight += u32::from(was_cut);
                 *attempts = attempts.saturating_add(u16::from(is_attempt || was_cut));
                 *last = Some(entry.what);
-                fates.count(None, entry.what, &entry.why);
+                // Of an address that is none the line was written down, too.
+                let is_bad = plan.list.bad_numbers().binary_search(&entry.recipient).is_ok();
+                let why = entry.why.split_once(": ").filter(|_| is_bad);
+                fates.count(None, entry.what, why.map_or(&*entry.why, |(_, reason)| reason));
             })?;
         }
         for (number, line, reason) in plan.list.bad() {
@@ -564,8 +567,13 @@ impl Desk {
             return Err(fatal);
         }
         debug_assert_eq!(self.queue.open(), 0);
-        let mut replies: Vec<_> = self.fates.replies.into_iter().collect();
-        replies.sort_by(|(a, of_a), (b, of_b)| of_b.cmp(of_a).then_with(|| a.cmp(b)));
+        let replies = self.fates.replies.into_iter();
+        let mut replies: Vec<_> = replies
+            .map(|((end, reply), alike)| {
+                (end, alike.exactly.map_or(reply, String::from), alike.times)
+            })
+            .collect();
+        replies.sort_by(|a, b| b.2.cmp(&a.2).then_with(|| (a.0, &a.1).cmp(&(b.0, &b.1))));
         Ok(Summary {
             count: self.fates.all,
             before: self.before,
@@ -575,7 +583,7 @@ impl Desk {
             in_flight_before: self.in_flight_before,
             deferrals: self.fates.deferrals,
             domains: self.fates.domains,
-            replies: replies.into_iter().map(|((end, reply), of)| (end, reply, of)).collect(),
+            replies,
             carried,
             open_at_most: self.open_at_most,
             took: self.began.elapsed(),

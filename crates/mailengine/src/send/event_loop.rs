@@ -12,7 +12,7 @@ use platform::socket::is_shortage;
 use super::desk::{Answer, Ask, Assignment, Office, Work};
 use super::maker::Maker;
 use super::tally::Carried;
-use super::{Plan, SendError};
+use super::{Plan, SendError, source};
 use crate::channel::Channel;
 use crate::smtp::session::{Event, Message, Session};
 
@@ -40,13 +40,18 @@ pub fn carry(
         let all: Vec<_> = (0..loops)
             .map(|_| {
                 let same = same.clone();
-                scope.spawn(move || {
+                let carry = move || {
                     let carried = Loop::new(plan, office, means, same).and_then(Loop::run);
                     carried.inspect_err(|_| office.signals().stop())
-                })
+                };
+                let thread = std::thread::Builder::new().spawn_scoped(scope, carry);
+                thread.inspect_err(|_| office.signals().stop())
             })
             .collect();
-        let carried = all.into_iter().map(|one| one.join().expect("a loop does not panic"));
+        let carried = all.into_iter().map(|one| match one {
+            Ok(thread) => thread.join().expect("a loop does not panic"),
+            Err(e) => Err(SendError::System("a thread for a loop cannot be had", e)),
+        });
         carried.reduce(|all, one| Ok(all?.plus(one?))).expect("there is one at least")
     })
 }
@@ -152,7 +157,7 @@ impl<'a> Loop<'a> {
     /// Makes a connection; whether there was no room for it.
     fn make(&mut self, mut assignment: Assignment) -> bool {
         let number = self.free.pop().unwrap_or(self.connections.len());
-        let source = self.source();
+        let source = self.source(&assignment);
         let made = begin(&assignment, source).and_then(|socket| {
             self.readiness.watch(&socket, number, Interest::Read)?;
             Ok(socket)
@@ -196,10 +201,9 @@ impl<'a> Loop<'a> {
         }
     }
 
-    fn source(&self) -> Option<IpAddr> {
-        let sources = &self.plan.sources;
-        let number = usize::try_from(self.carried.connections).unwrap_or(0);
-        (!sources.is_empty()).then(|| sources[number % sources.len()])
+    fn source(&self, to: &Assignment) -> Option<IpAddr> {
+        let made = usize::try_from(self.carried.connections).unwrap_or(0);
+        source(&self.plan.sources, made, to.address)
     }
 
     /// Takes in what a server has sent.

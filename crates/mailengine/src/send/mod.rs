@@ -11,7 +11,7 @@ mod tally;
 mod threads;
 
 use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -140,7 +140,32 @@ pub fn journal_beside(list: &std::path::Path) -> PathBuf {
     name.into()
 }
 
+/// From where to connect to `to`: those of its family in turn. Where there are others only, the connection fails with
+/// one of them: it is not to be made from anywhere else.
+fn source(sources: &[IpAddr], made: usize, to: SocketAddr) -> Option<IpAddr> {
+    let fit = || sources.iter().filter(|source| source.is_ipv6() == to.is_ipv6());
+    let nth = made.checked_rem(fit().count());
+    nth.and_then(|nth| fit().nth(nth)).or(sources.first()).copied()
+}
+
 /// The same terms without TLS, for servers that offer it and cannot do it.
 fn in_clear(terms: &Terms) -> Arc<Terms> {
     Arc::new(Terms { security: crate::tls::client::Security::Off, ..terms.clone() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sources_take_turns_within_their_family() {
+        let ips = |all: &[&str]| all.iter().map(|ip| ip.parse().unwrap()).collect::<Vec<IpAddr>>();
+        let from = |all: &[&str], made, to: &str| source(&ips(all), made, to.parse().unwrap());
+        let all = ["127.0.0.2", "::1", "127.0.0.3"];
+        let in_turn: Vec<_> = (0..3).filter_map(|made| from(&all, made, "127.0.0.1:25")).collect();
+        assert_eq!(in_turn, ips(&["127.0.0.2", "127.0.0.3", "127.0.0.2"]));
+        assert_eq!(from(&all, 5, "[::1]:25"), Some("::1".parse().unwrap()));
+        assert_eq!(from(&["::1"], 0, "127.0.0.1:25"), Some("::1".parse().unwrap()));
+        assert_eq!(from(&[], 0, "127.0.0.1:25"), None);
+    }
 }

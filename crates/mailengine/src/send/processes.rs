@@ -14,7 +14,7 @@ use super::desk::{Answer, Ask, Assignment, Office, Work};
 use super::maker::Maker;
 use super::tally::{Carried, Told};
 use super::threads::call;
-use super::{Plan, SendError};
+use super::{Plan, SendError, source};
 use crate::smtp::session::{Fate, Outcome, Phase, Trouble};
 
 /// When no process can be had, none is asked for so long.
@@ -111,8 +111,7 @@ impl Parent<'_> {
     }
 
     fn start(&mut self, mut assignment: Assignment) -> Result<(), SendError> {
-        let sources = &self.plan.sources;
-        let source = (!sources.is_empty()).then(|| sources[self.made % sources.len()]);
+        let source = source(&self.plan.sources, self.made, assignment.address);
         let call = call(&assignment, source);
         match self.fork(&call) {
             Ok(line) => {

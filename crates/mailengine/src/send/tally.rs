@@ -51,11 +51,32 @@ pub struct Fates {
     /// By domain.
     pub domains: Vec<Count>,
     /// Recipients by what servers said last, without what is different in each reply.
-    pub replies: HashMap<(Ended, String), u32>,
+    pub replies: HashMap<(Ended, String), Alike>,
     /// Times a server may have taken a message that was sent again.
     pub repeated: u32,
     /// Times a recipient was put off.
     pub deferrals: u64,
+}
+
+/// Replies that say the same.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Alike {
+    /// How many there are.
+    pub times: u32,
+    /// The reply as it was, as long as all of them were equal.
+    pub exactly: Option<Box<str>>,
+}
+
+impl Alike {
+    /// One more.
+    fn add(&mut self, reply: &str) {
+        if self.times == 0 {
+            self.exactly = Some(reply.into());
+        } else if self.exactly.as_deref().is_some_and(|other| other != reply) {
+            self.exactly = None;
+        }
+        self.times += 1;
+    }
 }
 
 /// The kind of a final outcome.
@@ -108,7 +129,7 @@ impl Fates {
         {
             reply = "other replies".to_owned();
         }
-        *self.replies.entry((kind, reply)).or_default() += 1;
+        self.replies.entry((kind, reply)).or_default().add(why);
     }
 }
 
@@ -237,7 +258,7 @@ pub struct Summary {
     pub deferrals: u64,
     /// By domain, in the order of the list's domains.
     pub domains: Vec<Count>,
-    /// By kind and reply, the most frequent first.
+    /// By kind and reply, the most frequent first. What is different in replies that say the same is left out.
     pub replies: Vec<(Ended, String, u32)>,
     /// What was carried.
     pub carried: Carried,
@@ -254,6 +275,24 @@ mod tests {
     use super::*;
 
     #[test]
+    fn replies_that_are_the_same_are_kept_as_they_are() {
+        let mut fates = Fates { domains: vec![Count::default()], ..Fates::default() };
+        let exactly = |fates: &Fates| {
+            fates.replies.values().map(|alike| alike.exactly.clone()).collect::<Vec<_>>()
+        };
+        for _ in 0..2 {
+            fates.count(None, What::Failed, "552 size 1044 bytes are more than 500");
+            assert_eq!(exactly(&fates), [Some("552 size 1044 bytes are more than 500".into())]);
+        }
+        for other in
+            ["552 size 1045 bytes are more than 500", "552 size 1044 bytes are more than 500"]
+        {
+            fates.count(None, What::Failed, other);
+            assert_eq!(exactly(&fates), [None]);
+        }
+    }
+
+    #[test]
     fn replies_that_say_the_same_are_counted_together() {
         let same = ["250 2.0.0 Ok: queued as 4XyZ12", "250 2.0.0 Ok: queued as 99AA1"];
         assert_eq!(same.map(without_details), ["250 2.0.0 Ok: queued as …"; 2].map(str::to_owned));
@@ -264,7 +303,8 @@ mod tests {
             fates.count(Some(0), What::Failed, &format!("550 {word}"));
         }
         assert_eq!(fates.replies.len(), REPLIES_AT_MOST + 1);
-        assert_eq!(fates.replies[&(Ended::Failed, "other replies".to_owned())], 10);
+        let other = &fates.replies[&(Ended::Failed, "other replies".to_owned())];
+        assert_eq!((other.times, &other.exactly), (10, &None));
         assert_eq!(fates.all.failed as usize, REPLIES_AT_MOST + 10);
     }
 }

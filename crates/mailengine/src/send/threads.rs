@@ -7,7 +7,7 @@ use super::blocking::{Call, converse};
 use super::desk::{Ask, Assignment, Office, Work};
 use super::maker::Maker;
 use super::tally::Carried;
-use super::{Plan, SendError};
+use super::{Plan, SendError, source};
 
 /// When no thread can be had, none is asked for so long.
 const REST: Duration = Duration::from_millis(50);
@@ -25,8 +25,7 @@ pub fn carry(plan: &Plan, office: &Office) -> Result<Carried, SendError> {
             let work = office.desk().desk().work(plan);
             match work {
                 Work::Connect(assignment) => {
-                    let sources = &plan.sources;
-                    let source = (!sources.is_empty()).then(|| sources[made % sources.len()]);
+                    let source = source(&plan.sources, made, assignment.address);
                     let (same, ends) = (same.clone(), ends.clone());
                     let mut kept = assignment.clone();
                     let body = move || {

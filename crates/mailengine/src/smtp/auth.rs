@@ -162,6 +162,32 @@ impl Credentials {
     pub fn login_password(&self) -> String {
         STANDARD.encode(&self.password)
     }
+
+    /// A text without the password in any form in which it is told, nor the beginning of one: servers that do not
+    /// understand a command may repeat it, and part of that may be cut off.
+    pub fn hidden_in(&self, text: &str) -> String {
+        let forms = [self.plain(), self.login_password(), self.password.clone()];
+        forms.iter().fold(text.to_owned(), |text, form| without(&text, form))
+    }
+}
+
+/// Characters by which the beginning of a secret is known.
+const BEGINNING: usize = 8;
+
+/// A text without a secret, or as much of its beginning as is there.
+fn without(text: &str, secret: &str) -> String {
+    let beginning = secret.char_indices().nth(BEGINNING).map_or(secret, |(at, _)| &secret[..at]);
+    let mut made = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(beginning) {
+        let (before, found) = rest.split_at(at);
+        let same = found.chars().zip(secret.chars()).take_while(|(a, b)| a == b);
+        let octets: usize = same.map(|(c, _)| c.len_utf8()).sum();
+        made.push_str(before);
+        made.push('…');
+        rest = &found[octets..];
+    }
+    made + rest
 }
 
 /// Whether users can who are neither the owner nor of the file's group.
@@ -219,6 +245,27 @@ mod tests {
             let shown = format!("{error} {error:?}");
             assert!(!shown.contains("verysecret"), "{shown}");
         }
+    }
+
+    #[test]
+    fn password_is_hidden_where_a_server_repeats_it() {
+        let one = in_file(b"tim:verysecret password\n").unwrap();
+        let (plain, login) = (one.plain(), one.login_password());
+        for said in [
+            format!("500 what is AUTH PLAIN {plain}?"),
+            format!("500 what is AUTH PLAIN {}", &plain[..20]),
+            format!("535 {login} {login} is wrong"),
+            "535 verysecret password is wrong".to_owned(),
+        ] {
+            let hidden = one.hidden_in(&said);
+            let secret = STANDARD.encode("secret");
+            assert!(!hidden.contains("secret") && !hidden.contains(&secret), "{hidden}");
+            for part in [&plain[8..16], &login[8..16]] {
+                assert!(!hidden.contains(part), "{hidden}");
+            }
+        }
+        assert_eq!(one.hidden_in("535 no, Tim"), "535 no, Tim");
+        assert_eq!(in_file("tim:…".as_bytes()).unwrap().hidden_in("535 … no"), "535 … no");
     }
 
     #[test]

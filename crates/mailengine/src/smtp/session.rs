@@ -899,7 +899,10 @@ impl Session {
         self.long = None;
         // What it was to do is not to be done; what has become of recipients still holds.
         self.events.retain(|event| matches!(event, Event::Settled(_) | Event::Answered(_)));
-        let why: Arc<str> = why.into();
+        let why: Arc<str> = match &self.terms.credentials {
+            Some(credentials) if phase == Phase::Login => credentials.hidden_in(why).into(),
+            _ => why.into(),
+        };
         for (number, mut going) in std::mem::take(&mut self.going).into_iter().enumerate() {
             let fate = match going.is_said {
                 // The server was asked nothing yet, or only together with the message before.

@@ -1,6 +1,7 @@
 //! `oscost mail send`: delivers a message to all on a list.
 
 use std::io::IsTerminal;
+use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,7 +23,7 @@ use platform::limits::raise_descriptors;
 use platform::process::on_termination;
 use platform::readiness::Means;
 
-use super::summary;
+use super::summary::{self, counted};
 use crate::args::{MailArch, MailSend, TlsMode};
 use crate::commands::measure::new_id;
 use crate::ending::{Ending, Usage};
@@ -34,6 +35,8 @@ const SPARE_DESCRIPTORS: u64 = 64;
 const MESSAGE_AT_MOST: u64 = 256 << 20;
 /// As of [`Ending::NotMeasured`].
 const ENDED_AT_ONCE: i32 = 3;
+/// Lines of the list with wrong addresses that are shown.
+const BAD_SHOWN: usize = 10;
 /// How often progress is shown.
 const SHOWN_EVERY: Duration = Duration::from_millis(200);
 
@@ -135,7 +138,7 @@ fn plan(args: &MailSend, office: &Office) -> anyhow::Result<Plan> {
             give_up: args.give_up,
         },
         timeout: args.timeout,
-        sources: args.way.sources.clone(),
+        sources: sources(args)?,
         how: how(args)?,
         time: None,
         run: new_id(),
@@ -201,10 +204,7 @@ fn router(args: &MailSend, office: &Office) -> anyhow::Result<Router> {
 }
 
 fn how(args: &MailSend) -> anyhow::Result<How> {
-    if !args.bind_cpu.is_empty() {
-        platform::cpu::keep_process_to(&args.bind_cpu)
-            .map_err(|refusal| Usage(format!("--bind-cpu: {refusal}")))?;
-    }
+    bind(&args.bind_cpu)?;
     let loops = args.loops.unwrap_or_else(|| platform::cpu::allowed().len());
     Ok(match args.arch {
         MailArch::Loop => How::Loops(loops, Means::BEST),
@@ -212,6 +212,20 @@ fn how(args: &MailSend) -> anyhow::Result<How> {
         MailArch::Threads => How::Threads,
         MailArch::Processes => How::Processes,
     })
+}
+
+/// Keeps the process to these CPUs, if any.
+pub fn bind(cpus: &[usize]) -> Result<(), Usage> {
+    if cpus.is_empty() {
+        return Ok(());
+    }
+    let allowed = platform::cpu::allowed();
+    if let Some(cpu) = cpus.iter().find(|cpu| !allowed.contains(cpu)) {
+        let allowed: Vec<String> = allowed.iter().map(ToString::to_string).collect();
+        let allowed = allowed.join(",");
+        return Err(Usage(format!("--bind-cpu: there is no CPU {cpu} to be used, but {allowed}")));
+    }
+    platform::cpu::keep_process_to(cpus).map_err(|refusal| Usage(format!("--bind-cpu: {refusal}")))
 }
 
 /// How we call ourselves: this machine's name, or its address where that is none that a server would take.
@@ -233,7 +247,7 @@ fn within_limit(asked: usize) -> usize {
     if possible < asked {
         note(&format!(
             "the limit of descriptors allows {possible} connections, not {asked}; to raise it: ulimit -Hn {}",
-            asked as u64 + SPARE_DESCRIPTORS
+            (asked as u64).saturating_add(SPARE_DESCRIPTORS)
         ));
     }
     asked.min(possible.max(1))
@@ -261,9 +275,17 @@ fn journal_path(args: &MailSend) -> Option<std::path::PathBuf> {
 /// What must be known before it begins.
 fn announce(args: &MailSend, plan: &Plan) {
     let (all, domains) = (plan.list.deliverable(), plan.list.domains());
-    note(&format!("{all} recipients in {domains} domains"));
+    note(&format!("{} in {}", counted(all, "recipient"), counted(domains, "domain")));
+    let path = plan.list.path().display();
+    for (_, line, why) in plan.list.bad().take(BAD_SHOWN) {
+        note(&format!("{path}, line {line}: no mail goes there: {why}"));
+    }
+    if plan.list.bad_numbers().len() > BAD_SHOWN {
+        note(&format!("and {} like these", plan.list.bad_numbers().len() - BAD_SHOWN));
+    }
     if plan.list.duplicates() > 0 {
-        note(&format!("{} more are on the list twice: once is enough", plan.list.duplicates()));
+        let again = counted(plan.list.duplicates(), "more line");
+        note(&format!("{again} of the list with the same addresses: each gets it once"));
     }
     if plan.terms.dry && !args.dry {
         note("test mode: nobody receives anything; --really-send delivers");
@@ -328,13 +350,34 @@ fn ending(args: &MailSend, summary: &Summary, journal: Option<&Path>) -> Ending 
             Some(_) => "the same command with --resume goes on",
             None => "nobody knows which, as there is no journal",
         };
-        note(&format!("stopped with {} recipients left: {how}", summary.unsettled));
+        note(&format!("stopped with {} left: {how}", counted(summary.unsettled, "recipient")));
         return Ending::NotMeasured;
     }
     let missed = summary.count.failed + summary.count.given_up;
     if missed > 0 { Ending::CheckFailed } else { Ending::Done }
 }
 
-fn usage(error: impl std::fmt::Display) -> Usage {
-    Usage(error.to_string())
+/// With its causes, unless it names them itself.
+fn usage(error: impl std::error::Error) -> Usage {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let why = error.to_string();
+        if !text.contains(&why) {
+            text = format!("{text}: {why}");
+        }
+        cause = error.source();
+    }
+    Usage(text)
+}
+
+/// Refuses addresses that cannot be connected from: no connection would ever be made.
+fn sources(args: &MailSend) -> Result<Vec<IpAddr>, Usage> {
+    for source in &args.way.sources {
+        let bound = std::net::TcpListener::bind((*source, 0));
+        bound.map_err(|e| {
+            Usage(format!("--source {source}: mail cannot be sent from there: {e}"))
+        })?;
+    }
+    Ok(args.way.sources.clone())
 }

@@ -23,10 +23,7 @@ pub fn sink(args: &MailSink) -> anyhow::Result<Ending> {
         args.listen.iter().flat_map(|some| some.0.iter().copied()).collect();
     check(args, &listen)?;
     raise_descriptors();
-    if !args.bind_cpu.is_empty() {
-        platform::cpu::keep_process_to(&args.bind_cpu)
-            .map_err(|refusal| Usage(format!("--bind-cpu: {refusal}")))?;
-    }
+    super::send::bind(&args.bind_cpu)?;
     let sink = Sink::bind(&plan(args, listen)?).map_err(|e| Usage(e.to_string()))?;
     if args.report {
         host(sink, args.count).context("the sink failed")?;

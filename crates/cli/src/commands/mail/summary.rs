@@ -18,7 +18,9 @@ pub fn text(plan: &Plan, summary: &Summary, page: &Page) -> String {
     let mut text = String::new();
     let mode = if plan.terms.dry { ", test mode: nobody received anything" } else { "" };
     let all = plan.list.deliverable() + summary.bad as usize;
-    let _ = writeln!(text, "{all} recipients in {} domains{mode}", plan.list.domains());
+    let (recipients, of_domains) =
+        (counted(all, "recipient"), counted(plan.list.domains(), "domain"));
+    let _ = writeln!(text, "{recipients} in {of_domains}{mode}");
     outcomes(&mut text, plan, summary, all);
     if summary.count.all() > summary.before || summary.carried.connections > 0 {
         let _ = writeln!(text);
@@ -28,6 +30,12 @@ pub fn text(plan: &Plan, summary: &Summary, page: &Page) -> String {
     replies(&mut text, summary, page);
     domains(&mut text, plan, summary);
     text
+}
+
+/// As in "1 domain" and "2 domains".
+pub fn counted(number: usize, what: &str) -> String {
+    let end = if number == 1 { "" } else { "s" };
+    format!("{number} {what}{end}")
 }
 
 fn outcomes(text: &mut String, plan: &Plan, summary: &Summary, all: usize) {

@@ -394,6 +394,18 @@ fn a_password_is_said_over_tls_only_and_shown_nowhere() {
     session.received(b"535 wrong\r\n");
     let told = events(&mut session);
     assert!(matches!(told.last(), Some(Event::Refused(Trouble { is_login: true, .. }))));
+    for repeats in
+        ["500 what is AUTH PLAIN AGpvAG9wZW4gc2VzYW1l?\r\n", "AUTH PLAIN AGpvAG9wZW4gc2Vz\r\n"]
+    {
+        let mut session = secured("250-mx\r\n250 AUTH PLAIN\r\n");
+        said(&mut session);
+        session.received(repeats.as_bytes());
+        let told = events(&mut session);
+        let Some(Event::Refused(trouble)) = told.last() else { panic!("{told:?}") };
+        assert!(trouble.why.contains("AUTH PLAIN …"), "{}", trouble.why);
+        assert!(!trouble.why.contains("b3Blbi"), "{}", trouble.why);
+        assert!(!trouble.why.contains("AG9wZW"), "{}", trouble.why);
+    }
 }
 
 /// A server whose replies are drawn by lot, which takes commands one by one or in groups, and may break off.
