@@ -84,5 +84,8 @@ pub fn takes(params: &Params) -> Duration {
         Ok("processes") => Duration::from_micros(150),
         _ => Duration::from_micros(20),
     };
-    trial::TAKES + list + ends * u32::try_from(connections).unwrap_or(u32::MAX)
+    trial::TAKES
+        + trial::warm_up(connections)
+        + list
+        + ends * u32::try_from(connections).unwrap_or(u32::MAX)
 }
