@@ -601,6 +601,20 @@ mod tests {
     }
 
     #[test]
+    fn an_ordinary_run_of_senders_ends_within_minutes() {
+        let of = |options: Options| {
+            let filters = vec!["mail".to_owned()];
+            let plan = plan(&Options { filters, ..options }, &[0, 1], 7).unwrap();
+            (plan.points.len(), plan.budget_ms)
+        };
+        let (ordinary, budget_ms) = of(Options::default());
+        assert!(ordinary == 13 && budget_ms < 120_000, "{ordinary} {budget_ms}");
+        let (few, budget_ms) = of(Options { quick: true, ..Options::default() });
+        assert!(few == 3 && budget_ms < 30_000, "{few} {budget_ms}");
+        assert_eq!(of(Options { full: true, ..Options::default() }).0, 4 * 9 * 2);
+    }
+
+    #[test]
     fn lengths_are_scaled_and_kept_in_one_form() {
         let of = |given: &[&str], full, scale| {
             let given: Vec<String> = given.iter().map(|text| (*text).to_owned()).collect();

@@ -1,6 +1,6 @@
 //! One trial: a delivery in test mode for a moment, and the figures that come of it.
 
-use std::sync::mpsc;
+use std::sync::{OnceLock, mpsc};
 use std::time::Duration;
 
 use mailengine::send::{Office, Plan, Summary, deliver};
@@ -11,21 +11,20 @@ use measure::trial::Told;
 use measure::{Combine, Direction, Params, Refusal, Round, doubt};
 use platform::counters::{Counts, ProcessCounter};
 use platform::cpu::keep_process_to;
-use platform::usage::ProcessUsage;
 
 use super::ground::{Ground, SINKS, how, plan};
 use super::list::Post;
-use super::watch::{Moment, Seen, watch};
+use super::watch::{Moment, Seen, Witness, watch};
 use crate::{count_of, value_of};
 
 /// Time before the counted one, in which connections are made.
 const WARM_UP: Duration = Duration::from_millis(150);
+/// For each of these.
+const WARM_UP_EACH: Duration = Duration::from_micros(100);
 /// The counted time.
 const COUNTED: Duration = Duration::from_millis(450);
-/// In the untimed pass, all of it.
-const SHORT: Duration = Duration::from_millis(100);
-/// All that a trial takes, but for what depends on its parameters: with the start of a sink, and its end.
-pub const TAKES: Duration = Duration::from_millis(700);
+/// The counted time, with the start of a sink and its end.
+pub const TAKES: Duration = Duration::from_millis(550);
 
 /// From this share of its CPU on, whoever uses it could do no more.
 const BUSY: f64 = 0.9;
@@ -52,7 +51,10 @@ pub const METRICS: &[(&str, &str)] = &[
     ("sender-busy", "the share of its CPU's time that the sender used"),
     ("sink-cpu", "CPU time of the sink, by recipient"),
     ("sink-busy", "the share of its CPU's time that the sink used"),
-    ("memory", "memory of the sender and all its processes, with the list and page tables (Linux)"),
+    (
+        "memory",
+        "memory of the sender and all its processes at the end of the counted time, with the list and page tables",
+    ),
     ("voluntary-switches", "times the sender gave up its CPU, to wait, by recipient"),
     ("involuntary-switches", "times the sender's CPU was taken away, by recipient"),
 ];
@@ -74,17 +76,13 @@ pub fn run(params: &Params, round: &mut Round) -> Result<(), Refusal> {
     let post = Post::write(params)?;
     let mut sink = ground.sink(value_of(params, "delay")?)?;
     let plan = plan(params, &post, &sink)?;
+    let times = [warm_up(connections), COUNTED];
     if round.is_counting() {
-        let made =
-            Made::of(&plan, &mut sink, &ground, round.order().mode, [Duration::ZERO, SHORT])?;
-        round.report_counts(made.recipients(), &[made.counts()]);
+        let made = Made::of(&plan, &mut sink, &ground, round.order().mode, times)?;
+        round.report_counts(made.settled(), &[made.counts()]);
     } else {
         let told = round.trial_of(&ground.stage, || {
-            let times = [WARM_UP, COUNTED];
             let made = Made::of(&plan, &mut sink, &ground, Mode::Sample, times)?;
-            if made.settled() == 0 {
-                return Err(Refusal::Failed("not one recipient was accepted in time".to_owned()));
-            }
             Ok(Told { operations: made.settled(), took: made.counted(), value: made })
         })?;
         told.value.report(&ground, round);
@@ -93,18 +91,23 @@ pub fn run(params: &Params, round: &mut Round) -> Result<(), Refusal> {
     sink.stop()
 }
 
+/// How long it takes until so many connections are made, by whomever.
+pub fn warm_up(connections: usize) -> Duration {
+    WARM_UP + WARM_UP_EACH * u32::try_from(connections).unwrap_or(u32::MAX)
+}
+
 /// A delivery that was made.
 struct Made {
-    /// Where the counted time began and ended.
+    /// Before it all.
+    before: Moment,
+    /// Where the counted time began.
     first: Moment,
+    /// Where it ended.
     last: Moment,
+    /// After it all.
+    after: Moment,
     summary: Summary,
-    /// What all of it has cost the sender.
-    spent: ProcessUsage,
-    /// What the sink had counted before, and after.
-    sink: [SinkTold; 2],
     memory: Option<u64>,
-    syscalls: Option<u64>,
 }
 
 impl Made {
@@ -116,49 +119,44 @@ impl Made {
         mode: Mode,
         times: [Duration; 2],
     ) -> Result<Self, Refusal> {
-        let office = Office::default();
-        let before = Moment::now(0, sink)?;
-        let watched = &mut *sink;
+        let (office, counter) = (Office::default(), OnceLock::new());
+        let mut witness = Witness { sink, counter: &counter };
+        let before = witness.now(0, Duration::ZERO)?;
         let (over, is_over) = mpsc::channel();
-        let (delivered, seen, syscalls, spent) = std::thread::scope(|scope| {
-            let office = &office;
-            let watching = scope.spawn(move || watch(office, watched, &is_over, times));
+        let (delivered, seen) = std::thread::scope(|scope| {
+            let (office, witness) = (&office, &mut witness);
+            let watching = scope.spawn(move || watch(office, witness, &is_over, times));
             // Not before the one that looks on is there: it belongs elsewhere, and is not counted.
             let _ = keep_process_to(&[ground.sender]);
-            let counter = match mode {
+            let _ = counter.set(match mode {
                 Mode::Count(tracepoint) => ProcessCounter::start(tracepoint),
                 _ => None,
-            };
+            });
             let delivered = deliver(plan, None, office);
-            let syscalls = counter.as_ref().and_then(ProcessCounter::syscalls);
-            let spent = ProcessUsage::now().since(before.sender);
             drop(over);
-            let seen = watching.join().expect("who looks on does not panic");
-            (delivered, seen, syscalls, spent)
+            (delivered, watching.join().expect("who looks on does not panic"))
         });
         let _ = keep_process_to(ground.stage.cpus());
         let summary = delivered.map_err(|e| Refusal::Failed(e.to_string()))?;
         let Seen { first, last, memory, cost } = seen?;
-        let after = Moment::now(summary.count.all(), sink)?;
-        let cpu = spent.cpu.saturating_sub(cost);
+        let after = witness.now(summary.count.all(), cost)?;
         Self {
-            sink: [before.sink.clone(), after.sink.clone()],
-            first: first.unwrap_or(before),
-            last: last.unwrap_or(after),
+            first: first.unwrap_or_else(|| before.clone()),
+            last: last.unwrap_or_else(|| after.clone()),
+            before,
+            after,
             summary,
-            spent: ProcessUsage { cpu, ..spent },
             memory,
-            syscalls,
         }
         .checked()
     }
 
     /// What did not happen has no figure, and what should not have happened makes all figures worthless.
     fn checked(self) -> Result<Self, Refusal> {
-        let [before, after] = &self.sink;
+        let [before, after] = [&self.before, &self.after].map(|moment| &moment.sink.counts);
         let count = self.summary.count;
-        let taken = after.counts.rcpts - before.counts.rcpts;
-        let messages = after.counts.messages - before.counts.messages;
+        let taken = after.rcpts - before.rcpts;
+        let messages = after.messages - before.messages;
         let failed = |why: String| Err(Refusal::Failed(why));
         if messages > 0 {
             return failed(format!("{messages} messages were sent in test mode"));
@@ -175,8 +173,8 @@ impl Made {
                 count.delivered
             ));
         }
-        if self.recipients() == 0 {
-            return failed("not one recipient was accepted".to_owned());
+        if self.settled() == 0 {
+            return failed("not one recipient was accepted in time".to_owned());
         }
         Ok(self)
     }
@@ -191,23 +189,20 @@ impl Made {
         self.last.since(&self.first)
     }
 
-    /// Recipients accepted in all.
-    fn recipients(&self) -> u64 {
-        u64::from(self.summary.count.delivered)
-    }
-
     fn counts(&self) -> Counts {
+        let spent = self.last.spent_since(&self.first);
+        let syscalls = self.last.syscalls.zip(self.first.syscalls);
         Counts {
-            syscalls: self.syscalls,
-            voluntary_switches: self.spent.voluntary_switches,
-            involuntary_switches: self.spent.involuntary_switches,
+            syscalls: syscalls.map(|(last, first)| last.saturating_sub(first)),
+            voluntary_switches: spent.voluntary_switches,
+            involuntary_switches: spent.involuntary_switches,
             ..Counts::default()
         }
     }
 
     fn report(&self, ground: &Ground, round: &mut Round) {
         let seconds = self.counted().as_secs_f64().max(1e-9);
-        let recipients = self.recipients() as f64;
+        let recipients = self.settled() as f64;
         let carried = &self.summary.carried;
         let mut metric = |name: &str, unit, better, value| {
             round.metric(name, unit, better, Combine::Median, value);
@@ -219,7 +214,7 @@ impl Made {
         metric("rate", "recipients/s", Direction::Higher, self.settled() as f64 / seconds);
         metric("transactions", "transactions/s", Direction::Higher, transactions);
         metric("connections", "connections/s", Direction::Neither, made);
-        metric("open", "connections", Direction::Neither, carried.open_at_most as f64);
+        metric("open", "connections", Direction::Neither, self.summary.open_at_most as f64);
         let groups = carried.groups as f64 / carried.transactions.max(1) as f64;
         metric("round-trips", "round trips", Direction::Lower, groups);
         for (phase, half, most) in PHASES {
@@ -229,9 +224,8 @@ impl Made {
                 metric(name, "ns", Direction::Lower, us * 1e3);
             }
         }
-        let [before, after] = &self.sink;
-        let sink_ns = after.cpu_ns.saturating_sub(before.cpu_ns) as f64;
-        metric("sender-cpu", "ns", Direction::Lower, self.spent.cpu.as_nanos() as f64 / recipients);
+        let (spent, sink_ns) = (self.last.spent_since(&self.first), in_time(|sink| sink.cpu_ns));
+        metric("sender-cpu", "ns", Direction::Lower, spent.cpu.as_nanos() as f64 / recipients);
         metric("sender-busy", "share", Direction::Neither, self.sender_busy());
         metric("sink-cpu", "ns", Direction::Neither, sink_ns / recipients);
         metric("sink-busy", "share", Direction::Neither, self.sink_busy());
@@ -239,8 +233,8 @@ impl Made {
             metric("memory", "bytes", Direction::Lower, memory as f64);
         }
         for (name, switches) in [
-            ("voluntary-switches", self.spent.voluntary_switches),
-            ("involuntary-switches", self.spent.involuntary_switches),
+            ("voluntary-switches", spent.voluntary_switches),
+            ("involuntary-switches", spent.involuntary_switches),
         ] {
             if let Some(switches) = switches {
                 metric(name, "switches", Direction::Lower, switches as f64 / recipients);
@@ -250,7 +244,7 @@ impl Made {
     }
 
     fn sender_busy(&self) -> f64 {
-        let cpu = self.last.sender.since(self.first.sender).cpu;
+        let cpu = self.last.spent_since(&self.first).cpu;
         cpu.as_secs_f64() / self.counted().as_secs_f64().max(1e-9)
     }
 

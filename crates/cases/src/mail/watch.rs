@@ -1,11 +1,13 @@
 //! Looks on while a delivery is made: what it has come to at the beginning and at the end of the counted time.
 
+use std::sync::OnceLock;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use mailengine::send::Office;
 use mailengine::sink::hosted::{Hosted, Told};
 use measure::Refusal;
+use platform::counters::ProcessCounter;
 use platform::tree::ProcessTree;
 use platform::usage::{ProcessUsage, thread_cpu_time};
 
@@ -18,26 +20,55 @@ pub struct Moment {
     at: Instant,
     /// Recipients whose fate is known.
     pub settled: u32,
-    /// What the sender and those of its processes that have ended have spent.
+    /// What the sender and all its processes have spent.
     pub sender: ProcessUsage,
+    /// System calls of the sender and all its processes; `None` where they are not counted.
+    pub syscalls: Option<u64>,
     /// What the sink has counted and spent.
     pub sink: Told,
 }
 
-impl Moment {
-    /// Now, with so many settled.
+/// Who is asked what there was.
+pub struct Witness<'a> {
+    /// Sees the sender's recipients.
+    pub sink: &'a mut Hosted,
+    /// Counts the sender's system calls, if they are to be counted.
+    pub counter: &'a OnceLock<Option<ProcessCounter>>,
+}
+
+impl Witness<'_> {
+    /// Now, with so many settled; `aside` is the CPU time of this process that was no part of sending.
     ///
     /// # Errors
     /// Where the sink has ended.
-    pub fn now(settled: u32, sink: &mut Hosted) -> Result<Self, Refusal> {
-        // Asking takes its time: what is counted is what there was before.
-        let (at, sender) = (Instant::now(), ProcessUsage::now());
-        Ok(Self { at, settled, sender, sink: sink.told()? })
+    pub fn now(&mut self, settled: u32, aside: Duration) -> Result<Moment, Refusal> {
+        let at = Instant::now();
+        let counter = self.counter.get().and_then(Option::as_ref);
+        let syscalls = counter.and_then(ProcessCounter::syscalls);
+        let sink = self.sink.told()?;
+        let own = ProcessUsage::now();
+        // The sink is a child, too, and in one thread but for the one that tells.
+        let of_sink = ProcessUsage {
+            cpu: Duration::from_nanos(sink.cpu_ns),
+            voluntary_switches: sink.voluntary_switches,
+            involuntary_switches: sink.involuntary_switches,
+        };
+        let children = ProcessUsage::of_running_children().since(of_sink);
+        let cpu = own.cpu.saturating_sub(aside);
+        let sender = ProcessUsage { cpu, ..own }.plus(children);
+        Ok(Moment { at, settled, sender, syscalls, sink })
     }
+}
 
+impl Moment {
     /// The time since `earlier`.
     pub fn since(&self, earlier: &Self) -> Duration {
         self.at.saturating_duration_since(earlier.at)
+    }
+
+    /// What the sender has spent since `earlier`.
+    pub fn spent_since(&self, earlier: &Self) -> ProcessUsage {
+        self.sender.since(earlier.sender)
     }
 }
 
@@ -60,20 +91,24 @@ pub struct Seen {
 /// Where the sink has ended.
 pub fn watch(
     office: &Office,
-    sink: &mut Hosted,
+    witness: &mut Witness,
     over: &Receiver<()>,
     [warm_up, counted]: [Duration; 2],
 ) -> Result<Seen, Refusal> {
-    let seen = look(office, sink, over, [warm_up, counted]);
+    let seen = look(office, witness, over, [warm_up, counted]);
     // However it went: nobody else ends the delivery.
     office.signals().stop();
-    let cost = thread_cpu_time().unwrap_or_default();
-    seen.map(|seen| Seen { cost, ..seen })
+    seen.map(|seen| Seen { cost: own_time(), ..seen })
+}
+
+/// The CPU time of this thread, which only looks on.
+fn own_time() -> Duration {
+    thread_cpu_time().unwrap_or_default()
 }
 
 fn look(
     office: &Office,
-    sink: &mut Hosted,
+    witness: &mut Witness,
     over: &Receiver<()>,
     [warm_up, counted]: [Duration; 2],
 ) -> Result<Seen, Refusal> {
@@ -85,10 +120,10 @@ fn look(
         }
     }
     let Some(settled) = settled_after(office, over, warm_up) else { return Ok(seen) };
-    seen.first = Some(Moment::now(settled, sink)?);
+    seen.first = Some(witness.now(settled, own_time())?);
     if let Some(settled) = settled_after(office, over, counted) {
-        seen.last = Some(Moment::now(settled, sink)?);
-        seen.memory = memory(sink.pid());
+        seen.last = Some(witness.now(settled, own_time())?);
+        seen.memory = memory(witness.sink.pid());
     }
     Ok(seen)
 }

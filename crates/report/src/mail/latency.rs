@@ -1,14 +1,12 @@
 //! How long servers let a sender wait, by what it waited for.
 
 use crate::grid::Column;
+use crate::mail::telling;
 use crate::net::heading;
 use crate::net::latency::pairs;
 use crate::net::levels::{self, Block};
 use crate::net::sweep::Sweep;
 use crate::page::Page;
-
-/// No more levels than these are told of, on however wide a page.
-const MOST_LEVELS: usize = 3;
 
 /// What is waited for: its name, and the metrics of it.
 const PHASES: [(&str, &str, &str); 4] = [
@@ -20,13 +18,13 @@ const PHASES: [(&str, &str, &str); 4] = [
 
 /// The half and the 99 % of each phase, for the levels that tell most.
 pub(crate) fn table(sweep: &Sweep, page: &Page) -> String {
-    let at = levels::telling(sweep, sweep.levels.len().min(MOST_LEVELS));
+    let at = telling(sweep, sweep.levels.len());
     let blocks: Vec<Block> = at.iter().filter_map(|at| of_level(sweep, *at)).collect();
     if blocks.is_empty() {
         return String::new();
     }
     let names = levels::names(sweep.archs.iter().map(|arch| arch.name));
-    let title = sweep.title("time until the last reply to a group of commands (p50 / p99)");
+    let title = sweep.title("time until all was answered (p50 / p99)");
     heading(&title, page) + &levels::laid_out(&names, vec![blocks], page)
 }
 

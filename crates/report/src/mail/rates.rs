@@ -33,10 +33,12 @@ pub(crate) enum Limit {
     RoundTrips,
     /// There were never as many connections as there might have been.
     Connections,
+    /// Something else ran meanwhile.
+    Unknown,
 }
 
 impl Limit {
-    const MARKED: [(Limit, &str); 3] = [
+    const MARKED: [(Limit, &str); 4] = [
         (Limit::Sink, "*: at least this much: the sink was the bottleneck, not the sender"),
         (
             Limit::RoundTrips,
@@ -46,6 +48,7 @@ impl Limit {
             Limit::Connections,
             "<: neither CPU was busy, and there were never as many connections as allowed",
         ),
+        (Limit::Unknown, "?: the machine was disturbed: what was the limit cannot be told"),
     ];
 
     /// Of a point; `None` where it was not measured.
@@ -55,6 +58,7 @@ impl Limit {
         Some(match () {
             () if sender >= BUSY => Limit::Sender,
             () if point.is_saturated() || of("sink-busy")? >= BUSY => Limit::Sink,
+            () if point.result("sender-busy")?.disturbed => Limit::Unknown,
             () if open < f64::from(connections) * ALL => Limit::Connections,
             () => Limit::RoundTrips,
         })
@@ -66,6 +70,7 @@ impl Limit {
             Limit::Sink => "*",
             Limit::RoundTrips => "~",
             Limit::Connections => "<",
+            Limit::Unknown => "?",
         }
     }
 }

@@ -1,13 +1,11 @@
 //! What a recipient costs the sender, and what was done over connections.
 
+use crate::mail::telling;
 use crate::net::costs::{block, count, count_of, size, text_block};
 use crate::net::levels::{self, Block, Entry};
 use crate::net::sweep::{Point, Sweep};
 use crate::net::{faint, heading};
 use crate::page::Page;
-
-/// No more levels than these are told of, on however wide a page.
-const MOST_LEVELS: usize = 3;
 
 /// CPU time, system calls and switches of one recipient; memory of the sender.
 pub(crate) fn costs(sweep: &Sweep, page: &Page) -> String {
@@ -17,9 +15,9 @@ pub(crate) fn costs(sweep: &Sweep, page: &Page) -> String {
         ("calls", |point| Some(count(point.result("time")?.per_op?.syscalls?))),
         ("waits", |point| count_of(point, "voluntary-switches")),
     ];
-    let title = "what a recipient costs the sender, and its memory, by connections";
+    let title = "what a recipient costs the sender, and its memory";
     let layout = |levels: usize| -> Vec<Block> {
-        let at = levels::telling(sweep, levels);
+        let at = telling(sweep, levels);
         let told = TOLD.iter().filter_map(|(heading, tell)| block(sweep, heading, &at, *tell));
         let memory = text_block(sweep, "memory", &at, |point| size(point, "memory"));
         told.chain(memory).collect()
@@ -37,15 +35,15 @@ pub(crate) fn done(sweep: &Sweep, page: &Page) -> String {
             Some(Entry::estimate(&point.estimate("transactions")?, 1.0, ""))
         }),
         ("connections/s", |point| Some(Entry::estimate(&point.estimate("connections")?, 1.0, ""))),
-        ("open at most", |point| count_of(point, "open")),
-        ("round trips", |point| count_of(point, "round-trips")),
+        ("at once", |point| count_of(point, "open")),
+        ("trips", |point| count_of(point, "round-trips")),
     ];
     let layout = |levels: usize| -> Vec<Block> {
-        let at = levels::telling(sweep, levels);
+        let at = telling(sweep, levels);
         TOLD.iter().filter_map(|(heading, tell)| block(sweep, heading, &at, *tell)).collect()
     };
-    let text = laid_out(sweep, "what was done, by connections", layout, page);
-    let note = "round trips: by transaction, with those of its connection";
+    let text = laid_out(sweep, "what was done", layout, page);
+    let note = "at once: connections, at most; trips: round trips by transaction, all included";
     if text.is_empty() { text } else { text + &faint(note, page) }
 }
 
@@ -56,7 +54,7 @@ fn laid_out(
     layout: impl Fn(usize) -> Vec<Block>,
     page: &Page,
 ) -> String {
-    let most = sweep.levels.len().min(MOST_LEVELS);
+    let most = telling(sweep, sweep.levels.len()).len();
     let layouts: Vec<Vec<Block>> = (1..=most).rev().map(layout).collect();
     if layouts.iter().all(Vec::is_empty) {
         return String::new();

@@ -88,9 +88,14 @@ pub(crate) fn names<'r>(archs: impl Iterator<Item = &'r str>) -> Column {
 
 /// The positions of the `count` levels that tell most, ascending.
 pub(crate) fn telling(sweep: &Sweep, count: usize) -> Vec<usize> {
-    let rank = |level: u32| TELLING.iter().position(|known| *known == level);
+    telling_of(sweep, count, &TELLING)
+}
+
+/// As [`telling`], where these tell most, the first before all others.
+pub(crate) fn telling_of(sweep: &Sweep, count: usize, order: &[u32]) -> Vec<usize> {
+    let rank = |level: u32| order.iter().position(|known| *known == level);
     let mut all: Vec<usize> = (0..sweep.levels.len()).collect();
-    all.sort_by_key(|at| rank(sweep.levels[*at]).unwrap_or(TELLING.len()));
+    all.sort_by_key(|at| rank(sweep.levels[*at]).unwrap_or(order.len()));
     all.truncate(count);
     all.sort_unstable();
     all

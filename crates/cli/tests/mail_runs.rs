@@ -1,0 +1,136 @@
+//! The area `mail` as a user runs it: every architecture delivers, limits are told of, and nothing is left however it
+//! ends.
+//!
+//! `OSCOST_KILLS=50 cargo test -p oscost --test mail_runs` kills more often than the few times of an ordinary test.
+#![cfg(target_os = "linux")]
+
+mod common;
+
+use std::hash::{BuildHasher, RandomState};
+use std::time::{Duration, Instant};
+
+use common::linux::{descendants, is_root, signal_descendant, until, users_of, with_descriptors};
+use common::{Bench, entries, finish, said_by, times};
+use serde_json::Value;
+
+/// A list that is written and read in no time.
+const SMALL: &str = "--param recipients=3000 --param domains=300";
+
+/// A metric's value, of the point with this architecture.
+#[track_caller]
+fn value(document: &Value, arch: &str, metric: &str) -> f64 {
+    let results = document["results"].as_array().expect("results");
+    let is = |r: &&Value| r["params"]["arch"] == arch && r["metric"] == metric;
+    let found = results.iter().find(is);
+    let found = found.unwrap_or_else(|| panic!("no {metric} of {arch}: {document}"));
+    found["estimate"]["median"].as_f64().unwrap_or_else(|| panic!("{found}"))
+}
+
+#[test]
+fn every_architecture_delivers_to_the_same_list() {
+    let bench = Bench::new();
+    let run = format!(
+        "run mail --quick --budget 25s --param connections=30 --param delay=10ms {SMALL} --json"
+    );
+    // That the sink took each recipient and no message, the case has seen to: else it had failed.
+    let document = bench.oscost(&run).with(0).json();
+    for arch in ["loop", "poll", "threads", "processes"] {
+        let of = |metric| value(&document, arch, metric);
+        assert!(of("rate") >= of("transactions") && of("transactions") > 1.0, "{arch}");
+        assert!((1.0..=40.0).contains(&of("open")), "{arch} {}", of("open"));
+        // EHLO and a transaction at least.
+        assert!((1.0..10.0).contains(&of("round-trips")), "{arch} {}", of("round-trips"));
+        assert!(of("greeting-p50") >= 10e6 && of("ehlo-p50") >= 10e6, "{arch}");
+        assert!(of("greeting-p50") <= of("greeting-p99"), "{arch}");
+        assert!(of("sender-cpu") > 100.0 && of("sink-cpu") > 100.0, "{arch}");
+        assert!((0.0..1.2).contains(&of("sender-busy")), "{arch} {}", of("sender-busy"));
+    }
+    until("no process is left", || users_of(&bench.temp()).is_empty());
+    assert_eq!(entries(&bench.temp()), Vec::<String>::new());
+}
+
+#[test]
+fn the_untimed_pass_counts_what_the_sender_calls() {
+    if !is_root("tracepoints") {
+        return;
+    }
+    let bench = Bench::new();
+    let run = format!(
+        "run mail --quick --budget 10s --param arch=loop,processes --param connections=1 --param delay=10ms {SMALL} \
+         --json"
+    );
+    let document = bench.oscost(&run).with(0).json();
+    for time in times(&document) {
+        let Some(calls) = time["per_op"]["syscalls"].as_f64() else {
+            eprintln!("skipped: system calls are not counted here");
+            return;
+        };
+        // A connection and a transaction are some twenty to sixty calls, for two recipients or many.
+        assert!((0.1..100.0).contains(&calls), "{time}");
+    }
+}
+
+#[test]
+fn its_tables_say_what_was_the_limit() {
+    let bench = Bench::new();
+    let run = format!(
+        "run mail --quick --budget 12s --param arch=loop,threads --param connections=1,20 --param delay=10ms {SMALL}"
+    );
+    let said = bench.oscost(&run).with(0);
+    let title = "mail/send (delay=10ms, domains=300, recipients=3000): recipients accepted per";
+    assert!(said.out.contains(title), "{}", said.out);
+    // At one connection nothing is busy, unless others are.
+    let legends = ["~: neither CPU", "?: the machine was disturbed"];
+    assert!(legends.iter().any(|legend| said.out.contains(legend)), "{}", said.out);
+}
+
+#[test]
+fn what_cannot_be_is_refused_with_the_reason() {
+    let bench = Bench::new();
+    let run = "run mail --quick --param arch=loop --param connections=10,400 --param delay=0 --param \
+               recipients=3000 --param domains=300 --budget 8s --json";
+    let said = finish(with_descriptors(&mut bench.command(run), 256)).with(0);
+    assert!(said.err.contains("ulimit"), "{}", said.err);
+    let document = said.json();
+    let outcome = |connections: &str| {
+        let all = times(&document);
+        let found = all.into_iter().find(|time| time["params"]["connections"] == connections);
+        found.map(|time| (time["outcome"].clone(), time["reason"].clone())).expect("the point")
+    };
+    assert_eq!(outcome("10").0, "measured");
+    assert_eq!(outcome("400").0, "unsupported");
+    assert!(outcome("400").1.as_str().is_some_and(|why| why.contains("256")), "{document}");
+
+    let few = "run mail --quick --param recipients=5 --param domains=6 --json";
+    let document = bench.oscost(few).with(3).json();
+    let why = times(&document)[0]["reason"].as_str().map(str::to_owned);
+    assert_eq!(why.as_deref(), Some("5 recipients cannot be in 6 domains"));
+    bench.oscost("run mail --param arch=fork").with(2).complains(&["fork", "processes"]);
+    bench.oscost("run mail --param delay=soon").with(2).complains(&["soon", "10ms"]);
+}
+
+#[test]
+fn however_it_is_killed_no_sender_sink_or_list_is_left() {
+    let kills: usize = std::env::var("OSCOST_KILLS").map_or(6, |n| n.parse().expect("a number"));
+    let random = |limit: usize| RandomState::new().hash_one(Instant::now()) as usize % limit;
+    for nth in 0..kills {
+        let bench = Bench::new();
+        let arch = ["processes", "threads", "loop"][nth % 3];
+        let run = format!(
+            "run mail --quick --param arch={arch} --param connections=50 --param delay=10ms"
+        );
+        let mut run = bench.command(&run).spawn().expect("the program starts");
+        std::thread::sleep(Duration::from_millis(100 + random(2_000) as u64));
+        // The coordinator, or whoever it has started: a worker, a sink, a connection's process.
+        if let (all @ [_, ..], 1..) = (&descendants(run.id())[..], nth % 3) {
+            signal_descendant(run.id(), all[random(all.len())], libc::SIGKILL);
+            std::thread::sleep(Duration::from_millis(random(300) as u64));
+        }
+        run.kill().expect("our own child");
+        said_by(run);
+        until("no process is left", || users_of(&bench.temp()).is_empty());
+        // The list is the next run's to remove.
+        bench.oscost("run clock/time --quick --budget 2s").ended();
+        assert_eq!(entries(&bench.temp()), Vec::<String>::new());
+    }
+}
