@@ -107,7 +107,7 @@ fn a_password_waits_for_tls() {
     let file = bench.write("auth", "me:secret\n");
     std::fs::set_permissions(file, std::fs::Permissions::from_mode(0o600)).expect("our own file");
     let server = Sink::start(&bench, "--tls --fault starttls:drop:30% --fault auth:drop:10%");
-    let to = format!("--relay {} --auth-file auth --transactions 5", server.address);
+    let to = format!("--relay {} --auth-file auth --tls offered --transactions 5", server.address);
     let report = deliver(&bench, &to).0.with(0).json();
     judge(&bench, 200, &report, &server.stop(), 0);
     assert!(report["connections_troubled"].as_u64() > Some(0), "{report}");

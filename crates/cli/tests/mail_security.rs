@@ -71,9 +71,9 @@ fn password_is_not_said_in_clear() {
         // Knows no extensions.
         Fake::start(&[("EHLO", "500 what?"), ("AUTH", "235 ok")]),
     ] {
-        for tls in ["offered", "required"] {
+        for tls in ["--tls offered", "--tls required", ""] {
             let arguments = format!(
-                "--relay {} --auth-file auth --tls {tls} {SOON} --timeout 2s --json",
+                "--relay {} --auth-file auth {tls} {SOON} --timeout 2s --json",
                 fake.address
             );
             let said = send(&bench, LIST, MESSAGE, &arguments);
@@ -113,6 +113,22 @@ fn password_is_said_over_tls_and_written_nowhere() {
     let said = said_by(child).with(0);
     is_kept_secret(&bench, &said);
     assert_eq!(slow.messages().len(), 1);
+}
+
+/// Unless one says otherwise, the password is only for the relay, and for one with a valid certificate.
+#[test]
+fn password_is_for_a_relay_that_proves_who_it_is() {
+    let bench = bench();
+    let sink = Sink::start(&bench, &format!("--tls --user me:{PASSWORD}"));
+    let arguments = format!("--relay {} --auth-file auth {SOON}", sink.address);
+    send(&bench, LIST, MESSAGE, &arguments).with(1).complains(&[]);
+    assert_eq!(sink.messages().len(), 0);
+    let arguments = format!("--relay {} --auth-file auth --tls offered", sink.address);
+    send(&bench, LIST, MESSAGE, &arguments).with(0);
+    assert_eq!(sink.messages().len(), 1);
+    bench.write("routes", &format!("* {}\n", sink.address));
+    let order = Order::new(&bench, LIST, MESSAGE);
+    bench.oscost(&order.command("--route routes --auth-file auth")).with(2).complains(&["--relay"]);
 }
 
 #[test]

@@ -139,14 +139,15 @@ pub struct Way {
     /// How we call ourselves in EHLO [default: this machine's name]
     #[arg(long, value_name = "NAME")]
     pub hello: Option<String>,
-    /// Whether TLS is spoken: when offered it takes any certificate, when required only a valid one
-    #[arg(long, value_enum, default_value = "offered")]
-    pub tls: TlsMode,
+    /// Whether TLS is spoken: when offered it takes any certificate, when required only a valid one [default: offered;
+    /// required with a password]
+    #[arg(long, value_enum)]
+    pub tls: Option<TlsMode>,
     /// Trust these certificates (PEM) instead of the system's
     #[arg(long, value_name = "FILE")]
     pub ca: Option<PathBuf>,
-    /// The file with user:password for AUTH; else OSCOST_MAIL_AUTH has them, if set. Said over TLS only
-    #[arg(long, value_name = "FILE")]
+    /// The file with user:password for the relay; else OSCOST_MAIL_AUTH has them, if set. Said over TLS only
+    #[arg(long, value_name = "FILE", requires = "relay")]
     pub auth_file: Option<PathBuf>,
     /// Send commands one by one, also where groups are offered (PIPELINING)
     #[arg(long)]

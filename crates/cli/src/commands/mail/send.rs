@@ -101,18 +101,16 @@ fn plan(args: &MailSend, office: &Office) -> anyhow::Result<Plan> {
     let hello = hello(args)?;
     let template = template(args, &list, from.as_ref(), &hello)?;
     let router = router(args, office)?;
-    let security = match args.way.tls {
-        TlsMode::Off => Security::Off,
-        TlsMode::Offered => Security::Offered,
-        TlsMode::Required => Security::Required,
+    let credentials = credentials(args)?;
+    let security = match (args.way.tls, &credentials) {
+        (Some(TlsMode::Off), Some(_)) => {
+            return Err(Usage("--tls off: a password is said over TLS only".into()).into());
+        }
+        (Some(TlsMode::Off), None) => Security::Off,
+        (Some(TlsMode::Offered), _) | (None, None) => Security::Offered,
+        // Whoever can pass for the relay would else be told the password.
+        (Some(TlsMode::Required), _) | (None, Some(_)) => Security::Required,
     };
-    let credentials = match &args.way.auth_file {
-        Some(path) => Some(Credentials::from_file(path).map_err(usage)?),
-        None => Credentials::from_environment().map_err(usage)?,
-    };
-    if credentials.is_some() && security == Security::Off {
-        return Err(Usage("--tls off: a password is said over TLS only".into()).into());
-    }
     let is_personal = template.is_personal() || args.verp;
     let dry = args.dry || !(router.is_loopback() || args.really_send);
     let terms = Terms {
@@ -151,6 +149,15 @@ fn plan(args: &MailSend, office: &Office) -> anyhow::Result<Plan> {
         from,
         router,
         terms,
+    })
+}
+
+/// Who we are, for the relay; other servers are strangers, and are told no password.
+fn credentials(args: &MailSend) -> anyhow::Result<Option<Credentials>> {
+    Ok(match (&args.way.auth_file, &args.way.relay) {
+        (Some(path), _) => Some(Credentials::from_file(path).map_err(usage)?),
+        (None, Some(_)) => Credentials::from_environment().map_err(usage)?,
+        (None, None) => None,
     })
 }
 
