@@ -32,7 +32,8 @@ pub const SHARED: &str =
 
 /// A sink in a process of its own.
 pub struct Sink {
-    child: Child,
+    /// None once it was waited for.
+    child: Option<Child>,
     pub address: SocketAddr,
     log: PathBuf,
 }
@@ -53,21 +54,34 @@ impl Sink {
         BufReader::with_capacity(1, stderr).read_line(&mut said).expect("it says where it listens");
         let address =
             said.split_whitespace().find_map(|word| word.trim_end_matches(';').parse().ok());
-        Self { address: address.unwrap_or_else(|| panic!("no address in: {said}")), child, log }
+        Self {
+            address: address.unwrap_or_else(|| panic!("no address in: {said}")),
+            child: Some(child),
+            log,
+        }
     }
 
     /// Ends it as a user does.
-    pub fn stop(self) -> Received {
-        signal(&self.child, libc::SIGTERM);
-        said_by(self.child).with(0);
+    pub fn stop(mut self) -> Received {
+        let child = self.child.take().expect("it runs");
+        signal(&child, libc::SIGTERM);
+        said_by(child).with(0);
         Received::read(&self.log)
     }
 
     /// Ends it as the system does that is out of memory.
-    pub fn kill(mut self) -> SocketAddr {
-        self.child.kill().expect("our own child");
-        self.child.wait().expect("our own child");
+    pub fn kill(self) -> SocketAddr {
         self.address
+    }
+}
+
+impl Drop for Sink {
+    /// A test that fails leaves no sink behind.
+    fn drop(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            child.kill().expect("our own child");
+            child.wait().expect("our own child");
+        }
     }
 }
 
