@@ -3,7 +3,8 @@
 use std::sync::{OnceLock, mpsc};
 use std::time::Duration;
 
-use mailengine::send::{Office, Plan, Summary, deliver};
+use mailengine::send::{Count, Office, Plan, Summary, deliver};
+use mailengine::sink::Counts as Counted;
 use mailengine::sink::hosted::{Hosted, Told as SinkTold};
 use mailengine::smtp::session::Phase;
 use measure::round::Mode;
@@ -154,29 +155,15 @@ impl Made {
     /// What did not happen has no figure, and what should not have happened makes all figures worthless.
     fn checked(self) -> Result<Self, Refusal> {
         let [before, after] = [&self.before, &self.after].map(|moment| &moment.sink.counts);
-        let count = self.summary.count;
-        let taken = after.rcpts - before.rcpts;
-        let messages = after.messages - before.messages;
-        let failed = |why: String| Err(Refusal::Failed(why));
-        if messages > 0 {
-            return failed(format!("{messages} messages were sent in test mode"));
+        let said = self.summary.replies.iter().map(|(_, reply, _)| reply.as_str());
+        let said = said.take(3).collect::<Vec<_>>().join("; ");
+        match wrong(self.summary.count, &said, [before, after]) {
+            Some(why) => Err(Refusal::Failed(why)),
+            None if self.settled() == 0 => {
+                Err(Refusal::Failed("not one recipient was accepted in time".to_owned()))
+            }
+            None => Ok(self),
         }
-        if count.failed + count.given_up > 0 {
-            let said = self.summary.replies.iter().map(|(_, reply, _)| reply.as_str());
-            let said = said.take(3).collect::<Vec<_>>().join("; ");
-            let lost = count.failed + count.given_up;
-            return failed(format!("{lost} recipients were not accepted: {said}"));
-        }
-        if taken != u64::from(count.delivered) {
-            return failed(format!(
-                "the sink took {taken} recipients, and the sender says {}",
-                count.delivered
-            ));
-        }
-        if self.settled() == 0 {
-            return failed("not one recipient was accepted in time".to_owned());
-        }
-        Ok(self)
     }
 
     /// Recipients accepted within the counted time.
@@ -263,5 +250,44 @@ impl Made {
             (carried.troubled > 0, doubt::BROKE),
         ];
         all.into_iter().filter_map(|(so, why)| so.then_some(why)).collect()
+    }
+}
+
+/// What was not as it should be, between what the sender has counted and the sink before and after it.
+fn wrong(count: Count, said: &str, [before, after]: [&Counted; 2]) -> Option<String> {
+    let taken = after.rcpts - before.rcpts;
+    let messages = after.messages - before.messages;
+    let lost = count.failed + count.given_up;
+    match () {
+        () if messages > 0 => Some(format!("{messages} messages were sent in test mode")),
+        () if lost > 0 => Some(format!("{lost} recipients were not accepted: {said}")),
+        () if taken != u64::from(count.delivered) => Some(format!(
+            "the sink took {taken} recipients, and the sender says {}",
+            count.delivered
+        )),
+        () => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_trial_is_good_only_if_both_sides_say_the_same_and_nobody_got_anything() {
+        let counted = |rcpts, messages| Counted { rcpts, messages, ..Counted::default() };
+        let wrong_of = |delivered, failed, after: Counted| {
+            let count = Count { delivered, failed, ..Count::default() };
+            wrong(count, "550 no", [&counted(5, 0), &after])
+        };
+        assert_eq!(wrong_of(10, 0, counted(15, 0)), None);
+        let cases = [
+            (wrong_of(10, 0, counted(14, 0)), "the sink took 9 recipients, and the sender says 10"),
+            (wrong_of(10, 2, counted(15, 0)), "2 recipients were not accepted: 550 no"),
+            (wrong_of(10, 0, counted(15, 1)), "1 messages were sent in test mode"),
+        ];
+        for (found, expected) in cases {
+            assert_eq!(found.as_deref(), Some(expected));
+        }
     }
 }
