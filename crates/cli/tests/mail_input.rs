@@ -173,7 +173,8 @@ fn numbers_that_are_none() {
         }
     }
     for (arguments, words) in [
-        ("--timeout 1ms", &["--timeout", "too short"][..]),
+        ("--timeout 0s", &["--timeout", "no time at all"][..]),
+        ("--give-up 721h", &["--give-up", "30 days"]),
         ("--timeout 5", &["'5'", "not a duration"]),
         ("--recipients 1001", &["no server takes more than 1000"]),
         ("--loops 1025", &["1 to 1024"]),

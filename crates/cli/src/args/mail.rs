@@ -94,16 +94,16 @@ pub struct MailSend {
     pub bind_cpu: Vec<usize>,
 
     /// A server may not take longer for anything, nor longer than RFC 5321 has it
-    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = time, allow_hyphen_values = true, help_heading = "Trying again")]
+    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = patience, allow_hyphen_values = true, help_heading = "Trying again")]
     pub timeout: Duration,
     /// Who is put off is tried again after this; then after twice as long, and so on
-    #[arg(long, value_name = "TIME", default_value = "1m", value_parser = time, allow_hyphen_values = true, help_heading = "Trying again")]
+    #[arg(long, value_name = "TIME", default_value = "1m", value_parser = patience, allow_hyphen_values = true, help_heading = "Trying again")]
     pub retry_after: Duration,
     /// But after this at the latest
-    #[arg(long, value_name = "TIME", default_value = "30m", value_parser = time, allow_hyphen_values = true, help_heading = "Trying again")]
+    #[arg(long, value_name = "TIME", default_value = "30m", value_parser = patience, allow_hyphen_values = true, help_heading = "Trying again")]
     pub retry_at_most: Duration,
     /// Until it was put off for so long in all
-    #[arg(long, value_name = "TIME", default_value = "4h", value_parser = time, allow_hyphen_values = true, help_heading = "Trying again")]
+    #[arg(long, value_name = "TIME", default_value = "4h", value_parser = patience, allow_hyphen_values = true, help_heading = "Trying again")]
     pub give_up: Duration,
     /// Where it is written down what became of each recipient [default: the list's name with .journal]
     #[arg(long, value_name = "FILE", help_heading = "Trying again")]
@@ -182,6 +182,16 @@ pub enum MailArch {
     Threads,
     /// A process for each connection
     Processes,
+}
+
+/// Longer than this nobody waits for one command; servers give mail up after days (RFC 5321, section 4.5.4.1).
+const PATIENCE: Duration = Duration::from_secs(30 * 24 * 60 * 60);
+
+fn patience(text: &str) -> Result<Duration, String> {
+    match time(text)? {
+        time if time > PATIENCE => Err("it is more than 30 days (720h)".into()),
+        time => Ok(time),
+    }
 }
 
 fn at_least_one(text: &str) -> Result<usize, String> {
