@@ -27,6 +27,12 @@ pub struct Limit {
     pub raise: &'static str,
 }
 
+/// Connections that may wait to be accepted at a listener, however many it asks for (Linux, net.core.somaxconn);
+/// `None` where that cannot be found out.
+pub fn waiting_connections() -> Option<u64> {
+    os::waiting_connections()
+}
+
 /// All such limits that can be found out here.
 pub fn of_connections() -> Vec<Limit> {
     os::of_connections()
@@ -36,13 +42,19 @@ pub fn of_connections() -> Vec<Limit> {
 mod os {
     use super::Limit;
 
+    /// The numbers of a setting of the kernel.
+    fn sysctl(path: &str) -> Option<Vec<u64>> {
+        let text = std::fs::read_to_string(format!("/proc/sys/{path}")).ok()?;
+        text.split_whitespace().map(|word| word.parse::<u64>().ok()).collect()
+    }
+
+    /// There are no such files elsewhere.
+    pub fn waiting_connections() -> Option<u64> {
+        sysctl("net/core/somaxconn")?.first().copied()
+    }
+
     #[cfg(target_os = "linux")]
     pub fn of_connections() -> Vec<Limit> {
-        let sysctl = |path: &str| {
-            let text = std::fs::read_to_string(format!("/proc/sys/{path}")).ok()?;
-            let numbers = text.split_whitespace().map(|word| word.parse::<u64>().ok());
-            numbers.collect::<Option<Vec<u64>>>()
-        };
         let one = |path: &str| sysctl(path)?.first().copied();
         let ports = || match sysctl("net/ipv4/ip_local_port_range")?[..] {
             [first, last] => Some(last.saturating_sub(first) + 1),
@@ -60,7 +72,7 @@ mod os {
             ),
             (
                 "net.core.somaxconn",
-                one("net/core/somaxconn"),
+                waiting_connections(),
                 false,
                 queue,
                 "sysctl -w net.core.somaxconn={}",
@@ -160,6 +172,10 @@ mod os {
 mod os {
     pub fn of_connections() -> Vec<super::Limit> {
         Vec::new()
+    }
+
+    pub fn waiting_connections() -> Option<u64> {
+        None
     }
 
     pub fn descriptors() -> Option<(u64, u64)> {

@@ -12,7 +12,7 @@ use std::time::Instant;
 
 use io_uring::types::{BufRingEntry, DestinationSlot, Fd, Fixed, SubmitArgs, Timespec};
 use io_uring::{IoUring, cqueue, opcode, squeue};
-use platform::limits::descriptors;
+use platform::limits::{descriptors, waiting_connections};
 
 use super::accepting::{Acceptor, BURST_AT_MOST};
 use super::deadlines::Deadlines;
@@ -37,31 +37,21 @@ const SENT: u64 = 2 << 32;
 const CLOSED: u64 = 3 << 32;
 const CANCELLED: u64 = 4 << 32;
 const WHAT: u64 = !(u32::MAX as u64);
+/// In the place of the connection, what was asked for: one, or all to come.
+const ONE: u64 = 0;
+const ALL: u64 = 1;
 
 pub fn serve(server: &Server) -> io::Result<()> {
     let mut acceptor = Acceptor::of_queue(server, &server.listeners[0]);
     let mut queue = Queue::new(server.terms)?;
-    let listener = Fd(server.listeners[0].as_raw_fd());
-    // Not one request for all connections to come: what the kernel accepts beyond the table's places it drops.
-    let (nobody, no_length) = (std::ptr::null_mut(), std::ptr::null_mut());
-    let accept = opcode::Accept::new(listener, nobody, no_length)
-        .file_index(Some(DestinationSlot::auto_target()))
-        .build()
-        .user_data(ACCEPTED);
-    let mut accepting = 0;
+    let mut accepting = Accepting::of(Fd(server.listeners[0].as_raw_fd()));
     let mut done = Vec::new();
 
     while !acceptor.is_closed() || queue.open > 0 {
         if acceptor.is_open() && queue.open >= queue.places {
             acceptor.pause(&io::Error::from_raw_os_error(libc::ENFILE));
         }
-        while acceptor.is_open()
-            && accepting < BURST_AT_MOST
-            && queue.open + accepting < queue.places
-        {
-            queue.push(std::slice::from_ref(&accept))?;
-            accepting += 1;
-        }
+        accepting.ask(&mut queue, acceptor.is_open())?;
         queue.hand_over_and_wait(&acceptor)?;
         queue.tick(&mut acceptor)?;
         done.extend(queue.ring.completion().map(|e| (e.user_data(), e.result(), e.flags())));
@@ -69,7 +59,7 @@ pub fn serve(server: &Server) -> io::Result<()> {
             let number = (what & !WHAT) as usize;
             match what & WHAT {
                 ACCEPTED => {
-                    accepting -= 1;
+                    accepting.told(number, flags);
                     match result {
                         0.. => queue.begin(result as usize)?,
                         _ => note_not_accepted(&mut acceptor, result)?,
@@ -86,6 +76,74 @@ pub fn serve(server: &Server) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// What the kernel was asked to accept.
+struct Accepting {
+    one: squeue::Entry,
+    all: squeue::Entry,
+    /// Requests for one connection that are under way.
+    single: usize,
+    /// A request for all connections to come is under way (multishot).
+    is_all: bool,
+    is_cancelled: bool,
+    /// What the kernel accepts beyond the table's places it drops, and it may accept all that wait, twice, before it is
+    /// told to stop: while so many places are free that cannot be.
+    room_for_all: usize,
+}
+
+impl Accepting {
+    fn of(listener: Fd) -> Self {
+        let (nobody, no_length) = (std::ptr::null_mut(), std::ptr::null_mut());
+        let one = opcode::Accept::new(listener, nobody, no_length)
+            .file_index(Some(DestinationSlot::auto_target()))
+            .build();
+        let all = opcode::AcceptMulti::new(listener).allocate_file_index(true).build();
+        // One more than may wait does.
+        let waiting = waiting_connections().and_then(|all| usize::try_from(all + 1).ok());
+        Self {
+            one: one.user_data(ACCEPTED | ONE),
+            all: all.user_data(ACCEPTED | ALL),
+            single: 0,
+            is_all: false,
+            is_cancelled: false,
+            room_for_all: waiting.map_or(usize::MAX, |waiting| 2 * waiting + BURST_AT_MOST),
+        }
+    }
+
+    /// Asks for connections, if they are wanted, one by one where the table might become full.
+    fn ask(&mut self, queue: &mut Queue, are_wanted: bool) -> io::Result<()> {
+        let has_room = queue.places.saturating_sub(queue.open) > self.room_for_all;
+        if self.is_all {
+            if !(self.is_cancelled || are_wanted && has_room) {
+                self.is_cancelled = true;
+                queue.cancel(ACCEPTED | ALL)?;
+            }
+            return Ok(());
+        }
+        if are_wanted && has_room && self.single == 0 {
+            (self.is_all, self.is_cancelled) = (true, false);
+            return queue.push(std::slice::from_ref(&self.all));
+        }
+        while are_wanted
+            && !has_room
+            && self.single < BURST_AT_MOST
+            && queue.open + self.single < queue.places
+        {
+            queue.push(std::slice::from_ref(&self.one))?;
+            self.single += 1;
+        }
+        Ok(())
+    }
+
+    /// Takes note of what the kernel tells of a request.
+    fn told(&mut self, which: usize, flags: u32) {
+        if which as u64 == ALL {
+            self.is_all = cqueue::more(flags);
+        } else {
+            self.single -= 1;
+        }
+    }
 }
 
 fn note_not_accepted(acceptor: &mut Acceptor, result: i32) -> io::Result<()> {

@@ -20,6 +20,7 @@ pub const WAITING: &[Scenario] = &[
     ("hostile", resets_half_closes_and_garbage),
     ("descriptors", few_descriptors),
     ("begin", too_few_descriptors_to_begin),
+    ("filling", a_table_that_fills),
     ("processes", few_processes),
     ("stop", stop_under_load),
     ("busy-stop", stop_while_clients_stay),
@@ -213,6 +214,35 @@ fn few_descriptors(architecture: &Architecture) {
         all_done(&fates, &format!("{protocol}: after 64 silent ones"));
         stop(server);
     });
+}
+
+/// io_uring asks for all connections to come as long as its table surely has room for them, and then for one by one:
+/// clients that come and go around that number notice nothing.
+fn a_table_that_fills(architecture: &Architecture) {
+    let Some(waiting) = platform::limits::waiting_connections() else { return };
+    let descriptors = 2 * waiting + 400; // with room for some hundreds more than that takes
+    let has_them = platform::limits::raise_descriptors().is_some_and(|most| most > descriptors);
+    if architecture.name != "io_uring" || !has_them {
+        return;
+    }
+    let setting = Setting { descriptors: Some(descriptors), ..Setting::of("http") };
+    let server = setting.start(architecture);
+    let mut dice = Dice::new(11);
+    let (connected, address) = (AtomicUsize::new(0), server.address());
+    let calls = Calls { address, at_once: 600, within: DEADLINE, connected: &connected };
+    std::thread::scope(|scope| {
+        let idle = scope.spawn(|| {
+            let request = Step::talk(b"GET / HTTP/1.1\r\n\r\n", crate::scripts::UNAVAILABLE);
+            let idle = vec![request, Step::Wait(Duration::from_millis(1_500))];
+            calls.make(each(600, |_| idle.clone()))
+        });
+        while !idle.is_finished() {
+            let fates = call(&server, 100, each(500, |_| good(setting.protocol, &mut dice)));
+            all_done(&fates, "while its table fills and empties");
+        }
+        all_done(&idle.join().expect("no panic"), "those that fill it");
+    });
+    stop(server);
 }
 
 /// What lacks a part that it needs must say so and end: not serve by halves, with clients that wait for ever.
