@@ -25,7 +25,7 @@ use crate::ending::Ending;
     max_term_width = 100,
     after_help = "\
 Examples:
-  oscost run                      measure everything, under 12 minutes
+  oscost run                      measure everything, about a quarter of an hour
   oscost run --quick syscall      a first look at system calls, a few seconds
   oscost compare last~1 last      what differs between the last two runs, for certain"
 )]
@@ -106,7 +106,7 @@ pub struct Measuring {
     /// Areas (`clock`), cases (`lock/futex`) or patterns (`lock/pthread*`) [default: all]
     #[arg(value_name = "FILTER")]
     pub filters: Vec<String>,
-    /// Fewer rounds: under 3 minutes for everything
+    /// Fewer rounds: about 3 minutes for everything
     #[arg(long, conflicts_with = "full")]
     pub quick: bool,
     /// All values of all parameters; takes long
