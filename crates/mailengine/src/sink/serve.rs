@@ -10,12 +10,13 @@ use platform::readiness::{Interest, Readiness, Ready};
 use platform::socket::{
     Listening, accept, has_arrived, ignore_new, is_shortage, listen, stop_listening,
 };
+use serving::deadlines::Deadlines;
 
 use super::client::{Client, Shared, Verdict};
 use super::counts::{Counters, Counts};
 use super::house::House;
 use super::record::Records;
-use super::timers::{Alarms, Deadlines};
+use super::timers::Alarms;
 use super::{BindError, Plan, Stop};
 
 /// How long nothing is accepted after a shortage, unless something is given back before.
@@ -335,7 +336,7 @@ impl Sink {
         let ends = now + self.timeout.min(DRAIN_WITHIN);
         self.state = State::Draining(now + LAST_ARRIVE_WITHIN, ends);
         self.shared.until = ends;
-        self.deadlines.clear();
+        self.deadlines = Deadlines::default();
         for place in 0..self.clients.len() {
             self.go_on(place, |_, _| Verdict::Stays); // which tells it
             if let Some(client) = &self.clients[place] {

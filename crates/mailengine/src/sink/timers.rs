@@ -1,52 +1,8 @@
-//! When the event loop is to look at whom.
+//! When the event loop is to go on with whom.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::time::Instant;
-
-/// Until when each client has time. A place is in here at most once, so that a client who gets more time
-/// costs nothing: that it has is seen when its first time is up.
-#[derive(Debug, Default)]
-pub struct Deadlines {
-    first: BinaryHeap<Reverse<(Instant, usize)>>,
-    has: Vec<bool>,
-}
-
-impl Deadlines {
-    /// The client of that place has time until `deadline`, or an earlier one there had, and it more.
-    pub fn add(&mut self, place: usize, deadline: Instant) {
-        if self.has.len() <= place {
-            self.has.resize(place + 1, false);
-        }
-        if !std::mem::replace(&mut self.has[place], true) {
-            self.first.push(Reverse((deadline, place)));
-        }
-    }
-
-    /// When somebody is to be looked at.
-    pub fn next(&self) -> Option<Instant> {
-        self.first.peek().map(|&Reverse((deadline, _))| deadline)
-    }
-
-    /// Forgets all.
-    pub fn clear(&mut self) {
-        *self = Self::default();
-    }
-
-    /// A place whose client's time is up. `until` says how long the one there has; `None` if there is none.
-    pub fn due(&mut self, now: Instant, until: impl Fn(usize) -> Option<Instant>) -> Option<usize> {
-        while self.next().is_some_and(|deadline| deadline <= now) {
-            let Reverse((_, place)) = self.first.pop()?;
-            self.has[place] = false;
-            match until(place) {
-                Some(deadline) if deadline > now => self.add(place, deadline),
-                Some(_) => return Some(place),
-                None => {}
-            }
-        }
-        None
-    }
-}
 
 /// When clients are to be gone on with: each has one alarm at most. That of a client who went is
 /// told when it is due; it is known by the client's number.
@@ -82,20 +38,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn time_is_up_for_whom_it_is() {
+    fn alarms_go_off_in_their_order() {
         let began = Instant::now();
         let at = |s| began + Duration::from_secs(s);
-        let mut deadlines = Deadlines::default();
-        deadlines.add(0, at(1));
-        deadlines.add(1, at(2));
-        deadlines.add(0, at(5)); // another in its place
-        assert_eq!(deadlines.next(), Some(at(1)));
-        let until = |place| (place == 0).then_some(at(5));
-        assert_eq!(deadlines.due(at(3), until), None);
-        assert_eq!(deadlines.next(), Some(at(5)));
-        assert_eq!(deadlines.due(at(5), until), Some(0));
-        assert_eq!((deadlines.due(at(9), until), deadlines.next()), (None, None));
-
         let mut alarms = Alarms::default();
         alarms.add(at(4), 7, 70);
         alarms.add(at(2), 8, 80);

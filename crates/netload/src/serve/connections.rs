@@ -3,8 +3,9 @@
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
+use serving::deadlines::Deadlines;
+
 use super::connection::{Connection, READ_AT_ONCE, Reading};
-use super::deadlines::Deadlines;
 use super::exchange::Wants;
 use super::{Acceptor, Server};
 

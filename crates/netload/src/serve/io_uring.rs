@@ -14,8 +14,9 @@ use io_uring::types::{BufRingEntry, DestinationSlot, Fd, Fixed, SubmitArgs, Time
 use io_uring::{IoUring, cqueue, opcode, squeue};
 use platform::limits::{descriptors, waiting_connections};
 
+use serving::deadlines::Deadlines;
+
 use super::accepting::{Acceptor, BURST_AT_MOST};
-use super::deadlines::Deadlines;
 use super::exchange::{Exchange, Wants};
 use super::{Server, Terms};
 

@@ -22,8 +22,9 @@ use windows_sys::Win32::System::IO::{
 };
 use windows_sys::Win32::System::Threading::INFINITE;
 
+use serving::deadlines::Deadlines;
+
 use super::accepting::{Acceptor, is_of_one_connection};
-use super::deadlines::Deadlines;
 use super::exchange::{Exchange, Wants};
 use super::{Server, Terms};
 

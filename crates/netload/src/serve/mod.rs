@@ -9,7 +9,6 @@ mod accepting;
 mod connection;
 mod connections;
 mod conversation;
-mod deadlines;
 mod exchange;
 mod stop;
 
