@@ -11,7 +11,7 @@ use results::{CaseResult, Outcome};
 
 use crate::footnotes::Footnotes;
 use crate::net::sweep::{Sweep, is_name, number};
-use crate::net::{faint, falls, heading, levels, missing};
+use crate::net::{falls, heading, levels, missing, what_digits_mean};
 use crate::page::Page;
 use crate::rows::COST;
 
@@ -77,17 +77,7 @@ fn is_known(result: &CaseResult) -> bool {
 pub(crate) fn tables(results: &[&CaseResult], page: &Page) -> String {
     let sweeps = sweeps(results);
     let mut text: String = sweeps.iter().map(|sweep| of_sweep(sweep, page) + "\n").collect();
-    if let Some(level) = results.iter().find_map(|result| result.estimate).map(|e| e.level * 100.0)
-    {
-        for line in [
-            format!(
-                "digits: what the {level:.0} % interval carries, at most three; ±: half its width"
-            ),
-            "all metrics of the area mail: --json, --csv and --xlsx".to_owned(),
-        ] {
-            text.push_str(&faint(&line, page));
-        }
-    }
+    text.push_str(&what_digits_mean(results, "mail", page));
     text
 }
 

@@ -33,18 +33,19 @@ pub(crate) fn parted(results: Vec<&CaseResult>) -> (Vec<&CaseResult>, Vec<&CaseR
 pub(crate) fn tables(results: &[&CaseResult], page: &Page) -> String {
     let sweeps = sweeps(results);
     let mut text: String = sweeps.iter().map(|sweep| of_sweep(sweep, page) + "\n").collect();
-    if let Some(level) = results.iter().find_map(|result| result.estimate).map(|e| e.level * 100.0)
-    {
-        for line in [
-            format!(
-                "digits: what the {level:.0} % interval carries, at most three; ±: half its width"
-            ),
-            "all metrics of the area net: --json, --csv and --xlsx".to_owned(),
-        ] {
-            text.push_str(&faint(&line, page));
-        }
-    }
+    text.push_str(&what_digits_mean(results, "net", page));
     text
+}
+
+/// What is said below the tables of an area: what their digits mean, and where the rest is.
+pub(crate) fn what_digits_mean(results: &[&CaseResult], area: &str, page: &Page) -> String {
+    let level = results.iter().find_map(|result| result.estimate).map(|e| e.level * 100.0);
+    let Some(level) = level else { return String::new() };
+    let lines = [
+        format!("digits: what the {level:.0} % interval carries, at most three; ±: half its width"),
+        format!("all metrics of the area {area}: --json, --csv and --xlsx"),
+    ];
+    lines.iter().map(|line| faint(line, page)).collect()
 }
 
 /// What one case came to on one network and with one way of placing server and clients.
