@@ -147,7 +147,7 @@ pub struct Way {
     #[arg(long, value_name = "FILE")]
     pub ca: Option<PathBuf>,
     /// The file with user:password for the relay; else OSCOST_MAIL_AUTH has them, if set. Said over TLS only
-    #[arg(long, value_name = "FILE", requires = "relay")]
+    #[arg(long, value_name = "FILE")]
     pub auth_file: Option<PathBuf>,
     /// Send commands one by one, also where groups are offered (PIPELINING)
     #[arg(long)]

@@ -155,7 +155,11 @@ fn plan(args: &MailSend, office: &Office) -> anyhow::Result<Plan> {
 /// Who we are, for the relay; other servers are strangers, and are told no password.
 fn credentials(args: &MailSend) -> anyhow::Result<Option<Credentials>> {
     Ok(match (&args.way.auth_file, &args.way.relay) {
-        (Some(path), _) => Some(Credentials::from_file(path).map_err(usage)?),
+        (Some(path), Some(_)) => Some(Credentials::from_file(path).map_err(usage)?),
+        (Some(_), None) => {
+            let why = "--auth-file needs --relay: other servers are told no password";
+            return Err(Usage(why.into()).into());
+        }
         (None, Some(_)) => Credentials::from_environment().map_err(usage)?,
         (None, None) => None,
     })
