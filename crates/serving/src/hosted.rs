@@ -18,7 +18,8 @@ use serde::de::DeserializeOwned;
 const STOPS_WITHIN: Duration = Duration::from_secs(15);
 
 /// The server's part, before it serves: says where it listens, and from then on answers each line of standard input
-/// with what `tell` gives; when that ends, `stop` is called. System calls of the calling thread, and of those it
+/// with what `tell` gives; when that ends, `stop` is called, and if the process has not ended some time later, it is
+/// ended: nobody else would. System calls of the calling thread, and of those it
 /// starts, are counted at `tracepoint`, if one is given and may be used.
 ///
 /// # Errors
@@ -41,6 +42,9 @@ pub fn answer<T: Serialize>(
             say(&tell(counter.as_ref()));
         }
         stop();
+        // Where its network went first, it cannot be reached to be stopped.
+        std::thread::sleep(STOPS_WITHIN);
+        std::process::exit(1);
     })?;
     // Counted is what this thread does from now on, and those it starts, but not the one above.
     let _ = count.send(tracepoint.and_then(ProcessCounter::start));
