@@ -40,25 +40,23 @@ fn a_server_without_its_network_ends_with_its_input() {
         return;
     }
     let bench = Bench::new();
-    for architecture in ["fork", "threads", "prefork"] {
-        let serve = format!("net serve --arch {architecture} --listen 127.0.0.1:0 --report");
-        let oscost = bench.command(&serve);
-        let mut command = Command::new("unshare");
-        command.args(["--net", "sh", "-c", "ip link set lo up && exec \"$0\" \"$@\""]);
-        command.arg(oscost.get_program()).args(oscost.get_args());
-        let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut child = piped.spawn().expect("unshare is there");
-        let mut said = String::new();
-        let out = child.stdout.as_mut().expect("a pipe");
-        BufReader::with_capacity(1, out).read_line(&mut said).expect("it says where it listens");
-        assert!(said.contains("listening"), "{said}");
-        let (network, down) = (format!("/proc/{}/ns/net", child.id()), "ip link set lo down");
-        let net = format!("--net={network}");
-        let done = Command::new("nsenter").args([&net, "sh", "-c", down]).status();
-        assert!(done.expect("nsenter is there").success());
-        drop(child.stdin.take());
-        until("it has ended", || child.try_wait().expect("our own child").is_some());
-    }
+    let serve = "net serve --arch fork --listen 127.0.0.1:0 --report";
+    let oscost = bench.command(serve);
+    let mut command = Command::new("unshare");
+    command.args(["--net", "sh", "-c", "ip link set lo up && exec \"$0\" \"$@\""]);
+    command.arg(oscost.get_program()).args(oscost.get_args());
+    let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = piped.spawn().expect("unshare is there");
+    let mut said = String::new();
+    let out = child.stdout.as_mut().expect("a pipe");
+    BufReader::with_capacity(1, out).read_line(&mut said).expect("it says where it listens");
+    assert!(said.contains("listening"), "{said}");
+    let (network, down) = (format!("/proc/{}/ns/net", child.id()), "ip link set lo down");
+    let net = format!("--net={network}");
+    let done = Command::new("nsenter").args([&net, "sh", "-c", down]).status();
+    assert!(done.expect("nsenter is there").success());
+    drop(child.stdin.take());
+    until("it has ended", || child.try_wait().expect("our own child").is_some());
 }
 
 #[test]
