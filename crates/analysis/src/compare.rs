@@ -260,7 +260,7 @@ fn speed_shift(base: &CaseResult, new: &CaseResult) -> f64 {
         true => (new / base).ln().abs(),
         false => 0.0,
     };
-    let calls = shift(base.calls, new.calls);
+    let calls = shift(base.calls.unwrap_or(0.0), new.calls.unwrap_or(0.0));
     let beyond_modes = if calls > CALLS_MODES { calls } else { 0.0 };
     shift(base.alu, new.alu).max(shift(base.chase, new.chase)).max(beyond_modes)
 }
@@ -440,7 +440,8 @@ mod tests {
     fn a_machine_that_ran_at_another_speed_is_no_verdict() {
         let with_speed = |time: f64, alu: f64, calls: f64| {
             let mut result = result("a/b", rounds(time, 1e-3, 12, 1));
-            result.reference = Some(results::Reference { alu, chase: 700.0, calls });
+            result.reference =
+                Some(results::Reference { alu, chase: 700.0, calls: Some(calls), chain: None });
             run(vec![result])
         };
         let base = with_speed(85.5, 665.0, 363.0);

@@ -65,6 +65,8 @@ mod tests {
             oscost: "0.1.0".to_owned(),
             tags: Default::default(),
             asked: Default::default(),
+            core_clock_ghz: None,
+            area_seconds: Default::default(),
         };
         let blank =
             CaseResult::blank("lock/spin", Default::default(), "time", "ns/op", Better::Lower);

@@ -80,6 +80,8 @@ fn result() -> impl Strategy<Value = CaseResult> {
                 outcome,
                 reason: (!measured).then_some(reason),
                 estimate: measured.then_some(estimate),
+                cycles: None,
+                frequency_slope: None,
                 seen: measured.then(|| Seen {
                     min: at(0.9),
                     p5: at(0.95),

@@ -201,11 +201,12 @@ impl CaseResult {
         if self.quiet_share.is_some_and(|share| !(0.0..=1.0).contains(&share)) {
             return fault(&["quiet_share"], "quiet_share is not between 0 and 1");
         }
-        if let Some(Reference { alu, chase, calls }) = self.reference {
-            let parts: [(&'static [&'static str], f64); 3] = [
+        if let Some(Reference { alu, chase, calls, chain }) = self.reference {
+            let parts: [(&'static [&'static str], f64); 4] = [
                 (&["reference", "alu"], alu),
                 (&["reference", "chase"], chase),
-                (&["reference", "calls"], calls),
+                (&["reference", "calls"], calls.unwrap_or(0.0)),
+                (&["reference", "chain"], chain.unwrap_or(0.0)),
             ];
             check_finite(&parts)?;
         }

@@ -1,14 +1,14 @@
 //! The document other programs read: one run, the machine it was measured on, and its results.
 //!
-//! This is schema 1. A field is never renamed or given another meaning within a schema number;
-//! see `docs/results.md`.
+//! This is schema 2; documents of schema 1 are read too. A field is never renamed or given another meaning
+//! within a schema number; see `docs/results.md`.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
 /// The schema number this build reads and writes.
-pub const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = 2;
 
 /// One run as it is exported, imported and shown.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -43,6 +43,23 @@ pub struct RunInfo {
     /// What was asked for: filters, precision, budget and the like, as text.
     #[serde(default)]
     pub asked: BTreeMap<String, String>,
+    /// The core's frequency while points were sampled; absent where it could not be measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub core_clock_ghz: Option<CoreClock>,
+    /// How long the rounds of each area took, in seconds.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub area_seconds: BTreeMap<String, f64>,
+}
+
+/// The frequency of the measuring core in the course of a run, in GHz.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct CoreClock {
+    /// The 5 % quantile over rounds.
+    pub low: f64,
+    /// The median over rounds: what times in nanoseconds are given at.
+    pub median: f64,
+    /// The 95 % quantile over rounds.
+    pub high: f64,
 }
 
 /// One metric of one case with its parameters.
@@ -67,6 +84,13 @@ pub struct CaseResult {
     /// The figure with its interval; present exactly when `measured`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub estimate: Option<Estimate>,
+    /// The same in core cycles per operation, which do not change with the core's frequency. Only for the times of
+    /// core-bound cases, where the core's cycles could be counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cycles: Option<Cycles>,
+    /// How far the time follows the core's frequency, where it varied enough to tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub frequency_slope: Option<FrequencySlope>,
     /// All samples, quiet or not: what an application would have seen. Only for sampled metrics.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seen: Option<Seen>,
@@ -158,6 +182,31 @@ pub struct Estimate {
     pub level: f64,
 }
 
+/// A number of core cycles with its interval, at the level of the estimate beside it.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Cycles {
+    /// Median over rounds of each round's median of quiet samples.
+    pub median: f64,
+    /// Lower end of the interval.
+    pub low: f64,
+    /// Upper end of the interval.
+    pub high: f64,
+}
+
+/// How the time of a case follows the core's frequency: the slope of the logarithm of its time over the
+/// logarithm of the core's cycle time, across rounds. 1: bound by the core; 0: not at all.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct FrequencySlope {
+    /// The slope.
+    pub slope: f64,
+    /// Lower end of its 95 % interval.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+    /// Whether the estimate, of a case that is not core-bound, was adjusted by it to the run's median frequency.
+    pub adjusted: bool,
+}
+
 /// Distribution of all samples, in the result's unit.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[allow(missing_docs)]
@@ -172,15 +221,19 @@ pub struct Seen {
     pub mean: f64,
 }
 
-/// Medians of the sentinel's reference computations, in ns.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+/// Medians of the sentinel's reference computations, in ns; `None` for one that is not in use.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Reference {
     /// Independent integer chains.
     pub alu: f64,
     /// Dependent loads within the first-level cache.
     pub chase: f64,
-    /// Calls that do nothing in the kernel; 0 where they are too dear to be used.
-    pub calls: f64,
+    /// Calls that do nothing in the kernel.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub calls: Option<f64>,
+    /// A chain of dependent multiplications, by which the core's cycles are counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chain: Option<f64>,
 }
 
 /// What one operation makes the kernel do; `None` where this system cannot count it.
@@ -226,6 +279,8 @@ impl CaseResult {
             outcome: Outcome::Measured,
             reason: None,
             estimate: None,
+            cycles: None,
+            frequency_slope: None,
             seen: None,
             quiet_share: None,
             quiet_quartiles: None,

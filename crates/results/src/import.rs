@@ -67,7 +67,7 @@ fn member<'t>(
 
 fn check_schema(schema: Located<'_>) -> Result<(), ImportError> {
     match schema.as_str().parse::<u64>() {
-        Ok(number) if number == u64::from(SCHEMA) => Ok(()),
+        Ok(number) if (1..=u64::from(SCHEMA)).contains(&number) => Ok(()),
         Ok(number) if number > u64::from(SCHEMA) => Err(schema.error(format_args!(
             "made by a newer oscost: schema {number}, this build reads {SCHEMA}"
         ))),

@@ -9,8 +9,8 @@ pub mod store;
 
 pub use check::Fault;
 pub use document::{
-    Better, CaseResult, Document, Estimate, Outcome, PerOp, Reference, RunInfo, SCHEMA, Seen,
-    label, machine_line,
+    Better, CaseResult, CoreClock, Cycles, Document, Estimate, FrequencySlope, Outcome, PerOp,
+    Reference, RunInfo, SCHEMA, Seen, label, machine_line,
 };
 pub use export::{to_benchstat, to_csv, to_json};
 pub use import::{ImportError, parse_document};

@@ -28,6 +28,8 @@ pub(crate) fn run_info(id: &str) -> RunInfo {
         oscost: "0.1.0".to_owned(),
         tags: strings(&[("kernel", "new")]),
         asked: strings(&[("precision", "0.5%")]),
+        core_clock_ghz: None,
+        area_seconds: BTreeMap::new(),
     }
 }
 
@@ -68,11 +70,18 @@ pub(crate) fn measured(case: &str, median: f64) -> CaseResult {
         quiet_share: Some(0.93),
         quiet_quartiles: Some([164.0, 166.0]),
         disturbed: false,
+        cycles: None,
+        frequency_slope: None,
         rounds: 3,
         samples: 1501,
         converged: Some(true),
         per_op: Some(PerOp { syscalls: Some(1.0), ..PerOp::default() }),
-        reference: Some(Reference { alu: 560.0, chase: 761.0, calls: 681.0 }),
+        reference: Some(Reference {
+            alu: 560.0,
+            chase: 761.0,
+            calls: Some(681.0),
+            chain: Some(240.0),
+        }),
         doubts: Vec::new(),
         round_values: vec![median, median + 0.5, median - 0.25],
     }
@@ -179,6 +188,8 @@ fn result() -> impl Strategy<Value = CaseResult> {
             seen: figures.0,
             quiet_share: figures.1,
             disturbed: figures.1.is_some_and(|share| share < 0.01),
+            cycles: None,
+            frequency_slope: None,
             quiet_quartiles: figures.1.map(|share| [share, share + 1.0]),
             per_op: figures.2,
             round_values: figures.3,
@@ -193,7 +204,12 @@ fn result() -> impl Strategy<Value = CaseResult> {
 
 fn reference() -> impl Strategy<Value = Option<Reference>> {
     let parts = (finite(), finite(), finite());
-    option::of(parts.prop_map(|(alu, chase, calls)| Reference { alu, chase, calls }))
+    option::of(parts.prop_map(|(alu, chase, calls)| Reference {
+        alu,
+        chase,
+        calls: Some(calls),
+        chain: None,
+    }))
 }
 
 fn arbitrary_run() -> impl Strategy<Value = RunInfo> {
@@ -214,6 +230,8 @@ fn arbitrary_run() -> impl Strategy<Value = RunInfo> {
             oscost,
             tags,
             asked,
+            core_clock_ghz: None,
+            area_seconds: BTreeMap::new(),
         })
 }
 

@@ -25,6 +25,8 @@ fn one_process() {
         oscost: "0.1.0".to_owned(),
         tags: Default::default(),
         asked: Default::default(),
+        core_clock_ghz: None,
+        area_seconds: Default::default(),
     };
     store.begin_run(&run, &Default::default(), "{}").expect("begins");
     for seq in 0..ROUNDS {

@@ -392,7 +392,12 @@ fn reference(judged: &[JudgedRound]) -> Option<Reference> {
         let mut values: Vec<f64> = readings.map(|parts| f64::from(parts[part])).collect();
         (!values.is_empty()).then(|| median(&mut values))
     };
-    Some(Reference { alu: median_of(0)?, chase: median_of(1)?, calls: median_of(2)? })
+    Some(Reference {
+        alu: median_of(0)?,
+        chase: median_of(1)?,
+        calls: median_of(2).filter(|&calls| calls > 0.0),
+        chain: None,
+    })
 }
 
 fn fact(value: f64) -> Interval {

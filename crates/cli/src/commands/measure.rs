@@ -142,6 +142,8 @@ pub fn begin(
         oscost: env!("CARGO_PKG_VERSION").to_owned(),
         tags,
         asked,
+        core_clock_ghz: None,
+        area_seconds: BTreeMap::new(),
     };
     let mut machine = as_json(&platform::machine::describe(), clock);
     add_file_systems(&mut machine, plan);

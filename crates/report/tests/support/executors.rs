@@ -287,6 +287,8 @@ pub fn document(results: Vec<CaseResult>) -> Document {
             oscost: "0.1.0".to_owned(),
             tags: params(&[("kernel", "old")]),
             asked: params(&[("budget", "2m"), ("filter", "concurrency")]),
+            core_clock_ghz: None,
+            area_seconds: Default::default(),
         },
         machine: machine.as_object().cloned().unwrap_or_default(),
         results,

@@ -16,6 +16,8 @@ fn named(label: &str, metric: &str, unit: &str) -> CaseResult {
         better: Better::Lower,
         outcome: Outcome::Measured,
         reason: None,
+        cycles: None,
+        frequency_slope: None,
         estimate: None,
         seen: None,
         quiet_share: None,

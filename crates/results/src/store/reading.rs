@@ -74,6 +74,8 @@ impl Store {
             oscost: self.column(row, 4)?,
             tags: self.json(row, 5, id)?,
             asked: self.json(row, 6, id)?,
+            core_clock_ghz: None,
+            area_seconds: Default::default(),
         };
         let machine = self.json(row, 7, id)?;
         let results = self.read_results(open, self.column(row, 0)?, id)?;
