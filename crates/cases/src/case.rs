@@ -14,6 +14,9 @@ pub struct Case {
     pub alike: &'static str,
     /// Where it exists.
     pub only: Only,
+    /// Whether the core's frequency bounds the time of one operation on a CPU of its own: then it is estimated in core
+    /// cycles. Not so what waits for memory, other cores, devices or timers, nor what is a trial.
+    pub core_bound: bool,
     /// Its parameters.
     pub params: &'static [Param],
     /// Its metrics beside the time of one operation: name and meaning.

@@ -16,6 +16,7 @@ use platform::shared::Shared;
 
 use crate::record::{Combine, Direction, OperationCounts, Series};
 use crate::round::{Mode, Round, RoundOrder, Sampler, use_all_cpus};
+use crate::sentinel::Reading;
 use crate::stats::median;
 use crate::time::{Nanoseconds, Stopwatch};
 use crate::trial::least_others_running;
@@ -105,7 +106,7 @@ mod phase {
 /// One worker's results. Numbers that are not whole are kept as their bits.
 struct Slot {
     samples: [AtomicU32; SAMPLES_AT_MOST],
-    readings: [[AtomicU32; 3]; SAMPLES_AT_MOST + 1],
+    readings: [[AtomicU32; 4]; SAMPLES_AT_MOST + 1],
     /// Samples and batch lengths differ while a worker still looks for its batch length; kept are
     /// those of the last length.
     kept: AtomicU32,
@@ -137,7 +138,7 @@ impl Slot {
     const fn empty() -> Self {
         Self {
             samples: [const { AtomicU32::new(0) }; SAMPLES_AT_MOST],
-            readings: [const { [const { AtomicU32::new(0) }; 3] }; SAMPLES_AT_MOST + 1],
+            readings: [const { [const { AtomicU32::new(0) }; 4] }; SAMPLES_AT_MOST + 1],
             kept: AtomicU32::new(0),
             batch: AtomicU64::new(0),
             operations: AtomicU64::new(0),
@@ -383,7 +384,11 @@ impl Slot {
             samples: self.samples[..kept].iter().map(float).collect(),
             readings: self.readings[..readings]
                 .iter()
-                .map(|r| [0, 1, 2].map(|i| float(&r[i])))
+                .map(|kept| {
+                    Reading::from(
+                        kept.each_ref().map(|part| Some(float(part)).filter(|ns| !ns.is_nan())),
+                    )
+                })
                 .collect(),
             contended,
             ..Series::default()
@@ -396,8 +401,8 @@ impl Slot {
             place.store(sample.to_bits(), Ordering::Release);
         }
         for (place, reading) in self.readings.iter().zip(&series.readings) {
-            for (part, ns) in place.iter().zip(reading) {
-                part.store(ns.to_bits(), Ordering::Release);
+            for (part, ns) in place.iter().zip(<[Option<f32>; 4]>::from(*reading)) {
+                part.store(ns.unwrap_or(f32::NAN).to_bits(), Ordering::Release);
             }
         }
         self.batch.store(series.batch, Ordering::Release);

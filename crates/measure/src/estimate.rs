@@ -3,39 +3,62 @@
 use std::collections::BTreeMap;
 
 use crate::record::Series;
-use crate::sentinel::Reading;
-use crate::stats::{RoundMedian, quantile};
+use crate::sentinel::{Ratios, Reading};
+use crate::stats::{RoundMedian, median, quantile};
 
 /// Quiet samples below which a round says nothing and is measured again.
 pub const QUIET_SAMPLES_AT_LEAST: usize = 8;
-/// How close together readings of the same steady level lie.
+/// How close together ratios of the same steady level lie.
 const STEADY: f32 = 1.015;
 
-/// The sentinel's quiet levels: the lowest that held steadily, for each CPU and number of CPUs kept
-/// busy (our own workers are no disturbance, but they may share a core).
+/// What the sentinel has shown in a whole run: for each CPU and number of CPUs kept busy (our own workers are no
+/// disturbance, but they may share a core) the quiet levels, which are the lowest ratios that held steadily; and how
+/// fast the core was.
 #[derive(Debug, Clone, Default)]
 pub struct Levels {
-    seen: BTreeMap<(Option<usize>, usize), [Vec<f32>; 3]>,
+    seen: BTreeMap<(Option<usize>, usize), Lows>,
+    /// The chain's median in each round that was sampled, in ns, ascending; and in each trial.
+    sampled_chains: Vec<f32>,
+    trial_chains: Vec<f32>,
     /// What a turn of calibrated work took, ascending.
     turns: Vec<f32>,
 }
 
+/// The lower quartiles of each ratio in each series, ascending.
+#[derive(Debug, Clone, Default)]
+struct Lows {
+    alu: Vec<f32>,
+    chase: Vec<f32>,
+    calls: Vec<f32>,
+}
+
+/// How the chain's time was distributed over a run's rounds, in ns for [`crate::cycles::UNIT`] multiplications.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ChainTimes {
+    /// The 5 % quantile.
+    pub low: f64,
+    /// The median.
+    pub median: f64,
+    /// The 95 % quantile.
+    pub high: f64,
+}
+
 impl Levels {
-    /// Takes note of the lower quartile of each reference in `series`.
+    /// Takes note of the lower quartile of each ratio in `series`, and of its core's speed.
     pub fn observe(&mut self, series: &Series) {
         if let Some(ns) = series.turn_ns {
             insert(&mut self.turns, ns);
         }
-        if series.readings.is_empty() {
-            return;
+        if let Some(chain) = chain_of(series) {
+            let kind =
+                if series.contended { &mut self.trial_chains } else { &mut self.sampled_chains };
+            insert(kind, chain);
         }
-        let seen = self.seen.entry((series.cpu, series.busy)).or_default();
-        for (part, lows) in seen.iter_mut().enumerate() {
-            let mut readings: Vec<f32> = series.readings.iter().map(|r| r[part]).collect();
-            let quarter = readings.len() / 4;
-            let (_, &mut low, _) = readings.select_nth_unstable_by(quarter, f32::total_cmp);
-            insert(lows, low);
-        }
+        let lows = self.seen.entry((series.cpu, series.busy)).or_default();
+        let ratios: Vec<Ratios> = series.readings.iter().map(Reading::ratios).collect();
+        observe_low(&mut lows.alu, ratios.iter().map(|r| r.alu));
+        observe_low(&mut lows.chase, ratios.iter().map(|r| r.chase));
+        observe_low(&mut lows.calls, ratios.iter().filter_map(|r| r.calls));
     }
 
     /// What a turn of calibrated work takes, in ns: the median of what was found; `None` if nothing
@@ -44,10 +67,47 @@ impl Levels {
         self.turns.get(self.turns.len() / 2).copied()
     }
 
+    /// How fast the core was in the course of the run: in the rounds that took samples, else in its trials; `None`
+    /// if nothing was read.
+    pub fn chain_times(&self) -> Option<ChainTimes> {
+        let seen =
+            if self.sampled_chains.is_empty() { &self.trial_chains } else { &self.sampled_chains };
+        if seen.is_empty() {
+            return None;
+        }
+        let ascending: Vec<f64> = seen.iter().map(|&ns| ns.into()).collect();
+        Some(ChainTimes {
+            low: quantile(&ascending, 0.05),
+            median: quantile(&ascending, 0.5),
+            high: quantile(&ascending, 0.95),
+        })
+    }
+
     /// The quiet level of a CPU while `busy` of them work; `None` if nothing was seen of it.
-    pub fn level(&self, cpu: Option<usize>, busy: usize) -> Option<Reading> {
-        let seen = self.seen.get(&(cpu, busy))?;
-        Some(Reading::of_parts(seen.each_ref().map(|lows| lowest_steady(lows))))
+    pub fn level(&self, cpu: Option<usize>, busy: usize) -> Option<Ratios> {
+        let lows = self.seen.get(&(cpu, busy))?;
+        Some(Ratios {
+            alu: lowest_steady(&lows.alu)?,
+            chase: lowest_steady(&lows.chase)?,
+            calls: lowest_steady(&lows.calls),
+        })
+    }
+}
+
+/// The median of a series' readings of the chain, in ns.
+pub fn chain_of(series: &Series) -> Option<f32> {
+    let chains = series.readings.iter().map(|reading| f64::from(reading.chain));
+    let mut chains: Vec<f64> = chains.filter(|ns| *ns > 0.0 && ns.is_finite()).collect();
+    (!chains.is_empty()).then(|| median(&mut chains) as f32)
+}
+
+/// Takes the lower quartile of `ratios`, if there are any, into `lows`.
+fn observe_low(lows: &mut Vec<f32>, ratios: impl Iterator<Item = f32>) {
+    let mut ratios: Vec<f32> = ratios.filter(|ratio| ratio.is_finite() && *ratio > 0.0).collect();
+    if !ratios.is_empty() {
+        let quarter = ratios.len() / 4;
+        let (_, &mut low, _) = ratios.select_nth_unstable_by(quarter, f32::total_cmp);
+        insert(lows, low);
     }
 }
 
@@ -58,7 +118,7 @@ fn insert(ascending: &mut Vec<f32>, value: f32) {
 
 /// The lowest value around which at least a tenth of all (and three) lie: a single low reading is
 /// a slip, not a level. Where there is none, the lowest.
-fn lowest_steady(ascending: &[f32]) -> f32 {
+fn lowest_steady(ascending: &[f32]) -> Option<f32> {
     let enough = (ascending.len() / 10).max(3);
     let steady = ascending.iter().enumerate().find(|&(at, &low)| {
         ascending.get(at + enough - 1).is_some_and(|&other| other <= low * STEADY)
@@ -67,27 +127,56 @@ fn lowest_steady(ascending: &[f32]) -> f32 {
         // The middle of that level, so that half of its own scatter is not called disturbed.
         Some((at, &low)) => {
             let end = ascending.partition_point(|&other| other <= low * STEADY);
-            ascending[(at + end) / 2]
+            Some(ascending[(at + end) / 2])
         }
-        None => ascending[0],
+        None => ascending.first().copied(),
     }
+}
+
+/// The time of one operation in one sample, in two units.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Sample {
+    /// In ns.
+    pub ns: f64,
+    /// In dependent multiplications; `None` where the sentinel did not run on both sides.
+    pub multiplications: Option<f64>,
 }
 
 /// What one round says, its samples sorted into quiet and disturbed.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct JudgedRound {
-    /// Quiet samples, in ns per operation.
-    pub quiet: Vec<f64>,
-    /// All samples, in ns per operation.
-    pub all: Vec<f64>,
+    /// Quiet samples.
+    pub quiet: Vec<Sample>,
+    /// All samples.
+    pub all: Vec<Sample>,
     /// Where workers contended: time of all samples by their operations, in ns.
     pub contended_mean: Option<f64>,
     /// The sentinel's readings after quiet samples.
-    pub readings: Vec<[f32; 3]>,
+    pub readings: Vec<Reading>,
+    /// The median of all the round's readings of the chain, in ns.
+    pub chain_ns: Option<f64>,
     /// Time spent on quiet samples, in ns.
     pub quiet_ns: f64,
     /// Time spent on all samples, in ns.
     pub all_ns: f64,
+}
+
+/// In which unit a round's median is taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    /// Nanoseconds of the clock on the wall.
+    Nanoseconds,
+    /// Dependent multiplications.
+    Multiplications,
+}
+
+impl Unit {
+    fn of(self, sample: &Sample) -> Option<f64> {
+        match self {
+            Self::Nanoseconds => Some(sample.ns),
+            Self::Multiplications => sample.multiplications,
+        }
+    }
 }
 
 impl JudgedRound {
@@ -101,26 +190,31 @@ impl JudgedRound {
             (ns + sum * batch, operations + batch * count)
         });
         judged.contended_mean = (operations > 0.0).then(|| ns / operations);
+        let mut chains: Vec<f64> = series.iter().filter_map(chain_of).map(f64::from).collect();
+        judged.chain_ns = (!chains.is_empty()).then(|| median(&mut chains));
         for series in series {
-            // Where most operations give up the CPU, being without it is what is measured.
-            let own_doing = series.preempted.len() * 2 > series.samples.len();
-            let level = levels.level(series.cpu, series.busy);
-            for (at, &sample) in series.samples.iter().enumerate() {
-                let span = series.span(at);
-                judged.all.push(f64::from(sample));
-                judged.all_ns += span;
-                if level.is_some_and(|level| {
-                    series.is_undisturbed(at, &level) && (own_doing || !series.is_preempted(at))
-                }) {
-                    judged.quiet.push(f64::from(sample));
-                    judged
-                        .readings
-                        .push(series.readings[if series.contended { 1 } else { at + 1 }]);
-                    judged.quiet_ns += span;
-                }
-            }
+            judged.add(series, levels.level(series.cpu, series.busy).as_ref());
         }
         judged
+    }
+
+    fn add(&mut self, series: &Series, level: Option<&Ratios>) {
+        // Where most operations give up the CPU, being without it is what is measured.
+        let own_doing = series.preempted.len() * 2 > series.samples.len();
+        for (at, &sample) in series.samples.iter().enumerate() {
+            let span = series.span(at);
+            let multiplications = series.in_multiplications(at);
+            let sample = Sample { ns: sample.into(), multiplications };
+            self.all.push(sample);
+            self.all_ns += span;
+            if level.is_some_and(|level| {
+                series.is_undisturbed(at, level) && (own_doing || !series.is_preempted(at))
+            }) {
+                self.quiet.push(sample);
+                self.readings.push(series.readings[if series.contended { 1 } else { at + 1 }]);
+                self.quiet_ns += span;
+            }
+        }
     }
 
     /// Whether it has enough quiet samples to speak. Among several workers all CPUs must have been
@@ -133,19 +227,21 @@ impl JudgedRound {
     }
 
     /// The median of its quiet samples, `None` if it has not enough of them.
-    pub fn quiet_median(&self, seed: u64) -> Option<RoundMedian> {
-        self.is_enough().then(|| match self.contended_mean {
-            Some(mean) => RoundMedian::exact(mean),
-            None => RoundMedian::of(&self.quiet, seed),
-        })
+    pub fn quiet_median(&self, unit: Unit, seed: u64) -> Option<RoundMedian> {
+        self.is_enough().then(|| self.median_of(&self.quiet, unit, seed)).flatten()
     }
 
     /// The median of all its samples; `None` if it has none.
-    pub fn plain_median(&self, seed: u64) -> Option<RoundMedian> {
-        (!self.all.is_empty()).then(|| match self.contended_mean {
-            Some(mean) => RoundMedian::exact(mean),
-            None => RoundMedian::of(&self.all, seed),
-        })
+    pub fn plain_median(&self, unit: Unit, seed: u64) -> Option<RoundMedian> {
+        self.median_of(&self.all, unit, seed)
+    }
+
+    fn median_of(&self, samples: &[Sample], unit: Unit, seed: u64) -> Option<RoundMedian> {
+        if let Some(mean) = self.contended_mean {
+            return Some(RoundMedian::exact(mean));
+        }
+        let values: Vec<f64> = samples.iter().filter_map(|sample| unit.of(sample)).collect();
+        (!values.is_empty()).then(|| RoundMedian::of(&values, seed))
     }
 }
 
@@ -165,13 +261,15 @@ pub fn distribution(samples: &mut [f64]) -> Option<[f64; 8]> {
 mod tests {
     use super::*;
 
+    const QUIET: Reading = Reading { chain: 800.0, alu: 560.0, chase: 760.0, calls: Some(680.0) };
+
     fn series(alu: f32, sample: f32, count: usize) -> Series {
         Series {
             cpu: Some(1),
             busy: 1,
             batch: 100,
             samples: vec![sample; count],
-            readings: vec![[alu, 760.0, 680.0]; count + 1],
+            readings: vec![Reading { alu, ..QUIET }; count + 1],
             ..Series::default()
         }
     }
@@ -186,7 +284,7 @@ mod tests {
             levels.observe(&series(560.0, 165.0, 20));
         }
         levels.observe(&series(300.0, 165.0, 20)); // a slip
-        assert_eq!(levels.level(Some(1), 1).unwrap().alu, 560.0);
+        assert_eq!(levels.level(Some(1), 1).unwrap().alu, 560.0 / 800.0);
         assert_eq!(levels.level(Some(1), 2), None);
     }
 
@@ -202,10 +300,74 @@ mod tests {
         assert_eq!((judged.quiet.len(), judged.all.len()), (0, 20));
     }
 
+    /// A trial runs the sentinel without its calls. When that was kept as calls of 0 ns, the level of the calls
+    /// became 0 in a run that both samples and makes trials, and nothing was ever quiet.
+    #[test]
+    fn trials_without_the_sentinels_calls_leave_the_level_of_the_calls_alone() {
+        let mut levels = Levels::default();
+        let without = Reading { calls: None, ..QUIET };
+        let trial = Series {
+            contended: true,
+            samples: vec![9e6],
+            readings: vec![without; 2],
+            ..series(560.0, 165.0, 0)
+        };
+        (0..50).for_each(|_| levels.observe(&trial));
+        let sampled = series(560.0, 165.0, 20);
+        (0..3).for_each(|_| levels.observe(&sampled));
+        assert_eq!(levels.level(Some(1), 1).unwrap().calls, QUIET.ratios().calls);
+        assert!(JudgedRound::of(&[sampled], &levels).is_enough());
+        assert!(JudgedRound::of(&[trial], &levels).is_enough());
+    }
+
+    #[test]
+    fn a_run_at_changing_frequencies_is_quiet_and_gives_one_figure() {
+        let at_frequency = |slower: f32| Series {
+            readings: vec![
+                Reading {
+                    chain: QUIET.chain * slower,
+                    alu: QUIET.alu * slower,
+                    chase: QUIET.chase * slower,
+                    calls: QUIET.calls.map(|calls| calls * slower),
+                };
+                21
+            ],
+            ..series(0.0, 165.0 * slower, 20)
+        };
+        let all: Vec<Series> = [1.0, 1.1, 1.04, 1.08].map(at_frequency).to_vec();
+        let mut levels = Levels::default();
+        all.iter().for_each(|series| levels.observe(series));
+        let medians = all.iter().map(|series| {
+            let judged = JudgedRound::of(std::slice::from_ref(series), &levels);
+            assert_eq!(judged.quiet.len(), 20);
+            judged.quiet_median(Unit::Multiplications, 1).unwrap().median
+        });
+        let medians: Vec<f64> = medians.collect();
+        assert!(medians.iter().all(|m| (m / medians[0] - 1.0).abs() < 1e-5), "{medians:?}");
+        let times = levels.chain_times().unwrap();
+        assert!(times.low < times.median && times.median < times.high, "{times:?}");
+        assert!((times.median - 848.0).abs() < 0.1, "{times:?}");
+    }
+
+    #[test]
+    fn the_cores_speed_is_that_of_sampled_rounds_where_there_are_any() {
+        let mut levels = Levels::default();
+        assert_eq!(levels.chain_times(), None);
+        let trial = Series {
+            contended: true,
+            readings: vec![Reading { chain: 900.0, ..QUIET }; 2],
+            ..series(560.0, 1.0, 1)
+        };
+        levels.observe(&trial);
+        assert_eq!(levels.chain_times().unwrap().median, 900.0);
+        levels.observe(&series(560.0, 1.0, 10));
+        assert_eq!(levels.chain_times().unwrap().median, 800.0);
+    }
+
     #[test]
     fn time_lost_to_another_program_is_not_quiet() {
         let mut lost = series(560.0, 100.0, 10);
-        lost.samples[3] = 100.0 * 101.0; // as long as all others a hundred times
+        lost.samples[3] = 100.0 * 1001.0; // as long as all others a hundred times
         lost.preempted = vec![3];
         let mut levels = Levels::default();
         levels.observe(&lost);

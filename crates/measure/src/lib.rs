@@ -1,7 +1,7 @@
 //! Clocks, calibration, sentinel, sampling and statistics.
 //!
 //! Read in this order: [`time`] (what a clock gives), [`survey`] (which clock is used and how long a
-//! batch must be), [`sentinel`] (was the machine disturbed?), [`round`] (taking samples), [`crew`]
+//! batch must be), [`cycles`] (how fast the core runs), [`sentinel`] (was the machine disturbed?), [`round`] (taking samples), [`crew`]
 //! (the same with several workers), [`trial`] (a whole list of jobs as one), [`work`] (CPU-bound work of a known
 //! length), [`doubt`] (words that others know), [`record`] (what a worker prints), [`estimate`] (from rounds to a
 //! figure with its interval), [`stats`].
@@ -20,8 +20,10 @@
 
 pub mod count;
 pub mod crew;
+pub mod cycles;
 pub mod doubt;
 pub mod estimate;
+pub mod frequency;
 pub mod record;
 pub mod round;
 pub mod sentinel;

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use platform::Refusal;
 use serde::{Deserialize, Serialize};
 
-use crate::sentinel::Reading;
+use crate::cycles::UNIT;
+use crate::sentinel::{Ratios, Reading};
 
 /// A case's parameters by name.
 pub type Params = BTreeMap<String, String>;
@@ -38,9 +39,9 @@ pub struct Series {
     pub batch: u64,
     /// Time of one operation, in ns, the clock's cost already taken off.
     pub samples: Vec<f32>,
-    /// The sentinel before the first sample, between each two, and after the last, in ns. Among
-    /// several workers only before the first and after the last: in between it would tell of them.
-    pub readings: Vec<[f32; 3]>,
+    /// The sentinel before the first sample, between each two, and after the last. Among several workers only
+    /// before the first and after the last: in between it would tell of them.
+    pub readings: Vec<Reading>,
     /// Whether other workers contended meanwhile. Then the round is one trial: its value is the time
     /// of all samples by their operations, not their median.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -59,20 +60,34 @@ pub struct Series {
 
 impl Series {
     /// Whether sample `at` was undisturbed, and our CPU was not taken away meanwhile.
-    pub fn is_quiet(&self, at: usize, level: &Reading) -> bool {
+    pub fn is_quiet(&self, at: usize, level: &Ratios) -> bool {
         self.is_undisturbed(at, level) && !self.is_preempted(at)
     }
 
-    /// Whether the sentinel on both sides of sample `at` was quiet, and no crowd in the way.
-    pub fn is_undisturbed(&self, at: usize, level: &Reading) -> bool {
-        if self.crowded {
-            return false;
-        }
-        let around = match self.contended {
-            true => [self.readings.first(), self.readings.last()],
-            false => [self.readings.get(at), self.readings.get(at + 1)],
-        };
-        around.iter().all(|r| r.is_some_and(|&parts| Reading::of_parts(parts).is_quiet(level)))
+    /// Whether the sentinel on both sides of sample `at` was quiet, at the same frequency, and no crowd in the way.
+    /// Among several workers, and in trials, the frequency may change: their time is that of the clock on the wall.
+    pub fn is_undisturbed(&self, at: usize, level: &Ratios) -> bool {
+        let Some([before, after]) = self.around(at) else { return false };
+        !self.crowded
+            && before.ratios().are_quiet(level)
+            && after.ratios().are_quiet(level)
+            && (self.contended || before.has_frequency_of(after))
+    }
+
+    /// The sentinel on both sides of sample `at`.
+    fn around(&self, at: usize) -> Option<[&Reading; 2]> {
+        Some(match self.contended {
+            true => [self.readings.first()?, self.readings.last()?],
+            false => [self.readings.get(at)?, self.readings.get(at + 1)?],
+        })
+    }
+
+    /// The time of one operation in sample `at` as a number of dependent multiplications, which does not change
+    /// with the core's frequency; `None` where the sentinel has no reading on both sides.
+    pub fn in_multiplications(&self, at: usize) -> Option<f64> {
+        let [before, after] = self.around(at)?;
+        let chain = (f64::from(before.chain) + f64::from(after.chain)) / 2.0;
+        Some(f64::from(self.samples[at]) / chain * UNIT).filter(|number| number.is_finite())
     }
 
     /// Whether our CPU was taken away during sample `at`.
@@ -83,8 +98,8 @@ impl Series {
     /// How long sample `at` and the sentinel after it took together, in ns.
     pub fn span(&self, at: usize) -> f64 {
         let after = self.readings.get(at + 1).filter(|_| !self.contended);
-        let sentinel = after.map_or(0.0, |parts| parts.iter().sum::<f32>());
-        f64::from(self.samples[at]) * self.batch as f64 + f64::from(sentinel)
+        let sentinel = after.map_or(0.0, |reading| reading.total().get());
+        f64::from(self.samples[at]) * self.batch as f64 + sentinel
     }
 }
 
@@ -226,7 +241,8 @@ mod tests {
 
     #[test]
     fn a_sample_is_quiet_by_its_neighbours_never_by_itself() {
-        let (quiet, loud) = ([560.0, 761.0, 681.0], [700.0, 761.0, 681.0]);
+        let quiet = Reading { chain: 800.0, alu: 560.0, chase: 761.0, calls: Some(681.0) };
+        let loud = Reading { alu: 700.0, ..quiet };
         let series = Series {
             busy: 1,
             batch: 10,
@@ -235,10 +251,31 @@ mod tests {
             preempted: vec![0],
             ..Series::default()
         };
-        let level = Reading::of_parts(quiet);
+        let level = quiet.ratios();
         let crowded = Series { crowded: true, ..series.clone() };
         assert!((0..4).all(|at| !crowded.is_quiet(at, &level)));
         let seen: Vec<bool> = (0..4).map(|at| series.is_quiet(at, &level)).collect();
         assert_eq!(seen, [false, true, false, false]);
+    }
+
+    #[test]
+    fn a_time_in_multiplications_is_the_same_at_every_frequency() {
+        let reading = Reading { chain: 800.0, alu: 560.0, chase: 761.0, calls: None };
+        let slower = Reading { chain: 880.0, alu: 616.0, chase: 837.1, calls: None };
+        let changing = Series {
+            busy: 1,
+            batch: 10,
+            samples: vec![80.0, 84.0, 88.0],
+            readings: vec![reading, reading, slower, slower],
+            ..Series::default()
+        };
+        for at in 0..3 {
+            assert!((changing.in_multiplications(at).unwrap() - 100.0).abs() < 1e-4, "{at}");
+        }
+        let level = reading.ratios();
+        let quiet: Vec<bool> = (0..3).map(|at| changing.is_quiet(at, &level)).collect();
+        assert_eq!(quiet, [true, false, true], "the frequency changed during the second");
+        let trial = Series { contended: true, samples: vec![84.0], ..changing };
+        assert!(trial.is_quiet(0, &level));
     }
 }

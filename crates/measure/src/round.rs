@@ -9,7 +9,7 @@ use platform::cpu::{pin_thread, pin_thread_to_any};
 use serde::{Deserialize, Serialize};
 
 use crate::record::{Combine, Direction, End, Line, Metric, OperationCounts, Params, Series};
-use crate::sentinel::{Reading, Sentinel};
+use crate::sentinel::{Ratios, Reading, Sentinel};
 use crate::survey::{ClockFacts, cost_of};
 use crate::time::{Clock, Nanoseconds, Stopwatch};
 use crate::work::turn;
@@ -36,7 +36,7 @@ pub struct RoundOrder {
     /// The processors the round may use; a case that needs only one stays on the last.
     pub cpus: Vec<usize>,
     /// The sentinel's quiet level on that processor, as far as the run knows it.
-    pub level: Option<Reading>,
+    pub level: Option<Ratios>,
     /// What a turn of calibrated work takes, in ns, as far as the run knows it.
     #[serde(default)]
     pub turn_ns: Option<f32>,
@@ -215,13 +215,23 @@ fn to_hundredths(ns: f32) -> f32 {
     if ns < 100_000.0 { (ns * 100.0).round() / 100.0 } else { ns.round() }
 }
 
+/// A reading as it is kept.
+fn rounded(reading: Reading) -> Reading {
+    Reading {
+        chain: to_hundredths(reading.chain),
+        alu: to_hundredths(reading.alu),
+        chase: to_hundredths(reading.chase),
+        calls: reading.calls.map(to_hundredths),
+    }
+}
+
 /// Takes samples on the calling thread.
 pub(crate) struct Sampler {
     clock: Clock,
     clock_cost: Nanoseconds,
     target: Nanoseconds,
     sentinel: Sentinel,
-    level: Reading,
+    level: Ratios,
     before: Reading,
     handicap: f64,
     extra_turns: u64,
@@ -237,14 +247,14 @@ impl Sampler {
         let clock = order.clock.clock().ok_or_else(|| {
             Refusal::Unsupported(format!("no clock named {} here", order.clock.name))
         })?;
-        let sentinel = Sentinel::new(clock);
-        // The first readings of a fresh process are its warm-up; a low one of the rest stands for
-        // the quiet level until the run knows better.
-        let mut totals: Vec<Reading> = (0..40).map(|_| sentinel.read()).skip(8).collect();
-        totals.sort_by(|a, b| a.total().get().total_cmp(&b.total().get()));
-        let level = order.level.filter(|_| busy == 1).unwrap_or(totals[totals.len() / 4]);
         let cost = cost_of(clock);
         let facts = ClockFacts { cost, ..order.clock.clone() };
+        let sentinel = Sentinel::new(clock, &order.clock);
+        // The first readings of a fresh process are its warm-up; low ones of the rest stand for
+        // the quiet level until the run knows better.
+        let readings: Vec<Reading> = (0..32).map(|_| sentinel.read()).skip(8).collect();
+        let found = Reading::low_of(&readings).ratios();
+        let level = order.level.filter(|_| busy == 1).unwrap_or(found);
         let before = sentinel.read();
         Ok(Self {
             clock,
@@ -344,7 +354,7 @@ impl Sampler {
         if preempted {
             self.series.preempted.push(at as u32);
         }
-        self.series.readings.push(after.parts().map(to_hundredths));
+        self.series.readings.push(rounded(after));
         self.before = after;
         self.series.is_quiet(at, &self.level)
     }
@@ -380,7 +390,7 @@ impl Sampler {
     fn push(&mut self, took: Nanoseconds) {
         let series = &mut self.series;
         if series.samples.is_empty() {
-            series.readings.push(self.before.parts().map(to_hundredths));
+            series.readings.push(rounded(self.before));
         }
         series.samples.push((took.get() / series.batch as f64) as f32);
     }
@@ -388,7 +398,7 @@ impl Sampler {
     /// What was taken since the last call of this.
     pub(crate) fn take_series(&mut self) -> Series {
         if self.series.contended && !self.series.samples.is_empty() {
-            self.series.readings.push(self.sentinel.read_steadily().parts().map(to_hundredths));
+            self.series.readings.push(rounded(self.sentinel.read_steadily()));
         }
         let next = Series {
             cpu: self.series.cpu,

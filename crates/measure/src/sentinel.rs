@@ -1,16 +1,19 @@
-//! Reference computations that tell whether the machine was disturbed just now.
+//! Reference computations that tell how fast the core runs and whether the machine was disturbed just now.
 //!
 //! A neighbour on the other hardware thread of our core slows everything by a third or more, for a
-//! while, and no call tells us. So before and after each batch we time three things whose quiet
-//! time is known: integer chains that fill the core's ports, dependent loads within the first-level
-//! cache, and a few calls that do nothing in the kernel. `docs/measuring.md` has the evidence that
-//! these three together tell quiet from disturbed, and what they let through.
+//! while, and no call tells us. So before and after each batch we time four things: a chain of dependent
+//! multiplications ([`crate::cycles`]), integer chains that fill the core's ports, dependent loads within the
+//! first-level cache, and a few calls that do nothing in the kernel. The first follows the core's frequency and
+//! hardly anything else; divided by it, the other three do not depend on the frequency and tell quiet from
+//! disturbed. `docs/measuring.md` has the evidence, and what they let through.
 
 use std::hint::black_box;
 
 use platform::cpu::null_call;
 use serde::{Deserialize, Serialize};
 
+use crate::cycles::Chain;
+use crate::survey::ClockFacts;
 use crate::time::{Clock, Nanoseconds};
 
 const ALU_TURNS: u32 = 500;
@@ -20,42 +23,94 @@ const LAPS: usize = 2;
 const CALLS: u32 = 4;
 /// Calls dearer than this together are left out: they would take longer than what they guard.
 const CALLS_AT_MOST: Nanoseconds = Nanoseconds::new(3_000.0);
-/// How far from its quiet level a reading may be and still count as quiet.
-pub const TOLERANCE: f64 = 0.03;
+/// How far from its quiet level a ratio may be and still count as quiet.
+pub const TOLERANCE: f32 = 0.03;
+/// How far apart the chain may be before and after a batch: more, and the frequency changed meanwhile.
+pub const STEADY_CHAIN: f32 = 0.005;
 
-/// What the three references took, in ns. 0 stands for a reference that is not in use.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+/// What the references took, in ns. In documents: `[chain, alu, chase, calls]`, `null` for one not in use.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(into = "[Option<f32>; 4]", from = "[Option<f32>; 4]")]
 pub struct Reading {
+    /// A thousand dependent multiplications.
+    pub chain: f32,
     /// Independent integer chains.
     pub alu: f32,
     /// Dependent loads within the first-level data cache.
     pub chase: f32,
-    /// Calls into the kernel.
-    pub calls: f32,
+    /// Calls into the kernel, where they are in use.
+    pub calls: Option<f32>,
+}
+
+impl From<Reading> for [Option<f32>; 4] {
+    fn from(reading: Reading) -> Self {
+        [Some(reading.chain), Some(reading.alu), Some(reading.chase), reading.calls]
+    }
+}
+
+impl From<[Option<f32>; 4]> for Reading {
+    /// A chain that is not there makes no ratio: such a reading is never quiet.
+    fn from([chain, alu, chase, calls]: [Option<f32>; 4]) -> Self {
+        let known = |part: Option<f32>| part.unwrap_or(f32::NAN);
+        Self { chain: known(chain), alu: known(alu), chase: known(chase), calls }
+    }
+}
+
+/// The references by the chain: what is left of them when the core's frequency is taken out.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Ratios {
+    /// Of the integer chains.
+    pub alu: f32,
+    /// Of the loads.
+    pub chase: f32,
+    /// Of the calls, where they are in use.
+    pub calls: Option<f32>,
+}
+
+impl Ratios {
+    /// Whether each is within [`TOLERANCE`] of its quiet `level`, or below it. What is not in use, here or in the
+    /// level, tells nothing.
+    pub fn are_quiet(&self, level: &Ratios) -> bool {
+        let within = |ratio: f32, level: f32| ratio <= level * (1.0 + TOLERANCE);
+        let calls = self.calls.zip(level.calls);
+        within(self.alu, level.alu)
+            && within(self.chase, level.chase)
+            && calls.is_none_or(|(ratio, level)| within(ratio, level))
+    }
 }
 
 impl Reading {
-    /// Whether each reference is within [`TOLERANCE`] of its quiet `level`, or below it.
-    pub fn is_quiet(&self, level: &Reading) -> bool {
-        let within = |took: f32, level: f32| took <= level * (1.0 + TOLERANCE as f32);
-        within(self.alu, level.alu)
-            && within(self.chase, level.chase)
-            && within(self.calls, level.calls)
+    /// The references by the chain.
+    pub fn ratios(&self) -> Ratios {
+        Ratios {
+            alu: self.alu / self.chain,
+            chase: self.chase / self.chain,
+            calls: self.calls.map(|calls| calls / self.chain),
+        }
     }
 
-    /// The reading as three numbers: alu, chase, calls.
-    pub fn parts(&self) -> [f32; 3] {
-        [self.alu, self.chase, self.calls]
+    /// Whether the core's frequency was the same as at `other`.
+    pub fn has_frequency_of(&self, other: &Reading) -> bool {
+        let mean = (self.chain + other.chain) / 2.0;
+        (self.chain - other.chain).abs() <= mean * STEADY_CHAIN
     }
 
-    /// The reading of three numbers, as [`Reading::parts`] gives them.
-    pub fn of_parts([alu, chase, calls]: [f32; 3]) -> Self {
-        Self { alu, chase, calls }
-    }
-
-    /// The time of all three together.
+    /// The time of the references together.
     pub fn total(&self) -> Nanoseconds {
-        Nanoseconds::new(f64::from(self.alu + self.chase + self.calls))
+        let sum = self.chain + self.alu + self.chase + self.calls.unwrap_or(0.0);
+        Nanoseconds::new(f64::from(sum))
+    }
+
+    /// Each part as a low quantile of that of several readings, which must not be none: how fast the core is when
+    /// it is not interrupted.
+    pub fn low_of(readings: &[Reading]) -> Reading {
+        let low = |part: &dyn Fn(&Reading) -> f32| {
+            let mut times: Vec<f32> = readings.iter().map(part).collect();
+            times.sort_by(f32::total_cmp);
+            times[times.len() / 4]
+        };
+        let calls = readings[0].calls.map(|_| low(&|r| r.calls.unwrap_or(f32::MAX)));
+        Reading { chain: low(&|r| r.chain), alu: low(&|r| r.alu), chase: low(&|r| r.chase), calls }
     }
 }
 
@@ -67,15 +122,17 @@ struct Line(usize);
 /// The references, ready to run on the calling thread's CPU.
 pub struct Sentinel {
     clock: Clock,
+    chain: Chain,
     ring: Box<[Line; LINES]>,
     calls: u32,
 }
 
 impl Sentinel {
     /// Prepares the references, and finds out how many calls into the kernel are cheap enough here.
-    pub fn new(clock: Clock) -> Self {
-        let mut sentinel = Self { clock, ring: ring(), calls: CALLS };
-        let cheapest = (0..20).map(|_| sentinel.read().calls).fold(f32::MAX, f32::min);
+    pub fn new(clock: Clock, facts: &ClockFacts) -> Self {
+        let chain = Chain::new(clock, facts);
+        let mut sentinel = Self { clock, chain, ring: ring(), calls: CALLS };
+        let cheapest = (0..20).filter_map(|_| sentinel.read().calls).fold(f32::MAX, f32::min);
         if f64::from(cheapest) > CALLS_AT_MOST.get() {
             let one = cheapest / CALLS as f32;
             sentinel.calls = u32::from(f64::from(one) <= CALLS_AT_MOST.get());
@@ -83,9 +140,15 @@ impl Sentinel {
         sentinel
     }
 
-    /// Runs the references once: about 3 us.
+    /// Without the calls into the kernel.
+    pub fn without_calls(self) -> Self {
+        Self { calls: 0, ..self }
+    }
+
+    /// Runs the references once: about 10 us with a clock that costs 20 ns.
     #[inline(never)]
     pub fn read(&self) -> Reading {
+        let chain = self.chain.read() as f32;
         let start = self.clock.now();
         alu();
         let alu_done = self.clock.now();
@@ -95,9 +158,13 @@ impl Sentinel {
         let chase_begins = self.clock.now();
         chase(&self.ring, LAPS);
         let chase_done = self.clock.now();
-        let calls = if self.calls == 0 { 0.0 } else { self.read_calls() };
         let spent = |from, to| self.clock.between(from, to).get() as f32;
-        Reading { alu: spent(start, alu_done), chase: spent(chase_begins, chase_done), calls }
+        Reading {
+            chain,
+            alu: spent(start, alu_done),
+            chase: spent(chase_begins, chase_done),
+            calls: (self.calls > 0).then(|| self.read_calls()),
+        }
     }
 
     /// The calls, after one off the clock: what was measured before may have pushed the way into the
@@ -114,12 +181,8 @@ impl Sentinel {
     /// How fast the machine is just now: of several readings, a low quantile of each part.
     pub fn read_steadily(&self) -> Reading {
         const READINGS: usize = 12;
-        let readings: Vec<[f32; 3]> = (0..READINGS).map(|_| self.read().parts()).collect();
-        Reading::of_parts([0, 1, 2].map(|part| {
-            let mut times: Vec<f32> = readings.iter().map(|reading| reading[part]).collect();
-            times.sort_by(f32::total_cmp);
-            times[READINGS / 4]
-        }))
+        let readings: Vec<Reading> = (0..READINGS).map(|_| self.read()).collect();
+        Reading::low_of(&readings)
     }
 }
 
@@ -172,23 +235,57 @@ mod tests {
         assert_eq!(at, 0);
     }
 
+    const QUIET: Reading = Reading { chain: 800.0, alu: 560.0, chase: 761.0, calls: Some(681.0) };
+
     #[test]
     fn each_reference_takes_time() {
-        let reading = Sentinel::new(Clock::monotonic()).read();
-        assert!(reading.alu > 0.0 && reading.chase > 0.0, "{reading:?}");
+        let facts = crate::survey::survey().remove(0);
+        let sentinel = Sentinel::new(facts.clock().unwrap(), &facts);
+        let reading = sentinel.read_steadily();
+        assert!(reading.chain > 0.0 && reading.alu > 0.0 && reading.chase > 0.0, "{reading:?}");
+        assert_eq!(sentinel.without_calls().read().calls, None);
     }
 
     #[test]
     fn one_slow_reference_is_enough_to_be_disturbed() {
-        let level = Reading { alu: 560.0, chase: 761.0, calls: 681.0 };
-        assert!(level.is_quiet(&level));
-        for (part, slow) in [(0, 580.0), (1, 790.0), (2, 702.0)] {
-            let mut parts = level.parts();
-            parts[part] = slow;
-            assert!(!Reading::of_parts(parts).is_quiet(&level), "{part}");
+        let level = QUIET.ratios();
+        assert!(level.are_quiet(&level));
+        for slow in [
+            Reading { alu: 580.0, ..QUIET },
+            Reading { chase: 790.0, ..QUIET },
+            Reading { calls: Some(702.0), ..QUIET },
+        ] {
+            assert!(!slow.ratios().are_quiet(&level), "{slow:?}");
         }
-        assert!(Reading { calls: 690.0, ..level }.is_quiet(&level));
-        let without_calls = Reading { calls: 0.0, ..level };
-        assert!(without_calls.is_quiet(&without_calls));
+        assert!(Reading { calls: Some(690.0), ..QUIET }.ratios().are_quiet(&level));
+    }
+
+    #[test]
+    fn another_frequency_is_no_disturbance() {
+        let level = QUIET.ratios();
+        for slower in [1.1, 1.5, 0.9] {
+            let reading = Reading {
+                chain: QUIET.chain * slower,
+                alu: QUIET.alu * slower,
+                chase: QUIET.chase * slower,
+                calls: QUIET.calls.map(|calls| calls * slower),
+            };
+            assert!(reading.ratios().are_quiet(&level), "{slower}");
+            assert!(!reading.has_frequency_of(&QUIET));
+        }
+        assert!(Reading { chain: 803.0, ..QUIET }.has_frequency_of(&QUIET));
+        assert!(!Reading { chain: 805.0, ..QUIET }.has_frequency_of(&QUIET));
+    }
+
+    #[test]
+    fn a_reference_that_is_not_in_use_tells_nothing() {
+        let without = Reading { calls: None, ..QUIET };
+        assert!(without.ratios().are_quiet(&QUIET.ratios()));
+        assert!(QUIET.ratios().are_quiet(&without.ratios()));
+        let text = serde_json::to_string(&without).unwrap();
+        assert_eq!(text, "[800.0,560.0,761.0,null]");
+        assert_eq!(serde_json::from_str::<Reading>(&text).unwrap(), without);
+        let no_chain: Reading = serde_json::from_str("[null,560,761,681]").unwrap();
+        assert!(!no_chain.ratios().are_quiet(&QUIET.ratios()));
     }
 }

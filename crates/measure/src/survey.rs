@@ -36,10 +36,14 @@ impl ClockFacts {
         Clock::by_name(&self.name, self.ns_per_tick)
     }
 
+    /// What limits how fine a time it can tell: the cost of a reading or its step, whichever is greater.
+    pub fn coarsest(&self) -> Nanoseconds {
+        Nanoseconds::new(self.cost.get().max(self.step.get()))
+    }
+
     /// The shortest batch in which this clock's cost and step are at most [`CLOCK_SHARE`].
     pub fn shortest_batch(&self) -> Nanoseconds {
-        let coarsest = self.cost.get().max(self.step.get());
-        Nanoseconds::new((coarsest / CLOCK_SHARE).max(SHORTEST_BATCH.get()))
+        Nanoseconds::new((self.coarsest().get() / CLOCK_SHARE).max(SHORTEST_BATCH.get()))
     }
 }
 
@@ -54,7 +58,7 @@ pub fn survey() -> Vec<ClockFacts> {
 
 /// Puts those that are as good as the best first, in the order given, then the others.
 fn by_preference(facts: Vec<ClockFacts>) -> Vec<ClockFacts> {
-    let coarsest = |f: &ClockFacts| f.cost.get().max(f.step.get());
+    let coarsest = |f: &ClockFacts| f.coarsest().get();
     let steady = facts.iter().filter(|f| f.backward == 0);
     let best = steady.map(coarsest).fold(f64::INFINITY, f64::min);
     let (good, others): (Vec<_>, Vec<_>) =

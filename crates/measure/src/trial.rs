@@ -43,7 +43,7 @@ impl Stage {
         if cpus.len() == 1 {
             kept?; // on all of them it is at any rate
         }
-        let sentinel = Sentinel::new(clock);
+        let sentinel = Sentinel::new(clock, facts).without_calls();
         Ok(Self { clock, cpus: cpus.to_vec(), sentinel, work: None })
     }
 
@@ -73,7 +73,7 @@ impl Stage {
         let readings = self.cpus.iter().map(|&cpu| {
             // Where threads cannot be placed, the readings are of wherever we are.
             let _ = pin_thread(cpu);
-            Reading { calls: 0.0, ..self.sentinel.read_steadily() }
+            self.sentinel.read_steadily()
         });
         let readings = readings.collect();
         let _ = pin_thread_to_any(&self.cpus);
@@ -235,7 +235,7 @@ impl Round<'_> {
                 busy: stage.cpus.len(),
                 batch,
                 samples: samples.clone(),
-                readings: vec![before[at].parts(), after[at].parts()],
+                readings: vec![before[at], after[at]],
                 contended: true,
                 crowded,
                 turn_ns: stage.work.map(|work| work.turn_ns() as f32).filter(|_| at == 0),

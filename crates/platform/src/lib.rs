@@ -8,6 +8,7 @@
 
 #[cfg(unix)]
 pub mod children;
+pub mod chain;
 pub mod clock;
 pub mod counters;
 pub mod cpu;

@@ -10,6 +10,7 @@ pub const CASE: Case = Case {
     operation: "One GetSystemTimePreciseAsFileTime.",
     alike: "The counterpart of clock/gettime{id=realtime}; it counts units of 100 ns.",
     only: Only::Windows("exists only on Windows"),
+    core_bound: true,
     params: &[],
     metrics: METRICS,
     run: |_, round| {

@@ -11,6 +11,7 @@ pub const CASE: Case = Case {
     alike: "The counterpart of clock/gettime{id=monotonic-coarse}; it counts ms and steps by 10 \
             to 16 of them.",
     only: Only::Windows("exists only on Windows"),
+    core_bound: true,
     params: &[],
     metrics: METRICS,
     run: |_, round| {

@@ -27,6 +27,7 @@ pub const CASE: Case = Case {
     alike: "libMicro's `clock_gettime` reads realtime by the C library's function. A clock that \
             the vDSO does not know is read by a system call either way: the counted calls tell.",
     only: Only::Linux("measured on Linux only"),
+    core_bound: true,
     params: &[
         Param {
             name: "id",

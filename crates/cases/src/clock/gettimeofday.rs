@@ -11,6 +11,7 @@ pub const CASE: Case = Case {
     operation: "One gettimeofday, by the C library's function or by the system call itself.",
     alike: "libMicro's `gettimeofday` calls the C library's function.",
     only: Only::Linux("measured on Linux only"),
+    core_bound: true,
     params: &[VIA],
     metrics: METRICS,
     run,

@@ -10,6 +10,7 @@ pub const CASE: Case = Case {
     operation: "One QueryPerformanceCounter.",
     alike: "The counterpart of clock/gettime{id=monotonic}.",
     only: Only::Windows("exists only on Windows"),
+    core_bound: true,
     params: &[],
     metrics: METRICS,
     run: |_, round| {

@@ -21,6 +21,7 @@ pub const CASE: Case = Case {
     alike: "What the vDSO's clocks do inside. Without a fence it may be read early, which shows \
             as back-across-cpus.",
     only: Only::X86_64("an instruction of x86-64 processors"),
+    core_bound: true,
     params: &[FENCE],
     metrics: METRICS,
     run: |params, round| {

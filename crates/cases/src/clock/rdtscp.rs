@@ -12,6 +12,7 @@ pub const CASE: Case = Case {
                 fence=lfence an lfence follows, so that nothing later begins before.",
     alike: "The usual end of a hand-made timing loop, where clock/rdtsc is its beginning.",
     only: Only::X86_64("an instruction of x86-64 processors"),
+    core_bound: true,
     params: &[FENCE],
     metrics: METRICS,
     run: |params, round| {

@@ -11,6 +11,7 @@ pub const CASE: Case = Case {
     alike: "On Linux clock_gettime of the monotonic clock, on Windows QueryPerformanceCounter, \
             each with what the library adds.",
     only: Only::Everywhere,
+    core_bound: true,
     params: &[],
     metrics: METRICS,
     run: |_, round| {

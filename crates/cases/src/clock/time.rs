@@ -13,6 +13,7 @@ pub const CASE: Case = Case {
     alike: "The cheapest way to a time stamp; clock/gettime{id=realtime-coarse} is as cheap and \
             finer.",
     only: Only::Linux("measured on Linux only"),
+    core_bound: true,
     params: &[VIA],
     metrics: METRICS,
     run,

@@ -21,6 +21,7 @@ pub const CASE: Case = Case {
     alike: "As concurrency/jobs, for the jobs described or listed in a file; `oscost concurrency` \
             measures every candidate and says which is best.",
     only: Only::Everywhere,
+    core_bound: false,
     params: &[
         Param {
             name: "executor",

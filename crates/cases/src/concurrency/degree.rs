@@ -18,6 +18,7 @@ pub const CASE: Case = Case {
     alike: "The degrees together give Amdahl's law and the Universal Scalability Law: the serial share, \
             contention, coherence, and the degree beyond which more threads make it slower.",
     only: Only::Everywhere,
+    core_bound: false,
     params: &[
         Param {
             name: "kind",

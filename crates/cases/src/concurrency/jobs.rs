@@ -20,6 +20,7 @@ pub const CASE: Case = Case {
             experiment: base lengths of 10 to 2430 ms, on one CPU, longest first, at most 25 at once; \
             an ordinary run has three of these lengths at 0.003 of it.",
     only: Only::Everywhere,
+    core_bound: false,
     params: &[
         Param {
             name: "executor",

@@ -19,6 +19,7 @@ pub const CASE: Case = Case {
     alike: "Against the serial executor the lengths together give the shortest job that is worth a \
             thread, a place in a pool, or a task.",
     only: Only::Everywhere,
+    core_bound: false,
     params: &[
         Param {
             name: "executor",

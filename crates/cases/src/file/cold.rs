@@ -19,6 +19,7 @@ pub const CASE: Case = Case {
     alike: "As the reading of file/small, which is from the cache. It is made sure with mincore that nothing of \
             a file is left there; what the device or a host keeps is beyond that.",
     only: Only::Linux("only Linux drops a file from its cache and says that it is gone"),
+    core_bound: false,
     params: &[
         Param {
             name: "dropped",

@@ -16,6 +16,7 @@ pub const CASE: Case = Case {
     alike: "A file linked when it is whole is never seen half written. In a batch each file's latency is the \
             batch's.",
     only: Only::Everywhere,
+    core_bound: false,
     params: &[
         Param {
             name: "how",

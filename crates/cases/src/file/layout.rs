@@ -16,6 +16,7 @@ pub const CASE: Case = Case {
     operation: "One file through all phases of file/small, all in one directory or in turn in 256.",
     alike: "Caches and mail stores fan out so; which of the two is better differs between file systems.",
     only: Only::Everywhere,
+    core_bound: false,
     params: &[
         Param {
             name: "layout",

@@ -15,6 +15,7 @@ pub const CASE: Case = Case {
     alike: "create, stat and delete are fio's filecreate, filestat and filedelete; create with its write is \
             osbench's create_files, which deletes in the same loop.",
     only: Only::Everywhere,
+    core_bound: false,
     params: &[
         Param {
             default: &["0", "1k", "4k", "16k", "64k", "128k"],

@@ -27,6 +27,7 @@ pub const CASE: Case = Case {
     alike: "As fio's `fsync_on_close`; mail servers and databases sync so. `sync-cost` is against files that \
             are created by turns with these, without sync.",
     only: Only::Everywhere,
+    core_bound: false,
     params: &[
         Param {
             name: "sync",

@@ -17,6 +17,7 @@ pub const CASE: Case = Case {
                 and begin each phase together.",
     alike: "will-it-scale's open1 and unlink1 (separate) and open2 and unlink2 (same directory) do single calls.",
     only: Only::Everywhere,
+    core_bound: false,
     params: &[
         Param {
             name: "workers",

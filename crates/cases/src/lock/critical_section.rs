@@ -11,6 +11,7 @@ pub const CASE: Case = Case {
     operation: "One EnterCriticalSection and LeaveCriticalSection.",
     alike: "Compare lock/srwlock, which is smaller and cannot be entered twice.",
     only: Only::Windows("exists only on Windows"),
+    core_bound: true,
     params: THREADS,
     metrics: METRICS,
     run,

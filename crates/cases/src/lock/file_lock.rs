@@ -14,6 +14,7 @@ pub const FCNTL: Case = Case {
                 with F_SETLKW.",
     alike: "will-it-scale's lock2 does the same and counts two operations to a pair.",
     only: UNIX,
+    core_bound: true,
     params: PROCESSES_TOO,
     metrics: METRICS,
     run: |params, round| {

@@ -14,6 +14,7 @@ pub const CASE: Case = Case {
     alike: "`perf bench futex` and will-it-scale's futex1 to futex4 measure the system call itself; \
             this one is made only where somebody waits.",
     only: Only::Linux("exists only on Linux; see lock/wait-on-address for Windows"),
+    core_bound: true,
     params: THREADS_OR_PROCESSES,
     metrics: METRICS,
     run,

@@ -16,6 +16,7 @@ pub const CASE: Case = Case {
     alike: "Compare lock/std-mutex: this one queues its waiters in a table of its own, and now and then \
             hands over in order.",
     only: Only::Everywhere,
+    core_bound: true,
     params: THREADS,
     metrics: METRICS,
     run: |params, round| {

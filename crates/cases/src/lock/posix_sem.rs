@@ -13,6 +13,7 @@ pub const PRIVATE: Case = Case {
     alike: "will-it-scale's posix_semaphore1 does the same with one semaphore to each worker, which is \
             workers=1 here.",
     only: Only::Linux("measured on Linux only; macOS has no unnamed semaphores"),
+    core_bound: true,
     params: THREADS,
     metrics: METRICS,
     run: |params, round| run(params, round, Kind::Private),
@@ -36,6 +37,7 @@ pub const NAMED: Case = Case {
     operation: "One sem_wait and one sem_post on a semaphore of value 1 that sem_open made.",
     alike: "Once it is open there should be no difference to lock/posix-sem-shared on Linux.",
     only: Only::Unix("Windows has no POSIX semaphores"),
+    core_bound: true,
     params: PROCESSES_TOO,
     run: |params, round| run(params, round, Kind::Named),
     ..PRIVATE

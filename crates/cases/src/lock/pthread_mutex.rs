@@ -14,6 +14,7 @@ pub const NORMAL: Case = Case {
     alike: "will-it-scale's pthread_mutex1 does the same with one mutex for all workers, its \
             pthread_mutex2 with one to each.",
     only: Only::Unix("Windows has no pthread mutexes"),
+    core_bound: true,
     params: THREADS,
     metrics: METRICS,
     run: |params, round| run(params, round, Kind::Normal),

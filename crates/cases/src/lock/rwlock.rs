@@ -13,6 +13,7 @@ pub const READ: Case = Case {
     alike: "Readers let each other in, but share one word of memory: what it costs more with more \
             workers is the price of passing that around.",
     only: Only::Unix("Windows has no pthread read-write locks; see lock/srwlock"),
+    core_bound: true,
     params: THREADS_OR_PROCESSES,
     metrics: METRICS,
     run: run::<false>,

@@ -17,6 +17,7 @@ pub const TEST_AND_TEST_AND_SET: Case = Case {
     alike: "The difference to lock/futex with one worker is its atomic swap on unlock; with more \
             workers than CPUs, what not sleeping costs.",
     only: Only::Everywhere,
+    core_bound: true,
     params: THREADS_OR_PROCESSES,
     metrics: METRICS,
     run: |params, round| {

@@ -11,6 +11,7 @@ pub const CASE: Case = Case {
     operation: "One AcquireSRWLockExclusive and ReleaseSRWLockExclusive.",
     alike: "Compare lock/critical-section, which knows its holder.",
     only: Only::Windows("exists only on Windows"),
+    core_bound: true,
     params: THREADS,
     metrics: METRICS,
     run,

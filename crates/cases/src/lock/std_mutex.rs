@@ -15,6 +15,7 @@ pub const CASE: Case = Case {
     alike: "On Linux it is a futex: the difference to lock/futex is its check for poisoning, and \
             spinning before it sleeps.",
     only: Only::Everywhere,
+    core_bound: true,
     params: THREADS,
     metrics: METRICS,
     run: |params, round| {

@@ -15,6 +15,7 @@ pub const WITH_UNDO: Case = Case {
                 one semop that takes 1 from 0; all with SEM_UNDO.",
     alike: "lmbench's `lat_sem` passes a token through two semaphores and so counts a switch.",
     only: ELSEWHERE,
+    core_bound: true,
     params: PROCESSES_TOO,
     metrics: METRICS,
     run: |params, round| run(params, round, true),

@@ -12,6 +12,7 @@ pub const PIPE: Case = Case {
     alike: "will-it-scale's pipe1 makes the same calls with one pipe to each worker, which is workers=1 \
             here; GNU make's job server is this lock.",
     only: Only::Unix("measured on Unix-like systems only"),
+    core_bound: true,
     params: THREADS_OR_PROCESSES,
     metrics: METRICS,
     run: run_pipe,

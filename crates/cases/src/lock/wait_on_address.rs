@@ -12,6 +12,7 @@ pub const CASE: Case = Case {
                 swap, with WaitOnAddress and WakeByAddressSingle where somebody waits.",
     alike: "The same algorithm as lock/futex has on Linux, but only between threads.",
     only: Only::Windows("exists only on Windows"),
+    core_bound: true,
     params: THREADS,
     metrics: METRICS,
     run,

@@ -12,6 +12,7 @@ pub const MUTEX: Case = Case {
     alike: "A kernel object that processes can share, here used by threads of one process: compare \
             lock/critical-section, which enters the kernel only to wait.",
     only: Only::Windows("exists only on Windows"),
+    core_bound: true,
     params: THREADS,
     metrics: METRICS,
     run: |params, round| run(params, round, Kind::Mutex),

@@ -13,6 +13,7 @@ pub const CASE: Case = Case {
     alike: "`smtp-source` sends to one server without a list or a queue. The time is that of the sender as a \
             whole: divided by it, all connections together.",
     only: Only::Everywhere,
+    core_bound: false,
     params: &[
         Param {
             name: "arch",

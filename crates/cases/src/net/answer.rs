@@ -16,6 +16,7 @@ pub const CASE: Case = Case {
     alike: "A web server with `Connection: close` does this and also reads a request; smtp-source and \
             ApacheBench load a server like this, but do not check what comes.",
     only: Only::Everywhere,
+    core_bound: false,
     params: &[
         Param {
             default: &all_but::<11>(&["select", "poll", "epoll-level", "epoll-per-cpu"]),

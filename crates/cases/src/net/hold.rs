@@ -16,6 +16,7 @@ pub const CASE: Case = Case {
     alike: "What servers are sized by that push messages or keep sessions open; the memory is the server's own, \
             without what the kernel keeps for sockets.",
     only: Only::Everywhere,
+    core_bound: false,
     params: &[
         Param {
             meaning: "how the server is built (`oscost net serve --list`); those with a fixed number of processes or \

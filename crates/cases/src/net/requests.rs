@@ -16,6 +16,7 @@ pub const CASE: Case = Case {
     alike: "`wrk` against nginx with `return 503` does the same; the reply here is shorter, and checked byte for \
             byte.",
     only: Only::Everywhere,
+    core_bound: false,
     params: &[
         Param {
             meaning: "how the server is built (`oscost net serve --list`); those with a fixed number of processes or \

@@ -11,6 +11,7 @@ pub const CASE: Case = Case {
     alike: "The counterpart of syscall/open-close; osbench's `create_files` makes and writes the \
             file too.",
     only: Only::Windows("exists only on Windows"),
+    core_bound: true,
     params: &[],
     metrics: &[],
     run: |_, round| {

@@ -10,6 +10,7 @@ pub const CASE: Case = Case {
     alike: "will-it-scale's `dup1` counts the pair too; libMicro's `dup` leaves the close off the \
             clock.",
     only: Only::Unix("Windows has DuplicateHandle: see syscall/duplicate-handle-close"),
+    core_bound: true,
     params: &[],
     metrics: &[],
     run: |_, round| {

@@ -10,6 +10,7 @@ pub const CASE: Case = Case {
                 CloseHandle of the copy.",
     alike: "The counterpart of syscall/dup-close.",
     only: Only::Windows("exists only on Windows"),
+    core_bound: true,
     params: &[],
     metrics: &[],
     run: |_, round| {

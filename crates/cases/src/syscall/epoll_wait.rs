@@ -12,6 +12,7 @@ pub const CASE: Case = Case {
     alike: "`perf bench epoll wait` counts events that did come; syscall/poll is the same \
             question without an epoll.",
     only: Only::Linux("measured on Linux only"),
+    core_bound: true,
     params: &[FDS],
     metrics: &[],
     run: |params, round| {

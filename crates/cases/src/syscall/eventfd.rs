@@ -10,6 +10,7 @@ pub const CASE: Case = Case {
                 calls, no waiting.",
     alike: "will-it-scale's `eventfd1` counts the pair too.",
     only: Only::Linux("measured on Linux only; Windows has SetEvent: see syscall/set-event"),
+    core_bound: true,
     params: &[],
     metrics: &[],
     run: |_, round| {

@@ -9,6 +9,7 @@ pub const CASE: Case = Case {
     operation: "One GetProcessTimes of the calling process.",
     alike: "The counterpart of syscall/getrusage.",
     only: Only::Windows("exists only on Windows"),
+    core_bound: true,
     params: &[],
     metrics: &[],
     run: |_, round| {

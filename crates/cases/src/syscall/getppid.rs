@@ -9,6 +9,7 @@ pub const CASE: Case = Case {
     operation: "One getppid, whose answer no C library keeps.",
     alike: "`perf bench syscall basic` and lmbench's `lat_syscall null` make the same call.",
     only: Only::Unix("Windows has no such call"),
+    core_bound: true,
     params: &[],
     metrics: &[],
     run: |_, round| {

@@ -10,6 +10,7 @@ pub const CASE: Case = Case {
                 glibc's function of that name may stay out of the kernel.",
     alike: "No older suite has it; the kernel's `vdso_test_getrandom` compares it with the vDSO.",
     only: Only::Linux("measured on Linux only"),
+    core_bound: true,
     params: &[],
     metrics: &[],
     run: |_, round| {

@@ -9,6 +9,7 @@ pub const CASE: Case = Case {
     operation: "One getrusage of the calling process (RUSAGE_SELF), which has one thread.",
     alike: "libMicro's `getrusage` makes the same call.",
     only: Only::Unix("Windows has GetProcessTimes: see syscall/get-process-times"),
+    core_bound: true,
     params: &[],
     metrics: &[],
     run: |_, round| {

@@ -11,6 +11,7 @@ pub const CASE: Case = Case {
     alike: "fio's `t/io_uring -N1` does the same, with several batches under way; one batch is \
             one system call.",
     only: Only::Linux("io_uring exists only on Linux"),
+    core_bound: true,
     params: &[Param {
         name: "batch",
         meaning: "how many requests share one system call",

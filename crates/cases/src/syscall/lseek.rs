@@ -9,6 +9,7 @@ pub const CASE: Case = Case {
     operation: "One lseek to the start of a regular file.",
     alike: "will-it-scale's `lseek1` makes the same call.",
     only: Only::Unix("Windows keeps file positions otherwise"),
+    core_bound: true,
     params: &[],
     metrics: &[],
     run: |_, round| {

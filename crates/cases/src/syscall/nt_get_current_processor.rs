@@ -11,6 +11,7 @@ pub const CASE: Case = Case {
     alike: "The counterpart of syscall/getppid: it takes nothing, does next to nothing and cannot \
             fail.",
     only: Only::Windows("exists only on Windows"),
+    core_bound: true,
     params: &[],
     metrics: &[],
     run: |_, round| {

@@ -11,6 +11,7 @@ pub const CASE: Case = Case {
     alike: "lmbench's `lat_syscall open` counts the pair too; will-it-scale's `open1` opens a \
             temporary file for writing.",
     only: Only::Unix("Windows has CreateFile: see syscall/create-file-close"),
+    core_bound: true,
     params: &[],
     metrics: &[],
     run: |_, round| {

@@ -12,6 +12,7 @@ pub const CASE: Case = Case {
     alike: "libMicro's `poll` does the same with 256 socket pairs; will-it-scale's `poll2` waits \
             to write to 128 files, which are ready, and fills the list each time.",
     only: Only::Unix("Windows has WaitForSingleObject for one: see syscall/wait-0"),
+    core_bound: true,
     params: &[FDS],
     metrics: &[],
     run: |params, round| {

@@ -10,6 +10,7 @@ pub const CASE: Case = Case {
                 the temporary directory; nothing is flushed to the disk.",
     alike: "will-it-scale's `pwrite1` makes the same call.",
     only: Only::Unix("measured on Unix-like systems only"),
+    core_bound: true,
     params: &[],
     metrics: &[],
     run: |_, round| {

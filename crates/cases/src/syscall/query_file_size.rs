@@ -9,6 +9,7 @@ pub const CASE: Case = Case {
     operation: "One GetFileSizeEx of an open regular file, this program's own.",
     alike: "The counterpart of syscall/fstat.",
     only: Only::Windows("exists only on Windows"),
+    core_bound: true,
     params: &[],
     metrics: &[],
     run: |_, round| {

@@ -9,6 +9,7 @@ pub const CASE: Case = Case {
     operation: "One read of 1 byte from /dev/zero.",
     alike: "lmbench's `lat_syscall read` makes the same call.",
     only: Only::Unix("Windows has ReadFile: see syscall/read-file-0 and syscall/read-file-4k"),
+    core_bound: true,
     params: &[],
     metrics: &[],
     run: |_, round| {

@@ -9,6 +9,7 @@ pub const CASE: Case = Case {
     operation: "One ReadFile of 0 bytes from a regular file, this program's own.",
     alike: "The counterpart of syscall/read-0.",
     only: Only::Windows("exists only on Windows"),
+    core_bound: true,
     params: &[],
     metrics: &[],
     run: |_, round| {

@@ -10,6 +10,7 @@ pub const CASE: Case = Case {
                 cached; the position is given with the call.",
     alike: "The counterpart of syscall/pread-4k.",
     only: Only::Windows("exists only on Windows"),
+    core_bound: true,
     params: &[],
     metrics: &[],
     run: |_, round| {

@@ -12,6 +12,7 @@ pub const CASE: Case = Case {
     alike: "libMicro's `select` does the same with 256 socket pairs; lmbench's `lat_select` \
             watches copies of one descriptor for writing.",
     only: Only::Unix("measured on Unix-like systems only"),
+    core_bound: true,
     params: &[FDS],
     metrics: &[],
     run: |params, round| {

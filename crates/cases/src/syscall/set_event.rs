@@ -9,6 +9,7 @@ pub const CASE: Case = Case {
     operation: "One SetEvent of an automatic event that is set already and nobody waits for.",
     alike: "The counterpart of the write in syscall/eventfd.",
     only: Only::Windows("exists only on Windows"),
+    core_bound: true,
     params: &[],
     metrics: &[],
     run: |_, round| {

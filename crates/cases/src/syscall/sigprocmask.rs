@@ -10,6 +10,7 @@ pub const CASE: Case = Case {
                 one.",
     alike: "libMicro's `sigprocmask` alternates between two masks.",
     only: Only::Unix("Windows has no such signals"),
+    core_bound: true,
     params: &[],
     metrics: &[],
     run: |_, round| {

@@ -11,6 +11,7 @@ pub const CASE: Case = Case {
     alike: "lmbench's `lat_syscall stat` and will-it-scale's `stat1` make the same call, each of \
             another path.",
     only: Only::Unix("Windows has to open the file: see syscall/create-file-close"),
+    core_bound: true,
     params: &[],
     metrics: &[],
     run: |_, round| {

@@ -10,6 +10,7 @@ pub const CASE: Case = Case {
                 ENOSYS.",
     alike: "libMicro and lmbench have none; getppid less this is what a real function adds.",
     only: Only::Linux("elsewhere an unknown system call ends the process with SIGSYS"),
+    core_bound: true,
     params: &[],
     metrics: &[],
     run: |_, round| {

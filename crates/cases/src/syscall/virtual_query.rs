@@ -9,6 +9,7 @@ pub const CASE: Case = Case {
     operation: "One VirtualQuery of the region that holds a local variable.",
     alike: "Linux has no such call, only a line of /proc/self/maps; mincore comes nearest.",
     only: Only::Windows("exists only on Windows"),
+    core_bound: true,
     params: &[],
     metrics: &[],
     run: |_, round| {

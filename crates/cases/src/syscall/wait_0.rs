@@ -9,6 +9,7 @@ pub const CASE: Case = Case {
     operation: "One WaitForSingleObject with timeout 0 for an event that is not set.",
     alike: "The counterpart of syscall/poll with one descriptor.",
     only: Only::Windows("exists only on Windows"),
+    core_bound: true,
     params: &[],
     metrics: &[],
     run: |_, round| {

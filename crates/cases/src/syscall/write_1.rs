@@ -10,6 +10,7 @@ pub const CASE: Case = Case {
     alike: "lmbench's `lat_syscall write` makes the same call; will-it-scale's `write1` writes 4 \
             KiB to a file.",
     only: Only::Unix("Windows has WriteFile: see syscall/write-file-nul"),
+    core_bound: true,
     params: &[],
     metrics: &[],
     run: |_, round| {

@@ -9,6 +9,7 @@ pub const CASE: Case = Case {
     operation: "One WriteFile of 1 byte to NUL.",
     alike: "The counterpart of syscall/write-1.",
     only: Only::Windows("exists only on Windows"),
+    core_bound: true,
     params: &[],
     metrics: &[],
     run: |_, round| {

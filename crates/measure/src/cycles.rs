@@ -1,0 +1,196 @@
+//! Counting core cycles without a counter: by how long a chain of dependent multiplications takes.
+//!
+//! Where a cloud hides the processor's counters and its governor, the core's frequency still shows in the time
+//! of instructions whose latency is a known number of cycles. That number is not assumed: it is measured as the
+//! ratio to a chain of rotations and exclusive ors, which take one cycle each. `docs/measuring.md` has the evidence.
+
+use std::hint::black_box;
+
+use platform::chain::{IS_EXACT, TURN, multiply, rotate_xor};
+use serde::{Deserialize, Serialize};
+
+use crate::stats::median;
+use crate::survey::ClockFacts;
+use crate::time::Clock;
+
+/// Multiplications that a reading of the chain is told for.
+pub const UNIT: f64 = 1_000.0;
+/// The clock's share of a reading of the chain, at most, unless the clock is too slow for that.
+const CLOCK_SHARE: f64 = 0.004;
+/// A multiplication takes about so long: only to choose the chain's length.
+const ABOUT_ONE_NS: f64 = 1.0;
+/// Turns of a chain, at least and at most: about 0.3 and 30 us.
+const TURNS_AT_LEAST: u32 = 19;
+const TURNS_AT_MOST: u32 = 1_900;
+/// The latency must be a whole number of cycles within this share.
+const WHOLE_WITHIN: f64 = 0.01;
+/// Multiplications of 64 bits take 3 to 5 cycles on the processors in use; see Agner Fog, "Instruction tables".
+const LATENCIES: std::ops::RangeInclusive<u32> = 2..=8;
+
+/// A chain of dependent multiplications, long enough for its clock.
+#[derive(Debug, Clone, Copy)]
+pub struct Chain {
+    clock: Clock,
+    short: u32,
+    long: u32,
+}
+
+impl Chain {
+    /// For this clock.
+    pub fn new(clock: Clock, facts: &ClockFacts) -> Self {
+        let wanted = facts.coarsest().get() / CLOCK_SHARE / ABOUT_ONE_NS / f64::from(TURN);
+        let turns = (wanted as u32).clamp(TURNS_AT_LEAST, TURNS_AT_MOST);
+        let short = turns.div_ceil(8);
+        Self { clock, short, long: short + turns }
+    }
+
+    /// The time of [`UNIT`] multiplications just now, in ns. Two lengths are timed, so that the clock's own cost
+    /// cancels; once more before, untimed: after work in the kernel the first run can take several times as long.
+    #[inline(always)]
+    pub fn read(&self) -> f64 {
+        let mut value = black_box(multiply(3, self.short));
+        let start = self.clock.now();
+        value = black_box(multiply(value, self.short));
+        let middle = self.clock.now();
+        black_box(multiply(value, self.long));
+        let end = self.clock.now();
+        let difference =
+            self.clock.between(middle, end).get() - self.clock.between(start, middle).get();
+        difference / f64::from((self.long - self.short) * TURN) * UNIT
+    }
+
+    /// The time of as many rotations and exclusive ors, in the same way.
+    fn read_rotations(&self) -> f64 {
+        let mut value = black_box(rotate_xor(3, self.short));
+        let start = self.clock.now();
+        value = black_box(rotate_xor(value, self.short));
+        let middle = self.clock.now();
+        black_box(rotate_xor(value, self.long));
+        let end = self.clock.now();
+        let difference =
+            self.clock.between(middle, end).get() - self.clock.between(start, middle).get();
+        difference / f64::from((self.long - self.short) * TURN) * UNIT
+    }
+}
+
+/// How many cycles one multiplication of the chain takes, or why that cannot be said.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Latency {
+    /// So many cycles.
+    Cycles(u32),
+    /// Cycles cannot be counted here, for this reason.
+    Unknown(String),
+}
+
+impl Latency {
+    /// Finds it out on the CPU the calling thread is kept on. Takes 1 to 20 ms.
+    pub fn calibrate(chain: &Chain, emulator: Option<&str>) -> Self {
+        /// A disturbed calibration gives a ratio that is not whole: then it is repeated.
+        const TRIES: usize = 8;
+        if let Some(name) = emulator {
+            return Self::Unknown(format!("the processor is emulated by {name}"));
+        }
+        if !IS_EXACT {
+            return Self::Unknown(format!("not built for {}", std::env::consts::ARCH));
+        }
+        let mut found = Self::Unknown("not measured".into());
+        for _ in 0..TRIES {
+            found = Self::of_ratio(ratio(chain));
+            if found.cycles().is_some() {
+                break;
+            }
+        }
+        found
+    }
+
+    /// The latency that a measured ratio to one-cycle instructions stands for.
+    fn of_ratio(ratio: f64) -> Self {
+        let whole = ratio.round();
+        let is_whole = (ratio / whole - 1.0).abs() <= WHOLE_WITHIN;
+        if is_whole && LATENCIES.contains(&(whole as u32)) {
+            Self::Cycles(whole as u32)
+        } else {
+            let text = format!("a multiplication takes {ratio:.2} times as long as a rotation");
+            Self::Unknown(format!("{text}, no whole number of cycles from 2 to 8"))
+        }
+    }
+
+    /// Cycles of one multiplication; `None` if that cannot be said.
+    pub fn cycles(&self) -> Option<u32> {
+        match self {
+            Self::Cycles(cycles) => Some(*cycles),
+            Self::Unknown(_) => None,
+        }
+    }
+
+    /// The core's frequency in GHz while [`UNIT`] multiplications take `chain_ns`.
+    pub fn ghz(&self, chain_ns: f64) -> Option<f64> {
+        self.cycles().map(|cycles| f64::from(cycles) * UNIT / chain_ns)
+    }
+}
+
+/// The time of a multiplication by that of a rotation: the median over pairs read one after the other, so that
+/// the frequency is the same for both.
+fn ratio(chain: &Chain) -> f64 {
+    const PAIRS: usize = 61;
+    let mut ratios: Vec<f64> = (0..PAIRS)
+        .map(|_| (chain.read(), chain.read_rotations()))
+        .filter(|&(_, rotations)| rotations > 0.0)
+        .map(|(multiplications, rotations)| multiplications / rotations)
+        .collect();
+    if ratios.is_empty() { 0.0 } else { median(&mut ratios) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::survey::survey;
+
+    #[test]
+    fn only_whole_numbers_of_cycles_are_a_latency() {
+        for (ratio, cycles) in [
+            (3.0, Some(3)),
+            (2.98, Some(3)),
+            (3.02, Some(3)),
+            (4.01, Some(4)),
+            (5.0, Some(5)),
+            (3.05, None),
+            (3.5, None),
+            (1.0, None), // translated one to one
+            (0.0, None),
+            (f64::NAN, None),
+            (f64::INFINITY, None),
+            (11.0, None),
+        ] {
+            assert_eq!(Latency::of_ratio(ratio).cycles(), cycles, "{ratio}");
+        }
+    }
+
+    #[test]
+    fn an_emulated_processor_has_no_cycles() {
+        let facts = survey().remove(0);
+        let chain = Chain::new(facts.clock().unwrap(), &facts);
+        let latency = Latency::calibrate(&chain, Some("QEMU"));
+        assert_eq!(latency, Latency::Unknown("the processor is emulated by QEMU".into()));
+        assert_eq!(latency.ghz(1_000.0), None);
+    }
+
+    #[test]
+    fn three_cycles_in_a_nanosecond_are_three_gigahertz() {
+        assert_eq!(Latency::Cycles(3).ghz(1_000.0), Some(3.0));
+        assert_eq!(Latency::Cycles(4).ghz(1_000.0), Some(4.0));
+    }
+
+    #[test]
+    fn a_coarse_clock_gets_a_longer_chain_and_a_reading_is_positive() {
+        let facts = survey().remove(0);
+        let clock = facts.clock().unwrap();
+        let coarse = ClockFacts { step: crate::time::Nanoseconds::new(1_000.0), ..facts.clone() };
+        let (fine, long) = (Chain::new(clock, &facts), Chain::new(clock, &coarse));
+        assert!(long.long > fine.long, "{fine:?} {long:?}");
+        assert!(long.long - long.short <= TURNS_AT_MOST);
+        // A reading may be interrupted: of several, some are not.
+        assert!((0..20).any(|_| fine.read() > 0.0));
+    }
+}

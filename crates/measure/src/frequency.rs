@@ -1,0 +1,175 @@
+//! How far the time of something follows the core's frequency.
+
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+
+use crate::stats::quantile;
+
+/// The slope of the logarithm of a time over the logarithm of the core's cycle time: 1 for what the core bounds, 0
+/// for what waits for memory, other cores, devices or timers.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Slope {
+    /// The slope.
+    pub slope: f64,
+    /// Lower end of its 95 % interval.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+}
+
+/// One round: its time and the time of the chain meanwhile, in any units.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct TimeAndChain {
+    /// The round's median time of one operation.
+    pub time: f64,
+    /// The chain's median time during the round.
+    pub chain: f64,
+}
+
+/// Two rounds tell something of the slope where their frequencies differ by this share at least.
+const DIFFERENT: f64 = 0.01;
+/// Pairs of rounds that a slope is fitted to, at least.
+const PAIRS_AT_LEAST: usize = 10;
+/// A slope less certain than this tells nothing.
+const HALF_WIDTH_AT_MOST: f64 = 0.4;
+/// Resampled fits behind the interval.
+const DRAWS: usize = 200;
+/// Rounds of one point that are looked at: the number of pairs grows with the square.
+const ROUNDS_AT_MOST: usize = 40;
+
+impl Slope {
+    /// Fits one slope to the rounds of several points of one case: the median of the slopes between all pairs of
+    /// rounds of the same point, weighted by how far apart their frequencies are (Theil 1950, Sen 1968; weights:
+    /// Jaeckel 1972), which a few rounds in another steady mode do not move. The interval is the bootstrap's over
+    /// rounds. `None` where the frequency varied too little to tell.
+    pub fn fit(points: &[Vec<TimeAndChain>], seed: u64) -> Option<Self> {
+        let logs: Vec<Vec<(f64, f64)>> = points.iter().map(|rounds| logarithms(rounds)).collect();
+        let mut rng = StdRng::seed_from_u64(seed);
+        let slope = weighted_median(&mut slopes_of(&logs), PAIRS_AT_LEAST)?;
+        let mut draws: Vec<f64> = (0..DRAWS)
+            .filter_map(|_| {
+                let resampled: Vec<Vec<(f64, f64)>> =
+                    logs.iter().map(|rounds| resample(rounds, &mut rng)).collect();
+                weighted_median(&mut slopes_of(&resampled), 1)
+            })
+            .collect();
+        if draws.len() < DRAWS / 2 {
+            return None;
+        }
+        draws.sort_unstable_by(f64::total_cmp);
+        let (low, high) = (quantile(&draws, 0.025).min(slope), quantile(&draws, 0.975).max(slope));
+        ((high - low) / 2.0 <= HALF_WIDTH_AT_MOST).then_some(Self { slope, low, high })
+    }
+
+    /// Whether it cannot be told from 0: then the time does not follow the frequency.
+    pub fn may_be_zero(&self) -> bool {
+        self.low <= 0.0
+    }
+
+    /// A time adjusted from the chain's time that it was measured beside to another one.
+    pub fn adjust(&self, time: f64, from_chain: f64, to_chain: f64) -> f64 {
+        time * (to_chain / from_chain).powf(self.slope)
+    }
+}
+
+fn logarithms(rounds: &[TimeAndChain]) -> Vec<(f64, f64)> {
+    let known = rounds.iter().filter(|round| round.time > 0.0 && round.chain > 0.0);
+    known.take(ROUNDS_AT_MOST).map(|round| (round.chain.ln(), round.time.ln())).collect()
+}
+
+fn resample(rounds: &[(f64, f64)], rng: &mut StdRng) -> Vec<(f64, f64)> {
+    rounds.iter().map(|_| rounds[rng.random_range(0..rounds.len())]).collect()
+}
+
+/// The slope between each two rounds of a point, and how far apart their frequencies are.
+fn slopes_of(points: &[Vec<(f64, f64)>]) -> Vec<(f64, f64)> {
+    let mut slopes = Vec::new();
+    for rounds in points {
+        for (nth, &(x, y)) in rounds.iter().enumerate() {
+            for &(other_x, other_y) in &rounds[nth + 1..] {
+                let run = other_x - x;
+                if run.abs() >= DIFFERENT {
+                    slopes.push(((other_y - y) / run, run.abs()));
+                }
+            }
+        }
+    }
+    slopes
+}
+
+/// The value below which half of the weight lies; `None` of fewer than `at_least`.
+fn weighted_median(values: &mut [(f64, f64)], at_least: usize) -> Option<f64> {
+    if values.len() < at_least.max(1) {
+        return None;
+    }
+    values.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+    let half = values.iter().map(|(_, weight)| weight).sum::<f64>() / 2.0;
+    let mut below = 0.0;
+    values.iter().find_map(|&(value, weight)| {
+        below += weight;
+        (below >= half).then_some(value)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Rounds at frequencies 10 % apart at most, of times that follow them with this slope and scatter by a share.
+    fn rounds(slope: f64, scatter: f64, spread: f64, seed: u64) -> Vec<TimeAndChain> {
+        let mut rng = StdRng::seed_from_u64(seed);
+        (0..20)
+            .map(|_| {
+                let chain = 800.0 * (1.0 + spread * rng.random::<f64>());
+                let noise = 1.0 + scatter * (rng.random::<f64>() - 0.5);
+                TimeAndChain { time: 100.0 * (chain / 800.0).powf(slope) * noise, chain }
+            })
+            .collect()
+    }
+
+    #[test]
+    fn the_slope_of_made_up_times_is_found() {
+        for slope in [0.0, 0.85, 1.0] {
+            // Two points of one case, of different cost.
+            let mut cheap = rounds(slope, 0.004, 0.1, 1);
+            cheap.iter_mut().for_each(|round| round.time /= 7.0);
+            let found = Slope::fit(&[rounds(slope, 0.004, 0.1, 2), cheap], 3).unwrap();
+            assert!((found.slope - slope).abs() < 0.06, "{slope}: {found:?}");
+            assert!(found.low <= slope && slope <= found.high, "{slope}: {found:?}");
+            assert_eq!(found.may_be_zero(), slope == 0.0, "{found:?}");
+        }
+    }
+
+    #[test]
+    fn intervals_of_the_slope_cover_it() {
+        let covered = (0..200).filter(|&seed| {
+            let found = Slope::fit(&[rounds(1.0, 0.02, 0.1, seed)], seed);
+            found.is_some_and(|found| found.low <= 1.0 && 1.0 <= found.high)
+        });
+        let covered = covered.count();
+        assert!(covered >= 180, "{covered} of 200");
+    }
+
+    #[test]
+    fn a_few_rounds_in_another_mode_do_not_move_it() {
+        let mut moded = rounds(1.0, 0.002, 0.1, 4);
+        moded.iter_mut().step_by(7).for_each(|round| round.time *= 1.06);
+        let found = Slope::fit(&[moded], 5).unwrap();
+        assert!((found.slope - 1.0).abs() < 0.1, "{found:?}");
+    }
+
+    #[test]
+    fn a_steady_frequency_and_scattered_times_tell_nothing() {
+        assert_eq!(Slope::fit(&[rounds(1.0, 0.002, 0.002, 6)], 7), None);
+        assert_eq!(Slope::fit(&[rounds(1.0, 1.0, 0.02, 8)], 9), None);
+        assert_eq!(Slope::fit(&[], 1), None);
+        assert_eq!(Slope::fit(&[Vec::new()], 1), None);
+    }
+
+    #[test]
+    fn a_time_is_adjusted_by_its_slope() {
+        let of = |slope: f64| Slope { slope, low: slope, high: slope };
+        assert!((of(1.0).adjust(110.0, 880.0, 800.0) - 100.0).abs() < 1e-9);
+        assert_eq!(of(0.0).adjust(110.0, 880.0, 800.0), 110.0);
+    }
+}
