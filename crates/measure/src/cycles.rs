@@ -5,13 +5,14 @@
 //! ratio to a chain of rotations and exclusive ors, which take one cycle each. `docs/measuring.md` has the evidence.
 
 use std::hint::black_box;
+use std::time::Duration;
 
 use platform::chain::{IS_EXACT, TURN, multiply, rotate_xor};
 use serde::{Deserialize, Serialize};
 
-use crate::stats::median;
+use crate::stats::{median, quantile};
 use crate::survey::ClockFacts;
-use crate::time::Clock;
+use crate::time::{Clock, Stopwatch};
 
 /// Multiplications that a reading of the chain is told for.
 pub const UNIT: f64 = 1_000.0;
@@ -130,6 +131,53 @@ impl Latency {
     }
 }
 
+/// What a run times with: a clock, and the latency by which cycles are counted on the CPU that measures.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Timebase {
+    /// The clock.
+    pub clock: ClockFacts,
+    /// Cycles of one multiplication.
+    pub latency: Latency,
+}
+
+impl Timebase {
+    /// Calibrates the latency on `cpu`, in a thread of its own, so that the caller stays where it is.
+    pub fn on(cpu: Option<usize>, clock: ClockFacts, emulator: Option<&str>) -> Self {
+        let latency = std::thread::scope(|scope| {
+            let calibration = scope.spawn(|| {
+                // Where threads cannot be placed, it is calibrated wherever it runs.
+                let _ = cpu.map(platform::cpu::pin_thread);
+                match clock.clock() {
+                    Some(timer) => Latency::calibrate(&Chain::new(timer, &clock), emulator),
+                    None => Latency::Unknown(format!("no clock named {} here", clock.name)),
+                }
+            });
+            let failed = |_| Latency::Unknown("the calibration ended early".into());
+            calibration.join().unwrap_or_else(failed)
+        });
+        Self { clock, latency }
+    }
+
+    /// The core's frequency in GHz, read for that long on the CPU the calling thread is on: the 5 % quantile, median and
+    /// 95 % quantile of its readings. `None` where cycles cannot be counted.
+    pub fn watch_frequency(&self, length: Duration) -> Option<[f64; 3]> {
+        /// Between two readings: a thousand in a second tell enough.
+        const PAUSE: Duration = Duration::from_micros(900);
+        let chain = Chain::new(self.clock.clock()?, &self.clock);
+        let watch = Stopwatch::start();
+        let mut readings = Vec::new();
+        while readings.is_empty() || watch.elapsed().get() < length.as_nanos() as f64 {
+            let ghz = self.latency.ghz(chain.read())?;
+            if ghz > 0.0 && ghz.is_finite() {
+                readings.push(ghz);
+            }
+            std::thread::sleep(PAUSE);
+        }
+        readings.sort_unstable_by(f64::total_cmp);
+        Some([0.05, 0.5, 0.95].map(|p| quantile(&readings, p)))
+    }
+}
+
 /// The time of a multiplication by that of a rotation: the median over pairs read one after the other, so that
 /// the frequency is the same for both.
 fn ratio(chain: &Chain) -> f64 {
@@ -180,6 +228,17 @@ mod tests {
     fn three_cycles_in_a_nanosecond_are_three_gigahertz() {
         assert_eq!(Latency::Cycles(3).ghz(1_000.0), Some(3.0));
         assert_eq!(Latency::Cycles(4).ghz(1_000.0), Some(4.0));
+    }
+
+    #[test]
+    fn the_frequency_is_read_where_the_latency_is_known() {
+        let clock = survey().remove(0);
+        let known = Timebase { clock: clock.clone(), latency: Latency::Cycles(3) };
+        let [low, median, high] = known.watch_frequency(Duration::from_millis(20)).unwrap();
+        assert!(0.0 < low && low <= median && median <= high && high < 100.0, "{low} {high}");
+        let unknown = Timebase { latency: Latency::Unknown("x".into()), ..known };
+        assert_eq!(unknown.watch_frequency(Duration::from_millis(1)), None);
+        assert_eq!(Timebase::on(None, clock, Some("x")).latency.cycles(), None);
     }
 
     #[test]

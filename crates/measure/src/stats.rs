@@ -23,6 +23,11 @@ pub struct Interval {
 }
 
 impl Interval {
+    /// The same in another unit, of which one is `factor` (positive) of this.
+    pub fn scaled(&self, factor: f64) -> Self {
+        Self { median: self.median * factor, low: self.low * factor, high: self.high * factor }
+    }
+
     /// Half the width, of the wider side, as a share of the median.
     pub fn half_width(&self) -> f64 {
         let widest = (self.high - self.median).max(self.median - self.low);
@@ -72,6 +77,12 @@ impl RoundMedian {
             })
             .collect();
         Self { median: median_of_all, resampled }
+    }
+
+    /// The same in another unit, of which one is `factor` of this.
+    pub fn scaled(&self, factor: f64) -> Self {
+        let resampled = self.resampled.iter().map(|value| value * factor).collect();
+        Self { median: self.median * factor, resampled }
     }
 
     /// A round that gave one value, without samples behind it.

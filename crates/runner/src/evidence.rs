@@ -1,13 +1,9 @@
 //! What the rounds of one point have shown so far, and what follows from it.
 
-use std::collections::BTreeMap;
-
-use measure::estimate::{JudgedRound, Levels, distribution};
-use measure::record::{
-    Combine, Direction, End, Line, Metric, OperationCounts, Series, parse_lines,
-};
-use measure::stats::{Interval, LEVEL, RoundMedian, interval_of, median, quantile};
-use results::{Better, CaseResult, Estimate, Outcome, PerOp, Reference, Seen};
+use measure::estimate::{JudgedRound, Levels, Unit};
+use measure::record::{End, Line, Metric, OperationCounts, Series, parse_lines};
+use measure::stats::{RoundMedian, interval_of};
+use results::Outcome;
 
 use crate::launch::RoundEnd;
 use crate::plan::{Plan, Point};
@@ -16,12 +12,9 @@ use crate::plan::{Plan, Point};
 const CRASHES_AT_MOST: u32 = 3;
 /// Hangs after which a point is given up: each costs many seconds.
 const HANGS_AT_MOST: u32 = 2;
-/// A quiet share below this makes a figure doubtful.
-const QUIET_SHARE_AT_LEAST: f64 = 0.05;
-/// Fewer rounds with quiet samples than this have no interval to speak of: then all samples are used.
-const QUIET_ROUNDS_AT_LEAST: usize = 3;
-/// Quartiles of the quiet samples further apart than this share are those of several modes.
-const ONE_MODE: f64 = 0.05;
+/// More rounds than this tell little new.
+const ROUNDS_AT_MOST: usize = 40;
+const CONTENDED_ROUNDS_AT_MOST: usize = 20;
 /// How far a counted number of system calls may be from the expected one.
 const CALLS_TOLERANCE: f64 = 0.02;
 
@@ -30,29 +23,29 @@ const CALLS_TOLERANCE: f64 = 0.02;
 pub struct Evidence {
     /// The point.
     pub point: Point,
-    rounds: Vec<Round>,
-    counts: Option<OperationCounts>,
+    pub(crate) rounds: Vec<Round>,
+    pub(crate) counts: Option<OperationCounts>,
     counted: bool,
     /// Whether its rounds are trials: so many are made, however precise they are.
-    of_trials: bool,
-    ending: Option<(Outcome, String)>,
+    pub(crate) of_trials: bool,
+    pub(crate) ending: Option<(Outcome, String)>,
     crashes_in_a_row: u32,
     hangs: u32,
-    last_trouble: Option<(Outcome, String)>,
+    pub(crate) last_trouble: Option<(Outcome, String)>,
     /// When the first and the latest round began, in ms since the run did.
     span_ms: Option<(u64, u64)>,
     /// Whether the asked precision was reached.
     converged: bool,
     /// Whether its worker died so often that no more rounds are tried, though some have succeeded.
-    given_up: bool,
+    pub(crate) given_up: bool,
 }
 
 /// What one round printed.
 #[derive(Debug, Clone)]
-struct Round {
-    series: Vec<Series>,
-    metrics: Vec<Metric>,
-    doubts: Vec<String>,
+pub(crate) struct Round {
+    pub(crate) series: Vec<Series>,
+    pub(crate) metrics: Vec<Metric>,
+    pub(crate) doubts: Vec<String>,
 }
 
 impl Evidence {
@@ -208,9 +201,35 @@ impl Evidence {
         if self.rounds.len() < plan.rounds_at_least || spread < plan.spread_ms {
             return;
         }
-        let quiet = self.quiet_medians(levels, plan.seed);
+        let quiet = self.quiet_medians(self.unit(), levels, plan.seed);
         if quiet.len() >= plan.rounds_at_least {
-            self.converged = interval_of(&quiet, plan.seed).half_width() <= plan.precision;
+            let half_width = interval_of(&quiet, plan.seed).half_width();
+            self.converged = half_width <= self.wanted_precision(plan);
+        }
+    }
+
+    /// How narrow its interval is to be, as a share on either side.
+    pub(crate) fn wanted_precision(&self, plan: &Plan) -> f64 {
+        if self.of_trials || self.is_contended() { plan.trial_precision } else { plan.precision }
+    }
+
+    /// Rounds that are made of it at most: those of workers that contend take longer and tell less.
+    pub fn rounds_at_most(&self) -> usize {
+        if self.is_contended() { CONTENDED_ROUNDS_AT_MOST } else { ROUNDS_AT_MOST }
+    }
+
+    /// Whether several workers contended in its rounds.
+    pub(crate) fn is_contended(&self) -> bool {
+        self.rounds.first().is_some_and(|round| round.series.iter().any(|series| series.contended))
+    }
+
+    /// In which unit its rounds' medians are taken: what the core bounds in one that does not change with the core's
+    /// frequency.
+    pub(crate) fn unit(&self) -> Unit {
+        let core_bound = cases::find(&self.point.case).is_some_and(|case| case.core_bound);
+        match core_bound && !self.is_contended() {
+            true => Unit::Multiplications,
+            false => Unit::Nanoseconds,
         }
     }
 
@@ -221,191 +240,16 @@ impl Evidence {
         quiet >= wanted || self.rounds.len() >= plan.trials_at_most(&self.point)
     }
 
-    fn judged(&self, levels: &Levels) -> Vec<JudgedRound> {
+    pub(crate) fn judged(&self, levels: &Levels) -> Vec<JudgedRound> {
         self.rounds.iter().map(|round| JudgedRound::of(&round.series, levels)).collect()
     }
 
-    fn quiet_medians(&self, levels: &Levels, seed: u64) -> Vec<RoundMedian> {
+    fn quiet_medians(&self, unit: Unit, levels: &Levels, seed: u64) -> Vec<RoundMedian> {
         let judged = self.judged(levels);
-        judged.iter().enumerate().filter_map(|(n, j)| j.quiet_median(seed ^ n as u64)).collect()
+        let medians =
+            judged.iter().enumerate().filter_map(|(n, j)| j.quiet_median(unit, seed ^ n as u64));
+        medians.collect()
     }
-
-    /// All results of this point, as the evidence stands.
-    pub fn results(&self, plan: &Plan, levels: &Levels) -> Vec<CaseResult> {
-        let mut time = self.blank("time", "ns/op", Better::Lower);
-        if let Some((outcome, reason)) = self.ending.clone() {
-            (time.outcome, time.reason) = (outcome, Some(reason));
-            return vec![time];
-        }
-        if self.rounds.is_empty() {
-            let (outcome, reason) = self.last_trouble.clone().unwrap_or_else(|| {
-                (Outcome::TimedOut, "the budget was spent before its first round".into())
-            });
-            (time.outcome, time.reason) = (outcome, Some(reason));
-            return vec![time];
-        }
-        self.fill_time(&mut time, plan, levels);
-        let mut all = vec![time];
-        all.extend(self.metrics(plan, levels));
-        all
-    }
-
-    fn blank(&self, metric: &str, unit: &str, better: Better) -> CaseResult {
-        let (case, params) = (&self.point.case, self.point.params.clone());
-        CaseResult::blank(case, params, metric, unit, better)
-    }
-
-    fn fill_time(&self, result: &mut CaseResult, plan: &Plan, levels: &Levels) {
-        let judged = self.judged(levels);
-        let quiet_ns: f64 = judged.iter().map(|j| j.quiet_ns).sum();
-        let all_ns: f64 = judged.iter().map(|j| j.all_ns).sum();
-        let quiet_share = if all_ns > 0.0 { quiet_ns / all_ns } else { 0.0 };
-        let mut medians = self.quiet_medians(levels, plan.seed);
-        if medians.len() < QUIET_ROUNDS_AT_LEAST {
-            let plain = judged.iter().enumerate();
-            medians = plain.filter_map(|(n, j)| j.plain_median(plan.seed ^ n as u64)).collect();
-            result.disturbed = true;
-            result.doubts.push("hardly ever quiet: this figure is of disturbed samples too".into());
-        } else if quiet_share < QUIET_SHARE_AT_LEAST {
-            result.doubts.push("quiet for less than 5 % of the time".into());
-        }
-        if self.given_up {
-            result.doubts.push("its worker died again and again: no more rounds were tried".into());
-        }
-        result.doubts.extend(self.own_doubts());
-        let interval = interval_of(&medians, plan.seed);
-        let wanted =
-            if self.of_trials { plan.trials_of(&self.point).min(6) } else { plan.rounds_at_least };
-        if medians.len() < wanted {
-            result.doubts.push("from fewer rounds than it should be".into());
-        }
-        if interval.median <= 0.0 {
-            result.outcome = Outcome::Implausible;
-            result.reason = Some("below what the clock can tell".into());
-            return;
-        }
-        result.reference = reference(&judged);
-        result.quiet_quartiles = quiet_quartiles(&judged);
-        if result.quiet_quartiles.is_some_and(|[lower, upper]| upper > lower * (1.0 + ONE_MODE)) {
-            result
-                .doubts
-                .push("comes in several steady modes; which one prevails may change".into());
-        }
-        let mut all: Vec<f64> = judged.into_iter().flat_map(|j| j.all).collect();
-        result.samples = all.len() as u64;
-        result.seen = distribution(&mut all).map(|[min, p5, p25, p50, p75, p95, p99, mean]| Seen {
-            min,
-            p5,
-            p25,
-            p50,
-            p75,
-            p95,
-            p99,
-            mean,
-        });
-        result.estimate = Some(estimate(interval));
-        result.quiet_share = Some(quiet_share);
-        result.rounds = medians.len() as u32;
-        result.converged = (!self.of_trials).then(|| interval.half_width() <= plan.precision);
-        result.per_op = self.counts.map(per_op);
-        result.round_values = medians.iter().map(|m| m.median).collect();
-    }
-
-    /// The reasons for distrust that more than half of the rounds gave.
-    fn own_doubts(&self) -> Vec<String> {
-        let mut rounds_by_doubt: BTreeMap<&str, usize> = BTreeMap::new();
-        for doubt in self.rounds.iter().flat_map(|round| &round.doubts) {
-            *rounds_by_doubt.entry(doubt).or_default() += 1;
-        }
-        let usual =
-            rounds_by_doubt.into_iter().filter(|(_, rounds)| rounds * 2 > self.rounds.len());
-        usual.map(|(doubt, _)| doubt.to_owned()).collect()
-    }
-
-    /// The figures beside the time, in the order the case gave them.
-    fn metrics(&self, plan: &Plan, levels: &Levels) -> Vec<CaseResult> {
-        let quiet: Vec<bool> = self.judged(levels).iter().map(JudgedRound::is_enough).collect();
-        let mut names: Vec<&Metric> = Vec::new();
-        let mut values: BTreeMap<&str, Vec<(f64, bool)>> = BTreeMap::new();
-        for (round, quiet) in self.rounds.iter().zip(quiet) {
-            for metric in &round.metrics {
-                if !values.contains_key(metric.name.as_str()) {
-                    names.push(metric);
-                }
-                values.entry(&metric.name).or_default().push((metric.value, quiet));
-            }
-        }
-        names
-            .into_iter()
-            .map(|metric| self.combined(metric, &values[metric.name.as_str()], plan))
-            .collect()
-    }
-
-    /// One figure of what the rounds gave: a median of the quiet ones, but what was ever seen of all.
-    fn combined(&self, metric: &Metric, values: &[(f64, bool)], plan: &Plan) -> CaseResult {
-        let better = match metric.better {
-            Direction::Lower => Better::Lower,
-            Direction::Higher => Better::Higher,
-            Direction::Neither => Better::Neither,
-        };
-        let mut result = self.blank(&metric.name, &metric.unit, better);
-        let all = values.iter().map(|&(value, _)| value);
-        let interval = match metric.combine {
-            Combine::Median => {
-                let quiet = values.iter().filter(|(_, quiet)| *quiet).map(|&(value, _)| value);
-                result.round_values = quiet.collect();
-                if result.round_values.len() < QUIET_ROUNDS_AT_LEAST {
-                    result.round_values = all.collect();
-                    result.disturbed = true;
-                }
-                let rounds = result.round_values.iter().map(|&value| RoundMedian::exact(value));
-                interval_of(&rounds.collect::<Vec<_>>(), plan.seed)
-            }
-            // A least value or a count of all that was seen is a fact, not an estimate.
-            Combine::Least => fact(all.fold(f64::INFINITY, f64::min)),
-            Combine::Sum => fact(all.sum()),
-        };
-        result.rounds = match result.round_values.len() {
-            0 => values.len() as u32,
-            used => used as u32,
-        };
-        result.estimate = Some(estimate(interval));
-        result
-    }
-}
-
-/// The quartiles of all quiet samples; none where workers contended, whose samples are no operation's
-/// own time.
-fn quiet_quartiles(judged: &[JudgedRound]) -> Option<[f64; 2]> {
-    if judged.iter().any(|j| j.contended_mean.is_some()) {
-        return None;
-    }
-    let mut samples: Vec<f64> = judged.iter().flat_map(|j| &j.quiet).copied().collect();
-    samples.sort_unstable_by(f64::total_cmp);
-    (!samples.is_empty()).then(|| [quantile(&samples, 0.25), quantile(&samples, 0.75)])
-}
-
-/// Medians of the sentinel's readings beside the quiet samples.
-fn reference(judged: &[JudgedRound]) -> Option<Reference> {
-    let median_of = |part: usize| {
-        let readings = judged.iter().flat_map(|j| &j.readings);
-        let mut values: Vec<f64> = readings.map(|parts| f64::from(parts[part])).collect();
-        (!values.is_empty()).then(|| median(&mut values))
-    };
-    Some(Reference {
-        alu: median_of(0)?,
-        chase: median_of(1)?,
-        calls: median_of(2).filter(|&calls| calls > 0.0),
-        chain: None,
-    })
-}
-
-fn fact(value: f64) -> Interval {
-    Interval { median: value, low: value, high: value }
-}
-
-fn estimate(interval: Interval) -> Estimate {
-    Estimate { median: interval.median, low: interval.low, high: interval.high, level: LEVEL }
 }
 
 fn counts_in(text: &str) -> Option<OperationCounts> {
@@ -415,26 +259,17 @@ fn counts_in(text: &str) -> Option<OperationCounts> {
     })
 }
 
-fn per_op(counts: OperationCounts) -> PerOp {
-    let each = |count: Option<u64>| count.map(|n| n as f64 / counts.operations as f64);
-    PerOp {
-        syscalls: each(counts.syscalls),
-        voluntary_switches: each(counts.voluntary_switches),
-        involuntary_switches: each(counts.involuntary_switches),
-        page_faults: each(counts.page_faults),
-        instructions: each(counts.instructions),
-        cycles: each(counts.cycles),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use measure::Params;
+    use measure::cycles::Latency;
+    use results::CaseResult;
 
     use super::*;
+    use crate::figures::Core;
 
     const CASE: &str = "clock/std-instant";
-    const SAMPLES: &str = r#"{"series":{"cpu":0,"busy":1,"batch":9,"samples":[5.0,5.1],"readings":[[1,1,1],[1,1,1],[1,1,1]]}}"#;
+    const SAMPLES: &str = r#"{"series":{"cpu":0,"busy":1,"batch":9,"samples":[5.0,5.1],"readings":[[1000,1,1,1],[1000,1,1,1],[1000,1,1,1]]}}"#;
 
     fn evidence() -> Evidence {
         Evidence::new(Point { case: CASE.into(), params: Params::new() })
@@ -446,7 +281,7 @@ mod tests {
     }
 
     fn time_of(evidence: &Evidence, levels: &Levels) -> CaseResult {
-        evidence.results(&plan(), levels).remove(0)
+        evidence.results(&plan(), &Core::of(levels, &Latency::Cycles(3))).remove(0)
     }
 
     fn measured() -> RoundEnd {
@@ -527,7 +362,8 @@ mod tests {
                 r#"{{"series":{{"cpu":0,"busy":1,"batch":1,"samples":[9e6],"readings":{readings},"contended":true,"turn_ns":0.5}}}}"#
             )
         };
-        let (quiet, loud) = (trial("[[1,1,1],[1,1,1]]"), trial("[[1,1,1],[2,2,2]]"));
+        let (quiet, loud) =
+            (trial("[[1,1,1,null],[1,1,1,null]]"), trial("[[1,1,1,null],[1,2,2,null]]"));
         let plan = Plan { trials: 6, ..plan() };
         for (texts, needed) in [
             (vec![&quiet; 6], 6),
@@ -553,8 +389,9 @@ mod tests {
             });
             assert_eq!(made.count(), needed);
             assert_eq!(levels.turn_ns(), Some(0.5));
-            let result = evidence.results(&plan, &levels).remove(0);
-            assert_eq!(result.converged, None);
+            let core = Core::of(&levels, &Latency::Cycles(3));
+            let result = evidence.results(&plan, &core).remove(0);
+            assert_eq!(result.converged, Some(true));
             assert_eq!(result.disturbed, needed == 9);
         }
     }

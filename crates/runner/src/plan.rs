@@ -13,6 +13,11 @@ use serde::{Deserialize, Serialize};
 const SHORTEST: Duration = Duration::from_nanos(100);
 const LONGEST: Duration = Duration::from_secs(3_600);
 
+/// How precise a figure is to be, as the half-width of its interval: one that is sampled, in cycles where the core
+/// bounds it; and one of trials or of workers that contend, whose rounds differ by 5 to 15 % from process to process.
+const PRECISION: f64 = 0.005;
+const TRIAL_PRECISION: f64 = 0.15;
+
 /// What the user asked for.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
@@ -54,9 +59,11 @@ pub struct Point {
 pub struct Plan {
     /// What is measured.
     pub points: Vec<Point>,
-    /// Half-width of the interval at which a point is done, as a share.
+    /// Half-width of the interval at which a sampled point is done, as a share.
     pub precision: f64,
-    /// Longest time for the whole run, in ms.
+    /// The same for trials and for workers that contend, which scatter more from process to process.
+    pub trial_precision: f64,
+    /// Longest time for the whole run, in ms. Each point gets one round at least, however long that takes.
     pub budget_ms: u64,
     /// Rounds a point gets at least.
     pub rounds_at_least: usize,
@@ -152,7 +159,8 @@ pub fn plan_of(
     };
     Ok(Plan {
         points,
-        precision: options.precision.unwrap_or(0.005),
+        precision: options.precision.unwrap_or(PRECISION),
+        trial_precision: options.precision.unwrap_or(TRIAL_PRECISION),
         budget_ms,
         rounds_at_least: if options.quick { 6 } else { 8 },
         trials,
@@ -178,13 +186,14 @@ fn unasked(cases: Vec<&'static Case>) -> Result<Vec<&'static Case>, PlanError> {
     }
 }
 
-/// How long points are sampled that are measured so.
+/// How long points are sampled that are measured so. A round takes about 25 ms, and most points need no more than the
+/// least number of them.
 fn sampling_ms(points: &[Point], options: &Options) -> u64 {
     match points.iter().filter(|point| trials_of(&point.case).is_none()).count() as u64 {
         0 => 0,
-        count if options.quick => (count * 500).clamp(5_000, 36_000),
-        count if options.full => (count * 2_000).max(12_000),
-        count => (count * 4_000).clamp(12_000, 200_000),
+        count if options.quick => (count * 250).max(5_000),
+        count if options.full => (count * 1_500).max(12_000),
+        count => (count * 600).max(12_000),
     }
 }
 

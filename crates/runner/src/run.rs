@@ -1,13 +1,14 @@
 //! The run: goes round and round over all points, in an order shuffled each time, until each is
 //! known well enough or time is up. What arrives is stored at once.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use measure::cycles::Timebase;
 use measure::estimate::Levels;
 use measure::record::End;
 use measure::round::Mode;
-use measure::survey::ClockFacts;
 use measure::{Refusal, RoundOrder};
 use platform::counters::syscall_tracepoint;
 use rand::SeedableRng;
@@ -16,6 +17,7 @@ use rand::seq::SliceRandom;
 use results::{RoundRow, RunInfo, Store, StoreError};
 
 use crate::evidence::Evidence;
+use crate::figures::Core;
 use crate::launch::{Report, RoundEnd, launch};
 use crate::plan::{Plan, Point};
 
@@ -26,8 +28,6 @@ const ROUND_MS: u64 = 15;
 /// Rounds of one point begin at least so far apart: within a fifth of a second a machine's mood
 /// rarely changes, and rounds that all saw one mood would agree for no good reason.
 const PASS_MS: u64 = 150;
-/// More rounds than this tell little new.
-const ROUNDS_AT_MOST: usize = 200;
 /// Rounds that began further apart had a pause between them: none takes as long, not even one that
 /// hangs and is killed.
 const PAUSE_MS: i64 = 15_000;
@@ -100,7 +100,7 @@ pub fn run(
     plan: &Plan,
     info: &RunInfo,
     machine: &serde_json::Map<String, serde_json::Value>,
-    clock: &ClockFacts,
+    timebase: &Timebase,
     store: &mut Store,
     stop: &AtomicBool,
     watch: &mut dyn FnMut(Event),
@@ -111,13 +111,13 @@ pub fn run(
     let text = serde_json::to_string(plan).expect("a plan has only plain values");
     store.begin_run(info, machine, &text)?;
     let evidence = plan.points.iter().cloned().map(Evidence::new).collect();
-    Run::new(plan, &info.id, clock, evidence, store, stop, watch).carry_through()
+    Run::new(plan, &info.id, timebase, evidence, store, stop, watch).carry_through()
 }
 
 /// Takes up an unfinished run where it was left. Its plan, seed and finished rounds stay.
 pub fn resume(
     id: &str,
-    clock: &ClockFacts,
+    timebase: &Timebase,
     store: &mut Store,
     stop: &AtomicBool,
     watch: &mut dyn FnMut(Event),
@@ -130,7 +130,7 @@ pub fn resume(
     watch(Event::Note(format!("resuming run {id}")));
     let evidence: Vec<Evidence> = plan.points.iter().cloned().map(Evidence::new).collect();
     let rows = store.rounds(id)?;
-    let mut run = Run::new(&plan, id, clock, evidence, store, stop, watch);
+    let mut run = Run::new(&plan, id, timebase, evidence, store, stop, watch);
     run.replay(&rows);
     run.carry_through()
 }
@@ -161,7 +161,7 @@ fn under_way(store: &Store) -> Result<Option<RunError>, RunError> {
 struct Run<'a> {
     plan: &'a Plan,
     id: &'a str,
-    clock: &'a ClockFacts,
+    timebase: &'a Timebase,
     evidence: Vec<Evidence>,
     levels: Levels,
     store: &'a mut Store,
@@ -171,13 +171,15 @@ struct Run<'a> {
     /// How long the run had gone on before it was resumed.
     earlier: Duration,
     next_seq: u64,
+    /// How long the rounds of each area have taken.
+    area_time: BTreeMap<String, Duration>,
 }
 
 impl<'a> Run<'a> {
     fn new(
         plan: &'a Plan,
         id: &'a str,
-        clock: &'a ClockFacts,
+        timebase: &'a Timebase,
         evidence: Vec<Evidence>,
         store: &'a mut Store,
         stop: &'a AtomicBool,
@@ -186,7 +188,7 @@ impl<'a> Run<'a> {
         Self {
             plan,
             id,
-            clock,
+            timebase,
             evidence,
             levels: Levels::default(),
             store,
@@ -195,17 +197,24 @@ impl<'a> Run<'a> {
             began: Instant::now(),
             earlier: Duration::ZERO,
             next_seq: 0,
+            area_time: BTreeMap::new(),
         }
     }
 
     /// Takes in the rounds an earlier part of this run has stored.
     fn replay(&mut self, rows: &[RoundRow]) {
+        let mut before = None;
         for (row, at_ms) in rows.iter().zip(measuring_ms(rows.iter().map(|row| row.started_ms))) {
             // Also of a round that is not understood: its number is taken and its time is gone.
+            let took = Duration::from_millis(at_ms).saturating_sub(self.earlier);
+            if let Some(which) = before {
+                self.add_area_time(which, took);
+            }
             self.earlier = Duration::from_millis(at_ms);
             self.next_seq = self.next_seq.max(row.seq + 1);
             let known = |e: &Evidence| e.point.case == row.case && e.point.params == row.params;
-            let Some(which) = self.evidence.iter().position(known) else { continue };
+            before = self.evidence.iter().position(known);
+            let Some(which) = before else { continue };
             let Ok(end) = serde_json::from_str::<StoredEnd>(&row.outcome) else { continue };
             self.take_in(which, &row.kind, &row.lines, &end.into(), at_ms);
         }
@@ -238,8 +247,7 @@ impl<'a> Run<'a> {
             return outcome.map(|_| Ending::Stopped); // the results are the other one's to say
         }
         // However it ended: what was found so far can be shown.
-        let seen = self.evidence.iter().flat_map(|e| e.results(self.plan, &self.levels));
-        let stored = self.store.put_results(self.id, &seen.collect::<Vec<_>>());
+        let stored = self.store_results();
         if !outcome? {
             stored?;
             return Ok(Ending::Stopped);
@@ -247,6 +255,16 @@ impl<'a> Run<'a> {
         stored?;
         self.store.finish_run(self.id, &now_rfc3339())?;
         Ok(Ending::Complete)
+    }
+
+    /// Stores the figures that follow from all evidence, and what the run knows of its core and its time.
+    fn store_results(&mut self) -> Result<(), StoreError> {
+        let (levels, latency) = (&self.levels, &self.timebase.latency);
+        let core = Core::with_slopes(levels, latency, &self.evidence, self.plan.seed);
+        let results = self.evidence.iter().flat_map(|e| e.results(self.plan, &core));
+        self.store.put_results(self.id, &results.collect::<Vec<_>>())?;
+        let seconds = self.area_time.iter().map(|(area, time)| (area.clone(), time.as_secs_f64()));
+        self.store.put_run_facts(self.id, core.clock(), &seconds.collect())
     }
 
     /// Counts and samples; false if told to stop.
@@ -310,7 +328,7 @@ impl<'a> Run<'a> {
             let mut active: Vec<usize> = (0..self.evidence.len())
                 .filter(|&which| {
                     let evidence = &self.evidence[which];
-                    evidence.needs_rounds() && evidence.rounds() < ROUNDS_AT_MOST
+                    evidence.needs_rounds() && evidence.rounds() < evidence.rounds_at_most()
                 })
                 .collect();
             if active.is_empty() {
@@ -322,10 +340,15 @@ impl<'a> Run<'a> {
                 if self.told_to_stop() {
                     return Ok(false);
                 }
-                if self.spent() >= self.budget() {
-                    return Ok(true);
+                // On a busy machine the time may be up before all have had their first round: a point without a
+                // figure would help nobody.
+                if self.spent() < self.budget() || self.evidence[which].rounds() == 0 {
+                    self.round(which, Mode::Sample)?;
                 }
-                self.round(which, Mode::Sample)?;
+            }
+            let has_round = |&which: &usize| self.evidence[which].rounds() > 0;
+            if self.spent() >= self.budget() && active.iter().all(has_round) {
+                return Ok(true);
             }
             for &which in &active {
                 self.evidence[which].check_convergence(self.plan, &self.levels);
@@ -340,7 +363,9 @@ impl<'a> Run<'a> {
         let at = self.spent();
         let started_ms = unix_ms();
         let order = self.order(which, mode);
+        let launched = Instant::now();
         let Report { text, end } = launch(&order, self.stop)?;
+        self.add_area_time(which, launched.elapsed());
         if self.told_to_stop() && !matches!(end, RoundEnd::Told(_)) {
             return Ok(()); // we ended it, which says nothing of the case
         }
@@ -365,13 +390,19 @@ impl<'a> Run<'a> {
         }
     }
 
+    fn add_area_time(&mut self, which: usize, time: Duration) {
+        let case = &self.evidence[which].point.case;
+        let area = case.split('/').next().unwrap_or(case);
+        *self.area_time.entry(area.to_owned()).or_default() += time;
+    }
+
     fn order(&self, which: usize, mode: Mode) -> RoundOrder {
         let point = &self.evidence[which].point;
         RoundOrder {
             case: point.case.clone(),
             params: point.params.clone(),
             mode,
-            clock: self.clock.clone(),
+            clock: self.timebase.clock.clone(),
             cpus: self.plan.cpus.clone(),
             level: self.levels.level(self.plan.cpus.last().copied(), 1),
             turn_ns: self.levels.turn_ns(),

@@ -1,0 +1,358 @@
+//! From the evidence of a point to its figures: time, cycles, metrics, and the doubts about them.
+
+use std::collections::BTreeMap;
+
+use measure::cycles::{Latency, UNIT};
+use measure::estimate::{ChainTimes, JudgedRound, Levels, Sample, Unit, distribution};
+use measure::frequency::{Slope, TimeAndChain};
+use measure::record::{Combine, Direction, Metric, OperationCounts};
+use measure::stats::{Interval, LEVEL, RoundMedian, interval_of, median, quantile};
+use results::{
+    Better, CaseResult, CoreClock, Cycles, Estimate, FrequencySlope, Outcome, PerOp, Reference,
+    Seen,
+};
+
+use crate::evidence::Evidence;
+use crate::plan::Plan;
+
+/// A quiet share below this makes a figure doubtful.
+const QUIET_SHARE_AT_LEAST: f64 = 0.05;
+/// Fewer rounds with quiet samples than this have no interval to speak of: then all samples are used.
+const QUIET_ROUNDS_AT_LEAST: usize = 3;
+/// Quartiles of the quiet samples further apart than this share are those of several modes.
+const ONE_MODE: f64 = 0.05;
+/// A case that is declared core-bound follows the core's frequency with a slope in this range; with another it is
+/// doubtful.
+const CORE_BOUND_SLOPES: std::ops::RangeInclusive<f64> = 0.7..=1.3;
+
+/// What the whole run knows of the core, by which the figures of all points are given.
+pub struct Core<'a> {
+    levels: &'a Levels,
+    latency: &'a Latency,
+    chain: Option<ChainTimes>,
+    slopes: BTreeMap<String, Slope>,
+}
+
+impl<'a> Core<'a> {
+    /// Without knowing how far the cases follow the frequency.
+    pub fn of(levels: &'a Levels, latency: &'a Latency) -> Self {
+        Self { levels, latency, chain: levels.chain_times(), slopes: BTreeMap::new() }
+    }
+
+    /// With what the rounds of all points say of how far each case follows the frequency.
+    pub fn with_slopes(
+        levels: &'a Levels,
+        latency: &'a Latency,
+        all: &[Evidence],
+        seed: u64,
+    ) -> Self {
+        let mut by_case: BTreeMap<&str, Vec<Vec<TimeAndChain>>> = BTreeMap::new();
+        for evidence in
+            all.iter().filter(|evidence| !evidence.of_trials && !evidence.is_contended())
+        {
+            let rounds = evidence.judged(levels);
+            let known = rounds.iter().filter_map(|round| time_and_chain(round, seed));
+            by_case.entry(&evidence.point.case).or_default().push(known.collect());
+        }
+        let fitted = by_case.into_iter().filter_map(|(case, points)| {
+            Slope::fit(&points, seed).map(|slope| (case.to_owned(), slope))
+        });
+        Self { slopes: fitted.collect(), ..Self::of(levels, latency) }
+    }
+
+    /// The core's frequency in the course of the run; `None` where cycles could not be counted.
+    pub fn clock(&self) -> Option<CoreClock> {
+        let chain = self.chain?;
+        Some(CoreClock {
+            low: self.latency.ghz(chain.high)?,
+            median: self.latency.ghz(chain.median)?,
+            high: self.latency.ghz(chain.low)?,
+        })
+    }
+
+    /// What one multiplication takes at the run's median frequency, in ns.
+    fn multiplication_ns(&self) -> Option<f64> {
+        self.chain.map(|chain| chain.median / UNIT)
+    }
+}
+
+/// The quiet median of a round on the wall's clock, and the core's speed meanwhile.
+fn time_and_chain(round: &JudgedRound, seed: u64) -> Option<TimeAndChain> {
+    let time = round.quiet_median(Unit::Nanoseconds, seed)?.median;
+    Some(TimeAndChain { time, chain: round.chain_ns? })
+}
+
+/// The medians of a point's rounds, and how to give them in ns and cycles.
+struct Medians {
+    /// In the result's unit, ns: at the run's median frequency, or of the wall's clock.
+    rounds: Vec<RoundMedian>,
+    /// Cycles of one ns, where the figure is one of cycles.
+    cycles_per_ns: Option<f64>,
+}
+
+impl Evidence {
+    /// All results of this point, as the evidence stands.
+    pub fn results(&self, plan: &Plan, core: &Core) -> Vec<CaseResult> {
+        let mut time = self.blank("time", "ns/op", Better::Lower);
+        if let Some((outcome, reason)) = self.ending.clone() {
+            (time.outcome, time.reason) = (outcome, Some(reason));
+            return vec![time];
+        }
+        if self.rounds.is_empty() {
+            let (outcome, reason) = self.last_trouble.clone().unwrap_or_else(|| {
+                (Outcome::TimedOut, "the run was stopped before its first round".into())
+            });
+            (time.outcome, time.reason) = (outcome, Some(reason));
+            return vec![time];
+        }
+        self.fill_time(&mut time, plan, core);
+        let mut all = vec![time];
+        all.extend(self.metrics(plan, core.levels));
+        all
+    }
+
+    fn blank(&self, metric: &str, unit: &str, better: Better) -> CaseResult {
+        let (case, params) = (&self.point.case, self.point.params.clone());
+        CaseResult::blank(case, params, metric, unit, better)
+    }
+
+    fn fill_time(&self, result: &mut CaseResult, plan: &Plan, core: &Core) {
+        let judged = self.judged(core.levels);
+        let quiet_ns: f64 = judged.iter().map(|j| j.quiet_ns).sum();
+        let all_ns: f64 = judged.iter().map(|j| j.all_ns).sum();
+        let quiet_share = if all_ns > 0.0 { quiet_ns / all_ns } else { 0.0 };
+        let quiet_rounds = judged.iter().filter(|j| j.is_enough()).count();
+        result.disturbed = quiet_rounds < QUIET_ROUNDS_AT_LEAST;
+        if result.disturbed {
+            result.doubts.push("hardly ever quiet: this figure is of disturbed samples too".into());
+        } else if quiet_share < QUIET_SHARE_AT_LEAST {
+            result.doubts.push("quiet for less than 5 % of the time".into());
+        }
+        if self.given_up {
+            result.doubts.push("its worker died again and again: no more rounds were tried".into());
+        }
+        result.doubts.extend(self.own_doubts());
+        let medians = self.medians(&judged, result, plan, core);
+        let interval = interval_of(&medians.rounds, plan.seed);
+        let wanted =
+            if self.of_trials { plan.trials_of(&self.point).min(6) } else { plan.rounds_at_least };
+        if medians.rounds.len() < wanted {
+            result.doubts.push("from fewer rounds than it should be".into());
+        }
+        if interval.median <= 0.0 {
+            result.outcome = Outcome::Implausible;
+            result.reason = Some("below what the clock can tell".into());
+            return;
+        }
+        result.reference = reference(&judged);
+        result.quiet_quartiles = self.quiet_quartiles(&judged, core);
+        if result.quiet_quartiles.is_some_and(|[lower, upper]| upper > lower * (1.0 + ONE_MODE)) {
+            result
+                .doubts
+                .push("comes in several steady modes; which one prevails may change".into());
+        }
+        result.estimate = Some(estimate(interval));
+        result.cycles = medians.cycles_per_ns.map(|per_ns| {
+            let Interval { median, low, high } = interval.scaled(per_ns);
+            Cycles { median, low, high }
+        });
+        result.quiet_share = Some(quiet_share);
+        result.rounds = medians.rounds.len() as u32;
+        result.converged = Some(interval.half_width() <= self.wanted_precision(plan));
+        result.per_op = self.counts.map(per_op);
+        result.round_values = medians.rounds.iter().map(|m| m.median).collect();
+        fill_seen(result, judged);
+    }
+
+    /// The rounds' medians: of quiet samples, or of all where hardly any were quiet.
+    fn medians(
+        &self,
+        judged: &[JudgedRound],
+        result: &mut CaseResult,
+        plan: &Plan,
+        core: &Core,
+    ) -> Medians {
+        let of = |unit: Unit| -> Vec<(RoundMedian, Option<f64>)> {
+            let medians = judged.iter().enumerate().filter_map(|(n, round)| {
+                let seed = plan.seed ^ n as u64;
+                let median = match result.disturbed {
+                    true => round.plain_median(unit, seed),
+                    false => round.quiet_median(unit, seed),
+                };
+                median.map(|median| (median, round.chain_ns))
+            });
+            medians.collect()
+        };
+        let slope = core.slopes.get(&self.point.case).filter(|_| !self.is_contended());
+        match (self.unit(), core.multiplication_ns()) {
+            (Unit::Multiplications, Some(ns)) => {
+                result.frequency_slope = slope.map(|slope| told(slope, false));
+                if let Some(doubt) = slope.and_then(core_bound_doubt) {
+                    result.doubts.push(doubt);
+                }
+                let rounds = of(Unit::Multiplications);
+                let cycles = core.latency.cycles().map(|cycles| f64::from(cycles) / ns);
+                Medians {
+                    rounds: rounds.into_iter().map(|(median, _)| median.scaled(ns)).collect(),
+                    cycles_per_ns: cycles,
+                }
+            }
+            _ => {
+                let rounds = of(Unit::Nanoseconds);
+                let follows = slope.filter(|slope| !slope.may_be_zero() && !self.of_trials);
+                result.frequency_slope = slope.map(|slope| told(slope, follows.is_some()));
+                let adjusted = rounds.into_iter().map(|(median, chain_ns)| {
+                    let to = core.chain.map(|chain| chain.median);
+                    match (follows, chain_ns, to) {
+                        (Some(slope), Some(from), Some(to)) => {
+                            median.scaled(slope.adjust(1.0, from, to))
+                        }
+                        _ => median,
+                    }
+                });
+                Medians { rounds: adjusted.collect(), cycles_per_ns: None }
+            }
+        }
+    }
+
+    /// The quartiles of all quiet samples, in the result's unit; none where workers contended, whose samples are no
+    /// operation's own time.
+    fn quiet_quartiles(&self, judged: &[JudgedRound], core: &Core) -> Option<[f64; 2]> {
+        if judged.iter().any(|j| j.contended_mean.is_some()) {
+            return None;
+        }
+        let in_ns = |sample: &Sample| match (self.unit(), core.multiplication_ns()) {
+            (Unit::Multiplications, Some(ns)) => sample.multiplications.map(|number| number * ns),
+            _ => Some(sample.ns),
+        };
+        let mut samples: Vec<f64> =
+            judged.iter().flat_map(|j| &j.quiet).filter_map(in_ns).collect();
+        samples.sort_unstable_by(f64::total_cmp);
+        (!samples.is_empty()).then(|| [quantile(&samples, 0.25), quantile(&samples, 0.75)])
+    }
+
+    /// The reasons for distrust that more than half of the rounds gave.
+    fn own_doubts(&self) -> Vec<String> {
+        let mut rounds_by_doubt: BTreeMap<&str, usize> = BTreeMap::new();
+        for doubt in self.rounds.iter().flat_map(|round| &round.doubts) {
+            *rounds_by_doubt.entry(doubt).or_default() += 1;
+        }
+        let usual =
+            rounds_by_doubt.into_iter().filter(|(_, rounds)| rounds * 2 > self.rounds.len());
+        usual.map(|(doubt, _)| doubt.to_owned()).collect()
+    }
+
+    /// The figures beside the time, in the order the case gave them.
+    fn metrics(&self, plan: &Plan, levels: &Levels) -> Vec<CaseResult> {
+        let quiet: Vec<bool> = self.judged(levels).iter().map(JudgedRound::is_enough).collect();
+        let mut names: Vec<&Metric> = Vec::new();
+        let mut values: BTreeMap<&str, Vec<(f64, bool)>> = BTreeMap::new();
+        for (round, quiet) in self.rounds.iter().zip(quiet) {
+            for metric in &round.metrics {
+                if !values.contains_key(metric.name.as_str()) {
+                    names.push(metric);
+                }
+                values.entry(&metric.name).or_default().push((metric.value, quiet));
+            }
+        }
+        names
+            .into_iter()
+            .map(|metric| self.combined(metric, &values[metric.name.as_str()], plan))
+            .collect()
+    }
+
+    /// One figure of what the rounds gave: a median of the quiet ones, but what was ever seen of all.
+    fn combined(&self, metric: &Metric, values: &[(f64, bool)], plan: &Plan) -> CaseResult {
+        let better = match metric.better {
+            Direction::Lower => Better::Lower,
+            Direction::Higher => Better::Higher,
+            Direction::Neither => Better::Neither,
+        };
+        let mut result = self.blank(&metric.name, &metric.unit, better);
+        let all = values.iter().map(|&(value, _)| value);
+        let interval = match metric.combine {
+            Combine::Median => {
+                let quiet = values.iter().filter(|(_, quiet)| *quiet).map(|&(value, _)| value);
+                result.round_values = quiet.collect();
+                if result.round_values.len() < QUIET_ROUNDS_AT_LEAST {
+                    result.round_values = all.collect();
+                    result.disturbed = true;
+                }
+                let rounds = result.round_values.iter().map(|&value| RoundMedian::exact(value));
+                interval_of(&rounds.collect::<Vec<_>>(), plan.seed)
+            }
+            // A least value or a count of all that was seen is a fact, not an estimate.
+            Combine::Least => fact(all.fold(f64::INFINITY, f64::min)),
+            Combine::Sum => fact(all.sum()),
+        };
+        result.rounds = match result.round_values.len() {
+            0 => values.len() as u32,
+            used => used as u32,
+        };
+        result.estimate = Some(estimate(interval));
+        result
+    }
+}
+
+/// What an application would have seen: all samples, by the clock on the wall.
+fn fill_seen(result: &mut CaseResult, judged: Vec<JudgedRound>) {
+    let mut all: Vec<f64> = judged.into_iter().flat_map(|j| j.all).map(|s| s.ns).collect();
+    result.samples = all.len() as u64;
+    result.seen = distribution(&mut all).map(|[min, p5, p25, p50, p75, p95, p99, mean]| Seen {
+        min,
+        p5,
+        p25,
+        p50,
+        p75,
+        p95,
+        p99,
+        mean,
+    });
+}
+
+fn told(slope: &Slope, adjusted: bool) -> FrequencySlope {
+    FrequencySlope { slope: slope.slope, low: slope.low, high: slope.high, adjusted }
+}
+
+/// Why a case that is declared core-bound may not be, if its slope says so.
+fn core_bound_doubt(slope: &Slope) -> Option<String> {
+    let apart = slope.high < *CORE_BOUND_SLOPES.start() || slope.low > *CORE_BOUND_SLOPES.end();
+    apart.then(|| {
+        "does not follow the core's frequency as it should: its cycles change with it".to_owned()
+    })
+}
+
+/// Medians of the sentinel's readings beside the quiet samples.
+fn reference(judged: &[JudgedRound]) -> Option<Reference> {
+    let readings: Vec<_> = judged.iter().flat_map(|j| &j.readings).collect();
+    let median_of = |part: &dyn Fn(&measure::sentinel::Reading) -> Option<f32>| {
+        let mut values: Vec<f64> = readings.iter().filter_map(|r| part(r)).map(f64::from).collect();
+        (!values.is_empty()).then(|| median(&mut values))
+    };
+    Some(Reference {
+        alu: median_of(&|r| Some(r.alu))?,
+        chase: median_of(&|r| Some(r.chase))?,
+        calls: median_of(&|r| r.calls),
+        chain: median_of(&|r| Some(r.chain)),
+    })
+}
+
+fn fact(value: f64) -> Interval {
+    Interval { median: value, low: value, high: value }
+}
+
+fn estimate(interval: Interval) -> Estimate {
+    Estimate { median: interval.median, low: interval.low, high: interval.high, level: LEVEL }
+}
+
+fn per_op(counts: OperationCounts) -> PerOp {
+    let each = |count: Option<u64>| count.map(|n| n as f64 / counts.operations as f64);
+    PerOp {
+        syscalls: each(counts.syscalls),
+        voluntary_switches: each(counts.voluntary_switches),
+        involuntary_switches: each(counts.involuntary_switches),
+        page_faults: each(counts.page_faults),
+        instructions: each(counts.instructions),
+        cycles: each(counts.cycles),
+    }
+}
