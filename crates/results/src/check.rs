@@ -7,7 +7,8 @@ use std::fmt;
 use serde_json::{Map, Value};
 
 use crate::document::{
-    CaseResult, Document, Estimate, Outcome, PerOp, Reference, RunInfo, SCHEMA, Seen,
+    CaseResult, CoreClock, Cycles, Document, Estimate, FrequencySlope, Outcome, PerOp, Reference,
+    RunInfo, SCHEMA, Seen,
 };
 use crate::located::one_line;
 
@@ -71,14 +72,40 @@ impl Fault {
 }
 
 impl RunInfo {
-    /// Checks the id (`[A-Za-z0-9_.-]`, 1 to 64 characters, not `last`) and both times (RFC 3339).
+    /// Checks the id (`[A-Za-z0-9_.-]`, 1 to 64 characters, not `last`), both times (RFC 3339), the core's
+    /// frequency and the seconds of each area.
     pub fn check(&self) -> Result<(), Fault> {
         check_run_id(&self.id)?;
+        check_run_facts(self.core_clock_ghz.as_ref(), &self.area_seconds)?;
         check_time(&["started"], &self.started)?;
         match &self.finished {
             Some(finished) => check_time(&["finished"], finished),
             None => Ok(()),
         }
+    }
+}
+
+/// Checks that a frequency is one, and that each area took some time or none.
+pub(crate) fn check_run_facts(
+    clock: Option<&CoreClock>,
+    area_seconds: &BTreeMap<String, f64>,
+) -> Result<(), Fault> {
+    if let Some(CoreClock { low, median, high }) = clock {
+        let parts: [(&'static [&'static str], f64); 3] = [
+            (&["core_clock_ghz", "low"], *low),
+            (&["core_clock_ghz", "median"], *median),
+            (&["core_clock_ghz", "high"], *high),
+        ];
+        check_finite(&parts)?;
+        check_positive(&parts)?;
+        check_ascending(&parts)?;
+    }
+    match area_seconds.iter().find(|(_, seconds)| !(seconds.is_finite() && **seconds >= 0.0)) {
+        Some((area, seconds)) => {
+            let message = format!("area_seconds: {} took {seconds} s", one_line(area));
+            fault(&["area_seconds"], message)
+        }
+        None => Ok(()),
     }
 }
 
@@ -162,6 +189,8 @@ impl CaseResult {
             outcome,
             reason: reason.or_else(|| Some(format!("the figures cannot be true: {fault}"))),
             estimate: None,
+            cycles: None,
+            frequency_slope: None,
             seen: None,
             quiet_share: None,
             quiet_quartiles: None,
@@ -201,15 +230,9 @@ impl CaseResult {
         if self.quiet_share.is_some_and(|share| !(0.0..=1.0).contains(&share)) {
             return fault(&["quiet_share"], "quiet_share is not between 0 and 1");
         }
-        if let Some(Reference { alu, chase, calls, chain }) = self.reference {
-            let parts: [(&'static [&'static str], f64); 4] = [
-                (&["reference", "alu"], alu),
-                (&["reference", "chase"], chase),
-                (&["reference", "calls"], calls.unwrap_or(0.0)),
-                (&["reference", "chain"], chain.unwrap_or(0.0)),
-            ];
-            check_finite(&parts)?;
-        }
+        self.reference.as_ref().map_or(Ok(()), check_reference)?;
+        self.cycles.as_ref().map_or(Ok(()), |cycles| self.check_cycles(cycles))?;
+        self.frequency_slope.as_ref().map_or(Ok(()), check_slope)?;
         if let Some([lower, upper]) = self.quiet_quartiles {
             check_finite(&[(&["quiet_quartiles"], lower), (&["quiet_quartiles"], upper)])?;
             if lower > upper {
@@ -220,6 +243,21 @@ impl CaseResult {
             return fault(&["round_values"], "a round's value is not a finite number");
         }
         Ok(())
+    }
+
+    fn check_cycles(&self, cycles: &Cycles) -> Result<(), Fault> {
+        let Some(estimate) = self.estimate else {
+            return fault(&["cycles"], "there are cycles, but there is no estimate");
+        };
+        let parts: [(&'static [&'static str], f64); 3] = [
+            (&["cycles", "low"], cycles.low),
+            (&["cycles", "median"], cycles.median),
+            (&["cycles", "high"], cycles.high),
+        ];
+        check_finite(&parts)?;
+        // The rounds' cycles are computed from their times with this ratio.
+        check_positive(&[parts[1], (&["estimate", "median"], estimate.median)])?;
+        check_ascending(&parts)
     }
 
     fn check_outcome(&self) -> Result<(), Fault> {
@@ -263,6 +301,30 @@ fn check_estimate(estimate: &Estimate) -> Result<(), Fault> {
     Ok(())
 }
 
+fn check_reference(reference: &Reference) -> Result<(), Fault> {
+    let Reference { alu, chase, calls, chain } = *reference;
+    check_finite(&[(&["reference", "alu"], alu), (&["reference", "chase"], chase)])?;
+    let optional: [(&'static [&'static str], Option<f64>); 2] =
+        [(&["reference", "calls"], calls), (&["reference", "chain"], chain)];
+    for (path, value) in optional {
+        let Some(value) = value else { continue };
+        check_finite(&[(path, value)])?;
+        // One that was not read is absent, never 0.
+        check_positive(&[(path, value)])?;
+    }
+    Ok(())
+}
+
+fn check_slope(slope: &FrequencySlope) -> Result<(), Fault> {
+    let parts: [(&'static [&'static str], f64); 3] = [
+        (&["frequency_slope", "low"], slope.low),
+        (&["frequency_slope", "slope"], slope.slope),
+        (&["frequency_slope", "high"], slope.high),
+    ];
+    check_finite(&parts)?;
+    check_ascending(&parts)
+}
+
 fn check_seen(seen: &Seen) -> Result<(), Fault> {
     let Seen { min, p5, p25, p50, p75, p95, p99, mean } = *seen;
     let ascending: [(&'static [&'static str], f64); 7] = [
@@ -276,13 +338,24 @@ fn check_seen(seen: &Seen) -> Result<(), Fault> {
     ];
     check_finite(&ascending)?;
     check_finite(&[(&["seen", "mean"], mean)])?;
-    for pair in ascending.windows(2) {
+    check_ascending(&ascending)
+}
+
+fn check_ascending(parts: &[(&'static [&'static str], f64)]) -> Result<(), Fault> {
+    for pair in parts.windows(2) {
         let ((lower, below), (upper, above)) = (pair[0], pair[1]);
         if below > above {
             return fault(upper, format!("{} {above} is below {} {below}", upper[1], lower[1]));
         }
     }
     Ok(())
+}
+
+fn check_positive(parts: &[(&'static [&'static str], f64)]) -> Result<(), Fault> {
+    match parts.iter().find(|(_, value)| *value <= 0.0) {
+        Some((path, value)) => fault(path, format!("{} is {value}, not above 0", path.join("."))),
+        None => Ok(()),
+    }
 }
 
 fn check_per_op(per_op: &PerOp) -> Result<(), Fault> {

@@ -295,6 +295,21 @@ impl CaseResult {
         }
     }
 
+    /// The same with a `calls` reference of 0 taken out: documents of schema 1 have it where calls were not in use.
+    pub(crate) fn with_absent_references(mut self) -> Self {
+        if let Some(reference) = &mut self.reference {
+            reference.calls = reference.calls.filter(|&calls| calls != 0.0);
+        }
+        self
+    }
+
+    /// How many core cycles a ns of this result is: what its `round_values` are times this, they are in cycles.
+    /// `None` without cycles.
+    pub fn cycles_per_ns(&self) -> Option<f64> {
+        let (cycles, estimate) = (self.cycles?, self.estimate?);
+        Some(cycles.median / estimate.median)
+    }
+
     /// The case with its parameters as people write it: `lock/sysv-sem{as=threads,workers=4}`.
     pub fn label(&self) -> String {
         label(&self.case, &self.params)

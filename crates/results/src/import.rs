@@ -12,6 +12,9 @@ pub const MAX_TEXT_BYTES: usize = 64 << 20;
 const RUN_KEYS: &[&str] = &["id", "started", "seed", "oscost"];
 const RESULT_KEYS: &[&str] = &["case", "metric", "unit", "better", "outcome"];
 const ESTIMATE_KEYS: &[&str] = &["median", "low", "high", "level"];
+const CLOCK_KEYS: &[&str] = &["low", "median", "high"];
+const CYCLES_KEYS: &[&str] = &["median", "low", "high"];
+const SLOPE_KEYS: &[&str] = &["slope", "low", "high", "adjusted"];
 const SEEN_KEYS: &[&str] = &["min", "p5", "p25", "p50", "p75", "p95", "p99", "mean"];
 
 /// Why a text is not a document, and on which line.
@@ -24,7 +27,9 @@ pub struct ImportError {
     pub message: String,
 }
 
-/// Reads one document as `to_json` writes it.
+/// Reads one document as `to_json` writes it, of this schema or an older one.
+///
+/// What an older schema lacks stays absent, and its figures are taken over as they are.
 ///
 /// Fields this build does not know are passed over, so that a later oscost may add some. Everything else
 /// is checked: the JSON, the schema number, that no required key is missing and none is there twice, and
@@ -48,12 +53,12 @@ pub fn parse_document(text: &str) -> Result<Document, ImportError> {
             return Err(whole.error(format_args!("not an oscost document: there is no {key:?}")));
         }
     }
-    check_schema(member(&top, "schema", &whole)?)?;
+    let schema = check_schema(member(&top, "schema", &whole)?)?;
     Ok(Document {
         schema: SCHEMA,
         run: read_run(member(&top, "run", &whole)?)?,
         machine: read_machine(member(&top, "machine", &whole)?)?,
-        results: read_results(member(&top, "results", &whole)?)?,
+        results: read_results(member(&top, "results", &whole)?, schema)?,
     })
 }
 
@@ -65,14 +70,14 @@ fn member<'t>(
     object.get(key).ok_or_else(|| at.error(format_args!("{key:?} is missing")))
 }
 
-fn check_schema(schema: Located<'_>) -> Result<(), ImportError> {
+fn check_schema(schema: Located<'_>) -> Result<u64, ImportError> {
     match schema.as_str().parse::<u64>() {
-        Ok(number) if (1..=u64::from(SCHEMA)).contains(&number) => Ok(()),
+        Ok(number) if (1..=u64::from(SCHEMA)).contains(&number) => Ok(number),
         Ok(number) if number > u64::from(SCHEMA) => Err(schema.error(format_args!(
             "made by a newer oscost: schema {number}, this build reads {SCHEMA}"
         ))),
         _ => Err(schema.error(format_args!(
-            "not an oscost document: schema is {}, expected {SCHEMA}",
+            "not an oscost document: schema is {}, expected 1 to {SCHEMA}",
             schema.as_str()
         ))),
     }
@@ -81,7 +86,10 @@ fn check_schema(schema: Located<'_>) -> Result<(), ImportError> {
 fn read_run(run: Located<'_>) -> Result<RunInfo, ImportError> {
     let members = run.object()?;
     members.require(RUN_KEYS)?;
-    read_members_once(&members, &["tags", "asked"])?;
+    read_members_once(&members, &["tags", "asked", "area_seconds"])?;
+    if let Some(clock) = members.get("core_clock_ghz") {
+        clock.object()?.require(CLOCK_KEYS)?;
+    }
     let info: RunInfo = run.read()?;
     info.check().map_err(|fault| at_fault(&run, &fault))?;
     Ok(info)
@@ -99,9 +107,10 @@ fn read_machine(machine: Located<'_>) -> Result<Map<String, Value>, ImportError>
     machine.read()
 }
 
-fn read_results(results: Located<'_>) -> Result<Vec<CaseResult>, ImportError> {
+fn read_results(results: Located<'_>, schema: u64) -> Result<Vec<CaseResult>, ImportError> {
     let texts = results.array::<MAX_RESULTS>()?;
-    let read: Vec<CaseResult> = texts.iter().map(read_result).collect::<Result<_, _>>()?;
+    let read = texts.iter().map(|text| read_result(text, schema));
+    let read: Vec<CaseResult> = read.collect::<Result<_, _>>()?;
     if let Some((first, second)) = first_duplicate(&read) {
         let message =
             format!("the same case, parameters and metric are on line {}", texts[first].line());
@@ -111,16 +120,25 @@ fn read_results(results: Located<'_>) -> Result<Vec<CaseResult>, ImportError> {
     Ok(read)
 }
 
-fn read_result(text: &Located<'_>) -> Result<CaseResult, ImportError> {
+fn read_result(text: &Located<'_>, schema: u64) -> Result<CaseResult, ImportError> {
     let members = text.object()?;
     members.require(RESULT_KEYS)?;
-    read_members_once(&members, &["params", "per_op"])?;
-    for (key, keys) in [("estimate", ESTIMATE_KEYS), ("seen", SEEN_KEYS)] {
+    read_members_once(&members, &["params", "per_op", "reference"])?;
+    let figures = [
+        ("estimate", ESTIMATE_KEYS),
+        ("seen", SEEN_KEYS),
+        ("cycles", CYCLES_KEYS),
+        ("frequency_slope", SLOPE_KEYS),
+    ];
+    for (key, keys) in figures {
         if let Some(figures) = members.get(key) {
             figures.object()?.require(keys)?;
         }
     }
-    let result: CaseResult = text.read()?;
+    let mut result: CaseResult = text.read()?;
+    if schema == 1 {
+        result = result.with_absent_references();
+    }
     result.check().map_err(|fault| at_fault(text, &fault.of(&result)))?;
     Ok(result)
 }

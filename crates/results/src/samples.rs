@@ -28,14 +28,21 @@ pub(crate) fn run_info(id: &str) -> RunInfo {
         oscost: "0.1.0".to_owned(),
         tags: strings(&[("kernel", "new")]),
         asked: strings(&[("precision", "0.5%")]),
-        core_clock_ghz: None,
-        area_seconds: BTreeMap::new(),
+        core_clock_ghz: Some(CoreClock { low: 3.35, median: 3.75, high: 3.85 }),
+        area_seconds: [("lock".to_owned(), 20.5), ("syscall".to_owned(), 11.25)].into(),
     }
 }
 
 /// A run that is still going on.
 pub(crate) fn unfinished_run(id: &str, started: &str) -> RunInfo {
-    RunInfo { started: started.to_owned(), finished: None, tags: BTreeMap::new(), ..run_info(id) }
+    RunInfo {
+        started: started.to_owned(),
+        finished: None,
+        tags: BTreeMap::new(),
+        core_clock_ghz: None,
+        area_seconds: BTreeMap::new(),
+        ..run_info(id)
+    }
 }
 
 pub(crate) fn machine() -> Map<String, Value> {
@@ -70,8 +77,17 @@ pub(crate) fn measured(case: &str, median: f64) -> CaseResult {
         quiet_share: Some(0.93),
         quiet_quartiles: Some([164.0, 166.0]),
         disturbed: false,
-        cycles: None,
-        frequency_slope: None,
+        cycles: Some(Cycles {
+            median: median * 4.0,
+            low: median * 4.0 - 4.0,
+            high: median * 4.0 + 8.0,
+        }),
+        frequency_slope: Some(FrequencySlope {
+            slope: 0.97,
+            low: 0.9,
+            high: 1.04,
+            adjusted: false,
+        }),
         rounds: 3,
         samples: 1501,
         converged: Some(true),
@@ -93,6 +109,8 @@ pub(crate) fn unsupported(case: &str) -> CaseResult {
         reason: Some("no SysV IPC,\nsays \"the sandbox\"".to_owned()),
         params: BTreeMap::new(),
         estimate: None,
+        cycles: None,
+        frequency_slope: None,
         seen: None,
         quiet_share: None,
         quiet_quartiles: None,
@@ -130,6 +148,29 @@ fn estimate() -> impl Strategy<Value = Estimate> {
     (vec(finite(), 3), 0.001..0.999).prop_map(|(mut figures, level)| {
         figures.sort_by(f64::total_cmp);
         Estimate { low: figures[0], median: figures[1], high: figures[2], level }
+    })
+}
+
+/// Three ascending figures above zero.
+fn ascending_positive() -> impl Strategy<Value = [f64; 3]> {
+    vec(1e-6..1e12_f64, 3).prop_map(|mut figures| {
+        figures.sort_by(f64::total_cmp);
+        [figures[0], figures[1], figures[2]]
+    })
+}
+
+fn cycles() -> impl Strategy<Value = Cycles> {
+    ascending_positive().prop_map(|[low, median, high]| Cycles { median, low, high })
+}
+
+fn core_clock() -> impl Strategy<Value = CoreClock> {
+    ascending_positive().prop_map(|[low, median, high]| CoreClock { low, median, high })
+}
+
+fn frequency_slope() -> impl Strategy<Value = FrequencySlope> {
+    (vec(finite(), 3), any::<bool>()).prop_map(|(mut figures, adjusted)| {
+        figures.sort_by(f64::total_cmp);
+        FrequencySlope { low: figures[0], slope: figures[1], high: figures[2], adjusted }
     })
 }
 
@@ -173,6 +214,8 @@ fn result() -> impl Strategy<Value = CaseResult> {
         option::of(per_op()),
         vec(finite(), 0..4),
         reference(),
+        option::of(cycles()),
+        option::of(frequency_slope()),
     );
     let counts = (any::<u32>(), any::<u64>(), option::of(any::<bool>()), vec(text(), 0..3));
     (identity, better, outcome(), figures, counts).prop_map(
@@ -188,8 +231,9 @@ fn result() -> impl Strategy<Value = CaseResult> {
             seen: figures.0,
             quiet_share: figures.1,
             disturbed: figures.1.is_some_and(|share| share < 0.01),
-            cycles: None,
-            frequency_slope: None,
+            // Cycles are of a time, which is above 0.
+            cycles: figures.5.filter(|_| outcome.2.is_some_and(|estimate| estimate.median > 0.0)),
+            frequency_slope: figures.6,
             quiet_quartiles: figures.1.map(|share| [share, share + 1.0]),
             per_op: figures.2,
             round_values: figures.3,
@@ -203,13 +247,11 @@ fn result() -> impl Strategy<Value = CaseResult> {
 }
 
 fn reference() -> impl Strategy<Value = Option<Reference>> {
-    let parts = (finite(), finite(), finite());
-    option::of(parts.prop_map(|(alu, chase, calls)| Reference {
-        alu,
-        chase,
-        calls: Some(calls),
-        chain: None,
-    }))
+    let positive = || option::of(1e-6..1e12_f64);
+    let parts = (finite(), finite(), positive(), positive());
+    let reference =
+        parts.prop_map(|(alu, chase, calls, chain)| Reference { alu, chase, calls, chain });
+    option::of(reference)
 }
 
 fn arbitrary_run() -> impl Strategy<Value = RunInfo> {
@@ -221,17 +263,21 @@ fn arbitrary_run() -> impl Strategy<Value = RunInfo> {
         text(),
         texts(),
         texts(),
+        option::of(core_clock()),
+        btree_map(text(), 0.0..1e6_f64, 0..3),
     )
-        .prop_map(|(id, started, finished, seed, oscost, tags, asked)| RunInfo {
-            id,
-            started,
-            finished,
-            seed,
-            oscost,
-            tags,
-            asked,
-            core_clock_ghz: None,
-            area_seconds: BTreeMap::new(),
+        .prop_map(|(id, started, finished, seed, oscost, tags, asked, clock, seconds)| {
+            RunInfo {
+                id,
+                started,
+                finished,
+                seed,
+                oscost,
+                tags,
+                asked,
+                core_clock_ghz: clock,
+                area_seconds: seconds,
+            }
         })
 }
 

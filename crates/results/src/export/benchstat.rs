@@ -10,7 +10,7 @@ use crate::document::{Better, CaseResult, Document, Outcome};
 /// The results in Go's benchmark format: one line for each round's value, so that `benchstat` sees the
 /// spread between fresh processes.
 ///
-/// `time` has its own unit (`ns/op`); any other metric gets the unit `metric-unit`, as `p99-ns`. What was
+/// `time` has its own unit (`ns/op`), and `cycles/op` beside it where the core's cycles were counted; any other metric gets the unit `metric-unit`, as `p99-ns`. What was
 /// not measured is a line that begins with `#`, which readers of the format pass over.
 pub fn to_benchstat(document: &Document) -> String {
     let mut text = header(&document.machine);
@@ -72,8 +72,11 @@ fn push_rounds(text: &mut String, result: &CaseResult) {
         [] => median.as_slice(),
         values => values,
     };
+    let cycles_per_ns = result.cycles_per_ns().filter(|_| result.metric == "time");
     for value in values {
-        push_line(text, format_args!("{name} {iterations} {value} {unit}"));
+        let cycles = cycles_per_ns.map(|factor| value * factor).filter(|c| c.is_finite());
+        let cycles = cycles.map(|cycles| format!(" {cycles} cycles/op")).unwrap_or_default();
+        push_line(text, format_args!("{name} {iterations} {value} {unit}{cycles}"));
     }
 }
 

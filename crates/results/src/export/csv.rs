@@ -2,7 +2,7 @@
 
 use crate::document::{Better, CaseResult, Document, Outcome};
 
-const HEADER: [&str; 31] = [
+const HEADER: [&str; 34] = [
     "run",
     "case",
     "params",
@@ -34,6 +34,9 @@ const HEADER: [&str; 31] = [
     "instructions",
     "cycles",
     "doubts",
+    "core_cycles",
+    "core_cycles_low",
+    "core_cycles_high",
 ];
 
 /// The results as CSV with a header line; lines end with CR LF as RFC 4180 has it.
@@ -47,6 +50,7 @@ pub fn to_csv(document: &Document) -> String {
         let mut row = identity(&document.run.id, &result);
         row.extend(figures(&result).into_iter().map(Option::unwrap_or_default));
         row.push(result.doubts.join("; "));
+        row.extend(core_cycles(&result).map(Option::unwrap_or_default));
         debug_assert_eq!(row.len(), HEADER.len());
         push_row(&mut text, row.into_iter());
     }
@@ -104,6 +108,13 @@ fn figures(result: &CaseResult) -> [Option<String>; 22] {
         number(per_op.instructions),
         number(per_op.cycles),
     ]
+}
+
+/// The columns after `doubts`: later columns only ever come at the end.
+fn core_cycles(result: &CaseResult) -> [Option<String>; 3] {
+    let cycles = result.cycles;
+    [cycles.map(|c| c.median), cycles.map(|c| c.low), cycles.map(|c| c.high)]
+        .map(|value| value.map(|value| value.to_string()))
 }
 
 fn push_row(text: &mut String, cells: impl Iterator<Item = String>) {

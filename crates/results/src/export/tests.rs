@@ -10,7 +10,7 @@ fn json_has_one_key_a_line_and_ends_with_a_newline() {
     let text = to_json(&document());
     assert!(
         text.starts_with(
-            "{\n  \"schema\": 1,\n  \"run\": {\n    \"id\": \"20261121-203655-4f2a\",\n"
+            "{\n  \"schema\": 2,\n  \"run\": {\n    \"id\": \"20261121-203655-4f2a\",\n"
         )
     );
     assert!(text.ends_with("}\n"));
@@ -41,14 +41,14 @@ fn csv_has_a_row_for_each_result_and_no_zero_for_what_was_not_measured() {
     assert_eq!(
         measured,
         "20261121-203655-4f2a,syscall/getppid,as=threads;workers=2,time,ns/op,lower,measured,,165.2,164.2,167.2,\
-         0.95,160,161,164,166,170,220.5,300,171.25,0.93,3,1501,true,1,,,,,,"
+         0.95,160,161,164,166,170,220.5,300,171.25,0.93,3,1501,true,1,,,,,,,660.8,656.8,668.8"
     );
     assert_eq!(
         unsupported,
         format!(
             "20261121-203655-4f2a,lock/sysv-sem,,time,ns/op,lower,unsupported,\
              \"no SysV IPC,\nsays \"\"the sandbox\"\"\"{}\r\n",
-            ",".repeat(23)
+            ",".repeat(26)
         )
     );
 }
@@ -58,9 +58,9 @@ fn benchstat_text_has_a_line_for_each_round() {
     assert_eq!(
         to_benchstat(&document()),
         "goos: linux\ngoarch: amd64\npkg: oscost\ncpu: AMD EPYC 7B13\n\
-         BenchmarkSyscallGetppid/as=threads/workers=2 500 165.2 ns/op\n\
-         BenchmarkSyscallGetppid/as=threads/workers=2 500 165.7 ns/op\n\
-         BenchmarkSyscallGetppid/as=threads/workers=2 500 164.95 ns/op\n\
+         BenchmarkSyscallGetppid/as=threads/workers=2 500 165.2 ns/op 660.8 cycles/op\n\
+         BenchmarkSyscallGetppid/as=threads/workers=2 500 165.7 ns/op 662.8 cycles/op\n\
+         BenchmarkSyscallGetppid/as=threads/workers=2 500 164.95 ns/op 659.8 cycles/op\n\
          # lock/sysv-sem: unsupported: no SysV IPC, says \"the sandbox\"\n"
     );
 }
@@ -124,7 +124,14 @@ proptest! {
             prop_assert!(!line.contains(char::is_control));
             if let Some(line) = line.strip_prefix("Benchmark") {
                 let fields: Vec<&str> = line.split(' ').collect();
-                prop_assert_eq!(fields.len(), 4);
+                match fields.len() {
+                    4 => {}
+                    6 => {
+                        prop_assert!(fields[4].parse::<f64>().expect("cycles").is_finite());
+                        prop_assert_eq!(fields[5], "cycles/op");
+                    }
+                    n => prop_assert!(false, "{} fields", n),
+                }
                 prop_assert!(fields[1].parse::<u64>().expect("iterations") >= 1);
                 prop_assert!(fields[2].parse::<f64>().expect("a value").is_finite());
             }

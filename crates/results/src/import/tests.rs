@@ -19,15 +19,19 @@ fn lines(text: &str) -> u64 {
 fn each_damage_is_named_with_its_line() {
     let table = [
         (
-            r#""schema": 1"#,
             r#""schema": 2"#,
-            "made by a newer oscost: schema 2, this build reads 1",
+            r#""schema": 3"#,
+            "made by a newer oscost: schema 3, this build reads 2",
         ),
-        (r#""schema": 1"#, r#""schema": 0"#, "not an oscost document: schema is 0, expected 1"),
         (
-            r#""schema": 1"#,
+            r#""schema": 2"#,
+            r#""schema": 0"#,
+            "not an oscost document: schema is 0, expected 1 to 2",
+        ),
+        (
+            r#""schema": 2"#,
             r#""schema": "1""#,
-            "not an oscost document: schema is \"1\", expected 1",
+            "not an oscost document: schema is \"1\", expected 1 to 2",
         ),
         (r#""seed": 18446744073709551615"#, r#""seed": 1.5"#, "expected u64"),
         (r#""seed": 18446744073709551615"#, r#""seed": -1"#, "expected u64"),
@@ -67,6 +71,15 @@ fn each_damage_is_named_with_its_line() {
         (r#""p25": 164.0"#, r#""p25": 140"#, "p25 140 is below p5 161"),
         (r#""quiet_share": 0.93"#, r#""quiet_share": 93"#, "quiet_share is not between 0 and 1"),
         (r#""rounds": 3"#, r#""rounds": -3"#, "expected u32"),
+        (r#""low": 3.35"#, r#""low": 3.76"#, "median 3.75 is below low 3.76"),
+        (r#""low": 3.35"#, r#""low": 0"#, "core_clock_ghz.low is 0, not above 0"),
+        (r#""lock": 20.5"#, r#""lock": -1"#, "area_seconds: lock took -1 s"),
+        (r#""low": 656.8"#, r#""low": 661"#, "median 660.8 is below low 661"),
+        (r#""high": 668.8"#, r#""high": 1e999"#, "number out of range"),
+        (r#""slope": 0.97"#, r#""slope": 1.05"#, "high 1.04 is below slope 1.05"),
+        (r#""slope": 0.97"#, r#""slop": 0.97"#, "\"slope\" is missing"),
+        (r#""calls": 681.0"#, r#""calls": 0"#, "reference.calls is 0, not above 0"),
+        (r#""chain": 240.0"#, r#""chain": -1.0"#, "reference.chain is -1, not above 0"),
         (r#""syscalls": 1.0"#, r#""syscalls": "one""#, "invalid type: string"),
         (
             r#""outcome": "unsupported""#,
@@ -91,7 +104,7 @@ fn each_damage_is_named_with_its_line() {
         assert!(error.message.contains(expected), "{to}: {error}");
         let line = match expected {
             // Without the key, it is the object or the outcome that is wrong.
-            "\"median\" is missing" => line - 1,
+            "\"median\" is missing" | "\"slope\" is missing" => line - 1,
             "not measured, but there is no reason why" => line - 1,
             _ => line,
         };
@@ -158,7 +171,7 @@ fn deep_nesting_overflows_no_stack() {
     let (unknown, _) = damaged("\"metric\"", &format!("\"later\": {deep}, \"metric\""));
     assert_eq!(parse_document(&unknown), Ok(document()), "an unknown key is passed over");
     for key in [
-        "\"schema\": 1",
+        "\"schema\": 2",
         "\"release\": \"6.1.0\"",
         "\"seed\": 18446744073709551615",
         "\"median\": 165.2",
@@ -253,4 +266,36 @@ fn check_any_text(text: &str) -> Result<(), TestCaseError> {
         }
     }
     Ok(())
+}
+
+/// Made by `oscost export` before schema 2 and shortened.
+const SCHEMA_1: &str = include_str!("../../tests/fixtures/schema-1.json");
+
+#[test]
+fn a_document_of_schema_1_keeps_its_figures() {
+    let read = parse_document(SCHEMA_1).expect("schema 1 is read");
+    assert_eq!((read.schema, read.run.core_clock_ghz, read.run.area_seconds.len()), (2, None, 0));
+    let raw: serde_json::Value = serde_json::from_str(SCHEMA_1).expect("JSON");
+    let was = raw["results"].as_array().expect("results");
+    assert_eq!(read.results.len(), was.len());
+    for (result, was) in read.results.iter().zip(was) {
+        let now = serde_json::to_value(result).expect("JSON");
+        for figure in ["estimate", "round_values", "seen", "quiet_quartiles", "disturbed"] {
+            assert_eq!(now.get(figure), was.get(figure), "{figure} of {}", result.label());
+        }
+        assert_eq!((result.cycles, result.frequency_slope), (None, None));
+    }
+    assert_eq!(parse_document(&to_json(&read)), Ok(read));
+}
+
+#[test]
+fn calls_of_0_in_schema_1_mean_that_calls_were_not_in_use() {
+    let calls = |schema: u32, calls: &str| {
+        let (text, _) = damaged(r#""calls": 681.0"#, &format!(r#""calls": {calls}"#));
+        let text = text.replacen(r#""schema": 2"#, &format!(r#""schema": {schema}"#), 1);
+        parse_document(&text).map(|read| read.results[0].reference.expect("there").calls)
+    };
+    assert_eq!(calls(1, "0.0"), Ok(None));
+    assert_eq!(calls(1, "681.0"), Ok(Some(681.0)));
+    calls(2, "0.0").expect_err("schema 2 leaves it out");
 }

@@ -19,7 +19,11 @@ pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
 pub(super) const APPLICATION_ID: i32 = 0x6f73_6373;
 
 /// Step n brings a store from version n to version n + 1 (PRAGMA user_version). Only ever append.
-pub(super) const MIGRATIONS: &[&str] = &[include_str!("001_first.sql")];
+pub(super) const MIGRATIONS: &[&str] =
+    &[include_str!("001_first.sql"), include_str!("002_run_facts.sql")];
+
+/// The oldest store that can be read without bringing it up to date: what it lacks is absent.
+const READABLE_SINCE: i64 = 1;
 
 /// The stores this process has open or had open.
 ///
@@ -211,14 +215,13 @@ pub(super) fn connect_immutable(path: &Path) -> Result<Connection, StoreError> {
 
 fn readable(connection: Connection, path: &Path) -> Result<Connection, StoreError> {
     connection.busy_timeout(BUSY_TIMEOUT).map_err(|error| StoreError::sqlite(path, error))?;
-    match pending(&connection, path, MIGRATIONS)? {
-        [] => Ok(connection),
-        steps => {
-            let known = MIGRATIONS.len() as i64;
-            let found = known - steps.len() as i64;
-            Err(StoreError::Older { path: path.to_owned(), found, known })
-        }
+    let steps = pending(&connection, path, MIGRATIONS)?;
+    let known = MIGRATIONS.len() as i64;
+    let found = known - steps.len() as i64;
+    if found < READABLE_SINCE {
+        return Err(StoreError::Older { path: path.to_owned(), found, known });
     }
+    Ok(connection)
 }
 
 fn needs_writable_folder(error: &rusqlite::Error) -> bool {

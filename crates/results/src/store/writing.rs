@@ -1,5 +1,6 @@
 //! What goes into the store. Each call is one short transaction, so that several runs can be written at once.
 
+use std::collections::BTreeMap;
 use std::io::Write;
 
 use flate2::Compression;
@@ -9,8 +10,8 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::{Imported, MAX_LINES_BYTES, RoundRow, Store, StoreError};
-use crate::check::{check_machine, parse_time};
-use crate::document::{CaseResult, Document, RunInfo, SCHEMA};
+use crate::check::{check_machine, check_run_facts, parse_time};
+use crate::document::{CaseResult, CoreClock, Document, RunInfo, SCHEMA};
 
 impl Store {
     /// Stores a run that begins now. `plan` is the runner's own text, given back by [`Store::plan`].
@@ -38,8 +39,9 @@ impl Store {
     ) -> Result<(), StoreError> {
         let started = parse_time(&run.started)
             .ok_or_else(|| StoreError::unsound(&run.id, "it does not say when it started"))?;
-        let sql = "INSERT INTO runs (id, started, started_us, finished, seed, oscost, tags, asked, machine, plan)
-                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
+        let sql = "INSERT INTO runs (id, started, started_us, finished, seed, oscost, tags, asked, machine, plan,
+                                     core_clock_ghz, area_seconds)
+                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
         let inserted = open.execute(
             sql,
             params![
@@ -52,7 +54,9 @@ impl Store {
                 json(&run.tags),
                 json(&run.asked),
                 json(machine),
-                plan
+                plan,
+                run.core_clock_ghz.as_ref().map(json),
+                seconds_json(&run.area_seconds)
             ],
         );
         match inserted {
@@ -140,6 +144,28 @@ impl Store {
         Ok(())
     }
 
+    /// Stores what is known of a run once it was measured: the core's frequency and how long each area took.
+    ///
+    /// # Errors
+    /// [`StoreError::UnknownRun`]; [`StoreError::Unsound`] for figures that cannot be true. Then what was
+    /// stored stays.
+    pub fn put_run_facts(
+        &mut self,
+        id: &str,
+        core_clock_ghz: Option<CoreClock>,
+        area_seconds: &BTreeMap<String, f64>,
+    ) -> Result<(), StoreError> {
+        check_run_facts(core_clock_ghz.as_ref(), area_seconds)
+            .map_err(|fault| StoreError::Unsound { id: id.to_owned(), fault })?;
+        let sql = "UPDATE runs SET core_clock_ghz = ?2, area_seconds = ?3 WHERE id = ?1";
+        let clock = core_clock_ghz.as_ref().map(json);
+        let values = params![id, clock, seconds_json(area_seconds)];
+        match self.connection.execute(sql, values).map_err(self.failed())? {
+            0 => Err(self.unknown(id)),
+            _ => Ok(()),
+        }
+    }
+
     /// Says when the run ended (RFC 3339).
     ///
     /// # Errors
@@ -208,6 +234,11 @@ fn is_constraint(error: &rusqlite::Error) -> bool {
 
 fn json<T: Serialize>(value: &T) -> String {
     serde_json::to_string(value).expect("string keys only, and writing to memory cannot fail")
+}
+
+/// `None` where nothing is known.
+fn seconds_json(seconds: &BTreeMap<String, f64>) -> Option<String> {
+    (!seconds.is_empty()).then(|| json(seconds))
 }
 
 fn pack(lines: &str) -> Vec<u8> {
