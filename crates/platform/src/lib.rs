@@ -11,6 +11,7 @@ pub mod children;
 pub mod clock;
 pub mod counters;
 pub mod cpu;
+pub mod environment;
 pub mod filesystem;
 pub mod leftovers;
 pub mod limits;
