@@ -34,6 +34,13 @@ pub fn keep_process_to(cpus: &[usize]) -> Result<(), Refusal> {
     os::keep_process_to(cpus)
 }
 
+/// The program that emulates the processor by translating its instructions, where one is known to do so:
+/// `QEMU (TCG)`, `Rosetta 2`. What instructions cost there says nothing of a processor. `None` also where nothing
+/// tells.
+pub fn emulator() -> Option<String> {
+    crate::machine::emulator()
+}
+
 /// Makes one cheap call that really enters the kernel and does next to nothing there:
 /// the sentinel's reference for the way into the kernel and back.
 #[inline(always)]

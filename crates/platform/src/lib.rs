@@ -12,6 +12,7 @@ pub mod chain;
 pub mod clock;
 pub mod counters;
 pub mod cpu;
+pub mod environment;
 pub mod filesystem;
 pub mod leftovers;
 pub mod limits;

@@ -12,7 +12,7 @@ mod cpuid;
 #[cfg(any(target_os = "freebsd", target_os = "macos"))]
 mod bsd;
 #[cfg(target_os = "linux")]
-mod linux;
+pub(crate) mod linux;
 #[cfg(windows)]
 mod windows;
 
@@ -22,6 +22,10 @@ use bsd as system;
 use linux as system;
 #[cfg(windows)]
 use windows as system;
+
+/// What stands between two vulnerabilities in the fact `mitigations`: the kernel's text about one of them
+/// has commas and semicolons of its own.
+pub const MITIGATION_SEPARATOR: &str = " | ";
 
 /// A fact about the machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,11 +44,12 @@ pub struct Fact {
 }
 
 impl Fact {
-    /// The value as people read it: sizes in binary units, durations in days and hours.
+    /// The value as people read it: sizes in binary units, durations in days and hours, one vulnerability a line.
     pub fn shown(&self) -> String {
         match (&self.value, self.key) {
             (Value::Number(bytes), key) if key.ends_with("_bytes") => size(*bytes),
             (Value::Number(seconds), key) if key.ends_with("_seconds") => duration(*seconds),
+            (Value::Text(all), "mitigations") => all.replace(MITIGATION_SEPARATOR, "\n"),
             (value, _) => value.to_string(),
         }
     }
@@ -136,7 +141,13 @@ const FACTS: &[(&str, &str, Group, bool)] = &[
     ("os", "Operating system", Group::System, true),
     ("release", "Kernel release", Group::System, true),
     ("build", "Kernel build", Group::System, true),
+    ("kernel_command_line", "Kernel command line", Group::System, true),
     ("preempt", "Kernel preemption", Group::System, true),
+    ("tick_hz", "Timer ticks per second", Group::System, true),
+    ("lsm", "Security modules", Group::System, true),
+    ("audit", "Audit", Group::System, true),
+    ("conntrack", "Connection tracking", Group::System, true),
+    ("congestion_control", "TCP congestion control", Group::System, true),
     ("distribution", "Distribution", Group::System, true),
     ("libc", "C library", Group::System, true),
     ("arch", "Architecture", Group::System, true),
@@ -148,6 +159,14 @@ const FACTS: &[(&str, &str, Group, bool)] = &[
     ("seccomp", "System call filter", Group::System, true),
     ("privileges", "Privileges", Group::System, true),
     ("cpu", "Model", Group::Cpu, true),
+    ("cpu_vendor", "Vendor", Group::Cpu, true),
+    ("cpu_family", "Family", Group::Cpu, true),
+    ("cpu_model", "Model number", Group::Cpu, true),
+    ("cpu_stepping", "Stepping", Group::Cpu, true),
+    ("cpu_flags", "Instruction sets", Group::Cpu, true),
+    // Put together from the caches below, each of which is compared.
+    ("cpu_caches", "Caches", Group::Cpu, false),
+    ("core_types", "Core types", Group::Cpu, true),
     ("microcode", "Microcode", Group::Cpu, true),
     ("cpus", "Usable CPUs", Group::Cpu, true),
     ("cpus_online", "Online CPUs", Group::Cpu, true),
@@ -190,6 +209,7 @@ const FACTS: &[(&str, &str, Group, bool)] = &[
     ("load", "Load (1, 5, 15 min)", Group::State, false),
     ("uptime_seconds", "Uptime", Group::State, false),
     ("steal", "Time stolen since boot", Group::State, false),
+    ("conntrack_count", "Connections tracked", Group::State, false),
 ];
 
 /// What one operating system found, by key.
@@ -202,8 +222,22 @@ impl Findings {
         self.0.insert(key, value.into());
     }
 
+    /// All caches in one phrase: `l1d 48 KiB, l1i 32 KiB, l2 2 MiB`.
+    fn caches(&self) -> Option<String> {
+        let known = ["l1d", "l1i", "l2", "l3"].into_iter().filter_map(|name| {
+            match self.0.get(format!("cache_{name}").as_str()) {
+                None | Some(Value::Unknown) => None,
+                Some(size) => Some(format!("{name} {size}")),
+            }
+        });
+        let known: Vec<String> = known.collect();
+        (!known.is_empty()).then(|| known.join(", "))
+    }
+
     /// The facts in the order of the list; what was not found is unknown.
     fn into_facts(mut self) -> Vec<Fact> {
+        let caches = self.caches();
+        self.set("cpu_caches", caches);
         FACTS
             .iter()
             .map(|&(key, label, group, compared)| Fact {
@@ -220,6 +254,30 @@ impl Findings {
 /// What this machine is: always the same keys in the same order.
 pub fn describe() -> Vec<Fact> {
     system::find().into_facts()
+}
+
+/// The kind of core that a CPU is, where a processor has several kinds: `performance`, `efficiency`,
+/// `capacity 446`; `all alike` where it has one kind; `None` where the system does not tell.
+pub fn core_type(cpu: usize) -> Option<String> {
+    system::core_type(cpu)
+}
+
+/// As [`crate::cpu::emulator`].
+pub(crate) fn emulator() -> Option<String> {
+    cpuid::here().emulator().or_else(system::emulator)
+}
+
+/// FNV-1a, which gives the same 64 bits for the same bytes in every version of this program and on every system
+/// (<http://www.isthe.com/chongo/tech/comp/fnv/>).
+fn stable_hash(bytes: impl IntoIterator<Item = u8>) -> u64 {
+    bytes.into_iter().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    })
+}
+
+/// A number of features and a short mark of which ones they are: `103 flags, 0123456789abcdef`.
+fn flags_shown(count: u32, hash: u64) -> String {
+    format!("{count} flags, {hash:016x}")
 }
 
 /// The name it calls itself by in a network, as far as it has one.
@@ -414,9 +472,38 @@ mod tests {
 
     #[test]
     fn only_the_state_may_differ_without_a_warning() {
-        for (key, _, group, compared) in FACTS {
+        // The caches are compared one by one.
+        for (key, _, group, compared) in FACTS.iter().filter(|fact| fact.0 != "cpu_caches") {
             assert_eq!(*compared, *group != Group::State, "{key}");
         }
+    }
+
+    #[test]
+    fn caches_are_put_together_from_those_known() {
+        let caches = |found: &[(&'static str, &str)]| {
+            let facts = facts(found);
+            facts.into_iter().find(|fact| fact.key == "cpu_caches").unwrap().shown()
+        };
+        assert_eq!(caches(&[]), "unknown");
+        assert_eq!(
+            caches(&[("cache_l2", "2 MiB"), ("cache_l1d", "48 KiB")]),
+            "l1d 48 KiB, l2 2 MiB"
+        );
+    }
+
+    #[test]
+    fn the_hash_is_that_of_its_definition() {
+        // From the test vectors of the FNV reference implementation.
+        assert_eq!(stable_hash(*b""), 0xcbf2_9ce4_8422_2325);
+        assert_eq!(stable_hash(*b"a"), 0xaf63_dc4c_8601_ec8c);
+        assert_eq!(stable_hash(*b"foobar"), 0x8594_4171_f739_67e8);
+    }
+
+    #[test]
+    fn each_vulnerability_is_shown_on_its_own_line() {
+        let facts = facts(&[("mitigations", "a=PTI; on | b=x, y")]);
+        let fact = facts.iter().find(|fact| fact.key == "mitigations").unwrap();
+        assert_eq!(fact.shown(), "a=PTI; on\nb=x, y");
     }
 
     #[test]

@@ -4,6 +4,17 @@ use super::{Findings, cpuid, resource_limit, size};
 use std::ffi::CString;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+/// No kinds of cores are told of here.
+pub(super) fn core_type(_cpu: usize) -> Option<String> {
+    None
+}
+
+/// Rosetta translates programs for another processor without their seeing it.
+pub(super) fn emulator() -> Option<String> {
+    // The name does not exist on machines that never translate, nor on FreeBSD.
+    (number("sysctl.proc_translated") == Some(1)).then(|| "Rosetta 2".to_owned())
+}
+
 pub(super) fn find() -> Findings {
     let mut findings = Findings::default();
     find_system(&mut findings);
@@ -62,6 +73,9 @@ fn find_system(findings: &mut Findings) {
     findings.set("release", text("kern.osrelease"));
     findings.set("build", text("kern.version"));
     findings.set("arch", text("hw.machine"));
+    #[cfg(target_os = "freebsd")]
+    findings.set("tick_hz", number("kern.hz"));
+    findings.set("congestion_control", text("net.inet.tcp.cc.algorithm"));
     // SAFETY: geteuid takes nothing and cannot fail.
     let user = unsafe { libc::geteuid() };
     findings.set("privileges", if user == 0 { "root" } else { "user" });
@@ -117,6 +131,9 @@ fn find_cpu(findings: &mut Findings) {
         let told = number(sysctl).filter(|bytes| *bytes != 0);
         let bytes = told.or_else(|| cpuid::here().cache_bytes(name));
         findings.set(key, bytes.map(size));
+    }
+    if let Some(identity) = cpuid::here().identity() {
+        identity.add_to(findings);
     }
     let isolated = number("vm.pmap.pti").map(|pti| format!("pti={pti}"));
     findings.set("mitigations", isolated);

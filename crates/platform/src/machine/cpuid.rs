@@ -1,6 +1,8 @@
 //! What an x86 processor says of itself through the CPUID instruction (Intel SDM volume 2A, "CPUID";
 //! AMD APM volume 3, appendix E). Other processors have no such leaves, and every answer is `None`.
 
+use super::{Findings, flags_shown, stable_hash};
+
 /// The registers EAX, EBX, ECX, EDX after one CPUID.
 type Leaf = [u32; 4];
 
@@ -72,6 +74,74 @@ impl<F: Fn(u32, u32) -> Leaf> Cpuid<F> {
         }
     }
 
+    /// The emulator of this processor, if it is one that translates instructions rather than letting the real
+    /// processor carry them out.
+    pub(super) fn emulator(&self) -> Option<String> {
+        let vendor = self.vendor()?;
+        let signature = match self.under_hypervisor() {
+            Some(true) => {
+                let [_, ebx, ecx, edx] = (self.0)(HYPERVISOR, 0);
+                characters(&[ebx, ecx, edx])
+            }
+            _ => String::new(),
+        };
+        let brand = self.brand().unwrap_or_default();
+        let name = [vendor.as_str(), signature.as_str(), brand.split('@').next().unwrap_or("")]
+            .into_iter()
+            .find_map(|word| emulator_name(word.trim()));
+        name.map(str::to_owned)
+    }
+
+    /// The twelve characters that the maker signs with.
+    fn vendor(&self) -> Option<String> {
+        let [last, ebx, ecx, edx] = (self.0)(0, 0);
+        let vendor = characters(&[ebx, edx, ecx]);
+        (last != 0 && !vendor.is_empty()).then_some(vendor)
+    }
+
+    /// Which processor this is.
+    pub(super) fn identity(&self) -> Option<Identity> {
+        let vendor = self.vendor()?;
+        let [version, ..] = self.leaf(1, 0)?;
+        let (mut family, mut model) = ((version >> 8) & 0xf, (version >> 4) & 0xf);
+        if family >= 6 {
+            model |= (version >> 12) & 0xf0;
+        }
+        if family == 0xf {
+            family += (version >> 20) & 0xff;
+        }
+        let (flags, hash) = self.flags();
+        Some(Identity { vendor, family, model, stepping: version & 0xf, flags, hash })
+    }
+
+    /// How many features the processor has, and a hash of which ones. Not /proc/cpuinfo's `flags`, which another
+    /// version of Linux on the same processor names differently: the same processor must be known as the same.
+    fn flags(&self) -> (u32, u64) {
+        let mut words: Vec<u32> = Vec::new();
+        let mut add = |function, subleaf, masks: Leaf| {
+            let leaf = self.leaf(function, subleaf).unwrap_or_default();
+            words.extend(leaf.iter().zip(masks).map(|(register, mask)| register & mask));
+        };
+        const ALL: u32 = !0;
+        // What is left out tells of the system, not of the processor: OSXSAVE and "under a hypervisor", the APIC's
+        // being switched on, OSPKE; and numbers that are no flags.
+        add(1, 0, [0, 0, !(1 << 27 | 1 << 31), !(1 << 9)]);
+        add(7, 0, [0, ALL, !(1 << 4), ALL]);
+        add(7, 1, [ALL, 0, 0, ALL]);
+        add(0xd, 1, [ALL, 0, 0, 0]);
+        add(EXTENDED + 1, 0, [0, 0, ALL, !(1 << 9)]);
+        add(EXTENDED + 7, 0, [0, 0, 0, ALL]);
+        add(EXTENDED + 8, 0, [0, ALL, 0, 0]);
+        let count = words.iter().map(|word| word.count_ones()).sum();
+        (count, stable_hash(words.iter().flat_map(|word| word.to_le_bytes())))
+    }
+
+    /// Whether the processor has cores of several kinds; `None` where there is no CPUID.
+    pub(super) fn is_hybrid(&self) -> Option<bool> {
+        self.vendor()?;
+        Some(self.leaf(7, 0).is_some_and(|[_, _, _, edx]| edx & (1 << 15) != 0))
+    }
+
     fn under_hypervisor(&self) -> Option<bool> {
         self.leaf(1, 0).map(|[_, _, ecx, _]| ecx & (1 << 31) != 0)
     }
@@ -134,6 +204,41 @@ impl<F: Fn(u32, u32) -> Leaf> Cpuid<F> {
                 .map(|[_, ebx, ecx, _]| cache_size(ebx, ecx))
         })
     }
+}
+
+/// Which processor it is, by its own account.
+#[derive(Debug, PartialEq)]
+pub(super) struct Identity {
+    vendor: String,
+    family: u32,
+    model: u32,
+    stepping: u32,
+    /// The number of its features.
+    flags: u32,
+    /// A hash of which features they are.
+    hash: u64,
+}
+
+impl Identity {
+    pub(super) fn add_to(self, findings: &mut Findings) {
+        findings.set("cpu_vendor", self.vendor);
+        findings.set("cpu_family", u64::from(self.family));
+        findings.set("cpu_model", u64::from(self.model));
+        findings.set("cpu_stepping", u64::from(self.stepping));
+        findings.set("cpu_flags", flags_shown(self.flags, self.hash));
+    }
+}
+
+/// The emulator that signs so, in place of a processor's maker or as a hypervisor does.
+fn emulator_name(signature: &str) -> Option<&'static str> {
+    Some(match signature {
+        "TCGTCGTCGTCG" => "QEMU (TCG)",
+        "VirtualApple" => "Rosetta 2",
+        "MicrosoftXTA" => "Windows on Arm (XTA)",
+        "PowerVM Lx86" => "PowerVM Lx86",
+        "Virtual CPU" => "Virtual PC",
+        _ => return None,
+    })
 }
 
 /// The characters that registers hold, lowest byte first, up to the first zero.
@@ -238,6 +343,59 @@ mod tests {
         assert_eq!(under(&[(HYPERVISOR, signed(0, b"QNXQVMBSQG\0\0"))]).unwrap(), "QNXQVMBSQG");
         assert_eq!(under(&[]), None);
         assert_eq!(processor(&[BASIC]).hypervisor().unwrap(), "none");
+    }
+
+    fn made_by(vendor: &[u8; 12]) -> (u32, Leaf) {
+        let [ebx, edx, ecx] = registers(vendor);
+        (0, [0x1f, ebx, ecx, edx])
+    }
+
+    #[test]
+    fn emulators_are_known_by_their_signature() {
+        let amd = made_by(b"AuthenticAMD");
+        let tcg = (HYPERVISOR, signed(HYPERVISOR + 1, b"TCGTCGTCGTCG"));
+        assert_eq!(processor(&[amd, GUEST, tcg]).emulator().unwrap(), "QEMU (TCG)");
+        let kvm = (HYPERVISOR, signed(HYPERVISOR + 1, b"KVMKVMKVM\0\0\0"));
+        assert_eq!(processor(&[amd, GUEST, kvm]).emulator(), None);
+        // Not under a hypervisor, that leaf holds whatever the highest basic one does.
+        assert_eq!(processor(&[amd, tcg]).emulator(), None);
+        assert_eq!(processor(&[made_by(b"VirtualApple")]).emulator().unwrap(), "Rosetta 2");
+        assert_eq!(processor(&[]).emulator(), None);
+    }
+
+    #[test]
+    fn processors_are_identified() {
+        // AMD EPYC Milan: family 25 model 1 stepping 1; Intel Emerald Rapids: 6, 207, 8 (0xc06f8).
+        let amd = processor(&[made_by(b"AuthenticAMD"), (1, [0x00a0_0f11, 0, 1 << 31, 0])]);
+        let intel = processor(&[made_by(b"GenuineIntel"), (1, [0x000c_06f8, 0, 0b11, 1 << 25])]);
+        let milan = amd.identity().unwrap();
+        assert_eq!((milan.family, milan.model, milan.stepping), (25, 1, 1));
+        assert_eq!((milan.vendor.as_str(), milan.flags), ("AuthenticAMD", 0));
+        let rapids = intel.identity().unwrap();
+        assert_eq!((rapids.family, rapids.model, rapids.stepping), (6, 207, 8));
+        assert_eq!(rapids.flags, 3);
+        assert_ne!(rapids.hash, milan.hash);
+        assert_eq!(processor(&[]).identity(), None);
+    }
+
+    #[test]
+    fn flags_are_the_processors_not_the_systems() {
+        let with = |ecx: u32, leaf_7: Leaf| {
+            let all = [made_by(b"GenuineIntel"), (1, [0, 0, ecx, 0]), (7, leaf_7)];
+            processor(&all).identity().unwrap()
+        };
+        let plain = with(1, [0; 4]);
+        assert_eq!(with(1 | 1 << 27 | 1 << 31, [0, 0, 1 << 4, 0]), plain);
+        assert_ne!(with(1, [0, 1, 0, 0]), plain);
+        assert_ne!(with(2, [0; 4]).hash, plain.hash);
+    }
+
+    #[test]
+    fn hybrid_processors_say_so() {
+        let intel = made_by(b"GenuineIntel");
+        assert_eq!(processor(&[intel, (7, [0, 0, 0, 1 << 15])]).is_hybrid(), Some(true));
+        assert_eq!(processor(&[intel]).is_hybrid(), Some(false));
+        assert_eq!(processor(&[]).is_hybrid(), None);
     }
 
     #[test]

@@ -5,10 +5,14 @@ use std::ffi::CStr;
 use std::path::Path;
 use tree::{Tree, field, words};
 
-mod cgroup;
+mod audit;
+pub(crate) mod cgroup;
 mod cpu;
 mod host;
-mod tree;
+mod kernel;
+pub(crate) mod tree;
+
+pub(super) use cpu::{core_type, emulator};
 
 pub(super) fn find() -> Findings {
     find_under(Path::new("/"))
@@ -66,9 +70,13 @@ fn find_system(findings: &mut Findings, tree: &Tree, uname: &Uname, compat: Opti
     findings.set("build", uname.build.as_str());
     findings.set("arch", uname.arch.as_str());
     if compat.as_deref() == Some("none") {
-        let chosen = tree.text("sys/kernel/debug/sched/preempt");
-        findings.set("preempt", preemption(&uname.build, chosen.as_deref()));
+        kernel::find(findings, tree, &uname.release, &uname.build);
     }
+    let command_line = tree.text("proc/cmdline");
+    findings.set("kernel_command_line", command_line.as_deref().map(words));
+    findings.set("tick_hz", kernel::tick_hz());
+    let congestion_control = tree.text("proc/sys/net/ipv4/tcp_congestion_control");
+    findings.set("congestion_control", congestion_control);
     findings.set("distribution", distribution(tree));
     findings.set("libc", c_library());
     findings.set("hardware", host::hardware(tree));
@@ -86,30 +94,6 @@ fn find_system(findings: &mut Findings, tree: &Tree, uname: &Uname, compat: Opti
     // SAFETY: geteuid takes nothing and cannot fail.
     let user = unsafe { libc::geteuid() };
     findings.set("privileges", privileges(user, &status, last_capability));
-}
-
-/// How the kernel may be preempted, from `uname -v` and, where readable, the scheduler's debug file.
-fn preemption(build: &str, chosen: Option<&str>) -> String {
-    if build.contains("PREEMPT_DYNAMIC") {
-        match chosen.and_then(bracketed_in_parentheses) {
-            Some(chosen) => format!("dynamic ({chosen})"),
-            None => "dynamic".to_owned(),
-        }
-    } else if build.contains("PREEMPT_RT") || build.contains("PREEMPT RT") {
-        "real-time".to_owned()
-    } else if build.contains("PREEMPT_LAZY") {
-        "lazy".to_owned()
-    } else if build.contains("PREEMPT") {
-        "full".to_owned()
-    } else {
-        // `uname -v` does not tell these two apart.
-        "none or voluntary".to_owned()
-    }
-}
-
-/// The choice in `none voluntary (full)`.
-fn bracketed_in_parentheses(choices: &str) -> Option<&str> {
-    choices.split_once('(')?.1.split_once(')').map(|pair| pair.0)
 }
 
 /// The choice in `always [madvise] never`.
@@ -287,6 +271,7 @@ fn find_state(findings: &mut Findings, tree: &Tree) {
     findings.set("uptime_seconds", uptime.as_deref().and_then(whole_seconds));
     let stat = tree.text("proc/stat");
     findings.set("steal", stat.as_deref().and_then(steal));
+    findings.set("conntrack_count", tree.number("proc/sys/net/netfilter/nf_conntrack_count"));
 }
 
 fn load_averages(loadavg: &str) -> Option<String> {
@@ -325,11 +310,12 @@ mod tests {
     fn without_files_all_that_comes_from_files_is_unknown() {
         let fixture = Fixture::new(&[]);
         let facts = find_under(fixture.root()).into_facts();
-        const LIVE: [&str; 17] = [
+        const LIVE: [&str; 18] = [
             "os",
             "release",
             "build",
             "arch",
+            "tick_hz",
             "libc",
             "hypervisor",
             "container", // from the environment, where that tells
@@ -348,6 +334,7 @@ mod tests {
         for fact in &facts {
             let live = LIVE.contains(&fact.key)
                 || fact.key.starts_with("cache_")
+                || fact.key.starts_with("cpu_")
                 || fact.key == "locked_memory";
             if !live {
                 assert_eq!(fact.value, Value::Unknown, "{}", fact.key);
@@ -469,16 +456,6 @@ mod tests {
         assert_eq!(shown(&facts, "preempt"), "unknown");
         assert_eq!(shown(&facts, "governor"), "unknown");
         assert_ne!(shown(&facts, "cpu"), "unknown model");
-    }
-
-    #[test]
-    fn preemption_is_read_from_the_version() {
-        assert_eq!(preemption("#1 SMP PREEMPT_DYNAMIC", None), "dynamic");
-        assert_eq!(preemption("#1 SMP PREEMPT_DYNAMIC", Some("odd")), "dynamic");
-        assert_eq!(preemption("#1 SMP PREEMPT_RT", None), "real-time");
-        assert_eq!(preemption("#1 SMP PREEMPT_LAZY", None), "lazy");
-        assert_eq!(preemption("#1 SMP PREEMPT", None), "full");
-        assert_eq!(preemption("#97-Ubuntu SMP", None), "none or voluntary");
     }
 
     #[test]

@@ -24,7 +24,7 @@ use windows_sys::Win32::System::Registry::{
 };
 use windows_sys::Win32::System::SystemInformation::{
     CacheData, CacheInstruction, CacheUnified, GetLogicalProcessorInformation, GetNativeSystemInfo,
-    GetTickCount64, GlobalMemoryStatusEx, MEMORYSTATUSEX, OSVERSIONINFOW,
+    GetSystemTimeAdjustment, GetTickCount64, GlobalMemoryStatusEx, MEMORYSTATUSEX, OSVERSIONINFOW,
     PROCESSOR_ARCHITECTURE_AMD64, PROCESSOR_ARCHITECTURE_ARM64, PROCESSOR_ARCHITECTURE_INTEL,
     PROCESSOR_CACHE_TYPE, RelationCache, RelationNumaNode, RelationProcessorCore, SYSTEM_INFO,
     SYSTEM_LOGICAL_PROCESSOR_INFORMATION,
@@ -33,6 +33,16 @@ use windows_sys::Win32::System::Threading::{
     ALL_PROCESSOR_GROUPS, GetActiveProcessorCount, GetCurrentProcess, GetProcessAffinityMask,
     OpenProcessToken,
 };
+
+/// No kinds of cores are told of here.
+pub(super) fn core_type(_cpu: usize) -> Option<String> {
+    None
+}
+
+/// What CPUID does not show, nothing else does here.
+pub(super) fn emulator() -> Option<String> {
+    None
+}
 
 pub(super) fn find() -> Findings {
     let mut findings = Findings::default();
@@ -229,6 +239,9 @@ fn find_cpu(findings: &mut Findings) {
     const FIRST: &str = r"HARDWARE\DESCRIPTION\System\CentralProcessor\0";
     let name = registry_text(FIRST, "ProcessorNameString");
     findings.set("cpu", name.or_else(|| cpuid::here().brand()));
+    if let Some(identity) = cpuid::here().identity() {
+        identity.add_to(findings);
+    }
     // SAFETY: the call takes a number and answers one.
     let online = unsafe { GetActiveProcessorCount(ALL_PROCESSOR_GROUPS) };
     findings.set("cpus_online", (online != 0).then_some(u64::from(online)));
@@ -346,10 +359,23 @@ fn find_windows_only(findings: &mut Findings) {
     }
     let inside = registry_number(r"SYSTEM\CurrentControlSet\Control", "ContainerType");
     findings.set("container", if inside.is_some() { "windows" } else { "none" });
+    let options = registry_text(r"SYSTEM\CurrentControlSet\Control", "SystemStartOptions");
+    findings.set("kernel_command_line", options);
+    findings.set("tick_hz", tick_hz());
     findings.set("swap_bytes", swap_bytes());
     findings.set("governor", power_scheme());
     findings.set("mitigations", speculation_control());
     find_job_limits(findings);
+}
+
+/// How often a second the system's time is moved on, unless a program asks for more often.
+fn tick_hz() -> Option<u64> {
+    let (mut adjustment, mut increment, mut disabled) = (0, 0, 0);
+    // SAFETY: all three are valid places for the answers.
+    let told = unsafe { GetSystemTimeAdjustment(&mut adjustment, &mut increment, &mut disabled) };
+    // The increment is in units of 100 ns.
+    let hertz = 10_000_000_u64.checked_div(u64::from(increment));
+    hertz.filter(|_| told != 0)
 }
 
 /// The power plan, which is what sets frequencies: the well-known ones by name.

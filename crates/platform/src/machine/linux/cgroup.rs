@@ -9,14 +9,19 @@ use crate::machine::{cpu_share, size};
 /// `own_kernel`: the kernel is Linux itself. In a sandbox, groups that show no limit may still be under one
 /// of the host's.
 pub(super) fn cpu_limit(tree: &Tree, own_kernel: bool) -> Option<String> {
-    let limit = least(tree, "cpu", |directory| match tree.text(&format!("{directory}/cpu.max")) {
+    shown(cpu_quota(tree)?, own_kernel, cpu_share)
+}
+
+/// The CPU time that this process's groups may use, in CPUs. The outer `None`: there are no groups to look at;
+/// the inner one: none of them has a limit.
+pub(crate) fn cpu_quota(tree: &Tree) -> Option<Option<f64>> {
+    least(tree, "cpu", |directory| match tree.text(&format!("{directory}/cpu.max")) {
         Some(limit) => cpus_of_v2(&limit),
         None => {
             let number = |file: &str| tree.text(&format!("{directory}/cpu.cfs_{file}_us"));
             cpus_of_v1(&number("quota")?, &number("period")?)
         }
-    })?;
-    shown(limit, own_kernel, cpu_share)
+    })
 }
 
 /// The memory that this process's groups may use: `512 MiB`, or `none`.
@@ -58,19 +63,25 @@ fn bytes_of(limit: &str) -> Option<f64> {
 /// The least limit on the way up in all hierarchies that `controller` may be in. The outer `None`: there is
 /// no such hierarchy to look at; the inner one: no group in it has a limit.
 fn least(tree: &Tree, controller: &str, read: impl Fn(&str) -> Option<f64>) -> Option<Option<f64>> {
+    let directories = directories(tree, controller)?;
+    let limits = directories.iter().filter_map(|directory| read(directory));
+    Some(limits.reduce(f64::min))
+}
+
+/// The directories of this process's own group and of those above it, in each hierarchy that `controller` may
+/// be in; `None` if there is no such hierarchy to look at.
+pub(crate) fn directories(tree: &Tree, controller: &str) -> Option<Vec<String>> {
     let mountinfo = tree.text("proc/self/mountinfo")?;
     let groups = tree.text("proc/self/cgroup")?;
-    let mut hierarchies = mountinfo
+    let hierarchies: Vec<Vec<String>> = mountinfo
         .lines()
         .filter_map(Mount::parse)
         .filter_map(|mount| {
             let own = own_group(&groups, &mount, controller)?;
             Some(mount.directories_up_from(own))
         })
-        .peekable();
-    hierarchies.peek()?;
-    let limits = hierarchies.flatten().filter_map(|directory| read(&directory));
-    Some(limits.reduce(f64::min))
+        .collect();
+    (!hierarchies.is_empty()).then(|| hierarchies.concat())
 }
 
 /// A hierarchy of groups, as proc_pid_mountinfo(5) tells of it.

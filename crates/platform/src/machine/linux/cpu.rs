@@ -1,8 +1,9 @@
 //! The processors, their caches, and how the kernel runs them.
 
-use super::tree::{Tree, cpus_in, field};
-use crate::machine::{Findings, cpuid};
-use std::collections::BTreeSet;
+use super::tree::{Tree, cpus_in, field, words};
+use crate::machine::{Findings, MITIGATION_SEPARATOR, cpu_list, cpuid, flags_shown, stable_hash};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 const CPUS: &str = "sys/devices/system/cpu";
 
@@ -28,6 +29,113 @@ pub(super) fn find(findings: &mut Findings, tree: &Tree, own_kernel: bool) {
     findings.set("governor", governor(tree, own_kernel));
     findings.set("turbo", turbo(tree));
     findings.set("mitigations", mitigations(tree));
+    match cpuid::here().identity() {
+        Some(identity) => identity.add_to(findings),
+        None => find_identity(findings, &cpuinfo),
+    }
+    let types = CoreTypes::read(tree, &cpuinfo, own_kernel, cpuid::here().is_hybrid());
+    findings.set("core_types", types.map(|types| types.shown()));
+}
+
+/// What Arm's processors say of themselves, in place of CPUID (Arm ARM, MIDR_EL1).
+fn find_identity(findings: &mut Findings, cpuinfo: &str) {
+    findings.set("cpu_vendor", field(cpuinfo, "CPU implementer"));
+    findings.set("cpu_family", field(cpuinfo, "CPU architecture"));
+    findings.set("cpu_model", field(cpuinfo, "CPU part"));
+    let version = field(cpuinfo, "CPU variant").zip(field(cpuinfo, "CPU revision"));
+    findings
+        .set("cpu_stepping", version.map(|(variant, revision)| format!("{variant} {revision}")));
+    let features = field(cpuinfo, "Features").or_else(|| field(cpuinfo, "flags"));
+    findings.set("cpu_flags", features.map(flags_of));
+}
+
+/// How many features there are, and a mark of which: in whatever order the kernel names them.
+fn flags_of(features: &str) -> String {
+    let sorted: BTreeSet<&str> = features.split_whitespace().collect();
+    let bytes = sorted.iter().flat_map(|flag| flag.bytes().chain([b' ']));
+    flags_shown(sorted.len() as u32, stable_hash(bytes))
+}
+
+/// The kind of core that one of this machine's CPUs is.
+pub(in crate::machine) fn core_type(cpu: usize) -> Option<String> {
+    let tree = Tree::new(Path::new("/"));
+    let cpuinfo = tree.text("proc/cpuinfo")?;
+    CoreTypes::read(&tree, &cpuinfo, true, cpuid::here().is_hybrid())?.of(cpu)
+}
+
+/// What files tell of an emulator, where there is no CPUID to ask.
+pub(in crate::machine) fn emulator() -> Option<String> {
+    emulator_in_files(&Tree::new(Path::new("/")))
+}
+
+fn emulator_in_files(tree: &Tree) -> Option<String> {
+    // QEMU gives the processor `max` that it makes up for Arm no implementer, and `Q` as its part
+    // (target/arm/tcg/cpu64.c); under KVM, a guest sees the numbers of the real processor.
+    let cpuinfo = tree.text("proc/cpuinfo")?;
+    let made_up = field(&cpuinfo, "CPU implementer") == Some("0x00")
+        && field(&cpuinfo, "CPU part") == Some("0x051");
+    made_up.then(|| "QEMU (TCG)".to_owned())
+}
+
+/// The kinds of cores that processors of several kinds have, each with its CPUs; empty where all are alike.
+#[derive(Debug, PartialEq)]
+struct CoreTypes(Vec<(String, Vec<usize>)>);
+
+impl CoreTypes {
+    /// `hybrid`: whether the processor says that it has cores of several kinds.
+    fn read(
+        tree: &Tree,
+        cpuinfo: &str,
+        own_kernel: bool,
+        hybrid: Option<bool>,
+    ) -> Option<CoreTypes> {
+        // Intel's kinds each have a performance monitor of their own, named so.
+        const MONITORS: [(&str, &str); 3] = [
+            ("cpu_core", "performance"),
+            ("cpu_atom", "efficiency"),
+            ("cpu_lowpower", "low power"),
+        ];
+        let listed = MONITORS.iter().filter_map(|(monitor, kind)| {
+            let cpus = cpus_in(&tree.text(&format!("sys/devices/{monitor}/cpus"))?)?;
+            Some(((*kind).to_owned(), cpus))
+        });
+        let listed: Vec<_> = listed.collect();
+        if listed.len() > 1 {
+            return Some(CoreTypes(listed));
+        }
+        let online = cpus_in(&tree.text(&format!("{CPUS}/online"))?)?;
+        let mut by_capacity: BTreeMap<u64, Vec<usize>> = BTreeMap::new();
+        for cpu in online {
+            if let Some(capacity) = tree.number(&format!("{CPUS}/cpu{cpu}/cpu_capacity")) {
+                by_capacity.entry(capacity).or_default().push(cpu);
+            }
+        }
+        if by_capacity.len() > 1 {
+            let kinds = by_capacity.into_iter().rev();
+            let kinds = kinds.map(|(capacity, cpus)| (format!("capacity {capacity}"), cpus));
+            return Some(CoreTypes(kinds.collect()));
+        }
+        let parts: BTreeSet<&str> =
+            cpuinfo.lines().filter(|line| line.starts_with("CPU part")).collect();
+        let known_alike = own_kernel && hybrid != Some(true) && parts.len() <= 1;
+        known_alike.then(|| CoreTypes(Vec::new()))
+    }
+
+    fn shown(&self) -> String {
+        let kinds = self.0.iter().map(|(kind, cpus)| format!("{kind} {}", cpu_list(cpus.clone())));
+        match self.0.is_empty() {
+            true => "all alike".to_owned(),
+            false => kinds.collect::<Vec<_>>().join("; "),
+        }
+    }
+
+    /// The kind of one CPU.
+    fn of(&self, cpu: usize) -> Option<String> {
+        match self.0.is_empty() {
+            true => Some("all alike".to_owned()),
+            false => self.0.iter().find(|(_, cpus)| cpus.contains(&cpu)).map(|kind| kind.0.clone()),
+        }
+    }
 }
 
 /// The model's name. gVisor writes `unknown` for it and User-Mode Linux `UML`, neither of which is one.
@@ -151,7 +259,7 @@ fn turbo(tree: &Tree) -> Option<&'static str> {
     }
 }
 
-/// What the kernel does, or leaves undone, about each flaw of this processor.
+/// What the kernel does, or leaves undone, about each flaw of this processor, in its own words.
 fn mitigations(tree: &Tree) -> Option<String> {
     let folder = format!("{CPUS}/vulnerabilities");
     let flaws: Vec<String> = tree
@@ -159,23 +267,15 @@ fn mitigations(tree: &Tree) -> Option<String> {
         .into_iter()
         .filter_map(|name| {
             let state = tree.text(&format!("{folder}/{name}"))?;
-            (state != "Not affected").then(|| format!("{name}={}", short_mitigation(&state)))
+            let state = words(&state);
+            let done = state.strip_prefix("Mitigation: ").unwrap_or(&state);
+            (state != "Not affected").then(|| format!("{name}={done}"))
         })
         .collect();
     Some(match flaws.is_empty() {
         true => "none needed".to_owned(),
-        false => flaws.join(", "),
+        false => flaws.join(MITIGATION_SEPARATOR),
     })
-}
-
-/// The first part of `Mitigation: Retpolines; STIBP: disabled; RSB filling`.
-fn short_mitigation(state: &str) -> String {
-    let first = state.split([';', ',']).next().unwrap_or_default();
-    let first = first.strip_prefix("Mitigation: ").unwrap_or(first).trim();
-    if first.starts_with("Vulnerable") {
-        return "vulnerable".to_owned();
-    }
-    first.to_owned()
 }
 
 #[cfg(test)]
@@ -232,7 +332,9 @@ mod tests {
         assert_eq!(turbo(&tree), Some("on"));
         assert_eq!(
             mitigations(&tree).unwrap(),
-            "mds=vulnerable, meltdown=PTI, retbleed=vulnerable, spectre_v2=Enhanced / Automatic IBRS"
+            "mds=Vulnerable: Clear CPU buffers attempted, no microcode; SMT Host state unknown | \
+             meltdown=PTI | retbleed=Vulnerable | \
+             spectre_v2=Enhanced / Automatic IBRS; IBPB: conditional; RSB filling"
         );
     }
 
@@ -278,5 +380,82 @@ mod tests {
         assert_eq!(model(arm).unwrap(), "Arm Neoverse-N1");
         let other = "CPU implementer\t: 0x61\nCPU part\t: 0x022\n";
         assert_eq!(model(other).unwrap(), "Arm implementer 0x61 part 0x022");
+    }
+
+    fn core_types(files: &[(&str, &str)], cpuinfo: &str) -> Option<CoreTypes> {
+        let fixture = Fixture::new(files);
+        CoreTypes::read(&Tree::new(fixture.root()), cpuinfo, true, Some(false))
+    }
+
+    #[test]
+    fn hybrid_processors_have_kinds_of_cores() {
+        let alder_lake = [
+            ("sys/devices/cpu_core/cpus", "0-15\n"),
+            ("sys/devices/cpu_atom/cpus", "16-23\n"),
+            ("sys/devices/system/cpu/online", "0-23\n"),
+        ];
+        let types = core_types(&alder_lake, "").unwrap();
+        assert_eq!(types.shown(), "performance 0-15; efficiency 16-23");
+        assert_eq!(types.of(3).unwrap(), "performance");
+        assert_eq!(types.of(16).unwrap(), "efficiency");
+        assert_eq!(types.of(24), None);
+        let big_little = [
+            ("sys/devices/system/cpu/online", "0-2\n"),
+            ("sys/devices/system/cpu/cpu0/cpu_capacity", "446\n"),
+            ("sys/devices/system/cpu/cpu1/cpu_capacity", "1024\n"),
+            ("sys/devices/system/cpu/cpu2/cpu_capacity", "446\n"),
+        ];
+        let types = core_types(&big_little, "").unwrap();
+        assert_eq!(types.shown(), "capacity 1024 1; capacity 446 0,2");
+        assert_eq!(types.of(2).unwrap(), "capacity 446");
+    }
+
+    #[test]
+    fn cores_are_alike_only_where_nothing_says_otherwise() {
+        let online = [("sys/devices/system/cpu/online", "0-1\n")];
+        let same = "CPU part\t: 0xd0c\n\nCPU part\t: 0xd0c\n";
+        for cpuinfo in ["", same] {
+            let types = core_types(&online, cpuinfo).unwrap();
+            assert_eq!(types.shown(), "all alike");
+            assert_eq!(types.of(1).unwrap(), "all alike");
+        }
+        assert_eq!(core_types(&online, "CPU part\t: 0xd05\n\nCPU part\t: 0xd0a\n"), None);
+        assert_eq!(core_types(&[], ""), None);
+        let fixture = Fixture::new(&online);
+        let tree = Tree::new(fixture.root());
+        assert_eq!(CoreTypes::read(&tree, "", true, Some(true)), None);
+        assert_eq!(CoreTypes::read(&tree, "", false, None), None);
+    }
+
+    #[test]
+    fn arm_processors_are_identified_by_their_numbers() {
+        let cpuinfo = "processor\t: 0\nFeatures\t: fp asimd evtstrm\nCPU implementer\t: 0x41\n\
+            CPU architecture: 8\nCPU variant\t: 0x3\nCPU part\t: 0xd0c\nCPU revision\t: 1\n";
+        let mut findings = Findings::default();
+        find_identity(&mut findings, cpuinfo);
+        let facts = findings.into_facts();
+        let shown = |key: &str| facts.iter().find(|fact| fact.key == key).unwrap().shown();
+        assert_eq!(shown("cpu_vendor"), "0x41");
+        assert_eq!(shown("cpu_family"), "8");
+        assert_eq!(shown("cpu_model"), "0xd0c");
+        assert_eq!(shown("cpu_stepping"), "0x3 1");
+        assert!(shown("cpu_flags").starts_with("3 flags, "));
+        assert_eq!(shown("cpu_flags"), flags_of("evtstrm fp asimd"));
+        assert_ne!(shown("cpu_flags"), flags_of("evtstrm fp asimdx"));
+        let mut findings = Findings::default();
+        find_identity(&mut findings, "processor\t: 0\n");
+        assert!(findings.into_facts().iter().all(|fact| fact.shown() == "unknown"));
+    }
+
+    #[test]
+    fn a_made_up_arm_processor_is_emulated() {
+        let emulated = |cpuinfo: &str| {
+            let fixture = Fixture::new(&[("proc/cpuinfo", cpuinfo)]);
+            emulator_in_files(&Tree::new(fixture.root()))
+        };
+        let max = "CPU implementer\t: 0x00\nCPU architecture: 8\nCPU part\t: 0x051\n";
+        assert_eq!(emulated(max).unwrap(), "QEMU (TCG)");
+        assert_eq!(emulated("CPU implementer\t: 0x41\nCPU part\t: 0xd0c\n"), None);
+        assert_eq!(emulated("odd"), None);
     }
 }

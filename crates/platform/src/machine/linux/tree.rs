@@ -6,12 +6,12 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// The files under a root: `/`, or a test's copy of what some machine has there.
-pub(super) struct Tree<'a> {
+pub(crate) struct Tree<'a> {
     root: &'a Path,
 }
 
 impl<'a> Tree<'a> {
-    pub(super) fn new(root: &'a Path) -> Tree<'a> {
+    pub(crate) fn new(root: &'a Path) -> Tree<'a> {
         Tree { root }
     }
 
@@ -19,12 +19,12 @@ impl<'a> Tree<'a> {
         self.root.join(path.trim_start_matches('/'))
     }
 
-    pub(super) fn has(&self, path: &str) -> bool {
+    pub(crate) fn has(&self, path: &str) -> bool {
         self.path(path).exists()
     }
 
     /// A file's bytes. What is longer than any kernel writes is cut off.
-    pub(super) fn bytes(&self, path: &str) -> Option<Vec<u8>> {
+    pub(crate) fn bytes(&self, path: &str) -> Option<Vec<u8>> {
         const LONGEST_BYTES: u64 = 8 << 20;
         let mut bytes = Vec::new();
         let file = File::open(self.path(path)).ok()?;
@@ -33,7 +33,7 @@ impl<'a> Tree<'a> {
     }
 
     /// A file's text without the white space around it; `None` if it says nothing.
-    pub(super) fn text(&self, path: &str) -> Option<String> {
+    pub(crate) fn text(&self, path: &str) -> Option<String> {
         let bytes = self.bytes(path)?;
         let text = String::from_utf8_lossy(&bytes);
         let blank = |character: char| character.is_whitespace() || character == '\0';
@@ -41,19 +41,19 @@ impl<'a> Tree<'a> {
         (!text.is_empty()).then(|| text.to_owned())
     }
 
-    pub(super) fn number(&self, path: &str) -> Option<u64> {
+    pub(crate) fn number(&self, path: &str) -> Option<u64> {
         self.text(path)?.parse().ok()
     }
 
     /// A setting of the kernel: a number where it is one.
-    pub(super) fn setting(&self, path: &str) -> Value {
+    pub(crate) fn setting(&self, path: &str) -> Value {
         self.text(path).map_or(Value::Unknown, |text| {
             text.parse().map_or(Value::Text(words(&text)), Value::Number)
         })
     }
 
     /// The names in a folder, sorted; `None` if there is no such folder.
-    pub(super) fn names(&self, path: &str) -> Option<Vec<String>> {
+    pub(crate) fn names(&self, path: &str) -> Option<Vec<String>> {
         let entries = std::fs::read_dir(self.path(path)).ok()?;
         let mut names: Vec<String> =
             entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
@@ -63,7 +63,7 @@ impl<'a> Tree<'a> {
 }
 
 /// The value beside `name` in the `name : value` lines of /proc, the first one if there are several.
-pub(super) fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+pub(crate) fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     text.lines().find_map(|line| {
         let (key, value) = line.split_once(':')?;
         (key.trim() == name && !value.trim().is_empty()).then(|| value.trim())
@@ -71,12 +71,12 @@ pub(super) fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
 }
 
 /// `text` with single spaces between its words.
-pub(super) fn words(text: &str) -> String {
+pub(crate) fn words(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// The CPUs in a list such as `0-3,8`; `None` if it is not such a list.
-pub(super) fn cpus_in(list: &str) -> Option<Vec<usize>> {
+pub(crate) fn cpus_in(list: &str) -> Option<Vec<usize>> {
     // A typing error in a span must not fill the memory.
     const MOST_CPUS: usize = 1 << 20;
     let mut cpus = Vec::new();
@@ -93,14 +93,14 @@ pub(super) fn cpus_in(list: &str) -> Option<Vec<usize>> {
 
 /// A folder that looks like `/` of some machine, gone when the test is over.
 #[cfg(test)]
-pub(super) mod fixture {
+pub(crate) mod fixture {
     use std::path::{Path, PathBuf};
     use std::sync::atomic::{AtomicU32, Ordering};
 
-    pub(in super::super) struct Fixture(PathBuf);
+    pub(crate) struct Fixture(PathBuf);
 
     impl Fixture {
-        pub(in super::super) fn new(files: &[(&str, &str)]) -> Fixture {
+        pub(crate) fn new(files: &[(&str, &str)]) -> Fixture {
             static COUNT: AtomicU32 = AtomicU32::new(0);
             let number = COUNT.fetch_add(1, Ordering::Relaxed);
             let name = format!("oscost-machine-{}-{number}", std::process::id());
@@ -114,7 +114,7 @@ pub(super) mod fixture {
             Fixture(root)
         }
 
-        pub(in super::super) fn root(&self) -> &Path {
+        pub(crate) fn root(&self) -> &Path {
             &self.0
         }
     }

@@ -1,0 +1,170 @@
+//! What disturbs measurements from outside: time that others were given, and limits that this process ran into.
+
+use std::time::Duration;
+
+#[cfg(target_os = "linux")]
+mod linux;
+#[cfg(target_os = "linux")]
+use linux as os;
+
+/// What the system has counted so far (since boot, or for our control group) that disturbs measurements. `None` is
+/// what is not counted here, which is not the same as nothing.
+#[derive(Clone, Copy, Default, PartialEq, Debug)]
+pub struct Environment {
+    /// Time in which the hypervisor ran something else while the CPUs in question had work to do.
+    pub steal: Option<Duration>,
+    /// Time in which our control group, or one around it, had to wait because its CPU quota was used up; the sum
+    /// over its CPUs.
+    pub throttled: Option<Duration>,
+    /// Time in which some thread of the machine (of our control group, where the machine's is not told) waited for a
+    /// CPU.
+    pub cpu_pressure: Option<Duration>,
+    /// The same for threads that waited for input or output.
+    pub io_pressure: Option<Duration>,
+    /// The same for threads that waited for memory to be made free.
+    pub memory_pressure: Option<Duration>,
+    /// Interrupts, on all CPUs of the machine.
+    pub interrupts: Option<u64>,
+}
+
+impl Environment {
+    /// What has been counted up to now; the time stolen is that of `cpus`.
+    ///
+    /// Costs 70 us in a virtual machine with 2 CPUs, 20 us of it for `/proc/stat`, which takes longer the more CPUs
+    /// and interrupts a machine has. The first call of a process looks for its control group as well (0.3 ms).
+    pub fn now(cpus: &[usize]) -> Self {
+        os::now(cpus)
+    }
+
+    /// What was counted since `earlier`: `None` also for what went backwards, as some kernels' steal does.
+    pub fn since(self, earlier: Self) -> Self {
+        let time = |now: Option<Duration>, then: Option<Duration>| now?.checked_sub(then?);
+        let number = |now: Option<u64>, then: Option<u64>| now?.checked_sub(then?);
+        Self {
+            steal: time(self.steal, earlier.steal),
+            throttled: time(self.throttled, earlier.throttled),
+            cpu_pressure: time(self.cpu_pressure, earlier.cpu_pressure),
+            io_pressure: time(self.io_pressure, earlier.io_pressure),
+            memory_pressure: time(self.memory_pressure, earlier.memory_pressure),
+            interrupts: number(self.interrupts, earlier.interrupts),
+        }
+    }
+}
+
+/// Why no figure measured on `cpus` is to be trusted, in one line; `None` where nothing speaks against measuring.
+///
+/// Where the hypervisor has taken time before, the calling thread is kept busy for `over`, because time is stolen only
+/// from a CPU that has work to do.
+pub fn unfit(cpus: &[usize], over: Duration) -> Option<String> {
+    let machine = Fitness {
+        emulator: crate::cpu::emulator(),
+        quota_cpus: os::cpu_quota(),
+        stolen: os::stolen_share(cpus, || stay_busy(over)),
+    };
+    machine.objection()
+}
+
+fn stay_busy(time: Duration) {
+    let start = std::time::Instant::now();
+    while start.elapsed() < time {
+        std::hint::spin_loop();
+    }
+}
+
+/// What decides whether a machine is fit for measuring.
+#[derive(Debug, Default)]
+struct Fitness {
+    emulator: Option<String>,
+    /// The CPU time that this process's control groups may use, in CPUs.
+    quota_cpus: Option<f64>,
+    /// The share of the time in which the CPUs had work to do that the hypervisor gave to others.
+    stolen: Option<f64>,
+}
+
+impl Fitness {
+    fn objection(&self) -> Option<String> {
+        const MOST_STOLEN: f64 = 0.05;
+        let emulated = self.emulator.as_ref().map(|name| format!("{name} emulates its CPU"));
+        let limited = self
+            .quota_cpus
+            .filter(|cpus| *cpus < 1.0)
+            .map(|cpus| format!("its CPU quota is {cpus:.2} of one CPU"));
+        let stolen = self
+            .stolen
+            .filter(|share| *share > MOST_STOLEN)
+            .map(|share| format!("its hypervisor takes {:.0} % of its CPU time", share * 100.0));
+        let reasons: Vec<String> = [emulated, limited, stolen].into_iter().flatten().collect();
+        (!reasons.is_empty())
+            .then(|| format!("this machine is unfit for measuring: {}", reasons.join("; ")))
+    }
+}
+
+/// Other systems are not asked.
+#[cfg(not(target_os = "linux"))]
+mod os {
+    use super::Environment;
+
+    pub fn now(_cpus: &[usize]) -> Environment {
+        Environment::default()
+    }
+
+    pub fn cpu_quota() -> Option<f64> {
+        None
+    }
+
+    pub fn stolen_share(_cpus: &[usize], _wait: impl FnOnce()) -> Option<f64> {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_difference_needs_both_counts_and_goes_forwards() {
+        let ms = |ms| Some(Duration::from_millis(ms));
+        let earlier = Environment {
+            steal: ms(20),
+            throttled: ms(7),
+            cpu_pressure: None,
+            io_pressure: ms(1),
+            memory_pressure: ms(5),
+            interrupts: Some(100),
+        };
+        let now = Environment {
+            steal: ms(10),
+            throttled: ms(7),
+            cpu_pressure: ms(3),
+            io_pressure: None,
+            memory_pressure: ms(9),
+            interrupts: Some(150),
+        };
+        let expected = Environment {
+            steal: None,
+            throttled: Some(Duration::ZERO),
+            cpu_pressure: None,
+            io_pressure: None,
+            memory_pressure: ms(4),
+            interrupts: Some(50),
+        };
+        assert_eq!(now.since(earlier), expected);
+    }
+
+    #[test]
+    fn a_machine_is_unfit_for_a_reason_that_it_names() {
+        let objection = |emulator: Option<&str>, quota_cpus, stolen| {
+            Fitness { emulator: emulator.map(str::to_owned), quota_cpus, stolen }.objection()
+        };
+        assert_eq!(objection(None, None, None), None);
+        assert_eq!(objection(None, Some(1.0), Some(0.05)), None);
+        assert_eq!(
+            objection(None, Some(0.5), Some(0.01)).unwrap(),
+            "this machine is unfit for measuring: its CPU quota is 0.50 of one CPU"
+        );
+        assert_eq!(
+            objection(Some("QEMU (TCG)"), Some(4.0), Some(0.123)).unwrap(),
+            "this machine is unfit for measuring: QEMU (TCG) emulates its CPU; its hypervisor takes 12 % of its CPU time"
+        );
+    }
+}

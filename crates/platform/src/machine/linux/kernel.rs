@@ -1,0 +1,227 @@
+//! How the kernel was built and is set up: what decides the cost of entering and leaving it.
+
+use super::tree::Tree;
+use crate::machine::Findings;
+use flate2::read::GzDecoder;
+use std::io::Read;
+
+/// Only for a kernel that is Linux itself: what is missing from another one says nothing.
+pub(super) fn find(findings: &mut Findings, tree: &Tree, release: &str, build: &str) {
+    let config = Config::read(tree, release);
+    let command_line = tree.text("proc/cmdline").unwrap_or_default();
+    let chosen = tree.text("sys/kernel/debug/sched/preempt");
+    let preempt = preemption(build, chosen.as_deref(), &command_line, &config);
+    findings.set("preempt", preempt);
+    findings.set("lsm", security_modules(tree, &config));
+    findings.set("audit", super::audit::state(tree, &command_line));
+    findings.set("conntrack", connection_tracking(tree));
+}
+
+/// What the kernel was built with, where it tells: lines such as `CONFIG_PREEMPT=y`.
+struct Config(Option<String>);
+
+impl Config {
+    fn read(tree: &Tree, release: &str) -> Config {
+        let own = || {
+            // As much as ten of today's.
+            const LONGEST_BYTES: u64 = 4 << 20;
+            let packed = tree.bytes("proc/config.gz")?;
+            let mut text = String::new();
+            let unpacked = GzDecoder::new(packed.as_slice()).take(LONGEST_BYTES);
+            { unpacked }.read_to_string(&mut text).ok()?;
+            Some(text)
+        };
+        Config(own().or_else(|| tree.text(&format!("boot/config-{release}"))))
+    }
+
+    /// Whether an option is built in; `None` if the kernel does not tell.
+    fn has(&self, option: &str) -> Option<bool> {
+        let lines = self.0.as_deref()?.lines();
+        let mut words = lines.filter_map(|line| line.strip_prefix("CONFIG_")?.strip_suffix("=y"));
+        Some(words.any(|word| word == option))
+    }
+
+    /// The preemption model that was chosen when it was built.
+    fn preemption(&self) -> Option<&'static str> {
+        const MODELS: [(&str, &str); 5] = [
+            ("PREEMPT_RT", "real-time"),
+            ("PREEMPT_LAZY", "lazy"),
+            ("PREEMPT", "full"),
+            ("PREEMPT_VOLUNTARY", "voluntary"),
+            ("PREEMPT_NONE", "none"),
+        ];
+        MODELS.iter().find(|(option, _)| self.has(option) == Some(true)).map(|(_, model)| *model)
+    }
+}
+
+/// How the kernel may be preempted. Its version names it roughly; a dynamic kernel's present choice is in the
+/// scheduler's debug file, which few may read, else on its command line, else the one it was built with.
+fn preemption(build: &str, chosen: Option<&str>, command_line: &str, config: &Config) -> String {
+    if build.contains("PREEMPT_DYNAMIC") {
+        let asked = || option(command_line, "preempt");
+        let choice = chosen.and_then(in_parentheses).or_else(asked).or_else(|| config.preemption());
+        match choice {
+            Some(choice) => format!("dynamic ({choice})"),
+            None => "dynamic".to_owned(),
+        }
+    } else if build.contains("PREEMPT_RT") || build.contains("PREEMPT RT") {
+        "real-time".to_owned()
+    } else if build.contains("PREEMPT_LAZY") {
+        "lazy".to_owned()
+    } else if build.contains("PREEMPT") {
+        "full".to_owned()
+    } else {
+        // `uname -v` does not tell these two apart.
+        config.preemption().unwrap_or("none or voluntary").to_owned()
+    }
+}
+
+/// The value of `name=value` on a kernel's command line; the last one holds. What follows `--` is for init.
+pub(super) fn option<'a>(command_line: &'a str, name: &str) -> Option<&'a str> {
+    let options = command_line.split_whitespace().take_while(|word| *word != "--");
+    options.filter_map(|word| word.strip_prefix(name)?.strip_prefix('=')).last()
+}
+
+/// The choice in `none voluntary (full)`.
+fn in_parentheses(choices: &str) -> Option<&str> {
+    choices.split_once('(')?.1.split_once(')').map(|pair| pair.0)
+}
+
+/// The security modules in force, in their order: `lockdown, capability, yama, apparmor`.
+fn security_modules(tree: &Tree, config: &Config) -> Option<String> {
+    match tree.text("sys/kernel/security/lsm") {
+        Some(names) => Some(names.split(',').collect::<Vec<_>>().join(", ")),
+        None => (config.has("SECURITY") == Some(false)).then(|| "none".to_owned()),
+    }
+}
+
+/// Whether the kernel keeps a table of connections, and for how many. That the module is loaded does not say that
+/// packets of ours pass it, but where it is not, none does.
+fn connection_tracking(tree: &Tree) -> Option<String> {
+    match tree.number("proc/sys/net/netfilter/nf_conntrack_max") {
+        Some(most) => Some(format!("loaded (at most {most} connections)")),
+        None => tree.has("proc/sys/net/ipv4").then(|| "none".to_owned()),
+    }
+}
+
+/// How often a second the timer's interrupt comes, from the step of the clock that it moves on.
+pub(super) fn tick_hz() -> Option<u64> {
+    let mut step = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `step` is a valid place for the answer.
+    let status = unsafe { libc::clock_getres(libc::CLOCK_MONOTONIC_COARSE, &mut step) };
+    match (status, step.tv_sec) {
+        (0, 0) => hertz(u64::try_from(step.tv_nsec).ok()?),
+        _ => None,
+    }
+}
+
+/// The rate of a tick of so many nanoseconds. A step that no Linux can be built with is that of another clock.
+fn hertz(step_ns: u64) -> Option<u64> {
+    const RATES: std::ops::RangeInclusive<u64> = 24..=1200;
+    let hertz = (1_000_000_000 + step_ns / 2).checked_div(step_ns)?;
+    RATES.contains(&hertz).then_some(hertz)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tree::fixture::Fixture;
+    use super::*;
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+    use std::io::Write;
+
+    fn config(text: &str) -> Config {
+        Config(Some(text.to_owned()))
+    }
+
+    #[test]
+    fn preemption_is_read_from_the_version() {
+        let of = |build, chosen| preemption(build, chosen, "quiet", &Config(None));
+        assert_eq!(of("#1 SMP PREEMPT_DYNAMIC", None), "dynamic");
+        assert_eq!(of("#1 SMP PREEMPT_DYNAMIC", Some("odd")), "dynamic");
+        assert_eq!(
+            of("#1 SMP PREEMPT_DYNAMIC", Some("none (voluntary) full")),
+            "dynamic (voluntary)"
+        );
+        assert_eq!(of("#1 SMP PREEMPT_RT", None), "real-time");
+        assert_eq!(of("#1 SMP PREEMPT_LAZY", None), "lazy");
+        assert_eq!(of("#1 SMP PREEMPT", None), "full");
+        assert_eq!(of("#97-Ubuntu SMP", None), "none or voluntary");
+    }
+
+    #[test]
+    fn what_the_version_leaves_open_is_read_from_the_command_line_or_the_configuration() {
+        let built = config(
+            "CONFIG_PREEMPT_VOLUNTARY=y\nCONFIG_PREEMPT_DYNAMIC=y\n# CONFIG_PREEMPT is not set\n",
+        );
+        let dynamic = |chosen, line| preemption("#1 SMP PREEMPT_DYNAMIC", chosen, line, &built);
+        assert_eq!(dynamic(None, "quiet"), "dynamic (voluntary)");
+        assert_eq!(dynamic(None, "preempt=none quiet preempt=full"), "dynamic (full)");
+        assert_eq!(dynamic(Some("none (lazy)"), "preempt=full"), "dynamic (lazy)");
+        assert_eq!(dynamic(None, "quiet -- preempt=full"), "dynamic (voluntary)");
+        assert_eq!(preemption("#1 SMP", None, "", &built), "voluntary");
+        assert_eq!(preemption("#1 SMP", None, "", &config("CONFIG_PREEMPT_NONE=y")), "none");
+        assert_eq!(
+            preemption("#1 SMP", None, "", &config("CONFIG_PREEMPT_NONE=m")),
+            "none or voluntary"
+        );
+    }
+
+    #[test]
+    fn the_configuration_is_read_packed_or_plain() {
+        let fixture = Fixture::new(&[("boot/config-6.1.0-28", "CONFIG_AUDIT=y\n"), ("proc/x", "")]);
+        let tree = Tree::new(fixture.root());
+        assert_eq!(Config::read(&tree, "6.1.0-29").has("AUDIT"), None);
+        let plain = Config::read(&tree, "6.1.0-28");
+        assert_eq!(
+            (plain.has("AUDIT"), plain.has("AUDI"), plain.has("SECURITY")),
+            (Some(true), Some(false), Some(false))
+        );
+        let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
+        packed.write_all(b"CONFIG_SECURITY=y\n").unwrap();
+        let packed = packed.finish().unwrap();
+        std::fs::write(fixture.root().join("proc/config.gz"), &packed).unwrap();
+        assert_eq!(Config::read(&tree, "6.1.0-28").has("SECURITY"), Some(true));
+        std::fs::write(fixture.root().join("proc/config.gz"), &packed[..12]).unwrap();
+        assert_eq!(Config::read(&tree, "6.1.0-29").has("SECURITY"), None);
+    }
+
+    #[test]
+    fn security_modules_are_listed() {
+        let modules = |files: &[(&str, &str)], config: &Config| {
+            let fixture = Fixture::new(files);
+            security_modules(&Tree::new(fixture.root()), config)
+        };
+        let file = [("sys/kernel/security/lsm", "lockdown,capability,landlock,yama,apparmor")];
+        assert_eq!(
+            modules(&file, &Config(None)).unwrap(),
+            "lockdown, capability, landlock, yama, apparmor"
+        );
+        assert_eq!(modules(&[], &Config(None)), None);
+        assert_eq!(modules(&[], &config("CONFIG_SECURITY=y\n")), None);
+        assert_eq!(modules(&[], &config("# CONFIG_SECURITY is not set\n")).unwrap(), "none");
+    }
+
+    #[test]
+    fn connection_tracking_is_told_where_there_is_a_network() {
+        let tracked = |files: &[(&str, &str)]| {
+            let fixture = Fixture::new(files);
+            connection_tracking(&Tree::new(fixture.root()))
+        };
+        let most = ("proc/sys/net/netfilter/nf_conntrack_max", "262144\n");
+        let ipv4 = ("proc/sys/net/ipv4/ip_forward", "0\n");
+        assert_eq!(tracked(&[most, ipv4]).unwrap(), "loaded (at most 262144 connections)");
+        assert_eq!(tracked(&[ipv4]).unwrap(), "none");
+        assert_eq!(tracked(&[]), None);
+    }
+
+    #[test]
+    fn ticks_are_rates_that_a_kernel_can_have() {
+        assert_eq!(hertz(4_000_000), Some(250));
+        assert_eq!(hertz(1_000_000), Some(1000));
+        assert_eq!(hertz(3_333_333), Some(300));
+        assert_eq!(hertz(10_000_000), Some(100));
+        assert_eq!(hertz(1), None);
+        assert_eq!(hertz(0), None);
+    }
+}
