@@ -17,7 +17,7 @@ pub use mail::{Mail, MailArch, MailSend, TlsMode};
 
 use crate::ending::Ending;
 
-/// What an operating system costs: clocks, system calls, locks, files and servers, measured so that you can trust it.
+/// Measure what an operating system costs: clocks, system calls, locks, files, servers and mail.
 #[derive(Debug, Parser)]
 #[command(
     name = "oscost",
@@ -25,9 +25,10 @@ use crate::ending::Ending;
     max_term_width = 100,
     after_help = "\
 Examples:
-  oscost run                      measure everything, about a quarter of an hour
-  oscost run --quick syscall      a first look at system calls, a few seconds
-  oscost compare last~1 last      what differs between the last two runs, for certain"
+  oscost run --quick syscall      a first look at system calls
+  oscost run                      measure all areas
+  oscost show syscall             system calls of the last run again
+  oscost compare last~1 last      what changed between the last two runs"
 )]
 pub struct Cli {
     #[command(subcommand)]
@@ -37,17 +38,17 @@ pub struct Cli {
 /// A command.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Measure: progress on stderr, then one table an area; saved to the store.
+    /// Measure all cases, or those you name, print tables and save the run.
     Run(Run),
-    /// The cases: what each measures, and where this system lacks it.
+    /// List the cases: what each one measures, and which are unsupported here.
     List(List),
-    /// What this machine is, in one page.
+    /// Describe this machine: CPUs, kernel, clocks, limits.
     Env(Env),
-    /// Show a run again.
+    /// Print a saved run, or some of its areas and cases.
     Show(Show),
     /// The runs in the store.
     Runs(Runs),
-    /// Serial or concurrent? Measures the ways to carry out your jobs here, and says which is best.
+    /// Find the fastest way to execute your jobs: serial, threads, a pool or async.
     Concurrency(Concurrency),
     /// Servers of every architecture, and the load generator, by hand.
     #[command(
@@ -61,9 +62,9 @@ pub enum Command {
         after_help = "Examples:\n  oscost mail send --list recipients.csv --message message.eml --from bounce@example.org --connections 1500\n  oscost mail sink --listen 127.0.0.1:2525"
     )]
     Mail(Mail),
-    /// Runs side by side: ratios with intervals, and a verdict for each case.
+    /// Compare runs: ratios with confidence intervals, and a verdict for each case.
     Compare(Compare),
-    /// The smallest difference this machine can show today: measures everything twice and compares.
+    /// Find the smallest difference that this machine can show, by measuring twice and comparing.
     Noise(Noise),
     /// Write a run as JSON, CSV or text for benchstat.
     Export(Export),
@@ -95,7 +96,7 @@ pub enum Command {
 /// Where runs are kept.
 #[derive(Debug, Clone, Args)]
 pub struct StoreArg {
-    /// The store of runs [default: OSCOST_STORE, or a file in your data directory]
+    /// File that holds the saved runs [default: $OSCOST_STORE, or a file in your data directory]
     #[arg(long, value_name = "PATH", global = true)]
     pub store: Option<PathBuf>,
 }
@@ -103,40 +104,40 @@ pub struct StoreArg {
 /// What is to be measured, and how well.
 #[derive(Debug, Clone, Args)]
 pub struct Measuring {
-    /// Areas (`clock`), cases (`lock/futex`) or patterns (`lock/pthread*`) [default: all]
+    /// Areas (`clock`), cases (`lock/futex`) or patterns (`lock/pthread*`) to measure [default: all]
     #[arg(value_name = "FILTER")]
     pub filters: Vec<String>,
     /// Fewer rounds: about 3 minutes for everything
     #[arg(long, conflicts_with = "full")]
     pub quick: bool,
-    /// All values of all parameters; takes long
+    /// Measure each case with all values of its parameters; takes long
     #[arg(long)]
     pub full: bool,
-    /// Values for a parameter: workers=1,8 or workers=1..10 (may be repeated)
+    /// Measure these values of a parameter: workers=1,8 or workers=1..10 (may be repeated)
     #[arg(long = "param", value_name = "NAME=VALUES", value_parser = param, allow_hyphen_values = true)]
     pub params: Vec<(String, Vec<String>)>,
-    /// Directory to measure file systems in (may be repeated) [default: that for temporary files]
+    /// Directory in which `file` cases create files (may be repeated) [default: the temporary directory]
     #[arg(long = "dir", value_name = "PATH")]
     pub dirs: Vec<PathBuf>,
-    /// Join servers and their clients by a network of their own instead of loopback (root on Linux may)
+    /// Connect servers and clients over a virtual network (veth) instead of loopback; needs root on Linux
     #[arg(long)]
     pub netns: bool,
     /// A case is done when its interval's half-width is below this share [default: 0.5%]
     #[arg(long, value_name = "SHARE", value_parser = share, allow_hyphen_values = true)]
     pub precision: Option<f64>,
-    /// Longest time for the whole run, such as 30s or 2m
+    /// Time limit for the whole run, such as 30s or 2m
     #[arg(long, value_name = "TIME", value_parser = budget, allow_hyphen_values = true)]
     pub budget: Option<Duration>,
-    /// Make all jobs this much as long: --full --scale 0.01 is the published experiment in a hundredth of its time
+    /// Multiply the length of all jobs of `concurrency` cases by this factor, such as 0.01
     #[arg(long, value_name = "FACTOR", value_parser = scale, allow_hyphen_values = true)]
     pub scale: Option<f64>,
-    /// Seed of the shuffled order of rounds [default: drawn]
+    /// Seed for the random order of the rounds [default: random]
     #[arg(long, value_name = "N", value_parser = count, allow_hyphen_values = true)]
     pub seed: Option<u64>,
-    /// The CPU that single measurements are made on [default: the last]
+    /// Run cases that need one CPU on this one [default: the last allowed CPU]
     #[arg(long, value_name = "N", value_parser = cpu, allow_hyphen_values = true)]
     pub cpu: Option<usize>,
-    /// Put this share of extra work on the clock of what one worker does, to see that `compare` finds it
+    /// Add this share of extra work to each operation of a single worker, to check that `compare` detects it
     #[arg(long, value_name = "SHARE", value_parser = share, allow_hyphen_values = true)]
     pub handicap: Option<f64>,
 }
@@ -153,7 +154,7 @@ Examples:
 pub struct Run {
     #[command(flatten)]
     pub measuring: Measuring,
-    /// Take up the latest unfinished run, or this one
+    /// Continue the latest unfinished run, or the run named
     #[arg(long, value_name = "RUN", num_args = 0..=1, default_missing_value = "",
           conflicts_with_all = ["filters", "quick", "full", "params", "dirs", "netns", "precision", "budget", "scale", "seed", "cpu", "handicap", "tags"])]
     pub resume: Option<String>,
@@ -166,32 +167,33 @@ pub struct Run {
 /// `oscost concurrency`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A file of jobs has one a line: its length, the share of it that needs a CPU, and when it arrives if not \
-at the start, as in `5ms 30% 20ms`.
+A file of jobs has one job per line: its length, the share of that time in which it needs a CPU, and its arrival \
+time if not 0. For example, `5ms 30% 20ms` arrives after 20 ms and takes 5 ms: 1.5 ms of CPU time and 3.5 ms of waiting.
 
 Examples:
-  oscost concurrency --jobs 40 --length 5ms..80ms --bound mixed:30 --goal turnaround
+  oscost concurrency --jobs 40 --length 5ms..80ms --goal turnaround
+  oscost concurrency --bound cpu --jobs 8
   oscost concurrency --from jobs.txt --goal worst --rounds 6")]
 pub struct Concurrency {
-    /// How many jobs there are [default: 40]
+    /// Number of jobs [default: 40]
     #[arg(long, value_name = "N", value_parser = jobs, allow_hyphen_values = true, conflicts_with = "from")]
     pub jobs: Option<u64>,
-    /// How long each takes when nothing else is done, evenly from one to the other [default: 5ms..80ms]
+    /// Shortest and longest time that one job takes alone; the others are spaced evenly [default: 5ms..80ms]
     #[arg(long, value_name = "FROM..TO", value_parser = lengths, allow_hyphen_values = true, conflicts_with = "from")]
     pub length: Option<String>,
-    /// What they need meanwhile: cpu, wait, or mixed:30 for a CPU 30 % of the time [default: mixed:30]
+    /// What the jobs do: `cpu` computes, `wait` sleeps, `mixed:30` computes for 30 % of its time [default: mixed:30]
     #[arg(long, value_name = "KIND", value_parser = bound, allow_hyphen_values = true, conflicts_with = "from")]
     pub bound: Option<String>,
-    /// Take the jobs from this file
+    /// Read the jobs from this file
     #[arg(long, value_name = "FILE")]
     pub from: Option<PathBuf>,
-    /// What is to be small
+    /// What to minimise
     #[arg(long, value_enum, default_value = "elapsed")]
     pub goal: Goal,
-    /// How often each way is tried: more tells smaller differences apart
+    /// Number of trials of each way; more trials resolve smaller differences
     #[arg(long, value_name = "N", default_value = "10", value_parser = rounds, allow_hyphen_values = true)]
     pub rounds: usize,
-    /// Longest time, such as 30s or 2m [default: as long as all rounds take]
+    /// Time limit, such as 30s or 2m [default: none]
     #[arg(long, value_name = "TIME", value_parser = budget, allow_hyphen_values = true)]
     pub budget: Option<Duration>,
     #[command(flatten)]
@@ -404,24 +406,24 @@ pub enum Connections {
     Range(usize, usize),
 }
 
-/// What is to be small.
+/// What to minimise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Goal {
     /// The time until the last job is done
     Elapsed,
-    /// The mean over the jobs of the time from arrival to completion, by the job's length
+    /// The mean over all jobs of (completion - arrival) / length
     Turnaround,
-    /// The same of the job that fares worst
+    /// The largest (completion - arrival) / length of any job
     Worst,
 }
 
 /// Labels, and forms of output beside the tables.
 #[derive(Debug, Clone, Args)]
 pub struct Output {
-    /// Label the run: kernel=patched (may be repeated)
+    /// Label the run, as in kernel=patched; commands accept the label as the run's name (may be repeated)
     #[arg(long = "tag", value_name = "KEY=VALUE", value_parser = tag)]
     pub tags: Vec<(String, String)>,
-    /// Print the run as one JSON document instead of tables
+    /// Print the run as a JSON document instead of tables
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
@@ -431,25 +433,27 @@ pub struct Output {
 /// Files that a run is written to as well.
 #[derive(Debug, Clone, Args)]
 pub struct Files {
-    /// Write the results to this file too, one row for each metric of each case; `-` for stdout instead of tables
+    /// Also write the results as CSV, one row per metric; `-` prints them instead of the tables
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
-    /// Write a workbook with raw values, summary and charts to this file too
+    /// Also write an Excel workbook with summary, raw values and charts
     #[arg(long, value_name = "FILE")]
     pub xlsx: Option<PathBuf>,
 }
 
 /// `oscost list`.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  oscost list\n  oscost list --long lock/sysv-sem")]
+#[command(
+    after_help = "Examples:\n  oscost list\n  oscost list syscall\n  oscost list --long lock/sysv-sem"
+)]
 pub struct List {
-    /// Areas, cases or patterns [default: all]
+    /// Areas (`clock`), cases (`lock/futex`) or patterns (`lock/pthread*`) to list [default: all]
     #[arg(value_name = "FILTER")]
     pub filters: Vec<String>,
-    /// The whole definition card of each case
+    /// Print all that is known of each case: parameters, metrics, similar tools
     #[arg(long, short)]
     pub long: bool,
-    /// Print the cards as JSON
+    /// Print the list as JSON, with all that is known of each case
     #[arg(long)]
     pub json: bool,
 }
@@ -460,10 +464,10 @@ pub struct List {
     after_help = "Examples:\n  oscost env\n  oscost run --json > \"$(oscost env --line).json\""
 )]
 pub struct Env {
-    /// One token without spaces, for file names and logs
+    /// Print a short name of the machine without spaces, for file names and logs
     #[arg(long, conflicts_with = "json")]
     pub line: bool,
-    /// Print it as JSON
+    /// Print the description as JSON
     #[arg(long)]
     pub json: bool,
 }
@@ -471,19 +475,21 @@ pub struct Env {
 /// `oscost show`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A run is named by its id, the start of its id, `last`, `last~1` (the one before), or a tag `key=value`.
+A run is named by its id, the start of its id, `last`, `last~1` (the run before the last), or a tag `key=value`. \
+A first argument that names an area or a case is a filter, and the run is the last one.
 
 Examples:
-  oscost show
-  oscost show last~1 lock")]
+  oscost show                         the last run
+  oscost show syscall                 system calls of the last run
+  oscost show last~1 lock/futex       one case of the run before the last
+  oscost show kernel=6.12 net --csv -")]
 pub struct Show {
-    /// The run
-    #[arg(default_value = "last")]
-    pub run: String,
-    /// Areas, cases or patterns [default: all]
+    /// The run to show [default: last]
+    pub run: Option<String>,
+    /// Show only these areas (`lock`), cases (`lock/futex`) or patterns (`lock/sysv*`) [default: all]
     #[arg(value_name = "FILTER")]
     pub filters: Vec<String>,
-    /// Print the run as one JSON document
+    /// Print the run as a JSON document instead of tables
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
@@ -509,21 +515,22 @@ pub struct Runs {
 /// `oscost compare`.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A run is named by its id, the start of its id, `last`, `last~1`, a tag `key=value`, or a JSON file.
+A run is named by its id, the start of its id, `last`, `last~1` (the run before the last), a tag `key=value`, or a \
+JSON file.
 
 Examples:
   oscost compare last~1 last
   oscost compare kernel=6.12 kernel=6.18 --fail-above 5%")]
 pub struct Compare {
-    /// The run the others are compared with
+    /// The run to compare with
     pub base: String,
-    /// The other runs
+    /// The runs that are compared with it
     #[arg(required = true)]
     pub news: Vec<String>,
-    /// Exit with 1 if anything is certainly slower by more than this
+    /// Exit with code 1 if a case is certainly slower by more than this share, such as 5%
     #[arg(long, value_name = "SHARE", value_parser = share, allow_hyphen_values = true)]
     pub fail_above: Option<f64>,
-    /// Differences within this margin are called `same`
+    /// Differences smaller than this share are called `same`
     #[arg(long, value_name = "SHARE", value_parser = share, allow_hyphen_values = true, default_value = "2%")]
     pub margin: f64,
     /// Print the comparison as JSON
@@ -539,10 +546,10 @@ pub struct Compare {
 pub struct Noise {
     #[command(flatten)]
     pub measuring: Measuring,
-    /// How many pairs of runs are compared
+    /// Number of pairs of runs to measure and compare
     #[arg(long, value_name = "N", default_value = "1", value_parser = tries, allow_hyphen_values = true)]
     pub tries: u64,
-    /// Print the outcome as JSON
+    /// Print the result as JSON instead of text
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]

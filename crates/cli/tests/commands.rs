@@ -133,6 +133,62 @@ fn runs_are_listed_named_and_removed() {
 }
 
 #[test]
+fn show_takes_areas_and_cases_as_filters() {
+    let bench = Bench::new();
+    let run = format!("run {CASE} lock/std-mutex --param workers=1 {SHORT} --tag kernel=6.12");
+    let first = bench.oscost(&run).with(0).saved();
+    let last = short_run(&bench, "").saved();
+    let cases = |document: &Value| -> Vec<String> {
+        let all = document["results"].as_array().expect("results").iter();
+        let mut cases: Vec<String> =
+            all.map(|result| result["case"].as_str().expect("a case").to_owned()).collect();
+        cases.dedup();
+        cases
+    };
+    for (arguments, run, shown) in [
+        ("clock", &last, &[CASE][..]),
+        ("std-instant", &last, &[CASE]),
+        ("last~1", &first, &[CASE, "lock/std-mutex"]),
+        ("last~1 lock", &first, &["lock/std-mutex"]),
+        ("kernel=6.12 lock/std*", &first, &["lock/std-mutex"]),
+        ("kernel=6.12 clock lock", &first, &[CASE, "lock/std-mutex"]),
+        (&format!("{first} lock"), &first, &["lock/std-mutex"]),
+    ] {
+        let document = bench.oscost(&format!("show {arguments} --json")).with(0).json();
+        assert_eq!(document["run"]["id"], *run.as_str(), "{arguments}");
+        let mut found = cases(&document);
+        found.sort();
+        assert_eq!(found, shown, "{arguments}");
+    }
+    let table = bench.oscost("show clock").with(0).out;
+    assert!(table.contains(&last) && table.contains("std-instant"), "{table}");
+    let csv = bench.oscost("show kernel=6.12 lock --csv - --xlsx lock.xlsx").with(0).out;
+    assert!(csv.contains("lock/std-mutex") && !csv.contains(CASE), "{csv}");
+    assert!(bench.path("lock.xlsx").metadata().is_ok_and(|file| file.len() > 1_000));
+}
+
+#[test]
+fn a_run_whose_id_is_an_area_wins_if_it_is_named_in_full() {
+    let bench = Bench::new();
+    let document = short_run(&bench, "--json").out;
+    let id = bench.oscost("show --json").with(0).json()["run"]["id"].clone();
+    let id = id.as_str().expect("an id");
+    for other in ["clock", "syscalls"] {
+        bench.write("renamed.json", &document.replace(id, other));
+        bench.oscost("import renamed.json").with(0);
+    }
+    let shown = |arguments: &str| {
+        let said = bench.oscost(&format!("show {arguments} --json"));
+        said.with(0).json()["run"]["id"].as_str().expect("an id").to_owned()
+    };
+    assert_eq!(shown("clock"), "clock");
+    // `syscall` is an area, and only the beginning of the other run's id.
+    bench.oscost("show syscall").with(2).complains(&["measured nothing of syscall"]);
+    assert_eq!(shown("syscalls"), "syscalls");
+    assert_eq!(shown("sysc"), "syscalls");
+}
+
+#[test]
 fn the_machine_and_the_cases_are_described() {
     let bench = Bench::new();
     let line = bench.oscost("env --line").with(0).out;
@@ -219,6 +275,17 @@ fn other_programs_formats() {
     assert!(line.is_some_and(|line| line.ends_with(" ns/op")), "{text}");
 }
 
+/// No example is broken in two on a narrow terminal.
+fn fits_in_80_columns(bench: &Bench, arguments: &str) {
+    let at = |columns: &str| {
+        let said = finish(bench.command(arguments).env("COLUMNS", columns)).with(0).out;
+        let (before, examples) = said.split_once("Examples:").expect("examples");
+        assert!(before.lines().all(|line| line.len() <= columns.parse().expect("a number")));
+        examples.to_owned()
+    };
+    assert_eq!(at("80"), at("100"), "{arguments}");
+}
+
 #[test]
 fn shells_manuals_and_help() {
     let bench = Bench::new();
@@ -251,6 +318,9 @@ fn shells_manuals_and_help() {
         assert!(help.err.is_empty(), "{}", help.err);
     }
     assert!(bench.oscost("--help").with(0).out.contains("Examples:"));
+    for command in ["", "run", "list", "env", "show", "compare", "noise", "concurrency"] {
+        fits_in_80_columns(&bench, &format!("{command} --help"));
+    }
     assert!(bench.oscost("--version").with(0).out.starts_with("oscost "));
     let nothing = bench.oscost("").with(2);
     assert!(nothing.out.is_empty() && nothing.err.contains("Usage:"), "{}", nothing.err);

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::linux::{as_nobody, denied, is_root};
+use common::linux::{as_nobody, denied};
 use common::{Bench, Said, finish, times};
 
 const RUN: &str = "run lock/sysv-sem lock/futex lock/pthread-mutex lock/std-mutex syscall/getppid \
@@ -44,7 +44,7 @@ fn by_a_tracer_where_the_kernels_counter_is_denied() {
 
 #[test]
 fn by_a_user_without_rights() {
-    if !is_root("to become a user without rights") {
+    if testing::skip_unless_root("to become a user without rights") {
         return;
     }
     let bench = Bench::new();

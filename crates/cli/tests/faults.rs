@@ -9,7 +9,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Stdio;
 
-use common::linux::{as_nobody, closed, is_root, on_one_cpu, with_descriptors, with_file_system};
+use common::linux::{as_nobody, closed, on_one_cpu, with_descriptors, with_file_system};
 use common::{Bench, CASE, finish, said_by, times};
 
 const RUN: &str = "run clock/std-instant --quick --budget 1s";
@@ -62,7 +62,7 @@ fn stdout_and_stderr_are_full() {
 
 #[test]
 fn the_store_is_not_ours() {
-    if !is_root("to become a user without rights") {
+    if testing::skip_unless_root("to become a user without rights") {
         return;
     }
     let bench = Bench::new();
@@ -86,7 +86,7 @@ fn the_store_is_not_ours() {
 
 #[test]
 fn the_disk_is_full() {
-    if !is_root("to mount a small file system") {
+    if testing::skip_unless_root("to mount a small file system") {
         return;
     }
     let bench = Bench::new();
@@ -105,7 +105,7 @@ fn the_disk_is_full() {
 
 #[test]
 fn there_is_no_proc() {
-    if !is_root("to hide /proc") {
+    if testing::skip_unless_root("to hide /proc") {
         return;
     }
     let bench = Bench::new();

@@ -15,7 +15,7 @@ use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
 use common::linux::{
-    as_nobody, before, denied, is_root, pretended, signal_group, until, users_of, with_file_system,
+    as_nobody, before, denied, pretended, signal_group, until, users_of, with_file_system,
 };
 use common::{Bench, entries, finish, said_by, times};
 use serde_json::Value;
@@ -83,7 +83,7 @@ fn directories_that_cannot_be_used() {
 
 #[test]
 fn what_may_not_be_written_to_is_told_before_anything_is_written() {
-    if !is_root("to become a user without rights, and to mount") {
+    if testing::skip_unless_root("to become a user without rights, and to mount") {
         return;
     }
     let bench = Bench::new();
@@ -105,7 +105,7 @@ fn what_may_not_be_written_to_is_told_before_anything_is_written() {
 
 #[test]
 fn a_disk_that_fills_up_meanwhile_fails_the_case_and_nothing_stays() {
-    if !is_root("to mount a small file system") {
+    if testing::skip_unless_root("to mount a small file system") {
         return;
     }
     let bench = Bench::new();
@@ -177,7 +177,7 @@ fn sync_that_is_none_is_marked() {
     let marked =
         marked.iter().filter(|d| d.contains("next to nothing") || d.contains("nothing to sync"));
     assert_eq!(marked.count(), 2, "{document}");
-    if Path::new("/dev/shm").exists() {
+    if !testing::skip_unless(Path::new("/dev/shm").exists(), "there is no /dev/shm") {
         let document = bench.oscost(&format!("{run} --dir /dev/shm")).with(0).json();
         let marked = doubts_of(&document);
         assert_eq!(
@@ -202,7 +202,7 @@ fn what_this_system_lacks_is_unsupported() {
         let allowed = result["params"]["how"] == "tmpfile+link";
         assert!(result["outcome"] == outcome || allowed, "{result}");
     }
-    if Path::new("/dev/shm").exists() {
+    if !testing::skip_unless(Path::new("/dev/shm").exists(), "there is no /dev/shm") {
         let cold = bench.oscost("run file/cold --quick --param files=40 --dir /dev/shm --json");
         let document = cold.with(3).json();
         assert!(times(&document).iter().all(|r| r["outcome"] == "unsupported"), "{document}");

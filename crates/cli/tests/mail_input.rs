@@ -480,13 +480,13 @@ fn journals_that_do_not_fit() {
 #[cfg(target_os = "linux")]
 mod linux {
     use common::finish;
-    use common::linux::{as_nobody, is_root, with_file_system};
+    use common::linux::{as_nobody, with_file_system};
 
     use super::*;
 
     #[test]
     fn folders_where_nothing_can_be_written_end_it_before_it_begins() {
-        if !is_root("to be a user without rights") {
+        if testing::skip_unless_root("to be a user without rights") {
             return;
         }
         let bench = Bench::new();
@@ -502,7 +502,7 @@ mod linux {
 
     #[test]
     fn full_disk_ends_it_and_nobody_gets_what_is_not_written_down() {
-        if !is_root("to mount a small file system") {
+        if testing::skip_unless_root("to mount a small file system") {
             return;
         }
         let bench = Bench::new();

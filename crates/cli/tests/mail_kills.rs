@@ -11,7 +11,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::process::Child;
 use std::time::{Duration, Instant};
 
-use common::linux::{descendants, is_root, signal_descendant, until, with_file_system};
+use common::linux::{descendants, signal_descendant, until, with_file_system};
 use common::mail::{
     DELIVERED, PERSONAL, SENDING, Sink, begin, deliver, events, judge, send, signal, write,
 };
@@ -207,7 +207,7 @@ fn a_killed_server_that_comes_back_gets_the_rest() {
 
 #[test]
 fn there_is_no_room_for_the_journal() {
-    if !is_root("to mount a small file system") {
+    if testing::skip_unless_root("to mount a small file system") {
         return;
     }
     // With more room all may be delivered before it is full, and only what became of the last not be written.

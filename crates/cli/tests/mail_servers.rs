@@ -37,11 +37,9 @@ fn free_port() -> SocketAddr {
     probe.local_addr().expect("it is bound")
 }
 
-/// Says that a test is skipped; in CI it fails.
+/// Says that a server's test is skipped; in CI it fails.
 fn skip(what: &str, why: &str) {
-    let ci = std::env::var("CI").is_ok_and(|ci| ci == "true");
-    assert!(!ci, "{what}: {why} (scripts/install-test-needs installs it)");
-    eprintln!("SKIPPED, NOTHING WAS TESTED WITH {what}: {why}");
+    testing::skip(&format!("nothing is tested with {what}: {why}"));
 }
 
 impl Server {
@@ -357,14 +355,13 @@ fn smtp_sink_counts_as_many_messages_as_were_sent() {
     if !Path::new(SINK).exists() {
         return skip("smtp-sink", "it is not installed: apt-get install postfix");
     }
-    let ci = std::env::var("CI").is_ok_and(|ci| ci == "true");
-    let messages = if ci { 10_000 } else { 100_000 };
+    let messages = if testing::is_ci() { 10_000 } else { 100_000 };
     let bench = Bench::new();
     let mut list = "email\n".to_owned();
     list.extend((0..messages).map(|number| format!("n{number}@domain{}.example\n", number % 997)));
     let address = free_port();
     let mut command = Command::new(SINK);
-    if common::linux::is_root("to tell smtp-sink whom to be") {
+    if testing::is_root() {
         command.args(["-u", "root"]);
     }
     let mut sink = command

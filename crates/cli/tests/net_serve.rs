@@ -8,7 +8,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use common::linux::{descendants, is_root, until};
+use common::linux::{descendants, until};
 use common::{Bench, said_by};
 use netload::serve::ARCHITECTURES;
 
@@ -36,7 +36,7 @@ fn reply_of(address: SocketAddr) -> String {
 /// A network of its own may go before the server does: then nothing can connect to wake it, and it ends all the same.
 #[test]
 fn a_server_without_its_network_ends_with_its_input() {
-    if !is_root("to give a server a network of its own") {
+    if testing::skip_unless_root("to give a server a network of its own") {
         return;
     }
     let bench = Bench::new();

@@ -2,9 +2,8 @@
 
 mod support;
 
-use std::io::{BufRead, Read, Write};
+use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -269,13 +268,10 @@ fn idle_connections_are_held_and_taken_up_again() {
     assert!(step.replies > 0 && step.open == 100 && step.connections == 0, "{step:?}");
 }
 
-/// On Linux all addresses of 127.0.0.0/8 are this machine's.
+/// On Linux and Windows all addresses of 127.0.0.0/8 are this machine's; others have one loopback address.
 #[test]
+#[cfg(any(target_os = "linux", windows))]
 fn source_addresses_are_taken_in_turn() {
-    if !platform::net::WHOLE_LOOPBACK {
-        eprintln!("skipped: this system has one loopback address");
-        return;
-    }
     let seen = Arc::new(std::sync::Mutex::new(std::collections::BTreeSet::new()));
     let note = Arc::clone(&seen);
     let to = serving(move |mut stream| {
@@ -294,6 +290,7 @@ fn source_addresses_are_taken_in_turn() {
 }
 
 /// Connections in TIME_WAIT from or to a port, as Linux lists them (state 6, proc_net_tcp).
+#[cfg(target_os = "linux")]
 fn time_waits(port: u16) -> usize {
     let table = std::fs::read_to_string("/proc/net/tcp").expect("Linux has it");
     let port = format!(":{port:04X}");
@@ -307,11 +304,8 @@ fn time_waits(port: u16) -> usize {
 }
 
 #[test]
+#[cfg(target_os = "linux")]
 fn no_time_wait_remains_after_thousands_of_connections() {
-    if !std::path::Path::new("/proc/net/tcp").exists() {
-        eprintln!("skipped: only Linux lists its connections there");
-        return;
-    }
     let to = serving(|mut stream| drop(stream.write_all(TOO_BUSY)));
     let mut generator = Generator::new(load(to, "450")).expect("a generator");
     let (mut connections, began) = (0, Instant::now());
@@ -322,71 +316,6 @@ fn no_time_wait_remains_after_thousands_of_connections() {
     }
     let waits = time_waits(to.port());
     assert!(waits <= 50, "{waits} after {connections} connections");
-}
-
-/// Runs another of these tests in a process of its own, with so many descriptors; its standard input is
-/// open until the answer is dropped.
-fn helper(name: &str, descriptors: u64) -> Option<std::process::Child> {
-    let program = std::env::current_exe().expect("this program");
-    let script =
-        format!("ulimit -n {descriptors} && exec \"$0\" --exact {name} --ignored --nocapture");
-    let mut command = Command::new("sh");
-    command.args(["-c", &script]).arg(program);
-    command.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
-    command.spawn().ok()
-}
-
-#[test]
-fn with_few_descriptors_it_goes_on_with_what_there_are() {
-    if platform::limits::raise_descriptors().is_none() {
-        eprintln!("skipped: this system has no limit of descriptors");
-        return;
-    }
-    let mut child = helper("helper_with_few_descriptors", 60).expect("sh");
-    assert!(child.wait().expect("our own child").success());
-}
-
-#[test]
-#[ignore = "part of another test"]
-fn helper_with_few_descriptors() {
-    let to = echoing(Arc::default());
-    // Half of them are the server's, which may have none left to accept with.
-    let scarce = Load { timeout: Duration::from_secs(1), ..load(to, "echo") };
-    let step = step(scarce, 100);
-    assert!(step.errors.count(ErrorKind::NoDescriptor) > 0, "{step:?}");
-    assert!(step.errors.total() < 100, "it pauses: {:?}", step.errors);
-    assert!(step.open > 5 && step.open < 60 && step.replies > 0, "{step:?}");
-}
-
-#[test]
-fn ten_thousand_connections() {
-    const MANY: usize = 10_000;
-    let limit = platform::limits::raise_descriptors();
-    if limit.is_none_or(|limit| limit < MANY as u64 + 100) {
-        eprintln!("skipped: this process may have only {limit:?} descriptors");
-        return;
-    }
-    let mut server = helper("helper_echo_server", limit.unwrap_or(0)).expect("sh");
-    let said = std::io::BufReader::new(server.stdout.take().expect("a pipe"));
-    let port = said
-        .lines()
-        .map_while(Result::ok)
-        .find_map(|line| line.split_once("port ").and_then(|(_, port)| port.parse::<u16>().ok()));
-    let to = ([127, 0, 0, 1], port.expect("the server's port")).into();
-    let mut generator = Generator::new(load(to, "echo")).expect("a generator");
-    let held = generator.hold(MANY).expect("held");
-    assert_eq!((held.open, held.errors.total()), (MANY, 0), "{held:?}");
-    let step = generator.step(MANY, Duration::from_secs(1)).expect("a step");
-    assert_eq!((step.open, step.errors.total(), step.connections), (MANY, 0, 0), "{step:?}");
-    assert!(step.replies > 0);
-    drop(server.stdin.take());
-    server.wait().expect("our own child");
-}
-
-#[test]
-#[ignore = "part of another test"]
-fn helper_echo_server() {
-    support::echo_server_of_thousands();
 }
 
 #[test]

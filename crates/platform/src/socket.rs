@@ -306,8 +306,10 @@ mod tests {
         assert_eq!(accept(&listener).unwrap_err().kind(), ErrorKind::WouldBlock);
         let address = listener.local_addr().unwrap();
         let mut early = TcpStream::connect(address).unwrap();
-        if !ignore_new(&listener) {
-            return; // only Linux can
+        let is_ignored = ignore_new(&listener);
+        assert_eq!(is_ignored, cfg!(target_os = "linux"), "only Linux can");
+        if !is_ignored {
+            return;
         }
         let late = TcpStream::connect_timeout(&address, Duration::from_millis(50));
         assert_eq!(late.unwrap_err().kind(), ErrorKind::TimedOut);

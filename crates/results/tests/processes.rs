@@ -5,20 +5,30 @@ use std::process::{Child, Command};
 
 use results::{RoundRow, RunInfo, Store};
 
-const STORE: &str = "OSCOST_TEST_PROCESSES_STORE";
-const RUN: &str = "OSCOST_TEST_PROCESSES_RUN";
+const STORE: &str = "store.sqlite";
 const PROCESSES: usize = 4;
 const ROUNDS: u64 = 20;
 
-/// What each process does: nothing when run as an ordinary test, without the variables.
-#[test]
-fn one_process() {
-    let (Some(path), Ok(id)) = (std::env::var_os(STORE), std::env::var(RUN)) else {
-        return;
-    };
-    let mut store = Store::open(Path::new(&path)).expect("opens");
+/// Each of the processes is this program again, with the store and the id of its run as arguments. Hence no test harness.
+fn main() {
+    const TEST: &str = "processes_that_start_together_share_one_store";
+    let arguments = std::env::args().skip(1).filter(|argument| !argument.starts_with('-'));
+    let arguments: Vec<String> = arguments.collect();
+    match &arguments[..] {
+        [store, id] if store.ends_with(STORE) => one_process(Path::new(store), id),
+        wanted if wanted.iter().all(|word| TEST.contains(word.as_str())) => {
+            processes_that_start_together_share_one_store();
+            println!("test {TEST} ... ok");
+        }
+        _ => {}
+    }
+}
+
+/// Begins a run and adds its rounds.
+fn one_process(path: &Path, id: &str) {
+    let mut store = Store::open(path).expect("opens");
     let run = RunInfo {
-        id: id.clone(),
+        id: id.to_owned(),
         started: "2026-11-21T20:36:55Z".to_owned(),
         finished: None,
         seed: 1,
@@ -39,23 +49,17 @@ fn one_process() {
             started_ms: 0,
             lines: "{}\n".to_owned(),
         };
-        store.add_round(&id, &row).expect("stored");
+        store.add_round(id, &row).expect("stored");
     }
 }
 
-#[test]
 fn processes_that_start_together_share_one_store() {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let path = folder.path().join("deep").join("store.sqlite");
+    let path = folder.path().join("deep").join(STORE);
     let program = std::env::current_exe().expect("this test");
     let children: Vec<Child> = (0..PROCESSES)
         .map(|number| {
-            Command::new(&program)
-                .args(["--exact", "one_process"])
-                .env(STORE, &path)
-                .env(RUN, format!("run{number}"))
-                .spawn()
-                .expect("starts")
+            Command::new(&program).arg(&path).arg(format!("run{number}")).spawn().expect("starts")
         })
         .collect();
     for child in children {

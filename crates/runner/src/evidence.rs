@@ -15,8 +15,10 @@ const HANGS_AT_MOST: u32 = 2;
 /// More rounds than this tell little new.
 const ROUNDS_AT_MOST: usize = 40;
 const CONTENDED_ROUNDS_AT_MOST: usize = 20;
-/// How far a counted number of system calls may be from the expected one.
+/// How far the counted system calls per operation may be from the expected number, as a share of it.
 const CALLS_TOLERANCE: f64 = 0.02;
+/// How many system calls per operation are tolerated where none is expected.
+const STRAY_CALLS: f64 = 0.02;
 
 /// What is known of one point.
 #[derive(Debug, Clone)]
@@ -185,8 +187,12 @@ impl Evidence {
             return;
         };
         let seen = seen as f64 / counts.operations.max(1) as f64;
-        if (seen - expected).abs() > expected.max(1.0) * CALLS_TOLERANCE {
-            let reason = format!("{seen:.2} system calls per operation, where it makes {expected}");
+        let tolerance = if expected > 0.0 { expected * CALLS_TOLERANCE } else { STRAY_CALLS };
+        if (seen - expected).abs() > tolerance {
+            // A share such as 1/1024 needs more digits than a whole number of calls.
+            let decimals = if expected < 1.0 { 5 } else { 2 };
+            let reason =
+                format!("{seen:.decimals$} system calls per operation, where it makes {expected}");
             self.ending = Some((Outcome::Implausible, reason));
         }
     }
@@ -353,6 +359,32 @@ mod tests {
         let result = time_of(&idle, &Levels::default());
         assert_eq!(result.outcome, Outcome::Implausible);
         assert!(result.reason.unwrap().starts_with("0.00 system calls"));
+    }
+
+    #[test]
+    fn counted_calls_must_be_near_the_expected_number_however_small_that_is() {
+        let is_implausible = |expected: f64, operations: u64, syscalls: u64| {
+            let mut point = evidence();
+            let counts = format!(
+                r#"{{"counts":{{"operations":{operations},"expected_syscalls":{expected},"syscalls":{syscalls}}}}}"#
+            );
+            point.add_count(&counts, &measured());
+            time_of(&point, &Levels::default()).outcome == Outcome::Implausible
+        };
+        // 200 calls that share 8, 64 or 128 operations each, as io-uring-nop makes them.
+        for batch in [8, 64, 128] {
+            let expected = 1.0 / batch as f64;
+            for (syscalls, implausible) in
+                [(0, true), (100, true), (190, true), (200, false), (202, false), (210, true)]
+            {
+                let said = is_implausible(expected, 200 * batch, syscalls);
+                assert_eq!(said, implausible, "{syscalls} calls at batch size {batch}");
+            }
+        }
+        // Where none is expected, a few strays among thousands of operations are none of its own.
+        assert!(!is_implausible(0.0, 10_000, 0) && !is_implausible(0.0, 10_000, 150));
+        assert!(is_implausible(0.0, 10_000, 5_000) && is_implausible(0.0, 200, 200));
+        assert!(!is_implausible(8.0, 200, 1_600) && is_implausible(8.0, 200, 1_400));
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! `oscost show` and `oscost runs`: what the store holds.
 
 use report::{RunLine, runs_table};
-use results::RunSummary;
+use results::{RunSummary, Store, StoreError};
+use runner::PlanError;
 
 use super::measure::{how_to_resume, show_results};
 use crate::args::{Runs, Show};
@@ -12,17 +13,17 @@ use crate::output::{note, page, print};
 pub fn show(args: &Show) -> anyhow::Result<Ending> {
     args.files.check()?;
     let store = super::store_to_read(&args.store)?;
-    let id = store.resolve(&args.run)?;
+    let (id, filters) = run_and_filters(&store, args)?;
     let mut document = store.document(&id)?;
     if document.run.finished.is_none() && store.plan(&id)?.is_some() {
         note(&format!("run {id} is not finished; to go on: {}", how_to_resume(&id, &args.store)));
     }
-    if !args.filters.is_empty() {
-        let chosen = runner::plan::choose(&args.filters)?;
+    if !filters.is_empty() {
+        let chosen = runner::plan::choose(&filters)?;
         let labels: Vec<String> = chosen.iter().map(|case| case.label()).collect();
         document.results.retain(|result| labels.contains(&result.case));
         if document.results.is_empty() {
-            let (id, filters) = (&document.run.id, args.filters.join(" "));
+            let filters = filters.join(" ");
             return Err(Usage(format!("run {id} measured nothing of {filters}")).into());
         }
     }
@@ -35,6 +36,32 @@ pub fn show(args: &Show) -> anyhow::Result<Ending> {
     }
     show_results(&document, args.json, None)?;
     Ok(Ending::Done)
+}
+
+/// The id of the run to show, and the filters. The first argument is a run if it is one's whole id, `last`, `last~N` or a
+/// tag; else a filter if it names an area or a case; else the beginning of a run's id.
+fn run_and_filters(store: &Store, args: &Show) -> anyhow::Result<(String, Vec<String>)> {
+    let Some(first) = &args.run else { return Ok((store.resolve("last")?, Vec::new())) };
+    if let Some(id) = store.resolve_whole_name(first)? {
+        return Ok((id, args.filters.clone()));
+    }
+    let hint = match runner::plan::choose(std::slice::from_ref(first)) {
+        Ok(_) => {
+            let filters = std::iter::once(first).chain(&args.filters).cloned().collect();
+            return Ok((store.resolve("last")?, filters));
+        }
+        Err(PlanError::UnknownCase { hint, .. }) => hint,
+        Err(error) => return Err(error.into()),
+    };
+    match store.resolve(first) {
+        Ok(id) => Ok((id, args.filters.clone())),
+        Err(StoreError::UnknownRun { .. }) => Err(Usage(format!(
+            "{first:?} is neither a run nor an area or case{hint}; \
+             `oscost runs` lists the runs, `oscost list` the cases"
+        ))
+        .into()),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Lists the runs, or removes one.

@@ -10,16 +10,6 @@ use std::time::{Duration, Instant};
 /// A user without any rights.
 pub const NOBODY: u32 = 65_534;
 
-/// Whether this test may do what only root may; says so where it may not.
-pub fn is_root(what: &str) -> bool {
-    // SAFETY: takes nothing and cannot fail.
-    let root = unsafe { libc::geteuid() } == 0;
-    if !root {
-        eprintln!("skipped, needs root: {what}");
-    }
-    root
-}
-
 /// Has `command` do something before it becomes another program. `prepare` runs in a forked child:
 /// plain system calls only.
 pub fn before(

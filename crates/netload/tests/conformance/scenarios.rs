@@ -219,10 +219,15 @@ fn few_descriptors(architecture: &Architecture) {
 /// io_uring asks for all connections to come as long as its table surely has room for them, and then for one by one:
 /// clients that come and go around that number notice nothing.
 fn a_table_that_fills(architecture: &Architecture) {
-    let Some(waiting) = platform::limits::waiting_connections() else { return };
+    if architecture.name != "io_uring" {
+        return;
+    }
+    let Some(waiting) = platform::limits::waiting_connections() else {
+        return testing::skip("net.core.somaxconn cannot be read");
+    };
     let descriptors = 2 * waiting + 400; // with room for some hundreds more than that takes
     let has_them = platform::limits::raise_descriptors().is_some_and(|most| most > descriptors);
-    if architecture.name != "io_uring" || !has_them {
+    if testing::skip_unless(has_them, &format!("needs {descriptors} descriptors")) {
         return;
     }
     let setting = Setting { descriptors: Some(descriptors), ..Setting::of("http") };
@@ -272,9 +277,7 @@ fn few_processes(architecture: &Architecture) {
     if !makes_a_process_or_thread_for_each(architecture) {
         return;
     }
-    // SAFETY: takes nothing and cannot fail.
-    if unsafe { libc::geteuid() } != 0 {
-        println!("skipped, needs root: a user of its own with few processes");
+    if testing::skip_unless_root("to become a user of its own with few processes") {
         return;
     }
     let setting = Setting::of("http").timeout_ms(1_000);

@@ -1,4 +1,5 @@
 //! Small servers, good and bad.
+#![allow(dead_code, reason = "each test program uses a part of this")]
 
 use std::collections::HashMap;
 use std::io::{ErrorKind, Read, Write};

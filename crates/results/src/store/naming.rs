@@ -9,27 +9,38 @@ impl Store {
     /// # Errors
     /// [`StoreError::UnknownRun`], or [`StoreError::AmbiguousRun`] with the candidates.
     pub fn resolve(&self, name: &str) -> Result<String, StoreError> {
+        if let Some(id) = self.resolve_whole_name(name)? {
+            return Ok(id);
+        }
+        let runs = self.runs()?;
+        let beginning = runs.iter().filter(|run| !name.is_empty() && run.id.starts_with(name));
+        only(name, beginning, || {
+            "no id begins like that, and it is not last, last~N or key=value".to_owned()
+        })
+    }
+
+    /// The same without beginnings of ids: `None` for a name that is neither a full id nor has the form `last`, `last~2`
+    /// or `key=value`, and so may mean something else than a run.
+    ///
+    /// # Errors
+    /// As [`Store::resolve`], for a name of one of these forms, and for every name if there are no runs.
+    pub fn resolve_whole_name(&self, name: &str) -> Result<Option<String>, StoreError> {
         let runs = self.runs()?;
         let unknown = |hint: String| StoreError::UnknownRun { asked: name.to_owned(), hint };
         if runs.is_empty() {
             return Err(unknown("it has no runs".to_owned()));
         }
         if let Some(run) = runs.iter().find(|run| run.id == name) {
-            return Ok(run.id.clone());
+            return Ok(Some(run.id.clone()));
         }
         if let Some(back) = name.strip_prefix("last").and_then(steps_back) {
             let run = runs.iter().rev().nth(back);
             let too_few = || unknown(format!("it has only {} runs", runs.len()));
-            return run.map(|run| run.id.clone()).ok_or_else(too_few);
+            return run.map(|run| Some(run.id.clone())).ok_or_else(too_few);
         }
-        if let Some((key, value)) = name.split_once('=') {
-            let tagged = runs.iter().filter(|run| run.tags.get(key).is_some_and(|v| v == value));
-            return only(name, tagged, || format!("no run has the tag {key}={value}"));
-        }
-        let beginning = runs.iter().filter(|run| !name.is_empty() && run.id.starts_with(name));
-        only(name, beginning, || {
-            "no id begins like that, and it is not last, last~N or key=value".to_owned()
-        })
+        let Some((key, value)) = name.split_once('=') else { return Ok(None) };
+        let tagged = runs.iter().filter(|run| run.tags.get(key).is_some_and(|v| v == value));
+        only(name, tagged, || format!("no run has the tag {key}={value}")).map(Some)
     }
 }
 

@@ -178,6 +178,11 @@ fn runs_have_short_names() {
     ] {
         assert_eq!(store.resolve(name).expect(name), id, "{name}");
     }
+    for name in ["2026", "20261119", "last~x", "lock"] {
+        assert_eq!(store.resolve_whole_name(name).expect(name), None, "{name}");
+    }
+    let whole = store.resolve_whole_name("kernel=old").expect("a tag");
+    assert_eq!(whole.as_deref(), Some("20261119-1"));
     for (name, expected) in [
         ("20261120", "\"20261120\" could be any of 20261120-2, 20261120-23; say more of it"),
         ("kernel=new", "\"kernel=new\" could be any of 20261120-2, 20261120-23; say more of it"),

@@ -1,0 +1,85 @@
+//! The scripts that judge oscost beside other programs say what to install where these are missing.
+#![cfg(target_os = "linux")]
+
+mod common;
+
+use std::path::{Path, PathBuf};
+
+use common::{Bench, Said, finish};
+
+/// Each script, and the packages of the programs that it needs beside those of [`PRESENT`].
+const JUDGES: [(&str, &[&str]); 5] = [
+    ("judge-answers", &[]),
+    ("judge-files", &["gcc", "fio"]),
+    ("judge-load", &["nginx", "wrk"]),
+    ("judge-mail", &["postfix"]),
+    ("judge-servers", &["nginx", "wrk"]),
+];
+
+/// All that can be found in PATH.
+const PRESENT: [&str; 4] = ["bash", "dirname", "python3", "realpath"];
+
+/// Where a program of this machine is: in the system's folder if it can be, since in others there may be wrappers that
+/// need more.
+fn found(program: &str) -> PathBuf {
+    let path = std::env::var_os("PATH").expect("a PATH");
+    let folders = std::iter::once(PathBuf::from("/usr/bin")).chain(std::env::split_paths(&path));
+    let mut places = folders.map(|folder| folder.join(program));
+    places.find(|place| place.exists()).unwrap_or_else(|| panic!("{program} is not installed"))
+}
+
+/// Runs a script where only [`PRESENT`] is in PATH.
+fn run(bench: &Bench, script: &str, arguments: &[&Path]) -> Said {
+    let folder = bench.path("bin");
+    if !folder.exists() {
+        std::fs::create_dir(&folder).expect("a folder");
+        for program in PRESENT {
+            let link = folder.join(program);
+            std::os::unix::fs::symlink(found(program), link).expect("a link");
+        }
+    }
+    let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts");
+    let mut command = std::process::Command::new(scripts.join(script));
+    command.args(arguments).env("PATH", folder).current_dir(bench.path("."));
+    command.env("TMPDIR", bench.temp()).stdin(std::process::Stdio::null());
+    command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+    finish(&mut command)
+}
+
+/// Exit code 2 and one line, which says all this.
+#[track_caller]
+fn tells(said: Said, script: &str, words: &[&str]) {
+    let said = said.with(2);
+    assert_eq!((said.err.lines().count(), said.out.as_str()), (1, ""), "{}", said.err);
+    assert!(said.err.starts_with(&format!("{script}: ")), "{}", said.err);
+    for word in words {
+        assert!(said.err.contains(word), "{word:?} is not in: {}", said.err);
+    }
+}
+
+#[test]
+fn judges_say_what_to_install() {
+    let bench = Bench::new();
+    let program = Path::new(env!("CARGO_BIN_EXE_oscost"));
+    for (script, packages) in JUDGES.iter().filter(|(_, packages)| !packages.is_empty()) {
+        let words = [&["apt-get install"], *packages].concat();
+        tells(run(&bench, script, &[program]), script, &words);
+    }
+}
+
+#[test]
+fn judges_say_that_oscost_is_not_built() {
+    let bench = Bench::new();
+    for (script, _) in JUDGES {
+        let nowhere = bench.path("nowhere");
+        tells(run(&bench, script, &[&nowhere]), script, &["nowhere", "cargo build --release"]);
+    }
+}
+
+#[test]
+fn nothing_is_said_where_all_is_there() {
+    let bench = Bench::new();
+    let arguments = ["judge", "bash=bash", "/bin/sh=dash"].map(Path::new);
+    let said = run(&bench, "need", &arguments).with(0);
+    assert!(said.out.is_empty() && said.err.is_empty(), "{}", said.err);
+}

@@ -1,0 +1,96 @@
+//! What the tests of all crates share: a test that needs root, tracefs, a program or whatever else a machine may lack
+//! says that it is skipped. In CI, where `scripts/install-test-needs` has installed what tests need, it fails instead:
+//! nothing passes there by being skipped.
+
+use std::io::Write;
+
+/// Whether this is CI: the environment variable `CI` is set, and neither empty nor `false`.
+pub fn is_ci() -> bool {
+    says_ci(std::env::var("CI").ok().as_deref())
+}
+
+fn says_ci(variable: Option<&str>) -> bool {
+    !matches!(variable, None | Some("" | "false" | "0"))
+}
+
+/// Says on stderr that the running test is skipped, and why.
+///
+/// # Panics
+/// In CI.
+#[track_caller]
+pub fn skip(why: &str) {
+    skip_where(is_ci(), why);
+}
+
+/// [`skip`]s the running test unless `condition` holds; `true` if the test must return:
+///
+/// ```
+/// # fn test() {
+/// if testing::skip_unless(std::path::Path::new("/").exists(), "this system has no /") {
+///     return;
+/// }
+/// # }
+/// # test();
+/// ```
+///
+/// # Panics
+/// In CI, if `condition` does not hold.
+#[must_use = "a test that is skipped returns"]
+#[track_caller]
+pub fn skip_unless(condition: bool, why: &str) -> bool {
+    if !condition {
+        skip(why);
+    }
+    !condition
+}
+
+/// The same unless this process is root, who alone may do what `why` says.
+///
+/// # Panics
+/// In CI, if it is not root.
+#[cfg(unix)]
+#[must_use = "a test that is skipped returns"]
+#[track_caller]
+pub fn skip_unless_root(why: &str) -> bool {
+    skip_unless(is_root(), &format!("needs root: {why}"))
+}
+
+/// Whether this process is root.
+#[cfg(unix)]
+pub fn is_root() -> bool {
+    // SAFETY: takes nothing and cannot fail.
+    unsafe { libc::geteuid() == 0 }
+}
+
+#[track_caller]
+fn skip_where(is_ci: bool, why: &str) {
+    assert!(
+        !is_ci,
+        "this test cannot be skipped in CI: {why} (scripts/install-test-needs installs what tests need; run CI as root)"
+    );
+    // Not by eprintln!, whose output the test harness hides.
+    let _ = writeln!(std::io::stderr(), "skipped: {why}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_says_that_this_is_ci() {
+        assert!(says_ci(Some("true")) && says_ci(Some("1")));
+        assert!(!says_ci(None) && !says_ci(Some("")) && !says_ci(Some("false")));
+    }
+
+    #[test]
+    fn a_test_is_skipped_elsewhere() {
+        skip_where(false, "only a test of skipping");
+        assert!(!skip_unless(true, "never said"));
+    }
+
+    #[test]
+    #[should_panic(expected = "cannot be skipped in CI: no tracefs")]
+    fn no_test_is_skipped_in_ci() {
+        skip_where(true, "no tracefs");
+    }
+}
