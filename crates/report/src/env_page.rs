@@ -20,14 +20,40 @@ pub fn env_page(groups: &[(String, Vec<(String, String)>)], page: &Page) -> Stri
     texts.join("\n")
 }
 
+/// A value of several lines has each of them begin in the column of values.
 fn line(label: &str, value: &str, column: usize, page: &Page) -> String {
-    let value = if value.trim().is_empty() { "-" } else { value };
     let label = text::clean(label);
-    let pad = " ".repeat(column.saturating_sub(text::width(&label)));
-    if text::width(&label) <= column {
-        return text::hanging(&format!("  {label}{pad}  "), value, page.prose_width());
-    }
     let indent = " ".repeat(column + 4);
-    let label = text::hanging("  ", &label, page.prose_width());
-    label + &text::hanging(&indent, value, page.prose_width())
+    let mut lines = value.lines().filter(|line| !line.trim().is_empty());
+    let first = lines.next().unwrap_or("-");
+    let pad = " ".repeat(column.saturating_sub(text::width(&label)));
+    let mut said = match text::width(&label) <= column {
+        true => text::hanging(&format!("  {label}{pad}  "), first, page.prose_width()),
+        false => {
+            let label = text::hanging("  ", &label, page.prose_width());
+            label + &text::hanging(&indent, first, page.prose_width())
+        }
+    };
+    for line in lines {
+        said.push_str(&text::hanging(&indent, line, page.prose_width()));
+    }
+    said
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_line_of_a_value_begins_in_its_column() {
+        let page = Page { width: 60, colour: false, unicode: true };
+        let value =
+            "a=vulnerable\n\nb=on; and much more text than fits into one line of the page\nc=off";
+        let rows = [("flaws", value), ("none", "\n")];
+        let rows = rows.map(|(label, value)| (label.to_owned(), value.to_owned())).to_vec();
+        assert_eq!(
+            env_page(&[("CPU".to_owned(), rows)], &page),
+            "CPU\n  flaws  a=vulnerable\n         b=on; and much more text than fits into one line of\n         the page\n         c=off\n  none   -\n"
+        );
+    }
 }

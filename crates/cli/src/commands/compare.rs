@@ -10,7 +10,7 @@ use serde_json::json;
 use super::exchange::read_document;
 use crate::args::{Compare, StoreArg};
 use crate::ending::Ending;
-use crate::machine::compared_keys;
+use crate::machine::{also_differs, compared_keys};
 use crate::output::{page, print};
 
 /// Checks of equal against equal that are looked at: the latest.
@@ -102,11 +102,10 @@ fn comparison(
 ) -> Comparison {
     let mut all = vec![base];
     all.extend(news);
-    let facts = platform::machine::describe();
     Comparison {
         base: words(base),
         news: news.iter().map(words).collect(),
-        also_differs: analysis::also_differs(&all, &compared_keys(&facts)),
+        also_differs: also_differs(&all),
         noise_floor: floor_lines(compared, noise, settings),
         rows: rows(compared),
     }
@@ -185,12 +184,11 @@ fn as_json(
     compared: &[Vec<Compared>],
     noise: &NoiseCheck,
 ) -> serde_json::Value {
-    let keys = platform::machine::describe();
     let comparisons: Vec<_> = news
         .iter()
         .zip(compared)
         .map(|(new, rows)| {
-            let differs: Vec<_> = analysis::also_differs(&[base, new], &compared_keys(&keys))
+            let differs: Vec<_> = also_differs(&[base, new])
                 .into_iter()
                 .map(|d| json!({"key": d.key, "values": d.values}))
                 .collect();

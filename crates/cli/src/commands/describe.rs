@@ -8,7 +8,7 @@ use results::Better;
 use crate::args::{Env, List};
 use crate::commands::measure::best_clock;
 use crate::ending::Ending;
-use crate::machine::as_json;
+use crate::machine::{as_json, tsc_measured_khz};
 use crate::output::{page, print};
 
 /// Shows the definition cards.
@@ -99,6 +99,9 @@ pub fn env(args: &Env) -> anyhow::Result<Ending> {
             let mut rows: Vec<(String, String)> =
                 of_group.map(|fact| (fact.label.to_owned(), fact.shown())).collect();
             if group == Group::Clock {
+                let tsc = tsc_measured_khz(&clock)
+                    .map_or("unknown".to_owned(), |khz| format!("{:.2} MHz", khz as f64 / 1000.0));
+                rows.push(("TSC, as calibrated".to_owned(), tsc));
                 rows.push(("measured by".to_owned(), timed_by.clone()));
             }
             (group.label().to_owned(), rows)

@@ -18,7 +18,7 @@ use serde_json::{Map, Value as Json};
 use super::concurrency::{choice_of, in_words, with_answer};
 use crate::args::{Measuring, Output, Run, StoreArg};
 use crate::ending::{Ending, Usage};
-use crate::machine::{as_json, compared_keys};
+use crate::machine::{add_core_type, as_json, changed_since};
 use crate::output::{note, page, print};
 use crate::progress::Progress;
 
@@ -145,7 +145,9 @@ pub fn begin(
         core_clock_ghz: None,
         area_seconds: BTreeMap::new(),
     };
+    note_if_unfit();
     let mut machine = as_json(&platform::machine::describe(), clock);
+    add_core_type(&mut machine, &plan.cpus);
     add_file_systems(&mut machine, plan);
     let progress = Progress::new();
     let ending = runner::run(plan, &info, &machine, clock, store, stop, &mut |e| progress.show(e));
@@ -171,6 +173,7 @@ fn take_up(
     let begun = store.document(&id)?;
     let clock = clock_of(&begun)?;
     refuse_another_machine(&begun, &clock)?;
+    note_if_unfit();
     let progress = Progress::new();
     let ending = runner::resume(&id, &clock, store, stop, &mut |e| progress.show(e));
     progress.finish();
@@ -206,12 +209,19 @@ fn refuse_another_machine(begun: &Document, clock: &ClockFacts) -> anyhow::Resul
     let mut now = begun.clone();
     now.machine = as_json(&facts, clock);
     env!("CARGO_PKG_VERSION").clone_into(&mut now.run.oscost);
-    let differs = analysis::also_differs(&[begun, &now], &compared_keys(&facts));
-    let Some(first) = differs.first() else { return Ok(()) };
+    let Some(first) = changed_since(begun, &now, &facts) else { return Ok(()) };
     let (id, key, was, is) = (&begun.run.id, &first.key, &first.values[0], &first.values[1]);
     let told =
         format!("run {id} cannot be resumed here: {key} was {was} and is {is}; begin a new run");
     Err(Usage(told).into())
+}
+
+/// Says once, before measuring, why no figure of this machine is to be trusted.
+fn note_if_unfit() {
+    const LOOK: Duration = Duration::from_millis(300);
+    if let Some(why) = platform::environment::unfit(&platform::cpu::allowed(), LOOK) {
+        note(&why);
+    }
 }
 
 /// What is to be measured, planned for this machine.
