@@ -217,6 +217,17 @@ impl JudgedRound {
         }
     }
 
+    /// The same where CPU time was taken away during the round: of a trial nothing counts as quiet. A sample tells of
+    /// that itself, by the switch to another program.
+    pub fn spoilt(mut self) -> Self {
+        if self.contended_mean.is_some() {
+            self.quiet.clear();
+            self.readings.clear();
+            self.quiet_ns = 0.0;
+        }
+        self
+    }
+
     /// Whether it has enough quiet samples to speak. Among several workers all CPUs must have been
     /// quiet: one that was not slows the others.
     pub fn is_enough(&self) -> bool {

@@ -8,6 +8,9 @@ use serde::{Deserialize, Serialize};
 use crate::cycles::UNIT;
 use crate::sentinel::{Ratios, Reading};
 
+/// What may be taken of a trial's CPU time, as a share.
+const TAKEN_SHARE: f64 = 0.03;
+
 /// A case's parameters by name.
 pub type Params = BTreeMap<String, String>;
 
@@ -21,6 +24,8 @@ pub enum Line {
     Metric(Metric),
     /// What the operations of the untimed pass made the kernel do.
     Counts(OperationCounts),
+    /// What the system counted during the round that may have disturbed it.
+    Environment(RoundEnvironment),
     /// A reason to distrust the figures of this round, in words without numbers: those of its other rounds
     /// are to be the same.
     Doubt(String),
@@ -180,6 +185,45 @@ impl OperationCounts {
     }
 }
 
+/// What the system counted from the beginning of a round to its end, in seconds; absent where it does not say.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct RoundEnvironment {
+    /// How long the round took.
+    pub elapsed: f64,
+    /// How many CPUs it may have used.
+    pub cpus: usize,
+    /// Time in which the hypervisor ran others while our CPUs had work to do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub steal: Option<f64>,
+    /// Time in which our control group waited because its CPU quota was used up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub throttled: Option<f64>,
+    /// Time in which some thread waited for a CPU.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_pressure: Option<f64>,
+    /// Time in which some thread waited for input or output.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub io_pressure: Option<f64>,
+    /// Time in which some thread waited for memory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_pressure: Option<f64>,
+    /// Interrupts on all CPUs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interrupts: Option<u64>,
+}
+
+impl RoundEnvironment {
+    /// Whether the hypervisor or our own quota took so much time that a trial cannot count. Pressure and interrupts
+    /// do not decide it: what is measured causes both itself.
+    pub fn took_cpu_time(&self) -> bool {
+        /// Steal is counted in steps of 10 ms: one of them is no share of a shorter round.
+        const STEAL_STEPS: f64 = 0.02;
+        let allowed = self.elapsed * self.cpus.max(1) as f64 * TAKEN_SHARE;
+        self.steal.is_some_and(|taken| taken > allowed.max(STEAL_STEPS))
+            || self.throttled.is_some_and(|taken| taken > allowed)
+    }
+}
+
 /// How a round ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "outcome", content = "reason")]
@@ -256,6 +300,25 @@ mod tests {
         assert!((0..4).all(|at| !crowded.is_quiet(at, &level)));
         let seen: Vec<bool> = (0..4).map(|at| series.is_quiet(at, &level)).collect();
         assert_eq!(seen, [false, true, false, false]);
+    }
+
+    #[test]
+    fn stolen_and_throttled_time_spoils_a_trial() {
+        let round = RoundEnvironment { elapsed: 1.0, cpus: 2, ..Default::default() };
+        let stolen = |time: f64| RoundEnvironment { steal: Some(time), ..round };
+        let throttled = |time: f64| RoundEnvironment { throttled: Some(time), ..round };
+        assert!(!round.took_cpu_time());
+        for (environment, spoilt) in [
+            (stolen(0.05), false),
+            (stolen(0.07), true),
+            (throttled(0.05), false),
+            (throttled(0.07), true),
+            // One step of the steal counter in a round of 15 ms says little; waiting for a quota does.
+            (RoundEnvironment { elapsed: 0.015, ..stolen(0.01) }, false),
+            (RoundEnvironment { elapsed: 0.015, ..throttled(0.01) }, true),
+        ] {
+            assert_eq!(environment.took_cpu_time(), spoilt, "{environment:?}");
+        }
     }
 
     #[test]

@@ -6,9 +6,12 @@ use std::time::Duration;
 use platform::Refusal;
 use platform::counters::{SyscallCounting, ThreadCounters, involuntary_switches};
 use platform::cpu::{pin_thread, pin_thread_to_any};
+use platform::environment::Environment;
 use serde::{Deserialize, Serialize};
 
-use crate::record::{Combine, Direction, End, Line, Metric, OperationCounts, Params, Series};
+use crate::record::{
+    Combine, Direction, End, Line, Metric, OperationCounts, Params, RoundEnvironment, Series,
+};
 use crate::sentinel::{Ratios, Reading, Sentinel};
 use crate::survey::{ClockFacts, cost_of};
 use crate::time::{Clock, Nanoseconds, Stopwatch};
@@ -82,12 +85,16 @@ pub struct Round<'a> {
     out: &'a mut dyn Write,
     expected_syscalls: Option<f64>,
     operations_per_call: u64,
+    /// When the round began, and what the system had counted by then; only where samples are taken.
+    began: Option<(Stopwatch, Environment)>,
 }
 
 impl<'a> Round<'a> {
     /// A round as ordered, printing to `out`.
     pub fn new(order: &'a RoundOrder, out: &'a mut dyn Write) -> Self {
-        Self { order, out, expected_syscalls: None, operations_per_call: 1 }
+        let samples = order.mode == Mode::Sample;
+        let began = samples.then(|| (Stopwatch::start(), Environment::now(&order.cpus)));
+        Self { order, out, expected_syscalls: None, operations_per_call: 1, began }
     }
 
     /// The order.
@@ -155,6 +162,15 @@ impl<'a> Round<'a> {
 
     /// Prints how the round ended.
     pub fn end(mut self, result: Result<(), Refusal>) {
+        if let Some((watch, before)) = self.began {
+            let counted = Environment::now(&self.order.cpus).since(before);
+            let elapsed = watch.elapsed().get() / 1e9;
+            self.print(&Line::Environment(environment_of(
+                elapsed,
+                self.order.cpus.len(),
+                &counted,
+            )));
+        }
         self.print(&Line::End(End::from(result)));
     }
 
@@ -207,6 +223,20 @@ impl<'a> Round<'a> {
         if writeln!(self.out, "{text}").and_then(|()| self.out.flush()).is_err() {
             std::process::exit(1);
         }
+    }
+}
+
+fn environment_of(elapsed: f64, cpus: usize, counted: &Environment) -> RoundEnvironment {
+    let seconds = |time: Option<Duration>| time.map(|time| time.as_secs_f64());
+    RoundEnvironment {
+        elapsed,
+        cpus,
+        steal: seconds(counted.steal),
+        throttled: seconds(counted.throttled),
+        cpu_pressure: seconds(counted.cpu_pressure),
+        io_pressure: seconds(counted.io_pressure),
+        memory_pressure: seconds(counted.memory_pressure),
+        interrupts: counted.interrupts,
     }
 }
 

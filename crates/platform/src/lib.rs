@@ -6,9 +6,9 @@
 //! A case that exists on one system only is written inside `on_linux!`, `on_unix!` or
 //! `on_windows!`, which turn into that refusal elsewhere.
 
+pub mod chain;
 #[cfg(unix)]
 pub mod children;
-pub mod chain;
 pub mod clock;
 pub mod counters;
 pub mod cpu;

@@ -1,7 +1,7 @@
 //! What the rounds of one point have shown so far, and what follows from it.
 
 use measure::estimate::{JudgedRound, Levels, Unit};
-use measure::record::{End, Line, Metric, OperationCounts, Series, parse_lines};
+use measure::record::{End, Line, Metric, OperationCounts, RoundEnvironment, Series, parse_lines};
 use measure::stats::{RoundMedian, interval_of};
 use results::Outcome;
 
@@ -48,6 +48,7 @@ pub(crate) struct Round {
     pub(crate) series: Vec<Series>,
     pub(crate) metrics: Vec<Metric>,
     pub(crate) doubts: Vec<String>,
+    pub(crate) environment: Option<RoundEnvironment>,
 }
 
 impl Evidence {
@@ -111,11 +112,13 @@ impl Evidence {
             return false;
         }
         let (mut series, mut metrics, mut doubts) = (Vec::new(), Vec::new(), Vec::new());
+        let mut environment = None;
         for line in parse_lines(text) {
             match line {
                 Line::Series(line) => series.push(line),
                 Line::Metric(line) => metrics.push(line),
                 Line::Doubt(why) => doubts.push(why),
+                Line::Environment(line) => environment = Some(line),
                 Line::Counts(_) | Line::End(_) => {}
             }
         }
@@ -126,7 +129,7 @@ impl Evidence {
             self.crash();
             return false;
         }
-        self.rounds.push(Round { series, metrics, doubts });
+        self.rounds.push(Round { series, metrics, doubts, environment });
         self.span_ms = Some((self.span_ms.map_or(at_ms, |(first, _)| first), at_ms));
         true
     }
@@ -247,7 +250,14 @@ impl Evidence {
     }
 
     pub(crate) fn judged(&self, levels: &Levels) -> Vec<JudgedRound> {
-        self.rounds.iter().map(|round| JudgedRound::of(&round.series, levels)).collect()
+        let judged = self.rounds.iter().map(|round| {
+            let judged = JudgedRound::of(&round.series, levels);
+            match round.environment {
+                Some(environment) if environment.took_cpu_time() => judged.spoilt(),
+                _ => judged,
+            }
+        });
+        judged.collect()
     }
 
     fn quiet_medians(&self, unit: Unit, levels: &Levels, seed: u64) -> Vec<RoundMedian> {
@@ -337,6 +347,26 @@ mod tests {
             let told = doubts.iter().filter(|doubt| *doubt == "nothing reached a device").count();
             assert_eq!(told, count, "{doubts:?}");
         }
+    }
+
+    #[test]
+    fn a_trial_whose_cpu_time_was_taken_is_made_up_for() {
+        let trial = |environment: &str| {
+            let series = r#"{"series":{"cpu":0,"busy":1,"batch":1,"samples":[9e8],"readings":[[1,1,1,null],[1,1,1,null]],"contended":true}}"#;
+            format!("{series}\n{{\"environment\":{environment}}}")
+        };
+        let stolen = trial(r#"{"elapsed":1.0,"cpus":1,"steal":0.2}"#);
+        let undisturbed = trial(r#"{"elapsed":1.0,"cpus":1,"steal":0.0,"interrupts":900}"#);
+        let point = Point { case: "concurrency/jobs".into(), params: Params::new() };
+        let (mut evidence, mut levels) = (Evidence::new(point), Levels::default());
+        let plan = Plan { trials: 6, ..plan() };
+        for text in [&stolen, &undisturbed, &stolen].into_iter().chain([&undisturbed; 5]) {
+            assert!(evidence.needs_rounds());
+            evidence.add_round(text, &measured(), 0);
+            evidence.latest_series().iter().for_each(|series| levels.observe(series));
+            evidence.check_convergence(&plan, &levels);
+        }
+        assert!(!evidence.needs_rounds(), "six of eight counted");
     }
 
     #[test]

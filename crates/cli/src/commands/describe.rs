@@ -1,12 +1,15 @@
 //! `oscost list` and `oscost env`: what is measured, and on what.
 
+use std::time::Duration;
+
 use cases::Case;
+use measure::cycles::{Latency, Timebase};
 use platform::machine::{Group, describe, line};
 use report::{Card, CardParam, cards, cards_short, env_page};
-use results::Better;
+use results::{Better, CoreClock};
 
 use crate::args::{Env, List};
-use crate::commands::measure::best_clock;
+use crate::commands::measure::{best_clock, how_cycles_are_counted, timebase_on};
 use crate::ending::Ending;
 use crate::machine::{as_json, tsc_measured_khz};
 use crate::output::{page, print};
@@ -87,8 +90,14 @@ pub fn env(args: &Env) -> anyhow::Result<Ending> {
         return Ok(Ending::Done);
     }
     let clock = best_clock()?;
+    let cpu = platform::cpu::allowed().last().copied();
+    let timebase = timebase_on(cpu, &clock);
+    let frequency = frequency_of(cpu, &timebase);
     if args.json {
-        print(&serde_json::to_string_pretty(&as_json(&facts, &clock))?)?;
+        let mut machine = as_json(&facts, &clock);
+        machine.insert("core_cycles".into(), how_cycles_are_counted(&timebase.latency).into());
+        machine.insert("core_clock_ghz".into(), serde_json::to_value(frequency)?);
+        print(&serde_json::to_string_pretty(&machine)?)?;
         return Ok(Ending::Done);
     }
     let timed_by = format!("{}, {:.1} ns a reading", clock.name, clock.cost.get());
@@ -103,10 +112,32 @@ pub fn env(args: &Env) -> anyhow::Result<Ending> {
                     .map_or("unknown".to_owned(), |khz| format!("{:.2} MHz", khz as f64 / 1000.0));
                 rows.push(("TSC, as calibrated".to_owned(), tsc));
                 rows.push(("measured by".to_owned(), timed_by.clone()));
+                rows.push(("core clock".to_owned(), in_words(frequency, &timebase.latency)));
             }
             (group.label().to_owned(), rows)
         })
         .collect();
     print(&env_page(&groups, &page()))?;
     Ok(Ending::Done)
+}
+
+/// The frequency of the CPU that measures, over one second.
+fn frequency_of(cpu: Option<usize>, timebase: &Timebase) -> Option<CoreClock> {
+    const SECOND: Duration = Duration::from_secs(1);
+    // Where threads cannot be placed, it is that of wherever this one runs.
+    let _ = cpu.map(platform::cpu::pin_thread);
+    let range = timebase.watch_frequency(SECOND);
+    range.map(|[low, median, high]| CoreClock { low, median, high })
+}
+
+fn in_words(frequency: Option<CoreClock>, latency: &Latency) -> String {
+    let counted = how_cycles_are_counted(latency);
+    match frequency {
+        Some(CoreClock { low, median, high }) => {
+            format!(
+                "{median:.2} GHz, {low:.2} to {high:.2} over one second; cycles counted {counted}"
+            )
+        }
+        None => format!("unknown; cycles {counted}"),
+    }
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use cases::file::{TEMP, obstacle, path_of};
+use measure::cycles::{Latency, Timebase};
 use measure::survey::{ClockFacts, survey};
 use platform::filesystem;
 use report::{closing_line, file_systems, results_tables};
@@ -146,11 +147,14 @@ pub fn begin(
         area_seconds: BTreeMap::new(),
     };
     note_if_unfit();
+    let timebase = timebase_on(plan.cpus.last().copied(), clock);
     let mut machine = as_json(&platform::machine::describe(), clock);
+    machine.insert("core_cycles".into(), how_cycles_are_counted(&timebase.latency).into());
     add_core_type(&mut machine, &plan.cpus);
     add_file_systems(&mut machine, plan);
     let progress = Progress::new();
-    let ending = runner::run(plan, &info, &machine, clock, store, stop, &mut |e| progress.show(e));
+    let watch = &mut |event: runner::Event<'_>| progress.show(event);
+    let ending = runner::run(plan, &info, &machine, &timebase, store, stop, watch);
     let took = progress.finish();
     let ending = ending?;
     add_derived(store, &info.id)?;
@@ -173,9 +177,13 @@ fn take_up(
     let begun = store.document(&id)?;
     let clock = clock_of(&begun)?;
     refuse_another_machine(&begun, &clock)?;
+    let asked_cpu = begun.run.asked.get("cpu").and_then(|cpu| cpu.parse().ok());
+    let cpu = asked_cpu.or_else(|| platform::cpu::allowed().last().copied());
+    let timebase = timebase_on(cpu, &clock);
     note_if_unfit();
     let progress = Progress::new();
-    let ending = runner::resume(&id, &clock, store, stop, &mut |e| progress.show(e));
+    let watch = &mut |event: runner::Event<'_>| progress.show(event);
+    let ending = runner::resume(&id, &timebase, store, stop, watch);
     progress.finish();
     let ending = ending?;
     add_derived(store, &id)?;
@@ -214,6 +222,19 @@ fn refuse_another_machine(begun: &Document, clock: &ClockFacts) -> anyhow::Resul
     let told =
         format!("run {id} cannot be resumed here: {key} was {was} and is {is}; begin a new run");
     Err(Usage(told).into())
+}
+
+/// The clock, and how cycles are counted on the CPU that measures.
+pub fn timebase_on(cpu: Option<usize>, clock: &ClockFacts) -> Timebase {
+    Timebase::on(cpu, clock.clone(), platform::cpu::emulator().as_deref())
+}
+
+/// How core cycles are counted, or why they are not, in words.
+pub fn how_cycles_are_counted(latency: &Latency) -> String {
+    match latency {
+        Latency::Cycles(cycles) => format!("by multiplications of {cycles} cycles"),
+        Latency::Unknown(reason) => format!("unavailable: {reason}"),
+    }
 }
 
 /// Says once, before measuring, why no figure of this machine is to be trusted.
