@@ -14,15 +14,15 @@ use platform::cpu::{pin_thread, pin_thread_to_any};
 use platform::process::{Child, fork};
 use platform::shared::Shared;
 
+use crate::crowd::{Seen, is_crowded};
 use crate::record::{Combine, Direction, OperationCounts, Series};
 use crate::round::{Mode, Round, RoundOrder, Sampler, use_all_cpus};
 use crate::sentinel::Reading;
 use crate::stats::median;
 use crate::time::{Nanoseconds, Stopwatch};
-use crate::trial::least_others_running;
 
-/// The most workers a crew may have.
-pub const WORKERS_AT_MOST: usize = 64;
+/// The most workers a crew may have: two to each CPU of the largest machines.
+pub const WORKERS_AT_MOST: usize = 1024;
 /// The most samples a worker keeps.
 const SAMPLES_AT_MOST: usize = 256;
 /// A batch among several workers: long beside the 2 us in which a worker runs its sentinel and the
@@ -131,7 +131,8 @@ struct Board {
     unprotected: AtomicU64,
     /// Number of the worker that could not join, plus one, and the kind of its refusal.
     refused: AtomicU32,
-    slots: [Slot; WORKERS_AT_MOST],
+    /// One for each worker.
+    slots: Shared<[Slot]>,
 }
 
 impl Slot {
@@ -150,8 +151,8 @@ impl Slot {
 }
 
 impl Board {
-    const fn empty() -> Self {
-        Self {
+    fn of(workers: usize) -> Result<Self, Refusal> {
+        Ok(Self {
             phase: AtomicU32::new(0),
             gathered: AtomicU32::new(0),
             started: AtomicU32::new(0),
@@ -160,8 +161,8 @@ impl Board {
             left: AtomicU32::new(0),
             unprotected: AtomicU64::new(0),
             refused: AtomicU32::new(0),
-            slots: [const { Slot::empty() }; WORKERS_AT_MOST],
-        }
+            slots: Shared::list(workers, Slot::empty)?,
+        })
     }
 }
 
@@ -180,7 +181,7 @@ impl Round<'_> {
         use_all_cpus(&order);
         // Closing the last counter of a tracepoint takes Linux 50 ms: no worker's must be that one.
         let _kept_open = ThreadCounters::open(order.mode.counting());
-        let board = Shared::new(Board::empty())?;
+        let board = Shared::new(Board::of(crew.workers)?)?;
         let worker = |number: usize| Worker { number, board: &board, crew, order: &order, task };
         let crowded = if crew.processes {
             let mut children = Vec::new();
@@ -204,30 +205,32 @@ impl Round<'_> {
                 conducted
             })?
         };
-        verify_exclusion(&board, crew)?;
+        verify_exclusion(&board)?;
         self.report(&board, crew, &order, crowded);
         Ok(())
     }
 
     fn report(&mut self, board: &Board, crew: &Crew, order: &RoundOrder, crowded: bool) {
-        let slots = &board.slots[..crew.workers];
+        let slots = &board.slots;
         if order.mode != Mode::Sample {
             let mut sums = OperationCounts::default();
-            for slot in slots {
+            for slot in slots.iter() {
                 sums.add(slot.operations.load(Ordering::Acquire), &slot.counts());
             }
             self.print_counts(sums);
             return;
         }
-        let series: Vec<Series> = (0..crew.workers)
-            .map(|number| Series { crowded, ..slots[number].series(crew, number, &order.cpus) })
-            .collect();
-        match &series[..] {
-            [alone] => self.report_rate_alone(alone),
-            _ => self.report_shares(slots),
+        if let [alone] = &slots[..] {
+            let series = alone.series(crew, 0, &order.cpus);
+            self.report_rate_alone(&series);
+            return self.print_series(series);
         }
-        for series in series {
+        self.report_shares(slots);
+        for (number, slot) in slots.iter().enumerate() {
+            let series = Series { crowded, ..slot.series(crew, number, &order.cpus) };
+            let rest = slot.rest(&series);
             self.print_series(series);
+            rest.into_iter().for_each(|rest| self.print_series(rest));
         }
     }
 
@@ -242,15 +245,16 @@ impl Round<'_> {
         self.metric("rate", "pairs/s", Direction::Higher, Combine::Median, rate);
     }
 
-    /// What the workers made together, and how fairly they shared it.
+    /// What the workers made together, and how fairly they shared it. The rate is by the time that a
+    /// worker was busy in the mean: so it is the number of workers by the mean time of an operation.
     fn report_shares(&mut self, slots: &[Slot]) {
         let operations: Vec<f64> =
             slots.iter().map(|s| s.operations.load(Ordering::Acquire) as f64).collect();
-        let rates = slots.iter().zip(&operations).map(|(slot, operations)| {
-            operations / slot.busy_ns.load(Ordering::Acquire).max(1) as f64 * 1e9
-        });
-        self.metric("rate", "pairs/s", Direction::Higher, Combine::Median, rates.sum());
         let all: f64 = operations.iter().sum::<f64>().max(1.0);
+        let busy_ns: u64 = slots.iter().map(|s| s.busy_ns.load(Ordering::Acquire)).sum();
+        let mean_busy_ns = busy_ns.max(1) as f64 / slots.len() as f64;
+        let rate = all / mean_busy_ns * 1e9;
+        self.metric("rate", "pairs/s", Direction::Higher, Combine::Median, rate);
         let share = |n: f64| n / all * slots.len() as f64;
         let least = operations.iter().copied().fold(f64::INFINITY, f64::min);
         let most = operations.iter().copied().fold(0.0, f64::max);
@@ -269,7 +273,7 @@ fn conduct(
 ) -> Result<bool, Refusal> {
     let all = crew.workers as u32;
     wait_for(&board.gathered, all, "gathering", board, children)?;
-    let crowded_before = is_crowded(crew, order);
+    let seen_before = look_around(crew, order);
     board.phase.store(phase::MEASURE, Ordering::Release);
     if order.mode == Mode::Sample {
         // A worker alone has enough samples sooner.
@@ -282,7 +286,8 @@ fn conduct(
     }
     board.phase.store(phase::STOP, Ordering::Release);
     wait_for(&board.measured, all, "the last batch", board, children)?;
-    let crowded = crowded_before || is_crowded(crew, order);
+    let seen = seen_before.and(look_around(crew, order));
+    let crowded = is_crowded(crew.busy(&order.cpus), seen);
     board.phase.store(phase::CHECK, Ordering::Release);
     std::thread::sleep(Duration::from_millis(1));
     board.phase.store(phase::LEAVE, Ordering::Release);
@@ -303,15 +308,9 @@ fn conduct(
     Ok(crowded)
 }
 
-/// Whether more other programs want to run than the crew leaves CPUs for. Of several looks the least:
-/// the workers, which wait, wake up now and then.
-fn is_crowded(crew: &Crew, order: &RoundOrder) -> bool {
-    if crew.workers == 1 || order.mode != Mode::Sample {
-        return false; // alone, each sample tells of itself
-    }
-    let online = std::thread::available_parallelism().map_or(1, |n| n.get());
-    let spare = online.saturating_sub(crew.busy(&order.cpus));
-    least_others_running().is_some_and(|others| others > spare)
+/// Who else wants to run, if that is a question: of a worker alone each sample tells by itself.
+fn look_around(crew: &Crew, order: &RoundOrder) -> Seen {
+    if crew.workers == 1 || order.mode != Mode::Sample { Seen::default() } else { Seen::now() }
 }
 
 fn wait_until(count: &AtomicU32, all: u32, limit: Duration) -> bool {
@@ -359,8 +358,8 @@ fn tell(refusal: &Refusal) -> i32 {
 
 /// Fails the round if the counter that only the lock protects is not the number of times it was
 /// counted up.
-fn verify_exclusion(board: &Board, crew: &Crew) -> Result<(), Refusal> {
-    let slots = &board.slots[..crew.workers];
+fn verify_exclusion(board: &Board) -> Result<(), Refusal> {
+    let slots = &board.slots;
     let checked: u64 = slots.iter().map(|s| s.checked.load(Ordering::Acquire)).sum();
     let counted = board.unprotected.load(Ordering::Acquire);
     if counted == checked {
@@ -393,6 +392,19 @@ impl Slot {
             contended,
             ..Series::default()
         }
+    }
+
+    /// What a worker among others did beside the kept batches, as one sample: the batches while it
+    /// looked for their length, and the one in which all were told to stop. With it, the samples have
+    /// all operations and all time that the rate has.
+    fn rest(&self, kept: &Series) -> Option<Series> {
+        let batches = kept.samples.len() as u64;
+        let operations = self.operations.load(Ordering::Acquire);
+        let operations = operations.checked_sub(kept.batch * batches).filter(|&n| n > 0)?;
+        let kept_ns: f64 = kept.samples.iter().map(|&ns| f64::from(ns) * kept.batch as f64).sum();
+        let ns = (self.busy_ns.load(Ordering::Acquire) as f64 - kept_ns).max(0.0);
+        let sample = (ns / operations as f64) as f32;
+        Some(Series { batch: operations, samples: vec![sample], ..kept.clone() })
     }
 
     fn keep(&self, series: &Series) {
@@ -536,7 +548,9 @@ impl<T> Worker<'_, T> {
             if operations == 0 {
                 self.board.begun.fetch_add(1, Ordering::AcqRel);
             }
-            (operations, busy_ns) = (operations + done, busy_ns + took.get());
+            if done > 0 {
+                (operations, busy_ns) = (operations + done, busy_ns + took.get());
+            }
             if self.phase() >= phase::STOP {
                 sampler.end_with(done);
                 break;
@@ -595,5 +609,90 @@ impl<T> Worker<'_, T> {
             times += 1;
         }
         self.slot().checked.store(times, Ordering::Release);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use super::*;
+    use crate::estimate::{JudgedRound, Levels};
+    use crate::record::{Line, Metric, parse_lines};
+    use crate::round::tests::order;
+
+    /// A lock under which an operation takes so long, by how many its worker has done.
+    struct Slowing {
+        lock: Mutex<()>,
+        takes: fn(u32) -> Duration,
+    }
+
+    impl Task<u32> for Slowing {
+        fn join(&self) -> Result<u32, Refusal> {
+            Ok(0)
+        }
+
+        fn operate(&self, done: &mut u32) {
+            let _held = self.lock.lock().unwrap();
+            *done += 1;
+            std::thread::sleep((self.takes)(*done));
+        }
+
+        fn exclusively(&self, _done: &mut u32, mut inside: impl FnMut()) {
+            let _held = self.lock.lock().unwrap();
+            inside();
+        }
+    }
+
+    fn contend(workers: usize, takes: fn(u32) -> Duration) -> (Vec<Series>, Vec<Metric>) {
+        let order = RoundOrder { limit_ms: 30, ..order(Mode::Sample) };
+        let mut out = Vec::new();
+        let crew = Crew { workers, processes: false, place: Place::Unpinned };
+        let task = Slowing { lock: Mutex::new(()), takes };
+        Round::new(&order, &mut out).contend(&crew, &task).unwrap();
+        let (mut series, mut metrics) = (Vec::new(), Vec::new());
+        for line in parse_lines(std::str::from_utf8(&out).unwrap()) {
+            match line {
+                Line::Series(line) => series.push(line),
+                Line::Metric(line) => metrics.push(line),
+                other => panic!("{other:?}"),
+            }
+        }
+        (series, metrics)
+    }
+
+    #[test]
+    fn the_time_of_an_operation_by_the_rate_is_the_number_of_workers() {
+        // Some are still under way when all are told to stop, and take far longer than all before.
+        let takes: [fn(u32) -> Duration; 2] = [
+            |done| Duration::from_micros(if done < 50 { 20 } else { 40_000 }),
+            |done| Duration::from_micros(10 * u64::from(done)),
+        ];
+        for takes in takes {
+            for workers in [2, 3] {
+                let (series, metrics) = contend(workers, takes);
+                let mean_ns = JudgedRound::of(&series, &Levels::default()).contended_mean.unwrap();
+                assert_eq!(metrics[0].name, "rate");
+                let product = mean_ns / 1e9 * metrics[0].value;
+                let off = (product / workers as f64 - 1.0).abs();
+                assert!(off < 1e-3, "{workers} workers, product {product}: {series:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn far_more_workers_than_64_are_all_measured() {
+        let workers = 200;
+        let (series, metrics) = contend(workers, |_| Duration::ZERO);
+        assert!(series.len() >= workers, "{} series", series.len());
+        assert!(series.iter().all(|series| series.contended && !series.samples.is_empty()));
+        assert!(metrics.iter().any(|metric| metric.name == "least-share" && metric.value > 0.0));
+        let crew = |workers| Crew { workers, processes: false, place: Place::Unpinned };
+        let (order, mut out) = (order(Mode::Sample), Vec::new());
+        let task = Slowing { lock: Mutex::new(()), takes: |_| Duration::ZERO };
+        for workers in [0, WORKERS_AT_MOST + 1] {
+            let refused = Round::new(&order, &mut out).contend(&crew(workers), &task);
+            assert!(matches!(refused, Err(Refusal::Failed(_))), "{refused:?}");
+        }
     }
 }

@@ -20,6 +20,7 @@
 
 pub mod count;
 pub mod crew;
+mod crowd;
 pub mod cycles;
 pub mod doubt;
 pub mod estimate;

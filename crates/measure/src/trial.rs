@@ -5,21 +5,15 @@ use std::time::Duration;
 
 use platform::Refusal;
 use platform::counters::{Counts, ThreadCounters};
-use platform::cpu::{keep_process_to, others_running, pin_thread, pin_thread_to_any};
+use platform::cpu::{keep_process_to, pin_thread, pin_thread_to_any};
 use platform::usage::{ProcessUsage, busy_time};
 
+use crate::crowd::{Seen, is_crowded, taken_by_others};
 use crate::record::{Line, OperationCounts, Series};
 use crate::round::{Mode, Round};
 use crate::sentinel::{Reading, Sentinel};
 use crate::time::Clock;
 use crate::work::Work;
-
-/// How often it is looked who else wants to run.
-const LOOKS: usize = 5;
-/// What other programs may take of our CPUs during a trial, as a share of its time.
-const OTHERS_SHARE: f64 = 0.03;
-/// Busy time is told in steps of 10 ms: in shorter trials what others took cannot be seen so.
-const SEEN_FROM: Duration = Duration::from_millis(500);
 
 /// The processors of a trial, and a clock to time it with.
 pub struct Stage {
@@ -79,23 +73,6 @@ impl Stage {
         let _ = pin_thread_to_any(&self.cpus);
         readings
     }
-
-    /// Whether more other programs want to run than there are CPUs left for them. Of several looks
-    /// the least: somebody always wakes up for a moment.
-    fn is_crowded(&self) -> bool {
-        let online = std::thread::available_parallelism().map_or(1, |n| n.get());
-        let spare = online.max(self.cpus.len()) - self.cpus.len();
-        least_others_running().is_some_and(|others| others > spare)
-    }
-}
-
-/// How many other threads want to run: the least of several looks.
-pub(crate) fn least_others_running() -> Option<usize> {
-    let looks = (0..LOOKS).filter_map(|_| {
-        std::thread::sleep(Duration::from_micros(60));
-        others_running()
-    });
-    looks.min()
 }
 
 /// What was seen of one trial.
@@ -164,11 +141,11 @@ impl Round<'_> {
         stage: &Stage,
         trial: impl FnOnce() -> Result<Told<T>, Refusal>,
     ) -> Result<Trial<T>, Refusal> {
-        let (before, crowded_before) = (stage.readings(), stage.is_crowded());
+        let (before, seen_before) = (stage.readings(), Seen::now());
         let usage = ProcessUsage::now();
         let told = trial()?;
         let usage = ProcessUsage::now().since(usage);
-        let crowded = crowded_before || stage.is_crowded();
+        let crowded = is_crowded(stage.cpus.len(), seen_before.and(Seen::now()));
         let trial = Trial { value: told.value, elapsed: told.took, usage };
         let batch = told.operations.max(1);
         self.print_trials(
@@ -195,7 +172,7 @@ impl Round<'_> {
         if times > 1 {
             trial()?;
         }
-        let (before, crowded_before) = (stage.readings(), stage.is_crowded());
+        let (before, seen_before) = (stage.readings(), Seen::now());
         let (usage, busy) = (ProcessUsage::now(), busy_time(&stage.cpus));
         let mut all = Vec::with_capacity(times);
         for _ in 0..times.max(1) {
@@ -208,9 +185,8 @@ impl Round<'_> {
         let elapsed: Duration = all.iter().map(|trial| trial.elapsed).sum();
         let own = ProcessUsage::now().since(usage).cpu;
         let all_busy = busy_time(&stage.cpus).zip(busy).map(|(now, then)| now.saturating_sub(then));
-        let crowded = crowded_before
-            || stage.is_crowded()
-            || all_busy.is_some_and(|busy| others_took(busy, own, elapsed));
+        let taken = all_busy.and_then(|busy| taken_by_others(busy, own, elapsed));
+        let crowded = is_crowded(stage.cpus.len(), seen_before.and(Seen { taken, ..Seen::now() }));
         self.print_trials(stage, &all, 1, [before, stage.readings()], crowded);
         Ok(all)
     }
@@ -243,12 +219,6 @@ impl Round<'_> {
             }));
         }
     }
-}
-
-/// Whether CPUs that were `busy` for so long were so for others than us, whose own CPU time that was.
-fn others_took(busy: Duration, own: Duration, elapsed: Duration) -> bool {
-    let others = busy.saturating_sub(own);
-    elapsed >= SEEN_FROM && others.as_secs_f64() > elapsed.as_secs_f64() * OTHERS_SHARE
 }
 
 #[cfg(test)]
@@ -311,22 +281,5 @@ mod tests {
         let lines = parse_lines(std::str::from_utf8(&out).unwrap());
         let [Line::Counts(own), Line::Counts(told)] = &lines[..] else { panic!("{lines:?}") };
         assert_eq!((own.operations, told.operations, told.syscalls), (7, 10, Some(80)));
-    }
-
-    #[test]
-    fn what_others_took_shows_in_long_trials_only() {
-        let ms = Duration::from_millis;
-        for (busy, own, elapsed, taken) in [
-            (1_000, 990, 1_000, false),
-            (1_000, 900, 1_000, true),
-            (100, 50, 100, false), // too short to tell
-            (500, 1_500, 1_000, false),
-        ] {
-            assert_eq!(
-                others_took(ms(busy), ms(own), ms(elapsed)),
-                taken,
-                "{busy} {own} {elapsed}"
-            );
-        }
     }
 }

@@ -13,10 +13,19 @@ pub fn allowed() -> Vec<usize> {
     (0..count).collect()
 }
 
-/// How many threads want to run on this whole machine just now, without the caller; `None` where the
-/// system does not say.
-pub fn others_running() -> Option<usize> {
-    os::others_running()
+/// The threads that want to run on the whole machine just now, and its processors: also those that
+/// this process may not use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RunQueue {
+    /// Threads that run or could run, without the caller.
+    pub others: usize,
+    /// Processors that are online.
+    pub online: usize,
+}
+
+/// The machine's run queue just now; `None` where the system does not tell both.
+pub fn run_queue() -> Option<RunQueue> {
+    os::run_queue()
 }
 
 /// Keeps the calling thread on processor `cpu` (and threads it starts afterwards, on Linux).
@@ -50,6 +59,7 @@ pub fn null_call() {
 
 #[cfg(target_os = "linux")]
 mod os {
+    use super::RunQueue;
     use crate::Refusal;
 
     /// Enough for 8,192 processors, the most that Linux can be built for on x86-64.
@@ -68,10 +78,23 @@ mod os {
     }
 
     /// The fourth field of `/proc/loadavg` begins with the threads that run or could run.
-    pub fn others_running() -> Option<usize> {
+    pub fn run_queue() -> Option<RunQueue> {
         let text = std::fs::read_to_string("/proc/loadavg").ok()?;
         let running = text.split_whitespace().nth(3)?.split('/').next()?;
-        running.parse::<usize>().ok()?.checked_sub(1)
+        let others = running.parse::<usize>().ok()?.checked_sub(1)?;
+        // Not sysconf: with musl it counts only the processors that this process may use.
+        let list = std::fs::read_to_string("/sys/devices/system/cpu/online").ok()?;
+        Some(RunQueue { others, online: in_list(&list)? })
+    }
+
+    /// How many processors a list such as `0-3,8` names; `None` if it names none.
+    pub fn in_list(list: &str) -> Option<usize> {
+        let ranges = list.trim().split(',').map(|range| {
+            let (first, last) = range.split_once('-').unwrap_or((range, range));
+            let (first, last) = (first.parse::<usize>().ok()?, last.parse::<usize>().ok()?);
+            Some(last.checked_sub(first)? + 1)
+        });
+        ranges.sum()
     }
 
     pub fn pin_to(cpus: &[usize]) -> Result<(), Refusal> {
@@ -104,7 +127,7 @@ mod os {
 mod os {
     use crate::Refusal;
 
-    pub fn others_running() -> Option<usize> {
+    pub fn run_queue() -> Option<super::RunQueue> {
         None
     }
 
@@ -160,7 +183,7 @@ mod os {
 mod os {
     use crate::Refusal;
 
-    pub fn others_running() -> Option<usize> {
+    pub fn run_queue() -> Option<super::RunQueue> {
         None
     }
 
@@ -192,7 +215,7 @@ mod os {
 
     use crate::Refusal;
 
-    pub fn others_running() -> Option<usize> {
+    pub fn run_queue() -> Option<super::RunQueue> {
         None
     }
 
@@ -268,11 +291,28 @@ mod tests {
             });
             let seen = (0..5_000).any(|_| {
                 std::thread::sleep(std::time::Duration::from_micros(100));
-                others_running().is_some_and(|others| others >= 1)
+                run_queue().is_some_and(|queue| queue.others >= 1)
             });
             stop.store(true, std::sync::atomic::Ordering::Relaxed);
             assert!(seen);
         });
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn processors_of_the_machine_are_counted_also_where_we_may_not_use_them() {
+        for (list, count) in
+            [("0-63\n", Some(64)), ("0-3,8,10-11\n", Some(7)), ("0\n", Some(1)), ("\n", None)]
+        {
+            assert_eq!(os::in_list(list), count, "{list}");
+        }
+        let all = run_queue().map(|queue| queue.online);
+        std::thread::spawn(move || {
+            pin_thread(allowed()[0]).unwrap();
+            assert_eq!(run_queue().map(|queue| queue.online), all);
+        })
+        .join()
+        .unwrap();
     }
 
     #[test]

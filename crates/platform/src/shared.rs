@@ -7,17 +7,17 @@ use crate::Refusal;
 /// A value in memory that a forked child shares with its parent. It lives until the process ends:
 /// a round is one short process, and a child may still be looking at it.
 #[derive(Debug)]
-pub struct Shared<T: 'static>(&'static T);
+pub struct Shared<T: ?Sized + 'static>(&'static T);
 
-impl<T> Clone for Shared<T> {
+impl<T: ?Sized> Clone for Shared<T> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<T> Copy for Shared<T> {}
+impl<T: ?Sized> Copy for Shared<T> {}
 
-impl<T> Deref for Shared<T> {
+impl<T: ?Sized> Deref for Shared<T> {
     type Target = T;
 
     fn deref(&self) -> &T {
@@ -25,7 +25,7 @@ impl<T> Deref for Shared<T> {
     }
 }
 
-impl<T> Shared<T> {
+impl<T: ?Sized> Shared<T> {
     /// The value, for as long as the process lives.
     pub fn get(self) -> &'static T {
         self.0
@@ -42,6 +42,22 @@ impl<T: Sync> Shared<T> {
             place.write(value);
             Ok(Self(&*place))
         }
+    }
+}
+
+impl<T: Sync> Shared<[T]> {
+    /// So many values in fresh shared memory, each made in its place.
+    pub fn list(count: usize, make: impl Fn() -> T) -> Result<Self, Refusal> {
+        assert!(align_of::<T>() <= 4096, "a page is as aligned as memory gets here");
+        let bytes = size_of::<T>().checked_mul(count);
+        let bytes = bytes.ok_or_else(|| Refusal::Failed("too much shared memory".into()))?;
+        let first = os::map(bytes.max(1))?.cast::<T>();
+        for at in 0..count {
+            // SAFETY: `first` is fresh, page-aligned, and large enough for `count` values.
+            unsafe { first.add(at).write(make()) };
+        }
+        // SAFETY: all `count` values were written just now, and are never unmapped.
+        Ok(Self(unsafe { std::slice::from_raw_parts(first, count) }))
     }
 }
 
@@ -86,5 +102,22 @@ mod os {
             return Err(Refusal::last_os_error("VirtualAlloc"));
         }
         Ok(place.cast())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    #[test]
+    fn a_list_has_as_many_values_as_asked_for() {
+        let made = AtomicUsize::new(0);
+        let make = || [made.fetch_add(1, Ordering::Relaxed); 100];
+        let list = Shared::list(1_000, make).unwrap();
+        assert_eq!(list.len(), 1_000);
+        assert!(list.iter().enumerate().all(|(at, value)| *value == [at; 100]));
+        assert!(Shared::list(0, make).unwrap().is_empty());
     }
 }

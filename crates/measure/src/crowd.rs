@@ -1,0 +1,125 @@
+//! Whether other programs were in the way of what was measured.
+
+use std::time::Duration;
+
+use platform::cpu::{RunQueue, run_queue};
+
+/// How often the run queue is looked at: the least of what was seen counts, since some thread always
+/// wakes up for a moment.
+const LOOKS: usize = 5;
+/// What other programs may take of our CPUs during a trial, as a share of its time.
+const OTHERS_SHARE: f64 = 0.03;
+/// Busy time is told in steps of 10 ms: in shorter trials what others took cannot be seen so.
+const SEEN_FROM: Duration = Duration::from_millis(500);
+
+/// What was seen of other programs.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(crate) struct Seen {
+    /// The whole machine's run queue, before and after; `None` where the system does not tell it.
+    pub queue: Option<RunQueue>,
+    /// What other programs took of the CPUs that were kept busy, as a share of the time; `None` where
+    /// that is not known.
+    pub taken: Option<f64>,
+}
+
+impl Seen {
+    /// Who else wants to run just now, while what is measured does not run.
+    pub fn now() -> Self {
+        let looks = (0..LOOKS).filter_map(|_| {
+            std::thread::sleep(Duration::from_micros(60));
+            run_queue()
+        });
+        Self { queue: looks.min_by_key(|queue| queue.others), taken: None }
+    }
+
+    /// The more crowded of both queues, and what is known to have been taken.
+    pub fn and(self, later: Self) -> Self {
+        let fuller = self.queue.into_iter().chain(later.queue).max_by_key(|queue| queue.others);
+        Self { queue: fuller, taken: self.taken.or(later.taken) }
+    }
+}
+
+/// Whether other programs must have taken CPUs from what is measured, which kept `busy` of them busy.
+///
+/// The run queue is the whole machine's, so it is compared with all processors of the machine. Where
+/// only a part of them was kept busy, it says little about that part: then what others took of that
+/// part decides, if it is known.
+pub(crate) fn is_crowded(busy: usize, seen: Seen) -> bool {
+    let taken = seen.taken.map(|share| share > OTHERS_SHARE);
+    let queued = seen.queue.map(|queue| queue.others > queue.online.saturating_sub(busy));
+    let confined = seen.queue.is_some_and(|queue| queue.online > busy);
+    match (taken, queued) {
+        (Some(taken), _) if confined => taken,
+        (taken, queued) => taken.unwrap_or(false) || queued.unwrap_or(false),
+    }
+}
+
+/// The share of the time that other programs took of CPUs that were `busy` for so long, `own` of it for
+/// us; `None` where the time is too short to tell.
+pub(crate) fn taken_by_others(busy: Duration, own: Duration, elapsed: Duration) -> Option<f64> {
+    let others = busy.saturating_sub(own);
+    (elapsed >= SEEN_FROM).then(|| others.as_secs_f64() / elapsed.as_secs_f64())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn crowded(busy: usize, queue: Option<(usize, usize)>, taken: Option<f64>) -> bool {
+        let queue = queue.map(|(others, online)| RunQueue { others, online });
+        is_crowded(busy, Seen { queue, taken })
+    }
+
+    #[test]
+    fn two_of_64_cpus_are_crowded_by_what_is_taken_of_them() {
+        let two = 2;
+        // Ten threads have 62 other processors to run on; 63 have not.
+        assert!(!crowded(two, Some((10, 64)), None));
+        assert!(!crowded(two, Some((62, 64)), None));
+        assert!(crowded(two, Some((63, 64)), None));
+        // What was taken of these two is known, and decides.
+        assert!(!crowded(two, Some((100, 64)), Some(0.0)));
+        assert!(crowded(two, Some((1, 64)), Some(0.5)));
+    }
+
+    #[test]
+    fn all_cpus_are_crowded_by_either_sign() {
+        assert!(!crowded(2, Some((0, 2)), Some(0.01)));
+        assert!(crowded(2, Some((1, 2)), Some(0.0)));
+        assert!(crowded(2, Some((0, 2)), Some(0.2)));
+        // One of two kept busy leaves one for others.
+        assert!(!crowded(1, Some((1, 2)), None));
+        assert!(crowded(1, Some((2, 2)), None));
+        assert!(!crowded(64, Some((0, 64)), None));
+        assert!(crowded(64, Some((1, 64)), None));
+    }
+
+    #[test]
+    fn where_nothing_is_known_nobody_is_in_the_way() {
+        assert!(!crowded(2, None, None));
+        assert!(crowded(2, None, Some(0.1)));
+    }
+
+    #[test]
+    fn of_two_looks_the_fuller_counts() {
+        let look = |others| Seen { queue: Some(RunQueue { others, online: 2 }), taken: None };
+        assert_eq!(look(3).and(look(1)), look(3));
+        assert_eq!(look(1).and(look(3)), look(3));
+        assert_eq!(look(1).and(Seen::default()), look(1));
+        let taken = Seen { queue: None, taken: Some(0.1) };
+        assert_eq!(look(1).and(taken), Seen { taken: Some(0.1), ..look(1) });
+    }
+
+    #[test]
+    fn what_others_took_shows_in_long_trials_only() {
+        let ms = Duration::from_millis;
+        for (busy, own, elapsed, taken) in [
+            (1_000, 990, 1_000, Some(0.01)),
+            (1_000, 900, 1_000, Some(0.1)),
+            (100, 50, 100, None), // too short to tell
+            (500, 1_500, 1_000, Some(0.0)),
+        ] {
+            assert_eq!(taken_by_others(ms(busy), ms(own), ms(elapsed)), taken, "{busy} {own}");
+        }
+    }
+}
