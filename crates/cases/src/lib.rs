@@ -12,6 +12,8 @@ pub mod mail;
 pub mod net;
 pub mod syscall;
 
+use measure::Params;
+
 pub use case::{Case, Extent, Only, Param, Takes, Trials, count_of, length_of, size_of, value_of};
 
 /// All cases, in the order they are listed.
@@ -38,6 +40,14 @@ pub fn trials_of(name: &str) -> Option<Trials> {
     let mut all =
         [concurrency::TRIALS, file::TRIALS, net::TRIALS, mail::TRIALS].into_iter().flatten();
     all.find(|(case, _)| case.label() == name).map(|(_, trials)| *trials)
+}
+
+/// Whether a run of this extent has that point of the case, where no parameter was given by hand.
+pub fn includes(case: &Case, params: &Params, extent: Extent) -> bool {
+    match trials_of(&case.label()) {
+        Some(trials) => (trials.includes)(params, extent),
+        None => case.area != "lock" || lock::includes(params, extent),
+    }
 }
 
 #[cfg(test)]

@@ -118,7 +118,8 @@ fn every_worker_is_measured(bench: &Bench, case: &Case, workers_are: &str) {
     assert_eq!(result, Ok(()));
     let series: Vec<&Series> =
         lines.iter().filter_map(|l| if let Line::Series(s) = l { Some(s) } else { None }).collect();
-    assert_eq!(series.len(), 10, "one series of samples for each worker");
+    // One of full batches for each worker, and one of what it did beside them.
+    assert!((10..=20).contains(&series.len()), "{} series", series.len());
     for series in series {
         assert!(!series.samples.is_empty());
         assert!(series.contended);

@@ -152,7 +152,11 @@ pub fn plan_of(
     seed: u64,
 ) -> Result<Plan, PlanError> {
     let cpus = with_measuring_cpu_last(cpus, options.cpu)?;
-    let trials = options.trials.unwrap_or(if options.quick { 6 } else { 10 });
+    let trials = options.trials.unwrap_or(match extent_of(options) {
+        // More points with six trials tell more than fewer with ten.
+        Extent::Quick | Extent::Ordinary => 6,
+        Extent::Full => 10,
+    });
     let budget_ms = match options.budget {
         Some(budget) => budget.as_millis() as u64,
         None => sampling_ms(&points, options) + trials_ms(&points, trials as u32),
@@ -226,8 +230,9 @@ impl Plan {
 
     /// How many it gets where some are disturbed: half as many again, or one, where there are many points of few.
     pub fn trials_at_most(&self, point: &Point) -> usize {
-        let (wanted, usual) = (self.trials_of(point), self.trials);
-        wanted + if wanted < usual { 1 } else { wanted / 2 }
+        let wanted = self.trials_of(point);
+        let of_few = trials_of(&point.case).is_some_and(|trials| trials.at_most != usize::MAX);
+        wanted + if of_few { 1 } else { wanted / 2 }
     }
 }
 
@@ -326,11 +331,8 @@ fn points_of(case: &Case, options: &Options, cpus: usize) -> Result<Vec<Point>, 
             })
             .collect();
     }
-    let includes = trials_of(&case.label()).map(|trials| trials.includes);
     let by_hand = case.params.iter().any(|param| options.params.contains_key(param.name));
-    all.retain(|params| {
-        by_hand || includes.is_none_or(|includes| includes(params, extent_of(options)))
-    });
+    all.retain(|params| by_hand || cases::includes(case, params, extent_of(options)));
     Ok(all.into_iter().map(|params| Point { case: case.label(), params }).collect())
 }
 
@@ -371,12 +373,13 @@ fn values_of(param: &Param, options: &Options, cpus: usize) -> Result<Vec<String
     Ok(values)
 }
 
-/// A listed value made definite: `2xcpus` (and `1xcpus`) becomes a number and `1..4xcpus` several, and where there is
-/// one CPU nothing can be spread.
+/// A listed value made definite: `2xcpus` (and `1xcpus`) becomes a number, `1..4xcpus` and `few..4xcpus` become
+/// several, and where there is one CPU nothing can be spread.
 fn on_this_machine(value: &str, cpus: usize) -> Vec<String> {
     match value {
         "1xcpus" => vec![cpus.to_string()],
         "2xcpus" => vec![(2 * cpus).min(WORKERS_AT_MOST).to_string()],
+        "few..4xcpus" => few_up_to(4 * cpus).iter().map(usize::to_string).collect(),
         "1..4xcpus" => sweep(4 * cpus).iter().map(usize::to_string).collect(),
         "spread" if cpus == 1 => vec!["same".to_owned()],
         _ => vec![value.to_owned()],
@@ -391,6 +394,13 @@ fn sweep(last: usize) -> Vec<usize> {
         all.push((at + step).min(last));
     }
     all
+}
+
+/// 1, 2, 4, and from there two for each doubling: 6, 8, 12, 16, ..., and `last`.
+fn few_up_to(last: usize) -> Vec<usize> {
+    let doublings = (2..usize::BITS - 1).flat_map(|power| [1 << power, 3 << (power - 1)]);
+    let below = [1, 2].into_iter().chain(doublings).take_while(|&at| at < last);
+    below.chain([last]).collect()
 }
 
 /// A value given by hand, as it is kept: a count in plain digits, a length in its shortest form, or
@@ -509,6 +519,16 @@ mod tests {
     }
 
     #[test]
+    fn locks_are_oversubscribed_on_machines_of_up_to_512_cpus() {
+        let options = Options { filters: vec!["lock/futex".into()], ..Options::default() };
+        for cpus in [2, 64, 96, 512] {
+            let plan = plan(&options, &(0..cpus).collect::<Vec<_>>(), 7).unwrap();
+            let workers = plan.points.iter().map(|point| point.params["workers"].parse().unwrap());
+            assert_eq!(workers.max(), Some(2 * cpus));
+        }
+    }
+
+    #[test]
     fn one_cpu_is_no_obstacle() {
         let options = Options { filters: vec!["lock/sysv-sem".into()], ..Options::default() };
         let plan = plan(&options, &[3], 7).unwrap();
@@ -527,10 +547,11 @@ mod tests {
             plan(&options, &[0, 1], 7).map(|plan| plan.points.len())
         };
         assert_eq!(with("workers", "7"), Ok(2));
+        assert_eq!(with("workers", "1024"), Ok(2));
         for (name, value) in [
             ("workers", "0"),
             ("workers", "-1"),
-            ("workers", "65"),
+            ("workers", "1025"),
             ("workers", "x"),
             ("as", "x"),
             ("colour", "x"),
@@ -666,13 +687,59 @@ mod tests {
         let filters = vec!["concurrency".into()];
         let ordinary = Options { full: false, filters, ..options };
         let plan = super::plan(&ordinary, &[0, 1], 7).unwrap();
-        assert!(plan.budget_ms < 180_000, "{} ms", plan.budget_ms);
+        assert!(plan.budget_ms < 50_000, "{} ms", plan.budget_ms);
         let quick = Options { quick: true, ..ordinary };
         let quick = super::plan(&quick, &[0, 1], 7).unwrap();
-        assert!(quick.budget_ms < 60_000, "{} ms", quick.budget_ms);
+        assert!(quick.budget_ms < 15_000, "{} ms", quick.budget_ms);
         let bases = quick.points.iter().filter_map(|point| point.params.get("base"));
         let bases: std::collections::BTreeSet<_> = bases.collect();
         assert_eq!(bases.len(), 2, "the shortest and the longest: {bases:?}");
+    }
+
+    #[test]
+    fn what_a_run_measures_unasked_has_points_of_every_case() {
+        for quick in [false, true] {
+            for filter in ["lock", "concurrency", "file"] {
+                let all = choose(&[filter.to_owned()]).unwrap();
+                for case in unasked(all).unwrap() {
+                    let options =
+                        Options { filters: vec![case.label()], quick, ..Options::default() };
+                    let points = plan(&options, &[0, 1], 7).unwrap().points;
+                    assert!(!points.is_empty(), "{}, quick: {quick}", case.label());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn an_ordinary_run_of_files_ends_within_half_a_minute() {
+        let of = |options: Options| {
+            let filters = vec!["file".to_owned()];
+            plan(&Options { filters, ..options }, &[0, 1], 7).unwrap()
+        };
+        let ordinary = of(Options::default());
+        assert!(ordinary.budget_ms < 30_000, "{} ms", ordinary.budget_ms);
+        let quick = of(Options { quick: true, ..Options::default() });
+        assert!(quick.budget_ms < 10_000, "{} ms", quick.budget_ms);
+        let full = of(Options { full: true, ..Options::default() });
+        let sizes = full.points.iter().filter(|point| point.case == "file/small");
+        assert_eq!(sizes.filter(|point| point.params["files"] == "10000").count(), 8);
+    }
+
+    #[test]
+    fn a_quick_run_of_locks_has_no_more_workers_than_two() {
+        let of = |quick| {
+            let options = Options { filters: vec!["lock".into()], quick, ..Options::default() };
+            plan(&options, &[0, 1], 7).unwrap().points
+        };
+        let workers = |points: &[Point], count: &str| {
+            points.iter().filter(|point| point.params["workers"] == count).count()
+        };
+        let (ordinary, quick) = (of(false), of(true));
+        for count in ["1", "2"] {
+            assert_eq!(workers(&quick, count), workers(&ordinary, count));
+        }
+        assert_eq!((workers(&quick, "4"), quick.len() * 3), (0, ordinary.len() * 2));
     }
 
     #[test]
@@ -692,6 +759,9 @@ mod tests {
         assert_eq!(sweep(4), [1, 2, 3, 4]);
         let many = sweep(256);
         assert_eq!((many[0], many.last()), (1, Some(&256)));
+        assert_eq!(few_up_to(4), [1, 2, 4]);
+        assert_eq!(few_up_to(8), [1, 2, 4, 6, 8]);
+        assert_eq!(few_up_to(20), [1, 2, 4, 6, 8, 12, 16, 20]);
         assert!(many.len() < 25 && many.windows(2).all(|pair| pair[0] < pair[1]), "{many:?}");
     }
 }

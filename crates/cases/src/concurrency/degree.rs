@@ -30,7 +30,9 @@ pub const CASE: Case = Case {
         Param {
             name: "degree",
             meaning: "how many jobs are under way at once",
-            default: &["1..4xcpus"],
+            // Five levels on two CPUs: up to the number of CPUs, and beyond it, where the laws that
+            // are fitted to them tell contention from coherence.
+            default: &["few..4xcpus"],
             full: &["1..4xcpus"],
             takes: Takes::Count(DEGREE_AT_MOST as u64),
         },
@@ -44,7 +46,8 @@ pub const CASE: Case = Case {
         Param {
             name: "jobs",
             meaning: "how many jobs the list has",
-            default: &["96"],
+            // As many in each turn at any of the default degrees.
+            default: &["48"],
             full: &["96"],
             takes: Takes::Count(JOBS_AT_MOST as u64),
         },

@@ -4,11 +4,13 @@ use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use concurrency::{
-    ConcurrentExecution, Execution, Failure, Pool, Processes, Rayon, Threads, Tokio,
+    ConcurrentExecution, Execution, Failure, Handling, Pool, Processes, Rayon, Threads, Tokio,
 };
 use measure::Refusal;
 use measure::time::{Clock, Ticks};
 use measure::work::Work;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use super::job::Job;
 
@@ -88,23 +90,63 @@ impl Executor {
     /// `Failed` where a job was not done.
     pub fn carry_out(&self, jobs: &[Job], work: &Work, clock: Clock) -> Result<Vec<Done>, Refusal> {
         let start = clock.now();
-        let numbered: Vec<(usize, Job)> = jobs.iter().copied().enumerate().collect();
-        let handler = |(_, job): &(usize, Job)| {
+        let handler = |job: &Job| {
             if let Some(early) = until(job.arrival, clock, start) {
                 std::thread::sleep(early);
             }
-            ended(job.carry_out(work), clock, start)
+            ended(job.carry_out_timed(work), clock, start)
         };
-        let mut all: Vec<Option<Done>> = vec![None; jobs.len()];
-        let mut failure = None;
-        let finisher = |(number, _): &(usize, Job), result: Result<(u64, Option<u64>), Failure>| {
-            match result {
-                Ok((at, cpu)) => {
-                    let (at, cpu) = (Duration::from_nanos(at), cpu.map(Duration::from_nanos));
-                    all[*number] = Some(Done { at, cpu });
+        let task = |job: Job| -> Handling<'static, (u64, Option<u64>)> {
+            let work = *work;
+            Box::pin(async move {
+                if let Some(early) = until(job.arrival, clock, start) {
+                    tokio::time::sleep(early).await;
                 }
-                Err(e) => failure = Some(Refusal::Failed(format!("job {}: {e}", number + 1))),
-            }
+                ended(job.carry_out_timed_async(&work).await, clock, start)
+            })
+        };
+        let all = self.hand_out(jobs, handler, task)?;
+        let done = all.into_iter().map(|(at, cpu)| Done {
+            at: Duration::from_nanos(at),
+            cpu: cpu.map(Duration::from_nanos),
+        });
+        Ok(done.collect())
+    }
+
+    /// Carries out `jobs`, which must be there from the start, and reads no clock for any of them: two
+    /// readings take about as long as it takes to hand a job to a pool.
+    ///
+    /// # Errors
+    /// `Failed` where a job was not done, or arrives later.
+    pub fn carry_out_untimed(&self, jobs: &[Job], work: &Work) -> Result<(), Refusal> {
+        if jobs.iter().any(|job| !job.arrival.is_zero()) {
+            return Err(Refusal::Failed("a job that arrives later needs a clock".into()));
+        }
+        let task = |job: Job| -> Handling<'static, ()> {
+            let work = *work;
+            Box::pin(async move { job.carry_out_async(&work).await })
+        };
+        self.hand_out(jobs, |job| job.carry_out(work), task).map(drop)
+    }
+
+    /// Hands out `jobs` in this order, to `handler` or, as tasks, to `task`; what each gave, in the same
+    /// order.
+    fn hand_out<R>(
+        &self,
+        jobs: &[Job],
+        handler: impl Fn(&Job) -> R + Sync,
+        task: impl Fn(Job) -> Handling<'static, R> + Sync,
+    ) -> Result<Vec<R>, Refusal>
+    where
+        R: Send + Clone + Serialize + DeserializeOwned,
+    {
+        let numbered: Vec<(usize, Job)> = jobs.iter().copied().enumerate().collect();
+        let handler = |(_, job): &(usize, Job)| handler(job);
+        let mut all: Vec<Option<R>> = vec![None; jobs.len()];
+        let mut failure = None;
+        let finisher = |(number, _): &(usize, Job), result: Result<R, Failure>| match result {
+            Ok(done) => all[*number] = Some(done),
+            Err(e) => failure = Some(Refusal::Failed(format!("job {}: {e}", number + 1))),
         };
         match self {
             Self::Serial(serial) => serial.do_serial(&numbered, handler, finisher),
@@ -114,19 +156,9 @@ impl Executor {
             Self::Processes(processes) => {
                 processes.do_for_all_objects(&numbered, handler, finisher);
             }
-            Self::Tokio(tokio) => tokio.do_for_all_objects(
-                &numbered,
-                |&(_, job): &(usize, Job)| {
-                    let work = *work;
-                    Box::pin(async move {
-                        if let Some(early) = until(job.arrival, clock, start) {
-                            tokio::time::sleep(early).await;
-                        }
-                        ended(job.carry_out_async(&work).await, clock, start)
-                    })
-                },
-                finisher,
-            ),
+            Self::Tokio(tokio) => {
+                tokio.do_for_all_objects(&numbered, |&(_, job): &(usize, Job)| task(job), finisher);
+            }
         }
         match failure {
             Some(refusal) => Err(refusal),
@@ -154,7 +186,7 @@ pub fn shortest_first(jobs: &[Job], work: &Work, clock: Clock) -> Vec<Done> {
             continue;
         };
         let number = left.remove(at);
-        let cpu = jobs[number].carry_out(work);
+        let cpu = jobs[number].carry_out_timed(work);
         all[number] = Done { at: since(clock, start), cpu };
     }
     all
@@ -200,6 +232,8 @@ mod tests {
                 assert!(done.at >= job.arrival + job.length.mul_f64(0.5), "{name}: {done:?}");
                 assert_eq!(done.cpu.is_some(), cfg!(unix), "{name}");
             }
+            assert!(executor.carry_out_untimed(&jobs(), &work).is_err(), "one arrives later");
+            assert_eq!(executor.carry_out_untimed(&jobs()[1..], &work), Ok(()), "{name}");
         }
         assert!(Executor::new("magic", 3, 2).is_err());
     }

@@ -58,8 +58,28 @@ impl Job {
         )
     }
 
+    /// Does the job on the calling thread, and reads no clock.
+    pub fn carry_out(&self, work: &Work) {
+        for slice in self.slices() {
+            match slice {
+                Slice::Work(length) => work.run(length),
+                Slice::Wait(length) => std::thread::sleep(length),
+            }
+        }
+    }
+
+    /// Does the job as a task that gives way to others while it waits, and reads no clock.
+    pub async fn carry_out_async(&self, work: &Work) {
+        for slice in self.slices() {
+            match slice {
+                Slice::Work(length) => work.run(length),
+                Slice::Wait(length) => tokio::time::sleep(length).await,
+            }
+        }
+    }
+
     /// Does the job on the calling thread; how much CPU time its work took, where the system tells.
-    pub fn carry_out(&self, work: &Work) -> Option<Duration> {
+    pub fn carry_out_timed(&self, work: &Work) -> Option<Duration> {
         let mut spent = Some(Duration::ZERO);
         for slice in self.slices() {
             match slice {
@@ -70,8 +90,8 @@ impl Job {
         spent
     }
 
-    /// Does the job as a task that gives way to others while it waits.
-    pub async fn carry_out_async(&self, work: &Work) -> Option<Duration> {
+    /// As [`Job::carry_out_timed`], as a task that gives way to others while it waits.
+    pub async fn carry_out_timed_async(&self, work: &Work) -> Option<Duration> {
         let mut spent = Some(Duration::ZERO);
         for slice in self.slices() {
             match slice {
@@ -85,6 +105,8 @@ impl Job {
 
 /// The clock is read before and after, never during the work.
 fn timed(work: &Work, length: Duration) -> Option<Duration> {
+    #[cfg(test)]
+    tests::TIMED.set(tests::TIMED.get() + 1);
     let before = platform::usage::thread_cpu_time();
     work.run(length);
     let after = platform::usage::thread_cpu_time();
@@ -110,8 +132,15 @@ pub fn ideal(jobs: &[Job], cpus: usize) -> Duration {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
+    use std::cell::Cell;
+
     use super::*;
+
+    thread_local! {
+        /// How many pieces of work this thread has timed.
+        pub(in super::super) static TIMED: Cell<usize> = const { Cell::new(0) };
+    }
 
     fn ms(ms: u64) -> Duration {
         Duration::from_millis(ms)

@@ -9,7 +9,7 @@ use super::executor::{DEGREE_AT_MOST, Executor, NAMES};
 use super::job::{Job, ideal};
 use super::list::{JOBS_AT_MOST, parse_bound, steps};
 use super::trial::{METRICS, report, stage_of};
-use crate::{Case, Only, Param, Takes, count_of, length_of, value_of};
+use crate::{Case, Extent, Only, Param, Takes, count_of, length_of, value_of};
 
 pub const CASE: Case = Case {
     area: "concurrency",
@@ -41,14 +41,18 @@ pub const CASE: Case = Case {
         Param {
             name: "jobs",
             meaning: "how many jobs the list has",
-            default: &["2", "8", "17"],
+            // Few, where the cost of handing them out shows most, and many, where the turnaround
+            // differs most.
+            default: &["2", "17"],
             full: &["2", "5", "8", "11", "14", "17"],
             takes: Takes::Count(JOBS_AT_MOST as u64),
         },
         Param {
             name: "base",
             meaning: "the length of the shortest job",
-            default: &["30us", "270us", "2.43ms"],
+            // As short as what a thread costs, and long beside it: with 2.43 ms the ratios change by
+            // a few percent more, and a trial takes three times as long.
+            default: &["30us", "270us", "810us"],
             full: &["10ms", "30ms", "90ms", "270ms", "810ms", "2.43s"],
             takes: Takes::Length,
         },
@@ -108,6 +112,21 @@ fn ordered(mut shortest_first: Vec<Job>, order: &str) -> Vec<Job> {
         _ => {}
     }
     shortest_first
+}
+
+/// Not what would tell the same again: jobs that only wait need no second CPU. A quick run has the many
+/// jobs only, those that need a CPU on all CPUs and those that wait.
+pub fn includes(params: &Params, extent: Extent) -> bool {
+    let is = |name: &str, value: &str| params.get(name).is_some_and(|has| has == value);
+    match extent {
+        Extent::Full => true,
+        Extent::Ordinary => !(is("kind", "wait") && is("cpus", "all")),
+        Extent::Quick => {
+            is("jobs", "17")
+                && (is("kind", "cpu") && is("cpus", "all")
+                    || is("kind", "wait") && is("cpus", "one"))
+        }
+    }
 }
 
 /// Serially the sum of all jobs, else about the ideal.

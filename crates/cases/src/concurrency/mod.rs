@@ -22,8 +22,8 @@ pub const CASES: &[&Case] = &[&jobs::CASE, &degree::CASE, &worth::CASE, &answer:
 
 /// How they are measured.
 pub const TRIALS: &[(&Case, Trials)] = &[
-    (&jobs::CASE, Trials::new(jobs::takes)),
+    (&jobs::CASE, Trials { includes: jobs::includes, ..Trials::new(jobs::takes) }),
     (&degree::CASE, Trials::new(degree::takes)),
-    (&worth::CASE, Trials::new(worth::takes)),
+    (&worth::CASE, Trials { includes: worth::includes, ..Trials::new(worth::takes) }),
     (&answer::CASE, Trials { only_by: Some("oscost concurrency"), ..Trials::new(answer::takes) }),
 ];

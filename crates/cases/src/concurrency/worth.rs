@@ -6,11 +6,13 @@ use measure::{Params, Refusal, Round};
 use super::executor::{DEGREE_AT_MOST, Executor, NAMES};
 use super::job::Job;
 use super::list::JOBS_AT_MOST;
-use crate::{Case, Only, Param, Takes, count_of, length_of, value_of};
+use crate::{Case, Extent, Only, Param, Takes, count_of, length_of, value_of};
 
 /// A trial carries out the list so often, or as often as takes so long.
 const TIMES_AT_MOST: usize = 20;
 const LONG_ENOUGH: Duration = Duration::from_millis(30);
+/// The longest jobs of a quick run: threads are worth it before.
+const QUICK_LENGTH_AT_MOST: Duration = Duration::from_micros(100);
 
 pub const CASE: Case = Case {
     area: "concurrency",
@@ -31,6 +33,8 @@ pub const CASE: Case = Case {
         Param {
             name: "length",
             meaning: "the length of each job",
+            // Half a decade between each two: a pool or rayon overtakes serial near the lower end,
+            // threads and tokio near the upper, and a crossing needs a length on both sides of it.
             default: &["1us", "3us", "10us", "30us", "100us", "300us"],
             full: &[
                 "1us", "2us", "5us", "10us", "20us", "50us", "100us", "200us", "500us", "1ms",
@@ -69,7 +73,7 @@ fn run(params: &Params, round: &mut Round) -> Result<(), Refusal> {
         Executor::new(value_of(params, "executor")?, count_of(params, "degree")?, cpus.len())?;
     let work = stage.work(round)?;
     let times = times(length, count);
-    round.trials(&stage, times, || executor.carry_out(&jobs, &work, stage.clock()))?;
+    round.trials(&stage, times, || executor.carry_out_untimed(&jobs, &work))?;
     Ok(())
 }
 
@@ -79,10 +83,61 @@ fn times(length: Duration, count: usize) -> usize {
     (fitting as usize).clamp(2, TIMES_AT_MOST)
 }
 
-/// Serially, and a thread for each job.
+/// A quick run leaves out rayon, whose figures are close to the pool's, and the longest jobs.
+pub fn includes(params: &Params, extent: Extent) -> bool {
+    let is_long = length_of(params, "length").is_ok_and(|length| length > QUICK_LENGTH_AT_MOST);
+    let is_rayon = params.get("executor").is_some_and(|name| name == "rayon");
+    extent != Extent::Quick || !(is_long || is_rayon)
+}
+
+/// Serially, with a thread or a process for each job where there is one.
 pub fn takes(params: &Params) -> Duration {
     const THREAD: Duration = Duration::from_micros(20);
     let length = length_of(params, "length").unwrap_or_default();
     let count = count_of(params, "jobs").unwrap_or(1);
-    (length + THREAD) * (count * (times(length, count) + 1)) as u32
+    let each = match value_of(params, "executor") {
+        Ok("serial" | "pool" | "rayon" | "tokio" | "tokio-current") => length,
+        _ => length + THREAD,
+    };
+    each * (count * (times(length, count) + 1)) as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use measure::RoundOrder;
+    use measure::round::Mode;
+    use measure::survey::survey;
+
+    use super::super::job::tests::TIMED;
+    use super::super::jobs;
+    use super::*;
+
+    fn serially(case: &Case, more: &[(&str, &str)]) {
+        let params = [&[("executor", "serial"), ("jobs", "5"), ("degree", "1")], more].concat();
+        let params: Params = params.iter().map(|&(k, v)| (k.to_owned(), v.to_owned())).collect();
+        let order = RoundOrder {
+            case: case.label(),
+            params: params.clone(),
+            mode: Mode::Sample,
+            clock: survey().remove(0),
+            cpus: platform::cpu::allowed(),
+            level: None,
+            turn_ns: None,
+            quiet_samples: 1,
+            limit_ms: 1_000,
+            handicap: 0.0,
+            parent: None,
+        };
+        (case.run)(&params, &mut Round::new(&order, &mut Vec::new())).unwrap();
+    }
+
+    #[test]
+    fn no_clock_is_read_for_a_job() {
+        serially(&CASE, &[("length", "5us")]);
+        assert_eq!(TIMED.get(), 0);
+        // Where the turnaround of each job is told, there is one.
+        let list = [("kind", "cpu"), ("base", "5us"), ("order", "shortest"), ("cpus", "all")];
+        serially(&jobs::CASE, &list);
+        assert_eq!(TIMED.get(), 5);
+    }
 }

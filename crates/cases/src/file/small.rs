@@ -18,12 +18,14 @@ pub const CASE: Case = Case {
     core_bound: false,
     params: &[
         Param {
-            default: &["0", "1k", "4k", "16k", "64k", "128k"],
+            // Nothing, less than a block, one, and more of them: what a file costs, and what its
+            // contents add. The largest takes the longest and settles the bandwidth.
+            default: &["0", "1k", "4k", "16k", "128k"],
             full: &["0", "1k", "4k", "8k", "16k", "32k", "64k", "128k"],
             takes: Takes::Size(SIZE_AT_MOST),
             ..SIZE
         },
-        Param { default: &["10000"], ..FILES },
+        FILES,
         DIR,
     ],
     metrics: METRICS,

@@ -25,7 +25,7 @@ use measure::crew::{Crew, Place, Task, WORKERS_AT_MOST};
 use measure::{Params, Refusal, Round};
 use platform::shared::Shared;
 
-use crate::{Case, Param, Takes, count_of, value_of};
+use crate::{Case, Extent, Param, Takes, count_of, value_of};
 
 /// All cases of this area.
 pub const CASES: &[&Case] = &[
@@ -96,6 +96,7 @@ pub const PROCESSES_TOO: &[Param] = &[WORKERS, AS_EITHER, WORK, PLACE];
 const WORKERS: Param = Param {
     name: "workers",
     meaning: "how many workers take turns",
+    // Alone, contended, and with more workers than CPUs: between these little changes but the degree.
     default: &["1", "2", "2xcpus"],
     full: &["1", "2", "3", "4", "5", "10"],
     takes: Takes::Count(WORKERS_AT_MOST as u64),
@@ -136,6 +137,12 @@ const PLACE: Param = Param {
     full: &["same", "spread", "unpinned"],
     takes: Takes::Words(&[]),
 };
+
+/// Which points a run of this extent has: a quick one has a worker alone and two that contend, and leaves
+/// out more workers than that.
+pub fn includes(params: &Params, extent: Extent) -> bool {
+    extent != Extent::Quick || count_of(params, "workers").is_ok_and(|workers| workers <= 2)
+}
 
 /// The metrics of every lock.
 pub const METRICS: &[(&str, &str)] = &[
