@@ -179,6 +179,8 @@ impl Round<'_> {
             return Err(Refusal::Failed(text));
         }
         use_all_cpus(&order);
+        // Some locks have a descriptor for each worker.
+        platform::limits::raise_descriptors();
         // Closing the last counter of a tracepoint takes Linux 50 ms: no worker's must be that one.
         let _kept_open = ThreadCounters::open(order.mode.counting());
         let board = Shared::new(Board::of(crew.workers)?)?;
