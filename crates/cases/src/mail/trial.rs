@@ -23,9 +23,9 @@ const WARM_UP: Duration = Duration::from_millis(150);
 /// For each of these.
 const WARM_UP_EACH: Duration = Duration::from_micros(100);
 /// The counted time.
-const COUNTED: Duration = Duration::from_millis(450);
-/// The counted time, with the start of a sink and its end.
-pub const TAKES: Duration = Duration::from_millis(550);
+const COUNTED: Duration = Duration::from_millis(250);
+/// To start a sink and to stop it.
+const AROUND: Duration = Duration::from_millis(100);
 
 /// From this share of its CPU on, whoever uses it could do no more.
 const BUSY: f64 = 0.9;
@@ -92,8 +92,17 @@ pub fn run(params: &Params, round: &mut Round) -> Result<(), Refusal> {
     sink.stop()
 }
 
+/// About how long a trial takes: a sink is started, a list of so many recipients written and read, so many
+/// connections made, the delivery counted, and all connections ended, each in the time `end`.
+pub fn takes(recipients: usize, connections: usize, end: Duration) -> Duration {
+    /// To write and read a recipient.
+    const RECIPIENT: Duration = Duration::from_nanos(600);
+    let times = |time: Duration, count| time * u32::try_from(count).unwrap_or(u32::MAX);
+    AROUND + times(RECIPIENT, recipients) + warm_up(connections) + COUNTED + times(end, connections)
+}
+
 /// How long it takes until so many connections are made, by whomever.
-pub fn warm_up(connections: usize) -> Duration {
+fn warm_up(connections: usize) -> Duration {
     WARM_UP + WARM_UP_EACH * u32::try_from(connections).unwrap_or(u32::MAX)
 }
 

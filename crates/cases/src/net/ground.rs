@@ -108,6 +108,9 @@ impl Ground {
     /// # Errors
     /// Where the system gives no means to wait for many sockets.
     pub fn generator(&self, server: &Hosted, protocol: Protocol) -> Result<Generator, Refusal> {
-        Generator::new(Load { cpu: self.client_cpu, ..Load::new(server.address(), protocol) })
+        let shares_cpu = self.server_cpus.len() == 1
+            && self.client_cpu.is_none_or(|cpu| self.server_cpus == [cpu]);
+        let load = Load::new(server.address(), protocol);
+        Generator::new(Load { cpu: self.client_cpu, shares_cpu, ..load })
     }
 }

@@ -14,9 +14,9 @@ mod trial;
 use std::time::Duration;
 
 use measure::Params;
-use netload::serve::ARCHITECTURES;
+use netload::serve::{ARCHITECTURES, Architecture};
 
-use crate::{Case, Extent, Param, Takes, Trials};
+use crate::{Case, Extent, Param, Takes, Trials, value_of};
 
 /// All cases of this area.
 pub const CASES: &[&Case] = &[&answer::CASE, &requests::CASE, &hold::CASE];
@@ -31,6 +31,17 @@ pub const TRIALS: &[(&Case, Trials)] = &[
 /// Six fresh servers for each point tell more than the same time spent on fewer.
 const fn trials(takes: fn(&Params) -> Duration, includes: fn(&Params, Extent) -> bool) -> Trials {
     Trials { takes, only_by: None, counted: true, at_most: 6, includes }
+}
+
+/// Whether this system has the architecture of a point. Where it has not, the point says so at once.
+fn is_here(params: &Params) -> bool {
+    let found = value_of(params, "arch").ok().and_then(Architecture::find);
+    found.is_none_or(|architecture| architecture.missing_here().is_none())
+}
+
+/// Whether an ordinary run lists an architecture that this system lacks: once, with the reason.
+fn is_listed_as_missing(connections: usize, extent: Extent) -> bool {
+    connections == 100 && extent == Extent::Ordinary
 }
 
 /// How the server is built: where that is not said otherwise, in every way there is.
