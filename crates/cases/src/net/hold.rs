@@ -5,7 +5,7 @@ use measure::{Combine, Direction, Params, Refusal, Round};
 use netload::Protocol;
 use platform::tree::ProcessTree;
 
-use super::ground::{Ground, NETWORK, PLACE};
+use super::test_bed::{NETWORK, PLACE, TestBed};
 use super::{ARCH, all_but, is_here};
 use crate::{Case, Extent, Only, Param, Takes, count_of, value_of};
 
@@ -58,11 +58,11 @@ pub const CASE: Case = Case {
 };
 
 fn run(params: &Params, round: &mut Round) -> Result<(), Refusal> {
-    let ground = Ground::new(params, round)?;
+    let test_bed = TestBed::new(params, round)?;
     let connections = count_of(params, "connections")?;
     super::limits::check(connections)?;
-    let mut server = ground.server(params, Protocol::HTTP, round)?;
-    let mut generator = ground.generator(&server, Protocol::HTTP)?;
+    let mut server = test_bed.server(params, Protocol::HTTP, round)?;
+    let mut generator = test_bed.generator(&server, Protocol::HTTP)?;
     // What the first connections cost once is not theirs.
     generator.hold(connections.min(8))?;
     let before = ProcessTree::of(server.pid())?;
@@ -82,7 +82,7 @@ fn run(params: &Params, round: &mut Round) -> Result<(), Refusal> {
         let counts = super::trial::counts_of(&server.spent()?.since(spent));
         round.report_counts(more as u64, &[counts]);
     } else {
-        round.trial_of(&ground.stage, || {
+        round.trial_of(&test_bed.stage, || {
             Ok(Told { took: hold()?, operations: connections as u64, value: () }) // all but the first few
         })?;
         let after = ProcessTree::of(server.pid())?;

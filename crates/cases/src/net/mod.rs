@@ -1,14 +1,14 @@
 //! How many clients a server can answer that is built as a process, a thread or an event loop per connection.
 //!
-//! Every architecture says the same to the same verified clients. The server is in a process of its own, the
-//! generator in the round's; [`ground`] says on which CPUs and over which network. Each round is one
-//! trial, with a server started for it.
+//! All architectures serve the same protocol to the same load generator, which checks every reply. The server runs in a
+//! process of its own, the generator in the round's process; [`test_bed`] chooses their CPUs and the network. Each round
+//! is one trial, with a server started for it.
 
 mod answer;
-mod ground;
 mod hold;
 pub mod limits;
 mod requests;
+mod test_bed;
 mod trial;
 
 use std::time::Duration;
@@ -28,12 +28,12 @@ pub const TRIALS: &[(&Case, Trials)] = &[
     (&hold::CASE, trials(hold::takes, hold::includes)),
 ];
 
-/// Six fresh servers for each point tell more than the same time spent on fewer.
+/// Six trials of each point, each with a server of its own: more points tell more than more trials of fewer points.
 const fn trials(takes: fn(&Params) -> Duration, includes: fn(&Params, Extent) -> bool) -> Trials {
     Trials { takes, only_by: None, counted: true, at_most: 6, includes }
 }
 
-/// Whether this system has the architecture of a point. Where it has not, the point says so at once.
+/// Whether this system has the architecture of a point. Where it lacks it, a trial ends at once as unsupported.
 fn is_here(params: &Params) -> bool {
     let found = value_of(params, "arch").ok().and_then(Architecture::find);
     found.is_none_or(|architecture| architecture.missing_here().is_none())

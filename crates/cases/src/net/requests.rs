@@ -3,7 +3,7 @@ use std::time::Duration;
 use measure::{Params, Refusal, Round};
 use netload::Protocol;
 
-use super::ground::{NETWORK, PLACE};
+use super::test_bed::{NETWORK, PLACE};
 use super::trial::{self, METRICS, Speed};
 use super::{ARCH, all_but, is_here, is_listed_as_missing};
 use crate::{Case, Extent, Only, Param, Takes, count_of, value_of};

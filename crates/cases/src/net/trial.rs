@@ -11,7 +11,7 @@ use netload::load::{ErrorKind, Generator, Step, Window};
 use platform::counters::Counts;
 use platform::network::listen_overflows;
 
-use super::ground::Ground;
+use super::test_bed::TestBed;
 use crate::count_of;
 
 /// The counted time of a trial. With many connections 100 ms can be less than it takes to serve each of them once,
@@ -73,22 +73,22 @@ pub fn takes(params: &Params, speed: &Speed) -> Duration {
 
 /// A load of as many connections as the parameters say.
 pub fn run(params: &Params, protocol: Protocol, round: &mut Round) -> Result<(), Refusal> {
-    let ground = Ground::new(params, round)?;
+    let test_bed = TestBed::new(params, round)?;
     let connections = count_of(params, "connections")?;
     super::limits::check(connections)?;
-    let mut server = ground.server(params, protocol, round)?;
-    let mut generator = ground.generator(&server, protocol)?;
+    let mut server = test_bed.server(params, protocol, round)?;
+    let mut generator = test_bed.generator(&server, protocol)?;
     let mut ask = || (server.spent(), listen_overflows(server.pid()));
     let mut load = || Seen::of(&mut generator, connections, &mut ask);
     if round.is_counting() {
         let seen = load()?;
         round.report_counts(seen.step.replies, &[counts_of(&seen.server)]);
     } else {
-        let told = round.trial_of(&ground.stage, || {
+        let timed = round.trial_of(&test_bed.stage, || {
             let seen = load()?;
             Ok(Told { operations: seen.step.replies, took: seen.step.elapsed, value: seen })
         })?;
-        told.value.report(round);
+        timed.value.report(round);
     }
     drop(generator);
     server.end_now()
@@ -184,7 +184,7 @@ impl Seen {
         self.doubts().into_iter().for_each(|why| round.doubt(why));
     }
 
-    /// Where the server fell over, and why; where it was not the server that was measured.
+    /// Why the server was saturated or rejected clients; whether the generator was the bottleneck.
     fn doubts(&self) -> Vec<&'static str> {
         let (step, server) = (&self.step, &self.server);
         let had = |kind| step.errors.count(kind) > 0;
@@ -206,7 +206,7 @@ impl Seen {
     }
 }
 
-/// What a server has spent, as the untimed pass tells it.
+/// What a server has spent, as the untimed pass reports it.
 pub fn counts_of(spent: &Spent) -> Counts {
     Counts {
         syscalls: spent.syscalls,

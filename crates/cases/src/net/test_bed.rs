@@ -1,4 +1,4 @@
-//! Where a server and its clients meet: on which CPUs, and over which network.
+//! The CPUs of a server and its clients, and the network between them.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::process::Command;
@@ -38,7 +38,7 @@ const WORKERS: usize = 64;
 const TIMEOUT_MS: u64 = 20_000;
 
 /// The CPUs and the network of a round.
-pub struct Ground {
+pub struct TestBed {
     /// All the CPUs.
     pub stage: Stage,
     server_cpus: Vec<usize>,
@@ -46,7 +46,7 @@ pub struct Ground {
     network: Option<Network>,
 }
 
-impl Ground {
+impl TestBed {
     /// As the parameters ask for.
     ///
     /// # Errors
