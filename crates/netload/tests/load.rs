@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use netload::Protocol;
-use netload::load::{ErrorKind, Generator, Load, Step};
+use netload::load::{ErrorKind, Generator, Load, Step, Window};
 use platform::Refusal;
 use support::{answering, closed_port, echoing, reading_head, resetting, serving};
 
@@ -53,6 +53,43 @@ fn each_reply_of_a_good_server_is_counted_once() {
     assert!(step.close.len().abs_diff(step.replies) <= 20, "{step:?}");
     assert_eq!((step.open, step.concurrency), (20, 20));
     assert!(step.elapsed >= SHORT && step.waiting <= step.elapsed);
+}
+
+/// Serves one connection after the other, each for a millisecond at least.
+fn slow_server() -> std::net::SocketAddr {
+    serving(|mut stream| {
+        std::thread::sleep(Duration::from_millis(1));
+        let _ = stream.write_all(TOO_BUSY);
+    })
+}
+
+#[test]
+fn a_window_lasts_until_all_connections_were_served_several_times() {
+    let mut generator = Generator::new(load(slow_server(), "450")).expect("a generator");
+    // In its 5 ms such a server answers five of the 50.
+    let window = Window {
+        at_least: Duration::from_millis(5),
+        service_rounds: 4,
+        at_most: Duration::from_secs(300),
+    };
+    let step = generator.step_watched(50, window, &mut || None).expect("a step");
+    assert!(step.replies >= 4 * 50 && step.elapsed >= Duration::from_millis(200), "{step:?}");
+    // However few it answers, it ends.
+    let window = Window { service_rounds: u32::MAX, at_most: Duration::from_millis(50), ..window };
+    let step = generator.step_watched(50, window, &mut || None).expect("a step that ends");
+    assert!(step.elapsed >= Duration::from_millis(50), "{step:?}");
+}
+
+#[test]
+fn the_server_cpu_time_is_what_the_step_was_told_of_it() {
+    let mut generator = Generator::new(load(slow_server(), "450")).expect("a generator");
+    let mut told = [Some(Duration::from_secs(5)), Some(Duration::from_secs(3_605))].into_iter();
+    let step = generator
+        .step_watched(2, Window::of(SHORT), &mut || told.next().flatten())
+        .expect("a step");
+    assert_eq!(step.server_cpu, Some(Duration::from_secs(3_600)));
+    assert!(told.next().is_none(), "asked at the beginning and at the end");
+    assert!(step.server_busy() && !step.client_saturated(), "{step:?}");
 }
 
 #[test]

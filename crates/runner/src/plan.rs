@@ -621,13 +621,26 @@ mod tests {
             let is_exec = |point: &&Point| point.params["arch"] == "exec";
             (plan.points.len(), plan.points.iter().filter(is_exec).count(), plan.budget_ms)
         };
+        // How many there are depends on the architectures that this system has.
         let (all, exec, budget_ms) = of(Options::default());
-        assert!(exec == 3 && all == 83 && budget_ms < 300_000, "{all} {exec} {budget_ms}");
+        assert!(exec == 1 && all <= 25 && budget_ms < 50_000, "{all} {exec} {budget_ms}");
         let (few, none, budget_ms) = of(Options { quick: true, ..Options::default() });
-        assert!(none == 0 && few == 9 && budget_ms < 30_000, "{few} {none} {budget_ms}");
+        assert!(none == 0 && few <= 5 && budget_ms < 10_000, "{few} {none} {budget_ms}");
         assert_eq!(of(Options { full: true, ..Options::default() }).1, 8);
         let params = BTreeMap::from([("arch".to_owned(), vec!["exec".to_owned()])]);
-        assert_eq!(of(Options { params, ..Options::default() }).1, 8);
+        assert_eq!(of(Options { params, ..Options::default() }).1, 4);
+    }
+
+    #[test]
+    fn servers_are_measured_within_their_share_of_the_whole_run() {
+        let budget_ms = |quick| {
+            let filters = vec!["net".to_owned()];
+            let options = Options { filters, quick, ..Options::default() };
+            plan(&options, &[0, 1], 7).unwrap().budget_ms
+        };
+        // A sixth of it is for trials to be repeated.
+        let (ordinary, quick) = (budget_ms(false), budget_ms(true));
+        assert!(ordinary <= 75_000 * 6 / 5 && quick <= 18_000 * 6 / 5, "{ordinary} {quick}");
     }
 
     #[test]
@@ -638,9 +651,9 @@ mod tests {
             (plan.points.len(), plan.budget_ms)
         };
         let (ordinary, budget_ms) = of(Options::default());
-        assert!(ordinary == 13 && budget_ms < 120_000, "{ordinary} {budget_ms}");
+        assert!(ordinary == 9 && budget_ms <= 45_000 * 6 / 5, "{ordinary} {budget_ms}");
         let (few, budget_ms) = of(Options { quick: true, ..Options::default() });
-        assert!(few == 3 && budget_ms < 30_000, "{few} {budget_ms}");
+        assert!(few == 2 && budget_ms <= 9_000 * 6 / 5, "{few} {budget_ms}");
         assert_eq!(of(Options { full: true, ..Options::default() }).0, 4 * 9 * 2);
     }
 

@@ -1,4 +1,4 @@
-//! Who is written to: so many recipients in so many domains, few of them large and most small.
+//! The list of recipients: in many domains, a few of them large and most small.
 //!
 //! The sizes follow Zipf's law to the letter (the n-th largest has an n-th of the largest), and the order of the
 //! domains spreads each size over the whole list, so that any part of it is like the whole but for domains larger than

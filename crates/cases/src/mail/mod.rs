@@ -1,23 +1,23 @@
 //! How fast a list of recipients gets its mail from a sender that is an event loop, or has a thread or a process for
 //! each connection.
 //!
-//! Every architecture is `oscost mail send`, with the same queue and the same conversation; only who carries a
-//! connection differs. The sender is in the round's process, `oscost mail sink` in another: [`ground`] says on which
-//! CPUs, [`list`] who is written to, [`watch`] when it is
-//! counted. Each round is one trial, a delivery in test mode for a moment.
+//! All architectures are `oscost mail send`, with the same queue and the same SMTP session; they differ in what drives a
+//! connection. The sender runs in the round's process, `oscost mail sink` in another: [`test_bed`] chooses their CPUs,
+//! [`list`] writes the list of recipients, [`sampler`] reads the counters at both ends of the counted time. Each round is
+//! one trial: a delivery in test mode, stopped after the counted time.
 
-mod ground;
 mod list;
+mod sampler;
 mod send;
+mod test_bed;
 mod trial;
-mod watch;
 
 use crate::{Case, Trials};
 
 /// All cases of this area.
 pub const CASES: &[&Case] = &[&send::CASE];
 
-/// How they are measured. A trial takes long enough that few of more points tell more.
+/// How they are measured. Five trials of each point: with trials this long, more points tell more.
 pub const TRIALS: &[(&Case, Trials)] = &[(
     &send::CASE,
     Trials {

@@ -13,9 +13,9 @@ use measure::{Combine, Direction, Params, Refusal, Round, doubt};
 use platform::counters::{Counts, ProcessCounter};
 use platform::cpu::keep_process_to;
 
-use super::ground::{Ground, SINKS, how, plan};
 use super::list::Post;
-use super::watch::{Moment, Seen, Witness, watch};
+use super::sampler::{Moment, Sampler, Seen, watch};
+use super::test_bed::{SINKS, TestBed, how, plan};
 use crate::{count_of, value_of};
 
 /// Time before the counted one, in which connections are made.
@@ -23,11 +23,11 @@ const WARM_UP: Duration = Duration::from_millis(150);
 /// For each of these.
 const WARM_UP_EACH: Duration = Duration::from_micros(100);
 /// The counted time.
-const COUNTED: Duration = Duration::from_millis(450);
-/// The counted time, with the start of a sink and its end.
-pub const TAKES: Duration = Duration::from_millis(550);
+const COUNTED: Duration = Duration::from_millis(250);
+/// To start a sink and to stop it.
+const AROUND: Duration = Duration::from_millis(100);
 
-/// From this share of its CPU on, whoever uses it could do no more.
+/// A process that uses this share of its CPU or more is saturated.
 const BUSY: f64 = 0.9;
 
 /// The metrics of a delivery.
@@ -60,7 +60,7 @@ pub const METRICS: &[(&str, &str)] = &[
     ("involuntary-switches", "times the sender's CPU was taken away, by recipient"),
 ];
 
-/// The phases whose latencies are told: in test mode there are no others.
+/// The phases whose latencies are reported: in test mode there are no others.
 const PHASES: [(Phase, &str, &str); 4] = [
     (Phase::Greeting, "greeting-p50", "greeting-p99"),
     (Phase::Hello, "ehlo-p50", "ehlo-p99"),
@@ -71,76 +71,85 @@ const PHASES: [(Phase, &str, &str); 4] = [
 /// A delivery as the parameters say.
 pub fn run(params: &Params, round: &mut Round) -> Result<(), Refusal> {
     how(params)?;
-    let ground = Ground::new(round)?;
+    let test_bed = TestBed::new(round)?;
     let connections = count_of(params, "connections")?;
     crate::net::limits::check(connections + SINKS)?;
     let post = Post::write(params)?;
-    let mut sink = ground.sink(value_of(params, "delay")?)?;
+    let mut sink = test_bed.sink(value_of(params, "delay")?)?;
     let plan = plan(params, &post, &sink)?;
     let times = [warm_up(connections), COUNTED];
     if round.is_counting() {
-        let made = Made::of(&plan, &mut sink, &ground, round.order().mode, times)?;
+        let made = DeliveryTrial::of(&plan, &mut sink, &test_bed, round.order().mode, times)?;
         round.report_counts(made.settled(), &[made.counts()]);
     } else {
-        let told = round.trial_of(&ground.stage, || {
-            let made = Made::of(&plan, &mut sink, &ground, Mode::Sample, times)?;
+        let timed = round.trial_of(&test_bed.stage, || {
+            let made = DeliveryTrial::of(&plan, &mut sink, &test_bed, Mode::Sample, times)?;
             Ok(Told { operations: made.settled(), took: made.counted(), value: made })
         })?;
-        told.value.report(&ground, round);
+        timed.value.report(&test_bed, round);
     }
     drop(plan);
     sink.stop()
 }
 
-/// How long it takes until so many connections are made, by whomever.
-pub fn warm_up(connections: usize) -> Duration {
+/// About how long a trial takes: a sink is started, a list of so many recipients written and read, so many
+/// connections made, the delivery counted, and all connections ended, each in the time `end`.
+pub fn takes(recipients: usize, connections: usize, end: Duration) -> Duration {
+    /// To write and read a recipient.
+    const RECIPIENT: Duration = Duration::from_nanos(600);
+    let times = |time: Duration, count| time * u32::try_from(count).unwrap_or(u32::MAX);
+    AROUND + times(RECIPIENT, recipients) + warm_up(connections) + COUNTED + times(end, connections)
+}
+
+/// How long it takes until so many connections are made, with any architecture.
+fn warm_up(connections: usize) -> Duration {
     WARM_UP + WARM_UP_EACH * u32::try_from(connections).unwrap_or(u32::MAX)
 }
 
-/// A delivery that was made.
-struct Made {
-    /// Before it all.
+/// A delivery that has ended, with the counters before, during and after it.
+struct DeliveryTrial {
+    /// Before the delivery.
     before: Moment,
-    /// Where the counted time began.
+    /// At the beginning of the counted time.
     first: Moment,
-    /// Where it ended.
+    /// At its end.
     last: Moment,
-    /// After it all.
+    /// After the delivery.
     after: Moment,
     summary: Summary,
     memory: Option<u64>,
 }
 
-impl Made {
-    /// Makes it on this thread, which is watched by another.
+impl DeliveryTrial {
+    /// Delivers on this thread, while another samples the counters.
     fn of(
         plan: &Plan,
         sink: &mut Hosted,
-        ground: &Ground,
+        test_bed: &TestBed,
         mode: Mode,
         times: [Duration; 2],
     ) -> Result<Self, Refusal> {
         let (office, counter) = (Office::default(), OnceLock::new());
-        let mut witness = Witness { sink, counter: &counter };
-        let before = witness.now(0, Duration::ZERO)?;
+        let mut sampler = Sampler { sink, counter: &counter };
+        let before = sampler.now(0, Duration::ZERO)?;
         let (over, is_over) = mpsc::channel();
         let (delivered, seen) = std::thread::scope(|scope| {
-            let (office, witness) = (&office, &mut witness);
-            let watching = scope.spawn(move || watch(office, witness, &is_over, times));
-            // Not before the one that looks on is there: it belongs elsewhere, and is not counted.
-            let _ = keep_process_to(&[ground.sender]);
+            let (office, sampler) = (&office, &mut sampler);
+            let watching = scope.spawn(move || watch(office, sampler, &is_over, times));
+            // Not before the sampler's thread has started: it is not kept to this CPU, and its calls are not counted.
+            let _ = keep_process_to(&[test_bed.sender]);
             let _ = counter.set(match mode {
                 Mode::Count(tracepoint) => ProcessCounter::start(tracepoint),
                 _ => None,
             });
             let delivered = deliver(plan, None, office);
             drop(over);
-            (delivered, watching.join().expect("who looks on does not panic"))
+            (delivered, watching.join().expect("the sampler does not panic"))
         });
-        let _ = keep_process_to(ground.stage.cpus());
+        let _ = keep_process_to(test_bed.stage.cpus());
         let summary = delivered.map_err(|e| Refusal::Failed(e.to_string()))?;
         let Seen { first, last, memory, cost } = seen?;
-        let after = witness.now(summary.count.all(), cost)?;
+        let after = sampler.now(summary.count.all(), cost)?;
         Self {
             first: first.unwrap_or_else(|| before.clone()),
             last: last.unwrap_or_else(|| after.clone()),
@@ -152,7 +161,7 @@ impl Made {
         .checked()
     }
 
-    /// What did not happen has no figure, and what should not have happened makes all figures worthless.
+    /// Fails where nothing was delivered, or where the sender's and the sink's counts differ.
     fn checked(self) -> Result<Self, Refusal> {
         let [before, after] = [&self.before, &self.after].map(|moment| &moment.sink.counts);
         let said = self.summary.replies.iter().map(|(_, reply, _)| reply.as_str());
@@ -187,7 +196,7 @@ impl Made {
         }
     }
 
-    fn report(&self, ground: &Ground, round: &mut Round) {
+    fn report(&self, test_bed: &TestBed, round: &mut Round) {
         let seconds = self.counted().as_secs_f64().max(1e-9);
         let recipients = self.settled() as f64;
         let carried = &self.summary.carried;
@@ -227,7 +236,7 @@ impl Made {
                 metric(name, "switches", Direction::Lower, switches as f64 / recipients);
             }
         }
-        self.doubts(ground).into_iter().for_each(|why| round.doubt(why));
+        self.doubts(test_bed).into_iter().for_each(|why| round.doubt(why));
     }
 
     fn sender_busy(&self) -> f64 {
@@ -240,12 +249,12 @@ impl Made {
         ns as f64 / self.counted().as_nanos().max(1) as f64
     }
 
-    /// What held the sender back beside itself.
-    fn doubts(&self, ground: &Ground) -> Vec<&'static str> {
+    /// What limited the sender other than its own CPU.
+    fn doubts(&self, test_bed: &TestBed) -> Vec<&'static str> {
         let carried = &self.summary.carried;
         let all = [
             (self.sink_busy() >= BUSY && self.sender_busy() < BUSY, doubt::RECEIVER_SATURATED),
-            (ground.sender == ground.sink, "the sender and the sink share the only CPU"),
+            (test_bed.sender == test_bed.sink, "the sender and the sink share the only CPU"),
             (carried.shortages > 0, doubt::NO_ROOM),
             (carried.troubled > 0, doubt::BROKE),
         ];
@@ -253,7 +262,7 @@ impl Made {
     }
 }
 
-/// What was not as it should be, between what the sender has counted and the sink before and after it.
+/// What is wrong with a delivery, by the sender's counts and those of the sink before and after it.
 fn wrong(count: Count, said: &str, [before, after]: [&Counted; 2]) -> Option<String> {
     let taken = after.rcpts - before.rcpts;
     let messages = after.messages - before.messages;

@@ -5,8 +5,8 @@ use measure::{Combine, Direction, Params, Refusal, Round};
 use netload::Protocol;
 use platform::tree::ProcessTree;
 
-use super::ground::{Ground, NETWORK, PLACE};
-use super::{ARCH, all_but};
+use super::test_bed::{NETWORK, PLACE, TestBed};
+use super::{ARCH, all_but, is_here};
 use crate::{Case, Extent, Only, Param, Takes, count_of, value_of};
 
 pub const CASE: Case = Case {
@@ -21,7 +21,18 @@ pub const CASE: Case = Case {
         Param {
             meaning: "how the server is built (`oscost net serve --list`); those with a fixed number of processes or \
                       threads hold no more connections than that",
-            default: &all_but::<10>(&["exec", "prefork", "pool", "epoll-level", "epoll-per-cpu"]),
+            // One event loop of each system: what a connection takes of the server's memory does not depend on the
+            // call by which the loop waits.
+            default: &all_but::<7>(&[
+                "exec",
+                "prefork",
+                "pool",
+                "select",
+                "poll",
+                "wsapoll",
+                "epoll-level",
+                "epoll-per-cpu",
+            ]),
             full: &all_but::<11>(&["prefork", "pool", "epoll-level", "epoll-per-cpu"]),
             takes: Takes::Words(&["epoll-level", "epoll-per-cpu"]),
             ..ARCH
@@ -48,11 +59,11 @@ pub const CASE: Case = Case {
 };
 
 fn run(params: &Params, round: &mut Round) -> Result<(), Refusal> {
-    let ground = Ground::new(params, round)?;
+    let test_bed = TestBed::new(params, round)?;
     let connections = count_of(params, "connections")?;
     super::limits::check(connections)?;
-    let mut server = ground.server(params, Protocol::HTTP, round)?;
-    let mut generator = ground.generator(&server, Protocol::HTTP)?;
+    let mut server = test_bed.server(params, Protocol::HTTP, round)?;
+    let mut generator = test_bed.generator(&server, Protocol::HTTP)?;
     // What the first connections cost once is not theirs.
     generator.hold(connections.min(8))?;
     let before = ProcessTree::of(server.pid())?;
@@ -72,7 +83,7 @@ fn run(params: &Params, round: &mut Round) -> Result<(), Refusal> {
         let counts = super::trial::counts_of(&server.spent()?.since(spent));
         round.report_counts(more as u64, &[counts]);
     } else {
-        round.trial_of(&ground.stage, || {
+        round.trial_of(&test_bed.stage, || {
             Ok(Told { took: hold()?, operations: connections as u64, value: () }) // all but the first few
         })?;
         let after = ProcessTree::of(server.pid())?;
@@ -91,13 +102,28 @@ fn run(params: &Params, round: &mut Round) -> Result<(), Refusal> {
     server.end_now()
 }
 
+/// A process takes most, an event loop least.
 pub fn includes(params: &Params, extent: Extent) -> bool {
-    extent != Extent::Quick
-        || value_of(params, "arch").is_ok_and(|arch| ["fork", "threads", "epoll"].contains(&arch))
+    let arch = value_of(params, "arch").unwrap_or_default();
+    match extent {
+        Extent::Quick => is_here(params) && ["fork", "epoll", "kqueue", "iocp"].contains(&arch),
+        _ => true,
+    }
 }
 
+/// About how long a trial takes: the server is started, the connections are opened, memory is read of each of its
+/// processes, and all of them end.
 pub fn takes(params: &Params) -> Duration {
+    const AROUND: Duration = Duration::from_millis(70);
+    if !is_here(params) {
+        return AROUND;
+    }
     let connections = count_of(params, "connections").unwrap_or(1) as f64;
-    let per_s = if value_of(params, "arch") == Ok("exec") { 500.0 } else { 2_500.0 };
-    Duration::from_millis(100) + Duration::from_secs_f64(connections / per_s)
+    let per_s = match value_of(params, "arch") {
+        Ok("exec") => 300.0,
+        Ok("fork") => 1_300.0,
+        Ok("threads") => 5_000.0,
+        _ => 10_000.0,
+    };
+    AROUND + Duration::from_secs_f64(connections / per_s)
 }

@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_limit_is_told_of_only_where_it_cuts_short() {
+    fn a_limit_is_reported_only_where_it_cuts_short() {
         let limit = Limit {
             name: "net.core.somaxconn",
             now: 128,
@@ -58,10 +58,10 @@ mod tests {
             raise: "sysctl -w net.core.somaxconn={}",
         };
         assert_eq!(note(&limit, 128), None);
-        let told = note(&limit, 1_000).unwrap();
+        let note = note(&limit, 1_000).unwrap();
         assert!(
-            told.ends_with("some are dropped; to raise it: sysctl -w net.core.somaxconn=1000"),
-            "{told}"
+            note.ends_with("some are dropped; to raise it: sysctl -w net.core.somaxconn=1000"),
+            "{note}"
         );
     }
 

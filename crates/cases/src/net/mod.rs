@@ -1,22 +1,22 @@
 //! How many clients a server can answer that is built as a process, a thread or an event loop per connection.
 //!
-//! Every architecture says the same to the same verified clients. The server is in a process of its own, the
-//! generator in the round's; [`ground`] says on which CPUs and over which network. Each round is one
-//! trial, with a server started for it.
+//! All architectures serve the same protocol to the same load generator, which checks every reply. The server runs in a
+//! process of its own, the generator in the round's process; [`test_bed`] chooses their CPUs and the network. Each round
+//! is one trial, with a server started for it.
 
 mod answer;
-mod ground;
 mod hold;
 pub mod limits;
 mod requests;
+mod test_bed;
 mod trial;
 
 use std::time::Duration;
 
 use measure::Params;
-use netload::serve::ARCHITECTURES;
+use netload::serve::{ARCHITECTURES, Architecture};
 
-use crate::{Case, Extent, Param, Takes, Trials};
+use crate::{Case, Extent, Param, Takes, Trials, value_of};
 
 /// All cases of this area.
 pub const CASES: &[&Case] = &[&answer::CASE, &requests::CASE, &hold::CASE];
@@ -28,9 +28,20 @@ pub const TRIALS: &[(&Case, Trials)] = &[
     (&hold::CASE, trials(hold::takes, hold::includes)),
 ];
 
-/// Six fresh servers for each point tell more than the same time spent on fewer.
+/// Six trials of each point, each with a server of its own: more points tell more than more trials of fewer points.
 const fn trials(takes: fn(&Params) -> Duration, includes: fn(&Params, Extent) -> bool) -> Trials {
     Trials { takes, only_by: None, counted: true, at_most: 6, includes }
+}
+
+/// Whether this system has the architecture of a point. Where it lacks it, a trial ends at once as unsupported.
+fn is_here(params: &Params) -> bool {
+    let found = value_of(params, "arch").ok().and_then(Architecture::find);
+    found.is_none_or(|architecture| architecture.missing_here().is_none())
+}
+
+/// Whether an ordinary run lists an architecture that this system lacks: once, with the reason.
+fn is_listed_as_missing(connections: usize, extent: Extent) -> bool {
+    connections == 100 && extent == Extent::Ordinary
 }
 
 /// How the server is built: where that is not said otherwise, in every way there is.

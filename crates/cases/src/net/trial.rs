@@ -7,17 +7,24 @@ use measure::trial::Told;
 use measure::{Combine, Direction, Params, Refusal, Round, doubt};
 use netload::Protocol;
 use netload::hosted::Spent;
-use netload::load::{ErrorKind, Step};
+use netload::load::{ErrorKind, Generator, Step, Window};
 use platform::counters::Counts;
 use platform::network::listen_overflows;
 
-use super::ground::Ground;
+use super::test_bed::TestBed;
 use crate::count_of;
 
-/// The counted time of a trial. Before it the connections are opened and the load is on for a tenth of it.
-const COUNTED: Duration = Duration::from_millis(100);
-/// To start a server, stop it, and all else around the counted time.
+/// The counted time of a trial. With many connections 100 ms can be less than it takes to serve each of them once,
+/// and the percentiles would be those of the connections served first: three services of each are waited for.
+const WINDOW: Window = Window {
+    at_least: Duration::from_millis(100),
+    service_rounds: 3,
+    at_most: Duration::from_millis(1_000),
+};
+/// To start a server, to stop it, and to ask it what it has spent.
 const AROUND: Duration = Duration::from_millis(60);
+/// Before it is counted the load is on for this at least.
+const SETTLING: Duration = Duration::from_millis(10);
 
 /// The metrics of a load.
 pub const METRICS: &[(&str, &str)] = &[
@@ -42,39 +49,46 @@ pub const METRICS: &[(&str, &str)] = &[
     ("unanswered", "how long the oldest of the requests under way at the end had been waiting"),
 ];
 
-/// About how long a trial takes of so many connections, for a server that answers about so many a second.
-pub fn takes(params: &Params, replies_per_s: f64) -> Duration {
+/// What a server of an architecture does in a second, about, on a small machine.
+pub struct Speed {
+    /// Connections that it accepts.
+    pub accepted: f64,
+    /// Replies that it gives, to whoever is connected.
+    pub replies: f64,
+}
+
+/// About how long a trial takes: the server is started, the connections are opened, the load settles and is
+/// counted, and the server is stopped with all its processes.
+pub fn takes(params: &Params, speed: &Speed) -> Duration {
+    if !super::is_here(params) {
+        return AROUND;
+    }
     let connections = count_of(params, "connections").unwrap_or(1) as f64;
-    COUNTED + AROUND + Duration::from_secs_f64(connections / replies_per_s)
+    let opening = Duration::from_secs_f64(connections / speed.accepted);
+    let service_round = Duration::from_secs_f64(connections / speed.replies);
+    let settling = service_round.clamp(SETTLING, WINDOW.at_most / 2);
+    let counted = (service_round * WINDOW.service_rounds).clamp(WINDOW.at_least, WINDOW.at_most);
+    AROUND + opening + settling + counted
 }
 
 /// A load of as many connections as the parameters say.
 pub fn run(params: &Params, protocol: Protocol, round: &mut Round) -> Result<(), Refusal> {
-    let ground = Ground::new(params, round)?;
+    let test_bed = TestBed::new(params, round)?;
     let connections = count_of(params, "connections")?;
     super::limits::check(connections)?;
-    let mut server = ground.server(params, protocol, round)?;
-    let mut generator = ground.generator(&server, protocol)?;
-    let mut moments = Vec::new();
-    let mut load = || -> Result<Seen, Refusal> {
-        let mut at_moment = || moments.push((server.spent(), listen_overflows(server.pid())));
-        let step = generator.step_watched(connections, COUNTED, &mut at_moment)?;
-        let (end, start) = (moments.pop(), moments.pop());
-        let (Some((end, overflows)), Some((start, earlier))) = (end, start) else {
-            return Err(Refusal::Failed("the load was not counted".into()));
-        };
-        let overflows = overflows.zip(earlier).map(|(now, then)| now.saturating_sub(then));
-        Seen { step, server: end?.since(start?), overflows }.checked()
-    };
+    let mut server = test_bed.server(params, protocol, round)?;
+    let mut generator = test_bed.generator(&server, protocol)?;
+    let mut ask = || (server.spent(), listen_overflows(server.pid()));
+    let mut load = || Seen::of(&mut generator, connections, &mut ask);
     if round.is_counting() {
         let seen = load()?;
         round.report_counts(seen.step.replies, &[counts_of(&seen.server)]);
     } else {
-        let told = round.trial_of(&ground.stage, || {
+        let timed = round.trial_of(&test_bed.stage, || {
             let seen = load()?;
             Ok(Told { operations: seen.step.replies, took: seen.step.elapsed, value: seen })
         })?;
-        told.value.report(round);
+        timed.value.report(round);
     }
     drop(generator);
     server.end_now()
@@ -89,6 +103,28 @@ struct Seen {
 }
 
 impl Seen {
+    /// A load on so many connections; `ask` asks the server what it and the system have counted so far.
+    fn of(
+        generator: &mut Generator,
+        connections: usize,
+        ask: &mut dyn FnMut() -> (Result<Spent, Refusal>, Option<u64>),
+    ) -> Result<Self, Refusal> {
+        let mut answers = Vec::with_capacity(2);
+        let mut server_cpu = || {
+            let answer = ask();
+            let cpu = answer.0.as_ref().ok().map(|spent| Duration::from_nanos(spent.cpu_ns));
+            answers.push(answer);
+            cpu
+        };
+        let step = generator.step_watched(connections, WINDOW, &mut server_cpu)?;
+        let (end, start) = (answers.pop(), answers.pop());
+        let (Some((end, overflows)), Some((start, earlier))) = (end, start) else {
+            return Err(Refusal::Failed("the load was not counted".into()));
+        };
+        let overflows = overflows.zip(earlier).map(|(now, then)| now.saturating_sub(then));
+        Self { step, server: end?.since(start?), overflows }.checked()
+    }
+
     /// A load without a single reply has no figure; a wrong reply makes all figures worthless.
     fn checked(self) -> Result<Self, Refusal> {
         let errors = &self.step.errors;
@@ -148,7 +184,7 @@ impl Seen {
         self.doubts().into_iter().for_each(|why| round.doubt(why));
     }
 
-    /// Where the server fell over, and why; where it was not the server that was measured.
+    /// Why the server was saturated or rejected clients; whether the generator was the bottleneck.
     fn doubts(&self) -> Vec<&'static str> {
         let (step, server) = (&self.step, &self.server);
         let had = |kind| step.errors.count(kind) > 0;
@@ -170,7 +206,7 @@ impl Seen {
     }
 }
 
-/// What a server has spent, as the untimed pass tells it.
+/// What a server has spent, as the untimed pass reports it.
 pub fn counts_of(spent: &Spent) -> Counts {
     Counts {
         syscalls: spent.syscalls,
@@ -183,4 +219,54 @@ pub fn counts_of(spent: &Spent) -> Counts {
 /// `None` where there were no times.
 fn quantile_of(times: &Histogram<u64>, p: f64) -> Option<f64> {
     (!times.is_empty()).then(|| times.value_at_quantile(p) as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::net::TcpListener;
+
+    use netload::load::Load;
+
+    use super::*;
+
+    /// A generator of a load on a server that answers one connection after the other, `each` for so long at least.
+    fn generator(each: Duration) -> Generator {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let to = listener.local_addr().unwrap();
+        std::thread::spawn(move || {
+            for mut stream in listener.incoming().flatten() {
+                std::thread::sleep(each);
+                let _ = stream.write_all(b"450 too busy\r\n");
+            }
+        });
+        Generator::new(Load::new(to, Protocol::TOO_BUSY)).unwrap()
+    }
+
+    /// A load on such a server that says it has used so much CPU time meanwhile.
+    fn seen(each: Duration, connections: usize, server_cpu: Duration) -> Seen {
+        let mut cpu_ns = [7, 7 + server_cpu.as_nanos() as u64].into_iter();
+        let mut ask = || (Ok(Spent { cpu_ns: cpu_ns.next().unwrap(), ..Spent::default() }), None);
+        Seen::of(&mut generator(each), connections, &mut ask).unwrap()
+    }
+
+    #[test]
+    fn the_generator_is_the_bottleneck_only_where_the_server_says_it_was_idle() {
+        let is_client_saturated = |server_cpu: Duration| {
+            let mut seen = seen(Duration::ZERO, 2, server_cpu);
+            assert_eq!(seen.step.server_cpu, Some(server_cpu));
+            seen.step.waiting = Duration::ZERO;
+            seen.doubts().contains(&doubt::CLIENT_SATURATED)
+        };
+        assert!(is_client_saturated(Duration::from_millis(1)));
+        assert!(!is_client_saturated(Duration::from_secs(3_600)));
+    }
+
+    #[test]
+    fn many_connections_are_counted_until_all_were_served_several_times() {
+        // In 100 ms at most 50 of the 60 are answered.
+        let step = seen(Duration::from_millis(2), 60, Duration::ZERO).step;
+        let is_cut_short = step.elapsed >= WINDOW.at_most;
+        assert!(step.replies + step.errors.total() >= 3 * 60 || is_cut_short, "{step:?}");
+    }
 }

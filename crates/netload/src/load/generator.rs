@@ -19,6 +19,7 @@ use super::connection::{Connection, Phase};
 use super::plan::{Moments, Next, Plan};
 use super::reply::Exchange;
 use super::step::{ErrorKind, Errors, Step, Unfinished};
+use super::window::Window;
 
 const MS: u64 = 1_000_000;
 /// Events taken at once.
@@ -31,8 +32,6 @@ const STUCK: u64 = 500 * MS;
 const REST: u64 = 10 * MS;
 /// After a shortage of ports or descriptors no further connections are opened for this long.
 const AFTER_SHORTAGE: u64 = 100 * MS;
-/// Before the counted time of a step its load is on for a tenth of that time, at most this.
-const SETTLING_AT_MOST: Duration = Duration::from_millis(500);
 /// A planned moment nearer than this is waited for with a fine timer.
 const FINE: u64 = 2 * MS;
 /// Nothing is waited for longer than this without looking around.
@@ -155,23 +154,24 @@ impl Generator {
     /// If waiting for sockets fails, or [`Load::stop`] was set. That a server does not answer is no error
     /// but a step without replies.
     pub fn step(&mut self, concurrency: usize, duration: Duration) -> Result<Step, Refusal> {
-        self.step_watched(concurrency, duration, &mut || {})
+        let server = self.load.server;
+        self.step_watched(concurrency, Window::of(duration), &mut || cpu_of(server))
     }
 
-    /// As [`step`](Self::step); calls `watch` when the counted time begins and when it has ended, for who wants to
-    /// know what the server spent in just that time.
+    /// As [`step`](Self::step), counted for a `window`. Calls `server_cpu` when the counted time begins and when it
+    /// has ended: it tells the CPU time that the server has used so far, `None` where that is unknown.
     ///
     /// # Errors
     /// As of [`step`](Self::step).
     pub fn step_watched(
         &mut self,
         concurrency: usize,
-        duration: Duration,
-        watch: &mut dyn FnMut(),
+        window: Window,
+        server_cpu: &mut dyn FnMut() -> Option<Duration>,
     ) -> Result<Step, Refusal> {
         self.clock.go_on();
         self.set(Plan::Closed { target: concurrency });
-        let step = self.raise().and_then(|()| self.count(concurrency, None, duration, watch));
+        let step = self.raise().and_then(|()| self.count(concurrency, None, window, server_cpu));
         self.clock.stop();
         step
     }
@@ -195,7 +195,9 @@ impl Generator {
         }
         self.clock.go_on();
         self.set(Plan::Open(Moments::new(self.clock.now(), per_second, most)));
-        let step = self.count(most, Some(per_second), duration, &mut || {});
+        let server = self.load.server;
+        let window = Window::of(duration);
+        let step = self.count(most, Some(per_second), window, &mut || cpu_of(server));
         self.clock.stop();
         step
     }
@@ -263,31 +265,26 @@ impl Generator {
         &mut self,
         concurrency: usize,
         rate: Option<f64>,
-        time: Duration,
-        watch: &mut dyn FnMut(),
+        window: Window,
+        server_cpu: &mut dyn FnMut() -> Option<Duration>,
     ) -> Result<Step, Refusal> {
-        let settling = (time / 10).min(SETTLING_AT_MOST);
-        self.run_until(self.clock.now() + settling.as_nanos() as u64)?;
-        let server = self.server_cpu();
-        watch();
+        self.run_for(window.settling(), concurrency)?;
+        let server = server_cpu();
         self.tally = Step::empty(concurrency, rate);
+        self.tally.shares_cpu = self.load.shares_cpu;
         let (from, cpu) = (self.clock.now(), cpu_now());
         self.counted_from = if rate.is_some() { from } else { 0 };
-        self.run_until(from + time.as_nanos() as u64)?;
+        self.run_for(window, concurrency)?;
         let now = self.clock.now();
-        watch();
+        let server = server_cpu().zip(server);
         let mut step = std::mem::replace(&mut self.tally, Step::empty(0, None));
         self.counted_from = 0;
         step.elapsed = Duration::from_nanos(now - from);
         step.cpu = cpu_now().zip(cpu).map(|(now, then)| now.saturating_sub(then));
-        step.server_cpu = self.server_cpu().zip(server).map(|(now, then)| now.saturating_sub(then));
+        step.server_cpu = server.map(|(now, then)| now.saturating_sub(then));
         step.open = self.places.iter().filter(|place| place.stream.is_some()).count();
         step.unfinished = self.unfinished(now);
         Ok(step)
-    }
-
-    fn server_cpu(&self) -> Option<Duration> {
-        ProcessTree::cpu_of(self.load.server?).ok().map(|tree| tree.cpu)
     }
 
     fn unfinished(&self, now: u64) -> Unfinished {
@@ -301,11 +298,20 @@ impl Generator {
         Unfinished { count, oldest: Duration::from_nanos(now.saturating_sub(oldest)) }
     }
 
-    fn run_until(&mut self, until: u64) -> Result<(), Refusal> {
-        while self.clock.now() < until {
+    /// Goes on for as long as `window` says, with so many connections.
+    fn run_for(&mut self, window: Window, connections: usize) -> Result<(), Refusal> {
+        let from = self.clock.now();
+        let [least, most] =
+            [window.at_least, window.at_most].map(|time| from + time.as_nanos() as u64);
+        let wanted = self.tally.ended() + u64::from(window.service_rounds) * connections as u64;
+        loop {
+            let now = self.clock.now();
+            let until = if now < least { least } else { most };
+            if now >= until || (now >= least && self.tally.ended() >= wanted) {
+                return Ok(());
+            }
             self.turn(until)?;
         }
-        Ok(())
     }
 
     /// Does what is due, waits for events until `until` at the latest, and sees to them.
@@ -458,6 +464,11 @@ impl Generator {
             self.answered_at = self.clock.now();
         }
     }
+}
+
+/// CPU time of a process and its children so far; `None` where none is named or the system does not tell.
+fn cpu_of(process: Option<u32>) -> Option<Duration> {
+    ProcessTree::cpu_of(process?).ok().map(|tree| tree.cpu)
 }
 
 /// CPU time of this thread; of the process where the system tells no thread's.

@@ -37,6 +37,7 @@ mod generator;
 mod plan;
 mod reply;
 mod step;
+mod window;
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -45,6 +46,7 @@ use std::time::Duration;
 
 pub use generator::{Generator, Held};
 pub use step::{ErrorKind, Errors, Step, Unfinished};
+pub use window::Window;
 
 use crate::Protocol;
 
@@ -67,6 +69,8 @@ pub struct Load {
     pub cpu: Option<usize>,
     /// The server's process, whose CPU time and that of its children each step then tells.
     pub server: Option<u32>,
+    /// Whether the server has no other CPU than the calling thread's.
+    pub shares_cpu: bool,
     /// Once this is set, what is under way ends as [`platform::Refusal::Interrupted`].
     pub stop: Option<Arc<AtomicBool>>,
 }
@@ -82,6 +86,7 @@ impl Load {
             sources: Vec::new(),
             cpu: None,
             server: None,
+            shares_cpu: false,
             stop: None,
         }
     }

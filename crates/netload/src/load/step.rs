@@ -41,8 +41,11 @@ pub struct Step {
     pub unfinished: Unfinished,
     /// CPU time of the generator's thread; where the system tells no thread's, of its process.
     pub cpu: Option<Duration>,
-    /// CPU time of the server and its children, where [`Load::server`](super::Load::server) names it.
+    /// CPU time of the server and its children, where [`Load::server`](super::Load::server) names it or
+    /// [`Generator::step_watched`](super::Generator::step_watched) was told of it.
     pub server_cpu: Option<Duration>,
+    /// Whether the server had no other CPU than the generator's.
+    pub shares_cpu: bool,
     /// How long the generator's thread had nothing to do. The rest it worked, or was kept from working
     /// by other programs.
     pub waiting: Duration,
@@ -174,8 +177,14 @@ impl Step {
             unfinished: Unfinished::default(),
             cpu: None,
             server_cpu: None,
+            shares_cpu: false,
             waiting: Duration::ZERO,
         }
+    }
+
+    /// Exchanges that have ended: with a reply, or with an error.
+    pub(super) fn ended(&self) -> u64 {
+        self.replies + self.errors.total()
     }
 
     /// Replies a second.
@@ -205,12 +214,17 @@ impl Step {
         time.as_secs_f64() / self.elapsed.as_secs_f64().max(1e-9)
     }
 
-    /// Whether the generator was the bottleneck: it was busy for 95 % of the time or more, and the server
-    /// used less than 95 % of a CPU. The figures are then the generator's, not the server's. A server of
-    /// which nothing is known is taken to have had time left.
+    /// Whether the generator was the bottleneck: it was busy for 95 % of the time or more, and the server was not.
+    /// The figures are then the generator's, not the server's.
     pub fn client_saturated(&self) -> bool {
-        let server_too = self.server_cpu.is_some_and(|cpu| self.share(cpu) >= SATURATED);
-        self.generator_busy() >= SATURATED && !server_too
+        self.generator_busy() >= SATURATED && !self.server_busy()
+    }
+
+    /// Whether the server had no CPU time left: it used 95 % of a CPU or more; where its only CPU is the generator's,
+    /// the two together did. A server of which nothing is known is taken to have had time left.
+    pub fn server_busy(&self) -> bool {
+        let beside = self.cpu.filter(|_| self.shares_cpu).unwrap_or_default();
+        self.server_cpu.is_some_and(|cpu| self.share(cpu + beside) >= SATURATED)
     }
 }
 
@@ -236,6 +250,10 @@ mod tests {
         assert!(step(20, Some(second / 2)).client_saturated());
         assert!(!step(20, Some(second)).client_saturated());
         assert!(!step(100, None).client_saturated());
+        // On one CPU each has what the other leaves.
+        let half = Step { cpu: Some(second / 2), ..step(0, Some(second / 2)) };
+        assert!(half.client_saturated());
+        assert!(!Step { shares_cpu: true, ..half }.client_saturated());
         let held_up = Step { cpu: Some(second / 4), ..step(250, None) };
         assert_eq!(held_up.generator_held_up(), Some(0.5));
     }

@@ -1,4 +1,4 @@
-//! Where a server and its clients meet: on which CPUs, and over which network.
+//! The CPUs of a server and its clients, and the network between them.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::process::Command;
@@ -38,7 +38,7 @@ const WORKERS: usize = 64;
 const TIMEOUT_MS: u64 = 20_000;
 
 /// The CPUs and the network of a round.
-pub struct Ground {
+pub struct TestBed {
     /// All the CPUs.
     pub stage: Stage,
     server_cpus: Vec<usize>,
@@ -46,7 +46,7 @@ pub struct Ground {
     network: Option<Network>,
 }
 
-impl Ground {
+impl TestBed {
     /// As the parameters ask for.
     ///
     /// # Errors
@@ -108,6 +108,9 @@ impl Ground {
     /// # Errors
     /// Where the system gives no means to wait for many sockets.
     pub fn generator(&self, server: &Hosted, protocol: Protocol) -> Result<Generator, Refusal> {
-        Generator::new(Load { cpu: self.client_cpu, ..Load::new(server.address(), protocol) })
+        let shares_cpu = self.server_cpus.len() == 1
+            && self.client_cpu.is_none_or(|cpu| self.server_cpus == [cpu]);
+        let load = Load::new(server.address(), protocol);
+        Generator::new(Load { cpu: self.client_cpu, shares_cpu, ..load })
     }
 }

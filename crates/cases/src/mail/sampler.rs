@@ -1,4 +1,4 @@
-//! Looks on while a delivery is made: what it has come to at the beginning and at the end of the counted time.
+//! Reads a delivery's counters at the beginning and at the end of the counted time, from a thread of its own.
 
 use std::sync::OnceLock;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -11,14 +11,14 @@ use platform::counters::ProcessCounter;
 use platform::tree::ProcessTree;
 use platform::usage::{ProcessUsage, thread_cpu_time};
 
-/// How often it is looked whether it has begun.
+/// How often the sampler checks whether the delivery has begun.
 const LOOK_EVERY: Duration = Duration::from_millis(1);
 
-/// What was seen at one moment.
+/// All counters at one moment.
 #[derive(Debug, Clone)]
 pub struct Moment {
     at: Instant,
-    /// Recipients whose fate is known.
+    /// Recipients whose delivery has ended.
     pub settled: u32,
     /// What the sender and all its processes have spent.
     pub sender: ProcessUsage,
@@ -28,15 +28,15 @@ pub struct Moment {
     pub sink: Told,
 }
 
-/// Who is asked what there was.
-pub struct Witness<'a> {
+/// Reads the counters of the sender and the sink.
+pub struct Sampler<'a> {
     /// Sees the sender's recipients.
     pub sink: &'a mut Hosted,
     /// Counts the sender's system calls, if they are to be counted.
     pub counter: &'a OnceLock<Option<ProcessCounter>>,
 }
 
-impl Witness<'_> {
+impl Sampler<'_> {
     /// Now, with so many settled; `aside` is the CPU time of this process that was no part of sending.
     ///
     /// # Errors
@@ -47,7 +47,7 @@ impl Witness<'_> {
         let syscalls = counter.and_then(ProcessCounter::syscalls);
         let sink = self.sink.told()?;
         let own = ProcessUsage::now();
-        // The sink is a child, too, and in one thread but for the one that tells.
+        // The sink is a child, too. It has one thread beside the one that reports.
         let of_sink = ProcessUsage {
             cpu: Duration::from_nanos(sink.cpu_ns),
             voluntary_switches: sink.voluntary_switches,
@@ -72,43 +72,43 @@ impl Moment {
     }
 }
 
-/// What was seen of a delivery while it went on.
+/// The counters at both ends of the counted time.
 #[derive(Debug)]
 pub struct Seen {
     /// When the counted time began; `None` if it was all over before.
     pub first: Option<Moment>,
     /// When it ended; `None` if it was all over before.
     pub last: Option<Moment>,
-    /// Memory of the sender and all its processes then, in bytes; `None` where the system does not tell.
+    /// Memory of the sender and all its processes then, in bytes; `None` where the system does not report it.
     pub memory: Option<u64>,
-    /// What looking on has cost: it is no part of sending.
+    /// CPU time of the sampler's own thread, which is no part of sending.
     pub cost: Duration,
 }
 
-/// Looks on, and has the delivery stop after the counted time. `over` is closed when it ends before.
+/// Samples a delivery, and stops it after the counted time. `over` is closed when the delivery ends before.
 ///
 /// # Errors
 /// Where the sink has ended.
 pub fn watch(
     office: &Office,
-    witness: &mut Witness,
+    sampler: &mut Sampler,
     over: &Receiver<()>,
     [warm_up, counted]: [Duration; 2],
 ) -> Result<Seen, Refusal> {
-    let seen = look(office, witness, over, [warm_up, counted]);
-    // However it went: nobody else ends the delivery.
+    let seen = look(office, sampler, over, [warm_up, counted]);
+    // Also after an error: nothing else ends the delivery.
     office.signals().stop();
     seen.map(|seen| Seen { cost: own_time(), ..seen })
 }
 
-/// The CPU time of this thread, which only looks on.
+/// The CPU time of this thread, which only samples.
 fn own_time() -> Duration {
     thread_cpu_time().unwrap_or_default()
 }
 
 fn look(
     office: &Office,
-    witness: &mut Witness,
+    sampler: &mut Sampler,
     over: &Receiver<()>,
     [warm_up, counted]: [Duration; 2],
 ) -> Result<Seen, Refusal> {
@@ -120,10 +120,10 @@ fn look(
         }
     }
     let Some(settled) = settled_after(office, over, warm_up) else { return Ok(seen) };
-    seen.first = Some(witness.now(settled, own_time())?);
+    seen.first = Some(sampler.now(settled, own_time())?);
     if let Some(settled) = settled_after(office, over, counted) {
-        seen.last = Some(witness.now(settled, own_time())?);
-        seen.memory = memory(witness.sink.pid());
+        seen.last = Some(sampler.now(settled, own_time())?);
+        seen.memory = memory(sampler.sink.pid());
     }
     Ok(seen)
 }

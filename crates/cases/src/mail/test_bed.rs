@@ -1,4 +1,4 @@
-//! Where the sender and the sink meet: on which CPUs, at which addresses; and what the delivery is like.
+//! The CPUs and addresses of the sender and the sink, and the plan of the delivery.
 
 use std::process::Command;
 use std::time::Duration;
@@ -20,23 +20,23 @@ use platform::readiness::Means;
 use super::list::Post;
 use crate::{count_of, value_of};
 
-/// Places where the sink listens: a list goes to many servers.
+/// Addresses where the sink listens: a list goes to many servers.
 pub const SINKS: usize = 100;
-/// As `oscost mail send` has them unless it is told otherwise.
+/// The defaults of `oscost mail send`.
 const PER_DOMAIN: usize = 20;
 const PER_TRANSACTION: usize = 100;
 const PER_CONNECTION: u32 = 100;
-/// Longer than anything takes here: whoever waits so long waits for ever.
+/// Longer than any reply takes here: after so long none will come.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// Who is put off is not tried again within a trial.
+/// Deferred recipients are not retried within a trial.
 const RETRY: Duration = Duration::from_secs(60);
 
-/// What all get; in test mode nobody does.
+/// The message, which in test mode is sent to nobody.
 const MESSAGE: &[u8] =
     b"From: Sender <sender@bench.example>\r\nSubject: Measured\r\n\r\nNobody reads this.\r\n";
 
 /// The CPUs of a round.
-pub struct Ground {
+pub struct TestBed {
     /// All of them.
     pub stage: Stage,
     /// The sender's.
@@ -45,8 +45,8 @@ pub struct Ground {
     pub sink: usize,
 }
 
-impl Ground {
-    /// The sender has a CPU of its own, if there are two.
+impl TestBed {
+    /// Gives the sender a CPU of its own, if there are two.
     ///
     /// # Errors
     /// Where this system cannot place processes so.
