@@ -16,7 +16,8 @@ use std::collections::BTreeMap;
 use measure::stats::{LEVEL, median, t_quantile};
 use results::{CaseResult, Estimate, Outcome};
 
-use crate::compare::{FLOOR_AT_LEAST, Ratio, Settings, welch};
+use crate::compare::{FLOOR_AT_LEAST, Ratio, Settings};
+use crate::spread::welch;
 
 const CASE: &str = "concurrency/answer";
 /// Values further than this from the median, in robust standard deviations, are left out ...

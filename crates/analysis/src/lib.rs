@@ -3,18 +3,22 @@
 mod choice;
 mod compare;
 mod crossover;
+mod frequency;
 mod multiple;
 mod noise;
 mod overtaking;
 mod resample;
 mod scaling;
+mod scope;
 #[cfg(test)]
 mod simulated;
+mod spread;
 mod verdict;
 
 pub use choice::{Answer, Candidate, Choice, Goal, SettledBy, choose};
 pub use compare::{Compared, Difference, Ratio, Settings, also_differs, compare};
 pub use crossover::{Crossing, crossing, crossovers};
+pub use frequency::{Frequencies, cpu_differences};
 pub use multiple::multiple;
 pub use noise::NoiseCheck;
 pub use overtaking::overtakings;

@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 
 use results::Document;
 
-use crate::compare::{log_medians, pairs};
+use crate::compare::Sides;
+use crate::scope::pairs;
 
 /// The largest differences, as shares, seen between runs of the same thing on the same machine.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct NoiseCheck {
-    seen: BTreeMap<(String, String), f64>,
+    seen: BTreeMap<(String, String, bool), f64>,
     checks: usize,
 }
 
@@ -17,12 +18,13 @@ impl NoiseCheck {
     /// Takes in two runs that should not differ.
     pub fn add(&mut self, first: &Document, second: &Document) {
         self.checks += 1;
+        let sides = Sides::of(first, second);
         for (base, new) in pairs(first, second) {
-            let Some((base_log, new_log)) = new.and_then(|new| log_medians(base, new)) else {
-                continue;
-            };
-            let share = (base_log - new_log).abs().exp_m1();
-            let known = self.seen.entry((base.label(), base.metric.clone())).or_default();
+            let change = new.and_then(|new| sides.change(base, new));
+            let Some(change) = change.filter(|change| change.log) else { continue };
+            let share = change.by.abs().exp_m1();
+            let row = (base.label(), base.metric.clone(), change.in_cycles);
+            let known = self.seen.entry(row).or_default();
             *known = known.max(share);
         }
     }
@@ -32,9 +34,10 @@ impl NoiseCheck {
         self.checks
     }
 
-    /// What this case and metric was seen to differ by; `None` if it was never checked.
-    pub fn of(&self, label: &str, metric: &str) -> Option<f64> {
-        self.seen.get(&(label.to_owned(), metric.to_owned())).copied()
+    /// What this case and metric was seen to differ by, compared in this unit; `None` if it was never checked.
+    pub fn of(&self, label: &str, metric: &str, unit: &str) -> Option<f64> {
+        let in_cycles = unit.starts_with("cycles");
+        self.seen.get(&(label.to_owned(), metric.to_owned(), in_cycles)).copied()
     }
 
     /// The median and the largest of all differences seen; `None` if there are none.

@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use measure::doubt::is_client_saturated;
 use measure::stats::LEVEL;
 use results::{Better, CaseResult, Estimate, Outcome};
 
-use crate::compare::{FLOOR_AT_LEAST, is_saturated};
+use crate::compare::FLOOR_AT_LEAST;
 use crate::crossover::{Crossing, crossing};
 use crate::resample;
 
@@ -101,7 +102,7 @@ impl<'a> Level<'a> {
             "server-cpu" if measured && sound => self.cpu = &result.round_values,
             _ => {}
         }
-        self.saturated |= is_saturated(result);
+        self.saturated |= result.doubts.iter().any(|doubt| is_client_saturated(doubt));
     }
 }
 

@@ -217,7 +217,10 @@ fn a_run_equals_itself() {
     for row in rows {
         assert!(!["faster", "slower"].contains(&row["verdict"].as_str().expect("a word")), "{row}");
     }
+    assert!(rows.iter().all(|row| row["verdict"] == "same"), "{rows:?}");
     let text = bench.oscost("compare last last").with(0).out;
+    assert!(text.contains("no certain difference") && !text.contains("std-instant"), "{text}");
+    let text = bench.oscost("compare last last --all").with(0).out;
     assert!(text.contains("std-instant") && text.contains("ratio"), "{text}");
     bench.write("run.json", &bench.oscost("export").with(0).out);
     Bench::new().oscost("compare run.json last").with(2).complains(&["cannot read run.json"]);

@@ -1,0 +1,108 @@
+//! The core's frequency in two runs: what can be compared in cycles, and what the machine's own speed differed by.
+
+use results::{CaseResult, CoreClock, Document, Reference};
+
+/// The facts that say which CPU a run was measured on. Names of models that clouds give say little.
+const CPU_FACTS: [&str; 6] =
+    ["cpu_vendor", "cpu_family", "cpu_model", "cpu_stepping", "cpu_flags", "cpu_caches"];
+/// Facts that only some processors have; equal, or in neither run.
+const CORE_FACTS: [&str; 3] = ["core_types", "core_type", "measured_core_type"];
+
+/// The core's frequency in the two runs of a comparison.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Frequencies {
+    /// The base's; `None` if unknown.
+    pub base: Option<CoreClock>,
+    /// The other run's.
+    pub new: Option<CoreClock>,
+}
+
+impl Frequencies {
+    /// Those of two runs.
+    pub fn of(base: &Document, new: &Document) -> Self {
+        Self { base: base.run.core_clock_ghz, new: new.run.core_clock_ghz }
+    }
+
+    /// The logarithm of how many times the base's frequency the other run's was; `None` if either is unknown.
+    pub fn log_ratio(&self) -> Option<f64> {
+        Some((self.new?.median / self.base?.median).ln())
+    }
+}
+
+/// The facts about the CPU because of which cycles cannot be compared: those that differ, or that a run does not
+/// tell; none if both runs were certainly measured on the same CPU.
+pub fn cpu_differences(base: &Document, new: &Document) -> Vec<&'static str> {
+    let told = |run: &Document, key: &str| {
+        run.machine.get(key).filter(|value| !value.is_null() && *value != "unknown").cloned()
+    };
+    let differs = |key: &&str| {
+        let (base, new) = (told(base, key), told(new, key));
+        base != new || (base.is_none() && CPU_FACTS.contains(key))
+    };
+    CPU_FACTS.into_iter().chain(CORE_FACTS).filter(differs).collect()
+}
+
+/// What the sentinel says the machine's own speed differed by, as a logarithm, from one run to the other.
+///
+/// The reference `calls` has no part in it: that is a system call, which what is compared, such as another kernel, may
+/// have made slower.
+pub(crate) fn speed_shift(
+    base: &CaseResult,
+    new: &CaseResult,
+    references: (Option<Reference>, Option<Reference>),
+    frequencies: &Frequencies,
+    in_cycles: bool,
+) -> f64 {
+    let shifts = Shifts::of(references);
+    if in_cycles {
+        return shifts.beside_chain.unwrap_or(0.0);
+    }
+    let run = frequencies.log_ratio().map_or(0.0, f64::abs);
+    match (shifts.chain, shifts.beside_chain) {
+        (Some(chain), Some(beside)) => chain.max(run) * share_followed(base, new) + beside,
+        _ if shifts.absolute > 0.0 => shifts.absolute.max(run),
+        _ => run * share_followed(base, new),
+    }
+}
+
+/// How far, 0 to 1, the result's time follows the core's frequency at most; 1 where that is unknown.
+fn share_followed(base: &CaseResult, new: &CaseResult) -> f64 {
+    match (base.frequency_slope, new.frequency_slope) {
+        (Some(base), Some(new)) => base.high.max(new.high).clamp(0.0, 1.0),
+        _ => 1.0,
+    }
+}
+
+/// By how much the reference readings of two runs differ, as logarithms.
+struct Shifts {
+    /// The greatest of `alu` and `chase`.
+    absolute: f64,
+    /// The chain, that is the core's cycle time.
+    chain: Option<f64>,
+    /// The greatest of `alu` and `chase`, each by the chain: what is not the frequency.
+    beside_chain: Option<f64>,
+}
+
+impl Shifts {
+    fn of((base, new): (Option<Reference>, Option<Reference>)) -> Self {
+        let (base, new) = (base.unwrap_or_default(), new.unwrap_or_default());
+        let log = |base: f64, new: f64| match base > 0.0 && new > 0.0 {
+            true => (new / base).ln(),
+            false => 0.0,
+        };
+        let (alu, chase) = (log(base.alu, new.alu), log(base.chase, new.chase));
+        let chain = base.chain.zip(new.chain).map(|(base, new)| log(base, new));
+        let beside = |shift: f64, known: bool, chain: f64| match known {
+            true => (shift - chain).abs(),
+            false => 0.0,
+        };
+        let alu_known = base.alu > 0.0 && new.alu > 0.0;
+        let chase_known = base.chase > 0.0 && new.chase > 0.0;
+        Self {
+            absolute: alu.abs().max(chase.abs()),
+            chain: chain.map(f64::abs),
+            beside_chain: chain
+                .map(|chain| beside(alu, alu_known, chain).max(beside(chase, chase_known, chain))),
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! Which results are compared, and what holds for all metrics of a point together.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use measure::doubt::{is_giving_way, is_saturated};
+use results::{Better, CaseResult, Document, Outcome, Reference};
+
+use crate::overtaking::SERVERS;
+
+/// Metrics of what a server or sender itself spent on one operation: they hold even where the other side set the pace.
+const OWN_COSTS: [&str; 3] = ["server-cpu", "sender-cpu", "memory"];
+/// The metric that says how much failed.
+const ERRORS: &str = "errors";
+
+type PointOf<'a> = (&'a str, &'a BTreeMap<String, String>);
+
+/// The compared results of `base`, each with its counterpart in `new`.
+pub(crate) fn pairs<'a>(
+    base: &'a Document,
+    new: &'a Document,
+) -> Vec<(&'a CaseResult, Option<&'a CaseResult>)> {
+    let identity = |r: &'a CaseResult| (&r.case, &r.params, &r.metric);
+    let known: BTreeMap<_, _> = new.results.iter().map(|r| (identity(r), r)).collect();
+    compared(base).map(|r| (r, known.get(&identity(r)).copied())).collect()
+}
+
+/// The results that are compared: those with a direction, but for what follows from others of them.
+fn compared(run: &Document) -> impl Iterator<Item = &CaseResult> {
+    let metrics: BTreeSet<(PointOf, &str)> =
+        run.results.iter().map(|r| ((r.case.as_str(), &r.params), r.metric.as_str())).collect();
+    run.results.iter().filter(move |result| {
+        let beside =
+            |metric: &str| metrics.contains(&((result.case.as_str(), &result.params), metric));
+        result.better != Better::Neither
+            && !is_derived(result)
+            && !said_by(&result.metric).is_some_and(beside)
+    })
+}
+
+/// The metric of the same point that says the same as this one: it is that one's reciprocal, or a fixed multiple.
+fn said_by(metric: &str) -> Option<&'static str> {
+    match metric {
+        "rate" | "overhead" => Some("time"),
+        "read-bandwidth" => Some("read-rate"),
+        "write-bandwidth" => Some("create-rate"),
+        _ => None,
+    }
+}
+
+/// Whether it follows from several points together, as what [`crate::derived`] gives: these points are compared.
+fn is_derived(result: &CaseResult) -> bool {
+    let lacks = |param: &str| !result.params.contains_key(param);
+    match result.case.as_str() {
+        "concurrency/degree" => lacks("degree"),
+        "concurrency/worth" => lacks("length"),
+        case => SERVERS.contains(&case) && lacks("connections"),
+    }
+}
+
+pub(crate) fn is_unsupported(result: &CaseResult) -> bool {
+    result.outcome == Outcome::Unsupported
+}
+
+/// What is known of all points of the runs that are compared.
+pub(crate) struct Points<'a> {
+    points: BTreeMap<PointOf<'a>, Point<'a>>,
+}
+
+/// What holds for all metrics of a point.
+#[derive(Debug, Default)]
+struct Point<'a> {
+    /// In some run it was disturbed nearly throughout.
+    disturbed: bool,
+    /// In some run another side than the one that is measured set the pace: the doubt that says so.
+    saturated: Option<&'a str>,
+    /// In some run something gave way: the doubt that says so.
+    gave_way: Option<&'a str>,
+}
+
+impl<'a> Points<'a> {
+    pub(crate) fn of(runs: &[&'a Document]) -> Self {
+        let mut points: BTreeMap<PointOf, Point> = BTreeMap::new();
+        for result in runs.iter().flat_map(|run| &run.results) {
+            let point = points.entry((result.case.as_str(), &result.params)).or_default();
+            point.disturbed |= result.disturbed;
+            let doubt = |tell: &dyn Fn(&str) -> bool| {
+                result.doubts.iter().map(String::as_str).find(|doubt| tell(doubt))
+            };
+            point.saturated = point.saturated.or(doubt(&is_saturated));
+            point.gave_way = point.gave_way.or(doubt(&is_giving_way));
+        }
+        Self { points }
+    }
+
+    /// Why no verdict can be given on this metric of its point, however sure the rounds are.
+    pub(crate) fn held_back(&self, result: &CaseResult) -> Option<String> {
+        let point = self.points.get(&(result.case.as_str(), &result.params))?;
+        let metric = result.metric.as_str();
+        if point.disturbed {
+            return Some(
+                "disturbed nearly throughout: a quieter machine would settle it".to_owned(),
+            );
+        }
+        if let Some(doubt) = point.saturated.filter(|_| !OWN_COSTS.contains(&metric)) {
+            let (bottleneck, tells) = match measure::doubt::is_client_saturated(doubt) {
+                true => ("the load generator", "server-cpu"),
+                false => ("the receiver", "sender-cpu"),
+            };
+            return Some(format!("{bottleneck} was the bottleneck: `{tells}` tells more"));
+        }
+        let gave_way = point.gave_way.filter(|_| metric != ERRORS);
+        gave_way.map(|doubt| format!("{doubt}: `{ERRORS}` tells how often"))
+    }
+}
+
+/// The sentinel's readings of each point of a run: those beside its time hold for its other metrics too.
+pub(crate) struct References<'a>(BTreeMap<PointOf<'a>, Reference>);
+
+impl<'a> References<'a> {
+    pub(crate) fn of(run: &'a Document) -> Self {
+        let mut known = BTreeMap::new();
+        for result in &run.results {
+            if let Some(reference) = result.reference {
+                known.entry((result.case.as_str(), &result.params)).or_insert(reference);
+            }
+        }
+        Self(known)
+    }
+
+    pub(crate) fn beside(&self, result: &CaseResult) -> Option<Reference> {
+        let of_point = || self.0.get(&(result.case.as_str(), &result.params)).copied();
+        result.reference.or_else(of_point)
+    }
+}

@@ -1,0 +1,136 @@
+//! How the rounds of a result scatter, and how sure that makes a difference between two of them.
+
+use std::f64::consts::FRAC_PI_2;
+
+use measure::stats::median;
+
+/// One round in as many is left out of the scatter at each end: with more rounds, a rare one that was disturbed
+/// shall not hide what all the others say.
+const ROUNDS_FOR_ONE_OUTLIER: usize = 12;
+
+/// How the rounds of one run lie about their median.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Spread {
+    /// Standard error of the median.
+    pub error: f64,
+    /// Degrees of freedom of that error.
+    pub degrees: f64,
+    /// What the second half of the run differs from the first by, beyond its own error.
+    pub drift: f64,
+}
+
+impl Spread {
+    /// `None` if there are fewer than two rounds, or values that are not finite.
+    ///
+    /// The error is that of the median of normal rounds with the standard deviation of these (for n rounds, n/12
+    /// at each end are replaced by their neighbours: Winsorised, Yuen 1974). Rounds with heavier tails than
+    /// normal have a more exact median than that, so the error is too large rather than too small. It is not
+    /// taken from a bootstrap of the median: of six rounds whose middle ones agree by chance, that is nearly 0.
+    pub(crate) fn of(rounds: &[f64]) -> Option<Self> {
+        let n = rounds.len();
+        if n < 2 || !rounds.iter().all(|value| value.is_finite()) {
+            return None;
+        }
+        let cut = n / ROUNDS_FOR_ONE_OUTLIER;
+        let error = deviation(rounds, cut) * (FRAC_PI_2 / n as f64).sqrt();
+        let (first, second) = rounds.split_at(n / 2);
+        let between = (median(&mut first.to_vec()) - median(&mut second.to_vec())).abs();
+        Some(Self {
+            error,
+            degrees: (n - 2 * cut) as f64 - 1.0,
+            // The halves differ by twice the whole's error for no reason, and by twice that one time in twenty:
+            // what is more is the machine's, which may have differed by as much from one run to the other.
+            drift: (between - 4.0 * error).max(0.0),
+        })
+    }
+}
+
+/// The standard deviation, the outermost `cut` values at each end replaced by their inner neighbours.
+fn deviation(values: &[f64], cut: usize) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    let n = sorted.len();
+    let (low, high) = (sorted[cut], sorted[n - 1 - cut]);
+    sorted.iter_mut().for_each(|value| *value = value.clamp(low, high));
+    let mean = sorted.iter().sum::<f64>() / n as f64;
+    let squares: f64 = sorted.iter().map(|value| (value - mean).powi(2)).sum();
+    let kept = (n - 2 * cut) as f64;
+    // Of so many values that stayed, so much of the scatter is left (Yuen 1974).
+    (squares / (n as f64 - 1.0)).sqrt() * (n as f64 - 1.0) / (kept - 1.0)
+}
+
+/// The error of a difference and its degrees of freedom, from those of either side (Welch 1947,
+/// Satterthwaite 1946).
+pub(crate) fn welch((a, a_degrees): (f64, f64), (b, b_degrees): (f64, f64)) -> (f64, f64) {
+    let (a, b) = (a.powi(2), b.powi(2));
+    let below = a.powi(2) / a_degrees + b.powi(2) / b_degrees;
+    let degrees = if below > 0.0 { (a + b).powi(2) / below } else { a_degrees };
+    ((a + b).sqrt(), degrees)
+}
+
+/// The step of the decimal grid that all `values` lie on, where some of them are equal: times with a fraction
+/// never are, unless they were rounded. 0 where there is no such grid.
+pub(crate) fn grid_step(values: &[f64]) -> f64 {
+    const STEPS: [f64; 6] = [1e3, 1e2, 1e1, 1.0, 1e-1, 1e-2];
+    let mut sorted = values.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    if sorted.windows(2).all(|pair| pair[0] != pair[1]) {
+        return 0.0;
+    }
+    // Values were kept with 24 bits.
+    let lies_on = |step: f64| {
+        let off = |value: f64| (value / step - (value / step).round()).abs() * step;
+        values.iter().all(|&value| off(value) <= value.abs() * 2e-7)
+    };
+    STEPS.into_iter().find(|&step| lies_on(step)).unwrap_or(0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_error_is_that_of_the_median_of_normal_rounds() {
+        let spread = Spread::of(&[1.0, 2.0, 3.0, 4.0, 5.0]).unwrap();
+        // Standard deviation 1.5811, by the root of 5, by the 1.2533 of a median.
+        assert!((spread.error - 1.5811 / 5f64.sqrt() * 1.2533).abs() < 1e-3, "{spread:?}");
+        assert_eq!((spread.degrees, spread.drift), (4.0, 0.0));
+        assert_eq!(Spread::of(&[1.0]), None);
+        assert_eq!(Spread::of(&[1.0, f64::NAN]), None);
+    }
+
+    #[test]
+    fn middle_rounds_that_agree_by_chance_are_no_certainty() {
+        let spread = Spread::of(&[90.0, 100.0, 100.0, 100.0, 100.0, 110.0]).unwrap();
+        assert!(spread.error > 2.0, "{spread:?}");
+    }
+
+    #[test]
+    fn one_disturbed_round_of_many_does_not_hide_the_others() {
+        let mut rounds: Vec<f64> = (0..12).map(|i| 100.0 + f64::from(i) * 0.01).collect();
+        let steady = Spread::of(&rounds).unwrap();
+        rounds[5] = 140.0;
+        let disturbed = Spread::of(&rounds).unwrap();
+        assert!(disturbed.error < 1.5 * steady.error, "{steady:?} {disturbed:?}");
+    }
+
+    #[test]
+    fn halves_that_differ_are_drift() {
+        let mut rounds = vec![100.0, 100.1, 99.9, 100.0, 100.1, 99.9, 100.0, 100.1];
+        assert_eq!(Spread::of(&rounds).unwrap().drift, 0.0);
+        rounds.extend([100.0; 12]);
+        rounds.extend([110.0, 110.1, 109.9, 110.0].repeat(5));
+        let drift = Spread::of(&rounds).unwrap().drift;
+        assert!((5.0..10.0).contains(&drift), "{drift}");
+    }
+
+    #[test]
+    fn rounded_values_have_a_grid() {
+        assert_eq!(grid_step(&[29.0, 30.0, 30.0]), 1.0);
+        let rounded = [4.949999809265137, 4.949999809265137, 4.960000038146973];
+        assert_eq!(grid_step(&rounded), 0.01);
+        assert_eq!(grid_step(&[1.2345678, 1.2345679, 1.2345681]), 0.0);
+        assert_eq!(grid_step(&[29.0, 30.0, 31.0]), 0.0);
+        assert_eq!(grid_step(&[33_535_000.0, 33_535_000.0]), 1e3);
+    }
+}
