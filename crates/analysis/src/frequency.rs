@@ -6,7 +6,7 @@ use results::{CaseResult, CoreClock, Document, Reference};
 const CPU_FACTS: [&str; 6] =
     ["cpu_vendor", "cpu_family", "cpu_model", "cpu_stepping", "cpu_flags", "cpu_caches"];
 /// Facts that only some processors have; equal, or in neither run.
-const CORE_FACTS: [&str; 3] = ["core_types", "core_type", "measured_core_type"];
+const CORE_FACTS: [&str; 2] = ["core_types", "core_type"];
 
 /// The core's frequency in the two runs of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq)]

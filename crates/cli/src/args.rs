@@ -533,7 +533,10 @@ pub struct Compare {
     /// Differences smaller than this share are called `same`
     #[arg(long, value_name = "SHARE", value_parser = share, allow_hyphen_values = true, default_value = "2%")]
     pub margin: f64,
-    /// Print the comparison as JSON
+    /// Show every row, also those that are the same
+    #[arg(long)]
+    pub all: bool,
+    /// Print the comparison as JSON, with every row
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]

@@ -10,6 +10,7 @@ use crate::page::{Ink, Page};
 use crate::quantity::{Figure, figure, half_width};
 use crate::rows::COST;
 use crate::text;
+use crate::undecided::{is_undecided, undecided_text};
 
 /// Longer keys of what else differs do not push all values to the right.
 const WIDEST_KEY: usize = 24;
@@ -26,6 +27,11 @@ pub struct Comparison {
     pub news: Vec<String>,
     /// What else differs between the runs; empty when nothing does.
     pub also_differs: Vec<Difference>,
+    /// What is to be known before the rows: the core's frequency in both runs, and what was compared in cycles; one
+    /// text per line.
+    pub facts: Vec<String>,
+    /// Whether rows that are the same are shown too.
+    pub all: bool,
     /// What the smallest difference is that this machine can tell, one text per line.
     pub noise_floor: Vec<String>,
     /// One per metric of each case.
@@ -81,23 +87,53 @@ fn ink(verdict: Verdict) -> Ink {
     }
 }
 
-/// The runs, what else differs, a table per area, the counts of verdicts and the noise floor.
+/// As many undecided rows have room beside what changed; of more, the cases are named and counted.
+const MOST_UNDECIDED: usize = 20;
+
+/// The runs, what else differs, a table per area of what changed and what cannot be decided, the counts of verdicts
+/// and the noise floor. All other rows are in the tables if the comparison says so.
 pub fn compare_table(comparison: &Comparison, page: &Page) -> String {
     let mut text = runs_text(comparison, page);
     text.push_str(&differences_text(comparison, page));
-    for group in groups(&comparison.rows) {
+    text.push_str(&facts_text(comparison, page));
+    let undecided = |row: &&CompareRow| !has_changed(row) && is_undecided(row);
+    let folded: Vec<&CompareRow> = comparison.rows.iter().filter(undecided).collect();
+    let folds = !comparison.all && folded.len() > MOST_UNDECIDED;
+    let folded = if folds { folded } else { Vec::new() };
+    let is_shown =
+        |row: &&CompareRow| comparison.all || has_changed(row) || (!folds && is_undecided(row));
+    let shown: Vec<&CompareRow> = comparison.rows.iter().filter(is_shown).collect();
+    for group in groups(&shown) {
         text.push('\n');
         text.push_str(&group_text(&group, comparison, page));
     }
+    if !folded.is_empty() {
+        text.push('\n');
+        text.push_str(&undecided_text(&folded, page));
+    }
     text.push('\n');
     text.push_str(&summary(comparison, page));
-    let legend = "ratio: the new figure divided by the base's, with its interval";
-    let legend = text::hanging("", legend, page.prose_width());
-    text.push_str(&page.paint_lines(Ink::Faint, &legend));
+    if !shown.is_empty() {
+        let legend = "ratio: the new figure divided by the base's, with its interval";
+        let legend = text::hanging("", legend, page.prose_width());
+        text.push_str(&page.paint_lines(Ink::Faint, &legend));
+    }
     for line in &comparison.noise_floor {
         text.push_str(&text::hanging("", line, page.prose_width()));
     }
     text
+}
+
+/// Whether a difference is certain in some run.
+fn has_changed(row: &CompareRow) -> bool {
+    row.news.iter().any(|cell| cell.verdict.is_difference())
+}
+
+fn facts_text(comparison: &Comparison, page: &Page) -> String {
+    let lines = comparison.facts.iter();
+    let text: String =
+        lines.map(|line| text::hanging("", &page.signs(line), page.prose_width())).collect();
+    if text.is_empty() { text } else { format!("\n{text}") }
 }
 
 /// What the runs are called in the table: `new`, or `new 1`, `new 2` ...
@@ -151,7 +187,7 @@ struct Group<'a> {
 }
 
 /// A group per area and metric, the metrics of an area after one another.
-fn groups(rows: &[CompareRow]) -> Vec<Group<'_>> {
+fn groups<'a>(rows: &[&'a CompareRow]) -> Vec<Group<'a>> {
     let mut areas: Vec<(String, Vec<&str>)> = Vec::new();
     for row in rows {
         let area = Label::parse(&row.label).area;
@@ -169,8 +205,8 @@ fn groups(rows: &[CompareRow]) -> Vec<Group<'_>> {
     groups.collect()
 }
 
-fn group<'a>(area: &str, metric: &str, rows: &'a [CompareRow]) -> Group<'a> {
-    let labelled = rows.iter().map(|row| (Label::parse(&row.label), row));
+fn group<'a>(area: &str, metric: &str, rows: &[&'a CompareRow]) -> Group<'a> {
+    let labelled = rows.iter().map(|row| (Label::parse(&row.label), *row));
     let belongs = |(label, row): &(Label, &CompareRow)| label.area == area && row.metric == metric;
     let (labels, mut rows): (Vec<Label>, Vec<&CompareRow>) = labelled.filter(belongs).unzip();
     let rank = |label: &Label| labels::rank(label, &labels);
@@ -336,7 +372,11 @@ fn summary(comparison: &Comparison, page: &Page) -> String {
             (count > 0).then(|| format!("{count} {}", verdict.word()))
         });
         let counts: Vec<String> = counts.collect();
-        let line = format!("{} compared with base: {}", verdicts.len(), counts.join(", "));
+        let changed = match verdicts.iter().any(|verdict| verdict.is_difference()) {
+            true => "",
+            false => "no certain difference: ",
+        };
+        let line = format!("{} compared with base: {changed}{}", verdicts.len(), counts.join(", "));
         text.push_str(&text::hanging(&format!("{name}: "), &line, page.prose_width()));
     }
     text

@@ -26,6 +26,7 @@ mod results_table;
 mod rows;
 mod runs_table;
 mod text;
+mod undecided;
 mod workbook;
 
 pub use answer::answer_text;
@@ -35,6 +36,6 @@ pub use env_page::env_page;
 pub use files::file_systems;
 pub use load_table::{LoadLine, load_table};
 pub use page::Page;
-pub use results_table::{closing_line, results_tables};
+pub use results_table::{closing_line, closing_lines, results_tables};
 pub use runs_table::{RunLine, runs_table};
 pub use workbook::{WorkbookError, workbook};

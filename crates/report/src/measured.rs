@@ -73,14 +73,31 @@ pub(crate) fn cost_choices(
         choices.extend(column.map(|column| Choice { column, rank }));
     };
     let per_op = |count: Option<f64>| Some(Cell::number(setting.per_op(count?)));
-    offer(2, setting.scale().heading(), &|row| picture_cell(row.cost()?, setting.scale(), page));
-    offer(4, "p95", &|row| p95_cell(row.cost()?));
-    offer(3, "quiet", &|row| Some(Cell::figure(share_figure(row.cost()?.quiet_share?))));
+    // Beside cycles, which hold at any frequency, the quiet share is what can best be missed.
+    let moved = usize::from(has_cycles(rows));
+    offer(2, "cycles", &|row| cycles_cell(row.cost()?));
+    let heading = setting.scale().heading();
+    offer(2 + moved, heading, &|row| picture_cell(row.cost()?, setting.scale(), page));
+    offer(4 + moved, "p95", &|row| p95_cell(row.cost()?));
+    let quiet = |row: &Row| Some(Cell::figure(share_figure(row.cost()?.quiet_share?)));
+    offer(3 + moved, "quiet", &quiet);
     offer(1, "calls", &|row| per_op(counts(row)?.syscalls));
-    offer(5, "switches", &|row| per_op(switches(counts(row)?)));
-    offer(6, "faults", &|row| per_op(counts(row)?.page_faults));
-    offer(7, "instructions", &|row| per_op(counts(row)?.instructions));
+    offer(5 + moved, "switches", &|row| per_op(switches(counts(row)?)));
+    offer(6 + moved, "faults", &|row| per_op(counts(row)?.page_faults));
+    offer(7 + moved, "instructions", &|row| per_op(counts(row)?.instructions));
     choices
+}
+
+/// Whether the cost of any row is known in core cycles.
+pub(crate) fn has_cycles(rows: &[&Row]) -> bool {
+    rows.iter().any(|row| row.cost().is_some_and(|cost| cost.cycles.is_some()))
+}
+
+/// The cost in core cycles, as exact as that in ns.
+fn cycles_cell(cost: &CaseResult) -> Option<Cell> {
+    let cycles = cost.cycles?;
+    let told = half_width(cycles.median, cycles.low, cycles.high).max(cycles.median * 5e-4);
+    Some(Cell::figure(figure(cycles.median, told, "count")))
 }
 
 /// What is told of metrics besides their figures.

@@ -16,6 +16,7 @@ const TINY_INTERVAL: f64 = 0.0005;
 const FINEST_SHARE: f64 = 0.001;
 
 const TIME_STEPS: [(f64, &str); 4] = [(1.0, "ns"), (1e3, "us"), (1e6, "ms"), (1e9, "s")];
+const CYCLE_STEPS: [(f64, &str); 3] = [(1.0, "cyc"), (1e3, "kcyc"), (1e6, "Mcyc")];
 const RATE_STEPS: [(f64, &str); 4] = [(1.0, "/s"), (1e3, "k/s"), (1e6, "M/s"), (1e9, "G/s")];
 const BYTE_STEPS: [(f64, &str); 4] = [(1.0, "B"), (1e3, "kB"), (1e6, "MB"), (1e9, "GB")];
 const BYTE_RATE_STEPS: [(f64, &str); 4] =
@@ -57,6 +58,7 @@ pub fn figure(value: f64, half_width: f64, unit: &str) -> Figure {
         "ms" | "ms/op" => time(1e6),
         "s" | "s/op" => time(1e9),
         "share" => Figure::new(digits(value * 100.0, half_width.max(FINEST_SHARE) * 100.0), "%"),
+        "cycles/op" | "cycles" => cycles_figure(value, half_width),
         "bytes" => scaled(value, half_width, &BYTE_STEPS),
         "bytes/s" => scaled(value, half_width, &BYTE_RATE_STEPS),
         rate if rate.ends_with("/s") => scaled(value, half_width, &RATE_STEPS),
@@ -65,9 +67,14 @@ pub fn figure(value: f64, half_width: f64, unit: &str) -> Figure {
     }
 }
 
+/// A number of core cycles, such as `280.1 cyc`.
+pub(crate) fn cycles_figure(cycles: f64, half_width: f64) -> Figure {
+    scaled(cycles, half_width, &CYCLE_STEPS)
+}
+
 /// Whether [`figure`] prints the whole unit, so that a heading need not.
 pub fn carries_unit(unit: &str) -> bool {
-    const OTHERS: [&str; 3] = ["share", "bytes", "bytes/s"];
+    const OTHERS: [&str; 5] = ["share", "bytes", "bytes/s", "cycles", "cycles/op"];
     let time = unit.strip_suffix("/op").unwrap_or(unit);
     OTHERS.contains(&unit) || TIME_STEPS.iter().any(|(_, name)| *name == time)
 }
@@ -262,6 +269,8 @@ mod tests {
 
     #[test]
     fn other_figures_read_well() {
+        assert_eq!(figure(280.13, 0.2, "cycles/op").to_string(), "280.1 cyc");
+        assert_eq!(figure(28_013.0, 30.0, "cycles/op").to_string(), "28.01 kcyc");
         assert_eq!(format_rate(12.34e6, 0.04e6), "12.34 M/s");
         assert_eq!(format_rate(845_300.0, 2000.0), "845 k/s");
         assert_eq!(figure(0.4873, 0.002, "share").to_string(), "48.7 %");

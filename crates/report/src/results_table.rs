@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use results::{CaseResult, Outcome};
+use results::{CaseResult, CoreClock, Document, Outcome};
 
 use crate::concurrency::{self, shape::is_derived};
 use crate::files;
@@ -69,8 +69,8 @@ fn area_tables(results: &[&CaseResult], page: &Page) -> String {
         text.push('\n');
         settings.extend(setting);
     }
-    text.push_str(&legend(results, &settings, page));
-    text
+    let legend = legend(results, &settings, &text, page);
+    text + &legend
 }
 
 /// How many cases were measured and how many were not, such as
@@ -104,6 +104,31 @@ pub fn closing_line(results: &[CaseResult], took: Option<Duration>, page: &Page)
     text::hanging("", &line, page.prose_width())
 }
 
+/// What a run ends with: the core's frequency where it is known, and the [`closing_line`] with the time of each area.
+pub fn closing_lines(document: &Document, took: Option<Duration>, page: &Page) -> String {
+    let run = &document.run;
+    let mut text = String::new();
+    if let Some(CoreClock { low, median, high }) = run.core_clock_ghz {
+        let mut line = format!("core clock {median:.2} GHz, {low:.2} to {high:.2}");
+        if document.results.iter().any(|result| result.cycles.is_some()) {
+            line.push_str(&format!("; costs with cycles are given in ns at {median:.2} GHz"));
+        }
+        text.push_str(&text::hanging("", &line, page.prose_width()));
+    }
+    text.push_str(&closing_line(&document.results, took, page));
+    if !run.area_seconds.is_empty() {
+        let mut areas: Vec<(&String, &f64)> = run.area_seconds.iter().collect();
+        areas.sort_by(|a, b| b.1.total_cmp(a.1));
+        let areas = areas.into_iter().map(|(area, seconds)| {
+            let time = Duration::try_from_secs_f64(*seconds).unwrap_or(Duration::MAX);
+            format!("{area} {}", format_duration(time))
+        });
+        let line = format!("time by area: {}", areas.collect::<Vec<_>>().join(", "));
+        text.push_str(&text::hanging("", &line, page.prose_width()));
+    }
+    text
+}
+
 /// The text, and how its table of costs is set if there is one.
 fn area_text(area: &Area, page: &Page) -> (String, Option<Setting>) {
     let shown: Vec<&Row> = area.rows.iter().filter(|row| !is_folded(row)).collect();
@@ -120,8 +145,26 @@ fn area_text(area: &Area, page: &Page) -> (String, Option<Setting>) {
     }
     text.push_str(&tables.text(&shown, &costs, &others));
     text.push_str(&notes.lines(page));
+    text.push_str(&adjusted_lines(&shown, page));
     text.push_str(&folded_lines(area, page));
     (text, (!costs.is_empty()).then_some(tables.setting))
+}
+
+/// Which costs were adjusted to the run's median frequency, and how far each follows it.
+fn adjusted_lines(rows: &[&Row], page: &Page) -> String {
+    let adjusted = rows.iter().filter_map(|row| {
+        let slope = row.cost()?.frequency_slope.filter(|slope| slope.adjusted)?;
+        Some(format!("{} {:.2}", row.label.short(), slope.slope))
+    });
+    let adjusted: Vec<String> = adjusted.collect();
+    if adjusted.is_empty() {
+        return String::new();
+    }
+    let line = format!(
+        "adjusted to the run's median core clock, by how far the cost was seen to follow it (0: not at all, 1: in full): {}",
+        adjusted.join(", ")
+    );
+    page.paint_lines(Ink::Faint, &text::hanging("", &line, page.prose_width()))
 }
 
 /// What the tables of an area have in common.
@@ -323,25 +366,38 @@ fn has_more(row: &Row) -> bool {
     row.results.iter().filter(|r| r.metric != COST).any(says_more)
 }
 
-/// What the columns mean, in three lines at most.
-fn legend(results: &[&CaseResult], settings: &[Setting], page: &Page) -> String {
+/// What the columns of `tables` mean, in four lines at most.
+fn legend(results: &[&CaseResult], settings: &[Setting], tables: &str, page: &Page) -> String {
     let Some(level) = results.iter().find_map(|result| result.estimate).map(|e| e.level * 100.0)
     else {
         return String::new();
     };
     let has_cost = results.iter().any(|r| r.metric == COST && r.estimate.is_some());
-    let lines = if has_cost {
-        vec![
-            format!(
-                "cost ±: one undisturbed operation, and half the width of its {level:.0} % interval"
-            ),
-            pictures(settings, page),
-            "quiet: undisturbed time; per operation: calls (system calls), switches, faults"
-                .to_owned(),
-        ]
-    } else {
-        vec![format!("±: half the width of the {level:.0} % interval")]
+    let has_column = |heading: &str| {
+        let ends = |end: usize| tables[end..].starts_with([' ', '\n']);
+        tables
+            .match_indices(heading)
+            .any(|(at, _)| tables[..at].ends_with(' ') && ends(at + heading.len()))
     };
+    let mut lines = Vec::new();
+    if has_cost {
+        lines.push(format!(
+            "cost ±: one undisturbed operation, and half the width of its {level:.0} % interval"
+        ));
+        if has_column("cycles") {
+            let cycles =
+                "cycles: of the core, per operation; unlike ns, they do not follow its frequency";
+            lines.push(cycles.to_owned());
+        }
+        let scales = [Setting::Roomy, Setting::Tight].map(|set| page.signs(set.scale().heading()));
+        if scales.iter().any(|scale| has_column(scale)) {
+            lines.push(pictures(settings, page));
+        }
+        let quiet = if has_column("quiet") { "quiet: undisturbed time; " } else { "" };
+        lines.push(format!("{quiet}per operation: calls (system calls), switches, faults"));
+    } else {
+        lines.push(format!("±: half the width of the {level:.0} % interval"));
+    }
     let set = |line: String| {
         let wrapped = text::hanging("", &page.signs(&line), page.prose_width());
         page.paint_lines(Ink::Faint, &wrapped)

@@ -2,15 +2,16 @@
 
 mod support;
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use analysis::{Difference, Ratio, Verdict};
 use insta::assert_snapshot;
 use report::{
     Card, CardParam, Cell, CompareCell, CompareRow, Comparison, Page, RunLine, cards, cards_short,
-    closing_line, compare_table, env_page, results_tables, runs_table,
+    closing_line, closing_lines, compare_table, env_page, results_tables, runs_table,
 };
-use results::{Better, CaseResult};
+use results::{Better, CaseResult, CoreClock, Cycles, Document, FrequencySlope, RunInfo, SCHEMA};
 
 const NARROW: Page = Page { width: 80, colour: false, unicode: true };
 const WIDE: Page = Page { width: 140, ..NARROW };
@@ -30,6 +31,49 @@ fn results() {
         "implausible, in 2 min 13 s",
     ];
     assert_eq!(closing, lines.join("\n") + "\n");
+}
+
+/// `results` as of a run on a core of 3.75 GHz: costs below 1 us have cycles, others were adjusted.
+fn in_cycles(mut results: Vec<CaseResult>) -> Document {
+    for result in results.iter_mut().filter(|result| result.metric == "time") {
+        let contended = result.params.get("workers").is_some_and(|workers| workers != "1");
+        let Some(estimate) = result.estimate.filter(|_| !contended) else { continue };
+        let [median, low, high] =
+            [estimate.median, estimate.low, estimate.high].map(|ns| ns * 3.75);
+        match median < 3750.0 {
+            true => result.cycles = Some(Cycles { median, low, high }),
+            false => {
+                let slope = FrequencySlope { slope: 0.91, low: 0.8, high: 1.02, adjusted: true };
+                result.frequency_slope = Some(slope);
+            }
+        }
+    }
+    let run = RunInfo {
+        id: "20261121-203655-4f2a".to_owned(),
+        started: "2026-11-21T20:36:55Z".to_owned(),
+        finished: None,
+        seed: 1,
+        oscost: "0.1.0".to_owned(),
+        tags: BTreeMap::new(),
+        asked: BTreeMap::new(),
+        core_clock_ghz: Some(CoreClock { low: 3.35, median: 3.75, high: 3.85 }),
+        area_seconds: [("clock", 12.0), ("syscall", 31.4), ("lock", 81.0)]
+            .map(|(area, seconds)| (area.to_owned(), seconds))
+            .into(),
+    };
+    Document { schema: SCHEMA, run, machine: Default::default(), results }
+}
+
+#[test]
+fn results_in_cycles() {
+    let document = in_cycles(support::a_run());
+    for (name, page) in [("cycles_80", &NARROW), ("cycles_140", &WIDE)] {
+        let text = results_tables(&document.results, page)
+            + &closing_lines(&document, Some(Duration::from_secs(133)), page);
+        assert_snapshot!(name, text);
+    }
+    let locks = in_cycles(support::contended_locks());
+    assert_snapshot!("cycles_locks_80", results_tables(&locks.results, &NARROW));
 }
 
 #[test]
@@ -79,7 +123,7 @@ fn contended_locks_compared() {
         let base = Cell { median: estimate.median, low, high, unit: result.unit.clone() };
         Some(row(&result.label(), &result.metric, base, &[(1.032, Verdict::CannotTell, "")]))
     });
-    let comparison = Comparison { rows: rows.collect(), ..comparison(1) };
+    let comparison = Comparison { rows: rows.collect(), all: true, ..comparison(1) };
     assert_snapshot!("compare_locks_80", compare_table(&comparison, &NARROW));
 }
 
@@ -177,6 +221,11 @@ fn comparison(runs: usize) -> Comparison {
             differs("kernel", ["6.1.0-28-cloud-amd64", "6.12.3", "4.4.0"]),
             differs("mitigations", ["spectre_v2: retpolines, spec_rstack_overflow: safe RET", "off", "off"]),
         ],
+        facts: vec![
+            "core clock: 3.75 GHz in base, 3.49 GHz in new (6.9 % lower): what the core alone does takes 7.4 % longer, in as many cycles".to_owned(),
+            "2 rows are compared in core cycles, 5 in wall time".to_owned(),
+        ],
+        all: false,
         noise_floor: vec![
             "noise floor: two runs of the same system differed by up to 0.8 % here today; no verdict falls below it".to_owned(),
         ],
@@ -193,6 +242,36 @@ fn comparisons() {
         "compare_three_160",
         compare_table(&comparison(2), &Page { width: 160, ..NARROW })
     );
+}
+
+#[test]
+fn a_comparison_shows_what_is_the_same_where_asked() {
+    let all = Comparison { all: true, ..comparison(2) };
+    assert_snapshot!("compare_all_80", compare_table(&all, &NARROW));
+    let mut same = comparison(1);
+    same.rows.truncate(1);
+    same.rows[0].news[0].verdict = Verdict::Same;
+    let text = compare_table(&same, &NARROW);
+    assert!(!text.contains("getppid"), "{text}");
+    assert!(text.contains("1 compared with base: no certain difference: 1 same"), "{text}");
+}
+
+#[test]
+fn many_undecided_rows_are_counted_by_case() {
+    let more = "about 24 times as many rounds would settle it";
+    let rows = support::contended_locks().into_iter().filter_map(|result| {
+        let base = Cell {
+            median: result.estimate?.median,
+            low: 1.0,
+            high: 2.0,
+            unit: result.unit.clone(),
+        };
+        Some(row(&result.label(), &result.metric, base, &[(1.032, Verdict::CannotTell, more)]))
+    });
+    let mut comparison = comparison(1);
+    comparison.rows.extend(rows);
+    assert!(comparison.rows.len() > 30);
+    assert_snapshot!("compare_folded_80", compare_table(&comparison, &NARROW));
 }
 
 #[test]

@@ -211,6 +211,8 @@ fn comparison() -> impl Strategy<Value = Comparison> {
                     key: "kernel".to_owned(),
                     values: vec![words.clone(); runs + 1],
                 }],
+                facts: vec![words.clone()],
+                all: runs != 2,
                 noise_floor: vec![words],
             }
         },

@@ -105,6 +105,29 @@ fn raw_values_are_those_of_the_document() {
 }
 
 #[test]
+fn core_cycles_stand_beside_ns() {
+    let mut document = whole_run();
+    let result = &mut document.results[0];
+    let median = result.estimate.unwrap().median;
+    result.cycles = Some(results::Cycles {
+        median: 4.0 * median,
+        low: 3.0 * median,
+        high: 5.0 * median,
+    });
+    let rounds = result.round_values.clone();
+    let parts = parts_of(&document);
+    let summary = columns(&cells(&parts, "summary"), &["core cycles", "core cycles high"]);
+    let number = |text: &str| text.parse::<f64>().unwrap();
+    assert_eq!([number(&summary[0][0]), number(&summary[0][1])], [4.0 * median, 5.0 * median]);
+    assert_eq!(summary[1], ["", ""]);
+    let raw = columns(&cells(&parts, "raw"), &["core cycles"]);
+    for (row, round) in raw.iter().zip(&rounds) {
+        assert!((number(&row[0]) / round - 4.0).abs() < 1e-9, "{row:?}");
+    }
+    assert_eq!(raw[rounds.len()], [""]);
+}
+
+#[test]
 fn the_summary_has_a_row_for_every_result_and_the_run_its_facts() {
     let document = whole_run();
     let parts = parts_of(&document);

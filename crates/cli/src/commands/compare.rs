@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use analysis::{Compared, NoiseCheck, Settings};
+use analysis::{Compared, Frequencies, NoiseCheck, Settings, cpu_differences};
 use report::{Cell, CompareCell, CompareRow, Comparison, compare_table};
-use results::{Document, Estimate, Store};
+use results::{CoreClock, Document, Estimate, Store};
 use serde_json::json;
 
 use super::exchange::read_document;
@@ -34,7 +34,9 @@ pub fn compare(args: &Compare) -> anyhow::Result<Ending> {
     if args.json {
         print(&serde_json::to_string_pretty(&as_json(&base, &news, &compared, &noise))?)?;
     } else {
-        print(&compare_table(&comparison(&base, &news, &compared, &noise, &settings), &page()))?;
+        let mut comparison = comparison(&base, &news, &compared, &noise, &settings);
+        comparison.all = args.all;
+        print(&compare_table(&comparison, &page()))?;
     }
     let limit = args.fail_above.unwrap_or(f64::INFINITY);
     let too_slow = compared.iter().flatten().any(|row| certainly_worse_by(row) > limit);
@@ -106,8 +108,77 @@ fn comparison(
         base: words(base),
         news: news.iter().map(words).collect(),
         also_differs: also_differs(&all),
+        facts: facts_told(base, news, compared),
+        all: false,
         noise_floor: floor_lines(compared, noise, settings),
         rows: rows(compared),
+    }
+}
+
+/// The core's frequency in the runs, and what was compared in cycles, a line or two for each run.
+fn facts_told(base: &Document, news: &[Document], compared: &[Vec<Compared>]) -> Vec<String> {
+    let mut lines = Vec::new();
+    for (number, (new, rows)) in (1..).zip(news.iter().zip(compared)) {
+        let name = if news.len() == 1 { "new".to_owned() } else { format!("new {number}") };
+        lines.extend(frequency_line(&Frequencies::of(base, new), &name));
+        lines.extend(unit_line(base, new, rows, &name));
+    }
+    lines
+}
+
+/// What the core's frequency was in both runs; `None` if neither knows it.
+fn frequency_line(frequencies: &Frequencies, new: &str) -> Option<String> {
+    /// A smaller difference is none: the frequency is known to about as much.
+    const LEAST: f64 = 0.002;
+    let ghz = |clock: Option<CoreClock>| match clock {
+        Some(clock) => format!("{:.2} GHz", clock.median),
+        None => "unknown".to_owned(),
+    };
+    let (of_base, of_new) = (ghz(frequencies.base), ghz(frequencies.new));
+    let Some(log) = frequencies.log_ratio() else {
+        let any_known = frequencies.base.or(frequencies.new).is_some();
+        return any_known.then(|| format!("core clock: {of_base} in base, {of_new} in {new}"));
+    };
+    if log.abs() < LEAST {
+        return Some(format!("core clock: {of_base} in base and in {new}"));
+    }
+    let (change, word) = match log < 0.0 {
+        true => (-log.exp_m1(), "lower"),
+        false => (log.exp_m1(), "higher"),
+    };
+    let (times, longer) = match log < 0.0 {
+        true => ((-log).exp_m1(), "longer"),
+        false => (-(-log).exp_m1(), "less"),
+    };
+    Some(format!(
+        "core clock: {of_base} in base, {of_new} in {new} ({:.1} % {word}): by that alone, what the core does takes \
+         {:.1} % {longer} time, in as many cycles",
+        change * 100.0,
+        times * 100.0
+    ))
+}
+
+/// How many rows were compared in cycles, or why none was; `None` where there are no cycles in either run.
+fn unit_line(base: &Document, new: &Document, rows: &[Compared], name: &str) -> Option<String> {
+    let has_cycles = |run: &Document| run.results.iter().any(|result| result.cycles.is_some());
+    let (in_base, in_new) = (has_cycles(base), has_cycles(new));
+    let in_cycles = rows.iter().filter(|row| row.unit.starts_with("cycles")).count();
+    match (in_base, in_new) {
+        (false, false) => None,
+        (true, false) => Some(format!("{name} has no core cycles: times are compared in ns")),
+        (false, true) => Some("base has no core cycles: times are compared in ns".to_owned()),
+        (true, true) if in_cycles > 0 => Some(format!(
+            "{in_cycles} times are compared in core cycles (cyc), which do not follow the core clock; others in ns"
+        )),
+        (true, true) => {
+            let differs = cpu_differences(base, new);
+            (!differs.is_empty()).then(|| {
+                let facts = differs.join(", ");
+                format!(
+                    "not certainly the same CPU as in {name} ({facts}): times are compared in ns"
+                )
+            })
+        }
     }
 }
 
@@ -195,6 +266,8 @@ fn as_json(
             json!({
                 "new": new.run.id,
                 "also_differs": differs,
+                "core_clock_ghz": json!({"base": base.run.core_clock_ghz, "new": new.run.core_clock_ghz}),
+                "cpu_differences": cpu_differences(base, new),
                 "rows": rows.iter().map(row_json).collect::<Vec<_>>(),
             })
         })

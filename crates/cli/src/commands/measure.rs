@@ -11,7 +11,7 @@ use cases::file::{TEMP, obstacle, path_of};
 use measure::cycles::{Latency, Timebase};
 use measure::survey::{ClockFacts, survey};
 use platform::filesystem;
-use report::{closing_line, file_systems, results_tables};
+use report::{closing_lines, file_systems, results_tables};
 use results::{Document, Outcome, RunInfo, Store};
 use runner::{Options, Plan, Point, plan};
 use serde_json::{Map, Value as Json};
@@ -115,7 +115,7 @@ pub fn show_results(document: &Document, json: bool, took: Option<Duration>) -> 
             print(&file_systems(&document.results, &document.machine, &page()))?;
         }
     }
-    print(&closing_line(&document.results, took, &page()))
+    print(&closing_lines(document, took, &page()))
 }
 
 /// The command that takes up an unfinished run.

@@ -20,6 +20,14 @@ pub(super) fn run(workbook: &mut Workbook, document: &Document) -> Result<(), Xl
     // A text, as Excel's numbers have no more than 15 digits.
     say("run", "seed", &run.seed.to_string())?;
     say("run", "oscost", &run.oscost)?;
+    if let Some(clock) = run.core_clock_ghz {
+        say("core clock, GHz", "low", &clock.low.to_string())?;
+        say("core clock, GHz", "median", &clock.median.to_string())?;
+        say("core clock, GHz", "high", &clock.high.to_string())?;
+    }
+    for (area, seconds) in &run.area_seconds {
+        say("seconds", area, &seconds.to_string())?;
+    }
     for (of, list) in [("tag", &run.tags), ("asked", &run.asked)] {
         for (what, value) in list {
             say(of, what, value)?;
@@ -42,7 +50,7 @@ pub(super) fn summary(
     results: &[CaseResult],
     rows_of_a_sheet: u32,
 ) -> Result<(), XlsxError> {
-    const AFTER_PARAMS: [&str; 12] = [
+    const AFTER_PARAMS: [&str; 15] = [
         "metric",
         "unit",
         "better",
@@ -55,6 +63,9 @@ pub(super) fn summary(
         "rounds",
         "quiet share",
         "doubts",
+        "core cycles",
+        "core cycles low",
+        "core cycles high",
     ];
     let params = params(results);
     let mut pages =
@@ -79,6 +90,15 @@ pub(super) fn summary(
             share(result.quiet_share),
             Value::text(&result.doubts.join("; ")),
         ]);
+        let cycles = result.cycles.filter(|_| result.outcome == Outcome::Measured);
+        let in_cycles = |value: Option<f64>| {
+            value.map_or(Value::Empty, |value| Value::measured(value, "cycles/op"))
+        };
+        row.extend([
+            in_cycles(cycles.map(|c| c.median)),
+            in_cycles(cycles.map(|c| c.low)),
+            in_cycles(cycles.map(|c| c.high)),
+        ]);
         pages.push(&row)?;
     }
     pages.finish()
@@ -91,7 +111,7 @@ pub(super) fn raw(
     rows_of_a_sheet: u32,
 ) -> Result<(), XlsxError> {
     let params = params(results);
-    let headings = headings(&params, &["metric", "unit", "round", "value"]);
+    let headings = headings(&params, &["metric", "unit", "round", "value", "core cycles"]);
     let mut pages = Pages::new(workbook, "raw", headings, rows_of_a_sheet)?;
     for result in results {
         let identity = identity(result, &params);
@@ -99,6 +119,9 @@ pub(super) fn raw(
             let mut row = identity.clone();
             row.push(Value::number(f64::from(round), WHOLE));
             row.push(Value::measured(*value, &result.unit));
+            row.push(result.cycles_per_ns().map_or(Value::Empty, |cycles_per_ns| {
+                Value::measured(value * cycles_per_ns, "cycles/op")
+            }));
             pages.push(&row)?;
         }
     }

@@ -1,0 +1,159 @@
+//! What a comparison cannot tell, in few lines: how many rows of which cases, and why.
+
+use std::collections::BTreeMap;
+
+use analysis::Verdict;
+
+use crate::compare_table::CompareRow;
+use crate::labels::Label;
+use crate::page::{Ink, Page};
+use crate::text;
+
+/// More reasons than this are noise.
+const MOST_REASONS: usize = 6;
+
+/// Whether nothing can be said for certain of the row in some run.
+pub(crate) fn is_undecided(row: &CompareRow) -> bool {
+    let nothing = |verdict| matches!(verdict, Verdict::CannotTell | Verdict::NotComparable);
+    row.news.iter().any(|cell| nothing(cell.verdict))
+}
+
+/// The cases of `rows` by area with how many rows each has, and the reasons with how many rows they are of.
+pub(crate) fn undecided_text(rows: &[&CompareRow], page: &Page) -> String {
+    if rows.is_empty() {
+        return String::new();
+    }
+    let heading = format!("cannot tell: {} rows (`--all` shows them)", rows.len());
+    let mut text = page.paint_lines(Ink::Doubt, &text::hanging("", &heading, page.prose_width()));
+    let mut areas: Vec<(String, Vec<(String, usize)>)> = Vec::new();
+    for row in rows {
+        let Label { area, name, .. } = Label::parse(&row.label);
+        let cases = entry(&mut areas, area);
+        *entry(cases, name) += 1;
+    }
+    let widest = areas.iter().map(|(area, _)| text::width(area)).max().unwrap_or(0).min(16);
+    for (area, cases) in &areas {
+        let cases: Vec<String> = cases
+            .iter()
+            .map(|(name, rows)| if *rows == 1 { name.clone() } else { format!("{name} ({rows})") })
+            .collect();
+        let first = format!("  {area:<widest$}  ");
+        text.push_str(&text::hanging(&first, &cases.join(", "), page.prose_width()));
+    }
+    for (reason, rows) in reasons(rows).into_iter().take(MOST_REASONS) {
+        text.push_str(&text::hanging(&format!("{rows:>5}  "), &reason, page.prose_width()));
+    }
+    text
+}
+
+/// The value of `key`, in the order of first appearance.
+fn entry<V: Default>(list: &mut Vec<(String, V)>, key: String) -> &mut V {
+    let at = list.iter().position(|(known, _)| *known == key).unwrap_or_else(|| {
+        list.push((key, V::default()));
+        list.len() - 1
+    });
+    &mut list[at].1
+}
+
+/// The reasons, those of most rows first; those that differ in nothing but numbers are one, with the range of these.
+fn reasons(rows: &[&CompareRow]) -> Vec<(String, usize)> {
+    let mut kinds: BTreeMap<Vec<String>, Vec<Vec<String>>> = BTreeMap::new();
+    let notes = rows.iter().flat_map(|row| &row.news).map(|cell| &cell.note);
+    for note in notes.filter(|note| !note.is_empty()) {
+        let (words, numbers) = numbers_apart(note);
+        kinds.entry(words).or_default().push(numbers);
+    }
+    let mut reasons: Vec<(String, usize)> = kinds
+        .into_iter()
+        .map(|(words, numbers)| (ranged(&words, &numbers), numbers.len()))
+        .collect();
+    reasons.sort_by_key(|(_, rows)| std::cmp::Reverse(*rows));
+    reasons
+}
+
+/// The text between the numbers of `note`, and the numbers.
+fn numbers_apart(note: &str) -> (Vec<String>, Vec<String>) {
+    let (mut words, mut numbers) = (vec![String::new()], Vec::new());
+    let mut rest = note;
+    while let Some(c) = rest.chars().next() {
+        let is_part = |c: char| c.is_ascii_digit() || c == '.';
+        let length = match c.is_ascii_digit() {
+            true => rest.find(|c| !is_part(c)).unwrap_or(rest.len()),
+            false => rest.find(|c: char| c.is_ascii_digit()).unwrap_or(rest.len()),
+        };
+        let (part, after) = rest.split_at(length);
+        match c.is_ascii_digit() {
+            true => {
+                numbers.push(part.to_owned());
+                words.push(String::new());
+            }
+            false => words.last_mut().expect("never empty").push_str(part),
+        }
+        rest = after;
+    }
+    (words, numbers)
+}
+
+/// One text for notes of the same words: `about 2 to 40 times`.
+fn ranged(words: &[String], numbers: &[Vec<String>]) -> String {
+    let mut text = words[0].clone();
+    for (place, words) in words[1..].iter().enumerate() {
+        let mut values: Vec<&String> = numbers.iter().map(|numbers| &numbers[place]).collect();
+        values.sort_by(|a, b| as_number(a).total_cmp(&as_number(b)));
+        match (values.first(), values.last()) {
+            (Some(least), Some(most)) if least != most => {
+                text.push_str(&format!("{least} to {most}"))
+            }
+            (Some(only), _) => text.push_str(only),
+            _ => {}
+        }
+        text.push_str(words);
+    }
+    text
+}
+
+fn as_number(text: &str) -> f64 {
+    text.parse().unwrap_or(0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compare_table::CompareCell;
+
+    const PAGE: Page = Page { width: 80, colour: false, unicode: true };
+
+    fn row(label: &str, note: &str) -> CompareRow {
+        let cell = CompareCell {
+            figure: None,
+            ratio: None,
+            verdict: Verdict::CannotTell,
+            note: note.to_owned(),
+        };
+        CompareRow {
+            label: label.to_owned(),
+            metric: "time".to_owned(),
+            base: None,
+            news: vec![cell],
+        }
+    }
+
+    #[test]
+    fn rows_are_counted_by_case_and_reasons_by_their_words() {
+        let rows = [
+            row("lock/futex{workers=2}", "about 40 times as many rounds would settle it"),
+            row("lock/futex{workers=4}", "about 3 times as many rounds would settle it"),
+            row("net/answer", "the machine itself varies by 4.0 %"),
+        ];
+        let text = undecided_text(&rows.iter().collect::<Vec<_>>(), &PAGE);
+        let lines = [
+            "cannot tell: 3 rows (`--all` shows them)",
+            "  lock  futex (2)",
+            "  net   answer",
+            "    2  about 3 to 40 times as many rounds would settle it",
+            "    1  the machine itself varies by 4.0 %",
+        ];
+        assert_eq!(text.lines().collect::<Vec<_>>(), lines);
+        assert_eq!(undecided_text(&[], &PAGE), "");
+    }
+}
