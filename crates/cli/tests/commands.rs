@@ -38,7 +38,7 @@ fn a_document_goes_from_store_to_store_unchanged() {
     let (here, there) = (Bench::new(), Bench::new());
     let run = short_run(&here, "--json --seed 18446744073709551615 --tag kernel=patched --tag a=b");
     let document = run.json();
-    assert_eq!(document["schema"], 1);
+    assert_eq!(document["schema"], 2);
     assert_eq!(document["run"]["id"], run.saved());
     assert_eq!(document["run"]["seed"], u64::MAX);
     assert_eq!(document["run"]["tags"], serde_json::json!({"a": "b", "kernel": "patched"}));
@@ -94,13 +94,13 @@ fn parameters_and_precision_are_taken() {
 }
 
 #[test]
-fn a_budget_too_short_for_all_says_so_case_by_case() {
+fn a_budget_too_short_for_all_gives_each_one_round_and_says_so() {
     let bench = Bench::new();
-    let run = bench.oscost("run clock --budget 100ms --json").with(3);
-    for result in times(&run.json()) {
-        let measured = result["outcome"] == "measured";
-        assert_eq!(measured, result.get("estimate").is_some(), "{result}");
-        assert_eq!(measured, result.get("reason").is_none(), "{result}");
+    let run = bench.oscost("run clock concurrency/worth --budget 1ms --json").with(0);
+    for result in times(&run.json()).iter().filter(|r| r["outcome"] == "measured") {
+        let doubts = result["doubts"].to_string();
+        assert!(doubts.contains("fewer rounds"), "{result}");
+        assert!(result["rounds"].as_u64() >= Some(1), "{result}");
     }
 }
 

@@ -33,7 +33,7 @@ fn wrong_arguments() {
         ("run lock/futex --param colour=1", &["\"colour\"", "they have workers"]),
         ("run lock/futex --param workers=0", &["workers", "\"0\"", "at least 1"]),
         ("run lock/futex --param workers=-3", &["workers", "\"-3\"", "it is not a count"]),
-        ("run lock/futex --param workers=1000", &["workers", "at most"]),
+        ("run lock/futex --param workers=2000", &["workers", "at most"]),
         ("run lock/futex --param place=moon", &["place", "\"moon\"", "choose among"]),
         ("run --resume --quick", &["--resume", "--quick"]),
         ("compare last", &["<NEWS>"]),
@@ -104,7 +104,7 @@ fn damaged_documents_are_refused_with_the_line() {
         ("empty", "", &["empty", "line 1"][..]),
         ("cut", cut, &["cut", "line "]),
         ("list", "[1]", &["line 1", "not an oscost document"]),
-        ("later", &whole.replacen("\"schema\": 1", "\"schema\": 2", 1), &["newer oscost"]),
+        ("later", &whole.replacen("\"schema\": 2", "\"schema\": 3", 1), &["newer oscost"]),
         ("swapped", &whole.replacen("\"median\": ", "\"median\": -", 1), &["swapped", "line "]),
         ("renamed", &whole.replacen("\"outcome\"", "\"out\"", 1), &["outcome"]),
     ] {
