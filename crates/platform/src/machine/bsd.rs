@@ -4,9 +4,9 @@ use super::{Findings, cpuid, resource_limit, size};
 use std::ffi::CString;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// No kinds of cores are told of here.
+/// All that is asked here is whether the processor says that it has one kind of core.
 pub(super) fn core_type(_cpu: usize) -> Option<String> {
-    None
+    (cpuid::here().is_hybrid() == Some(false)).then(|| "all alike".to_owned())
 }
 
 /// Rosetta translates programs for another processor without their seeing it.
@@ -135,6 +135,7 @@ fn find_cpu(findings: &mut Findings) {
     if let Some(identity) = cpuid::here().identity() {
         identity.add_to(findings);
     }
+    findings.set("core_types", core_type(0));
     let isolated = number("vm.pmap.pti").map(|pti| format!("pti={pti}"));
     findings.set("mitigations", isolated);
 }

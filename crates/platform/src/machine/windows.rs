@@ -34,9 +34,9 @@ use windows_sys::Win32::System::Threading::{
     OpenProcessToken,
 };
 
-/// No kinds of cores are told of here.
+/// All that is asked here is whether the processor says that it has one kind of core.
 pub(super) fn core_type(_cpu: usize) -> Option<String> {
-    None
+    (cpuid::here().is_hybrid() == Some(false)).then(|| "all alike".to_owned())
 }
 
 /// What CPUID does not show, nothing else does here.
@@ -242,6 +242,7 @@ fn find_cpu(findings: &mut Findings) {
     if let Some(identity) = cpuid::here().identity() {
         identity.add_to(findings);
     }
+    findings.set("core_types", core_type(0));
     // SAFETY: the call takes a number and answers one.
     let online = unsafe { GetActiveProcessorCount(ALL_PROCESSOR_GROUPS) };
     findings.set("cpus_online", (online != 0).then_some(u64::from(online)));
