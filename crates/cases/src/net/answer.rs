@@ -45,7 +45,7 @@ fn run(params: &Params, round: &mut Round) -> Result<(), Refusal> {
 /// The questions of an ordinary run are how a process, a thread and an event loop compare, from how many connections
 /// on, and what other ways of waiting change. So these three are at most levels, the others at one or two:
 ///
-/// - `exec` costs the same at every level, and opening a hundred connections takes it seconds;
+/// - `exec` answers as many a second at every level, and takes more than a second to open a thousand connections;
 /// - `prefork` and `pool` have 64 processes or threads at any level, where more connections only wait longer;
 /// - `fork` is as fast at 10 as at 100;
 /// - with one connection nothing but waking an idle CPU is seen of any event loop.
