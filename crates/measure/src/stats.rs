@@ -217,6 +217,58 @@ mod tests {
         }
     }
 
+    /// How often the interval covers the truth where rounds are added until it is narrow enough, as a run does: a run
+    /// stops when the rounds happen to agree, which makes intervals too narrow more often. The frequency changes from
+    /// round to round and within rounds, and the readings of the chain that it is taken out by scatter too.
+    fn coverage_with_early_stopping(scatter: f64, precision: f64) -> (f64, f64) {
+        const TRIALS: usize = 600;
+        const ROUNDS: std::ops::RangeInclusive<usize> = 8..=40;
+        let mut rng = StdRng::seed_from_u64(11);
+        let mut rounds_made = 0;
+        let covered = (0..TRIALS).filter(|&trial| {
+            let mut medians: Vec<RoundMedian> = Vec::new();
+            let interval = loop {
+                let round = 100.0 * (1.0 + scatter * noise(&mut rng));
+                let mut slower = 1.0 + 0.12 * rng.random::<f64>();
+                let samples: Vec<f64> = (0..30)
+                    .map(|_| {
+                        slower *= 1.0 + 0.002 * (rng.random::<f64>() - 0.5);
+                        let time = round * slower * (1.0 + 0.002 * noise(&mut rng));
+                        time / (slower * (1.0 + 0.0015 * noise(&mut rng)))
+                    })
+                    .collect();
+                medians.push(RoundMedian::of(&samples, rng.random()));
+                if medians.len() < *ROUNDS.start() {
+                    continue;
+                }
+                let interval = interval_of(&medians, trial as u64);
+                if interval.half_width() <= precision || medians.len() == *ROUNDS.end() {
+                    break interval;
+                }
+            };
+            rounds_made += medians.len();
+            interval.low <= 100.0 && 100.0 <= interval.high
+        });
+        (covered.count() as f64 / TRIALS as f64, rounds_made as f64 / TRIALS as f64)
+    }
+
+    #[test]
+    fn intervals_cover_the_truth_with_early_stopping_at_a_changing_frequency() {
+        for (scatter, precision) in
+            [(0.001, 0.005), (0.003, 0.005), (0.006, 0.005), (0.01, 0.005), (0.1, 0.15)]
+        {
+            let (share, rounds) = coverage_with_early_stopping(scatter, precision);
+            println!(
+                "rounds {:.1} % apart, to {:.1} %: {:.1} % covered, {rounds:.1} rounds",
+                scatter * 100.0,
+                precision * 100.0,
+                share * 100.0
+            );
+            // 600 trials at 95 %: two standard errors are 1.8 %.
+            assert!(share >= LEVEL - 0.018, "{scatter} {precision}: {share}");
+        }
+    }
+
     #[test]
     fn an_interval_is_no_wider_than_it_must_be() {
         let mut rng = StdRng::seed_from_u64(1);
