@@ -17,6 +17,7 @@ const FILE_SYSTEM: &str = "filesystem.";
 pub fn as_json(facts: &[Fact], clock: &ClockFacts) -> Map<String, Json> {
     let mut machine: Map<String, Json> =
         facts.iter().map(|fact| (fact.key.to_owned(), value(&fact.value))).collect();
+    machine.insert("oscost_build".into(), build().into());
     machine.insert("clock".into(), clock.name.clone().into());
     machine.insert("clock_cost_ns".into(), rounded(clock.cost.get()).into());
     machine.insert("clock_step_ns".into(), rounded(clock.step.get()).into());
@@ -35,6 +36,12 @@ pub fn tsc_measured_khz(clock: &ClockFacts) -> Option<u64> {
 pub fn add_core_type(machine: &mut Map<String, Json>, cpus: &[usize]) {
     let kind = cpus.last().and_then(|&cpu| platform::machine::core_type(cpu));
     machine.insert(CORE_TYPE.into(), kind.unwrap_or_else(|| "unknown".to_owned()).into());
+}
+
+/// A checksum of this program: two builds of one version may differ.
+fn build() -> String {
+    let program = std::env::current_exe().and_then(std::fs::read);
+    program.map_or_else(|_| "unknown".into(), |bytes| format!("{:08x}", crc32fast::hash(&bytes)))
 }
 
 fn value(value: &Value) -> Json {

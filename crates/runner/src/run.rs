@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use measure::cycles::Timebase;
-use measure::estimate::Levels;
+use measure::estimate::{EarlierLevel, Levels};
 use measure::record::End;
 use measure::round::Mode;
 use measure::{Refusal, RoundOrder};
@@ -111,7 +111,10 @@ pub fn run(
     let text = serde_json::to_string(plan).expect("a plan has only plain values");
     store.begin_run(info, machine, &text)?;
     let evidence = plan.points.iter().cloned().map(Evidence::new).collect();
-    Run::new(plan, &info.id, timebase, evidence, store, stop, watch).carry_through()
+    let key = level_key(machine);
+    let mut run = Run::new(plan, &info.id, timebase, evidence, store, stop, watch);
+    run.know_earlier_levels(key)?;
+    run.carry_through()
 }
 
 /// Takes up an unfinished run where it was left. Its plan, seed and finished rounds stay.
@@ -130,9 +133,23 @@ pub fn resume(
     watch(Event::Note(format!("resuming run {id}")));
     let evidence: Vec<Evidence> = plan.points.iter().cloned().map(Evidence::new).collect();
     let rows = store.rounds(id)?;
+    let key = level_key(&store.document(id)?.machine);
     let mut run = Run::new(&plan, id, timebase, evidence, store, stop, watch);
+    run.know_earlier_levels(key)?;
     run.replay(&rows);
     run.carry_through()
+}
+
+/// What the sentinel's quiet ratios depend on: the build and the kind of CPU. `None` where either is not known.
+fn level_key(machine: &serde_json::Map<String, serde_json::Value>) -> Option<String> {
+    const FACTS: [&str; 6] =
+        ["oscost_build", "cpu_vendor", "cpu_family", "cpu_model", "cpu_stepping", "cpu_flags"];
+    let known = FACTS.map(|fact| {
+        let text = machine.get(fact).map(|value| value.to_string());
+        text.filter(|text| text != "\"unknown\"")
+    });
+    let known: Option<Vec<String>> = known.into_iter().collect();
+    known.map(|facts| facts.join(" "))
 }
 
 /// Has what workers leave in the directories of a plan's points looked for there.
@@ -173,6 +190,8 @@ struct Run<'a> {
     next_seq: u64,
     /// How long the rounds of each area have taken.
     area_time: BTreeMap<String, Duration>,
+    /// What the sentinel's quiet ratios depend on, where it is known.
+    level_key: Option<String>,
 }
 
 impl<'a> Run<'a> {
@@ -198,7 +217,20 @@ impl<'a> Run<'a> {
             earlier: Duration::ZERO,
             next_seq: 0,
             area_time: BTreeMap::new(),
+            level_key: None,
         }
+    }
+
+    /// Takes up what earlier runs of the same build have shown of the same kind of CPU.
+    fn know_earlier_levels(&mut self, key: Option<String>) -> Result<(), RunError> {
+        /// Older runs are forgotten: a machine may be moved to another host.
+        const RUNS: u32 = 20;
+        if let Some(key) = &key {
+            let earlier = self.store.quiet_levels(key, RUNS)?;
+            self.levels = Levels::with_earlier(EarlierLevel::of_runs(&earlier));
+        }
+        self.level_key = key;
+        Ok(())
     }
 
     /// Takes in the rounds an earlier part of this run has stored.
@@ -264,7 +296,12 @@ impl<'a> Run<'a> {
         let results = self.evidence.iter().flat_map(|e| e.results(self.plan, &core));
         self.store.put_results(self.id, &results.collect::<Vec<_>>())?;
         let seconds = self.area_time.iter().map(|(area, time)| (area.clone(), time.as_secs_f64()));
-        self.store.put_run_facts(self.id, core.clock(), &seconds.collect())
+        self.store.put_run_facts(self.id, core.clock(), &seconds.collect())?;
+        let own = levels.own_level(self.plan.cpus.last().copied());
+        match (&self.level_key, own) {
+            (Some(key), Some((alu, chase))) => self.store.add_quiet_level(key, alu, chase),
+            _ => Ok(()),
+        }
     }
 
     /// Counts and samples; false if told to stop.

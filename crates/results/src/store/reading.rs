@@ -114,6 +114,18 @@ impl Store {
         Ok(results)
     }
 
+    /// The quiet ratios, `(alu, chase)`, that the latest runs of `key` kept, at most `count`.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn quiet_levels(&self, key: &str, count: u32) -> Result<Vec<(f64, f64)>, StoreError> {
+        let sql = "SELECT alu, chase FROM quiet_levels WHERE key = ?1 ORDER BY seq DESC LIMIT ?2";
+        let mut statement = self.connection.prepare_cached(sql).map_err(self.failed())?;
+        let levels = statement
+            .query_map(rusqlite::params![key, count], |row| Ok((row.get(0)?, row.get(1)?)));
+        levels.map_err(self.failed())?.collect::<Result<_, _>>().map_err(self.failed())
+    }
+
     /// The run's rounds in the order of their numbers.
     pub fn rounds(&self, id: &str) -> Result<Vec<RoundRow>, StoreError> {
         let run = self.run_seq(&self.connection, id)?;

@@ -581,3 +581,14 @@ proptest! {
         prop_assert_eq!(store.rounds("a").expect("rounds"), vec![row]);
     }
 }
+
+#[test]
+fn quiet_levels_are_kept_by_key_and_the_latest_come_first() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut store = Store::open(&folder.path().join("store")).expect("opens");
+    for (key, alu) in [("a", 0.7), ("b", 0.9), ("a", 0.8), ("a", 0.75)] {
+        store.add_quiet_level(key, alu, 1.0).expect("kept");
+    }
+    assert_eq!(store.quiet_levels("a", 2).expect("read"), [(0.75, 1.0), (0.8, 1.0)]);
+    assert_eq!(store.quiet_levels("c", 2).expect("read"), []);
+}

@@ -166,6 +166,16 @@ impl Store {
         }
     }
 
+    /// Keeps the sentinel's quiet ratios of a run, for later runs of the same build on the same kind of CPU (`key`).
+    ///
+    /// # Errors
+    /// If the store cannot be written.
+    pub fn add_quiet_level(&mut self, key: &str, alu: f64, chase: f64) -> Result<(), StoreError> {
+        let sql = "INSERT INTO quiet_levels (key, alu, chase) VALUES (?1, ?2, ?3)";
+        self.connection.execute(sql, params![key, alu, chase]).map_err(self.failed())?;
+        Ok(())
+    }
+
     /// Says when the run ended (RFC 3339).
     ///
     /// # Errors
