@@ -455,6 +455,7 @@ fn a_run_from_before_cycles_is_compared_in_ns() {
     }
     new.results.iter_mut().for_each(|result| {
         result.round_values.iter_mut().for_each(|value| *value *= 1.2);
+        result.quiet_quartiles = result.quiet_quartiles.map(|both| both.map(|value| value * 1.2));
         let slower = |e: Estimate| Estimate {
             median: e.median * 1.2,
             low: e.low * 1.2,
