@@ -117,46 +117,50 @@ struct RecordedRound {
     series: Series,
 }
 
-/// The recording on a core whose clock wandered, with `chase` in the place of the chain, which was not recorded.
-fn frequency_steps() -> Vec<RecordedRound> {
-    let text = recording("frequency-steps");
+/// A recording whose rows have load, run, case, round and sample, then `parts` numbers of which `readings` makes the
+/// sentinel's readings before and after the sample, then whether the CPU was taken away.
+fn recorded_rounds(
+    name: &str,
+    parts: usize,
+    readings: impl Fn(&[f32]) -> [Reading; 2],
+) -> Vec<RecordedRound> {
     let mut rounds: Vec<RecordedRound> = Vec::new();
     let mut key = String::new();
-    for line in text.lines().skip(1) {
+    for line in recording(name).lines().skip(1) {
         let columns: Vec<&str> = line.split(',').collect();
         let [load, run, case, round, sample, ..] = columns[..] else { panic!("{line}") };
-        let parts: Vec<f32> = columns[5..11].iter().map(|c| c.parse().unwrap()).collect();
-        let [alu, chase, calls] = [[0, 1], [2, 3], [4, 5]].map(|at| at.map(|at| parts[at]));
-        let reading = |at: usize| Reading {
-            chain: chase[at],
-            alu: alu[at],
-            chase: chase[at],
-            calls: Some(calls[at]),
-        };
+        let numbers: Vec<f32> = columns[5..5 + parts].iter().map(|c| c.parse().unwrap()).collect();
+        let [before, after] = readings(&numbers);
         let this = format!("{case},{load},{run},{round}");
         if this != key {
             key = this;
-            let series = Series {
-                cpu: Some(1),
-                busy: 1,
-                batch: 100,
-                readings: vec![reading(0)],
-                ..Series::default()
-            };
-            rounds.push(RecordedRound {
-                case: case.to_owned(),
-                run: format!("{load} {run}"),
-                series,
-            });
+            let readings = vec![before];
+            let series =
+                Series { cpu: Some(1), busy: 1, batch: 100, readings, ..Series::default() };
+            let (case, run) = (case.to_owned(), format!("{load} {run}"));
+            rounds.push(RecordedRound { case, run, series });
         }
         let series = &mut rounds.last_mut().unwrap().series;
-        if columns[11] == "1" {
+        if columns[5 + parts] == "1" {
             series.preempted.push(series.samples.len() as u32);
         }
         series.samples.push(sample.parse().unwrap());
-        series.readings.push(reading(1));
+        series.readings.push(after);
     }
     rounds
+}
+
+/// The recording on a core whose clock wandered, with `chase` in the place of the chain, which was not recorded.
+fn frequency_steps() -> Vec<RecordedRound> {
+    recorded_rounds("frequency-steps", 6, |parts| {
+        let reading = |at: usize| Reading {
+            chain: parts[at + 1],
+            alu: parts[at],
+            chase: parts[at + 1],
+            calls: Some(parts[at + 2]),
+        };
+        [reading(0), reading(3)]
+    })
 }
 
 #[test]
@@ -194,4 +198,83 @@ fn twelve_runs_on_a_core_whose_clock_wandered_agree() {
         // The loads are less steady than a chain of multiplications, which keeps nearly all.
         assert!(kept > 0.4, "{case}: {kept}");
     }
+}
+
+/// The recording `chains`: getppid with the chain of multiplications, beside a neighbour that came and went.
+fn chains() -> Vec<RecordedRound> {
+    recorded_rounds("chains", 8, |parts| {
+        let reading = |at: usize| Reading {
+            chain: parts[at],
+            alu: parts[at + 1],
+            chase: parts[at + 2],
+            calls: Some(parts[at + 3]),
+        };
+        [reading(0), reading(4)]
+    })
+}
+
+#[test]
+fn a_neighbour_on_the_core_slows_everything_but_the_chain() {
+    let recorded = chains();
+    let levels = levels(recorded.iter().map(|round| &round.series));
+    let quiet_alu = levels.level(Some(1), 1).unwrap().alu;
+    let middle = |is_beside_neighbour: bool, part: &dyn Fn(&Series, usize) -> f32| {
+        let mut values: Vec<f64> = Vec::new();
+        for series in recorded.iter().map(|round| &round.series) {
+            for at in 0..series.samples.len() {
+                let slower = [at, at + 1].map(|at| series.readings[at].ratios().alu / quiet_alu);
+                let (neighbour, alone) =
+                    (slower.iter().all(|&by| by > 1.3), slower.iter().all(|&by| by < 1.05));
+                if !series.is_preempted(at) && (if is_beside_neighbour { neighbour } else { alone })
+                {
+                    values.push(part(series, at).into());
+                }
+            }
+        }
+        assert!(values.len() > 1_000, "{}", values.len());
+        median(&mut values)
+    };
+    let slowed = |part: &dyn Fn(&Series, usize) -> f32| middle(true, part) / middle(false, part);
+    let chain = slowed(&|series, at| series.readings[at].chain);
+    let alu = slowed(&|series, at| series.readings[at].alu);
+    let chase = slowed(&|series, at| series.readings[at].chase);
+    let sample = slowed(&|series, at| series.samples[at]);
+    println!(
+        "beside a neighbour: chain x {chain:.4}, alu {alu:.2}, loads {chase:.2}, call {sample:.2}"
+    );
+    assert!((chain - 1.0).abs() < 0.01, "{chain}");
+    assert!(alu > 1.5 && sample > 1.3 && chase > 1.1, "{alu} {sample} {chase}");
+}
+
+#[test]
+fn twenty_short_runs_beside_neighbours_and_other_programs_agree() {
+    let recorded = chains();
+    let mut runs: Vec<&str> = recorded.iter().map(|round| round.run.as_str()).collect();
+    runs.dedup();
+    assert_eq!(runs.len(), 20);
+    let levels = levels(recorded.iter().map(|round| &round.series));
+    let figures = |unit: Unit, only_quiet: bool| -> f64 {
+        let of_run = runs.iter().filter_map(|&run| {
+            let of_run = recorded.iter().filter(|round| round.run == run);
+            let medians: Vec<RoundMedian> = of_run
+                .filter_map(|round| {
+                    let judged = JudgedRound::of(std::slice::from_ref(&round.series), &levels);
+                    if only_quiet {
+                        judged.quiet_median(unit, 1)
+                    } else {
+                        judged.plain_median(unit, 1)
+                    }
+                })
+                .collect();
+            (!medians.is_empty()).then(|| interval_of(&medians, 1).median)
+        });
+        let found: Vec<f64> = of_run.collect();
+        assert!(found.len() >= 18, "{} runs had quiet rounds", found.len());
+        found.iter().copied().fold(0.0, f64::max) / found.iter().copied().fold(f64::MAX, f64::min)
+            - 1.0
+    };
+    let (plain, cycles) = (figures(Unit::Nanoseconds, false), figures(Unit::Multiplications, true));
+    println!("twenty runs: {plain:.4} apart plainly, {cycles:.4} by the chain where quiet");
+    assert!(plain > 0.2, "{plain}");
+    assert!(cycles < 0.01, "{cycles}");
 }
