@@ -340,9 +340,10 @@ impl Judge<'_> {
         });
         (row.verdict, row.note) = match (self.points.held_back(any), half) {
             _ if self.is_itself => (Verdict::Same, String::new()),
+            // A fact, such as the step of a clock, has no scatter that a disturbance could widen.
+            (_, None) if change.rounds == 0 && change.by == 0.0 => (Verdict::Same, String::new()),
             (Some(why), _) => (Verdict::CannotTell, why),
             (None, Some(half)) => self.verdict(any, &change, half, row.floor),
-            (None, None) if change.by == 0.0 => (Verdict::Same, String::new()),
             (None, None) => (Verdict::CannotTell, no_interval(&change)),
         };
         row

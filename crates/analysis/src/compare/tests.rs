@@ -402,6 +402,22 @@ fn figures_that_may_be_zero_are_compared_by_their_difference() {
 }
 
 #[test]
+fn equal_facts_are_the_same_on_a_disturbed_machine_too() {
+    let of = |id: &str, step: f64| {
+        let mut time = result("clock/std-instant", rounds(28.0, 1e-3, 8, 1));
+        time.disturbed = true;
+        let mut fact = result("clock/std-instant", vec![step]);
+        (fact.metric, fact.unit) = ("step".to_owned(), "ns".to_owned());
+        fact.round_values.clear();
+        let mut run = run(vec![time, fact]);
+        run.run.id = id.to_owned();
+        run
+    };
+    let verdict = |step: f64| compared(&of("x", 29.0), &of("y", step))[1].verdict;
+    assert_eq!((verdict(29.0), verdict(30.0)), (Verdict::Same, Verdict::CannotTell));
+}
+
+#[test]
 fn a_step_of_rounding_is_no_difference() {
     let of = |values: Vec<f64>| {
         let mut result = result("clock/std-instant", values);

@@ -147,7 +147,7 @@ fn frequency_line(frequencies: &Frequencies, new: &str) -> Option<String> {
         false => (log.exp_m1(), "higher"),
     };
     let (times, longer) = match log < 0.0 {
-        true => ((-log).exp_m1(), "longer"),
+        true => ((-log).exp_m1(), "more"),
         false => (-(-log).exp_m1(), "less"),
     };
     Some(format!(
@@ -168,7 +168,8 @@ fn unit_line(base: &Document, new: &Document, rows: &[Compared], name: &str) -> 
         (true, false) => Some(format!("{name} has no core cycles: times are compared in ns")),
         (false, true) => Some("base has no core cycles: times are compared in ns".to_owned()),
         (true, true) if in_cycles > 0 => Some(format!(
-            "{in_cycles} times are compared in core cycles (cyc), which do not follow the core clock; others in ns"
+            "in core cycles (cyc), which do not follow the core clock: {in_cycles} of {} rows; other times in ns",
+            rows.len()
         )),
         (true, true) => {
             let differs = cpu_differences(base, new);
