@@ -17,7 +17,7 @@ const STEADY: f32 = 1.015;
 #[derive(Debug, Clone, Default)]
 pub struct Levels {
     seen: BTreeMap<(Option<usize>, usize), Lows>,
-    /// The chain's median in each round that was sampled, in ns, ascending; and in each trial.
+    /// The chain's lower quartile in each round that was sampled, in ns, ascending; and in each trial.
     sampled_chains: Vec<f32>,
     trial_chains: Vec<f32>,
     /// What a turn of calibrated work took, ascending.
@@ -134,11 +134,13 @@ impl Levels {
     }
 }
 
-/// The median of a series' readings of the chain, in ns.
-pub fn chain_of(series: &Series) -> Option<f32> {
+/// The lower quartile of a series' readings of the chain, in ns: interrupts, and a neighbour that multiplies too, make
+/// single readings longer.
+fn chain_of(series: &Series) -> Option<f32> {
     let chains = series.readings.iter().map(|reading| f64::from(reading.chain));
     let mut chains: Vec<f64> = chains.filter(|ns| *ns > 0.0 && ns.is_finite()).collect();
-    (!chains.is_empty()).then(|| median(&mut chains) as f32)
+    chains.sort_unstable_by(f64::total_cmp);
+    (!chains.is_empty()).then(|| quantile(&chains, 0.25) as f32)
 }
 
 /// Takes the lower quartile of `ratios`, if there are any, into `lows`.
@@ -193,7 +195,7 @@ pub struct JudgedRound {
     pub contended_mean: Option<f64>,
     /// The sentinel's readings after quiet samples.
     pub readings: Vec<Reading>,
-    /// The median of all the round's readings of the chain, in ns.
+    /// The median of the chain beside the quiet samples, in ns; where none was quiet, its lower quartile beside all.
     pub chain_ns: Option<f64>,
     /// Time spent on quiet samples, in ns.
     pub quiet_ns: f64,
@@ -230,11 +232,14 @@ impl JudgedRound {
             (ns + sum * batch, operations + batch * count)
         });
         judged.contended_mean = (operations > 0.0).then(|| ns / operations);
-        let mut chains: Vec<f64> = series.iter().filter_map(chain_of).map(f64::from).collect();
-        judged.chain_ns = (!chains.is_empty()).then(|| median(&mut chains));
         for series in series {
             judged.add(series, levels.level(series.cpu, series.busy).as_ref());
         }
+        let mut chains: Vec<f64> = judged.readings.iter().map(|r| f64::from(r.chain)).collect();
+        if chains.is_empty() {
+            chains = series.iter().filter_map(chain_of).map(f64::from).collect();
+        }
+        judged.chain_ns = (!chains.is_empty()).then(|| median(&mut chains));
         judged
     }
 
@@ -398,6 +403,22 @@ mod tests {
         let times = levels.chain_times().unwrap();
         assert!(times.low < times.median && times.median < times.high, "{times:?}");
         assert!((times.median - 848.0).abs() < 0.1, "{times:?}");
+    }
+
+    /// A neighbour that multiplies too, and interrupts, lengthen some readings of the chain: the frequency did not
+    /// change.
+    #[test]
+    fn disturbed_readings_of_the_chain_are_no_frequency() {
+        let mut some_slow = series(560.0, 165.0, 20);
+        for reading in some_slow.readings.iter_mut().skip(6) {
+            *reading = Reading { chain: 900.0, alu: 1_100.0, ..QUIET };
+        }
+        let mut levels = Levels::default();
+        (0..4).for_each(|_| levels.observe(&series(560.0, 165.0, 20)));
+        levels.observe(&some_slow);
+        let judged = JudgedRound::of(&[some_slow], &levels);
+        assert_eq!((judged.quiet.len(), judged.chain_ns), (5, Some(800.0)));
+        assert_eq!(levels.chain_times().unwrap().high, 800.0);
     }
 
     /// A run of a few seconds beside a neighbour that never pauses took its figures for quiet ones: 743 cycles instead

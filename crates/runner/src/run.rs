@@ -28,6 +28,8 @@ const ROUND_MS: u64 = 15;
 /// Rounds of one point begin at least so far apart: within a fifth of a second a machine's mood
 /// rarely changes, and rounds that all saw one mood would agree for no good reason.
 const PASS_MS: u64 = 150;
+/// Rounds of a sampled point in one pass over points of which some are trials.
+const SAMPLED_ROUNDS_A_PASS: usize = 4;
 /// Rounds that began further apart had a pause between them: none takes as long, not even one that
 /// hangs and is killed.
 const PAUSE_MS: i64 = 15_000;
@@ -362,7 +364,7 @@ impl<'a> Run<'a> {
     fn sample_all(&mut self) -> Result<bool, RunError> {
         let mut rng = StdRng::seed_from_u64(self.plan.seed.wrapping_add(self.next_seq));
         loop {
-            let mut active: Vec<usize> = (0..self.evidence.len())
+            let active: Vec<usize> = (0..self.evidence.len())
                 .filter(|&which| {
                     let evidence = &self.evidence[which];
                     evidence.needs_rounds() && evidence.rounds() < evidence.rounds_at_most()
@@ -371,15 +373,17 @@ impl<'a> Run<'a> {
             if active.is_empty() {
                 return Ok(true);
             }
-            active.shuffle(&mut rng);
+            let order = self.pass_over(&active, &mut rng);
             let pass = Instant::now();
-            for &which in &active {
+            for which in order {
                 if self.told_to_stop() {
                     return Ok(false);
                 }
                 // On a busy machine the time may be up before all have had their first round: a point without a
                 // figure would help nobody.
-                if self.spent() < self.budget() || self.evidence[which].rounds() == 0 {
+                let evidence = &self.evidence[which];
+                let has_time = self.spent() < self.budget() || evidence.rounds() == 0;
+                if has_time && evidence.needs_rounds() {
                     self.round(which, Mode::Sample)?;
                 }
             }
@@ -392,6 +396,21 @@ impl<'a> Run<'a> {
             }
             self.rest_until(pass + Duration::from_millis(PASS_MS));
         }
+    }
+
+    /// The order of one pass. A pass with trials in it takes long: meanwhile points that are sampled get several of
+    /// their short rounds.
+    fn pass_over(&self, active: &[usize], rng: &mut StdRng) -> Vec<usize> {
+        let is_trial = |which: &usize| self.evidence[*which].of_trials;
+        let mut order = active.to_vec();
+        if active.iter().any(is_trial) {
+            let sampled: Vec<usize> = active.iter().copied().filter(|w| !is_trial(w)).collect();
+            for _ in 1..SAMPLED_ROUNDS_A_PASS {
+                order.extend(&sampled);
+            }
+        }
+        order.shuffle(rng);
+        order
     }
 
     /// One round of one point, stored as soon as it is there.
