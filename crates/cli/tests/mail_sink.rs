@@ -9,7 +9,7 @@ use std::process::Child;
 use std::time::Duration;
 
 use common::{Bench, said_by};
-use mailengine::sink::hosted::Hosted;
+use mailsink::hosted::Hosted;
 use serde_json::Value;
 
 /// Starts a sink; gives it and where it listens, once it does.

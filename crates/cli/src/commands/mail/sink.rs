@@ -4,9 +4,9 @@ use std::fmt::Write;
 use std::net::SocketAddr;
 
 use anyhow::Context;
-use mailengine::sink::hosted::host;
-use mailengine::sink::{Counts, Plan, Sink};
-use mailengine::tls::server::{CertificateError, Identity};
+use mailsink::hosted::host;
+use mailsink::{Counts, Plan, Sink};
+use mailsink::identity::{CertificateError, Identity};
 use platform::limits::raise_descriptors;
 use platform::process::on_termination;
 
