@@ -1,4 +1,4 @@
-//! A client of the sink's event loop: what can be said and taken in without waiting is.
+//! A client of the sink's event loop: reads and writes as much as is possible without waiting.
 
 use std::io::{self, ErrorKind};
 use std::net::TcpStream;
@@ -8,25 +8,25 @@ use std::time::{Duration, Instant};
 use platform::readiness::Interest;
 use rustls::{ServerConfig, ServerConnection};
 
-use super::conversation::{Conversation, Next, Outcome};
-use super::house::House;
+use crate::session::{Next, Outcome, ServerSession};
+use crate::state::SinkState;
 use channel::Channel;
 
-/// How much is read at once.
+/// Bytes read at once.
 pub const READ_AT_ONCE: usize = 64 * 1024;
-/// How long a client that was told why it is closed upon may go on talking.
+/// How long the sink reads and discards after it has sent the last reply.
 const LINGER: Duration = Duration::from_secs(2);
-/// How often more of a reply is said that never ends.
+/// Interval between the parts of an endless reply.
 const ENDLESS_EVERY: Duration = Duration::from_millis(10);
-/// How many lines of it at once.
+/// Lines of an endless reply sent at once.
 const ENDLESS_LINES: usize = 16;
-/// Times a second that a slow reader reads, if there is something.
+/// Reads per second with a limited read rate.
 const SLOW_READS: u64 = 10;
 
-/// What all clients use in their turn.
+/// What the clients share: the event loop passes it to one after the other.
 pub struct Shared {
-    pub house: House,
-    /// Until when a client has time that does something now.
+    pub sink: SinkState,
+    /// The deadline of a client that is active now.
     pub until: Instant,
     pub tls: Option<Arc<ServerConfig>>,
     pub read_rate: Option<u64>,
@@ -35,76 +35,77 @@ pub struct Shared {
 }
 
 impl Shared {
-    pub fn new(house: House, tls: Option<Arc<ServerConfig>>, read_rate: Option<u64>) -> Self {
-        let now = house.now;
+    pub fn new(sink: SinkState, tls: Option<Arc<ServerConfig>>, read_rate: Option<u64>) -> Self {
+        let now = sink.now;
         let buffer = vec![0; READ_AT_ONCE].into();
-        Self { house, until: now, tls, read_rate, buffer, out: Vec::new() }
+        Self { sink, until: now, tls, read_rate, buffer, out: Vec::new() }
     }
 }
 
-/// Whether a client stays.
+/// Whether a connection is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    Stays,
-    Gone,
+    Keep,
+    Close,
 }
 
-use Verdict::{Gone, Stays};
+use Verdict::{Close, Keep};
 
-/// A connection, non-blocking, and the conversation on it.
+/// A non-blocking connection and its session.
 #[derive(Debug)]
 pub struct Client {
     channel: Channel,
-    talk: Conversation,
+    session: ServerSession,
     mode: Mode,
-    /// What the system did not take yet.
+    /// Bytes that the system has not accepted yet.
     unsent: Vec<u8>,
-    /// What has come and is not understood yet, since something is to be said first.
+    /// Bytes received that are handled after the replies so far are sent.
     pending: Vec<u8>,
-    /// Until when it has time.
+    /// When the client times out.
     deadline: Instant,
-    /// When it is to be gone on with, if not only when its socket is ready; taken by the loop.
+    /// When [`Client::wake`] is to be called; taken by the event loop.
     pub alarm: Option<Instant>,
-    /// What its socket is watched for.
+    /// The readiness for which the socket is watched.
     pub watched: Interest,
-    /// Its number among all that ever came.
+    /// The number of the connection.
     pub number: u64,
 }
 
-/// What is done next, once all is sent that is to be.
+/// What is done once the output is sent.
 #[derive(Debug)]
 enum Mode {
-    Talking,
-    /// A reply is said slowly or late.
+    /// Read commands.
+    Reading,
+    /// Send a reply late or slowly.
     Paced(Box<Paced>),
-    /// Read for now is enough.
-    Resting,
+    /// Wait, since the read rate is limited.
+    Throttled,
     StartingTls,
     Closing,
-    /// Is told that nothing more follows.
+    /// Shut down sending.
     Finishing,
-    /// Was told, and its words are thrown away.
+    /// Read and discard until the client closes.
     Lingering,
-    /// Its words are thrown away.
+    /// Read and discard, and send nothing.
     Stalled,
 }
 
 #[derive(Debug)]
 struct Paced {
     reply: Vec<u8>,
-    said: usize,
+    sent: usize,
     every: Option<Duration>,
     endless: bool,
     next: Next,
 }
 
 impl Client {
-    /// One that was just accepted.
+    /// A connection that was just accepted.
     pub fn new(socket: TcpStream, number: u64, shared: &Shared) -> Self {
         Self {
             channel: Channel::new(socket),
-            talk: Conversation::new(number, &shared.house),
-            mode: Mode::Talking,
+            session: ServerSession::new(number, &shared.sink),
+            mode: Mode::Reading,
             unsent: Vec::new(),
             pending: Vec::new(),
             deadline: shared.until,
@@ -119,128 +120,128 @@ impl Client {
         self.channel.socket()
     }
 
-    /// Until when it has time; as long as it is we who keep it waiting, it has.
+    /// When the client times out. While the sink delays a reply or its reading, the deadline moves.
     pub fn deadline(&self, shared: &Shared) -> Instant {
         match self.mode {
-            Mode::Paced(_) | Mode::Resting => shared.until,
+            Mode::Paced(_) | Mode::Throttled => shared.until,
             _ => self.deadline,
         }
     }
 
-    /// What its socket is to be watched for now.
+    /// The readiness for which the socket is to be watched now.
     pub fn interest(&self) -> Interest {
         if self.channel.is_handshaking() {
             return self.channel.interest(false);
         }
-        let all_said = self.unsent.is_empty() && !self.channel.wants_write();
-        let takes_in = matches!(self.mode, Mode::Talking | Mode::Lingering | Mode::Stalled);
-        match (all_said, takes_in) {
+        let all_sent = self.unsent.is_empty() && !self.channel.wants_write();
+        let reads = matches!(self.mode, Mode::Reading | Mode::Lingering | Mode::Stalled);
+        match (all_sent, reads) {
             (true, true) => Interest::Read,
             (true, false) => Interest::Nothing,
             (false, _) => Interest::Write,
         }
     }
 
-    /// Greets it.
+    /// Sends the greeting.
     pub fn greet(&mut self, shared: &mut Shared) -> Verdict {
         let mut out = std::mem::take(&mut shared.out);
         out.clear();
-        let outcome = self.talk.greet(&mut shared.house, &mut out);
-        let said = self.answer(&mut out, outcome, shared.house.now);
+        let outcome = self.session.greet(&mut shared.sink, &mut out);
+        let sent = self.send_replies(&mut out, outcome, shared.sink.now);
         shared.out = out;
-        if said.is_err() { Gone } else { self.advance(false, shared) }
+        if sent.is_err() { Close } else { self.advance(false, shared) }
     }
 
-    /// Its socket is ready: takes in and says what is possible.
+    /// The socket is ready: reads and sends what is possible.
     pub fn is_ready(&mut self, readable: bool, writable: bool, shared: &mut Shared) -> Verdict {
-        let waits = matches!(self.mode, Mode::Paced(_) | Mode::Resting);
+        let waits = matches!(self.mode, Mode::Paced(_) | Mode::Throttled);
         if waits && readable && writable && self.socket().peer_addr().is_err() {
-            shared.house.counters.cut_off.add(1);
-            return Gone; // its end is told of, though nothing was asked for
+            shared.sink.counters.cut_off.add(1);
+            return Close; // The system reports the end even if the socket is not watched.
         }
         self.advance(readable, shared)
     }
 
-    /// Its alarm: says more, or reads again.
+    /// The timer is due: sends more, or reads again.
     pub fn wake(&mut self, shared: &mut Shared) -> Verdict {
-        let now = shared.house.now;
-        match std::mem::replace(&mut self.mode, Mode::Talking) {
+        let now = shared.sink.now;
+        match std::mem::replace(&mut self.mode, Mode::Reading) {
             Mode::Paced(paced) => {
-                self.say_more(paced, now);
+                self.send_more(paced, now);
                 self.advance(false, shared)
             }
-            Mode::Resting => self.advance(true, shared),
-            Mode::Lingering => Gone,
+            Mode::Throttled => self.advance(true, shared),
+            Mode::Lingering => Close,
             other => {
                 self.mode = other;
-                Stays
+                Keep
             }
         }
     }
 
-    /// The sink stops: who has nothing under way is told so, who gets nothing anyway is closed upon.
+    /// The sink stops: an idle client gets 421, a client that would get no reply is closed.
     pub fn stop(&mut self, shared: &mut Shared) -> Verdict {
         self.deadline = self.deadline.min(shared.until);
         match &self.mode {
-            Mode::Stalled => Gone,
-            Mode::Paced(paced) if paced.endless => Gone,
-            Mode::Talking if self.talk.is_at_rest() && self.pending.is_empty() => {
+            Mode::Stalled => Close,
+            Mode::Paced(paced) if paced.endless => Close,
+            Mode::Reading if self.session.is_idle() && self.pending.is_empty() => {
                 self.unsent.extend_from_slice(b"421 4.3.2 the sink stops\r\n");
                 self.mode = Mode::Finishing;
                 self.advance(false, shared)
             }
-            _ => Stays,
+            _ => Keep,
         }
     }
 
-    /// Closes it.
+    /// Closes the connection.
     pub fn close(self) {
         self.channel.close();
     }
 
     fn advance(&mut self, readable: bool, shared: &mut Shared) -> Verdict {
-        // No event tells of what TLS has taken in already.
+        // No readiness event reports bytes that TLS has already read.
         let mut may_read = readable || self.channel.has_received();
         loop {
-            match self.say_rest(shared) {
+            match self.send_rest(shared) {
                 Ok(true) => {}
-                Ok(false) => return Stays,
+                Ok(false) => return Keep,
                 Err(_) => return self.lost(shared),
             }
             match self.mode {
-                Mode::Talking if !self.pending.is_empty() => {
+                Mode::Reading if !self.pending.is_empty() => {
                     let bytes = std::mem::take(&mut self.pending);
-                    if self.understand(&bytes, shared).is_err() {
-                        return Gone;
+                    if self.handle(&bytes, shared).is_err() {
+                        return Close;
                     }
                 }
-                Mode::Talking if may_read => match self.take_in(shared) {
+                Mode::Reading if may_read => match self.read(shared) {
                     Ok(more) => may_read = more,
                     Err(verdict) => return verdict,
                 },
-                Mode::Lingering | Mode::Stalled if may_read => match self.throw_away(shared) {
+                Mode::Lingering | Mode::Stalled if may_read => match self.discard(shared) {
                     Ok(more) => may_read = more,
                     Err(verdict) => return verdict,
                 },
                 Mode::StartingTls => {
                     if self.start_tls(shared).is_err() {
-                        return Gone;
+                        return Close;
                     }
                     may_read = false;
                 }
                 Mode::Finishing => {
                     self.channel.finish();
                     self.mode = Mode::Lingering;
-                    self.alarm = Some((shared.house.now + LINGER).min(shared.until));
+                    self.alarm = Some((shared.sink.now + LINGER).min(shared.until));
                 }
-                Mode::Closing => return Gone,
-                _ => return Stays,
+                Mode::Closing => return Close,
+                _ => return Keep,
             }
         }
     }
 
-    /// Sends what waits; whether all went out.
-    fn say_rest(&mut self, shared: &Shared) -> io::Result<bool> {
+    /// Sends the remaining output. Returns whether all of it was accepted.
+    fn send_rest(&mut self, shared: &Shared) -> io::Result<bool> {
         while !self.unsent.is_empty() {
             match self.channel.send(&self.unsent) {
                 Ok(bytes) if bytes == self.unsent.len() => self.unsent = Vec::new(),
@@ -257,8 +258,8 @@ impl Client {
         }
     }
 
-    /// Takes in what has come, once. Whether there may be more that no event will tell of.
-    fn take_in(&mut self, shared: &mut Shared) -> Result<bool, Verdict> {
+    /// Reads once, and handles it. Returns whether there may be more bytes that no readiness event reports.
+    fn read(&mut self, shared: &mut Shared) -> Result<bool, Verdict> {
         let mut buffer = std::mem::take(&mut shared.buffer);
         let slowly = shared.read_rate.map(|rate| (rate / SLOW_READS).max(1));
         let room = slowly.map_or(buffer.len(), |most| buffer.len().min(most as usize));
@@ -267,9 +268,9 @@ impl Client {
             Ok(0) => Err(self.ended(shared)),
             Ok(bytes) => {
                 self.deadline = shared.until;
-                match self.understand(&buffer[..bytes], shared) {
-                    Ok(()) => Ok(self.rest(bytes, shared)),
-                    Err(_) => Err(Gone),
+                match self.handle(&buffer[..bytes], shared) {
+                    Ok(()) => Ok(self.throttle(bytes, shared)),
+                    Err(_) => Err(Close),
                 }
             }
             Err(e) => self.not_received(&e, shared),
@@ -286,21 +287,21 @@ impl Client {
         }
     }
 
-    /// Who reads slowly pauses, as long as it takes at that rate to read so much.
-    fn rest(&mut self, bytes: usize, shared: &Shared) -> bool {
+    /// With a limited read rate, pauses as long as reading this many bytes takes at that rate.
+    fn throttle(&mut self, bytes: usize, shared: &Shared) -> bool {
         if let Some(rate) = shared.read_rate
-            && matches!(self.mode, Mode::Talking)
+            && matches!(self.mode, Mode::Reading)
         {
-            self.mode = Mode::Resting;
+            self.mode = Mode::Throttled;
             let pause = Duration::from_secs_f64(bytes as f64 / rate.max(1) as f64);
-            self.alarm = Some(shared.house.now + pause);
+            self.alarm = Some(shared.sink.now + pause);
         }
         self.channel.has_received()
     }
 
-    fn throw_away(&mut self, shared: &mut Shared) -> Result<bool, Verdict> {
+    fn discard(&mut self, shared: &mut Shared) -> Result<bool, Verdict> {
         match self.channel.receive(&mut shared.buffer) {
-            Ok(0) => Err(Gone),
+            Ok(0) => Err(Close),
             Ok(_) => {
                 if matches!(self.mode, Mode::Stalled) {
                     self.deadline = shared.until;
@@ -311,35 +312,40 @@ impl Client {
         }
     }
 
-    /// The client has said all, and not QUIT.
+    /// The client has closed the connection without QUIT.
     fn ended(&mut self, shared: &Shared) -> Verdict {
-        shared.house.counters.cut_off.add(1);
-        Gone
+        shared.sink.counters.cut_off.add(1);
+        Close
     }
 
-    /// The connection, or its TLS, is broken.
+    /// The connection or the TLS handshake has failed.
     fn lost(&mut self, shared: &Shared) -> Verdict {
         match self.channel.is_handshaking() {
-            true => shared.house.counters.tls_failed.add(1),
-            false => shared.house.counters.cut_off.add(1),
+            true => shared.sink.counters.tls_failed.add(1),
+            false => shared.sink.counters.cut_off.add(1),
         }
-        Gone
+        Close
     }
 
-    /// Takes in bytes and answers them.
-    fn understand(&mut self, bytes: &[u8], shared: &mut Shared) -> io::Result<()> {
+    /// Passes bytes to the session, and sends its replies.
+    fn handle(&mut self, bytes: &[u8], shared: &mut Shared) -> io::Result<()> {
         let mut out = std::mem::take(&mut shared.out);
         out.clear();
-        let (used, outcome) = self.talk.received(bytes, &mut shared.house, &mut out);
+        let (used, outcome) = self.session.received(bytes, &mut shared.sink, &mut out);
         if outcome.next == Next::More && used < bytes.len() {
             self.pending = bytes[used..].to_vec();
         }
-        let said = self.answer(&mut out, outcome, shared.house.now);
+        let sent = self.send_replies(&mut out, outcome, shared.sink.now);
         shared.out = out;
-        said
+        sent
     }
 
-    fn answer(&mut self, out: &mut Vec<u8>, outcome: Outcome, now: Instant) -> io::Result<()> {
+    fn send_replies(
+        &mut self,
+        out: &mut Vec<u8>,
+        outcome: Outcome,
+        now: Instant,
+    ) -> io::Result<()> {
         let Outcome { pace, next } = outcome;
         match pace {
             None => self.then(next),
@@ -349,17 +355,17 @@ impl Client {
                     reply = reply.repeat(ENDLESS_LINES);
                 }
                 let every = pace.every;
-                let paced = Paced { reply, said: 0, every, endless: pace.endless, next };
+                let paced = Paced { reply, sent: 0, every, endless: pace.endless, next };
                 self.mode = Mode::Paced(Box::new(paced));
                 self.alarm = Some(now + pace.after);
             }
         }
-        self.say(out)
+        self.send(out)
     }
 
     fn then(&mut self, next: Next) {
         self.mode = match next {
-            Next::More => Mode::Talking,
+            Next::More => Mode::Reading,
             Next::Close => Mode::Closing,
             Next::Linger => Mode::Finishing,
             Next::Stall => Mode::Stalled,
@@ -371,8 +377,8 @@ impl Client {
         };
     }
 
-    /// Says something, without a copy of what the system takes at once.
-    fn say(&mut self, bytes: &[u8]) -> io::Result<()> {
+    /// Sends bytes; only those that the system does not accept are copied.
+    fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
         if bytes.is_empty() {
             return Ok(());
         }
@@ -387,17 +393,17 @@ impl Client {
         Ok(())
     }
 
-    /// Says the next part of a reply that is not said at once.
-    fn say_more(&mut self, mut paced: Box<Paced>, now: Instant) {
-        let rest = paced.reply.len() - paced.said;
+    /// Sends the next part of a reply that is sent late or slowly.
+    fn send_more(&mut self, mut paced: Box<Paced>, now: Instant) {
+        let rest = paced.reply.len() - paced.sent;
         let part = if paced.every.is_some() { rest.min(1) } else { rest };
-        // Who does not read is not given more.
+        // A client that does not read gets no more.
         if self.unsent.is_empty() {
-            self.unsent.extend_from_slice(&paced.reply[paced.said..paced.said + part]);
-            paced.said += part;
+            self.unsent.extend_from_slice(&paced.reply[paced.sent..paced.sent + part]);
+            paced.sent += part;
         }
-        if paced.said < paced.reply.len() || paced.endless {
-            paced.said %= paced.reply.len().max(1);
+        if paced.sent < paced.reply.len() || paced.endless {
+            paced.sent %= paced.reply.len().max(1);
             self.alarm = Some(now + paced.every.unwrap_or(ENDLESS_EVERY));
             self.mode = Mode::Paced(paced);
         } else {
@@ -408,10 +414,10 @@ impl Client {
     fn start_tls(&mut self, shared: &Shared) -> Result<(), rustls::Error> {
         let Some(configuration) = &shared.tls else { return Ok(()) };
         self.channel.start_tls(ServerConnection::new(Arc::clone(configuration))?);
-        self.talk.is_secured();
+        self.session.is_secured();
         self.pending = Vec::new();
-        self.mode = Mode::Talking;
-        shared.house.counters.tls.add(1);
+        self.mode = Mode::Reading;
+        shared.sink.counters.tls.add(1);
         Ok(())
     }
 }

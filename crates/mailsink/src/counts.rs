@@ -1,15 +1,15 @@
-//! What the sink has counted.
+//! Counters of the sink.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::{Deserialize, Serialize};
 
-use super::fault::{Kind, Phase};
+use crate::fault::{FaultKind, SinkPhase};
 
-/// A number that one thread counts up and others read: cheaper than adding in one step.
+/// A counter with one writer: a load and a store are cheaper than an atomic addition.
 #[derive(Debug, Default)]
-pub(super) struct Counter(AtomicU64);
+pub(crate) struct Counter(AtomicU64);
 
 impl Counter {
     pub fn add(&self, more: u64) {
@@ -21,9 +21,9 @@ impl Counter {
     }
 }
 
-/// As the event loop counts.
+/// The counters of the event loop.
 #[derive(Debug, Default)]
-pub(super) struct Counters {
+pub(crate) struct Counters {
     pub connections: Counter,
     pub open: AtomicU64,
     pub tls: Counter,
@@ -39,27 +39,28 @@ pub(super) struct Counters {
     pub no_descriptor: Counter,
     pub no_memory: Counter,
     pub unwritten: Counter,
-    pub refusals: [Counter; Phase::ALL.len()],
+    pub refusals: [Counter; SinkPhase::ALL.len()],
     pub bad_commands: Counter,
-    pub faults: [[Counter; Kind::ALL.len()]; Phase::ALL.len()],
+    pub faults: [[Counter; FaultKind::ALL.len()]; SinkPhase::ALL.len()],
 }
 
 impl Counters {
-    pub fn note_fault(&self, phase: Phase, kind: Kind) {
+    pub fn note_fault(&self, phase: SinkPhase, kind: FaultKind) {
         self.faults[phase as usize][kind as usize].add(1);
     }
 
-    pub fn note_refusal(&self, phase: Phase) {
+    pub fn note_refusal(&self, phase: SinkPhase) {
         self.refusals[phase as usize].add(1);
     }
 
-    /// What they say now.
+    /// The present values.
     pub fn read(&self) -> Counts {
-        let named = |(phase, counter): (Phase, &Counter)| (phase.name().to_owned(), counter.get());
-        let refusals = Phase::ALL.into_iter().zip(&self.refusals).map(named);
+        let named =
+            |(phase, counter): (SinkPhase, &Counter)| (phase.name().to_owned(), counter.get());
+        let refusals = SinkPhase::ALL.into_iter().zip(&self.refusals).map(named);
         let mut faults = BTreeMap::new();
-        for (phase, of_phase) in Phase::ALL.into_iter().zip(&self.faults) {
-            for (kind, counter) in Kind::ALL.into_iter().zip(of_phase) {
+        for (phase, of_phase) in SinkPhase::ALL.into_iter().zip(&self.faults) {
+            for (kind, counter) in FaultKind::ALL.into_iter().zip(of_phase) {
                 faults.insert(format!("{}:{}", phase.name(), kind.name()), counter.get());
             }
         }
@@ -87,42 +88,42 @@ impl Counters {
     }
 }
 
-/// What the sink has counted so far.
+/// The values of the sink's counters.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     /// Connections accepted.
     pub connections: u64,
     /// Connections that are open now.
     pub open: u64,
-    /// Connections on which TLS began.
+    /// Connections on which TLS was started.
     pub tls: u64,
-    /// Connections that ended since TLS could not be agreed upon, or was broken.
+    /// Connections that ended because the TLS handshake failed.
     pub tls_failed: u64,
     /// MAIL commands accepted.
     pub transactions: u64,
-    /// RCPT commands accepted, whether a message followed or not.
+    /// RCPT commands accepted, with or without a message after them.
     pub rcpts: u64,
     /// Messages accepted.
     pub messages: u64,
     /// Recipients of messages accepted.
     pub recipients: u64,
-    /// Bytes of messages accepted, as they are without the dots of their transport.
+    /// Bytes of messages accepted, without dot-stuffing.
     pub bytes: u64,
-    /// Commands, right or wrong.
+    /// Commands received, valid or not.
     pub commands: u64,
-    /// Connections that the client ended without QUIT.
+    /// Connections that the client closed without QUIT.
     pub cut_off: u64,
-    /// Connections whose client kept the sink waiting too long.
+    /// Connections closed because the client timed out.
     pub timed_out: u64,
-    /// Times there was no descriptor for a connection.
+    /// Connections that could not be accepted for lack of descriptors.
     pub no_descriptor: u64,
-    /// Times there was no memory for a connection.
+    /// Connections that could not be accepted for lack of memory.
     pub no_memory: u64,
-    /// Messages refused since they could not be written to the log or the folder.
+    /// Messages rejected because they could not be written to the log or the directory.
     pub unwritten: u64,
-    /// Commands that are none, or not written as they must be.
+    /// Unknown or malformed commands.
     pub bad_commands: u64,
-    /// Refusals by phase, without those injected.
+    /// Rejections by phase, without injected ones.
     pub refusals: BTreeMap<String, u64>,
     /// Injected faults by phase and kind, as in `rcpt:4xx`.
     pub faults: BTreeMap<String, u64>,
@@ -135,10 +136,10 @@ mod tests {
     #[test]
     fn counts_are_named_and_empty_ones_left_out() {
         let counters = Counters::default();
-        counters.note_fault(Phase::Rcpt, Kind::Temporary);
-        counters.note_fault(Phase::Rcpt, Kind::Temporary);
-        counters.note_fault(Phase::Quit, Kind::Late);
-        counters.note_refusal(Phase::Quit);
+        counters.note_fault(SinkPhase::Rcpt, FaultKind::Temporary);
+        counters.note_fault(SinkPhase::Rcpt, FaultKind::Temporary);
+        counters.note_fault(SinkPhase::Quit, FaultKind::Late);
+        counters.note_refusal(SinkPhase::Quit);
         counters.bytes.add(7);
         let counts = counters.read();
         assert_eq!(counts.bytes, 7);

@@ -1,36 +1,39 @@
-//! What the sink does wrong, when it is told to: where in a conversation, in which way, how often.
+//! Injected faults: in which phase of a session, of which kind, how often.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// Where in a conversation.
+use crate::parse::ParseOptionError;
+use crate::random::SplitMix64;
+
+/// A phase of a session, at which a fault or a delay can be injected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Phase {
+pub enum SinkPhase {
     /// The greeting.
     Connect,
     /// The reply to EHLO or HELO.
     Ehlo,
-    /// That to STARTTLS.
+    /// The reply to STARTTLS.
     StartTls,
-    /// That to AUTH and to what follows it.
+    /// The replies to AUTH and to the lines after it.
     Auth,
-    /// That to MAIL.
+    /// The reply to MAIL.
     Mail,
-    /// That to RCPT.
+    /// The reply to RCPT.
     Rcpt,
-    /// That to DATA, or to BDAT before the last.
+    /// The reply to DATA, or to BDAT except the last.
     Data,
-    /// While the message comes, before its end.
+    /// While the message is received, before its end.
     Body,
     /// The reply to the whole message.
     End,
-    /// That to RSET.
+    /// The reply to RSET.
     Rset,
-    /// That to QUIT.
+    /// The reply to QUIT.
     Quit,
 }
 
-impl Phase {
+impl SinkPhase {
     /// All of them, in their order.
     pub const ALL: [Self; 11] = [
         Self::Connect,
@@ -46,7 +49,7 @@ impl Phase {
         Self::Quit,
     ];
 
-    /// What it is called.
+    /// Its name in options and reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::Connect => "connect",
@@ -64,7 +67,7 @@ impl Phase {
     }
 
     /// The phase of that name; `Some(None)` is `any`.
-    pub(super) fn find(name: &str) -> Option<Option<Self>> {
+    pub(crate) fn find(name: &str) -> Option<Option<Self>> {
         if name == "any" {
             return Some(None);
         }
@@ -72,35 +75,35 @@ impl Phase {
     }
 
     /// The names, for messages.
-    pub(super) fn names() -> String {
+    pub(crate) fn names() -> String {
         Self::ALL.map(Self::name).join(", ") + ", any"
     }
 }
 
-/// In which way.
+/// The kind of a fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum FaultKind {
     /// The connection is closed instead of the reply.
     Drop,
-    /// The same, but it is reset.
+    /// The connection is reset instead of the reply.
     Reset,
-    /// Nothing more is said, and the connection stays open.
+    /// Nothing more is sent, and the connection stays open.
     Stall,
-    /// A temporary refusal.
+    /// A temporary rejection.
     Temporary,
-    /// A permanent refusal.
+    /// A permanent rejection.
     Permanent,
-    /// Something that is no SMTP reply.
+    /// A line that is not an SMTP reply.
     Malformed,
     /// A reply whose lines never end.
     Endless,
-    /// The reply comes byte by byte.
+    /// The reply is sent byte by byte, with delays.
     Slowly,
     /// The message is accepted, then the connection is closed without a reply.
     Late,
 }
 
-impl Kind {
+impl FaultKind {
     /// All of them.
     pub const ALL: [Self; 9] = [
         Self::Drop,
@@ -114,7 +117,7 @@ impl Kind {
         Self::Late,
     ];
 
-    /// What it is called.
+    /// Its name in options and reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::Drop => "drop",
@@ -130,44 +133,46 @@ impl Kind {
     }
 }
 
-/// What goes wrong, where and how often.
+/// A fault to inject.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Fault {
-    /// Where; everywhere if `None`.
-    pub phase: Option<Phase>,
-    /// In which way.
-    pub kind: Kind,
-    /// How often, from 0 to 1.
+    /// The phase; all phases if `None`.
+    pub phase: Option<SinkPhase>,
+    /// The kind.
+    pub kind: FaultKind,
+    /// The probability, from 0 to 1.
     pub rate: f64,
 }
 
-/// What is written is no fault or no latency.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct NotMeant(pub(super) String);
-
 impl FromStr for Fault {
-    type Err = NotMeant;
+    type Err = ParseOptionError;
 
     /// As `rcpt:4xx:20%` or `end:late:0.01`.
-    fn from_str(text: &str) -> Result<Self, NotMeant> {
+    fn from_str(text: &str) -> Result<Self, ParseOptionError> {
         let mut parts = text.split(':');
         let (Some(phase), Some(kind), Some(rate), None) =
             (parts.next(), parts.next(), parts.next(), parts.next())
         else {
-            return Err(NotMeant("a fault is PHASE:KIND:RATE, as in rcpt:4xx:20%".into()));
+            return Err(ParseOptionError("a fault is PHASE:KIND:RATE, as in rcpt:4xx:20%".into()));
         };
-        let phase = Phase::find(phase)
-            .ok_or_else(|| NotMeant(format!("no phase {phase}: one of {}", Phase::names())))?;
-        let known = Kind::ALL.into_iter().find(|known| known.name() == kind);
-        let kind = known.ok_or_else(|| {
-            NotMeant(format!("no kind {kind}: one of {}", Kind::ALL.map(Kind::name).join(", ")))
+        let phase = SinkPhase::find(phase).ok_or_else(|| {
+            ParseOptionError(format!("no phase {phase}: one of {}", SinkPhase::names()))
         })?;
-        if kind == Kind::Late && phase.is_some_and(|phase| phase != Phase::End) {
-            return Err(NotMeant("late is for the phase end: a message is accepted there".into()));
+        let known = FaultKind::ALL.into_iter().find(|known| known.name() == kind);
+        let kind = known.ok_or_else(|| {
+            ParseOptionError(format!(
+                "no kind {kind}: one of {}",
+                FaultKind::ALL.map(FaultKind::name).join(", ")
+            ))
+        })?;
+        if kind == FaultKind::Late && phase.is_some_and(|phase| phase != SinkPhase::End) {
+            return Err(ParseOptionError(
+                "late is for the phase end: a message is accepted there".into(),
+            ));
         }
-        let rate = rate_of(rate)
-            .ok_or_else(|| NotMeant(format!("{rate} is no rate from 0 to 1 or 0% to 100%")))?;
+        let rate = rate_of(rate).ok_or_else(|| {
+            ParseOptionError(format!("{rate} is no rate from 0 to 1 or 0% to 100%"))
+        })?;
         Ok(Self { phase, kind, rate })
     }
 }
@@ -180,49 +185,27 @@ fn rate_of(text: &str) -> Option<f64> {
 
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        let phase = self.phase.map_or("any", Phase::name);
+        let phase = self.phase.map_or("any", SinkPhase::name);
         write!(f, "{phase}:{}:{}", self.kind.name(), self.rate)
     }
 }
 
-/// Whether something goes wrong at `phase`, by the dice: the first of the faults that does.
-pub(super) fn draw(faults: &[Fault], phase: Phase, dice: &mut Dice) -> Option<Kind> {
+/// Draws whether a fault occurs at `phase`: the first of `faults` that does.
+pub(crate) fn draw(
+    faults: &[Fault],
+    phase: SinkPhase,
+    random: &mut SplitMix64,
+) -> Option<FaultKind> {
     let happens = |fault: &&Fault| {
         let here = fault.phase.is_none_or(|there| there == phase);
         let can = match fault.kind {
-            Kind::Late => phase == Phase::End,
-            Kind::Slowly => phase != Phase::Body, // which has no reply
+            FaultKind::Late => phase == SinkPhase::End,
+            FaultKind::Slowly => phase != SinkPhase::Body, // which has no reply
             _ => true,
         };
-        here && can && dice.unit() < fault.rate
+        here && can && random.unit() < fault.rate
     };
     faults.iter().find(happens).map(|fault| fault.kind)
-}
-
-/// Chance that is the same for the same seed, on every system and in every version: SplitMix64 (Steele, Lea,
-/// Flood: Fast splittable pseudorandom number generators, OOPSLA 2014).
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Dice(u64);
-
-impl Dice {
-    /// Those of one connection: what befalls it does not depend on what others do at the same time.
-    pub fn new(seed: u64, connection: u64) -> Self {
-        let mut dice = Self(seed);
-        Self(dice.next() ^ connection.wrapping_mul(0xd134_2543_de82_ef95))
-    }
-
-    pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut bits = self.0;
-        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        bits ^ (bits >> 31)
-    }
-
-    /// From 0 to 1, without 1.
-    pub fn unit(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1_u64 << 53) as f64
-    }
 }
 
 #[cfg(test)]
@@ -231,13 +214,13 @@ mod tests {
 
     #[test]
     fn faults_are_read_as_they_are_written() {
-        let fault = Fault { phase: Some(Phase::Rcpt), kind: Kind::Temporary, rate: 0.2 };
+        let fault = Fault { phase: Some(SinkPhase::Rcpt), kind: FaultKind::Temporary, rate: 0.2 };
         for text in ["rcpt:4xx:20%", "rcpt:4xx:0.2"] {
             assert_eq!(text.parse(), Ok(fault));
         }
         assert_eq!(fault.to_string(), "rcpt:4xx:0.2");
         let any: Fault = "any:drop:1".parse().unwrap();
-        assert_eq!((any.phase, any.kind, any.rate), (None, Kind::Drop, 1.0));
+        assert_eq!((any.phase, any.kind, any.rate), (None, FaultKind::Drop, 1.0));
         for (wrong, told) in [
             ("rcpt:4xx", "PHASE:KIND:RATE"),
             ("rcpt:4xx:1:2", "PHASE:KIND:RATE"),
@@ -257,23 +240,14 @@ mod tests {
         let faults = ["rcpt:4xx:20%".parse().unwrap(), "any:late:100%".parse().unwrap()];
         let mut drawn = 0;
         for connection in 0..10_000 {
-            let mut dice = Dice::new(7, connection);
-            drawn += usize::from(draw(&faults, Phase::Rcpt, &mut dice) == Some(Kind::Temporary));
-            assert_eq!(draw(&faults, Phase::Mail, &mut dice), None);
-            assert_eq!(draw(&faults, Phase::End, &mut dice), Some(Kind::Late));
+            let mut random = SplitMix64::new(7, connection);
+            drawn += usize::from(
+                draw(&faults, SinkPhase::Rcpt, &mut random) == Some(FaultKind::Temporary),
+            );
+            assert_eq!(draw(&faults, SinkPhase::Mail, &mut random), None);
+            assert_eq!(draw(&faults, SinkPhase::End, &mut random), Some(FaultKind::Late));
         }
         // The standard deviation is 40.
         assert!((1_800..2_200).contains(&drawn), "{drawn}");
-    }
-
-    #[test]
-    fn chance_is_that_of_the_paper_and_of_the_seed() {
-        // First outputs for the seed 1234567, as published with the reference implementation.
-        let mut dice = Dice(1_234_567);
-        assert_eq!(dice.next(), 6_457_827_717_110_365_317);
-        assert_eq!(dice.next(), 3_203_168_211_198_807_973);
-        assert_eq!(Dice::new(1, 2), Dice::new(1, 2));
-        assert_ne!(Dice::new(1, 2), Dice::new(1, 3));
-        assert_ne!(Dice::new(1, 2), Dice::new(2, 2));
     }
 }

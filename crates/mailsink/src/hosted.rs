@@ -1,6 +1,5 @@
-//! A sink in a process of its own, which tells what it has counted and spent when asked: one line on its
-//! standard input, one line of JSON on its standard output. It ends when its input does, so it never outlives
-//! who started it.
+//! A sink in a process of its own. It answers each line on its standard input with its counters and resource usage, as
+//! a line of JSON on its standard output. It ends when its input ends, so it does not outlive its parent.
 
 use std::net::SocketAddr;
 use std::process::Command;
@@ -11,34 +10,35 @@ use platform::usage::{ProcessUsage, thread_cpu_time};
 use serde::{Deserialize, Serialize};
 use serving::hosted::{self, answer};
 
-use super::{Counts, Sink};
+use crate::counts::Counts;
+use crate::serve::Sink;
 
-/// What a sink says first.
+/// The first line of a sink.
 #[derive(Debug, Serialize, Deserialize)]
-struct Hears {
+struct Listening {
     listening: Vec<SocketAddr>,
 }
 
-/// What a sink has counted and spent so far.
+/// Counters and resource usage of a sink.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Told {
-    /// What it has counted.
+pub struct SinkReport {
+    /// Its counters.
     #[serde(flatten)]
     pub counts: Counts,
     /// CPU time, in ns.
     pub cpu_ns: u64,
-    /// Times it gave up its CPU, to wait; `None` where unknown.
+    /// Voluntary context switches; `None` where unknown.
     pub voluntary_switches: Option<u64>,
-    /// Times its CPU was taken away; `None` where unknown.
+    /// Involuntary context switches; `None` where unknown.
     pub involuntary_switches: Option<u64>,
     /// System calls; `None` where they are not counted.
     pub syscalls: Option<u64>,
 }
 
-impl Told {
+impl SinkReport {
     fn with(counts: Counts, counter: Option<&ProcessCounter>) -> Self {
         let usage = ProcessUsage::now();
-        // Telling is no part of serving.
+        // The reporting thread is no part of serving.
         let cpu = usage.cpu.saturating_sub(thread_cpu_time().unwrap_or_default());
         Self {
             counts,
@@ -50,28 +50,28 @@ impl Told {
     }
 }
 
-/// The sink's part: serves, and answers each line of standard input; ends when that does. System calls are
-/// counted at `tracepoint`, if one is given and may be used.
+/// Runs the sink in the child process: serves, answers each line of standard input, and ends when that ends. System
+/// calls are counted at `tracepoint`, if one is given and may be used.
 ///
 /// # Errors
 /// Those of serving.
 pub fn host(sink: Sink, tracepoint: Option<u64>) -> std::io::Result<Counts> {
     let (counting, stop) = (sink.counting(), sink.stop());
-    let tell = move |counter: Option<&ProcessCounter>| Told::with(counting.read(), counter);
-    let hears = Hears { listening: sink.addresses().to_vec() };
-    answer(&hears, tracepoint, tell, move || stop.request())?;
+    let report = move |counter: Option<&ProcessCounter>| SinkReport::with(counting.read(), counter);
+    let listening = Listening { listening: sink.addresses().to_vec() };
+    answer(&listening, tracepoint, report, move || stop.request())?;
     sink.serve()
 }
 
-/// A sink in a process of its own, as who started it sees it. Dropped, it is stopped.
+/// A sink in a child process. It is stopped when this is dropped.
 #[derive(Debug)]
-pub struct Hosted(hosted::Hosted<Hears, Told>);
+pub struct Hosted(hosted::Hosted<Listening, SinkReport>);
 
 impl Hosted {
     /// Starts `command`, which must call [`host`].
     ///
     /// # Errors
-    /// Where it cannot be started, or does not come to listen: with what it said.
+    /// If it cannot be started or does not listen: with its error output.
     pub fn start(command: &mut Command) -> Result<Self, Refusal> {
         hosted::Hosted::start(command, "sink").map(Self)
     }
@@ -81,23 +81,23 @@ impl Hosted {
         &self.0.listening().listening
     }
 
-    /// Its process.
+    /// Its process id.
     pub fn pid(&self) -> u32 {
         self.0.pid()
     }
 
-    /// What it has counted and spent so far.
+    /// Its present counters and resource usage.
     ///
     /// # Errors
-    /// `Failed` where it has ended.
-    pub fn told(&mut self) -> Result<Told, Refusal> {
+    /// `Failed` if it has ended.
+    pub fn report(&mut self) -> Result<SinkReport, Refusal> {
         self.0.told()
     }
 
-    /// Stops it, once the messages under way are taken.
+    /// Stops it after the messages in progress.
     ///
     /// # Errors
-    /// `Failed` where it does not end well, or not in time: it is killed then.
+    /// `Failed` if it fails, or does not end in time: it is killed then.
     pub fn stop(self) -> Result<(), Refusal> {
         self.0.stop()
     }

@@ -1,54 +1,57 @@
-//! How long replies are held back.
+//! Injected delays of replies.
 
 use std::str::FromStr;
 use std::time::Duration;
 
-use super::fault::{Dice, NotMeant, Phase};
+use crate::fault::SinkPhase;
+use crate::parse::ParseOptionError;
+use crate::random::SplitMix64;
 
-/// Longest time that may be asked for: a day.
+/// Longest delay allowed: a day.
 const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// How long replies of a phase are held back.
+/// The delay of replies in a phase.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Latency {
-    /// Of which phase; of all that have no latency of their own if `None`.
-    pub phase: Option<Phase>,
-    /// How long.
+    /// The phase; all phases without a delay of their own if `None`.
+    pub phase: Option<SinkPhase>,
+    /// The delay.
     pub time: Time,
 }
 
-/// A time, perhaps another each time.
+/// A constant or random time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Time {
-    /// Always this.
+    /// Constant.
     Always(Duration),
-    /// Any between two, each as often.
+    /// Distributed uniformly between two times.
     Between(Duration, Duration),
     /// Distributed exponentially, with this mean.
     Exponential(Duration),
 }
 
 impl Time {
-    pub(super) fn draw(self, dice: &mut Dice) -> Duration {
+    pub(crate) fn draw(self, random: &mut SplitMix64) -> Duration {
         match self {
             Self::Always(time) => time,
-            Self::Between(from, to) => from + (to - from).mul_f64(dice.unit()),
+            Self::Between(from, to) => from + (to - from).mul_f64(random.unit()),
             // 1 - unit is never 0: at most 37 times the mean.
-            Self::Exponential(mean) => mean.mul_f64(-(1.0 - dice.unit()).ln()),
+            Self::Exponential(mean) => mean.mul_f64(-(1.0 - random.unit()).ln()),
         }
     }
 }
 
 impl FromStr for Latency {
-    type Err = NotMeant;
+    type Err = ParseOptionError;
 
     /// As `10ms`, `rcpt=5ms..20ms` or `end=exp:10ms`.
-    fn from_str(text: &str) -> Result<Self, NotMeant> {
+    fn from_str(text: &str) -> Result<Self, ParseOptionError> {
         let (phase, time) = match text.split_once('=') {
             None => (None, text),
             Some((name, time)) => {
-                let phase = Phase::find(name);
-                let unknown = || NotMeant(format!("no phase {name}: one of {}", Phase::names()));
+                let phase = SinkPhase::find(name);
+                let unknown =
+                    || ParseOptionError(format!("no phase {name}: one of {}", SinkPhase::names()));
                 (phase.ok_or_else(unknown)?, time)
             }
         };
@@ -57,7 +60,7 @@ impl FromStr for Latency {
         } else if let Some((from, to)) = time.split_once("..") {
             let (from, to) = (duration(from)?, duration(to)?);
             if from > to {
-                return Err(NotMeant(format!("{time} begins after its end")));
+                return Err(ParseOptionError(format!("{time} begins after its end")));
             }
             Time::Between(from, to)
         } else {
@@ -67,9 +70,10 @@ impl FromStr for Latency {
     }
 }
 
-/// A time as `10ms`, `1.5s`, `2m`.
-fn duration(text: &str) -> Result<Duration, NotMeant> {
-    let wrong = || NotMeant(format!("{text} is no time such as 10ms, 1.5s or 2m, a day at most"));
+/// Parses a time such as `10ms`, `1.5s`, `2m`.
+fn duration(text: &str) -> Result<Duration, ParseOptionError> {
+    let wrong =
+        || ParseOptionError(format!("{text} is no time such as 10ms, 1.5s or 2m, a day at most"));
     let at = text.find(|c: char| c.is_ascii_alphabetic()).ok_or_else(wrong)?;
     let (number, unit) = text.split_at(at);
     let unit = match unit {
@@ -85,15 +89,15 @@ fn duration(text: &str) -> Result<Duration, NotMeant> {
     if time > LONGEST { Err(wrong()) } else { Ok(time) }
 }
 
-/// The latency of each phase.
+/// The delay of each phase.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Latencies {
-    of: [Option<Time>; Phase::ALL.len()],
+pub(crate) struct Latencies {
+    of: [Option<Time>; SinkPhase::ALL.len()],
 }
 
 impl Latencies {
     pub fn new(all: &[Latency]) -> Self {
-        let mut of = [None; Phase::ALL.len()];
+        let mut of = [None; SinkPhase::ALL.len()];
         let general = all.iter().filter(|latency| latency.phase.is_none());
         for latency in general {
             of.fill(Some(latency.time));
@@ -106,8 +110,8 @@ impl Latencies {
         Self { of }
     }
 
-    pub fn draw(&self, phase: Phase, dice: &mut Dice) -> Duration {
-        self.of[phase as usize].map_or(Duration::ZERO, |time| time.draw(dice))
+    pub fn draw(&self, phase: SinkPhase, random: &mut SplitMix64) -> Duration {
+        self.of[phase as usize].map_or(Duration::ZERO, |time| time.draw(random))
     }
 }
 
@@ -121,13 +125,15 @@ mod tests {
     fn latencies_are_read_and_a_phase_s_own_goes_first() {
         let all = ["rcpt=5ms..20ms", "10ms", "end=exp:1.5s"].map(|text| text.parse().unwrap());
         let latencies = Latencies::new(&all);
-        let mut dice = Dice::new(1, 1);
-        assert_eq!(latencies.draw(Phase::Mail, &mut dice), 10 * MS);
-        let drawn: Vec<_> = (0..1_000).map(|_| latencies.draw(Phase::Rcpt, &mut dice)).collect();
+        let mut random = SplitMix64::new(1, 1);
+        assert_eq!(latencies.draw(SinkPhase::Mail, &mut random), 10 * MS);
+        let drawn: Vec<_> =
+            (0..1_000).map(|_| latencies.draw(SinkPhase::Rcpt, &mut random)).collect();
         assert!(drawn.iter().all(|time| (5 * MS..=20 * MS).contains(time)));
         let mean = |drawn: &[Duration]| drawn.iter().sum::<Duration>() / drawn.len() as u32;
         assert!((12 * MS..13 * MS).contains(&mean(&drawn)), "{:?}", mean(&drawn));
-        let drawn: Vec<_> = (0..10_000).map(|_| latencies.draw(Phase::End, &mut dice)).collect();
+        let drawn: Vec<_> =
+            (0..10_000).map(|_| latencies.draw(SinkPhase::End, &mut random)).collect();
         // Its standard deviation is 15 ms.
         assert!((1_430 * MS..1_570 * MS).contains(&mean(&drawn)), "{:?}", mean(&drawn));
     }

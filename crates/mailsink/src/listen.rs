@@ -1,24 +1,24 @@
-//! Addresses as users write them, also many at once.
+//! Parsing listening addresses, with ranges.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::str::FromStr;
 
-use super::fault::NotMeant;
+use crate::parse::ParseOptionError;
 
-/// One address, or those of a range of last octets.
+/// One address, or a range of addresses that differ in the last octet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Addresses(pub Vec<SocketAddr>);
 
 impl FromStr for Addresses {
-    type Err = NotMeant;
+    type Err = ParseOptionError;
 
     /// As `127.0.0.1:2525`, `[::1]:2525`, or `127.0.0.1-200:2525` for two hundred of them.
-    fn from_str(text: &str) -> Result<Self, NotMeant> {
+    fn from_str(text: &str) -> Result<Self, ParseOptionError> {
         if let Ok(address) = text.parse() {
             return Ok(Self(vec![address]));
         }
         range(text).map(Self).ok_or_else(|| {
-            NotMeant(format!(
+            ParseOptionError(format!(
                 "{text} is no address such as 127.0.0.1:2525, [::1]:2525 or 127.0.0.1-200:2525"
             ))
         })

@@ -18,12 +18,12 @@ const HEADER_AT_MOST: usize = 64 * 1024;
 
 /// Where messages are written.
 #[derive(Debug, Default)]
-pub(super) struct Records {
+pub(crate) struct Recorder {
     log: Option<Log>,
     folder: Option<Folder>,
 }
 
-impl Records {
+impl Recorder {
     /// A log to add to, a folder, or both.
     pub fn open(log: Option<&Path>, folder: Option<&Path>) -> io::Result<Self> {
         let log = log.map(Log::open).transpose()?;
@@ -36,8 +36,8 @@ impl Records {
     }
 
     /// Begins with a message. What cannot be written is told at its end.
-    pub fn begin(&mut self, from: &str) -> Box<Kept> {
-        Box::new(Kept {
+    pub fn begin(&mut self, from: &str) -> Box<PendingRecord> {
+        Box::new(PendingRecord {
             from: from.to_owned(),
             to: Vec::new(),
             header: Vec::new(),
@@ -49,8 +49,14 @@ impl Records {
     }
 
     /// Writes an accepted message. If it cannot, nothing of it stays.
-    pub fn write(&mut self, kept: Kept, bytes: u64, connection: u64, tls: bool) -> io::Result<()> {
-        let Kept { from, to, header, whole, content, part, .. } = kept;
+    pub fn write(
+        &mut self,
+        kept: PendingRecord,
+        bytes: u64,
+        connection: u64,
+        tls: bool,
+    ) -> io::Result<()> {
+        let PendingRecord { from, to, header, whole, content, part, .. } = kept;
         let entry = Entry {
             from: &from,
             to: &to,
@@ -86,7 +92,7 @@ struct Entry<'a> {
 }
 
 /// A message as it comes.
-pub(super) struct Kept {
+pub(crate) struct PendingRecord {
     from: String,
     to: Vec<String>,
     header: Vec<u8>,
@@ -96,9 +102,9 @@ pub(super) struct Kept {
     part: Option<io::Result<Part>>,
 }
 
-impl fmt::Debug for Kept {
+impl fmt::Debug for PendingRecord {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        f.debug_struct("Kept")
+        f.debug_struct("PendingRecord")
             .field("from", &self.from)
             .field("to", &self.to)
             .finish_non_exhaustive()
@@ -116,7 +122,7 @@ enum Line {
     Over,
 }
 
-impl Kept {
+impl PendingRecord {
     /// It goes to one more.
     pub fn add_recipient(&mut self, to: &str) {
         self.to.push(to.to_owned());
@@ -286,7 +292,7 @@ mod tests {
     /// Of "ab\r\n", by another implementation (sha256sum).
     const SHA256_OF_AB: &str = "c7c0875507bd96d407f116eaf706de057c9f1f0255f07ff8f57d0f8a527d7a50";
 
-    fn message(records: &mut Records, text: &str, piece: usize) -> Box<Kept> {
+    fn message(records: &mut Recorder, text: &str, piece: usize) -> Box<PendingRecord> {
         let mut kept = records.begin("from@x");
         kept.add_recipient("a@y");
         kept.add_recipient("b@y");
@@ -298,7 +304,7 @@ mod tests {
     fn a_message_has_its_line_and_its_files() {
         let place = tempfile::tempdir().unwrap();
         let (log, folder) = (place.path().join("log"), place.path().join("folder"));
-        let mut records = Records::open(Some(&log), Some(&folder)).unwrap();
+        let mut records = Recorder::open(Some(&log), Some(&folder)).unwrap();
         let text = "Subject: x\r\nMESSAGE-Id:\r\n <1@x>\r\nTo: a\r\n\r\nab\r\n";
         for piece in [1, 7, 1_000] {
             let kept = message(&mut records, text, piece);
@@ -330,17 +336,17 @@ mod tests {
         let folder = place.path().join("folder");
         let full = Path::new("/dev/full");
         if full.exists() {
-            let mut records = Records::open(Some(full), Some(&folder)).unwrap();
+            let mut records = Recorder::open(Some(full), Some(&folder)).unwrap();
             let kept = message(&mut records, "\r\nx", 1);
             assert_eq!(records.write(*kept, 1, 1, false).unwrap_err().raw_os_error(), Some(28));
             assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
         }
-        let mut records = Records::open(None, Some(&folder)).unwrap();
+        let mut records = Recorder::open(None, Some(&folder)).unwrap();
         fs::remove_dir(&folder).unwrap();
         let kept = message(&mut records, "\r\nx", 1);
         assert!(records.write(*kept, 1, 1, false).is_err());
         let nowhere = place.path().join("no/log");
-        let error = Records::open(Some(&nowhere), None).unwrap_err();
+        let error = Recorder::open(Some(&nowhere), None).unwrap_err();
         assert!(error.to_string().contains("no/log"), "{error}");
     }
 
@@ -351,7 +357,7 @@ mod tests {
             Some("<2> x".into())
         );
         assert_eq!(message_id(b"X: 1\r\n"), None);
-        let mut records = Records::default();
+        let mut records = Recorder::default();
         let mut kept = records.begin("");
         kept.take(b"\r\nMessage-ID: <no>\r\n");
         assert_eq!(kept.header, b"\r\n");

@@ -12,25 +12,27 @@ use platform::socket::{
 };
 use serving::deadlines::Deadlines;
 
-use super::client::{Client, Shared, Verdict};
-use super::counts::{Counters, Counts};
-use super::house::House;
-use super::record::Records;
-use super::timers::Alarms;
-use super::{BindError, Plan, Stop};
+use crate::client::{Client, Shared, Verdict};
+use crate::counts::{Counters, Counts};
+use crate::error::BindError;
+use crate::options::SinkOptions;
+use crate::record::Recorder;
+use crate::state::SinkState;
+use crate::stop::Stop;
+use crate::timers::Timers;
 
-/// How long nothing is accepted after a shortage, unless something is given back before.
+/// Pause in accepting after a shortage, unless a connection is closed before.
 const PAUSE: Duration = Duration::from_millis(10);
-/// How long connections under way when the sink stops take to arrive.
+/// How long the sink still accepts after a stop: for connections that were being established.
 const LAST_ARRIVE_WITHIN: Duration = Duration::from_millis(20);
-/// How long messages under way when the sink stops may take.
+/// How long messages in progress may take after a stop.
 const DRAIN_WITHIN: Duration = Duration::from_secs(10);
-/// Connections accepted in one turn of the loop at one listener, so that those accepted get their turn.
+/// Maximum number of connections accepted from one listener in one iteration, so that accepted ones are served too.
 const BURST_AT_MOST: usize = 64;
 
-/// A sink that listens.
+/// A listening sink.
 pub struct Sink {
-    doors: Vec<Door>,
+    listeners: Vec<Listener>,
     addresses: Vec<SocketAddr>,
     readiness: Readiness,
     stop: Stop,
@@ -41,100 +43,100 @@ pub struct Sink {
     free: Vec<usize>,
     open: usize,
     deadlines: Deadlines,
-    alarms: Alarms,
+    timers: Timers,
     state: State,
-    /// Nothing is accepted until then.
+    /// Nothing is accepted until this time.
     paused: Option<Instant>,
 }
 
-/// A listener, and how many it accepts in a turn: one after a turn that found no second, more while they
-/// are plenty.
-struct Door {
-    listener: TcpListener,
+/// A listening socket, and how many connections are accepted from it in one iteration: one after an iteration that
+/// found no second, twice as many after each that found enough.
+struct Listener {
+    socket: TcpListener,
     burst: usize,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     Open,
-    /// What has arrived is accepted until the first moment; what is under way may take until the second.
+    /// Connections that have arrived are accepted until the first time; messages in progress may take until the second.
     Draining(Instant, Instant),
     Closed(Instant),
 }
 
-/// What a sink has counted, for other threads.
+/// The counters of a sink, for other threads.
 #[derive(Debug, Clone)]
 pub struct Counting(Arc<Counters>);
 
 impl Counting {
-    /// What it has counted so far.
+    /// The present values.
     pub fn read(&self) -> Counts {
         self.0.read()
     }
 }
 
 impl Sink {
-    /// Has a sink listen that does not serve yet: clients can connect, and wait.
+    /// Listens, without serving yet: clients can connect, and wait.
     ///
     /// # Errors
-    /// Where an address is in use or not of this machine, or what it is to write cannot be opened.
-    pub fn bind(plan: &Plan) -> Result<Self, BindError> {
-        let records = Records::open(plan.log.as_deref(), plan.capture.as_deref())
+    /// If an address is in use or not local, or the log or directory cannot be opened.
+    pub fn bind(options: &SinkOptions) -> Result<Self, BindError> {
+        let recorder = Recorder::open(options.log.as_deref(), options.capture.as_deref())
             .map_err(BindError::Records)?;
         let mut readiness = Readiness::new().map_err(BindError::Loop)?;
-        let mut doors = Vec::new();
+        let mut listeners = Vec::new();
         let mut addresses = Vec::new();
-        for (place, &address) in plan.listen.iter().enumerate() {
-            let opened = open(address, plan.window).and_then(|listener| {
-                readiness.watch(&listener, place, Interest::Read)?;
+        for (number, &address) in options.listen.iter().enumerate() {
+            let opened = open(address, options.window).and_then(|listener| {
+                readiness.watch(&listener, number, Interest::Read)?;
                 Ok((listener.local_addr()?, listener))
             });
             let (bound, listener) = opened.map_err(|cause| BindError::Listen { address, cause })?;
-            doors.push(Door { listener, burst: 1 });
+            listeners.push(Listener { socket: listener, burst: 1 });
             addresses.push(bound);
         }
-        if doors.is_empty() {
+        if listeners.is_empty() {
             return Err(BindError::Nowhere);
         }
         let counters = Arc::new(Counters::default());
-        let house = House::new(plan, records, Arc::clone(&counters));
+        let sink = SinkState::new(options, recorder, Arc::clone(&counters));
         Ok(Self {
-            doors,
+            listeners,
             addresses,
             stop: Stop::new(readiness.waker().map_err(BindError::Loop)?),
             readiness,
-            timeout: plan.timeout,
-            shared: Shared::new(house, plan.tls.clone(), plan.read_rate),
+            timeout: options.timeout,
+            shared: Shared::new(sink, options.tls.clone(), options.read_rate),
             counters,
             clients: Vec::new(),
             free: Vec::new(),
             open: 0,
             deadlines: Deadlines::default(),
-            alarms: Alarms::default(),
+            timers: Timers::default(),
             state: State::Open,
             paused: None,
         })
     }
 
-    /// Where it listens, in the order they were asked for.
+    /// The addresses it listens at, in the order of the options.
     pub fn addresses(&self) -> &[SocketAddr] {
         &self.addresses
     }
 
-    /// How to stop it, from another thread.
+    /// Stops it, from another thread.
     pub fn stop(&self) -> Stop {
         self.stop.clone()
     }
 
-    /// What it has counted, for another thread.
+    /// Its counters, for another thread.
     pub fn counting(&self) -> Counting {
         Counting(Arc::clone(&self.counters))
     }
 
-    /// Serves until told to stop, then until the messages under way are taken; what it has counted.
+    /// Serves until a stop is requested and the messages in progress are accepted. Returns its counters.
     ///
     /// # Errors
-    /// Where it cannot go on at all. What concerns one client only is no error.
+    /// If it cannot continue. The failure of one connection is not an error.
     pub fn serve(mut self) -> io::Result<Counts> {
         let mut ready = Vec::new();
         while self.open > 0 || !matches!(self.state, State::Closed(_)) {
@@ -145,20 +147,20 @@ impl Sink {
         Ok(self.counters.read())
     }
 
-    /// Clients first, since some may give back what others need.
+    /// Serves clients before listeners: closing connections frees resources for new ones.
     fn serve_ready(&mut self, ready: &[Ready]) -> io::Result<()> {
-        let doors = self.doors.len();
-        for one in ready.iter().filter(|one| one.number >= doors) {
-            let place = one.number - doors;
-            self.go_on(place, |client, shared| client.is_ready(one.readable, one.writable, shared));
+        let listeners = self.listeners.len();
+        for one in ready.iter().filter(|one| one.number >= listeners) {
+            let slot = one.number - listeners;
+            self.update(slot, |client, shared| client.is_ready(one.readable, one.writable, shared));
         }
-        for one in ready.iter().filter(|one| one.number < doors) {
+        for one in ready.iter().filter(|one| one.number < listeners) {
             self.accept(one.number)?;
         }
         Ok(())
     }
 
-    /// How long there is nothing to do.
+    /// How long to wait for readiness.
     fn wait(&self) -> Option<Duration> {
         if self.stop.is_requested() && self.state == State::Open {
             return Some(Duration::ZERO);
@@ -167,15 +169,15 @@ impl Sink {
             State::Draining(until, _) => Some(until),
             _ => None,
         };
-        let all = [self.deadlines.next(), self.alarms.next(), self.paused, drained];
+        let all = [self.deadlines.next(), self.timers.next(), self.paused, drained];
         let first = all.into_iter().flatten().min()?;
         Some(first.saturating_duration_since(Instant::now()))
     }
 
-    /// Goes with the time, once a turn.
+    /// Handles deadlines and timers, once per iteration.
     fn tick(&mut self) {
         let now = Instant::now();
-        self.shared.house.now = now;
+        self.shared.sink.now = now;
         self.shared.until = match self.state {
             State::Open => now + self.timeout,
             State::Draining(_, ends) | State::Closed(ends) => ends,
@@ -183,62 +185,62 @@ impl Sink {
         if self.paused.is_some_and(|until| until <= now) {
             self.resume();
         }
-        while let Some((place, number)) = self.alarms.due(now) {
-            let is_same = self.clients[place].as_ref().is_some_and(|one| one.number == number);
+        while let Some((slot, number)) = self.timers.due(now) {
+            let is_same = self.clients[slot].as_ref().is_some_and(|one| one.number == number);
             if is_same {
-                self.go_on(place, Client::wake);
+                self.update(slot, Client::wake);
             }
         }
-        self.close_late(now);
+        self.close_timed_out(now);
         match self.state {
             State::Open if self.stop.is_requested() => self.begin_to_drain(now),
-            State::Draining(until, ends) if until <= now => self.close_doors(ends),
+            State::Draining(until, ends) if until <= now => self.close_listeners(ends),
             _ => {}
         }
     }
 
-    fn close_late(&mut self, now: Instant) {
+    fn close_timed_out(&mut self, now: Instant) {
         let (clients, shared) = (&self.clients, &self.shared);
-        let until = |place: usize| clients[place].as_ref().map(|one| one.deadline(shared));
+        let until = |slot: usize| clients[slot].as_ref().map(|one| one.deadline(shared));
         let mut late = Vec::new();
-        while let Some(place) = self.deadlines.due(now, until) {
-            late.push(place);
+        while let Some(slot) = self.deadlines.due(now, until) {
+            late.push(slot);
         }
-        for place in late {
+        for slot in late {
             self.counters.timed_out.add(1);
-            self.close(place);
+            self.close(slot);
         }
     }
 
-    /// Has a client go on, and sees to what it waits for then.
-    fn go_on(&mut self, place: usize, act: impl FnOnce(&mut Client, &mut Shared) -> Verdict) {
-        // A place that is free is of one closed in the same turn.
-        let Some(client) = self.clients.get_mut(place).and_then(Option::as_mut) else { return };
+    /// Runs `act` for the client in a slot, and updates what the client waits for.
+    fn update(&mut self, slot: usize, act: impl FnOnce(&mut Client, &mut Shared) -> Verdict) {
+        // The slot is free if its client was closed in the same iteration.
+        let Some(client) = self.clients.get_mut(slot).and_then(Option::as_mut) else { return };
         let mut verdict = act(client, &mut self.shared);
-        if verdict == Verdict::Stays && self.state != State::Open {
+        if verdict == Verdict::Keep && self.state != State::Open {
             verdict = client.stop(&mut self.shared);
         }
-        if verdict == Verdict::Gone {
-            return self.close(place);
+        if verdict == Verdict::Close {
+            return self.close(slot);
         }
         if let Some(at) = client.alarm.take() {
-            self.alarms.add(at, place, client.number);
+            self.timers.add(at, slot, client.number);
         }
         let interest = client.interest();
         if interest != client.watched {
             client.watched = interest;
-            let number = place + self.doors.len();
+            let number = slot + self.listeners.len();
             if self.readiness.change(client.socket(), number, interest).is_err() {
-                self.close(place);
+                self.close(slot);
             }
         }
     }
 
-    fn close(&mut self, place: usize) {
-        let Some(client) = self.clients[place].take() else { return };
-        self.readiness.forget_closed(place + self.doors.len());
+    fn close(&mut self, slot: usize) {
+        let Some(client) = self.clients[slot].take() else { return };
+        self.readiness.forget_closed(slot + self.listeners.len());
         client.close();
-        self.free.push(place);
+        self.free.push(slot);
         self.count_open(self.open - 1);
         if self.paused.is_some() {
             self.resume();
@@ -250,16 +252,16 @@ impl Sink {
         self.counters.open.store(open as u64, Ordering::Relaxed);
     }
 
-    /// Accepts at one listener what one turn may.
-    fn accept(&mut self, door: usize) -> io::Result<()> {
+    /// Accepts connections from one listener, at most its burst.
+    fn accept(&mut self, listener: usize) -> io::Result<()> {
         if self.paused.is_some() || matches!(self.state, State::Closed(_)) {
             return Ok(());
         }
-        for _ in 0..self.doors[door].burst {
-            match accept(&self.doors[door].listener) {
+        for _ in 0..self.listeners[listener].burst {
+            match accept(&self.listeners[listener].socket) {
                 Ok(socket) => self.begin(socket),
                 Err(e) if e.kind() == ErrorKind::WouldBlock => {
-                    self.doors[door].burst = 1;
+                    self.listeners[listener].burst = 1;
                     return Ok(());
                 }
                 Err(e) if is_shortage(&e) => {
@@ -270,12 +272,12 @@ impl Sink {
                 Err(e) => return Err(e),
             }
         }
-        let burst = &mut self.doors[door].burst;
+        let burst = &mut self.listeners[listener].burst;
         *burst = (*burst * 2).min(BURST_AT_MOST);
         Ok(())
     }
 
-    /// Greets a new client, and keeps it unless that is all.
+    /// Greets a new client, and keeps it unless it is closed at once.
     fn begin(&mut self, socket: std::net::TcpStream) {
         self.counters.connections.add(1);
         let mut client = Client::new(socket, self.counters.connections.get(), &self.shared);
@@ -283,85 +285,85 @@ impl Sink {
             State::Open => client.greet(&mut self.shared),
             _ => client.stop(&mut self.shared),
         };
-        if verdict == Verdict::Gone {
+        if verdict == Verdict::Close {
             return client.close();
         }
-        let place = self.free.pop().unwrap_or(self.clients.len());
-        if place == self.clients.len() {
+        let slot = self.free.pop().unwrap_or(self.clients.len());
+        if slot == self.clients.len() {
             self.clients.push(None);
         }
-        let number = place + self.doors.len();
+        let number = slot + self.listeners.len();
         client.watched = client.interest();
         if let Err(e) = self.readiness.watch(client.socket(), number, client.watched) {
-            self.free.push(place);
+            self.free.push(slot);
             return self.pause(&e);
         }
         if let Some(at) = client.alarm.take() {
-            self.alarms.add(at, place, client.number);
+            self.timers.add(at, slot, client.number);
         }
-        self.deadlines.add(place, client.deadline(&self.shared));
-        self.clients[place] = Some(client);
+        self.deadlines.add(slot, client.deadline(&self.shared));
+        self.clients[slot] = Some(client);
         self.count_open(self.open + 1);
     }
 
-    /// Accepts nothing for a while, for want of something: without that the loop would turn for nothing.
+    /// Pauses accepting after a shortage; else the loop would spin.
     fn pause(&mut self, shortage: &io::Error) {
         match shortage.kind() {
             ErrorKind::OutOfMemory => self.counters.no_memory.add(1),
             _ => self.counters.no_descriptor.add(1),
         }
-        self.paused = Some(self.shared.house.now + PAUSE);
-        self.watch_doors(Interest::Nothing);
+        self.paused = Some(self.shared.sink.now + PAUSE);
+        self.watch_listeners(Interest::Nothing);
     }
 
     fn resume(&mut self) {
         self.paused = None;
-        self.watch_doors(Interest::Read);
+        self.watch_listeners(Interest::Read);
     }
 
-    fn watch_doors(&mut self, interest: Interest) {
+    fn watch_listeners(&mut self, interest: Interest) {
         if matches!(self.state, State::Closed(_)) {
             return;
         }
-        for (number, door) in self.doors.iter().enumerate() {
-            let _ = self.readiness.change(&door.listener, number, interest);
+        for (number, listener) in self.listeners.iter().enumerate() {
+            let _ = self.readiness.change(&listener.socket, number, interest);
         }
     }
 
-    /// Takes no new connections; who has nothing under way is told to go.
+    /// Accepts no new connections; idle clients get 421.
     fn begin_to_drain(&mut self, now: Instant) {
-        for door in &self.doors {
-            ignore_new(&door.listener);
+        for listener in &self.listeners {
+            ignore_new(&listener.socket);
         }
         let ends = now + self.timeout.min(DRAIN_WITHIN);
         self.state = State::Draining(now + LAST_ARRIVE_WITHIN, ends);
         self.shared.until = ends;
         self.deadlines = Deadlines::default();
-        for place in 0..self.clients.len() {
-            self.go_on(place, |_, _| Verdict::Stays); // which tells it
-            if let Some(client) = &self.clients[place] {
-                self.deadlines.add(place, client.deadline(&self.shared));
+        for slot in 0..self.clients.len() {
+            self.update(slot, |_, _| Verdict::Keep); // Stops the client.
+            if let Some(client) = &self.clients[slot] {
+                self.deadlines.add(slot, client.deadline(&self.shared));
             }
         }
     }
 
-    /// What has arrived is accepted, and then no more.
-    fn close_doors(&mut self, ends: Instant) {
+    /// Accepts the connections that have arrived, and closes the listeners.
+    fn close_listeners(&mut self, ends: Instant) {
         self.resume();
-        for door in 0..self.doors.len() {
-            self.doors[door].burst = BURST_AT_MOST;
-            if has_arrived(&self.doors[door].listener) {
-                let _ = self.accept(door);
+        for listener in 0..self.listeners.len() {
+            self.listeners[listener].burst = BURST_AT_MOST;
+            if has_arrived(&self.listeners[listener].socket) {
+                let _ = self.accept(listener);
             }
-            stop_listening(&self.doors[door].listener);
-            self.readiness.forget(&self.doors[door].listener, door);
+            stop_listening(&self.listeners[listener].socket);
+            self.readiness.forget(&self.listeners[listener].socket, listener);
         }
         self.paused = None;
         self.state = State::Closed(ends);
     }
 }
 
-/// Listens, without waiting. The buffer is set before anybody can connect from who is told of the address.
+/// Opens a non-blocking listener. The buffer is set before the address is known to any client.
 fn open(address: SocketAddr, window: Option<usize>) -> io::Result<TcpListener> {
     let listener = listen(address, Listening::default())?;
     if let Some(bytes) = window {
@@ -371,7 +373,7 @@ fn open(address: SocketAddr, window: Option<usize>) -> io::Result<TcpListener> {
     Ok(listener)
 }
 
-/// Whether it concerns the connection that was to be accepted, or nobody, but not the listener (accept(2)).
+/// Whether the error concerns one connection and not the listener (accept(2)).
 fn is_of_one_connection(error: &io::Error) -> bool {
     use ErrorKind::{
         ConnectionAborted, ConnectionReset, HostUnreachable, Interrupted, NetworkUnreachable,

@@ -1,33 +1,33 @@
-//! When the event loop is to go on with whom.
+//! Timers of clients.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::time::Instant;
 
-/// When clients are to be gone on with: each has one alarm at most. That of a client who went is
-/// told when it is due; it is known by the client's number.
+/// Timers of clients, at most one each. The timer of a closed client remains until it is due: the caller compares the
+/// client's number.
 #[derive(Debug, Default)]
-pub struct Alarms {
+pub struct Timers {
     first: BinaryHeap<Reverse<(Instant, usize, u64)>>,
 }
 
-impl Alarms {
-    /// Wakes the client of that place and number then.
-    pub fn add(&mut self, at: Instant, place: usize, number: u64) {
-        self.first.push(Reverse((at, place, number)));
+impl Timers {
+    /// Adds the timer of the client in this slot with this number.
+    pub fn add(&mut self, at: Instant, slot: usize, number: u64) {
+        self.first.push(Reverse((at, slot, number)));
     }
 
-    /// When the next is due.
+    /// When the next timer is due.
     pub fn next(&self) -> Option<Instant> {
         self.first.peek().map(|&Reverse((at, ..))| at)
     }
 
-    /// One that is due: place and number.
+    /// Removes a timer that is due; returns slot and number.
     pub fn due(&mut self, now: Instant) -> Option<(usize, u64)> {
         if self.next()? > now {
             return None;
         }
-        self.first.pop().map(|Reverse((_, place, number))| (place, number))
+        self.first.pop().map(|Reverse((_, slot, number))| (slot, number))
     }
 }
 
@@ -41,7 +41,7 @@ mod tests {
     fn alarms_go_off_in_their_order() {
         let began = Instant::now();
         let at = |s| began + Duration::from_secs(s);
-        let mut alarms = Alarms::default();
+        let mut alarms = Timers::default();
         alarms.add(at(4), 7, 70);
         alarms.add(at(2), 8, 80);
         assert_eq!((alarms.due(at(1)), alarms.next()), (None, Some(at(2))));

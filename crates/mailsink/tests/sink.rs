@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use channel::Channel;
 use mailsink::identity::Identity;
-use mailsink::{Addresses, Counting, Counts, Plan, Sink, Stop};
+use mailsink::{Addresses, Counting, Counts, Sink, SinkOptions, Stop};
 use rustls::{ClientConfig, ClientConnection, RootCertStore};
 
 /// Longest time anything may hang.
@@ -23,16 +23,16 @@ struct Served {
 }
 
 impl Served {
-    fn start(plan: &Plan) -> Self {
+    fn start(options: &SinkOptions) -> Self {
         let listen = vec!["127.0.0.1:0".parse().unwrap()];
-        let sink = Sink::bind(&Plan { listen, ..plan.clone() }).unwrap();
+        let sink = Sink::bind(&SinkOptions { listen, ..options.clone() }).unwrap();
         let (address, stop, counting) = (sink.addresses()[0], sink.stop(), sink.counting());
         let thread = Some(std::thread::spawn(move || sink.serve().unwrap()));
         Self { address, stop, counting, thread }
     }
 
     fn faulty(fault: &str) -> Self {
-        Self::start(&Plan { faults: vec![fault.parse().unwrap()], ..Plan::default() })
+        Self::start(&SinkOptions { faults: vec![fault.parse().unwrap()], ..SinkOptions::default() })
     }
 
     fn connect(&self) -> Client {
@@ -120,7 +120,7 @@ const MESSAGE: &str = "MAIL FROM:<a@x>\r\nRCPT TO:<b@y>\r\nDATA\r\n";
 
 #[test]
 fn messages_are_taken_in_one_go_and_in_chunks() {
-    let served = Served::start(&Plan::default());
+    let served = Served::start(&SinkOptions::default());
     let mut client = served.connect();
     client.ask(&format!("EHLO me\r\n{MESSAGE}"), "250 250 250 354");
     client.ask("..a\r\n.\r\nMAIL FROM:<>\r\nRCPT TO:<b@y>\r\nBDAT 3\r\nab", "250 250 250");
@@ -134,7 +134,7 @@ fn messages_are_taken_in_one_go_and_in_chunks() {
 #[test]
 fn much_pipelined_is_answered_to_who_reads_late() {
     const TIMES: usize = 100_000;
-    let served = Served::start(&Plan::default());
+    let served = Served::start(&SinkOptions::default());
     let mut client = served.connect();
     let mut writer = client.stream.get_ref().try_clone().unwrap();
     let speaker = std::thread::spawn(move || {
@@ -151,7 +151,7 @@ fn much_pipelined_is_answered_to_who_reads_late() {
 
 #[test]
 fn who_has_said_all_still_gets_all_replies() {
-    let served = Served::start(&Plan::default());
+    let served = Served::start(&SinkOptions::default());
     let mut client = served.connect();
     client.say(&format!("HELO me\r\n{MESSAGE}text\r\n.\r\n"));
     client.stream.get_ref().shutdown(Shutdown::Write).unwrap();
@@ -162,7 +162,7 @@ fn who_has_said_all_still_gets_all_replies() {
 
 #[test]
 fn garbage_harms_nobody() {
-    let served = Served::start(&Plan::default());
+    let served = Served::start(&SinkOptions::default());
     let mut other = served.connect();
     let mut client = served.connect();
     let mut garbage: Vec<u8> = (0..200_000_u32).map(|n| (n * 7 % 251) as u8).collect();
@@ -209,13 +209,13 @@ fn tls_carries_mail_and_names_and_nothing_said_before() {
     let place = tempfile::tempdir().unwrap();
     let identity = Identity::made_for(vec!["localhost".into()]).unwrap();
     let log = place.path().join("log");
-    let plan = Plan {
+    let options = SinkOptions {
         tls: Some(identity.configuration().unwrap()),
         login: Some(("me".into(), "secret".into())),
         log: Some(log.clone()),
-        ..Plan::default()
+        ..SinkOptions::default()
     };
-    let served = Served::start(&plan);
+    let served = Served::start(&options);
     let mut client = served.connect();
     client.ask("EHLO me\r\nAUTH PLAIN AG1lAHNlY3JldA==\r\n", "250 538");
     // What follows in the same segment must not be taken for something said over TLS.
@@ -250,13 +250,13 @@ fn tls_carries_mail_and_names_and_nothing_said_before() {
 #[test]
 fn what_tls_has_taken_in_is_not_left_lying_while_replies_are_late() {
     let identity = Identity::made_for(vec!["localhost".into()]).unwrap();
-    let plan = Plan {
+    let options = SinkOptions {
         tls: Some(identity.configuration().unwrap()),
         latencies: vec!["ehlo=5ms".parse().unwrap()],
         read_rate: Some(20_000),
-        ..Plan::default()
+        ..SinkOptions::default()
     };
-    let served = Served::start(&plan);
+    let served = Served::start(&options);
     let mut client = served.connect();
     client.ask("STARTTLS\r\n", "220");
     let mut channel = Channel::new(client.stream.into_inner());
@@ -271,8 +271,12 @@ fn what_tls_has_taken_in_is_not_left_lying_while_replies_are_late() {
 fn what_was_accepted_is_written_before_it_is_said() {
     let place = tempfile::tempdir().unwrap();
     let (log, folder) = (place.path().join("log"), place.path().join("folder"));
-    let plan = Plan { log: Some(log.clone()), capture: Some(folder.clone()), ..Plan::default() };
-    let served = Served::start(&plan);
+    let options = SinkOptions {
+        log: Some(log.clone()),
+        capture: Some(folder.clone()),
+        ..SinkOptions::default()
+    };
+    let served = Served::start(&options);
     let mut client = served.connect();
     client.ask(&format!("EHLO me\r\n{MESSAGE}"), "250 250 250 354");
     client.ask("X: 1\r\n\r\n..a\r\n.\r\n", "250");
@@ -295,7 +299,7 @@ fn what_was_accepted_is_written_before_it_is_said() {
 #[cfg(target_os = "linux")]
 fn what_cannot_be_written_is_refused() {
     let full = std::path::Path::new("/dev/full");
-    let served = Served::start(&Plan { log: Some(full.into()), ..Plan::default() });
+    let served = Served::start(&SinkOptions { log: Some(full.into()), ..SinkOptions::default() });
     let mut client = served.connect();
     client.ask(&format!("EHLO me\r\n{MESSAGE}.\r\n"), "250 250 250 354 452");
     client.ask(&format!("{MESSAGE}.\r\nQUIT\r\n"), "250 250 354 452 221");
@@ -306,7 +310,7 @@ fn what_cannot_be_written_is_refused() {
 #[test]
 fn a_thousand_at_once_are_served() {
     platform::limits::raise_descriptors();
-    let served = Served::start(&Plan::default());
+    let served = Served::start(&SinkOptions::default());
     let mut clients: Vec<Client> = (0..1_000).map(|_| Client::new(served.address)).collect();
     let steps =
         [("220", "EHLO x\r\n"), ("250", MESSAGE), ("250 250 354", "hello\r\n.\r\n"), ("250", "")];
@@ -407,7 +411,7 @@ fn a_fault_strikes_as_often_as_asked_and_again_alike() {
 fn who_is_greylisted_is_taken_later_and_replies_can_be_late() {
     let greylist = Some(Duration::from_secs(2));
     let latencies = vec!["rcpt=50ms".parse().unwrap()];
-    let served = Served::start(&Plan { greylist, latencies, ..Plan::default() });
+    let served = Served::start(&SinkOptions { greylist, latencies, ..SinkOptions::default() });
     let mut client = served.connect();
     client.ask("EHLO x\r\nMAIL FROM:<>\r\n", "250 250");
     let began = Instant::now();
@@ -430,8 +434,9 @@ fn client_is_taken(client: &mut Client) -> bool {
 #[test]
 fn a_tarpit_and_a_slow_reader_take_their_time() {
     let tarpit = Some(Duration::from_millis(2));
-    let plan = Plan { tarpit, read_rate: Some(100), window: Some(2_048), ..Plan::default() };
-    let served = Served::start(&plan);
+    let options =
+        SinkOptions { tarpit, read_rate: Some(100), window: Some(2_048), ..SinkOptions::default() };
+    let served = Served::start(&options);
     let began = Instant::now();
     let mut client = served.connect();
     client.ask("HELO x\r\n", "250");
@@ -445,14 +450,17 @@ fn a_tarpit_and_a_slow_reader_take_their_time() {
 
 #[test]
 fn the_silent_are_closed_upon() {
-    let served = Served::start(&Plan { timeout: Duration::from_millis(100), ..Plan::default() });
+    let served = Served::start(&SinkOptions {
+        timeout: Duration::from_millis(100),
+        ..SinkOptions::default()
+    });
     served.connect().expect_end();
     assert_eq!(served.end().timed_out, 1);
 }
 
 #[test]
 fn a_stop_lets_messages_under_way_end_and_nothing_else_begin() {
-    let served = Served::start(&Plan::default());
+    let served = Served::start(&SinkOptions::default());
     let mut idle = served.connect();
     let mut busy = served.connect();
     busy.ask(&format!("EHLO x\r\n{MESSAGE}"), "250 250 250 354");
@@ -469,12 +477,12 @@ fn a_stop_lets_messages_under_way_end_and_nothing_else_begin() {
 
 #[test]
 fn many_listen_in_one_loop_and_what_cannot_be_is_told() {
-    let plan = |listen: &str| {
+    let options = |listen: &str| {
         let all: Addresses = listen.parse().unwrap();
-        Plan { listen: all.0, ..Plan::default() }
+        SinkOptions { listen: all.0, ..SinkOptions::default() }
     };
     if cfg!(target_os = "linux") {
-        let sink = Sink::bind(&plan("127.0.0.1-50:0")).unwrap();
+        let sink = Sink::bind(&options("127.0.0.1-50:0")).unwrap();
         let (addresses, stop) = (sink.addresses().to_vec(), sink.stop());
         assert_eq!(addresses.len(), 50);
         let thread = std::thread::spawn(move || sink.serve().unwrap());
@@ -486,10 +494,10 @@ fn many_listen_in_one_loop_and_what_cannot_be_is_told() {
     }
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
-    let told = |plan: &Plan| Sink::bind(plan).err().unwrap().to_string();
-    let said = told(&plan(&address));
+    let told = |options: &SinkOptions| Sink::bind(options).err().unwrap().to_string();
+    let said = told(&options(&address));
     assert!(said.contains(&address) && said.contains("another port"), "{said}");
-    assert!(told(&Plan::default()).contains("no address"));
-    let nowhere = Plan { log: Some("/nowhere/log".into()), ..plan("127.0.0.1:0") };
+    assert!(told(&SinkOptions::default()).contains("no address"));
+    let nowhere = SinkOptions { log: Some("/nowhere/log".into()), ..options("127.0.0.1:0") };
     assert!(told(&nowhere).contains("/nowhere/log"));
 }

@@ -5,6 +5,8 @@
 //! leave a client without an answer. So it is told at once, as [`BadCommand::BareLineFeed`], and the connection
 //! is to be closed: nothing after it is to be believed.
 
+use crate::auth::Mechanism;
+
 /// Longest line of a command, in octets with its end: RFC 5321 has 512, and parameters of extensions come on top.
 pub const LINE_AT_MOST: usize = 2_048;
 /// Longest address with its angle brackets, in octets (RFC 5321, section 4.5.3.1.3).
@@ -42,9 +44,9 @@ pub enum Command<'a> {
     StartTls,
     /// AUTH (RFC 4954).
     Auth {
-        /// How the client wants to say who it is.
-        mechanism: Mechanism,
-        /// What it says at once, in base64; `=` is nothing.
+        /// The mechanism; `None` if it is neither PLAIN nor LOGIN.
+        mechanism: Option<Mechanism>,
+        /// The initial response in base64; `=` is an empty one.
         initial: Option<&'a str>,
     },
     /// Something else.
@@ -79,17 +81,6 @@ pub enum Body {
     EightBit,
     /// Not in lines.
     Binary,
-}
-
-/// How a client says who it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mechanism {
-    /// All in one (RFC 4616).
-    Plain,
-    /// Name and password one after the other.
-    Login,
-    /// Some other.
-    Other,
 }
 
 /// Why a line is no command.
@@ -270,9 +261,9 @@ fn auth(rest: &str) -> Result<Command<'_>, BadCommand> {
     let (mechanism, initial) = rest.split_once(' ').unwrap_or((rest, ""));
     let mechanism = match mechanism {
         "" => return Err(BadCommand::Syntax),
-        name if name.eq_ignore_ascii_case("PLAIN") => Mechanism::Plain,
-        name if name.eq_ignore_ascii_case("LOGIN") => Mechanism::Login,
-        _ => Mechanism::Other,
+        name if name.eq_ignore_ascii_case("PLAIN") => Some(Mechanism::Plain),
+        name if name.eq_ignore_ascii_case("LOGIN") => Some(Mechanism::Login),
+        _ => None,
     };
     Ok(Command::Auth { mechanism, initial: (!initial.is_empty()).then_some(initial) })
 }
@@ -394,9 +385,9 @@ mod tests {
         assert_eq!(one("BDAT 0"), Ok(Command::Bdat { size: 0, last: false }));
         assert_eq!(one("starttls"), Ok(Command::StartTls));
         assert_eq!(one("NOOP whatever"), Ok(Command::Noop));
-        let plain = Command::Auth { mechanism: Mechanism::Plain, initial: Some("AGEAYg==") };
+        let plain = Command::Auth { mechanism: Some(Mechanism::Plain), initial: Some("AGEAYg==") };
         assert_eq!(one("AUTH PLAIN AGEAYg=="), Ok(plain));
-        let login = Command::Auth { mechanism: Mechanism::Login, initial: None };
+        let login = Command::Auth { mechanism: Some(Mechanism::Login), initial: None };
         assert_eq!(one("auth login"), Ok(login));
         for unknown in ["", "XYZZY", "DATAX", "VERYLONGVERB 1", "EXPN list"] {
             assert_eq!(one(unknown), Ok(Command::Unknown), "{unknown}");

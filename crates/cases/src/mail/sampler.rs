@@ -5,7 +5,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use mailsend::Delivery;
-use mailsink::hosted::{Hosted, Told};
+use mailsink::hosted::{Hosted, SinkReport};
 use measure::Refusal;
 use platform::counters::ProcessCounter;
 use platform::tree::ProcessTree;
@@ -25,7 +25,7 @@ pub struct Moment {
     /// System calls of the sender and all its processes; `None` where they are not counted.
     pub syscalls: Option<u64>,
     /// What the sink has counted and spent.
-    pub sink: Told,
+    pub sink: SinkReport,
 }
 
 /// Reads the counters of the sender and the sink.
@@ -45,7 +45,7 @@ impl Sampler<'_> {
         let at = Instant::now();
         let counter = self.counter.get().and_then(Option::as_ref);
         let syscalls = counter.and_then(ProcessCounter::syscalls);
-        let sink = self.sink.told()?;
+        let sink = self.sink.report()?;
         let own = ProcessUsage::now();
         // The sink is a child, too. It has one thread beside the one that reports.
         let of_sink = ProcessUsage {

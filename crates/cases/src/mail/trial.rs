@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use mailsend::{Count, Delivery, DeliveryOptions, SendError, Summary, deliver};
 use mailsink::Counts as Counted;
-use mailsink::hosted::{Hosted, Told as SinkTold};
+use mailsink::hosted::{Hosted, SinkReport};
 use smtp::session::SmtpPhase;
 use measure::round::Mode;
 use measure::trial::Told;
@@ -206,7 +206,7 @@ impl DeliveryTrial {
             round.metric(name, unit, better, Combine::Median, value);
         };
         let [from, to] = [&self.first.sink, &self.last.sink];
-        let in_time = |count: fn(&SinkTold) -> u64| count(to).saturating_sub(count(from)) as f64;
+        let in_time = |count: fn(&SinkReport) -> u64| count(to).saturating_sub(count(from)) as f64;
         let transactions = in_time(|sink| sink.counts.transactions) / seconds;
         let made = in_time(|sink| sink.counts.connections) / seconds;
         metric("rate", "recipients/s", Direction::Higher, self.settled() as f64 / seconds);

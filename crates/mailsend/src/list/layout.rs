@@ -1,19 +1,20 @@
-//! Which columns a list has, and which of them has the addresses, as its first record tells.
+//! The columns of a list, derived from its first record.
 
 use std::path::Path;
 
 use csv::StringRecord;
 
-use super::{ListError, trimmed};
+use super::error::ListError;
+use super::source::trimmed;
 use smtp::address::Address;
 
-/// What columns with addresses are usually called.
+/// Usual names of the column with the addresses.
 const USUAL: [&str; 5] = ["email", "e-mail", "address", "mail", "recipient"];
 
 pub struct Layout {
     pub columns: Vec<String>,
     pub address_column: usize,
-    /// The first record names the columns.
+    /// The first record is a header.
     pub has_header: bool,
 }
 

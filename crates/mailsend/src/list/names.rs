@@ -1,15 +1,15 @@
-//! Names kept once each, with numbers from 0: for millions of them, an allocation each would cost more than the names.
+//! Interned names, numbered from 0 and stored in one string: an allocation each would need more memory than the names.
 
 use std::hash::{BuildHasher, RandomState};
 
-/// A slot of the table that holds no number.
+/// An empty slot of the table.
 const FREE: u32 = u32::MAX;
 
-/// Names, one after the other, and a table to find them again (open addressing, at most half full).
+/// Interned names, and a hash table to find them (open addressing, at most half full).
 #[derive(Debug, Default)]
 pub struct Names {
     text: String,
-    /// Where each ends.
+    /// Where each name ends.
     ends: Vec<usize>,
     slots: Vec<u32>,
     hasher: RandomState,
@@ -25,7 +25,7 @@ impl Names {
         &self.text[start..self.ends[number]]
     }
 
-    /// The number of `name`, which is a new one if it was never seen.
+    /// The number of `name`; a new number if it is new.
     pub fn number_of(&mut self, name: &str) -> u32 {
         if self.ends.len() * 2 >= self.slots.len() {
             self.grow();
@@ -40,14 +40,14 @@ impl Names {
         self.slots[slot]
     }
 
-    /// Gives back the memory that only new names need.
+    /// Frees the memory that only new names need.
     pub fn close(&mut self) {
         self.slots = Vec::new();
         self.text.shrink_to_fit();
         self.ends.shrink_to_fit();
     }
 
-    /// Where `name` is in the table, or is to be put.
+    /// The slot of `name`, or the empty slot where it belongs.
     fn slot_of(&self, name: &str) -> usize {
         let mask = self.slots.len() - 1;
         let mut slot = self.hasher.hash_one(name) as usize & mask;

@@ -1,4 +1,4 @@
-//! Going through a list once: where its records are, whom they are for, and whether it is sound.
+//! Indexing a list: the offsets of its records, their domains, and its errors.
 
 use std::fs::File;
 use std::hash::{BuildHasher, RandomState};
@@ -10,29 +10,37 @@ use csv::{ErrorKind, ReaderBuilder, StringRecord};
 use memchr::memchr2;
 use platform::filesystem::read_at;
 
+use super::List;
+use super::error::ListError;
 use super::layout::Layout;
 use super::names::Names;
-use super::{List, ListError, RECORD_OCTETS, RECORDS, Reader, Source};
+use super::reader::Reader;
+use super::source::{RECORD_OCTETS, RECORDS, Source, check, line_ends_before, trimmed};
 use smtp::address::Address;
 
-/// Octets read at once.
+/// Bytes read at once.
 const READ_OCTETS: usize = 256 << 10;
-/// Instead of the domain's number: the record has no address.
+/// In place of the domain's number: the address is invalid.
 const BAD: u32 = u32::MAX;
-/// Instead of the domain's number: the record has the address of an earlier one.
+/// In place of the domain's number: an earlier record has the same address.
 const DUPLICATE: u32 = u32::MAX - 1;
 
-/// A checksum of a record's fields, by which to tell that it was changed.
-pub fn check(fields: &StringRecord) -> u32 {
-    let mut sum = crc32fast::Hasher::new();
-    for field in fields {
-        sum.update(&(field.len() as u64).to_le_bytes());
-        sum.update(field.as_bytes());
+impl List {
+    /// Indexes a file. The first record is a header if a column is named `email`, `e-mail`, `address`, `mail` or
+    /// `recipient` (in any case), or as `address_column` says. Else, if the first field, or the one with the number
+    /// `address_column`, is an address, there is no header, and columns are named `1`, `2` and so on.
+    ///
+    /// Records with invalid addresses are no error: see [`List::bad`]. Of several records with the same address only the
+    /// first counts.
+    ///
+    /// # Errors
+    /// If it cannot be read, has no recipients or no addresses, or has a malformed record.
+    pub fn open(path: &Path, address_column: Option<&str>) -> Result<Self, ListError> {
+        open(path, address_column)
     }
-    sum.finalize()
 }
 
-pub fn open(path: &Path, address_column: Option<&str>) -> Result<List, ListError> {
+fn open(path: &Path, address_column: Option<&str>) -> Result<List, ListError> {
     let unreadable = |source| ListError::Read { path: path.to_owned(), source };
     let file = File::open(path).map_err(unreadable)?;
     let about = file.metadata().map_err(unreadable)?;
@@ -61,13 +69,13 @@ pub fn open(path: &Path, address_column: Option<&str>) -> Result<List, ListError
     Ok(list)
 }
 
-/// What a pass over the file finds.
+/// The index that a pass over the file builds.
 struct Found {
     layout: Layout,
     offsets: Vec<u64>,
     lines: Vec<u32>,
     checks: Vec<u32>,
-    /// The domain of each record, or [`BAD`].
+    /// The domain number of each record, or [`BAD`].
     domains: Vec<u32>,
     /// A hash of each record's local part.
     hashes: Vec<u32>,
@@ -148,17 +156,17 @@ impl<'a> Pass<'a> {
         Ok(true)
     }
 
-    /// Whether nothing follows `offset`, as far as was read.
+    /// Whether `offset` is the end of what was read.
     fn is_at_end(&self, offset: u64) -> bool {
         self.csv.get_ref().octets == offset
     }
 
-    /// Whether a field of the record goes over several lines: they may be another's, whose quotation mark is missing.
+    /// Whether a field has several lines: they may belong to other records, if a quotation mark is missing.
     fn has_line_end(&self) -> bool {
         memchr2(b'\r', b'\n', self.record.as_slice().as_bytes()).is_some()
     }
 
-    /// Says what is wrong with the record that begins at `start`, if something is.
+    /// Checks the record that begins at `start` for errors.
     fn check_doubtful(
         &self,
         start: u64,
@@ -187,7 +195,7 @@ impl<'a> Pass<'a> {
         Ok(())
     }
 
-    /// The octets of the file from `start` to `end`: at most those of a record.
+    /// The bytes of the file from `start` to `end`, at most [`RECORD_OCTETS`].
     fn raw(&self, start: u64, end: u64) -> io::Result<Vec<u8>> {
         let mut raw = vec![0; (end - start).min(RECORD_OCTETS) as usize];
         let mut filled = 0;
@@ -203,13 +211,13 @@ impl<'a> Pass<'a> {
         Ok(raw)
     }
 
-    /// The line on which the record begins whose reading begins at `offset` on `line`.
+    /// The first line of the record at `offset`, which is on `line`: line ends may precede it.
     fn first_line(&self, offset: u64, line: u64) -> u64 {
         let raw = self.raw(offset, offset + RECORD_OCTETS).unwrap_or_default();
         line + line_ends_before(&raw).1
     }
 
-    /// Adds the record that was read to those found.
+    /// Adds the record that was read to the index.
     fn take(&mut self, found: &mut Found) -> Result<(), ListError> {
         let (offset, line) =
             self.record.position().map_or((0, 1), |position| (position.byte(), position.line()));
@@ -231,7 +239,7 @@ impl<'a> Pass<'a> {
         found.offsets.push(offset);
         found.lines.push(u32::try_from(line).unwrap_or(u32::MAX));
         found.checks.push(check(&self.record));
-        match Address::parse(super::trimmed(&self.record[found.layout.address_column])) {
+        match Address::parse(trimmed(&self.record[found.layout.address_column])) {
             Ok(address) => {
                 found.domains.push(found.names.number_of(address.domain()));
                 found.hashes.push(self.hasher.hash_one(address.local()) as u32);
@@ -246,14 +254,8 @@ impl<'a> Pass<'a> {
     }
 }
 
-/// How many octets of line ends `raw` begins with, and how many lines they end.
-pub fn line_ends_before(raw: &[u8]) -> (usize, u64) {
-    let octets = raw.iter().position(|b| !matches!(b, b'\r' | b'\n')).unwrap_or(raw.len());
-    (octets, raw[..octets].iter().filter(|b| **b == b'\n').count() as u64)
-}
-
-/// Whether a record, with line ends around it perhaps, ends while a quotation mark is open, or has one that closes
-/// a field where none can end. The CSV reader lets both pass, and takes other records for the inside of a field.
+/// Whether a record ends within a quoted field, or has text after a closing quotation mark. The CSV reader accepts both,
+/// and then reads other records as part of the field.
 fn are_quotes_wrong(raw: &[u8]) -> bool {
     enum At {
         Beginning,
@@ -276,18 +278,18 @@ fn are_quotes_wrong(raw: &[u8]) -> bool {
     matches!(at, At::Quoted)
 }
 
-/// The file as it is read from its beginning to its end, with its checksum.
+/// Reads the file from its beginning to its end, and computes its checksum.
 struct Tee {
     file: File,
-    /// Octets read so far.
+    /// Bytes read so far.
     octets: u64,
-    /// No more than these are to be read: a record must end before.
+    /// Reading beyond this offset fails: a record must end before.
     until: u64,
     sum: crc32fast::Hasher,
 }
 
 impl Tee {
-    /// Whether the error is that of the limit, not the file's.
+    /// Whether the error is that of `until`.
     fn is_limit(error: &io::Error) -> bool {
         error.kind() == io::ErrorKind::FileTooLarge
     }
@@ -305,7 +307,7 @@ impl Read for Tee {
     }
 }
 
-/// The records by domain, and where each domain's begin.
+/// The record numbers grouped by domain, and where each group begins.
 fn group(domains: &[u32], count: usize) -> (Vec<u32>, Vec<u32>) {
     let mut starts = vec![0_u32; count + 1];
     for domain in domains.iter().filter(|domain| **domain != BAD) {
@@ -317,15 +319,14 @@ fn group(domains: &[u32], count: usize) -> (Vec<u32>, Vec<u32>) {
     let mut next = starts.clone();
     let mut members = vec![0; starts[count] as usize];
     for (number, domain) in domains.iter().enumerate().filter(|(_, domain)| **domain != BAD) {
-        let place = &mut next[*domain as usize];
-        members[*place as usize] = number as u32;
-        *place += 1;
+        let slot = &mut next[*domain as usize];
+        members[*slot as usize] = number as u32;
+        *slot += 1;
     }
     (members, starts)
 }
 
-/// Drops the records that have the address of an earlier one. Equal hashes only make them suspect: what counts is
-/// what the file says.
+/// Drops records with the address of an earlier one. Records with equal hashes are read again and compared.
 pub fn drop_duplicates(list: &mut List, mut domains: Vec<u32>, hashes: &[u32]) -> io::Result<()> {
     let mut reader = list.reader();
     let mut suspects: Vec<(u32, u32)> = Vec::new();
@@ -333,8 +334,8 @@ pub fn drop_duplicates(list: &mut List, mut domains: Vec<u32>, hashes: &[u32]) -
         suspects.clear();
         suspects.extend(list.members(domain).iter().map(|&n| (hashes[n as usize], n)));
         suspects.sort_unstable();
-        for alike in suspects.chunk_by(|a, b| a.0 == b.0).filter(|alike| alike.len() > 1) {
-            list.duplicates += mark_duplicates(&mut reader, alike, &mut domains)?;
+        for equal in suspects.chunk_by(|a, b| a.0 == b.0).filter(|equal| equal.len() > 1) {
+            list.duplicates += mark_duplicates(&mut reader, equal, &mut domains)?;
         }
     }
     if list.duplicates == 0 {
@@ -358,15 +359,15 @@ pub fn drop_duplicates(list: &mut List, mut domains: Vec<u32>, hashes: &[u32]) -
     Ok(())
 }
 
-/// Marks those of a domain's records with the same hash that have the address of an earlier one; tells how many.
+/// Marks, of a domain's records with the same hash, those with the address of an earlier one. Returns their number.
 fn mark_duplicates(
     reader: &mut Reader,
-    alike: &[(u32, u32)],
+    equal: &[(u32, u32)],
     domains: &mut [u32],
 ) -> io::Result<u32> {
     let mut first_ones: Vec<Address> = Vec::new();
     let mut count = 0;
-    for (_, number) in alike {
+    for (_, number) in equal {
         let address = reader.record(*number)?.address;
         if first_ones.contains(&address) {
             domains[*number as usize] = DUPLICATE;

@@ -1,4 +1,4 @@
-//! Reading records of a list that was gone through, wherever they are.
+//! Reading records of an indexed list, in any order.
 
 use std::io::{self, Read, Seek, SeekFrom};
 use std::sync::Arc;
@@ -6,29 +6,28 @@ use std::sync::Arc;
 use csv::{Position, ReaderBuilder, StringRecord};
 use platform::filesystem::read_at;
 
-use super::opening::{check, line_ends_before};
-use super::{RECORD_OCTETS, Source};
+use super::source::{RECORD_OCTETS, Source, check, line_ends_before};
 use smtp::address::Address;
 
-/// Octets read at once: records near one another cost one system call.
+/// Bytes read at once: adjacent records cost one system call.
 const READ_AHEAD: usize = 16 << 10;
-/// Octets that the CSV reader has of these, and forgets when a record is skipped.
+/// Bytes buffered by the CSV reader, which drops them when it seeks.
 const CSV_BUFFER: usize = 2 << 10;
 
-/// One who is to get a message.
+/// A recipient.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recipient {
-    /// Which record of the list it is, from 0.
+    /// The number of the record, from 0.
     pub number: u32,
-    /// The line of the file where that begins.
+    /// The line on which the record begins.
     pub line: u64,
-    /// Where the message goes.
+    /// The address.
     pub address: Address,
-    /// The fields, in the order of the list's columns.
+    /// The fields, in the order of the columns.
     pub values: StringRecord,
 }
 
-/// Reads records of a list. Each caller has its own.
+/// Reads records of a list, for one caller.
 #[derive(Debug)]
 pub struct Reader {
     source: Arc<Source>,
@@ -42,11 +41,11 @@ impl Reader {
         Self { source, csv, record: StringRecord::new() }
     }
 
-    /// Reads the record of that number, from 0.
+    /// Reads the record with this number.
     ///
     /// # Errors
-    /// Those of reading the file. `InvalidData` where it has changed since the list was opened, or the record has
-    /// no address; `InvalidInput` where there is no such record.
+    /// If the file cannot be read. `InvalidData` if it has changed since the list was opened, or the address is invalid;
+    /// `InvalidInput` if there is no such record.
     pub fn record(&mut self, number: u32) -> io::Result<Recipient> {
         let (line, _) = self.fields(number)?;
         let address = self.source.address_of(&self.record).map_err(|e| {
@@ -56,7 +55,7 @@ impl Reader {
         Ok(Recipient { number, line, address, values: self.record.clone() })
     }
 
-    /// The line on which a record begins, and its fields, whether or not they have an address.
+    /// The line on which a record begins, and its fields, with a valid address or not.
     pub(super) fn fields(&mut self, number: u32) -> io::Result<(u64, &StringRecord)> {
         let read = self.read(number);
         if read.is_err() {
@@ -72,9 +71,9 @@ impl Reader {
         };
         let line = u64::from(self.source.lines[number as usize]);
         let line = line + self.csv.get_mut().lines_ended_at(offset)?;
-        // The first is sought in any case, else the CSV reader gives its header instead.
+        // The first record is always sought: else the CSV reader would return its header.
         if offset == 0 || self.csv.position().byte() != offset {
-            // Together with the line end before it: the CSV reader takes a byte order mark away where it begins.
+            // From the line end before it: the CSV reader strips a byte order mark where it begins to read.
             let mut position = Position::new();
             position.set_byte(offset.saturating_sub(1));
             self.csv.seek(position)?;
@@ -108,26 +107,26 @@ fn csv_of(source: &Arc<Source>) -> csv::Reader<Window> {
     let mut builder = ReaderBuilder::new();
     builder.has_headers(false).flexible(true).buffer_capacity(CSV_BUFFER);
     let mut csv = builder.from_reader(window);
-    // Else the first seek reads a header.
+    // Else the first seek would read a header.
     csv.set_headers(StringRecord::new());
     csv
 }
 
-/// The file as one reads it, a block at a time.
+/// Reads the file in blocks.
 #[derive(Debug)]
 struct Window {
     source: Arc<Source>,
-    /// Where to go on reading.
+    /// Where to continue to read.
     at: u64,
     block: Vec<u8>,
-    /// Where in the file the block begins.
+    /// The offset of the block in the file.
     start: u64,
-    /// No more than these are to be read: a record must end before.
+    /// Reading beyond this offset fails: a record must end before.
     until: u64,
 }
 
 impl Window {
-    /// What the block has from `offset` on; it is read there if it has nothing. Empty at the file's end.
+    /// The rest of the block from `offset` on, which is read if necessary. Empty at the end of the file.
     fn from(&mut self, offset: u64) -> io::Result<&[u8]> {
         let is_within = offset >= self.start && offset - self.start < self.block.len() as u64;
         if !is_within {
@@ -140,7 +139,7 @@ impl Window {
         Ok(&self.block[(offset - self.start) as usize..])
     }
 
-    /// How many line ends are at `offset`, one after the other.
+    /// Number of consecutive line ends at `offset`.
     fn lines_ended_at(&mut self, offset: u64) -> io::Result<u64> {
         let (mut at, mut lines) = (offset, 0);
         while at - offset < RECORD_OCTETS {

@@ -1,5 +1,6 @@
 use std::collections::BTreeMap;
 use std::fs;
+use std::path::PathBuf;
 
 use proptest::prelude::*;
 use tempfile::TempDir;

@@ -2,7 +2,7 @@
 
 use csv::StringRecord;
 
-use super::TemplateError;
+use super::error::TemplateError;
 
 /// Octets of a field's name at most.
 const NAME_OCTETS: usize = 64;
@@ -59,8 +59,8 @@ impl Columns {
         column.or_else(|| (name == "address").then_some(Source::Address))
     }
 
-    /// `text` cut into text and fields; `place` says where it is, for errors.
-    pub fn parts(&self, text: &[u8], place: &str) -> Result<Vec<Part>, TemplateError> {
+    /// `text` cut into text and fields; `location` says where it is, for errors.
+    pub fn parts(&self, text: &[u8], location: &str) -> Result<Vec<Part>, TemplateError> {
         let mut parts = Vec::new();
         let mut plain = Vec::new();
         let mut rest = text;
@@ -85,7 +85,7 @@ impl Columns {
                     rest = &rest[name.len() + 1..];
                 }
                 None if is_identifier(name) && name.starts_with(is_letter) => {
-                    return Err(self.unknown(name, place));
+                    return Err(self.unknown(name, location));
                 }
                 None => plain.push(b'{'),
             }
@@ -103,14 +103,14 @@ impl Columns {
         names.find(|name| self.find(name).is_some())
     }
 
-    fn unknown(&self, name: &str, place: &str) -> TemplateError {
+    fn unknown(&self, name: &str, location: &str) -> TemplateError {
         const SHOWN: usize = 20;
         let mut shown: Vec<&str> = self.names.iter().take(SHOWN).map(String::as_str).collect();
         if self.names.len() > SHOWN {
             shown.push("others");
         }
         let columns = if shown.is_empty() { "none at all".into() } else { shown.join(", ") };
-        TemplateError::Unknown { field: name.to_owned(), place: place.to_owned(), columns }
+        TemplateError::Unknown { field: name.to_owned(), location: location.to_owned(), columns }
     }
 }
 

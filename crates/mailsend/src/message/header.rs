@@ -1,6 +1,6 @@
 //! Headers: their fields, and what values become in them (RFC 5322 sections 2.2 and 3.4).
 
-use super::TemplateError;
+use super::error::TemplateError;
 use super::fields::{Columns, Part, Source, Who};
 use super::words::{one_line, push_phrase, push_unstructured};
 use smtp::address::Address;

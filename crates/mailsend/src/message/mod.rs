@@ -23,6 +23,7 @@
 //! (`List-Unsubscribe` and others) values are escaped as in URIs.
 
 mod body;
+mod error;
 mod fields;
 mod header;
 #[cfg(not(fuzzing))]
@@ -30,9 +31,9 @@ mod sign;
 mod words;
 
 use csv::StringRecord;
-use thiserror::Error;
 
 use crate::list::Recipient;
+pub use error::TemplateError;
 use fields::{Columns, Part, Source};
 use header::Line;
 #[cfg(not(fuzzing))]
@@ -63,54 +64,6 @@ pub struct Seed<'a> {
     pub number: u64,
     /// The value of `Date` if the message has none: see [`date`].
     pub date: &'a str,
-}
-
-/// Why a message cannot be sent to a list.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum TemplateError {
-    /// It does not begin with a header.
-    #[error(
-        "the message has no header: it must begin with lines such as \"Subject: Hello\", then an empty line"
-    )]
-    NoHeader,
-    /// A line of the header is none.
-    #[error("line {line} of the message's header is no field such as \"Subject: Hello\": {text:?}")]
-    Header {
-        /// Its number, from 1.
-        line: usize,
-        /// What it begins with.
-        text: String,
-    },
-    /// A field of the header has octets that are not UTF-8.
-    #[error("{name} in the message's header is not UTF-8")]
-    Encoding {
-        /// Which one.
-        name: String,
-    },
-    /// No column has that name.
-    #[error(
-        "{{{field}}} in {place}: the list has no such column, but {columns}. (Write {{{{{field}}} if these \
-         braces are text.)"
-    )]
-    Unknown {
-        /// What is between the braces.
-        field: String,
-        /// Where it stands.
-        place: String,
-        /// The columns there are.
-        columns: String,
-    },
-    /// [`Heads::list_unsubscribe`] is no list of URIs in brackets.
-    #[error(
-        "List-Unsubscribe must be URIs in angle brackets, such as <https://x.test/u?{{id}}>, but is {0:?}"
-    )]
-    Unsubscribe(String),
-    /// [`Heads::one_click`] without an https URI.
-    #[error("one-click unsubscribing needs a List-Unsubscribe with an https URI (RFC 8058)")]
-    OneClick,
-    /// [`Heads::message_id_domain`] is no domain.
-    #[error("{0:?} cannot be the domain of Message-IDs")]
-    MessageIdDomain(String),
 }
 
 /// A message as it is for everybody, in pieces that are put together for each recipient.

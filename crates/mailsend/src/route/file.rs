@@ -6,8 +6,9 @@ use std::io::Read as _;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::host::name_of;
-use super::{Host, HostPort, Route, RouteError, Target, is_loopback};
+use super::error::RouteError;
+use super::host::{Host, HostPort, name_of};
+use super::target::{Route, Target, is_loopback, literal};
 
 /// Most bytes of a file of routes: a million lines of ordinary length.
 const FILE_AT_MOST: u64 = 64 << 20;
@@ -88,7 +89,7 @@ fn pattern_of(domain: &str) -> Result<Pattern, String> {
     if domain == "*" {
         return Ok(Pattern::Others);
     }
-    if let Some(address) = super::literal(domain) {
+    if let Some(address) = literal(domain) {
         return address.map(|_| Pattern::Domain(domain.to_ascii_lowercase()));
     }
     match domain.strip_prefix('.') {

@@ -3,7 +3,8 @@
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::str::FromStr;
 
-use super::{PORT, RouteError, Target};
+use super::error::RouteError;
+use super::target::{PORT, Target};
 
 /// Most bytes of a name (RFC 1035, section 2.3.4, without the final dot).
 const NAME_AT_MOST: usize = 253;

@@ -17,7 +17,9 @@ use rand::rngs::StdRng;
 use rand::seq::SliceRandom as _;
 use tokio::time::Instant;
 
-use super::{Families, MxOptions, Route, RouteError, Target};
+use super::error::RouteError;
+use super::mx_options::{Families, MxOptions};
+use super::target::{Route, Target};
 
 /// Mail servers of one domain that are asked for their addresses; more are hardly ever tried.
 const SERVERS_AT_MOST: usize = 20;

@@ -1,100 +1,27 @@
-//! Where a domain's mail goes: to a relay, by a file of routes, or by its MX records.
+//! Routing: a domain's mail goes to a relay, by a file of routes, or by its MX records.
 
+mod error;
 mod file;
 mod host;
 mod lookup;
 mod mx;
+mod mx_options;
 #[cfg(test)]
 mod nameserver;
+mod table;
+mod target;
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
-use thiserror::Error;
-
+pub use error::RouteError;
 pub use file::{Entry, Fault, Pattern, parse};
 pub use host::{Host, HostPort};
-pub use mx::{Families, Kept, MxOptions};
+pub use mx_options::{Families, Kept, MxOptions};
+use target::is_loopback;
+pub use target::{PORT, Route, Target};
 
-/// The port of SMTP (RFC 5321, section 4.5.4.2).
-pub const PORT: u16 = 25;
-
-/// A server that takes a domain's mail.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Target {
-    /// Its name, or its address where it was given as one: what its certificate must be valid for, and what
-    /// messages call it.
-    pub name: String,
-    /// Where it listens, in the order to be tried; at least one.
-    pub addresses: Vec<SocketAddr>,
-    /// The lower the better. Targets of the same preference are equally good: who makes many connections
-    /// spreads them over these (RFC 5321, section 5.1).
-    pub preference: u16,
-}
-
-/// Where a domain's mail goes.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Route {
-    /// To one of these, tried in this order; at least one.
-    To(Vec<Target>),
-    /// Nowhere, and that will not change soon: the reason, as the report tells it.
-    Never(String),
-    /// It could not be found out, which may change: the reason.
-    Later(String),
-}
-
-/// Why mail cannot be routed at all.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum RouteError {
-    /// What was given for a host is none.
-    #[error(
-        "\"{given}\" is no mail server: {cause}; give HOST or HOST:PORT, such as 127.0.0.1:2525 or [::1]:25"
-    )]
-    Host {
-        /// What was given.
-        given: String,
-        /// What is wrong with it.
-        cause: &'static str,
-    },
-    /// A host's address is not known.
-    #[error(
-        "no address found for mail server {host}: {cause}; give its address, or look at its name"
-    )]
-    Unresolvable {
-        /// The host.
-        host: String,
-        /// What the system said.
-        cause: String,
-    },
-    /// The file of routes cannot be read.
-    #[error("cannot read routes from {}: {cause}", path.display())]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        cause: std::io::Error,
-    },
-    /// A line of the file of routes is wrong.
-    #[error("{}:{line}: {cause}", path.display())]
-    Line {
-        /// The file.
-        path: PathBuf,
-        /// The line's number, from 1.
-        line: usize,
-        /// What is wrong with it.
-        cause: String,
-    },
-    /// It is not known whom to ask for MX records.
-    #[error("cannot tell this system's name servers: {0}; name one yourself")]
-    NameServers(String),
-    /// There is no thread to ask for MX records.
-    #[error("cannot start the thread that asks for MX records: {0}")]
-    Thread(std::io::Error),
-}
-
-/// Knows where each domain's mail goes.
+/// Finds the mail servers of each domain.
 #[derive(Debug)]
 pub struct Router(By);
 
@@ -130,8 +57,8 @@ impl Router {
         Ok(Self(By::File(file::Routes::read(path)?)))
     }
 
-    /// Mail goes where the domains' MX records say. `wake` is called, on another thread, each time a domain that was
-    /// asked for has become known.
+    /// Routes by the MX records of the domains. `wake` is called, on another thread, each time the route of a requested
+    /// domain has become known.
     ///
     /// # Errors
     ///
@@ -140,8 +67,8 @@ impl Router {
         Ok(Self(By::Mx(mx::LookUps::begin(options, wake)?)))
     }
 
-    /// Where mail for `domain` (ASCII, or an address literal in brackets) goes; nothing while it is being looked up:
-    /// then it is to be asked again after a wake. Never waits.
+    /// The route of `domain` (ASCII, or an address literal in brackets); `None` while it is being looked up: ask again
+    /// after a wake. Never blocks.
     pub fn route(&self, domain: &str) -> Option<Arc<Route>> {
         match &self.0 {
             By::Relay(route) => Some(Arc::clone(route)),
@@ -150,8 +77,7 @@ impl Router {
         }
     }
 
-    /// Whether all mail stays on this machine, for sure: every target is known beforehand and has loopback addresses
-    /// only.
+    /// Whether all mail certainly stays on this machine: all servers are known and have only loopback addresses.
     pub fn is_loopback(&self) -> bool {
         match &self.0 {
             By::Relay(route) => is_loopback(route),
@@ -161,31 +87,9 @@ impl Router {
     }
 }
 
-fn is_loopback(route: &Route) -> bool {
-    match route {
-        Route::To(targets) => targets
-            .iter()
-            .flat_map(|target| &target.addresses)
-            .all(|address| address.ip().to_canonical().is_loopback()),
-        Route::Never(_) | Route::Later(_) => true,
-    }
-}
-
-/// The address in a literal such as `[127.0.0.1]` or `[IPv6:::1]` (RFC 5321, section 4.1.3), if it is in brackets at
-/// all; an error if there is none that is known in them.
-fn literal(domain: &str) -> Option<Result<IpAddr, String>> {
-    let inner = domain.strip_prefix('[')?;
-    let address = inner.strip_suffix(']').and_then(|inner| match inner.split_once(':') {
-        Some((tag, address)) if tag.eq_ignore_ascii_case("IPv6") => {
-            address.parse::<Ipv6Addr>().ok().map(IpAddr::V6)
-        }
-        _ => inner.parse::<Ipv4Addr>().ok().map(IpAddr::V4),
-    });
-    Some(address.ok_or_else(|| format!("{domain} is no address that mail can be sent to")))
-}
-
 #[cfg(test)]
 mod tests {
+    use super::target::literal;
     use super::*;
 
     fn targets(route: &Route) -> &[Target] {

@@ -1,117 +1,17 @@
-//! MX look-ups beside the sender: what is known, what is asked for, and the thread that asks.
+//! MX look-ups by a thread of their own, beside the sender.
 
-use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use tokio::sync::{Notify, Semaphore};
 
+use super::error::RouteError;
 use super::lookup::{Finder, Found};
-use super::{PORT, Route, RouteError, Target, literal};
-
-/// Domains that are looked up at the same time, unless told: a name server's socket keeps about 250 questions in
-/// Linux's default buffer, and loses more that come at once; then each costs half the time-out.
-const IN_FLIGHT: usize = 200;
-/// Domains of which it is known, or being found out, where their mail goes, unless told: about 100 MB.
-const DOMAINS_AT_MOST: usize = 100_000;
-/// How long one question to a name server may take with its repetition, unless told (RFC 1123, section 6.1.3.3).
-const TIMEOUT: Duration = Duration::from_secs(10);
-
-/// Which addresses of a mail server are used, and which of them first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Families {
-    /// Both, those of IPv6 first.
-    Ipv6First,
-    /// Both, those of IPv4 first.
-    #[default]
-    Ipv4First,
-    /// Those of IPv4 only.
-    Ipv4,
-    /// Those of IPv6 only.
-    Ipv6,
-}
-
-/// How long what was found out is kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Kept {
-    /// At least, whatever the records say; also how long after a failure it is not tried again.
-    pub shortest: Duration,
-    /// At most, whatever the records say.
-    pub longest: Duration,
-    /// That there is nothing, if the name server does not say how long that holds (RFC 2308, section 5).
-    pub nothing: Duration,
-}
-
-impl Default for Kept {
-    fn default() -> Self {
-        Self {
-            shortest: Duration::from_secs(60),
-            longest: Duration::from_secs(24 * 60 * 60),
-            nothing: Duration::from_secs(5 * 60),
-        }
-    }
-}
-
-/// How MX records are asked for.
-#[derive(Debug, Clone)]
-pub struct MxOptions {
-    /// The name server, by UDP, and by TCP for long answers; the system's if none.
-    pub nameserver: Option<SocketAddr>,
-    /// The port of all mail servers: MX records have none.
-    pub port: u16,
-    /// Which addresses are used.
-    pub families: Families,
-    /// How long one question may take with its repetition. All questions for one domain may take four times that.
-    pub timeout: Duration,
-    /// Domains that are looked up at the same time.
-    pub in_flight: usize,
-    /// Domains remembered, found or waiting.
-    pub domains_at_most: usize,
-    /// How long they are.
-    pub kept: Kept,
-}
-
-impl Default for MxOptions {
-    fn default() -> Self {
-        Self {
-            nameserver: None,
-            port: PORT,
-            families: Families::default(),
-            timeout: TIMEOUT,
-            in_flight: IN_FLIGHT,
-            domains_at_most: DOMAINS_AT_MOST,
-            kept: Kept::default(),
-        }
-    }
-}
-
-/// What is known of a domain.
-#[derive(Debug)]
-enum Known {
-    /// That it is being found out.
-    Asked,
-    /// Where its mail goes, until then.
-    Until(Instant, Arc<Route>),
-}
-
-#[derive(Debug)]
-struct Domain {
-    known: Known,
-    /// Whether it is in [`Table::oldest`].
-    is_listed: bool,
-}
-
-#[derive(Debug, Default)]
-struct Table {
-    domains: HashMap<Arc<str>, Domain>,
-    /// Those asked for whose look-up has not begun.
-    waiting: VecDeque<Arc<str>>,
-    /// Those once found, the first of them first; each once, also if it is asked for again.
-    oldest: VecDeque<Arc<str>>,
-    is_closed: bool,
-}
+use super::mx_options::{Kept, MxOptions};
+use super::table::Table;
+use super::target::{Route, Target, literal};
 
 struct Shared {
     table: Mutex<Table>,
@@ -122,7 +22,7 @@ struct Shared {
     kept: Kept,
 }
 
-/// What MX records say, as far as it is known.
+/// The routes by MX records, looked up on demand.
 pub(super) struct LookUps(Arc<Shared>);
 
 impl fmt::Debug for LookUps {
@@ -175,7 +75,7 @@ impl LookUps {
 }
 
 impl Drop for LookUps {
-    /// Lets the thread end by itself: it may be waiting for an answer.
+    /// Does not wait for the thread to end: it may be waiting for a reply.
     fn drop(&mut self) {
         self.0.table().is_closed = true;
         self.0.changed.notify_one();
@@ -190,10 +90,10 @@ impl Shared {
     fn of(&self, domain: &str) -> Option<Arc<Route>> {
         let mut table = self.table();
         let route = table.of(domain, self.domains_at_most);
-        let is_news = table.waiting.len() == 1;
+        let is_first = table.waiting.len() == 1;
         drop(table);
-        // If more wait, the thread is at it.
-        if route.is_none() && is_news {
+        // If more are waiting, the thread is awake.
+        if route.is_none() && is_first {
             self.changed.notify_one();
         }
         route
@@ -208,13 +108,13 @@ impl Shared {
             let (shared, finder) = (Arc::clone(&self), Arc::clone(&finder));
             tokio::spawn(async move {
                 let found = finder.find(&domain).await;
-                shared.learn(domain, found);
+                shared.store(domain, found);
                 drop(permit);
             });
         }
     }
 
-    /// The domain that has waited longest; none once nobody asks any more.
+    /// The domain that has waited longest; `None` once the router is dropped.
     async fn next(&self) -> Option<Arc<str>> {
         loop {
             {
@@ -230,10 +130,10 @@ impl Shared {
         }
     }
 
-    fn learn(&self, domain: Arc<str>, found: Found) {
+    fn store(&self, domain: Arc<str>, found: Found) {
         let kept = found.holds.clamp(self.kept.shortest, self.kept.longest);
         let mut table = self.table();
-        table.learn(domain, Instant::now() + kept, Arc::new(found.route));
+        table.store(domain, Instant::now() + kept, Arc::new(found.route));
         let is_closed = table.is_closed;
         drop(table);
         if !is_closed {
@@ -242,57 +142,14 @@ impl Shared {
     }
 }
 
-impl Table {
-    /// What is known of a domain; if nothing is that still holds, it is asked for, if there is room.
-    fn of(&mut self, name: &str, at_most: usize) -> Option<Arc<Route>> {
-        match self.domains.get(name).map(|domain| &domain.known) {
-            Some(Known::Asked) => return None,
-            Some(Known::Until(until, route)) if Instant::now() < *until => {
-                return Some(Arc::clone(route));
-            }
-            Some(Known::Until(..)) => {}
-            None => {
-                if !self.make_room(at_most) {
-                    return None;
-                }
-            }
-        }
-        let name: Arc<str> = name.into();
-        let domain = self.domains.entry(Arc::clone(&name));
-        let asked = Domain { known: Known::Asked, is_listed: false };
-        domain.and_modify(|domain| domain.known = Known::Asked).or_insert(asked);
-        self.waiting.push_back(name);
-        None
-    }
-
-    fn learn(&mut self, name: Arc<str>, until: Instant, route: Arc<Route>) {
-        let domain = Domain { known: Known::Until(until, route), is_listed: true };
-        let before = self.domains.insert(Arc::clone(&name), domain);
-        if !before.is_some_and(|before| before.is_listed) {
-            self.oldest.push_back(name);
-        }
-    }
-
-    /// Forgets what was found first if there are too many. Whether there is room then: not if all are being looked up;
-    /// who asks again after the next wake finds some.
-    fn make_room(&mut self, at_most: usize) -> bool {
-        while self.domains.len() >= at_most {
-            let Some(oldest) = self.oldest.pop_front() else { return false };
-            match self.domains.get_mut(&oldest) {
-                Some(Domain { known: Known::Asked, is_listed }) => *is_listed = false,
-                _ => drop(self.domains.remove(&oldest)),
-            }
-        }
-        true
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use std::sync::Condvar;
 
     use super::super::nameserver::{Answer, NameServer};
-    use super::super::{Router, Target};
+    use super::super::{Families, Router, Target};
     use super::*;
 
     /// Only against hanging.
@@ -578,29 +435,6 @@ mod tests {
             assert!(begun.elapsed() < DEADLINE, "the thread is still there");
             std::thread::sleep(Duration::from_millis(1));
         }
-    }
-
-    #[test]
-    fn domain_asked_for_again_is_not_forgotten_meanwhile() {
-        let mut table = Table::default();
-        let learn = |table: &mut Table, name: &str, until| {
-            assert_eq!(table.waiting.pop_front().as_deref(), Some(name));
-            table.learn(name.into(), until, Arc::new(Route::Never(name.to_owned())));
-        };
-        let over = Instant::now();
-        assert!(table.of("a", 2).is_none());
-        learn(&mut table, "a", over);
-        // Its time is over: it is asked for again, while there is room for one other.
-        for name in ["a", "b", "c", "a"] {
-            assert!(table.of(name, 2).is_none());
-        }
-        assert_eq!(table.waiting.len(), 2);
-        learn(&mut table, "a", over + DEADLINE);
-        learn(&mut table, "b", over + DEADLINE);
-        assert!(table.of("a", 2).is_some() && table.of("b", 2).is_some());
-        assert!(table.of("c", 2).is_none());
-        assert!(!table.domains.contains_key("a"), "it was found first");
-        assert_eq!(table.oldest.len(), 1);
     }
 
     #[test]
