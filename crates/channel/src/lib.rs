@@ -1,9 +1,9 @@
-//! A connection, with or without TLS, whose calls wait or not, as its socket is set.
+//! A TCP connection with or without TLS; its calls block or not, as its socket is configured.
 //!
-//! It keeps no plaintext before TLS: what a peer sends before TLS begins is either with the caller already, who
-//! must throw it away (RFC 3207, section 4.2: who keeps a buffer across STARTTLS can be made to take an attacker's
-//! words for the peer's), or is taken for TLS, which fails. A client must not call [`Channel::start_tls`] if
-//! anything came after the reply to STARTTLS; a server if anything came after the command.
+//! It buffers no plaintext before TLS. Bytes that a peer sends before TLS starts are either with the caller, which must
+//! discard them (RFC 3207, section 4.2: a buffer kept across STARTTLS lets an attacker inject text), or are read as TLS,
+//! which fails. A client must not call [`Channel::start_tls`] if anything followed the reply to STARTTLS; a server, if
+//! anything followed the command.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -12,7 +12,7 @@ use platform::readiness::Interest;
 use platform::socket::{receive, send};
 use rustls::Connection;
 
-/// A connection. Without TLS each call is one call of the system, and nothing else.
+/// A connection. Without TLS each call is one system call.
 #[derive(Debug)]
 pub struct Channel {
     socket: TcpStream,
@@ -22,31 +22,31 @@ pub struct Channel {
 #[derive(Debug)]
 struct Tls {
     connection: Connection,
-    /// Bytes decrypted and not yet taken.
+    /// Bytes decrypted and not read yet.
     received: usize,
-    /// The peer has ended the connection.
+    /// The peer has closed the connection.
     ended: bool,
 }
 
 impl Channel {
-    /// A connection without TLS, over a socket that waits or not.
+    /// A connection without TLS, over a blocking or non-blocking socket.
     pub fn new(socket: TcpStream) -> Self {
         Self { socket, tls: None }
     }
 
-    /// Has all that follows be TLS; the handshake is made by whichever call comes next. The caller must throw away
-    /// what it has received and not yet understood.
+    /// Starts TLS; the handshake is done by the following calls. The caller must discard bytes that it has received and
+    /// not handled.
     pub fn start_tls(&mut self, connection: impl Into<Connection>) {
         let connection = connection.into();
         self.tls = Some(Box::new(Tls { connection, received: 0, ended: false }));
     }
 
-    /// Takes what has come, at most as much as there is room for. 0 is the peer's end, with or without TLS's
-    /// farewell: SMTP says by itself where replies and messages end.
+    /// Receives bytes, at most as many as fit into `room`. 0 is the end of the connection, with or without TLS
+    /// `close_notify`: SMTP marks the end of replies and messages itself.
     ///
     /// # Errors
-    /// `WouldBlock` where nothing is there and the socket does not wait: [`Channel::interest`] says for what to wait
-    /// then. `InvalidData` where the peer breaks TLS, or is not to be trusted, with the reason. Else as recv(2).
+    /// `WouldBlock` if nothing has arrived and the socket is non-blocking: [`Channel::interest`] is what to wait for.
+    /// `InvalidData` if the peer violates TLS or is not trusted, with the reason. Else as recv(2).
     pub fn receive(&mut self, room: &mut [u8]) -> io::Result<usize> {
         match &mut self.tls {
             None => receive(&self.socket, room),
@@ -54,11 +54,11 @@ impl Channel {
         }
     }
 
-    /// Sends bytes; says how many were taken, which need not be sent again. With TLS some of them may wait here
-    /// to go out: see [`Channel::wants_write`] and [`Channel::flush`].
+    /// Sends bytes. Returns how many were accepted, which need not be sent again. With TLS some of them may be buffered:
+    /// see [`Channel::wants_write`] and [`Channel::flush`].
     ///
     /// # Errors
-    /// As of [`Channel::receive`]; during a handshake `WouldBlock` until that is made. Nothing was taken then.
+    /// As [`Channel::receive`]; `WouldBlock` until a handshake is complete. Nothing was accepted then.
     pub fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match &mut self.tls {
             None => send(&self.socket, bytes),
@@ -66,10 +66,10 @@ impl Channel {
         }
     }
 
-    /// Has go out what waits here.
+    /// Sends buffered bytes.
     ///
     /// # Errors
-    /// `WouldBlock` where some still does; else as send(2).
+    /// `WouldBlock` if some remain; else as send(2).
     pub fn flush(&mut self) -> io::Result<()> {
         match &mut self.tls {
             None => Ok(()),
@@ -77,10 +77,10 @@ impl Channel {
         }
     }
 
-    /// Goes on with the handshake, until it is made or the peer must be waited for.
+    /// Continues the handshake, until it is complete or must wait for the peer.
     ///
     /// # Errors
-    /// As of [`Channel::receive`]; `UnexpectedEof` where the peer ends it.
+    /// As [`Channel::receive`]; `UnexpectedEof` if the peer closes the connection.
     pub fn handshake(&mut self) -> io::Result<()> {
         match &mut self.tls {
             None => Ok(()),
@@ -88,34 +88,33 @@ impl Channel {
         }
     }
 
-    /// Whether a handshake is under way.
+    /// Whether a handshake is in progress.
     pub fn is_handshaking(&self) -> bool {
         self.tls.as_ref().is_some_and(|tls| tls.connection.is_handshaking())
     }
 
-    /// Whether bytes wait here to go out.
+    /// Whether bytes are buffered to be sent.
     pub fn wants_write(&self) -> bool {
         self.tls.as_ref().is_some_and(|tls| tls.connection.wants_write())
     }
 
-    /// Whether something was received already that [`Channel::receive`] gives without asking the system, so that no
-    /// event of the socket will tell of it.
+    /// Whether [`Channel::receive`] has bytes without a system call, for which there will be no readiness event.
     pub fn has_received(&self) -> bool {
         self.tls.as_ref().is_some_and(|tls| tls.received > 0)
     }
 
-    /// For what to wait after `WouldBlock`, by one who wants to `send` or not. A handshake has wishes of its own.
+    /// The readiness to wait for after `WouldBlock`. `to_send` if the caller has bytes to send; a handshake decides itself.
     pub fn interest(&self, to_send: bool) -> Interest {
         let writes = self.wants_write() || (to_send && !self.is_handshaking());
         if writes { Interest::Both } else { Interest::Read }
     }
 
-    /// Whether TLS was begun.
+    /// Whether TLS was started.
     pub fn is_tls(&self) -> bool {
         self.tls.is_some()
     }
 
-    /// The TLS connection, once begun: its version, its cipher, the peer's certificates.
+    /// The TLS connection, once started: its version, its cipher, the peer's certificates.
     pub fn tls(&self) -> Option<&Connection> {
         self.tls.as_deref().map(|tls| &tls.connection)
     }
@@ -125,7 +124,7 @@ impl Channel {
         &self.socket
     }
 
-    /// Says that nothing more will be sent, with TLS's farewell if that goes out at once; more can be received.
+    /// Shuts down sending, with TLS `close_notify` if that can be sent at once; more can be received.
     pub fn finish(&mut self) {
         if let Some(tls) = &mut self.tls {
             tls.connection.send_close_notify();
@@ -134,7 +133,7 @@ impl Channel {
         let _ = self.socket.shutdown(Shutdown::Write);
     }
 
-    /// Closes it, with TLS's farewell if that goes out without waiting for the peer to read.
+    /// Closes the connection, with TLS `close_notify` if that can be sent at once.
     pub fn close(mut self) {
         if let Some(tls) = &mut self.tls {
             tls.connection.send_close_notify();
@@ -158,7 +157,7 @@ impl Tls {
                 }
                 Err(e) => return Err(e),
             }
-            self.take_in(socket)?;
+            self.read_records(socket)?;
         }
     }
 
@@ -167,7 +166,7 @@ impl Tls {
         loop {
             let taken = self.connection.writer().write(bytes)?;
             match self.flush(socket) {
-                // What is taken need not have gone out.
+                // Accepted bytes may remain buffered.
                 Err(e) if taken > 0 && e.kind() == ErrorKind::WouldBlock => return Ok(taken),
                 Err(e) => return Err(e),
                 Ok(()) if taken > 0 || bytes.is_empty() => return Ok(taken),
@@ -181,15 +180,15 @@ impl Tls {
             if self.ended {
                 return Err(ended_early());
             }
-            self.take_in(socket)?;
+            self.read_records(socket)?;
         }
         Ok(())
     }
 
-    /// Sends what the peer waits for, and takes in what it sends.
-    fn take_in(&mut self, socket: &TcpStream) -> io::Result<()> {
+    /// Sends buffered TLS records, and reads one from the peer.
+    fn read_records(&mut self, socket: &TcpStream) -> io::Result<()> {
         match self.flush(socket) {
-            // The peer may not read before we do.
+            // The peer may not read before this side does.
             Err(e) if e.kind() == ErrorKind::WouldBlock => {}
             other => other?,
         }
@@ -200,7 +199,7 @@ impl Tls {
         match self.connection.process_new_packets() {
             Ok(state) => self.received = state.plaintext_bytes_to_read(),
             Err(e) => {
-                let _ = self.flush(socket); // tells the peer why
+                let _ = self.flush(socket); // The alert tells the peer the reason.
                 return Err(io::Error::new(ErrorKind::InvalidData, format!("TLS: {}", reason(&e))));
             }
         }
@@ -223,11 +222,11 @@ impl Tls {
     }
 }
 
-/// What is wrong, for people: a certificate that is not known is what they meet most.
+/// The error in words; an unknown certificate is the most common one.
 fn reason(error: &rustls::Error) -> String {
     use rustls::CertificateError::{BadSignature, UnknownIssuer};
     match error {
-        // The signature is bad where another one is known by the same name.
+        // The signature is bad if another certificate of the same name is trusted.
         rustls::Error::InvalidCertificate(UnknownIssuer | BadSignature) => {
             "the server's certificate is not trusted: neither it nor its issuer is known".to_owned()
         }
@@ -239,7 +238,7 @@ fn ended_early() -> io::Error {
     io::Error::new(ErrorKind::UnexpectedEof, "TLS: the peer ended the connection in the handshake")
 }
 
-/// The socket as rustls wants it.
+/// The socket as `Read` and `Write`, for rustls.
 struct Raw<'a>(&'a TcpStream);
 
 impl Read for Raw<'_> {
@@ -466,8 +465,8 @@ mod tests {
             assert_eq!(error.kind(), ErrorKind::InvalidData);
             assert!(error.to_string().contains(reason), "{error}");
             drop(client);
-            let told = refused.join().unwrap();
-            assert!(told.is_err(), "the server is told as well");
+            let result = refused.join().unwrap();
+            assert!(result.is_err(), "the server gets the alert");
         }
     }
 

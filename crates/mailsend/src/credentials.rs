@@ -13,7 +13,7 @@ pub const VARIABLE: &str = "OSCOST_MAIL_AUTH";
 /// Largest credentials file, in bytes: user, colon, password and a line end.
 const FILE_AT_MOST: u64 = 2 * EACH_AT_MOST as u64 + 3;
 
-/// Why there are no credentials. Never says what was read.
+/// Why there are no credentials. Never contains what was read.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum AuthError {
@@ -35,20 +35,20 @@ pub enum AuthError {
         path: PathBuf,
     },
     /// What was found is not user and password.
-    #[error("{place}: {cause}; it must be user:password")]
+    #[error("{source_name}: {cause}; it must be user:password")]
     Wrong {
-        /// Where it was found.
-        place: String,
+        /// The file or the variable.
+        source_name: String,
         /// What is wrong with it.
         cause: &'static str,
     },
 }
 
-/// Those in a file: `user:password` on its only line. The password may have colons, the user not.
+/// Reads `user:password` from a file with one line. The password may contain colons, the user name may not.
 ///
 /// # Errors
 ///
-/// If the file cannot be read, or by all users (on Unix), or does not have them.
+/// If the file cannot be read, is readable by all users (on Unix), or is malformed.
 pub fn from_file(path: &Path) -> Result<Credentials, AuthError> {
     let fail = |cause| AuthError::File { path: path.to_owned(), cause };
     let file = File::open(path).map_err(fail)?;
@@ -60,26 +60,26 @@ pub fn from_file(path: &Path) -> Result<Credentials, AuthError> {
     let content = content.strip_suffix(b"\n").unwrap_or(&content);
     let content = content.strip_suffix(b"\r").unwrap_or(content);
     Credentials::parse(content)
-        .map_err(|cause| AuthError::Wrong { place: path.display().to_string(), cause })
+        .map_err(|cause| AuthError::Wrong { source_name: path.display().to_string(), cause })
 }
 
-/// Those in the environment variable [`VARIABLE`]; none if it is not set.
+/// Reads `user:password` from the environment variable [`VARIABLE`]; `None` if it is not set.
 ///
 /// # Errors
 ///
-/// If it does not have them.
+/// If it is malformed.
 pub fn from_environment() -> Result<Option<Credentials>, AuthError> {
     from_variable(std::env::var_os(VARIABLE))
 }
 
 fn from_variable(value: Option<OsString>) -> Result<Option<Credentials>, AuthError> {
     let Some(value) = value else { return Ok(None) };
-    let wrong = |cause| AuthError::Wrong { place: VARIABLE.to_owned(), cause };
+    let wrong = |cause| AuthError::Wrong { source_name: VARIABLE.to_owned(), cause };
     let value = value.into_string().map_err(|_| wrong("it is not UTF-8"))?;
     Credentials::parse(value.as_bytes()).map(Some).map_err(wrong)
 }
 
-/// Whether users can who are neither the owner nor of the file's group.
+/// Whether users can read it that are neither the owner nor in the file's group.
 #[cfg(unix)]
 fn is_readable_by_all(file: &File) -> std::io::Result<bool> {
     use std::os::unix::fs::MetadataExt as _;
@@ -87,7 +87,7 @@ fn is_readable_by_all(file: &File) -> std::io::Result<bool> {
     Ok(file.metadata()?.mode() & READ_BY_OTHERS != 0)
 }
 
-/// Not known without asking for access rules, which are inherited: users' own folders are closed.
+/// Unknown without reading access control lists, which are inherited: users' own folders are private by default.
 #[cfg(not(unix))]
 fn is_readable_by_all(_file: &File) -> std::io::Result<bool> {
     Ok(false)

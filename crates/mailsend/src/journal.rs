@@ -1,5 +1,5 @@
-//! What became of each recipient, written down as it happens, so that a delivery that was killed can go on: a SQLite
-//! database with one row for each thing that happened.
+//! The journal: the results of each recipient, recorded as they happen, so that a killed delivery can be resumed. It is
+//! a SQLite database with one row per event.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -7,40 +7,40 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use rusqlite::{Connection, ErrorCode, OpenFlags, params};
 use thiserror::Error;
 
-/// The layout of the database; another one is not read.
+/// The version of the database's layout; others are not read.
 const SCHEMA: &str = "1";
-/// Pages of the write-ahead log that are brought into the database at once: each time costs a wait for the disk.
+/// Pages of the write-ahead log at a checkpoint: each checkpoint waits for the disk.
 const LOG_PAGES: u32 = 10_000;
-/// How long another process that just ends may hold the journal.
+/// How long to wait for another process that still has the journal open.
 const FREE_WITHIN: Duration = Duration::from_secs(2);
 
-/// What a delivery is about. One that goes on must be about the same.
+/// What identifies a delivery. A resumed delivery must have the same values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct About {
     /// The list's fingerprint.
     pub list: String,
-    /// The message's, with all that changes it.
+    /// The message's fingerprint, with all options that change it.
     pub message: String,
     /// The return path as it was given.
     pub from: String,
-    /// Whether it is test mode, in which nobody gets anything.
+    /// Test mode, in which no message is sent.
     pub dry: bool,
 }
 
-/// Something that happened to a recipient.
+/// The kind of an event of a recipient.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EventKind {
-    /// The message is about to be sent: if nothing follows, nobody knows whether it was.
+    /// The message is about to be sent. If this is the last event, it is unknown whether it was sent.
     Sending = 0,
-    /// A server has taken it.
+    /// A server has accepted it.
     Delivered = 1,
-    /// Not now: it is tried again.
+    /// A temporary failure: it is retried.
     Deferred = 2,
-    /// A server may have taken it: it is tried again, and may come twice.
+    /// A server may have accepted it: it is retried, and may be delivered twice.
     Uncertain = 3,
-    /// It cannot be delivered.
+    /// A permanent failure.
     Failed = 4,
-    /// It was tried long enough.
+    /// The retry period has ended.
     GivenUp = 5,
 }
 
@@ -54,66 +54,66 @@ impl EventKind {
         Self::GivenUp,
     ];
 
-    /// Whether nothing follows it.
+    /// Whether it is the last event of a recipient.
     pub fn is_final(self) -> bool {
         matches!(self, Self::Delivered | Self::Failed | Self::GivenUp)
     }
 }
 
-/// What was written down of a recipient.
+/// An event of a recipient.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
     /// Its number in the list.
     pub recipient: u32,
     /// What happened.
     pub kind: EventKind,
-    /// The server's words, or ours.
+    /// The server's reply, or the sender's own reason.
     pub why: String,
 }
 
-/// Why there is no journal.
+/// Why a journal cannot be used.
 #[derive(Debug, Error)]
 pub enum JournalError {
-    /// It would be overwritten.
+    /// The file exists.
     #[error(
         "{0} is there already: if it is the journal of this delivery, begun before, --resume goes on with it; --journal \
          names another"
     )]
     Exists(PathBuf),
-    /// There is none to go on with.
+    /// There is no journal to resume.
     #[error("there is no journal {0} to go on with: leave out --resume to begin")]
     Missing(PathBuf),
-    /// It is no journal, or a damaged one.
+    /// It is not a journal, or damaged.
     #[error("{0} is not the journal of a delivery: {1}")]
     NotOne(PathBuf, String),
-    /// It is about something else.
+    /// It belongs to another delivery.
     #[error("{0} is the journal of another delivery: {1}")]
     Another(PathBuf, String),
-    /// Another process goes on with it.
+    /// Another process has it open.
     #[error("{0} is in use: is the same delivery still running?")]
     InUse(PathBuf),
-    /// The disk, mostly.
+    /// Writing failed.
     #[error("the journal {0} cannot be written: {1}")]
     Unwritable(PathBuf, String),
 }
 
-/// A delivery's journal. Nobody else can have it open meanwhile.
+/// A delivery's journal, locked against other processes.
 #[derive(Debug)]
 pub struct Journal {
     path: PathBuf,
     database: Connection,
     run: String,
-    /// What is not committed yet.
+    /// Events not committed yet.
     pending: Vec<Entry>,
 }
 
 impl Journal {
-    /// A new one. `run` is a name that no other delivery has.
+    /// Creates a journal. `run` is the unique identifier of the delivery.
     ///
     /// # Errors
     /// If the file exists, or cannot be written.
     pub fn create(path: &Path, about: &About, run: &str) -> Result<Self, JournalError> {
-        // Opened like this it fails if somebody else was quicker.
+        // Fails if another process has created it.
         match std::fs::File::create_new(path) {
             Ok(_) => {}
             Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists && !path.is_dir() => {
@@ -143,16 +143,16 @@ impl Journal {
         };
         let unwritable = |e: rusqlite::Error| JournalError::Unwritable(path.into(), e.to_string());
         let database = begin().map_err(unwritable).inspect_err(|_| {
-            // What was begun is no journal, and would be in the way of the next.
+            // An incomplete journal would prevent the next attempt.
             let _ = std::fs::remove_file(path);
         })?;
         Ok(Self { path: path.into(), database, run: run.into(), pending: Vec::new() })
     }
 
-    /// One that was begun, to go on with the same delivery.
+    /// Opens a journal to resume its delivery.
     ///
     /// # Errors
-    /// If there is none, it is about something else, or in use.
+    /// If it does not exist, belongs to another delivery, or is in use.
     pub fn resume(path: &Path, about: &About) -> Result<Self, JournalError> {
         if !path.is_file() {
             return Err(JournalError::Missing(path.to_owned()));
@@ -182,12 +182,12 @@ impl Journal {
         Ok(Self { path: path.into(), database, run, pending: Vec::new() })
     }
 
-    /// The name of the delivery, the same each time it goes on.
+    /// The identifier of the delivery, the same whenever it is resumed.
     pub fn run(&self) -> &str {
         &self.run
     }
 
-    /// Everything that happened so far, in its order.
+    /// All events so far, in order.
     ///
     /// # Errors
     /// If it cannot be read.
@@ -208,16 +208,16 @@ impl Journal {
         Ok(())
     }
 
-    /// Takes note of something that happened, to be written by [`Journal::commit`].
+    /// Records an event, to be written by [`Journal::commit`].
     pub fn record(&mut self, recipient: u32, kind: EventKind, why: &str) {
         self.pending.push(Entry { recipient, kind, why: why.to_owned() });
     }
 
-    /// Writes down what was noted. After that it outlives this process; the machine's fall only when the system has
-    /// come to write it to the disk.
+    /// Writes the recorded events in one transaction. They survive the end of this process, but a crash of the machine
+    /// only once the system has written them to disk.
     ///
     /// # Errors
-    /// If it cannot be written: nothing of it is then.
+    /// If they cannot be written; then none of them is.
     pub fn commit(&mut self) -> Result<(), JournalError> {
         if self.pending.is_empty() {
             return Ok(());
@@ -248,7 +248,7 @@ pub fn journal_beside(list: &Path) -> PathBuf {
     name.into()
 }
 
-/// What is compared, by name.
+/// The values that are compared, by name.
 fn known(about: &About) -> [(&str, &str); 4] {
     [
         ("list", &about.list),
@@ -271,7 +271,7 @@ fn open(path: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let database = Connection::open_with_flags(path, flags)?;
     database.busy_timeout(FREE_WITHIN)?;
-    // Before the first access: then the log needs no memory shared with others, and there are none.
+    // Before the first access: with one process the log needs no shared memory.
     database.pragma_update(None, "locking_mode", "EXCLUSIVE")?;
     database.pragma_update(None, "journal_mode", "WAL")?;
     database.pragma_update(None, "synchronous", "NORMAL")?;

@@ -1,4 +1,4 @@
-//! What is delivered to whom, and how.
+//! The settings of a delivery.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! TLS as the sender speaks it, and whom it trusts.
+//! TLS of the sender, and the certificates it trusts.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,10 +14,10 @@ use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme
 use smtp::security::Security;
 use thiserror::Error;
 
-/// Servers whose sessions are kept, so that a further connection to them costs less; some KB each.
+/// Number of servers whose TLS sessions are cached for resumption; some KB each.
 const SESSIONS_KEPT: usize = 4_096;
 
-/// Why TLS cannot be spoken.
+/// Why TLS cannot be used.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum TlsError {
@@ -38,7 +38,7 @@ pub enum TlsError {
         /// The file.
         path: PathBuf,
     },
-    /// A certificate in it is none that others' can be checked by.
+    /// A certificate in the file cannot be used to verify others.
     #[error("certificate {number} in {} cannot be used: {cause}", path.display())]
     Certificate {
         /// The file.
@@ -48,7 +48,7 @@ pub enum TlsError {
         /// What is wrong with it.
         cause: rustls::Error,
     },
-    /// The system trusts nobody.
+    /// The system has no trusted certificates.
     #[error(
         "this system has no certificates of those it trusts{causes}; install them (on Debian the package \
          ca-certificates), or give a file of your own"
@@ -73,7 +73,7 @@ pub enum TlsError {
     },
 }
 
-/// Begins TLS with servers: all connections have the same settings, and share their sessions.
+/// Starts TLS with servers. All connections have the same settings, and share the session cache.
 #[derive(Debug, Clone)]
 pub struct ClientTls {
     security: Security,
@@ -82,12 +82,12 @@ pub struct ClientTls {
 }
 
 impl ClientTls {
-    /// Servers' certificates are checked, if they are, by those in the PEM file `ca` alone, or else by those this
-    /// system trusts.
+    /// Certificates are verified, if `security` requires it, against those in the PEM file `ca` alone, or else against
+    /// those the system trusts.
     ///
     /// # Errors
     ///
-    /// If there are none, or they cannot be read; none of them is looked at unless certificates are checked.
+    /// If there are none, or they cannot be read. They are read only if certificates are verified.
     pub fn new(security: Security, ca: Option<&Path>) -> Result<Self, TlsError> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let config = match security {
@@ -108,7 +108,7 @@ impl ClientTls {
         Ok(Self { security, config })
     }
 
-    /// What it was made for.
+    /// The security it was created for.
     pub fn security(&self) -> Security {
         self.security
     }
@@ -226,7 +226,7 @@ mod tests {
 
     use super::*;
 
-    /// Who signs certificates, and a file with its own.
+    /// A certificate authority, and a file with its certificate.
     struct Authority {
         issuer: Issuer<'static, KeyPair>,
         file: NamedTempFile,

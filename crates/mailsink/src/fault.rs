@@ -221,7 +221,7 @@ mod tests {
         assert_eq!(fault.to_string(), "rcpt:4xx:0.2");
         let any: Fault = "any:drop:1".parse().unwrap();
         assert_eq!((any.phase, any.kind, any.rate), (None, FaultKind::Drop, 1.0));
-        for (wrong, told) in [
+        for (wrong, message) in [
             ("rcpt:4xx", "PHASE:KIND:RATE"),
             ("rcpt:4xx:1:2", "PHASE:KIND:RATE"),
             ("recipient:4xx:1", "no phase recipient"),
@@ -231,7 +231,7 @@ mod tests {
             ("rcpt:late:1", "phase end"),
         ] {
             let error = wrong.parse::<Fault>().unwrap_err().to_string();
-            assert!(error.contains(told), "{wrong}: {error}");
+            assert!(error.contains(message), "{wrong}: {error}");
         }
     }
 

@@ -1,6 +1,4 @@
-//! What the sink shows of itself: a certificate of the user's, or one made for the occasion.
-//!
-//! rcgen makes it, ring signs with it.
+//! The sink's certificate: the user's, or a self-signed one generated with rcgen.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,7 +9,7 @@ use rustls::ServerConfig;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 
-/// Why there is no certificate to show.
+/// Why there is no certificate.
 #[derive(Debug, thiserror::Error)]
 pub enum CertificateError {
     /// The file of the certificate or of its key cannot be used.
@@ -19,18 +17,18 @@ pub enum CertificateError {
     Unreadable {
         /// Which file.
         path: PathBuf,
-        /// What it should have.
+        /// What it should contain.
         what: &'static str,
         /// What is wrong.
         cause: rustls::pki_types::pem::Error,
     },
-    /// Key and certificate do not go together, or are of a kind that is not known here.
+    /// Key and certificate do not match, or their type is not supported.
     #[error("certificate and key cannot be used: {0}; do they belong together?")]
     Unfit(rustls::Error),
-    /// One of one's own cannot be made, for such a name.
+    /// A self-signed certificate cannot be generated for such a name.
     #[error("cannot make a certificate: {0}")]
     NotMade(#[from] rcgen::Error),
-    /// It cannot be written for others to trust.
+    /// It cannot be written to a file.
     #[error("cannot write the certificate to {path}: {cause}")]
     Unwritten {
         /// Where to.
@@ -45,15 +43,15 @@ pub enum CertificateError {
 pub struct Identity {
     chain: Vec<CertificateDer<'static>>,
     key: PrivateKeyDer<'static>,
-    /// The text to trust it by, of one made here.
+    /// The PEM form of a generated certificate.
     pem: Option<String>,
 }
 
 impl Identity {
-    /// One made now, signed by itself, for these names and addresses.
+    /// Generates a self-signed certificate for these names and addresses.
     ///
     /// # Errors
-    /// Where a name is none.
+    /// If a name is invalid.
     pub fn made_for(names: Vec<String>) -> Result<Self, CertificateError> {
         let key = KeyPair::generate()?;
         let certificate = CertificateParams::new(names)?.self_signed(&key)?;
@@ -62,10 +60,10 @@ impl Identity {
         Ok(Self { chain, key: secret.into(), pem: Some(certificate.pem()) })
     }
 
-    /// The user's, of two files in PEM form; the first may have the whole chain.
+    /// Reads certificate and key from two PEM files; the first may contain the whole chain.
     ///
     /// # Errors
-    /// Where a file cannot be read or has nothing of the kind.
+    /// If a file cannot be read, or has no certificate or key.
     pub fn of_files(certificate: &Path, key: &Path) -> Result<Self, CertificateError> {
         let unreadable = |path: &Path, what| {
             let path = path.to_owned();
@@ -82,7 +80,7 @@ impl Identity {
         Ok(Self { chain, key, pem: None })
     }
 
-    /// Writes the certificate, in PEM form, for a client to trust; of the user's own the first is written.
+    /// Writes the certificate in PEM form, for a client to trust; of a chain, the first one.
     ///
     /// # Errors
     /// Where the file cannot be written.
@@ -98,15 +96,15 @@ impl Identity {
             .map_err(|cause| CertificateError::Unwritten { path: path.to_owned(), cause })
     }
 
-    /// The certificate itself, as a client could trust it.
+    /// The certificate, for a client to trust.
     pub fn certificate(&self) -> &CertificateDer<'static> {
         &self.chain[0]
     }
 
-    /// How a server talks that shows it: TLS 1.2 and 1.3, no certificate asked of clients.
+    /// The configuration of a server with this certificate: TLS 1.2 and 1.3, without client certificates.
     ///
     /// # Errors
-    /// Where key and certificate do not go together.
+    /// If key and certificate do not match.
     pub fn configuration(&self) -> Result<Arc<ServerConfig>, CertificateError> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let builder = ServerConfig::builder_with_provider(provider)

@@ -140,7 +140,7 @@ mod tests {
 
     #[test]
     fn what_is_no_latency_is_told() {
-        for (wrong, told) in [
+        for (wrong, message) in [
             ("10", "no time"),
             ("-1ms", "no time"),
             ("25h", "no time"),
@@ -150,7 +150,7 @@ mod tests {
             ("exp:", "no time"),
         ] {
             let error = wrong.parse::<Latency>().unwrap_err().to_string();
-            assert!(error.contains(told), "{wrong}: {error}");
+            assert!(error.contains(message), "{wrong}: {error}");
         }
     }
 }

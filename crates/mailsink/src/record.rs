@@ -1,8 +1,7 @@
-//! What is kept of messages that were accepted: a line in a log, a file in a folder.
+//! Recording accepted messages: a line in a log, a file in a directory.
 //!
-//! Both are with the system before the client is told that its message was accepted. So they outlive the end of
-//! the sink, however it ends; not that of the machine, since the disk is not waited for. A message that
-//! was written and whose reply was lost with the sink is in them too.
+//! Both are written before the client gets its reply. They survive the end of the sink, but not a crash of the machine,
+//! since the sink does not wait for the disk. They include a message that was written and whose reply was lost.
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
@@ -13,10 +12,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use ring::digest::{Context, SHA256};
 use serde::Serialize;
 
-/// Bytes of a header in which its Message-ID is looked for.
+/// Number of bytes of a header in which the Message-ID is searched.
 const HEADER_AT_MOST: usize = 64 * 1024;
 
-/// Where messages are written.
+/// Writes messages to a log, a directory, or both.
 #[derive(Debug, Default)]
 pub(crate) struct Recorder {
     log: Option<Log>,
@@ -24,18 +23,18 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
-    /// A log to add to, a folder, or both.
+    /// Opens a log to append to, a directory, or both.
     pub fn open(log: Option<&Path>, folder: Option<&Path>) -> io::Result<Self> {
         let log = log.map(Log::open).transpose()?;
         Ok(Self { log, folder: folder.map(Folder::open).transpose()? })
     }
 
-    /// Whether nothing is kept.
+    /// Whether nothing is recorded.
     pub fn is_none(&self) -> bool {
         self.log.is_none() && self.folder.is_none()
     }
 
-    /// Begins with a message. What cannot be written is told at its end.
+    /// Begins to record a message. Errors are reported at its end.
     pub fn begin(&mut self, from: &str) -> Box<PendingRecord> {
         Box::new(PendingRecord {
             from: from.to_owned(),
@@ -48,7 +47,7 @@ impl Recorder {
         })
     }
 
-    /// Writes an accepted message. If it cannot, nothing of it stays.
+    /// Writes an accepted message. If that fails, nothing of it remains.
     pub fn write(
         &mut self,
         kept: PendingRecord,
@@ -78,7 +77,7 @@ impl Recorder {
     }
 }
 
-/// What is told of a message.
+/// The log entry of a message.
 #[derive(Debug, Serialize)]
 struct Entry<'a> {
     from: &'a str,
@@ -91,7 +90,7 @@ struct Entry<'a> {
     tls: bool,
 }
 
-/// A message as it comes.
+/// The record of a message that is being received.
 pub(crate) struct PendingRecord {
     from: String,
     to: Vec<String>,
@@ -111,7 +110,7 @@ impl fmt::Debug for PendingRecord {
     }
 }
 
-/// Where in the header, whose end is an empty line.
+/// The position in the header, which ends with an empty line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Line {
     Text,
@@ -123,12 +122,12 @@ enum Line {
 }
 
 impl PendingRecord {
-    /// It goes to one more.
+    /// Adds a recipient.
     pub fn add_recipient(&mut self, to: &str) {
         self.to.push(to.to_owned());
     }
 
-    /// More of it has come.
+    /// Adds bytes of the message.
     pub fn take(&mut self, bytes: &[u8]) {
         self.whole.update(bytes);
         let header = self.header_in(bytes);
@@ -142,7 +141,7 @@ impl PendingRecord {
         }
     }
 
-    /// How many of the bytes are of the header.
+    /// Number of the bytes that belong to the header.
     fn header_in(&mut self, bytes: &[u8]) -> usize {
         for (at, &byte) in bytes.iter().enumerate() {
             self.line = match (self.line, byte) {
@@ -158,7 +157,7 @@ impl PendingRecord {
     }
 }
 
-/// The value of the first such field, without its folding.
+/// The value of the first Message-ID field, unfolded.
 fn message_id(header: &[u8]) -> Option<String> {
     const NAME: &[u8] = b"message-id:";
     let mut rest = header;
@@ -189,7 +188,7 @@ fn hex(context: Context) -> String {
 #[derive(Debug)]
 struct Log {
     file: File,
-    /// Its length, of whole lines.
+    /// Its length up to the last whole line.
     length: u64,
 }
 
@@ -206,7 +205,7 @@ impl Log {
         let written = self.file.write_all(&line);
         match &written {
             Ok(()) => self.length += line.len() as u64,
-            // Half a line would spoil the next one.
+            // A partial line would corrupt the next one.
             Err(_) => drop(self.file.set_len(self.length)),
         }
         written
@@ -221,7 +220,7 @@ fn naming(path: &Path, error: &io::Error) -> io::Error {
 #[derive(Debug)]
 struct Folder {
     path: PathBuf,
-    /// What the names of this sink's files begin with, and no other's.
+    /// The unique prefix of this sink's file names.
     prefix: String,
     begun: u64,
 }
@@ -247,7 +246,7 @@ impl Folder {
     }
 }
 
-/// A message's file that is not whole yet; removed if it never is.
+/// The temporary file of a message; removed unless the message is completed.
 #[derive(Debug)]
 struct Part {
     file: File,
@@ -257,7 +256,7 @@ struct Part {
 }
 
 impl Part {
-    /// Gives the files their names, the envelope's first: no message is without. The files.
+    /// Renames the files, the envelope first, so that no message lacks one. Returns their paths.
     fn keep(mut self, envelope: &[u8]) -> io::Result<[PathBuf; 2]> {
         let beside = self.message.with_extension("json");
         let begun = self.path.with_extension("json");
@@ -302,8 +301,8 @@ mod tests {
 
     #[test]
     fn a_message_has_its_line_and_its_files() {
-        let place = tempfile::tempdir().unwrap();
-        let (log, folder) = (place.path().join("log"), place.path().join("folder"));
+        let directory = tempfile::tempdir().unwrap();
+        let (log, folder) = (directory.path().join("log"), directory.path().join("folder"));
         let mut records = Recorder::open(Some(&log), Some(&folder)).unwrap();
         let text = "Subject: x\r\nMESSAGE-Id:\r\n <1@x>\r\nTo: a\r\n\r\nab\r\n";
         for piece in [1, 7, 1_000] {
@@ -332,8 +331,8 @@ mod tests {
 
     #[test]
     fn what_cannot_be_written_leaves_nothing() {
-        let place = tempfile::tempdir().unwrap();
-        let folder = place.path().join("folder");
+        let directory = tempfile::tempdir().unwrap();
+        let folder = directory.path().join("folder");
         let full = Path::new("/dev/full");
         if full.exists() {
             let mut records = Recorder::open(Some(full), Some(&folder)).unwrap();
@@ -345,7 +344,7 @@ mod tests {
         fs::remove_dir(&folder).unwrap();
         let kept = message(&mut records, "\r\nx", 1);
         assert!(records.write(*kept, 1, 1, false).is_err());
-        let nowhere = place.path().join("no/log");
+        let nowhere = directory.path().join("no/log");
         let error = Recorder::open(Some(&nowhere), None).unwrap_err();
         assert!(error.to_string().contains("no/log"), "{error}");
     }

@@ -1,4 +1,4 @@
-//! Mail addresses, as RFC 5321 has them (sections 4.1.2 and 4.1.3), and RFC 6531 for those beyond ASCII.
+//! Mail addresses (RFC 5321, sections 4.1.2 and 4.1.3; RFC 6531 for those beyond ASCII).
 
 use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -15,12 +15,12 @@ pub const ADDRESS_OCTETS: usize = 254;
 /// Octets of a domain's label at most (RFC 1035 2.3.4).
 const LABEL_OCTETS: usize = 63;
 
-/// A mailbox. Whatever it is made from, nothing in it can end a command or begin another: no control characters, and
-/// spaces and angle brackets only within a quoted local part.
+/// A mailbox. It cannot end a command or begin another: it has no control characters, and spaces and angle brackets
+/// only within a quoted local part.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Address {
     text: Box<str>,
-    /// Where the @ is that separates the two parts.
+    /// The position of the @ between the two parts.
     at: u8,
 }
 
@@ -89,7 +89,7 @@ pub enum AddressError {
 }
 
 impl Address {
-    /// Reads an address, without brackets around it or a name beside it.
+    /// Parses an address without angle brackets and display name.
     ///
     /// # Errors
     /// What is wrong with it.
@@ -116,17 +116,17 @@ impl Address {
         Ok(Self { text: text.into_boxed_str(), at })
     }
 
-    /// What is before the @, with its quotes if it has some.
+    /// The local part, with its quotes if it is quoted.
     pub fn local(&self) -> &str {
         &self.text[..usize::from(self.at)]
     }
 
-    /// What is after the @: a name in lower case and ASCII (A-labels), or an IP address in brackets.
+    /// The domain: a name in lower-case ASCII (A-labels), or an IP address in brackets.
     pub fn domain(&self) -> &str {
         &self.text[usize::from(self.at) + 1..]
     }
 
-    /// The whole, as it goes over the wire between angle brackets.
+    /// The whole address, as it is sent between angle brackets.
     pub fn as_str(&self) -> &str {
         &self.text
     }
@@ -151,7 +151,7 @@ impl FromStr for Address {
     }
 }
 
-/// The sender whose bounces tell which recipient they are about (VERP): for `bounce@example.org` and
+/// The return path whose bounces identify the recipient (VERP): for `bounce@example.org` and
 /// `jo@x.test` it is `bounce+jo=x.test@example.org`. Characters that need quotes, or brackets, become `+` and
 /// two hexadecimal digits.
 ///
@@ -169,7 +169,7 @@ pub fn verp(from: &Address, to: &Address) -> Result<Address, AddressError> {
     Address::parse(&text)
 }
 
-/// A part of an address so that it needs no quotes.
+/// Encodes a part of an address so that it needs no quotes.
 fn plain(part: &str) -> String {
     let is_quoted = part.starts_with('"');
     let bare = part.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or(part);
@@ -187,7 +187,7 @@ fn plain(part: &str) -> String {
     plain
 }
 
-/// What is before the @ that separates, checked, and what is after it.
+/// The checked local part, and the unchecked domain.
 fn split(text: &str) -> Result<(&str, &str), AddressError> {
     let (local, domain) = if text.starts_with('"') {
         let end = end_of_quotes(text)?;
@@ -207,7 +207,7 @@ fn split(text: &str) -> Result<(&str, &str), AddressError> {
     }
 }
 
-/// Where the quoted string ends that `text`, without control characters, begins with.
+/// The end of the quoted string at the beginning of `text`, which has no control characters.
 fn end_of_quotes(text: &str) -> Result<usize, AddressError> {
     let mut chars = text.char_indices().skip(1);
     while let Some((at, c)) = chars.next() {
@@ -237,7 +237,7 @@ fn check_dot_string(local: &str) -> Result<(), AddressError> {
     Ok(())
 }
 
-/// What needs no quotes (RFC 5322 3.2.3), and letters beyond ASCII (RFC 6532 3.2).
+/// Characters that need no quotes (RFC 5322 3.2.3; RFC 6532 3.2 beyond ASCII).
 fn is_atext(c: char) -> bool {
     match c {
         c if c.is_ascii_alphanumeric() => true,
@@ -247,7 +247,7 @@ fn is_atext(c: char) -> bool {
     }
 }
 
-/// The IP address in brackets, as it is always written.
+/// An address literal in canonical form.
 fn literal(domain: &str) -> Result<String, AddressError> {
     let inner = domain.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
     let inner = inner.ok_or(AddressError::Literal)?;

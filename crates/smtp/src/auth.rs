@@ -19,7 +19,7 @@ pub enum Mechanism {
 }
 
 impl Mechanism {
-    /// The better of those a server offers, as in the words after `AUTH` of its EHLO reply; none if it offers neither.
+    /// The preferred mechanism of those a server offers in its reply to EHLO; `None` if it offers neither.
     pub fn best<'a>(offered: impl IntoIterator<Item = &'a str>) -> Option<Self> {
         let mut best = None;
         for word in offered {
@@ -34,7 +34,7 @@ impl Mechanism {
     }
 }
 
-/// A user and the password, which are shown nowhere.
+/// User and password. The password is never shown.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Credentials {
     user: String,
@@ -47,7 +47,7 @@ impl fmt::Debug for Credentials {
     }
 }
 
-/// The user alone.
+/// Shows the user only.
 impl fmt::Display for Credentials {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.user)
@@ -68,40 +68,40 @@ impl Credentials {
         if user.len() > EACH_AT_MOST || password.len() > EACH_AT_MOST {
             return Err("the user or the password is longer than 4000 bytes");
         }
-        // NUL parts them in PLAIN; the rest can only be a mistake, or an attempt to say more than both.
+        // NUL separates user and password in PLAIN; line ends are a mistake or an attempt to inject commands.
         if given.contains(['\0', '\r', '\n']) {
             return Err("it has more than one line, or a NUL byte");
         }
         Ok(Self { user: user.to_owned(), password: password.to_owned() })
     }
 
-    /// What follows `AUTH PLAIN `: all in one, in base64 (RFC 4616, section 2). Not to be logged.
+    /// The response of `AUTH PLAIN`, in base64 (RFC 4616, section 2). Not to be logged.
     pub fn plain(&self) -> String {
         STANDARD.encode(format!("\0{}\0{}", self.user, self.password))
     }
 
-    /// The answer to `AUTH LOGIN`'s first question, in base64.
+    /// The first response of `AUTH LOGIN`: the user, in base64.
     pub fn login_user(&self) -> String {
         STANDARD.encode(&self.user)
     }
 
-    /// The answer to its second, in base64. Not to be logged.
+    /// The second response of `AUTH LOGIN`: the password, in base64. Not to be logged.
     pub fn login_password(&self) -> String {
         STANDARD.encode(&self.password)
     }
 
-    /// A text without the password in any form in which it is told, nor the beginning of one: servers that do not
-    /// understand a command may repeat it, and part of that may be cut off.
+    /// `text` without the password in any form in which it is sent, and without the beginning of one: a server that does
+    /// not understand a command may repeat it, maybe truncated.
     pub fn hidden_in(&self, text: &str) -> String {
         let forms = [self.plain(), self.login_password(), self.password.clone()];
         forms.iter().fold(text.to_owned(), |text, form| without(&text, form))
     }
 }
 
-/// Characters by which the beginning of a secret is known.
+/// Number of characters by which the beginning of a secret is recognized.
 const BEGINNING: usize = 8;
 
-/// A text without a secret, or as much of its beginning as is there.
+/// `text` without a secret, or as much of its beginning as it contains.
 fn without(text: &str, secret: &str) -> String {
     let beginning = secret.char_indices().nth(BEGINNING).map_or(secret, |(at, _)| &secret[..at]);
     let mut made = String::with_capacity(text.len());
@@ -208,8 +208,8 @@ mod tests {
         #[test]
         fn anything_is_read_or_refused(given in prop::collection::vec(any::<u8>(), 0..60)) {
             if let Ok(read) = Credentials::parse(&given) {
-                let told = STANDARD.decode(read.plain()).unwrap();
-                let parts: Vec<_> = told.split(|&byte| byte == 0).collect();
+                let decoded = STANDARD.decode(read.plain()).unwrap();
+                let parts: Vec<_> = decoded.split(|&byte| byte == 0).collect();
                 prop_assert_eq!(parts.len(), 3);
                 prop_assert_eq!([parts[1], parts[2]].join(&b':'), given);
             }

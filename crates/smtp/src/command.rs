@@ -1,18 +1,17 @@
-//! What a client asks for, as the sink reads it (RFC 5321, section 4.1).
+//! Parsing commands, for a server (RFC 5321, section 4.1).
 //!
-//! A line ends at CR LF. A bare LF is not taken for an end, nor passed over: who takes it for one can be made to
-//! see commands where others see one line, or text ("SMTP smuggling"), and who waits for the CR LF after it would
-//! leave a client without an answer. So it is told at once, as [`BadCommand::BareLineFeed`], and the connection
-//! is to be closed: nothing after it is to be believed.
+//! A line ends with CR LF. A bare LF neither ends a line nor is skipped: a server that accepts it as a line end can be
+//! made to see commands where others see one line, or text ("SMTP smuggling"), and a server that waits for CR LF would
+//! not answer. It is reported at once, as [`BadCommand::BareLineFeed`], and the connection is to be closed.
 
 use crate::auth::Mechanism;
 
-/// Longest line of a command, in octets with its end: RFC 5321 has 512, and parameters of extensions come on top.
+/// Longest command line, in octets with its end: 512 by RFC 5321, and more with the parameters of extensions.
 pub const LINE_AT_MOST: usize = 2_048;
 /// Longest address with its angle brackets, in octets (RFC 5321, section 4.5.3.1.3).
 pub const PATH_AT_MOST: usize = 256;
 
-/// A command, borrowed from what was read.
+/// A command, borrowed from the input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Command<'a> {
     /// HELO, with the client's name.
@@ -21,7 +20,7 @@ pub enum Command<'a> {
     Ehlo(&'a str),
     /// MAIL FROM.
     Mail(Mail<'a>),
-    /// RCPT TO, with the address without its brackets. Parameters of RFC 3461 are passed over.
+    /// RCPT TO, with the address without its brackets. Parameters of RFC 3461 are ignored.
     Rcpt(&'a str),
     /// DATA.
     Data,
@@ -29,7 +28,7 @@ pub enum Command<'a> {
     Bdat {
         /// Octets that follow the line.
         size: u64,
-        /// The message ends with them.
+        /// They end the message.
         last: bool,
     },
     /// RSET.
@@ -49,7 +48,7 @@ pub enum Command<'a> {
         /// The initial response in base64; `=` is an empty one.
         initial: Option<&'a str>,
     },
-    /// Something else.
+    /// Any other command.
     Unknown,
 }
 
@@ -58,69 +57,69 @@ pub enum Command<'a> {
 pub struct Mail<'a> {
     /// The address without its brackets; empty in a bounce.
     pub from: &'a str,
-    /// Size of the message as the client knows it, in octets (RFC 1870).
+    /// Declared size of the message, in octets (RFC 1870).
     pub size: Option<u64>,
-    /// How its body is coded, as the client wrote it (RFC 6152, RFC 3030).
+    /// Declared encoding of the body (RFC 6152, RFC 3030).
     pub body: Option<Body>,
-    /// Addresses and header may be UTF-8 (RFC 6531).
+    /// Addresses and header may contain UTF-8 (RFC 6531).
     pub utf8: bool,
-    /// Who submitted it (RFC 4954).
+    /// The identity of the submitter (RFC 4954).
     pub auth: Option<&'a str>,
-    /// What a bounce is to bring back (RFC 3461).
+    /// What a bounce is to return (RFC 3461).
     pub ret: Option<&'a str>,
-    /// What it is called in bounces (RFC 3461).
+    /// The identifier of the message in bounces (RFC 3461).
     pub envid: Option<&'a str>,
 }
 
-/// How a body is coded.
+/// The encoding of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Body {
-    /// In 7 bits.
+    /// 7-bit lines.
     SevenBit,
-    /// In 8 bits, in lines.
+    /// 8-bit lines.
     EightBit,
-    /// Not in lines.
+    /// Binary.
     Binary,
 }
 
-/// Why a line is no command.
+/// Why a line is not a valid command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum BadCommand {
-    /// It is longer than [`LINE_AT_MOST`]; it was passed over to its end.
+    /// It is longer than [`LINE_AT_MOST`]; the line was skipped.
     #[error("line too long")]
     TooLong,
     /// It ended with LF alone: the connection is to be closed.
     #[error("a line must end with CR LF")]
     BareLineFeed,
-    /// It has characters that no command has, or is not UTF-8.
+    /// It contains control characters, or is not UTF-8.
     #[error("control character, or no UTF-8")]
     NotText,
-    /// It is not written as that command must be.
+    /// The syntax of the command is wrong.
     #[error("syntax error")]
     Syntax,
-    /// An address is none.
+    /// An address is invalid.
     #[error("bad address")]
     Address,
-    /// A parameter is unknown or has a value it cannot have.
+    /// A parameter is unknown or has an invalid value.
     #[error("parameter unknown or wrong")]
     Parameter,
 }
 
-/// Puts lines together from what comes, in pieces of any size. Keeps a line only if it comes in several.
+/// Assembles command lines from input in pieces of any size. A line is copied only if it arrives in several pieces.
 #[derive(Debug, Default)]
 pub struct CommandReader {
     held: Vec<u8>,
-    /// The last line was given from what is held.
+    /// The last line was returned from `held`.
     given: bool,
-    /// The line was too long: the rest of it is passed over.
-    passing: bool,
-    /// The last byte passed over was CR.
+    /// The line was too long: the rest of it is skipped.
+    skipping: bool,
+    /// The last byte skipped was CR.
     after_cr: bool,
 }
 
 impl CommandReader {
-    /// Reads the next command. Says how many of the bytes were used; the rest is to be given again after
-    /// the command was carried out. `None` is that more is needed, and all were used.
+    /// Reads the next command. Returns how many of the bytes were used; the rest is to be passed again after the command
+    /// was executed. `None` if all bytes were used and more are needed.
     pub fn read<'a>(
         &'a mut self,
         bytes: &'a [u8],
@@ -129,7 +128,7 @@ impl CommandReader {
         (used, line.map(|line| line.and_then(parse)))
     }
 
-    /// As [`CommandReader::read`], for any line: given is what is before its end.
+    /// As [`CommandReader::read`], for any line; returns the line without its end.
     pub fn read_line<'a>(
         &'a mut self,
         bytes: &'a [u8],
@@ -137,8 +136,8 @@ impl CommandReader {
         if std::mem::take(&mut self.given) {
             self.held.clear();
         }
-        if self.passing {
-            return self.pass(bytes);
+        if self.skipping {
+            return self.skip(bytes);
         }
         let Some(end) = memchr::memchr(b'\n', bytes) else {
             self.hold(bytes);
@@ -166,19 +165,19 @@ impl CommandReader {
         (used, Some(line))
     }
 
-    /// Forgets what is held of a line.
+    /// Discards a partial line.
     pub fn reset(&mut self) {
         *self = Self::default();
     }
 
-    /// Whether a line has begun.
+    /// Whether a partial line was read.
     pub fn is_within_line(&self) -> bool {
-        self.passing || !(self.given || self.held.is_empty())
+        self.skipping || !(self.given || self.held.is_empty())
     }
 
     fn hold(&mut self, bytes: &[u8]) {
         if self.held.len() + bytes.len() >= LINE_AT_MOST {
-            self.passing = true;
+            self.skipping = true;
             self.after_cr = bytes.last() == Some(&b'\r');
             self.held = Vec::new();
         } else {
@@ -186,23 +185,23 @@ impl CommandReader {
         }
     }
 
-    /// Looks for the end of a line that is too long.
-    fn pass(&mut self, bytes: &[u8]) -> (usize, Option<Result<&'static [u8], BadCommand>>) {
+    /// Skips to the end of a line that is too long.
+    fn skip(&mut self, bytes: &[u8]) -> (usize, Option<Result<&'static [u8], BadCommand>>) {
         let Some(end) = memchr::memchr(b'\n', bytes) else {
             self.after_cr = bytes.last().map_or(self.after_cr, |&last| last == b'\r');
             return (bytes.len(), None);
         };
-        self.passing = false;
+        self.skipping = false;
         let ends_well = if end == 0 { self.after_cr } else { bytes[end - 1] == b'\r' };
         let bad = if ends_well { BadCommand::TooLong } else { BadCommand::BareLineFeed };
         (end + 1, Some(Err(bad)))
     }
 }
 
-/// The command of a line without its end.
+/// Parses a line without its end.
 ///
 /// # Errors
-/// Where it is none, or not written as it must be.
+/// If the line is not a valid command.
 pub fn parse(line: &[u8]) -> Result<Command<'_>, BadCommand> {
     let text = std::str::from_utf8(line).map_err(|_| BadCommand::NotText)?;
     let is_control = |byte: &u8| *byte < b' ' || *byte == 0x7f;
@@ -251,7 +250,7 @@ fn chunk(rest: &str) -> Result<Command<'_>, BadCommand> {
     Ok(Command::Bdat { size: number(size).ok_or(BadCommand::Syntax)?, last })
 }
 
-/// Digits only, at most twenty (RFC 1870).
+/// Parses a number of digits only (RFC 1870).
 fn number(text: &str) -> Option<u64> {
     let all_digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     if all_digits { text.parse().ok() } else { None }
@@ -321,8 +320,8 @@ fn recipient(rest: &str) -> Result<&str, BadCommand> {
     Ok(to)
 }
 
-/// What is in the angle brackets after `keyword`, and what follows them. Spaces before the brackets are
-/// wrong but usual.
+/// The path in the angle brackets after `keyword`, and the text after them. Spaces before the brackets violate the
+/// syntax but are common.
 fn path<'a>(rest: &'a str, keyword: &str) -> Result<(&'a str, &'a str), BadCommand> {
     let (word, rest) = rest.split_at_checked(keyword.len()).ok_or(BadCommand::Syntax)?;
     if !word.eq_ignore_ascii_case(keyword) {
@@ -340,7 +339,7 @@ fn path<'a>(rest: &'a str, keyword: &str) -> Result<(&'a str, &'a str), BadComma
     Ok((path, after))
 }
 
-/// Where the bracket closes: not within quotes, where anything may be.
+/// The position of the closing bracket, outside of quoted strings.
 fn closing_bracket(text: &str) -> Option<usize> {
     let (mut quoted, mut escaped) = (false, false);
     for (at, byte) in text.bytes().enumerate() {
@@ -355,7 +354,7 @@ fn closing_bracket(text: &str) -> Option<usize> {
     None
 }
 
-/// Whether it has a local part and a domain; the sink needs no more.
+/// Whether it has a local part and a domain; a server without mailboxes needs no more.
 fn is_address(text: &str) -> bool {
     let Some((local, domain)) = text.rsplit_once('@') else { return false };
     let is_quoted = local.len() > 2 && local.starts_with('"') && local.ends_with('"');

@@ -1,9 +1,8 @@
-//! How a message goes over the wire: its line ends, and the dots that would end it (RFC 5321 sections 2.3.8
-//! and 4.5.2).
+//! The wire form of messages: line ends and dot-stuffing (RFC 5321, sections 2.3.8 and 4.5.2).
 
 use memchr::{memchr, memchr2, memrchr};
 
-/// Octets of a message's line at most, without its end (RFC 5322 2.1.1). Servers may cut or refuse longer ones.
+/// Longest line of a message, in octets without its end (RFC 5322 2.1.1). Servers may truncate or reject longer ones.
 pub const LINE_OCTETS: usize = 998;
 
 /// `message` in wire form: every line end (CRLF, bare LF, bare CR) becomes CRLF, and the last line has one.
@@ -16,7 +15,7 @@ pub fn to_wire(message: &[u8]) -> Vec<u8> {
     wire
 }
 
-/// Adds `text` with every line end as CRLF; the last line gets none.
+/// Appends `text` with every line end as CRLF; nothing is added to the last line.
 pub fn extend_wire(wire: &mut Vec<u8>, text: &[u8]) {
     let mut rest = text;
     while let Some(at) = memchr2(b'\r', b'\n', rest) {
@@ -28,7 +27,7 @@ pub fn extend_wire(wire: &mut Vec<u8>, text: &[u8]) {
     wire.extend_from_slice(rest);
 }
 
-/// Whether it has octets beyond ASCII: then the server must offer 8BITMIME (RFC 6152).
+/// Whether the message has bytes beyond ASCII: the server must then offer 8BITMIME (RFC 6152).
 pub fn needs_8bit(message: &[u8]) -> bool {
     !message.is_ascii()
 }
@@ -47,7 +46,7 @@ pub fn too_long(wire: &[u8]) -> Option<LongLine> {
     let mut longest = LongLine { line: 0, octets: LINE_OCTETS };
     let mut line = 1;
     let mut start = 0;
-    // Whole lines are skipped: of what a line may have, only the last end counts.
+    // Lines shorter than the longest are skipped: only the last line end within its length matters.
     while wire.len() - start > longest.octets {
         let window = &wire[start..start + longest.octets + 1];
         if let Some(end) = memrchr(b'\n', window) {
@@ -67,10 +66,10 @@ pub fn too_long(wire: &[u8]) -> Option<LongLine> {
     (longest.line > 0).then_some(longest)
 }
 
-/// Adds a message as it follows DATA: with the dots doubled that begin lines, and the end.
+/// Appends a message as it is sent after DATA: with leading dots doubled, and the final dot.
 ///
-/// Nothing but that end can be taken for one, whatever the server thinks line ends are: a `wire` that is not in wire
-/// form is repaired.
+/// No other line can be taken for the end, whatever the server accepts as line ends: a `wire` that is not in wire form
+/// is converted.
 pub fn stuffed(wire: &[u8], into: &mut Vec<u8>) {
     into.reserve(wire.len() + wire.len() / 64 + 5);
     let begun = into.len();

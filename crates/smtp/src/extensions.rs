@@ -1,4 +1,4 @@
-//! What a server offers beyond RFC 5321, and what a transaction needs of it.
+//! The extensions that a server offers, and those that a transaction needs.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -6,27 +6,27 @@ use std::sync::Arc;
 use super::reply::Reply;
 use super::transaction::Transaction;
 
-/// What a server has said it offers, in its reply to EHLO.
+/// The extensions in a server's reply to EHLO.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Extensions {
-    /// Commands may go in groups (RFC 2920).
+    /// Commands may be sent in groups (RFC 2920).
     pub pipelining: bool,
-    /// It says how large messages may be (RFC 1870).
+    /// SIZE, with the largest message in bytes; 0 if there is no limit (RFC 1870).
     pub size: Option<u64>,
-    /// Messages may have bytes beyond ASCII (RFC 6152).
+    /// Messages may contain bytes beyond ASCII (RFC 6152).
     pub eight_bit: bool,
-    /// So may addresses (RFC 6531).
+    /// Addresses may contain UTF-8 (RFC 6531).
     pub utf8: bool,
-    /// The message may come in chunks of a stated size (RFC 3030).
+    /// The message may be sent in chunks of a stated size (RFC 3030).
     pub chunking: bool,
-    /// TLS can be begun (RFC 3207).
+    /// TLS can be started (RFC 3207).
     pub starttls: bool,
-    /// The ways to say who we are (RFC 4954).
+    /// The authentication mechanisms (RFC 4954).
     pub logins: Vec<String>,
 }
 
 impl Extensions {
-    /// Those in a reply to EHLO, whose first line is a greeting.
+    /// Parses a reply to EHLO, whose first line is a greeting.
     pub fn of(reply: &Reply) -> Self {
         let mut offered = Self::default();
         for line in reply.lines.iter().skip(1) {
@@ -34,7 +34,7 @@ impl Extensions {
             let Some(keyword) = words.next() else { continue };
             match keyword.to_ascii_uppercase().as_str() {
                 "PIPELINING" => offered.pipelining = true,
-                // No number, or 0: no limit is known.
+                // No number, or 0: there is no limit.
                 "SIZE" => {
                     let limit = words.next().and_then(|limit| limit.parse().ok());
                     offered.size = Some(limit.unwrap_or(0));
@@ -50,10 +50,10 @@ impl Extensions {
         offered
     }
 
-    /// Whether a message can be taken to this server at all.
+    /// Checks whether the server accepts a transaction.
     ///
     /// # Errors
-    /// Why not.
+    /// The reason if it does not.
     pub fn takes(&self, transaction: &Transaction) -> Result<(), Arc<str>> {
         let size = transaction.message.size();
         if let Some(limit) = self.size.filter(|&limit| limit > 0 && size as u64 > limit) {
@@ -71,10 +71,10 @@ impl Extensions {
         Ok(())
     }
 
-    /// What follows the sender's address in MAIL.
+    /// Writes the parameters of MAIL.
     ///
     /// # Errors
-    /// Those of writing.
+    /// If writing fails.
     pub fn parameters(&self, transaction: &Transaction, out: &mut impl Write) -> io::Result<()> {
         let message = &transaction.message;
         if self.size.is_some() {

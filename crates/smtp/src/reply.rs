@@ -1,45 +1,45 @@
-//! What a server answers, as the sender reads it (RFC 5321 section 4.2).
+//! Parsing replies, for a client (RFC 5321, section 4.2).
 
 use std::fmt;
 
 use memchr::memchr;
 use thiserror::Error;
 
-/// Octets of a reply's line at most, with its end. RFC 5321 4.5.3.1.5 says 512; some servers say more.
+/// Longest line of a reply, in octets with its end. RFC 5321 4.5.3.1.5 allows 512; some servers send more.
 pub const LINE_OCTETS: usize = 2_048;
-/// Lines of a reply at most: what EHLO tells has some 20.
+/// Maximum number of lines of a reply: the reply to EHLO has some 20.
 pub const LINES: usize = 100;
-/// Octets of a reply at most, all lines together.
+/// Largest reply, in octets.
 pub const REPLY_OCTETS: usize = 65_536;
-/// Characters of a malformed line that an error quotes.
+/// Number of characters of a malformed line that an error quotes.
 const QUOTED_CHARACTERS: usize = 80;
 
 /// A whole reply.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reply {
-    /// Three digits, of which the first says how it went.
+    /// Three digits; the first is the class.
     pub code: u16,
     /// The text of each line, without code and line end; no control characters. At least one, maybe empty.
     pub lines: Vec<String>,
 }
 
 impl Reply {
-    /// Done (2yz).
+    /// Success (2yz).
     pub fn is_positive(&self) -> bool {
         self.code / 100 == 2
     }
 
-    /// Go on (3yz).
+    /// More input is expected (3yz).
     pub fn is_intermediate(&self) -> bool {
         self.code / 100 == 3
     }
 
-    /// Not now; may be tried again (4yz).
+    /// Temporary failure (4yz).
     pub fn is_transient(&self) -> bool {
         self.code / 100 == 4
     }
 
-    /// No (5yz).
+    /// Permanent failure (5yz).
     pub fn is_permanent(&self) -> bool {
         self.code / 100 == 5
     }
@@ -70,7 +70,7 @@ impl fmt::Display for Reply {
     }
 }
 
-/// What came is not a reply. The connection is of no use any more.
+/// The input is not a reply. The connection must be closed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum Malformed {
     /// A line does not begin with a code.
@@ -84,17 +84,17 @@ pub enum Malformed {
         /// The line that has another.
         line: String,
     },
-    /// It is longer than any server should answer.
+    /// It exceeds a limit.
     #[error("the server sends a reply without end: {limit}, the last line beginning \"{line}\"")]
     TooLong {
-        /// Which bound was passed.
+        /// The limit.
         limit: &'static str,
-        /// What the last line begins with.
+        /// The beginning of the last line.
         line: String,
     },
 }
 
-/// Puts replies together from what arrives, however it was split.
+/// Assembles replies from input in pieces of any size.
 #[derive(Debug, Default)]
 pub struct ReplyReader {
     /// The beginning of a line whose end has not arrived.
@@ -106,8 +106,8 @@ pub struct ReplyReader {
 }
 
 impl ReplyReader {
-    /// Takes what arrived, up to the end of one reply, or all of it. Tells how many octets it took, and the
-    /// reply if it is whole. After [`Malformed`] the reader begins anew.
+    /// Reads input up to the end of one reply, or all of it. Returns how many bytes were used, and the reply if it is
+    /// complete. After [`Malformed`] the reader starts again.
     pub fn read(&mut self, bytes: &[u8]) -> (usize, Option<Result<Reply, Malformed>>) {
         let mut taken = 0;
         while let Some(end) = memchr(b'\n', &bytes[taken..]) {
@@ -147,7 +147,7 @@ impl ReplyReader {
         why
     }
 
-    /// Takes a line with its end; gives the reply if it was the last.
+    /// Handles a line with its end; returns the reply if it was the last line.
     fn take_line(&mut self, line: &[u8]) -> Result<Option<Reply>, Malformed> {
         self.octets += line.len();
         let too_long = |limit| Malformed::TooLong { limit, line: quote(line) };
@@ -198,7 +198,7 @@ fn split_line(line: &[u8]) -> Option<(u16, bool, &[u8])> {
     }
 }
 
-/// `text` as it may go to a terminal or a log: no control characters, valid UTF-8.
+/// `text` safe for a terminal or a log: valid UTF-8 without control characters.
 fn harmless(text: &[u8]) -> String {
     let text = String::from_utf8_lossy(text);
     if !text.contains(char::is_control) {
@@ -215,7 +215,7 @@ fn harmless_char(c: char) -> char {
     }
 }
 
-/// The beginning of what came, with everything escaped that is not plain text.
+/// The beginning of a line, with everything escaped that is not plain text.
 fn quote(line: &[u8]) -> String {
     let beginning = &line[..line.len().min(QUOTED_CHARACTERS * 4)];
     let text = String::from_utf8_lossy(beginning);
@@ -306,7 +306,7 @@ mod tests {
         let longest = [&b"250 "[..], &b"a".repeat(LINE_OCTETS - 6), b"\r\n"].concat();
         assert_eq!(read_one(&longest).text().len(), LINE_OCTETS - 6);
         let mut endless = ReplyReader::default();
-        let read = (0..LINE_OCTETS + 1).map(|_| endless.read(b"2").1).find_map(|told| told);
+        let read = (0..LINE_OCTETS + 1).map(|_| endless.read(b"2").1).find_map(|read| read);
         assert!(matches!(read, Some(Err(Malformed::TooLong { .. }))));
     }
 
@@ -339,11 +339,11 @@ mod tests {
         let (mut at, mut all) = (0, Vec::new());
         for end in ends {
             while at < end {
-                let (taken, told) = reader.read(&bytes[at..end]);
+                let (taken, read) = reader.read(&bytes[at..end]);
                 assert!(taken > 0 && taken <= end - at);
                 at += taken;
-                let is_over = matches!(told, Some(Err(_)));
-                all.extend(told);
+                let is_over = matches!(read, Some(Err(_)));
+                all.extend(read);
                 if is_over {
                     return all;
                 }
@@ -366,8 +366,8 @@ mod tests {
 
         #[test]
         fn whatever_comes_is_harmless(bytes in proptest::collection::vec(any::<u8>(), 0..3_000)) {
-            for told in read_in_pieces(&bytes, &[]) {
-                let shown = told.map_or_else(|e| e.to_string(), |reply| reply.to_string());
+            for read in read_in_pieces(&bytes, &[]) {
+                let shown = read.map_or_else(|e| e.to_string(), |reply| reply.to_string());
                 prop_assert!(!shown.contains(char::is_control));
             }
         }

@@ -3,13 +3,13 @@
 /// Whether connections are encrypted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Security {
-    /// Never, also where it is offered.
+    /// Never, even if it is offered.
     Off,
-    /// Where the server offers STARTTLS, with any certificate. Most mail servers have one that nobody could check
-    /// (self-made, expired, of another name), and mail to them would else go in clear text, which is worse: whoever
-    /// only listens learns nothing (RFC 7435). Whoever can change what is sent can still read it.
+    /// If the server offers STARTTLS, with any certificate. Most mail servers have a certificate that cannot be verified
+    /// (self-signed, expired, for another name). Clear text would be worse: opportunistic TLS protects against passive
+    /// eavesdropping (RFC 7435), though not against active attacks.
     #[default]
     Offered,
-    /// Always: the server must offer STARTTLS, and its certificate be valid for its name.
+    /// Always: the server must offer STARTTLS, and its certificate must be valid for its name.
     Required,
 }

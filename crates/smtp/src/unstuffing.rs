@@ -1,31 +1,31 @@
-//! A message as it comes after DATA: where it ends, and its lines without the dots that were put before others.
+//! Removing dot-stuffing from a message after DATA, and finding its end (RFC 5321, section 4.5.2).
 
-/// Takes dots off lines and finds the end, whatever pieces the message comes in. The end is CR LF `.` CR LF and
-/// nothing else (RFC 5321, section 4.1.1.4): who takes less can be given two messages where another sees one.
+/// Removes dot-stuffing and finds the end of a message that arrives in pieces. The end is CR LF `.` CR LF and nothing
+/// else (RFC 5321, section 4.1.1.4): a server that accepts less can be made to see two messages where others see one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Unstuffing {
     at: At,
 }
 
-/// Where in a line.
+/// The position in a line.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum At {
-    /// At its beginning, after CR LF.
+    /// At the beginning, after CR LF.
     #[default]
     Start,
-    /// Somewhere in it.
+    /// In the text.
     Text,
-    /// After a CR, which may be half of an end.
+    /// After a CR, which may begin a line end.
     Cr,
-    /// After a dot that began it, which is no part of the message.
+    /// After a dot at the beginning, which is not part of the message.
     Dot,
-    /// After that and a CR, which is either text or half of the message's end.
+    /// After such a dot and a CR, which is either text or part of the end of the message.
     DotCr,
 }
 
 impl Unstuffing {
-    /// Takes in bytes, and gives the message's own to `take`, in pieces. `Some` once its end is found: so many of
-    /// the bytes belonged to it, end included.
+    /// Processes bytes, and passes those of the message to `take`, in pieces. Once the end is found, returns how many of
+    /// the bytes belonged to the message, including its end.
     pub fn feed(&mut self, bytes: &[u8], mut take: impl FnMut(&[u8])) -> Option<usize> {
         let mut next = 0;
         while let Some(&byte) = bytes.get(next) {
@@ -59,7 +59,7 @@ impl Unstuffing {
         None
     }
 
-    /// Takes text up to and with the next line that a dot begins; says how much that is.
+    /// Processes text up to the next line that begins with a dot. Returns the number of bytes processed.
     fn text(&mut self, bytes: &[u8], take: &mut impl FnMut(&[u8])) -> usize {
         if let Some(found) = memchr::memmem::find(bytes, b"\r\n.") {
             take(&bytes[..found + 2]);

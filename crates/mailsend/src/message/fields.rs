@@ -1,4 +1,4 @@
-//! Fields: braces with a column's name between them, and what they stand for.
+//! Placeholders: braces with a column's name between them, and their values.
 
 use csv::StringRecord;
 
@@ -16,21 +16,21 @@ pub enum Source {
     Column(usize),
 }
 
-/// Text, or what is to be put there.
+/// Text, or a placeholder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Part {
     Text(Vec<u8>),
     Field(Source),
 }
 
-/// The recipient, as fields see it.
+/// The values of one recipient.
 #[derive(Debug, Clone, Copy)]
-pub struct Who<'a> {
+pub struct FieldValues<'a> {
     pub address: &'a str,
     pub values: &'a StringRecord,
 }
 
-impl<'a> Who<'a> {
+impl<'a> FieldValues<'a> {
     pub fn value(self, source: Source) -> &'a str {
         match source {
             Source::Address => self.address,
@@ -59,7 +59,7 @@ impl Columns {
         column.or_else(|| (name == "address").then_some(Source::Address))
     }
 
-    /// `text` cut into text and fields; `location` says where it is, for errors.
+    /// `text` split into text and placeholders; `location` says where it is, for errors.
     pub fn parts(&self, text: &[u8], location: &str) -> Result<Vec<Part>, TemplateError> {
         let mut parts = Vec::new();
         let mut plain = Vec::new();
@@ -114,7 +114,7 @@ impl Columns {
     }
 }
 
-/// What could be a column's name at the beginning of `text`, if a brace follows it.
+/// The text up to a closing brace, if it can be a column's name.
 fn name_at(text: &[u8]) -> Option<&str> {
     let text = &text[..text.len().min(NAME_OCTETS + 1)];
     let name = &text[..memchr::memchr(b'}', text)?];
@@ -130,7 +130,7 @@ fn is_letter(c: char) -> bool {
     c.is_alphabetic() || c == '_'
 }
 
-/// A name as it is compared if it is not found as written.
+/// A name in the form in which names are compared if there is no exact match.
 fn folded(name: &str) -> String {
     let name = name.trim().to_lowercase();
     name.chars()

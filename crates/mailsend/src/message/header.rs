@@ -1,11 +1,11 @@
-//! Headers: their fields, and what values become in them (RFC 5322 sections 2.2 and 3.4).
+//! Headers: their fields, and how values are encoded in them (RFC 5322, sections 2.2 and 3.4).
 
 use super::error::TemplateError;
-use super::fields::{Columns, Part, Source, Who};
+use super::fields::{Columns, FieldValues, Part, Source};
 use super::words::{one_line, push_phrase, push_unstructured};
 use smtp::address::Address;
 
-/// Fields that have addresses.
+/// Fields with addresses.
 const WITH_ADDRESSES: [&str; 12] = [
     "From",
     "Sender",
@@ -20,7 +20,7 @@ const WITH_ADDRESSES: [&str; 12] = [
     "Errors-To",
     "Disposition-Notification-To",
 ];
-/// Octets that a line of addresses has before it is folded.
+/// Length of a line of addresses at which it is folded.
 const LINE_OCTETS: usize = 78;
 
 /// A field of the message's header as it is there.
@@ -75,7 +75,7 @@ fn name_of(line: &[u8]) -> Option<&str> {
     std::str::from_utf8(name).ok().filter(|_| is_name)
 }
 
-/// A field whose value is put together anew.
+/// A field whose value is rendered.
 #[derive(Debug, Clone)]
 pub struct Line {
     name: String,
@@ -89,10 +89,10 @@ enum Value {
     Mailboxes(Vec<Mailbox>),
 }
 
-/// One of several between commas.
+/// One of several mailboxes, separated by commas.
 #[derive(Debug, Clone)]
 enum Mailbox {
-    /// As the message has it.
+    /// As in the message.
     Text(String),
     Made {
         name: Vec<Part>,
@@ -134,12 +134,12 @@ impl Line {
         }
     }
 
-    pub fn render(&self, who: Who<'_>, into: &mut Vec<u8>) {
+    pub fn render(&self, values: FieldValues<'_>, into: &mut Vec<u8>) {
         into.extend_from_slice(self.name.as_bytes());
         into.extend_from_slice(b": ");
         match &self.value {
-            Value::Unstructured(parts) => render_unstructured(parts, who, into),
-            Value::Uris(parts) => render_uris(parts, who, into),
+            Value::Unstructured(parts) => render_unstructured(parts, values, into),
+            Value::Uris(parts) => render_uris(parts, values, into),
             Value::Mailboxes(all) => {
                 let mut start = into.len() - self.name.len() - 2;
                 for (i, mailbox) in all.iter().enumerate() {
@@ -149,7 +149,7 @@ impl Line {
                     } else if i > 0 {
                         into.extend_from_slice(b", ");
                     }
-                    mailbox.render(who, into);
+                    mailbox.render(values, into);
                 }
             }
         }
@@ -161,20 +161,20 @@ fn is_field(part: &Part) -> bool {
     matches!(part, Part::Field(_))
 }
 
-fn text_of(part: &Part, who: Who<'_>) -> String {
+fn text_of(part: &Part, values: FieldValues<'_>) -> String {
     match part {
         Part::Text(text) => one_line(&String::from_utf8_lossy(text)).collect(),
-        Part::Field(source) => one_line(who.value(*source)).collect(),
+        Part::Field(source) => one_line(values.value(*source)).collect(),
     }
 }
 
-fn render_unstructured(parts: &[Part], who: Who<'_>, into: &mut Vec<u8>) {
+fn render_unstructured(parts: &[Part], values: FieldValues<'_>, into: &mut Vec<u8>) {
     let mut text = String::new();
     let mut hidden = Vec::new();
     for part in parts {
         let start = text.len();
-        text.push_str(&text_of(part, who));
-        // What a value has that looks like an encoded word is to be read as it is written in the list.
+        text.push_str(&text_of(part, values));
+        // Text of a value that looks like an encoded word must be shown as it is in the list.
         let made = &text.as_bytes()[start.saturating_sub(1)..];
         if is_field(part) && made.windows(2).any(|pair| pair == b"=?") {
             hidden.push(start..text.len());
@@ -183,14 +183,14 @@ fn render_unstructured(parts: &[Part], who: Who<'_>, into: &mut Vec<u8>) {
     push_unstructured(&text, &hidden, into);
 }
 
-fn render_uris(parts: &[Part], who: Who<'_>, into: &mut Vec<u8>) {
+fn render_uris(parts: &[Part], values: FieldValues<'_>, into: &mut Vec<u8>) {
     for part in parts {
         match part {
             Part::Text(text) => {
                 into.extend(one_line(&String::from_utf8_lossy(text)).collect::<String>().bytes());
             }
             Part::Field(source) => {
-                who.value(*source).bytes().for_each(|octet| push_escaped(octet, into))
+                values.value(*source).bytes().for_each(|octet| push_escaped(octet, into))
             }
         }
     }
@@ -224,17 +224,17 @@ impl Mailbox {
         }
     }
 
-    fn render(&self, who: Who<'_>, into: &mut Vec<u8>) {
+    fn render(&self, values: FieldValues<'_>, into: &mut Vec<u8>) {
         let (name, address, has_brackets) = match self {
             Self::Text(text) => return into.extend_from_slice(text.as_bytes()),
             Self::Made { name, address, has_brackets } => (name, address, *has_brackets),
         };
-        let name: String = name.iter().map(|part| text_of(part, who)).collect();
+        let name: String = name.iter().map(|part| text_of(part, values)).collect();
         if !name.trim().is_empty() {
             push_phrase(&name, into);
             into.push(b' ');
         }
-        let address: String = address.iter().map(|part| text_of(part, who)).collect();
+        let address: String = address.iter().map(|part| text_of(part, values)).collect();
         into.extend_from_slice(if has_brackets { b"<" } else { b"" });
         match Address::parse(address.trim()) {
             Ok(address) => into.extend_from_slice(address.as_str().as_bytes()),
@@ -244,7 +244,7 @@ impl Mailbox {
     }
 }
 
-/// What is left of a value that should be an address but is none, so that it is nothing else either.
+/// The harmless characters of a value that is not a valid address.
 fn stripped(value: &str) -> String {
     let is_harmless = |c: &char| c.is_ascii_alphanumeric() || "!#$%&'*+-/=?^_`{|}~.@".contains(*c);
     value.chars().filter(is_harmless).take(254).collect()
@@ -290,7 +290,7 @@ fn split_at(parts: &[Part], separator: char) -> Vec<Vec<Part>> {
     all
 }
 
-/// A name without its quotes and what is escaped in them.
+/// A name without quotes and escapes.
 fn unquoted(parts: &[Part]) -> Vec<Part> {
     let unquote = |text: &[u8]| {
         let mut is_escaped = false;

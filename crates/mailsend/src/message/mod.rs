@@ -1,4 +1,4 @@
-//! What each recipient gets: the message with its fields filled in, its header completed, signed.
+//! The message for each recipient: placeholders are filled in, the header is completed, and the message is signed.
 //!
 //! # Fields
 //!
@@ -14,7 +14,7 @@
 //!
 //! In the header, in a body that is text, and in the parts of a multipart body that are text. Not in the headers of
 //! parts, in other kinds of parts, or where the text is encoded (base64 or quoted-printable): all that
-//! goes out as it is, and [`Template::notes`] tells if it seems to have fields. Send such text as 8bit.
+//! goes out as it is, and [`Template::notes`] warns if it seems to have fields. Send such text as 8bit.
 //!
 //! Values are put in as UTF-8: the text's charset should say so. In HTML, `&`, `<`, `>` and quotation
 //! marks of a value are escaped. In the header a value can add no line: its control characters become spaces or vanish,
@@ -40,13 +40,13 @@ use header::Line;
 pub use sign::{SignError, Signer};
 use smtp::data::{extend_wire, to_wire};
 
-/// Notes of a template at most.
+/// Maximum number of notes.
 const NOTES: usize = 20;
 
-/// What the header is to have beside what the message says.
+/// Fields to add to the header.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Heads {
-    /// What is after the @ of a Message-ID: the sender's domain.
+    /// The domain of Message-IDs: the sender's domain.
     pub message_id_domain: String,
     /// The value of `List-Unsubscribe` (RFC 2369), which may have fields: `<https://x.test/u?{id}>, <mailto:u@x.test>`.
     /// The message's own is dropped.
@@ -66,7 +66,7 @@ pub struct Seed<'a> {
     pub date: &'a str,
 }
 
-/// A message as it is for everybody, in pieces that are put together for each recipient.
+/// A parsed message, in pieces that are rendered for each recipient.
 #[derive(Debug, Clone)]
 pub struct Template {
     pieces: Vec<Piece>,
@@ -79,9 +79,9 @@ pub struct Template {
 enum Piece {
     /// In wire form.
     Text(Vec<u8>),
-    /// A header's field whose value depends on the recipient.
+    /// A header field whose value depends on the recipient.
     Line(Line),
-    /// A field of a body.
+    /// A placeholder in a body.
     Body {
         source: Source,
         is_html: bool,
@@ -122,31 +122,33 @@ impl Template {
         Ok(Self { pieces: made.pieces, is_personal, message_id_domain, notes: made.notes })
     }
 
-    /// Whether recipients get different messages.
+    /// Whether the message differs between recipients.
     pub fn is_personal(&self) -> bool {
         self.is_personal
     }
 
-    /// What the sender should know about the message, though it can be sent: a sentence each, 20 at most.
+    /// Warnings about the message, which can be sent nevertheless: one sentence each, 20 at most.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
 
-    /// Adds the message as `recipient` gets it, in wire form. Without a recipient, fields are empty.
+    /// Appends the message for `recipient`, in wire form. Without a recipient, placeholders are empty.
     pub fn render(&self, recipient: Option<&Recipient>, seed: Seed<'_>, into: &mut Vec<u8>) {
         let empty = StringRecord::new();
-        let who = fields::Who {
+        let values = fields::FieldValues {
             address: recipient.map_or("", |recipient| recipient.address.as_str()),
             values: recipient.map_or(&empty, |recipient| &recipient.values),
         };
         for piece in &self.pieces {
             match piece {
                 Piece::Text(text) => into.extend_from_slice(text),
-                Piece::Line(line) => line.render(who, into),
+                Piece::Line(line) => line.render(values, into),
                 Piece::Body { source, is_html: false } => {
-                    extend_wire(into, who.value(*source).as_bytes());
+                    extend_wire(into, values.value(*source).as_bytes());
                 }
-                Piece::Body { source, is_html: true } => body::push_html(who.value(*source), into),
+                Piece::Body { source, is_html: true } => {
+                    body::push_html(values.value(*source), into)
+                }
                 Piece::MessageId => self.push_message_id(seed, into),
                 Piece::Date => {
                     into.extend_from_slice(b"Date: ");
@@ -177,7 +179,7 @@ impl Template {
 /// The value of `Date` for this time (RFC 5322 3.3), in UTC.
 ///
 /// # Errors
-/// Where the year has not four digits.
+/// If the year does not have four digits.
 pub fn date(time: jiff::Timestamp) -> Result<String, jiff::Error> {
     jiff::fmt::rfc2822::to_string(&time.to_zoned(jiff::tz::TimeZone::UTC))
 }
@@ -203,7 +205,7 @@ fn check_heads(heads: &Heads) -> Result<(), TemplateError> {
     Ok(())
 }
 
-/// A template that is being prepared.
+/// A template that is being parsed.
 struct Making {
     columns: Columns,
     pieces: Vec<Piece>,
@@ -259,7 +261,7 @@ impl Making {
             Some(made) => {
                 let mut text = Vec::new();
                 let values = &StringRecord::new();
-                made.render(fields::Who { address: "", values }, &mut text);
+                made.render(fields::FieldValues { address: "", values }, &mut text);
                 self.push_text(&text);
             }
         }

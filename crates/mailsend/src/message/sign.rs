@@ -14,7 +14,7 @@ use smtp::address::{Address, AddressError};
 
 /// Octets of a key's file at most: a key of 8,192 bits has 7,000.
 const KEY_OCTETS: u64 = 64 << 10;
-/// The fields that are signed (RFC 6376 5.4.1), also where they are not there: then nobody may add them. Fields that
+/// The fields that are signed (RFC 6376 5.4.1), even if they are absent, so that they cannot be added. Fields that
 /// mailing lists add are not among them.
 const SIGNED: [&str; 14] = [
     "From",
@@ -66,7 +66,7 @@ pub enum SignError {
         /// What is wrong with it.
         why: String,
     },
-    /// The signature's domain is none.
+    /// The signature's domain is invalid.
     #[error("{domain:?} cannot be the domain of a DKIM signature: {source}")]
     Domain {
         /// What was given.
@@ -74,7 +74,7 @@ pub enum SignError {
         /// Why.
         source: AddressError,
     },
-    /// The selector is none.
+    /// The selector is invalid.
     #[error("{0:?} cannot be a DKIM selector: letters, digits, hyphens and dots")]
     Selector(String),
     /// A signature must be for `From` (RFC 6376 5.4).
@@ -96,7 +96,7 @@ impl Signer {
     /// `selector._domainkey.domain`.
     ///
     /// # Errors
-    /// Where the file has no key, or domain and selector are none.
+    /// If the file has no usable key, or domain or selector are invalid.
     pub fn from_file(key: &Path, domain: &str, selector: &str) -> Result<Self, SignError> {
         let read = |source| SignError::Read { path: key.to_owned(), source };
         let octets = std::fs::metadata(key).map_err(read)?.len();

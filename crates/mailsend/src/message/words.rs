@@ -118,7 +118,7 @@ pub fn push_phrase(text: &str, into: &mut Vec<u8>) {
     }
 }
 
-/// `text` as encoded words, each on a line of its own; the first one's has so many octets already.
+/// `text` as encoded words, each on a line of its own; the first line already has this many octets.
 fn encoded(text: &str, line: usize) -> String {
     let mut made = String::new();
     let mut rest = text;

@@ -10,34 +10,34 @@ use super::error::RouteError;
 use super::host::{Host, HostPort, name_of};
 use super::target::{Route, Target, is_loopback, literal};
 
-/// Most bytes of a file of routes: a million lines of ordinary length.
+/// Largest file of routes, in bytes: a million lines of usual length.
 const FILE_AT_MOST: u64 = 64 << 20;
-/// Most servers of one domain: more are hardly ever tried.
+/// Maximum number of servers of one domain.
 const SERVERS_AT_MOST: usize = 100;
 
-/// Which domains a line is about.
+/// The domains of a line.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Pattern {
     /// This one, in lower case; an address literal with its brackets.
     Domain(String),
-    /// All below this one, but not itself.
+    /// All subdomains of this one.
     Below(String),
-    /// All that no other line is about.
+    /// All domains without a line of their own.
     Others,
 }
 
-/// A line of the file that says something.
+/// A line with a route.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
     /// Its number, from 1.
     pub line: usize,
-    /// Which domains it is about.
+    /// Its domains.
     pub pattern: Pattern,
-    /// Where their mail goes, in turn; at least one.
+    /// Their servers, in the order in which they are tried; at least one.
     pub servers: Vec<HostPort>,
 }
 
-/// What is wrong with a file of routes.
+/// An error in a file of routes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
     /// The line's number, from 1.
@@ -46,7 +46,7 @@ pub struct Fault {
     pub cause: String,
 }
 
-/// Reads the content of a file of routes; nothing is resolved.
+/// Parses a file of routes; names are not resolved.
 ///
 /// # Errors
 ///
@@ -121,7 +121,7 @@ impl Routes {
         Self::resolve(entries).map_err(|(line, cause)| at(line, cause))
     }
 
-    /// Finds the servers' addresses, once for each name.
+    /// Resolves the servers' names, each once.
     fn resolve(entries: Vec<Entry>) -> Result<Self, (usize, String)> {
         let nowhere = "the file of routes does not have this domain, nor a line for others (*)";
         let mut routes = Self {
@@ -279,8 +279,8 @@ mod tests {
         ] {
             std::fs::write(file.path(), content).unwrap();
             let error = Routes::read(file.path()).unwrap_err().to_string();
-            let place = format!("{}:{line}: ", file.path().display());
-            assert!(error.starts_with(&place) && error.contains(says), "{content:?}: {error}");
+            let prefix = format!("{}:{line}: ", file.path().display());
+            assert!(error.starts_with(&prefix) && error.contains(says), "{content:?}: {error}");
         }
         std::fs::write(file.path(), b"a.example \xff").unwrap();
         assert!(Routes::read(file.path()).unwrap_err().to_string().contains("UTF-8"));

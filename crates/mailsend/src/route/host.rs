@@ -1,4 +1,4 @@
-//! A server as people write it: a name or an address, and perhaps a port.
+//! Parsing a server: a name or an address, with an optional port.
 
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::str::FromStr;
@@ -11,7 +11,7 @@ const NAME_AT_MOST: usize = 253;
 /// Most bytes between two dots of it.
 const LABEL_AT_MOST: usize = 63;
 
-/// By what a server is called.
+/// A host name or address.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Host {
     /// Its address.

@@ -1,4 +1,4 @@
-//! What the DNS says about where one domain's mail goes (RFC 5321, section 5.1, and RFC 7505).
+//! Looking up the MX records of one domain (RFC 5321, section 5.1; RFC 7505).
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::net::{IpAddr, SocketAddr};
@@ -21,30 +21,30 @@ use super::error::RouteError;
 use super::mx_options::{Families, MxOptions};
 use super::target::{Route, Target};
 
-/// Mail servers of one domain that are asked for their addresses; more are hardly ever tried.
+/// Maximum number of mail servers of a domain whose addresses are looked up.
 const SERVERS_AT_MOST: usize = 20;
-/// Addresses of one mail server.
+/// Maximum number of addresses of one mail server.
 const ADDRESSES_AT_MOST: usize = 16;
-/// How often a question is sent: a lost datagram is not yet a failure.
+/// Number of times a query is sent: datagrams may be lost.
 const TRIES: u32 = 2;
-/// Questions in turn that one domain may take: its MX, and the addresses of some of its servers.
+/// Number of successive queries for one domain: its MX, and the addresses of some of its servers.
 const QUESTIONS: u32 = 4;
-/// Answers kept for other domains with the same mail servers.
+/// Number of cached answers, for domains with the same mail servers.
 const ANSWERS_KEPT: usize = 50_000;
 
-/// Where a domain's mail goes, and how long that holds by what the records say.
+/// The route of a domain, and how long it is valid by the TTLs.
 #[derive(Debug)]
 pub(super) struct Found {
     pub(super) route: Route,
     pub(super) holds: Duration,
 }
 
-/// What one question was answered.
+/// The answer to a query.
 enum Answer {
     Records(Lookup),
-    /// There is the name, but nothing of the kind; for so long.
+    /// The name has no records of this type; valid for this time.
     Nothing(Duration),
-    /// There is no such name; for so long.
+    /// The name does not exist; valid for this time.
     NoName(Duration),
     Failed(String),
 }
@@ -56,7 +56,7 @@ enum Addresses {
     Failed(String),
 }
 
-/// Asks the name server.
+/// Sends queries to the name server.
 pub(super) struct Finder {
     resolver: TokioResolver,
     families: Families,
@@ -88,7 +88,7 @@ impl Finder {
         })
     }
 
-    /// Finds where a domain's mail goes, within the time that all its questions may take.
+    /// Finds the route of a domain, within the time allowed for all its queries.
     pub(super) async fn find(&self, domain: &str) -> Found {
         let until = Instant::now() + self.timeout * QUESTIONS;
         let Ok(name) = Name::from_ascii(format!("{domain}.")) else {
@@ -134,7 +134,7 @@ impl Finder {
         if servers.is_empty() {
             return never(format!("{domain} takes no mail (null MX, RFC 7505)"), holds);
         }
-        // Equal ones in any order, so that the load is spread. The standard library's hashes begin anew each time.
+        // Servers of equal preference are shuffled to distribute the load. `RandomState` has a new seed each time.
         let seed = RandomState::new().hash_one(domain);
         servers.shuffle(&mut StdRng::seed_from_u64(seed));
         servers.sort_by_key(|&(preference, _)| preference);
@@ -159,7 +159,7 @@ impl Finder {
             }
         }
         match failure {
-            // What was found is used, but not for long: the server that is missing may be the best.
+            // The servers found are used, but not for long: the missing one may be preferred.
             Some(_) if !targets.is_empty() => {
                 Found { route: Route::To(targets), holds: Duration::ZERO }
             }
@@ -218,7 +218,7 @@ impl Finder {
         }
     }
 
-    /// An alias alone, without what was asked for, is nothing.
+    /// An alias without records of the requested type is no answer.
     fn answer_of(&self, lookup: Lookup, kind: RecordType) -> Answer {
         if lookup.record_iter().any(|record| record.record_type() == kind) {
             Answer::Records(lookup)
@@ -246,7 +246,7 @@ fn set(resolver: &mut ResolverOpts, options: &MxOptions) {
     resolver.timeout = options.timeout / TRIES;
     resolver.attempts = TRIES as usize - 1;
     resolver.cache_size = ANSWERS_KEPT;
-    // Longer answers by UDP spare a connection.
+    // Longer answers by UDP save a TCP connection.
     resolver.edns0 = true;
     resolver.try_tcp_on_error = true;
     if options.nameserver.is_some() {
@@ -258,7 +258,7 @@ fn never(cause: String, holds: Duration) -> Found {
     Found { route: Route::Never(cause), holds }
 }
 
-/// A failure is not kept longer than needed, lest it be asked again at once.
+/// A failure is cached for the shortest time only.
 fn later(cause: String) -> Found {
     Found { route: Route::Later(cause), holds: Duration::ZERO }
 }

@@ -156,21 +156,21 @@ mod tests {
     const DEADLINE: Duration = Duration::from_secs(60);
 
     #[derive(Default)]
-    struct Bell(Mutex<usize>, Condvar);
+    struct WakeCount(Mutex<usize>, Condvar);
 
-    impl Bell {
+    impl WakeCount {
         fn wait_beyond(&self, seen: usize) -> usize {
-            let rung = self.0.lock().unwrap();
-            let (rung, late) =
-                self.1.wait_timeout_while(rung, DEADLINE, |rung| *rung <= seen).unwrap();
-            assert!(!late.timed_out(), "nobody was woken");
-            *rung
+            let count = self.0.lock().unwrap();
+            let (count, late) =
+                self.1.wait_timeout_while(count, DEADLINE, |count| *count <= seen).unwrap();
+            assert!(!late.timed_out(), "there was no wake");
+            *count
         }
     }
 
     struct Asking {
         router: Router,
-        bell: Arc<Bell>,
+        wakes: Arc<WakeCount>,
     }
 
     impl Asking {
@@ -181,22 +181,22 @@ mod tests {
                 ..MxOptions::default()
             };
             change(&mut options);
-            let bell = Arc::new(Bell::default());
-            let rung = Arc::clone(&bell);
+            let wakes = Arc::new(WakeCount::default());
+            let counter = Arc::clone(&wakes);
             let wake = move || {
-                *rung.0.lock().unwrap() += 1;
-                rung.1.notify_all();
+                *counter.0.lock().unwrap() += 1;
+                counter.1.notify_all();
             };
-            Self { router: Router::mx(options, Box::new(wake)).unwrap(), bell }
+            Self { router: Router::mx(options, Box::new(wake)).unwrap(), wakes }
         }
 
         fn route(&self, domain: &str) -> Route {
             loop {
-                let seen = *self.bell.0.lock().unwrap();
+                let seen = *self.wakes.0.lock().unwrap();
                 if let Some(route) = self.router.route(domain) {
                     return Route::clone(&route);
                 }
-                self.bell.wait_beyond(seen);
+                self.wakes.wait_beyond(seen);
             }
         }
 
@@ -403,7 +403,7 @@ mod tests {
         for domain in &domains {
             assert_eq!(asking.names(domain), ["a.host"]);
         }
-        assert_eq!(*asking.bell.0.lock().unwrap(), DOMAINS, "woken once for each");
+        assert_eq!(*asking.wakes.0.lock().unwrap(), DOMAINS, "woken once for each");
         assert!(server.most_in_flight() <= IN_FLIGHT, "{}", server.most_in_flight());
         assert!(server.most_in_flight() > 1);
     }
@@ -427,11 +427,11 @@ mod tests {
         for domain in ["silent.example", "pref.example"] {
             let _ = asking.router.route(domain);
         }
-        let Asking { router, bell } = asking;
+        let Asking { router, wakes } = asking;
         drop(router);
         // The thread has the other one, in its callback.
         let begun = Instant::now();
-        while Arc::strong_count(&bell) > 1 {
+        while Arc::strong_count(&wakes) > 1 {
             assert!(begun.elapsed() < DEADLINE, "the thread is still there");
             std::thread::sleep(Duration::from_millis(1));
         }

@@ -39,8 +39,8 @@ pub(super) fn is_loopback(route: &Route) -> bool {
     }
 }
 
-/// The address in a literal such as `[127.0.0.1]` or `[IPv6:::1]` (RFC 5321, section 4.1.3), if it is in brackets at
-/// all; an error if there is none that is known in them.
+/// The address in a literal such as `[127.0.0.1]` or `[IPv6:::1]` (RFC 5321, section 4.1.3), if `domain` is in
+/// brackets; an error if they contain no valid address.
 pub(super) fn literal(domain: &str) -> Option<Result<IpAddr, String>> {
     let inner = domain.strip_prefix('[')?;
     let address = inner.strip_suffix(']').and_then(|inner| match inner.split_once(':') {

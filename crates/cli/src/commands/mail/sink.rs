@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 
 use anyhow::Context;
 use mailsink::hosted::host;
-use mailsink::{Counts, SinkOptions, Sink};
 use mailsink::identity::{CertificateError, Identity};
+use mailsink::{Counts, Sink, SinkOptions};
 use platform::limits::raise_descriptors;
 use platform::process::on_termination;
 

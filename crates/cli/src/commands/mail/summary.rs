@@ -3,10 +3,10 @@
 use std::fmt::Write;
 
 use mailsend::{Count, DeliveryOptions, Summary};
-use smtp::session::SmtpPhase;
 use report::Page;
 use report::quantity::figure;
 use serde_json::{Value, json};
+use smtp::session::SmtpPhase;
 
 /// Replies and domains that are shown to people.
 const SHOWN: usize = 10;
@@ -188,7 +188,7 @@ pub fn document(options: &DeliveryOptions, summary: &Summary) -> Value {
         "seconds": summary.took.as_secs_f64(),
         "connections": carried.connections,
         "connections_at_most": summary.open_at_most,
-        "connections_troubled": carried.failed,
+        "connections_failed": carried.failed,
         "transactions": carried.transactions,
         "round_trips": carried.groups,
         "bytes_sent": carried.sent,
