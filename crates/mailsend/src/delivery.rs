@@ -1,5 +1,6 @@
 //! A delivery in progress, shared by the threads that carry it out and those that observe it.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -34,6 +35,7 @@ pub struct Delivery<'a> {
     /// Notified when another thread may have something to do.
     changed: Condvar,
     signals: Arc<Signals>,
+    has_begun: AtomicBool,
 }
 
 impl<'a> Delivery<'a> {
@@ -49,12 +51,21 @@ impl<'a> Delivery<'a> {
     ) -> Result<Self, SendError> {
         let dispatcher = Dispatcher::new(options, journal, Arc::clone(&signals))?;
         let (dispatcher, changed) = (Mutex::new(dispatcher), Condvar::new());
-        Ok(Self { options, dispatcher, changed, signals })
+        Ok(Self { options, dispatcher, changed, signals, has_begun: AtomicBool::new(false) })
     }
 
     /// The signals that other threads may send.
     pub fn signals(&self) -> &Arc<Signals> {
         &self.signals
+    }
+
+    /// Whether [`crate::deliver`] was called.
+    pub fn has_begun(&self) -> bool {
+        self.has_begun.load(Ordering::SeqCst)
+    }
+
+    pub(crate) fn begin(&self) {
+        self.has_begun.store(true, Ordering::SeqCst);
     }
 
     /// How far it has come.

@@ -113,8 +113,7 @@ fn look(
     [warm_up, counted]: [Duration; 2],
 ) -> Result<Seen, Refusal> {
     let mut seen = Seen { first: None, last: None, memory: None, cost: Duration::ZERO };
-    // It has no list before it begins.
-    while delivery.progress().of == 0 {
+    while !delivery.has_begun() {
         if over.recv_timeout(LOOK_EVERY) != Err(RecvTimeoutError::Timeout) {
             return Ok(seen);
         }

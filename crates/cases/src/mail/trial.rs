@@ -6,12 +6,12 @@ use std::time::Duration;
 use mailsend::{Count, Delivery, DeliveryOptions, SendError, Summary, deliver};
 use mailsink::Counts as Counted;
 use mailsink::hosted::{Hosted, SinkReport};
-use smtp::session::SmtpPhase;
 use measure::round::Mode;
 use measure::trial::Told;
 use measure::{Combine, Direction, Params, Refusal, Round, doubt};
 use platform::counters::{Counts, ProcessCounter};
 use platform::cpu::keep_process_to;
+use smtp::session::SmtpPhase;
 
 use super::list::Post;
 use super::sampler::{Moment, Sampler, Seen, watch};

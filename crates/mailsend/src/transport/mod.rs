@@ -16,6 +16,7 @@ use crate::tally::Summary;
 /// # Errors
 /// If it cannot continue. The journal, if there is one, has the results so far.
 pub fn deliver(delivery: &Delivery) -> Result<Summary, SendError> {
+    delivery.begin();
     let stats = match delivery.options().transport {
         Transport::Loops(loops, backend) => event_loop::run(delivery, loops, backend),
         Transport::Threads => threads::run(delivery),
