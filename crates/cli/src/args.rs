@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use mailengine::sink::{Addresses, Extension, Fault, Latency};
+use mailsink::{Addresses, Extension, Fault, Latency};
 use measure::count::{NotANumber, parse_count, parse_duration, parse_percentage};
 use netload::Protocol;
 use netload::serve::{ARCHITECTURES, Architecture};

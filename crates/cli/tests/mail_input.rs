@@ -330,7 +330,7 @@ fn closed_ports_are_tried_until_it_is_enough() {
         assert!(reply.starts_with(&format!("127.0.0.1 ({address}): ")), "{reply}");
         #[cfg(unix)]
         assert!(reply.contains("refused"), "{reply}");
-        assert!(said.json()["connections_troubled"].as_u64() >= Some(2), "{said:?}");
+        assert!(said.json()["connections_failed"].as_u64() >= Some(2), "{said:?}");
     }
 }
 

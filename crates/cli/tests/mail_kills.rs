@@ -115,7 +115,7 @@ fn killed_processes_of_a_sender_are_made_up_for() {
     let received = sink.stop();
     judge(&bench, RECIPIENTS, &report, &received, 0);
     assert_eq!(received.recipients(), RECIPIENTS);
-    assert!(report["connections_troubled"].as_u64() <= Some(killed as u64), "{report}");
+    assert!(report["connections_failed"].as_u64() <= Some(killed as u64), "{report}");
     println!("{killed} processes killed, {} came twice", received.repeats());
 }
 

@@ -9,7 +9,7 @@ use std::process::Child;
 use std::time::Duration;
 
 use common::{Bench, said_by};
-use mailengine::sink::hosted::Hosted;
+use mailsink::hosted::Hosted;
 use serde_json::Value;
 
 /// Starts a sink; gives it and where it listens, once it does.
@@ -80,11 +80,11 @@ fn who_starts_it_is_told_what_it_counts_and_spends() {
     let mut command = bench.command("mail sink --report --listen 127.0.0.1-2:0");
     let mut sink = Hosted::start(&mut command).expect("it starts");
     assert_eq!(sink.addresses().len(), 2);
-    let before = sink.told().expect("it tells");
+    let before = sink.report().expect("it tells");
     for &address in &sink.addresses().to_vec() {
         assert_eq!(codes(address, MESSAGE, 7), "220 250 250 250 354 250 221");
     }
-    let after = sink.told().expect("it tells");
+    let after = sink.report().expect("it tells");
     assert_eq!((before.counts.messages, after.counts.messages), (0, 2));
     assert!(after.cpu_ns >= before.cpu_ns && after.cpu_ns > 0);
     sink.stop().expect("it ends well");
@@ -104,7 +104,7 @@ fn without_descriptors_it_waits_for_some_and_goes_on() {
     let address = sink.addresses()[0];
     let mut clients: Vec<TcpStream> =
         (0..60).map(|_| TcpStream::connect(address).expect("the system takes it")).collect();
-    while sink.told().expect("it goes on").counts.no_descriptor == 0 {
+    while sink.report().expect("it goes on").counts.no_descriptor == 0 {
         std::thread::sleep(Duration::from_millis(1));
     }
     // Whoever goes makes room for one who waits.
@@ -115,7 +115,7 @@ fn without_descriptors_it_waits_for_some_and_goes_on() {
         BufReader::new(client).read_line(&mut greeting).expect("a greeting");
         assert!(greeting.starts_with("220"), "{greeting}");
     }
-    assert_eq!(sink.told().expect("it goes on").counts.connections, 60);
+    assert_eq!(sink.report().expect("it goes on").counts.connections, 60);
     sink.stop().expect("it ends well");
 }
 

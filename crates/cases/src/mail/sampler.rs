@@ -4,8 +4,8 @@ use std::sync::OnceLock;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-use mailengine::send::Office;
-use mailengine::sink::hosted::{Hosted, Told};
+use mailsend::Delivery;
+use mailsink::hosted::{Hosted, SinkReport};
 use measure::Refusal;
 use platform::counters::ProcessCounter;
 use platform::tree::ProcessTree;
@@ -25,7 +25,7 @@ pub struct Moment {
     /// System calls of the sender and all its processes; `None` where they are not counted.
     pub syscalls: Option<u64>,
     /// What the sink has counted and spent.
-    pub sink: Told,
+    pub sink: SinkReport,
 }
 
 /// Reads the counters of the sender and the sink.
@@ -45,7 +45,7 @@ impl Sampler<'_> {
         let at = Instant::now();
         let counter = self.counter.get().and_then(Option::as_ref);
         let syscalls = counter.and_then(ProcessCounter::syscalls);
-        let sink = self.sink.told()?;
+        let sink = self.sink.report()?;
         let own = ProcessUsage::now();
         // The sink is a child, too. It has one thread beside the one that reports.
         let of_sink = ProcessUsage {
@@ -90,14 +90,14 @@ pub struct Seen {
 /// # Errors
 /// Where the sink has ended.
 pub fn watch(
-    office: &Office,
+    delivery: &Delivery,
     sampler: &mut Sampler,
     over: &Receiver<()>,
     [warm_up, counted]: [Duration; 2],
 ) -> Result<Seen, Refusal> {
-    let seen = look(office, sampler, over, [warm_up, counted]);
+    let seen = look(delivery, sampler, over, [warm_up, counted]);
     // Also after an error: nothing else ends the delivery.
-    office.signals().stop();
+    delivery.signals().stop();
     seen.map(|seen| Seen { cost: own_time(), ..seen })
 }
 
@@ -107,21 +107,20 @@ fn own_time() -> Duration {
 }
 
 fn look(
-    office: &Office,
+    delivery: &Delivery,
     sampler: &mut Sampler,
     over: &Receiver<()>,
     [warm_up, counted]: [Duration; 2],
 ) -> Result<Seen, Refusal> {
     let mut seen = Seen { first: None, last: None, memory: None, cost: Duration::ZERO };
-    // It has no list before it begins.
-    while office.progress().of == 0 {
+    while !delivery.has_begun() {
         if over.recv_timeout(LOOK_EVERY) != Err(RecvTimeoutError::Timeout) {
             return Ok(seen);
         }
     }
-    let Some(settled) = settled_after(office, over, warm_up) else { return Ok(seen) };
+    let Some(settled) = settled_after(delivery, over, warm_up) else { return Ok(seen) };
     seen.first = Some(sampler.now(settled, own_time())?);
-    if let Some(settled) = settled_after(office, over, counted) {
+    if let Some(settled) = settled_after(delivery, over, counted) {
         seen.last = Some(sampler.now(settled, own_time())?);
         seen.memory = memory(sampler.sink.pid());
     }
@@ -129,9 +128,9 @@ fn look(
 }
 
 /// How many are settled after so long; `None` if nobody is left, or it is over.
-fn settled_after(office: &Office, over: &Receiver<()>, time: Duration) -> Option<u32> {
+fn settled_after(delivery: &Delivery, over: &Receiver<()>, time: Duration) -> Option<u32> {
     let is_on = over.recv_timeout(time) == Err(RecvTimeoutError::Timeout);
-    let progress = office.progress();
+    let progress = delivery.progress();
     let settled = progress.count.all();
     (is_on && (settled as usize) < progress.of).then_some(settled)
 }

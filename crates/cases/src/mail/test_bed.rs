@@ -3,19 +3,20 @@
 use std::process::Command;
 use std::time::Duration;
 
-use mailengine::list::List;
-use mailengine::message::{Heads, Template};
-use mailengine::queue::{Limits, Retry};
-use mailengine::route::Router;
-use mailengine::send::{How, Plan};
-use mailengine::sink::hosted::Hosted;
-use mailengine::smtp::address::Address;
-use mailengine::smtp::session::Terms;
-use mailengine::tls::client::{ClientTls, Security};
+use mailsend::list::List;
+use mailsend::message::{Heads, Template};
+use mailsend::queue::{Limits, Retry};
+use mailsend::route::Router;
+use mailsend::tls::ClientTls;
+use mailsend::{DeliveryOptions, Transport};
+use mailsink::hosted::Hosted;
 use measure::trial::Stage;
 use measure::{Params, Refusal, Round};
 use platform::net::WHOLE_LOOPBACK;
 use platform::readiness::Means;
+use smtp::address::Address;
+use smtp::security::Security;
+use smtp::session::SessionOptions;
 
 use super::list::Post;
 use crate::{count_of, value_of};
@@ -88,15 +89,15 @@ impl TestBed {
 ///
 /// # Errors
 /// Unsupported where this system lacks it.
-pub fn how(params: &Params) -> Result<How, Refusal> {
+pub fn how(params: &Params) -> Result<Transport, Refusal> {
     Ok(match value_of(params, "arch")? {
-        "poll" => How::Loops(1, Means::Poll),
-        "threads" => How::Threads,
+        "poll" => Transport::Loops(1, Means::Poll),
+        "threads" => Transport::Threads,
         "processes" if std::env::consts::FAMILY != "unix" => {
             return Err(Refusal::Unsupported("there is no fork on this system".to_owned()));
         }
-        "processes" => How::Processes,
-        _ => How::Loops(1, Means::BEST),
+        "processes" => Transport::Processes,
+        _ => Transport::Loops(1, Means::BEST),
     })
 }
 
@@ -104,7 +105,7 @@ pub fn how(params: &Params) -> Result<How, Refusal> {
 ///
 /// # Errors
 /// Where the files cannot be read.
-pub fn plan(params: &Params, post: &Post, sink: &Hosted) -> Result<Plan, Refusal> {
+pub fn plan(params: &Params, post: &Post, sink: &Hosted) -> Result<DeliveryOptions, Refusal> {
     let failed = |e: &dyn std::fmt::Display| Refusal::Failed(e.to_string());
     let list = List::open(&post.list, None).map_err(|e| failed(&e))?;
     let router = Router::file(&post.routes(sink.addresses())?).map_err(|e| failed(&e))?;
@@ -113,7 +114,7 @@ pub fn plan(params: &Params, post: &Post, sink: &Hosted) -> Result<Plan, Refusal
         one_click: false,
         message_id_domain: "bench.example".to_owned(),
     };
-    Ok(Plan {
+    Ok(DeliveryOptions {
         template: Template::parse(MESSAGE, list.columns(), &heads).map_err(|e| failed(&e))?,
         run: "measured".to_owned(),
         date: "Thu, 01 Jan 1970 00:00:00 +0000".to_owned(),
@@ -122,7 +123,7 @@ pub fn plan(params: &Params, post: &Post, sink: &Hosted) -> Result<Plan, Refusal
         verp: false,
         router,
         is_relayed: false,
-        terms: Terms {
+        session: SessionOptions {
             hello: "bench.example".to_owned(),
             security: Security::Off,
             credentials: None,
@@ -140,7 +141,7 @@ pub fn plan(params: &Params, post: &Post, sink: &Hosted) -> Result<Plan, Refusal
         retry: Retry { after: RETRY, at_most: RETRY, give_up: RETRY },
         timeout: TIMEOUT,
         sources: Vec::new(),
-        how: how(params)?,
+        transport: how(params)?,
         time: None,
         list,
     })

@@ -1,17 +1,17 @@
 //! One trial: a delivery in test mode for a moment, and the figures that come of it.
 
-use std::sync::{OnceLock, mpsc};
+use std::sync::{Arc, OnceLock, mpsc};
 use std::time::Duration;
 
-use mailengine::send::{Count, Office, Plan, Summary, deliver};
-use mailengine::sink::Counts as Counted;
-use mailengine::sink::hosted::{Hosted, Told as SinkTold};
-use mailengine::smtp::session::Phase;
+use mailsend::{Count, Delivery, DeliveryOptions, SendError, Summary, deliver};
+use mailsink::Counts as Counted;
+use mailsink::hosted::{Hosted, SinkReport};
 use measure::round::Mode;
 use measure::trial::Told;
 use measure::{Combine, Direction, Params, Refusal, Round, doubt};
 use platform::counters::{Counts, ProcessCounter};
 use platform::cpu::keep_process_to;
+use smtp::session::SmtpPhase;
 
 use super::list::Post;
 use super::sampler::{Moment, Sampler, Seen, watch};
@@ -61,11 +61,11 @@ pub const METRICS: &[(&str, &str)] = &[
 ];
 
 /// The phases whose latencies are reported: in test mode there are no others.
-const PHASES: [(Phase, &str, &str); 4] = [
-    (Phase::Greeting, "greeting-p50", "greeting-p99"),
-    (Phase::Hello, "ehlo-p50", "ehlo-p99"),
-    (Phase::Reset, "rset-p50", "rset-p99"),
-    (Phase::Quit, "quit-p50", "quit-p99"),
+const PHASES: [(SmtpPhase, &str, &str); 4] = [
+    (SmtpPhase::Greeting, "greeting-p50", "greeting-p99"),
+    (SmtpPhase::Hello, "ehlo-p50", "ehlo-p99"),
+    (SmtpPhase::Reset, "rset-p50", "rset-p99"),
+    (SmtpPhase::Quit, "quit-p50", "quit-p99"),
 ];
 
 /// A delivery as the parameters say.
@@ -123,31 +123,33 @@ struct DeliveryTrial {
 impl DeliveryTrial {
     /// Delivers on this thread, while another samples the counters.
     fn of(
-        plan: &Plan,
+        plan: &DeliveryOptions,
         sink: &mut Hosted,
         test_bed: &TestBed,
         mode: Mode,
         times: [Duration; 2],
     ) -> Result<Self, Refusal> {
-        let (office, counter) = (Office::default(), OnceLock::new());
+        let failed = |e: SendError| Refusal::Failed(e.to_string());
+        let delivery = Delivery::new(plan, None, Arc::default()).map_err(failed)?;
+        let counter = OnceLock::new();
         let mut sampler = Sampler { sink, counter: &counter };
         let before = sampler.now(0, Duration::ZERO)?;
         let (over, is_over) = mpsc::channel();
         let (delivered, seen) = std::thread::scope(|scope| {
-            let (office, sampler) = (&office, &mut sampler);
-            let watching = scope.spawn(move || watch(office, sampler, &is_over, times));
+            let (delivery, sampler) = (&delivery, &mut sampler);
+            let watching = scope.spawn(move || watch(delivery, sampler, &is_over, times));
             // Not before the sampler's thread has started: it is not kept to this CPU, and its calls are not counted.
             let _ = keep_process_to(&[test_bed.sender]);
             let _ = counter.set(match mode {
                 Mode::Count(tracepoint) => ProcessCounter::start(tracepoint),
                 _ => None,
             });
-            let delivered = deliver(plan, None, office);
+            let delivered = deliver(delivery);
             drop(over);
             (delivered, watching.join().expect("the sampler does not panic"))
         });
         let _ = keep_process_to(test_bed.stage.cpus());
-        let summary = delivered.map_err(|e| Refusal::Failed(e.to_string()))?;
+        let summary = delivered.map_err(failed)?;
         let Seen { first, last, memory, cost } = seen?;
         let after = sampler.now(summary.count.all(), cost)?;
         Self {
@@ -204,7 +206,7 @@ impl DeliveryTrial {
             round.metric(name, unit, better, Combine::Median, value);
         };
         let [from, to] = [&self.first.sink, &self.last.sink];
-        let in_time = |count: fn(&SinkTold) -> u64| count(to).saturating_sub(count(from)) as f64;
+        let in_time = |count: fn(&SinkReport) -> u64| count(to).saturating_sub(count(from)) as f64;
         let transactions = in_time(|sink| sink.counts.transactions) / seconds;
         let made = in_time(|sink| sink.counts.connections) / seconds;
         metric("rate", "recipients/s", Direction::Higher, self.settled() as f64 / seconds);
@@ -256,7 +258,7 @@ impl DeliveryTrial {
             (self.sink_busy() >= BUSY && self.sender_busy() < BUSY, doubt::RECEIVER_SATURATED),
             (test_bed.sender == test_bed.sink, "the sender and the sink share the only CPU"),
             (carried.shortages > 0, doubt::NO_ROOM),
-            (carried.troubled > 0, doubt::BROKE),
+            (carried.failed > 0, doubt::BROKE),
         ];
         all.into_iter().filter_map(|(so, why)| so.then_some(why)).collect()
     }

@@ -9,19 +9,21 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use mailengine::journal::{About, Journal};
-use mailengine::list::List;
-use mailengine::message::{self, Heads, Signer, Template};
-use mailengine::queue::{Limits, Retry};
-use mailengine::route::{MxOptions, Router};
-use mailengine::send::{How, Office, Plan, Progress, Summary, deliver, journal_beside};
-use mailengine::smtp::address::{Address, verp};
-use mailengine::smtp::auth::Credentials;
-use mailengine::smtp::session::Terms;
-use mailengine::tls::client::{ClientTls, Security};
+use mailsend::credentials;
+use mailsend::journal::{About, Journal, journal_beside};
+use mailsend::list::List;
+use mailsend::message::{self, Heads, Signer, Template};
+use mailsend::queue::{Limits, Retry};
+use mailsend::route::{MxOptions, Router};
+use mailsend::tls::ClientTls;
+use mailsend::{Delivery, DeliveryOptions, Progress, Signals, Summary, Transport, deliver};
 use platform::limits::raise_descriptors;
 use platform::process::on_termination;
 use platform::readiness::Means;
+use smtp::address::{Address, verp};
+use smtp::auth::Credentials;
+use smtp::security::Security;
+use smtp::session::SessionOptions;
 
 use super::summary::{self, counted};
 use crate::args::{MailArch, MailSend, TlsMode};
@@ -45,30 +47,31 @@ const SHOWN_EVERY: Duration = Duration::from_millis(200);
 /// # Errors
 /// Where it cannot begin or go on; an address that cannot be reached is none.
 pub fn send(args: &MailSend) -> anyhow::Result<Ending> {
-    let office = Arc::new(Office::default());
-    let mut plan = plan(args, &office)?;
-    let (about, path) = (about(args, &plan)?, journal_path(args));
+    let signals = Arc::new(Signals::default());
+    let mut options = options(args, &signals)?;
+    let (about, path) = (about(args, &options)?, journal_path(args));
     let journal = match (&path, args.resume) {
         (None, _) => None,
         (Some(path), true) => Some(Journal::resume(path, &about).map_err(usage)?),
-        (Some(path), false) => Some(Journal::create(path, &about, &plan.run).map_err(usage)?),
+        (Some(path), false) => Some(Journal::create(path, &about, &options.run).map_err(usage)?),
     };
     if let Some(journal) = &journal {
-        journal.run().clone_into(&mut plan.run);
+        journal.run().clone_into(&mut options.run);
     }
-    announce(args, &plan);
-    stop_on_request(&office)?;
-    let summary = watched(&office, || deliver(&plan, journal, &office))?;
+    announce(args, &options);
+    stop_on_request(&signals)?;
+    let delivery = Delivery::new(&options, journal, signals)?;
+    let summary = watched(&delivery, || deliver(&delivery))?;
     match args.json {
-        true => print(&serde_json::to_string_pretty(&summary::document(&plan, &summary))?)?,
-        false => print(&summary::text(&plan, &summary, &page()))?,
+        true => print(&serde_json::to_string_pretty(&summary::document(&options, &summary))?)?,
+        false => print(&summary::text(&options, &summary, &page()))?,
     }
     Ok(ending(args, &summary, path.as_deref()))
 }
 
 /// Ctrl-C and SIGTERM: once, and what is under way is finished; twice, and it ends at once.
-fn stop_on_request(office: &Office) -> anyhow::Result<()> {
-    let signals = office.signals();
+fn stop_on_request(signals: &Arc<Signals>) -> anyhow::Result<()> {
+    let signals = Arc::clone(signals);
     let is_asked = Arc::new(AtomicBool::new(false));
     let stop = move || {
         if is_asked.swap(true, Ordering::SeqCst) {
@@ -85,7 +88,7 @@ fn stop_on_request(office: &Office) -> anyhow::Result<()> {
 }
 
 /// All that can be wrong with what was given is found here, before anything is begun.
-fn plan(args: &MailSend, office: &Office) -> anyhow::Result<Plan> {
+fn options(args: &MailSend, signals: &Arc<Signals>) -> anyhow::Result<DeliveryOptions> {
     let list = List::open(&args.list, args.address_column.as_deref()).map_err(usage)?;
     let from = match args.from.as_str() {
         "" | "<>" => None,
@@ -100,7 +103,7 @@ fn plan(args: &MailSend, office: &Office) -> anyhow::Result<Plan> {
     }
     let hello = hello(args)?;
     let template = template(args, &list, from.as_ref(), &hello)?;
-    let router = router(args, office)?;
+    let router = router(args, signals)?;
     let credentials = credentials(args)?;
     let security = match (args.way.tls, &credentials) {
         (Some(TlsMode::Off), Some(_)) => {
@@ -113,7 +116,7 @@ fn plan(args: &MailSend, office: &Office) -> anyhow::Result<Plan> {
     };
     let is_personal = template.is_personal() || args.verp;
     let dry = args.dry || !(router.is_loopback() || args.really_send);
-    let terms = Terms {
+    let session = SessionOptions {
         hello,
         security,
         credentials,
@@ -122,7 +125,7 @@ fn plan(args: &MailSend, office: &Office) -> anyhow::Result<Plan> {
         chunking: !args.way.no_chunking,
     };
     let per_destination = if args.way.relay.is_some() { args.connections } else { args.per_domain };
-    Ok(Plan {
+    Ok(DeliveryOptions {
         tls: ClientTls::new(security, args.way.ca.as_deref()).map_err(usage)?,
         limits: Limits {
             connections: within_limit(args.connections),
@@ -137,7 +140,7 @@ fn plan(args: &MailSend, office: &Office) -> anyhow::Result<Plan> {
         },
         timeout: args.timeout,
         sources: sources(args)?,
-        how: how(args)?,
+        transport: transport(args)?,
         time: None,
         run: new_id(),
         date: message::date(jiff::Timestamp::now())?,
@@ -148,19 +151,19 @@ fn plan(args: &MailSend, office: &Office) -> anyhow::Result<Plan> {
         template,
         from,
         router,
-        terms,
+        session,
     })
 }
 
 /// Who we are, for the relay; other servers are strangers, and are told no password.
 fn credentials(args: &MailSend) -> anyhow::Result<Option<Credentials>> {
     Ok(match (&args.way.auth_file, &args.way.relay) {
-        (Some(path), Some(_)) => Some(Credentials::from_file(path).map_err(usage)?),
+        (Some(path), Some(_)) => Some(credentials::from_file(path).map_err(usage)?),
         (Some(_), None) => {
             let why = "--auth-file needs --relay: other servers are told no password";
             return Err(Usage(why.into()).into());
         }
-        (None, Some(_)) => Credentials::from_environment().map_err(usage)?,
+        (None, Some(_)) => credentials::from_environment().map_err(usage)?,
         (None, None) => None,
     })
 }
@@ -199,13 +202,13 @@ fn signer(args: &MailSend, from: Option<&Address>) -> anyhow::Result<Option<Sign
     Ok(Some(Signer::from_file(key, domain, selector).map_err(usage)?))
 }
 
-fn router(args: &MailSend, office: &Office) -> anyhow::Result<Router> {
+fn router(args: &MailSend, signals: &Arc<Signals>) -> anyhow::Result<Router> {
     let way = &args.way;
     let router = match (&way.relay, &way.route) {
         (Some(relay), _) => Router::relay(relay),
         (None, Some(file)) => Router::file(file),
         (None, None) => {
-            let signals = office.signals();
+            let signals = Arc::clone(signals);
             let options =
                 MxOptions { nameserver: way.nameserver, port: way.port, ..MxOptions::default() };
             Router::mx(options, Box::new(move || signals.route_is_known()))
@@ -214,14 +217,14 @@ fn router(args: &MailSend, office: &Office) -> anyhow::Result<Router> {
     Ok(router.map_err(usage)?)
 }
 
-fn how(args: &MailSend) -> anyhow::Result<How> {
+fn transport(args: &MailSend) -> anyhow::Result<Transport> {
     bind(&args.bind_cpu)?;
     let loops = args.loops.unwrap_or_else(|| platform::cpu::allowed().len());
     Ok(match args.arch {
-        MailArch::Loop => How::Loops(loops, Means::BEST),
-        MailArch::Poll => How::Loops(loops, Means::Poll),
-        MailArch::Threads => How::Threads,
-        MailArch::Processes => How::Processes,
+        MailArch::Loop => Transport::Loops(loops, Means::BEST),
+        MailArch::Poll => Transport::Loops(loops, Means::Poll),
+        MailArch::Threads => Transport::Threads,
+        MailArch::Processes => Transport::Processes,
     })
 }
 
@@ -265,16 +268,16 @@ fn within_limit(asked: usize) -> usize {
 }
 
 /// What the journal is to be about.
-fn about(args: &MailSend, plan: &Plan) -> anyhow::Result<About> {
+fn about(args: &MailSend, options: &DeliveryOptions) -> anyhow::Result<About> {
     let raw = std::fs::read(&args.message)?;
     let unsubscribe = args.list_unsubscribe.as_deref().unwrap_or_default();
     let message =
         format!("{:08x} {} {} {}", crc32fast::hash(&raw), args.verp, args.one_click, unsubscribe);
     Ok(About {
-        list: plan.list.fingerprint().to_owned(),
+        list: options.list.fingerprint().to_owned(),
         message,
         from: args.from.clone(),
-        dry: plan.terms.dry,
+        dry: options.session.dry,
     })
 }
 
@@ -284,42 +287,42 @@ fn journal_path(args: &MailSend) -> Option<std::path::PathBuf> {
 }
 
 /// What must be known before it begins.
-fn announce(args: &MailSend, plan: &Plan) {
-    let (all, domains) = (plan.list.deliverable(), plan.list.domains());
+fn announce(args: &MailSend, options: &DeliveryOptions) {
+    let (all, domains) = (options.list.deliverable(), options.list.domains());
     note(&format!("{} in {}", counted(all, "recipient"), counted(domains, "domain")));
-    let path = plan.list.path().display();
-    for (_, line, why) in plan.list.bad().take(BAD_SHOWN) {
+    let path = options.list.path().display();
+    for (_, line, why) in options.list.bad().take(BAD_SHOWN) {
         note(&format!("{path}, line {line}: no mail goes there: {why}"));
     }
-    if plan.list.bad_numbers().len() > BAD_SHOWN {
-        note(&format!("and {} like these", plan.list.bad_numbers().len() - BAD_SHOWN));
+    if options.list.bad_numbers().len() > BAD_SHOWN {
+        note(&format!("and {} like these", options.list.bad_numbers().len() - BAD_SHOWN));
     }
-    if plan.list.duplicates() > 0 {
-        let again = counted(plan.list.duplicates(), "more line");
+    if options.list.duplicates() > 0 {
+        let again = counted(options.list.duplicates(), "more line");
         note(&format!("{again} of the list with the same addresses: each gets it once"));
     }
-    if plan.terms.dry && !args.dry {
+    if options.session.dry && !args.dry {
         note("test mode: nobody receives anything; --really-send delivers");
-    } else if plan.terms.dry {
+    } else if options.session.dry {
         note("test mode: nobody receives anything");
     }
 }
 
 /// Shows progress on a terminal meanwhile.
-fn watched<T>(office: &Arc<Office>, work: impl FnOnce() -> T) -> T {
+fn watched<T>(delivery: &Delivery, work: impl FnOnce() -> T) -> T {
     if !std::io::stderr().is_terminal() {
         return work();
     }
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        scope.spawn(|| show(office, &is_over));
+        scope.spawn(|| show(delivery, &is_over));
         let done = work();
         is_over.store(true, Ordering::SeqCst);
         done
     })
 }
 
-fn show(office: &Office, is_over: &AtomicBool) {
+fn show(delivery: &Delivery, is_over: &AtomicBool) {
     let bar = ProgressBar::with_draw_target(Some(1), ProgressDrawTarget::stderr_with_hz(5));
     let style = ProgressStyle::with_template("{bar:12} {percent:>3} %  {wide_msg}")
         .expect("the template is well formed");
@@ -327,7 +330,7 @@ fn show(office: &Office, is_over: &AtomicBool) {
     let mut last = (Instant::now(), 0);
     let mut rate = 0.0;
     while !is_over.load(Ordering::SeqCst) {
-        let now = office.progress();
+        let now = delivery.progress();
         let seconds = last.0.elapsed().as_secs_f64();
         if seconds >= 1.0 {
             rate = f64::from(now.count.all().saturating_sub(last.1)) / seconds;

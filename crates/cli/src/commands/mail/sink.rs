@@ -4,9 +4,9 @@ use std::fmt::Write;
 use std::net::SocketAddr;
 
 use anyhow::Context;
-use mailengine::sink::hosted::host;
-use mailengine::sink::{Counts, Plan, Sink};
-use mailengine::tls::server::{CertificateError, Identity};
+use mailsink::hosted::host;
+use mailsink::identity::{CertificateError, Identity};
+use mailsink::{Counts, Sink, SinkOptions};
 use platform::limits::raise_descriptors;
 use platform::process::on_termination;
 
@@ -24,7 +24,7 @@ pub fn sink(args: &MailSink) -> anyhow::Result<Ending> {
     check(args, &listen)?;
     raise_descriptors();
     super::send::bind(&args.bind_cpu)?;
-    let sink = Sink::bind(&plan(args, listen)?).map_err(|e| Usage(e.to_string()))?;
+    let sink = Sink::bind(&options(args, listen)?).map_err(|e| Usage(e.to_string()))?;
     if args.report {
         host(sink, args.count).context("the sink failed")?;
         return Ok(Ending::Done);
@@ -58,13 +58,13 @@ fn check(args: &MailSink, listen: &[SocketAddr]) -> Result<(), Usage> {
     Ok(())
 }
 
-fn plan(args: &MailSink, listen: Vec<SocketAddr>) -> Result<Plan, Usage> {
+fn options(args: &MailSink, listen: Vec<SocketAddr>) -> Result<SinkOptions, Usage> {
     let identity = identity(args, &listen).map_err(|e| Usage(e.to_string()))?;
     if let (Some(identity), Some(path)) = (&identity, &args.write_ca) {
         identity.write_for_clients(path).map_err(|e| Usage(e.to_string()))?;
     }
     let tls = identity.map(|identity| identity.configuration()).transpose();
-    Ok(Plan {
+    Ok(SinkOptions {
         listen,
         timeout: args.timeout,
         size: args.size,
@@ -81,7 +81,7 @@ fn plan(args: &MailSink, listen: Vec<SocketAddr>) -> Result<Plan, Usage> {
         read_rate: args.read_rate,
         log: args.log.clone(),
         capture: args.capture.clone(),
-        complain: note,
+        warn: note,
     })
 }
 

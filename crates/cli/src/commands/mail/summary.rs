@@ -2,11 +2,11 @@
 
 use std::fmt::Write;
 
-use mailengine::send::{Count, Plan, Summary};
-use mailengine::smtp::session::Phase;
+use mailsend::{Count, DeliveryOptions, Summary};
 use report::Page;
 use report::quantity::figure;
 use serde_json::{Value, json};
+use smtp::session::SmtpPhase;
 
 /// Replies and domains that are shown to people.
 const SHOWN: usize = 10;
@@ -14,21 +14,21 @@ const SHOWN: usize = 10;
 const BESIDE: usize = 24;
 
 /// For people.
-pub fn text(plan: &Plan, summary: &Summary, page: &Page) -> String {
+pub fn text(options: &DeliveryOptions, summary: &Summary, page: &Page) -> String {
     let mut text = String::new();
-    let mode = if plan.terms.dry { ", test mode: nobody received anything" } else { "" };
-    let all = plan.list.deliverable() + summary.bad as usize;
+    let mode = if options.session.dry { ", test mode: nobody received anything" } else { "" };
+    let all = options.list.deliverable() + summary.bad as usize;
     let (recipients, of_domains) =
-        (counted(all, "recipient"), counted(plan.list.domains(), "domain"));
+        (counted(all, "recipient"), counted(options.list.domains(), "domain"));
     let _ = writeln!(text, "{recipients} in {of_domains}{mode}");
-    outcomes(&mut text, plan, summary, all);
+    outcomes(&mut text, options, summary, all);
     if summary.count.all() > summary.before || summary.carried.connections > 0 {
         let _ = writeln!(text);
         effort(&mut text, summary);
     }
     latencies(&mut text, summary);
     replies(&mut text, summary, page);
-    domains(&mut text, plan, summary);
+    domains(&mut text, options, summary);
     text
 }
 
@@ -38,8 +38,8 @@ pub fn counted(number: usize, what: &str) -> String {
     format!("{number} {what}{end}")
 }
 
-fn outcomes(text: &mut String, plan: &Plan, summary: &Summary, all: usize) {
-    let delivered = if plan.terms.dry { "accepted" } else { "delivered" };
+fn outcomes(text: &mut String, options: &DeliveryOptions, summary: &Summary, all: usize) {
+    let delivered = if options.session.dry { "accepted" } else { "delivered" };
     let count = summary.count;
     let mut line = |name: &str, of: usize, note: &str| {
         if of > 0 || name == delivered {
@@ -87,8 +87,8 @@ fn effort(text: &mut String, summary: &Summary) {
         carried.transactions,
         carried.groups as f64 / (carried.transactions.max(1)) as f64
     );
-    if carried.troubled > 0 {
-        let _ = writeln!(text, "{} connections could not be made, or broke", carried.troubled);
+    if carried.failed > 0 {
+        let _ = writeln!(text, "{} connections could not be made, or broke", carried.failed);
     }
     if carried.shortages > 0 {
         let _ = writeln!(
@@ -133,7 +133,7 @@ fn replies(text: &mut String, summary: &Summary, page: &Page) {
     }
 }
 
-fn domains(text: &mut String, plan: &Plan, summary: &Summary) {
+fn domains(text: &mut String, options: &DeliveryOptions, summary: &Summary) {
     let missed = |count: &Count| count.failed + count.given_up;
     let mut worst: Vec<(usize, &Count)> =
         summary.domains.iter().enumerate().filter(|(_, count)| missed(count) > 0).collect();
@@ -144,7 +144,7 @@ fn domains(text: &mut String, plan: &Plan, summary: &Summary) {
     let _ =
         writeln!(text, "\ndomains with most not delivered to        delivered  deferred    failed");
     for (domain, count) in worst.iter().take(SHOWN) {
-        let name: String = plan.list.domain_name(*domain).chars().take(38).collect();
+        let name: String = options.list.domain_name(*domain).chars().take(38).collect();
         let Count { delivered, given_up, failed } = count;
         let _ = writeln!(text, "  {name:<38} {delivered:>10} {given_up:>9} {failed:>9}");
     }
@@ -154,9 +154,9 @@ fn domains(text: &mut String, plan: &Plan, summary: &Summary) {
 }
 
 /// For programs.
-pub fn document(plan: &Plan, summary: &Summary) -> Value {
+pub fn document(options: &DeliveryOptions, summary: &Summary) -> Value {
     let carried = &summary.carried;
-    let latency = |phase: &Phase| {
+    let latency = |phase: &SmtpPhase| {
         let histogram = &carried.latencies[phase];
         let at = |quantile| histogram.value_at_quantile(quantile);
         json!({
@@ -166,16 +166,16 @@ pub fn document(plan: &Plan, summary: &Summary) -> Value {
     };
     let domains = summary.domains.iter().enumerate().map(|(domain, count)| {
         json!({
-            "domain": plan.list.domain_name(domain), "delivered": count.delivered,
+            "domain": options.list.domain_name(domain), "delivered": count.delivered,
             "deferred": count.given_up, "failed": count.failed,
         })
     });
     json!({
         "schema": 1,
-        "run": plan.run,
-        "test_mode": plan.terms.dry,
-        "recipients": plan.list.deliverable() + summary.bad as usize,
-        "duplicates": plan.list.duplicates(),
+        "run": options.run,
+        "test_mode": options.session.dry,
+        "recipients": options.list.deliverable() + summary.bad as usize,
+        "duplicates": options.list.duplicates(),
         "delivered": summary.count.delivered,
         "deferred": summary.count.given_up,
         "failed": summary.count.failed,
@@ -188,7 +188,7 @@ pub fn document(plan: &Plan, summary: &Summary) -> Value {
         "seconds": summary.took.as_secs_f64(),
         "connections": carried.connections,
         "connections_at_most": summary.open_at_most,
-        "connections_troubled": carried.troubled,
+        "connections_failed": carried.failed,
         "transactions": carried.transactions,
         "round_trips": carried.groups,
         "bytes_sent": carried.sent,

@@ -1,0 +1,71 @@
+//! What transports and the dispatcher exchange.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use smtp::session::{Outcome, SessionFailure, SessionOptions};
+
+/// A connection to be made, and its state as the dispatcher keeps it.
+#[derive(Debug, Clone)]
+pub struct Assignment {
+    pub(super) destination: u32,
+    /// The server's name, for its certificate and for reports.
+    pub name: Arc<str>,
+    /// The server's address.
+    pub address: SocketAddr,
+    /// The settings of the session.
+    pub session: Arc<SessionOptions>,
+    /// The number of the address among the destination's addresses.
+    pub(super) tried: usize,
+    /// The number of the destination's addresses.
+    pub(super) of: usize,
+    pub(super) transactions_left: u32,
+    /// The connection has taken recipients.
+    pub(super) has_taken: bool,
+    /// The server has accepted or permanently rejected a recipient over this connection.
+    pub(super) has_settled: bool,
+}
+
+/// A request of a connection to the dispatcher.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Request {
+    /// The message is about to be sent to the recipients with these indexes.
+    Delivering(Vec<u32>),
+    /// Results for recipients.
+    Settled(Vec<Outcome>),
+    /// The connection can start another transaction.
+    Next,
+    /// The connection is closed; with the reason if it failed.
+    Closed(Option<SessionFailure>),
+}
+
+impl Request {
+    /// Whether the dispatcher responds to it.
+    pub fn has_response(&self) -> bool {
+        matches!(self, Self::Delivering(_) | Self::Next)
+    }
+}
+
+/// The dispatcher's response.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Response {
+    /// The journal has recorded it: send the message.
+    Proceed,
+    /// Start a transaction for the recipients with these indexes.
+    Begin(Vec<u32>),
+    /// There is nothing to send: end the session.
+    Quit,
+}
+
+/// What a transport is to do next.
+#[derive(Debug)]
+pub enum Work {
+    /// Make this connection.
+    Connect(Assignment),
+    /// Nothing for this time.
+    Wait(Duration),
+    /// Nothing more, once the open connections are closed.
+    Done,
+}

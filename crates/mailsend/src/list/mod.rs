@@ -1,0 +1,139 @@
+//! The list of recipients: a CSV file of any length, which is indexed and not loaded.
+//!
+//! [`List::open`] reads the file once and keeps the offset and a checksum of each record, and the records of each
+//! domain: 20 bytes per recipient, and each domain's name once. [`Reader`] reads the records again when they are needed.
+
+mod error;
+mod layout;
+mod names;
+mod opening;
+mod reader;
+mod source;
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+pub use error::ListError;
+use names::Names;
+pub use reader::{Reader, Recipient};
+use source::Source;
+pub use source::{RECORD_OCTETS, RECORDS};
+
+/// An indexed list of recipients.
+#[derive(Debug)]
+pub struct List {
+    source: Arc<Source>,
+    names: Names,
+    /// Numbers of the records by domain; those of a domain in the order of the file.
+    members: Vec<u32>,
+    /// Where the records of each domain begin in `members`, and the end.
+    starts: Vec<u32>,
+    bad: Vec<u32>,
+    duplicates: u32,
+    fingerprint: String,
+}
+
+impl List {
+    /// Number of records, including invalid ones and duplicates. Records are numbered from 0.
+    pub fn len(&self) -> usize {
+        self.source.offsets.len()
+    }
+
+    /// Whether there are no records: never.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.source.path
+    }
+
+    /// The names of the columns.
+    pub fn columns(&self) -> &[String] {
+        &self.source.columns
+    }
+
+    /// The number of the column with the addresses.
+    pub fn address_column(&self) -> usize {
+        self.source.address_column
+    }
+
+    /// Number of domains. Domains are numbered from 0, in the order of the file.
+    pub fn domains(&self) -> usize {
+        self.names.len()
+    }
+
+    /// The name of a domain, as [`smtp::address::Address::domain`] returns it.
+    ///
+    /// # Panics
+    /// If there is no such domain.
+    pub fn domain_name(&self, domain: usize) -> &str {
+        self.names.get(domain)
+    }
+
+    /// The numbers of the records to be delivered to a domain, in the order of the file: at least one.
+    ///
+    /// # Panics
+    /// If there is no such domain.
+    pub fn members(&self, domain: usize) -> &[u32] {
+        &self.members[self.starts[domain] as usize..self.starts[domain + 1] as usize]
+    }
+
+    /// The domain and the record number of the recipient with this index. Recipients are indexed by domain, those of the
+    /// first domain first.
+    ///
+    /// # Panics
+    /// If there is no such recipient.
+    pub fn at(&self, recipient: u32) -> (usize, u32) {
+        // No domain is empty.
+        let domain = self.starts.partition_point(|&start| start <= recipient) - 1;
+        (domain, self.members[recipient as usize])
+    }
+
+    /// Number of recipients: records except invalid ones and duplicates.
+    pub fn deliverable(&self) -> usize {
+        self.members.len()
+    }
+
+    /// Number of records with the address of an earlier one.
+    pub fn duplicates(&self) -> usize {
+        self.duplicates as usize
+    }
+
+    /// The numbers of the records with invalid addresses, in the order of the file.
+    pub fn bad_numbers(&self) -> &[u32] {
+        &self.bad
+    }
+
+    /// The records with invalid addresses: number, line, and error. They are read again for it.
+    pub fn bad(&self) -> impl Iterator<Item = (u32, u64, String)> + '_ {
+        let mut reader = self.reader();
+        self.bad.iter().map(move |&number| match reader.fields(number) {
+            Ok((line, fields)) => (number, line, self.source.fault_of(fields)),
+            Err(e) => (number, u64::from(self.source.lines[number as usize]), e.to_string()),
+        })
+    }
+
+    /// Size and checksum of the file.
+    pub fn fingerprint(&self) -> &str {
+        &self.fingerprint
+    }
+
+    /// A reader of records, for one caller; consecutive records share system calls.
+    pub fn reader(&self) -> Reader {
+        Reader::new(Arc::clone(&self.source))
+    }
+
+    /// Reads one record; for several use [`List::reader`].
+    ///
+    /// # Errors
+    /// As [`Reader::record`].
+    pub fn record(&self, number: u32) -> io::Result<Recipient> {
+        self.reader().record(number)
+    }
+}
+
+#[cfg(test)]
+mod tests;

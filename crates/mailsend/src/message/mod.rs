@@ -1,0 +1,308 @@
+//! The message for each recipient: placeholders are filled in, the header is completed, and the message is signed.
+//!
+//! # Fields
+//!
+//! `{name}` is a field: a brace, the name of one of the list's columns, a brace, without spaces between; 64 octets of
+//! name at most. A name of letters, digits, `_`, `-` and `.` is also found regardless of case, and with `_` for
+//! whatever other characters the column's name has: `{First Name}` and `{first_name}` are both the column `First Name`.
+//! `{address}` is the recipient's address, unless a column has that name.
+//!
+//! Such a name that begins with a letter or `_` and is no column is an error. All other braces are text: those of
+//! `{ color: red }`, `{"a": 1}` or `\d{3}`. `{{` stands for one brace: `{{name}` is the text `{name}`.
+//!
+//! # Where fields are filled in
+//!
+//! In the header, in a body that is text, and in the parts of a multipart body that are text. Not in the headers of
+//! parts, in other kinds of parts, or where the text is encoded (base64 or quoted-printable): all that
+//! goes out as it is, and [`Template::notes`] warns if it seems to have fields. Send such text as 8bit.
+//!
+//! Values are put in as UTF-8: the text's charset should say so. In HTML, `&`, `<`, `>` and quotation
+//! marks of a value are escaped. In the header a value can add no line: its control characters become spaces or vanish,
+//! what is not ASCII becomes encoded words (RFC 2047), names are quoted where they must be, and what stands for an
+//! address is one (RFC 5322) or is stripped to what an address may have. In fields about lists
+//! (`List-Unsubscribe` and others) values are escaped as in URIs.
+
+mod body;
+mod error;
+mod fields;
+mod header;
+#[cfg(not(fuzzing))]
+mod sign;
+mod words;
+
+use csv::StringRecord;
+
+use crate::list::Recipient;
+pub use error::TemplateError;
+use fields::{Columns, Part, Source};
+use header::Line;
+#[cfg(not(fuzzing))]
+pub use sign::{SignError, Signer};
+use smtp::data::{extend_wire, to_wire};
+
+/// Maximum number of notes.
+const NOTES: usize = 20;
+
+/// Fields to add to the header.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Heads {
+    /// The domain of Message-IDs: the sender's domain.
+    pub message_id_domain: String,
+    /// The value of `List-Unsubscribe` (RFC 2369), which may have fields: `<https://x.test/u?{id}>, <mailto:u@x.test>`.
+    /// The message's own is dropped.
+    pub list_unsubscribe: Option<String>,
+    /// Adds `List-Unsubscribe-Post` (RFC 8058): mail programs then unsubscribe without a visit. Needs an https URI.
+    pub one_click: bool,
+}
+
+/// What makes a message differ from others with the same contents. The same seed makes the same octets.
+#[derive(Debug, Clone, Copy)]
+pub struct Seed<'a> {
+    /// Which run it is: the beginning of Message-IDs.
+    pub run: &'a str,
+    /// The recipient's number.
+    pub number: u64,
+    /// The value of `Date` if the message has none: see [`date`].
+    pub date: &'a str,
+}
+
+/// A parsed message, in pieces that are rendered for each recipient.
+#[derive(Debug, Clone)]
+pub struct Template {
+    pieces: Vec<Piece>,
+    is_personal: bool,
+    message_id_domain: String,
+    notes: Vec<String>,
+}
+
+#[derive(Debug, Clone)]
+enum Piece {
+    /// In wire form.
+    Text(Vec<u8>),
+    /// A header field whose value depends on the recipient.
+    Line(Line),
+    /// A placeholder in a body.
+    Body {
+        source: Source,
+        is_html: bool,
+    },
+    MessageId,
+    Date,
+}
+
+impl Template {
+    /// Prepares the message `raw`: a header, an empty line, a body, with whatever line ends. `columns` are those of
+    /// the list. `Return-Path` and `Bcc` are dropped, `Message-ID` and `Date` are added where they are missing. A
+    /// message that is different for each recipient gets a `Message-ID` of its own for each, whatever it had.
+    ///
+    /// # Errors
+    /// Where it has no proper header, or has fields that no column has.
+    pub fn parse(raw: &[u8], columns: &[String], heads: &Heads) -> Result<Self, TemplateError> {
+        let wire = to_wire(raw.strip_prefix("\u{feff}".as_bytes()).unwrap_or(raw));
+        let columns = Columns::new(columns);
+        let (lines, body) = header::split(&wire)?;
+        check_heads(heads)?;
+        let mut made = Making { columns, pieces: Vec::new(), notes: Vec::new() };
+        made.header(&lines, heads)?;
+        let first_line =
+            wire[..wire.len() - body.len()].iter().filter(|b| **b == b'\n').count() + 1;
+        made.body(&lines, body, first_line)?;
+        if !lines.iter().any(|line| line.is("From")) {
+            made.notes.push("the message has no From: servers may refuse it".into());
+        }
+        let is_personal = made.pieces.iter().any(Piece::is_personal);
+        let message_id = lines.iter().find(|line| line.is("Message-ID") && !is_personal);
+        for piece in &mut made.pieces {
+            if let (Piece::MessageId, Some(own)) = (&*piece, message_id) {
+                *piece = Piece::Text(own.raw.to_vec());
+            }
+        }
+        made.notes.truncate(NOTES);
+        let message_id_domain = heads.message_id_domain.clone();
+        Ok(Self { pieces: made.pieces, is_personal, message_id_domain, notes: made.notes })
+    }
+
+    /// Whether the message differs between recipients.
+    pub fn is_personal(&self) -> bool {
+        self.is_personal
+    }
+
+    /// Warnings about the message, which can be sent nevertheless: one sentence each, 20 at most.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// Appends the message for `recipient`, in wire form. Without a recipient, placeholders are empty.
+    pub fn render(&self, recipient: Option<&Recipient>, seed: Seed<'_>, into: &mut Vec<u8>) {
+        let empty = StringRecord::new();
+        let values = fields::FieldValues {
+            address: recipient.map_or("", |recipient| recipient.address.as_str()),
+            values: recipient.map_or(&empty, |recipient| &recipient.values),
+        };
+        for piece in &self.pieces {
+            match piece {
+                Piece::Text(text) => into.extend_from_slice(text),
+                Piece::Line(line) => line.render(values, into),
+                Piece::Body { source, is_html: false } => {
+                    extend_wire(into, values.value(*source).as_bytes());
+                }
+                Piece::Body { source, is_html: true } => {
+                    body::push_html(values.value(*source), into)
+                }
+                Piece::MessageId => self.push_message_id(seed, into),
+                Piece::Date => {
+                    into.extend_from_slice(b"Date: ");
+                    into.extend(seed.date.bytes().filter(|b| matches!(b, b' '..=b'~')));
+                    into.extend_from_slice(b"\r\n");
+                }
+            }
+        }
+    }
+
+    fn push_message_id(&self, seed: Seed<'_>, into: &mut Vec<u8>) {
+        into.extend_from_slice(b"Message-ID: <");
+        let is_plain = |b: &u8| b.is_ascii_alphanumeric() || *b == b'-';
+        let begun = into.len();
+        into.extend(seed.run.bytes().filter(is_plain).take(64));
+        if into.len() == begun {
+            into.push(b'm');
+        }
+        if self.is_personal {
+            into.extend_from_slice(format!(".{}", seed.number).as_bytes());
+        }
+        into.push(b'@');
+        into.extend_from_slice(self.message_id_domain.as_bytes());
+        into.extend_from_slice(b">\r\n");
+    }
+}
+
+/// The value of `Date` for this time (RFC 5322 3.3), in UTC.
+///
+/// # Errors
+/// If the year does not have four digits.
+pub fn date(time: jiff::Timestamp) -> Result<String, jiff::Error> {
+    jiff::fmt::rfc2822::to_string(&time.to_zoned(jiff::tz::TimeZone::UTC))
+}
+
+impl Piece {
+    fn is_personal(&self) -> bool {
+        matches!(self, Self::Line(_) | Self::Body { .. })
+    }
+}
+
+fn check_heads(heads: &Heads) -> Result<(), TemplateError> {
+    let domain = &heads.message_id_domain;
+    let is_plain =
+        |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'[' | b']' | b':');
+    if domain.is_empty() || domain.len() > 255 || !domain.bytes().all(is_plain) {
+        return Err(TemplateError::MessageIdDomain(domain.clone()));
+    }
+    let Some(value) = &heads.list_unsubscribe else { return Ok(()) };
+    let is_printable = value.bytes().all(|b| matches!(b, b' '..=b'~'));
+    if !is_printable || !value.trim().starts_with('<') || !value.trim().ends_with('>') {
+        return Err(TemplateError::Unsubscribe(value.clone()));
+    }
+    Ok(())
+}
+
+/// A template that is being parsed.
+struct Making {
+    columns: Columns,
+    pieces: Vec<Piece>,
+    notes: Vec<String>,
+}
+
+impl Making {
+    fn push_text(&mut self, text: &[u8]) {
+        match self.pieces.last_mut() {
+            Some(Piece::Text(last)) => last.extend_from_slice(text),
+            _ => self.pieces.push(Piece::Text(text.to_vec())),
+        }
+    }
+
+    fn header(&mut self, lines: &[header::Raw<'_>], heads: &Heads) -> Result<(), TemplateError> {
+        let mut has_date = false;
+        let mut has_https = false;
+        for line in lines {
+            let is_replaced = line.is("List-Unsubscribe") && heads.list_unsubscribe.is_some()
+                || line.is("List-Unsubscribe-Post") && heads.one_click;
+            if is_replaced
+                || ["Return-Path", "Bcc", "Resent-Bcc", "Message-ID"].iter().any(|n| line.is(n))
+            {
+                continue;
+            }
+            has_date |= line.is("Date");
+            has_https |= line.is("List-Unsubscribe") && has_https_uri(line.raw);
+            self.line(line)?;
+        }
+        if !has_date {
+            self.pieces.push(Piece::Date);
+        }
+        self.pieces.push(Piece::MessageId);
+        if let Some(value) = &heads.list_unsubscribe {
+            has_https = has_https_uri(value.as_bytes());
+            let raw = format!("List-Unsubscribe: {}\r\n", value.trim());
+            self.line(&header::Raw { name: "List-Unsubscribe", raw: raw.as_bytes() })?;
+        }
+        if heads.one_click && !has_https {
+            return Err(TemplateError::OneClick);
+        }
+        if heads.one_click {
+            self.push_text(b"List-Unsubscribe-Post: List-Unsubscribe=One-Click\r\n");
+        }
+        self.push_text(b"\r\n");
+        Ok(())
+    }
+
+    fn line(&mut self, line: &header::Raw<'_>) -> Result<(), TemplateError> {
+        match Line::of(line, &self.columns)? {
+            None => self.push_text(line.raw),
+            Some(made) if made.is_personal() => self.pieces.push(Piece::Line(made)),
+            Some(made) => {
+                let mut text = Vec::new();
+                let values = &StringRecord::new();
+                made.render(fields::FieldValues { address: "", values }, &mut text);
+                self.push_text(&text);
+            }
+        }
+        Ok(())
+    }
+
+    fn body(
+        &mut self,
+        lines: &[header::Raw<'_>],
+        body: &[u8],
+        first_line: usize,
+    ) -> Result<(), TemplateError> {
+        let top: Vec<u8> = lines.iter().flat_map(|line| line.raw).copied().collect();
+        for section in body::sections(&top, body) {
+            let before = &body[..section.range.start];
+            let text = &body[section.range.clone()];
+            let line = first_line + before.iter().filter(|b| **b == b'\n').count();
+            let body::Kind::Text { is_html } = section.kind else {
+                if let Some(name) = self.columns.first_field_of(text) {
+                    self.notes.push(format!(
+                        "{{{name}}} from line {line} on stands where fields are not filled in: in what is encoded \
+                         (base64, quoted-printable), no text, or a part's header"
+                    ));
+                }
+                self.push_text(text);
+                continue;
+            };
+            for part in self.columns.parts(text, &format!("the body, from line {line} on"))? {
+                match part {
+                    Part::Text(text) => self.push_text(&text),
+                    Part::Field(source) => self.pieces.push(Piece::Body { source, is_html }),
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn has_https_uri(value: &[u8]) -> bool {
+    value.windows(7).any(|w| w.eq_ignore_ascii_case(b"<https:"))
+}
+
+#[cfg(test)]
+mod tests;

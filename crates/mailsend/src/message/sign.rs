@@ -1,0 +1,321 @@
+//! DKIM signatures (RFC 6376, RFC 8463), relaxed for header and body.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use mail_auth::common::crypto::{Ed25519Key, RsaKey, Sha256, SigningKey};
+use mail_auth::common::headers::HeaderWriter;
+use mail_auth::dkim::{Canonicalization, DkimSigner, Done};
+use rustls::pki_types::PrivateKeyDer;
+use rustls::pki_types::pem::PemObject;
+use thiserror::Error;
+
+use smtp::address::{Address, AddressError};
+
+/// Octets of a key's file at most: a key of 8,192 bits has 7,000.
+const KEY_OCTETS: u64 = 64 << 10;
+/// The fields that are signed (RFC 6376 5.4.1), even if they are absent, so that they cannot be added. Fields that
+/// mailing lists add are not among them.
+const SIGNED: [&str; 14] = [
+    "From",
+    "To",
+    "Cc",
+    "Reply-To",
+    "Subject",
+    "Date",
+    "Message-ID",
+    "In-Reply-To",
+    "References",
+    "MIME-Version",
+    "Content-Type",
+    "Content-Transfer-Encoding",
+    "List-Unsubscribe",
+    "List-Unsubscribe-Post",
+];
+
+/// Signs messages with one key, in the name of one domain. Threads may share it.
+pub struct Signer {
+    signer: Either,
+}
+
+enum Either {
+    Rsa(DkimSigner<RsaKey<Sha256>, Done>),
+    Ed25519(DkimSigner<Ed25519Key, Done>),
+}
+
+/// Why nothing can be signed.
+#[derive(Debug, Error)]
+pub enum SignError {
+    /// The key's file cannot be read.
+    #[error("the DKIM key {} cannot be read", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The file has no key that can be used.
+    #[error(
+        "{} is no DKIM key: {why}. It must be a private key in PEM form, RSA (2,048 bits or more) or Ed25519, without a \
+         password, as from `openssl genrsa 2048`",
+        path.display()
+    )]
+    Key {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// The signature's domain is invalid.
+    #[error("{domain:?} cannot be the domain of a DKIM signature: {source}")]
+    Domain {
+        /// What was given.
+        domain: String,
+        /// Why.
+        source: AddressError,
+    },
+    /// The selector is invalid.
+    #[error("{0:?} cannot be a DKIM selector: letters, digits, hyphens and dots")]
+    Selector(String),
+    /// A signature must be for `From` (RFC 6376 5.4).
+    #[error("a message without From cannot be signed")]
+    NoFrom,
+    /// The message was not signed.
+    #[error("the message cannot be signed: {0}")]
+    Message(String),
+}
+
+impl fmt::Debug for Signer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Signer")
+    }
+}
+
+impl Signer {
+    /// Signs with the private key in the file `key`, for the public one that DNS has as
+    /// `selector._domainkey.domain`.
+    ///
+    /// # Errors
+    /// If the file has no usable key, or domain or selector are invalid.
+    pub fn from_file(key: &Path, domain: &str, selector: &str) -> Result<Self, SignError> {
+        let read = |source| SignError::Read { path: key.to_owned(), source };
+        let octets = std::fs::metadata(key).map_err(read)?.len();
+        if octets > KEY_OCTETS {
+            let why = format!("it has {octets} octets");
+            return Err(SignError::Key { path: key.to_owned(), why });
+        }
+        let pem = std::fs::read(key).map_err(read)?;
+        Self::from_pem(&pem, domain, selector, key)
+    }
+
+    fn from_pem(pem: &[u8], domain: &str, selector: &str, path: &Path) -> Result<Self, SignError> {
+        let is_plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.' | b'_');
+        if selector.is_empty() || selector.len() > 200 || !selector.bytes().all(is_plain) {
+            return Err(SignError::Selector(selector.to_owned()));
+        }
+        let postmaster = Address::parse(&format!("a@{domain}"))
+            .map_err(|source| SignError::Domain { domain: domain.to_owned(), source })?;
+        let domain = postmaster.domain();
+        let bad =
+            |why: &dyn fmt::Display| SignError::Key { path: path.to_owned(), why: why.to_string() };
+        let der = PrivateKeyDer::from_pem_slice(pem).map_err(|e| bad(&e))?;
+        let rsa = match &der {
+            PrivateKeyDer::Pkcs1(der) => RsaKey::<Sha256>::from_der(der.secret_pkcs1_der()),
+            PrivateKeyDer::Pkcs8(der) => {
+                let octets = der.secret_pkcs8_der();
+                if let Ok(key) = Ed25519Key::from_pkcs8_maybe_unchecked_der(octets) {
+                    return Ok(Self { signer: Either::Ed25519(signer(key, domain, selector)) });
+                }
+                RsaKey::from_pkcs8_der(octets)
+            }
+            _ => return Err(bad(&"it is neither RSA nor Ed25519")),
+        };
+        let key = rsa.map_err(|e| bad(&e))?;
+        Ok(Self { signer: Either::Rsa(signer(key, domain, selector)) })
+    }
+
+    /// The `DKIM-Signature` field, with its line end, that is to stand before the message `wire`, which is in
+    /// wire form.
+    ///
+    /// # Errors
+    /// Where it has no `From`.
+    pub fn sign(&self, wire: &[u8]) -> Result<String, SignError> {
+        if !has_from(wire) {
+            return Err(SignError::NoFrom);
+        }
+        let signature = match &self.signer {
+            Either::Rsa(signer) => signer.sign(wire),
+            Either::Ed25519(signer) => signer.sign(wire),
+        };
+        let signature = signature.map_err(|e| SignError::Message(e.to_string()))?;
+        Ok(signature.to_header())
+    }
+}
+
+fn has_from(wire: &[u8]) -> bool {
+    let mut header = wire.split(|b| *b == b'\n').take_while(|line| !matches!(*line, b"" | b"\r"));
+    header.any(|line| line.get(..5).is_some_and(|start| start.eq_ignore_ascii_case(b"From:")))
+}
+
+fn signer<K: SigningKey>(key: K, domain: &str, selector: &str) -> DkimSigner<K, Done> {
+    DkimSigner::from_key(key)
+        .domain(domain)
+        .selector(selector)
+        .headers(SIGNED)
+        .header_canonicalization(Canonicalization::Relaxed)
+        .body_canonicalization(Canonicalization::Relaxed)
+}
+
+#[cfg(test)]
+mod tests {
+    use base64::Engine;
+    use base64::prelude::BASE64_STANDARD;
+    use ring::digest::{SHA256, digest};
+    use ring::signature::{
+        ED25519, Ed25519KeyPair, KeyPair, RSA_PKCS1_2048_8192_SHA256, RsaKeyPair, UnparsedPublicKey,
+    };
+
+    use super::*;
+
+    const RSA: &str = include_str!("test-rsa.pem");
+
+    fn signer_of(pem: &str) -> Result<Signer, SignError> {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), pem).unwrap();
+        Signer::from_file(file.path(), "Example.org", "s1")
+    }
+
+    /// The key in PEM form, and its public half.
+    fn ed25519() -> (String, Vec<u8>) {
+        let der = Ed25519Key::generate_pkcs8().unwrap();
+        let public = Ed25519KeyPair::from_pkcs8(&der).unwrap().public_key().as_ref().to_vec();
+        let text = BASE64_STANDARD.encode(der);
+        (format!("-----BEGIN PRIVATE KEY-----\n{text}\n-----END PRIVATE KEY-----\n"), public)
+    }
+
+    /// A field in relaxed form (RFC 6376 3.4.2).
+    fn relaxed_field(field: &str) -> String {
+        let (name, value) = field.split_once(':').unwrap();
+        let words: Vec<&str> =
+            value.split([' ', '\t', '\r', '\n']).filter(|w| !w.is_empty()).collect();
+        format!("{}:{}", name.trim_end().to_lowercase(), words.join(" "))
+    }
+
+    /// A body in relaxed form (RFC 6376 3.4.4).
+    fn relaxed_body(body: &str) -> String {
+        let line = |line: &str| {
+            let mut made = String::new();
+            for c in line.trim_end_matches([' ', '\t']).chars() {
+                match c {
+                    ' ' | '\t' if made.ends_with(' ') => {}
+                    ' ' | '\t' => made.push(' '),
+                    c => made.push(c),
+                }
+            }
+            made
+        };
+        let text: Vec<String> = body.split("\r\n").map(line).collect();
+        let text = text.join("\r\n");
+        let text = text.trim_end_matches("\r\n");
+        if text.is_empty() { String::new() } else { format!("{text}\r\n") }
+    }
+
+    fn fields(header: &str) -> Vec<String> {
+        let joined = header.replace("\r\n ", "\0 ").replace("\r\n\t", "\0\t");
+        joined.split("\r\n").map(|field| field.replace('\0', "\r\n")).collect()
+    }
+
+    fn tag(field: &str, name: &str) -> String {
+        let value = field.split_once(':').unwrap().1;
+        let mut tags = value.split(';').filter_map(|tag| tag.trim().split_once('='));
+        let value = tags.find(|(found, _)| *found == name).expect(name).1;
+        value.chars().filter(|c| !c.is_whitespace()).collect()
+    }
+
+    /// Checks a signature as RFC 6376 section 3.7 says, with nothing of what made it.
+    fn is_good(signature: &str, message: &str, public: &[u8]) -> bool {
+        let (header, body) = message.split_once("\r\n\r\n").unwrap();
+        let hash = BASE64_STANDARD.encode(digest(&SHA256, relaxed_body(body).as_bytes()));
+        let mut left = fields(header);
+        let mut signed = String::new();
+        for name in tag(signature, "h").split(':') {
+            let is_it =
+                |field: &String| field.split(':').next().unwrap().eq_ignore_ascii_case(name);
+            if let Some(at) = left.iter().rposition(is_it) {
+                signed.push_str(&relaxed_field(&left.remove(at)));
+                signed.push_str("\r\n");
+            }
+        }
+        let own = relaxed_field(signature.trim_end());
+        let (before, b) = own.split_at(own.rfind("b=").unwrap() + 2);
+        let after = b.find(';').map_or("", |at| &b[at..]);
+        signed.push_str(&format!("{before}{after}"));
+        let value = BASE64_STANDARD.decode(tag(signature, "b")).unwrap();
+        let is_signed = match tag(signature, "a").as_str() {
+            "rsa-sha256" => UnparsedPublicKey::new(&RSA_PKCS1_2048_8192_SHA256, public)
+                .verify(signed.as_bytes(), &value),
+            "ed25519-sha256" => UnparsedPublicKey::new(&ED25519, public)
+                .verify(digest(&SHA256, signed.as_bytes()).as_ref(), &value),
+            other => panic!("{other}"),
+        };
+        is_signed.is_ok() && hash == tag(signature, "bh")
+    }
+
+    const MESSAGE: &str = "From: Jo <jo@example.org>\r\nTo: al@x.test\r\nX-Other: 1\r\nSubject: A  long\r\n \
+                           line\r\nMessage-ID: <1@x>\r\nList-Unsubscribe: <https://x>\r\n\
+                           List-Unsubscribe-Post: List-Unsubscribe=One-Click\r\n\r\n Dear  you \r\n\r\nend\t\r\n\r\n\r\n";
+
+    #[test]
+    fn signatures_can_be_verified() {
+        let rsa = RsaKeyPair::from_pkcs8(
+            PrivateKeyDer::from_pem_slice(RSA.as_bytes()).unwrap().secret_der(),
+        );
+        let rsa = rsa.unwrap().public().as_ref().to_vec();
+        let (ed_pem, ed_public) = ed25519();
+        for (pem, public) in [(RSA, &rsa), (&ed_pem, &ed_public)] {
+            let signature = signer_of(pem).unwrap().sign(MESSAGE.as_bytes()).unwrap();
+            assert!(signature.starts_with("DKIM-Signature:") && signature.ends_with("\r\n"));
+            assert_eq!(tag(&signature, "d"), "example.org");
+            assert_eq!(
+                (tag(&signature, "s"), tag(&signature, "c")),
+                ("s1".into(), "relaxed/relaxed".into())
+            );
+            for name in
+                ["From", "To", "Subject", "Message-ID", "List-Unsubscribe", "List-Unsubscribe-Post"]
+            {
+                assert!(
+                    tag(&signature, "h").split(':').any(|h| h.eq_ignore_ascii_case(name)),
+                    "{signature}"
+                );
+            }
+            assert!(is_good(&signature, MESSAGE, public), "{signature}");
+            let spaced =
+                MESSAGE.replace("Dear  you", "Dear you").replace("X-Other: 1", "X-Other: 2");
+            assert!(is_good(&signature, &spaced, public));
+            for (from, to) in
+                [("end", "eld"), ("al@x", "bo@x"), ("One-Click", "No"), (" long", "short")]
+            {
+                assert!(!is_good(&signature, &MESSAGE.replace(from, to), public), "{from}");
+            }
+        }
+    }
+
+    #[test]
+    fn says_what_is_wrong_with_a_key() {
+        let says = |pem: &str| signer_of(pem).unwrap_err().to_string();
+        assert!(says("").contains("is no DKIM key"));
+        assert!(says(&RSA.replace("MII", "NII")).contains("is no DKIM key"));
+        assert!(says(&RSA.replace("PRIVATE", "PUBLIC")).contains("openssl genrsa"));
+        assert!(says(&"x".repeat(70_000)).contains("70000 octets"));
+        let missing = Signer::from_file(Path::new("no/such.pem"), "x.test", "s").unwrap_err();
+        assert!(matches!(missing, SignError::Read { .. }));
+        let of = |domain, selector| {
+            Signer::from_pem(RSA.as_bytes(), domain, selector, Path::new("key"))
+                .unwrap_err()
+                .to_string()
+        };
+        assert!(of("x test", "s").contains("domain of a DKIM signature"));
+        assert!(of("x.test", "s;d=y").contains("selector"));
+        assert!(signer_of(RSA).unwrap().sign(b"\r\nbody\r\n").is_err());
+    }
+}

@@ -1,0 +1,413 @@
+//! The queue: which destination gets the next connection, which recipients it takes, and when they are retried.
+//!
+//! A destination is where one connection's mail goes: a domain, or the relay for all. Recipients are stored as integer
+//! indexes, numbered through all destinations, so that each costs a few bytes. Times are in milliseconds since the
+//! start.
+
+mod retry;
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap, VecDeque};
+use std::time::Duration;
+
+use smtp::session::DeliveryStatus;
+
+use retry::ATTEMPTS_AT_MOST;
+pub use retry::Retry;
+
+/// First pause of a destination after a failure, unless recipients are retried sooner.
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+/// Maximum number of destinations whose routes are being looked up at the same time.
+const LOOKED_UP_AT_MOST: usize = 1_000;
+
+/// Maximum number of addresses tried for one destination.
+pub const ADDRESSES: usize = 16;
+/// Limits on concurrency.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Maximum number of connections.
+    pub connections: usize,
+    /// Maximum number of connections to one destination.
+    pub per_destination: usize,
+    /// Maximum number of recipients in one transaction.
+    pub per_transaction: usize,
+}
+
+/// What to do next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Next {
+    /// Connect to this destination.
+    Connect(u32),
+    /// Nothing until this time, or until something else changes.
+    Wait(Option<u32>),
+    /// Nothing: all recipients have a final result.
+    Done,
+}
+
+/// What happens to a recipient after a transaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// Its result is final.
+    Final,
+    /// It will be retried.
+    Retry,
+}
+
+/// The recipients without a final result, by destination.
+#[derive(Debug)]
+pub struct Queue {
+    /// Destination `d` has the recipients from `starts[d]` to `starts[d + 1]`.
+    starts: Vec<u32>,
+    destinations: Vec<Destination>,
+    recipients: Vec<RecipientState>,
+    limits: Limits,
+    retry: Retry,
+    /// Destinations that need a connection, in the order in which they get one.
+    ring: VecDeque<u32>,
+    /// Paused destinations, by the end of their pause.
+    paused: BinaryHeap<Reverse<(u32, u32)>>,
+    /// Deferred recipients, by the time of their retry.
+    due: BinaryHeap<Reverse<(u32, u32)>>,
+    /// Recipients that were taken before and returned to the queue, by destination.
+    returned: HashMap<u32, Vec<u32>>,
+    /// Destinations whose route is being looked up.
+    looked_up: Vec<u32>,
+    open: usize,
+    /// Number of recipients without a final result.
+    unsettled: usize,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct RecipientState {
+    attempts: u16,
+    is_done: bool,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Destination {
+    /// The first recipient that was never taken.
+    next: u32,
+    /// Recipients that can be taken.
+    waiting: u32,
+    connections: u32,
+    /// Connections that have not taken recipients yet.
+    opening: u32,
+    /// Maximum number of recipients in one transaction, as far as the server has shown.
+    per_transaction: u32,
+    /// The addresses that have failed, one bit for each.
+    failed_addresses: u16,
+    /// Consecutive failures.
+    failures: u16,
+    is_paused: bool,
+    is_looked_up: bool,
+    is_in_ring: bool,
+}
+
+impl Queue {
+    /// A queue for destinations with these numbers of recipients, which are indexed in this order.
+    pub fn new(sizes: impl IntoIterator<Item = usize>, limits: Limits, retry: Retry) -> Self {
+        let mut starts = vec![0];
+        let mut destinations = Vec::new();
+        for size in sizes {
+            let start = *starts.last().expect("one at least");
+            let waiting = u32::try_from(size).expect("a list has fewer");
+            starts.push(start + waiting);
+            let per_transaction = u32::try_from(limits.per_transaction.max(1)).unwrap_or(u32::MAX);
+            let next = start;
+            let destination = Destination { next, waiting, per_transaction, ..Default::default() };
+            destinations.push(destination);
+        }
+        let recipients = *starts.last().expect("one at least") as usize;
+        Self {
+            starts,
+            destinations,
+            recipients: vec![RecipientState::default(); recipients],
+            limits,
+            retry,
+            ring: VecDeque::new(),
+            paused: BinaryHeap::new(),
+            due: BinaryHeap::new(),
+            returned: HashMap::new(),
+            looked_up: Vec::new(),
+            open: 0,
+            unsettled: recipients,
+        }
+    }
+
+    /// Restores the state of a recipient from an earlier run, before [`Queue::begin`].
+    pub fn restore(&mut self, recipient: u32, attempts: u16, is_done: bool) {
+        let state = &mut self.recipients[recipient as usize];
+        let before = std::mem::replace(state, RecipientState { attempts, is_done });
+        debug_assert!(!before.is_done, "a recipient is restored once");
+        if is_done {
+            let destination = self.destination_of(recipient);
+            self.destinations[destination as usize].waiting -= 1;
+            self.unsettled -= 1;
+        }
+    }
+
+    /// Begins: each destination with recipients may get a connection.
+    pub fn begin(&mut self) {
+        (0..self.destinations.len()).for_each(|destination| self.refresh(destination as u32));
+    }
+
+    /// What to do next. A destination returned by it counts as connected until [`Queue::closed`].
+    pub fn next(&mut self, now: u32) -> Next {
+        self.wake(now);
+        while self.open < self.limits.connections && self.looked_up.len() < LOOKED_UP_AT_MOST {
+            let Some(destination) = self.ring.pop_front() else { break };
+            self.destinations[destination as usize].is_in_ring = false;
+            if self.needs_connection(destination) {
+                let one = &mut self.destinations[destination as usize];
+                one.connections += 1;
+                one.opening += 1;
+                self.open += 1;
+                self.refresh(destination);
+                return Next::Connect(destination);
+            }
+        }
+        if self.unsettled == 0 {
+            return Next::Done;
+        }
+        let paused = self.paused.peek().map(|&Reverse((at, _))| at);
+        let due = self.due.peek().map(|&Reverse((at, _))| at);
+        Next::Wait(paused.into_iter().chain(due).min())
+    }
+
+    /// Takes recipients of a destination for a transaction; empty if there are none at present. `is_first` if it is the
+    /// first transaction of its connection.
+    pub fn take(&mut self, destination: u32, is_first: bool) -> Vec<u32> {
+        let end = self.starts[destination as usize + 1];
+        let one = &mut self.destinations[destination as usize];
+        one.opening -= u32::from(is_first);
+        let most = one.per_transaction.min(one.waiting) as usize;
+        let mut taken = Vec::with_capacity(most);
+        if let Some(returned) = self.returned.get_mut(&destination) {
+            taken.extend(returned.drain(returned.len().saturating_sub(most)..));
+            if returned.is_empty() {
+                self.returned.remove(&destination);
+            }
+        }
+        while taken.len() < most && one.next < end {
+            if !self.recipients[one.next as usize].is_done {
+                taken.push(one.next);
+            }
+            one.next += 1;
+        }
+        debug_assert_eq!(taken.len(), most);
+        one.waiting -= taken.len() as u32;
+        if is_first {
+            self.refresh(destination);
+        }
+        taken
+    }
+
+    /// Applies the result of a transaction for a recipient that was taken.
+    pub fn settle(
+        &mut self,
+        destination: u32,
+        recipient: u32,
+        status: DeliveryStatus,
+        now: u32,
+    ) -> Verdict {
+        let one = &mut self.recipients[recipient as usize];
+        debug_assert!(!one.is_done);
+        match status {
+            DeliveryStatus::Delivered | DeliveryStatus::Failed => {
+                one.is_done = true;
+                self.unsettled -= 1;
+                Verdict::Final
+            }
+            DeliveryStatus::Requeued => {
+                self.give_back(destination, recipient);
+                Verdict::Retry
+            }
+            DeliveryStatus::Deferred | DeliveryStatus::Uncertain => {
+                one.attempts = one.attempts.saturating_add(1).min(ATTEMPTS_AT_MOST);
+                match self.retry.wait(one.attempts, self.retry.after) {
+                    Some(wait) => {
+                        self.due.push(Reverse((later(now, wait), recipient)));
+                        Verdict::Retry
+                    }
+                    None => {
+                        one.is_done = true;
+                        self.unsettled -= 1;
+                        Verdict::Final
+                    }
+                }
+            }
+        }
+    }
+
+    /// Returns a recipient that was taken and not tried.
+    pub fn give_back(&mut self, destination: u32, recipient: u32) {
+        self.returned.entry(destination).or_default().push(recipient);
+        self.destinations[destination as usize].waiting += 1;
+        self.refresh(destination);
+    }
+
+    /// Limits the recipients in one transaction to a destination.
+    pub fn limit_transaction(&mut self, destination: u32, recipients: usize) {
+        let one = &mut self.destinations[destination as usize];
+        let recipients = u32::try_from(recipients.max(1)).unwrap_or(u32::MAX);
+        one.per_transaction = one.per_transaction.min(recipients);
+    }
+
+    /// A connection is closed; `has_taken` if it had taken recipients.
+    pub fn closed(&mut self, destination: u32, has_taken: bool) {
+        let one = &mut self.destinations[destination as usize];
+        one.connections -= 1;
+        one.opening -= u32::from(!has_taken);
+        self.open -= 1;
+        self.refresh(destination);
+    }
+
+    /// A destination has accepted or permanently rejected a recipient: it can be reached.
+    pub fn record_success(&mut self, destination: u32) {
+        self.destinations[destination as usize].failures = 0;
+    }
+
+    /// A destination could not be reached. It is paused, longer each time. Returns whether its recipients are to be
+    /// given up instead.
+    #[must_use]
+    pub fn record_failure(&mut self, destination: u32, now: u32) -> bool {
+        let one = &mut self.destinations[destination as usize];
+        if one.is_paused {
+            return false; // another connection has reported the same failure
+        }
+        one.failures = one.failures.saturating_add(1).min(ATTEMPTS_AT_MOST);
+        match self.retry.wait(one.failures, self.retry.after.min(FIRST_PAUSE)) {
+            Some(pause) => {
+                one.is_paused = true;
+                self.paused.push(Reverse((later(now, pause), destination)));
+                false
+            }
+            None => true,
+        }
+    }
+
+    /// Gives up all recipients of a destination that wait to be taken, and returns them.
+    pub fn give_up(&mut self, destination: u32) -> Vec<u32> {
+        let one = &mut self.destinations[destination as usize];
+        let mut recipients = self.returned.remove(&destination).unwrap_or_default();
+        let end = self.starts[destination as usize + 1];
+        let rest = std::mem::replace(&mut one.next, end)..end;
+        recipients.extend(rest.filter(|&index| !self.recipients[index as usize].is_done));
+        debug_assert_eq!(recipients.len(), one.waiting as usize);
+        one.waiting = 0;
+        self.unsettled -= recipients.len();
+        for &recipient in &recipients {
+            self.recipients[recipient as usize].is_done = true;
+        }
+        recipients
+    }
+
+    /// The route of a destination is being looked up: its connection is postponed.
+    pub fn look_up(&mut self, destination: u32) {
+        self.destinations[destination as usize].is_looked_up = true;
+        self.looked_up.push(destination);
+        self.closed(destination, false);
+    }
+
+    /// Routes have become known: destinations that waited for them may get connections.
+    pub fn routes_known(&mut self) {
+        for destination in std::mem::take(&mut self.looked_up) {
+            self.destinations[destination as usize].is_looked_up = false;
+            self.refresh(destination);
+        }
+    }
+
+    /// Whether an address of a destination has failed.
+    pub fn has_failed(&self, destination: u32, address: usize) -> bool {
+        address >= ADDRESSES
+            || self.destinations[destination as usize].failed_addresses & (1 << address) != 0
+    }
+
+    /// Records that one of the `of` addresses of a destination has failed. Returns whether all have failed by now: then
+    /// all may be tried again.
+    pub fn address_failed(&mut self, destination: u32, address: usize, of: usize) -> bool {
+        let one = &mut self.destinations[destination as usize];
+        one.failed_addresses |= 1_u16.checked_shl(address as u32).unwrap_or(0);
+        let all = one.failed_addresses.count_ones() as usize >= of.min(ADDRESSES);
+        if all {
+            one.failed_addresses = 0;
+        }
+        all
+    }
+
+    /// All addresses of a destination may be tried again.
+    pub fn clear_failures(&mut self, destination: u32) {
+        self.destinations[destination as usize].failed_addresses = 0;
+    }
+
+    /// Number of recipients without a final result.
+    pub fn unsettled(&self) -> usize {
+        self.unsettled
+    }
+
+    /// Number of open connections.
+    pub fn open(&self) -> usize {
+        self.open
+    }
+
+    /// Number of recipients that wait to be retried.
+    pub fn waits_to_retry(&self) -> usize {
+        self.due.len()
+    }
+
+    /// Number of completed attempts for a recipient.
+    pub fn attempts(&self, recipient: u32) -> u16 {
+        self.recipients[recipient as usize].attempts
+    }
+
+    /// The destination of a recipient.
+    pub fn destination_of(&self, recipient: u32) -> u32 {
+        (self.starts.partition_point(|&start| start <= recipient) - 1) as u32
+    }
+
+    /// The index of a destination's first recipient.
+    pub fn start(&self, destination: u32) -> u32 {
+        self.starts[destination as usize]
+    }
+
+    fn wake(&mut self, now: u32) {
+        while let Some(&Reverse((at, destination))) = self.paused.peek()
+            && at <= now
+        {
+            self.paused.pop();
+            self.destinations[destination as usize].is_paused = false;
+            self.refresh(destination);
+        }
+        while let Some(&Reverse((at, recipient))) = self.due.peek()
+            && at <= now
+        {
+            self.due.pop();
+            self.give_back(self.destination_of(recipient), recipient);
+        }
+    }
+
+    fn needs_connection(&self, destination: u32) -> bool {
+        let one = &self.destinations[destination as usize];
+        !one.is_paused
+            && !one.is_looked_up
+            && (one.connections as usize) < self.limits.per_destination
+            && one.waiting.div_ceil(one.per_transaction) > one.opening
+    }
+
+    /// Adds a destination to those that need a connection, if it does and is not among them.
+    fn refresh(&mut self, destination: u32) {
+        if self.needs_connection(destination) {
+            let one = &mut self.destinations[destination as usize];
+            if !std::mem::replace(&mut one.is_in_ring, true) {
+                self.ring.push_back(destination);
+            }
+        }
+    }
+}
+
+fn later(now: u32, wait: Duration) -> u32 {
+    now.saturating_add(u32::try_from(wait.as_millis()).unwrap_or(u32::MAX))
+}
+
+#[cfg(test)]
+mod tests;

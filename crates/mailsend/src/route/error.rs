@@ -1,0 +1,55 @@
+//! Why mail cannot be routed.
+
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+/// Why mail cannot be routed.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum RouteError {
+    /// The relay is not a valid host.
+    #[error(
+        "\"{given}\" is no mail server: {cause}; give HOST or HOST:PORT, such as 127.0.0.1:2525 or [::1]:25"
+    )]
+    Host {
+        /// The text that was given.
+        given: String,
+        /// What is wrong with it.
+        cause: &'static str,
+    },
+    /// A host name cannot be resolved.
+    #[error(
+        "no address found for mail server {host}: {cause}; give its address, or look at its name"
+    )]
+    Unresolvable {
+        /// The host.
+        host: String,
+        /// What the system said.
+        cause: String,
+    },
+    /// The file of routes cannot be read.
+    #[error("cannot read routes from {}: {cause}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        cause: std::io::Error,
+    },
+    /// A line of the file of routes is wrong.
+    #[error("{}:{line}: {cause}", path.display())]
+    Line {
+        /// The file.
+        path: PathBuf,
+        /// The line's number, from 1.
+        line: usize,
+        /// What is wrong with it.
+        cause: String,
+    },
+    /// The system's name servers are unknown.
+    #[error("cannot tell this system's name servers: {0}; name one yourself")]
+    NameServers(String),
+    /// The thread for MX look-ups cannot be started.
+    #[error("cannot start the thread that asks for MX records: {0}")]
+    Thread(std::io::Error),
+}

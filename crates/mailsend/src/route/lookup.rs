@@ -1,0 +1,277 @@
+//! Looking up the MX records of one domain (RFC 5321, section 5.1; RFC 7505).
+
+use std::hash::{BuildHasher as _, RandomState};
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use hickory_resolver::config::{NameServerConfig, ResolveHosts, ResolverConfig, ResolverOpts};
+use hickory_resolver::lookup::Lookup;
+use hickory_resolver::name_server::TokioConnectionProvider;
+use hickory_resolver::proto::ProtoErrorKind;
+use hickory_resolver::proto::op::ResponseCode;
+use hickory_resolver::proto::rr::{Name, RecordType};
+use hickory_resolver::proto::xfer::Protocol;
+use hickory_resolver::{ResolveError, Resolver, TokioResolver};
+use rand::SeedableRng as _;
+use rand::rngs::StdRng;
+use rand::seq::SliceRandom as _;
+use tokio::time::Instant;
+
+use super::error::RouteError;
+use super::mx_options::{Families, MxOptions};
+use super::target::{Route, Target};
+
+/// Maximum number of mail servers of a domain whose addresses are looked up.
+const SERVERS_AT_MOST: usize = 20;
+/// Maximum number of addresses of one mail server.
+const ADDRESSES_AT_MOST: usize = 16;
+/// Number of times a query is sent: datagrams may be lost.
+const TRIES: u32 = 2;
+/// Number of successive queries for one domain: its MX, and the addresses of some of its servers.
+const QUESTIONS: u32 = 4;
+/// Number of cached answers, for domains with the same mail servers.
+const ANSWERS_KEPT: usize = 50_000;
+
+/// The route of a domain, and how long it is valid by the TTLs.
+#[derive(Debug)]
+pub(super) struct Found {
+    pub(super) route: Route,
+    pub(super) holds: Duration,
+}
+
+/// The answer to a query.
+enum Answer {
+    Records(Lookup),
+    /// The name has no records of this type; valid for this time.
+    Nothing(Duration),
+    /// The name does not exist; valid for this time.
+    NoName(Duration),
+    Failed(String),
+}
+
+/// The addresses of a mail server.
+enum Addresses {
+    Known(Vec<IpAddr>, Duration),
+    None(Duration),
+    Failed(String),
+}
+
+/// Sends queries to the name server.
+pub(super) struct Finder {
+    resolver: TokioResolver,
+    families: Families,
+    port: u16,
+    timeout: Duration,
+    nothing_holds: Duration,
+}
+
+impl Finder {
+    pub(super) fn new(options: &MxOptions) -> Result<Self, RouteError> {
+        let provider = TokioConnectionProvider::default();
+        let mut builder = match options.nameserver {
+            Some(address) => {
+                let mut config = ResolverConfig::new();
+                config.add_name_server(NameServerConfig::new(address, Protocol::Udp));
+                config.add_name_server(NameServerConfig::new(address, Protocol::Tcp));
+                Resolver::builder_with_config(config, provider)
+            }
+            None => Resolver::builder(provider)
+                .map_err(|error| RouteError::NameServers(error.to_string()))?,
+        };
+        set(builder.options_mut(), options);
+        Ok(Self {
+            resolver: builder.build(),
+            families: options.families,
+            port: options.port,
+            timeout: options.timeout,
+            nothing_holds: options.kept.nothing,
+        })
+    }
+
+    /// Finds the route of a domain, within the time allowed for all its queries.
+    pub(super) async fn find(&self, domain: &str) -> Found {
+        let until = Instant::now() + self.timeout * QUESTIONS;
+        let Ok(name) = Name::from_ascii(format!("{domain}.")) else {
+            return never(format!("{domain} is no domain name"), self.nothing_holds);
+        };
+        match self.ask(name.clone(), RecordType::MX, until).await {
+            Answer::Records(lookup) => self.find_servers(domain, &lookup, until).await,
+            Answer::Nothing(holds) => self.find_itself(domain, name, holds, until).await,
+            Answer::NoName(holds) => never(format!("{domain} does not exist"), holds),
+            Answer::Failed(cause) => later(format!("MX of {domain}: {cause}")),
+        }
+    }
+
+    /// A domain without MX records is its own mail server.
+    async fn find_itself(
+        &self,
+        domain: &str,
+        name: Name,
+        holds: Duration,
+        until: Instant,
+    ) -> Found {
+        match self.addresses_of(&name, until).await {
+            Addresses::Known(addresses, also) => {
+                let target = self.target(domain.to_owned(), &addresses, 0);
+                Found { route: Route::To(vec![target]), holds: holds.min(also) }
+            }
+            Addresses::None(also) => {
+                let cause = format!("{domain} has neither an MX record nor an address to use");
+                never(cause, holds.min(also))
+            }
+            Addresses::Failed(cause) => later(format!("address of {domain}: {cause}")),
+        }
+    }
+
+    async fn find_servers(&self, domain: &str, lookup: &Lookup, until: Instant) -> Found {
+        let mut servers: Vec<(u16, Name)> = lookup
+            .record_iter()
+            .filter_map(|record| record.data().as_mx())
+            .map(|mx| (mx.preference(), mx.exchange().clone()))
+            .collect();
+        let mut holds = time_left(lookup);
+        servers.retain(|(_, server)| !server.is_root());
+        if servers.is_empty() {
+            return never(format!("{domain} takes no mail (null MX, RFC 7505)"), holds);
+        }
+        // Servers of equal preference are shuffled to distribute the load. `RandomState` has a new seed each time.
+        let seed = RandomState::new().hash_one(domain);
+        servers.shuffle(&mut StdRng::seed_from_u64(seed));
+        servers.sort_by_key(|&(preference, _)| preference);
+        servers.truncate(SERVERS_AT_MOST);
+
+        let (mut targets, mut without, mut failure) = (Vec::new(), Vec::new(), None);
+        for (preference, server) in servers {
+            let name = text_of(&server);
+            match self.addresses_of(&server, until).await {
+                Addresses::Known(addresses, also) => {
+                    holds = holds.min(also);
+                    targets.push(self.target(name, &addresses, preference));
+                }
+                Addresses::None(also) => {
+                    holds = holds.min(also);
+                    without.push(name);
+                }
+                Addresses::Failed(cause) => {
+                    failure =
+                        Some(format!("address of {name}, a mail server of {domain}: {cause}"));
+                }
+            }
+        }
+        match failure {
+            // The servers found are used, but not for long: the missing one may be preferred.
+            Some(_) if !targets.is_empty() => {
+                Found { route: Route::To(targets), holds: Duration::ZERO }
+            }
+            Some(failure) => later(failure),
+            None if !targets.is_empty() => Found { route: Route::To(targets), holds },
+            None => {
+                let without = without.join(", ");
+                never(format!("no mail server of {domain} has an address to use: {without}"), holds)
+            }
+        }
+    }
+
+    fn target(&self, name: String, addresses: &[IpAddr], preference: u16) -> Target {
+        let addresses =
+            addresses.iter().map(|&address| SocketAddr::new(address, self.port)).collect();
+        Target { name, addresses, preference }
+    }
+
+    async fn addresses_of(&self, host: &Name, until: Instant) -> Addresses {
+        let kinds: &[RecordType] = match self.families {
+            Families::Ipv4First => &[RecordType::A, RecordType::AAAA],
+            Families::Ipv6First => &[RecordType::AAAA, RecordType::A],
+            Families::Ipv4 => &[RecordType::A],
+            Families::Ipv6 => &[RecordType::AAAA],
+        };
+        let (mut addresses, mut failure) = (Vec::new(), None);
+        let mut holds = Duration::MAX;
+        for &kind in kinds {
+            match self.ask(host.clone(), kind, until).await {
+                Answer::Records(lookup) => {
+                    holds = holds.min(time_left(&lookup));
+                    let found = lookup.iter().filter_map(|data| data.ip_addr());
+                    addresses.extend(found.take(ADDRESSES_AT_MOST));
+                }
+                Answer::Nothing(also) => holds = holds.min(also),
+                Answer::NoName(also) => {
+                    holds = holds.min(also);
+                    break;
+                }
+                Answer::Failed(cause) => failure = Some(cause),
+            }
+        }
+        match failure {
+            _ if !addresses.is_empty() => Addresses::Known(addresses, holds),
+            Some(cause) => Addresses::Failed(cause),
+            None => Addresses::None(holds),
+        }
+    }
+
+    async fn ask(&self, name: Name, kind: RecordType, until: Instant) -> Answer {
+        let until = until.min(Instant::now() + self.timeout);
+        match tokio::time::timeout_at(until, self.resolver.lookup(name, kind)).await {
+            Ok(Ok(lookup)) => self.answer_of(lookup, kind),
+            Ok(Err(error)) => self.failure_of(&error),
+            Err(_) => Answer::Failed("no answer from the name server in time".to_owned()),
+        }
+    }
+
+    /// An alias without records of the requested type is no answer.
+    fn answer_of(&self, lookup: Lookup, kind: RecordType) -> Answer {
+        if lookup.record_iter().any(|record| record.record_type() == kind) {
+            Answer::Records(lookup)
+        } else {
+            Answer::Nothing(self.nothing_holds)
+        }
+    }
+
+    fn failure_of(&self, error: &ResolveError) -> Answer {
+        let kind = error.proto().map(|error| error.kind());
+        let Some(ProtoErrorKind::NoRecordsFound { response_code, negative_ttl, .. }) = kind else {
+            return Answer::Failed(error.to_string());
+        };
+        let holds = negative_ttl.map(|ttl| Duration::from_secs(ttl.into()));
+        let holds = holds.unwrap_or(self.nothing_holds);
+        match *response_code {
+            ResponseCode::NoError => Answer::Nothing(holds),
+            ResponseCode::NXDomain => Answer::NoName(holds),
+            code => Answer::Failed(format!("the name server says: {code}")),
+        }
+    }
+}
+
+fn set(resolver: &mut ResolverOpts, options: &MxOptions) {
+    resolver.timeout = options.timeout / TRIES;
+    resolver.attempts = TRIES as usize - 1;
+    resolver.cache_size = ANSWERS_KEPT;
+    // Longer answers by UDP save a TCP connection.
+    resolver.edns0 = true;
+    resolver.try_tcp_on_error = true;
+    if options.nameserver.is_some() {
+        resolver.use_hosts_file = ResolveHosts::Never;
+    }
+}
+
+fn never(cause: String, holds: Duration) -> Found {
+    Found { route: Route::Never(cause), holds }
+}
+
+/// A failure is cached for the shortest time only.
+fn later(cause: String) -> Found {
+    Found { route: Route::Later(cause), holds: Duration::ZERO }
+}
+
+fn time_left(lookup: &Lookup) -> Duration {
+    lookup.valid_until().saturating_duration_since(std::time::Instant::now())
+}
+
+/// A name without its final dot, in lower case.
+fn text_of(name: &Name) -> String {
+    let mut text = name.to_lowercase().to_ascii();
+    if text.ends_with('.') {
+        text.pop();
+    }
+    text
+}

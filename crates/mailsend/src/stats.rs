@@ -1,0 +1,108 @@
+//! What transports count: connections, transactions, bytes, latencies.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::time::Duration;
+
+use hdrhistogram::Histogram;
+use serde::{Deserialize, Serialize};
+use smtp::session::SmtpPhase;
+
+/// Significant digits of latencies.
+const DIGITS: u8 = 2;
+/// Longest latency recorded: an hour.
+const LONGEST_US: u64 = 3_600_000_000;
+
+/// What a transport has done.
+#[derive(Debug, Default)]
+pub struct TransportStats {
+    /// Connections made.
+    pub connections: u64,
+    /// Connections that could not be made, or failed.
+    pub failed: u64,
+    /// Transactions begun.
+    pub transactions: u64,
+    /// Groups of commands sent, each answered before the next: round trips.
+    pub groups: u64,
+    /// Bytes sent, before TLS.
+    pub sent: u64,
+    /// Number of times a connection could not be made for lack of ports, descriptors, threads or processes.
+    pub shortages: u64,
+    /// Time from sending a group of commands to its last reply, in us, by the command of that reply.
+    pub latencies: BTreeMap<SmtpPhase, Histogram<u64>>,
+}
+
+/// [`TransportStats`] as a child process sends them to its parent.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct StatsReport {
+    connections: u64,
+    failed: u64,
+    transactions: u64,
+    groups: u64,
+    sent: u64,
+    /// By phase: value in us and number of times.
+    latencies: Vec<(SmtpPhase, Vec<(u64, u64)>)>,
+}
+
+impl TransportStats {
+    /// The form that is sent to the parent process.
+    pub fn report(&self) -> StatsReport {
+        let counts = |histogram: &Histogram<u64>| {
+            let recorded = histogram.iter_recorded();
+            recorded.map(|at| (at.value_iterated_to(), at.count_at_value())).collect()
+        };
+        let latencies = self.latencies.iter();
+        StatsReport {
+            connections: self.connections,
+            failed: self.failed,
+            transactions: self.transactions,
+            groups: self.groups,
+            sent: self.sent,
+            latencies: latencies.map(|(&phase, histogram)| (phase, counts(histogram))).collect(),
+        }
+    }
+
+    /// Adds the statistics of a child process.
+    pub fn add_report(&mut self, report: &StatsReport) {
+        self.connections += report.connections;
+        self.failed += report.failed;
+        self.transactions += report.transactions;
+        self.groups += report.groups;
+        self.sent += report.sent;
+        for (phase, counts) in &report.latencies {
+            for &(us, times) in counts {
+                self.record(*phase, us, times);
+            }
+        }
+    }
+
+    /// Records the time until a group of commands was answered.
+    pub fn answered(&mut self, phase: SmtpPhase, took: Duration) {
+        self.record(phase, u64::try_from(took.as_micros()).unwrap_or(u64::MAX), 1);
+    }
+
+    fn record(&mut self, phase: SmtpPhase, us: u64, times: u64) {
+        let empty = || Histogram::new_with_max(LONGEST_US, DIGITS).expect("valid bounds");
+        let histogram = self.latencies.entry(phase).or_insert_with(empty);
+        histogram.saturating_record_n(us.clamp(1, LONGEST_US), times);
+    }
+
+    /// The sum of both.
+    pub fn plus(mut self, other: Self) -> Self {
+        self.connections += other.connections;
+        self.failed += other.failed;
+        self.transactions += other.transactions;
+        self.groups += other.groups;
+        self.sent += other.sent;
+        self.shortages += other.shortages;
+        for (phase, histogram) in other.latencies {
+            match self.latencies.entry(phase) {
+                Entry::Vacant(entry) => drop(entry.insert(histogram)),
+                Entry::Occupied(mut entry) => {
+                    let _ = entry.get_mut().add(&histogram); // of the same bounds
+                }
+            }
+        }
+        self
+    }
+}

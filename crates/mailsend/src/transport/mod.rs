@@ -1,0 +1,29 @@
+//! Transports: how connections are served. All of them go through the dispatcher, one request at a time.
+
+mod blocking;
+mod event_loop;
+#[cfg(unix)]
+mod processes;
+mod threads;
+
+use crate::delivery::Delivery;
+use crate::error::SendError;
+use crate::options::Transport;
+use crate::tally::Summary;
+
+/// Carries out a delivery, until all recipients have a final result or it is stopped by its signals.
+///
+/// # Errors
+/// If it cannot continue. The journal, if there is one, has the results so far.
+pub fn deliver(delivery: &Delivery) -> Result<Summary, SendError> {
+    delivery.begin();
+    let stats = match delivery.options().transport {
+        Transport::Loops(loops, backend) => event_loop::run(delivery, loops, backend),
+        Transport::Threads => threads::run(delivery),
+        #[cfg(unix)]
+        Transport::Processes => processes::run(delivery),
+        #[cfg(not(unix))]
+        Transport::Processes => Err(SendError::Unsupported("there is no fork")),
+    };
+    delivery.summary(stats?)
+}

@@ -1,0 +1,150 @@
+//! Counters of the sink.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use serde::{Deserialize, Serialize};
+
+use crate::fault::{FaultKind, SinkPhase};
+
+/// A counter with one writer: a load and a store are cheaper than an atomic addition.
+#[derive(Debug, Default)]
+pub(crate) struct Counter(AtomicU64);
+
+impl Counter {
+    pub fn add(&self, more: u64) {
+        self.0.store(self.get() + more, Ordering::Relaxed);
+    }
+
+    pub fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// The counters of the event loop.
+#[derive(Debug, Default)]
+pub(crate) struct Counters {
+    pub connections: Counter,
+    pub open: AtomicU64,
+    pub tls: Counter,
+    pub tls_failed: Counter,
+    pub transactions: Counter,
+    pub rcpts: Counter,
+    pub messages: Counter,
+    pub recipients: Counter,
+    pub bytes: Counter,
+    pub commands: Counter,
+    pub cut_off: Counter,
+    pub timed_out: Counter,
+    pub no_descriptor: Counter,
+    pub no_memory: Counter,
+    pub unwritten: Counter,
+    pub refusals: [Counter; SinkPhase::ALL.len()],
+    pub bad_commands: Counter,
+    pub faults: [[Counter; FaultKind::ALL.len()]; SinkPhase::ALL.len()],
+}
+
+impl Counters {
+    pub fn note_fault(&self, phase: SinkPhase, kind: FaultKind) {
+        self.faults[phase as usize][kind as usize].add(1);
+    }
+
+    pub fn note_refusal(&self, phase: SinkPhase) {
+        self.refusals[phase as usize].add(1);
+    }
+
+    /// The present values.
+    pub fn read(&self) -> Counts {
+        let named =
+            |(phase, counter): (SinkPhase, &Counter)| (phase.name().to_owned(), counter.get());
+        let refusals = SinkPhase::ALL.into_iter().zip(&self.refusals).map(named);
+        let mut faults = BTreeMap::new();
+        for (phase, of_phase) in SinkPhase::ALL.into_iter().zip(&self.faults) {
+            for (kind, counter) in FaultKind::ALL.into_iter().zip(of_phase) {
+                faults.insert(format!("{}:{}", phase.name(), kind.name()), counter.get());
+            }
+        }
+        faults.retain(|_, times| *times > 0);
+        Counts {
+            connections: self.connections.get(),
+            open: self.open.load(Ordering::Relaxed),
+            tls: self.tls.get(),
+            tls_failed: self.tls_failed.get(),
+            transactions: self.transactions.get(),
+            rcpts: self.rcpts.get(),
+            messages: self.messages.get(),
+            recipients: self.recipients.get(),
+            bytes: self.bytes.get(),
+            commands: self.commands.get(),
+            cut_off: self.cut_off.get(),
+            timed_out: self.timed_out.get(),
+            no_descriptor: self.no_descriptor.get(),
+            no_memory: self.no_memory.get(),
+            unwritten: self.unwritten.get(),
+            bad_commands: self.bad_commands.get(),
+            refusals: refusals.filter(|&(_, times)| times > 0).collect(),
+            faults,
+        }
+    }
+}
+
+/// The values of the sink's counters.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts {
+    /// Connections accepted.
+    pub connections: u64,
+    /// Connections that are open now.
+    pub open: u64,
+    /// Connections on which TLS was started.
+    pub tls: u64,
+    /// Connections that ended because the TLS handshake failed.
+    pub tls_failed: u64,
+    /// MAIL commands accepted.
+    pub transactions: u64,
+    /// RCPT commands accepted, with or without a message after them.
+    pub rcpts: u64,
+    /// Messages accepted.
+    pub messages: u64,
+    /// Recipients of messages accepted.
+    pub recipients: u64,
+    /// Bytes of messages accepted, without dot-stuffing.
+    pub bytes: u64,
+    /// Commands received, valid or not.
+    pub commands: u64,
+    /// Connections that the client closed without QUIT.
+    pub cut_off: u64,
+    /// Connections closed because the client timed out.
+    pub timed_out: u64,
+    /// Connections that could not be accepted for lack of descriptors.
+    pub no_descriptor: u64,
+    /// Connections that could not be accepted for lack of memory.
+    pub no_memory: u64,
+    /// Messages rejected because they could not be written to the log or the directory.
+    pub unwritten: u64,
+    /// Unknown or malformed commands.
+    pub bad_commands: u64,
+    /// Rejections by phase, without injected ones.
+    pub refusals: BTreeMap<String, u64>,
+    /// Injected faults by phase and kind, as in `rcpt:4xx`.
+    pub faults: BTreeMap<String, u64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_are_named_and_empty_ones_left_out() {
+        let counters = Counters::default();
+        counters.note_fault(SinkPhase::Rcpt, FaultKind::Temporary);
+        counters.note_fault(SinkPhase::Rcpt, FaultKind::Temporary);
+        counters.note_fault(SinkPhase::Quit, FaultKind::Late);
+        counters.note_refusal(SinkPhase::Quit);
+        counters.bytes.add(7);
+        let counts = counters.read();
+        assert_eq!(counts.bytes, 7);
+        let faults: Vec<_> = counts.faults.iter().map(|(name, &n)| (&name[..], n)).collect();
+        assert_eq!(faults, [("quit:late", 1), ("rcpt:4xx", 2)]);
+        assert_eq!(counts.refusals.into_iter().collect::<Vec<_>>(), [("quit".to_owned(), 1)]);
+    }
+}

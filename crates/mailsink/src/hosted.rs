@@ -1,0 +1,104 @@
+//! A sink in a process of its own. It answers each line on its standard input with its counters and resource usage, as
+//! a line of JSON on its standard output. It ends when its input ends, so it does not outlive its parent.
+
+use std::net::SocketAddr;
+use std::process::Command;
+
+use platform::Refusal;
+use platform::counters::ProcessCounter;
+use platform::usage::{ProcessUsage, thread_cpu_time};
+use serde::{Deserialize, Serialize};
+use serving::hosted::{self, answer};
+
+use crate::counts::Counts;
+use crate::serve::Sink;
+
+/// The first line of a sink.
+#[derive(Debug, Serialize, Deserialize)]
+struct Listening {
+    listening: Vec<SocketAddr>,
+}
+
+/// Counters and resource usage of a sink.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SinkReport {
+    /// Its counters.
+    #[serde(flatten)]
+    pub counts: Counts,
+    /// CPU time, in ns.
+    pub cpu_ns: u64,
+    /// Voluntary context switches; `None` where unknown.
+    pub voluntary_switches: Option<u64>,
+    /// Involuntary context switches; `None` where unknown.
+    pub involuntary_switches: Option<u64>,
+    /// System calls; `None` where they are not counted.
+    pub syscalls: Option<u64>,
+}
+
+impl SinkReport {
+    fn with(counts: Counts, counter: Option<&ProcessCounter>) -> Self {
+        let usage = ProcessUsage::now();
+        // The reporting thread is no part of serving.
+        let cpu = usage.cpu.saturating_sub(thread_cpu_time().unwrap_or_default());
+        Self {
+            counts,
+            cpu_ns: u64::try_from(cpu.as_nanos()).unwrap_or(u64::MAX),
+            voluntary_switches: usage.voluntary_switches,
+            involuntary_switches: usage.involuntary_switches,
+            syscalls: counter.and_then(ProcessCounter::syscalls),
+        }
+    }
+}
+
+/// Runs the sink in the child process: serves, answers each line of standard input, and ends when that ends. System
+/// calls are counted at `tracepoint`, if one is given and may be used.
+///
+/// # Errors
+/// Those of serving.
+pub fn host(sink: Sink, tracepoint: Option<u64>) -> std::io::Result<Counts> {
+    let (counting, stop) = (sink.counting(), sink.stop());
+    let report = move |counter: Option<&ProcessCounter>| SinkReport::with(counting.read(), counter);
+    let listening = Listening { listening: sink.addresses().to_vec() };
+    answer(&listening, tracepoint, report, move || stop.request())?;
+    sink.serve()
+}
+
+/// A sink in a child process. It is stopped when this is dropped.
+#[derive(Debug)]
+pub struct Hosted(hosted::Hosted<Listening, SinkReport>);
+
+impl Hosted {
+    /// Starts `command`, which must call [`host`].
+    ///
+    /// # Errors
+    /// If it cannot be started or does not listen: with its error output.
+    pub fn start(command: &mut Command) -> Result<Self, Refusal> {
+        hosted::Hosted::start(command, "sink").map(Self)
+    }
+
+    /// Where it listens.
+    pub fn addresses(&self) -> &[SocketAddr] {
+        &self.0.listening().listening
+    }
+
+    /// Its process id.
+    pub fn pid(&self) -> u32 {
+        self.0.pid()
+    }
+
+    /// Its present counters and resource usage.
+    ///
+    /// # Errors
+    /// `Failed` if it has ended.
+    pub fn report(&mut self) -> Result<SinkReport, Refusal> {
+        self.0.told()
+    }
+
+    /// Stops it after the messages in progress.
+    ///
+    /// # Errors
+    /// `Failed` if it fails, or does not end in time: it is killed then.
+    pub fn stop(self) -> Result<(), Refusal> {
+        self.0.stop()
+    }
+}

@@ -1,0 +1,134 @@
+//! The state of a session, and replies that are subject to faults and latencies.
+
+use std::time::Duration;
+
+use smtp::unstuffing::Unstuffing;
+
+use super::outcome::{Next, Outcome, Pace};
+use super::replies::misbehave;
+use crate::fault::{FaultKind, SinkPhase};
+use crate::random::SplitMix64;
+use crate::record::PendingRecord;
+use crate::state::SinkState;
+
+/// Delay before each byte of a reply with the fault `slowly`.
+const SLOWLY: Duration = Duration::from_millis(20);
+
+/// The state of the session with one client.
+#[derive(Debug)]
+pub(super) struct ClientState {
+    /// The connection's number.
+    pub number: u64,
+    pub random: SplitMix64,
+    pub expects: Expects,
+    /// EHLO or HELO was accepted.
+    pub introduced: bool,
+    pub secured: bool,
+    pub authenticated: bool,
+    pub transaction: Option<Transaction>,
+}
+
+/// What the client sends next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Expects {
+    Commands,
+    /// A message, after DATA.
+    Text(Unstuffing),
+    /// A chunk, after BDAT.
+    Chunk {
+        /// Octets still to come.
+        left: u64,
+        /// It is the last chunk of the message.
+        last: bool,
+        /// The chunk belongs to no transaction, and is discarded.
+        astray: bool,
+    },
+    /// The response of AUTH PLAIN.
+    Plain,
+    /// The user name of AUTH LOGIN.
+    Name,
+    /// The password of AUTH LOGIN; whether the user name was right.
+    Password(bool),
+}
+
+/// A message and its envelope.
+#[derive(Debug, Default)]
+pub(super) struct Transaction {
+    pub recipients: u32,
+    pub utf8: bool,
+    /// Its size so far.
+    pub bytes: u64,
+    /// Some of it was received.
+    pub begun: bool,
+    /// It is sent by BDAT.
+    pub chunks: bool,
+    pub kept: Option<Box<PendingRecord>>,
+}
+
+impl Transaction {
+    pub fn take(&mut self, bytes: &[u8], limit: u64) {
+        self.bytes += bytes.len() as u64;
+        if let Some(kept) = self.kept.as_mut().filter(|_| self.bytes <= limit) {
+            kept.take(bytes);
+        }
+    }
+}
+
+impl ClientState {
+    /// The state at the beginning of a connection.
+    pub fn new(number: u64, sink: &SinkState) -> Self {
+        Self {
+            number,
+            random: sink.random(number),
+            expects: Expects::Commands,
+            introduced: false,
+            secured: false,
+            authenticated: false,
+            transaction: None,
+        }
+    }
+
+    /// Replies by `properly`, or by the fault drawn for this phase.
+    pub(super) fn answer(
+        &mut self,
+        phase: SinkPhase,
+        sink: &mut SinkState,
+        out: &mut Vec<u8>,
+        properly: impl FnOnce(&mut Self, &mut SinkState, &mut Vec<u8>) -> Next,
+    ) -> Outcome {
+        let from = out.len();
+        let fault = sink.fault(phase, &mut self.random);
+        let (mut every, mut endless) = (None, false);
+        let next = match fault {
+            None => properly(self, sink, out),
+            Some(FaultKind::Slowly) => {
+                every = Some(SLOWLY);
+                properly(self, sink, out)
+            }
+            Some(FaultKind::Late) => {
+                properly(self, sink, out);
+                out.truncate(from);
+                Next::Close
+            }
+            Some(kind) => {
+                endless = kind == FaultKind::Endless;
+                self.give_up(phase);
+                misbehave(phase, kind, sink, out)
+            }
+        };
+        let delay = sink.delay(phase, &mut self.random);
+        let (after, tarpit) = delay.unwrap_or_default();
+        let every = tarpit.max(every);
+        let held = endless || every.is_some() || !after.is_zero();
+        let pace = held.then_some(Pace { from, after, every, endless });
+        Outcome { pace, next }
+    }
+
+    /// Drops the transaction if a fault has rejected its message.
+    pub(super) fn give_up(&mut self, phase: SinkPhase) {
+        if matches!(phase, SinkPhase::Body | SinkPhase::End) {
+            self.transaction = None;
+            self.expects = Expects::Commands;
+        }
+    }
+}

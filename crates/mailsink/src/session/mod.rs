@@ -1,0 +1,99 @@
+//! The server's side of an SMTP session, without input or output: bytes go in, replies come out, with what the
+//! transport has to do besides sending them.
+
+mod auth;
+mod body;
+mod client;
+mod commands;
+mod outcome;
+mod replies;
+
+use smtp::command::CommandReader;
+
+use crate::fault::SinkPhase;
+use crate::state::SinkState;
+use client::{ClientState, Expects};
+pub use commands::RECIPIENTS_AT_MOST;
+use outcome::MORE;
+pub use outcome::{Next, Outcome};
+
+/// Replies are sent before more is read, once they have this many bytes: a client may cause more output than it sends.
+pub const OUTPUT_AT_ONCE: usize = 32 * 1024;
+
+/// A session with one client.
+#[derive(Debug)]
+pub struct ServerSession {
+    reader: CommandReader,
+    client: ClientState,
+}
+
+impl ServerSession {
+    /// A session that has not begun, on the connection of this number.
+    pub fn new(number: u64, sink: &SinkState) -> Self {
+        Self { reader: CommandReader::default(), client: ClientState::new(number, sink) }
+    }
+
+    /// Writes the greeting.
+    pub fn greet(&mut self, sink: &mut SinkState, out: &mut Vec<u8>) -> Outcome {
+        self.client.answer(SinkPhase::Connect, sink, out, |_, _, out| {
+            out.extend_from_slice(b"220 sink ESMTP, mail is thrown away\r\n");
+            Next::More
+        })
+    }
+
+    /// Handles bytes from the client, and writes the replies. Returns how many bytes were used: not all of them if the
+    /// replies must be sent first; the rest is then to be passed again.
+    pub fn received(
+        &mut self,
+        bytes: &[u8],
+        sink: &mut SinkState,
+        out: &mut Vec<u8>,
+    ) -> (usize, Outcome) {
+        let mut used = 0;
+        while used < bytes.len() && out.len() < OUTPUT_AT_ONCE {
+            let (more, outcome) = self.step(&bytes[used..], sink, out);
+            used += more;
+            if outcome != MORE {
+                return (used, outcome);
+            }
+        }
+        (used, MORE)
+    }
+
+    /// TLS has started: the client must send EHLO again (RFC 3207, section 4.2).
+    pub fn is_secured(&mut self) {
+        let client = &mut self.client;
+        (client.secured, client.introduced, client.transaction) = (true, false, None);
+        self.reader.reset();
+    }
+
+    /// Whether no command, transaction or message is in progress.
+    pub fn is_idle(&self) -> bool {
+        let ClientState { expects, transaction, .. } = &self.client;
+        *expects == Expects::Commands && transaction.is_none() && !self.reader.is_within_line()
+    }
+
+    /// Handles one command, or bytes of a message.
+    fn step(&mut self, bytes: &[u8], sink: &mut SinkState, out: &mut Vec<u8>) -> (usize, Outcome) {
+        let Self { reader, client } = self;
+        match client.expects {
+            Expects::Commands => {
+                let (used, command) = reader.read(bytes);
+                let outcome = command.map_or(MORE, |command| client.obey(command, sink, out));
+                (used, outcome)
+            }
+            Expects::Text(unstuffing) => client.text(unstuffing, bytes, sink, out),
+            Expects::Chunk { left, last, astray } => {
+                client.chunk(left, last, astray, bytes, sink, out)
+            }
+            Expects::Plain | Expects::Name | Expects::Password(_) => {
+                let (used, line) = reader.read_line(bytes);
+                let outcome = line.map_or(MORE, |line| client.credentials(line, sink, out));
+                (used, outcome)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,274 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::counts::Counters;
+use crate::extension::Extension;
+use crate::identity::Identity;
+use crate::options::SinkOptions;
+use crate::record::Recorder;
+
+fn state(options: &SinkOptions) -> SinkState {
+    SinkState::new(options, Recorder::default(), Arc::new(Counters::default()))
+}
+
+fn with_tls() -> SinkOptions {
+    let identity = Identity::made_for(vec!["localhost".into()]).unwrap();
+    let login = Some(("me".to_owned(), "secret".to_owned()));
+    SinkOptions { tls: Some(identity.configuration().unwrap()), login, ..SinkOptions::default() }
+}
+
+/// Has a session in pieces, until it is over; what was said, and how it went on last.
+fn talk(
+    talk: &mut ServerSession,
+    sink: &mut SinkState,
+    bytes: &[u8],
+    size: usize,
+) -> (String, Next) {
+    let (mut said, mut out) = (Vec::new(), Vec::new());
+    for mut piece in bytes.chunks(size) {
+        while !piece.is_empty() {
+            let (used, outcome) = talk.received(piece, sink, &mut out);
+            said.append(&mut out);
+            piece = &piece[used..];
+            if outcome.next != Next::More {
+                return (String::from_utf8(said).unwrap(), outcome.next);
+            }
+            assert!(used > 0 || said.len() >= OUTPUT_AT_ONCE, "it stands still");
+        }
+    }
+    (String::from_utf8(said).unwrap(), Next::More)
+}
+
+fn codes(said: &str) -> Vec<&str> {
+    let last = |line: &&str| line.as_bytes().get(3) == Some(&b' ');
+    said.lines().filter(last).map(|line| &line[..3]).collect()
+}
+
+/// The codes of the replies to all this, in whatever pieces it comes.
+fn replies(options: &SinkOptions, secured: bool, sent: &str) -> (String, Next, Counters) {
+    let mut of_all = None;
+    for size in [1, 2, 3, 7, 4_096] {
+        let mut sink = state(options);
+        let mut session = ServerSession::new(1, &sink);
+        if secured {
+            session.is_secured();
+        }
+        let (said, next) = talk(&mut session, &mut sink, sent.as_bytes(), size);
+        let codes = codes(&said).join(" ");
+        let this = of_all.get_or_insert((codes.clone(), next));
+        assert_eq!(*this, (codes, next), "pieces of {size} make a difference");
+        if size == 4_096 {
+            let counters = Arc::into_inner(std::mem::take(&mut sink.counters)).unwrap();
+            return (this.0.clone(), next, counters);
+        }
+    }
+    unreachable!("the last size returns")
+}
+
+#[test]
+fn a_client_may_say_all_at_once() {
+    let sent = "EHLO me\r\nMAIL FROM:<a@b> SIZE=10\r\nRCPT TO:<c@d>\r\nRCPT TO:<e@f>\r\nDATA\r\n\
+                Subject: x\r\n\r\n..dot\r\n.\r\nMAIL FROM:<>\r\nRCPT TO:<c@d>\r\nDATA\r\n.\r\nQUIT\r\n";
+    let (said, next, counters) = replies(&SinkOptions::default(), false, sent);
+    assert_eq!(said, "250 250 250 250 354 250 250 250 354 250 221");
+    assert_eq!(next, Next::Close);
+    let counts = counters.read();
+    assert_eq!((counts.messages, counts.recipients, counts.transactions), (2, 3, 2));
+    assert_eq!(counts.bytes, "Subject: x\r\n\r\n.dot\r\n".len() as u64);
+    assert_eq!((counts.commands, counts.bad_commands), (9, 0));
+}
+
+#[test]
+fn what_is_out_of_order_or_wrong_is_refused() {
+    for (sent, said) in [
+        ("MAIL FROM:<a@b>\r\n", "503"),
+        ("HELO x\r\nRCPT TO:<a@b>\r\nDATA\r\n", "250 503 503"),
+        ("HELO x\r\nMAIL FROM:<>\r\nDATA\r\nMAIL FROM:<>\r\n", "250 250 554 503"),
+        ("HELO x\r\nMAIL FROM:<>\r\nRSET\r\nMAIL FROM:<>\r\n", "250 250 250 250"),
+        (
+            "EHLO x\r\nMAIL FROM:<> SIZE=99999999999\r\nMAIL FROM:<> BODY=BINARYMIME\r\n",
+            "250 552 555",
+        ),
+        ("EHLO x\r\nMAIL FROM:<\u{e9}@b>\r\nMAIL FROM:<\u{e9}@b> SMTPUTF8\r\n", "250 553 250"),
+        ("EHLO x\r\nSTARTTLS\r\nAUTH PLAIN AGEAYg==\r\n", "250 502 502"),
+        ("HELP\r\nVRFY x\r\nNOOP\r\n", "500 252 250"),
+        ("EHLO x\r\nMAIL FROM:a@b\r\nMAIL FROM:<a>\r\nMAIL FROM:<> X=1\r\n", "250 501 501 555"),
+    ] {
+        let (codes, next, _) = replies(&SinkOptions::default(), false, sent);
+        assert_eq!((&codes[..], next), (said, Next::More), "{sent}");
+    }
+    let (said, next, _) = replies(&SinkOptions::default(), false, "EHLO x\nMAIL FROM:<>\r\n");
+    assert_eq!((&said[..], next), ("521", Next::Linger), "nothing after a bare LF is believed");
+}
+
+#[test]
+fn chunks_are_taken_also_where_they_belong_to_nothing() {
+    let begin = "EHLO x\r\nMAIL FROM:<>\r\nRCPT TO:<a@b>\r\n";
+    for (rest, said) in [
+        ("BDAT 4\r\nab\r\nBDAT 3 LAST\r\n.\r\nNOOP\r\n", "250 250 250"),
+        ("BDAT 2\r\nabBDAT 0 LAST\r\nNOOP\r\n", "250 250 250"),
+        ("BDAT 2\r\nabDATA\r\nRCPT TO:<a@b>\r\nRSET\r\nNOOP\r\n", "250 503 503 250 250"),
+        ("RSET\r\nBDAT 6 LAST\r\nQUIT\r\nNOOP\r\n", "250 503 250"),
+        ("BDAT 6\r\nQUIT\r\nRSET\r\n", "250 250"),
+    ] {
+        let sent = begin.to_owned() + rest;
+        let (codes, ..) = replies(&SinkOptions::default(), false, &sent);
+        assert_eq!(codes, "250 250 250 ".to_owned() + said, "{rest}");
+    }
+    let sent = begin.to_owned() + "BDAT 7 LAST\r\n..\r\n..\rRSET\r\n";
+    let (_, _, counters) = replies(&SinkOptions::default(), false, &sent);
+    assert_eq!(counters.read().bytes, 7, "there are no dots to take away");
+}
+
+#[test]
+fn a_message_that_is_too_large_is_refused_at_its_end() {
+    let options = SinkOptions { size: 10, ..SinkOptions::default() };
+    let begin = "EHLO x\r\nMAIL FROM:<>\r\nRCPT TO:<a@b>\r\n";
+    let data = |body: &str| format!("{begin}DATA\r\n{body}\r\n.\r\nNOOP\r\n");
+    let (said, _, counters) = replies(&options, false, &data("12345678"));
+    assert_eq!((&said[..], counters.read().messages), ("250 250 250 354 250 250", 1));
+    let (said, _, counters) = replies(&options, false, &data("123456789"));
+    assert_eq!((&said[..], counters.read().messages), ("250 250 250 354 552 250", 0));
+    let sent = format!("{begin}BDAT 11\r\n12345678901BDAT 1 LAST\r\n2NOOP\r\n");
+    assert_eq!(replies(&options, false, &sent).0, "250 250 250 552 503 250");
+}
+
+#[test]
+fn who_one_is_can_be_said_over_tls_only() {
+    let options = with_tls();
+    let right = "AUTH PLAIN AG1lAHNlY3JldA==\r\n"; // \0me\0secret
+    for (sent, said) in [
+        (right, "235"),
+        ("AUTH PLAIN\r\nAG1lAHNlY3JldA==\r\n", "334 235"),
+        ("AUTH LOGIN\r\nbWU=\r\nc2VjcmV0\r\n", "334 334 235"),
+        ("AUTH LOGIN bWU=\r\nc2VjcmV0\r\nAUTH LOGIN\r\n", "334 235 503"),
+        ("AUTH LOGIN\r\nYm8=\r\nc2VjcmV0\r\n", "334 334 535"),
+        ("AUTH PLAIN AG1lAHdyb25n\r\n", "535"),
+        ("AUTH PLAIN =\r\nAUTH PLAIN x\r\nAUTH PLAIN\r\n*\r\n", "535 501 334 501"),
+        ("AUTH CRAM-MD5\r\nSTARTTLS\r\n", "504 502"),
+    ] {
+        let sent = "EHLO x\r\n".to_owned() + sent;
+        assert_eq!(replies(&options, true, &sent).0, format!("250 {said}"), "{sent}");
+    }
+    assert_eq!(replies(&options, false, &format!("EHLO x\r\n{right}")).0, "250 538");
+}
+
+#[test]
+fn starttls_forgets_what_was_said() {
+    let options = with_tls();
+    let (said, next, _) = replies(&options, false, "EHLO x\r\nSTARTTLS\r\nMAIL FROM:<>\r\n");
+    assert_eq!((&said[..], next), ("250 220", Next::StartTls));
+    let mut sink = state(&options);
+    let mut session = ServerSession::new(1, &sink);
+    talk(&mut session, &mut sink, b"EHLO x\r\nSTARTTLS\r\n", 100);
+    session.is_secured();
+    let (said, _) = talk(&mut session, &mut sink, b"MAIL FROM:<>\r\n", 100);
+    assert_eq!(codes(&said), ["503"], "the client has to introduce itself again");
+}
+
+#[test]
+fn without_extensions_there_are_none() {
+    use Extension::*;
+    let without = vec![Chunking, SmtpUtf8, Size, EightBitMime, EnhancedStatusCodes];
+    let options = SinkOptions { without, ..SinkOptions::default() };
+    let sent = "EHLO x\r\nMAIL FROM:<> SIZE=1\r\nMAIL FROM:<> SMTPUTF8\r\nMAIL FROM:<> BODY=7BIT\r\n\
+                BDAT 1\r\n";
+    assert_eq!(replies(&options, false, sent).0, "250 555 555 555 502");
+    let mut sink = state(&options);
+    let (said, _) = talk(&mut ServerSession::new(1, &sink), &mut sink, b"NOOP\r\n", 9);
+    assert_eq!(said, "250 ok\r\n");
+    let options = SinkOptions { helo_only: true, ..SinkOptions::default() };
+    assert_eq!(replies(&options, false, "EHLO x\r\nHELO x\r\nMAIL FROM:<>\r\n").0, "502 250 250");
+}
+
+#[test]
+fn a_fault_takes_the_place_of_what_should_happen() {
+    let sent = "EHLO x\r\nMAIL FROM:<>\r\nRCPT TO:<a@b>\r\nDATA\r\nx\r\n.\r\nRSET\r\nQUIT\r\n";
+    for (fault, said, last, messages) in [
+        ("ehlo:5xx:1", "550 503 503 503 500 500 250 221", Next::Close, 0),
+        ("mail:4xx:1", "250 451 503 503 500 500 250 221", Next::Close, 0),
+        ("rcpt:4xx:1", "250 250 450 554 500 500 250 221", Next::Close, 0),
+        ("data:drop:1", "250 250 250", Next::Close, 0),
+        ("body:reset:1", "250 250 250 354", Next::Reset, 0),
+        ("body:4xx:1", "250 250 250 354 451", Next::Linger, 0),
+        ("end:5xx:1", "250 250 250 354 554 250 221", Next::Close, 0),
+        ("end:stall:1", "250 250 250 354", Next::Stall, 0),
+        ("end:late:1", "250 250 250 354", Next::Close, 1),
+        ("end:slowly:1", "250 250 250 354 250 250 221", Next::Close, 1),
+        ("quit:malformed:1", "250 250 250 354 250 250", Next::More, 1),
+    ] {
+        let options =
+            SinkOptions { faults: vec![fault.parse().unwrap()], ..SinkOptions::default() };
+        let (codes, next, counters) = replies(&options, false, sent);
+        assert_eq!((&codes[..], next), (said, last), "{fault}");
+        let counts = counters.read();
+        assert_eq!(counts.messages, messages, "{fault}");
+        let name = fault.strip_suffix(":1").unwrap();
+        assert_eq!(counts.faults.into_iter().collect::<Vec<_>>(), [(name.to_owned(), 1)]);
+    }
+}
+
+#[test]
+fn late_replies_are_held_back_one_by_one() {
+    let latencies = ["rcpt=10ms".parse().unwrap()].to_vec();
+    let options = SinkOptions { latencies, ..SinkOptions::default() };
+    let mut sink = state(&options);
+    let mut session = ServerSession::new(1, &sink);
+    let sent = b"HELO x\r\nMAIL FROM:<>\r\nRCPT TO:<a@b>\r\nDATA\r\n";
+    let mut out = Vec::new();
+    let (used, outcome) = session.received(sent, &mut sink, &mut out);
+    assert_eq!(&sent[used..], b"DATA\r\n");
+    let pace = outcome.pace.unwrap();
+    assert!(out[pace.from..].starts_with(b"250 2.1.5"));
+    assert_eq!((pace.after, pace.every), (Duration::from_millis(10), None));
+    let (_, outcome) = session.received(&sent[used..], &mut sink, &mut out);
+    assert_eq!(outcome, MORE);
+}
+
+fn piece() -> impl Strategy<Value = Vec<u8>> {
+    let known: Vec<&[u8]> = vec![
+        b"EHLO x\r\n",
+        b"MAIL FROM:<>\r\n",
+        b"RCPT TO:<a@b>\r\n",
+        b"DATA\r\n",
+        b"\r\n.\r\n",
+        b"BDAT 5\r\n",
+        b"BDAT 3 LAST\r\n",
+        b"AUTH LOGIN\r\n",
+        b"RSET\r\n",
+        b"NOOP\r\n",
+        b"text",
+    ];
+    let any = proptest::collection::vec(any::<u8>(), 0..30);
+    prop_oneof![3 => proptest::sample::select(known).prop_map(<[u8]>::to_vec), 1 => any]
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_in_any_pieces_are_answered_alike(
+        pieces in proptest::collection::vec(piece(), 0..30),
+        size in 1_usize..40,
+    ) {
+        let bytes = pieces.concat();
+        let options = SinkOptions { without: vec![Extension::Auth], ..SinkOptions::default() };
+        let one = |size| {
+            let mut sink = state(&options);
+            let mut session = ServerSession::new(1, &sink);
+            let (said, next) = talk(&mut session, &mut sink, &bytes, size);
+            (said, next, sink.counters.read())
+        };
+        let (said, next, counts) = one(bytes.len().max(1));
+        let pieced = one(size);
+        prop_assert_eq!(&(said.clone(), next, counts.clone()), &pieced);
+        // Each command has one reply, and so has each message of DATA, beside the 354; BDAT has one in all, which
+        // may not have come yet.
+        let codes = codes(&said);
+        let of_commands = codes.len() as u64;
+        let begun = codes.iter().filter(|code| **code == "354").count() as u64;
+        prop_assert!(of_commands <= counts.commands + begun);
+        prop_assert!(of_commands + 1 >= counts.commands);
+    }
+}

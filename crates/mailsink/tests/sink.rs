@@ -1,0 +1,503 @@
+//! The sink over real sockets, as clients of every kind meet it.
+
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use channel::Channel;
+use mailsink::identity::Identity;
+use mailsink::{Addresses, Counting, Counts, Sink, SinkOptions, Stop};
+use rustls::{ClientConfig, ClientConnection, RootCertStore};
+
+/// Longest time anything may hang.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A sink that serves in a thread.
+struct Served {
+    address: SocketAddr,
+    stop: Stop,
+    counting: Counting,
+    thread: Option<JoinHandle<Counts>>,
+}
+
+impl Served {
+    fn start(options: &SinkOptions) -> Self {
+        let listen = vec!["127.0.0.1:0".parse().unwrap()];
+        let sink = Sink::bind(&SinkOptions { listen, ..options.clone() }).unwrap();
+        let (address, stop, counting) = (sink.addresses()[0], sink.stop(), sink.counting());
+        let thread = Some(std::thread::spawn(move || sink.serve().unwrap()));
+        Self { address, stop, counting, thread }
+    }
+
+    fn faulty(fault: &str) -> Self {
+        Self::start(&SinkOptions { faults: vec![fault.parse().unwrap()], ..SinkOptions::default() })
+    }
+
+    fn connect(&self) -> Client {
+        let mut client = Client::new(self.address);
+        client.expect("220");
+        client
+    }
+
+    fn end(mut self) -> Counts {
+        self.stop.request();
+        self.thread.take().unwrap().join().unwrap()
+    }
+
+    /// Waits until it has counted so.
+    fn wait(&self, enough: impl Fn(&Counts) -> bool) -> Counts {
+        let began = Instant::now();
+        loop {
+            let counts = self.counting.read();
+            if enough(&counts) {
+                return counts;
+            }
+            assert!(began.elapsed() < PATIENCE, "{counts:?}");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        self.stop.request();
+    }
+}
+
+/// A client whose calls wait.
+struct Client {
+    stream: BufReader<TcpStream>,
+}
+
+impl Client {
+    fn new(address: SocketAddr) -> Self {
+        let stream = TcpStream::connect(address).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_write_timeout(Some(PATIENCE)).unwrap();
+        stream.set_nodelay(true).unwrap();
+        Self { stream: BufReader::new(stream) }
+    }
+
+    fn say(&mut self, text: &str) {
+        self.stream.get_mut().write_all(text.as_bytes()).unwrap();
+    }
+
+    /// A whole reply; nothing at the end.
+    fn hear(&mut self) -> String {
+        let mut reply = String::new();
+        loop {
+            let began = reply.len();
+            let bytes = self.stream.read_line(&mut reply).unwrap();
+            if bytes == 0 || reply.as_bytes().get(began + 3) != Some(&b'-') {
+                return reply;
+            }
+        }
+    }
+
+    #[track_caller]
+    fn expect(&mut self, codes: &str) {
+        for code in codes.split(' ') {
+            let reply = self.hear();
+            assert!(reply.starts_with(code), "{code} was expected: {reply:?}");
+        }
+    }
+
+    #[track_caller]
+    fn ask(&mut self, text: &str, codes: &str) {
+        self.say(text);
+        self.expect(codes);
+    }
+
+    #[track_caller]
+    fn expect_end(&mut self) {
+        assert_eq!(self.hear(), "");
+    }
+}
+
+const MESSAGE: &str = "MAIL FROM:<a@x>\r\nRCPT TO:<b@y>\r\nDATA\r\n";
+
+#[test]
+fn messages_are_taken_in_one_go_and_in_chunks() {
+    let served = Served::start(&SinkOptions::default());
+    let mut client = served.connect();
+    client.ask(&format!("EHLO me\r\n{MESSAGE}"), "250 250 250 354");
+    client.ask("..a\r\n.\r\nMAIL FROM:<>\r\nRCPT TO:<b@y>\r\nBDAT 3\r\nab", "250 250 250");
+    client.ask("cBDAT 2 LAST\r\n\r\nQUIT\r\n", "250 250 221");
+    client.expect_end();
+    let counts = served.end();
+    assert_eq!((counts.messages, counts.bytes, counts.connections), (2, 4 + 5, 1));
+    assert_eq!((counts.cut_off, counts.open), (0, 0));
+}
+
+#[test]
+fn much_pipelined_is_answered_to_who_reads_late() {
+    const TIMES: usize = 100_000;
+    let served = Served::start(&SinkOptions::default());
+    let mut client = served.connect();
+    let mut writer = client.stream.get_ref().try_clone().unwrap();
+    let speaker = std::thread::spawn(move || {
+        writer.write_all("EHLO me\r\n".repeat(TIMES).as_bytes()).unwrap();
+        writer.write_all(b"QUIT\r\n").unwrap();
+    });
+    served.wait(|counts| counts.commands > 100);
+    let mut said = String::new();
+    client.stream.read_to_string(&mut said).unwrap();
+    speaker.join().unwrap();
+    assert_eq!(said.matches("250-sink").count(), TIMES);
+    assert!(said.ends_with("221 2.0.0 bye\r\n"));
+}
+
+#[test]
+fn who_has_said_all_still_gets_all_replies() {
+    let served = Served::start(&SinkOptions::default());
+    let mut client = served.connect();
+    client.say(&format!("HELO me\r\n{MESSAGE}text\r\n.\r\n"));
+    client.stream.get_ref().shutdown(Shutdown::Write).unwrap();
+    client.expect("250 250 250 354 250");
+    client.expect_end();
+    assert_eq!(served.end().cut_off, 1);
+}
+
+#[test]
+fn garbage_harms_nobody() {
+    let served = Served::start(&SinkOptions::default());
+    let mut other = served.connect();
+    let mut client = served.connect();
+    let mut garbage: Vec<u8> = (0..200_000_u32).map(|n| (n * 7 % 251) as u8).collect();
+    garbage.retain(|&byte| byte != b'\n');
+    client.stream.get_mut().write_all(&garbage).unwrap();
+    client.ask("\r\n", "500");
+    client.ask("NOOP\n", "521");
+    client.expect_end();
+    other.ask("NOOP\r\n", "250");
+    assert_eq!(served.end().bad_commands, 2);
+}
+
+fn trusting(identity: &Identity) -> ClientConnection {
+    let mut roots = RootCertStore::empty();
+    roots.add(identity.certificate().clone()).unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let configuration = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    ClientConnection::new(Arc::new(configuration), "localhost".try_into().unwrap()).unwrap()
+}
+
+/// Says something over TLS and hears so many replies.
+fn ask_over(channel: &mut Channel, text: &[u8], replies: usize) -> String {
+    let mut rest = text;
+    while !rest.is_empty() {
+        let taken = channel.send(rest).unwrap();
+        rest = &rest[taken..];
+    }
+    channel.flush().unwrap();
+    let (mut said, mut room) = (String::new(), [0; 1_000]);
+    while said.lines().filter(|line| line.as_bytes().get(3) == Some(&b' ')).count() < replies {
+        let bytes = channel.receive(&mut room).unwrap();
+        assert!(bytes > 0, "{said}");
+        said.push_str(std::str::from_utf8(&room[..bytes]).unwrap());
+    }
+    said
+}
+
+#[test]
+fn tls_carries_mail_and_names_and_nothing_said_before() {
+    let place = tempfile::tempdir().unwrap();
+    let identity = Identity::made_for(vec!["localhost".into()]).unwrap();
+    let log = place.path().join("log");
+    let options = SinkOptions {
+        tls: Some(identity.configuration().unwrap()),
+        login: Some(("me".into(), "secret".into())),
+        log: Some(log.clone()),
+        ..SinkOptions::default()
+    };
+    let served = Served::start(&options);
+    let mut client = served.connect();
+    client.ask("EHLO me\r\nAUTH PLAIN AG1lAHNlY3JldA==\r\n", "250 538");
+    // What follows in the same segment must not be taken for something said over TLS.
+    client.ask("STARTTLS\r\nEHLO injected\r\n", "220");
+    let mut channel = Channel::new(client.stream.into_inner());
+    channel.start_tls(trusting(&identity));
+    let said = ask_over(&mut channel, b"MAIL FROM:<a@x>\r\n", 1);
+    assert!(said.starts_with("503"), "{said}");
+    let said = ask_over(&mut channel, b"EHLO me\r\nAUTH PLAIN AG1lAHNlY3JldA==\r\n", 2);
+    assert!(said.contains("250 AUTH PLAIN LOGIN\r\n235") && !said.contains("STARTTLS"), "{said}");
+    let body = "0123456789\r\n".repeat(50_000);
+    let sent = format!("{MESSAGE}Message-ID: <1@x>\r\n\r\n{body}.\r\nQUIT\r\n");
+    let said = ask_over(&mut channel, sent.as_bytes(), 5);
+    assert!(said.contains("221"), "{said}");
+    assert_eq!(channel.receive(&mut [0; 9]).unwrap(), 0);
+
+    // Plaintext in place of a handshake.
+    let mut client = served.connect();
+    client.ask("STARTTLS\r\n", "220");
+    client.say("EHLO in the clear\r\n");
+    let mut rest = Vec::new();
+    let _ = client.stream.read_to_end(&mut rest);
+    assert!(!rest.starts_with(b"250"));
+    let counts = served.end();
+    assert_eq!((counts.tls, counts.tls_failed, counts.messages), (2, 1, 1));
+    let log = std::fs::read_to_string(log).unwrap();
+    let line: serde_json::Value = serde_json::from_str(log.trim_end()).unwrap();
+    assert_eq!((&line["tls"], &line["message_id"]), (&true.into(), &"<1@x>".into()));
+    assert_eq!(line["bytes"], "Message-ID: <1@x>\r\n\r\n".len() + body.len());
+}
+
+#[test]
+fn what_tls_has_taken_in_is_not_left_lying_while_replies_are_late() {
+    let identity = Identity::made_for(vec!["localhost".into()]).unwrap();
+    let options = SinkOptions {
+        tls: Some(identity.configuration().unwrap()),
+        latencies: vec!["ehlo=5ms".parse().unwrap()],
+        read_rate: Some(20_000),
+        ..SinkOptions::default()
+    };
+    let served = Served::start(&options);
+    let mut client = served.connect();
+    client.ask("STARTTLS\r\n", "220");
+    let mut channel = Channel::new(client.stream.into_inner());
+    channel.start_tls(trusting(&identity));
+    // One record, of which the sink reads a part at a time.
+    let sent = "EHLO x\r\n".to_owned() + &"NOOP\r\n".repeat(1_000);
+    let said = ask_over(&mut channel, sent.as_bytes(), 1_001);
+    assert!(said.ends_with("250 2.0.0 ok\r\n"));
+}
+
+#[test]
+fn what_was_accepted_is_written_before_it_is_said() {
+    let place = tempfile::tempdir().unwrap();
+    let (log, folder) = (place.path().join("log"), place.path().join("folder"));
+    let options = SinkOptions {
+        log: Some(log.clone()),
+        capture: Some(folder.clone()),
+        ..SinkOptions::default()
+    };
+    let served = Served::start(&options);
+    let mut client = served.connect();
+    client.ask(&format!("EHLO me\r\n{MESSAGE}"), "250 250 250 354");
+    client.ask("X: 1\r\n\r\n..a\r\n.\r\n", "250");
+    let lines = std::fs::read_to_string(&log).unwrap();
+    assert_eq!(lines.lines().count(), 1);
+    let mut files = std::fs::read_dir(&folder).unwrap().map(|file| file.unwrap().path());
+    let message = files.find(|path| path.extension().is_some_and(|end| end == "eml")).unwrap();
+    assert_eq!(std::fs::read_to_string(&message).unwrap(), "X: 1\r\n\r\n.a\r\n");
+    let envelope = std::fs::read_to_string(message.with_extension("json")).unwrap();
+    assert_eq!(envelope + "\n", lines);
+    // A message given up leaves nothing.
+    client.ask(MESSAGE, "250 250 354");
+    client.say("half of");
+    drop(client);
+    assert_eq!(served.end().messages, 1);
+    assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 2);
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn what_cannot_be_written_is_refused() {
+    let full = std::path::Path::new("/dev/full");
+    let served = Served::start(&SinkOptions { log: Some(full.into()), ..SinkOptions::default() });
+    let mut client = served.connect();
+    client.ask(&format!("EHLO me\r\n{MESSAGE}.\r\n"), "250 250 250 354 452");
+    client.ask(&format!("{MESSAGE}.\r\nQUIT\r\n"), "250 250 354 452 221");
+    let counts = served.end();
+    assert_eq!((counts.messages, counts.unwritten), (0, 2));
+}
+
+#[test]
+fn a_thousand_at_once_are_served() {
+    platform::limits::raise_descriptors();
+    let served = Served::start(&SinkOptions::default());
+    let mut clients: Vec<Client> = (0..1_000).map(|_| Client::new(served.address)).collect();
+    let steps =
+        [("220", "EHLO x\r\n"), ("250", MESSAGE), ("250 250 354", "hello\r\n.\r\n"), ("250", "")];
+    for (codes, next) in steps {
+        for client in &mut clients {
+            client.expect(codes);
+            client.say(next);
+        }
+    }
+    assert_eq!(served.counting.read().open, 1_000);
+    for client in &mut clients {
+        client.ask("QUIT\r\n", "221");
+        client.expect_end();
+    }
+    let counts = served.end();
+    assert_eq!((counts.messages, counts.connections, counts.cut_off), (1_000, 1_000, 0));
+}
+
+/// What comes of one whole conversation: the code of the last reply, or why there is none.
+fn outcome(address: SocketAddr, patience: Duration) -> String {
+    let stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(patience)).unwrap();
+    let mut stream = BufReader::new(stream);
+    let mut last = String::new();
+    let asked = ["", "HELO x\r\n", "MAIL FROM:<>\r\n", "RCPT TO:<a@b>\r\n", "DATA\r\n"];
+    for ask in asked.into_iter().chain(["x\r\n.\r\n", "QUIT\r\n"]) {
+        if stream.get_mut().write_all(ask.as_bytes()).is_err() {
+            return "gone".into();
+        }
+        let mut line = String::new();
+        match stream.read_line(&mut line) {
+            Ok(0) => return "end".into(),
+            Ok(_) if line.starts_with(['2', '3']) => last = line[..3].into(),
+            Ok(_) => return line[..3].into(),
+            Err(e) if e.kind() == ErrorKind::ConnectionReset => return "reset".into(),
+            Err(_) => return "silence".into(),
+        }
+    }
+    last
+}
+
+#[test]
+fn each_fault_does_what_it_says() {
+    for (fault, what) in [
+        ("connect:5xx", "554"),
+        ("connect:drop", "end"),
+        ("ehlo:4xx", "451"),
+        ("mail:reset", "reset"),
+        ("rcpt:5xx", "550"),
+        ("data:malformed", "?? "),
+        ("body:5xx", "554"),
+        ("end:drop", "end"),
+        ("end:late", "end"),
+        ("quit:slowly", "221"),
+        ("quit:stall", "silence"),
+    ] {
+        let served = Served::faulty(&format!("{fault}:1"));
+        let stalls = fault.contains("stall");
+        let patience = if stalls { Duration::from_millis(300) } else { PATIENCE };
+        assert_eq!(outcome(served.address, patience), what, "{fault}");
+        let counts = served.end();
+        assert_eq!(counts.faults.get(fault), Some(&1), "{fault}");
+        let accepted = fault.contains("late") || fault.contains("quit");
+        assert_eq!(counts.messages, u64::from(accepted), "{fault}");
+    }
+}
+
+#[test]
+fn a_reply_that_never_ends_goes_on_and_harms_nobody() {
+    let served = Served::faulty("ehlo:endless:1");
+    let mut client = served.connect();
+    client.say("EHLO x\r\n");
+    for _ in 0..1_000 {
+        let mut line = String::new();
+        client.stream.read_line(&mut line).unwrap();
+        assert_eq!(line, "250-and so on\r\n");
+    }
+    served.connect();
+    served.end(); // though the client would go on reading
+}
+
+#[test]
+fn a_fault_strikes_as_often_as_asked_and_again_alike() {
+    let strike = || {
+        let served = Served::faulty("rcpt:4xx:30%");
+        let struck = |_| outcome(served.address, PATIENCE) == "450";
+        let struck: Vec<bool> = (0..300).map(struck).collect();
+        let times = struck.iter().filter(|&&struck| struck).count();
+        assert_eq!(served.end().faults["rcpt:4xx"], times as u64);
+        // The standard deviation is 8.
+        assert!((50..130).contains(&times), "{times}");
+        struck
+    };
+    assert_eq!(strike(), strike());
+}
+
+#[test]
+fn who_is_greylisted_is_taken_later_and_replies_can_be_late() {
+    let greylist = Some(Duration::from_secs(2));
+    let latencies = vec!["rcpt=50ms".parse().unwrap()];
+    let served = Served::start(&SinkOptions { greylist, latencies, ..SinkOptions::default() });
+    let mut client = served.connect();
+    client.ask("EHLO x\r\nMAIL FROM:<>\r\n", "250 250");
+    let began = Instant::now();
+    // All at once: the later commands wait for the earlier replies.
+    client.ask("RCPT TO:<a@b>\r\nRCPT TO:<c@b>\r\nNOOP\r\n", "450 450 250");
+    assert!(began.elapsed() >= Duration::from_millis(100));
+    while !client_is_taken(&mut client) {
+        assert!(began.elapsed() < PATIENCE, "it is put off for ever");
+    }
+    assert!(began.elapsed() >= Duration::from_secs(2));
+    drop(client);
+    assert!(served.end().refusals["rcpt"] >= 2);
+}
+
+fn client_is_taken(client: &mut Client) -> bool {
+    client.say("RCPT TO:<a@b>\r\n");
+    client.hear().starts_with("250")
+}
+
+#[test]
+fn a_tarpit_and_a_slow_reader_take_their_time() {
+    let tarpit = Some(Duration::from_millis(2));
+    let options =
+        SinkOptions { tarpit, read_rate: Some(100), window: Some(2_048), ..SinkOptions::default() };
+    let served = Served::start(&options);
+    let began = Instant::now();
+    let mut client = served.connect();
+    client.ask("HELO x\r\n", "250");
+    let replies = "220 sink ESMTP, mail is thrown away\r\n250 sink\r\n".len() as u32;
+    assert!(began.elapsed() >= Duration::from_millis(2) * (replies - 2));
+    let began = Instant::now();
+    client.ask(&format!("{}\r\n", "X".repeat(60)), "500");
+    assert!(began.elapsed() >= Duration::from_millis(400), "62 bytes, 100 a second");
+    assert_eq!(served.end().timed_out, 0);
+}
+
+#[test]
+fn the_silent_are_closed_upon() {
+    let served = Served::start(&SinkOptions {
+        timeout: Duration::from_millis(100),
+        ..SinkOptions::default()
+    });
+    served.connect().expect_end();
+    assert_eq!(served.end().timed_out, 1);
+}
+
+#[test]
+fn a_stop_lets_messages_under_way_end_and_nothing_else_begin() {
+    let served = Served::start(&SinkOptions::default());
+    let mut idle = served.connect();
+    let mut busy = served.connect();
+    busy.ask(&format!("EHLO x\r\n{MESSAGE}"), "250 250 250 354");
+    served.stop.request();
+    idle.expect("421");
+    idle.expect_end();
+    busy.ask("late\r\n.\r\n", "250 421");
+    busy.expect_end();
+    drop((idle, busy));
+    let (address, counts) = (served.address, served.end());
+    assert_eq!((counts.messages, counts.open), (1, 0));
+    assert!(TcpStream::connect(address).is_err());
+}
+
+#[test]
+fn many_listen_in_one_loop_and_what_cannot_be_is_told() {
+    let options = |listen: &str| {
+        let all: Addresses = listen.parse().unwrap();
+        SinkOptions { listen: all.0, ..SinkOptions::default() }
+    };
+    if cfg!(target_os = "linux") {
+        let sink = Sink::bind(&options("127.0.0.1-50:0")).unwrap();
+        let (addresses, stop) = (sink.addresses().to_vec(), sink.stop());
+        assert_eq!(addresses.len(), 50);
+        let thread = std::thread::spawn(move || sink.serve().unwrap());
+        for &address in &addresses {
+            Client::new(address).ask("QUIT\r\n", "220 221");
+        }
+        stop.request();
+        assert_eq!(thread.join().unwrap().connections, 50);
+    }
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let told = |options: &SinkOptions| Sink::bind(options).err().unwrap().to_string();
+    let said = told(&options(&address));
+    assert!(said.contains(&address) && said.contains("another port"), "{said}");
+    assert!(told(&SinkOptions::default()).contains("no address"));
+    let nowhere = SinkOptions { log: Some("/nowhere/log".into()), ..options("127.0.0.1:0") };
+    assert!(told(&nowhere).contains("/nowhere/log"));
+}

@@ -1,0 +1,78 @@
+//! What a session reports to the transport that carries it.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::phase::SmtpPhase;
+use crate::reply::Reply;
+
+/// The result for a recipient of one transaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum DeliveryStatus {
+    /// The server accepted responsibility for the message; in test mode, it accepted the recipient.
+    Delivered,
+    /// A temporary failure: the recipient may be retried later.
+    Deferred,
+    /// The connection broke after the whole message was sent: the server may have accepted it.
+    Uncertain,
+    /// A permanent failure.
+    Failed,
+    /// The recipient was not tried: it belongs into another transaction, at once.
+    Requeued,
+}
+
+impl DeliveryStatus {
+    /// The status that the class of a reply stands for.
+    pub(super) fn of(reply: &Reply) -> Self {
+        if reply.is_positive() {
+            Self::Delivered
+        } else if reply.is_permanent() {
+            Self::Failed
+        } else {
+            Self::Deferred
+        }
+    }
+}
+
+/// The result for one recipient, with its reason.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Outcome {
+    /// The recipient's index.
+    pub recipient: u32,
+    /// The result.
+    pub status: DeliveryStatus,
+    /// The server's reply, or the client's own reason where there was no reply.
+    pub why: Arc<str>,
+}
+
+/// What a session asks of its transport, or reports to it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Event {
+    /// Start the TLS handshake, then call [`super::Session::is_secured`].
+    Secure,
+    /// The message is about to be sent to the recipients with these indexes: record that, then call
+    /// [`super::Session::deliver`].
+    Delivering(Vec<u32>),
+    /// The session can start another transaction: call [`super::Session::begin`] or [`super::Session::quit`].
+    Ready,
+    /// Results for recipients.
+    Settled(Vec<Outcome>),
+    /// The server has answered a group of commands; the last reply was to this one.
+    Answered(SmtpPhase),
+    /// The session has ended as it should: close the connection.
+    Finished,
+    /// The session has failed: close the connection.
+    Failed(SessionFailure),
+}
+
+/// Why a session failed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionFailure {
+    /// The phase in which it failed.
+    pub phase: SmtpPhase,
+    /// The server's reply, or the error.
+    pub why: Arc<str>,
+    /// The server rejected the credentials: another attempt could lock the user out.
+    pub is_login: bool,
+}

@@ -1,0 +1,326 @@
+//! The client's side of an SMTP session, without input or output (RFC 5321; groups of commands as RFC 2920 allows).
+//!
+//! The transport passes received bytes to [`Session::received`], sends [`Session::to_send`], and handles each
+//! [`Session::event`]. `send` writes commands, `replies` handles the replies to them.
+
+mod active;
+mod event;
+mod options;
+mod output;
+mod phase;
+mod replies;
+mod send;
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::Arc;
+
+use crate::extensions::Extensions;
+use crate::reply::ReplyReader;
+use crate::transaction::Transaction;
+use active::ActiveTransaction;
+pub use event::{DeliveryStatus, Event, Outcome, SessionFailure};
+pub use options::SessionOptions;
+use output::{COPIED_AT_MOST, Output};
+use phase::Expected;
+pub use phase::SmtpPhase;
+
+/// A message up to this size is sent along with its recipients where the server offers CHUNKING and PIPELINING, before
+/// it is known whether the server accepts any of them.
+const CHUNK_ALONG_AT_MOST: usize = COPIED_AT_MOST;
+
+/// A session with one server.
+pub struct Session {
+    options: Arc<SessionOptions>,
+    reader: ReplyReader,
+    output: Output,
+    /// The replies to the commands written so far, in order.
+    expected: VecDeque<Expected>,
+    /// The commands to write next, as soon as the replies to earlier ones allow it.
+    queued: VecDeque<Expected>,
+    /// What the server offers; nothing before its reply to EHLO.
+    extensions: Extensions,
+    is_secure: bool,
+    /// The lines of the AUTH exchange that are still to be sent.
+    login: VecDeque<String>,
+    /// The transaction in progress, and maybe the next, whose envelope is sent already.
+    active: VecDeque<ActiveTransaction>,
+    /// The message may be sent as soon as [`Session::deliver`] is called.
+    may_deliver: bool,
+    /// [`Event::Ready`] was reported, and neither [`Session::begin`] nor [`Session::quit`] was called since.
+    is_ready: bool,
+    /// [`Session::quit`] was called.
+    is_quitting: bool,
+    is_over: bool,
+    events: VecDeque<Event>,
+    /// The TLS handshake is in progress.
+    is_securing: bool,
+    /// Number of groups of commands sent.
+    groups: u64,
+    /// Number of replies received.
+    replies: u64,
+}
+
+/// Omits the output, which may contain a password.
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let mut shown = f.debug_struct("Session");
+        shown.field("expected", &self.expected).field("queued", &self.queued);
+        shown.field("events", &self.events).field("is_over", &self.is_over).finish_non_exhaustive()
+    }
+}
+
+impl Session {
+    /// A session over a connection that is being established.
+    pub fn new(options: Arc<SessionOptions>) -> Self {
+        Self {
+            options,
+            reader: ReplyReader::default(),
+            output: Output::default(),
+            expected: VecDeque::from([Expected::Greeting]),
+            queued: VecDeque::new(),
+            extensions: Extensions::default(),
+            is_secure: false,
+            login: VecDeque::new(),
+            active: VecDeque::new(),
+            may_deliver: false,
+            is_ready: false,
+            is_quitting: false,
+            is_over: false,
+            events: VecDeque::new(),
+            is_securing: false,
+            groups: 0,
+            replies: 0,
+        }
+    }
+
+    /// The bytes to send next.
+    pub fn to_send(&self) -> &[u8] {
+        self.output.unsent()
+    }
+
+    /// Records that the first `bytes` of [`Session::to_send`] were sent.
+    pub fn was_sent(&mut self, bytes: usize) {
+        if self.output.advance(bytes) {
+            self.send_queued();
+        }
+    }
+
+    /// The next event; `None` until something else happens.
+    pub fn event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    /// Whether [`Session::event`] has one.
+    pub fn event_is_waiting(&self) -> bool {
+        !self.events.is_empty()
+    }
+
+    /// The reply that the session waits for.
+    pub fn phase(&self) -> SmtpPhase {
+        if self.is_securing {
+            return SmtpPhase::Tls;
+        }
+        self.expected.front().map_or(SmtpPhase::Idle, |expected| expected.phase())
+    }
+
+    /// Whether the session has ended: the connection is to be closed.
+    pub fn is_over(&self) -> bool {
+        self.is_over
+    }
+
+    /// Whether the connection is encrypted.
+    pub fn is_secure(&self) -> bool {
+        self.is_secure
+    }
+
+    /// Number of groups of commands sent so far: each is one round trip.
+    pub fn groups(&self) -> u64 {
+        self.groups
+    }
+
+    /// Number of replies received so far.
+    pub fn replies(&self) -> u64 {
+        self.replies
+    }
+
+    /// Handles bytes that the server has sent.
+    pub fn received(&mut self, mut bytes: &[u8]) {
+        while !bytes.is_empty() && !self.is_over {
+            let (taken, reply) = self.reader.read(bytes);
+            bytes = &bytes[taken..];
+            match reply {
+                None => debug_assert!(bytes.is_empty()),
+                Some(Ok(reply)) => {
+                    self.replies += 1;
+                    self.answered(&reply);
+                    // Nothing sent in clear text may be taken for something sent under TLS (RFC 3207, section 5).
+                    if matches!(self.events.back(), Some(Event::Secure)) && !bytes.is_empty() {
+                        self.events.pop_back();
+                        self.fail(SmtpPhase::Tls, "the server said more before TLS began", false);
+                    }
+                }
+                Some(Err(malformed)) => {
+                    let phase = self.phase();
+                    self.fail(phase, &malformed.to_string(), false);
+                }
+            }
+        }
+        self.send_queued();
+    }
+
+    /// Continues after the TLS handshake.
+    pub fn is_secured(&mut self) {
+        self.is_secure = true;
+        self.is_securing = false;
+        self.reader = ReplyReader::default();
+        self.queued.push_back(Expected::Ehlo);
+        self.send_queued();
+    }
+
+    /// Starts a transaction, after [`Event::Ready`].
+    pub fn begin(&mut self, transaction: Transaction) {
+        debug_assert!(self.is_ready && !transaction.to.is_empty());
+        self.is_ready = false;
+        let mut active = ActiveTransaction::new(transaction);
+        match self.extensions.takes(&active.transaction) {
+            Err(why) => active.settle_rest(DeliveryStatus::Failed, &why),
+            Ok(()) if !self.extensions.utf8 => active.fail_beyond_ascii(),
+            Ok(()) => {}
+        }
+        let to: Vec<usize> = active.open().collect();
+        if to.is_empty() {
+            // No command is needed.
+            self.settle(active);
+            return self.become_ready();
+        }
+        self.queued.push_back(Expected::Mail);
+        self.queued.extend(to.iter().map(|&number| Expected::Rcpt(number)));
+        let along = active.transaction.message.size() <= CHUNK_ALONG_AT_MOST;
+        if self.options.dry {
+            self.queued.push_back(Expected::Reset);
+        } else if !self.is_chunking() {
+            self.queued.push_back(Expected::Data);
+        } else if self.is_pipelining() && along {
+            // The message follows once the caller has recorded that it is about to be sent.
+            self.may_deliver = true;
+            self.events.push_back(Event::Delivering(active.open_indexes()));
+        }
+        self.active.push_back(active);
+        self.send_queued();
+    }
+
+    /// Sends the message, after [`Event::Delivering`].
+    pub fn deliver(&mut self) {
+        if !std::mem::take(&mut self.may_deliver) {
+            return; // The server has rejected the transaction meanwhile.
+        }
+        self.queued.push_back(Expected::Message);
+        self.send_queued();
+    }
+
+    /// Sends QUIT, after [`Event::Ready`] or when the session should end. Transactions in progress are completed first.
+    pub fn quit(&mut self) {
+        self.is_ready = false;
+        if std::mem::replace(&mut self.is_quitting, true) {
+            return;
+        }
+        let has_nothing_to_do = self.active.is_empty() && self.is_idle();
+        if has_nothing_to_do || (self.active.len() == 1 && self.may_follow()) {
+            self.queued.push_back(Expected::Quit);
+        }
+        self.send_queued();
+    }
+
+    /// Ends the session without QUIT, unless a transaction is in progress. Returns whether it ended.
+    pub fn leave(&mut self) -> bool {
+        if self.is_over || !self.active.is_empty() {
+            return false;
+        }
+        self.is_over = true;
+        self.events.retain(|event| matches!(event, Event::Settled(_) | Event::Answered(_)));
+        self.events.push_back(Event::Finished);
+        true
+    }
+
+    /// Handles a broken connection or a timeout. The last events are the results for the recipients in progress, and
+    /// that the connection is to be closed.
+    pub fn broken(&mut self, why: &str) {
+        let phase = self.phase();
+        if self.active.is_empty() && phase == SmtpPhase::Quit {
+            self.is_over = true;
+            return self.events.push_back(Event::Finished); // Only the reply to QUIT is missing.
+        }
+        self.fail(phase, why, false);
+    }
+
+    fn is_pipelining(&self) -> bool {
+        self.options.pipelining && self.extensions.pipelining
+    }
+
+    fn is_chunking(&self) -> bool {
+        self.options.chunking && self.extensions.chunking
+    }
+
+    fn is_idle(&self) -> bool {
+        self.expected.is_empty() && self.queued.is_empty()
+    }
+
+    /// Whether more commands can be sent before the reply to the current message. Not after BDAT: the replies to RCPT
+    /// are outstanding too.
+    fn may_follow(&self) -> bool {
+        self.is_pipelining()
+            && (self.options.dry || !self.is_chunking())
+            && self
+                .active
+                .front()
+                .is_some_and(|active| active.progress == active::Progress::Complete)
+    }
+
+    fn become_ready(&mut self) {
+        if self.is_quitting {
+            self.queued.push_back(Expected::Quit);
+        } else if !self.is_ready {
+            self.is_ready = true;
+            self.events.push_back(Event::Ready);
+        }
+    }
+
+    fn settle(&mut self, active: ActiveTransaction) {
+        let outcomes: Vec<Outcome> = active.outcomes().collect();
+        self.events.push_back(Event::Settled(outcomes));
+    }
+
+    /// Ends the session with a failure. Recipients whose transaction had not reached the server are requeued.
+    fn fail(&mut self, phase: SmtpPhase, why: &str, is_login: bool) {
+        self.is_over = true;
+        // The unsent bytes include the end of a message.
+        let is_cut = !self.to_send().is_empty() && self.expected.back() == Some(&Expected::Message);
+        self.expected.clear();
+        self.queued.clear();
+        self.output.clear();
+        // Requests to the transport are void; results for recipients remain valid.
+        self.events.retain(|event| matches!(event, Event::Settled(_) | Event::Answered(_)));
+        let why: Arc<str> = match &self.options.credentials {
+            Some(credentials) if phase == SmtpPhase::Login => credentials.hidden_in(why).into(),
+            _ => why.into(),
+        };
+        for (number, mut active) in std::mem::take(&mut self.active).into_iter().enumerate() {
+            let status = match active.progress {
+                // The server got nothing of it, or only together with the message of the transaction before.
+                active::Progress::NotStarted => DeliveryStatus::Requeued,
+                _ if number > 0 => DeliveryStatus::Requeued,
+                active::Progress::Complete if !self.options.dry && !is_cut => {
+                    DeliveryStatus::Uncertain
+                }
+                _ => DeliveryStatus::Deferred,
+            };
+            active.settle_rest(status, &why);
+            self.settle(active);
+        }
+        self.events.push_back(Event::Failed(SessionFailure { phase, why, is_login }));
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,21 @@
+//! The settings that all sessions of a delivery share.
+
+use crate::auth::Credentials;
+use crate::security::Security;
+
+/// Settings of a session.
+#[derive(Debug, Clone)]
+pub struct SessionOptions {
+    /// The client's name in EHLO.
+    pub hello: String,
+    /// Whether TLS is used.
+    pub security: Security,
+    /// User and password, for a server that requires authentication; sent over TLS only.
+    pub credentials: Option<Credentials>,
+    /// Test mode: no message is sent. RSET is sent in place of the message.
+    pub dry: bool,
+    /// Commands are sent in groups where the server offers PIPELINING (RFC 2920).
+    pub pipelining: bool,
+    /// The message is sent by BDAT where the server offers CHUNKING (RFC 3030).
+    pub chunking: bool,
+}

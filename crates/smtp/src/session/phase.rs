@@ -1,0 +1,117 @@
+//! The steps of a session, and how long a server may take for each.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// A step of an SMTP session: the reply that the client waits for, or the command that the server answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum SmtpPhase {
+    /// The TCP connection is being established.
+    Connect,
+    /// The server's greeting (220).
+    Greeting,
+    /// EHLO, or HELO.
+    Hello,
+    /// STARTTLS and the handshake.
+    Tls,
+    /// AUTH.
+    Login,
+    /// MAIL.
+    Mail,
+    /// RCPT.
+    Rcpt,
+    /// DATA, before the message.
+    Data,
+    /// The message, and the reply to it.
+    Message,
+    /// RSET.
+    Reset,
+    /// QUIT.
+    Quit,
+    /// No reply is outstanding.
+    Idle,
+}
+
+impl SmtpPhase {
+    /// All phases in which a reply is awaited, in the order of a session.
+    pub const ALL: [Self; 11] = [
+        Self::Connect,
+        Self::Greeting,
+        Self::Hello,
+        Self::Tls,
+        Self::Login,
+        Self::Mail,
+        Self::Rcpt,
+        Self::Data,
+        Self::Message,
+        Self::Reset,
+        Self::Quit,
+    ];
+
+    /// Its name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Connect => "connect",
+            Self::Greeting => "greeting",
+            Self::Hello => "ehlo",
+            Self::Tls => "starttls",
+            Self::Login => "auth",
+            Self::Mail => "mail",
+            Self::Rcpt => "rcpt",
+            Self::Data => "data",
+            Self::Message => "message",
+            Self::Reset => "rset",
+            Self::Quit => "quit",
+            Self::Idle => "idle",
+        }
+    }
+
+    /// How long the client waits for the server: at least as long as RFC 5321, section 4.5.3.2, demands. For the
+    /// connection itself it is 30 s, as usual.
+    pub fn timeout(self) -> Duration {
+        let minutes = |minutes: u64| Duration::from_secs(60 * minutes);
+        match self {
+            Self::Connect | Self::Quit => Duration::from_secs(30),
+            Self::Data => minutes(2),
+            Self::Message => minutes(10),
+            _ => minutes(5),
+        }
+    }
+}
+
+/// A reply that the client expects; also the command to send for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Expected {
+    Greeting,
+    Ehlo,
+    Helo,
+    StartTls,
+    /// The reply to a step of AUTH.
+    Login,
+    Mail,
+    /// The reply to RCPT for the transaction's recipient of that number.
+    Rcpt(usize),
+    Data,
+    /// The reply to the whole message, sent by DATA or BDAT.
+    Message,
+    Reset,
+    Quit,
+}
+
+impl Expected {
+    pub(super) fn phase(self) -> SmtpPhase {
+        match self {
+            Self::Greeting => SmtpPhase::Greeting,
+            Self::Ehlo | Self::Helo => SmtpPhase::Hello,
+            Self::StartTls => SmtpPhase::Tls,
+            Self::Login => SmtpPhase::Login,
+            Self::Mail => SmtpPhase::Mail,
+            Self::Rcpt(_) => SmtpPhase::Rcpt,
+            Self::Data => SmtpPhase::Data,
+            Self::Message => SmtpPhase::Message,
+            Self::Reset => SmtpPhase::Reset,
+            Self::Quit => SmtpPhase::Quit,
+        }
+    }
+}

@@ -1,0 +1,521 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::address::Address;
+use crate::auth::Credentials;
+use crate::security::Security;
+use crate::transaction::{EnvelopeRecipient, Message};
+
+const EVERYTHING: &str =
+    "250-mx.test\r\n250-PIPELINING\r\n250-SIZE 1000\r\n250-8BITMIME\r\n250 CHUNKING\r\n";
+const PIPELINING: &str = "250-mx.test\r\n250 PIPELINING\r\n";
+const NOTHING: &str = "250 mx.test\r\n";
+
+fn options() -> SessionOptions {
+    SessionOptions {
+        hello: "me.test".into(),
+        security: Security::Off,
+        credentials: None,
+        dry: false,
+        pipelining: true,
+        chunking: true,
+    }
+}
+
+fn transaction(to: &[&str], message: &str) -> Transaction {
+    let address = |text: &str| Address::parse(text).unwrap();
+    let to = to.iter().enumerate();
+    Transaction {
+        from: Some(address("me@me.test")),
+        to: to.map(|(n, to)| EnvelopeRecipient { index: n as u32, address: address(to) }).collect(),
+        message: Arc::new(Message::new(message.into())),
+    }
+}
+
+/// What is said now.
+fn said(session: &mut Session) -> String {
+    let said = String::from_utf8(session.to_send().to_vec()).unwrap();
+    session.was_sent(said.len());
+    said
+}
+
+fn events(session: &mut Session) -> Vec<Event> {
+    let events = std::iter::from_fn(|| session.event());
+    events.filter(|event| !matches!(event, Event::Answered(_))).collect()
+}
+
+/// A session that has greeted a server which offers that, and may begin.
+fn greeted(options: SessionOptions, offers: &str) -> Session {
+    let mut session = Session::new(Arc::new(options));
+    session.received(b"220 mx.test\r\n");
+    assert_eq!(said(&mut session), "EHLO me.test\r\n");
+    session.received(offers.as_bytes());
+    assert_eq!(events(&mut session), [Event::Ready]);
+    session
+}
+
+fn settled(events: &[Event]) -> Vec<(u32, DeliveryStatus)> {
+    let outcomes = events.iter().filter_map(|event| match event {
+        Event::Settled(outcomes) => Some(outcomes),
+        _ => None,
+    });
+    outcomes.flatten().map(|outcome| (outcome.recipient, outcome.status)).collect()
+}
+
+#[test]
+fn the_next_recipients_and_the_goodbye_go_along_with_a_message() {
+    let mut session = greeted(options(), PIPELINING);
+    session.begin(transaction(&["a@x.test", "b@x.test"], "A: b\r\n\r\n.dot\r\n"));
+    let first = "MAIL FROM:<me@me.test>\r\nRCPT TO:<a@x.test>\r\nRCPT TO:<b@x.test>\r\nDATA\r\n";
+    assert_eq!(said(&mut session), first);
+    session.received(b"250 ok\r\n250 ok\r\n550 5.1.1 unknown\r\n354 go on\r\n");
+    assert_eq!(events(&mut session), [Event::Delivering(vec![0])]);
+    assert_eq!(said(&mut session), "", "not before it is written down");
+    session.deliver();
+    assert_eq!(events(&mut session), [Event::Ready]);
+    session.begin(transaction(&["c@x.test"], "A: b\r\n\r\n"));
+    let second = "MAIL FROM:<me@me.test>\r\nRCPT TO:<c@x.test>\r\nDATA\r\n";
+    assert_eq!(said(&mut session), format!("A: b\r\n\r\n..dot\r\n.\r\n{second}"));
+    session.received(b"250 2.0.0 queued\r\n250 ok\r\n250 ok\r\n354 go on\r\n");
+    let told = events(&mut session);
+    assert_eq!(settled(&told), [(0, DeliveryStatus::Delivered), (1, DeliveryStatus::Failed)]);
+    assert_eq!(told.last(), Some(&Event::Delivering(vec![0])));
+    session.deliver();
+    session.quit();
+    assert_eq!(said(&mut session), "A: b\r\n\r\n.\r\nQUIT\r\n");
+    session.received(b"250 ok\r\n221 bye\r\n");
+    let told = events(&mut session);
+    assert_eq!(
+        (settled(&told), told.last()),
+        (vec![(0, DeliveryStatus::Delivered)], Some(&Event::Finished))
+    );
+    assert_eq!(session.groups(), 4);
+}
+
+#[test]
+fn without_pipelining_each_command_is_answered_before_the_next() {
+    let mut session = greeted(options(), NOTHING);
+    session.begin(transaction(&["a@x.test", "b@x.test"], "A: b\r\n\r\n"));
+    for (command, reply) in [
+        ("MAIL FROM:<me@me.test>\r\n", "250 ok\r\n"),
+        ("RCPT TO:<a@x.test>\r\n", "451 later\r\n"),
+        ("RCPT TO:<b@x.test>\r\n", "252 maybe\r\n"),
+        ("DATA\r\n", "354 go on\r\n"),
+    ] {
+        assert_eq!(said(&mut session), command);
+        session.received(reply.as_bytes());
+    }
+    assert_eq!(events(&mut session), [Event::Delivering(vec![1])]);
+    session.deliver();
+    assert_eq!(said(&mut session), "A: b\r\n\r\n.\r\n");
+    session.received(b"250 ok\r\n");
+    let told = events(&mut session);
+    assert_eq!(settled(&told), [(0, DeliveryStatus::Deferred), (1, DeliveryStatus::Delivered)]);
+    assert_eq!(told.last(), Some(&Event::Ready));
+    session.quit();
+    assert_eq!(said(&mut session), "QUIT\r\n");
+}
+
+#[test]
+fn a_server_that_wants_nobody_is_told_to_forget_the_transaction() {
+    let mut session = greeted(options(), NOTHING);
+    session.begin(transaction(&["a@x.test", "b@x.test"], "A: b\r\n\r\n"));
+    said(&mut session);
+    session.received(b"550 not you\r\n");
+    assert_eq!(said(&mut session), "RSET\r\n");
+    session.received(b"250 ok\r\n");
+    let told = events(&mut session);
+    assert_eq!(settled(&told), [(0, DeliveryStatus::Failed), (1, DeliveryStatus::Failed)]);
+    assert_eq!(told.last(), Some(&Event::Ready));
+}
+
+#[test]
+fn a_refused_message_leaves_no_transaction_open() {
+    let recipients_and = |rest: &str| {
+        format!(
+            "MAIL FROM:<me@me.test>{}\r\nRCPT TO:<a@x.test>\r\n{rest}",
+            match rest {
+                "DATA\r\n" => "",
+                _ => " SIZE=8",
+            }
+        )
+    };
+    for (offers, last) in [(PIPELINING, "DATA\r\n"), (EVERYTHING, "BDAT 8 LAST\r\nA: b\r\n\r\n")] {
+        let mut session = greeted(options(), offers);
+        session.begin(transaction(&["a@x.test"], "A: b\r\n\r\n"));
+        session.deliver();
+        assert_eq!(said(&mut session), recipients_and(last));
+        session.received(b"250 ok\r\n450 later\r\n503 for whom?\r\n");
+        assert_eq!(said(&mut session), "RSET\r\n");
+        session.received(b"250 ok\r\n");
+        let told = events(&mut session);
+        assert_eq!(settled(&told), [(0, DeliveryStatus::Deferred)]);
+        assert!(told.contains(&Event::Ready));
+    }
+}
+
+#[test]
+fn nothing_is_said_within_a_transaction_that_is_not_known() {
+    // One that RSET did not end: who is told of along with it is told of again elsewhere.
+    let mut session = greeted(options(), PIPELINING);
+    session.begin(transaction(&["a@x.test"], "A: b\r\n\r\n"));
+    said(&mut session);
+    session.received(b"250 ok\r\n450 later\r\n503 for whom?\r\n");
+    session.begin(transaction(&["b@x.test"], "A: b\r\n\r\n"));
+    said(&mut session);
+    session.received(b"451 no\r\n503 within another\r\n250 ok\r\n354 go on\r\n");
+    assert_eq!(said(&mut session), "");
+    assert_eq!(
+        settled(&events(&mut session)),
+        [(0, DeliveryStatus::Deferred), (0, DeliveryStatus::Requeued)]
+    );
+    // One of which nobody knows where it comes from.
+    let mut session = greeted(options(), PIPELINING);
+    session.begin(transaction(&["a@x.test"], "A: b\r\n\r\n"));
+    said(&mut session);
+    session.received(b"451 no\r\n250 ok\r\n354 go on\r\n");
+    assert_eq!(said(&mut session), "");
+    let told = events(&mut session);
+    assert_eq!(settled(&told), [(0, DeliveryStatus::Deferred)]);
+    assert!(matches!(told.last(), Some(Event::Failed(_))));
+}
+
+#[test]
+fn what_follows_a_long_message_is_said_after_it() {
+    let body = ".a line\r\n".repeat(COPIED_AT_MOST / 5);
+    let mut session = greeted(options(), PIPELINING);
+    session.begin(transaction(&["a@x.test"], &body));
+    said(&mut session);
+    session.received(b"250 ok\r\n250 ok\r\n354 go on\r\n");
+    session.deliver();
+    session.begin(transaction(&["b@x.test"], &body));
+    let mut all = String::new();
+    while !session.to_send().is_empty() {
+        let part = session.to_send().len().min(1_000);
+        all += std::str::from_utf8(&session.to_send()[..part]).unwrap();
+        session.was_sent(part);
+        assert!(session.output.commands().len() < 1_000, "it is not copied");
+    }
+    let next = "MAIL FROM:<me@me.test>\r\nRCPT TO:<b@x.test>\r\nDATA\r\n";
+    assert!(all == body.replace(".a", "..a") + ".\r\n" + next);
+}
+
+#[test]
+fn a_message_whose_end_was_not_sent_was_not_taken() {
+    for (sent_but, status) in [(1, DeliveryStatus::Deferred), (0, DeliveryStatus::Uncertain)] {
+        let mut session = greeted(options(), EVERYTHING);
+        session.begin(transaction(&["a@x.test"], "A: b\r\n\r\n"));
+        session.deliver();
+        let sent = session.to_send().len() - sent_but;
+        session.was_sent(sent);
+        session.broken("reset");
+        assert_eq!(settled(&events(&mut session)), [(0, status)]);
+    }
+    // All but the goodbye that follows it.
+    let mut session = greeted(options(), PIPELINING);
+    session.begin(transaction(&["a@x.test"], "A: b\r\n\r\n"));
+    said(&mut session);
+    session.received(b"250 ok\r\n250 ok\r\n354 go on\r\n");
+    session.deliver();
+    session.quit();
+    let sent = session.to_send().len() - "QUIT\r\n".len();
+    session.was_sent(sent);
+    session.broken("reset");
+    assert_eq!(settled(&events(&mut session)), [(0, DeliveryStatus::Uncertain)]);
+}
+
+#[test]
+fn a_server_that_waits_for_a_message_for_nobody_gets_an_empty_one() {
+    let mut session = greeted(options(), PIPELINING);
+    session.begin(transaction(&["a@x.test"], "A: b\r\n\r\n"));
+    said(&mut session);
+    session.received(b"250 ok\r\n550 unknown\r\n354 go on\r\n");
+    assert_eq!(said(&mut session), ".\r\n");
+    session.quit();
+    session.received(b"554 no valid recipients\r\n");
+    let told = events(&mut session);
+    assert_eq!(settled(&told), [(0, DeliveryStatus::Failed)]);
+    assert_eq!(said(&mut session), "QUIT\r\n");
+}
+
+#[test]
+fn a_message_in_chunks_goes_along_with_its_recipients() {
+    let mut session = greeted(options(), EVERYTHING);
+    session.begin(transaction(&["a@x.test"], "A: b\r\n\r\n.dot\r\n"));
+    assert_eq!(events(&mut session), [Event::Delivering(vec![0])]);
+    session.deliver();
+    let expected = "MAIL FROM:<me@me.test> SIZE=14\r\nRCPT TO:<a@x.test>\r\nBDAT 14 LAST\r\nA: b\r\n\r\n.dot\r\n";
+    assert_eq!(said(&mut session), expected);
+    session.received(b"250 ok\r\n250 ok\r\n");
+    assert_eq!(events(&mut session), []);
+    session.received(b"250 taken\r\n");
+    let told = events(&mut session);
+    assert_eq!(settled(&told), [(0, DeliveryStatus::Delivered)]);
+    assert_eq!(told.last(), Some(&Event::Ready));
+}
+
+#[test]
+fn what_a_server_cannot_take_is_not_sent() {
+    let mut session = greeted(options(), "250-mx.test\r\n250 SIZE 5\r\n");
+    session.begin(transaction(&["a@x.test"], "A: b\r\n\r\n"));
+    let told = events(&mut session);
+    let Event::Settled(outcomes) = &told[0] else { panic!("{told:?}") };
+    assert_eq!(&*outcomes[0].why, "the message has 8 bytes, the server takes 5");
+    assert_eq!(
+        (settled(&told), told.last()),
+        (vec![(0, DeliveryStatus::Failed)], Some(&Event::Ready))
+    );
+    session.begin(transaction(&["a@x.test"], "\r\n\u{e9}\r\n"));
+    assert_eq!(settled(&events(&mut session)), [(0, DeliveryStatus::Failed)], "no 8BITMIME");
+    session.begin(transaction(&["\u{e9}@x.test"], "\r\n"));
+    assert_eq!(settled(&events(&mut session)), [(0, DeliveryStatus::Failed)], "no SMTPUTF8");
+    assert_eq!(said(&mut session), "");
+}
+
+#[test]
+fn in_test_mode_no_message_is_sent() {
+    for (offers, last) in [(EVERYTHING, " SIZE=8"), (NOTHING, "")] {
+        let mut session = greeted(SessionOptions { dry: true, ..options() }, offers);
+        session.begin(transaction(&["a@x.test", "b@x.test"], "A: b\r\n\r\n"));
+        let mut all = String::new();
+        for reply in ["250 ok\r\n", "250 ok\r\n", "550 no\r\n", "250 reset\r\n"] {
+            all += &said(&mut session);
+            session.received(reply.as_bytes());
+        }
+        let expected = format!(
+            "MAIL FROM:<me@me.test>{last}\r\nRCPT TO:<a@x.test>\r\nRCPT TO:<b@x.test>\r\nRSET\r\n"
+        );
+        assert_eq!(all, expected);
+        let told = events(&mut session);
+        assert_eq!(settled(&told), [(0, DeliveryStatus::Delivered), (1, DeliveryStatus::Failed)]);
+    }
+}
+
+#[test]
+fn a_full_transaction_leaves_the_rest_for_another() {
+    let mut session = greeted(options(), PIPELINING);
+    session.begin(transaction(&["a@x.test", "b@x.test"], "\r\n"));
+    session.received(b"250 ok\r\n250 ok\r\n452 4.5.3 too many\r\n354 go on\r\n");
+    session.deliver();
+    session.received(b"250 ok\r\n");
+    let told = events(&mut session);
+    assert_eq!(settled(&told), [(0, DeliveryStatus::Delivered), (1, DeliveryStatus::Requeued)]);
+}
+
+#[test]
+fn a_connection_lost_after_the_message_leaves_it_uncertain() {
+    let begun = || {
+        let mut session = greeted(options(), PIPELINING);
+        session.begin(transaction(&["a@x.test"], "\r\n"));
+        session.received(b"250 ok\r\n250 ok\r\n354 go on\r\n");
+        session
+    };
+    let mut session = begun();
+    session.broken("reset");
+    assert_eq!(settled(&events(&mut session)), [(0, DeliveryStatus::Deferred)], "not sent yet");
+    let mut session = begun();
+    session.deliver();
+    session.begin(transaction(&["b@x.test"], "\r\n"));
+    events(&mut session);
+    session.broken("reset");
+    let told = events(&mut session);
+    assert_eq!(settled(&told), [(0, DeliveryStatus::Uncertain), (0, DeliveryStatus::Requeued)]);
+    assert!(matches!(told.last(), Some(Event::Failed(_))) && session.is_over());
+    let mut session = begun();
+    session.deliver();
+    session.received(b"421 going down\r\n");
+    assert_eq!(settled(&events(&mut session)), [(0, DeliveryStatus::Deferred)], "it said no");
+}
+
+#[test]
+fn an_old_server_is_greeted_the_old_way() {
+    let mut session = Session::new(Arc::new(options()));
+    session.received(b"220-mx\r\n220 test\r\n");
+    said(&mut session);
+    session.received(b"502 what?\r\n");
+    assert_eq!(said(&mut session), "HELO me.test\r\n");
+    session.received(b"250 mx.test\r\n");
+    assert_eq!(events(&mut session), [Event::Ready]);
+}
+
+#[test]
+fn tls_that_is_required_is_had_or_nothing_is_said() {
+    let required = SessionOptions { security: Security::Required, ..options() };
+    let refused = |replies: &[&str]| {
+        let mut session = Session::new(Arc::new(required.clone()));
+        replies.iter().for_each(|reply| session.received(reply.as_bytes()));
+        let told = events(&mut session);
+        matches!(told.last(), Some(Event::Failed(SessionFailure { phase: SmtpPhase::Tls, .. })))
+    };
+    assert!(refused(&["220 mx\r\n", NOTHING]), "not offered");
+    let offered = "250-mx\r\n250 STARTTLS\r\n";
+    assert!(refused(&["220 mx\r\n", offered, "454 not now\r\n"]));
+    assert!(refused(&["220 mx\r\n", offered, "220 go\r\n250 injected\r\n"]));
+    assert!(!refused(&["220 mx\r\n", offered, "220 go\r\n"]));
+}
+
+#[test]
+fn after_tls_the_server_is_asked_anew_what_it_offers() {
+    let offered = SessionOptions { security: Security::Offered, ..options() };
+    let mut session = Session::new(Arc::new(offered));
+    session.received(b"220 mx\r\n");
+    session.received(b"250-mx\r\n250-PIPELINING\r\n250 STARTTLS\r\n");
+    assert_eq!(said(&mut session), "EHLO me.test\r\nSTARTTLS\r\n");
+    session.received(b"220 go\r\n");
+    assert_eq!(events(&mut session), [Event::Secure]);
+    session.is_secured();
+    assert_eq!(said(&mut session), "EHLO me.test\r\n");
+    session.received(NOTHING.as_bytes());
+    session.begin(transaction(&["a@x.test"], "\r\n"));
+    assert_eq!(said(&mut session), "MAIL FROM:<me@me.test>\r\n", "no pipelining now");
+}
+
+#[test]
+fn a_password_is_said_over_tls_only_and_shown_nowhere() {
+    let credentials = Some(Credentials::parse(b"jo:open sesame").unwrap());
+    let with = SessionOptions { credentials, security: Security::Offered, ..options() };
+    let mut session = Session::new(Arc::new(with.clone()));
+    session.received(b"220 mx\r\n");
+    session.received(b"250-mx\r\n250 AUTH PLAIN LOGIN\r\n");
+    let told = events(&mut session);
+    assert!(matches!(told.last(), Some(Event::Failed(SessionFailure { is_login: true, .. }))));
+    assert_eq!(said(&mut session), "", "no TLS");
+
+    let secured = |offers: &str| {
+        let mut session = Session::new(Arc::new(with.clone()));
+        session.received(b"220 mx\r\n");
+        session.received(b"250-mx\r\n250 STARTTLS\r\n");
+        session.received(b"220 go\r\n");
+        session.is_secured();
+        said(&mut session);
+        session.received(offers.as_bytes());
+        session
+    };
+    let mut session = secured("250-mx\r\n250 AUTH LOGIN PLAIN\r\n");
+    assert!(!format!("{session:?}").contains("AG"), "{session:?}");
+    assert_eq!(said(&mut session), "AUTH PLAIN AGpvAG9wZW4gc2VzYW1l\r\n"); // RFC 4616, by coreutils' base64
+    session.received(b"235 ok\r\n");
+    assert_eq!(events(&mut session).last(), Some(&Event::Ready));
+    let mut session = secured("250-mx\r\n250 AUTH LOGIN\r\n");
+    for line in ["AUTH LOGIN\r\n", "am8=\r\n", "b3BlbiBzZXNhbWU=\r\n"] {
+        assert_eq!(said(&mut session), line);
+        session.received(b"334 more\r\n");
+    }
+    assert_eq!(said(&mut session), "*\r\n");
+    session.received(b"535 wrong\r\n");
+    let told = events(&mut session);
+    assert!(matches!(told.last(), Some(Event::Failed(SessionFailure { is_login: true, .. }))));
+    for repeats in
+        ["500 what is AUTH PLAIN AGpvAG9wZW4gc2VzYW1l?\r\n", "AUTH PLAIN AGpvAG9wZW4gc2Vz\r\n"]
+    {
+        let mut session = secured("250-mx\r\n250 AUTH PLAIN\r\n");
+        said(&mut session);
+        session.received(repeats.as_bytes());
+        let told = events(&mut session);
+        let Some(Event::Failed(failure)) = told.last() else { panic!("{told:?}") };
+        assert!(failure.why.contains("AUTH PLAIN …"), "{}", failure.why);
+        assert!(!failure.why.contains("b3Blbi"), "{}", failure.why);
+        assert!(!failure.why.contains("AG9wZW"), "{}", failure.why);
+    }
+}
+
+/// A server whose replies are drawn by lot, which takes commands one by one or in groups, and may break off.
+fn converse(session: &mut Session, mut luck: impl Iterator<Item = u8>) -> Vec<Outcome> {
+    let mut outcomes = Vec::new();
+    let mut heard: Vec<u8> = Vec::new();
+    let mut next_index = 0;
+    let mut in_message = false;
+    session.received(b"220 mx\r\n");
+    for _ in 0..2_000 {
+        while let Some(event) = session.event() {
+            match event {
+                Event::Ready if next_index < 40 => {
+                    let mut next = transaction(&["a@x.test", "b@x.test"], "A: b\r\n\r\nc\r\n");
+                    next.to.iter_mut().for_each(|to| to.index += next_index);
+                    next_index += 2;
+                    session.begin(next);
+                }
+                Event::Ready => session.quit(),
+                Event::Delivering(_) => session.deliver(),
+                Event::Settled(more) => outcomes.extend(more),
+                Event::Finished | Event::Failed(_) => return outcomes,
+                Event::Secure | Event::Answered(_) => {}
+            }
+        }
+        heard.extend_from_slice(session.to_send());
+        session.was_sent(session.to_send().len());
+        let Some(end) = heard.windows(2).position(|two| two == b"\r\n") else {
+            session.broken("nothing more to say");
+            continue;
+        };
+        let line: Vec<u8> = heard.drain(..end + 2).collect();
+        let line = String::from_utf8(line).unwrap();
+        if in_message && line != ".\r\n" {
+            continue;
+        }
+        let drawn = luck.next().unwrap_or(0);
+        let code = match drawn {
+            200.. => 421,
+            190.. => {
+                session.broken("reset");
+                continue;
+            }
+            170.. => 550,
+            150.. => 451,
+            _ if line.starts_with("DATA") => 354,
+            _ => 250,
+        };
+        if in_message {
+            in_message = false;
+        } else if let Some(size) = line.strip_prefix("BDAT ") {
+            let size: usize = size.split(' ').next().unwrap().parse().unwrap();
+            heard.drain(..size);
+        } else if line.starts_with("EHLO") {
+            let offers = [EVERYTHING, PIPELINING, NOTHING][usize::from(drawn % 3)];
+            session.received(offers.as_bytes());
+            continue;
+        }
+        in_message |= code == 354;
+        session.received(format!("{code} so be it\r\n").as_bytes());
+        if code == 421 && !session.is_over() {
+            session.broken("closed");
+        }
+    }
+    panic!("it never ends: {session:?}");
+}
+
+proptest! {
+    /// Whatever a server answers, everybody who was handed over has exactly one outcome.
+    #[test]
+    fn everybody_has_one_outcome(
+        luck in proptest::collection::vec(any::<u8>(), 0..200),
+        dry in any::<bool>(),
+        pipelining in any::<bool>(),
+        chunking in any::<bool>(),
+    ) {
+        let mut session = Session::new(Arc::new(SessionOptions { dry, pipelining, chunking, ..options() }));
+        let outcomes = converse(&mut session, luck.into_iter());
+        let mut recipients: Vec<u32> = outcomes.iter().map(|outcome| outcome.recipient).collect();
+        recipients.sort_unstable();
+        let all: Vec<u32> = (0..recipients.len() as u32).collect();
+        prop_assert_eq!(recipients, all);
+        if dry {
+            prop_assert!(outcomes.iter().all(|outcome| outcome.status != DeliveryStatus::Uncertain));
+        }
+    }
+
+    /// Nothing a server sends makes it panic, or keep it all.
+    #[test]
+    fn any_answer_is_borne(answers in proptest::collection::vec(any::<Vec<u8>>(), 0..30)) {
+        let mut session = Session::new(Arc::new(options()));
+        for answer in answers {
+            session.received(&answer);
+            while let Some(event) = session.event() {
+                if event == Event::Ready {
+                    session.quit();
+                }
+            }
+            prop_assert!(session.to_send().len() < 10_000);
+        }
+    }
+}
