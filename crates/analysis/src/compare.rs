@@ -29,6 +29,9 @@ const LEAST_ROUNDS: usize = 6;
 /// What a rounded value may be off by, in steps of its grid, from one run to the other; both are rounded.
 const GRID_STEPS: f64 = 1.5;
 
+/// What documents of schema 1 call an injected slowdown.
+const SLOW_DOWN_BEFORE: &str = "handicap";
+
 /// How runs are compared.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Settings {
@@ -396,7 +399,12 @@ pub fn also_differs(runs: &[&Document], keys: &[&str]) -> Vec<Difference> {
         add(key, runs.iter().map(|run| fact(run, key)).collect());
     }
     add("oscost", runs.iter().map(|run| run.run.oscost.clone()).collect());
-    for key in ["handicap", "cpu", "size", "precision"] {
+    let slow_down = |run: &Document| match run.run.asked.get(SLOW_DOWN_BEFORE) {
+        Some(text) => text.clone(),
+        None => asked(run, "slow-down"),
+    };
+    add("asked slow-down", runs.iter().map(|run| slow_down(run)).collect());
+    for key in ["cpu", "size", "precision"] {
         let name = format!("asked {key}");
         add(&name, runs.iter().map(|run| asked(run, key)).collect());
     }

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use measure::{Params, Refusal, Round};
+use measure::{CaseError, Params, Round};
 
 /// One measured thing, with its definition card.
 pub struct Case {
@@ -11,7 +11,7 @@ pub struct Case {
     /// One sentence that says what one operation is.
     pub operation: &'static str,
     /// How it relates to look-alikes elsewhere.
-    pub alike: &'static str,
+    pub comparable_to: &'static str,
     /// Where it exists.
     pub only: Only,
     /// Whether the core's frequency bounds the time of one operation on a CPU of its own: then it is estimated in core
@@ -22,7 +22,7 @@ pub struct Case {
     /// Its metrics beside the time of one operation: name and meaning.
     pub metrics: &'static [(&'static str, &'static str)],
     /// Set-up, the operation, tear-down.
-    pub run: fn(&Params, &mut Round) -> Result<(), Refusal>,
+    pub run: fn(&Params, &mut Round) -> Result<(), CaseError>,
 }
 
 /// Where a case exists; elsewhere it is unsupported for the reason given.
@@ -129,8 +129,8 @@ impl Case {
 ///
 /// # Errors
 /// `Failed` if it was not given: the planner gives every parameter a case has.
-pub fn value_of<'a>(params: &'a Params, name: &str) -> Result<&'a str, Refusal> {
-    let missing = || Refusal::Failed(format!("the parameter {name} is missing"));
+pub fn value_of<'a>(params: &'a Params, name: &str) -> Result<&'a str, CaseError> {
+    let missing = || CaseError::Failed(format!("the parameter {name} is missing"));
     params.get(name).map(String::as_str).ok_or_else(missing)
 }
 
@@ -138,9 +138,9 @@ pub fn value_of<'a>(params: &'a Params, name: &str) -> Result<&'a str, Refusal> 
 ///
 /// # Errors
 /// `Failed` if it was not given or is not a count.
-pub fn count_of(params: &Params, name: &str) -> Result<usize, Refusal> {
+pub fn count_of(params: &Params, name: &str) -> Result<usize, CaseError> {
     let text = value_of(params, name)?;
-    let wrong = |e: &dyn std::fmt::Display| Refusal::Failed(format!("parameter {name}: {e}"));
+    let wrong = |e: &dyn std::fmt::Display| CaseError::Failed(format!("parameter {name}: {e}"));
     let count = measure::count::parse_count(text).map_err(|e| wrong(&e))?;
     usize::try_from(count).map_err(|e| wrong(&e))
 }
@@ -149,7 +149,7 @@ pub fn count_of(params: &Params, name: &str) -> Result<usize, Refusal> {
 ///
 /// # Errors
 /// `Failed` if it was not given or is no such number.
-pub fn size_of(params: &Params, name: &str) -> Result<usize, Refusal> {
+pub fn size_of(params: &Params, name: &str) -> Result<usize, CaseError> {
     count_of(params, name)
 }
 
@@ -157,8 +157,8 @@ pub fn size_of(params: &Params, name: &str) -> Result<usize, Refusal> {
 ///
 /// # Errors
 /// `Failed` if it was not given or is not a duration.
-pub fn length_of(params: &Params, name: &str) -> Result<Duration, Refusal> {
+pub fn length_of(params: &Params, name: &str) -> Result<Duration, CaseError> {
     let text = value_of(params, name)?;
     measure::count::parse_duration(text)
-        .map_err(|e| Refusal::Failed(format!("parameter {name}: {e}")))
+        .map_err(|e| CaseError::Failed(format!("parameter {name}: {e}")))
 }

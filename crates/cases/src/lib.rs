@@ -67,7 +67,7 @@ mod tests {
             let label = case.label();
             assert!(labels.insert(label.clone()), "{label} twice");
             assert!(case.operation.ends_with('.') && case.operation.len() > 15, "{label}");
-            assert!(!case.alike.is_empty(), "{label}");
+            assert!(!case.comparable_to.is_empty(), "{label}");
             for param in case.params {
                 assert!(!param.default.is_empty() && !param.full.is_empty(), "{label}");
             }

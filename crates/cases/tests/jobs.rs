@@ -11,7 +11,7 @@ use cases::concurrency::executor::NAMES;
 use measure::record::{Line, Metric, Series, parse_lines};
 use measure::round::Mode;
 use measure::survey::{ClockFacts, survey};
-use measure::{Params, Refusal, Round, RoundOrder};
+use measure::{CaseError, Params, Round, RoundOrder};
 
 fn main() -> ExitCode {
     let clock = survey().remove(0);
@@ -32,19 +32,19 @@ fn main() -> ExitCode {
 }
 
 /// What a round told.
-struct Told {
+struct Timed {
     elapsed_ms: f64,
     metrics: Vec<Metric>,
 }
 
-impl Told {
+impl Timed {
     fn value(&self, name: &str) -> f64 {
         let metric = self.metrics.iter().find(|metric| metric.name == name);
         metric.unwrap_or_else(|| panic!("no {name}")).value
     }
 }
 
-fn carry_out(clock: &ClockFacts, case: &str, params: &[(&str, &str)]) -> Result<Told, Refusal> {
+fn carry_out(clock: &ClockFacts, case: &str, params: &[(&str, &str)]) -> Result<Timed, CaseError> {
     let params: Params = params.iter().map(|&(k, v)| (k.to_owned(), v.to_owned())).collect();
     let order = RoundOrder {
         case: case.to_owned(),
@@ -53,10 +53,10 @@ fn carry_out(clock: &ClockFacts, case: &str, params: &[(&str, &str)]) -> Result<
         clock: clock.clone(),
         cpus: platform::cpu::allowed(),
         level: None,
-        turn_ns: None,
+        ns_per_iteration: None,
         quiet_samples: 1,
         limit_ms: 1_000,
-        handicap: 0.0,
+        slow_down: 0.0,
         parent: None,
     };
     let mut out = Vec::new();
@@ -73,10 +73,10 @@ fn carry_out(clock: &ClockFacts, case: &str, params: &[(&str, &str)]) -> Result<
         Line::Metric(metric) => Some(metric.clone()),
         _ => None,
     });
-    Ok(Told { elapsed_ms: f64::from(series[0].samples[0]) / 1e6, metrics: metrics.collect() })
+    Ok(Timed { elapsed_ms: f64::from(series[0].samples[0]) / 1e6, metrics: metrics.collect() })
 }
 
-fn jobs(clock: &ClockFacts, executor: &str, more: [&str; 4]) -> Result<Told, Refusal> {
+fn jobs(clock: &ClockFacts, executor: &str, more: [&str; 4]) -> Result<Timed, CaseError> {
     let [kind, order, cpus, degree] = more;
     let params = [
         ("executor", executor),
@@ -95,7 +95,7 @@ fn no_executor_is_faster_than_the_jobs(clock: &ClockFacts) {
         for kind in ["wait", "mixed"] {
             let told = jobs(clock, executor, [kind, "longest", "all", "25"]);
             if executor == "processes" && cfg!(windows) {
-                assert!(matches!(told, Err(Refusal::Unsupported(_))));
+                assert!(matches!(told, Err(CaseError::Unsupported(_))));
                 continue;
             }
             let told = told.unwrap_or_else(|e| panic!("{executor}, {kind}: {e}"));

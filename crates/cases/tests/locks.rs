@@ -13,7 +13,7 @@ use cases::{Case, Only};
 use measure::record::{Line, OperationCounts, Series, parse_lines};
 use measure::round::Mode;
 use measure::survey::{ClockFacts, survey};
-use measure::{Params, Refusal, Round, RoundOrder};
+use measure::{CaseError, Params, Round, RoundOrder};
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -57,12 +57,13 @@ impl Bench {
         &self,
         params: &Params,
         mode: Mode,
-        run: impl Fn(&Params, &mut Round) -> Result<(), Refusal>,
-    ) -> (Vec<Line>, Result<(), Refusal>) {
+        run: impl Fn(&Params, &mut Round) -> Result<(), CaseError>,
+    ) -> (Vec<Line>, Result<(), CaseError>) {
         // Where other programs hold the CPUs, ten workers in line for a fair spin lock may all wait
         // for one that does not run: that a round is then given up is right, and says nothing more.
-        let again =
-            |tried: &(Vec<Line>, Result<(), Refusal>)| matches!(tried.1, Err(Refusal::TimedOut(_)));
+        let again = |tried: &(Vec<Line>, Result<(), CaseError>)| {
+            matches!(tried.1, Err(CaseError::TimedOut(_)))
+        };
         let mut tried = self.try_round(params, mode, &run);
         for _ in 0..2 {
             if again(&tried) {
@@ -76,8 +77,8 @@ impl Bench {
         &self,
         params: &Params,
         mode: Mode,
-        run: &impl Fn(&Params, &mut Round) -> Result<(), Refusal>,
-    ) -> (Vec<Line>, Result<(), Refusal>) {
+        run: &impl Fn(&Params, &mut Round) -> Result<(), CaseError>,
+    ) -> (Vec<Line>, Result<(), CaseError>) {
         let order = RoundOrder {
             case: "lock/under-test".into(),
             params: params.clone(),
@@ -85,10 +86,10 @@ impl Bench {
             clock: self.clock.clone(),
             cpus: self.cpus.clone(),
             level: None,
-            turn_ns: None,
+            ns_per_iteration: None,
             quiet_samples: 10,
             limit_ms: 5,
-            handicap: 0.0,
+            slow_down: 0.0,
             parent: None,
         };
         let mut out = Vec::new();
@@ -176,7 +177,7 @@ fn fcntl_refuses_threads(bench: &Bench) {
     }
     let run = |workers| bench.round(&params(workers, "threads"), Mode::Sample, case.run).1;
     assert_eq!(run("1"), Ok(()));
-    assert!(matches!(run("2"), Err(Refusal::Unsupported(why)) if why.contains("the process")));
+    assert!(matches!(run("2"), Err(CaseError::Unsupported(why)) if why.contains("the process")));
 }
 
 fn a_lock_that_does_nothing_is_caught(bench: &Bench) {
@@ -185,7 +186,7 @@ fn a_lock_that_does_nothing_is_caught(bench: &Bench) {
     impl Lock for Nothing {
         type Hold = ();
 
-        fn join(&self) -> Result<(), Refusal> {
+        fn join(&self) -> Result<(), CaseError> {
             Ok(())
         }
 
@@ -214,7 +215,7 @@ fn a_lock_that_is_not_shared_is_caught(bench: &Bench) {
     impl Lock for Private {
         type Hold = ();
 
-        fn join(&self) -> Result<(), Refusal> {
+        fn join(&self) -> Result<(), CaseError> {
             Ok(())
         }
 
@@ -241,6 +242,6 @@ fn a_lock_that_is_not_shared_is_caught(bench: &Bench) {
     }
 }
 
-fn is_broken(result: &Result<(), Refusal>) -> bool {
-    matches!(result, Err(Refusal::Failed(why)) if why.contains("mutual exclusion is broken"))
+fn is_broken(result: &Result<(), CaseError>) -> bool {
+    matches!(result, Err(CaseError::Failed(why)) if why.contains("mutual exclusion is broken"))
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use mailsink::{Addresses, Extension, Fault, Latency};
-use measure::count::{NotANumber, parse_count, parse_duration, parse_percentage};
+use measure::count::{ParseUnitError, parse_count, parse_duration, parse_percentage};
 use netload::Protocol;
 use netload::serve::{ARCHITECTURES, Architecture};
 
@@ -139,7 +139,7 @@ pub struct Measuring {
     pub cpu: Option<usize>,
     /// Add this share of extra work to each operation of a single worker, to check that `compare` detects it
     #[arg(long, value_name = "SHARE", value_parser = share, allow_hyphen_values = true)]
-    pub handicap: Option<f64>,
+    pub slow_down: Option<f64>,
 }
 
 /// `oscost run`.
@@ -156,7 +156,7 @@ pub struct Run {
     pub measuring: Measuring,
     /// Continue the latest unfinished run, or the run named
     #[arg(long, value_name = "RUN", num_args = 0..=1, default_missing_value = "",
-          conflicts_with_all = ["filters", "quick", "full", "params", "dirs", "netns", "precision", "budget", "scale", "seed", "cpu", "handicap", "tags"])]
+          conflicts_with_all = ["filters", "quick", "full", "params", "dirs", "netns", "precision", "budget", "scale", "seed", "cpu", "slow_down", "tags"])]
     pub resume: Option<String>,
     #[command(flatten)]
     pub output: Output,
@@ -649,7 +649,7 @@ pub fn definition() -> clap::Command {
 }
 
 /// What is wrong with a number; clap names the number itself.
-fn problem(error: NotANumber) -> String {
+fn problem(error: ParseUnitError) -> String {
     format!("it {}", error.problem())
 }
 

@@ -234,7 +234,7 @@ fn extra_work_on_the_clock_is_found_as_slower() {
     // A machine may be too loaded to tell; it must never tell the contrary.
     for _attempt in 0..3 {
         bench.oscost(&run).with(0);
-        bench.oscost(&format!("{run} --handicap 30%")).with(0);
+        bench.oscost(&format!("{run} --slow-down 30%")).with(0);
         let compared = bench.oscost("compare last~1 last --fail-above 5%");
         assert!(!compared.out.contains("faster"), "{}", compared.out);
         if compared.code == Some(1) {

@@ -23,7 +23,7 @@ fn wrong_arguments() {
         ("run --precision 100%", &["between 0 and 100"]),
         ("run --precision 1e-9", &["between 0 and 100"]),
         ("run --precision nan", &["between 0 and 100"]),
-        ("run --handicap x", &["between 0 and 100"]),
+        ("run --slow-down x", &["between 0 and 100"]),
         ("run --cpu 9999", &["CPU 9999"]),
         ("run --cpu -1", &["'-1'", "it is not a count"]),
         ("run --quick --full", &["--quick", "--full"]),

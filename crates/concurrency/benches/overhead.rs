@@ -228,8 +228,8 @@ fn tell_waiting() {
 /// What the executor takes from handlers that compute, where they and the caller have one CPU.
 fn tell_one_cpu() {
     let cpu = platform::cpu::allowed()[0];
-    if let Err(refusal) = platform::cpu::keep_process_to(&[cpu]) {
-        return println!("not measured on one CPU: {refusal}");
+    if let Err(case_error) = platform::cpu::keep_process_to(&[cpu]) {
+        return println!("not measured on one CPU: {case_error}");
     }
     println!("64 objects of about 5 ms of computing, degree 4, all on one CPU\n");
     let four = NonZeroUsize::new(4).expect("it is not zero");

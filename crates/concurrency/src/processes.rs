@@ -50,7 +50,7 @@ impl<T, R: Serialize + DeserializeOwned> Execution<T, R> for Processes {
                 left.push(slot);
             }
         };
-        slots.conduct(objects, finisher, start, wait);
+        slots.coordinate(objects, finisher, start, wait);
     }
 }
 
@@ -94,7 +94,7 @@ impl Handling {
             let result = encode(&caught(handler));
             i32::from(to_caller.write_all(&result).is_err())
         })
-        .map_err(|refusal| Failure::NoProcess(refusal.to_string()))?;
+        .map_err(|case_error| Failure::NoProcess(case_error.to_string()))?;
         Ok(Self { process, pipe, received: Vec::new() })
     }
 

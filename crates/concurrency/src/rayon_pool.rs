@@ -51,7 +51,7 @@ impl<T: Sync, R: Send> Execution<T, R> for Rayon {
                 scope.spawn(move |_| slots.leave(slot, caught(|| handler(object))));
                 Ok(())
             };
-            slots.conduct(objects, finisher, start, |left| slots.wait(left));
+            slots.coordinate(objects, finisher, start, |left| slots.wait(left));
         });
     }
 }

@@ -69,7 +69,7 @@ impl<R> Slots<R> {
     ///
     /// `start` has the object with that index (second argument) handled elsewhere and its result left
     /// in that slot (first argument). `wait` adds at least one slot whose result is there.
-    pub fn conduct<T>(
+    pub fn coordinate<T>(
         &self,
         objects: &[T],
         mut finisher: impl FnMut(&T, Result<R, Failure>),

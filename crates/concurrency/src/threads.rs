@@ -70,7 +70,7 @@ impl ConcurrentExecution {
                 last.replace(slot, thread);
                 Ok(())
             };
-            slots.conduct(objects, finisher, start, |left| slots.wait(left));
+            slots.coordinate(objects, finisher, start, |left| slots.wait(left));
         });
     }
 

@@ -83,7 +83,7 @@ impl Tokio {
                 })));
                 Ok(())
             };
-            slots.conduct(objects, finisher, start, |left| left.push(tasks.next_done()));
+            slots.coordinate(objects, finisher, start, |left| left.push(tasks.next_done()));
         });
     }
 

@@ -3,7 +3,7 @@
 //! A process that forks must have one thread, and what is counted here are all threads of the process:
 //! so these tests run one after the other, without the test harness, which has threads.
 
-// Where leftovers cannot be counted, little of it is used.
+// Where cleanup cannot be counted, little of it is used.
 #[cfg_attr(not(target_os = "linux"), allow(dead_code))]
 mod support;
 

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-use platform::readiness::Means;
+use platform::readiness::PollBackend;
 use smtp::address::Address;
 use smtp::session::SessionOptions;
 
@@ -17,7 +17,7 @@ use crate::tls::ClientTls;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Transport {
     /// By this number of event loops, each in a thread of its own, with this polling interface.
-    Loops(usize, Means),
+    Loops(usize, PollBackend),
     /// By a thread for each connection, with blocking calls.
     Threads,
     /// By a process for each connection, with blocking calls.

@@ -4,7 +4,7 @@
 use std::net::SocketAddr;
 use std::process::Command;
 
-use platform::Refusal;
+use platform::CaseError;
 use platform::counters::ProcessCounter;
 use platform::usage::{ProcessUsage, thread_cpu_time};
 use serde::{Deserialize, Serialize};
@@ -72,7 +72,7 @@ impl Hosted {
     ///
     /// # Errors
     /// If it cannot be started or does not listen: with its error output.
-    pub fn start(command: &mut Command) -> Result<Self, Refusal> {
+    pub fn start(command: &mut Command) -> Result<Self, CaseError> {
         hosted::Hosted::start(command, "sink").map(Self)
     }
 
@@ -90,7 +90,7 @@ impl Hosted {
     ///
     /// # Errors
     /// `Failed` if it has ended.
-    pub fn report(&mut self) -> Result<SinkReport, Refusal> {
+    pub fn report(&mut self) -> Result<SinkReport, CaseError> {
         self.0.told()
     }
 
@@ -98,7 +98,7 @@ impl Hosted {
     ///
     /// # Errors
     /// `Failed` if it fails, or does not end in time: it is killed then.
-    pub fn stop(self) -> Result<(), Refusal> {
+    pub fn stop(self) -> Result<(), CaseError> {
         self.0.stop()
     }
 }

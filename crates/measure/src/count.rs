@@ -5,20 +5,20 @@ use std::time::Duration;
 /// What was wrong with a count, duration or percentage.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{text:?} {problem}")]
-pub struct NotANumber {
+pub struct ParseUnitError {
     text: String,
     problem: &'static str,
 }
 
-impl NotANumber {
+impl ParseUnitError {
     /// What is wrong with it, for after "it": the text itself is left out.
     pub fn problem(&self) -> &'static str {
         self.problem
     }
 }
 
-fn wrong(text: &str, problem: &'static str) -> NotANumber {
-    NotANumber { text: text.to_owned(), problem }
+fn wrong(text: &str, problem: &'static str) -> ParseUnitError {
+    ParseUnitError { text: text.to_owned(), problem }
 }
 
 /// Parses a count: digits, then optionally `k`, `m` or `g` (either case) for 2^10, 2^20, 2^30.
@@ -31,7 +31,7 @@ fn wrong(text: &str, problem: &'static str) -> NotANumber {
 /// assert_eq!(parse_count("10k"), Ok(10_240));
 /// assert!(parse_count("18446744073709551615k").is_err());
 /// ```
-pub fn parse_count(text: &str) -> Result<u64, NotANumber> {
+pub fn parse_count(text: &str) -> Result<u64, ParseUnitError> {
     let (digits, shift) = match text.as_bytes().last() {
         Some(b'k' | b'K') => (&text[..text.len() - 1], 10),
         Some(b'm' | b'M') => (&text[..text.len() - 1], 20),
@@ -56,7 +56,7 @@ pub fn parse_count(text: &str) -> Result<u64, NotANumber> {
 /// use measure::count::parse_duration;
 /// assert_eq!(parse_duration("1.5ms"), Ok(Duration::from_micros(1500)));
 /// ```
-pub fn parse_duration(text: &str) -> Result<Duration, NotANumber> {
+pub fn parse_duration(text: &str) -> Result<Duration, ParseUnitError> {
     const HELP: &str = "is not a duration: a number and ns, us, ms, s, m or h, as in 10ms or 2s";
     let unit_at = text.find(|c: char| c.is_ascii_alphabetic()).ok_or_else(|| wrong(text, HELP))?;
     let (number, unit) = text.split_at(unit_at);
@@ -92,7 +92,7 @@ pub fn format_duration(duration: Duration) -> String {
 ///
 /// # Errors
 /// Anything that is not a decimal number, 0, and 100 or more.
-pub fn parse_percentage(text: &str) -> Result<f64, NotANumber> {
+pub fn parse_percentage(text: &str) -> Result<f64, ParseUnitError> {
     const HELP: &str = "is not a percentage between 0 and 100, as in 0.5%";
     let share = decimal(text.strip_suffix('%').unwrap_or(text)).ok_or_else(|| wrong(text, HELP))?;
     if share > 0.0 && share < 100.0 { Ok(share / 100.0) } else { Err(wrong(text, HELP)) }

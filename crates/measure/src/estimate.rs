@@ -84,7 +84,7 @@ impl Levels {
 
     /// Takes note of the lower quartile of each ratio in `series`, and of its core's speed.
     pub fn observe(&mut self, series: &Series) {
-        if let Some(ns) = series.turn_ns {
+        if let Some(ns) = series.ns_per_iteration {
             insert(&mut self.turns, ns);
         }
         if let Some(chain) = chain_of(series) {
@@ -101,7 +101,7 @@ impl Levels {
 
     /// What a turn of calibrated work takes, in ns: the median of what was found; `None` if nothing
     /// was.
-    pub fn turn_ns(&self) -> Option<f32> {
+    pub fn ns_per_iteration(&self) -> Option<f32> {
         self.turns.get(self.turns.len() / 2).copied()
     }
 

@@ -1,7 +1,7 @@
 //! Clocks, calibration, sentinel, sampling and statistics.
 //!
 //! Read in this order: [`time`] (what a clock gives), [`survey`] (which clock is used and how long a
-//! batch must be), [`cycles`] (how fast the core runs), [`sentinel`] (was the machine disturbed?), [`round`] (taking samples), [`crew`]
+//! batch must be), [`cycles`] (how fast the core runs), [`sentinel`] (was the machine disturbed?), [`round`] (taking samples), [`worker_group`]
 //! (the same with several workers), [`trial`] (a whole list of jobs as one), [`work`] (CPU-bound work of a known
 //! length), [`doubt`] (words that others know), [`record`] (what a worker prints), [`estimate`] (from rounds to a
 //! figure with its interval), [`stats`].
@@ -19,12 +19,11 @@
 //! ```
 
 pub mod count;
-pub mod crew;
-mod crowd;
 pub mod cycles;
 pub mod doubt;
 pub mod estimate;
 pub mod frequency;
+mod oversubscription;
 pub mod record;
 pub mod round;
 pub mod sentinel;
@@ -33,7 +32,8 @@ pub mod survey;
 pub mod time;
 pub mod trial;
 pub mod work;
+pub mod worker_group;
 
-pub use platform::Refusal;
+pub use platform::CaseError;
 pub use record::{Combine, Direction, Params};
 pub use round::{Round, RoundOrder};

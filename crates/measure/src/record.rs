@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use platform::Refusal;
+use platform::CaseError;
 use serde::{Deserialize, Serialize};
 
 use crate::cycles::UNIT;
@@ -54,10 +54,10 @@ pub struct Series {
     /// Whether so many other programs wanted to run before or after that they must have taken CPUs
     /// from the workers.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub crowded: bool,
+    pub oversubscribed: bool,
     /// What a turn of calibrated work took just before, in ns, where the case does such work.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub turn_ns: Option<f32>,
+    pub ns_per_iteration: Option<f32>,
     /// Numbers of the samples during which our CPU was taken away from us.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub preempted: Vec<u32>,
@@ -73,7 +73,7 @@ impl Series {
     /// Among several workers, and in trials, the frequency may change: their time is that of the clock on the wall.
     pub fn is_undisturbed(&self, at: usize, level: &Ratios) -> bool {
         let Some([before, after]) = self.around(at) else { return false };
-        !self.crowded
+        !self.oversubscribed
             && before.ratios().are_quiet(level)
             && after.ratios().are_quiet(level)
             && (self.contended || before.has_frequency_of(after))
@@ -242,15 +242,15 @@ pub enum End {
     TimedOut(String),
 }
 
-impl From<Result<(), Refusal>> for End {
-    fn from(result: Result<(), Refusal>) -> Self {
+impl From<Result<(), CaseError>> for End {
+    fn from(result: Result<(), CaseError>) -> Self {
         match result {
             Ok(()) => Self::Measured,
-            Err(Refusal::Unsupported(reason)) => Self::Unsupported(reason),
-            Err(Refusal::Failed(reason)) => Self::Failed(reason),
-            Err(Refusal::Interrupted(reason)) => Self::Interrupted(reason),
-            Err(Refusal::Implausible(reason)) => Self::Implausible(reason),
-            Err(Refusal::TimedOut(reason)) => Self::TimedOut(reason),
+            Err(CaseError::Unsupported(reason)) => Self::Unsupported(reason),
+            Err(CaseError::Failed(reason)) => Self::Failed(reason),
+            Err(CaseError::Interrupted(reason)) => Self::Interrupted(reason),
+            Err(CaseError::Implausible(reason)) => Self::Implausible(reason),
+            Err(CaseError::TimedOut(reason)) => Self::TimedOut(reason),
         }
     }
 }
@@ -296,8 +296,8 @@ mod tests {
             ..Series::default()
         };
         let level = quiet.ratios();
-        let crowded = Series { crowded: true, ..series.clone() };
-        assert!((0..4).all(|at| !crowded.is_quiet(at, &level)));
+        let oversubscribed = Series { oversubscribed: true, ..series.clone() };
+        assert!((0..4).all(|at| !oversubscribed.is_quiet(at, &level)));
         let seen: Vec<bool> = (0..4).map(|at| series.is_quiet(at, &level)).collect();
         assert_eq!(seen, [false, true, false, false]);
     }

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::time::Duration;
 
-use platform::Refusal;
+use platform::CaseError;
 use platform::counters::{SyscallCounting, ThreadCounters, involuntary_switches};
 use platform::cpu::{pin_thread, pin_thread_to_any};
 use platform::environment::Environment;
@@ -42,14 +42,14 @@ pub struct RoundOrder {
     pub level: Option<Ratios>,
     /// What a turn of calibrated work takes, in ns, as far as the run knows it.
     #[serde(default)]
-    pub turn_ns: Option<f32>,
+    pub ns_per_iteration: Option<f32>,
     /// Quiet samples that make a round.
     pub quiet_samples: usize,
     /// Sampling ends after this time, in ms, whatever was found.
     pub limit_ms: u64,
     /// Extra work put on the clock, as a share of the operation's time: proves that a change of
     /// that size is found.
-    pub handicap: f64,
+    pub slow_down: f64,
     /// The coordinator's pid, where it starts workers directly.
     pub parent: Option<u32>,
 }
@@ -117,7 +117,7 @@ impl<'a> Round<'a> {
     ///
     /// # Errors
     /// `Implausible` if the operation is too quick to have happened.
-    pub fn time(&mut self, mut operation: impl FnMut()) -> Result<(), Refusal> {
+    pub fn time(&mut self, mut operation: impl FnMut()) -> Result<(), CaseError> {
         let cpu = self.stay_on_one_cpu();
         if self.order.mode != Mode::Sample {
             return self.count(operation);
@@ -161,7 +161,7 @@ impl<'a> Round<'a> {
     }
 
     /// Prints how the round ended.
-    pub fn end(mut self, result: Result<(), Refusal>) {
+    pub fn end(mut self, result: Result<(), CaseError>) {
         if let Some((watch, before)) = self.began {
             let counted = Environment::now(&self.order.cpus).since(before);
             let elapsed = watch.elapsed().get() / 1e9;
@@ -180,7 +180,7 @@ impl<'a> Round<'a> {
         pin_thread(cpu).ok().map(|()| cpu)
     }
 
-    fn count(&mut self, mut operation: impl FnMut()) -> Result<(), Refusal> {
+    fn count(&mut self, mut operation: impl FnMut()) -> Result<(), CaseError> {
         // The first few may do what is done only once.
         for _ in 0..3 {
             operation();
@@ -263,7 +263,7 @@ pub(crate) struct Sampler {
     sentinel: Sentinel,
     level: Ratios,
     before: Reading,
-    handicap: f64,
+    slow_down: f64,
     extra_turns: u64,
     pub(crate) series: Series,
 }
@@ -273,9 +273,9 @@ impl Sampler {
         order: &RoundOrder,
         cpu: Option<usize>,
         busy: usize,
-    ) -> Result<Self, Refusal> {
+    ) -> Result<Self, CaseError> {
         let clock = order.clock.clock().ok_or_else(|| {
-            Refusal::Unsupported(format!("no clock named {} here", order.clock.name))
+            CaseError::Unsupported(format!("no clock named {} here", order.clock.name))
         })?;
         let cost = cost_of(clock);
         let facts = ClockFacts { cost, ..order.clock.clone() };
@@ -293,7 +293,7 @@ impl Sampler {
             sentinel,
             level,
             before,
-            handicap: order.handicap,
+            slow_down: order.slow_down,
             extra_turns: 0,
             series: Series { cpu, busy, batch: 1, ..Series::default() },
         })
@@ -307,7 +307,7 @@ impl Sampler {
     }
 
     /// Finds the length of a batch at which the clock's share is small enough.
-    pub(crate) fn calibrate(&mut self, operation: &mut impl FnMut()) -> Result<(), Refusal> {
+    pub(crate) fn calibrate(&mut self, operation: &mut impl FnMut()) -> Result<(), CaseError> {
         loop {
             let took = self.batch(operation);
             if took >= self.target {
@@ -326,22 +326,22 @@ impl Sampler {
         if least < self.target {
             self.grow_batch(least)?;
         }
-        if self.handicap > 0.0 {
-            self.extra_turns = self.turns_that_take(least.get() * self.handicap);
+        if self.slow_down > 0.0 {
+            self.extra_turns = self.turns_that_take(least.get() * self.slow_down);
         }
         self.before = self.sentinel.read();
         Ok(())
     }
 
     /// Makes the batch longer, after one that took less than the target.
-    pub(crate) fn grow_batch(&mut self, took: Nanoseconds) -> Result<(), Refusal> {
+    pub(crate) fn grow_batch(&mut self, took: Nanoseconds) -> Result<(), CaseError> {
         let wanted = self.target.get() / took.get().max(1.0) * 1.05;
         // Among rivals in small steps: the first operations may have met none yet.
         let factor = wanted.clamp(1.05, if self.series.contended { 2.0 } else { 10.0 });
         self.series.batch = (self.series.batch as f64 * factor).ceil() as u64;
         let least_time = self.series.batch as f64 / factor * CHEAPEST_OPERATION.get();
         if self.series.batch > 1 << 20 && took.get() < least_time {
-            return Err(Refusal::Implausible(format!(
+            return Err(CaseError::Implausible(format!(
                 "{} operations took {:.0} ns: they did not happen",
                 self.series.batch,
                 took.get()
@@ -472,18 +472,18 @@ pub(crate) mod tests {
             clock: survey().remove(0),
             cpus: platform::cpu::allowed(),
             level: None,
-            turn_ns: None,
+            ns_per_iteration: None,
             quiet_samples: 10,
             limit_ms: 2_000,
-            handicap: 0.0,
+            slow_down: 0.0,
             parent: None,
         }
     }
 
     fn lines(
         order: &RoundOrder,
-        run: impl FnOnce(&mut Round) -> Result<(), Refusal>,
-    ) -> (Vec<Line>, Result<(), Refusal>) {
+        run: impl FnOnce(&mut Round) -> Result<(), CaseError>,
+    ) -> (Vec<Line>, Result<(), CaseError>) {
         let mut out = Vec::new();
         let result = run(&mut Round::new(order, &mut out));
         (parse_lines(std::str::from_utf8(&out).unwrap()), result)
@@ -515,7 +515,7 @@ pub(crate) mod tests {
         if cfg!(debug_assertions) {
             return; // an unoptimised empty loop does take time
         }
-        assert!(matches!(result, Err(Refusal::Implausible(_))), "{result:?}");
+        assert!(matches!(result, Err(CaseError::Implausible(_))), "{result:?}");
     }
 
     #[test]

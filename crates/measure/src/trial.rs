@@ -3,12 +3,12 @@
 
 use std::time::Duration;
 
-use platform::Refusal;
+use platform::CaseError;
 use platform::counters::{Counts, ThreadCounters};
 use platform::cpu::{keep_process_to, pin_thread, pin_thread_to_any};
 use platform::usage::{ProcessUsage, busy_time};
 
-use crate::crowd::{Seen, is_crowded, taken_by_others};
+use crate::oversubscription::{Seen, is_oversubscribed, taken_by_others};
 use crate::record::{Line, OperationCounts, Series};
 use crate::round::{Mode, Round};
 use crate::sentinel::{Reading, Sentinel};
@@ -16,23 +16,23 @@ use crate::time::Clock;
 use crate::work::Work;
 
 /// The processors of a trial, and a clock to time it with.
-pub struct Stage {
+pub struct TrialContext {
     clock: Clock,
     cpus: Vec<usize>,
     sentinel: Sentinel,
     work: Option<Work>,
 }
 
-impl Stage {
+impl TrialContext {
     /// Keeps this process to `cpus`, which must not be none.
     ///
     /// # Errors
     /// Where it cannot be kept to one CPU, but is to be; where there is no such clock.
-    pub fn new(round: &Round, cpus: &[usize]) -> Result<Self, Refusal> {
+    pub fn new(round: &Round, cpus: &[usize]) -> Result<Self, CaseError> {
         let facts = &round.order().clock;
         let clock = facts
             .clock()
-            .ok_or_else(|| Refusal::Unsupported(format!("no clock named {} here", facts.name)))?;
+            .ok_or_else(|| CaseError::Unsupported(format!("no clock named {} here", facts.name)))?;
         let kept = keep_process_to(cpus);
         if cpus.len() == 1 {
             kept?; // on all of them it is at any rate
@@ -55,10 +55,10 @@ impl Stage {
     ///
     /// # Errors
     /// As [`Work::calibrate`].
-    pub fn work(&mut self, round: &Round) -> Result<Work, Refusal> {
+    pub fn work(&mut self, round: &Round) -> Result<Work, CaseError> {
         let found = Work::calibrate(self.clock)?;
         self.work = Some(found);
-        round.order().turn_ns.map_or(Ok(found), |ns| Work::of_turn_ns(ns.into()))
+        round.order().ns_per_iteration.map_or(Ok(found), |ns| Work::of_ns_per_iteration(ns.into()))
     }
 
     /// The sentinel on each of the processors, without its calls: these have steady modes of their own, some
@@ -88,7 +88,7 @@ pub struct Trial<T> {
 
 /// A trial of many operations that tells itself how long these took.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Told<T> {
+pub struct Timed<T> {
     /// What else it gave.
     pub value: T,
     /// How many operations it did.
@@ -111,8 +111,8 @@ impl Round<'_> {
     pub fn count_trial(
         &mut self,
         operations: u64,
-        work: impl FnOnce() -> Result<(), Refusal>,
-    ) -> Result<(), Refusal> {
+        work: impl FnOnce() -> Result<(), CaseError>,
+    ) -> Result<(), CaseError> {
         let mut counters = ThreadCounters::open(self.order().mode.counting());
         counters.start();
         let done = work();
@@ -138,22 +138,22 @@ impl Round<'_> {
     /// Those of the trial.
     pub fn trial_of<T>(
         &mut self,
-        stage: &Stage,
-        trial: impl FnOnce() -> Result<Told<T>, Refusal>,
-    ) -> Result<Trial<T>, Refusal> {
-        let (before, seen_before) = (stage.readings(), Seen::now());
+        context: &TrialContext,
+        trial: impl FnOnce() -> Result<Timed<T>, CaseError>,
+    ) -> Result<Trial<T>, CaseError> {
+        let (before, seen_before) = (context.readings(), Seen::now());
         let usage = ProcessUsage::now();
         let told = trial()?;
         let usage = ProcessUsage::now().since(usage);
-        let crowded = is_crowded(stage.cpus.len(), seen_before.and(Seen::now()));
+        let oversubscribed = is_oversubscribed(context.cpus.len(), seen_before.and(Seen::now()));
         let trial = Trial { value: told.value, elapsed: told.took, usage };
         let batch = told.operations.max(1);
         self.print_trials(
-            stage,
+            context,
             std::slice::from_ref(&trial),
             batch,
-            [before, stage.readings()],
-            crowded,
+            [before, context.readings()],
+            oversubscribed,
         );
         Ok(trial)
     }
@@ -165,56 +165,61 @@ impl Round<'_> {
     /// Those of the trial.
     pub fn trials<T>(
         &mut self,
-        stage: &Stage,
+        context: &TrialContext,
         times: usize,
-        mut trial: impl FnMut() -> Result<T, Refusal>,
-    ) -> Result<Vec<Trial<T>>, Refusal> {
+        mut trial: impl FnMut() -> Result<T, CaseError>,
+    ) -> Result<Vec<Trial<T>>, CaseError> {
         if times > 1 {
             trial()?;
         }
-        let (before, seen_before) = (stage.readings(), Seen::now());
-        let (usage, busy) = (ProcessUsage::now(), busy_time(&stage.cpus));
+        let (before, seen_before) = (context.readings(), Seen::now());
+        let (usage, busy) = (ProcessUsage::now(), busy_time(&context.cpus));
         let mut all = Vec::with_capacity(times);
         for _ in 0..times.max(1) {
-            let (usage, start) = (ProcessUsage::now(), stage.clock.now());
+            let (usage, start) = (ProcessUsage::now(), context.clock.now());
             let value = trial()?;
-            let elapsed = stage.clock.between(start, stage.clock.now());
+            let elapsed = context.clock.between(start, context.clock.now());
             let usage = ProcessUsage::now().since(usage);
             all.push(Trial { value, elapsed: Duration::from_nanos(elapsed.get() as u64), usage });
         }
         let elapsed: Duration = all.iter().map(|trial| trial.elapsed).sum();
         let own = ProcessUsage::now().since(usage).cpu;
-        let all_busy = busy_time(&stage.cpus).zip(busy).map(|(now, then)| now.saturating_sub(then));
+        let all_busy =
+            busy_time(&context.cpus).zip(busy).map(|(now, then)| now.saturating_sub(then));
         let taken = all_busy.and_then(|busy| taken_by_others(busy, own, elapsed));
-        let crowded = is_crowded(stage.cpus.len(), seen_before.and(Seen { taken, ..Seen::now() }));
-        self.print_trials(stage, &all, 1, [before, stage.readings()], crowded);
+        let oversubscribed =
+            is_oversubscribed(context.cpus.len(), seen_before.and(Seen { taken, ..Seen::now() }));
+        self.print_trials(context, &all, 1, [before, context.readings()], oversubscribed);
         Ok(all)
     }
 
     /// One series for each CPU: all must have been quiet.
     fn print_trials<T>(
         &mut self,
-        stage: &Stage,
+        context: &TrialContext,
         all: &[Trial<T>],
         batch: u64,
         [before, after]: [Vec<Reading>; 2],
-        crowded: bool,
+        oversubscribed: bool,
     ) {
         if self.order().mode != Mode::Sample {
             return;
         }
         let of_one = |trial: &Trial<T>| (trial.elapsed.as_nanos() as f64 / batch as f64) as f32;
         let samples: Vec<f32> = all.iter().map(of_one).collect();
-        for (at, &cpu) in stage.cpus.iter().enumerate() {
+        for (at, &cpu) in context.cpus.iter().enumerate() {
             self.print(&Line::Series(Series {
                 cpu: Some(cpu),
-                busy: stage.cpus.len(),
+                busy: context.cpus.len(),
                 batch,
                 samples: samples.clone(),
                 readings: vec![before[at], after[at]],
                 contended: true,
-                crowded,
-                turn_ns: stage.work.map(|work| work.turn_ns() as f32).filter(|_| at == 0),
+                oversubscribed,
+                ns_per_iteration: context
+                    .work
+                    .map(|work| work.ns_per_iteration() as f32)
+                    .filter(|_| at == 0),
                 ..Series::default()
             }));
         }
@@ -232,11 +237,11 @@ mod tests {
         let order = order(Mode::Sample);
         let mut out = Vec::new();
         let mut round = Round::new(&order, &mut out);
-        let stage = Stage::new(&round, &order.cpus).unwrap();
+        let context = TrialContext::new(&round, &order.cpus).unwrap();
         let mut carried_out = 0;
         let nap = Duration::from_millis(2);
         let all = round
-            .trials(&stage, 3, || {
+            .trials(&context, 3, || {
                 carried_out += 1;
                 std::thread::sleep(nap);
                 Ok(carried_out)
@@ -260,9 +265,9 @@ mod tests {
         let order = order(Mode::Sample);
         let mut out = Vec::new();
         let mut round = Round::new(&order, &mut out);
-        let stage = Stage::new(&round, &order.cpus[..1]).unwrap();
+        let context = TrialContext::new(&round, &order.cpus[..1]).unwrap();
         let took = Duration::from_micros(3);
-        round.trial_of(&stage, || Ok(Told { value: (), operations: 1_000, took })).unwrap();
+        round.trial_of(&context, || Ok(Timed { value: (), operations: 1_000, took })).unwrap();
         let lines = parse_lines(std::str::from_utf8(&out).unwrap());
         let [Line::Series(series)] = &lines[..] else { panic!("{lines:?}") };
         assert_eq!((series.batch, &series.samples[..]), (1_000, &[3.0][..]));

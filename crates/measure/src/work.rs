@@ -3,7 +3,7 @@
 use std::hint::black_box;
 use std::time::Duration;
 
-use platform::Refusal;
+use platform::CaseError;
 
 use crate::time::Clock;
 
@@ -17,7 +17,7 @@ const OURS: f64 = 1.3;
 /// Work whose speed is known: so many turns of a fixed loop take so long on a quiet CPU.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Work {
-    turn_ns: f64,
+    ns_per_iteration: f64,
 }
 
 impl Work {
@@ -26,7 +26,7 @@ impl Work {
     ///
     /// # Errors
     /// `Implausible` if the loop takes no time.
-    pub fn calibrate(clock: Clock) -> Result<Self, Refusal> {
+    pub fn calibrate(clock: Clock) -> Result<Self, CaseError> {
         turn(STRETCH); // the CPU may have been asleep
         let stretch = || {
             let start = clock.now();
@@ -37,29 +37,29 @@ impl Work {
         stretches.sort_by(f64::total_cmp);
         let median = stretches[STRETCHES / 2];
         let ours: Vec<f64> = stretches.into_iter().filter(|&ns| ns <= median * OURS).collect();
-        Self::of_turn_ns(ours.iter().sum::<f64>() / ours.len() as f64)
+        Self::of_ns_per_iteration(ours.iter().sum::<f64>() / ours.len() as f64)
     }
 
     /// Work of which one turn takes so many nanoseconds.
     ///
     /// # Errors
     /// `Implausible` if that is no time at all.
-    pub fn of_turn_ns(turn_ns: f64) -> Result<Self, Refusal> {
-        if turn_ns > 0.0 && turn_ns.is_finite() {
-            Ok(Self { turn_ns })
+    pub fn of_ns_per_iteration(ns_per_iteration: f64) -> Result<Self, CaseError> {
+        if ns_per_iteration > 0.0 && ns_per_iteration.is_finite() {
+            Ok(Self { ns_per_iteration })
         } else {
-            Err(Refusal::Implausible(format!("a turn of work that takes {turn_ns} ns")))
+            Err(CaseError::Implausible(format!("a turn of work that takes {ns_per_iteration} ns")))
         }
     }
 
     /// What one turn takes, in ns.
-    pub fn turn_ns(&self) -> f64 {
-        self.turn_ns
+    pub fn ns_per_iteration(&self) -> f64 {
+        self.ns_per_iteration
     }
 
     /// Keeps the CPU busy for `length`, at the speed that was found.
     pub fn run(&self, length: Duration) {
-        turn((length.as_nanos() as f64 / self.turn_ns).round() as u64);
+        turn((length.as_nanos() as f64 / self.ns_per_iteration).round() as u64);
     }
 }
 
@@ -82,9 +82,9 @@ mod tests {
     fn work_takes_the_turns_of_its_length() {
         // Not how long it takes, which is the machine's affair, but that it follows the calibration.
         let work = Work::calibrate(Clock::monotonic()).unwrap();
-        assert!(work.turn_ns() > 0.01 && work.turn_ns() < 1_000.0, "{work:?}");
-        assert!(Work::of_turn_ns(0.0).is_err());
-        assert!(Work::of_turn_ns(f64::NAN).is_err());
+        assert!(work.ns_per_iteration() > 0.01 && work.ns_per_iteration() < 1_000.0, "{work:?}");
+        assert!(Work::of_ns_per_iteration(0.0).is_err());
+        assert!(Work::of_ns_per_iteration(f64::NAN).is_err());
     }
 
     #[test]

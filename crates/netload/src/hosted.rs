@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::process::Command;
 use std::sync::atomic::Ordering;
 
-use platform::Refusal;
+use platform::CaseError;
 use platform::counters::ProcessCounter;
 use platform::usage::{ProcessUsage, thread_cpu_time};
 use serde::{Deserialize, Serialize};
@@ -97,7 +97,7 @@ impl Hosted {
     ///
     /// # Errors
     /// Where it cannot be started, or does not come to listen: with what it said.
-    pub fn start(command: &mut Command) -> Result<Self, Refusal> {
+    pub fn start(command: &mut Command) -> Result<Self, CaseError> {
         hosted::Hosted::start(command, "server").map(Self)
     }
 
@@ -115,7 +115,7 @@ impl Hosted {
     ///
     /// # Errors
     /// `Failed` where it has ended.
-    pub fn spent(&mut self) -> Result<Spent, Refusal> {
+    pub fn spent(&mut self) -> Result<Spent, CaseError> {
         self.0.told()
     }
 
@@ -123,7 +123,7 @@ impl Hosted {
     ///
     /// # Errors
     /// `Failed` where it does not end well, or not in time: it is killed then.
-    pub fn stop(self) -> Result<(), Refusal> {
+    pub fn stop(self) -> Result<(), CaseError> {
         self.0.stop()
     }
 
@@ -131,7 +131,7 @@ impl Hosted {
     ///
     /// # Errors
     /// As of [`Hosted::stop`].
-    pub fn end_now(self) -> Result<(), Refusal> {
+    pub fn end_now(self) -> Result<(), CaseError> {
         self.0.end_now()
     }
 }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use netload::Protocol;
 use netload::load::{ErrorKind, Generator, Load, Step, Window};
-use platform::Refusal;
+use platform::CaseError;
 use support::{answering, closed_port, echoing, reading_head, resetting, serving};
 
 const SHORT: Duration = Duration::from_millis(300);
@@ -289,10 +289,10 @@ fn it_stops_when_told() {
     let to = closed_port();
     let mut generator = Generator::new(Load { stop: Some(stop), ..load(to, "450") }).expect("one");
     let ended = generator.step(1, Duration::from_secs(3_600));
-    assert!(matches!(ended, Err(Refusal::Interrupted(_))));
+    assert!(matches!(ended, Err(CaseError::Interrupted(_))));
     assert!(generator.rate(0.0, 1, SHORT).is_err());
     assert!(generator.rate(1.0, 0, SHORT).is_err());
-    assert!(matches!(generator.hold(1), Err(Refusal::Unsupported(_))));
+    assert!(matches!(generator.hold(1), Err(CaseError::Unsupported(_))));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Which processors we may use, and staying on one of them.
 
-use crate::Refusal;
+use crate::CaseError;
 
 /// The processors this process may run on, ascending. Never empty: where the system cannot say,
 /// as many as it reports, counted from 0.
@@ -29,17 +29,17 @@ pub fn run_queue() -> Option<RunQueue> {
 }
 
 /// Keeps the calling thread on processor `cpu` (and threads it starts afterwards, on Linux).
-pub fn pin_thread(cpu: usize) -> Result<(), Refusal> {
+pub fn pin_thread(cpu: usize) -> Result<(), CaseError> {
     os::pin_to(&[cpu])
 }
 
 /// Lets the calling thread run on any of `cpus`.
-pub fn pin_thread_to_any(cpus: &[usize]) -> Result<(), Refusal> {
+pub fn pin_thread_to_any(cpus: &[usize]) -> Result<(), CaseError> {
     os::pin_to(cpus)
 }
 
 /// Keeps this process to `cpus`: the calling thread and all it starts from now on.
-pub fn keep_process_to(cpus: &[usize]) -> Result<(), Refusal> {
+pub fn keep_process_to(cpus: &[usize]) -> Result<(), CaseError> {
     os::keep_process_to(cpus)
 }
 
@@ -60,7 +60,7 @@ pub fn null_call() {
 #[cfg(target_os = "linux")]
 mod os {
     use super::RunQueue;
-    use crate::Refusal;
+    use crate::CaseError;
 
     /// Enough for 8,192 processors, the most that Linux can be built for on x86-64.
     type Mask = [u64; 128];
@@ -97,7 +97,7 @@ mod os {
         ranges.sum()
     }
 
-    pub fn pin_to(cpus: &[usize]) -> Result<(), Refusal> {
+    pub fn pin_to(cpus: &[usize]) -> Result<(), CaseError> {
         let mut mask: Mask = [0; 128];
         for &cpu in cpus {
             if let Some(word) = mask.get_mut(cpu / 64) {
@@ -108,11 +108,11 @@ mod os {
         let done = unsafe {
             libc::syscall(libc::SYS_sched_setaffinity, 0, size_of::<Mask>(), mask.as_ptr())
         };
-        if done == 0 { Ok(()) } else { Err(Refusal::last_os_error("sched_setaffinity")) }
+        if done == 0 { Ok(()) } else { Err(CaseError::last_os_error("sched_setaffinity")) }
     }
 
     /// New threads run where the one that starts them may.
-    pub fn keep_process_to(cpus: &[usize]) -> Result<(), Refusal> {
+    pub fn keep_process_to(cpus: &[usize]) -> Result<(), CaseError> {
         pin_to(cpus)
     }
 
@@ -125,7 +125,7 @@ mod os {
 
 #[cfg(target_os = "freebsd")]
 mod os {
-    use crate::Refusal;
+    use crate::CaseError;
 
     pub fn run_queue() -> Option<super::RunQueue> {
         None
@@ -149,7 +149,7 @@ mod os {
         }
     }
 
-    pub fn pin_to(cpus: &[usize]) -> Result<(), Refusal> {
+    pub fn pin_to(cpus: &[usize]) -> Result<(), CaseError> {
         // SAFETY: as above.
         let done = unsafe {
             let mut set: libc::cpuset_t = std::mem::zeroed();
@@ -164,11 +164,11 @@ mod os {
                 &set,
             )
         };
-        if done == 0 { Ok(()) } else { Err(Refusal::last_os_error("cpuset_setaffinity")) }
+        if done == 0 { Ok(()) } else { Err(CaseError::last_os_error("cpuset_setaffinity")) }
     }
 
     /// New threads run where the one that starts them may.
-    pub fn keep_process_to(cpus: &[usize]) -> Result<(), Refusal> {
+    pub fn keep_process_to(cpus: &[usize]) -> Result<(), CaseError> {
         pin_to(cpus)
     }
 
@@ -181,7 +181,7 @@ mod os {
 
 #[cfg(target_os = "macos")]
 mod os {
-    use crate::Refusal;
+    use crate::CaseError;
 
     pub fn run_queue() -> Option<super::RunQueue> {
         None
@@ -191,11 +191,11 @@ mod os {
         Vec::new()
     }
 
-    pub fn pin_to(_cpus: &[usize]) -> Result<(), Refusal> {
-        Err(Refusal::Unsupported("macOS cannot keep a thread on one CPU".into()))
+    pub fn pin_to(_cpus: &[usize]) -> Result<(), CaseError> {
+        Err(CaseError::Unsupported("macOS cannot keep a thread on one CPU".into()))
     }
 
-    pub fn keep_process_to(cpus: &[usize]) -> Result<(), Refusal> {
+    pub fn keep_process_to(cpus: &[usize]) -> Result<(), CaseError> {
         pin_to(cpus)
     }
 
@@ -213,7 +213,7 @@ mod os {
         SetThreadAffinityMask,
     };
 
-    use crate::Refusal;
+    use crate::CaseError;
 
     pub fn run_queue() -> Option<super::RunQueue> {
         None
@@ -236,17 +236,21 @@ mod os {
     }
 
     /// A thread does not pass its own affinity on to those it starts; a process does.
-    pub fn keep_process_to(cpus: &[usize]) -> Result<(), Refusal> {
+    pub fn keep_process_to(cpus: &[usize]) -> Result<(), CaseError> {
         // SAFETY: the pseudo handle needs no closing; a wrong mask is an error, not harm.
         let done = unsafe { SetProcessAffinityMask(GetCurrentProcess(), mask_of(cpus)) };
-        if done != 0 { pin_to(cpus) } else { Err(Refusal::last_os_error("SetProcessAffinityMask")) }
+        if done != 0 {
+            pin_to(cpus)
+        } else {
+            Err(CaseError::last_os_error("SetProcessAffinityMask"))
+        }
     }
 
-    pub fn pin_to(cpus: &[usize]) -> Result<(), Refusal> {
+    pub fn pin_to(cpus: &[usize]) -> Result<(), CaseError> {
         let mask = mask_of(cpus);
         // SAFETY: the pseudo handle needs no closing; a wrong mask is an error, not harm.
         let old = unsafe { SetThreadAffinityMask(GetCurrentThread(), mask) };
-        if old != 0 { Ok(()) } else { Err(Refusal::last_os_error("SetThreadAffinityMask")) }
+        if old != 0 { Ok(()) } else { Err(CaseError::last_os_error("SetThreadAffinityMask")) }
     }
 
     #[inline(always)]

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::Refusal;
+use crate::CaseError;
 
 /// What holds a directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,7 +61,7 @@ pub fn room_in(directory: &Path) -> io::Result<Room> {
 ///
 /// # Errors
 /// `Unsupported` where the system cannot do that.
-pub fn directory_to_sync(directory: &Path) -> Result<File, Refusal> {
+pub fn directory_to_sync(directory: &Path) -> Result<File, CaseError> {
     os::directory_to_sync(directory)
 }
 
@@ -87,7 +87,7 @@ pub fn read_at(file: &File, into: &mut [u8], offset: u64) -> io::Result<usize> {
 ///
 /// # Errors
 /// `Unsupported` where the system cannot do that, or kept them.
-pub fn drop_contents(file: &File) -> Result<(), Refusal> {
+pub fn drop_contents(file: &File) -> Result<(), CaseError> {
     os::drop_contents(file)
 }
 
@@ -96,7 +96,7 @@ pub fn drop_contents(file: &File) -> Result<(), Refusal> {
 ///
 /// # Errors
 /// `Unsupported` where the system cannot do that, or not for this user.
-pub fn drop_everything() -> Result<(), Refusal> {
+pub fn drop_everything() -> Result<(), CaseError> {
     os::drop_everything()
 }
 
@@ -143,7 +143,7 @@ mod unix {
     use std::path::Path;
 
     use super::Room;
-    use crate::Refusal;
+    use crate::CaseError;
 
     pub fn c_path(path: &Path) -> io::Result<CString> {
         CString::new(path.as_os_str().as_bytes()).map_err(|e| io::Error::other(e.to_string()))
@@ -180,8 +180,9 @@ mod unix {
         }
     }
 
-    pub fn directory_to_sync(directory: &Path) -> Result<File, Refusal> {
-        File::open(directory).map_err(|e| Refusal::from_io("opening the directory to sync it", &e))
+    pub fn directory_to_sync(directory: &Path) -> Result<File, CaseError> {
+        File::open(directory)
+            .map_err(|e| CaseError::from_io("opening the directory to sync it", &e))
     }
 }
 
@@ -195,7 +196,7 @@ mod os {
 
     use super::FileSystem;
     pub use super::unix::{directory_to_sync, may_write_to, read_at, room_in};
-    use crate::Refusal;
+    use crate::CaseError;
 
     pub fn of(directory: &Path) -> io::Result<FileSystem> {
         let path = directory.canonicalize()?;
@@ -327,24 +328,24 @@ mod os {
         }
     }
 
-    pub fn drop_contents(file: &File) -> Result<(), Refusal> {
+    pub fn drop_contents(file: &File) -> Result<(), CaseError> {
         let length = file.metadata()?.len() as usize;
         // SAFETY: a plain call on a descriptor that is open.
         let error =
             unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED) };
         if error != 0 {
-            return Err(Refusal::from_io("posix_fadvise", &io::Error::from_raw_os_error(error)));
+            return Err(CaseError::from_io("posix_fadvise", &io::Error::from_raw_os_error(error)));
         }
         match pages_kept(file, length)? {
             0 => Ok(()),
-            kept => Err(Refusal::Unsupported(format!(
+            kept => Err(CaseError::Unsupported(format!(
                 "{kept} pages of a file stayed in the cache when it was to be dropped"
             ))),
         }
     }
 
     /// How many pages of a file are in the page cache, as mincore(2) tells.
-    pub(super) fn pages_kept(file: &File, length: usize) -> Result<usize, Refusal> {
+    pub(super) fn pages_kept(file: &File, length: usize) -> Result<usize, CaseError> {
         if length == 0 {
             return Ok(0);
         }
@@ -357,22 +358,22 @@ mod os {
             let none = std::ptr::null_mut();
             let place = libc::mmap(none, length, read, shared, file.as_raw_fd(), 0);
             if place == libc::MAP_FAILED {
-                return Err(Refusal::last_os_error("mmap of a file"));
+                return Err(CaseError::last_os_error("mmap of a file"));
             }
             let asked = libc::mincore(place, length, there.as_mut_ptr());
-            let refusal = Refusal::last_os_error("mincore");
+            let case_error = CaseError::last_os_error("mincore");
             libc::munmap(place, length);
             match asked {
                 0 => Ok(there.iter().filter(|&&page| page & 1 == 1).count()),
-                _ => Err(refusal),
+                _ => Err(case_error),
             }
         }
     }
 
-    pub fn drop_everything() -> Result<(), Refusal> {
+    pub fn drop_everything() -> Result<(), CaseError> {
         // Contents, names and inodes (proc_sys_vm(5)).
         std::fs::write("/proc/sys/vm/drop_caches", "3").map_err(|e| {
-            Refusal::Unsupported(format!("/proc/sys/vm/drop_caches may not be written: {e}"))
+            CaseError::Unsupported(format!("/proc/sys/vm/drop_caches may not be written: {e}"))
         })
     }
 }
@@ -388,7 +389,7 @@ mod os {
     use super::FileSystem;
     use super::unix::c_path;
     pub use super::unix::{directory_to_sync, may_write_to, read_at, room_in};
-    use crate::Refusal;
+    use crate::CaseError;
 
     pub fn of(directory: &Path) -> io::Result<FileSystem> {
         let path = c_path(directory)?;
@@ -427,12 +428,14 @@ mod os {
 
     pub fn spread_directories_of(_directory: &Path) {}
 
-    pub fn drop_contents(_file: &File) -> Result<(), Refusal> {
-        Err(Refusal::Unsupported("this system has no call that drops a file from its cache".into()))
+    pub fn drop_contents(_file: &File) -> Result<(), CaseError> {
+        Err(CaseError::Unsupported(
+            "this system has no call that drops a file from its cache".into(),
+        ))
     }
 
-    pub fn drop_everything() -> Result<(), Refusal> {
-        Err(Refusal::Unsupported("this system has no call that empties its caches".into()))
+    pub fn drop_everything() -> Result<(), CaseError> {
+        Err(CaseError::Unsupported("this system has no call that empties its caches".into()))
     }
 }
 
@@ -448,7 +451,7 @@ mod os {
     };
 
     use super::{FileSystem, Room};
-    use crate::Refusal;
+    use crate::CaseError;
 
     const LONGEST: usize = 1024;
 
@@ -527,8 +530,8 @@ mod os {
         Ok(Room { block_bytes: block_bytes.max(1), free_bytes, free_files: None })
     }
 
-    pub fn directory_to_sync(_directory: &Path) -> Result<File, Refusal> {
-        Err(Refusal::Unsupported("Windows has no call that syncs a directory".into()))
+    pub fn directory_to_sync(_directory: &Path) -> Result<File, CaseError> {
+        Err(CaseError::Unsupported("Windows has no call that syncs a directory".into()))
     }
 
     pub fn count_entries(directory: &Path) -> io::Result<usize> {
@@ -537,12 +540,12 @@ mod os {
 
     pub fn spread_directories_of(_directory: &Path) {}
 
-    pub fn drop_contents(_file: &File) -> Result<(), Refusal> {
-        Err(Refusal::Unsupported("Windows has no call that drops a file from its cache".into()))
+    pub fn drop_contents(_file: &File) -> Result<(), CaseError> {
+        Err(CaseError::Unsupported("Windows has no call that drops a file from its cache".into()))
     }
 
-    pub fn drop_everything() -> Result<(), Refusal> {
-        Err(Refusal::Unsupported("Windows has no call that empties its caches".into()))
+    pub fn drop_everything() -> Result<(), CaseError> {
+        Err(CaseError::Unsupported("Windows has no call that empties its caches".into()))
     }
 }
 
@@ -619,10 +622,10 @@ mod tests {
         let file = File::open(&path).unwrap();
         std::fs::remove_file(&path).unwrap();
         assert_eq!(os::pages_kept(&file, 9_000).unwrap(), 3);
-        let refusal = drop_contents(&file).unwrap_err();
+        let case_error = drop_contents(&file).unwrap_err();
         assert!(
-            matches!(&refusal, Refusal::Unsupported(why) if why.contains("3 pages")),
-            "{refusal}"
+            matches!(&case_error, CaseError::Unsupported(why) if why.contains("3 pages")),
+            "{case_error}"
         );
     }
 }

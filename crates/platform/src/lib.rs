@@ -1,36 +1,36 @@
 //! Everything of oscost that differs between operating systems.
 //!
 //! This is the only crate with `cfg(target_os)`. It offers the same functions on every system;
-//! what a system cannot do is a [`Refusal`] with the reason, never a missing function.
+//! what a system cannot do is a [`CaseError`] with the reason, never a missing function.
 //!
 //! A case that exists on one system only is written inside `on_linux!`, `on_unix!` or
-//! `on_windows!`, which turn into that refusal elsewhere.
+//! `on_windows!`, which turn into that error elsewhere.
 
+mod case_error;
 pub mod chain;
 #[cfg(unix)]
 pub mod children;
+pub mod cleanup;
 pub mod clock;
 pub mod counters;
 pub mod cpu;
 pub mod environment;
 pub mod filesystem;
-pub mod leftovers;
 pub mod limits;
 pub mod machine;
 pub mod net;
 pub mod network;
 pub mod process;
 pub mod readiness;
-mod refusal;
 pub mod shared;
 pub mod socket;
 pub mod tracer;
 pub mod tree;
 pub mod usage;
 
-pub use refusal::Refusal;
+pub use case_error::CaseError;
 
-/// Evaluates the block on Linux; elsewhere evaluates to `Err(Refusal::Unsupported(..))`.
+/// Evaluates the block on Linux; elsewhere evaluates to `Err(CaseError::Unsupported(..))`.
 ///
 /// Variables that only the block uses are named before it, so that they are not called unused
 /// elsewhere: `on_linux!(round, { .. })`.
@@ -44,7 +44,7 @@ macro_rules! on_linux {
         #[cfg(not(target_os = "linux"))]
         {
             $(let _ = &$used;)*
-            Err($crate::Refusal::Unsupported(String::from("exists only on Linux")))
+            Err($crate::CaseError::Unsupported(String::from("exists only on Linux")))
         }
     }};
 }
@@ -60,7 +60,7 @@ macro_rules! on_unix {
         #[cfg(not(unix))]
         {
             $(let _ = &$used;)*
-            Err($crate::Refusal::Unsupported(String::from("exists only on Unix-like systems")))
+            Err($crate::CaseError::Unsupported(String::from("exists only on Unix-like systems")))
         }
     }};
 }
@@ -76,7 +76,7 @@ macro_rules! on_windows {
         #[cfg(not(windows))]
         {
             $(let _ = &$used;)*
-            Err($crate::Refusal::Unsupported(String::from("exists only on Windows")))
+            Err($crate::CaseError::Unsupported(String::from("exists only on Windows")))
         }
     }};
 }
@@ -92,7 +92,7 @@ macro_rules! on_x86_64 {
         #[cfg(not(target_arch = "x86_64"))]
         {
             $(let _ = &$used;)*
-            Err($crate::Refusal::Unsupported(String::from("exists only on x86-64")))
+            Err($crate::CaseError::Unsupported(String::from("exists only on x86-64")))
         }
     }};
 }

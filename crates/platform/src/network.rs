@@ -3,7 +3,7 @@
 use std::net::Ipv4Addr;
 use std::process::Command;
 
-use crate::Refusal;
+use crate::CaseError;
 
 /// A network of this process's own, with another side for the processes it starts there. Both sides vanish with
 /// the last process in them, also when that is killed.
@@ -19,7 +19,7 @@ impl Network {
     ///
     /// # Errors
     /// Unsupported where this is not Linux, is not permitted, or there is no `ip` command (iproute2).
-    pub fn enter() -> Result<Self, Refusal> {
+    pub fn enter() -> Result<Self, CaseError> {
         os::enter()
     }
 
@@ -45,16 +45,16 @@ mod os {
     use std::process::{Command, Stdio};
 
     use super::Network;
-    use crate::Refusal;
+    use crate::CaseError;
 
     /// Of a block set aside for examples (RFC 5737), which nobody has.
     const THIS_SIDE: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
     const OTHER_SIDE: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 2);
 
-    pub fn enter() -> Result<Network, Refusal> {
+    pub fn enter() -> Result<Network, CaseError> {
         unshare()?;
         let own = "/proc/thread-self/ns/net";
-        let other = File::open(own).map_err(|e| Refusal::from_io(own, &e))?;
+        let other = File::open(own).map_err(|e| CaseError::from_io(own, &e))?;
         unshare()?;
         let path = format!("/proc/{}/fd/{}", std::process::id(), other.as_raw_fd());
         let network = Network { other };
@@ -70,29 +70,29 @@ mod os {
         Ok(network)
     }
 
-    fn unshare() -> Result<(), Refusal> {
+    fn unshare() -> Result<(), CaseError> {
         // SAFETY: a plain call; it changes the calling thread's network only.
         match unsafe { libc::unshare(libc::CLONE_NEWNET) } {
             0 => Ok(()),
-            _ => Err(Refusal::last_os_error("a network namespace (root may make one)")),
+            _ => Err(CaseError::last_os_error("a network namespace (root may make one)")),
         }
     }
 
-    fn ip(side: Option<&Network>, arguments: &[&str]) -> Result<(), Refusal> {
+    fn ip(side: Option<&Network>, arguments: &[&str]) -> Result<(), CaseError> {
         let mut command = Command::new("ip");
         command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null());
         if let Some(network) = side {
             other_side(network, &mut command);
         }
         let missing = |e: io::Error| {
-            Refusal::Unsupported(format!("a network of our own needs the command `ip`: {e}"))
+            CaseError::Unsupported(format!("a network of our own needs the command `ip`: {e}"))
         };
         let ended = command.output().map_err(missing)?;
         if ended.status.success() {
             return Ok(());
         }
         let said = String::from_utf8_lossy(&ended.stderr);
-        Err(Refusal::Unsupported(format!("ip {}: {}", arguments.join(" "), said.trim())))
+        Err(CaseError::Unsupported(format!("ip {}: {}", arguments.join(" "), said.trim())))
     }
 
     pub fn other_side(network: &Network, command: &mut Command) -> Ipv4Addr {
@@ -124,10 +124,10 @@ mod os {
     use std::process::Command;
 
     use super::Network;
-    use crate::Refusal;
+    use crate::CaseError;
 
-    pub fn enter() -> Result<Network, Refusal> {
-        Err(Refusal::Unsupported("network namespaces exist only on Linux".into()))
+    pub fn enter() -> Result<Network, CaseError> {
+        Err(CaseError::Unsupported("network namespaces exist only on Linux".into()))
     }
 
     pub fn other_side(_network: &Network, _command: &mut Command) -> Ipv4Addr {
@@ -153,14 +153,14 @@ mod tests {
             there.arg("/proc/self/net/dev");
             network.other_side(&mut there);
             let there = String::from_utf8(there.output().unwrap().stdout).unwrap();
-            Ok::<_, Refusal>((devices, there))
+            Ok::<_, CaseError>((devices, there))
         });
         match tried.join().unwrap() {
             Ok((here, there)) => {
                 assert!(here.contains("near:") && !here.contains("far:"), "{here}");
                 assert!(there.contains("far:") && !there.contains("near:"), "{there}");
             }
-            Err(refusal) => testing::skip(&format!("a network of its own: {refusal}")),
+            Err(case_error) => testing::skip(&format!("a network of its own: {case_error}")),
         }
     }
 

@@ -3,7 +3,7 @@
 use std::io::PipeReader;
 use std::process::Command;
 
-use crate::Refusal;
+use crate::CaseError;
 
 /// Asks the system to end this worker when the coordinator that started it dies, after it has
 /// removed what it would leave behind. `parent` is the coordinator's pid, where it is known to be
@@ -41,7 +41,7 @@ pub fn keep_own_descriptors() {
 ///
 /// # Errors
 /// Unsupported on Windows; else where no thread is to be had.
-pub fn on_termination(act: impl FnMut() + Send + 'static) -> Result<(), Refusal> {
+pub fn on_termination(act: impl FnMut() + Send + 'static) -> Result<(), CaseError> {
     os::on_termination(act)
 }
 
@@ -53,7 +53,7 @@ pub fn keep_interrupts_from(command: &mut Command) {
 
 /// Runs `work` in a forked copy of this process, which must have only one thread. The child ends
 /// with the code `work` returns, and is killed if this process ends first or drops the [`Child`].
-pub fn fork(work: impl FnOnce() -> i32) -> Result<Child, Refusal> {
+pub fn fork(work: impl FnOnce() -> i32) -> Result<Child, CaseError> {
     os::fork(work)
 }
 
@@ -61,7 +61,7 @@ pub use os::Child;
 
 /// Waits, without using the CPU, until at least one of `pipes` has something to read or was closed
 /// at its other end, and tells of each whether it is one of these.
-pub fn wait_readable(pipes: &[&PipeReader]) -> Result<Vec<bool>, Refusal> {
+pub fn wait_readable(pipes: &[&PipeReader]) -> Result<Vec<bool>, CaseError> {
     os::wait_readable(pipes)
 }
 
@@ -78,11 +78,11 @@ mod os {
     use std::os::unix::process::CommandExt;
     use std::process::Command;
 
-    use crate::Refusal;
+    use crate::CaseError;
 
     #[cfg(target_os = "linux")]
     pub fn end_with_parent(parent: Option<u32>) {
-        crate::leftovers::sweep_on_termination();
+        crate::cleanup::sweep_on_termination();
         // SAFETY: plain calls without memory.
         unsafe {
             libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM);
@@ -131,7 +131,7 @@ mod os {
         }
     }
 
-    pub fn on_termination(mut act: impl FnMut() + Send + 'static) -> Result<(), Refusal> {
+    pub fn on_termination(mut act: impl FnMut() + Send + 'static) -> Result<(), CaseError> {
         // SAFETY: an all-zero set is valid to be made empty, and the calls only read or fill it. Threads started
         // from now on do not take these signals either, so that only sigwait(3) does.
         let signals = unsafe {
@@ -154,7 +154,7 @@ mod os {
             }
         };
         let started = std::thread::Builder::new().name("signals".to_owned()).spawn(wait);
-        started.map_err(|e| Refusal::from_io("a thread for signals", &e))?;
+        started.map_err(|e| CaseError::from_io("a thread for signals", &e))?;
         // What is opened before would be open in that thread for ever.
         let _ = has_own.recv();
         Ok(())
@@ -225,7 +225,7 @@ mod os {
         }
     }
 
-    pub fn wait_readable(pipes: &[&PipeReader]) -> Result<Vec<bool>, Refusal> {
+    pub fn wait_readable(pipes: &[&PipeReader]) -> Result<Vec<bool>, CaseError> {
         let asked = |pipe: &&PipeReader| libc::pollfd {
             fd: pipe.as_raw_fd(),
             events: libc::POLLIN,
@@ -236,19 +236,19 @@ mod os {
         while unsafe { libc::poll(polled.as_mut_ptr(), polled.len() as libc::nfds_t, -1) } < 0 {
             let error = std::io::Error::last_os_error();
             if error.kind() != std::io::ErrorKind::Interrupted {
-                return Err(Refusal::from_io("poll", &error));
+                return Err(CaseError::from_io("poll", &error));
             }
         }
         Ok(polled.iter().map(|pipe| pipe.revents != 0).collect())
     }
 
-    pub fn fork(work: impl FnOnce() -> i32) -> Result<Child, Refusal> {
+    pub fn fork(work: impl FnOnce() -> i32) -> Result<Child, CaseError> {
         // SAFETY: the caller has one thread, so the child may go on as an ordinary process; it
         // leaves by _exit, so that nothing of the parent's is run or flushed twice.
         unsafe {
             let parent = libc::getpid();
             match libc::fork() {
-                -1 => Err(Refusal::last_os_error("fork")),
+                -1 => Err(CaseError::last_os_error("fork")),
                 0 => {
                     #[cfg(target_os = "linux")]
                     libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
@@ -283,12 +283,12 @@ mod os {
         PROCESS_QUERY_LIMITED_INFORMATION,
     };
 
-    use crate::Refusal;
+    use crate::CaseError;
 
     pub fn keep_own_descriptors() {}
 
-    pub fn on_termination(_act: impl FnMut() + Send + 'static) -> Result<(), Refusal> {
-        Err(Refusal::Unsupported("Windows tells of Ctrl-C in another way".into()))
+    pub fn on_termination(_act: impl FnMut() + Send + 'static) -> Result<(), CaseError> {
+        Err(CaseError::Unsupported("Windows tells of Ctrl-C in another way".into()))
     }
 
     pub fn end_with_parent(_parent: Option<u32>) {}
@@ -348,12 +348,12 @@ mod os {
         }
     }
 
-    pub fn wait_readable(_pipes: &[&PipeReader]) -> Result<Vec<bool>, Refusal> {
-        Err(Refusal::Unsupported("Windows cannot wait for several pipes".into()))
+    pub fn wait_readable(_pipes: &[&PipeReader]) -> Result<Vec<bool>, CaseError> {
+        Err(CaseError::Unsupported("Windows cannot wait for several pipes".into()))
     }
 
-    pub fn fork(_work: impl FnOnce() -> i32) -> Result<Child, Refusal> {
-        Err(Refusal::Unsupported("Windows has no fork".into()))
+    pub fn fork(_work: impl FnOnce() -> i32) -> Result<Child, CaseError> {
+        Err(CaseError::Unsupported("Windows has no fork".into()))
     }
 }
 

@@ -51,14 +51,14 @@ pub struct Ready {
 
 /// By which of the system's means it is waited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Means {
+pub enum PollBackend {
     /// epoll, on Linux.
     Epoll,
     /// poll, or WSAPoll on Windows.
     Poll,
 }
 
-impl Means {
+impl PollBackend {
     /// The one that is best here for many sockets.
     pub const BEST: Self = if cfg!(target_os = "linux") { Self::Epoll } else { Self::Poll };
 }
@@ -67,7 +67,7 @@ impl Means {
 #[derive(Debug)]
 pub struct Readiness {
     watched: Watched,
-    bell: Bell,
+    wake_pipe: WakePipe,
 }
 
 #[derive(Debug)]
@@ -77,8 +77,8 @@ enum Watched {
     Poll(poll::Table),
 }
 
-/// The number of the bell among those of sockets.
-const BELL: usize = usize::MAX;
+/// The number of the wake_pipe among those of sockets.
+const WAKE: usize = usize::MAX;
 
 impl Readiness {
     /// Nothing watched yet, by the best means.
@@ -86,24 +86,24 @@ impl Readiness {
     /// # Errors
     /// For want of descriptors or memory.
     pub fn new() -> io::Result<Self> {
-        Self::by(Means::BEST)
+        Self::by(PollBackend::BEST)
     }
 
     /// As [`Readiness::new`], by means of the caller's choice.
     ///
     /// # Errors
     /// `Unsupported` where the system has no such means.
-    pub fn by(means: Means) -> io::Result<Self> {
+    pub fn by(means: PollBackend) -> io::Result<Self> {
         let mut watched = match means {
             #[cfg(target_os = "linux")]
-            Means::Epoll => Watched::Epoll(epoll::Queue::new()?),
+            PollBackend::Epoll => Watched::Epoll(epoll::Queue::new()?),
             #[cfg(not(target_os = "linux"))]
-            Means::Epoll => return Err(io::ErrorKind::Unsupported.into()),
-            Means::Poll => Watched::Poll(poll::Table::default()),
+            PollBackend::Epoll => return Err(io::ErrorKind::Unsupported.into()),
+            PollBackend::Poll => Watched::Poll(poll::Table::default()),
         };
-        let bell = Bell::new()?;
-        watched.watch(&bell.heard, BELL, Interest::Read)?;
-        Ok(Self { watched, bell })
+        let wake_pipe = WakePipe::new()?;
+        watched.watch(&wake_pipe.rx, WAKE, Interest::Read)?;
+        Ok(Self { watched, wake_pipe })
     }
 
     /// Watches `socket` under `number`, which none has yet. It must be forgotten before it is closed.
@@ -116,7 +116,7 @@ impl Readiness {
         number: usize,
         interest: Interest,
     ) -> io::Result<()> {
-        debug_assert_ne!(number, BELL);
+        debug_assert_ne!(number, WAKE);
         self.watched.watch(socket, number, interest)
     }
 
@@ -156,7 +156,7 @@ impl Readiness {
         }
     }
 
-    /// Waits until a socket is ready, the bell is rung or the time is up, and puts those that are ready, some
+    /// Waits until a socket is ready, the wake pipe is written to or the time is up, and puts those that are ready, some
     /// hundreds at most, in place of what `ready` held. It may wake for nothing.
     ///
     /// # Errors
@@ -173,9 +173,9 @@ impl Readiness {
             other => other?,
         }
         let sockets = ready.len();
-        ready.retain(|ready| ready.number != BELL);
+        ready.retain(|ready| ready.number != WAKE);
         if ready.len() < sockets {
-            self.bell.silence();
+            self.wake_pipe.silence();
         }
         Ok(())
     }
@@ -185,7 +185,7 @@ impl Readiness {
     /// # Errors
     /// For want of descriptors.
     pub fn waker(&self) -> io::Result<Waker> {
-        Ok(Waker { rung: self.bell.rung.try_clone()? })
+        Ok(Waker { tx: self.wake_pipe.tx.try_clone()? })
     }
 }
 
@@ -205,40 +205,40 @@ impl Watched {
 /// Wakes an event loop.
 #[derive(Debug)]
 pub struct Waker {
-    rung: bell::Stream,
+    tx: wake_pipe::Stream,
 }
 
 impl Waker {
     /// Has the loop's present or next wait end at once.
     pub fn wake(&self) {
         // If there is no room for another byte, it will wake anyway.
-        let _ = io::Write::write(&mut &self.rung, &[0]);
+        let _ = io::Write::write(&mut &self.tx, &[0]);
     }
 }
 
 /// Two ends of a stream: a byte on it is a wish to wake.
 #[derive(Debug)]
-struct Bell {
-    heard: bell::Stream,
-    rung: bell::Stream,
+struct WakePipe {
+    rx: wake_pipe::Stream,
+    tx: wake_pipe::Stream,
 }
 
-impl Bell {
+impl WakePipe {
     fn new() -> io::Result<Self> {
-        let (heard, rung) = bell::pair()?;
-        heard.set_nonblocking(true)?;
-        rung.set_nonblocking(true)?;
-        Ok(Self { heard, rung })
+        let (rx, tx) = wake_pipe::pair()?;
+        rx.set_nonblocking(true)?;
+        tx.set_nonblocking(true)?;
+        Ok(Self { rx, tx })
     }
 
     fn silence(&self) {
         let mut buffer = [0; 64];
-        while matches!(io::Read::read(&mut &self.heard, &mut buffer), Ok(64)) {}
+        while matches!(io::Read::read(&mut &self.rx, &mut buffer), Ok(64)) {}
     }
 }
 
 #[cfg(unix)]
-mod bell {
+mod wake_pipe {
     pub use std::os::unix::net::UnixStream as Stream;
 
     pub fn pair() -> std::io::Result<(Stream, Stream)> {
@@ -247,7 +247,7 @@ mod bell {
 }
 
 #[cfg(windows)]
-mod bell {
+mod wake_pipe {
     use std::io;
     use std::net::{Ipv4Addr, TcpListener};
 
@@ -353,20 +353,20 @@ mod poll {
     use std::time::Duration;
 
     use super::os::{Entry, entry, poll, set, told};
-    use super::{BELL, Interest, Ready, Socket};
+    use super::{Interest, Ready, Socket, WAKE};
 
     /// What is watched, as the system wants to be shown it at each call.
     #[derive(Debug, Default)]
     pub struct Table {
         entries: Vec<Entry>,
         numbers: Vec<usize>,
-        /// Where each number is; the bell's number comes last of all.
+        /// Where each number is; the wake_pipe's number comes last of all.
         places: Vec<Option<usize>>,
     }
 
     impl Table {
         pub fn watch(&mut self, socket: &impl Socket, number: usize, interest: Interest) {
-            if number != BELL {
+            if number != WAKE {
                 if self.places.len() <= number {
                     self.places.resize(number + 1, None);
                 }
@@ -396,7 +396,7 @@ mod poll {
             let Some(place) = self.places.get_mut(number).and_then(Option::take) else { return };
             self.entries.swap_remove(place);
             self.numbers.swap_remove(place);
-            if let Some(&moved) = self.numbers.get(place).filter(|&&moved| moved != BELL) {
+            if let Some(&moved) = self.numbers.get(place).filter(|&&moved| moved != WAKE) {
                 self.places[moved] = Some(place);
             }
         }
@@ -508,8 +508,10 @@ mod tests {
 
     use super::*;
 
-    fn means() -> impl Iterator<Item = Means> {
-        [Means::Epoll, Means::Poll].into_iter().filter(|&means| Readiness::by(means).is_ok())
+    fn backends() -> impl Iterator<Item = PollBackend> {
+        [PollBackend::Epoll, PollBackend::Poll]
+            .into_iter()
+            .filter(|&backend| Readiness::by(backend).is_ok())
     }
 
     fn pair() -> (TcpStream, TcpStream) {
@@ -536,7 +538,7 @@ mod tests {
 
     #[test]
     fn tells_who_can_be_read_or_written_as_long_as_it_is_so() {
-        for means in means() {
+        for means in backends() {
             let mut readiness = Readiness::by(means).unwrap();
             let (a, mut to_a) = pair();
             let (mut b, to_b) = pair();
@@ -558,7 +560,7 @@ mod tests {
 
     #[test]
     fn numbers_may_be_forgotten_and_given_anew() {
-        for means in means() {
+        for means in backends() {
             let mut readiness = Readiness::by(means).unwrap();
             let mut pairs: Vec<_> = (0..5).map(|_| pair()).collect();
             for (number, (ours, _)) in pairs.iter().enumerate() {
@@ -587,7 +589,7 @@ mod tests {
 
     #[test]
     fn a_loop_is_woken_from_another_thread() {
-        for means in means() {
+        for means in backends() {
             let mut readiness = Readiness::by(means).unwrap();
             let waker = readiness.waker().unwrap();
             let woken = std::thread::spawn(move || {

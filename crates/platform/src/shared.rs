@@ -2,7 +2,7 @@
 
 use std::ops::Deref;
 
-use crate::Refusal;
+use crate::CaseError;
 
 /// A value in memory that a forked child shares with its parent. It lives until the process ends:
 /// a round is one short process, and a child may still be looking at it.
@@ -34,7 +34,7 @@ impl<T: ?Sized> Shared<T> {
 
 impl<T: Sync> Shared<T> {
     /// Moves `value` into fresh shared memory, on a page of its own.
-    pub fn new(value: T) -> Result<Self, Refusal> {
+    pub fn new(value: T) -> Result<Self, CaseError> {
         assert!(align_of::<T>() <= 4096, "a page is as aligned as memory gets here");
         let place = os::map(size_of::<T>().max(1))?.cast::<T>();
         // SAFETY: `place` is fresh, large enough, page-aligned, and never unmapped.
@@ -47,10 +47,10 @@ impl<T: Sync> Shared<T> {
 
 impl<T: Sync> Shared<[T]> {
     /// So many values in fresh shared memory, each made in its place.
-    pub fn list(count: usize, make: impl Fn() -> T) -> Result<Self, Refusal> {
+    pub fn list(count: usize, make: impl Fn() -> T) -> Result<Self, CaseError> {
         assert!(align_of::<T>() <= 4096, "a page is as aligned as memory gets here");
         let bytes = size_of::<T>().checked_mul(count);
-        let bytes = bytes.ok_or_else(|| Refusal::Failed("too much shared memory".into()))?;
+        let bytes = bytes.ok_or_else(|| CaseError::Failed("too much shared memory".into()))?;
         let first = os::map(bytes.max(1))?.cast::<T>();
         for at in 0..count {
             // SAFETY: `first` is fresh, page-aligned, and large enough for `count` values.
@@ -63,9 +63,9 @@ impl<T: Sync> Shared<[T]> {
 
 #[cfg(unix)]
 mod os {
-    use crate::Refusal;
+    use crate::CaseError;
 
-    pub fn map(bytes: usize) -> Result<*mut u8, Refusal> {
+    pub fn map(bytes: usize) -> Result<*mut u8, CaseError> {
         // SAFETY: a new anonymous mapping touches nothing that exists.
         let place = unsafe {
             libc::mmap(
@@ -78,7 +78,7 @@ mod os {
             )
         };
         if place == libc::MAP_FAILED {
-            return Err(Refusal::last_os_error("mmap of shared memory"));
+            return Err(CaseError::last_os_error("mmap of shared memory"));
         }
         Ok(place.cast())
     }
@@ -90,16 +90,16 @@ mod os {
         MEM_COMMIT, MEM_RESERVE, PAGE_READWRITE, VirtualAlloc,
     };
 
-    use crate::Refusal;
+    use crate::CaseError;
 
     /// Windows has no fork: workers are threads, and any memory is common to them.
-    pub fn map(bytes: usize) -> Result<*mut u8, Refusal> {
+    pub fn map(bytes: usize) -> Result<*mut u8, CaseError> {
         // SAFETY: a new allocation touches nothing that exists.
         let place = unsafe {
             VirtualAlloc(std::ptr::null(), bytes, MEM_COMMIT | MEM_RESERVE, PAGE_READWRITE)
         };
         if place.is_null() {
-            return Err(Refusal::last_os_error("VirtualAlloc"));
+            return Err(CaseError::last_os_error("VirtualAlloc"));
         }
         Ok(place.cast())
     }

@@ -6,7 +6,7 @@
 use std::process::{Command, Output};
 use std::time::Duration;
 
-use crate::Refusal;
+use crate::CaseError;
 
 /// Runs `command` to its end under a tracer, and counts the system calls that its threads and
 /// children make between their marks (see [`crate::counters::ThreadCounters`]). The process is
@@ -14,7 +14,7 @@ use crate::Refusal;
 pub fn count_system_calls(
     command: &mut Command,
     limit: Duration,
-) -> Result<(Output, u64), Refusal> {
+) -> Result<(Output, u64), CaseError> {
     os::count_system_calls(command, limit)
 }
 
@@ -26,13 +26,13 @@ mod os {
     use std::sync::mpsc;
     use std::time::Duration;
 
-    use crate::Refusal;
+    use crate::CaseError;
     use crate::counters::{MARK, MARK_START, MARK_STOP};
 
     pub fn count_system_calls(
         command: &mut Command,
         limit: Duration,
-    ) -> Result<(Output, u64), Refusal> {
+    ) -> Result<(Output, u64), CaseError> {
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         // SAFETY: between fork and exec the child makes one plain system call.
         unsafe {
@@ -41,7 +41,7 @@ mod os {
                 _ => Err(std::io::Error::last_os_error()),
             });
         }
-        let child = command.spawn().map_err(|e| Refusal::from_io("ptrace", &e))?;
+        let child = command.spawn().map_err(|e| CaseError::from_io("ptrace", &e))?;
         let pid = child.id() as libc::pid_t;
         let (ended, end) = mpsc::channel::<()>();
         let watchdog = std::thread::spawn(move || {
@@ -79,7 +79,7 @@ mod os {
         counting: bool,
     }
 
-    fn trace(leader: libc::pid_t) -> Result<(u64, std::process::ExitStatus), Refusal> {
+    fn trace(leader: libc::pid_t) -> Result<(u64, std::process::ExitStatus), CaseError> {
         let mut threads: HashMap<libc::pid_t, Thread> = HashMap::new();
         let mut calls = 0;
         let mut configured = false;
@@ -88,7 +88,7 @@ mod os {
             // SAFETY: `status` is a valid place.
             let pid = unsafe { libc::waitpid(-1, &mut status, libc::__WALL | libc::__WNOTHREAD) };
             if pid < 0 {
-                return Err(Refusal::last_os_error("waitpid of the traced worker"));
+                return Err(CaseError::last_os_error("waitpid of the traced worker"));
             }
             if libc::WIFEXITED(status) || libc::WIFSIGNALED(status) {
                 threads.remove(&pid);
@@ -121,7 +121,7 @@ mod os {
         }
     }
 
-    fn set_options(leader: libc::pid_t) -> Result<(), Refusal> {
+    fn set_options(leader: libc::pid_t) -> Result<(), CaseError> {
         let options = libc::PTRACE_O_TRACESYSGOOD
             | libc::PTRACE_O_TRACECLONE
             | libc::PTRACE_O_TRACEFORK
@@ -130,7 +130,7 @@ mod os {
         // SAFETY: the child is stopped at its exec.
         match unsafe { libc::ptrace(libc::PTRACE_SETOPTIONS, leader, 0, options) } {
             0 => Ok(()),
-            _ => Err(Refusal::last_os_error("ptrace options")),
+            _ => Err(CaseError::last_os_error("ptrace options")),
         }
     }
 
@@ -184,12 +184,12 @@ mod os {
     use std::process::{Command, Output};
     use std::time::Duration;
 
-    use crate::Refusal;
+    use crate::CaseError;
 
     pub fn count_system_calls(
         _command: &mut Command,
         _limit: Duration,
-    ) -> Result<(Output, u64), Refusal> {
-        Err(Refusal::Unsupported("system calls cannot be counted on this system".into()))
+    ) -> Result<(Output, u64), CaseError> {
+        Err(CaseError::Unsupported("system calls cannot be counted on this system".into()))
     }
 }

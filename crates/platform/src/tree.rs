@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::Refusal;
+use crate::CaseError;
 
 /// What a process and all its descendants have used and hold, at one moment.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -30,7 +30,7 @@ impl ProcessTree {
     ///
     /// # Errors
     /// If there is no such process, or this system has no such reading.
-    pub fn of(pid: u32) -> Result<Self, Refusal> {
+    pub fn of(pid: u32) -> Result<Self, CaseError> {
         os::read(pid, true)
     }
 
@@ -38,7 +38,7 @@ impl ProcessTree {
     ///
     /// # Errors
     /// As of [`of`](Self::of).
-    pub fn cpu_of(pid: u32) -> Result<Self, Refusal> {
+    pub fn cpu_of(pid: u32) -> Result<Self, CaseError> {
         os::read(pid, false)
     }
 }
@@ -49,10 +49,10 @@ mod os {
     use std::time::Duration;
 
     use super::{PROCESSES_AT_MOST, ProcessTree};
-    use crate::Refusal;
+    use crate::CaseError;
 
-    pub fn read(pid: u32, with_memory: bool) -> Result<ProcessTree, Refusal> {
-        let gone = || Refusal::Failed(format!("there is no process {pid}"));
+    pub fn read(pid: u32, with_memory: bool) -> Result<ProcessTree, CaseError> {
+        let gone = || CaseError::Failed(format!("there is no process {pid}"));
         let mut tree = one(pid, with_memory).ok_or_else(gone)?;
         let mut waiting = children(pid);
         while let Some(child) = waiting.pop() {
@@ -175,16 +175,16 @@ mod os {
     };
 
     use super::ProcessTree;
-    use crate::Refusal;
+    use crate::CaseError;
 
-    pub fn read(pid: u32, with_memory: bool) -> Result<ProcessTree, Refusal> {
+    pub fn read(pid: u32, with_memory: bool) -> Result<ProcessTree, CaseError> {
         // SAFETY: the handle is checked, used for queries, and closed.
         unsafe {
             let process = OpenProcess(PROCESS_QUERY_INFORMATION | PROCESS_VM_READ, 0, pid);
             if process.is_null() {
-                return Err(Refusal::last_os_error(&format!("process {pid}")));
+                return Err(CaseError::last_os_error(&format!("process {pid}")));
             }
-            let cpu = cpu(process).ok_or_else(|| Refusal::last_os_error("GetProcessTimes"));
+            let cpu = cpu(process).ok_or_else(|| CaseError::last_os_error("GetProcessTimes"));
             let (memory, descriptors) = match with_memory {
                 true => (memory(process), handles(process)),
                 false => (None, None),
@@ -226,10 +226,10 @@ mod os {
 #[cfg(not(any(target_os = "linux", windows)))]
 mod os {
     use super::ProcessTree;
-    use crate::Refusal;
+    use crate::CaseError;
 
-    pub fn read(_pid: u32, _with_memory: bool) -> Result<ProcessTree, Refusal> {
-        Err(Refusal::Unsupported("what another process uses is read on Linux and Windows".into()))
+    pub fn read(_pid: u32, _with_memory: bool) -> Result<ProcessTree, CaseError> {
+        Err(CaseError::Unsupported("what another process uses is read on Linux and Windows".into()))
     }
 }
 

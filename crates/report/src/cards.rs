@@ -17,7 +17,7 @@ pub struct Card {
     /// Which direction of it is better.
     pub better: Better,
     /// How it relates to look-alikes elsewhere; may be empty.
-    pub alike: String,
+    pub comparable_to: String,
     /// What can be varied.
     pub params: Vec<CardParam>,
     /// Metrics and what they mean.
@@ -96,7 +96,7 @@ fn whole(card: &Card, page: &Page) -> String {
     };
     say("operation", &card.operation);
     say("unit", &format!("{}{better}", card.unit));
-    say("alike", &card.alike);
+    say("comparable to", &card.comparable_to);
     let mut heading = "parameters";
     for param in &card.params {
         say(heading, &param_text(param));

@@ -133,9 +133,9 @@ pub fn closing_lines(document: &Document, took: Option<Duration>, page: &Page) -
 fn area_text(area: &Area, page: &Page) -> (String, Option<Setting>) {
     let shown: Vec<&Row> = area.rows.iter().filter(|row| !is_folded(row)).collect();
     let reasons: Vec<Vec<Reason>> = shown.iter().map(|row| row.reasons()).collect();
-    let alike = names::are_alike(&labels(&shown));
+    let uniform = names::are_alike(&labels(&shown));
     let notes = &Footnotes::of(&reasons);
-    let tables = Tables { area, alike, setting: Setting::Roomy, notes, page };
+    let tables = Tables { area, uniform, setting: Setting::Roomy, notes, page };
     let (costs, others) = parted(&shown);
     let tables = tables.set_for(&costs);
     let mut text = String::new();
@@ -172,7 +172,7 @@ fn adjusted_lines(rows: &[&Row], page: &Page) -> String {
 struct Tables<'a> {
     area: &'a Area<'a>,
     /// Whether all rows have the same parameters: then these have columns of their own.
-    alike: bool,
+    uniform: bool,
     setting: Setting,
     notes: &'a Footnotes,
     page: &'a Page,
@@ -253,7 +253,7 @@ impl Tables<'_> {
         comfortable_room: usize,
     ) -> Vec<Column> {
         let labels = labels(rows);
-        match names::apart(heading, &labels, room).filter(|_| self.alike) {
+        match names::apart(heading, &labels, room).filter(|_| self.uniform) {
             Some([names, params]) => vec![names, self.setting.spaced(params)],
             None => vec![names::together(heading, &labels, comfortable_room)],
         }

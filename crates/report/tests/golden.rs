@@ -336,7 +336,7 @@ fn definition_cards() {
             operation: "one getppid system call, which no C library answers by itself".to_owned(),
             unit: "ns/op".to_owned(),
             better: Better::Lower,
-            alike: "lmbench's lat_syscall null and UnixBench's syscall count the same; UnixBench gives calls per second".to_owned(),
+            comparable_to: "lmbench's lat_syscall null and UnixBench's syscall count the same; UnixBench gives calls per second".to_owned(),
             params: Vec::new(),
             metrics: Vec::new(),
             unsupported: None,
@@ -346,7 +346,7 @@ fn definition_cards() {
             operation: "one lock and one unlock of a System V semaphore that all workers share".to_owned(),
             unit: "ns/op".to_owned(),
             better: Better::Lower,
-            alike: "will-it-scale's semop counts two".to_owned(),
+            comparable_to: "will-it-scale's semop counts two".to_owned(),
             params: vec![
                 CardParam { name: "as".to_owned(), meaning: "threads of one process, or processes".to_owned(), default: texts(&["threads"]), full: texts(&["threads", "processes"]) },
                 CardParam { name: "workers".to_owned(), meaning: "how many take turns".to_owned(), default: texts(&["1", "4"]), full: texts(&["1", "2", "4", "8", "16"]) },

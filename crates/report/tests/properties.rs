@@ -225,7 +225,7 @@ fn card() -> impl Strategy<Value = Card> {
         operation: words.clone(),
         unit: result.unit,
         better: Better::Lower,
-        alike: words.clone(),
+        comparable_to: words.clone(),
         params: result
             .params
             .into_iter()

@@ -38,7 +38,7 @@ pub struct RoundRow {
     pub case: String,
     /// The case's parameters, by name.
     pub params: BTreeMap<String, String>,
-    /// `round` (timed) or `why` (the untimed counting pass).
+    /// `round` (timed) or `count` (the untimed counting pass).
     pub kind: String,
     /// How it ended, in the runner's words.
     pub outcome: String,

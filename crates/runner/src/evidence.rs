@@ -137,27 +137,27 @@ impl Evidence {
     /// Looks at how a round ended; true if what it printed is of use.
     fn take_end(&mut self, end: &RoundEnd) -> bool {
         let (outcome, reason) = match end {
-            RoundEnd::Told(End::Measured) => {
+            RoundEnd::Reported(End::Measured) => {
                 self.crashes_in_a_row = 0;
                 return true;
             }
-            RoundEnd::Told(End::Unsupported(reason)) => {
+            RoundEnd::Reported(End::Unsupported(reason)) => {
                 self.ending = Some((Outcome::Unsupported, reason.clone()));
                 return false;
             }
-            RoundEnd::Told(End::Failed(reason)) => {
+            RoundEnd::Reported(End::Failed(reason)) => {
                 self.ending = Some((Outcome::Failed, reason.clone()));
                 return false;
             }
-            RoundEnd::Told(End::Implausible(reason)) => {
+            RoundEnd::Reported(End::Implausible(reason)) => {
                 self.ending = Some((Outcome::Implausible, reason.clone()));
                 return false;
             }
-            RoundEnd::Told(End::TimedOut(reason)) | RoundEnd::Hung(reason) => {
+            RoundEnd::Reported(End::TimedOut(reason)) | RoundEnd::Hung(reason) => {
                 self.hangs += 1;
                 (Outcome::TimedOut, reason)
             }
-            RoundEnd::Told(End::Interrupted(reason)) | RoundEnd::Died(reason) => {
+            RoundEnd::Reported(End::Interrupted(reason)) | RoundEnd::Died(reason) => {
                 (Outcome::Failed, reason)
             }
         };
@@ -301,7 +301,7 @@ mod tests {
     }
 
     fn measured() -> RoundEnd {
-        RoundEnd::Told(End::Measured)
+        RoundEnd::Reported(End::Measured)
     }
 
     fn died() -> RoundEnd {
@@ -381,7 +381,7 @@ mod tests {
     fn broken_exclusion_is_final_and_a_wrong_number_of_calls_implausible() {
         let mut broken = evidence();
         assert!(broken.add_round(SAMPLES, &measured(), 0));
-        broken.add_round(SAMPLES, &RoundEnd::Told(End::Failed("two inside".into())), 0);
+        broken.add_round(SAMPLES, &RoundEnd::Reported(End::Failed("two inside".into())), 0);
         assert_eq!(time_of(&broken, &Levels::default()).outcome, Outcome::Failed);
         let mut idle = evidence();
         let counts = r#"{"counts":{"operations":200,"expected_syscalls":1.0,"syscalls":0}}"#;
@@ -421,7 +421,7 @@ mod tests {
     fn trials_are_as_many_as_asked_for_and_disturbed_ones_are_made_up_for() {
         let trial = |readings: &str| {
             format!(
-                r#"{{"series":{{"cpu":0,"busy":1,"batch":1,"samples":[9e6],"readings":{readings},"contended":true,"turn_ns":0.5}}}}"#
+                r#"{{"series":{{"cpu":0,"busy":1,"batch":1,"samples":[9e6],"readings":{readings},"contended":true,"ns_per_iteration":0.5}}}}"#
             )
         };
         let (quiet, loud) =
@@ -450,7 +450,7 @@ mod tests {
                 needed
             });
             assert_eq!(made.count(), needed);
-            assert_eq!(levels.turn_ns(), Some(0.5));
+            assert_eq!(levels.ns_per_iteration(), Some(0.5));
             let core = Core::of(&levels, &Latency::Cycles(3));
             let result = evidence.results(&plan, &core).remove(0);
             assert_eq!(result.converged, Some(true));

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use measure::RoundOrder;
 use measure::record::{End, Line, OperationCounts, parse_lines};
 use measure::round::Mode;
-use platform::Refusal;
+use platform::CaseError;
 
 /// How a worker ended and what it left in writing.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,8 +25,8 @@ pub struct Report {
 /// How a round ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RoundEnd {
-    /// By the worker's own word.
-    Told(End),
+    /// As the worker reported.
+    Reported(End),
     /// The worker crashed, was killed or went silent; the reason.
     Died(String),
     /// It did not end in time and was killed.
@@ -44,7 +44,7 @@ const OUTPUT_AT_MOST: usize = 16 << 20;
 
 /// Runs one round in a fresh process of this program. When `stop` is set, the worker is given a
 /// moment to end, and is then killed.
-pub fn launch(order: &RoundOrder, stop: &AtomicBool) -> Result<Report, Refusal> {
+pub fn launch(order: &RoundOrder, stop: &AtomicBool) -> Result<Report, CaseError> {
     let limit = Duration::from_millis(order.limit_ms) + GRACE;
     let mut command = worker(order);
     if order.mode == Mode::CountForTracer {
@@ -58,7 +58,7 @@ pub fn launch(order: &RoundOrder, stop: &AtomicBool) -> Result<Report, Refusal> 
             let end = RoundEnd::Died(format!("starting a worker: {e}"));
             return Ok(Report { text: String::new(), end });
         }
-        Err(e) => return Err(Refusal::from_io("starting a worker", &e)),
+        Err(e) => return Err(CaseError::from_io("starting a worker", &e)),
     };
     let pid = child.id();
     let pipes = Pipe::read(child.stdout.take()).and_then(|said| {
@@ -70,7 +70,7 @@ pub fn launch(order: &RoundOrder, stop: &AtomicBool) -> Result<Report, Refusal> 
     // Whoever else holds the pipes, such as what it started, is not waited for.
     let (said, complaint) = (said.text(LAST_CHANCE), complaint.text(LAST_CHANCE));
     if hung || !status.success() {
-        platform::leftovers::sweep(pid);
+        platform::cleanup::sweep(pid);
     }
     let end = if hung {
         RoundEnd::Hung(format!("the worker did not end within {} s", limit.as_secs()))
@@ -86,8 +86,8 @@ fn await_end(
     output: &Pipe,
     limit: Duration,
     stop: &AtomicBool,
-) -> Result<(ExitStatus, bool), Refusal> {
-    let failed = |e| Refusal::from_io("waiting for a worker", &e);
+) -> Result<(ExitStatus, bool), CaseError> {
+    let failed = |e| CaseError::from_io("waiting for a worker", &e);
     let mut deadline = Instant::now() + limit;
     let mut stopping = false;
     loop {
@@ -115,7 +115,7 @@ fn await_end(
 fn end_now(child: &mut Child) {
     let _ = child.kill();
     let _ = child.wait();
-    platform::leftovers::sweep(child.id());
+    platform::cleanup::sweep(child.id());
 }
 
 /// What comes through a pipe, read as it comes by a thread of its own: a worker that nobody reads
@@ -126,7 +126,7 @@ struct Pipe {
 }
 
 impl Pipe {
-    fn read(pipe: Option<impl Read + Send + 'static>) -> Result<Self, Refusal> {
+    fn read(pipe: Option<impl Read + Send + 'static>) -> Result<Self, CaseError> {
         let bytes = Arc::new(Mutex::new(Vec::new()));
         let (open, closed) = channel();
         let kept = Arc::clone(&bytes);
@@ -136,7 +136,7 @@ impl Pipe {
             }
             drop(open);
         });
-        reader.map_err(|e| Refusal::from_io("listening to a worker", &e))?;
+        reader.map_err(|e| CaseError::from_io("listening to a worker", &e))?;
         Ok(Self { bytes, closed })
     }
 
@@ -173,10 +173,10 @@ fn read_all(mut pipe: impl Read, kept: &Mutex<Vec<u8>>) {
 }
 
 /// The untimed pass under a tracer, which adds the system calls to what the worker counted.
-fn launch_traced(command: &mut Command, limit: Duration) -> Result<Report, Refusal> {
+fn launch_traced(command: &mut Command, limit: Duration) -> Result<Report, CaseError> {
     let (output, calls) = platform::tracer::count_system_calls(command, limit)?;
     if !output.status.success() {
-        platform::leftovers::sweep_dead();
+        platform::cleanup::sweep_dead();
     }
     let text = String::from_utf8_lossy(&output.stdout);
     let lines: Vec<Line> = parse_lines(&text)
@@ -221,7 +221,7 @@ fn told(text: &str, status: ExitStatus, complaint: &str) -> RoundEnd {
         _ => None,
     });
     match end {
-        Some(end) => RoundEnd::Told(end),
+        Some(end) => RoundEnd::Reported(end),
         None => {
             let last_words = complaint.lines().rfind(|line| !line.trim().is_empty());
             let last_words = last_words.map(|line| format!(": {line}")).unwrap_or_default();
@@ -238,7 +238,7 @@ mod tests {
     fn a_worker_that_said_how_it_ended_is_believed() {
         let status = ExitStatus::default();
         let text = "{\"end\":{\"outcome\":\"unsupported\",\"reason\":\"no\"}}\n";
-        assert_eq!(told(text, status, ""), RoundEnd::Told(End::Unsupported("no".into())));
+        assert_eq!(told(text, status, ""), RoundEnd::Reported(End::Unsupported("no".into())));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::time::Duration;
 use cases::{Case, Extent, Param, Takes, trials_of};
 use measure::Params;
 use measure::count::{format_duration, parse_count, parse_duration};
-use measure::crew::WORKERS_AT_MOST;
+use measure::worker_group::WORKERS_AT_MOST;
 use serde::{Deserialize, Serialize};
 
 /// The lengths that a job may have: below, its own work is lost among that of handing it out.
@@ -38,7 +38,7 @@ pub struct Options {
     /// The CPU to measure on.
     pub cpu: Option<usize>,
     /// Extra work on the clock, as a share: a self-check.
-    pub handicap: Option<f64>,
+    pub slow_down: Option<f64>,
     /// What all lengths of jobs are multiplied by.
     pub scale: Option<f64>,
     /// Trials of each point whose rounds are trials.
@@ -77,7 +77,7 @@ pub struct Plan {
     /// The CPUs in use; single measurements are made on the last.
     pub cpus: Vec<usize>,
     /// Extra work on the clock, as a share.
-    pub handicap: f64,
+    pub slow_down: f64,
     /// The process that carries it out: a run is not resumed while that one lives.
     pub coordinator: u32,
 }
@@ -171,7 +171,7 @@ pub fn plan_of(
         spread_ms: if options.quick { 1_000 } else { 4_000 },
         seed: options.seed.unwrap_or(seed),
         cpus,
-        handicap: options.handicap.unwrap_or(0.0),
+        slow_down: options.slow_down.unwrap_or(0.0),
         coordinator: std::process::id(),
     })
 }

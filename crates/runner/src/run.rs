@@ -9,7 +9,7 @@ use measure::cycles::Timebase;
 use measure::estimate::{EarlierLevel, Levels};
 use measure::record::End;
 use measure::round::Mode;
-use measure::{Refusal, RoundOrder};
+use measure::{CaseError, RoundOrder};
 use platform::counters::syscall_tracepoint;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
@@ -23,7 +23,7 @@ use crate::plan::{Plan, Point};
 
 /// Quiet samples that make a round.
 const QUIET_SAMPLES: usize = 60;
-/// The longest a round takes samples; also how long a crew contends.
+/// The longest a round takes samples; also how long a worker group contends.
 const ROUND_MS: u64 = 15;
 /// Rounds of one point begin at least so far apart: within a fifth of a second a machine's mood
 /// rarely changes, and rounds that all saw one mood would agree for no good reason.
@@ -69,7 +69,7 @@ pub enum RunError {
     Store(#[from] StoreError),
     /// No worker can be started.
     #[error("{0}; once that is mended, `oscost run --resume` goes on")]
-    Worker(Refusal),
+    Worker(CaseError),
     /// Another process is at it.
     #[error("run {id} is being measured by process {pid}; wait for it to end, or end it")]
     UnderWay {
@@ -91,9 +91,9 @@ pub enum RunError {
     Plan(String),
 }
 
-impl From<Refusal> for RunError {
-    fn from(refusal: Refusal) -> Self {
-        Self::Worker(refusal)
+impl From<CaseError> for RunError {
+    fn from(case_error: CaseError) -> Self {
+        Self::Worker(case_error)
     }
 }
 
@@ -157,7 +157,7 @@ fn level_key(machine: &serde_json::Map<String, serde_json::Value>) -> Option<Str
 /// Has what workers leave in the directories of a plan's points looked for there.
 fn look_where_points_are(plan: &Plan) {
     for dir in plan.points.iter().filter_map(|point| point.params.get("dir")) {
-        platform::leftovers::look_also_in(&cases::file::path_of(dir));
+        platform::cleanup::look_also_in(&cases::file::path_of(dir));
     }
 }
 
@@ -267,7 +267,7 @@ impl<'a> Run<'a> {
 
     fn carry_through(mut self) -> Result<Ending, RunError> {
         look_where_points_are(self.plan);
-        platform::leftovers::sweep_dead();
+        platform::cleanup::sweep_dead();
         platform::process::adopt_children();
         // Off the CPU that measures, where there is another; a worker chooses for itself.
         if let [first, _, ..] = self.plan.cpus[..] {
@@ -275,7 +275,7 @@ impl<'a> Run<'a> {
         }
         let outcome = self.measure();
         // A worker killed just before we began may have ended only meanwhile.
-        platform::leftovers::sweep_dead();
+        platform::cleanup::sweep_dead();
         let _ = platform::cpu::pin_thread_to_any(&self.plan.cpus);
         if matches!(outcome, Err(RunError::TakenOver { .. })) {
             return outcome.map(|_| Ending::Stopped); // the results are the other one's to say
@@ -347,10 +347,10 @@ impl<'a> Run<'a> {
                 };
                 let traced = mode == Mode::CountForTracer;
                 match self.round(which, mode) {
-                    Err(RunError::Worker(refusal)) if traced => {
+                    Err(RunError::Worker(case_error)) if traced => {
                         tracer_works = false;
                         (self.watch)(Event::Note(format!(
-                            "system calls are not counted: {refusal}"
+                            "system calls are not counted: {case_error}"
                         )));
                     }
                     other => other?,
@@ -422,7 +422,7 @@ impl<'a> Run<'a> {
         let launched = Instant::now();
         let Report { text, end } = launch(&order, self.stop)?;
         self.add_area_time(which, launched.elapsed());
-        if self.told_to_stop() && !matches!(end, RoundEnd::Told(_)) {
+        if self.told_to_stop() && !matches!(end, RoundEnd::Reported(_)) {
             return Ok(()); // we ended it, which says nothing of the case
         }
         let kind = if mode == Mode::Sample { KIND_ROUND } else { KIND_COUNT };
@@ -461,10 +461,10 @@ impl<'a> Run<'a> {
             clock: self.timebase.clock.clone(),
             cpus: self.plan.cpus.clone(),
             level: self.levels.level(self.plan.cpus.last().copied(), 1),
-            turn_ns: self.levels.turn_ns(),
+            ns_per_iteration: self.levels.ns_per_iteration(),
             quiet_samples: QUIET_SAMPLES,
             limit_ms: limit_ms(point),
-            handicap: self.plan.handicap,
+            slow_down: self.plan.slow_down,
             parent: Some(std::process::id()),
         }
     }
@@ -524,14 +524,14 @@ fn measuring_ms(started_ms: impl Iterator<Item = i64>) -> impl Iterator<Item = u
     })
 }
 
-const KIND_COUNT: &str = "why";
+const KIND_COUNT: &str = "count";
 const KIND_ROUND: &str = "round";
 
 /// How a round ended, as it is stored: what the worker said, or what became of it.
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 enum StoredEnd {
-    Told(End),
+    Reported(End),
     Died(String),
     Hung(String),
 }
@@ -539,7 +539,7 @@ enum StoredEnd {
 impl From<RoundEnd> for StoredEnd {
     fn from(end: RoundEnd) -> Self {
         match end {
-            RoundEnd::Told(end) => Self::Told(end),
+            RoundEnd::Reported(end) => Self::Reported(end),
             RoundEnd::Died(reason) => Self::Died(reason),
             RoundEnd::Hung(reason) => Self::Hung(reason),
         }
@@ -549,7 +549,7 @@ impl From<RoundEnd> for StoredEnd {
 impl From<StoredEnd> for RoundEnd {
     fn from(end: StoredEnd) -> Self {
         match end {
-            StoredEnd::Told(end) => Self::Told(end),
+            StoredEnd::Reported(end) => Self::Reported(end),
             StoredEnd::Died(reason) => Self::Died(reason),
             StoredEnd::Hung(reason) => Self::Hung(reason),
         }
@@ -592,8 +592,8 @@ mod tests {
     #[test]
     fn how_a_round_ended_reads_back_as_it_was_stored() {
         for end in [
-            RoundEnd::Told(End::Measured),
-            RoundEnd::Told(End::Unsupported("no".into())),
+            RoundEnd::Reported(End::Measured),
+            RoundEnd::Reported(End::Unsupported("no".into())),
             RoundEnd::Died("killed by \"9\"\n".into()),
             RoundEnd::Hung(String::new()),
         ] {

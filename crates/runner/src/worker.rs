@@ -3,7 +3,7 @@
 
 use std::io::Write;
 
-use measure::{Refusal, Round, RoundOrder};
+use measure::{CaseError, Round, RoundOrder};
 
 /// Does the round that `order` (JSON) describes, printing to `out`.
 ///
@@ -16,9 +16,9 @@ pub fn work(order: &str, out: &mut dyn Write) -> Result<(), String> {
     measure::round::use_all_cpus(&order);
     let mut round = Round::new(&order, out);
     let result = match cases::find(&order.case) {
-        None => Err(Refusal::Unsupported(format!("this worker knows no case {}", order.case))),
+        None => Err(CaseError::Unsupported(format!("this worker knows no case {}", order.case))),
         Some(case) => match case.missing_here() {
-            Some(reason) => Err(Refusal::Unsupported(reason.to_owned())),
+            Some(reason) => Err(CaseError::Unsupported(reason.to_owned())),
             None => (case.run)(&order.params, &mut round),
         },
     };

@@ -8,7 +8,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use platform::Refusal;
+use platform::CaseError;
 use platform::counters::ProcessCounter;
 use platform::process::{children_end_with_parent, keep_own_descriptors};
 use serde::Serialize;
@@ -79,10 +79,10 @@ impl<L: DeserializeOwned, T: DeserializeOwned> Hosted<L, T> {
     ///
     /// # Errors
     /// Where it cannot be started, or does not come to listen: with what it said.
-    pub fn start(command: &mut Command, name: &'static str) -> Result<Self, Refusal> {
+    pub fn start(command: &mut Command, name: &'static str) -> Result<Self, CaseError> {
         let command = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child =
-            command.spawn().map_err(|e| Refusal::from_io(&format!("start the {name}"), &e))?;
+            command.spawn().map_err(|e| CaseError::from_io(&format!("start the {name}"), &e))?;
         let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
             unreachable!("both are pipes");
         };
@@ -96,7 +96,7 @@ impl<L: DeserializeOwned, T: DeserializeOwned> Hosted<L, T> {
                 drop(input);
                 let said = child.wait_with_output().map(|ended| ended.stderr).unwrap_or_default();
                 let said = String::from_utf8_lossy(&said);
-                Err(Refusal::Failed(format!("the {name} did not start: {}", said.trim())))
+                Err(CaseError::Failed(format!("the {name} did not start: {}", said.trim())))
             }
         }
     }
@@ -105,7 +105,7 @@ impl<L: DeserializeOwned, T: DeserializeOwned> Hosted<L, T> {
     ///
     /// # Errors
     /// `Failed` where it has ended.
-    pub fn told(&mut self) -> Result<T, Refusal> {
+    pub fn told(&mut self) -> Result<T, CaseError> {
         let asked = self.input.as_mut().map(|input| input.write_all(b"\n"));
         let told = asked.and_then(Result::ok).and_then(|()| hear(&mut self.output));
         told.ok_or_else(|| {
@@ -113,7 +113,7 @@ impl<L: DeserializeOwned, T: DeserializeOwned> Hosted<L, T> {
                 Ok(Some(status)) => status.to_string(),
                 _ => "without a word".to_owned(),
             };
-            Refusal::Failed(format!("the {} ended: {how}", self.name))
+            CaseError::Failed(format!("the {} ended: {how}", self.name))
         })
     }
 }
@@ -133,7 +133,7 @@ impl<L, T> Hosted<L, T> {
     ///
     /// # Errors
     /// `Failed` where it does not end well, or not in time: it is killed then.
-    pub fn stop(mut self) -> Result<(), Refusal> {
+    pub fn stop(mut self) -> Result<(), CaseError> {
         self.end()
     }
 
@@ -142,18 +142,18 @@ impl<L, T> Hosted<L, T> {
     ///
     /// # Errors
     /// As of [`Hosted::stop`].
-    pub fn end_now(mut self) -> Result<(), Refusal> {
+    pub fn end_now(mut self) -> Result<(), CaseError> {
         if children_end_with_parent() {
             let _ = self.child.kill();
             self.input = None;
             let waited = self.child.wait().map(drop);
             return waited
-                .map_err(|e| Refusal::from_io(&format!("wait for the {}", self.name), &e));
+                .map_err(|e| CaseError::from_io(&format!("wait for the {}", self.name), &e));
         }
         self.end()
     }
 
-    fn end(&mut self) -> Result<(), Refusal> {
+    fn end(&mut self) -> Result<(), CaseError> {
         if self.input.take().is_none() {
             return Ok(());
         }
@@ -162,7 +162,7 @@ impl<L, T> Hosted<L, T> {
             match self.child.try_wait() {
                 Ok(Some(status)) if status.success() => return Ok(()),
                 Ok(Some(status)) => {
-                    return Err(Refusal::Failed(format!("the {name} ended with {status}")));
+                    return Err(CaseError::Failed(format!("the {name} ended with {status}")));
                 }
                 Ok(None) if began.elapsed() < STOPS_WITHIN => {
                     std::thread::sleep(Duration::from_millis(1));
@@ -174,7 +174,7 @@ impl<L, T> Hosted<L, T> {
         }
         let _ = self.child.kill();
         let _ = self.child.wait();
-        Err(Refusal::Failed(format!("the {name} did not stop within {STOPS_WITHIN:?}: killed")))
+        Err(CaseError::Failed(format!("the {name} did not stop within {STOPS_WITHIN:?}: killed")))
     }
 }
 

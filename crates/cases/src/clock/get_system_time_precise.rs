@@ -8,7 +8,7 @@ pub const CASE: Case = Case {
     area: "clock",
     name: "get-system-time-precise",
     operation: "One GetSystemTimePreciseAsFileTime.",
-    alike: "The counterpart of clock/gettime{id=realtime}; it counts units of 100 ns.",
+    comparable_to: "The counterpart of clock/gettime{id=realtime}; it counts units of 100 ns.",
     only: Only::Windows("exists only on Windows"),
     core_bound: true,
     params: &[],

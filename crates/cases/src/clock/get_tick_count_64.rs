@@ -8,7 +8,7 @@ pub const CASE: Case = Case {
     area: "clock",
     name: "get-tick-count-64",
     operation: "One GetTickCount64.",
-    alike: "The counterpart of clock/gettime{id=monotonic-coarse}; it counts ms and steps by 10 \
+    comparable_to: "The counterpart of clock/gettime{id=monotonic-coarse}; it counts ms and steps by 10 \
             to 16 of them.",
     only: Only::Windows("exists only on Windows"),
     core_bound: true,

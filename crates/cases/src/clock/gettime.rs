@@ -1,4 +1,4 @@
-use measure::{Params, Refusal, Round};
+use measure::{CaseError, Params, Round};
 use platform::on_linux;
 
 use super::{METRICS, VIA};
@@ -24,7 +24,7 @@ pub const CASE: Case = Case {
     name: "gettime",
     operation: "One clock_gettime of the clock `id`, by the C library's function or by the system \
                 call itself.",
-    alike: "libMicro's `clock_gettime` reads realtime by the C library's function. A clock that \
+    comparable_to: "libMicro's `clock_gettime` reads realtime by the C library's function. A clock that \
             the vDSO does not know is read by a system call either way: the counted calls tell.",
     only: Only::Linux("measured on Linux only"),
     core_bound: true,
@@ -42,7 +42,7 @@ pub const CASE: Case = Case {
     run,
 };
 
-fn run(params: &Params, round: &mut Round) -> Result<(), Refusal> {
+fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
     on_linux!(params, round, {
         use std::hint::black_box;
 
@@ -54,7 +54,7 @@ fn run(params: &Params, round: &mut Round) -> Result<(), Refusal> {
             round: &mut Round,
             is_shared: bool,
             read: impl Fn(&mut libc::timespec) + Sync,
-        ) -> Result<(), Refusal> {
+        ) -> Result<(), CaseError> {
             check(&read)?;
             let mut now = NOT_READ;
             round.time(|| {
@@ -76,7 +76,7 @@ fn run(params: &Params, round: &mut Round) -> Result<(), Refusal> {
         /// No clock shows this: what stays there if a call fails.
         const NOT_READ: libc::timespec = libc::timespec { tv_sec: 0, tv_nsec: -1 };
 
-        fn check(read: impl Fn(&mut libc::timespec)) -> Result<(), Refusal> {
+        fn check(read: impl Fn(&mut libc::timespec)) -> Result<(), CaseError> {
             let mut now = NOT_READ;
             read(&mut now);
             if now.tv_nsec >= 0 {
@@ -84,9 +84,9 @@ fn run(params: &Params, round: &mut Round) -> Result<(), Refusal> {
             }
             match std::io::Error::last_os_error() {
                 e if e.raw_os_error() == Some(libc::EINVAL) => {
-                    Err(Refusal::Unsupported("this system has no such clock".into()))
+                    Err(CaseError::Unsupported("this system has no such clock".into()))
                 }
-                e => Err(Refusal::from_io("clock_gettime", &e)),
+                e => Err(CaseError::from_io("clock_gettime", &e)),
             }
         }
 
@@ -102,7 +102,7 @@ fn run(params: &Params, round: &mut Round) -> Result<(), Refusal> {
             "realtime-alarm" => libc::CLOCK_REALTIME_ALARM,
             "boottime-alarm" => libc::CLOCK_BOOTTIME_ALARM,
             "tai" => libc::CLOCK_TAI,
-            other => return Err(Refusal::Unsupported(format!("there is no clock {other}"))),
+            other => return Err(CaseError::Unsupported(format!("there is no clock {other}"))),
         };
 
         // The reading stays where the call put it: copying it would wait for the call's own stores.

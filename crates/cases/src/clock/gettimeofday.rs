@@ -1,4 +1,4 @@
-use measure::{Params, Refusal, Round};
+use measure::{CaseError, Params, Round};
 use platform::on_linux;
 
 use super::{METRICS, VIA};
@@ -9,7 +9,7 @@ pub const CASE: Case = Case {
     area: "clock",
     name: "gettimeofday",
     operation: "One gettimeofday, by the C library's function or by the system call itself.",
-    alike: "libMicro's `gettimeofday` calls the C library's function.",
+    comparable_to: "libMicro's `gettimeofday` calls the C library's function.",
     only: Only::Linux("measured on Linux only"),
     core_bound: true,
     params: &[VIA],
@@ -17,7 +17,7 @@ pub const CASE: Case = Case {
     run,
 };
 
-fn run(params: &Params, round: &mut Round) -> Result<(), Refusal> {
+fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
     on_linux!(params, round, {
         use std::hint::black_box;
 
@@ -26,7 +26,7 @@ fn run(params: &Params, round: &mut Round) -> Result<(), Refusal> {
         fn measure(
             round: &mut Round,
             read: impl Fn(&mut libc::timeval) + Sync,
-        ) -> Result<(), Refusal> {
+        ) -> Result<(), CaseError> {
             let us = || {
                 let mut now = libc::timeval { tv_sec: 0, tv_usec: 0 };
                 read(&mut now);

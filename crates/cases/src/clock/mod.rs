@@ -18,7 +18,7 @@ mod time;
 use std::hint::black_box;
 
 use measure::time::Stopwatch;
-use measure::{Refusal, Round};
+use measure::{CaseError, Round};
 
 use self::properties::UNTIL_TICK;
 use crate::{Case, Param, Takes};
@@ -65,7 +65,7 @@ pub fn measure_clock<R>(
     ns_per_unit: f64,
     read: impl Fn() -> R + Sync,
     units: impl Fn(R) -> u64 + Sync,
-) -> Result<(), Refusal> {
+) -> Result<(), CaseError> {
     round.time(|| {
         black_box(read());
     })?;
@@ -81,7 +81,7 @@ pub fn report_properties(round: &mut Round, ns_per_unit: f64, read: impl Fn() ->
 
 /// As [`measure_clock`], for the time stamp counter, whose rate is found out for the purpose: to
 /// some 0.01 %, within 1 ms.
-pub fn measure_tsc(round: &mut Round, read: impl Fn() -> u64 + Sync) -> Result<(), Refusal> {
+pub fn measure_tsc(round: &mut Round, read: impl Fn() -> u64 + Sync) -> Result<(), CaseError> {
     let ns_per_tick = || {
         let (start, watch) = (read(), Stopwatch::start());
         while watch.elapsed().get() < 0.3e6 {
@@ -99,8 +99,8 @@ pub fn measure_tsc(round: &mut Round, read: impl Fn() -> u64 + Sync) -> Result<(
 ///
 /// # Errors
 /// What the system said last.
-pub fn check_reading(name: &str, reading: u64) -> Result<(), Refusal> {
-    if reading == 0 { Err(Refusal::last_os_error(name)) } else { Ok(()) }
+pub fn check_reading(name: &str, reading: u64) -> Result<(), CaseError> {
+    if reading == 0 { Err(CaseError::last_os_error(name)) } else { Ok(()) }
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ pub const CASE: Case = Case {
     area: "clock",
     name: "query-performance-counter",
     operation: "One QueryPerformanceCounter.",
-    alike: "The counterpart of clock/gettime{id=monotonic}.",
+    comparable_to: "The counterpart of clock/gettime{id=monotonic}.",
     only: Only::Windows("exists only on Windows"),
     core_bound: true,
     params: &[],

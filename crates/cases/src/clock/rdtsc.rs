@@ -18,7 +18,7 @@ pub const CASE: Case = Case {
     name: "rdtsc",
     operation: "One rdtsc; with fence=lfence after an lfence, so that it is not read before what \
                 comes earlier.",
-    alike: "What the vDSO's clocks do inside. Without a fence it may be read early, which shows \
+    comparable_to: "What the vDSO's clocks do inside. Without a fence it may be read early, which shows \
             as back-across-cpus.",
     only: Only::X86_64("an instruction of x86-64 processors"),
     core_bound: true,

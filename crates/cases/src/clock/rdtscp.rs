@@ -10,7 +10,7 @@ pub const CASE: Case = Case {
     name: "rdtscp",
     operation: "One rdtscp, which waits until all earlier instructions are done; with \
                 fence=lfence an lfence follows, so that nothing later begins before.",
-    alike: "The usual end of a hand-made timing loop, where clock/rdtsc is its beginning.",
+    comparable_to: "The usual end of a hand-made timing loop, where clock/rdtsc is its beginning.",
     only: Only::X86_64("an instruction of x86-64 processors"),
     core_bound: true,
     params: &[FENCE],
@@ -22,7 +22,7 @@ pub const CASE: Case = Case {
 
             // CPUID 8000_0001h, EDX bit 27 (Intel SDM vol. 2A, "RDTSCP").
             if __cpuid(0x8000_0001).edx & (1 << 27) == 0 {
-                return Err(measure::Refusal::Unsupported("this processor has no rdtscp".into()));
+                return Err(measure::CaseError::Unsupported("this processor has no rdtscp".into()));
             }
             if value_of(params, "fence")? == "lfence" {
                 super::measure_tsc(round, || {

@@ -8,7 +8,7 @@ pub const CASE: Case = Case {
     area: "clock",
     name: "std-instant",
     operation: "One Instant::now of Rust's standard library.",
-    alike: "On Linux clock_gettime of the monotonic clock, on Windows QueryPerformanceCounter, \
+    comparable_to: "On Linux clock_gettime of the monotonic clock, on Windows QueryPerformanceCounter, \
             each with what the library adds.",
     only: Only::Everywhere,
     core_bound: true,

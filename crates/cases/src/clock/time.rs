@@ -1,4 +1,4 @@
-use measure::{Params, Refusal, Round};
+use measure::{CaseError, Params, Round};
 use platform::on_linux;
 
 use super::{METRICS, VIA};
@@ -10,7 +10,7 @@ pub const CASE: Case = Case {
     name: "time",
     operation: "One time, which gives whole seconds, by the C library's function or by the system \
                 call itself.",
-    alike: "The cheapest way to a time stamp; clock/gettime{id=realtime-coarse} is as cheap and \
+    comparable_to: "The cheapest way to a time stamp; clock/gettime{id=realtime-coarse} is as cheap and \
             finer.",
     only: Only::Linux("measured on Linux only"),
     core_bound: true,
@@ -19,7 +19,7 @@ pub const CASE: Case = Case {
     run,
 };
 
-fn run(params: &Params, round: &mut Round) -> Result<(), Refusal> {
+fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
     on_linux!(params, round, {
         use std::hint::black_box;
 
@@ -28,7 +28,7 @@ fn run(params: &Params, round: &mut Round) -> Result<(), Refusal> {
         use super::{check_reading, properties};
 
         /// As [`super::measure_clock`], but rarely waits for the tick.
-        fn measure(round: &mut Round, read: impl Fn() -> u64 + Sync) -> Result<(), Refusal> {
+        fn measure(round: &mut Round, read: impl Fn() -> u64 + Sync) -> Result<(), CaseError> {
             check_reading("time", read())?;
             round.time(|| {
                 black_box(read());

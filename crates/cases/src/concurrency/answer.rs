@@ -1,8 +1,8 @@
 use std::path::Path;
 use std::time::Duration;
 
-use measure::trial::Stage;
-use measure::{Params, Refusal, Round};
+use measure::trial::TrialContext;
+use measure::{CaseError, Params, Round};
 
 use super::executor::{DEGREE_AT_MOST, Executor, shortest_first};
 use super::job::{Job, ideal};
@@ -18,7 +18,7 @@ pub const CASE: Case = Case {
     area: "concurrency",
     name: "answer",
     operation: "One's own list of jobs carried out, from the start until the last is done.",
-    alike: "As concurrency/jobs, for the jobs described or listed in a file; `oscost concurrency` \
+    comparable_to: "As concurrency/jobs, for the jobs described or listed in a file; `oscost concurrency` \
             measures every candidate and says which is best.",
     only: Only::Everywhere,
     core_bound: false,
@@ -71,19 +71,19 @@ pub const CASE: Case = Case {
     run,
 };
 
-fn run(params: &Params, round: &mut Round) -> Result<(), Refusal> {
+fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
     let cpus = round.order().cpus.clone();
-    let mut stage = Stage::new(round, &cpus)?;
+    let mut context = TrialContext::new(round, &cpus)?;
     let jobs = list_of(params)?;
     let (name, degree) = (value_of(params, "executor")?, count_of(params, "degree")?);
     let executor = Executor::new(name, degree, cpus.len())?;
-    let (work, clock) = (stage.work(round)?, stage.clock());
+    let (work, clock) = (context.work(round)?, context.clock());
     let in_order = value_of(params, "order")? == "given";
-    let done = round.trials(&stage, 1, || match in_order {
+    let done = round.trials(&context, 1, || match in_order {
         true => executor.carry_out(&jobs, &work, clock),
         false => Ok(shortest_first(&jobs, &work, clock)),
     })?;
-    report(round, &jobs, &done[0], &stage);
+    report(round, &jobs, &done[0], &context);
     Ok(())
 }
 
@@ -91,17 +91,17 @@ fn run(params: &Params, round: &mut Round) -> Result<(), Refusal> {
 ///
 /// # Errors
 /// `Failed` if the file is not what it was when the run was planned.
-pub fn list_of(params: &Params) -> Result<Vec<Job>, Refusal> {
+pub fn list_of(params: &Params) -> Result<Vec<Job>, CaseError> {
     let Some(file) = params.get(LIST) else {
-        let lengths = parse_lengths(value_of(params, "length")?).map_err(Refusal::Failed)?;
-        let share = parse_bound(value_of(params, "bound")?).map_err(Refusal::Failed)?;
+        let lengths = parse_lengths(value_of(params, "length")?).map_err(CaseError::Failed)?;
+        let share = parse_bound(value_of(params, "bound")?).map_err(CaseError::Failed)?;
         return Ok(described(count_of(params, "jobs")?, lengths, share));
     };
     let (path, planned) = file.rsplit_once('#').unwrap_or((file, ""));
     match read(Path::new(path)) {
-        Err(e) => Err(Refusal::Failed(format!("{path}: {e}"))),
+        Err(e) => Err(CaseError::Failed(format!("{path}: {e}"))),
         Ok((_, checksum)) if checksum != planned => {
-            Err(Refusal::Failed(format!("{path} was changed while it was measured")))
+            Err(CaseError::Failed(format!("{path} was changed while it was measured")))
         }
         Ok((jobs, _)) => Ok(by_arrival(jobs)),
     }

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
-use measure::trial::Stage;
-use measure::{Combine, Direction, Params, Refusal, Round};
+use measure::trial::TrialContext;
+use measure::{CaseError, Combine, Direction, Params, Round};
 
 use super::executor::{DEGREE_AT_MOST, Executor};
 use super::job::{Job, ideal};
@@ -15,7 +15,7 @@ pub const CASE: Case = Case {
     area: "concurrency",
     name: "degree",
     operation: "A list of jobs, all of one length, carried out on all CPUs by so many threads at once.",
-    alike: "The degrees together give Amdahl's law and the Universal Scalability Law: the serial share, \
+    comparable_to: "The degrees together give Amdahl's law and the Universal Scalability Law: the serial share, \
             contention, coherence, and the degree beyond which more threads make it slower.",
     only: Only::Everywhere,
     core_bound: false,
@@ -73,22 +73,23 @@ pub const CASE: Case = Case {
     run,
 };
 
-fn run(params: &Params, round: &mut Round) -> Result<(), Refusal> {
+fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
     let cpus = round.order().cpus.clone();
-    let mut stage = Stage::new(round, &cpus)?;
+    let mut context = TrialContext::new(round, &cpus)?;
     let jobs = jobs_of(params)?;
     let (name, degree) = (value_of(params, "executor")?, count_of(params, "degree")?);
     let executor = Executor::new(name, degree, cpus.len())?;
-    let work = stage.work(round)?;
-    let trials = round.trials(&stage, TIMES, || executor.carry_out(&jobs, &work, stage.clock()))?;
+    let work = context.work(round)?;
+    let trials =
+        round.trials(&context, TIMES, || executor.carry_out(&jobs, &work, context.clock()))?;
     let elapsed: Duration = trials.iter().map(|trial| trial.elapsed).sum();
     let rate = (jobs.len() * trials.len()) as f64 / elapsed.as_secs_f64();
     round.metric("rate", "jobs/s", Direction::Higher, Combine::Median, rate);
     Ok(())
 }
 
-fn jobs_of(params: &Params) -> Result<Vec<Job>, Refusal> {
-    let share = parse_bound(value_of(params, "kind")?).map_err(Refusal::Failed)?;
+fn jobs_of(params: &Params) -> Result<Vec<Job>, CaseError> {
+    let share = parse_bound(value_of(params, "kind")?).map_err(CaseError::Failed)?;
     let job = Job::new(length_of(params, "length")?, share);
     Ok(vec![job; count_of(params, "jobs")?])
 }

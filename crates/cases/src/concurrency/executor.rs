@@ -6,7 +6,7 @@ use std::time::Duration;
 use concurrency::{
     ConcurrentExecution, Execution, Failure, Handling, Pool, Processes, Rayon, Threads, Tokio,
 };
-use measure::Refusal;
+use measure::CaseError;
 use measure::time::{Clock, Ticks};
 use measure::work::Work;
 use serde::Serialize;
@@ -59,8 +59,8 @@ impl Executor {
     ///
     /// # Errors
     /// `Unsupported` where this system has none such, `Failed` where it cannot be made.
-    pub fn new(name: &str, degree: usize, cpus: usize) -> Result<Self, Refusal> {
-        let failed = |e: &dyn std::fmt::Display| Refusal::Failed(format!("{name}: {e}"));
+    pub fn new(name: &str, degree: usize, cpus: usize) -> Result<Self, CaseError> {
+        let failed = |e: &dyn std::fmt::Display| CaseError::Failed(format!("{name}: {e}"));
         let at_least_one = |n: usize| NonZeroUsize::new(n.clamp(1, DEGREE_AT_MOST)).expect("not 0");
         let degree = at_least_one(degree);
         Ok(match name {
@@ -76,10 +76,10 @@ impl Executor {
             ),
             "tokio-current" => Self::Tokio(Tokio::current_thread(degree).map_err(|e| failed(&e))?),
             "processes" if cfg!(not(unix)) => {
-                return Err(Refusal::Unsupported("there is no fork on Windows".into()));
+                return Err(CaseError::Unsupported("there is no fork on Windows".into()));
             }
             "processes" => Self::Processes(Processes::new(degree)),
-            _ => return Err(Refusal::Failed(format!("there is no executor named {name}"))),
+            _ => return Err(CaseError::Failed(format!("there is no executor named {name}"))),
         })
     }
 
@@ -88,7 +88,12 @@ impl Executor {
     ///
     /// # Errors
     /// `Failed` where a job was not done.
-    pub fn carry_out(&self, jobs: &[Job], work: &Work, clock: Clock) -> Result<Vec<Done>, Refusal> {
+    pub fn carry_out(
+        &self,
+        jobs: &[Job],
+        work: &Work,
+        clock: Clock,
+    ) -> Result<Vec<Done>, CaseError> {
         let start = clock.now();
         let handler = |job: &Job| {
             if let Some(early) = until(job.arrival, clock, start) {
@@ -118,9 +123,9 @@ impl Executor {
     ///
     /// # Errors
     /// `Failed` where a job was not done, or arrives later.
-    pub fn carry_out_untimed(&self, jobs: &[Job], work: &Work) -> Result<(), Refusal> {
+    pub fn carry_out_untimed(&self, jobs: &[Job], work: &Work) -> Result<(), CaseError> {
         if jobs.iter().any(|job| !job.arrival.is_zero()) {
-            return Err(Refusal::Failed("a job that arrives later needs a clock".into()));
+            return Err(CaseError::Failed("a job that arrives later needs a clock".into()));
         }
         let task = |job: Job| -> Handling<'static, ()> {
             let work = *work;
@@ -136,7 +141,7 @@ impl Executor {
         jobs: &[Job],
         handler: impl Fn(&Job) -> R + Sync,
         task: impl Fn(Job) -> Handling<'static, R> + Sync,
-    ) -> Result<Vec<R>, Refusal>
+    ) -> Result<Vec<R>, CaseError>
     where
         R: Send + Clone + Serialize + DeserializeOwned,
     {
@@ -146,7 +151,7 @@ impl Executor {
         let mut failure = None;
         let finisher = |(number, _): &(usize, Job), result: Result<R, Failure>| match result {
             Ok(done) => all[*number] = Some(done),
-            Err(e) => failure = Some(Refusal::Failed(format!("job {}: {e}", number + 1))),
+            Err(e) => failure = Some(CaseError::Failed(format!("job {}: {e}", number + 1))),
         };
         match self {
             Self::Serial(serial) => serial.do_serial(&numbered, handler, finisher),
@@ -161,11 +166,11 @@ impl Executor {
             }
         }
         match failure {
-            Some(refusal) => Err(refusal),
+            Some(case_error) => Err(case_error),
             None => all
                 .into_iter()
                 .collect::<Option<_>>()
-                .ok_or_else(|| Refusal::Failed("a job was neither done nor refused".into())),
+                .ok_or_else(|| CaseError::Failed("a job was neither done nor refused".into())),
         }
     }
 }

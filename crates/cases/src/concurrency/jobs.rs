@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use measure::{Params, Refusal, Round};
+use measure::{CaseError, Params, Round};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
@@ -16,7 +16,7 @@ pub const CASE: Case = Case {
     name: "jobs",
     operation: "A list of jobs carried out, from the first being handed out until the last is done; \
                 job k of n lasts k times the base.",
-    alike: "Elapsed time and turnaround of serial and concurrent execution. `--full` is the published \
+    comparable_to: "Elapsed time and turnaround of serial and concurrent execution. `--full` is the published \
             experiment: base lengths of 10 to 2430 ms, on one CPU, longest first, at most 25 at once; \
             an ordinary run has three of these lengths at 0.003 of it.",
     only: Only::Everywhere,
@@ -85,19 +85,19 @@ pub const CPUS: Param = Param {
     takes: Takes::Words(&["all"]),
 };
 
-fn run(params: &Params, round: &mut Round) -> Result<(), Refusal> {
-    let mut stage = stage_of(params, round)?;
+fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
+    let mut context = stage_of(params, round)?;
     let jobs = ordered(jobs_of(params)?, value_of(params, "order")?);
     let (name, degree) = (value_of(params, "executor")?, count_of(params, "degree")?);
-    let executor = Executor::new(name, degree, stage.cpus().len())?;
-    let work = stage.work(round)?;
-    let done = round.trials(&stage, 1, || executor.carry_out(&jobs, &work, stage.clock()))?;
-    report(round, &jobs, &done[0], &stage);
+    let executor = Executor::new(name, degree, context.cpus().len())?;
+    let work = context.work(round)?;
+    let done = round.trials(&context, 1, || executor.carry_out(&jobs, &work, context.clock()))?;
+    report(round, &jobs, &done[0], &context);
     Ok(())
 }
 
-fn jobs_of(params: &Params) -> Result<Vec<Job>, Refusal> {
-    let share = parse_bound(value_of(params, "kind")?).map_err(Refusal::Failed)?;
+fn jobs_of(params: &Params) -> Result<Vec<Job>, CaseError> {
+    let share = parse_bound(value_of(params, "kind")?).map_err(CaseError::Failed)?;
     Ok(steps(count_of(params, "jobs")?, length_of(params, "base")?, share))
 }
 

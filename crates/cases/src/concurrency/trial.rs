@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use measure::stats::quantile;
-use measure::trial::{Stage, Trial};
-use measure::{Combine, Direction, Params, Refusal, Round};
+use measure::trial::{Trial, TrialContext};
+use measure::{CaseError, Combine, Direction, Params, Round};
 
 use super::executor::Done;
 use super::job::{Job, ideal};
@@ -28,16 +28,16 @@ pub const METRICS: &[(&str, &str)] = &[
 ];
 
 /// The processors that the parameter `cpus` asks for: one, where single measurements are made, or all.
-pub fn stage_of(params: &Params, round: &Round) -> Result<Stage, Refusal> {
+pub fn stage_of(params: &Params, round: &Round) -> Result<TrialContext, CaseError> {
     let cpus = &round.order().cpus;
     match value_of(params, "cpus")? {
-        "one" => Stage::new(round, &cpus[cpus.len().saturating_sub(1)..]),
-        _ => Stage::new(round, cpus),
+        "one" => TrialContext::new(round, &cpus[cpus.len().saturating_sub(1)..]),
+        _ => TrialContext::new(round, cpus),
     }
 }
 
 /// Reports what a trial of `jobs` gave, job for job as they were `done`.
-pub fn report(round: &mut Round, jobs: &[Job], trial: &Trial<Vec<Done>>, stage: &Stage) {
+pub fn report(round: &mut Round, jobs: &[Job], trial: &Trial<Vec<Done>>, context: &TrialContext) {
     let mut metric = |name, unit, better, value| {
         round.metric(name, unit, better, Combine::Median, value);
     };
@@ -66,7 +66,7 @@ pub fn report(round: &mut Round, jobs: &[Job], trial: &Trial<Vec<Done>>, stage: 
             metric(name, "switches", Direction::Lower, switches as f64);
         }
     }
-    let ideal = ideal(jobs, stage.cpus().len()).as_secs_f64();
+    let ideal = ideal(jobs, context.cpus().len()).as_secs_f64();
     metric("overhead", "share", Direction::Lower, elapsed / ideal - 1.0);
     if let Some(error) = work_error(jobs, &trial.value) {
         metric("work-error", "share", Direction::Neither, error);

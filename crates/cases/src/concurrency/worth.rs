@@ -1,7 +1,7 @@
 use std::time::Duration;
 
-use measure::trial::Stage;
-use measure::{Params, Refusal, Round};
+use measure::trial::TrialContext;
+use measure::{CaseError, Params, Round};
 
 use super::executor::{DEGREE_AT_MOST, Executor, NAMES};
 use super::job::Job;
@@ -18,7 +18,7 @@ pub const CASE: Case = Case {
     area: "concurrency",
     name: "worth",
     operation: "A list of CPU-bound jobs, all of one length, carried out on all CPUs by an executor.",
-    alike: "Against the serial executor the lengths together give the shortest job that is worth a \
+    comparable_to: "Against the serial executor the lengths together give the shortest job that is worth a \
             thread, a place in a pool, or a task.",
     only: Only::Everywhere,
     core_bound: false,
@@ -64,16 +64,16 @@ pub const CASE: Case = Case {
     run,
 };
 
-fn run(params: &Params, round: &mut Round) -> Result<(), Refusal> {
+fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
     let cpus = round.order().cpus.clone();
-    let mut stage = Stage::new(round, &cpus)?;
+    let mut context = TrialContext::new(round, &cpus)?;
     let (length, count) = (length_of(params, "length")?, count_of(params, "jobs")?);
     let jobs = vec![Job::new(length, 1.0); count];
     let executor =
         Executor::new(value_of(params, "executor")?, count_of(params, "degree")?, cpus.len())?;
-    let work = stage.work(round)?;
+    let work = context.work(round)?;
     let times = times(length, count);
-    round.trials(&stage, times, || executor.carry_out_untimed(&jobs, &work))?;
+    round.trials(&context, times, || executor.carry_out_untimed(&jobs, &work))?;
     Ok(())
 }
 
@@ -122,10 +122,10 @@ mod tests {
             clock: survey().remove(0),
             cpus: platform::cpu::allowed(),
             level: None,
-            turn_ns: None,
+            ns_per_iteration: None,
             quiet_samples: 1,
             limit_ms: 1_000,
-            handicap: 0.0,
+            slow_down: 0.0,
             parent: None,
         };
         (case.run)(&params, &mut Round::new(&order, &mut Vec::new())).unwrap();

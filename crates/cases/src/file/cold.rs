@@ -1,13 +1,13 @@
 use std::fs::File;
 use std::path::PathBuf;
 
-use measure::trial::Told;
-use measure::{Params, Refusal, Round};
+use measure::trial::Timed;
+use measure::{CaseError, Params, Round};
 use platform::filesystem::{self, drop_contents, drop_everything};
 
 use super::directory::Fresh;
 use super::figures::{Took, report_cpu, stage_of, times_for};
-use super::phases::{Hand, Phase, Plain, Way};
+use super::phases::{FileOps, FileShard, Phase, Plain};
 use super::{DIR, FILES, SIZE, SIZE_AT_MOST};
 use crate::{Case, Only, Param, Takes, value_of};
 
@@ -16,7 +16,7 @@ pub const CASE: Case = Case {
     area: "file",
     name: "cold",
     operation: "One file opened, read and closed whose contents are in no cache of this system.",
-    alike: "As the reading of file/small, which is from the cache. It is made sure with mincore that nothing of \
+    comparable_to: "As the reading of file/small, which is from the cache. It is made sure with mincore that nothing of \
             a file is left there; what the device or a host keeps is beyond that.",
     only: Only::Linux("only Linux drops a file from its cache and says that it is gone"),
     core_bound: false,
@@ -50,46 +50,46 @@ pub const CASE: Case = Case {
     run,
 };
 
-fn run(params: &Params, round: &mut Round) -> Result<(), Refusal> {
+fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
     let fresh = Fresh::of(params, round)?;
     refuse_unsure(&fresh)?;
-    let stage = stage_of(round, 1)?;
-    let hand = Hand::flat(&fresh, 0..fresh.files)?;
-    let mut times = times_for(&hand, round, &stage);
-    Plain.create(&hand, &mut times)?;
-    hand.files.iter().try_for_each(|(_, name, _)| put_on_device(name))?;
-    hand.files.iter().try_for_each(|(_, name, _)| drop_contents(&File::open(name)?))?;
+    let context = stage_of(round, 1)?;
+    let shard = FileShard::flat(&fresh, 0..fresh.files)?;
+    let mut times = times_for(&shard, round, &context);
+    Plain.create(&shard, &mut times)?;
+    shard.files.iter().try_for_each(|(_, name, _)| put_on_device(name))?;
+    shard.files.iter().try_for_each(|(_, name, _)| drop_contents(&File::open(name)?))?;
     if value_of(params, "dropped")? == "all" {
         drop_everything()?;
     }
-    let mut times = times_for(&hand, round, &stage);
-    let trial = round.trial_of(&stage, || {
-        Plain.read(&hand, &mut times)?;
+    let mut times = times_for(&shard, round, &context);
+    let trial = round.trial_of(&context, || {
+        Plain.read(&shard, &mut times)?;
         let read = Took::of(Phase::Read, vec![times]);
         let took = read.elapsed;
-        Ok(Told { value: read, operations: fresh.files as u64, took })
+        Ok(Timed { value: read, operations: fresh.files as u64, took })
     })?;
     trial.value.report(round);
-    trial.value.report_bandwidth(round, "read-bandwidth", hand.size());
+    trial.value.report_bandwidth(round, "read-bandwidth", shard.size());
     report_cpu(round, trial.usage.cpu.saturating_sub(trial.value.aside), fresh.files);
     Ok(())
 }
 
-fn put_on_device(name: &PathBuf) -> Result<(), Refusal> {
+fn put_on_device(name: &PathBuf) -> Result<(), CaseError> {
     let synced = File::open(name).and_then(|file| file.sync_all());
-    synced.map_err(|e| Refusal::from_io("syncing a file", &e))
+    synced.map_err(|e| CaseError::from_io("syncing a file", &e))
 }
 
 /// Some file systems have no device, and some a cache that cannot be looked into.
-fn refuse_unsure(fresh: &Fresh) -> Result<(), Refusal> {
+fn refuse_unsure(fresh: &Fresh) -> Result<(), CaseError> {
     let facts = filesystem::of(fresh.path())?;
     match facts.kind {
-        None => Err(Refusal::Unsupported("the kind of file system is not known".into())),
+        None => Err(CaseError::Unsupported("the kind of file system is not known".into())),
         Some(kind) if filesystem::is_in_memory(&kind) => {
-            Err(Refusal::Unsupported(format!("{kind} is in memory only: no read of it is cold")))
+            Err(CaseError::Unsupported(format!("{kind} is in memory only: no read of it is cold")))
         }
         Some(kind) if filesystem::keeps_own_cache(&kind) => {
-            Err(Refusal::Unsupported(format!("{kind} has a cache that cannot be looked into")))
+            Err(CaseError::Unsupported(format!("{kind} has a cache that cannot be looked into")))
         }
         Some(_) => Ok(()),
     }

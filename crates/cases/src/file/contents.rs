@@ -1,6 +1,6 @@
 //! What is in the files: random bytes, different in each, so that one taken for another is found.
 
-use measure::Refusal;
+use measure::CaseError;
 
 /// How far the contents of one file begin after those of the one before.
 const STEP: usize = 64;
@@ -43,15 +43,15 @@ impl Contents {
     ///
     /// # Errors
     /// `Failed` if it is not.
-    pub fn verify(&self, number: usize, read: &[u8]) -> Result<(), Refusal> {
+    pub fn verify(&self, number: usize, read: &[u8]) -> Result<(), CaseError> {
         if read.len() != self.size {
             let (had, has) = (self.size, read.len());
-            return Err(Refusal::Failed(format!(
+            return Err(CaseError::Failed(format!(
                 "of the {had} bytes written to a file, {has} were there when it was read back"
             )));
         }
         if crc32fast::hash(read) != self.checksums[number] {
-            return Err(Refusal::Failed(
+            return Err(CaseError::Failed(
                 "a file had other contents when it was read back than were written".into(),
             ));
         }

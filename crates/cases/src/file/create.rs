@@ -1,8 +1,8 @@
-use measure::{Params, Refusal, Round};
+use measure::{CaseError, Params, Round};
 
 use super::directory::Fresh;
 use super::figures::{METRICS, expect_calls, measure};
-use super::phases::{Hand, Plain, Way};
+use super::phases::{FileOps, FileShard, Plain};
 use super::{DIR, FEWER_FILES, SIZE};
 use crate::{Case, Only, Param, Takes, value_of};
 
@@ -13,7 +13,7 @@ pub const CASE: Case = Case {
     operation: "One file through all phases of file/small, made by open with O_CREAT, by open with O_TMPFILE \
                 and linkat when it is written, or, as all its phases but the listing, by io_uring in batches \
                 of 32 with one system call for each.",
-    alike: "A file linked when it is whole is never seen half written. In a batch each file's latency is the \
+    comparable_to: "A file linked when it is whole is never seen half written. In a batch each file's latency is the \
             batch's.",
     only: Only::Everywhere,
     core_bound: false,
@@ -33,25 +33,25 @@ pub const CASE: Case = Case {
     run,
 };
 
-fn run(params: &Params, round: &mut Round) -> Result<(), Refusal> {
+fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
     let fresh = Fresh::of(params, round)?;
-    let hand = Hand::flat(&fresh, 0..fresh.files)?;
-    let way: Box<dyn Way> = match value_of(params, "how")? {
+    let shard = FileShard::flat(&fresh, 0..fresh.files)?;
+    let way: Box<dyn FileOps> = match value_of(params, "how")? {
         "tmpfile+link" => {
             expect_calls(round, &fresh, 1.0);
             linked(&fresh)?
         }
-        "io_uring" => batched(&hand)?,
+        "io_uring" => batched(&shard)?,
         _ => {
             expect_calls(round, &fresh, 0.0);
             Box::new(Plain)
         }
     };
-    measure(round, &fresh, vec![(hand, way)]).map(drop)
+    measure(round, &fresh, vec![(shard, way)]).map(drop)
 }
 
 /// Without a name until they are written.
-fn linked(fresh: &Fresh) -> Result<Box<dyn Way>, Refusal> {
+fn linked(fresh: &Fresh) -> Result<Box<dyn FileOps>, CaseError> {
     platform::on_linux!(fresh, {
         use std::ffi::CString;
         use std::fs::OpenOptions;
@@ -67,10 +67,10 @@ fn linked(fresh: &Fresh) -> Result<Box<dyn Way>, Refusal> {
             directory: PathBuf,
         }
 
-        impl Way for Linked {
-            fn create(&mut self, hand: &Hand, times: &mut Times) -> Result<(), Refusal> {
-                for (number, name, _) in &hand.files {
-                    let contents = hand.contents(*number);
+        impl FileOps for Linked {
+            fn create(&mut self, shard: &FileShard, times: &mut Times) -> Result<(), CaseError> {
+                for (number, name, _) in &shard.files {
+                    let contents = shard.contents(*number);
                     let name = CString::new(name.as_os_str().as_bytes()).unwrap_or_default();
                     times.of_one("creating a file with O_TMPFILE", || {
                         let mut unnamed = OpenOptions::new();
@@ -96,8 +96,8 @@ fn linked(fresh: &Fresh) -> Result<Box<dyn Way>, Refusal> {
 }
 
 /// By io_uring, so many files with one system call.
-fn batched(hand: &Hand) -> Result<Box<dyn Way>, Refusal> {
-    platform::on_linux!(hand, {
+fn batched(shard: &FileShard) -> Result<Box<dyn FileOps>, CaseError> {
+    platform::on_linux!(shard, {
         use std::ffi::CString;
         use std::io;
         use std::os::unix::ffi::OsStrExt;
@@ -172,16 +172,16 @@ fn batched(hand: &Hand) -> Result<Box<dyn Way>, Refusal> {
             Err(io::Error::other(format!("{told} of {size} bytes were written")))
         }
 
-        impl Way for Batched {
-            fn create(&mut self, hand: &Hand, times: &mut Times) -> Result<(), Refusal> {
+        impl FileOps for Batched {
+            fn create(&mut self, shard: &FileShard, times: &mut Times) -> Result<(), CaseError> {
                 let mut told = [0i32; BATCH];
-                for (nth_batch, batch) in hand.files.chunks(BATCH).enumerate() {
+                for (nth_batch, batch) in shard.files.chunks(BATCH).enumerate() {
                     let first = nth_batch * BATCH;
                     times.of(batch.len(), "creating files with io_uring", || {
                         let mut requests = Vec::with_capacity(BATCH * CALLS_AT_MOST);
                         for (nth, (number, ..)) in batch.iter().enumerate() {
                             let (name, contents) =
-                                (&self.names[first + nth][0], hand.contents(*number));
+                                (&self.names[first + nth][0], shard.contents(*number));
                             let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL;
                             requests.push(opened(name, nth, flags));
                             if !contents.is_empty() {
@@ -194,7 +194,7 @@ fn batched(hand: &Hand) -> Result<Box<dyn Way>, Refusal> {
                             requests.push(closed(nth));
                         }
                         self.carry_out(&requests, &mut told)?;
-                        let written = hand.size();
+                        let written = shard.size();
                         told[..batch.len()].iter().try_for_each(|&told| match written {
                             0 => Ok(()),
                             _ => short(told, written),
@@ -204,10 +204,10 @@ fn batched(hand: &Hand) -> Result<Box<dyn Way>, Refusal> {
                 Ok(())
             }
 
-            fn read(&mut self, hand: &Hand, times: &mut Times) -> Result<(), Refusal> {
-                let room = hand.size() + 1;
+            fn read(&mut self, shard: &FileShard, times: &mut Times) -> Result<(), CaseError> {
+                let room = shard.size() + 1;
                 let (mut buffer, mut told) = (vec![0u8; room * BATCH], [0i32; BATCH]);
-                for (nth_batch, batch) in hand.files.chunks(BATCH).enumerate() {
+                for (nth_batch, batch) in shard.files.chunks(BATCH).enumerate() {
                     let first = nth_batch * BATCH;
                     times.of(batch.len(), "reading files with io_uring", || {
                         let mut requests = Vec::with_capacity(BATCH * CALLS_AT_MOST);
@@ -224,16 +224,17 @@ fn batched(hand: &Hand) -> Result<Box<dyn Way>, Refusal> {
                     for ((number, ..), (read, told)) in
                         batch.iter().zip(buffer.chunks(room).zip(&told))
                     {
-                        hand.verify(*number, &read[..*told as usize], times)?;
+                        shard.verify(*number, &read[..*told as usize], times)?;
                     }
                 }
                 Ok(())
             }
 
-            fn stat(&mut self, hand: &Hand, times: &mut Times) -> Result<(), Refusal> {
+            fn stat(&mut self, shard: &FileShard, times: &mut Times) -> Result<(), CaseError> {
                 // SAFETY: zeros are a valid statx.
                 let mut stats: Vec<libc::statx> = vec![unsafe { std::mem::zeroed() }; BATCH];
-                for (batch, names) in hand.files.chunks(BATCH).zip(self.names.clone().chunks(BATCH))
+                for (batch, names) in
+                    shard.files.chunks(BATCH).zip(self.names.clone().chunks(BATCH))
                 {
                     times.of(batch.len(), "asking for files' sizes with io_uring", || {
                         let asked = names.iter().zip(&mut stats).map(|([name, _], to)| {
@@ -246,13 +247,14 @@ fn batched(hand: &Hand) -> Result<Box<dyn Way>, Refusal> {
                         self.carry_out(&asked.collect::<Vec<_>>(), &mut [])
                     })?;
                     let told = stats.iter().take(batch.len());
-                    told.into_iter().try_for_each(|told| expect_size(hand, told.stx_size))?;
+                    told.into_iter().try_for_each(|told| expect_size(shard, told.stx_size))?;
                 }
                 Ok(())
             }
 
-            fn rename(&mut self, hand: &Hand, times: &mut Times) -> Result<(), Refusal> {
-                for (batch, names) in hand.files.chunks(BATCH).zip(self.names.clone().chunks(BATCH))
+            fn rename(&mut self, shard: &FileShard, times: &mut Times) -> Result<(), CaseError> {
+                for (batch, names) in
+                    shard.files.chunks(BATCH).zip(self.names.clone().chunks(BATCH))
                 {
                     times.of(batch.len(), "renaming files with io_uring", || {
                         let here = Fd(libc::AT_FDCWD);
@@ -267,8 +269,9 @@ fn batched(hand: &Hand) -> Result<Box<dyn Way>, Refusal> {
                 Ok(())
             }
 
-            fn delete(&mut self, hand: &Hand, times: &mut Times) -> Result<(), Refusal> {
-                for (batch, names) in hand.files.chunks(BATCH).zip(self.names.clone().chunks(BATCH))
+            fn delete(&mut self, shard: &FileShard, times: &mut Times) -> Result<(), CaseError> {
+                for (batch, names) in
+                    shard.files.chunks(BATCH).zip(self.names.clone().chunks(BATCH))
                 {
                     times.of(batch.len(), "deleting files with io_uring", || {
                         let deleted = names.iter().map(|[_, name]| {
@@ -283,11 +286,11 @@ fn batched(hand: &Hand) -> Result<Box<dyn Way>, Refusal> {
         }
 
         let lacking =
-            |e| Refusal::Unsupported(format!("io_uring with descriptors of its own: {e}"));
+            |e| CaseError::Unsupported(format!("io_uring with descriptors of its own: {e}"));
         let ring =
             IoUring::new((BATCH * CALLS_AT_MOST).next_power_of_two() as u32).map_err(lacking)?;
         ring.submitter().register_files_sparse(BATCH as u32).map_err(lacking)?;
-        let names = hand.files.iter().map(|(_, name, new_name)| {
+        let names = shard.files.iter().map(|(_, name, new_name)| {
             [name, new_name]
                 .map(|path| CString::new(path.as_os_str().as_bytes()).unwrap_or_default())
         });

@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use measure::{Params, Refusal, Round};
+use measure::{CaseError, Params, Round};
+use platform::cleanup::Directory;
 use platform::filesystem::{self, Room};
-use platform::leftovers::Directory;
 
 use super::contents::Contents;
 use crate::{count_of, size_of, value_of};
@@ -28,8 +28,8 @@ pub fn path_of(value: &str) -> PathBuf {
 }
 
 /// Why a point of this area cannot be measured, before anything is written; `None` if it can.
-pub fn obstacle(params: &Params) -> Option<Refusal> {
-    let asked = || -> Result<Option<Refusal>, Refusal> {
+pub fn obstacle(params: &Params) -> Option<CaseError> {
+    let asked = || -> Result<Option<CaseError>, CaseError> {
         let parent = path_of(value_of(params, "dir")?);
         let (files, size) = (count_of(params, "files")?, size_of(params, "size")?);
         Ok(shortage(&parent, files * AT_ONCE, size).err())
@@ -37,11 +37,11 @@ pub fn obstacle(params: &Params) -> Option<Refusal> {
     asked().unwrap_or_else(Some)
 }
 
-fn shortage(parent: &Path, files: usize, size: usize) -> Result<(), Refusal> {
+fn shortage(parent: &Path, files: usize, size: usize) -> Result<(), CaseError> {
     let told = filesystem::room_in(parent);
-    let room = told.map_err(|e| Refusal::Failed(format!("{}: {e}", parent.display())))?;
+    let room = told.map_err(|e| CaseError::Failed(format!("{}: {e}", parent.display())))?;
     lack(&room, files as u64, size as u64)
-        .map_or(Ok(()), |lack| Err(Refusal::Failed(format!("{}: {lack}", parent.display()))))
+        .map_or(Ok(()), |lack| Err(CaseError::Failed(format!("{}: {lack}", parent.display()))))
 }
 
 /// What there is too little of for so many files of that size, in words.
@@ -75,13 +75,13 @@ impl Fresh {
     ///
     /// # Errors
     /// Where there is no such directory, too little room in it, or it may not be written to.
-    pub fn of(params: &Params, round: &Round) -> Result<Self, Refusal> {
+    pub fn of(params: &Params, round: &Round) -> Result<Self, CaseError> {
         let parent = path_of(value_of(params, "dir")?);
         let (files, size) = (count_of(params, "files")?, size_of(params, "size")?);
         let files = if round.is_counting() { files.min(COUNTED_FILES) } else { files };
         shortage(&parent, files * AT_ONCE, size)?;
         let directory = Directory::new_in(&parent).map_err(|e| {
-            Refusal::Failed(format!("making a directory in {}: {e}", parent.display()))
+            CaseError::Failed(format!("making a directory in {}: {e}", parent.display()))
         })?;
         let home = make(directory.path().join(Directory::home()))?;
         let contents = Contents::new(files, size);
@@ -97,13 +97,13 @@ impl Fresh {
     ///
     /// # Errors
     /// Those of making a directory.
-    pub fn branch(&self, number: usize) -> Result<PathBuf, Refusal> {
+    pub fn branch(&self, number: usize) -> Result<PathBuf, CaseError> {
         make(self.path().join(Directory::branch(number)))
     }
 }
 
-fn make(path: PathBuf) -> Result<PathBuf, Refusal> {
-    std::fs::create_dir(&path).map_err(|e| Refusal::from_io("making a directory", &e))?;
+fn make(path: PathBuf) -> Result<PathBuf, CaseError> {
+    std::fs::create_dir(&path).map_err(|e| CaseError::from_io("making a directory", &e))?;
     Ok(path)
 }
 

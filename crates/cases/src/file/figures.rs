@@ -4,14 +4,14 @@ use std::sync::Barrier;
 use std::time::Duration;
 
 use measure::stats::quantile;
-use measure::trial::{Stage, Told};
-use measure::{Combine, Direction, Refusal, Round};
+use measure::trial::{Timed, TrialContext};
+use measure::{CaseError, Combine, Direction, Round};
 
 use super::directory::Fresh;
-use super::phases::{Hand, Phase, Times, Way, carry_out};
+use super::phases::{FileOps, FileShard, Phase, Times, carry_out};
 
 /// A thread's files and what it does with them.
-pub type Member<'a> = (Hand<'a>, Box<dyn Way>);
+pub type Member<'a> = (FileShard<'a>, Box<dyn FileOps>);
 
 /// The metrics of all phases.
 pub const METRICS: &[(&str, &str)] = &[
@@ -105,16 +105,16 @@ impl Took {
 /// The CPUs of a trial: the one where single measurements are made, or all for several threads.
 ///
 /// # Errors
-/// As [`Stage::new`].
-pub fn stage_of(round: &Round, threads: usize) -> Result<Stage, Refusal> {
+/// As [`TrialContext::new`].
+pub fn stage_of(round: &Round, threads: usize) -> Result<TrialContext, CaseError> {
     let cpus = &round.order().cpus;
     let first = if threads > 1 { 0 } else { cpus.len().saturating_sub(1) };
-    Stage::new(round, &cpus[first..])
+    TrialContext::new(round, &cpus[first..])
 }
 
 /// No times yet, for the files of one thread.
-pub fn times_for(hand: &Hand, round: &Round, stage: &Stage) -> Times {
-    Times::new(stage.clock(), round.order().clock.cost.get(), hand.files.len())
+pub fn times_for(shard: &FileShard, round: &Round, context: &TrialContext) -> Times {
+    Times::new(context.clock(), round.order().clock.cost.get(), shard.files.len())
 }
 
 /// One trial of all phases, with all its metrics; what each phase took. In the untimed pass, only what it makes
@@ -126,17 +126,17 @@ pub fn measure(
     round: &mut Round,
     fresh: &Fresh,
     mut members: Vec<Member>,
-) -> Result<Vec<Took>, Refusal> {
-    let stage = stage_of(round, members.len())?;
+) -> Result<Vec<Took>, CaseError> {
+    let context = stage_of(round, members.len())?;
     if round.is_counting() {
-        return count(round, fresh, &mut members[0], &stage).map(|()| Vec::new());
+        return count(round, fresh, &mut members[0], &context).map(|()| Vec::new());
     }
-    let blank: Vec<Times> = members.iter().map(|m| times_for(&m.0, round, &stage)).collect();
-    let trial = round.trial_of(&stage, || {
+    let blank: Vec<Times> = members.iter().map(|m| times_for(&m.0, round, &context)).collect();
+    let trial = round.trial_of(&context, || {
         let phases = Phase::ALL.iter().map(|&phase| together(phase, &mut members, &blank));
-        let all = phases.collect::<Result<Vec<Took>, Refusal>>()?;
+        let all = phases.collect::<Result<Vec<Took>, CaseError>>()?;
         let took = all.iter().map(|took| took.elapsed).sum();
-        Ok(Told { value: all, operations: fresh.files as u64, took })
+        Ok(Timed { value: all, operations: fresh.files as u64, took })
     })?;
     let size = fresh.contents.size();
     for took in &trial.value {
@@ -171,11 +171,11 @@ pub fn report_cpu(round: &mut Round, cpu: Duration, files: usize) {
 }
 
 /// A phase by all threads at once, each of which begins when all are ready.
-fn together(phase: Phase, members: &mut [Member], blank: &[Times]) -> Result<Took, Refusal> {
-    if let ([(hand, way)], [times]) = (&mut *members, blank) {
+fn together(phase: Phase, members: &mut [Member], blank: &[Times]) -> Result<Took, CaseError> {
+    if let ([(shard, way)], [times]) = (&mut *members, blank) {
         let mut times = times.clone();
-        times.ns.reserve(hand.files.len()); // a clone has no room
-        carry_out(phase, hand, way.as_mut(), &mut times)?;
+        times.ns.reserve(shard.files.len()); // a clone has no room
+        carry_out(phase, shard, way.as_mut(), &mut times)?;
         return Ok(Took::of(phase, vec![times]));
     }
     let ready = &Barrier::new(members.len());
@@ -183,18 +183,18 @@ fn together(phase: Phase, members: &mut [Member], blank: &[Times]) -> Result<Too
         let threads: Vec<_> = members
             .iter_mut()
             .zip(blank)
-            .map(|((hand, way), times)| {
+            .map(|((shard, way), times)| {
                 scope.spawn(move || {
                     let mut times = times.clone();
-                    times.ns.reserve(hand.files.len());
+                    times.ns.reserve(shard.files.len());
                     ready.wait();
-                    carry_out(phase, hand, way.as_mut(), &mut times).map(|()| times)
+                    carry_out(phase, shard, way.as_mut(), &mut times).map(|()| times)
                 })
             })
             .collect();
         let ended = threads.into_iter().map(|thread| match thread.join() {
             Ok(done) => done,
-            Err(_) => Err(Refusal::Failed("a thread of the trial panicked".into())),
+            Err(_) => Err(CaseError::Failed("a thread of the trial panicked".into())),
         });
         ended.collect::<Vec<_>>()
     });
@@ -205,13 +205,13 @@ fn together(phase: Phase, members: &mut [Member], blank: &[Times]) -> Result<Too
 fn count(
     round: &mut Round,
     fresh: &Fresh,
-    (hand, way): &mut Member,
-    stage: &Stage,
-) -> Result<(), Refusal> {
-    let mut times = times_for(hand, round, stage);
-    times.ns.reserve(hand.files.len() * Phase::ALL.len());
+    (shard, way): &mut Member,
+    context: &TrialContext,
+) -> Result<(), CaseError> {
+    let mut times = times_for(shard, round, context);
+    times.ns.reserve(shard.files.len() * Phase::ALL.len());
     round.count_trial(fresh.files as u64, || {
         let phases = Phase::ALL.into_iter().filter(|&phase| phase != Phase::List);
-        phases.into_iter().try_for_each(|phase| carry_out(phase, hand, way.as_mut(), &mut times))
+        phases.into_iter().try_for_each(|phase| carry_out(phase, shard, way.as_mut(), &mut times))
     })
 }

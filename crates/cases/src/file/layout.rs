@@ -1,8 +1,8 @@
-use measure::{Params, Refusal, Round};
+use measure::{CaseError, Params, Round};
 
 use super::directory::Fresh;
 use super::figures::{METRICS, measure};
-use super::phases::{Hand, Plain};
+use super::phases::{FileShard, Plain};
 use super::{DIR, FILES, SIZE};
 use crate::{Case, Only, Param, Takes, value_of};
 
@@ -14,7 +14,7 @@ pub const CASE: Case = Case {
     area: "file",
     name: "layout",
     operation: "One file through all phases of file/small, all in one directory or in turn in 256.",
-    alike: "Caches and mail stores fan out so; which of the two is better differs between file systems.",
+    comparable_to: "Caches and mail stores fan out so; which of the two is better differs between file systems.",
     only: Only::Everywhere,
     core_bound: false,
     params: &[
@@ -33,11 +33,11 @@ pub const CASE: Case = Case {
     run,
 };
 
-fn run(params: &Params, round: &mut Round) -> Result<(), Refusal> {
+fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
     let fresh = Fresh::of(params, round)?;
-    let hand = match value_of(params, "layout")? {
-        "fanned" => Hand::fanned(&fresh, BRANCHES)?,
-        _ => Hand::flat(&fresh, 0..fresh.files)?,
+    let shard = match value_of(params, "layout")? {
+        "fanned" => FileShard::fanned(&fresh, BRANCHES)?,
+        _ => FileShard::flat(&fresh, 0..fresh.files)?,
     };
-    measure(round, &fresh, vec![(hand, Box::new(Plain))]).map(drop)
+    measure(round, &fresh, vec![(shard, Box::new(Plain))]).map(drop)
 }

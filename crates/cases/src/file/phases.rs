@@ -6,10 +6,10 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use measure::Refusal;
+use measure::CaseError;
 use measure::time::{Clock, Stopwatch};
+use platform::cleanup::Directory;
 use platform::filesystem::count_entries;
-use platform::leftovers::Directory;
 
 use super::contents::Contents;
 use super::directory::Fresh;
@@ -38,7 +38,7 @@ impl Phase {
 }
 
 /// The files of one thread.
-pub struct Hand<'a> {
+pub struct FileShard<'a> {
     contents: &'a Contents,
     /// Each with its number, its name and the one it is renamed to.
     pub files: Vec<(usize, PathBuf, PathBuf)>,
@@ -46,12 +46,12 @@ pub struct Hand<'a> {
     folders: Vec<(PathBuf, usize)>,
 }
 
-impl<'a> Hand<'a> {
+impl<'a> FileShard<'a> {
     /// Those of the fresh directory with these numbers, in it.
     ///
     /// # Errors
     /// None so far.
-    pub fn flat(fresh: &'a Fresh, numbers: Range<usize>) -> Result<Self, Refusal> {
+    pub fn flat(fresh: &'a Fresh, numbers: Range<usize>) -> Result<Self, CaseError> {
         let folder = fresh.path().to_owned();
         let folders = vec![(folder, fresh.files)];
         Ok(Self::new(fresh, folders, numbers))
@@ -65,7 +65,7 @@ impl<'a> Hand<'a> {
         fresh: &'a Fresh,
         branch: usize,
         numbers: Range<usize>,
-    ) -> Result<Self, Refusal> {
+    ) -> Result<Self, CaseError> {
         let folders = vec![(fresh.branch(branch)?, numbers.len())];
         Ok(Self::new(fresh, folders, numbers))
     }
@@ -74,10 +74,10 @@ impl<'a> Hand<'a> {
     ///
     /// # Errors
     /// Those of making a directory.
-    pub fn fanned(fresh: &'a Fresh, branches: usize) -> Result<Self, Refusal> {
+    pub fn fanned(fresh: &'a Fresh, branches: usize) -> Result<Self, CaseError> {
         let each = |branch: usize| (fresh.files + branches - 1 - branch) / branches;
         let folders = (0..branches).map(|branch| Ok((fresh.branch(branch)?, each(branch))));
-        Ok(Self::new(fresh, folders.collect::<Result<_, Refusal>>()?, 0..fresh.files))
+        Ok(Self::new(fresh, folders.collect::<Result<_, CaseError>>()?, 0..fresh.files))
     }
 
     fn new(fresh: &'a Fresh, folders: Vec<(PathBuf, usize)>, numbers: Range<usize>) -> Self {
@@ -103,7 +103,7 @@ impl<'a> Hand<'a> {
     ///
     /// # Errors
     /// `Failed` if it is not.
-    pub fn verify(&self, number: usize, read: &[u8], times: &mut Times) -> Result<(), Refusal> {
+    pub fn verify(&self, number: usize, read: &[u8], times: &mut Times) -> Result<(), CaseError> {
         let watch = Stopwatch::start_on(times.clock);
         let verified = self.contents.verify(number, read);
         times.aside_ns += watch.stop().get();
@@ -111,11 +111,11 @@ impl<'a> Hand<'a> {
     }
 
     /// Reads all directories, which must have as many entries as there are files.
-    fn list(&self, times: &mut Times) -> Result<(), Refusal> {
+    fn list(&self, times: &mut Times) -> Result<(), CaseError> {
         for (folder, files) in &self.folders {
             let count = times.of(*files, "reading a directory", || count_entries(folder))?;
             if count != *files {
-                return Err(Refusal::Failed(format!("of {files} files {count} were listed")));
+                return Err(CaseError::Failed(format!("of {files} files {count} were listed")));
             }
         }
         Ok(())
@@ -123,14 +123,14 @@ impl<'a> Hand<'a> {
 }
 
 /// How files are dealt with: unless said otherwise, one at a time with ordinary calls.
-pub trait Way: Send {
+pub trait FileOps: Send {
     /// Creates and writes all files.
     ///
     /// # Errors
     /// Those of the calls.
-    fn create(&mut self, hand: &Hand, times: &mut Times) -> Result<(), Refusal> {
-        for (number, name, _) in &hand.files {
-            let contents = hand.contents(*number);
+    fn create(&mut self, shard: &FileShard, times: &mut Times) -> Result<(), CaseError> {
+        for (number, name, _) in &shard.files {
+            let contents = shard.contents(*number);
             times.of_one("creating a file", || create(name, contents).map(drop))?;
         }
         Ok(())
@@ -140,11 +140,11 @@ pub trait Way: Send {
     ///
     /// # Errors
     /// Those of the calls; `Failed` if a file is not as it was written.
-    fn read(&mut self, hand: &Hand, times: &mut Times) -> Result<(), Refusal> {
-        let mut buffer = vec![0; hand.size() + 1];
-        for (number, name, _) in &hand.files {
-            let got = times.of_one("reading a file", || read(name, &mut buffer, hand.size()))?;
-            hand.verify(*number, &buffer[..got], times)?;
+    fn read(&mut self, shard: &FileShard, times: &mut Times) -> Result<(), CaseError> {
+        let mut buffer = vec![0; shard.size() + 1];
+        for (number, name, _) in &shard.files {
+            let got = times.of_one("reading a file", || read(name, &mut buffer, shard.size()))?;
+            shard.verify(*number, &buffer[..got], times)?;
         }
         Ok(())
     }
@@ -153,10 +153,10 @@ pub trait Way: Send {
     ///
     /// # Errors
     /// Those of the calls; `Failed` if a size is another one.
-    fn stat(&mut self, hand: &Hand, times: &mut Times) -> Result<(), Refusal> {
-        for (_, name, _) in &hand.files {
+    fn stat(&mut self, shard: &FileShard, times: &mut Times) -> Result<(), CaseError> {
+        for (_, name, _) in &shard.files {
             let told = times.of_one("asking for a file's size", || fs::metadata(name))?;
-            expect_size(hand, told.len())?;
+            expect_size(shard, told.len())?;
         }
         Ok(())
     }
@@ -165,8 +165,8 @@ pub trait Way: Send {
     ///
     /// # Errors
     /// Those of the calls.
-    fn rename(&mut self, hand: &Hand, times: &mut Times) -> Result<(), Refusal> {
-        for (_, name, new_name) in &hand.files {
+    fn rename(&mut self, shard: &FileShard, times: &mut Times) -> Result<(), CaseError> {
+        for (_, name, new_name) in &shard.files {
             times.of_one("renaming a file", || fs::rename(name, new_name))?;
         }
         Ok(())
@@ -176,8 +176,8 @@ pub trait Way: Send {
     ///
     /// # Errors
     /// Those of the calls.
-    fn delete(&mut self, hand: &Hand, times: &mut Times) -> Result<(), Refusal> {
-        for (_, _, name) in &hand.files {
+    fn delete(&mut self, shard: &FileShard, times: &mut Times) -> Result<(), CaseError> {
+        for (_, _, name) in &shard.files {
             times.of_one("deleting a file", || fs::remove_file(name))?;
         }
         Ok(())
@@ -187,7 +187,7 @@ pub trait Way: Send {
 /// The ordinary way.
 pub struct Plain;
 
-impl Way for Plain {}
+impl FileOps for Plain {}
 
 /// Carries out a phase.
 ///
@@ -195,17 +195,17 @@ impl Way for Plain {}
 /// Those of the phase.
 pub fn carry_out(
     phase: Phase,
-    hand: &Hand,
-    way: &mut dyn Way,
+    shard: &FileShard,
+    way: &mut dyn FileOps,
     times: &mut Times,
-) -> Result<(), Refusal> {
+) -> Result<(), CaseError> {
     match phase {
-        Phase::Create => way.create(hand, times),
-        Phase::Read => way.read(hand, times),
-        Phase::Stat => way.stat(hand, times),
-        Phase::Rename => way.rename(hand, times),
-        Phase::List => hand.list(times),
-        Phase::Delete => way.delete(hand, times),
+        Phase::Create => way.create(shard, times),
+        Phase::Read => way.read(shard, times),
+        Phase::Stat => way.stat(shard, times),
+        Phase::Rename => way.rename(shard, times),
+        Phase::List => shard.list(times),
+        Phase::Delete => way.delete(shard, times),
     }
 }
 
@@ -235,11 +235,11 @@ pub fn read(name: &Path, buffer: &mut [u8], size: usize) -> io::Result<usize> {
 ///
 /// # Errors
 /// `Failed` if it is not.
-pub fn expect_size(hand: &Hand, told: u64) -> Result<(), Refusal> {
-    if told == hand.size() as u64 {
+pub fn expect_size(shard: &FileShard, told: u64) -> Result<(), CaseError> {
+    if told == shard.size() as u64 {
         return Ok(());
     }
-    Err(Refusal::Failed(format!("a file of {} bytes was said to have {told}", hand.size())))
+    Err(CaseError::Failed(format!("a file of {} bytes was said to have {told}", shard.size())))
 }
 
 /// How long each operation of a phase took.
@@ -274,7 +274,7 @@ impl Times {
         &mut self,
         what: &str,
         operation: impl FnOnce() -> io::Result<T>,
-    ) -> Result<T, Refusal> {
+    ) -> Result<T, CaseError> {
         self.of(1, what, operation)
     }
 
@@ -288,7 +288,7 @@ impl Times {
         operations: usize,
         what: &str,
         operation: impl FnOnce() -> io::Result<T>,
-    ) -> Result<T, Refusal> {
+    ) -> Result<T, CaseError> {
         let start = self.clock.now();
         let done = operation();
         let end = self.clock.now();
@@ -296,7 +296,7 @@ impl Times {
         self.sum_ns += took;
         self.count += operations;
         self.ns.extend(std::iter::repeat_n(took, operations));
-        done.map_err(|e| Refusal::from_io(what, &e))
+        done.map_err(|e| CaseError::from_io(what, &e))
     }
 
     /// All operations together.

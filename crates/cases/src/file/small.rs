@@ -1,8 +1,8 @@
-use measure::{Params, Refusal, Round};
+use measure::{CaseError, Params, Round};
 
 use super::directory::Fresh;
 use super::figures::{METRICS, expect_calls, measure};
-use super::phases::{Hand, Plain};
+use super::phases::{FileShard, Plain};
 use super::{DIR, FILES, SIZE, SIZE_AT_MOST};
 use crate::{Case, Only, Param, Takes};
 
@@ -12,7 +12,7 @@ pub const CASE: Case = Case {
     name: "small",
     operation: "One file created and written, read back, asked for its size, renamed and deleted, each \
                 phase for all files before the next.",
-    alike: "create, stat and delete are fio's filecreate, filestat and filedelete; create with its write is \
+    comparable_to: "create, stat and delete are fio's filecreate, filestat and filedelete; create with its write is \
             osbench's create_files, which deletes in the same loop.",
     only: Only::Everywhere,
     core_bound: false,
@@ -32,9 +32,9 @@ pub const CASE: Case = Case {
     run,
 };
 
-fn run(params: &Params, round: &mut Round) -> Result<(), Refusal> {
+fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
     let fresh = Fresh::of(params, round)?;
-    let hand = Hand::flat(&fresh, 0..fresh.files)?;
+    let shard = FileShard::flat(&fresh, 0..fresh.files)?;
     expect_calls(round, &fresh, 0.0);
-    measure(round, &fresh, vec![(hand, Box::new(Plain))]).map(drop)
+    measure(round, &fresh, vec![(shard, Box::new(Plain))]).map(drop)
 }

@@ -2,13 +2,13 @@ use std::fs::File;
 use std::sync::{Arc, OnceLock};
 
 use measure::stats::median;
-use measure::{Combine, Direction, Params, Refusal, Round};
+use measure::{CaseError, Combine, Direction, Params, Round};
 use platform::filesystem;
 use platform::usage::thread_cpu_time;
 
 use super::directory::Fresh;
 use super::figures::{METRICS, expect_calls, measure};
-use super::phases::{Hand, Plain, Times, Way, create};
+use super::phases::{FileOps, FileShard, Plain, Times, create};
 use super::{DIR, FILES, SIZE};
 use crate::{Case, Only, Param, Takes, value_of};
 
@@ -24,7 +24,7 @@ pub const CASE: Case = Case {
     name: "sync",
     operation: "One file through all phases of file/small; when it is written, it is synced with fsync \
                 (FlushFileBuffers on Windows), or so is then its directory.",
-    alike: "As fio's `fsync_on_close`; mail servers and databases sync so. `sync-cost` is against files that \
+    comparable_to: "As fio's `fsync_on_close`; mail servers and databases sync so. `sync-cost` is against files that \
             are created by turns with these, without sync.",
     only: Only::Everywhere,
     core_bound: false,
@@ -62,13 +62,13 @@ pub const CASE: Case = Case {
     run,
 };
 
-fn run(params: &Params, round: &mut Round) -> Result<(), Refusal> {
+fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
     let fresh = Fresh::of(params, round)?;
-    let hand = Hand::flat(&fresh, 0..fresh.files)?;
+    let shard = FileShard::flat(&fresh, 0..fresh.files)?;
     let directory = match value_of(params, "sync")? {
         "none" => {
             expect_calls(round, &fresh, 0.0);
-            return measure(round, &fresh, vec![(hand, Box::new(Plain))]).map(drop);
+            return measure(round, &fresh, vec![(shard, Box::new(Plain))]).map(drop);
         }
         "file" => None,
         _ => Some(filesystem::directory_to_sync(fresh.path())?),
@@ -77,7 +77,7 @@ fn run(params: &Params, round: &mut Round) -> Result<(), Refusal> {
     let twins_median = Arc::new(OnceLock::new());
     let twins = !round.is_counting();
     let synced = Synced { directory, twins, twins_median: Arc::clone(&twins_median) };
-    let phases = measure(round, &fresh, vec![(hand, Box::new(synced))])?;
+    let phases = measure(round, &fresh, vec![(shard, Box::new(synced))])?;
     if let (Some(&without), Some(created)) = (twins_median.get(), phases.first()) {
         judge(round, created.median_ns(), without, &fresh);
     }
@@ -110,11 +110,11 @@ struct Synced {
     twins_median: Arc<OnceLock<f64>>,
 }
 
-impl Way for Synced {
-    fn create(&mut self, hand: &Hand, times: &mut Times) -> Result<(), Refusal> {
+impl FileOps for Synced {
+    fn create(&mut self, shard: &FileShard, times: &mut Times) -> Result<(), CaseError> {
         let mut twins = times.clone();
-        for (number, name, new_name) in &hand.files {
-            let contents = hand.contents(*number);
+        for (number, name, new_name) in &shard.files {
+            let contents = shard.contents(*number);
             if self.twins {
                 // Under the name that the file will have later.
                 let cpu = thread_cpu_time();
@@ -128,8 +128,9 @@ impl Way for Synced {
         }
         if self.twins {
             let cpu = thread_cpu_time();
-            for (_, _, twin) in &hand.files {
-                std::fs::remove_file(twin).map_err(|e| Refusal::from_io("deleting a file", &e))?;
+            for (_, _, twin) in &shard.files {
+                std::fs::remove_file(twin)
+                    .map_err(|e| CaseError::from_io("deleting a file", &e))?;
             }
             times.aside_ns += since(cpu);
             let _ = self.twins_median.set(median(&mut twins.ns));

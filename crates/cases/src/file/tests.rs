@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 use measure::record::{Line, Metric, OperationCounts, parse_lines};
 use measure::round::Mode;
 use measure::survey::survey;
-use measure::{Refusal, Round, RoundOrder};
+use measure::{CaseError, Round, RoundOrder};
 
 use super::directory::Fresh;
 use super::figures::measure;
-use super::phases::{Hand, Plain, Times, Way};
+use super::phases::{FileOps, FileShard, Plain, Times};
 use super::*;
 
 /// A folder of a test's own, which must be empty at its end.
@@ -46,16 +46,16 @@ fn order(params: &Params, mode: Mode) -> RoundOrder {
         clock: survey().remove(0),
         cpus: platform::cpu::allowed(),
         level: None,
-        turn_ns: None,
+        ns_per_iteration: None,
         quiet_samples: 1,
         limit_ms: 1_000,
-        handicap: 0.0,
+        slow_down: 0.0,
         parent: None,
     }
 }
 
 /// Runs a case on a thread of its own, which may be kept to a CPU.
-fn run(case: &Case, params: &Params, mode: Mode) -> Result<Vec<Line>, Refusal> {
+fn run(case: &Case, params: &Params, mode: Mode) -> Result<Vec<Line>, CaseError> {
     let order = order(params, mode);
     std::thread::scope(|scope| {
         let ran = scope.spawn(|| {
@@ -97,12 +97,12 @@ fn every_case_tells_all_its_metrics_or_a_reason_and_leaves_nothing() {
         for params in points(case, &folder) {
             let lines = match run(case, &params, Mode::Sample) {
                 Ok(lines) => lines,
-                Err(Refusal::Unsupported(reason)) => {
+                Err(CaseError::Unsupported(reason)) => {
                     let plain = ["file/small", "file/layout", "file/workers"];
                     assert!(!plain.contains(&case.label().as_str()), "{params:?}: {reason}");
                     continue;
                 }
-                Err(refusal) => panic!("{} {params:?}: {refusal}", case.label()),
+                Err(case_error) => panic!("{} {params:?}: {case_error}", case.label()),
             };
             let metrics: Vec<&Metric> = lines
                 .iter()
@@ -144,7 +144,7 @@ fn each_file_makes_as_many_system_calls_as_it_says() {
     {
         for params in points(case, &folder) {
             let lines = match run(case, &params, Mode::Count(tracepoint)) {
-                Err(Refusal::Unsupported(_)) => continue,
+                Err(CaseError::Unsupported(_)) => continue,
                 other => other.unwrap_or_else(|e| panic!("{} {params:?}: {e}", case.label())),
             };
             let [Line::Counts(counts)] = &lines[..] else { panic!("{lines:?}") };
@@ -162,10 +162,10 @@ fn each_file_makes_as_many_system_calls_as_it_says() {
 /// Creates files as they should be, then does something to them.
 struct Spoilt(fn(&[(usize, PathBuf, PathBuf)]));
 
-impl Way for Spoilt {
-    fn create(&mut self, hand: &Hand, times: &mut Times) -> Result<(), Refusal> {
-        Plain.create(hand, times)?;
-        (self.0)(&hand.files);
+impl FileOps for Spoilt {
+    fn create(&mut self, shard: &FileShard, times: &mut Times) -> Result<(), CaseError> {
+        Plain.create(shard, times)?;
+        (self.0)(&shard.files);
         Ok(())
     }
 }
@@ -203,11 +203,13 @@ fn what_is_not_as_it_was_written_fails_the_trial() {
         let mut out = Vec::new();
         let mut round = Round::new(&order, &mut out);
         let fresh = Fresh::of(&params, &round).unwrap();
-        let hand = Hand::flat(&fresh, 0..fresh.files).unwrap();
-        let ended = measure(&mut round, &fresh, vec![(hand, Box::new(Spoilt(spoil)))]).map(drop);
+        let shard = FileShard::flat(&fresh, 0..fresh.files).unwrap();
+        let ended = measure(&mut round, &fresh, vec![(shard, Box::new(Spoilt(spoil)))]).map(drop);
         match ended {
             Ok(()) => assert_eq!(found, ""),
-            Err(Refusal::Failed(why)) => assert!(!found.is_empty() && why.contains(found), "{why}"),
+            Err(CaseError::Failed(why)) => {
+                assert!(!found.is_empty() && why.contains(found), "{why}")
+            }
             Err(other) => panic!("{other:?}"),
         }
     }
@@ -221,12 +223,12 @@ fn a_file_too_many_is_noticed_when_they_are_listed() {
     let mut out = Vec::new();
     let mut round = Round::new(&order, &mut out);
     let fresh = Fresh::of(&params, &round).unwrap();
-    let hand = Hand::flat(&fresh, 0..fresh.files).unwrap();
+    let shard = FileShard::flat(&fresh, 0..fresh.files).unwrap();
     // Named as one of ours, so that it goes with the rest.
-    let spoil: Box<dyn Way> =
+    let spoil: Box<dyn FileOps> =
         Box::new(Spoilt(|files| fs::write(files[0].1.with_file_name("f0000099"), "").unwrap()));
-    let refusal = measure(&mut round, &fresh, vec![(hand, spoil)]).map(drop).unwrap_err();
-    assert_eq!(refusal, Refusal::Failed("of 20 files 21 were listed".into()));
+    let case_error = measure(&mut round, &fresh, vec![(shard, spoil)]).map(drop).unwrap_err();
+    assert_eq!(case_error, CaseError::Failed("of 20 files 21 were listed".into()));
 }
 
 #[test]
@@ -237,8 +239,8 @@ fn too_little_room_is_told_before_anything_is_written() {
     let needed = |told: &str| told.split_once(" and ").map(|(needed, _)| needed.to_owned());
     let obstacle = needed(&obstacle(&params).unwrap().to_string()).unwrap();
     assert!(obstacle.contains(" files need "), "{obstacle}");
-    let refusal = run(&small::CASE, &params, Mode::Sample).unwrap_err();
-    assert_eq!(needed(&refusal.to_string()), Some(obstacle));
+    let case_error = run(&small::CASE, &params, Mode::Sample).unwrap_err();
+    assert_eq!(needed(&case_error.to_string()), Some(obstacle));
 }
 
 #[test]

@@ -1,8 +1,8 @@
-use measure::{Params, Refusal, Round};
+use measure::{CaseError, Params, Round};
 
 use super::directory::Fresh;
 use super::figures::{METRICS, Member, measure};
-use super::phases::{Hand, Plain};
+use super::phases::{FileShard, Plain};
 use super::{DIR, FEWER_FILES, SIZE};
 use crate::{Case, Only, Param, Takes, count_of, value_of};
 
@@ -15,7 +15,7 @@ pub const CASE: Case = Case {
     name: "workers",
     operation: "One file through all phases of file/small, by one of so many threads, which share the files \
                 and begin each phase together.",
-    alike: "will-it-scale's open1 and unlink1 (separate) and open2 and unlink2 (same directory) do single calls.",
+    comparable_to: "will-it-scale's open1 and unlink1 (separate) and open2 and unlink2 (same directory) do single calls.",
     only: Only::Everywhere,
     core_bound: false,
     params: &[
@@ -41,17 +41,17 @@ pub const CASE: Case = Case {
     run,
 };
 
-fn run(params: &Params, round: &mut Round) -> Result<(), Refusal> {
+fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
     let fresh = Fresh::of(params, round)?;
     let workers = count_of(params, "workers")?.min(fresh.files);
     let separate = value_of(params, "where")? == "separate";
-    let members = (0..workers).map(|nth| -> Result<Member, Refusal> {
+    let members = (0..workers).map(|nth| -> Result<Member, CaseError> {
         let share = fresh.files * nth / workers..fresh.files * (nth + 1) / workers;
-        let hand = match separate {
-            true => Hand::in_branch(&fresh, nth, share)?,
-            false => Hand::flat(&fresh, share)?,
+        let shard = match separate {
+            true => FileShard::in_branch(&fresh, nth, share)?,
+            false => FileShard::flat(&fresh, share)?,
         };
-        Ok((hand, Box::new(Plain)))
+        Ok((shard, Box::new(Plain)))
     });
     let members = members.collect::<Result<_, _>>()?;
     measure(round, &fresh, members).map(drop)

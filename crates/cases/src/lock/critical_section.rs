@@ -1,4 +1,4 @@
-use measure::{Params, Refusal, Round};
+use measure::{CaseError, Params, Round};
 use platform::on_windows;
 
 use super::{METRICS, THREADS};
@@ -9,7 +9,7 @@ pub const CASE: Case = Case {
     area: "lock",
     name: "critical-section",
     operation: "One EnterCriticalSection and LeaveCriticalSection.",
-    alike: "Compare lock/srwlock, which is smaller and cannot be entered twice.",
+    comparable_to: "Compare lock/srwlock, which is smaller and cannot be entered twice.",
     only: Only::Windows("exists only on Windows"),
     core_bound: true,
     params: THREADS,
@@ -17,7 +17,7 @@ pub const CASE: Case = Case {
     run,
 };
 
-fn run(params: &Params, round: &mut Round) -> Result<(), Refusal> {
+fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
     on_windows!(params, round, {
         use windows_sys::Win32::System::Threading::{
             CRITICAL_SECTION, EnterCriticalSection, InitializeCriticalSection, LeaveCriticalSection,
@@ -30,7 +30,7 @@ fn run(params: &Params, round: &mut Round) -> Result<(), Refusal> {
         impl Lock for CriticalSection {
             type Hold = ();
 
-            fn join(&self) -> Result<(), Refusal> {
+            fn join(&self) -> Result<(), CaseError> {
                 Ok(())
             }
 

@@ -1,4 +1,4 @@
-use measure::{Params, Refusal, Round};
+use measure::{CaseError, Params, Round};
 use platform::on_unix;
 
 use super::{METRICS, PROCESSES_TOO, of_processes};
@@ -12,14 +12,14 @@ pub const FCNTL: Case = Case {
     name: "fcntl",
     operation: "One lock and unlock of the first byte of a file in the temporary directory, by fcntl \
                 with F_SETLKW.",
-    alike: "will-it-scale's lock2 does the same and counts two operations to a pair.",
+    comparable_to: "will-it-scale's lock2 does the same and counts two operations to a pair.",
     only: UNIX,
     core_bound: true,
     params: PROCESSES_TOO,
     metrics: METRICS,
     run: |params, round| {
         if !of_processes(params)? && count_of(params, "workers")? > 1 {
-            return Err(Refusal::Unsupported(String::from(
+            return Err(CaseError::Unsupported(String::from(
                 "fcntl record locks belong to the process: threads of one process do not exclude \
                  each other",
             )));
@@ -33,7 +33,7 @@ pub const FLOCK: Case = Case {
     name: "flock",
     operation: "One lock and unlock of a file in the temporary directory by flock; each worker has \
                 opened the file itself.",
-    alike: "The difference to lock/fcntl is the price of looking after ranges of bytes.",
+    comparable_to: "The difference to lock/fcntl is the price of looking after ranges of bytes.",
     run: |params, round| run(params, round, Kind::Whole),
     ..FCNTL
 };
@@ -43,7 +43,7 @@ enum Kind {
     Whole,
 }
 
-fn run(params: &Params, round: &mut Round, kind: Kind) -> Result<(), Refusal> {
+fn run(params: &Params, round: &mut Round, kind: Kind) -> Result<(), CaseError> {
     on_unix!(params, round, kind, {
         use std::fs::{self, File, OpenOptions};
         use std::io;
@@ -57,15 +57,15 @@ fn run(params: &Params, round: &mut Round, kind: Kind) -> Result<(), Refusal> {
         struct TemporaryFile(PathBuf);
 
         impl TemporaryFile {
-            fn new() -> Result<Self, Refusal> {
-                let path = platform::leftovers::temp_path();
-                let failed = |e| Refusal::from_io(&format!("creating {}", path.display()), &e);
+            fn new() -> Result<Self, CaseError> {
+                let path = platform::cleanup::temp_path();
+                let failed = |e| CaseError::from_io(&format!("creating {}", path.display()), &e);
                 File::create_new(&path).map_err(failed)?;
                 Ok(Self(path))
             }
 
-            fn open(&self) -> Result<File, Refusal> {
-                let failed = |e| Refusal::from_io(&format!("opening {}", self.0.display()), &e);
+            fn open(&self) -> Result<File, CaseError> {
+                let failed = |e| CaseError::from_io(&format!("opening {}", self.0.display()), &e);
                 OpenOptions::new().read(true).write(true).open(&self.0).map_err(failed)
             }
         }
@@ -82,7 +82,7 @@ fn run(params: &Params, round: &mut Round, kind: Kind) -> Result<(), Refusal> {
         impl Lock for RecordLock {
             type Hold = File;
 
-            fn join(&self) -> Result<File, Refusal> {
+            fn join(&self) -> Result<File, CaseError> {
                 self.0.open()
             }
 
@@ -114,7 +114,7 @@ fn run(params: &Params, round: &mut Round, kind: Kind) -> Result<(), Refusal> {
         impl Lock for FileLock {
             type Hold = File;
 
-            fn join(&self) -> Result<File, Refusal> {
+            fn join(&self) -> Result<File, CaseError> {
                 self.0.open()
             }
 

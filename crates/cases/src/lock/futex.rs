@@ -1,4 +1,4 @@
-use measure::{Params, Refusal, Round};
+use measure::{CaseError, Params, Round};
 use platform::on_linux;
 
 use super::{METRICS, THREADS_OR_PROCESSES};
@@ -11,7 +11,7 @@ pub const CASE: Case = Case {
     operation: "One lock and unlock of Ulrich Drepper's mutex of one word (\"Futexes Are Tricky\", the \
                 second and third): a compare-and-swap, then a swap, and calls into the kernel only to \
                 wait and to wake.",
-    alike: "`perf bench futex` and will-it-scale's futex1 to futex4 measure the system call itself; \
+    comparable_to: "`perf bench futex` and will-it-scale's futex1 to futex4 measure the system call itself; \
             this one is made only where somebody waits.",
     only: Only::Linux("exists only on Linux; see lock/wait-on-address for Windows"),
     core_bound: true,
@@ -20,7 +20,7 @@ pub const CASE: Case = Case {
     run,
 };
 
-fn run(params: &Params, round: &mut Round) -> Result<(), Refusal> {
+fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
     on_linux!(params, round, {
         use std::io;
         use std::sync::atomic::AtomicU32;
@@ -42,7 +42,7 @@ fn run(params: &Params, round: &mut Round) -> Result<(), Refusal> {
         impl Lock for Mutex {
             type Hold = ();
 
-            fn join(&self) -> Result<(), Refusal> {
+            fn join(&self) -> Result<(), CaseError> {
                 Ok(())
             }
 

@@ -21,8 +21,8 @@ mod win_objects;
 use std::cell::UnsafeCell;
 use std::mem::MaybeUninit;
 
-use measure::crew::{Crew, Place, Task, WORKERS_AT_MOST};
-use measure::{Params, Refusal, Round};
+use measure::worker_group::{Place, Task, WORKERS_AT_MOST, WorkerGroup};
+use measure::{CaseError, Params, Round};
 use platform::shared::Shared;
 
 use crate::{Case, Extent, Param, Takes, count_of, value_of};
@@ -66,7 +66,7 @@ pub trait Lock: Sync {
     type Hold;
 
     /// Makes a worker's own part, in that worker.
-    fn join(&self) -> Result<Self::Hold, Refusal>;
+    fn join(&self) -> Result<Self::Hold, CaseError>;
 
     /// Waits until the worker has the lock.
     fn acquire(&self, hold: &mut Self::Hold);
@@ -152,8 +152,8 @@ pub const METRICS: &[(&str, &str)] = &[
 ];
 
 /// Measures `lock` with the workers that `params` ask for.
-pub fn measure<L: Lock>(params: &Params, round: &mut Round, lock: &L) -> Result<(), Refusal> {
-    let crew = Crew {
+pub fn measure<L: Lock>(params: &Params, round: &mut Round, lock: &L) -> Result<(), CaseError> {
+    let worker_group = WorkerGroup {
         workers: count_of(params, "workers")?,
         processes: of_processes(params)?,
         place: match value_of(params, "place")? {
@@ -163,19 +163,19 @@ pub fn measure<L: Lock>(params: &Params, round: &mut Round, lock: &L) -> Result<
         },
     };
     match value_of(params, "work")? {
-        "loop100" => round.contend(&crew, &Pairs::<L, 100> { lock }),
-        _ => round.contend(&crew, &Pairs::<L, 0> { lock }),
+        "loop100" => round.contend(&worker_group, &Pairs::<L, 100> { lock }),
+        _ => round.contend(&worker_group, &Pairs::<L, 0> { lock }),
     }
 }
 
 /// Whether the workers are processes.
-fn of_processes(params: &Params) -> Result<bool, Refusal> {
+fn of_processes(params: &Params) -> Result<bool, CaseError> {
     Ok(value_of(params, "as")? == "processes")
 }
 
 /// Expects, where one worker is alone, that a lock which enters the kernel only to wait and to
 /// wake never does.
-fn expect_no_calls_alone(params: &Params, round: &mut Round) -> Result<(), Refusal> {
+fn expect_no_calls_alone(params: &Params, round: &mut Round) -> Result<(), CaseError> {
     if count_of(params, "workers")? == 1 {
         round.expect_syscalls(0.0);
     }
@@ -191,7 +191,7 @@ struct Opaque<T>(UnsafeCell<MaybeUninit<T>>);
 unsafe impl<T> Sync for Opaque<T> {}
 
 impl<T> InPlace<T> {
-    fn new() -> Result<Self, Refusal> {
+    fn new() -> Result<Self, CaseError> {
         Ok(Self(Shared::new(Opaque(UnsafeCell::new(MaybeUninit::zeroed())))?))
     }
 
@@ -207,7 +207,7 @@ struct Pairs<'a, L, const STEPS: u32> {
 }
 
 impl<L: Lock, const STEPS: u32> Task<L::Hold> for Pairs<'_, L, STEPS> {
-    fn join(&self) -> Result<L::Hold, Refusal> {
+    fn join(&self) -> Result<L::Hold, CaseError> {
         self.lock.join()
     }
 

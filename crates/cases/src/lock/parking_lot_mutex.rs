@@ -1,6 +1,6 @@
 use std::mem::MaybeUninit;
 
-use measure::Refusal;
+use measure::CaseError;
 use parking_lot::{Mutex, MutexGuard};
 use platform::shared::Shared;
 
@@ -13,7 +13,7 @@ pub const CASE: Case = Case {
     name: "parking-lot-mutex",
     operation: "One lock and unlock of the mutex in Rust's parking_lot crate (WebKit's WTF::Lock in \
                 Rust), by making and dropping its guard.",
-    alike: "Compare lock/std-mutex: this one queues its waiters in a table of its own, and now and then \
+    comparable_to: "Compare lock/std-mutex: this one queues its waiters in a table of its own, and now and then \
             hands over in order.",
     only: Only::Everywhere,
     core_bound: true,
@@ -31,7 +31,7 @@ impl Lock for ParkingLot {
     /// Not an `Option`: asking whether there is a guard to drop would be a fifth of the time.
     type Hold = MaybeUninit<MutexGuard<'static, ()>>;
 
-    fn join(&self) -> Result<Self::Hold, Refusal> {
+    fn join(&self) -> Result<Self::Hold, CaseError> {
         Ok(MaybeUninit::uninit())
     }
 

@@ -1,4 +1,4 @@
-use measure::{Params, Refusal, Round};
+use measure::{CaseError, Params, Round};
 use platform::on_unix;
 
 use super::{METRICS, PROCESSES_TOO, THREADS};
@@ -10,7 +10,7 @@ pub const PRIVATE: Case = Case {
     name: "posix-sem-private",
     operation: "One sem_wait and one sem_post on an unnamed semaphore of value 1 that only the threads \
                 of this process may use.",
-    alike: "will-it-scale's posix_semaphore1 does the same with one semaphore to each worker, which is \
+    comparable_to: "will-it-scale's posix_semaphore1 does the same with one semaphore to each worker, which is \
             workers=1 here.",
     only: Only::Linux("measured on Linux only; macOS has no unnamed semaphores"),
     core_bound: true,
@@ -24,7 +24,7 @@ pub const SHARED: Case = Case {
     name: "posix-sem-shared",
     operation: "One sem_wait and one sem_post on an unnamed semaphore of value 1 in memory that \
                 processes share.",
-    alike: "The difference to lock/posix-sem-private is the price of waiting and waking across \
+    comparable_to: "The difference to lock/posix-sem-private is the price of waiting and waking across \
             processes; alone there is none.",
     params: PROCESSES_TOO,
     run: |params, round| run(params, round, Kind::Shared),
@@ -35,7 +35,7 @@ pub const SHARED: Case = Case {
 pub const NAMED: Case = Case {
     name: "posix-sem-named",
     operation: "One sem_wait and one sem_post on a semaphore of value 1 that sem_open made.",
-    alike: "Once it is open there should be no difference to lock/posix-sem-shared on Linux.",
+    comparable_to: "Once it is open there should be no difference to lock/posix-sem-shared on Linux.",
     only: Only::Unix("Windows has no POSIX semaphores"),
     core_bound: true,
     params: PROCESSES_TOO,
@@ -50,7 +50,7 @@ enum Kind {
     Named,
 }
 
-fn run(params: &Params, round: &mut Round, kind: Kind) -> Result<(), Refusal> {
+fn run(params: &Params, round: &mut Round, kind: Kind) -> Result<(), CaseError> {
     on_unix!(params, round, kind, {
         use std::ffi::CString;
         use std::io;
@@ -67,7 +67,7 @@ fn run(params: &Params, round: &mut Round, kind: Kind) -> Result<(), Refusal> {
         impl Lock for Semaphore {
             type Hold = ();
 
-            fn join(&self) -> Result<(), Refusal> {
+            fn join(&self) -> Result<(), CaseError> {
                 Ok(())
             }
 
@@ -87,14 +87,14 @@ fn run(params: &Params, round: &mut Round, kind: Kind) -> Result<(), Refusal> {
         }
 
         /// The name is taken back at once: forked workers inherit the semaphore.
-        fn named() -> Result<*mut libc::sem_t, Refusal> {
-            let name = platform::leftovers::semaphore_name();
+        fn named() -> Result<*mut libc::sem_t, CaseError> {
+            let name = platform::cleanup::semaphore_name();
             let name = CString::new(name).expect("a name of ours has no NUL in it");
             let (new, mode, value) = (libc::O_CREAT | libc::O_EXCL, 0o600, 1);
             // SAFETY: the name ends with NUL; mode and value are what goes with O_CREAT.
             let semaphore = unsafe { libc::sem_open(name.as_ptr(), new, mode, value) };
             if semaphore == libc::SEM_FAILED {
-                return Err(Refusal::last_os_error("sem_open"));
+                return Err(CaseError::last_os_error("sem_open"));
             }
             // SAFETY: the name ends with NUL.
             unsafe { libc::sem_unlink(name.as_ptr()) };
@@ -108,7 +108,7 @@ fn run(params: &Params, round: &mut Round, kind: Kind) -> Result<(), Refusal> {
                 // SAFETY: the place is fresh, and ours as long as the process lives.
                 match unsafe { libc::sem_init(semaphore, (kind == Kind::Shared).into(), 1) } {
                     0 => Ok(semaphore),
-                    _ => Err(Refusal::last_os_error("sem_init")),
+                    _ => Err(CaseError::last_os_error("sem_init")),
                 }
             }),
         }?;

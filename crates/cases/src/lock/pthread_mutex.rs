@@ -1,4 +1,4 @@
-use measure::{Params, Refusal, Round};
+use measure::{CaseError, Params, Round};
 use platform::on_unix;
 
 use super::{METRICS, THREADS, THREADS_OR_PROCESSES};
@@ -11,7 +11,7 @@ pub const NORMAL: Case = Case {
     area: "lock",
     name: "pthread-mutex",
     operation: "One pthread_mutex_lock and pthread_mutex_unlock of a normal mutex.",
-    alike: "will-it-scale's pthread_mutex1 does the same with one mutex for all workers, its \
+    comparable_to: "will-it-scale's pthread_mutex1 does the same with one mutex for all workers, its \
             pthread_mutex2 with one to each.",
     only: Only::Unix("Windows has no pthread mutexes"),
     core_bound: true,
@@ -24,7 +24,7 @@ pub const NORMAL: Case = Case {
 pub const ERRORCHECK: Case = Case {
     name: "pthread-mutex-errorcheck",
     operation: "As lock/pthread-mutex, of a mutex that notices misuse (PTHREAD_MUTEX_ERRORCHECK).",
-    alike: "The difference to lock/pthread-mutex is the price of knowing the holder.",
+    comparable_to: "The difference to lock/pthread-mutex is the price of knowing the holder.",
     run: |params, round| run(params, round, Kind::ErrorCheck),
     ..NORMAL
 };
@@ -34,7 +34,7 @@ pub const RECURSIVE: Case = Case {
     name: "pthread-mutex-recursive",
     operation: "As lock/pthread-mutex, of a mutex that its holder may lock again \
                 (PTHREAD_MUTEX_RECURSIVE), which here it does not.",
-    alike: "The difference to lock/pthread-mutex is the price of knowing the holder and how often it \
+    comparable_to: "The difference to lock/pthread-mutex is the price of knowing the holder and how often it \
             holds.",
     run: |params, round| run(params, round, Kind::Recursive),
     ..NORMAL
@@ -45,7 +45,7 @@ pub const ADAPTIVE: Case = Case {
     name: "pthread-mutex-adaptive",
     operation: "As lock/pthread-mutex, of a mutex for which a waiter spins a little before it sleeps \
                 (PTHREAD_MUTEX_ADAPTIVE_NP).",
-    alike: "The difference to lock/pthread-mutex among several workers is what spinning saves or \
+    comparable_to: "The difference to lock/pthread-mutex among several workers is what spinning saves or \
             wastes.",
     only: LINUX,
     run: |params, round| run(params, round, Kind::Adaptive),
@@ -57,7 +57,7 @@ pub const ROBUST: Case = Case {
     name: "pthread-mutex-robust",
     operation: "As lock/pthread-mutex, of a mutex that the next one gets when its holder has died \
                 (PTHREAD_MUTEX_ROBUST).",
-    alike: "The difference to lock/pthread-mutex is the price of the list of held mutexes that the \
+    comparable_to: "The difference to lock/pthread-mutex is the price of the list of held mutexes that the \
             kernel reads when a thread dies; compare lock/sysv-sem, where the kernel keeps it.",
     only: LINUX,
     params: THREADS_OR_PROCESSES,
@@ -70,7 +70,7 @@ pub const PI: Case = Case {
     name: "pthread-mutex-pi",
     operation: "As lock/pthread-mutex, of a mutex that lends its holder the priority of those who wait \
                 (PTHREAD_PRIO_INHERIT).",
-    alike: "`perf bench futex lock-pi` enters the kernel for every lock and unlock; this mutex only \
+    comparable_to: "`perf bench futex lock-pi` enters the kernel for every lock and unlock; this mutex only \
             where somebody waits.",
     only: LINUX,
     params: THREADS_OR_PROCESSES,
@@ -82,7 +82,7 @@ pub const PI: Case = Case {
 pub const PSHARED: Case = Case {
     name: "pthread-mutex-pshared",
     operation: "As lock/pthread-mutex, of a mutex that processes may share (PTHREAD_PROCESS_SHARED).",
-    alike: "The difference to lock/pthread-mutex is the price of waiting and waking across processes; \
+    comparable_to: "The difference to lock/pthread-mutex is the price of waiting and waking across processes; \
             alone there is none.",
     params: THREADS_OR_PROCESSES,
     run: |params, round| run(params, round, Kind::ProcessShared),
@@ -100,7 +100,7 @@ enum Kind {
     ProcessShared,
 }
 
-fn run(params: &Params, round: &mut Round, kind: Kind) -> Result<(), Refusal> {
+fn run(params: &Params, round: &mut Round, kind: Kind) -> Result<(), CaseError> {
     on_unix!(params, round, kind, {
         use std::io;
 
@@ -113,7 +113,7 @@ fn run(params: &Params, round: &mut Round, kind: Kind) -> Result<(), Refusal> {
         impl Lock for Mutex {
             type Hold = ();
 
-            fn join(&self) -> Result<(), Refusal> {
+            fn join(&self) -> Result<(), CaseError> {
                 Ok(())
             }
 
@@ -136,14 +136,14 @@ fn run(params: &Params, round: &mut Round, kind: Kind) -> Result<(), Refusal> {
             format!("{call}: {}", io::Error::from_raw_os_error(error))
         }
 
-        fn succeed(call: &str, error: libc::c_int) -> Result<(), Refusal> {
+        fn succeed(call: &str, error: libc::c_int) -> Result<(), CaseError> {
             match error {
                 0 => Ok(()),
-                _ => Err(Refusal::from_io(call, &io::Error::from_raw_os_error(error))),
+                _ => Err(CaseError::from_io(call, &io::Error::from_raw_os_error(error))),
             }
         }
 
-        fn of_kind(kind: Kind, shared: bool) -> Result<Mutex, Refusal> {
+        fn of_kind(kind: Kind, shared: bool) -> Result<Mutex, CaseError> {
             let mutex = InPlace::<libc::pthread_mutex_t>::new()?;
             let attributes = InPlace::<libc::pthread_mutexattr_t>::new()?.get();
             // SAFETY: both places are fresh, and ours as long as the process lives; the attributes

@@ -1,4 +1,4 @@
-use measure::{Params, Refusal, Round};
+use measure::{CaseError, Params, Round};
 use platform::on_unix;
 
 use super::{METRICS, THREADS_OR_PROCESSES};
@@ -10,7 +10,7 @@ pub const READ: Case = Case {
     name: "rwlock-read",
     operation: "One pthread_rwlock_rdlock and pthread_rwlock_unlock; readers do not wait for each \
                 other.",
-    alike: "Readers let each other in, but share one word of memory: what it costs more with more \
+    comparable_to: "Readers let each other in, but share one word of memory: what it costs more with more \
             workers is the price of passing that around.",
     only: Only::Unix("Windows has no pthread read-write locks; see lock/srwlock"),
     core_bound: true,
@@ -23,12 +23,12 @@ pub const READ: Case = Case {
 pub const WRITE: Case = Case {
     name: "rwlock-write",
     operation: "One pthread_rwlock_wrlock and pthread_rwlock_unlock.",
-    alike: "The difference to lock/pthread-mutex is the price of knowing readers.",
+    comparable_to: "The difference to lock/pthread-mutex is the price of knowing readers.",
     run: run::<true>,
     ..READ
 };
 
-fn run<const WRITE: bool>(params: &Params, round: &mut Round) -> Result<(), Refusal> {
+fn run<const WRITE: bool>(params: &Params, round: &mut Round) -> Result<(), CaseError> {
     on_unix!(params, round, {
         use std::io;
 
@@ -39,7 +39,7 @@ fn run<const WRITE: bool>(params: &Params, round: &mut Round) -> Result<(), Refu
         impl<const WRITE: bool> Lock for ReadWriteLock<WRITE> {
             type Hold = ();
 
-            fn join(&self) -> Result<(), Refusal> {
+            fn join(&self) -> Result<(), CaseError> {
                 Ok(())
             }
 
@@ -86,7 +86,7 @@ fn run<const WRITE: bool>(params: &Params, round: &mut Round) -> Result<(), Refu
         };
         if error != 0 {
             let error = io::Error::from_raw_os_error(error);
-            return Err(Refusal::from_io("pthread_rwlock_init", &error));
+            return Err(CaseError::from_io("pthread_rwlock_init", &error));
         }
         expect_no_calls_alone(params, round)?;
         measure(params, round, &ReadWriteLock::<WRITE>(lock))

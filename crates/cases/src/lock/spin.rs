@@ -2,7 +2,7 @@ use std::hint::spin_loop;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicU32};
 
-use measure::Refusal;
+use measure::CaseError;
 use platform::shared::Shared;
 
 use super::{Lock, METRICS, THREADS_OR_PROCESSES, expect_no_calls_alone, measure};
@@ -14,7 +14,7 @@ pub const TEST_AND_TEST_AND_SET: Case = Case {
     name: "spin-ttas",
     operation: "One lock and unlock of a spin lock: an atomic swap, repeated once a plain read has \
                 seen it free, with a pause between reads; then a store.",
-    alike: "The difference to lock/futex with one worker is its atomic swap on unlock; with more \
+    comparable_to: "The difference to lock/futex with one worker is its atomic swap on unlock; with more \
             workers than CPUs, what not sleeping costs.",
     only: Only::Everywhere,
     core_bound: true,
@@ -31,7 +31,7 @@ pub const TICKET: Case = Case {
     name: "spin-ticket",
     operation: "One lock and unlock of a ticket lock: an atomic addition draws a number, reads with a \
                 pause between them wait until it is served; then a store serves the next.",
-    alike: "The difference to lock/spin-ttas is the price of fairness; with more workers than CPUs \
+    comparable_to: "The difference to lock/spin-ttas is the price of fairness; with more workers than CPUs \
             that is ruinous, since the next in line is often one that does not run.",
     run: |params, round| {
         expect_no_calls_alone(params, round)?;
@@ -45,7 +45,7 @@ struct TestAndTestAndSet(Shared<AtomicBool>);
 impl Lock for TestAndTestAndSet {
     type Hold = ();
 
-    fn join(&self) -> Result<(), Refusal> {
+    fn join(&self) -> Result<(), CaseError> {
         Ok(())
     }
 
@@ -75,7 +75,7 @@ struct Ticket(Shared<Counters>);
 impl Lock for Ticket {
     type Hold = ();
 
-    fn join(&self) -> Result<(), Refusal> {
+    fn join(&self) -> Result<(), CaseError> {
         Ok(())
     }
 

@@ -1,4 +1,4 @@
-use measure::{Params, Refusal, Round};
+use measure::{CaseError, Params, Round};
 use platform::on_windows;
 
 use super::{METRICS, THREADS};
@@ -9,7 +9,7 @@ pub const CASE: Case = Case {
     area: "lock",
     name: "srwlock",
     operation: "One AcquireSRWLockExclusive and ReleaseSRWLockExclusive.",
-    alike: "Compare lock/critical-section, which knows its holder.",
+    comparable_to: "Compare lock/critical-section, which knows its holder.",
     only: Only::Windows("exists only on Windows"),
     core_bound: true,
     params: THREADS,
@@ -17,7 +17,7 @@ pub const CASE: Case = Case {
     run,
 };
 
-fn run(params: &Params, round: &mut Round) -> Result<(), Refusal> {
+fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
     on_windows!(params, round, {
         use windows_sys::Win32::System::Threading::{
             AcquireSRWLockExclusive, ReleaseSRWLockExclusive, SRWLOCK,
@@ -30,7 +30,7 @@ fn run(params: &Params, round: &mut Round) -> Result<(), Refusal> {
         impl Lock for SlimLock {
             type Hold = ();
 
-            fn join(&self) -> Result<(), Refusal> {
+            fn join(&self) -> Result<(), CaseError> {
                 Ok(())
             }
 

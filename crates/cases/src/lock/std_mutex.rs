@@ -1,7 +1,7 @@
 use std::mem::MaybeUninit;
 use std::sync::{Mutex, MutexGuard};
 
-use measure::Refusal;
+use measure::CaseError;
 use platform::shared::Shared;
 
 use super::{Lock, METRICS, THREADS, expect_no_calls_alone, measure};
@@ -12,7 +12,7 @@ pub const CASE: Case = Case {
     area: "lock",
     name: "std-mutex",
     operation: "One lock and unlock of Rust's std::sync::Mutex, by making and dropping its guard.",
-    alike: "On Linux it is a futex: the difference to lock/futex is its check for poisoning, and \
+    comparable_to: "On Linux it is a futex: the difference to lock/futex is its check for poisoning, and \
             spinning before it sleeps.",
     only: Only::Everywhere,
     core_bound: true,
@@ -30,7 +30,7 @@ impl Lock for StdMutex {
     /// Not an `Option`: asking whether there is a guard to drop would be a fifth of the time.
     type Hold = MaybeUninit<MutexGuard<'static, ()>>;
 
-    fn join(&self) -> Result<Self::Hold, Refusal> {
+    fn join(&self) -> Result<Self::Hold, CaseError> {
         Ok(MaybeUninit::uninit())
     }
 

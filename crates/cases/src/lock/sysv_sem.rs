@@ -1,4 +1,4 @@
-use measure::{Params, Refusal, Round};
+use measure::{CaseError, Params, Round};
 use platform::on_linux;
 
 use super::{METRICS, PROCESSES_TOO};
@@ -13,7 +13,7 @@ pub const WITH_UNDO: Case = Case {
     operation: "One acquire and release of a System V semaphore used as a mutex: one semop of three \
                 operations on a set of two (wait for zero on 0, wait for zero on 1, add 1 to 0), then \
                 one semop that takes 1 from 0; all with SEM_UNDO.",
-    alike: "lmbench's `lat_sem` passes a token through two semaphores and so counts a switch.",
+    comparable_to: "lmbench's `lat_sem` passes a token through two semaphores and so counts a switch.",
     only: ELSEWHERE,
     core_bound: true,
     params: PROCESSES_TOO,
@@ -25,12 +25,12 @@ pub const WITH_UNDO: Case = Case {
 pub const WITHOUT_UNDO: Case = Case {
     name: "sysv-sem-no-undo",
     operation: "As lock/sysv-sem, without SEM_UNDO.",
-    alike: "The difference to lock/sysv-sem is the price of the kernel's undo list.",
+    comparable_to: "The difference to lock/sysv-sem is the price of the kernel's undo list.",
     run: |params, round| run(params, round, false),
     ..WITH_UNDO
 };
 
-fn run(params: &Params, round: &mut Round, undo: bool) -> Result<(), Refusal> {
+fn run(params: &Params, round: &mut Round, undo: bool) -> Result<(), CaseError> {
     on_linux!(params, round, undo, {
         use super::{Lock, measure};
 
@@ -42,7 +42,7 @@ fn run(params: &Params, round: &mut Round, undo: bool) -> Result<(), Refusal> {
         impl Lock for SemaphoreSet {
             type Hold = ();
 
-            fn join(&self) -> Result<(), Refusal> {
+            fn join(&self) -> Result<(), CaseError> {
                 Ok(())
             }
 
@@ -76,14 +76,10 @@ fn run(params: &Params, round: &mut Round, undo: bool) -> Result<(), Refusal> {
 
         // SAFETY: makes a new set under a key of our own; no memory is passed.
         let id = unsafe {
-            libc::semget(
-                platform::leftovers::ipc_key(),
-                2,
-                libc::IPC_CREAT | libc::IPC_EXCL | 0o600,
-            )
+            libc::semget(platform::cleanup::ipc_key(), 2, libc::IPC_CREAT | libc::IPC_EXCL | 0o600)
         };
         if id < 0 {
-            return Err(Refusal::last_os_error("semget"));
+            return Err(CaseError::last_os_error("semget"));
         }
         let flags = if undo { libc::SEM_UNDO as i16 } else { 0 };
         round.expect_syscalls(2.0);

@@ -1,4 +1,4 @@
-use measure::{Params, Refusal, Round};
+use measure::{CaseError, Params, Round};
 use platform::{on_linux, on_unix};
 
 use super::{METRICS, THREADS_OR_PROCESSES};
@@ -9,7 +9,7 @@ pub const PIPE: Case = Case {
     area: "lock",
     name: "pipe-token",
     operation: "One read of the only byte from a pipe, and one write of it back.",
-    alike: "will-it-scale's pipe1 makes the same calls with one pipe to each worker, which is workers=1 \
+    comparable_to: "will-it-scale's pipe1 makes the same calls with one pipe to each worker, which is workers=1 \
             here; GNU make's job server is this lock.",
     only: Only::Unix("measured on Unix-like systems only"),
     core_bound: true,
@@ -23,14 +23,14 @@ pub const EVENTFD: Case = Case {
     name: "eventfd-token",
     operation: "One read that takes 1 from an eventfd of value 1 (EFD_SEMAPHORE), and one write that \
                 gives it back.",
-    alike: "will-it-scale's eventfd1 makes the same calls with one eventfd to each worker, which is \
+    comparable_to: "will-it-scale's eventfd1 makes the same calls with one eventfd to each worker, which is \
             workers=1 here.",
     only: Only::Linux("measured on Linux only"),
     run: run_eventfd,
     ..PIPE
 };
 
-fn run_pipe(params: &Params, round: &mut Round) -> Result<(), Refusal> {
+fn run_pipe(params: &Params, round: &mut Round) -> Result<(), CaseError> {
     on_unix!(params, round, {
         use std::io::{PipeReader, PipeWriter, Read, Write, pipe};
 
@@ -41,7 +41,7 @@ fn run_pipe(params: &Params, round: &mut Round) -> Result<(), Refusal> {
         impl Lock for Pipe {
             type Hold = ();
 
-            fn join(&self) -> Result<(), Refusal> {
+            fn join(&self) -> Result<(), CaseError> {
                 Ok(())
             }
 
@@ -58,7 +58,7 @@ fn run_pipe(params: &Params, round: &mut Round) -> Result<(), Refusal> {
             }
         }
 
-        let (reader, writer) = pipe().map_err(|e| Refusal::from_io("pipe", &e))?;
+        let (reader, writer) = pipe().map_err(|e| CaseError::from_io("pipe", &e))?;
         let token = Pipe(reader, writer);
         token.release(&mut ());
         round.expect_syscalls(2.0);
@@ -66,7 +66,7 @@ fn run_pipe(params: &Params, round: &mut Round) -> Result<(), Refusal> {
     })
 }
 
-fn run_eventfd(params: &Params, round: &mut Round) -> Result<(), Refusal> {
+fn run_eventfd(params: &Params, round: &mut Round) -> Result<(), CaseError> {
     on_linux!(params, round, {
         use std::io;
         use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -78,7 +78,7 @@ fn run_eventfd(params: &Params, round: &mut Round) -> Result<(), Refusal> {
         impl Lock for EventFd {
             type Hold = ();
 
-            fn join(&self) -> Result<(), Refusal> {
+            fn join(&self) -> Result<(), CaseError> {
                 Ok(())
             }
 
@@ -103,7 +103,7 @@ fn run_eventfd(params: &Params, round: &mut Round) -> Result<(), Refusal> {
         // SAFETY: makes a new descriptor; no memory is passed.
         let fd = unsafe { libc::eventfd(1, libc::EFD_SEMAPHORE | libc::EFD_CLOEXEC) };
         if fd < 0 {
-            return Err(Refusal::last_os_error("eventfd"));
+            return Err(CaseError::last_os_error("eventfd"));
         }
         // SAFETY: it is new, so nobody else's.
         let token = EventFd(unsafe { OwnedFd::from_raw_fd(fd) });

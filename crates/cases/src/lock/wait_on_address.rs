@@ -1,4 +1,4 @@
-use measure::{Params, Refusal, Round};
+use measure::{CaseError, Params, Round};
 use platform::on_windows;
 
 use super::{METRICS, THREADS};
@@ -10,7 +10,7 @@ pub const CASE: Case = Case {
     name: "wait-on-address",
     operation: "One lock and unlock of a mutex of one word as in lock/futex: a compare-and-swap, then a \
                 swap, with WaitOnAddress and WakeByAddressSingle where somebody waits.",
-    alike: "The same algorithm as lock/futex has on Linux, but only between threads.",
+    comparable_to: "The same algorithm as lock/futex has on Linux, but only between threads.",
     only: Only::Windows("exists only on Windows"),
     core_bound: true,
     params: THREADS,
@@ -18,7 +18,7 @@ pub const CASE: Case = Case {
     run,
 };
 
-fn run(params: &Params, round: &mut Round) -> Result<(), Refusal> {
+fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
     on_windows!(params, round, {
         use std::io;
         use std::sync::atomic::AtomicU32;
@@ -38,7 +38,7 @@ fn run(params: &Params, round: &mut Round) -> Result<(), Refusal> {
         impl Lock for Mutex {
             type Hold = ();
 
-            fn join(&self) -> Result<(), Refusal> {
+            fn join(&self) -> Result<(), CaseError> {
                 Ok(())
             }
 

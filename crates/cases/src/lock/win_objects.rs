@@ -1,4 +1,4 @@
-use measure::{Params, Refusal, Round};
+use measure::{CaseError, Params, Round};
 use platform::on_windows;
 
 use super::{METRICS, THREADS};
@@ -9,7 +9,7 @@ pub const MUTEX: Case = Case {
     area: "lock",
     name: "win-mutex",
     operation: "One WaitForSingleObject and ReleaseMutex of a mutex object without a name.",
-    alike: "A kernel object that processes can share, here used by threads of one process: compare \
+    comparable_to: "A kernel object that processes can share, here used by threads of one process: compare \
             lock/critical-section, which enters the kernel only to wait.",
     only: Only::Windows("exists only on Windows"),
     core_bound: true,
@@ -23,7 +23,7 @@ pub const SEMAPHORE: Case = Case {
     name: "win-semaphore",
     operation: "One WaitForSingleObject and ReleaseSemaphore of a semaphore object of value 1 without a \
                 name.",
-    alike: "The difference to lock/win-mutex is the price of knowing the holder.",
+    comparable_to: "The difference to lock/win-mutex is the price of knowing the holder.",
     run: |params, round| run(params, round, Kind::Semaphore),
     ..MUTEX
 };
@@ -32,7 +32,7 @@ pub const SEMAPHORE: Case = Case {
 pub const EVENT: Case = Case {
     name: "win-event",
     operation: "One WaitForSingleObject and SetEvent of an auto-reset event object without a name.",
-    alike: "The difference to lock/win-semaphore is the price of counting.",
+    comparable_to: "The difference to lock/win-semaphore is the price of counting.",
     run: |params, round| run(params, round, Kind::Event),
     ..MUTEX
 };
@@ -43,7 +43,7 @@ enum Kind {
     Event,
 }
 
-fn run(params: &Params, round: &mut Round, kind: Kind) -> Result<(), Refusal> {
+fn run(params: &Params, round: &mut Round, kind: Kind) -> Result<(), CaseError> {
     on_windows!(params, round, kind, {
         use std::io;
         use std::os::windows::io::{AsRawHandle, FromRawHandle, OwnedHandle};
@@ -66,7 +66,7 @@ fn run(params: &Params, round: &mut Round, kind: Kind) -> Result<(), Refusal> {
         impl<R: Fn(HANDLE) -> i32 + Sync> Lock for Object<R> {
             type Hold = ();
 
-            fn join(&self) -> Result<(), Refusal> {
+            fn join(&self) -> Result<(), CaseError> {
                 Ok(())
             }
 
@@ -84,9 +84,9 @@ fn run(params: &Params, round: &mut Round, kind: Kind) -> Result<(), Refusal> {
             }
         }
 
-        fn owned(handle: HANDLE) -> Result<OwnedHandle, Refusal> {
+        fn owned(handle: HANDLE) -> Result<OwnedHandle, CaseError> {
             if handle.is_null() {
-                return Err(Refusal::last_os_error("creating a kernel object"));
+                return Err(CaseError::last_os_error("creating a kernel object"));
             }
             // SAFETY: it is new, so nobody else's.
             Ok(unsafe { OwnedHandle::from_raw_handle(handle) })

@@ -9,8 +9,8 @@ use std::io::{self, BufWriter, Write};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use measure::{Params, Refusal};
-use platform::leftovers::Directory;
+use measure::{CaseError, Params};
+use platform::cleanup::Directory;
 
 use crate::count_of;
 
@@ -28,13 +28,13 @@ impl Post {
     ///
     /// # Errors
     /// Where there are fewer recipients than domains; where it cannot be written.
-    pub fn write(params: &Params) -> Result<Self, Refusal> {
+    pub fn write(params: &Params) -> Result<Self, CaseError> {
         let (recipients, domains) = (count_of(params, "recipients")?, count_of(params, "domains")?);
         if recipients < domains {
             let why = format!("{recipients} recipients cannot be in {domains} domains");
-            return Err(Refusal::Unsupported(why));
+            return Err(CaseError::Unsupported(why));
         }
-        let cannot = |e| Refusal::from_io("writing the list", &e);
+        let cannot = |e| CaseError::from_io("writing the list", &e);
         let directory = Directory::new_in(&std::env::temp_dir()).map_err(cannot)?;
         let list = directory.path().join(Directory::file(false, 0));
         write(&list, recipients, domains).map_err(cannot)?;
@@ -45,7 +45,7 @@ impl Post {
     ///
     /// # Errors
     /// Where it cannot be written.
-    pub fn routes(&self, sinks: &[SocketAddr]) -> Result<PathBuf, Refusal> {
+    pub fn routes(&self, sinks: &[SocketAddr]) -> Result<PathBuf, CaseError> {
         let path = self.directory.path().join(Directory::file(false, 1));
         let written = || -> io::Result<()> {
             let mut out = BufWriter::new(File::create(&path)?);
@@ -54,7 +54,7 @@ impl Post {
             }
             out.flush()
         };
-        written().map_err(|e| Refusal::from_io("writing the routes", &e))?;
+        written().map_err(|e| CaseError::from_io("writing the routes", &e))?;
         Ok(path)
     }
 }

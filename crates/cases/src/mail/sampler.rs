@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use mailsend::Delivery;
 use mailsink::hosted::{Hosted, SinkReport};
-use measure::Refusal;
+use measure::CaseError;
 use platform::counters::ProcessCounter;
 use platform::tree::ProcessTree;
 use platform::usage::{ProcessUsage, thread_cpu_time};
@@ -41,7 +41,7 @@ impl Sampler<'_> {
     ///
     /// # Errors
     /// Where the sink has ended.
-    pub fn now(&mut self, settled: u32, aside: Duration) -> Result<Moment, Refusal> {
+    pub fn now(&mut self, settled: u32, aside: Duration) -> Result<Moment, CaseError> {
         let at = Instant::now();
         let counter = self.counter.get().and_then(Option::as_ref);
         let syscalls = counter.and_then(ProcessCounter::syscalls);
@@ -94,7 +94,7 @@ pub fn watch(
     sampler: &mut Sampler,
     over: &Receiver<()>,
     [warm_up, counted]: [Duration; 2],
-) -> Result<Seen, Refusal> {
+) -> Result<Seen, CaseError> {
     let seen = look(delivery, sampler, over, [warm_up, counted]);
     // Also after an error: nothing else ends the delivery.
     delivery.signals().stop();
@@ -111,7 +111,7 @@ fn look(
     sampler: &mut Sampler,
     over: &Receiver<()>,
     [warm_up, counted]: [Duration; 2],
-) -> Result<Seen, Refusal> {
+) -> Result<Seen, CaseError> {
     let mut seen = Seen { first: None, last: None, memory: None, cost: Duration::ZERO };
     while !delivery.has_begun() {
         if over.recv_timeout(LOOK_EVERY) != Err(RecvTimeoutError::Timeout) {

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use measure::{Params, Refusal, Round};
+use measure::{CaseError, Params, Round};
 
 use super::trial;
 use crate::{Case, Extent, Only, Param, Takes, count_of, value_of};
@@ -10,7 +10,7 @@ pub const CASE: Case = Case {
     name: "send",
     operation: "A recipient of a list accepted by the server of its domain, over SMTP in test mode: RCPT TO was \
                 answered with 250, and RSET came where the message would.",
-    alike: "`smtp-source` sends to one server without a list or a queue. The time is that of the sender as a \
+    comparable_to: "`smtp-source` sends to one server without a list or a queue. The time is that of the sender as a \
             whole: divided by it, all connections together.",
     only: Only::Everywhere,
     core_bound: false,
@@ -59,7 +59,7 @@ pub const CASE: Case = Case {
     run,
 };
 
-fn run(params: &Params, round: &mut Round) -> Result<(), Refusal> {
+fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
     trial::run(params, round)
 }
 

@@ -10,10 +10,10 @@ use mailsend::route::Router;
 use mailsend::tls::ClientTls;
 use mailsend::{DeliveryOptions, Transport};
 use mailsink::hosted::Hosted;
-use measure::trial::Stage;
-use measure::{Params, Refusal, Round};
+use measure::trial::TrialContext;
+use measure::{CaseError, Params, Round};
 use platform::net::WHOLE_LOOPBACK;
-use platform::readiness::Means;
+use platform::readiness::PollBackend;
 use smtp::address::Address;
 use smtp::security::Security;
 use smtp::session::SessionOptions;
@@ -39,7 +39,7 @@ const MESSAGE: &[u8] =
 /// The CPUs of a round.
 pub struct TestBed {
     /// All of them.
-    pub stage: Stage,
+    pub context: TrialContext,
     /// The sender's.
     pub sender: usize,
     /// The sink's; the sender's where there is no other.
@@ -51,23 +51,24 @@ impl TestBed {
     ///
     /// # Errors
     /// Where this system cannot place processes so.
-    pub fn new(round: &Round) -> Result<Self, Refusal> {
+    pub fn new(round: &Round) -> Result<Self, CaseError> {
         platform::limits::raise_descriptors();
         let cpus = &round.order().cpus;
         let (&sender, others) =
-            cpus.split_last().ok_or_else(|| Refusal::Failed("no CPU".into()))?;
+            cpus.split_last().ok_or_else(|| CaseError::Failed("no CPU".into()))?;
         let sink = *others.first().unwrap_or(&sender);
         let mut both = vec![sink, sender];
         both.dedup();
-        Ok(Self { stage: Stage::new(round, &both)?, sender, sink })
+        Ok(Self { context: TrialContext::new(round, &both)?, sender, sink })
     }
 
     /// A sink in a process of its own, at many addresses where the system has them, else at many ports.
     ///
     /// # Errors
     /// Where it cannot be started.
-    pub fn sink(&self, delay: &str) -> Result<Hosted, Refusal> {
-        let program = std::env::current_exe().map_err(|e| Refusal::from_io("this program", &e))?;
+    pub fn sink(&self, delay: &str) -> Result<Hosted, CaseError> {
+        let program =
+            std::env::current_exe().map_err(|e| CaseError::from_io("this program", &e))?;
         let mut command = Command::new(program);
         command.args(["mail", "sink", "--report", "--bind-cpu", &self.sink.to_string()]);
         for nth in 1..=SINKS {
@@ -89,15 +90,15 @@ impl TestBed {
 ///
 /// # Errors
 /// Unsupported where this system lacks it.
-pub fn how(params: &Params) -> Result<Transport, Refusal> {
+pub fn how(params: &Params) -> Result<Transport, CaseError> {
     Ok(match value_of(params, "arch")? {
-        "poll" => Transport::Loops(1, Means::Poll),
+        "poll" => Transport::Loops(1, PollBackend::Poll),
         "threads" => Transport::Threads,
         "processes" if std::env::consts::FAMILY != "unix" => {
-            return Err(Refusal::Unsupported("there is no fork on this system".to_owned()));
+            return Err(CaseError::Unsupported("there is no fork on this system".to_owned()));
         }
         "processes" => Transport::Processes,
-        _ => Transport::Loops(1, Means::BEST),
+        _ => Transport::Loops(1, PollBackend::BEST),
     })
 }
 
@@ -105,8 +106,8 @@ pub fn how(params: &Params) -> Result<Transport, Refusal> {
 ///
 /// # Errors
 /// Where the files cannot be read.
-pub fn plan(params: &Params, post: &Post, sink: &Hosted) -> Result<DeliveryOptions, Refusal> {
-    let failed = |e: &dyn std::fmt::Display| Refusal::Failed(e.to_string());
+pub fn plan(params: &Params, post: &Post, sink: &Hosted) -> Result<DeliveryOptions, CaseError> {
+    let failed = |e: &dyn std::fmt::Display| CaseError::Failed(e.to_string());
     let list = List::open(&post.list, None).map_err(|e| failed(&e))?;
     let router = Router::file(&post.routes(sink.addresses())?).map_err(|e| failed(&e))?;
     let heads = Heads {

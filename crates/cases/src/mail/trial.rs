@@ -7,8 +7,8 @@ use mailsend::{Count, Delivery, DeliveryOptions, SendError, Summary, deliver};
 use mailsink::Counts as Counted;
 use mailsink::hosted::{Hosted, SinkReport};
 use measure::round::Mode;
-use measure::trial::Told;
-use measure::{Combine, Direction, Params, Refusal, Round, doubt};
+use measure::trial::Timed;
+use measure::{CaseError, Combine, Direction, Params, Round, doubt};
 use platform::counters::{Counts, ProcessCounter};
 use platform::cpu::keep_process_to;
 use smtp::session::SmtpPhase;
@@ -69,7 +69,7 @@ const PHASES: [(SmtpPhase, &str, &str); 4] = [
 ];
 
 /// A delivery as the parameters say.
-pub fn run(params: &Params, round: &mut Round) -> Result<(), Refusal> {
+pub fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
     how(params)?;
     let test_bed = TestBed::new(round)?;
     let connections = count_of(params, "connections")?;
@@ -82,9 +82,9 @@ pub fn run(params: &Params, round: &mut Round) -> Result<(), Refusal> {
         let made = DeliveryTrial::of(&plan, &mut sink, &test_bed, round.order().mode, times)?;
         round.report_counts(made.settled(), &[made.counts()]);
     } else {
-        let timed = round.trial_of(&test_bed.stage, || {
+        let timed = round.trial_of(&test_bed.context, || {
             let made = DeliveryTrial::of(&plan, &mut sink, &test_bed, Mode::Sample, times)?;
-            Ok(Told { operations: made.settled(), took: made.counted(), value: made })
+            Ok(Timed { operations: made.settled(), took: made.counted(), value: made })
         })?;
         timed.value.report(&test_bed, round);
     }
@@ -128,8 +128,8 @@ impl DeliveryTrial {
         test_bed: &TestBed,
         mode: Mode,
         times: [Duration; 2],
-    ) -> Result<Self, Refusal> {
-        let failed = |e: SendError| Refusal::Failed(e.to_string());
+    ) -> Result<Self, CaseError> {
+        let failed = |e: SendError| CaseError::Failed(e.to_string());
         let delivery = Delivery::new(plan, None, Arc::default()).map_err(failed)?;
         let counter = OnceLock::new();
         let mut sampler = Sampler { sink, counter: &counter };
@@ -148,7 +148,7 @@ impl DeliveryTrial {
             drop(over);
             (delivered, watching.join().expect("the sampler does not panic"))
         });
-        let _ = keep_process_to(test_bed.stage.cpus());
+        let _ = keep_process_to(test_bed.context.cpus());
         let summary = delivered.map_err(failed)?;
         let Seen { first, last, memory, cost } = seen?;
         let after = sampler.now(summary.count.all(), cost)?;
@@ -164,14 +164,14 @@ impl DeliveryTrial {
     }
 
     /// Fails where nothing was delivered, or where the sender's and the sink's counts differ.
-    fn checked(self) -> Result<Self, Refusal> {
+    fn checked(self) -> Result<Self, CaseError> {
         let [before, after] = [&self.before, &self.after].map(|moment| &moment.sink.counts);
         let said = self.summary.replies.iter().map(|(_, reply, _)| reply.as_str());
         let said = said.take(3).collect::<Vec<_>>().join("; ");
         match wrong(self.summary.count, &said, [before, after]) {
-            Some(why) => Err(Refusal::Failed(why)),
+            Some(why) => Err(CaseError::Failed(why)),
             None if self.settled() == 0 => {
-                Err(Refusal::Failed("not one recipient was accepted in time".to_owned()))
+                Err(CaseError::Failed("not one recipient was accepted in time".to_owned()))
             }
             None => Ok(self),
         }

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use measure::{Params, Refusal, Round};
+use measure::{CaseError, Params, Round};
 use netload::Protocol;
 
 use super::test_bed::{NETWORK, PLACE};
@@ -13,7 +13,7 @@ pub const CASE: Case = Case {
     name: "answer",
     operation: "A connection accepted, answered with `450 too busy` and closed, by a server that has a CPU of its \
                 own, while so many connections are in flight.",
-    alike: "A web server with `Connection: close` does this and also reads a request; smtp-source and \
+    comparable_to: "A web server with `Connection: close` does this and also reads a request; smtp-source and \
             ApacheBench load a server like this, but do not check what comes.",
     only: Only::Everywhere,
     core_bound: false,
@@ -38,7 +38,7 @@ pub const CASE: Case = Case {
     run,
 };
 
-fn run(params: &Params, round: &mut Round) -> Result<(), Refusal> {
+fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
     trial::run(params, Protocol::TOO_BUSY, round)
 }
 

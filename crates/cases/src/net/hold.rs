@@ -1,7 +1,7 @@
 use std::time::Duration;
 
-use measure::trial::Told;
-use measure::{Combine, Direction, Params, Refusal, Round};
+use measure::trial::Timed;
+use measure::{CaseError, Combine, Direction, Params, Round};
 use netload::Protocol;
 use platform::tree::ProcessTree;
 
@@ -13,7 +13,7 @@ pub const CASE: Case = Case {
     area: "net",
     name: "hold",
     operation: "A connection opened, its first HTTP request answered, and then kept idle among so many.",
-    alike: "What servers are sized by that push messages or keep sessions open; the memory is the server's own, \
+    comparable_to: "What servers are sized by that push messages or keep sessions open; the memory is the server's own, \
             without what the kernel keeps for sockets.",
     only: Only::Everywhere,
     core_bound: false,
@@ -58,7 +58,7 @@ pub const CASE: Case = Case {
     run,
 };
 
-fn run(params: &Params, round: &mut Round) -> Result<(), Refusal> {
+fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
     let test_bed = TestBed::new(params, round)?;
     let connections = count_of(params, "connections")?;
     super::limits::check(connections)?;
@@ -69,11 +69,11 @@ fn run(params: &Params, round: &mut Round) -> Result<(), Refusal> {
     let before = ProcessTree::of(server.pid())?;
     let spent = server.spent()?;
     let mut more = 0;
-    let mut hold = || -> Result<Duration, Refusal> {
+    let mut hold = || -> Result<Duration, CaseError> {
         let held = generator.hold(connections + connections.min(8))?;
         if held.open < connections {
             let why = format!("only {} of {connections} connections could be held", held.open);
-            return Err(Refusal::Failed(why));
+            return Err(CaseError::Failed(why));
         }
         more = held.open - connections.min(8);
         Ok(held.took)
@@ -83,8 +83,8 @@ fn run(params: &Params, round: &mut Round) -> Result<(), Refusal> {
         let counts = super::trial::counts_of(&server.spent()?.since(spent));
         round.report_counts(more as u64, &[counts]);
     } else {
-        round.trial_of(&test_bed.stage, || {
-            Ok(Told { took: hold()?, operations: connections as u64, value: () }) // all but the first few
+        round.trial_of(&test_bed.context, || {
+            Ok(Timed { took: hold()?, operations: connections as u64, value: () }) // all but the first few
         })?;
         let after = ProcessTree::of(server.pid())?;
         let by_connection = |after: f64, before: f64| (after - before).max(0.0) / more as f64;

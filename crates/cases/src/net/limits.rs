@@ -1,6 +1,6 @@
 //! Which limits of this system would cut a sweep of connections short, and what to type to raise them.
 
-use measure::{Params, Refusal};
+use measure::{CaseError, Params};
 use platform::limits::{Limit, descriptors, of_connections};
 
 /// What server and generator need beside their connections.
@@ -10,10 +10,10 @@ const BESIDE: u64 = 64;
 ///
 /// # Errors
 /// Unsupported if not, with what to do.
-pub fn check(connections: usize) -> Result<(), Refusal> {
+pub fn check(connections: usize) -> Result<(), CaseError> {
     let needed = connections as u64 + BESIDE;
     match descriptors() {
-        Some(may) if may < needed => Err(Refusal::Unsupported(format!(
+        Some(may) if may < needed => Err(CaseError::Unsupported(format!(
             "{connections} connections need {needed} descriptors, and a process may have {may} here: \
              `ulimit -n {needed}` as root raises that"
         ))),
@@ -80,6 +80,6 @@ mod tests {
     fn more_than_there_are_descriptors_is_not_supported() {
         assert!(check(1).is_ok());
         let all = descriptors().map(|may| check(may as usize));
-        assert!(all.is_none_or(|checked| matches!(checked, Err(Refusal::Unsupported(_)))));
+        assert!(all.is_none_or(|checked| matches!(checked, Err(CaseError::Unsupported(_)))));
     }
 }

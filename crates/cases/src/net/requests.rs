@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use measure::{Params, Refusal, Round};
+use measure::{CaseError, Params, Round};
 use netload::Protocol;
 
 use super::test_bed::{NETWORK, PLACE};
@@ -13,7 +13,7 @@ pub const CASE: Case = Case {
     name: "requests",
     operation: "An HTTP request answered with a fixed 503 on a connection that stays, one of so many, each with \
                 one request under way.",
-    alike: "`wrk` against nginx with `return 503` does the same; the reply here is shorter, and checked byte for \
+    comparable_to: "`wrk` against nginx with `return 503` does the same; the reply here is shorter, and checked byte for \
             byte.",
     only: Only::Everywhere,
     core_bound: false,
@@ -41,7 +41,7 @@ pub const CASE: Case = Case {
     run,
 };
 
-fn run(params: &Params, round: &mut Round) -> Result<(), Refusal> {
+fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
     trial::run(params, Protocol::HTTP, round)
 }
 

@@ -3,8 +3,8 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::process::Command;
 
-use measure::trial::Stage;
-use measure::{Params, Refusal, Round};
+use measure::trial::TrialContext;
+use measure::{CaseError, Params, Round};
 use netload::Protocol;
 use netload::hosted::Hosted;
 use netload::load::{Generator, Load};
@@ -40,7 +40,7 @@ const TIMEOUT_MS: u64 = 20_000;
 /// The CPUs and the network of a round.
 pub struct TestBed {
     /// All the CPUs.
-    pub stage: Stage,
+    pub context: TrialContext,
     server_cpus: Vec<usize>,
     client_cpu: Option<usize>,
     network: Option<Network>,
@@ -51,10 +51,10 @@ impl TestBed {
     ///
     /// # Errors
     /// Where this system cannot place processes so, or does not permit namespaces.
-    pub fn new(params: &Params, round: &Round) -> Result<Self, Refusal> {
+    pub fn new(params: &Params, round: &Round) -> Result<Self, CaseError> {
         platform::limits::raise_descriptors();
         let cpus = &round.order().cpus;
-        let (last, others) = cpus.split_last().ok_or_else(|| Refusal::Failed("no CPU".into()))?;
+        let (last, others) = cpus.split_last().ok_or_else(|| CaseError::Failed("no CPU".into()))?;
         let (server_cpus, client_cpu) = match value_of(params, "place")? {
             "any" => (cpus.clone(), None),
             "same" => (vec![*last], Some(*last)),
@@ -67,7 +67,7 @@ impl TestBed {
         let mut used: Vec<usize> = server_cpus.iter().copied().chain(client_cpu).collect();
         used.sort_unstable();
         used.dedup();
-        Ok(Self { stage: Stage::new(round, &used)?, server_cpus, client_cpu, network })
+        Ok(Self { context: TrialContext::new(round, &used)?, server_cpus, client_cpu, network })
     }
 
     /// A server of the architecture that the parameters name, in a process of its own; in the untimed pass its
@@ -80,12 +80,13 @@ impl TestBed {
         params: &Params,
         protocol: Protocol,
         round: &Round,
-    ) -> Result<Hosted, Refusal> {
+    ) -> Result<Hosted, CaseError> {
         let arch = value_of(params, "arch")?;
         if let Some(why) = netload::serve::Architecture::find(arch).and_then(|a| a.missing_here()) {
-            return Err(Refusal::Unsupported(why.to_owned()));
+            return Err(CaseError::Unsupported(why.to_owned()));
         }
-        let program = std::env::current_exe().map_err(|e| Refusal::from_io("this program", &e))?;
+        let program =
+            std::env::current_exe().map_err(|e| CaseError::from_io("this program", &e))?;
         let cpus: Vec<String> = self.server_cpus.iter().map(usize::to_string).collect();
         let mut command = Command::new(program);
         command.args(["net", "serve", "--report", "--arch", arch]);
@@ -107,7 +108,7 @@ impl TestBed {
     ///
     /// # Errors
     /// Where the system gives no means to wait for many sockets.
-    pub fn generator(&self, server: &Hosted, protocol: Protocol) -> Result<Generator, Refusal> {
+    pub fn generator(&self, server: &Hosted, protocol: Protocol) -> Result<Generator, CaseError> {
         let shares_cpu = self.server_cpus.len() == 1
             && self.client_cpu.is_none_or(|cpu| self.server_cpus == [cpu]);
         let load = Load::new(server.address(), protocol);

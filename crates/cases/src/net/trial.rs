@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
-use measure::trial::Told;
-use measure::{Combine, Direction, Params, Refusal, Round, doubt};
+use measure::trial::Timed;
+use measure::{CaseError, Combine, Direction, Params, Round, doubt};
 use netload::Protocol;
 use netload::hosted::Spent;
 use netload::load::{ErrorKind, Generator, Step, Window};
@@ -72,7 +72,7 @@ pub fn takes(params: &Params, speed: &Speed) -> Duration {
 }
 
 /// A load of as many connections as the parameters say.
-pub fn run(params: &Params, protocol: Protocol, round: &mut Round) -> Result<(), Refusal> {
+pub fn run(params: &Params, protocol: Protocol, round: &mut Round) -> Result<(), CaseError> {
     let test_bed = TestBed::new(params, round)?;
     let connections = count_of(params, "connections")?;
     super::limits::check(connections)?;
@@ -84,9 +84,9 @@ pub fn run(params: &Params, protocol: Protocol, round: &mut Round) -> Result<(),
         let seen = load()?;
         round.report_counts(seen.step.replies, &[counts_of(&seen.server)]);
     } else {
-        let timed = round.trial_of(&test_bed.stage, || {
+        let timed = round.trial_of(&test_bed.context, || {
             let seen = load()?;
-            Ok(Told { operations: seen.step.replies, took: seen.step.elapsed, value: seen })
+            Ok(Timed { operations: seen.step.replies, took: seen.step.elapsed, value: seen })
         })?;
         timed.value.report(round);
     }
@@ -107,8 +107,8 @@ impl Seen {
     fn of(
         generator: &mut Generator,
         connections: usize,
-        ask: &mut dyn FnMut() -> (Result<Spent, Refusal>, Option<u64>),
-    ) -> Result<Self, Refusal> {
+        ask: &mut dyn FnMut() -> (Result<Spent, CaseError>, Option<u64>),
+    ) -> Result<Self, CaseError> {
         let mut answers = Vec::with_capacity(2);
         let mut server_cpu = || {
             let answer = ask();
@@ -119,17 +119,17 @@ impl Seen {
         let step = generator.step_watched(connections, WINDOW, &mut server_cpu)?;
         let (end, start) = (answers.pop(), answers.pop());
         let (Some((end, overflows)), Some((start, earlier))) = (end, start) else {
-            return Err(Refusal::Failed("the load was not counted".into()));
+            return Err(CaseError::Failed("the load was not counted".into()));
         };
         let overflows = overflows.zip(earlier).map(|(now, then)| now.saturating_sub(then));
         Self { step, server: end?.since(start?), overflows }.checked()
     }
 
     /// A load without a single reply has no figure; a wrong reply makes all figures worthless.
-    fn checked(self) -> Result<Self, Refusal> {
+    fn checked(self) -> Result<Self, CaseError> {
         let errors = &self.step.errors;
         if let Some(wrong) = &errors.first_wrong {
-            return Err(Refusal::Failed(format!("a wrong reply: {wrong}")));
+            return Err(CaseError::Failed(format!("a wrong reply: {wrong}")));
         }
         if self.step.replies == 0 {
             let met: Vec<String> = ErrorKind::ALL
@@ -138,7 +138,7 @@ impl Seen {
                 .map(|kind| format!("{} {kind}", errors.count(kind)))
                 .collect();
             let met = if met.is_empty() { "no error".to_owned() } else { met.join(", ") };
-            return Err(Refusal::Failed(format!("not one reply: {met}")));
+            return Err(CaseError::Failed(format!("not one reply: {met}")));
         }
         Ok(self)
     }

@@ -8,7 +8,7 @@ pub const CASE: Case = Case {
     name: "create-file-close",
     operation: "One CreateFileW that opens this program's own file for reading, by its absolute \
                 path, and one CloseHandle.",
-    alike: "The counterpart of syscall/open-close; osbench's `create_files` makes and writes the \
+    comparable_to: "The counterpart of syscall/open-close; osbench's `create_files` makes and writes the \
             file too.",
     only: Only::Windows("exists only on Windows"),
     core_bound: true,
@@ -23,7 +23,7 @@ pub const CASE: Case = Case {
             };
 
             let path = std::env::current_exe()
-                .map_err(|e| measure::Refusal::from_io("finding this program's own file", &e))?;
+                .map_err(|e| measure::CaseError::from_io("finding this program's own file", &e))?;
             let path: Vec<u16> = path.as_os_str().encode_wide().chain([0]).collect();
             super::time(round, "CreateFileW", || {
                 // SAFETY: the path ends with NUL; a handle that was opened is closed.

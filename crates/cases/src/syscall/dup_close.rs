@@ -7,7 +7,7 @@ pub const CASE: Case = Case {
     area: "syscall",
     name: "dup-close",
     operation: "One dup of a regular file's descriptor and one close of the copy.",
-    alike: "will-it-scale's `dup1` counts the pair too; libMicro's `dup` leaves the close off the \
+    comparable_to: "will-it-scale's `dup1` counts the pair too; libMicro's `dup` leaves the close off the \
             clock.",
     only: Only::Unix("Windows has DuplicateHandle: see syscall/duplicate-handle-close"),
     core_bound: true,

@@ -8,7 +8,7 @@ pub const CASE: Case = Case {
     name: "duplicate-handle-close",
     operation: "One DuplicateHandle of a regular file's handle within the process and one \
                 CloseHandle of the copy.",
-    alike: "The counterpart of syscall/dup-close.",
+    comparable_to: "The counterpart of syscall/dup-close.",
     only: Only::Windows("exists only on Windows"),
     core_bound: true,
     params: &[],

@@ -9,7 +9,7 @@ pub const CASE: Case = Case {
     name: "epoll-wait",
     operation: "One epoll_wait with timeout 0 on an epoll that watches so many idle Unix-domain \
                 sockets for reading: none is readable.",
-    alike: "`perf bench epoll wait` counts events that did come; syscall/poll is the same \
+    comparable_to: "`perf bench epoll wait` counts events that did come; syscall/poll is the same \
             question without an epoll.",
     only: Only::Linux("measured on Linux only"),
     core_bound: true,
@@ -17,14 +17,14 @@ pub const CASE: Case = Case {
     metrics: &[],
     run: |params, round| {
         on_linux!(params, round, {
-            use measure::Refusal;
+            use measure::CaseError;
             use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
             let sockets = super::idle_sockets::open(crate::count_of(params, "fds")?)?;
             // SAFETY: takes a number.
             let fd = unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) };
             if fd < 0 {
-                return Err(Refusal::last_os_error("epoll_create1"));
+                return Err(CaseError::last_os_error("epoll_create1"));
             }
             // SAFETY: the descriptor was just opened and is ours alone.
             let epoll = unsafe { OwnedFd::from_raw_fd(fd) };
@@ -34,7 +34,7 @@ pub const CASE: Case = Case {
                 // SAFETY: both descriptors are open, and the event is valid.
                 let done = unsafe { libc::epoll_ctl(fd, libc::EPOLL_CTL_ADD, watched, &mut event) };
                 if done != 0 {
-                    return Err(Refusal::last_os_error("epoll_ctl"));
+                    return Err(CaseError::last_os_error("epoll_ctl"));
                 }
             }
             let mut ready = [event; 64];

@@ -8,7 +8,7 @@ pub const CASE: Case = Case {
     name: "eventfd",
     operation: "One write of 8 bytes to an eventfd and one read of them by the same thread: two \
                 calls, no waiting.",
-    alike: "will-it-scale's `eventfd1` counts the pair too.",
+    comparable_to: "will-it-scale's `eventfd1` counts the pair too.",
     only: Only::Linux("measured on Linux only; Windows has SetEvent: see syscall/set-event"),
     core_bound: true,
     params: &[],
@@ -20,7 +20,7 @@ pub const CASE: Case = Case {
             // SAFETY: takes two numbers.
             let fd = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) };
             if fd < 0 {
-                return Err(measure::Refusal::last_os_error("eventfd"));
+                return Err(measure::CaseError::last_os_error("eventfd"));
             }
             // SAFETY: the descriptor was just opened and is ours alone.
             let event = unsafe { OwnedFd::from_raw_fd(fd) };

@@ -7,7 +7,7 @@ pub const CASE: Case = Case {
     area: "syscall",
     name: "fstat",
     operation: "One fstat of an open regular file, this program's own.",
-    alike: "lmbench's `lat_syscall fstat` and will-it-scale's `fstat1` make the same call.",
+    comparable_to: "lmbench's `lat_syscall fstat` and will-it-scale's `fstat1` make the same call.",
     only: Only::Unix("Windows has GetFileSizeEx: see syscall/query-file-size"),
     core_bound: true,
     params: &[],

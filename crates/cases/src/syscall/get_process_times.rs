@@ -7,7 +7,7 @@ pub const CASE: Case = Case {
     area: "syscall",
     name: "get-process-times",
     operation: "One GetProcessTimes of the calling process.",
-    alike: "The counterpart of syscall/getrusage.",
+    comparable_to: "The counterpart of syscall/getrusage.",
     only: Only::Windows("exists only on Windows"),
     core_bound: true,
     params: &[],

@@ -7,7 +7,7 @@ pub const CASE: Case = Case {
     area: "syscall",
     name: "getppid",
     operation: "One getppid, whose answer no C library keeps.",
-    alike: "`perf bench syscall basic` and lmbench's `lat_syscall null` make the same call.",
+    comparable_to: "`perf bench syscall basic` and lmbench's `lat_syscall null` make the same call.",
     only: Only::Unix("Windows has no such call"),
     core_bound: true,
     params: &[],

@@ -8,7 +8,7 @@ pub const CASE: Case = Case {
     name: "getrandom-16",
     operation: "One getrandom of 16 bytes, made with the system call itself: since version 2.41 \
                 glibc's function of that name may stay out of the kernel.",
-    alike: "No older suite has it; the kernel's `vdso_test_getrandom` compares it with the vDSO.",
+    comparable_to: "No older suite has it; the kernel's `vdso_test_getrandom` compares it with the vDSO.",
     only: Only::Linux("measured on Linux only"),
     core_bound: true,
     params: &[],

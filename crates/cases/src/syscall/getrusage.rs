@@ -7,7 +7,7 @@ pub const CASE: Case = Case {
     area: "syscall",
     name: "getrusage",
     operation: "One getrusage of the calling process (RUSAGE_SELF), which has one thread.",
-    alike: "libMicro's `getrusage` makes the same call.",
+    comparable_to: "libMicro's `getrusage` makes the same call.",
     only: Only::Unix("Windows has GetProcessTimes: see syscall/get-process-times"),
     core_bound: true,
     params: &[],

@@ -1,6 +1,6 @@
 //! Descriptors to watch, on which nothing ever happens.
 
-use measure::Refusal;
+use measure::CaseError;
 use platform::on_unix;
 
 use crate::{Param, Takes};
@@ -26,7 +26,7 @@ pub struct IdleSockets {
 ///
 /// # Errors
 /// `Unsupported` if so many descriptors cannot be had.
-pub fn open(count: usize) -> Result<IdleSockets, Refusal> {
+pub fn open(count: usize) -> Result<IdleSockets, CaseError> {
     on_unix!(count, {
         use std::os::fd::AsRawFd;
         use std::os::unix::net::UnixDatagram;
@@ -36,21 +36,21 @@ pub fn open(count: usize) -> Result<IdleSockets, Refusal> {
 
         allow_descriptors(count + BESIDES)?;
         let opened: Result<Vec<_>, _> = (0..count).map(|_| UnixDatagram::unbound()).collect();
-        let sockets = opened.map_err(|e| Refusal::from_io("an idle socket", &e))?;
+        let sockets = opened.map_err(|e| CaseError::from_io("an idle socket", &e))?;
         let fds = sockets.iter().map(AsRawFd::as_raw_fd).collect();
         Ok(IdleSockets { fds, _sockets: Box::new(sockets) })
     })
 }
 
 /// Raises this process's own limit, as far as it may.
-pub fn allow_descriptors(count: usize) -> Result<(), Refusal> {
+pub fn allow_descriptors(count: usize) -> Result<(), CaseError> {
     on_unix!(count, {
         let needed = count as libc::rlim_t;
         // SAFETY: `limit` is a valid place for the answer, and then a valid limit.
         unsafe {
             let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
             if libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) != 0 {
-                return Err(Refusal::last_os_error("getrlimit"));
+                return Err(CaseError::last_os_error("getrlimit"));
             }
             if limit.rlim_cur >= needed {
                 return Ok(());
@@ -59,12 +59,12 @@ pub fn allow_descriptors(count: usize) -> Result<(), Refusal> {
                 let most = limit.rlim_max;
                 let reason =
                     format!("needs {needed} descriptors, the limit is {most} (ulimit -Hn)");
-                return Err(Refusal::Unsupported(reason));
+                return Err(CaseError::Unsupported(reason));
             }
             limit.rlim_cur = needed;
             match libc::setrlimit(libc::RLIMIT_NOFILE, &limit) {
                 0 => Ok(()),
-                _ => Err(Refusal::last_os_error("setrlimit")),
+                _ => Err(CaseError::last_os_error("setrlimit")),
             }
         }
     })
@@ -77,6 +77,6 @@ mod tests {
     #[test]
     fn more_than_the_limit_is_unsupported() {
         let refused = allow_descriptors(usize::MAX / 4);
-        assert!(matches!(refused, Err(Refusal::Unsupported(_))), "{refused:?}");
+        assert!(matches!(refused, Err(CaseError::Unsupported(_))), "{refused:?}");
     }
 }

@@ -8,7 +8,7 @@ pub const CASE: Case = Case {
     name: "io-uring-nop",
     operation: "One no-op through io_uring, submitted and reaped with the others of its batch by \
                 one io_uring_enter.",
-    alike: "fio's `t/io_uring -N1` does the same, with several batches under way; one batch is \
+    comparable_to: "fio's `t/io_uring -N1` does the same, with several batches under way; one batch is \
             one system call.",
     only: Only::Linux("io_uring exists only on Linux"),
     core_bound: true,
@@ -26,7 +26,7 @@ pub const CASE: Case = Case {
 
             let batch = crate::count_of(params, "batch")?.clamp(1, 1024);
             let ring = IoUring::new(batch.next_power_of_two() as u32);
-            let mut ring = ring.map_err(|e| measure::Refusal::from_io("io_uring_setup", &e))?;
+            let mut ring = ring.map_err(|e| measure::CaseError::from_io("io_uring_setup", &e))?;
             round.operations_per_call(batch as u64);
             round.expect_syscalls(1.0 / batch as f64);
             super::time(round, "io_uring_enter", || {

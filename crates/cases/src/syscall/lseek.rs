@@ -7,7 +7,7 @@ pub const CASE: Case = Case {
     area: "syscall",
     name: "lseek",
     operation: "One lseek to the start of a regular file.",
-    alike: "will-it-scale's `lseek1` makes the same call.",
+    comparable_to: "will-it-scale's `lseek1` makes the same call.",
     only: Only::Unix("Windows keeps file positions otherwise"),
     core_bound: true,
     params: &[],

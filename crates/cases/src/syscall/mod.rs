@@ -44,7 +44,7 @@ use std::ffi::CString;
 use std::fs::File;
 use std::hint::black_box;
 
-use measure::{Refusal, Round};
+use measure::{CaseError, Round};
 use platform::on_unix;
 
 use crate::Case;
@@ -95,33 +95,37 @@ pub const CASES: &[&Case] = &[
 ///
 /// # Errors
 /// What the system said to the first call; `Failed` if a later one went wrong.
-pub fn time(round: &mut Round, name: &str, mut call: impl FnMut() -> bool) -> Result<(), Refusal> {
+pub fn time(
+    round: &mut Round,
+    name: &str,
+    mut call: impl FnMut() -> bool,
+) -> Result<(), CaseError> {
     if !call() {
-        return Err(Refusal::last_os_error(name));
+        return Err(CaseError::last_os_error(name));
     }
     let mut failures = 0u64;
     round.time(|| failures += u64::from(!black_box(call())))?;
     match failures {
         0 => Ok(()),
-        n => Err(Refusal::Failed(format!("{name} worked at first, then failed {n} times"))),
+        n => Err(CaseError::Failed(format!("{name} worked at first, then failed {n} times"))),
     }
 }
 
 /// This program's own file, open for reading: it is there, is cached, and need not be made.
-pub fn own_program() -> Result<File, Refusal> {
+pub fn own_program() -> Result<File, CaseError> {
     let opened = std::env::current_exe().and_then(File::open);
-    opened.map_err(|e| Refusal::from_io("opening this program's own file", &e))
+    opened.map_err(|e| CaseError::from_io("opening this program's own file", &e))
 }
 
 /// Where that file is, for calls that take a path.
-pub fn path_of_own_program() -> Result<CString, Refusal> {
+pub fn path_of_own_program() -> Result<CString, CaseError> {
     on_unix!({
         use std::os::unix::ffi::OsStringExt;
 
         let path = std::env::current_exe();
-        let path = path.map_err(|e| Refusal::from_io("finding this program's own file", &e))?;
+        let path = path.map_err(|e| CaseError::from_io("finding this program's own file", &e))?;
         CString::new(path.into_os_string().into_vec())
-            .map_err(|e| Refusal::Failed(format!("the path of this program: {e}")))
+            .map_err(|e| CaseError::Failed(format!("the path of this program: {e}")))
     })
 }
 
@@ -154,7 +158,7 @@ mod tests {
         let result =
             time(&mut Round::new(&order, &mut out), "open", || File::open(&missing).is_ok());
         assert!(
-            matches!(&result, Err(Refusal::Failed(text)) if text.starts_with("open: ")),
+            matches!(&result, Err(CaseError::Failed(text)) if text.starts_with("open: ")),
             "{result:?}"
         );
         assert!(out.is_empty());
@@ -171,6 +175,6 @@ mod tests {
             calls != 10
         });
         let noticed = "read worked at first, then failed 1 times";
-        assert_eq!(result, Err(Refusal::Failed(noticed.into())));
+        assert_eq!(result, Err(CaseError::Failed(noticed.into())));
     }
 }

@@ -8,7 +8,7 @@ pub const CASE: Case = Case {
     name: "nt-get-current-processor",
     operation: "One NtGetCurrentProcessorNumber, made in ntdll itself: the function of kernel32 \
                 that asks the same stays out of the kernel.",
-    alike: "The counterpart of syscall/getppid: it takes nothing, does next to nothing and cannot \
+    comparable_to: "The counterpart of syscall/getppid: it takes nothing, does next to nothing and cannot \
             fail.",
     only: Only::Windows("exists only on Windows"),
     core_bound: true,

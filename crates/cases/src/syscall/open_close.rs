@@ -8,7 +8,7 @@ pub const CASE: Case = Case {
     name: "open-close",
     operation: "One open of this program's own file for reading, by its absolute path, and one \
                 close.",
-    alike: "lmbench's `lat_syscall open` counts the pair too; will-it-scale's `open1` opens a \
+    comparable_to: "lmbench's `lat_syscall open` counts the pair too; will-it-scale's `open1` opens a \
             temporary file for writing.",
     only: Only::Unix("Windows has CreateFile: see syscall/create-file-close"),
     core_bound: true,

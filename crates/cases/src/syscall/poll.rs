@@ -9,7 +9,7 @@ pub const CASE: Case = Case {
     name: "poll",
     operation: "One poll with timeout 0 that waits for any of so many idle Unix-domain sockets to \
                 be readable: none is.",
-    alike: "libMicro's `poll` does the same with 256 socket pairs; will-it-scale's `poll2` waits \
+    comparable_to: "libMicro's `poll` does the same with 256 socket pairs; will-it-scale's `poll2` waits \
             to write to 128 files, which are ready, and fills the list each time.",
     only: Only::Unix("Windows has WaitForSingleObject for one: see syscall/wait-0"),
     core_bound: true,

@@ -7,7 +7,7 @@ pub const CASE: Case = Case {
     area: "syscall",
     name: "pread-4k",
     operation: "One pread of the first 4,096 bytes of this program's own file, which is cached.",
-    alike: "will-it-scale's `pread1` reads as much from a temporary file.",
+    comparable_to: "will-it-scale's `pread1` reads as much from a temporary file.",
     only: Only::Unix("Windows has ReadFile: see syscall/read-file-4k"),
     core_bound: true,
     params: &[],

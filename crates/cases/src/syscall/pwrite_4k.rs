@@ -8,7 +8,7 @@ pub const CASE: Case = Case {
     name: "pwrite-4k",
     operation: "One pwrite of 4,096 bytes over the same 4,096 bytes of a file without a name in \
                 the temporary directory; nothing is flushed to the disk.",
-    alike: "will-it-scale's `pwrite1` makes the same call.",
+    comparable_to: "will-it-scale's `pwrite1` makes the same call.",
     only: Only::Unix("measured on Unix-like systems only"),
     core_bound: true,
     params: &[],

@@ -7,7 +7,7 @@ pub const CASE: Case = Case {
     area: "syscall",
     name: "query-file-size",
     operation: "One GetFileSizeEx of an open regular file, this program's own.",
-    alike: "The counterpart of syscall/fstat.",
+    comparable_to: "The counterpart of syscall/fstat.",
     only: Only::Windows("exists only on Windows"),
     core_bound: true,
     params: &[],

@@ -7,7 +7,7 @@ pub const CASE: Case = Case {
     area: "syscall",
     name: "read-0",
     operation: "One read of 0 bytes from a regular file, this program's own.",
-    alike: "lmbench's `lat_syscall read` reads 1 byte: see syscall/read-1.",
+    comparable_to: "lmbench's `lat_syscall read` reads 1 byte: see syscall/read-1.",
     only: Only::Unix("Windows has ReadFile: see syscall/read-file-0"),
     core_bound: true,
     params: &[],

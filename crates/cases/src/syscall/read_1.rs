@@ -7,7 +7,7 @@ pub const CASE: Case = Case {
     area: "syscall",
     name: "read-1",
     operation: "One read of 1 byte from /dev/zero.",
-    alike: "lmbench's `lat_syscall read` makes the same call.",
+    comparable_to: "lmbench's `lat_syscall read` makes the same call.",
     only: Only::Unix("Windows has ReadFile: see syscall/read-file-0 and syscall/read-file-4k"),
     core_bound: true,
     params: &[],
@@ -17,7 +17,7 @@ pub const CASE: Case = Case {
             use std::os::fd::AsRawFd;
 
             let opened = std::fs::File::open("/dev/zero");
-            let zero = opened.map_err(|e| measure::Refusal::from_io("/dev/zero", &e))?;
+            let zero = opened.map_err(|e| measure::CaseError::from_io("/dev/zero", &e))?;
             let (fd, mut byte) = (zero.as_raw_fd(), [0u8; 1]);
             round.expect_syscalls(1.0);
             super::time(round, "read", || {

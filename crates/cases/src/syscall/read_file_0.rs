@@ -7,7 +7,7 @@ pub const CASE: Case = Case {
     area: "syscall",
     name: "read-file-0",
     operation: "One ReadFile of 0 bytes from a regular file, this program's own.",
-    alike: "The counterpart of syscall/read-0.",
+    comparable_to: "The counterpart of syscall/read-0.",
     only: Only::Windows("exists only on Windows"),
     core_bound: true,
     params: &[],

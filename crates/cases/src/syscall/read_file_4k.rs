@@ -8,7 +8,7 @@ pub const CASE: Case = Case {
     name: "read-file-4k",
     operation: "One ReadFile of the first 4,096 bytes of this program's own file, which is \
                 cached; the position is given with the call.",
-    alike: "The counterpart of syscall/pread-4k.",
+    comparable_to: "The counterpart of syscall/pread-4k.",
     only: Only::Windows("exists only on Windows"),
     core_bound: true,
     params: &[],

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use measure::record::{Line, parse_lines};
 use measure::round::Mode;
 use measure::survey::{ClockFacts, survey};
-use measure::{Params, Refusal, Round, RoundOrder};
+use measure::{CaseError, Params, Round, RoundOrder};
 use platform::counters::syscall_tracepoint;
 use platform::on_linux;
 
@@ -21,16 +21,16 @@ pub fn order(case: &str, params: &Params, mode: Mode) -> RoundOrder {
         clock: CLOCK.get_or_init(|| survey().remove(0)).clone(),
         cpus: platform::cpu::allowed(),
         level: None,
-        turn_ns: None,
+        ns_per_iteration: None,
         quiet_samples: 5,
         limit_ms: 20,
-        handicap: 0.0,
+        slow_down: 0.0,
         parent: None,
     }
 }
 
 /// Runs a round of `case` as a worker does, in a thread of its own, which stays on one CPU.
-pub fn run(case: &Case, params: &Params, mode: Mode) -> (Vec<Line>, Result<(), Refusal>) {
+pub fn run(case: &Case, params: &Params, mode: Mode) -> (Vec<Line>, Result<(), CaseError>) {
     let order = order(&case.label(), params, mode);
     let round = || {
         let mut out = Vec::new();
@@ -62,11 +62,11 @@ pub fn every_case_gives_samples_or_a_reason(cases: &[&Case]) {
             let (lines, result) = run(case, &params, Mode::Sample);
             match result {
                 Ok(()) => assert_eq!(case.missing_here(), None, "{name}"),
-                Err(Refusal::Unsupported(reason)) => {
+                Err(CaseError::Unsupported(reason)) => {
                     println!("{name} is unsupported: {reason}");
                     continue;
                 }
-                Err(refusal) => panic!("{name}: {refusal}"),
+                Err(case_error) => panic!("{name}: {case_error}"),
             }
             let mut samples = 0;
             for line in &lines {
@@ -123,10 +123,10 @@ pub fn no_descriptor_stays_open(cases: &[&Case]) {
 }
 
 /// Gives the calling thread a table of descriptors of its own, where other tests change nothing.
-fn own_descriptors() -> Result<(), Refusal> {
+fn own_descriptors() -> Result<(), CaseError> {
     on_linux!({
         // SAFETY: affects the calling thread only.
         let done = unsafe { libc::unshare(libc::CLONE_FILES) };
-        if done == 0 { Ok(()) } else { Err(Refusal::last_os_error("unshare")) }
+        if done == 0 { Ok(()) } else { Err(CaseError::last_os_error("unshare")) }
     })
 }

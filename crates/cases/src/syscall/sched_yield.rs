@@ -7,7 +7,7 @@ pub const CASE: Case = Case {
     area: "syscall",
     name: "sched-yield",
     operation: "One sched_yield on a CPU where nothing else waits to run.",
-    alike: "libMicro's `sched_yield` and will-it-scale's `sched_yield` make the same call.",
+    comparable_to: "libMicro's `sched_yield` and will-it-scale's `sched_yield` make the same call.",
     only: Only::Unix("Windows has SwitchToThread: see syscall/switch-to-thread"),
     core_bound: true,
     params: &[],

@@ -9,7 +9,7 @@ pub const CASE: Case = Case {
     name: "select",
     operation: "One copy of the set and one select with timeout 0 that waits for any of so many \
                 idle Unix-domain sockets to be readable: none is.",
-    alike: "libMicro's `select` does the same with 256 socket pairs; lmbench's `lat_select` \
+    comparable_to: "libMicro's `select` does the same with 256 socket pairs; lmbench's `lat_select` \
             watches copies of one descriptor for writing.",
     only: Only::Unix("measured on Unix-like systems only"),
     core_bound: true,
@@ -20,7 +20,7 @@ pub const CASE: Case = Case {
             let sockets = super::idle_sockets::open(crate::count_of(params, "fds")?)?;
             let highest = sockets.fds.iter().copied().max().unwrap_or(0);
             if i64::from(highest) >= libc::FD_SETSIZE as i64 {
-                return Err(measure::Refusal::Unsupported(format!(
+                return Err(measure::CaseError::Unsupported(format!(
                     "descriptor {highest} does not fit a set of {}",
                     libc::FD_SETSIZE
                 )));

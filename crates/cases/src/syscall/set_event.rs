@@ -7,7 +7,7 @@ pub const CASE: Case = Case {
     area: "syscall",
     name: "set-event",
     operation: "One SetEvent of an automatic event that is set already and nobody waits for.",
-    alike: "The counterpart of the write in syscall/eventfd.",
+    comparable_to: "The counterpart of the write in syscall/eventfd.",
     only: Only::Windows("exists only on Windows"),
     core_bound: true,
     params: &[],
@@ -21,7 +21,7 @@ pub const CASE: Case = Case {
             // SAFETY: an event without name and with the usual security.
             let handle = unsafe { CreateEventW(null(), 0, 0, null()) };
             if handle.is_null() {
-                return Err(measure::Refusal::last_os_error("CreateEventW"));
+                return Err(measure::CaseError::last_os_error("CreateEventW"));
             }
             // SAFETY: the handle was just opened and is ours alone.
             let event = unsafe { OwnedHandle::from_raw_handle(handle) };

@@ -7,7 +7,7 @@ pub const CASE: Case = Case {
     area: "syscall",
     name: "sigaction",
     operation: "One sigaction that asks for the handler of SIGUSR1 and changes nothing.",
-    alike: "libMicro's `sigaction` and lmbench's `lat_sig install` set a handler each time.",
+    comparable_to: "libMicro's `sigaction` and lmbench's `lat_sig install` set a handler each time.",
     only: Only::Unix("Windows has no such signals"),
     core_bound: true,
     params: &[],

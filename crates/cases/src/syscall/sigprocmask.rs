@@ -8,7 +8,7 @@ pub const CASE: Case = Case {
     name: "sigprocmask",
     operation: "One sigprocmask that sets the mask the thread has already and returns the old \
                 one.",
-    alike: "libMicro's `sigprocmask` alternates between two masks.",
+    comparable_to: "libMicro's `sigprocmask` alternates between two masks.",
     only: Only::Unix("Windows has no such signals"),
     core_bound: true,
     params: &[],

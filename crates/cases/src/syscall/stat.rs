@@ -8,7 +8,7 @@ pub const CASE: Case = Case {
     name: "stat",
     operation: "One stat of this program's own file by its absolute path; the longer the path, \
                 the dearer.",
-    alike: "lmbench's `lat_syscall stat` and will-it-scale's `stat1` make the same call, each of \
+    comparable_to: "lmbench's `lat_syscall stat` and will-it-scale's `stat1` make the same call, each of \
             another path.",
     only: Only::Unix("Windows has to open the file: see syscall/create-file-close"),
     core_bound: true,

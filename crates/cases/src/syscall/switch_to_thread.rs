@@ -7,7 +7,7 @@ pub const CASE: Case = Case {
     area: "syscall",
     name: "switch-to-thread",
     operation: "One SwitchToThread on a CPU where nothing else waits to run.",
-    alike: "The counterpart of syscall/sched-yield.",
+    comparable_to: "The counterpart of syscall/sched-yield.",
     only: Only::Windows("exists only on Windows"),
     core_bound: true,
     params: &[],

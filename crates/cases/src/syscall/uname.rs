@@ -7,7 +7,7 @@ pub const CASE: Case = Case {
     area: "syscall",
     name: "uname",
     operation: "One uname, which copies 390 bytes of names out of the kernel.",
-    alike: "UnixBench's `syscall` makes cheaper calls only; here the copying shows.",
+    comparable_to: "UnixBench's `syscall` makes cheaper calls only; here the copying shows.",
     only: Only::Linux("elsewhere uname is a library function over several sysctl calls"),
     core_bound: true,
     params: &[],

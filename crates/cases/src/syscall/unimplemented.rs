@@ -8,7 +8,7 @@ pub const CASE: Case = Case {
     name: "unimplemented",
     operation: "One system call of a number that no kernel has given out (65,535), refused with \
                 ENOSYS.",
-    alike: "libMicro and lmbench have none; getppid less this is what a real function adds.",
+    comparable_to: "libMicro and lmbench have none; getppid less this is what a real function adds.",
     only: Only::Linux("elsewhere an unknown system call ends the process with SIGSYS"),
     core_bound: true,
     params: &[],
@@ -21,7 +21,7 @@ pub const CASE: Case = Case {
             let refused = std::io::Error::last_os_error();
             if refused.raw_os_error() != Some(libc::ENOSYS) {
                 let reason = format!("an unknown system call gives not ENOSYS but: {refused}");
-                return Err(measure::Refusal::Unsupported(reason));
+                return Err(measure::CaseError::Unsupported(reason));
             }
             round.expect_syscalls(1.0);
             super::time(round, "system call 65535", call)

@@ -3,34 +3,34 @@
 use std::fs::File;
 use std::path::Path;
 
-use measure::Refusal;
-use platform::leftovers::temp_path;
+use measure::CaseError;
+use platform::cleanup::temp_path;
 use platform::{on_linux, on_unix};
 
 /// A file in the temporary directory that has no name, open for reading and writing.
-pub fn open() -> Result<File, Refusal> {
+pub fn open() -> Result<File, CaseError> {
     let directory = std::env::temp_dir();
     never_named(&directory).or_else(|_| named_no_longer(&temp_path()))
 }
 
 /// One that never had a name. Not every file system can make one.
-fn never_named(directory: &Path) -> Result<File, Refusal> {
+fn never_named(directory: &Path) -> Result<File, CaseError> {
     on_linux!(directory, {
         use std::os::unix::fs::OpenOptionsExt;
 
         let mut options = File::options();
         let opened = options.read(true).write(true).custom_flags(libc::O_TMPFILE).open(directory);
-        opened.map_err(|e| Refusal::from_io("a file without a name", &e))
+        opened.map_err(|e| CaseError::from_io("a file without a name", &e))
     })
 }
 
 /// One whose name, `path`, is removed as soon as it is open.
-fn named_no_longer(path: &Path) -> Result<File, Refusal> {
+fn named_no_longer(path: &Path) -> Result<File, CaseError> {
     on_unix!(path, {
         let mut options = File::options();
         let opened = options.read(true).write(true).create(true).truncate(true).open(path);
-        let file = opened.map_err(|e| Refusal::from_io("a temporary file", &e))?;
-        std::fs::remove_file(path).map_err(|e| Refusal::from_io("removing its name", &e))?;
+        let file = opened.map_err(|e| CaseError::from_io("a temporary file", &e))?;
+        std::fs::remove_file(path).map_err(|e| CaseError::from_io("removing its name", &e))?;
         Ok(file)
     })
 }
@@ -48,7 +48,7 @@ mod tests {
         for opened in [never_named(&directory), named_no_longer(&path)] {
             match opened {
                 Ok(mut file) => file.write_all(b"x").unwrap(),
-                Err(reason) => assert!(matches!(reason, Refusal::Unsupported(_)), "{reason}"),
+                Err(reason) => assert!(matches!(reason, CaseError::Unsupported(_)), "{reason}"),
             }
             assert!(!path.exists());
         }

@@ -7,7 +7,7 @@ pub const CASE: Case = Case {
     area: "syscall",
     name: "virtual-query",
     operation: "One VirtualQuery of the region that holds a local variable.",
-    alike: "Linux has no such call, only a line of /proc/self/maps; mincore comes nearest.",
+    comparable_to: "Linux has no such call, only a line of /proc/self/maps; mincore comes nearest.",
     only: Only::Windows("exists only on Windows"),
     core_bound: true,
     params: &[],

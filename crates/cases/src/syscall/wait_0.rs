@@ -7,7 +7,7 @@ pub const CASE: Case = Case {
     area: "syscall",
     name: "wait-0",
     operation: "One WaitForSingleObject with timeout 0 for an event that is not set.",
-    alike: "The counterpart of syscall/poll with one descriptor.",
+    comparable_to: "The counterpart of syscall/poll with one descriptor.",
     only: Only::Windows("exists only on Windows"),
     core_bound: true,
     params: &[],
@@ -22,7 +22,7 @@ pub const CASE: Case = Case {
             // SAFETY: an event without name and with the usual security.
             let handle = unsafe { CreateEventW(null(), 0, 0, null()) };
             if handle.is_null() {
-                return Err(measure::Refusal::last_os_error("CreateEventW"));
+                return Err(measure::CaseError::last_os_error("CreateEventW"));
             }
             // SAFETY: the handle was just opened and is ours alone.
             let event = unsafe { OwnedHandle::from_raw_handle(handle) };

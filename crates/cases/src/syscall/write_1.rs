@@ -7,7 +7,7 @@ pub const CASE: Case = Case {
     area: "syscall",
     name: "write-1",
     operation: "One write of 1 byte to /dev/null.",
-    alike: "lmbench's `lat_syscall write` makes the same call; will-it-scale's `write1` writes 4 \
+    comparable_to: "lmbench's `lat_syscall write` makes the same call; will-it-scale's `write1` writes 4 \
             KiB to a file.",
     only: Only::Unix("Windows has WriteFile: see syscall/write-file-nul"),
     core_bound: true,
@@ -18,7 +18,7 @@ pub const CASE: Case = Case {
             use std::os::fd::AsRawFd;
 
             let opened = std::fs::File::options().write(true).open("/dev/null");
-            let null = opened.map_err(|e| measure::Refusal::from_io("/dev/null", &e))?;
+            let null = opened.map_err(|e| measure::CaseError::from_io("/dev/null", &e))?;
             let (fd, byte) = (null.as_raw_fd(), [0u8; 1]);
             round.expect_syscalls(1.0);
             super::time(round, "write", || {

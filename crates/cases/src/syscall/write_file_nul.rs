@@ -7,7 +7,7 @@ pub const CASE: Case = Case {
     area: "syscall",
     name: "write-file-nul",
     operation: "One WriteFile of 1 byte to NUL.",
-    alike: "The counterpart of syscall/write-1.",
+    comparable_to: "The counterpart of syscall/write-1.",
     only: Only::Windows("exists only on Windows"),
     core_bound: true,
     params: &[],
@@ -18,7 +18,7 @@ pub const CASE: Case = Case {
             use windows_sys::Win32::Storage::FileSystem::WriteFile;
 
             let opened = std::fs::File::options().write(true).open("NUL");
-            let nul = opened.map_err(|e| measure::Refusal::from_io("NUL", &e))?;
+            let nul = opened.map_err(|e| measure::CaseError::from_io("NUL", &e))?;
             let (handle, byte, mut put) = (nul.as_raw_handle(), [0u8; 1], 0);
             let none = std::ptr::null_mut();
             super::time(round, "WriteFile", || {

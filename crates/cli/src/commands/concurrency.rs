@@ -53,7 +53,7 @@ fn jobs_of(args: &Concurrency) -> anyhow::Result<Params> {
 
 fn plan_for(jobs: &Params, args: &Concurrency) -> anyhow::Result<Plan> {
     let cpus = platform::cpu::allowed();
-    let list = list_of(jobs).map_err(|refusal| Usage(refusal.to_string()))?;
+    let list = list_of(jobs).map_err(|case_error| Usage(case_error.to_string()))?;
     let points = candidates(&list, cpus.len()).into_iter().map(|mut params| {
         params.extend(jobs.clone());
         Point { case: CASE.to_owned(), params }

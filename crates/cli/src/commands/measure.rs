@@ -270,7 +270,7 @@ pub fn plan_of(measuring: &Measuring) -> anyhow::Result<Plan> {
         budget: measuring.budget,
         seed: measuring.seed,
         cpu: measuring.cpu,
-        handicap: measuring.handicap,
+        slow_down: measuring.slow_down,
         scale: measuring.scale,
         trials: None,
     };
@@ -341,7 +341,7 @@ pub fn asked(measuring: &Measuring) -> BTreeMap<String, String> {
     keep("precision", measuring.precision.map(percent));
     keep("budget", measuring.budget.map(|budget| format!("{}ms", budget.as_millis())));
     keep("scale", measuring.scale.map(|scale| scale.to_string()));
-    keep("handicap", measuring.handicap.map(percent));
+    keep("slow-down", measuring.slow_down.map(percent));
     let dirs = measuring.dirs.iter().map(|dir| dir.display().to_string());
     keep("dir", Some(dirs.collect::<Vec<_>>().join(" ")).filter(|text| !text.is_empty()));
     keep("cpu", measuring.cpu.map(|cpu| cpu.to_string()));

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use platform::net::{bind_address, is_in_progress, stream_socket};
-use platform::readiness::{Interest, Means, Readiness, Ready};
+use platform::readiness::{Interest, PollBackend, Readiness, Ready};
 use platform::socket::is_shortage;
 
 use channel::Channel;
@@ -30,7 +30,11 @@ const PAUSE: Duration = Duration::from_millis(50);
 const MADE_AT_ONCE: usize = 64;
 
 /// Carries out a delivery by this number of loops.
-pub fn run(delivery: &Delivery, loops: usize, backend: Means) -> Result<TransportStats, SendError> {
+pub fn run(
+    delivery: &Delivery,
+    loops: usize,
+    backend: PollBackend,
+) -> Result<TransportStats, SendError> {
     let same = TransactionBuilder::same(delivery.options())?;
     if loops <= 1 {
         return Loop::new(delivery, backend, same)?.run();
@@ -85,7 +89,7 @@ struct Connection {
 impl<'a> Loop<'a> {
     fn new(
         delivery: &'a Delivery<'a>,
-        backend: Means,
+        backend: PollBackend,
         same: Option<Arc<Message>>,
     ) -> Result<Self, SendError> {
         let cannot = |e| SendError::System("waiting for sockets", e);

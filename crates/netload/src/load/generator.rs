@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use mio::{Events, Poll};
 use platform::tree::ProcessTree;
 use platform::usage::{ProcessUsage, thread_cpu_time};
-use platform::{Refusal, net};
+use platform::{CaseError, net};
 
 use super::Load;
 use super::connection::{Connection, Phase};
@@ -112,12 +112,12 @@ impl Generator {
     ///
     /// # Errors
     /// If the system gives no means to wait for sockets, or the CPU asked for is not to be had.
-    pub fn new(load: Load) -> Result<Self, Refusal> {
+    pub fn new(load: Load) -> Result<Self, CaseError> {
         if let Some(cpu) = load.cpu {
             platform::cpu::pin_thread(cpu)?;
         }
         net::wake_exactly();
-        let poll = Poll::new().map_err(|e| Refusal::from_io("waiting for sockets", &e))?;
+        let poll = Poll::new().map_err(|e| CaseError::from_io("waiting for sockets", &e))?;
         let exchange = Exchange::new(load.protocol, load.status, &load.to.to_string());
         let now = Instant::now();
         Ok(Self {
@@ -153,7 +153,7 @@ impl Generator {
     /// # Errors
     /// If waiting for sockets fails, or [`Load::stop`] was set. That a server does not answer is no error
     /// but a step without replies.
-    pub fn step(&mut self, concurrency: usize, duration: Duration) -> Result<Step, Refusal> {
+    pub fn step(&mut self, concurrency: usize, duration: Duration) -> Result<Step, CaseError> {
         let server = self.load.server;
         self.step_watched(concurrency, Window::of(duration), &mut || cpu_of(server))
     }
@@ -168,7 +168,7 @@ impl Generator {
         concurrency: usize,
         window: Window,
         server_cpu: &mut dyn FnMut() -> Option<Duration>,
-    ) -> Result<Step, Refusal> {
+    ) -> Result<Step, CaseError> {
         self.clock.go_on();
         self.set(Plan::Closed { target: concurrency });
         let step = self.raise().and_then(|()| self.count(concurrency, None, window, server_cpu));
@@ -187,9 +187,9 @@ impl Generator {
         per_second: f64,
         most: usize,
         duration: Duration,
-    ) -> Result<Step, Refusal> {
+    ) -> Result<Step, CaseError> {
         if !(per_second > 0.0 && per_second <= 1e9) || most == 0 {
-            return Err(Refusal::Failed(format!(
+            return Err(CaseError::Failed(format!(
                 "{per_second} requests a second on {most} connections are no load"
             )));
         }
@@ -207,11 +207,11 @@ impl Generator {
     ///
     /// # Errors
     /// As of [`step`](Self::step), and if the server closes after its first reply, so that none can idle.
-    pub fn hold(&mut self, count: usize) -> Result<Held, Refusal> {
+    pub fn hold(&mut self, count: usize) -> Result<Held, CaseError> {
         if self.load.protocol.requests == Some(1) {
             let protocol = self.load.protocol;
             let why = format!("{protocol}: the server closes after its reply, none is ever idle");
-            return Err(Refusal::Unsupported(why));
+            return Err(CaseError::Unsupported(why));
         }
         self.clock.go_on();
         self.tally = Step::empty(count, None);
@@ -241,7 +241,7 @@ impl Generator {
     }
 
     /// Opens connections until there are as many as planned, for a limited time.
-    fn raise(&mut self) -> Result<(), Refusal> {
+    fn raise(&mut self) -> Result<(), CaseError> {
         let target = self.plan.target();
         let patience = self.load.timeout + Duration::from_millis(100 + target as u64);
         let until = self.clock.now() + patience.as_nanos() as u64;
@@ -267,7 +267,7 @@ impl Generator {
         rate: Option<f64>,
         window: Window,
         server_cpu: &mut dyn FnMut() -> Option<Duration>,
-    ) -> Result<Step, Refusal> {
+    ) -> Result<Step, CaseError> {
         self.run_for(window.settling(), concurrency)?;
         let server = server_cpu();
         self.tally = Step::empty(concurrency, rate);
@@ -299,7 +299,7 @@ impl Generator {
     }
 
     /// Goes on for as long as `window` says, with so many connections.
-    fn run_for(&mut self, window: Window, connections: usize) -> Result<(), Refusal> {
+    fn run_for(&mut self, window: Window, connections: usize) -> Result<(), CaseError> {
         let from = self.clock.now();
         let [least, most] =
             [window.at_least, window.at_most].map(|time| from + time.as_nanos() as u64);
@@ -315,9 +315,9 @@ impl Generator {
     }
 
     /// Does what is due, waits for events until `until` at the latest, and sees to them.
-    fn turn(&mut self, until: u64) -> Result<(), Refusal> {
+    fn turn(&mut self, until: u64) -> Result<(), CaseError> {
         if self.load.stop.as_ref().is_some_and(|stop| stop.load(Ordering::Relaxed)) {
-            return Err(Refusal::Interrupted("stopped".into()));
+            return Err(CaseError::Interrupted("stopped".into()));
         }
         let now = self.clock.now();
         self.sweep(now);
@@ -334,7 +334,7 @@ impl Generator {
         waited
     }
 
-    fn wait(&mut self, events: &mut Events, until: u64) -> Result<(), Refusal> {
+    fn wait(&mut self, events: &mut Events, until: u64) -> Result<(), CaseError> {
         let before = self.clock.now();
         let (due, fine) = self.due(before);
         let time = due.min(until).saturating_sub(before).min(LONGEST_WAIT);
@@ -351,7 +351,7 @@ impl Generator {
         self.tally.waiting += Duration::from_nanos(self.turn_at - before);
         match polled {
             Err(error) if error.kind() != Io::Interrupted => {
-                Err(Refusal::from_io("waiting for sockets", &error))
+                Err(CaseError::from_io("waiting for sockets", &error))
             }
             _ => Ok(()),
         }

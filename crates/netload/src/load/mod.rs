@@ -8,7 +8,7 @@
 //! use std::time::Duration;
 //! use netload::{Protocol, load::{Generator, Load}};
 //!
-//! # fn main() -> Result<(), platform::Refusal> {
+//! # fn main() -> Result<(), platform::CaseError> {
 //! let to = "127.0.0.1:2525".parse().expect("an address");
 //! let mut generator = Generator::new(Load::new(to, Protocol::TOO_BUSY))?;
 //! for concurrency in [1, 10, 100, 1_000] {
@@ -71,7 +71,7 @@ pub struct Load {
     pub server: Option<u32>,
     /// Whether the server has no other CPU than the calling thread's.
     pub shares_cpu: bool,
-    /// Once this is set, what is under way ends as [`platform::Refusal::Interrupted`].
+    /// Once this is set, what is under way ends as [`platform::CaseError::Interrupted`].
     pub stop: Option<Arc<AtomicBool>>,
 }
 

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use platform::Refusal;
+use platform::CaseError;
 use platform::children;
 
 use super::accepting::PAUSE;
@@ -75,17 +75,18 @@ fn is_of_program(error: &io::Error) -> bool {
 ///
 /// # Errors
 /// `Failed` where the arguments are not those that a server gives.
-pub fn answer(mut arguments: impl Iterator<Item = String>) -> Result<bool, Refusal> {
+pub fn answer(mut arguments: impl Iterator<Item = String>) -> Result<bool, CaseError> {
     if arguments.next().as_deref() != Some(ANSWER) {
         return Ok(false);
     }
-    let wrong = || Refusal::Failed(format!("{ANSWER} is for servers, which know what to give it"));
+    let wrong =
+        || CaseError::Failed(format!("{ANSWER} is for servers, which know what to give it"));
     let mut next = || arguments.next().ok_or_else(wrong);
     let protocol = next()?.parse().map_err(|_| wrong())?;
     let timeout_ms = next()?.parse().map_err(|_| wrong())?;
     children::end_with(next()?.parse().map_err(|_| wrong())?);
     let terms = Terms::new(protocol, Duration::from_millis(timeout_ms))?;
-    converse(stdin_as_stream().map_err(|e| Refusal::from_io("standard input", &e))?, &terms);
+    converse(stdin_as_stream().map_err(|e| CaseError::from_io("standard input", &e))?, &terms);
     Ok(true)
 }
 

@@ -52,7 +52,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use platform::Refusal;
+use platform::CaseError;
 use platform::shared::Shared;
 use platform::socket::{Listening, listen};
 
@@ -223,18 +223,18 @@ impl Architecture {
     ///
     /// # Errors
     /// Unsupported where this system lacks it; else those of listening.
-    pub fn bind(&self, address: SocketAddr, plan: &Plan) -> Result<Server, Refusal> {
-        let serve = self.serve.map_err(|why| Refusal::Unsupported(why.to_owned()))?;
+    pub fn bind(&self, address: SocketAddr, plan: &Plan) -> Result<Server, CaseError> {
+        let serve = self.serve.map_err(|why| CaseError::Unsupported(why.to_owned()))?;
         let how = Listening {
             shared_port: self.shares_port,
             client_begins: plan.protocol.client_begins(),
         };
         let open =
-            |at| listen(at, how).map_err(|e| Refusal::from_io(&format!("listen at {at}"), &e));
+            |at| listen(at, how).map_err(|e| CaseError::from_io(&format!("listen at {at}"), &e));
         let mut listeners = vec![open(address)?];
         let bound = listeners[0]
             .local_addr()
-            .map_err(|e| Refusal::from_io("getsockname of the listener", &e))?;
+            .map_err(|e| CaseError::from_io("getsockname of the listener", &e))?;
         while self.shares_port && listeners.len() < plan.cpus.len() {
             listeners.push(open(bound)?);
         }
@@ -282,7 +282,7 @@ struct Terms {
 }
 
 impl Terms {
-    fn new(protocol: Protocol, timeout: Duration) -> Result<Self, Refusal> {
+    fn new(protocol: Protocol, timeout: Duration) -> Result<Self, CaseError> {
         let counters = Shared::new(Counters::default())?;
         Ok(Self { protocol, timeout, stop: Stop::new()?, counters })
     }

@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use platform::Refusal;
+use platform::CaseError;
 use platform::shared::Shared;
 
 /// How long a request waits to be noticed; by then, whoever has not noticed was killed.
@@ -31,7 +31,7 @@ impl Stop {
     ///
     /// # Errors
     /// Where the system has no memory to share.
-    pub fn new() -> Result<Self, Refusal> {
+    pub fn new() -> Result<Self, CaseError> {
         Ok(Self { state: Shared::new(State::default())? })
     }
 

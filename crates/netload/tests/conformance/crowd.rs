@@ -57,7 +57,7 @@ pub enum Outcome {
 
 /// A client's end.
 #[derive(Debug)]
-pub struct Fate {
+pub struct CallEnd {
     pub outcome: Outcome,
     pub at: Instant,
 }
@@ -75,14 +75,14 @@ pub struct Calls<'a> {
 
 impl Calls<'_> {
     /// Goes through the clients that `next` gives, until it gives none.
-    pub fn make(&self, mut next: impl FnMut() -> Option<Vec<Step>>) -> Vec<Fate> {
+    pub fn make(&self, mut next: impl FnMut() -> Option<Vec<Step>>) -> Vec<CallEnd> {
         let until = Instant::now() + self.within;
         let mut poll = Poll::new().expect("a poll");
         let mut events = Events::with_capacity(1024);
         let mut clients: Vec<Option<Client>> = Vec::new();
         clients.resize_with(self.at_once, || None);
         let mut free: Vec<usize> = (0..self.at_once).collect();
-        let mut fates = Vec::new();
+        let mut ends = Vec::new();
         let mut buffer = vec![0; 64 * 1024];
         let mut more = true;
         let mut ready: Vec<usize> = Vec::new();
@@ -95,22 +95,22 @@ impl Calls<'_> {
                 match Client::call(self.address, steps, &poll, Token(place)) {
                     Ok(client) => clients[place] = Some(client),
                     Err(_) => {
-                        fates.push(Fate { outcome: Outcome::NotConnected, at: Instant::now() });
+                        ends.push(CallEnd { outcome: Outcome::NotConnected, at: Instant::now() });
                         continue;
                     }
                 }
                 free.pop();
             }
             if !more && free.len() == clients.len() {
-                return fates;
+                return ends;
             }
             let now = Instant::now();
             if now > until {
                 for client in clients.iter().flatten() {
                     let outcome = Outcome::Failed(format!("nothing more came: {client:?}"));
-                    fates.push(Fate { outcome, at: now });
+                    ends.push(CallEnd { outcome, at: now });
                 }
-                return fates;
+                return ends;
             }
             let first = clients.iter().flatten().filter_map(|client| client.wakes).min();
             let wait = first.map_or(Duration::from_millis(100), |at| {
@@ -137,7 +137,7 @@ impl Calls<'_> {
                 if let Some(outcome) = outcome {
                     clients[place] = None;
                     free.push(place);
-                    fates.push(Fate { outcome, at: Instant::now() });
+                    ends.push(CallEnd { outcome, at: Instant::now() });
                 }
             }
         }

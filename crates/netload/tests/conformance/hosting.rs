@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use netload::Protocol;
 use netload::hosted::{Hosted, host};
 use netload::serve::{Architecture, Plan};
-use platform::Refusal;
+use platform::CaseError;
 
 /// What this program is started with to be a server.
 const SERVE: &str = "serve";
@@ -48,7 +48,7 @@ impl Setting {
     }
 
     /// As [`Setting::start`], where it may have too little for that.
-    pub fn try_to_start(&self, architecture: &Architecture) -> Result<Hosted, Refusal> {
+    pub fn try_to_start(&self, architecture: &Architecture) -> Result<Hosted, CaseError> {
         let program = std::env::current_exe().expect("our own program");
         // A user without rights may not enter the folder it was built in.
         let for_all = self.processes.map(|_| for_all(&program));
@@ -89,8 +89,8 @@ pub fn serve_if_asked() -> Option<i32> {
     match netload::serve::exec::answer(std::env::args().skip(1)) {
         Ok(true) => return Some(0),
         Ok(false) => {}
-        Err(refusal) => {
-            eprintln!("{refusal}");
+        Err(case_error) => {
+            eprintln!("{case_error}");
             return Some(2);
         }
     }

@@ -8,7 +8,7 @@ use netload::Protocol;
 use netload::hosted::Hosted;
 use netload::serve::Architecture;
 
-use crate::crowd::{Calls, Fate, Outcome, Step};
+use crate::crowd::{CallEnd, Calls, Outcome, Step};
 use crate::hosting::{Held, Setting, descendants, last_descriptor, runs, until};
 use crate::scripts::{Dice, garbage, good, half_closing, resetting, slow};
 
@@ -46,7 +46,7 @@ fn makes_a_process_or_thread_for_each(architecture: &Architecture) -> bool {
     ["fork", "exec", "threads"].contains(&architecture.name)
 }
 
-fn call(server: &Hosted, at_once: usize, next: impl FnMut() -> Option<Vec<Step>>) -> Vec<Fate> {
+fn call(server: &Hosted, at_once: usize, next: impl FnMut() -> Option<Vec<Step>>) -> Vec<CallEnd> {
     let connected = AtomicUsize::new(0);
     let calls =
         Calls { address: server.address(), at_once, within: DEADLINE, connected: &connected };
@@ -63,15 +63,15 @@ fn each(
 }
 
 #[track_caller]
-fn all_done(fates: &[Fate], what: &str) {
+fn all_done(ends: &[CallEnd], what: &str) {
     let not_done: Vec<&Outcome> =
-        fates.iter().map(|fate| &fate.outcome).filter(|one| **one != Outcome::Done).collect();
+        ends.iter().map(|end| &end.outcome).filter(|one| **one != Outcome::Done).collect();
     let some = &not_done[..not_done.len().min(3)];
     assert!(
         not_done.is_empty(),
         "{what}: {} of {} failed, as {some:?}",
         not_done.len(),
-        fates.len()
+        ends.len()
     );
 }
 
@@ -98,8 +98,8 @@ fn correct(architecture: &Architecture) {
         let mut dice = Dice::new(1);
         // The large ones are fewer: it is not memory that is tested.
         let count = if protocol.contains("65536") { 100 } else { 1_000 };
-        let fates = call(&server, count, each(count, |_| good(setting.protocol, &mut dice)));
-        all_done(&fates, protocol);
+        let ends = call(&server, count, each(count, |_| good(setting.protocol, &mut dice)));
+        all_done(&ends, protocol);
         stop(server);
     }
     a_lot_at_once(architecture);
@@ -153,7 +153,7 @@ fn slow_clients(architecture: &Architecture) {
         });
         all_done(&good_ones, &format!("{protocol}: good clients beside slow ones"));
         all_done(&slow_ones, &format!("{protocol}: slow clients"));
-        let last_good = good_ones.iter().map(|fate| fate.at).max().expect("some");
+        let last_good = good_ones.iter().map(|end| end.at).max().expect("some");
         if is_event_driven(architecture) {
             let took = last_good - began;
             assert!(took < setting.timeout, "{protocol}: the good ones had to wait: {took:?}");
@@ -182,8 +182,8 @@ fn resets_half_closes_and_garbage(architecture: &Architecture) {
             2 if setting.protocol != Protocol::TOO_BUSY => garbage(&mut dice),
             _ => good(setting.protocol, &mut dice),
         };
-        let fates = call(&server, 100, each(1_200, script));
-        all_done(&fates, protocol);
+        let ends = call(&server, 100, each(1_200, script));
+        all_done(&ends, protocol);
         stop(server);
     });
 }
@@ -194,8 +194,8 @@ fn few_descriptors(architecture: &Architecture) {
         let setting = Setting { descriptors: Some(64), ..setting };
         let mut server = setting.start(architecture);
         let mut dice = Dice::new(6);
-        let fates = call(&server, 200, each(1_000, |_| good(setting.protocol, &mut dice)));
-        all_done(&fates, &format!("{protocol}: with 64 descriptors"));
+        let ends = call(&server, 200, each(1_000, |_| good(setting.protocol, &mut dice)));
+        all_done(&ends, &format!("{protocol}: with 64 descriptors"));
 
         // As many silent ones as can be had, and more: then nothing can be done.
         let (connected, address) = (AtomicUsize::new(0), server.address());
@@ -210,8 +210,8 @@ fn few_descriptors(architecture: &Architecture) {
             assert!(share < 0.2, "{protocol}: without descriptors it uses {share:.2} of a CPU");
             all_done(&silent.join().expect("no panic"), "silent clients");
         });
-        let fates = call(&server, 200, each(200, |_| good(setting.protocol, &mut dice)));
-        all_done(&fates, &format!("{protocol}: after 64 silent ones"));
+        let ends = call(&server, 200, each(200, |_| good(setting.protocol, &mut dice)));
+        all_done(&ends, &format!("{protocol}: after 64 silent ones"));
         stop(server);
     });
 }
@@ -242,8 +242,8 @@ fn a_table_that_fills(architecture: &Architecture) {
             calls.make(each(600, |_| idle.clone()))
         });
         while !idle.is_finished() {
-            let fates = call(&server, 100, each(500, |_| good(setting.protocol, &mut dice)));
-            all_done(&fates, "while its table fills and empties");
+            let ends = call(&server, 100, each(500, |_| good(setting.protocol, &mut dice)));
+            all_done(&ends, "while its table fills and empties");
         }
         all_done(&idle.join().expect("no panic"), "those that fill it");
     });
@@ -288,8 +288,8 @@ fn few_processes(architecture: &Architecture) {
         0..40 => vec![Step::send(b"GET"), Step::UntilClosed],
         _ => good(setting.protocol, &mut dice),
     };
-    let fates = call(&server, 100, each(400, script));
-    all_done(&fates, "with 20 processes");
+    let ends = call(&server, 100, each(400, script));
+    all_done(&ends, "with 20 processes");
     let short = server.spent().expect("the server goes on").no_process;
     assert!(short > 0, "it was never short of processes");
     stop(server);
@@ -302,7 +302,7 @@ fn stop_under_load(architecture: &Architecture) {
         let (connected, address) = (AtomicUsize::new(0), server.address());
         let calls = Calls { address, at_once: 50, within: DEADLINE, connected: &connected };
         let over = AtomicUsize::new(0);
-        let fates = std::thread::scope(|scope| {
+        let ends = std::thread::scope(|scope| {
             let clients = scope.spawn(|| {
                 let mut dice = Dice::new(8);
                 let more = || over.load(Ordering::SeqCst) == 0;
@@ -312,16 +312,16 @@ fn stop_under_load(architecture: &Architecture) {
             assert!(until(DEADLINE, || connected.load(Ordering::SeqCst) >= 200), "not connected");
             let stopped = server.stop();
             over.store(1, Ordering::SeqCst);
-            let fates = clients.join().expect("no panic");
+            let ends = clients.join().expect("no panic");
             stopped.expect("the server stops");
-            fates
+            ends
         });
-        let connected = fates.iter().filter(|fate| fate.outcome != Outcome::NotConnected);
-        let failed = connected.filter(|fate| fate.outcome != Outcome::Done);
-        let failed: Vec<&Outcome> = failed.map(|fate| &fate.outcome).collect();
+        let connected = ends.iter().filter(|end| end.outcome != Outcome::NotConnected);
+        let failed = connected.filter(|end| end.outcome != Outcome::Done);
+        let failed: Vec<&Outcome> = failed.map(|end| &end.outcome).collect();
         let some = &failed[..failed.len().min(3)];
         assert!(failed.is_empty(), "{protocol}: {} lost, as {some:?}", failed.len());
-        let done = fates.iter().filter(|fate| fate.outcome == Outcome::Done).count();
+        let done = ends.iter().filter(|end| end.outcome == Outcome::Done).count();
         assert!(done > 0, "{protocol}: nobody was served");
     });
 }

@@ -11,3 +11,22 @@ CREATE TABLE quiet_levels (
     chase REAL NOT NULL
 );
 CREATE INDEX quiet_levels_by_key ON quiet_levels (key, seq);
+
+-- The untimed pass is called `count`, and the end that a worker reports `reported`.
+CREATE TABLE renamed_rounds (
+    run        INTEGER NOT NULL REFERENCES runs (seq) ON DELETE CASCADE,
+    seq        INTEGER NOT NULL,    -- the order the runner gave them
+    case_name  TEXT NOT NULL,       -- area/name
+    params     TEXT NOT NULL,       -- JSON object
+    kind       TEXT NOT NULL CHECK (kind IN ('round', 'count')),
+    outcome    TEXT NOT NULL,
+    started_ms INTEGER NOT NULL,    -- milliseconds since 1970 UTC
+    lines      BLOB NOT NULL,       -- what the worker printed, zlib (RFC 1950)
+    PRIMARY KEY (run, seq)
+) STRICT;
+INSERT INTO renamed_rounds
+    SELECT run, seq, case_name, params, iif(kind = 'why', 'count', kind),
+           replace(outcome, '{"told":', '{"reported":'), started_ms, lines
+    FROM rounds;
+DROP TABLE rounds;
+ALTER TABLE renamed_rounds RENAME TO rounds;

@@ -95,7 +95,7 @@ fn what_cannot_be_stored_is_refused_and_changes_nothing() {
         (store.add_round("b", &round(1)), "no run \"b\" in the store"),
         (
             store.add_round("a", &RoundRow { kind: "?".to_owned(), ..round(2) }),
-            "neither `round` nor `why`",
+            "neither `round` nor `count`",
         ),
         (store.add_round("a", &round(u64::MAX / 2 + 1)), "its number is too high"),
         (store.begin_run(&run_info("a"), &machine(), ""), "run a is already in the store"),
@@ -576,7 +576,7 @@ proptest! {
     ) {
         let (_folder, mut store) = new_store();
         begin(&mut store, "a", "2026-11-21T20:36:55Z");
-        let row = RoundRow { lines, started_ms, outcome, kind: "why".to_owned(), ..round(seq) };
+        let row = RoundRow { lines, started_ms, outcome, kind: "count".to_owned(), ..round(seq) };
         store.add_round("a", &row).expect("stored");
         prop_assert_eq!(store.rounds("a").expect("rounds"), vec![row]);
     }

@@ -19,7 +19,7 @@ use mailsend::tls::ClientTls;
 use mailsend::{Delivery, DeliveryOptions, Progress, Signals, Summary, Transport, deliver};
 use platform::limits::raise_descriptors;
 use platform::process::on_termination;
-use platform::readiness::Means;
+use platform::readiness::PollBackend;
 use smtp::address::{Address, verp};
 use smtp::auth::Credentials;
 use smtp::security::Security;
@@ -221,8 +221,8 @@ fn transport(args: &MailSend) -> anyhow::Result<Transport> {
     bind(&args.bind_cpu)?;
     let loops = args.loops.unwrap_or_else(|| platform::cpu::allowed().len());
     Ok(match args.arch {
-        MailArch::Loop => Transport::Loops(loops, Means::BEST),
-        MailArch::Poll => Transport::Loops(loops, Means::Poll),
+        MailArch::Loop => Transport::Loops(loops, PollBackend::BEST),
+        MailArch::Poll => Transport::Loops(loops, PollBackend::Poll),
         MailArch::Threads => Transport::Threads,
         MailArch::Processes => Transport::Processes,
     })

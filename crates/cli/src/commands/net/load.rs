@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use measure::count::format_duration;
 use netload::load::{ErrorKind, Errors, Generator, Held, Load, Step};
-use platform::Refusal;
+use platform::CaseError;
 use platform::tree::ProcessTree;
 use report::{LoadLine, load_table};
 use serde_json::{Value, json};
@@ -40,7 +40,7 @@ pub fn load(args: &NetLoad) -> anyhow::Result<Ending> {
     let asked = steps(args)?;
     let (numbers, limit) = within_limit(&asked);
     let stop = stop_on_interrupt()?;
-    let unread = |refusal| Usage(format!("--server-pid: {refusal}"));
+    let unread = |case_error| Usage(format!("--server-pid: {case_error}"));
     let before = args.server_pid.map(ProcessTree::of).transpose().map_err(unread)?;
     let mut generator = Generator::new(load_of(args, &stop))?;
     let cut = numbers.len() < asked.len() || numbers.last() < asked.last();
@@ -55,8 +55,8 @@ pub fn load(args: &NetLoad) -> anyhow::Result<Ending> {
         };
         match step {
             Ok(step) => taken.push(Taken { step, server: server(args) }),
-            Err(Refusal::Interrupted(_)) => break,
-            Err(refusal) => return Err(refusal.into()),
+            Err(CaseError::Interrupted(_)) => break,
+            Err(case_error) => return Err(case_error.into()),
         }
         if taken.last().is_some_and(|last| nobody_there(&last.step)) {
             break;
@@ -154,7 +154,7 @@ fn server(args: &NetLoad) -> Option<ProcessTree> {
     ProcessTree::of(args.server_pid?).ok()
 }
 
-/// Whether a step saw nothing but refusals: further steps would too.
+/// Whether a step saw nothing but refused connections: further steps would too.
 fn nobody_there(step: &Step) -> bool {
     step.replies == 0 && step.errors.total() > 0 && step.connections == 0
 }

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use anyhow::Context;
 use netload::hosted::host;
 use netload::serve::{ARCHITECTURES, Plan, Server};
-use platform::Refusal;
+use platform::CaseError;
 use platform::limits::raise_descriptors;
 use platform::process::on_termination;
 
@@ -24,7 +24,7 @@ pub fn serve(args: &Serve) -> anyhow::Result<Ending> {
     raise_descriptors();
     if !args.bind_cpu.is_empty() {
         platform::cpu::keep_process_to(&args.bind_cpu)
-            .map_err(|refusal| Usage(format!("--bind-cpu: {}", refusal)))?;
+            .map_err(|case_error| Usage(format!("--bind-cpu: {}", case_error)))?;
     }
     let plan = Plan {
         protocol: args.protocol,
@@ -56,14 +56,14 @@ pub fn answer_on_stdio() -> Option<Ending> {
     match netload::serve::exec::answer(std::env::args().skip(1)) {
         Ok(true) => return Some(Ending::Done),
         Ok(false) => {}
-        Err(refusal) => return Some(Ending::of_error(&Usage(refusal.to_string()).into())),
+        Err(case_error) => return Some(Ending::of_error(&Usage(case_error.to_string()).into())),
     }
     None
 }
 
-fn of_refusal(refusal: Refusal) -> anyhow::Error {
-    match refusal {
-        Refusal::Unsupported(reason) => anyhow::anyhow!("not on this system: {reason}"),
+fn of_refusal(case_error: CaseError) -> anyhow::Error {
+    match case_error {
+        CaseError::Unsupported(reason) => anyhow::anyhow!("not on this system: {reason}"),
         other => Usage(other.to_string()).into(),
     }
 }

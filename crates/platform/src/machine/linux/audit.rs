@@ -80,7 +80,7 @@ fn request() -> [u8; HEADER_BYTES] {
 }
 
 /// What one message of the kernel's answers: the second number of `struct audit_status`. The outer `None`: it is
-/// no answer; the inner one: it is a refusal.
+/// no answer; the inner one: it is a case error.
 fn answer_in(message: &[u8]) -> Option<Option<u32>> {
     let kind = u16::from_ne_bytes(message.get(4..6)?.try_into().ok()?);
     match kind {

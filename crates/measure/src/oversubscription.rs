@@ -32,7 +32,7 @@ impl Seen {
         Self { queue: looks.min_by_key(|queue| queue.others), taken: None }
     }
 
-    /// The more crowded of both queues, and what is known to have been taken.
+    /// The more oversubscribed of both queues, and what is known to have been taken.
     pub fn and(self, later: Self) -> Self {
         let fuller = self.queue.into_iter().chain(later.queue).max_by_key(|queue| queue.others);
         Self { queue: fuller, taken: self.taken.or(later.taken) }
@@ -44,7 +44,7 @@ impl Seen {
 /// The run queue is the whole machine's, so it is compared with all processors of the machine. Where
 /// only a part of them was kept busy, it says little about that part: then what others took of that
 /// part decides, if it is known.
-pub(crate) fn is_crowded(busy: usize, seen: Seen) -> bool {
+pub(crate) fn is_oversubscribed(busy: usize, seen: Seen) -> bool {
     let taken = seen.taken.map(|share| share > OTHERS_SHARE);
     let queued = seen.queue.map(|queue| queue.others > queue.online.saturating_sub(busy));
     let confined = seen.queue.is_some_and(|queue| queue.online > busy);
@@ -65,39 +65,39 @@ pub(crate) fn taken_by_others(busy: Duration, own: Duration, elapsed: Duration) 
 mod tests {
     use super::*;
 
-    fn crowded(busy: usize, queue: Option<(usize, usize)>, taken: Option<f64>) -> bool {
+    fn oversubscribed(busy: usize, queue: Option<(usize, usize)>, taken: Option<f64>) -> bool {
         let queue = queue.map(|(others, online)| RunQueue { others, online });
-        is_crowded(busy, Seen { queue, taken })
+        is_oversubscribed(busy, Seen { queue, taken })
     }
 
     #[test]
     fn two_of_64_cpus_are_crowded_by_what_is_taken_of_them() {
         let two = 2;
         // Ten threads have 62 other processors to run on; 63 have not.
-        assert!(!crowded(two, Some((10, 64)), None));
-        assert!(!crowded(two, Some((62, 64)), None));
-        assert!(crowded(two, Some((63, 64)), None));
+        assert!(!oversubscribed(two, Some((10, 64)), None));
+        assert!(!oversubscribed(two, Some((62, 64)), None));
+        assert!(oversubscribed(two, Some((63, 64)), None));
         // What was taken of these two is known, and decides.
-        assert!(!crowded(two, Some((100, 64)), Some(0.0)));
-        assert!(crowded(two, Some((1, 64)), Some(0.5)));
+        assert!(!oversubscribed(two, Some((100, 64)), Some(0.0)));
+        assert!(oversubscribed(two, Some((1, 64)), Some(0.5)));
     }
 
     #[test]
     fn all_cpus_are_crowded_by_either_sign() {
-        assert!(!crowded(2, Some((0, 2)), Some(0.01)));
-        assert!(crowded(2, Some((1, 2)), Some(0.0)));
-        assert!(crowded(2, Some((0, 2)), Some(0.2)));
+        assert!(!oversubscribed(2, Some((0, 2)), Some(0.01)));
+        assert!(oversubscribed(2, Some((1, 2)), Some(0.0)));
+        assert!(oversubscribed(2, Some((0, 2)), Some(0.2)));
         // One of two kept busy leaves one for others.
-        assert!(!crowded(1, Some((1, 2)), None));
-        assert!(crowded(1, Some((2, 2)), None));
-        assert!(!crowded(64, Some((0, 64)), None));
-        assert!(crowded(64, Some((1, 64)), None));
+        assert!(!oversubscribed(1, Some((1, 2)), None));
+        assert!(oversubscribed(1, Some((2, 2)), None));
+        assert!(!oversubscribed(64, Some((0, 64)), None));
+        assert!(oversubscribed(64, Some((1, 64)), None));
     }
 
     #[test]
     fn where_nothing_is_known_nobody_is_in_the_way() {
-        assert!(!crowded(2, None, None));
-        assert!(crowded(2, None, Some(0.1)));
+        assert!(!oversubscribed(2, None, None));
+        assert!(oversubscribed(2, None, Some(0.1)));
     }
 
     #[test]

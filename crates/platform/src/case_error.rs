@@ -2,7 +2,7 @@ use std::io;
 
 /// Why there is no figure.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
+pub enum CaseError {
     /// This system has no such thing, or does not let us have it.
     #[error("{0}")]
     Unsupported(String),
@@ -20,13 +20,13 @@ pub enum Refusal {
     TimedOut(String),
 }
 
-impl Refusal {
-    /// The refusal that the last system call's error means, with what was tried.
+impl CaseError {
+    /// The [`CaseError`] that the last system call's error means, with what was tried.
     pub fn last_os_error(what: &str) -> Self {
         Self::from_io(what, &io::Error::last_os_error())
     }
 
-    /// The refusal that `error` means: a call that the system does not have or does not
+    /// The [`CaseError`] that `error` means: a call that the system does not have or does not
     /// permit is `Unsupported`, anything else `Failed`.
     pub fn from_io(what: &str, error: &io::Error) -> Self {
         let text = format!("{what}: {error}");
@@ -38,7 +38,7 @@ impl Refusal {
     }
 }
 
-impl From<io::Error> for Refusal {
+impl From<io::Error> for CaseError {
     fn from(error: io::Error) -> Self {
         Self::from_io("system call", &error)
     }
@@ -61,11 +61,11 @@ mod tests {
 
     #[test]
     fn a_missing_call_is_unsupported_and_a_broken_one_failed() {
-        let missing = Refusal::from_io("mq_open", &io::Error::from(io::ErrorKind::Unsupported));
-        assert_eq!(missing, Refusal::Unsupported("mq_open: unsupported".into()));
-        let denied = Refusal::from_io("perf", &io::Error::from(io::ErrorKind::PermissionDenied));
-        assert!(matches!(denied, Refusal::Unsupported(_)));
-        let broken = Refusal::from_io("read", &io::Error::from(io::ErrorKind::UnexpectedEof));
-        assert!(matches!(broken, Refusal::Failed(text) if text.starts_with("read: ")));
+        let missing = CaseError::from_io("mq_open", &io::Error::from(io::ErrorKind::Unsupported));
+        assert_eq!(missing, CaseError::Unsupported("mq_open: unsupported".into()));
+        let denied = CaseError::from_io("perf", &io::Error::from(io::ErrorKind::PermissionDenied));
+        assert!(matches!(denied, CaseError::Unsupported(_)));
+        let broken = CaseError::from_io("read", &io::Error::from(io::ErrorKind::UnexpectedEof));
+        assert!(matches!(broken, CaseError::Failed(text) if text.starts_with("read: ")));
     }
 }

@@ -1,27 +1,27 @@
 //! A round with several workers at once, as threads or forked processes, on one shared thing.
 //!
 //! Each worker keeps to its CPU, runs the sentinel there, and times its own batches while the others
-//! keep going: a sample during which the crew was told to stop is thrown away. What the workers
+//! keep going: a sample during which the worker group was told to stop is thrown away. What the workers
 //! found lies in memory that all share, so that processes and threads are treated alike.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
-use platform::Refusal;
+use platform::CaseError;
 use platform::counters::{Counts, ThreadCounters};
 use platform::cpu::{pin_thread, pin_thread_to_any};
 use platform::process::{Child, fork};
 use platform::shared::Shared;
 
-use crate::crowd::{Seen, is_crowded};
+use crate::oversubscription::{Seen, is_oversubscribed};
 use crate::record::{Combine, Direction, OperationCounts, Series};
 use crate::round::{Mode, Round, RoundOrder, Sampler, use_all_cpus};
 use crate::sentinel::Reading;
 use crate::stats::median;
 use crate::time::{Nanoseconds, Stopwatch};
 
-/// The most workers a crew may have: two to each CPU of the largest machines.
+/// The most workers a worker group may have: two to each CPU of the largest machines.
 pub const WORKERS_AT_MOST: usize = 1024;
 /// The most samples a worker keeps.
 const SAMPLES_AT_MOST: usize = 256;
@@ -42,9 +42,9 @@ const LONG_CHECK: Nanoseconds = Nanoseconds::new(200e6);
 /// The longest that starting, or ending a batch, may take before the round is given up.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// How a crew is made up.
+/// How a worker group is made up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Crew {
+pub struct WorkerGroup {
     /// How many workers.
     pub workers: usize,
     /// Forked processes rather than threads.
@@ -53,7 +53,7 @@ pub struct Crew {
     pub place: Place,
 }
 
-/// Where the workers of a crew run.
+/// Where the workers of a worker group run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
     /// All on one CPU.
@@ -64,7 +64,7 @@ pub enum Place {
     Unpinned,
 }
 
-impl Crew {
+impl WorkerGroup {
     /// The CPU of worker `number`; `None` if it may move.
     fn cpu_of(&self, number: usize, cpus: &[usize]) -> Option<usize> {
         match self.place {
@@ -87,14 +87,14 @@ impl Crew {
 /// What each worker does. `W` is what one worker holds, made by itself.
 pub trait Task<W>: Sync {
     /// Prepares one worker, in its own thread or process.
-    fn join(&self) -> Result<W, Refusal>;
+    fn join(&self) -> Result<W, CaseError>;
     /// The measured operation.
     fn operate(&self, worker: &mut W);
     /// The operation once more, with `inside` where only one worker may be at a time.
     fn exclusively(&self, worker: &mut W, inside: impl FnMut());
 }
 
-/// What the crew is to do now.
+/// What the worker group is to do now.
 mod phase {
     // 0: gather.
     pub const MEASURE: u32 = 1;
@@ -118,8 +118,8 @@ struct Slot {
     counts: [AtomicU64; 6],
 }
 
-/// All that the crew has in common.
-struct Board {
+/// All that the worker group has in common.
+struct SharedState {
     phase: AtomicU32,
     /// How many workers have done the phase before.
     gathered: AtomicU32,
@@ -129,7 +129,7 @@ struct Board {
     left: AtomicU32,
     /// Counted up without any protection but the lock under test.
     unprotected: AtomicU64,
-    /// Number of the worker that could not join, plus one, and the kind of its refusal.
+    /// Number of the worker that could not join, plus one, and the kind of its case error.
     refused: AtomicU32,
     /// One for each worker.
     slots: Shared<[Slot]>,
@@ -150,8 +150,8 @@ impl Slot {
     }
 }
 
-impl Board {
-    fn of(workers: usize) -> Result<Self, Refusal> {
+impl SharedState {
+    fn of(workers: usize) -> Result<Self, CaseError> {
         Ok(Self {
             phase: AtomicU32::new(0),
             gathered: AtomicU32::new(0),
@@ -172,48 +172,60 @@ impl Round<'_> {
     ///
     /// # Errors
     /// `Failed` where a worker dies, or two were inside at once.
-    pub fn contend<W, T: Task<W>>(&mut self, crew: &Crew, task: &T) -> Result<(), Refusal> {
+    pub fn contend<W, T: Task<W>>(
+        &mut self,
+        worker_group: &WorkerGroup,
+        task: &T,
+    ) -> Result<(), CaseError> {
         let order = self.order().clone();
-        if crew.workers == 0 || crew.workers > WORKERS_AT_MOST {
-            let text = format!("workers must be 1 to {WORKERS_AT_MOST}, not {}", crew.workers);
-            return Err(Refusal::Failed(text));
+        if worker_group.workers == 0 || worker_group.workers > WORKERS_AT_MOST {
+            let text =
+                format!("workers must be 1 to {WORKERS_AT_MOST}, not {}", worker_group.workers);
+            return Err(CaseError::Failed(text));
         }
         use_all_cpus(&order);
         // Some locks have a descriptor for each worker.
         platform::limits::raise_descriptors();
         // Closing the last counter of a tracepoint takes Linux 50 ms: no worker's must be that one.
         let _kept_open = ThreadCounters::open(order.mode.counting());
-        let board = Shared::new(Board::of(crew.workers)?)?;
-        let worker = |number: usize| Worker { number, board: &board, crew, order: &order, task };
-        let crowded = if crew.processes {
+        let state = Shared::new(SharedState::of(worker_group.workers)?)?;
+        let worker =
+            |number: usize| Worker { number, state: &state, worker_group, order: &order, task };
+        let oversubscribed = if worker_group.processes {
             let mut children = Vec::new();
-            for number in 0..crew.workers {
+            for number in 0..worker_group.workers {
                 children.push(fork(|| worker(number).work().map_or_else(|e| tell(&e), |()| 0))?);
             }
-            conduct(&order, &board, crew, &mut children)?
+            coordinate(&order, &state, worker_group, &mut children)?
         } else {
             std::thread::scope(|scope| {
-                let threads: Vec<_> = (0..crew.workers)
+                let threads: Vec<_> = (0..worker_group.workers)
                     .map(|number| scope.spawn(move || worker(number).work()))
                     .collect();
-                let conducted = conduct(&order, &board, crew, &mut []);
-                if conducted.is_err() {
+                let coordinated = coordinate(&order, &state, worker_group, &mut []);
+                if coordinated.is_err() {
                     // Let those go that still can; the reason is told below.
-                    board.phase.store(phase::LEAVE, Ordering::Release);
+                    state.phase.store(phase::LEAVE, Ordering::Release);
                 }
                 for thread in threads {
-                    thread.join().map_err(|_| Refusal::Failed("a worker panicked".into()))??;
+                    thread.join().map_err(|_| CaseError::Failed("a worker panicked".into()))??;
                 }
-                conducted
+                coordinated
             })?
         };
-        verify_exclusion(&board)?;
-        self.report(&board, crew, &order, crowded);
+        verify_exclusion(&state)?;
+        self.report(&state, worker_group, &order, oversubscribed);
         Ok(())
     }
 
-    fn report(&mut self, board: &Board, crew: &Crew, order: &RoundOrder, crowded: bool) {
-        let slots = &board.slots;
+    fn report(
+        &mut self,
+        state: &SharedState,
+        worker_group: &WorkerGroup,
+        order: &RoundOrder,
+        oversubscribed: bool,
+    ) {
+        let slots = &state.slots;
         if order.mode != Mode::Sample {
             let mut sums = OperationCounts::default();
             for slot in slots.iter() {
@@ -223,13 +235,14 @@ impl Round<'_> {
             return;
         }
         if let [alone] = &slots[..] {
-            let series = alone.series(crew, 0, &order.cpus);
+            let series = alone.series(worker_group, 0, &order.cpus);
             self.report_rate_alone(&series);
             return self.print_series(series);
         }
         self.report_shares(slots);
         for (number, slot) in slots.iter().enumerate() {
-            let series = Series { crowded, ..slot.series(crew, number, &order.cpus) };
+            let series =
+                Series { oversubscribed, ..slot.series(worker_group, number, &order.cpus) };
             let rest = slot.rest(&series);
             self.print_series(series);
             rest.into_iter().for_each(|rest| self.print_series(rest));
@@ -266,34 +279,34 @@ impl Round<'_> {
     }
 }
 
-/// Leads the crew through its phases; says whether other programs were in its way.
-fn conduct(
+/// Leads the worker group through its phases; says whether other programs were in its way.
+fn coordinate(
     order: &RoundOrder,
-    board: &Board,
-    crew: &Crew,
+    state: &SharedState,
+    worker_group: &WorkerGroup,
     children: &mut [Child],
-) -> Result<bool, Refusal> {
-    let all = crew.workers as u32;
-    wait_for(&board.gathered, all, "gathering", board, children)?;
-    let seen_before = look_around(crew, order);
-    board.phase.store(phase::MEASURE, Ordering::Release);
+) -> Result<bool, CaseError> {
+    let all = worker_group.workers as u32;
+    wait_for(&state.gathered, all, "gathering", state, children)?;
+    let seen_before = look_around(worker_group, order);
+    state.phase.store(phase::MEASURE, Ordering::Release);
     if order.mode == Mode::Sample {
         // A worker alone has enough samples sooner.
-        let share = if crew.workers == 1 { 3 } else { 1 };
+        let share = if worker_group.workers == 1 { 3 } else { 1 };
         std::thread::sleep(Duration::from_millis(order.limit_ms) / share);
-        let _ = wait_until(&board.begun, all, FIRST_BATCH_AT_MOST);
+        let _ = wait_until(&state.begun, all, FIRST_BATCH_AT_MOST);
     } else {
         // Counting ends by itself after so many pairs, or when time is up.
-        let _ = wait_until(&board.measured, all, Duration::from_millis(order.limit_ms * 4));
+        let _ = wait_until(&state.measured, all, Duration::from_millis(order.limit_ms * 4));
     }
-    board.phase.store(phase::STOP, Ordering::Release);
-    wait_for(&board.measured, all, "the last batch", board, children)?;
-    let seen = seen_before.and(look_around(crew, order));
-    let crowded = is_crowded(crew.busy(&order.cpus), seen);
-    board.phase.store(phase::CHECK, Ordering::Release);
+    state.phase.store(phase::STOP, Ordering::Release);
+    wait_for(&state.measured, all, "the last batch", state, children)?;
+    let seen = seen_before.and(look_around(worker_group, order));
+    let oversubscribed = is_oversubscribed(worker_group.busy(&order.cpus), seen);
+    state.phase.store(phase::CHECK, Ordering::Release);
     std::thread::sleep(Duration::from_millis(1));
-    board.phase.store(phase::LEAVE, Ordering::Release);
-    wait_for(&board.left, all, "leaving", board, children)?;
+    state.phase.store(phase::LEAVE, Ordering::Release);
+    wait_for(&state.left, all, "leaving", state, children)?;
     for child in children {
         let watch = Stopwatch::start();
         let ended = loop {
@@ -301,18 +314,23 @@ fn conduct(
                 break ended;
             }
             if watch.elapsed().get() > PATIENCE.as_nanos() as f64 {
-                return Err(Refusal::TimedOut("a worker process did not end".into()));
+                return Err(CaseError::TimedOut("a worker process did not end".into()));
             }
             std::thread::sleep(Duration::from_micros(100));
         };
-        ended.map_err(|how| Refusal::Interrupted(format!("a worker process ended with {how}")))?;
+        ended
+            .map_err(|how| CaseError::Interrupted(format!("a worker process ended with {how}")))?;
     }
-    Ok(crowded)
+    Ok(oversubscribed)
 }
 
 /// Who else wants to run, if that is a question: of a worker alone each sample tells by itself.
-fn look_around(crew: &Crew, order: &RoundOrder) -> Seen {
-    if crew.workers == 1 || order.mode != Mode::Sample { Seen::default() } else { Seen::now() }
+fn look_around(worker_group: &WorkerGroup, order: &RoundOrder) -> Seen {
+    if worker_group.workers == 1 || order.mode != Mode::Sample {
+        Seen::default()
+    } else {
+        Seen::now()
+    }
 }
 
 fn wait_until(count: &AtomicU32, all: u32, limit: Duration) -> bool {
@@ -330,22 +348,22 @@ fn wait_for(
     count: &AtomicU32,
     all: u32,
     what: &str,
-    board: &Board,
+    state: &SharedState,
     children: &mut [Child],
-) -> Result<(), Refusal> {
+) -> Result<(), CaseError> {
     let watch = Stopwatch::start();
     while count.load(Ordering::Acquire) < all {
-        if board.refused.load(Ordering::Acquire) > 0 {
-            return Err(Refusal::Failed("a worker could not join".into()));
+        if state.refused.load(Ordering::Acquire) > 0 {
+            return Err(CaseError::Failed("a worker could not join".into()));
         }
         // A child that ended in order has counted itself before.
         for child in children.iter_mut() {
             if let Some(Err(how)) = child.try_wait() {
-                return Err(Refusal::Interrupted(format!("a worker process ended with {how}")));
+                return Err(CaseError::Interrupted(format!("a worker process ended with {how}")));
             }
         }
         if watch.elapsed().get() > PATIENCE.as_nanos() as f64 {
-            return Err(Refusal::TimedOut(format!("{what} took over {} s", PATIENCE.as_secs())));
+            return Err(CaseError::TimedOut(format!("{what} took over {} s", PATIENCE.as_secs())));
         }
         std::thread::sleep(Duration::from_micros(50));
     }
@@ -353,34 +371,34 @@ fn wait_for(
 }
 
 /// A worker process's last word: what went wrong, where its parent's user sees it.
-fn tell(refusal: &Refusal) -> i32 {
-    eprintln!("oscost worker: {refusal}");
+fn tell(case_error: &CaseError) -> i32 {
+    eprintln!("oscost worker: {case_error}");
     1
 }
 
 /// Fails the round if the counter that only the lock protects is not the number of times it was
 /// counted up.
-fn verify_exclusion(board: &Board) -> Result<(), Refusal> {
-    let slots = &board.slots;
+fn verify_exclusion(state: &SharedState) -> Result<(), CaseError> {
+    let slots = &state.slots;
     let checked: u64 = slots.iter().map(|s| s.checked.load(Ordering::Acquire)).sum();
-    let counted = board.unprotected.load(Ordering::Acquire);
+    let counted = state.unprotected.load(Ordering::Acquire);
     if counted == checked {
         return Ok(());
     }
-    Err(Refusal::Failed(format!(
+    Err(CaseError::Failed(format!(
         "mutual exclusion is broken: {checked} times inside, and a counter there reached {counted}"
     )))
 }
 
 impl Slot {
-    fn series(&self, crew: &Crew, number: usize, cpus: &[usize]) -> Series {
+    fn series(&self, worker_group: &WorkerGroup, number: usize, cpus: &[usize]) -> Series {
         let kept = self.kept.load(Ordering::Acquire) as usize;
-        let contended = crew.workers > 1;
+        let contended = worker_group.workers > 1;
         let readings = if contended { 2 } else { kept + 1 };
         let float = |bits: &AtomicU32| f32::from_bits(bits.load(Ordering::Acquire));
         Series {
-            cpu: crew.cpu_of(number, cpus),
-            busy: crew.busy(cpus),
+            cpu: worker_group.cpu_of(number, cpus),
+            busy: worker_group.busy(cpus),
             batch: self.batch.load(Ordering::Acquire),
             samples: self.samples[..kept].iter().map(float).collect(),
             readings: self.readings[..readings]
@@ -450,22 +468,22 @@ impl Slot {
     }
 }
 
-/// One member of the crew.
+/// One member of the worker group.
 struct Worker<'a, T> {
     number: usize,
-    board: &'a Board,
-    crew: &'a Crew,
+    state: &'a SharedState,
+    worker_group: &'a WorkerGroup,
     order: &'a RoundOrder,
     task: &'a T,
 }
 
 impl<T> Worker<'_, T> {
     fn slot(&self) -> &Slot {
-        &self.board.slots[self.number]
+        &self.state.slots[self.number]
     }
 
     fn phase(&self) -> u32 {
-        self.board.phase.load(Ordering::Acquire)
+        self.state.phase.load(Ordering::Acquire)
     }
 
     /// Waits for a phase asleep: a thread that keeps yielding takes time from those that still work.
@@ -475,23 +493,23 @@ impl<T> Worker<'_, T> {
         }
     }
 
-    fn work<W>(&self) -> Result<(), Refusal>
+    fn work<W>(&self) -> Result<(), CaseError>
     where
         T: Task<W>,
     {
         let joined = self.take_place().and_then(|()| self.task.join());
         let mut own = joined.inspect_err(|_| {
-            self.board.refused.store(self.number as u32 + 1, Ordering::Release);
+            self.state.refused.store(self.number as u32 + 1, Ordering::Release);
         })?;
         let mut sampler = Sampler::new(
             self.order,
-            self.crew.cpu_of(self.number, &self.order.cpus),
-            self.crew.busy(&self.order.cpus),
+            self.worker_group.cpu_of(self.number, &self.order.cpus),
+            self.worker_group.busy(&self.order.cpus),
         )?;
-        if self.crew.workers > 1 {
+        if self.worker_group.workers > 1 {
             sampler.contend(CONTENDED_BATCH);
         }
-        self.board.gathered.fetch_add(1, Ordering::AcqRel);
+        self.state.gathered.fetch_add(1, Ordering::AcqRel);
         self.wait_for_phase(phase::MEASURE);
         self.start_together();
         if self.order.mode == Mode::Sample {
@@ -499,27 +517,27 @@ impl<T> Worker<'_, T> {
         } else {
             self.count(|| self.task.operate(&mut own));
         }
-        self.board.measured.fetch_add(1, Ordering::AcqRel);
+        self.state.measured.fetch_add(1, Ordering::AcqRel);
         self.wait_for_phase(phase::CHECK);
         self.check(&mut own);
-        self.board.left.fetch_add(1, Ordering::AcqRel);
+        self.state.left.fetch_add(1, Ordering::AcqRel);
         Ok(())
     }
 
     /// Workers wake one after the other: whoever is first waits, for a moment, for the rest, so that
     /// all meet from the first operation on.
     fn start_together(&self) {
-        self.board.started.fetch_add(1, Ordering::AcqRel);
+        self.state.started.fetch_add(1, Ordering::AcqRel);
         let watch = Stopwatch::start();
-        while self.board.started.load(Ordering::Acquire) < self.crew.workers as u32
+        while self.state.started.load(Ordering::Acquire) < self.worker_group.workers as u32
             && watch.elapsed() < START_TOGETHER_WITHIN
         {
             std::thread::yield_now();
         }
     }
 
-    fn take_place(&self) -> Result<(), Refusal> {
-        match self.crew.cpu_of(self.number, &self.order.cpus) {
+    fn take_place(&self) -> Result<(), CaseError> {
+        match self.worker_group.cpu_of(self.number, &self.order.cpus) {
             Some(cpu) => pin_thread(cpu),
             None => pin_thread_to_any(&self.order.cpus).or(Ok(())),
         }
@@ -528,8 +546,8 @@ impl<T> Worker<'_, T> {
     /// Times batches until told to stop. Among others the batch grows to its length meanwhile, so that a lock
     /// under which one pair can take milliseconds is not asked for thousands at once; where it
     /// becomes so dear only later, the last batch is cut short.
-    fn sample(&self, sampler: &mut Sampler, mut operate: impl FnMut()) -> Result<(), Refusal> {
-        let contended = self.crew.workers > 1;
+    fn sample(&self, sampler: &mut Sampler, mut operate: impl FnMut()) -> Result<(), CaseError> {
+        let contended = self.worker_group.workers > 1;
         let left_out = Cell::new(0);
         let mut operate_in_time = || {
             if contended && self.phase() >= phase::STOP {
@@ -548,7 +566,7 @@ impl<T> Worker<'_, T> {
             let (batch, took) = sampler.last_batch();
             let done = batch.saturating_sub(left_out.get());
             if operations == 0 {
-                self.board.begun.fetch_add(1, Ordering::AcqRel);
+                self.state.begun.fetch_add(1, Ordering::AcqRel);
             }
             if done > 0 {
                 (operations, busy_ns) = (operations + done, busy_ns + took.get());
@@ -592,7 +610,7 @@ impl<T> Worker<'_, T> {
     where
         T: Task<W>,
     {
-        let counter = &self.board.unprotected;
+        let counter = &self.state.unprotected;
         let mut times = 0u64;
         let watch = Stopwatch::start();
         let enough =
@@ -630,7 +648,7 @@ mod tests {
     }
 
     impl Task<u32> for Slowing {
-        fn join(&self) -> Result<u32, Refusal> {
+        fn join(&self) -> Result<u32, CaseError> {
             Ok(0)
         }
 
@@ -649,9 +667,9 @@ mod tests {
     fn contend(workers: usize, takes: fn(u32) -> Duration) -> (Vec<Series>, Vec<Metric>) {
         let order = RoundOrder { limit_ms: 30, ..order(Mode::Sample) };
         let mut out = Vec::new();
-        let crew = Crew { workers, processes: false, place: Place::Unpinned };
+        let worker_group = WorkerGroup { workers, processes: false, place: Place::Unpinned };
         let task = Slowing { lock: Mutex::new(()), takes };
-        Round::new(&order, &mut out).contend(&crew, &task).unwrap();
+        Round::new(&order, &mut out).contend(&worker_group, &task).unwrap();
         let (mut series, mut metrics) = (Vec::new(), Vec::new());
         for line in parse_lines(std::str::from_utf8(&out).unwrap()) {
             match line {
@@ -689,12 +707,13 @@ mod tests {
         assert!(series.len() >= workers, "{} series", series.len());
         assert!(series.iter().all(|series| series.contended && !series.samples.is_empty()));
         assert!(metrics.iter().any(|metric| metric.name == "least-share" && metric.value > 0.0));
-        let crew = |workers| Crew { workers, processes: false, place: Place::Unpinned };
+        let worker_group =
+            |workers| WorkerGroup { workers, processes: false, place: Place::Unpinned };
         let (order, mut out) = (order(Mode::Sample), Vec::new());
         let task = Slowing { lock: Mutex::new(()), takes: |_| Duration::ZERO };
         for workers in [0, WORKERS_AT_MOST + 1] {
-            let refused = Round::new(&order, &mut out).contend(&crew(workers), &task);
-            assert!(matches!(refused, Err(Refusal::Failed(_))), "{refused:?}");
+            let refused = Round::new(&order, &mut out).contend(&worker_group(workers), &task);
+            assert!(matches!(refused, Err(CaseError::Failed(_))), "{refused:?}");
         }
     }
 }
