@@ -65,6 +65,8 @@ pub struct Plan {
     pub trial_precision: f64,
     /// Longest time for the whole run, in ms. Each point gets one round at least, however long that takes.
     pub budget_ms: u64,
+    /// How much of it the sampled points may take beyond their least number of rounds, while trials are still to be made.
+    pub sampling_ms: u64,
     /// Rounds a point gets at least.
     pub rounds_at_least: usize,
     /// Trials that a point gets whose rounds are trials.
@@ -157,15 +159,15 @@ pub fn plan_of(
         Extent::Quick | Extent::Ordinary => 6,
         Extent::Full => 10,
     });
-    let budget_ms = match options.budget {
-        Some(budget) => budget.as_millis() as u64,
-        None => sampling_ms(&points, options) + trials_ms(&points, trials as u32),
-    };
+    let (sampling, trying) = (sampling_ms(&points, options), trials_ms(&points, trials as u32));
+    let budget_ms = options.budget.map_or(sampling + trying, |budget| budget.as_millis() as u64);
+    let share = sampling as f64 / (sampling + trying).max(1) as f64;
     Ok(Plan {
         points,
         precision: options.precision.unwrap_or(PRECISION),
         trial_precision: options.precision.unwrap_or(TRIAL_PRECISION),
         budget_ms,
+        sampling_ms: (budget_ms as f64 * share) as u64,
         rounds_at_least: if options.quick { 6 } else { 8 },
         trials,
         spread_ms: if options.quick { 1_000 } else { 4_000 },

@@ -192,6 +192,8 @@ struct Run<'a> {
     next_seq: u64,
     /// How long the rounds of each area have taken.
     area_time: BTreeMap<String, Duration>,
+    /// How much of that was for sampled points.
+    sampled_time: Duration,
     /// What the sentinel's quiet ratios depend on, where it is known.
     level_key: Option<String>,
 }
@@ -219,6 +221,7 @@ impl<'a> Run<'a> {
             earlier: Duration::ZERO,
             next_seq: 0,
             area_time: BTreeMap::new(),
+            sampled_time: Duration::ZERO,
             level_key: None,
         }
     }
@@ -364,12 +367,7 @@ impl<'a> Run<'a> {
     fn sample_all(&mut self) -> Result<bool, RunError> {
         let mut rng = StdRng::seed_from_u64(self.plan.seed.wrapping_add(self.next_seq));
         loop {
-            let active: Vec<usize> = (0..self.evidence.len())
-                .filter(|&which| {
-                    let evidence = &self.evidence[which];
-                    evidence.needs_rounds() && evidence.rounds() < evidence.rounds_at_most()
-                })
-                .collect();
+            let active = self.active();
             if active.is_empty() {
                 return Ok(true);
             }
@@ -396,6 +394,25 @@ impl<'a> Run<'a> {
             }
             self.rest_until(pass + Duration::from_millis(PASS_MS));
         }
+    }
+
+    /// The points that more rounds are made of in the next pass. Sampled points that have their least number of rounds
+    /// wait for the trials once they have had their share of the time: else trials would be too few.
+    fn active(&self) -> Vec<usize> {
+        let needs_more = |evidence: &Evidence| {
+            evidence.needs_rounds() && evidence.rounds() < evidence.rounds_at_most()
+        };
+        let trials_left = self.evidence.iter().any(|e| e.of_trials && needs_more(e));
+        let share_is_spent = self.sampled_time >= Duration::from_millis(self.plan.sampling_ms);
+        let waits = |evidence: &Evidence| {
+            let has_enough = evidence.rounds() >= self.plan.rounds_at_least;
+            !evidence.of_trials && has_enough && trials_left && share_is_spent
+        };
+        let wanted = |&which: &usize| {
+            let evidence = &self.evidence[which];
+            needs_more(evidence) && !waits(evidence)
+        };
+        (0..self.evidence.len()).filter(wanted).collect()
     }
 
     /// The order of one pass. A pass with trials in it takes long: meanwhile points that are sampled get several of
@@ -450,6 +467,9 @@ impl<'a> Run<'a> {
         let case = &self.evidence[which].point.case;
         let area = case.split('/').next().unwrap_or(case);
         *self.area_time.entry(area.to_owned()).or_default() += time;
+        if !self.evidence[which].of_trials {
+            self.sampled_time += time;
+        }
     }
 
     fn order(&self, which: usize, mode: Mode) -> RoundOrder {
