@@ -29,7 +29,7 @@ const ROUND_MS: u64 = 15;
 /// rarely changes, and rounds that all saw one mood would agree for no good reason.
 const PASS_MS: u64 = 150;
 /// Rounds of a sampled point in one pass over points of which some are trials.
-const SAMPLED_ROUNDS_A_PASS: usize = 4;
+const SAMPLED_ROUNDS_A_PASS: usize = 3;
 /// Rounds that began further apart had a pause between them: none takes as long, not even one that
 /// hangs and is killed.
 const PAUSE_MS: i64 = 15_000;
