@@ -85,10 +85,13 @@ pub enum Latency {
 }
 
 impl Latency {
-    /// Finds it out on the CPU the calling thread is kept on. Takes 1 to 20 ms.
-    pub fn calibrate(chain: &Chain, emulator: Option<&str>) -> Self {
-        /// A disturbed calibration gives a ratio that is not whole: then it is repeated.
-        const TRIES: usize = 8;
+    /// Finds it out on the CPU the calling thread is kept on. Takes 1 ms, up to a second beside neighbours.
+    /// `known` is what was found earlier on the same kind of CPU: it holds where neighbours do not let it be found now.
+    pub fn calibrate(chain: &Chain, emulator: Option<&str>, known: Option<u32>) -> Self {
+        /// A neighbour slows the rotations more than the multiplications, and the ratio is not whole: then it is tried
+        /// again a little later.
+        const TRIES: usize = 100;
+        const PAUSE: Duration = Duration::from_millis(3);
         if let Some(name) = emulator {
             return Self::Unknown(format!("the processor is emulated by {name}"));
         }
@@ -101,8 +104,12 @@ impl Latency {
             if found.cycles().is_some() {
                 break;
             }
+            std::thread::sleep(PAUSE);
         }
-        found
+        match (found, known) {
+            (Self::Unknown(_), Some(cycles)) => Self::Cycles(cycles),
+            (found, _) => found,
+        }
     }
 
     /// The latency that a measured ratio to one-cycle instructions stands for.
@@ -142,13 +149,19 @@ pub struct Timebase {
 
 impl Timebase {
     /// Calibrates the latency on `cpu`, in a thread of its own, so that the caller stays where it is.
-    pub fn on(cpu: Option<usize>, clock: ClockFacts, emulator: Option<&str>) -> Self {
+    /// `known` is the latency found earlier on the same kind of CPU.
+    pub fn on(
+        cpu: Option<usize>,
+        clock: ClockFacts,
+        emulator: Option<&str>,
+        known: Option<u32>,
+    ) -> Self {
         let latency = std::thread::scope(|scope| {
             let calibration = scope.spawn(|| {
                 // Where threads cannot be placed, it is calibrated wherever it runs.
                 let _ = cpu.map(platform::cpu::pin_thread);
                 match clock.clock() {
-                    Some(timer) => Latency::calibrate(&Chain::new(timer, &clock), emulator),
+                    Some(timer) => Latency::calibrate(&Chain::new(timer, &clock), emulator, known),
                     None => Latency::Unknown(format!("no clock named {} here", clock.name)),
                 }
             });
@@ -219,7 +232,7 @@ mod tests {
     fn an_emulated_processor_has_no_cycles() {
         let facts = survey().remove(0);
         let chain = Chain::new(facts.clock().unwrap(), &facts);
-        let latency = Latency::calibrate(&chain, Some("QEMU"));
+        let latency = Latency::calibrate(&chain, Some("QEMU"), Some(3));
         assert_eq!(latency, Latency::Unknown("the processor is emulated by QEMU".into()));
         assert_eq!(latency.ghz(1_000.0), None);
     }
@@ -238,7 +251,7 @@ mod tests {
         assert!(0.0 < low && low <= median && median <= high && high < 100.0, "{low} {high}");
         let unknown = Timebase { latency: Latency::Unknown("x".into()), ..known };
         assert_eq!(unknown.watch_frequency(Duration::from_millis(1)), None);
-        assert_eq!(Timebase::on(None, clock, Some("x")).latency.cycles(), None);
+        assert_eq!(Timebase::on(None, clock, Some("x"), Some(3)).latency.cycles(), None);
     }
 
     #[test]

@@ -12,4 +12,4 @@ pub mod run;
 pub mod worker;
 
 pub use plan::{Options, Plan, PlanError, Point, plan, plan_of};
-pub use run::{Ending, Event, RunError, now_rfc3339, resume, run};
+pub use run::{Ending, Event, RunError, kind_of_cpu, now_rfc3339, resume, run};

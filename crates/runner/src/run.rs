@@ -144,14 +144,20 @@ pub fn resume(
 
 /// What the sentinel's quiet ratios depend on: the build and the kind of CPU. `None` where either is not known.
 fn level_key(machine: &serde_json::Map<String, serde_json::Value>) -> Option<String> {
-    const FACTS: [&str; 6] =
-        ["oscost_build", "cpu_vendor", "cpu_family", "cpu_model", "cpu_stepping", "cpu_flags"];
-    let known = FACTS.map(|fact| {
-        let text = machine.get(fact).map(|value| value.to_string());
-        text.filter(|text| text != "\"unknown\"")
-    });
-    let known: Option<Vec<String>> = known.into_iter().collect();
+    Some(format!("{} {}", known_fact(machine, "oscost_build")?, kind_of_cpu(machine)?))
+}
+
+/// What makes two CPUs the same kind, as one text; `None` where the machine does not tell.
+pub fn kind_of_cpu(machine: &serde_json::Map<String, serde_json::Value>) -> Option<String> {
+    const FACTS: [&str; 5] = ["cpu_vendor", "cpu_family", "cpu_model", "cpu_stepping", "cpu_flags"];
+    let known: Option<Vec<String>> =
+        FACTS.map(|fact| known_fact(machine, fact)).into_iter().collect();
     known.map(|facts| facts.join(" "))
+}
+
+fn known_fact(machine: &serde_json::Map<String, serde_json::Value>, fact: &str) -> Option<String> {
+    let text = machine.get(fact).map(|value| value.to_string());
+    text.filter(|text| text != "\"unknown\"")
 }
 
 /// Has what workers leave in the directories of a plan's points looked for there.

@@ -91,7 +91,7 @@ pub fn env(args: &Env) -> anyhow::Result<Ending> {
     }
     let clock = best_clock()?;
     let cpu = platform::cpu::allowed().last().copied();
-    let timebase = timebase_on(cpu, &clock);
+    let timebase = timebase_on(cpu, &clock, None);
     let frequency = frequency_of(cpu, &timebase);
     if args.json {
         let mut machine = as_json(&facts, &clock);

@@ -147,8 +147,8 @@ pub fn begin(
         area_seconds: BTreeMap::new(),
     };
     note_if_unfit();
-    let timebase = timebase_on(plan.cpus.last().copied(), clock);
     let mut machine = as_json(&platform::machine::describe(), clock);
+    let timebase = timebase_known_to(store, plan.cpus.last().copied(), clock, &machine)?;
     machine.insert("core_cycles".into(), how_cycles_are_counted(&timebase.latency).into());
     add_core_type(&mut machine, &plan.cpus);
     add_file_systems(&mut machine, plan);
@@ -179,7 +179,7 @@ fn take_up(
     refuse_another_machine(&begun, &clock)?;
     let asked_cpu = begun.run.asked.get("cpu").and_then(|cpu| cpu.parse().ok());
     let cpu = asked_cpu.or_else(|| platform::cpu::allowed().last().copied());
-    let timebase = timebase_on(cpu, &clock);
+    let timebase = timebase_known_to(store, cpu, &clock, &begun.machine)?;
     note_if_unfit();
     let progress = Progress::new();
     let watch = &mut |event: runner::Event<'_>| progress.show(event);
@@ -225,8 +225,26 @@ fn refuse_another_machine(begun: &Document, clock: &ClockFacts) -> anyhow::Resul
 }
 
 /// The clock, and how cycles are counted on the CPU that measures.
-pub fn timebase_on(cpu: Option<usize>, clock: &ClockFacts) -> Timebase {
-    Timebase::on(cpu, clock.clone(), platform::cpu::emulator().as_deref())
+pub fn timebase_on(cpu: Option<usize>, clock: &ClockFacts, known: Option<u32>) -> Timebase {
+    Timebase::on(cpu, clock.clone(), platform::cpu::emulator().as_deref(), known)
+}
+
+/// The same with the cycles of a multiplication that the store knows of this kind of CPU; what is found is kept there.
+fn timebase_known_to(
+    store: &mut Store,
+    cpu: Option<usize>,
+    clock: &ClockFacts,
+    machine: &Map<String, Json>,
+) -> anyhow::Result<Timebase> {
+    let kind = runner::kind_of_cpu(machine);
+    let known = kind.as_ref().map(|kind| store.multiplication_cycles(kind)).transpose()?.flatten();
+    let timebase = timebase_on(cpu, clock, known);
+    if let (Some(kind), Some(cycles)) = (kind, timebase.latency.cycles())
+        && known != Some(cycles)
+    {
+        store.put_multiplication_cycles(&kind, cycles)?;
+    }
+    Ok(timebase)
 }
 
 /// How core cycles are counted, or why they are not, in words.

@@ -12,6 +12,12 @@ CREATE TABLE quiet_levels (
 );
 CREATE INDEX quiet_levels_by_key ON quiet_levels (key, seq);
 
+-- How many core cycles a multiplication takes on a kind of CPU, once it was found.
+CREATE TABLE multiplication_cycles (
+    cpu    TEXT PRIMARY KEY,
+    cycles INTEGER NOT NULL
+);
+
 -- The untimed pass is called `count`, and the end that a worker reports `reported`.
 CREATE TABLE renamed_rounds (
     run        INTEGER NOT NULL REFERENCES runs (seq) ON DELETE CASCADE,

@@ -126,6 +126,16 @@ impl Store {
         levels.map_err(self.failed())?.collect::<Result<_, _>>().map_err(self.failed())
     }
 
+    /// How many core cycles a multiplication takes on a kind of CPU, if it was found before.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub fn multiplication_cycles(&self, cpu: &str) -> Result<Option<u32>, StoreError> {
+        let sql = "SELECT cycles FROM multiplication_cycles WHERE cpu = ?1";
+        let found = self.connection.query_row(sql, [cpu], |row| row.get(0)).optional();
+        found.map_err(self.failed())
+    }
+
     /// The run's rounds in the order of their numbers.
     pub fn rounds(&self, id: &str) -> Result<Vec<RoundRow>, StoreError> {
         let run = self.run_seq(&self.connection, id)?;

@@ -592,3 +592,13 @@ fn quiet_levels_are_kept_by_key_and_the_latest_come_first() {
     assert_eq!(store.quiet_levels("a", 2).expect("read"), [(0.75, 1.0), (0.8, 1.0)]);
     assert_eq!(store.quiet_levels("c", 2).expect("read"), []);
 }
+
+#[test]
+fn the_cycles_of_a_multiplication_are_kept_by_cpu() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut store = Store::open(&folder.path().join("store")).expect("opens");
+    assert_eq!(store.multiplication_cycles("a").expect("read"), None);
+    store.put_multiplication_cycles("a", 4).expect("kept");
+    store.put_multiplication_cycles("a", 3).expect("kept");
+    assert_eq!(store.multiplication_cycles("a").expect("read"), Some(3));
+}

@@ -176,6 +176,16 @@ impl Store {
         Ok(())
     }
 
+    /// Keeps how many core cycles a multiplication takes on a kind of CPU.
+    ///
+    /// # Errors
+    /// If the store cannot be written.
+    pub fn put_multiplication_cycles(&mut self, cpu: &str, cycles: u32) -> Result<(), StoreError> {
+        let sql = "INSERT OR REPLACE INTO multiplication_cycles (cpu, cycles) VALUES (?1, ?2)";
+        self.connection.execute(sql, params![cpu, cycles]).map_err(self.failed())?;
+        Ok(())
+    }
+
     /// Says when the run ended (RFC 3339).
     ///
     /// # Errors
