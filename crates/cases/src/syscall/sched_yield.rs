@@ -9,7 +9,7 @@ pub const CASE: Case = Case {
     operation: "One sched_yield on a CPU where nothing else waits to run.",
     comparable_to: "libMicro's `sched_yield` and will-it-scale's `sched_yield` make the same call.",
     only: Only::Unix("Windows has SwitchToThread: see syscall/switch-to-thread"),
-    core_bound: true,
+    core_bound: false,
     params: &[],
     metrics: &[],
     run: |_, round| {

@@ -9,7 +9,7 @@ pub const CASE: Case = Case {
     operation: "One SwitchToThread on a CPU where nothing else waits to run.",
     comparable_to: "The counterpart of syscall/sched-yield.",
     only: Only::Windows("exists only on Windows"),
-    core_bound: true,
+    core_bound: false,
     params: &[],
     metrics: &[],
     run: |_, round| {
