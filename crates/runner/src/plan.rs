@@ -168,7 +168,7 @@ pub fn plan_of(
         trial_precision: options.precision.unwrap_or(TRIAL_PRECISION),
         budget_ms,
         sampling_ms: (budget_ms as f64 * share) as u64,
-        rounds_at_least: if options.quick { 6 } else { 8 },
+        rounds_at_least: if options.quick { 6 } else { 12 },
         trials,
         spread_ms: if options.quick { 1_000 } else { 4_000 },
         seed: options.seed.unwrap_or(seed),
