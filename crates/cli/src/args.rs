@@ -107,7 +107,7 @@ pub struct Measuring {
     /// Areas (`clock`), cases (`lock/futex`) or patterns (`lock/pthread*`) to measure [default: all]
     #[arg(value_name = "FILTER")]
     pub filters: Vec<String>,
-    /// Fewer rounds: about 3 minutes for everything
+    /// Fewer rounds: about 75 seconds for everything
     #[arg(long, conflicts_with = "full")]
     pub quick: bool,
     /// Measure each case with all values of its parameters; takes long
@@ -122,10 +122,10 @@ pub struct Measuring {
     /// Connect servers and clients over a virtual network (veth) instead of loopback; needs root on Linux
     #[arg(long)]
     pub netns: bool,
-    /// A case is done when its interval's half-width is below this share [default: 0.5%]
+    /// A point is done when its interval's half-width is below this share [default: 0.5%; trials and contended locks: 15%]
     #[arg(long, value_name = "SHARE", value_parser = share, allow_hyphen_values = true)]
     pub precision: Option<f64>,
-    /// Time limit for the whole run, such as 30s or 2m
+    /// Time limit for the whole run, such as 30s or 2m; each point gets one round at least
     #[arg(long, value_name = "TIME", value_parser = budget, allow_hyphen_values = true)]
     pub budget: Option<Duration>,
     /// Multiply the length of all jobs of `concurrency` cases by this factor, such as 0.01
