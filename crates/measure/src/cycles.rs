@@ -45,28 +45,26 @@ impl Chain {
         Self { clock, short, long: short + turns }
     }
 
-    /// The time of [`UNIT`] multiplications just now, in ns. Two lengths are timed, so that the clock's own cost
-    /// cancels; once more before, untimed: after work in the kernel the first run can take several times as long.
+    /// The time of [`UNIT`] multiplications just now, in ns.
     #[inline(always)]
     pub fn read(&self) -> f64 {
-        let mut value = black_box(multiply(3, self.short));
-        let start = self.clock.now();
-        value = black_box(multiply(value, self.short));
-        let middle = self.clock.now();
-        black_box(multiply(value, self.long));
-        let end = self.clock.now();
-        let difference =
-            self.clock.between(middle, end).get() - self.clock.between(start, middle).get();
-        difference / f64::from((self.long - self.short) * TURN) * UNIT
+        self.time(multiply)
     }
 
-    /// The time of as many rotations and exclusive ors, in the same way.
+    /// The time of as many rotations and exclusive ors.
     fn read_rotations(&self) -> f64 {
-        let mut value = black_box(rotate_xor(3, self.short));
+        self.time(rotate_xor)
+    }
+
+    /// Times `links` in two lengths, so that the clock's own cost cancels; once more before, untimed: after work in the
+    /// kernel the first run can take several times as long.
+    #[inline(always)]
+    fn time(&self, links: impl Fn(u64, u32) -> u64) -> f64 {
+        let mut value = black_box(links(3, self.short));
         let start = self.clock.now();
-        value = black_box(rotate_xor(value, self.short));
+        value = black_box(links(value, self.short));
         let middle = self.clock.now();
-        black_box(rotate_xor(value, self.long));
+        black_box(links(value, self.long));
         let end = self.clock.now();
         let difference =
             self.clock.between(middle, end).get() - self.clock.between(start, middle).get();

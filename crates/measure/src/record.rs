@@ -92,7 +92,8 @@ impl Series {
     pub fn in_multiplications(&self, at: usize) -> Option<f64> {
         let [before, after] = self.around(at)?;
         let chain = (f64::from(before.chain) + f64::from(after.chain)) / 2.0;
-        Some(f64::from(self.samples[at]) / chain * UNIT).filter(|number| number.is_finite())
+        let is_reading = before.chain > 0.0 && after.chain > 0.0;
+        is_reading.then(|| f64::from(self.samples[at]) / chain * UNIT)
     }
 
     /// Whether our CPU was taken away during sample `at`.

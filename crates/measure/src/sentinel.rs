@@ -71,7 +71,8 @@ impl Ratios {
     /// Whether each is within [`TOLERANCE`] of its quiet `level`, or below it. What is not in use, here or in the
     /// level, tells nothing.
     pub fn are_quiet(&self, level: &Ratios) -> bool {
-        let within = |ratio: f32, level: f32| ratio <= level * (1.0 + TOLERANCE);
+        // An interruption within the chain's shorter run makes its difference negative: no ratio then.
+        let within = |ratio: f32, level: f32| ratio > 0.0 && ratio <= level * (1.0 + TOLERANCE);
         let calls = self.calls.zip(level.calls);
         within(self.alu, level.alu)
             && within(self.chase, level.chase)
@@ -258,6 +259,14 @@ mod tests {
             assert!(!slow.ratios().are_quiet(&level), "{slow:?}");
         }
         assert!(Reading { calls: Some(690.0), ..QUIET }.ratios().are_quiet(&level));
+    }
+
+    #[test]
+    fn an_interrupted_chain_is_never_quiet() {
+        let level = QUIET.ratios();
+        for chain in [-200.0, 0.0, f32::NAN] {
+            assert!(!Reading { chain, ..QUIET }.ratios().are_quiet(&level), "{chain}");
+        }
     }
 
     #[test]

@@ -369,6 +369,28 @@ mod tests {
         assert!(!evidence.needs_rounds(), "six of eight counted");
     }
 
+    /// What a damaged worker printed must not end the run.
+    #[test]
+    fn rounds_whose_readings_are_missing_or_damaged_still_give_a_time() {
+        let series = |readings: &str| {
+            format!(
+                r#"{{"series":{{"cpu":0,"busy":1,"batch":9,"samples":[5.0,5.1],"readings":{readings}}}}}"#
+            )
+        };
+        for readings in ["[]", "[[-3,1,1,1],[-3,1,1,1],[0,1,1,1]]", "[[null,1,1,1]]"] {
+            let (mut point, mut levels) = (evidence(), Levels::default());
+            point.add_round(&series(readings), &measured(), 0);
+            point.latest_series().iter().for_each(|series| levels.observe(series));
+            let result = time_of(&point, &levels);
+            assert_eq!(result.outcome, Outcome::Measured, "{readings}");
+            assert!(result.cycles.is_none() && result.disturbed, "{readings}");
+        }
+        let mut empty = evidence();
+        let no_samples = r#"{"series":{"cpu":0,"busy":1,"batch":9,"samples":[],"readings":[]}}"#;
+        empty.add_round(no_samples, &measured(), 0);
+        assert_eq!(time_of(&empty, &Levels::default()).outcome, Outcome::Failed);
+    }
+
     #[test]
     fn rounds_without_a_sample_do_not_go_on_for_ever() {
         let mut point = evidence();

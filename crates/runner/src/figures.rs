@@ -133,6 +133,11 @@ impl Evidence {
         }
         result.doubts.extend(self.own_doubts());
         let medians = self.medians(&judged, result, plan, core);
+        if medians.rounds.is_empty() {
+            result.outcome = Outcome::Failed;
+            result.reason = Some("its rounds gave no samples that can be read".into());
+            return;
+        }
         let interval = interval_of(&medians.rounds, plan.seed);
         let wanted =
             if self.of_trials { plan.trials_of(&self.point).min(6) } else { plan.rounds_at_least };
@@ -184,16 +189,16 @@ impl Evidence {
             medians.collect()
         };
         let slope = core.slopes.get(&self.point.case).filter(|_| !self.is_contended());
+        let counted = of(Unit::Multiplications);
         match (self.unit(), core.multiplication_ns()) {
-            (Unit::Multiplications, Some(ns)) => {
+            (Unit::Multiplications, Some(ns)) if !counted.is_empty() => {
                 result.frequency_slope = slope.map(|slope| told(slope, false));
                 if let Some(doubt) = slope.and_then(core_bound_doubt) {
                     result.doubts.push(doubt);
                 }
-                let rounds = of(Unit::Multiplications);
                 let cycles = core.latency.cycles().map(|cycles| f64::from(cycles) / ns);
                 Medians {
-                    rounds: rounds.into_iter().map(|(median, _)| median.scaled(ns)).collect(),
+                    rounds: counted.into_iter().map(|(median, _)| median.scaled(ns)).collect(),
                     cycles_per_ns: cycles,
                 }
             }

@@ -123,7 +123,7 @@ fn slow_clients(architecture: &Architecture) {
     // Where slow clients hold up others for a while, as they may, that while is short.
     let (timeout_ms, workers) = match architecture {
         one if has_workers(one) => (300, 250),
-        one if is_event_driven(one) => (5_000, 1),
+        one if is_event_driven(one) => (10_000, 1),
         _ => (3_000, 1),
     };
     let slow_clients = match architecture.name {
@@ -297,7 +297,7 @@ fn few_processes(architecture: &Architecture) {
 
 fn stop_under_load(architecture: &Architecture) {
     for_each_of(&["450", "450", "http", "http", "echo:100", "http-close"], |protocol| {
-        let setting = Setting::of(protocol).timeout_ms(3_000);
+        let setting = Setting::of(protocol).timeout_ms(15_000);
         let server = setting.start(architecture);
         let (connected, address) = (AtomicUsize::new(0), server.address());
         let calls = Calls { address, at_once: 50, within: DEADLINE, connected: &connected };
