@@ -239,7 +239,7 @@ fn extra_work_on_the_clock_is_found_as_slower() {
         assert!(!compared.out.contains("faster"), "{}", compared.out);
         if compared.code == Some(1) {
             assert!(compared.out.contains("slower"), "{}", compared.out);
-            assert!(compared.out.contains("handicap"), "{}", compared.out);
+            assert!(compared.out.contains("slow-down"), "{}", compared.out);
             bench.oscost("compare last~1 last").with(0);
             return;
         }

@@ -113,9 +113,9 @@ fn a_disk_that_fills_up_meanwhile_fails_the_case_and_nothing_stays() {
     create_dir(&folder).expect("a folder");
     // Room is there by what the system says, but a file may not grow: the same error in the middle.
     let mut command = bench
-        .command("run file/small --quick --param size=64k --param files=50 --dir small --json");
+        .command("run file/small --quick --param size=128k --param files=50 --dir small --json");
     let command = with_file_system(&mut command, &folder, "size=32m");
-    let document = finish(with_file_size_limit(command, 40 << 10)).ended().json();
+    let document = finish(with_file_size_limit(command, 100 << 10)).ended().json();
     for result in times(&document) {
         assert_eq!(result["outcome"], "failed", "{result}");
         let reason = result["reason"].as_str().expect("a reason");

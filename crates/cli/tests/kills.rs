@@ -187,7 +187,7 @@ fn said_names_the_way_on(said: &Said, id: &str) {
 #[test]
 fn a_run_under_way_is_left_alone() {
     let bench = Bench::new();
-    let run = spawn(&bench, &format!("run {LOCKS} --quick --budget 6s --json"));
+    let run = spawn(&bench, &format!("run {LOCKS} --quick --budget 6s --precision 0.01% --json"));
     until("the run has begun", || run_begun(&bench).is_some());
     let pid = run.id().to_string();
     bench.oscost("run --resume").with(2).complains(&["being measured by process", &pid]);

@@ -10,7 +10,6 @@ CREATE TABLE quiet_levels (
     alu   REAL NOT NULL,
     chase REAL NOT NULL
 );
-CREATE INDEX quiet_levels_by_key ON quiet_levels (key, seq);
 
 -- How many core cycles a multiplication takes on a kind of CPU, once it was found.
 CREATE TABLE multiplication_cycles (

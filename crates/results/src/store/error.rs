@@ -204,6 +204,13 @@ fn sqlite_cause(error: &rusqlite::Error) -> String {
             let seconds = super::open::BUSY_TIMEOUT.as_secs();
             format!("another process has kept it locked for {seconds} s; end that one, or try again")
         }
+        // SQLite could not make the file larger that indexes its journal.
+        Some(ErrorCode::SystemIoFailure)
+            if error.sqlite_error().map(|e| e.extended_code)
+                == Some(rusqlite::ffi::SQLITE_IOERR_SHMSIZE) =>
+        {
+            DISK_FULL.to_owned()
+        }
         Some(ErrorCode::SystemIoFailure) => {
             format!("reading or writing failed ({error}); check the disk and `dmesg`")
         }
