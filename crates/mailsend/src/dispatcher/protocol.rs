@@ -42,7 +42,8 @@ pub enum Request {
 }
 
 impl Request {
-    /// Whether the dispatcher responds to it.
+    /// Whether the dispatcher responds to it. Only processes, which send requests over a socket, need to know.
+    #[cfg(unix)]
     pub fn has_response(&self) -> bool {
         matches!(self, Self::Delivering(_) | Self::Next)
     }
