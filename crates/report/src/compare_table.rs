@@ -353,7 +353,7 @@ fn ratio_cell(ratio: Ratio) -> grid::Cell {
     };
     grid::Cell::figure(Figure {
         number: format!("x{:.places$}", ratio.mid),
-        unit: format!("({:.places$}..{:.places$})", ratio.low, ratio.high),
+        unit: format!("({:.places$}..{})", ratio.low, bound(ratio.high, places)),
     })
 }
 
@@ -380,4 +380,21 @@ fn summary(comparison: &Comparison, page: &Page) -> String {
         text.push_str(&text::hanging(&format!("{name}: "), &line, page.prose_width()));
     }
     text
+}
+/// An upper bound beyond this says only that nothing is known, and its digits would push all else off the page.
+fn bound(ratio: f64, places: usize) -> String {
+    const NOTHING_KNOWN: f64 = 1_000.0;
+    if ratio > NOTHING_KNOWN { ">1000".to_owned() } else { format!("{ratio:.places$}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_endless_interval_is_short() {
+        assert_eq!(bound(6.4e43, 3), ">1000");
+        assert_eq!(bound(f64::INFINITY, 3), ">1000");
+        assert_eq!(bound(1.05, 3), "1.050");
+    }
 }
