@@ -131,7 +131,8 @@ fn slow_clients(architecture: &Architecture) {
         "exec" => 300,   // to start a thousand programs takes longer than they live
         _ => 1_000,
     };
-    for_each_of(&["450", "echo:128", "http"], |protocol| {
+    // A byte each 50 ms: an echo so long is never whole before the time is up.
+    for_each_of(&["450", "echo:1024", "http"], |protocol| {
         let setting = Setting::of(protocol).timeout_ms(timeout_ms).workers(workers);
         let mut server = setting.start(architecture);
         let (connected, address) = (AtomicUsize::new(0), server.address());
@@ -394,8 +395,10 @@ fn nothing_leaks(architecture: &Architecture) {
     }
     assert_eq!(after.descriptors, before.descriptors, "descriptors");
     assert_eq!(after.processes, before.processes, "processes");
+    // Each process touches a few pages late that it shared before: no leak, but in proportion to their number.
+    let allowed = 1_024 + 32 * after.processes as u64;
     let grown = after.memory_kib.saturating_sub(before.memory_kib);
-    assert!(grown <= 1_024, "memory grew by {grown} KiB, from {before:?} to {after:?}");
+    assert!(grown <= allowed, "memory grew by {grown} KiB, from {before:?} to {after:?}");
     stop(server);
 }
 
