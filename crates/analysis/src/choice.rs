@@ -13,6 +13,8 @@
 
 use std::collections::BTreeMap;
 
+use cases::concurrency::metrics::{TURNAROUND, TURNAROUND_WORST};
+use measure::TIME;
 use measure::stats::{LEVEL, median, t_quantile};
 use results::{CaseResult, Estimate, Outcome};
 
@@ -47,9 +49,9 @@ impl Goal {
     /// The metric of the results that says it.
     pub fn metric(self) -> &'static str {
         match self {
-            Goal::Elapsed => "time",
-            Goal::Turnaround => "turnaround",
-            Goal::WorstTurnaround => "turnaround-worst",
+            Goal::Elapsed => TIME.name,
+            Goal::Turnaround => TURNAROUND.name,
+            Goal::WorstTurnaround => TURNAROUND_WORST.name,
         }
     }
 }
@@ -381,7 +383,7 @@ mod tests {
     use proptest::prelude::*;
     use rand::SeedableRng;
     use rand::rngs::StdRng;
-    use results::Better;
+    use results::Direction;
 
     use super::*;
     use crate::simulated::{noise, outlier};
@@ -395,7 +397,7 @@ mod tests {
             estimate: Some(Estimate { median, low: median, high: median, level: LEVEL }),
             rounds: round_values.len() as u32,
             round_values,
-            ..CaseResult::blank(CASE, params, metric, "ns/op", Better::Lower)
+            ..CaseResult::blank(CASE, params, metric, "ns/op", Direction::Lower)
         }
     }
 

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use cases::concurrency::metrics::SHORTEST_JOB;
+use measure::TIME;
 use measure::stats::{Interval, LEVEL};
-use results::{Better, CaseResult, Estimate, Outcome};
+use results::{CaseResult, Estimate, Outcome};
 
 use crate::compare::FLOOR_AT_LEAST;
-use crate::resample;
+use crate::{blank, resample};
 
 const CASE: &str = "concurrency/worth";
 /// What the others are held against.
@@ -112,7 +114,7 @@ fn locate(ln_x: &[f64], pairs: &[f64]) -> f64 {
 ///
 /// Where there is no such length among those measured, the row says so in words and has no figure.
 pub fn crossovers(results: &[CaseResult], seed: u64) -> Vec<CaseResult> {
-    let times = results.iter().filter(|r| r.case == CASE && r.metric == "time");
+    let times = results.iter().filter(|r| r.case == CASE && r.metric == TIME.name);
     let mut groups: BTreeMap<BTreeMap<String, String>, Vec<Timed>> = BTreeMap::new();
     for result in times {
         let mut params = result.params.clone();
@@ -163,7 +165,7 @@ fn shortest_job(
     serial: &[Timed],
     seed: u64,
 ) -> CaseResult {
-    let row = CaseResult::blank(CASE, params.clone(), "shortest-job", "ns", Better::Lower);
+    let row = blank(CASE, params.clone(), &SHORTEST_JOB);
     let without_figure = |reason: String| {
         let (outcome, reason) = (Outcome::Unsupported, Some(reason));
         CaseResult { outcome, reason, ..row.clone() }
@@ -230,6 +232,7 @@ mod tests {
     use proptest::prelude::*;
     use rand::SeedableRng;
     use rand::rngs::StdRng;
+    use results::Direction;
 
     use super::*;
     use crate::simulated::{noise, outlier};
@@ -362,7 +365,7 @@ mod tests {
             estimate: Some(Estimate { median, low: median, high: median, level: LEVEL }),
             rounds: round_values.len() as u32,
             round_values,
-            ..CaseResult::blank(CASE, params, "time", "ns/op", Better::Lower)
+            ..CaseResult::blank(CASE, params, "time", "ns/op", Direction::Lower)
         }
     }
 

@@ -1,6 +1,6 @@
 //! The core's frequency in two runs: what can be compared in cycles, and what the machine's own speed differed by.
 
-use results::{CaseResult, CoreClock, Document, Reference};
+use results::{CaseResult, Document, Interval, Reference};
 
 /// The facts that say which CPU a run was measured on. Names of models that clouds give say little.
 const CPU_FACTS: [&str; 6] =
@@ -12,9 +12,9 @@ const CORE_FACTS: [&str; 2] = ["core_types", "core_type"];
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Frequencies {
     /// The base's; `None` if unknown.
-    pub base: Option<CoreClock>,
+    pub base: Option<Interval>,
     /// The other run's.
-    pub new: Option<CoreClock>,
+    pub new: Option<Interval>,
 }
 
 impl Frequencies {

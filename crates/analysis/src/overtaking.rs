@@ -2,13 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use measure::doubt::is_client_saturated;
+use cases::doubt::is_client_saturated;
+use cases::net::metrics::{CHEAPER_FROM, FASTER_FROM, RATE, SERVER_CPU};
+use measure::Metric;
 use measure::stats::LEVEL;
-use results::{Better, CaseResult, Estimate, Outcome};
+use results::{CaseResult, Estimate, Outcome};
 
 use crate::compare::FLOOR_AT_LEAST;
 use crate::crossover::{Crossing, crossing};
-use crate::resample;
+use crate::{blank, resample};
 
 /// The cases of servers under load.
 pub(crate) const SERVERS: [&str; 2] = ["net/answer", "net/requests"];
@@ -36,10 +38,10 @@ enum By {
 }
 
 impl By {
-    fn name(self) -> &'static str {
+    fn metric(self) -> &'static Metric {
         match self {
-            By::Rate => "faster-from",
-            By::Cpu => "cheaper-from",
+            By::Rate => &FASTER_FROM,
+            By::Cpu => &CHEAPER_FROM,
         }
     }
 }
@@ -97,10 +99,10 @@ impl<'a> Level<'a> {
     fn take_in(&mut self, result: &'a CaseResult) {
         let measured = result.outcome == Outcome::Measured;
         let sound = result.round_values.iter().all(|value| value.is_finite() && *value > 0.0);
-        match result.metric.as_str() {
-            "rate" if measured && sound => self.rate = &result.round_values,
-            "server-cpu" if measured && sound => self.cpu = &result.round_values,
-            _ => {}
+        if measured && sound && result.metric == RATE.name {
+            self.rate = &result.round_values;
+        } else if measured && sound && result.metric == SERVER_CPU.name {
+            self.cpu = &result.round_values;
         }
         self.saturated |= result.doubts.iter().any(|doubt| is_client_saturated(doubt));
     }
@@ -162,8 +164,7 @@ impl<'a> Pair<'a> {
         let mut params = self.sweep.params.clone();
         params.insert("arch".to_owned(), self.arch.to_owned());
         params.insert("than".to_owned(), self.than.to_owned());
-        let row =
-            CaseResult::blank(self.sweep.case, params, by.name(), "connections", Better::Lower);
+        let row = blank(self.sweep.case, params, by.metric());
         let (places, lost) = self.places(by);
         match self.crossing(&places, by, seed) {
             Ok((estimate, open)) => CaseResult {
@@ -324,6 +325,7 @@ mod tests {
     use proptest::prelude::*;
     use rand::SeedableRng;
     use rand::rngs::StdRng;
+    use results::Direction;
 
     use super::*;
     use crate::simulated::noise;
@@ -338,7 +340,7 @@ mod tests {
         CaseResult {
             estimate: Some(Estimate { median, low: median, high: median, level: LEVEL }),
             round_values,
-            ..CaseResult::blank("net/answer", params, metric, "x", Better::Lower)
+            ..CaseResult::blank("net/answer", params, metric, "x", Direction::Lower)
         }
     }
 

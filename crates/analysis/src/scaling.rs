@@ -11,10 +11,14 @@
 
 use std::collections::BTreeMap;
 
+use cases::concurrency::metrics::{
+    AMDAHL_SERIAL, RATE, RATE_ONE, USL_COHERENCE, USL_CONTENTION, USL_KNEE,
+};
+use measure::Metric;
 use measure::stats::LEVEL;
-use results::{Better, CaseResult, Estimate, Outcome};
+use results::{CaseResult, Estimate, Outcome};
 
-use crate::resample;
+use crate::{blank, resample};
 
 const CASE: &str = "concurrency/degree";
 /// Fewer points than this on the curve are no curve.
@@ -170,7 +174,7 @@ struct Fits {
 /// passes are cut off there so often that 71 % of such intervals for sigma cover it, and 96 % of these.
 pub fn scaling_laws(results: &[CaseResult], seed: u64) -> Vec<CaseResult> {
     let mut groups: BTreeMap<BTreeMap<String, String>, Vec<(f64, &CaseResult)>> = BTreeMap::new();
-    for result in results.iter().filter(|r| r.case == CASE && r.metric == "rate") {
+    for result in results.iter().filter(|r| r.case == CASE && r.metric == RATE.name) {
         let mut params = result.params.clone();
         let degree = params.remove("degree").and_then(|degree| degree.parse::<f64>().ok());
         if let Some(degree) = degree.filter(|degree| degree.is_finite() && *degree >= 1.0) {
@@ -210,11 +214,11 @@ impl<'a> Sweep<'a> {
         let draws = resample::draws(&self.rates, seed);
         let (amdahl, usl) = (self.fits(Kind::Amdahl, &draws), self.fits(Kind::Usl, &draws));
         vec![
-            self.row("amdahl-serial", "share", Better::Lower, &amdahl, |law| law.sigma),
-            self.row("rate-one", "jobs/s", Better::Higher, &usl, |law| law.rate_one),
-            self.row("usl-contention", "share", Better::Lower, &usl, |law| law.sigma),
-            self.row("usl-coherence", "share", Better::Lower, &usl, |law| law.kappa),
-            self.knee(self.row("usl-knee", "degree", Better::Neither, &usl, Law::knee)),
+            self.row(&AMDAHL_SERIAL, &amdahl, |law| law.sigma),
+            self.row(&RATE_ONE, &usl, |law| law.rate_one),
+            self.row(&USL_CONTENTION, &usl, |law| law.sigma),
+            self.row(&USL_COHERENCE, &usl, |law| law.kappa),
+            self.knee(self.row(&USL_KNEE, &usl, Law::knee)),
         ]
     }
 
@@ -233,15 +237,8 @@ impl<'a> Sweep<'a> {
     }
 
     /// One parameter of a law with its interval.
-    fn row(
-        &self,
-        metric: &str,
-        unit: &str,
-        better: Better,
-        fits: &Result<Fits, String>,
-        of: fn(&Law) -> f64,
-    ) -> CaseResult {
-        let blank = CaseResult::blank(CASE, self.params.clone(), metric, unit, better);
+    fn row(&self, metric: &Metric, fits: &Result<Fits, String>, of: fn(&Law) -> f64) -> CaseResult {
+        let blank = blank(CASE, self.params.clone(), metric);
         let fits = match fits {
             Ok(fits) => fits,
             Err(reason) => return without_figure(blank, reason.clone()),
@@ -324,6 +321,8 @@ mod tests {
     use proptest::prelude::*;
     use rand::SeedableRng;
     use rand::rngs::StdRng;
+
+    use results::Direction;
 
     use super::*;
     use crate::simulated::noise;
@@ -409,7 +408,7 @@ mod tests {
             estimate: Some(Estimate { median, low: median, high: median, level: LEVEL }),
             rounds: round_values.len() as u32,
             round_values,
-            ..CaseResult::blank(CASE, params, "rate", "jobs/s", Better::Higher)
+            ..CaseResult::blank(CASE, params, "rate", "jobs/s", Direction::Higher)
         }
     }
 

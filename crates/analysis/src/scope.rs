@@ -2,15 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use measure::doubt::{is_giving_way, is_saturated};
-use results::{Better, CaseResult, Document, Outcome, Reference};
-
-use crate::overtaking::SERVERS;
-
-/// Metrics of what a server or sender itself spent on one operation: they hold even where the other side set the pace.
-const OWN_COSTS: [&str; 3] = ["server-cpu", "sender-cpu", "memory"];
-/// The metric that says how much failed.
-const ERRORS: &str = "errors";
+use cases::doubt::{is_client_saturated, is_giving_way, is_saturated};
+use measure::Role;
+use results::{CaseResult, Direction, Document, Outcome, Reference};
 
 type PointOf<'a> = (&'a str, &'a BTreeMap<String, String>);
 
@@ -31,30 +25,18 @@ fn compared(run: &Document) -> impl Iterator<Item = &CaseResult> {
     run.results.iter().filter(move |result| {
         let beside =
             |metric: &str| metrics.contains(&((result.case.as_str(), &result.params), metric));
-        result.better != Better::Neither
-            && !is_derived(result)
-            && !said_by(&result.metric).is_some_and(beside)
+        let is_said_otherwise = match role(result) {
+            Role::Derived => true,
+            Role::SameAs(other) => beside(other),
+            Role::Figure | Role::OwnCost | Role::Failures => false,
+        };
+        result.better != Direction::Neither && !is_said_otherwise
     })
 }
 
-/// The metric of the same point that says the same as this one: it is that one's reciprocal, or a fixed multiple.
-fn said_by(metric: &str) -> Option<&'static str> {
-    match metric {
-        "rate" | "overhead" => Some("time"),
-        "read-bandwidth" => Some("read-rate"),
-        "write-bandwidth" => Some("create-rate"),
-        _ => None,
-    }
-}
-
-/// Whether it follows from several points together, as what [`crate::derived`] gives: these points are compared.
-fn is_derived(result: &CaseResult) -> bool {
-    let lacks = |param: &str| !result.params.contains_key(param);
-    match result.case.as_str() {
-        "concurrency/degree" => lacks("degree"),
-        "concurrency/worth" => lacks("length"),
-        case => SERVERS.contains(&case) && lacks("connections"),
-    }
+/// How runs are compared by the metric of this result; of one that this version does not know, by itself.
+fn role(result: &CaseResult) -> Role {
+    cases::metric(&result.case, &result.metric).map_or(Role::Figure, |metric| metric.role)
 }
 
 pub(crate) fn is_unsupported(result: &CaseResult) -> bool {
@@ -95,22 +77,29 @@ impl<'a> Points<'a> {
     /// Why no verdict can be given on this metric of its point, however sure the rounds are.
     pub(crate) fn held_back(&self, result: &CaseResult) -> Option<String> {
         let point = self.points.get(&(result.case.as_str(), &result.params))?;
-        let metric = result.metric.as_str();
         if point.disturbed {
             return Some(
                 "disturbed nearly throughout: a quieter machine would settle it".to_owned(),
             );
         }
-        if let Some(doubt) = point.saturated.filter(|_| !OWN_COSTS.contains(&metric)) {
-            let (bottleneck, tells) = match measure::doubt::is_client_saturated(doubt) {
-                true => ("the load generator", "server-cpu"),
-                false => ("the receiver", "sender-cpu"),
+        if let Some(doubt) = point.saturated.filter(|_| role(result) != Role::OwnCost) {
+            let bottleneck = match is_client_saturated(doubt) {
+                true => "the load generator",
+                false => "the receiver",
             };
-            return Some(format!("{bottleneck} was the bottleneck: `{tells}` tells more"));
+            let remedy = named(result, Role::OwnCost, "says more");
+            return Some(format!("{bottleneck} was the bottleneck{remedy}"));
         }
-        let gave_way = point.gave_way.filter(|_| metric != ERRORS);
-        gave_way.map(|doubt| format!("{doubt}: `{ERRORS}` tells how often"))
+        let gave_way = point.gave_way.filter(|_| role(result) != Role::Failures);
+        gave_way.map(|doubt| format!("{doubt}{}", named(result, Role::Failures, "says how often")))
     }
+}
+
+/// The case's metric in that role and what it says, for the end of a sentence; nothing where it has none.
+fn named(result: &CaseResult, role: Role, says: &str) -> String {
+    let metrics = cases::find(&result.case).map_or(&[][..], |case| case.metrics);
+    let metric = metrics.iter().find(|metric| metric.role == role);
+    metric.map(|metric| format!(": `{}` {says}", metric.name)).unwrap_or_default()
 }
 
 /// The sentinel's readings of each point of a run: those beside its time hold for its other metrics too.

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use rand::RngExt;
 use rand::rngs::StdRng;
-use results::{Better, CaseResult, Estimate, Outcome};
+use results::{CaseResult, Direction, Estimate, Outcome};
 
 /// A sum of uniform numbers, close enough to normal for a simulation, with mean 0, variance 1.
 pub(crate) fn noise(rng: &mut StdRng) -> f64 {
@@ -45,7 +45,7 @@ pub(crate) fn any_row(
                 outcome: if ended { Outcome::TimedOut } else { Outcome::Measured },
                 reason: ended.then(|| "time was up".to_owned()),
                 round_values: values,
-                ..CaseResult::blank(case, params, metric, "ns/op", Better::Lower)
+                ..CaseResult::blank(case, params, metric, "ns/op", Direction::Lower)
             }
         },
     )

@@ -1,4 +1,4 @@
-use results::Better;
+use measure::{Direction, TIME};
 
 /// What a comparison comes to.
 ///
@@ -65,14 +65,14 @@ impl Verdict {
     }
 
     /// The verdict on a metric that has certainly grown or shrunk.
-    pub fn of_change(metric: &str, better: Better, grown: bool) -> Self {
+    pub fn of_change(metric: &str, better: Direction, grown: bool) -> Self {
         match (better, grown) {
-            (Better::Neither, true) => Verdict::Higher,
-            (Better::Neither, false) => Verdict::Lower,
-            (Better::Lower, true) if metric == "time" => Verdict::Slower,
-            (Better::Lower, false) if metric == "time" => Verdict::Faster,
-            (Better::Lower, true) | (Better::Higher, false) => Verdict::Worse,
-            (Better::Lower, false) | (Better::Higher, true) => Verdict::Better,
+            (Direction::Neither, true) => Verdict::Higher,
+            (Direction::Neither, false) => Verdict::Lower,
+            (Direction::Lower, true) if metric == TIME.name => Verdict::Slower,
+            (Direction::Lower, false) if metric == TIME.name => Verdict::Faster,
+            (Direction::Lower, true) | (Direction::Higher, false) => Verdict::Worse,
+            (Direction::Lower, false) | (Direction::Higher, true) => Verdict::Better,
         }
     }
 }

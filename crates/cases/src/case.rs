@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use measure::{CaseError, Params, Round};
+use measure::{CaseError, Metric, Params, Round};
 
 /// One measured thing, with its definition card.
 pub struct Case {
@@ -17,10 +17,12 @@ pub struct Case {
     /// Whether the core's frequency bounds the time of one operation on a CPU of its own: then it is estimated in core
     /// cycles. Not so what waits for memory, other cores, devices or timers, nor what is a trial.
     pub core_bound: bool,
+    /// How its rounds are measured where each is one whole trial; `None` where its operation is timed in batches.
+    pub trials: Option<Trials>,
     /// Its parameters.
     pub params: &'static [Param],
-    /// Its metrics beside the time of one operation: name and meaning.
-    pub metrics: &'static [(&'static str, &'static str)],
+    /// Its metrics beside the time of one operation.
+    pub metrics: &'static [Metric],
     /// Set-up, the operation, tear-down.
     pub run: fn(&Params, &mut Round) -> Result<(), CaseError>,
 }

@@ -3,31 +3,36 @@
 //! To add a case, add a file to its area's folder and a line to that folder's list; `CONTRIBUTING.md`
 //! shows it with a real one.
 
+mod area;
 mod case;
 pub mod clock;
 pub mod concurrency;
+pub mod doubt;
 pub mod file;
 pub mod lock;
 pub mod mail;
 pub mod net;
 pub mod syscall;
 
-use measure::Params;
+use measure::{Metric, Params, TIME};
 
+pub use area::{Area, Finding, Select, SummaryRow};
 pub use case::{Case, Extent, Only, Param, Takes, Trials, count_of, length_of, size_of, value_of};
+
+/// All areas, in the order they are listed and shown.
+pub const AREAS: &[&Area] = &[
+    &clock::AREA,
+    &syscall::AREA,
+    &lock::AREA,
+    &concurrency::AREA,
+    &file::AREA,
+    &net::AREA,
+    &mail::AREA,
+];
 
 /// All cases, in the order they are listed.
 pub fn all() -> Vec<&'static Case> {
-    let areas = [
-        clock::CASES,
-        syscall::CASES,
-        lock::CASES,
-        concurrency::CASES,
-        file::CASES,
-        net::CASES,
-        mail::CASES,
-    ];
-    areas.concat()
+    AREAS.iter().flat_map(|area| area.cases.iter().copied()).collect()
 }
 
 /// The case of that name, `area/name`.
@@ -35,19 +40,28 @@ pub fn find(name: &str) -> Option<&'static Case> {
     all().into_iter().find(|case| case.label() == name)
 }
 
-/// How the rounds of that case are trials; `None` for a case whose operation is timed in batches.
-pub fn trials_of(name: &str) -> Option<Trials> {
-    let mut all =
-        [concurrency::TRIALS, file::TRIALS, net::TRIALS, mail::TRIALS].into_iter().flatten();
-    all.find(|(case, _)| case.label() == name).map(|(_, trials)| *trials)
+/// The area of that name.
+pub fn area(name: &str) -> Option<&'static Area> {
+    AREAS.iter().copied().find(|area| area.name == name)
 }
 
-/// Whether a run of this extent has that point of the case, where no parameter was given by hand.
-pub fn includes(case: &Case, params: &Params, extent: Extent) -> bool {
-    match trials_of(&case.label()) {
-        Some(trials) => (trials.includes)(params, extent),
-        None => case.area != "lock" || lock::includes(params, extent),
+/// The metric of that name which the case reports, or the time of its operation.
+pub fn metric(case: &str, name: &str) -> Option<&'static Metric> {
+    if name == TIME.name {
+        return Some(&TIME);
     }
+    find(case)?.metrics.iter().find(|metric| metric.name == name)
+}
+
+/// How the rounds of the case of that name are trials; `None` for a case whose operation is timed in batches.
+pub fn trials_of(name: &str) -> Option<Trials> {
+    find(name).and_then(|case| case.trials)
+}
+
+/// Whether a run of this extent measures that point of the case, where no parameter was given explicitly.
+pub fn includes(case: &Case, params: &Params, extent: Extent) -> bool {
+    let of_area = area(case.area).is_none_or(|area| (area.includes)(params, extent));
+    of_area && case.trials.is_none_or(|trials| (trials.includes)(params, extent))
 }
 
 #[cfg(test)]

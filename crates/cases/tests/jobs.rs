@@ -8,7 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 
 use cases::concurrency::executor::NAMES;
-use measure::record::{Line, Metric, Series, parse_lines};
+use measure::record::{Line, MetricValue, Series, parse_lines};
 use measure::round::Mode;
 use measure::survey::{ClockFacts, survey};
 use measure::{CaseError, Params, Round, RoundOrder};
@@ -34,7 +34,7 @@ fn main() -> ExitCode {
 /// What a round told.
 struct Timed {
     elapsed_ms: f64,
-    metrics: Vec<Metric>,
+    metrics: Vec<MetricValue>,
 }
 
 impl Timed {

@@ -28,7 +28,7 @@ fn main() -> ExitCode {
         println!("test {name} ... {}", if outcome.is_ok() { "ok" } else { "FAILED" });
         if outcome.is_ok() { passed += 1 } else { failed += 1 }
     };
-    for case in lock::CASES.iter().filter(|case| case.missing_here().is_none()) {
+    for case in lock::AREA.cases.iter().filter(|case| case.missing_here().is_none()) {
         for workers_are in kinds_of_workers(case) {
             test(format!("ten_{workers_are}_of_{}", case.name), &|bench| {
                 every_worker_is_measured(bench, case, workers_are);
@@ -132,7 +132,7 @@ fn every_worker_is_measured(bench: &Bench, case: &Case, workers_are: &str) {
         .iter()
         .filter_map(|l| if let Line::Metric(m) = l { Some(m.name.as_str()) } else { None })
         .collect();
-    let promised: Vec<&str> = case.metrics.iter().map(|&(name, _)| name).collect();
+    let promised: Vec<&str> = case.metrics.iter().map(|metric| metric.name).collect();
     assert_eq!(metrics, promised);
 }
 

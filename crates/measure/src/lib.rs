@@ -20,9 +20,9 @@
 
 pub mod count;
 pub mod cycles;
-pub mod doubt;
 pub mod estimate;
 pub mod frequency;
+pub mod metric;
 mod oversubscription;
 pub mod record;
 pub mod round;
@@ -34,6 +34,7 @@ pub mod trial;
 pub mod work;
 pub mod worker_group;
 
+pub use metric::{Metric, Role, TIME};
 pub use platform::CaseError;
 pub use record::{Combine, Direction, Params};
 pub use round::{Round, RoundOrder};

@@ -21,7 +21,7 @@ pub enum Line {
     /// Samples that one thread took, one after the other.
     Series(Series),
     /// A figure that is not a time of one operation.
-    Metric(Metric),
+    Metric(MetricValue),
     /// What the operations of the untimed pass made the kernel do.
     Counts(OperationCounts),
     /// What the system counted during the round that may have disturbed it.
@@ -111,7 +111,7 @@ impl Series {
 
 /// A named figure of one round.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Metric {
+pub struct MetricValue {
     /// Its name, as in the case's card.
     pub name: String,
     /// Its unit.
@@ -268,7 +268,7 @@ mod tests {
 
     #[test]
     fn what_came_before_a_crash_is_kept() {
-        let metric = Line::Metric(Metric {
+        let metric = Line::Metric(MetricValue {
             name: "step".into(),
             unit: "ns".into(),
             better: Direction::Lower,

@@ -9,9 +9,8 @@ use platform::cpu::{pin_thread, pin_thread_to_any};
 use platform::environment::Environment;
 use serde::{Deserialize, Serialize};
 
-use crate::record::{
-    Combine, Direction, End, Line, Metric, OperationCounts, Params, RoundEnvironment, Series,
-};
+use crate::metric::Metric;
+use crate::record::{End, Line, MetricValue, OperationCounts, Params, RoundEnvironment, Series};
 use crate::sentinel::{Ratios, Reading, Sentinel};
 use crate::survey::{ClockFacts, cost_of};
 use crate::time::{Clock, Nanoseconds, Stopwatch};
@@ -138,17 +137,11 @@ impl<'a> Round<'a> {
     }
 
     /// Reports a figure other than the time of one operation. Nothing in the untimed pass.
-    pub fn metric(
-        &mut self,
-        name: &str,
-        unit: &str,
-        better: Direction,
-        combine: Combine,
-        value: f64,
-    ) {
+    pub fn metric(&mut self, metric: &Metric, value: f64) {
         if self.order.mode == Mode::Sample {
+            let Metric { name, unit, better, combine, .. } = *metric;
             let (name, unit) = (name.to_owned(), unit.to_owned());
-            self.print(&Line::Metric(Metric { name, unit, better, combine, value }));
+            self.print(&Line::Metric(MetricValue { name, unit, better, combine, value }));
         }
     }
 
@@ -310,24 +303,22 @@ impl Sampler {
     pub(crate) fn calibrate(&mut self, operation: &mut impl FnMut()) -> Result<(), CaseError> {
         loop {
             let took = self.batch(operation);
-            if took >= self.target {
-                break;
+            if took < self.target {
+                self.grow_batch(took)?;
+                continue;
             }
-            self.grow_batch(took)?;
-        }
-        // The least of a few is what an undisturbed batch takes.
-        let mut least = self.batch(operation);
-        for _ in 0..3 {
-            let took = self.batch(operation);
-            if took < least {
-                least = took;
+            // The least of a few is what an undisturbed batch takes.
+            let few = (0..4).map(|_| self.batch(operation).get());
+            let least = Nanoseconds::new(few.fold(f64::INFINITY, f64::min));
+            if least < self.target {
+                self.grow_batch(least)?;
+                continue;
             }
-        }
-        if least < self.target {
-            self.grow_batch(least)?;
-        }
-        if self.slow_down > 0.0 {
-            self.extra_turns = self.turns_that_take(least.get() * self.slow_down);
+            // Of the batch as it now is: growing it afterwards would make the injected share smaller.
+            if self.slow_down > 0.0 {
+                self.extra_turns = self.turns_that_take(least.get() * self.slow_down);
+            }
+            break;
         }
         self.before = self.sentinel.read();
         Ok(())
@@ -533,7 +524,7 @@ pub(crate) mod tests {
     #[test]
     fn a_metric_is_printed_only_while_sampling() {
         let report = |round: &mut Round| {
-            round.metric("step", "ns", Direction::Lower, Combine::Least, 1.0);
+            round.metric(&Metric::lower("step", "ns", "a step"), 1.0);
             Ok(())
         };
         assert_eq!(lines(&order(Mode::Sample), report).0.len(), 1);

@@ -2,6 +2,7 @@
 
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
+use serde::{Deserialize, Serialize};
 use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 
 /// The confidence level of every interval.
@@ -12,7 +13,7 @@ const DRAWS_WITHIN: usize = 16;
 const DRAWS_OVER: usize = 2_000;
 
 /// A figure with its confidence interval.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Interval {
     /// The figure.
     pub median: f64,

@@ -14,12 +14,24 @@ use platform::cpu::{pin_thread, pin_thread_to_any};
 use platform::process::{Child, fork};
 use platform::shared::Shared;
 
+use crate::metric::{Metric, Role, TIME};
 use crate::oversubscription::{Seen, is_oversubscribed};
-use crate::record::{Combine, Direction, OperationCounts, Series};
+use crate::record::{OperationCounts, Series};
 use crate::round::{Mode, Round, RoundOrder, Sampler, use_all_cpus};
 use crate::sentinel::Reading;
 use crate::stats::median;
 use crate::time::{Nanoseconds, Stopwatch};
+
+/// Operations of all workers in a second.
+pub const RATE: Metric =
+    Metric::higher("rate", "pairs/s", "pairs per second of all workers together")
+        .with(Role::SameAs(TIME.name));
+/// Of the least served worker.
+pub const LEAST_SHARE: Metric =
+    Metric::higher("least-share", "of fair", "what the least served worker got, in fair shares");
+/// Of the best served worker.
+pub const GREATEST_SHARE: Metric =
+    Metric::lower("greatest-share", "of fair", "what the best served worker got, in fair shares");
 
 /// The most workers a worker group may have: two to each CPU of the largest machines.
 pub const WORKERS_AT_MOST: usize = 1024;
@@ -257,7 +269,7 @@ impl Round<'_> {
         }
         let mut samples: Vec<f64> = series.samples.iter().map(|&ns| ns.into()).collect();
         let rate = 1e9 / median(&mut samples);
-        self.metric("rate", "pairs/s", Direction::Higher, Combine::Median, rate);
+        self.metric(&RATE, rate);
     }
 
     /// What the workers made together, and how fairly they shared it. The rate is by the time that a
@@ -269,13 +281,12 @@ impl Round<'_> {
         let busy_ns: u64 = slots.iter().map(|s| s.busy_ns.load(Ordering::Acquire)).sum();
         let mean_busy_ns = busy_ns.max(1) as f64 / slots.len() as f64;
         let rate = all / mean_busy_ns * 1e9;
-        self.metric("rate", "pairs/s", Direction::Higher, Combine::Median, rate);
+        self.metric(&RATE, rate);
         let share = |n: f64| n / all * slots.len() as f64;
         let least = operations.iter().copied().fold(f64::INFINITY, f64::min);
         let most = operations.iter().copied().fold(0.0, f64::max);
-        let fair = "of fair";
-        self.metric("least-share", fair, Direction::Higher, Combine::Median, share(least));
-        self.metric("greatest-share", fair, Direction::Lower, Combine::Median, share(most));
+        self.metric(&LEAST_SHARE, share(least));
+        self.metric(&GREATEST_SHARE, share(most));
     }
 }
 

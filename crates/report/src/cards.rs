@@ -1,6 +1,6 @@
 //! What each case measures: one line per case, or its whole definition card.
 
-use results::Better;
+use results::Direction;
 
 use crate::page::{Ink, Page};
 use crate::text;
@@ -15,7 +15,7 @@ pub struct Card {
     /// Unit of the cost, or of the main metric.
     pub unit: String,
     /// Which direction of it is better.
-    pub better: Better,
+    pub better: Direction,
     /// How it relates to look-alikes elsewhere; may be empty.
     pub comparable_to: String,
     /// What can be varied.
@@ -84,9 +84,9 @@ pub fn cards(cards: &[Card], page: &Page) -> String {
 
 fn whole(card: &Card, page: &Page) -> String {
     let better = match card.better {
-        Better::Lower => ", lower is better",
-        Better::Higher => ", higher is better",
-        Better::Neither => ", neither direction is better",
+        Direction::Lower => ", lower is better",
+        Direction::Higher => ", higher is better",
+        Direction::Neither => ", neither direction is better",
     };
     let mut lines = page.paint(Ink::Heading, &text::clean(&card.label)) + "\n";
     let mut say = |name: &str, value: &str| {

@@ -13,6 +13,7 @@ pub(crate) use jobs::title as jobs_title;
 pub(crate) use side_by_side::measured;
 pub(crate) use worth::title as worth_title;
 
+use cases::concurrency::metrics::TURNAROUND;
 use std::collections::HashSet;
 
 use results::CaseResult;
@@ -62,7 +63,7 @@ fn legend(rows: &[&Row], page: &Page) -> String {
     let base = if has_jobs { "; job k: k times base" } else { "" };
     let mut lines =
         vec![format!("elapsed: until all jobs are done, ± half its {level:.0} % interval{base}")];
-    if has("turnaround") {
+    if has(TURNAROUND.name) {
         lines.push(
             "turnaround: mean over the jobs of (time until it is done / its length)".to_owned(),
         );
@@ -73,7 +74,7 @@ fn legend(rows: &[&Row], page: &Page) -> String {
         let base = if executors[0] == SERIAL { SERIAL } else { "the first" };
         lines.push(format!("other executors: as multiples of {base}; ~: the intervals overlap"));
     }
-    if has("turnaround") {
+    if has(TURNAROUND.name) {
         lines.push(
             "quartiles of turnaround, CPU use and switches: in --json, --csv and --xlsx".to_owned(),
         );

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 
+use cases::file::metrics::{CPU, PHASES, READ_BANDWIDTH, SYNC_COST, WRITE_BANDWIDTH};
 use results::{CaseResult, Outcome};
 use serde_json::{Map, Value};
 
@@ -23,9 +24,6 @@ const CASES: [(&str, &[&str]); 6] = [
     ("file/workers", &["where", "workers"]),
     ("file/cold", &["size"]),
 ];
-
-/// The phases in the order in which they come.
-const PHASES: [&str; 6] = ["create", "read", "stat", "rename", "list", "delete"];
 
 /// Values of parameters in the order they are shown; numbers follow by size.
 const ORDERED: [&str; 10] = [
@@ -178,8 +176,8 @@ impl<'a, 'r> Tables<'a, 'r> {
     fn rates(&self, rows: &[&Row], notes: &Footnotes, page: &Page) -> String {
         let mut columns: Vec<(Column, usize)> = Vec::new();
         for (nth, phase) in PHASES.iter().enumerate() {
-            let rate = format!("{phase}-rate");
-            let cells = rows.iter().map(|row| match (result(row, &rate), row.ending()) {
+            let rate = phase.rate.name;
+            let cells = rows.iter().map(|row| match (result(row, rate), row.ending()) {
                 (Some(rate), _) => {
                     of(rate).map(|value| Cell::text(short(value))).unwrap_or_default()
                 }
@@ -188,16 +186,16 @@ impl<'a, 'r> Tables<'a, 'r> {
                 }
                 _ => Cell::default(),
             });
-            columns.push((Column::figures(&format!("{phase}\n/s"), cells.collect()), 0));
+            columns.push((Column::figures(&format!("{}\n/s", phase.name), cells.collect()), 0));
         }
         let text = |tell: &dyn Fn(&Row) -> Option<String>| -> Vec<Cell> {
             rows.iter().map(|row| tell(row).map(Cell::text).unwrap_or_default()).collect()
         };
         let widest = text(&|row| widest(row).map(|share| page.signs(&share)));
         columns.push((Column::figures(&page.signs("±"), widest), 1));
-        let cost = text(&|row| Some(format!("{}x", short(of(result(row, "sync-cost")?)?))));
+        let cost = text(&|row| Some(format!("{}x", short(of(result(row, SYNC_COST.name)?)?))));
         columns.push((Column::figures("sync\ncost", cost), 0));
-        let cpu = text(&|row| Some(format!("{} us", short(of(result(row, "cpu")?)? / 1e3))));
+        let cpu = text(&|row| Some(format!("{} us", short(of(result(row, CPU.name)?)? / 1e3))));
         columns.push((Column::figures("CPU\na file", cpu), 2));
         let calls = text(&|row| Some(format_per_op_briefly(row.cost()?.per_op?.syscalls?)));
         columns.push((Column::figures("calls\na file", calls), 3));
@@ -220,22 +218,25 @@ impl<'a, 'r> Tables<'a, 'r> {
 
     /// How long one file takes: half of them, 99 % and all.
     fn latencies(&self, rows: &[&Row], page: &Page) -> String {
-        let set = |parts: &[&str]| -> Vec<Column> {
+        let set = |parts: &[usize]| -> Vec<Column> {
             let mut columns = self.key_columns(rows);
             for phase in PHASES {
                 let cells = rows.iter().map(|row| {
-                    let us = |part: &&str| {
-                        Some(short(of(result(row, &format!("{phase}-{part}"))?)? / 1e3))
+                    let us = |part: &usize| {
+                        Some(short(of(result(row, phase.times[*part].name)?)? / 1e3))
                     };
                     let told: Option<Vec<String>> = parts.iter().map(us).collect();
                     told.map(|told| Cell::text(told.join("/"))).unwrap_or_default()
                 });
-                let column = Column::figures(&format!("{phase}\nus"), cells.collect());
+                let column = Column::figures(&format!("{}\nus", phase.name), cells.collect());
                 columns.extend((!column.is_blank()).then_some(column));
             }
             columns
         };
-        let choices = [&["p50", "p99", "max"][..], &["p50", "p99"], &["p50"]];
+        const P50: usize = 0;
+        const P99: usize = 2;
+        const MAX: usize = 3;
+        let choices = [&[P50, P99, MAX][..], &[P50, P99], &[P50]];
         let fits = |columns: &Vec<Column>| grid::total_width(columns) <= page.table_width();
         let all = choices.map(set);
         let columns = all.iter().find(|columns| fits(columns)).unwrap_or(&all[2]);
@@ -287,7 +288,7 @@ fn give_way(mut columns: Vec<Column>) -> Vec<Column> {
 
 fn bandwidth_columns(rows: &[&Row]) -> Vec<Column> {
     let told =
-        [("written", "write-bandwidth"), ("read", "read-bandwidth")].map(|(name, metric)| {
+        [("written", WRITE_BANDWIDTH.name), ("read", READ_BANDWIDTH.name)].map(|(name, metric)| {
             let cell = |row: &&Row| {
                 let value = of(result(row, metric)?)?;
                 Some(Cell::figure(figure(value, value * 0.01, "bytes/s")))
@@ -307,7 +308,7 @@ fn of(result: &CaseResult) -> Option<f64> {
 
 /// The widest interval of a row's rates, such as `±3 %`.
 fn widest(row: &Row) -> Option<String> {
-    let rates = PHASES.iter().filter_map(|phase| measured(result(row, &format!("{phase}-rate"))?));
+    let rates = PHASES.iter().filter_map(|phase| measured(result(row, phase.rate.name)?));
     let share = |e: results::Estimate| half_width(e.median, e.low, e.high) / e.median.abs();
     let widest = rates.map(share).filter(|share| share.is_finite()).reduce(f64::max)?;
     Some(match widest {

@@ -7,13 +7,13 @@ mod work;
 
 use std::collections::HashSet;
 
-use results::{CaseResult, Outcome};
+use results::CaseResult;
 
 use crate::footnotes::Footnotes;
 use crate::net::sweep::{Sweep, is_name, number};
 use crate::net::{falls, heading, levels, missing, what_digits_mean};
 use crate::page::Page;
-use crate::rows::COST;
+use crate::rows::is_described;
 
 const SEND: &str = "mail/send";
 
@@ -25,30 +25,6 @@ const MOST_LEVELS: usize = 3;
 
 /// Parameters of the case.
 const PARAMS: [&str; 5] = ["arch", "connections", "delay", "domains", "recipients"];
-
-const METRICS: [(&str, &str); 21] = [
-    (COST, "ns/op"),
-    ("rate", "recipients/s"),
-    ("transactions", "transactions/s"),
-    ("connections", "connections/s"),
-    ("open", "connections"),
-    ("round-trips", "round trips"),
-    ("greeting-p50", "ns"),
-    ("greeting-p99", "ns"),
-    ("ehlo-p50", "ns"),
-    ("ehlo-p99", "ns"),
-    ("rset-p50", "ns"),
-    ("rset-p99", "ns"),
-    ("quit-p50", "ns"),
-    ("quit-p99", "ns"),
-    ("sender-cpu", "ns"),
-    ("sender-busy", "share"),
-    ("sink-cpu", "ns"),
-    ("sink-busy", "share"),
-    ("memory", "bytes"),
-    ("voluntary-switches", "switches"),
-    ("involuntary-switches", "switches"),
-];
 
 /// What the tables here show, and all other results.
 ///
@@ -65,10 +41,8 @@ fn is_known(result: &CaseResult) -> bool {
         "connections" => number(value).is_some(),
         _ => is_name(value),
     };
-    let has_figure = result.outcome != Outcome::Measured || result.estimate.is_some();
     result.case == SEND
-        && has_figure
-        && METRICS.contains(&(&result.metric, &result.unit))
+        && is_described(result)
         && result.params.keys().eq(PARAMS)
         && result.params.iter().all(is_usual)
 }

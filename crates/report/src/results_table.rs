@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use results::{CaseResult, CoreClock, Document, Outcome};
+use results::{CaseResult, Document, Interval, Outcome};
 
 use crate::concurrency::{self, shape::is_derived};
 use crate::files;
@@ -108,7 +108,7 @@ pub fn closing_line(results: &[CaseResult], took: Option<Duration>, page: &Page)
 pub fn closing_lines(document: &Document, took: Option<Duration>, page: &Page) -> String {
     let run = &document.run;
     let mut text = String::new();
-    if let Some(CoreClock { low, median, high }) = run.core_clock_ghz {
+    if let Some(Interval { low, median, high }) = run.core_clock_ghz {
         let mut line = format!("core clock {median:.2} GHz, {low:.2} to {high:.2}");
         if document.results.iter().any(|result| result.cycles.is_some()) {
             line.push_str(&format!("; costs with cycles are given in ns at {median:.2} GHz"));

@@ -1,5 +1,6 @@
 //! Results as rows: one per case with its parameters, grouped by area.
 
+use measure::TIME;
 use results::{CaseResult, Outcome};
 
 use crate::footnotes::Reason;
@@ -9,7 +10,7 @@ use crate::labels::{self, Label, Param};
 const TOO_WIDE: &str = "interval wider than asked";
 
 /// The metric that is a row's cost.
-pub(crate) const COST: &str = "time";
+pub(crate) const COST: &str = TIME.name;
 
 /// The results of one case with its parameters: one per metric.
 #[derive(Debug)]
@@ -164,6 +165,15 @@ pub(crate) fn reasons(result: &CaseResult) -> Vec<Reason> {
     reasons
 }
 
+/// Whether the case's description has the metric of `result`, with that unit, and the result has a figure or says why not.
+///
+/// A file from elsewhere may hold anything.
+pub(crate) fn is_described(result: &CaseResult) -> bool {
+    let has_figure = result.outcome != Outcome::Measured || result.estimate.is_some();
+    let metric = cases::metric(&result.case, &result.metric);
+    has_figure && metric.is_some_and(|metric| metric.unit == result.unit)
+}
+
 /// How a measurement ended, as people read it.
 pub(crate) fn word(outcome: Outcome) -> &'static str {
     match outcome {
@@ -178,10 +188,10 @@ pub(crate) fn word(outcome: Outcome) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use results::Better;
+    use results::Direction;
 
     fn result(case: &str, metric: &str, outcome: Outcome) -> CaseResult {
-        let blank = CaseResult::blank(case, Default::default(), metric, metric, Better::Lower);
+        let blank = CaseResult::blank(case, Default::default(), metric, metric, Direction::Lower);
         CaseResult { outcome, ..blank }
     }
 

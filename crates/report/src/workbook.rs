@@ -53,7 +53,7 @@ fn properties(document: &Document) -> DocProperties {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use results::{Better, Estimate, RunInfo, SCHEMA};
+    use results::{Direction, Estimate, RunInfo, SCHEMA};
 
     #[test]
     fn rows_beyond_a_full_sheet_are_on_the_next() {
@@ -69,7 +69,7 @@ mod tests {
             area_seconds: Default::default(),
         };
         let blank =
-            CaseResult::blank("lock/spin", Default::default(), "time", "ns/op", Better::Lower);
+            CaseResult::blank("lock/spin", Default::default(), "time", "ns/op", Direction::Lower);
         let estimate = Some(Estimate { median: 1.0, low: 1.0, high: 1.0, level: 0.95 });
         let results = vec![CaseResult { round_values: vec![1.0; 25], estimate, ..blank }];
         let document = Document { schema: SCHEMA, run, machine: Default::default(), results };

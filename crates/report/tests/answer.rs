@@ -6,7 +6,7 @@ use analysis::{Answer, Candidate, Choice, Goal, Ratio, SettledBy, choose};
 use insta::assert_snapshot;
 use proptest::prelude::*;
 use report::{Page, answer_text};
-use results::{Better, CaseResult, Estimate, Outcome};
+use results::{CaseResult, Direction, Estimate, Outcome};
 use unicode_width::UnicodeWidthStr;
 
 const NARROW: Page = Page { width: 80, colour: false, unicode: true };
@@ -36,7 +36,13 @@ fn measured(params: BTreeMap<String, String>, figures: [f64; 3], spread: f64) ->
             estimate: Some(estimate),
             rounds: 10,
             round_values,
-            ..CaseResult::blank("concurrency/answer", params.clone(), metric, unit, Better::Lower)
+            ..CaseResult::blank(
+                "concurrency/answer",
+                params.clone(),
+                metric,
+                unit,
+                Direction::Lower,
+            )
         }
     };
     let [elapsed, turnaround, worst] = figures;
@@ -66,7 +72,7 @@ fn candidates(spread: f64) -> Vec<CaseResult> {
             params("threads", "40", "given"),
             "time",
             "ns/op",
-            Better::Lower,
+            Direction::Lower,
         )
     });
     rows

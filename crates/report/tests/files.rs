@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use insta::assert_snapshot;
 use report::{Page, file_systems, results_tables};
-use results::{Better, CaseResult, Estimate, Outcome, PerOp};
+use results::{CaseResult, Direction, Estimate, Outcome, PerOp};
 use serde_json::{Map, Value, json};
 
 const NARROW: Page = Page { width: 80, colour: false, unicode: true };
@@ -34,7 +34,7 @@ fn figure(
     value: f64,
 ) -> CaseResult {
     let estimate = Estimate { median: value, low: value * 0.98, high: value * 1.013, level: 0.95 };
-    let blank = CaseResult::blank(case, of.clone(), metric, unit, Better::Neither);
+    let blank = CaseResult::blank(case, of.clone(), metric, unit, Direction::Neither);
     CaseResult { estimate: Some(estimate), rounds: 10, ..blank }
 }
 
@@ -68,7 +68,7 @@ fn point(case: &str, of: &[(&str, &str)], kib: f64, more: f64) -> Vec<CaseResult
 }
 
 fn ended(case: &str, of: &[(&str, &str)], outcome: Outcome, why: &str) -> CaseResult {
-    let blank = CaseResult::blank(case, params(of), "time", "ns/op", Better::Lower);
+    let blank = CaseResult::blank(case, params(of), "time", "ns/op", Direction::Lower);
     CaseResult { outcome, reason: Some(why.to_owned()), ..blank }
 }
 

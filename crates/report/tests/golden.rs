@@ -11,7 +11,7 @@ use report::{
     Card, CardParam, Cell, CompareCell, CompareRow, Comparison, Page, RunLine, cards, cards_short,
     closing_line, closing_lines, compare_table, env_page, results_tables, runs_table,
 };
-use results::{Better, CaseResult, CoreClock, Cycles, Document, FrequencySlope, RunInfo, SCHEMA};
+use results::{CaseResult, Direction, Document, FrequencySlope, Interval, RunInfo, SCHEMA};
 
 const NARROW: Page = Page { width: 80, colour: false, unicode: true };
 const WIDE: Page = Page { width: 140, ..NARROW };
@@ -41,7 +41,7 @@ fn in_cycles(mut results: Vec<CaseResult>) -> Document {
         let [median, low, high] =
             [estimate.median, estimate.low, estimate.high].map(|ns| ns * 3.75);
         match median < 3750.0 {
-            true => result.cycles = Some(Cycles { median, low, high }),
+            true => result.cycles = Some(Interval { median, low, high }),
             false => {
                 let slope = FrequencySlope { slope: 0.91, low: 0.8, high: 1.02, adjusted: true };
                 result.frequency_slope = Some(slope);
@@ -56,7 +56,7 @@ fn in_cycles(mut results: Vec<CaseResult>) -> Document {
         oscost: "0.1.0".to_owned(),
         tags: BTreeMap::new(),
         asked: BTreeMap::new(),
-        core_clock_ghz: Some(CoreClock { low: 3.35, median: 3.75, high: 3.85 }),
+        core_clock_ghz: Some(Interval { low: 3.35, median: 3.75, high: 3.85 }),
         area_seconds: [("clock", 12.0), ("syscall", 31.4), ("lock", 81.0)]
             .map(|(area, seconds)| (area.to_owned(), seconds))
             .into(),
@@ -335,7 +335,7 @@ fn definition_cards() {
             label: "syscall/getppid".to_owned(),
             operation: "one getppid system call, which no C library answers by itself".to_owned(),
             unit: "ns/op".to_owned(),
-            better: Better::Lower,
+            better: Direction::Lower,
             comparable_to: "lmbench's lat_syscall null and UnixBench's syscall count the same; UnixBench gives calls per second".to_owned(),
             params: Vec::new(),
             metrics: Vec::new(),
@@ -345,7 +345,7 @@ fn definition_cards() {
             label: "lock/sysv-sem".to_owned(),
             operation: "one lock and one unlock of a System V semaphore that all workers share".to_owned(),
             unit: "ns/op".to_owned(),
-            better: Better::Lower,
+            better: Direction::Lower,
             comparable_to: "will-it-scale's semop counts two".to_owned(),
             params: vec![
                 CardParam { name: "as".to_owned(), meaning: "threads of one process, or processes".to_owned(), default: texts(&["threads"]), full: texts(&["threads", "processes"]) },

@@ -6,7 +6,7 @@ mod servers;
 use insta::assert_snapshot;
 use proptest::prelude::*;
 use report::{Page, closing_line, results_tables};
-use results::{Better, CaseResult, Estimate, Outcome};
+use results::{CaseResult, Direction, Estimate, Outcome};
 use unicode_width::UnicodeWidthStr;
 
 const NARROW: Page = Page { width: 80, colour: false, unicode: true };
@@ -132,7 +132,7 @@ fn result() -> impl Strategy<Value = CaseResult> {
                     estimate: measured.then_some(Estimate { median, low, high, level: 0.95 }),
                     round_values: if measured { vec![median, low] } else { Vec::new() },
                     doubts,
-                    ..CaseResult::blank(case, params, metric, unit, Better::Lower)
+                    ..CaseResult::blank(case, params, metric, unit, Direction::Lower)
                 }
             },
         )

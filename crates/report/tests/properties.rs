@@ -10,7 +10,7 @@ use report::{
     Card, CardParam, Cell, CompareCell, CompareRow, Comparison, Page, RunLine, cards, cards_short,
     closing_line, compare_table, env_page, results_tables, runs_table,
 };
-use results::{Better, CaseResult, Estimate, Outcome, PerOp, Seen};
+use results::{CaseResult, Direction, Estimate, Outcome, PerOp, Seen};
 use unicode_width::UnicodeWidthStr;
 
 const OUTCOMES: [Outcome; 5] = [
@@ -76,7 +76,7 @@ fn result() -> impl Strategy<Value = CaseResult> {
                 params,
                 metric,
                 unit,
-                better: Better::Lower,
+                better: Direction::Lower,
                 outcome,
                 reason: (!measured).then_some(reason),
                 estimate: measured.then_some(estimate),
@@ -224,7 +224,7 @@ fn card() -> impl Strategy<Value = Card> {
         label: result.case,
         operation: words.clone(),
         unit: result.unit,
-        better: Better::Lower,
+        better: Direction::Lower,
         comparable_to: words.clone(),
         params: result
             .params

@@ -110,7 +110,7 @@ fn core_cycles_stand_beside_ns() {
     let result = &mut document.results[0];
     let median = result.estimate.unwrap().median;
     result.cycles =
-        Some(results::Cycles { median: 4.0 * median, low: 3.0 * median, high: 5.0 * median });
+        Some(results::Interval { median: 4.0 * median, low: 3.0 * median, high: 5.0 * median });
     let rounds = result.round_values.clone();
     let parts = parts_of(&document);
     let summary = columns(&cells(&parts, "summary"), &["core cycles", "core cycles high"]);

@@ -7,8 +7,8 @@ use std::fmt;
 use serde_json::{Map, Value};
 
 use crate::document::{
-    CaseResult, CoreClock, Cycles, Document, Estimate, FrequencySlope, Outcome, PerOp, Reference,
-    RunInfo, SCHEMA, Seen,
+    CaseResult, Document, Estimate, FrequencySlope, Interval, Outcome, PerOp, Reference, RunInfo,
+    SCHEMA, Seen,
 };
 use crate::located::one_line;
 
@@ -87,10 +87,10 @@ impl RunInfo {
 
 /// Checks that a frequency is one, and that each area took some time or none.
 pub(crate) fn check_run_facts(
-    clock: Option<&CoreClock>,
+    clock: Option<&Interval>,
     area_seconds: &BTreeMap<String, f64>,
 ) -> Result<(), Fault> {
-    if let Some(CoreClock { low, median, high }) = clock {
+    if let Some(Interval { low, median, high }) = clock {
         let parts: [(&'static [&'static str], f64); 3] = [
             (&["core_clock_ghz", "low"], *low),
             (&["core_clock_ghz", "median"], *median),
@@ -245,7 +245,7 @@ impl CaseResult {
         Ok(())
     }
 
-    fn check_cycles(&self, cycles: &Cycles) -> Result<(), Fault> {
+    fn check_cycles(&self, cycles: &Interval) -> Result<(), Fault> {
         let Some(estimate) = self.estimate else {
             return fault(&["cycles"], "there are cycles, but there is no estimate");
         };

@@ -5,6 +5,8 @@
 
 use std::collections::BTreeMap;
 
+pub use measure::Direction;
+pub use measure::stats::Interval;
 use serde::{Deserialize, Serialize};
 
 /// The schema number this build reads and writes.
@@ -43,23 +45,13 @@ pub struct RunInfo {
     /// What was asked for: filters, precision, budget and the like, as text.
     #[serde(default)]
     pub asked: BTreeMap<String, String>,
-    /// The core's frequency while points were sampled; absent where it could not be measured.
+    /// The core's frequency in GHz while points were sampled: the median over rounds, at which times in nanoseconds are given, and
+    /// the 5 and 95 % quantiles; absent where it could not be measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub core_clock_ghz: Option<CoreClock>,
+    pub core_clock_ghz: Option<Interval>,
     /// How long the rounds of each area took, in seconds.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub area_seconds: BTreeMap<String, f64>,
-}
-
-/// The frequency of the measuring core in the course of a run, in GHz.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct CoreClock {
-    /// The 5 % quantile over rounds.
-    pub low: f64,
-    /// The median over rounds: what times in nanoseconds are given at.
-    pub median: f64,
-    /// The 95 % quantile over rounds.
-    pub high: f64,
 }
 
 /// One metric of one case with its parameters.
@@ -75,7 +67,7 @@ pub struct CaseResult {
     /// `ns/op`, `ns`, `pairs/s`, `share`, `steps` ...
     pub unit: String,
     /// Which direction is better.
-    pub better: Better,
+    pub better: Direction,
     /// How the measurement ended.
     pub outcome: Outcome,
     /// Why it is not `measured`; present exactly then.
@@ -87,7 +79,7 @@ pub struct CaseResult {
     /// The same in core cycles per operation, which do not change with the core's frequency. Only for the times of
     /// core-bound cases, where the core's cycles could be counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cycles: Option<Cycles>,
+    pub cycles: Option<Interval>,
     /// How far the time follows the core's frequency, where it varied enough to tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub frequency_slope: Option<FrequencySlope>,
@@ -126,18 +118,6 @@ pub struct CaseResult {
     /// Each round's value, in the order measured: what comparisons are computed from.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub round_values: Vec<f64>,
-}
-
-/// Which direction of a metric is better.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Better {
-    /// A cost.
-    Lower,
-    /// A rate or a share.
-    Higher,
-    /// A property, neither good nor bad.
-    Neither,
 }
 
 /// How a measurement ended.
@@ -180,17 +160,6 @@ pub struct Estimate {
     pub high: f64,
     /// Confidence level of the interval, such as 0.95.
     pub level: f64,
-}
-
-/// A number of core cycles with its interval, at the level of the estimate beside it.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Cycles {
-    /// Median over rounds of each round's median of quiet samples.
-    pub median: f64,
-    /// Lower end of the interval.
-    pub low: f64,
-    /// Upper end of the interval.
-    pub high: f64,
 }
 
 /// How the time of a case follows the core's frequency: the slope of the logarithm of its time over the
@@ -268,7 +237,7 @@ impl CaseResult {
         params: BTreeMap<String, String>,
         metric: &str,
         unit: &str,
-        better: Better,
+        better: Direction,
     ) -> Self {
         Self {
             case: case.to_owned(),

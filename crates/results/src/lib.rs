@@ -8,9 +8,11 @@ mod located;
 pub mod store;
 
 pub use check::Fault;
+pub use measure::Params;
+
 pub use document::{
-    Better, CaseResult, CoreClock, Cycles, Document, Estimate, FrequencySlope, Outcome, PerOp,
-    Reference, RunInfo, SCHEMA, Seen, label, machine_line,
+    CaseResult, Direction, Document, Estimate, FrequencySlope, Interval, Outcome, PerOp, Reference,
+    RunInfo, SCHEMA, Seen, label, machine_line,
 };
 pub use export::{to_benchstat, to_csv, to_json};
 pub use import::{ImportError, parse_document};

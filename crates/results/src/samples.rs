@@ -1,5 +1,6 @@
 //! Documents for the tests: one as a run makes it, and arbitrary ones.
 
+use crate::document::Interval;
 use std::collections::BTreeMap;
 
 use proptest::collection::{btree_map, vec};
@@ -28,7 +29,7 @@ pub(crate) fn run_info(id: &str) -> RunInfo {
         oscost: "0.1.0".to_owned(),
         tags: strings(&[("kernel", "new")]),
         asked: strings(&[("precision", "0.5%")]),
-        core_clock_ghz: Some(CoreClock { low: 3.35, median: 3.75, high: 3.85 }),
+        core_clock_ghz: Some(Interval { low: 3.35, median: 3.75, high: 3.85 }),
         area_seconds: [("lock".to_owned(), 20.5), ("syscall".to_owned(), 11.25)].into(),
     }
 }
@@ -60,7 +61,7 @@ pub(crate) fn measured(case: &str, median: f64) -> CaseResult {
         params: strings(&[("as", "threads"), ("workers", "2")]),
         metric: "time".to_owned(),
         unit: "ns/op".to_owned(),
-        better: Better::Lower,
+        better: Direction::Lower,
         outcome: Outcome::Measured,
         reason: None,
         estimate: Some(Estimate { median, low: median - 1.0, high: median + 2.0, level: 0.95 }),
@@ -77,7 +78,7 @@ pub(crate) fn measured(case: &str, median: f64) -> CaseResult {
         quiet_share: Some(0.93),
         quiet_quartiles: Some([164.0, 166.0]),
         disturbed: false,
-        cycles: Some(Cycles {
+        cycles: Some(Interval {
             median: median * 4.0,
             low: median * 4.0 - 4.0,
             high: median * 4.0 + 8.0,
@@ -159,12 +160,12 @@ fn ascending_positive() -> impl Strategy<Value = [f64; 3]> {
     })
 }
 
-fn cycles() -> impl Strategy<Value = Cycles> {
-    ascending_positive().prop_map(|[low, median, high]| Cycles { median, low, high })
+fn cycles() -> impl Strategy<Value = Interval> {
+    ascending_positive().prop_map(|[low, median, high]| Interval { median, low, high })
 }
 
-fn core_clock() -> impl Strategy<Value = CoreClock> {
-    ascending_positive().prop_map(|[low, median, high]| CoreClock { low, median, high })
+fn core_clock() -> impl Strategy<Value = Interval> {
+    ascending_positive().prop_map(|[low, median, high]| Interval { low, median, high })
 }
 
 fn frequency_slope() -> impl Strategy<Value = FrequencySlope> {
@@ -207,7 +208,8 @@ fn outcome() -> impl Strategy<Value = (Outcome, Option<String>, Option<Estimate>
 
 fn result() -> impl Strategy<Value = CaseResult> {
     let identity = ("[a-z]{1,5}/[a-z0-9-]{1,8}", texts(), "[a-z0-9]{1,5}", "[a-z/]{1,5}");
-    let better = prop_oneof![Just(Better::Lower), Just(Better::Higher), Just(Better::Neither)];
+    let better =
+        prop_oneof![Just(Direction::Lower), Just(Direction::Higher), Just(Direction::Neither)];
     let figures = (
         option::of(seen()),
         option::of(0.0..=1.0),
@@ -231,7 +233,7 @@ fn result() -> impl Strategy<Value = CaseResult> {
             seen: figures.0,
             quiet_share: figures.1,
             disturbed: figures.1.is_some_and(|share| share < 0.01),
-            // Cycles are of a time, which is above 0.
+            // Interval are of a time, which is above 0.
             cycles: figures.5.filter(|_| outcome.2.is_some_and(|estimate| estimate.median > 0.0)),
             frequency_slope: figures.6,
             quiet_quartiles: figures.1.map(|share| [share, share + 1.0]),

@@ -1,7 +1,9 @@
 //! What the rounds of one point have shown so far, and what follows from it.
 
 use measure::estimate::{JudgedRound, Levels, Unit};
-use measure::record::{End, Line, Metric, OperationCounts, RoundEnvironment, Series, parse_lines};
+use measure::record::{
+    End, Line, MetricValue, OperationCounts, RoundEnvironment, Series, parse_lines,
+};
 use measure::stats::{RoundMedian, interval_of};
 use results::Outcome;
 
@@ -46,7 +48,7 @@ pub struct Evidence {
 #[derive(Debug, Clone)]
 pub(crate) struct Round {
     pub(crate) series: Vec<Series>,
-    pub(crate) metrics: Vec<Metric>,
+    pub(crate) metrics: Vec<MetricValue>,
     pub(crate) doubts: Vec<String>,
     pub(crate) environment: Option<RoundEnvironment>,
 }
@@ -242,11 +244,15 @@ impl Evidence {
         }
     }
 
-    /// Whether so many quiet trials have been made as were to be, or as many in all as are made at most.
+    /// Whether as many quiet trials have been made as planned and agree well enough, or as many in all as are made at
+    /// most. With six an interval at 95 % extends from the least to the greatest: one outlier decides it. With nine it does not.
     fn has_all_trials(&self, plan: &Plan, levels: &Levels) -> bool {
-        let quiet = self.judged(levels).iter().filter(|judged| judged.is_enough()).count();
-        let wanted = plan.trials_of(&self.point);
-        quiet >= wanted || self.rounds.len() >= plan.trials_at_most(&self.point)
+        if self.rounds.len() >= plan.trials_at_most(&self.point) {
+            return true;
+        }
+        let quiet = self.quiet_medians(self.unit(), levels, plan.seed);
+        let is_precise = || interval_of(&quiet, plan.seed).half_width() <= plan.trial_precision;
+        quiet.len() >= plan.trials_of(&self.point) && is_precise()
     }
 
     pub(crate) fn judged(&self, levels: &Levels) -> Vec<JudgedRound> {

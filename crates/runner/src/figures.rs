@@ -5,12 +5,10 @@ use std::collections::BTreeMap;
 use measure::cycles::{Latency, UNIT};
 use measure::estimate::{ChainTimes, JudgedRound, Levels, Sample, Unit, distribution};
 use measure::frequency::{Slope, TimeAndChain};
-use measure::record::{Combine, Direction, Metric, OperationCounts};
+use measure::record::{Combine, MetricValue, OperationCounts};
 use measure::stats::{Interval, LEVEL, RoundMedian, interval_of, median, quantile};
-use results::{
-    Better, CaseResult, CoreClock, Cycles, Estimate, FrequencySlope, Outcome, PerOp, Reference,
-    Seen,
-};
+use measure::{Direction, TIME};
+use results::{CaseResult, Estimate, FrequencySlope, Outcome, PerOp, Reference, Seen};
 
 use crate::evidence::Evidence;
 use crate::plan::Plan;
@@ -61,9 +59,9 @@ impl<'a> Core<'a> {
     }
 
     /// The core's frequency in the course of the run; `None` where cycles could not be counted.
-    pub fn clock(&self) -> Option<CoreClock> {
+    pub fn clock(&self) -> Option<Interval> {
         let chain = self.chain?;
-        Some(CoreClock {
+        Some(Interval {
             low: self.latency.ghz(chain.high)?,
             median: self.latency.ghz(chain.median)?,
             high: self.latency.ghz(chain.low)?,
@@ -86,14 +84,14 @@ fn time_and_chain(round: &JudgedRound, seed: u64) -> Option<TimeAndChain> {
 struct Medians {
     /// In the result's unit, ns: at the run's median frequency, or of the wall's clock.
     rounds: Vec<RoundMedian>,
-    /// Cycles of one ns, where the figure is one of cycles.
+    /// Interval of one ns, where the figure is one of cycles.
     cycles_per_ns: Option<f64>,
 }
 
 impl Evidence {
     /// All results of this point, as the evidence stands.
     pub fn results(&self, plan: &Plan, core: &Core) -> Vec<CaseResult> {
-        let mut time = self.blank("time", "ns/op", Better::Lower);
+        let mut time = self.blank(TIME.name, TIME.unit, TIME.better);
         if let Some((outcome, reason)) = self.ending.clone() {
             (time.outcome, time.reason) = (outcome, Some(reason));
             return vec![time];
@@ -111,7 +109,7 @@ impl Evidence {
         all
     }
 
-    fn blank(&self, metric: &str, unit: &str, better: Better) -> CaseResult {
+    fn blank(&self, metric: &str, unit: &str, better: Direction) -> CaseResult {
         let (case, params) = (&self.point.case, self.point.params.clone());
         CaseResult::blank(case, params, metric, unit, better)
     }
@@ -157,10 +155,7 @@ impl Evidence {
                 .push("comes in several steady modes; which one prevails may change".into());
         }
         result.estimate = Some(estimate(interval));
-        result.cycles = medians.cycles_per_ns.map(|per_ns| {
-            let Interval { median, low, high } = interval.scaled(per_ns);
-            Cycles { median, low, high }
-        });
+        result.cycles = medians.cycles_per_ns.map(|per_ns| interval.scaled(per_ns));
         result.quiet_share = Some(quiet_share);
         result.rounds = medians.rounds.len() as u32;
         result.converged = Some(interval.half_width() <= self.wanted_precision(plan));
@@ -250,7 +245,7 @@ impl Evidence {
     /// The figures beside the time, in the order the case gave them.
     fn metrics(&self, plan: &Plan, levels: &Levels) -> Vec<CaseResult> {
         let quiet: Vec<bool> = self.judged(levels).iter().map(JudgedRound::is_enough).collect();
-        let mut names: Vec<&Metric> = Vec::new();
+        let mut names: Vec<&MetricValue> = Vec::new();
         let mut values: BTreeMap<&str, Vec<(f64, bool)>> = BTreeMap::new();
         for (round, quiet) in self.rounds.iter().zip(quiet) {
             for metric in &round.metrics {
@@ -267,13 +262,8 @@ impl Evidence {
     }
 
     /// One figure of what the rounds gave: a median of the quiet ones, but what was ever seen of all.
-    fn combined(&self, metric: &Metric, values: &[(f64, bool)], plan: &Plan) -> CaseResult {
-        let better = match metric.better {
-            Direction::Lower => Better::Lower,
-            Direction::Higher => Better::Higher,
-            Direction::Neither => Better::Neither,
-        };
-        let mut result = self.blank(&metric.name, &metric.unit, better);
+    fn combined(&self, metric: &MetricValue, values: &[(f64, bool)], plan: &Plan) -> CaseResult {
+        let mut result = self.blank(&metric.name, &metric.unit, metric.better);
         let all = values.iter().map(|&(value, _)| value);
         let interval = match metric.combine {
             Combine::Median => {

@@ -168,7 +168,7 @@ pub fn plan_of(
         trial_precision: options.precision.unwrap_or(TRIAL_PRECISION),
         budget_ms,
         sampling_ms: (budget_ms as f64 * share) as u64,
-        rounds_at_least: if options.quick { 6 } else { 12 },
+        rounds_at_least: if options.quick { 6 } else { 20 },
         trials,
         spread_ms: if options.quick { 1_000 } else { 4_000 },
         seed: options.seed.unwrap_or(seed),
@@ -207,7 +207,7 @@ fn sampling_ms(points: &[Point], options: &Options) -> u64 {
 fn trials_ms(points: &[Point], times: u32) -> u64 {
     /// To start a worker, calibrate its work and run the sentinel.
     const AROUND_ONE: Duration = Duration::from_millis(25);
-    const TO_REPEAT: u32 = 5; // one in so many
+    const TO_REPEAT: u32 = 3; // one in three
     let of_point = |point: &Point| {
         let trials = trials_of(&point.case)?;
         let sampled = times.min(u32::try_from(trials.at_most).unwrap_or(u32::MAX));
@@ -230,11 +230,10 @@ impl Plan {
         trials_of(&point.case).map_or(self.trials, |trials| trials.at_most.min(self.trials))
     }
 
-    /// How many it gets where some are disturbed: half as many again, or one, where there are many points of few.
+    /// How many it gets where some are disturbed or differ too much: half as many again.
     pub fn trials_at_most(&self, point: &Point) -> usize {
         let wanted = self.trials_of(point);
-        let of_few = trials_of(&point.case).is_some_and(|trials| trials.at_most != usize::MAX);
-        wanted + if of_few { 1 } else { wanted / 2 }
+        wanted + wanted / 2
     }
 }
 

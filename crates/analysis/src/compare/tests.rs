@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
-use results::{Better, CoreClock, Cycles, FrequencySlope, Reference};
+use results::{Direction, FrequencySlope, Interval, Reference};
 
 use super::*;
 use crate::simulated::noise;
@@ -15,7 +15,7 @@ fn result(case: &str, round_values: Vec<f64>) -> CaseResult {
         estimate: Some(Estimate { median, low, high, level: 0.95 }),
         rounds: round_values.len() as u32,
         round_values,
-        ..CaseResult::blank(case, BTreeMap::new(), "time", "ns/op", Better::Lower)
+        ..CaseResult::blank(case, BTreeMap::new(), "time", "ns/op", Direction::Lower)
     }
 }
 
@@ -126,7 +126,7 @@ fn another_steady_mode_of_the_same_operation_is_no_verdict() {
 fn a_time_that_the_generator_held_back_is_no_verdict() {
     let of = |metric: &str, value: f64| CaseResult {
         metric: metric.to_owned(),
-        better: if metric == "rate" { Better::Higher } else { Better::Lower },
+        better: if metric == "rate" { Direction::Higher } else { Direction::Lower },
         params: BTreeMap::from([("connections".to_owned(), "4".to_owned())]),
         ..result("net/answer", rounds(value, 1e-3, 12, 1))
     };
@@ -197,7 +197,7 @@ fn run_at(ghz: f64, cycles: &[(&str, Vec<f64>)]) -> Document {
         let mut result = result(case, cycles.iter().map(|cycles| cycles / ghz).collect());
         let estimate = result.estimate.unwrap();
         let [median, low, high] = [estimate.median, estimate.low, estimate.high].map(|ns| ns * ghz);
-        result.cycles = Some(Cycles { median, low, high });
+        result.cycles = Some(Interval { median, low, high });
         result.reference = Some(Reference {
             alu: 2000.0 / ghz,
             chase: 2560.0 / ghz,
@@ -207,7 +207,7 @@ fn run_at(ghz: f64, cycles: &[(&str, Vec<f64>)]) -> Document {
         result
     };
     let mut run = run(cycles.iter().map(with_cycles).collect());
-    run.run.core_clock_ghz = Some(CoreClock { low: ghz - 0.1, median: ghz, high: ghz + 0.1 });
+    run.run.core_clock_ghz = Some(Interval { low: ghz - 0.1, median: ghz, high: ghz + 0.1 });
     for fact in ["vendor", "family", "model", "stepping", "flags", "caches"] {
         run.machine.insert(format!("cpu_{fact}"), "1".into());
     }
@@ -293,7 +293,7 @@ fn a_run_is_the_same_as_itself() {
     disturbed.disturbed = true;
     let mut saturated = result("net/answer", rounds(100.0, 0.5, 6, 1));
     saturated.params.insert("connections".to_owned(), "4".to_owned());
-    saturated.doubts.push(measure::doubt::CLIENT_SATURATED.to_owned());
+    saturated.doubts.push(cases::doubt::CLIENT_SATURATED.to_owned());
     let mut none = result("a/zero", vec![0.0; 6]);
     none.metric = "errors".to_owned();
     let mut failed = result("a/failed", vec![1.0]);
@@ -333,7 +333,7 @@ fn run_of(time: f64) -> Document {
 fn what_disturbed_a_point_disturbed_all_of_its_metrics() {
     let of = |metric: &str, value: f64| CaseResult {
         metric: metric.to_owned(),
-        better: if metric.ends_with("rate") { Better::Higher } else { Better::Lower },
+        better: if metric.ends_with("rate") { Direction::Higher } else { Direction::Lower },
         unit: if metric.ends_with("rate") { "files/s" } else { "ns" }.to_owned(),
         ..result("file/small", rounds(value, 1e-3, 8, 1))
     };
@@ -359,21 +359,21 @@ fn what_disturbed_a_point_disturbed_all_of_its_metrics() {
 
 #[test]
 fn a_receiver_that_held_mail_back_is_no_verdict_on_the_sender() {
-    let of = |metric: &str, value: f64, better: Better| CaseResult {
+    let of = |metric: &str, value: f64, better: Direction| CaseResult {
         metric: metric.to_owned(),
         better,
         ..result("mail/send", rounds(value, 1e-3, 8, 1))
     };
     let all = |value: f64| {
         vec![
-            of("time", value, Better::Lower),
-            of("transactions", 1e9 / value, Better::Higher),
-            of("data-p99", value, Better::Lower),
-            of("sender-cpu", value, Better::Lower),
+            of("time", value, Direction::Lower),
+            of("transactions", 1e9 / value, Direction::Higher),
+            of("data-p99", value, Direction::Lower),
+            of("sender-cpu", value, Direction::Lower),
         ]
     };
     let mut new = all(110.0);
-    new[0].doubts.push(measure::doubt::RECEIVER_SATURATED.to_owned());
+    new[0].doubts.push(cases::doubt::RECEIVER_SATURATED.to_owned());
     let rows = compared(&run(all(100.0)), &run(new));
     let verdicts: Vec<Verdict> = rows.iter().map(|row| row.verdict).collect();
     let cannot = Verdict::CannotTell;
@@ -442,7 +442,7 @@ fn what_follows_from_several_points_is_not_compared_again() {
     let mut from = result("net/answer", rounds(0.1, 0.01, 8, 1));
     from.metric = "faster-from".to_owned();
     let mut neither = result("mail/send", rounds(0.1, 0.01, 8, 1));
-    neither.better = Better::Neither;
+    neither.better = Direction::Neither;
     let run = run(vec![law, from, neither]);
     assert_eq!(compared(&run, &run), []);
 }
@@ -456,11 +456,11 @@ fn a_run_from_before_cycles_is_compared_in_ns() {
     assert!(compared(&old, &old).iter().all(|row| row.verdict == Verdict::Same));
     let mut new = old.clone();
     new.run.id = "new".to_owned();
-    new.run.core_clock_ghz = Some(CoreClock { low: 3.4, median: 3.5, high: 3.6 });
+    new.run.core_clock_ghz = Some(Interval { low: 3.4, median: 3.5, high: 3.6 });
     for result in new.results.iter_mut().filter(|result| result.metric == "time") {
         let [median, low, high] =
             result.estimate.map(|e| [e.median, e.low, e.high]).unwrap().map(|ns| ns * 3.5);
-        result.cycles = Some(Cycles { median, low, high });
+        result.cycles = Some(Interval { median, low, high });
         result.reference.get_or_insert_default().chain = Some(240.0);
     }
     for (base, new) in [(&old, &new), (&new, &old)] {

@@ -12,6 +12,7 @@ pub const CASE: Case = Case {
             to 16 of them.",
     only: Only::Windows("exists only on Windows"),
     core_bound: true,
+    trials: None,
     params: &[],
     metrics: METRICS,
     run: |_, round| {

@@ -28,6 +28,7 @@ pub const CASE: Case = Case {
             the vDSO does not know is read by a system call either way: the counted calls tell.",
     only: Only::Linux("measured on Linux only"),
     core_bound: true,
+    trials: None,
     params: &[
         Param {
             name: "id",

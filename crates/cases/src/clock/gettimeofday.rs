@@ -12,6 +12,7 @@ pub const CASE: Case = Case {
     comparable_to: "libMicro's `gettimeofday` calls the C library's function.",
     only: Only::Linux("measured on Linux only"),
     core_bound: true,
+    trials: None,
     params: &[VIA],
     metrics: METRICS,
     run,

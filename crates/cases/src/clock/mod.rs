@@ -18,13 +18,31 @@ mod time;
 use std::hint::black_box;
 
 use measure::time::Stopwatch;
-use measure::{CaseError, Round};
+use measure::{CaseError, Metric, Round};
 
 use self::properties::UNTIL_TICK;
-use crate::{Case, Param, Takes};
+use crate::{Area, Case, Finding, Param, Select, SummaryRow, Takes};
 
-/// All cases of this area.
-pub const CASES: &[&Case] = &[
+/// The area.
+pub const AREA: Area = Area {
+    summary: &[SummaryRow {
+        label: "clock read (Instant::now)",
+        point: Select::case("clock/std-instant"),
+        metric: "time",
+    }],
+    findings: &[Finding::Ratio {
+        of: Select::point("clock/gettime", &[("id", "monotonic"), ("via", "syscall")]),
+        to: Select::point("clock/gettime", &[("id", "monotonic"), ("via", "vdso")]),
+        metric: "time",
+        greater: "Reading the clock by a system call costs {} as much as through the vDSO.",
+        less: "Reading the clock through the vDSO costs {} as much as by a system call.",
+        equal: "Reading the clock through the vDSO costs as much as by a system call ({}).",
+    }],
+    ..Area::new("clock", CASES)
+};
+
+/// Its cases.
+const CASES: &[&Case] = &[
     &gettime::CASE,
     &gettimeofday::CASE,
     &time::CASE,
@@ -47,16 +65,8 @@ pub const VIA: Param = Param {
 };
 
 /// The metrics of every clock.
-pub const METRICS: &[(&str, &str)] = &[
-    ("step", "the smallest difference between two readings that differ"),
-    (
-        "granularity",
-        "the usual difference between two readings that differ, read as fast as can be: a fine \
-         clock's own cost, a coarse one's tick",
-    ),
-    ("back", "readings lower than the one before, on one CPU"),
-    ("back-across-cpus", "readings lower than one taken before on another CPU"),
-];
+pub const METRICS: &[Metric] =
+    &[properties::STEP, properties::GRANULARITY, properties::BACK, properties::BACK_ACROSS_CPUS];
 
 /// Measures what `read` costs and what the clock can tell. `units` gives what a reading shows, in
 /// units of `ns_per_unit`.

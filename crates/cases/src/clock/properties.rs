@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use measure::round::Mode;
 use measure::time::Stopwatch;
-use measure::{Combine, Direction, Round};
+use measure::{Combine, Metric, Round};
 use platform::counters::involuntary_switches;
 use platform::cpu::pin_thread;
 
@@ -20,6 +20,29 @@ pub const UNTIL_TICK: Duration = Duration::from_millis(12);
 /// How long a thread may take to get to its CPU.
 const UNTIL_THERE: Duration = Duration::from_millis(100);
 
+/// The smallest step seen in any round.
+pub const STEP: Metric =
+    Metric::lower("step", "ns", "the smallest difference between two readings that differ")
+        .combined(Combine::Least);
+/// What a program that reads the clock over and over sees.
+pub const GRANULARITY: Metric = Metric::lower(
+    "granularity",
+    "ns",
+    "the usual difference between two readings that differ, read as fast as can be: a fine \
+     clock's own cost, a coarse one's tick",
+);
+/// Of all rounds together.
+pub const BACK: Metric =
+    Metric::lower("back", "steps", "readings lower than the one before, on one CPU")
+        .combined(Combine::Sum);
+/// Of all rounds together.
+pub const BACK_ACROSS_CPUS: Metric = Metric::lower(
+    "back-across-cpus",
+    "steps",
+    "readings lower than one taken before on another CPU",
+)
+.combined(Combine::Sum);
+
 /// Reports `step`, `granularity` and `back` of a clock, read over and over on this CPU. A clock
 /// that did not change within `patience` has no step and no granularity this time.
 pub fn on_one_cpu(round: &mut Round, ns_per_unit: f64, patience: Duration, read: impl Fn() -> u64) {
@@ -27,14 +50,11 @@ pub fn on_one_cpu(round: &mut Round, ns_per_unit: f64, patience: Duration, read:
         return;
     }
     let seen = watch(patience, read);
-    let mut report = |name, unit, combine, value| {
-        round.metric(name, unit, Direction::Lower, combine, value);
-    };
     if let Some((step, granularity)) = seen.step_and_granularity {
-        report("step", "ns", Combine::Least, step as f64 * ns_per_unit);
-        report("granularity", "ns", Combine::Median, granularity as f64 * ns_per_unit);
+        round.metric(&STEP, step as f64 * ns_per_unit);
+        round.metric(&GRANULARITY, granularity as f64 * ns_per_unit);
     }
-    report("back", "steps", Combine::Sum, seen.back as f64);
+    round.metric(&BACK, seen.back as f64);
 }
 
 /// Reports `back-across-cpus` of a clock that all threads share; nothing where there is no second
@@ -47,8 +67,7 @@ pub fn across_cpus(round: &mut Round, read: impl Fn() -> u64 + Sync) {
     // Another one in each round, so that a run tries many.
     let other = others[std::process::id() as usize % others.len()];
     if let Some(back) = backward_between(|| pin_thread(other).is_ok(), read) {
-        let name = "back-across-cpus";
-        round.metric(name, "steps", Direction::Lower, Combine::Sum, back as f64);
+        round.metric(&BACK_ACROSS_CPUS, back as f64);
     }
 }
 

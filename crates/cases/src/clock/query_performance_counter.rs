@@ -11,6 +11,7 @@ pub const CASE: Case = Case {
     comparable_to: "The counterpart of clock/gettime{id=monotonic}.",
     only: Only::Windows("exists only on Windows"),
     core_bound: true,
+    trials: None,
     params: &[],
     metrics: METRICS,
     run: |_, round| {

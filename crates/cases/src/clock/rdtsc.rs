@@ -22,6 +22,7 @@ pub const CASE: Case = Case {
             as back-across-cpus.",
     only: Only::X86_64("an instruction of x86-64 processors"),
     core_bound: true,
+    trials: None,
     params: &[FENCE],
     metrics: METRICS,
     run: |params, round| {

@@ -13,6 +13,7 @@ pub const CASE: Case = Case {
     comparable_to: "The usual end of a hand-made timing loop, where clock/rdtsc is its beginning.",
     only: Only::X86_64("an instruction of x86-64 processors"),
     core_bound: true,
+    trials: None,
     params: &[FENCE],
     metrics: METRICS,
     run: |params, round| {

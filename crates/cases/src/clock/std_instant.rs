@@ -12,6 +12,7 @@ pub const CASE: Case = Case {
             each with what the library adds.",
     only: Only::Everywhere,
     core_bound: true,
+    trials: None,
     params: &[],
     metrics: METRICS,
     run: |_, round| {

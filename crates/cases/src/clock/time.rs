@@ -14,6 +14,7 @@ pub const CASE: Case = Case {
             finer.",
     only: Only::Linux("measured on Linux only"),
     core_bound: true,
+    trials: None,
     params: &[VIA],
     metrics: METRICS,
     run,

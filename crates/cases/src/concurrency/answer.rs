@@ -7,8 +7,9 @@ use measure::{CaseError, Params, Round};
 use super::executor::{DEGREE_AT_MOST, Executor, shortest_first};
 use super::job::{Job, ideal};
 use super::list::{JOBS_AT_MOST, described, parse_bound, parse_lengths, read};
-use super::trial::{METRICS, report};
-use crate::{Case, Only, Param, Takes, count_of, value_of};
+use super::metrics;
+use super::trial::report;
+use crate::{Case, Only, Param, Takes, Trials, count_of, value_of};
 
 /// The parameter that names a file of jobs, with its checksum after a `#`; with it there are no `jobs`,
 /// `length` and `bound`.
@@ -22,6 +23,7 @@ pub const CASE: Case = Case {
             measures every candidate and says which is best.",
     only: Only::Everywhere,
     core_bound: false,
+    trials: Some(Trials { only_by: Some("oscost concurrency"), ..Trials::new(takes) }),
     params: &[
         Param {
             name: "executor",
@@ -67,7 +69,7 @@ pub const CASE: Case = Case {
             takes: Takes::Words(&[]),
         },
     ],
-    metrics: METRICS,
+    metrics: metrics::LIST,
     run,
 };
 

@@ -1,12 +1,13 @@
 use std::time::Duration;
 
 use measure::trial::TrialContext;
-use measure::{CaseError, Combine, Direction, Params, Round};
+use measure::{CaseError, Params, Round};
 
 use super::executor::{DEGREE_AT_MOST, Executor};
 use super::job::{Job, ideal};
 use super::list::{JOBS_AT_MOST, parse_bound};
-use crate::{Case, Only, Param, Takes, count_of, length_of, value_of};
+use super::metrics;
+use crate::{Case, Only, Param, Takes, Trials, count_of, length_of, value_of};
 
 /// A trial carries out the list so often.
 const TIMES: usize = 3;
@@ -19,6 +20,7 @@ pub const CASE: Case = Case {
             contention, coherence, and the degree beyond which more threads make it slower.",
     only: Only::Everywhere,
     core_bound: false,
+    trials: Some(Trials::new(takes)),
     params: &[
         Param {
             name: "kind",
@@ -59,17 +61,7 @@ pub const CASE: Case = Case {
             takes: Takes::Length,
         },
     ],
-    metrics: &[
-        ("rate", "jobs per second"),
-        ("rate-one", "jobs per second of one at a time, by the scalability law"),
-        ("amdahl-serial", "the share of the work that must be done serially, by Amdahl's law"),
-        (
-            "usl-contention",
-            "the share of a job's time spent waiting for others, by the scalability law",
-        ),
-        ("usl-coherence", "the share lost with each other job under way, by the scalability law"),
-        ("usl-knee", "the degree of the highest rate, by the scalability law"),
-    ],
+    metrics: metrics::DEGREE,
     run,
 };
 
@@ -84,7 +76,7 @@ fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
         round.trials(&context, TIMES, || executor.carry_out(&jobs, &work, context.clock()))?;
     let elapsed: Duration = trials.iter().map(|trial| trial.elapsed).sum();
     let rate = (jobs.len() * trials.len()) as f64 / elapsed.as_secs_f64();
-    round.metric("rate", "jobs/s", Direction::Higher, Combine::Median, rate);
+    round.metric(&metrics::RATE, rate);
     Ok(())
 }
 

@@ -8,8 +8,9 @@ use rand::seq::SliceRandom;
 use super::executor::{DEGREE_AT_MOST, Executor, NAMES};
 use super::job::{Job, ideal};
 use super::list::{JOBS_AT_MOST, parse_bound, steps};
-use super::trial::{METRICS, report, stage_of};
-use crate::{Case, Extent, Only, Param, Takes, count_of, length_of, value_of};
+use super::metrics;
+use super::trial::{report, stage_of};
+use crate::{Case, Extent, Only, Param, Takes, Trials, count_of, length_of, value_of};
 
 pub const CASE: Case = Case {
     area: "concurrency",
@@ -21,6 +22,7 @@ pub const CASE: Case = Case {
             an ordinary run has three of these lengths at 0.003 of it.",
     only: Only::Everywhere,
     core_bound: false,
+    trials: Some(Trials { includes, ..Trials::new(takes) }),
     params: &[
         Param {
             name: "executor",
@@ -72,7 +74,7 @@ pub const CASE: Case = Case {
             takes: Takes::Count(DEGREE_AT_MOST as u64),
         },
     ],
-    metrics: METRICS,
+    metrics: metrics::LIST,
     run,
 };
 

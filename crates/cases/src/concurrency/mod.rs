@@ -10,20 +10,30 @@ pub mod executor;
 pub mod job;
 mod jobs;
 pub mod list;
+pub mod metrics;
 mod trial;
 mod worth;
 
 pub use answer::{LIST, candidates, list_of};
 
-use crate::{Case, Trials};
+use crate::{Area, Case, Finding, Select};
 
-/// All cases of this area.
-pub const CASES: &[&Case] = &[&jobs::CASE, &degree::CASE, &worth::CASE, &answer::CASE];
+/// The area.
+pub const AREA: Area = Area {
+    findings: &[
+        Finding::Value {
+            point: Select::point("concurrency/worth", &[("executor", "threads")]),
+            metric: "shortest-job",
+            says: "A thread per job pays off for jobs longer than {}.",
+        },
+        Finding::Value {
+            point: Select::point("concurrency/worth", &[("executor", "pool")]),
+            metric: "shortest-job",
+            says: "A thread pool pays off for jobs longer than {}.",
+        },
+    ],
+    ..Area::new("concurrency", CASES)
+};
 
-/// How they are measured.
-pub const TRIALS: &[(&Case, Trials)] = &[
-    (&jobs::CASE, Trials { includes: jobs::includes, ..Trials::new(jobs::takes) }),
-    (&degree::CASE, Trials::new(degree::takes)),
-    (&worth::CASE, Trials { includes: worth::includes, ..Trials::new(worth::takes) }),
-    (&answer::CASE, Trials { only_by: Some("oscost concurrency"), ..Trials::new(answer::takes) }),
-];
+/// Its cases.
+const CASES: &[&Case] = &[&jobs::CASE, &degree::CASE, &worth::CASE, &answer::CASE];

@@ -6,7 +6,8 @@ use measure::{CaseError, Params, Round};
 use super::executor::{DEGREE_AT_MOST, Executor, NAMES};
 use super::job::Job;
 use super::list::JOBS_AT_MOST;
-use crate::{Case, Extent, Only, Param, Takes, count_of, length_of, value_of};
+use super::metrics;
+use crate::{Case, Extent, Only, Param, Takes, Trials, count_of, length_of, value_of};
 
 /// A trial carries out the list so often, or as often as takes so long.
 const TIMES_AT_MOST: usize = 20;
@@ -22,6 +23,7 @@ pub const CASE: Case = Case {
             thread, a place in a pool, or a task.",
     only: Only::Everywhere,
     core_bound: false,
+    trials: Some(Trials { includes, ..Trials::new(takes) }),
     params: &[
         Param {
             name: "executor",
@@ -57,10 +59,7 @@ pub const CASE: Case = Case {
             takes: Takes::Count(DEGREE_AT_MOST as u64),
         },
     ],
-    metrics: &[(
-        "shortest-job",
-        "the shortest job from which on the list is done sooner than serially",
-    )],
+    metrics: &[metrics::SHORTEST_JOB],
     run,
 };
 

@@ -7,6 +7,7 @@ use platform::filesystem::{self, drop_contents, drop_everything};
 
 use super::directory::Fresh;
 use super::figures::{Took, report_cpu, stage_of, times_for};
+use super::metrics;
 use super::phases::{FileOps, FileShard, Phase, Plain};
 use super::{DIR, FILES, SIZE, SIZE_AT_MOST};
 use crate::{Case, Only, Param, Takes, value_of};
@@ -20,6 +21,7 @@ pub const CASE: Case = Case {
             a file is left there; what the device or a host keeps is beyond that.",
     only: Only::Linux("only Linux drops a file from its cache and says that it is gone"),
     core_bound: false,
+    trials: Some(super::UNCOUNTED),
     params: &[
         Param {
             name: "dropped",
@@ -38,15 +40,7 @@ pub const CASE: Case = Case {
         Param { default: &["200"], full: &["2000"], ..FILES },
         DIR,
     ],
-    metrics: &[
-        ("read-rate", "files read in a second"),
-        ("read-p50", "half of the files were read within this time"),
-        ("read-p90", "90 % of the files were"),
-        ("read-p99", "99 % of the files were"),
-        ("read-max", "the longest that any file took"),
-        ("read-bandwidth", "bytes read in a second"),
-        ("cpu", "CPU time for one file, without that of verifying it"),
-    ],
+    metrics: metrics::READING,
     run,
 };
 
@@ -70,7 +64,7 @@ fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
         Ok(Timed { value: read, operations: fresh.files as u64, took })
     })?;
     trial.value.report(round);
-    trial.value.report_bandwidth(round, "read-bandwidth", shard.size());
+    trial.value.report_bandwidth(round, &metrics::READ_BANDWIDTH, shard.size());
     report_cpu(round, trial.usage.cpu.saturating_sub(trial.value.aside), fresh.files);
     Ok(())
 }

@@ -1,7 +1,8 @@
 use measure::{CaseError, Params, Round};
 
 use super::directory::Fresh;
-use super::figures::{METRICS, expect_calls, measure};
+use super::figures::{expect_calls, measure};
+use super::metrics;
 use super::phases::{FileOps, FileShard, Plain};
 use super::{DIR, FEWER_FILES, SIZE};
 use crate::{Case, Only, Param, Takes, value_of};
@@ -17,6 +18,7 @@ pub const CASE: Case = Case {
             batch's.",
     only: Only::Everywhere,
     core_bound: false,
+    trials: Some(super::COUNTED),
     params: &[
         Param {
             name: "how",
@@ -29,7 +31,7 @@ pub const CASE: Case = Case {
         FEWER_FILES,
         DIR,
     ],
-    metrics: METRICS,
+    metrics: metrics::ALL,
     run,
 };
 

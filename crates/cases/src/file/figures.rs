@@ -5,44 +5,14 @@ use std::time::Duration;
 
 use measure::stats::quantile;
 use measure::trial::{Timed, TrialContext};
-use measure::{CaseError, Combine, Direction, Round};
+use measure::{CaseError, Metric, Round};
 
 use super::directory::Fresh;
+use super::metrics::{CPU, PhaseMetrics, READ_BANDWIDTH, WRITE_BANDWIDTH};
 use super::phases::{FileOps, FileShard, Phase, Times, carry_out};
 
 /// A thread's files and what it does with them.
 pub type Member<'a> = (FileShard<'a>, Box<dyn FileOps>);
-
-/// The metrics of all phases.
-pub const METRICS: &[(&str, &str)] = &[
-    ("create-rate", "files created and written in a second"),
-    ("create-p50", "half of the files were created and written within this time"),
-    ("create-p90", "90 % of the files were"),
-    ("create-p99", "99 % of the files were"),
-    ("create-max", "the longest that any file took"),
-    ("write-bandwidth", "bytes written in a second of creating files"),
-    ("read-rate", "files read in a second, from open to close; p50 to max as for create"),
-    ("read-bandwidth", "bytes read in a second"),
-    ("stat-rate", "files asked for their size in a second; p50 to max as for create"),
-    ("rename-rate", "files renamed in a second; p50 to max as for create"),
-    ("list-rate", "names told in a second when the directories are read"),
-    ("delete-rate", "files deleted in a second; p50 to max as for create"),
-    ("cpu", "CPU time for one file in all phases, without that of verifying it"),
-];
-
-/// The names of a phase's metrics: rate, median, 90 %, 99 %, worst.
-type Names = (&'static str, [&'static str; 4]);
-
-fn names(phase: Phase) -> Names {
-    match phase {
-        Phase::Create => ("create-rate", ["create-p50", "create-p90", "create-p99", "create-max"]),
-        Phase::Read => ("read-rate", ["read-p50", "read-p90", "read-p99", "read-max"]),
-        Phase::Stat => ("stat-rate", ["stat-p50", "stat-p90", "stat-p99", "stat-max"]),
-        Phase::Rename => ("rename-rate", ["rename-p50", "rename-p90", "rename-p99", "rename-max"]),
-        Phase::List => ("list-rate", ["list-p50", "list-p90", "list-p99", "list-max"]),
-        Phase::Delete => ("delete-rate", ["delete-p50", "delete-p90", "delete-p99", "delete-max"]),
-    }
-}
 
 /// What a phase took, over all threads.
 pub struct Took {
@@ -77,27 +47,23 @@ impl Took {
 
     /// Reports its rate and latencies.
     pub fn report(&self, round: &mut Round) {
-        let mut metric = |name, unit, better, value| {
-            round.metric(name, unit, better, Combine::Median, value);
-        };
-        let (rate, latencies) = names(self.phase);
-        let unit = if self.phase == Phase::List { "names/s" } else { "files/s" };
+        let metrics = PhaseMetrics::of(self.phase);
         let seconds = self.elapsed.as_secs_f64().max(1e-9);
-        metric(rate, unit, Direction::Higher, self.operations as f64 / seconds);
+        round.metric(&metrics.rate, self.operations as f64 / seconds);
         if self.phase == Phase::List {
             return; // a name has no latency of its own
         }
-        for (name, p) in latencies.into_iter().zip([0.5, 0.9, 0.99, 1.0]) {
-            metric(name, "ns", Direction::Lower, quantile(&self.ns, p));
+        for (metric, p) in metrics.times.iter().zip([0.5, 0.9, 0.99, 1.0]) {
+            round.metric(metric, quantile(&self.ns, p));
         }
     }
 
     /// Reports the bytes it moved in a second.
-    pub fn report_bandwidth(&self, round: &mut Round, name: &str, size: usize) {
+    pub fn report_bandwidth(&self, round: &mut Round, metric: &Metric, size: usize) {
         if size > 0 {
             let bytes = (self.operations * size) as f64;
             let value = bytes / self.elapsed.as_secs_f64().max(1e-9);
-            round.metric(name, "bytes/s", Direction::Higher, Combine::Median, value);
+            round.metric(metric, value);
         }
     }
 }
@@ -142,8 +108,8 @@ pub fn measure(
     for took in &trial.value {
         took.report(round);
         match took.phase {
-            Phase::Create => took.report_bandwidth(round, "write-bandwidth", size),
-            Phase::Read => took.report_bandwidth(round, "read-bandwidth", size),
+            Phase::Create => took.report_bandwidth(round, &WRITE_BANDWIDTH, size),
+            Phase::Read => took.report_bandwidth(round, &READ_BANDWIDTH, size),
             _ => {}
         }
     }
@@ -166,7 +132,7 @@ pub fn expect_calls(round: &mut Round, fresh: &Fresh, more: f64) {
 pub fn report_cpu(round: &mut Round, cpu: Duration, files: usize) {
     let each = cpu.as_nanos() as f64 / files.max(1) as f64;
     if each > 0.0 {
-        round.metric("cpu", "ns", Direction::Lower, Combine::Median, each);
+        round.metric(&CPU, each);
     }
 }
 

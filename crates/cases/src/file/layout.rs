@@ -1,7 +1,8 @@
 use measure::{CaseError, Params, Round};
 
 use super::directory::Fresh;
-use super::figures::{METRICS, measure};
+use super::figures::measure;
+use super::metrics;
 use super::phases::{FileShard, Plain};
 use super::{DIR, FILES, SIZE};
 use crate::{Case, Only, Param, Takes, value_of};
@@ -17,6 +18,7 @@ pub const CASE: Case = Case {
     comparable_to: "Caches and mail stores fan out so; which of the two is better differs between file systems.",
     only: Only::Everywhere,
     core_bound: false,
+    trials: Some(super::COUNTED),
     params: &[
         Param {
             name: "layout",
@@ -29,7 +31,7 @@ pub const CASE: Case = Case {
         FILES,
         DIR,
     ],
-    metrics: METRICS,
+    metrics: metrics::ALL,
     run,
 };
 

@@ -10,6 +10,7 @@ mod create;
 mod directory;
 mod figures;
 mod layout;
+pub mod metrics;
 mod phases;
 mod small;
 mod sync;
@@ -21,21 +22,36 @@ use std::time::Duration;
 
 use measure::Params;
 
-use crate::{Case, Extent, Param, Takes, Trials, count_of, size_of, value_of};
+use crate::{
+    Area, Case, Extent, Finding, Param, Select, SummaryRow, Takes, Trials, count_of, size_of,
+    value_of,
+};
 
-/// All cases of this area.
-pub const CASES: &[&Case] =
+/// The area.
+pub const AREA: Area = Area {
+    summary: &[
+        SummaryRow {
+            label: "file created and written",
+            point: Select::point("file/sync", &[("sync", "none"), ("dir", TEMP)]),
+            metric: "create-p50",
+        },
+        SummaryRow {
+            label: "file created, written and synced",
+            point: Select::point("file/sync", &[("sync", "file"), ("dir", TEMP)]),
+            metric: "create-p50",
+        },
+    ],
+    findings: &[Finding::Value {
+        point: Select::point("file/sync", &[("sync", "file"), ("dir", TEMP)]),
+        metric: "sync-cost",
+        says: "Syncing each file makes creating it {} times as expensive.",
+    }],
+    ..Area::new("file", CASES)
+};
+
+/// Its cases.
+const CASES: &[&Case] =
     &[&small::CASE, &sync::CASE, &create::CASE, &layout::CASE, &workers::CASE, &cold::CASE];
-
-/// How they are measured.
-pub const TRIALS: &[(&Case, Trials)] = &[
-    (&small::CASE, COUNTED),
-    (&sync::CASE, COUNTED),
-    (&create::CASE, COUNTED),
-    (&layout::CASE, COUNTED),
-    (&workers::CASE, UNCOUNTED),
-    (&cold::CASE, UNCOUNTED),
-];
 
 const UNCOUNTED: Trials = Trials { includes, ..Trials::new(takes) };
 const COUNTED: Trials = Trials { counted: true, ..UNCOUNTED };

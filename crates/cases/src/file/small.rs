@@ -1,7 +1,8 @@
 use measure::{CaseError, Params, Round};
 
 use super::directory::Fresh;
-use super::figures::{METRICS, expect_calls, measure};
+use super::figures::{expect_calls, measure};
+use super::metrics;
 use super::phases::{FileShard, Plain};
 use super::{DIR, FILES, SIZE, SIZE_AT_MOST};
 use crate::{Case, Only, Param, Takes};
@@ -16,6 +17,7 @@ pub const CASE: Case = Case {
             osbench's create_files, which deletes in the same loop.",
     only: Only::Everywhere,
     core_bound: false,
+    trials: Some(super::COUNTED),
     params: &[
         Param {
             // Nothing, less than a block, one, and more of them: what a file costs, and what its
@@ -28,7 +30,7 @@ pub const CASE: Case = Case {
         FILES,
         DIR,
     ],
-    metrics: METRICS,
+    metrics: metrics::ALL,
     run,
 };
 

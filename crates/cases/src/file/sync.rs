@@ -2,12 +2,13 @@ use std::fs::File;
 use std::sync::{Arc, OnceLock};
 
 use measure::stats::median;
-use measure::{CaseError, Combine, Direction, Params, Round};
+use measure::{CaseError, Params, Round};
 use platform::filesystem;
 use platform::usage::thread_cpu_time;
 
 use super::directory::Fresh;
-use super::figures::{METRICS, expect_calls, measure};
+use super::figures::{expect_calls, measure};
+use super::metrics;
 use super::phases::{FileOps, FileShard, Plain, Times, create};
 use super::{DIR, FILES, SIZE};
 use crate::{Case, Only, Param, Takes, value_of};
@@ -28,6 +29,7 @@ pub const CASE: Case = Case {
             are created by turns with these, without sync.",
     only: Only::Everywhere,
     core_bound: false,
+    trials: Some(super::COUNTED),
     params: &[
         Param {
             name: "sync",
@@ -40,25 +42,7 @@ pub const CASE: Case = Case {
         Param { default: &["100"], full: &["1000"], ..FILES },
         DIR,
     ],
-    metrics: &[
-        METRICS[0],
-        METRICS[1],
-        METRICS[2],
-        METRICS[3],
-        METRICS[4],
-        METRICS[5],
-        METRICS[6],
-        METRICS[7],
-        METRICS[8],
-        METRICS[9],
-        METRICS[10],
-        METRICS[11],
-        METRICS[12],
-        (
-            "sync-cost",
-            "how many times as long creating a file takes with sync as without, in the median",
-        ),
-    ],
+    metrics: metrics::WITH_SYNC,
     run,
 };
 
@@ -86,7 +70,7 @@ fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
 
 /// Reports what sync costs, and says so where that cannot be true.
 fn judge(round: &mut Round, with: f64, without: f64, fresh: &Fresh) {
-    round.metric("sync-cost", "x", Direction::Lower, Combine::Median, with / without.max(1.0));
+    round.metric(&metrics::SYNC_COST, with / without.max(1.0));
     if !is_next_to_nothing(with, without) {
         return;
     }

@@ -1,7 +1,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use measure::record::{Line, Metric, OperationCounts, parse_lines};
+use measure::record::{Line, MetricValue, OperationCounts, parse_lines};
 use measure::round::Mode;
 use measure::survey::survey;
 use measure::{CaseError, Round, RoundOrder};
@@ -104,18 +104,18 @@ fn every_case_tells_all_its_metrics_or_a_reason_and_leaves_nothing() {
                 }
                 Err(case_error) => panic!("{} {params:?}: {case_error}", case.label()),
             };
-            let metrics: Vec<&Metric> = lines
+            let metrics: Vec<&MetricValue> = lines
                 .iter()
                 .filter_map(
                     |line| if let Line::Metric(metric) = line { Some(metric) } else { None },
                 )
                 .collect();
             assert!(metrics.iter().all(|m| m.value.is_finite() && m.value > 0.0), "{metrics:?}");
-            for (name, _) in case.metrics {
+            for name in case.metrics.iter().map(|metric| metric.name) {
                 // No bytes, no bandwidth; no sync, no cost of it; and CPU time may be told in coarse steps.
                 let may_lack = (name.contains("bandwidth") && params["size"] == "0")
-                    || (*name == "sync-cost" && params["sync"] == "none")
-                    || *name == "cpu";
+                    || (name == "sync-cost" && params["sync"] == "none")
+                    || name == "cpu";
                 let there = metrics.iter().any(|metric| metric.name == *name);
                 assert!(there || may_lack, "{} {params:?}: no {name}", case.label());
             }
@@ -139,9 +139,7 @@ fn each_file_makes_as_many_system_calls_as_it_says() {
         return testing::skip("system calls are counted on Linux only, by root with tracefs");
     };
     let folder = Folder::new("calls");
-    for case in
-        CASES.iter().filter(|case| TRIALS.iter().any(|(c, t)| c.name == case.name && t.counted))
-    {
+    for case in CASES.iter().filter(|case| case.trials.is_some_and(|trials| trials.counted)) {
         for params in points(case, &folder) {
             let lines = match run(case, &params, Mode::Count(tracepoint)) {
                 Err(CaseError::Unsupported(_)) => continue,

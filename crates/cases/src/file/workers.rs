@@ -1,7 +1,8 @@
 use measure::{CaseError, Params, Round};
 
 use super::directory::Fresh;
-use super::figures::{METRICS, Member, measure};
+use super::figures::{Member, measure};
+use super::metrics;
 use super::phases::{FileShard, Plain};
 use super::{DIR, FEWER_FILES, SIZE};
 use crate::{Case, Only, Param, Takes, count_of, value_of};
@@ -18,6 +19,7 @@ pub const CASE: Case = Case {
     comparable_to: "will-it-scale's open1 and unlink1 (separate) and open2 and unlink2 (same directory) do single calls.",
     only: Only::Everywhere,
     core_bound: false,
+    trials: Some(super::UNCOUNTED),
     params: &[
         Param {
             name: "workers",
@@ -37,7 +39,7 @@ pub const CASE: Case = Case {
         FEWER_FILES,
         DIR,
     ],
-    metrics: METRICS,
+    metrics: metrics::ALL,
     run,
 };
 

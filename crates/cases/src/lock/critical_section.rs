@@ -12,6 +12,7 @@ pub const CASE: Case = Case {
     comparable_to: "Compare lock/srwlock, which is smaller and cannot be entered twice.",
     only: Only::Windows("exists only on Windows"),
     core_bound: true,
+    trials: None,
     params: THREADS,
     metrics: METRICS,
     run,

@@ -15,6 +15,7 @@ pub const FCNTL: Case = Case {
     comparable_to: "will-it-scale's lock2 does the same and counts two operations to a pair.",
     only: UNIX,
     core_bound: true,
+    trials: None,
     params: PROCESSES_TOO,
     metrics: METRICS,
     run: |params, round| {

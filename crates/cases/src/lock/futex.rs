@@ -15,6 +15,7 @@ pub const CASE: Case = Case {
             this one is made only where somebody waits.",
     only: Only::Linux("exists only on Linux; see lock/wait-on-address for Windows"),
     core_bound: true,
+    trials: None,
     params: THREADS_OR_PROCESSES,
     metrics: METRICS,
     run,

@@ -21,14 +21,56 @@ mod win_objects;
 use std::cell::UnsafeCell;
 use std::mem::MaybeUninit;
 
-use measure::worker_group::{Place, Task, WORKERS_AT_MOST, WorkerGroup};
-use measure::{CaseError, Params, Round};
+use measure::worker_group::{
+    GREATEST_SHARE, LEAST_SHARE, Place, RATE, Task, WORKERS_AT_MOST, WorkerGroup,
+};
+use measure::{CaseError, Metric, Params, Round};
 use platform::shared::Shared;
 
-use crate::{Case, Extent, Param, Takes, count_of, value_of};
+use crate::{Area, Case, Extent, Finding, Param, Select, SummaryRow, Takes, count_of, value_of};
 
-/// All cases of this area.
-pub const CASES: &[&Case] = &[
+/// The area.
+pub const AREA: Area = Area {
+    includes,
+    summary: &[
+        SummaryRow {
+            label: "lock and unlock, free (Mutex)",
+            point: Select::point("lock/std-mutex", ALONE),
+            metric: "time",
+        },
+        SummaryRow {
+            label: "lock and unlock, contended by 2 threads",
+            point: Select::point("lock/std-mutex", TWO),
+            metric: "time",
+        },
+    ],
+    findings: &[
+        Finding::Ratio {
+            of: Select::point("lock/std-mutex", TWO),
+            to: Select::point("lock/std-mutex", ALONE),
+            metric: "time",
+            greater: "A second thread that contends for a mutex makes it {} as expensive.",
+            less: "A mutex that two threads contend for is cheaper: alone it costs {} as much.",
+            equal: "A second thread that contends for a mutex changes its cost little ({}).",
+        },
+        Finding::Ratio {
+            of: Select::point("lock/sysv-sem", ALONE),
+            to: Select::point("lock/futex", ALONE),
+            metric: "time",
+            greater: "A free System V semaphore costs {} as much as a free futex-based lock.",
+            less: "A free futex-based lock costs {} as much as a free System V semaphore.",
+            equal: "A free System V semaphore costs as much as a free futex-based lock ({}).",
+        },
+    ],
+    ..Area::new("lock", CASES)
+};
+
+const ALONE: &[(&str, &str)] = &[("as", "threads"), ("work", "none"), ("workers", "1")];
+const TWO: &[(&str, &str)] =
+    &[("as", "threads"), ("place", "spread"), ("work", "none"), ("workers", "2")];
+
+/// Its cases.
+const CASES: &[&Case] = &[
     &sysv_sem::WITH_UNDO,
     &sysv_sem::WITHOUT_UNDO,
     &posix_sem::PRIVATE,
@@ -145,11 +187,7 @@ pub fn includes(params: &Params, extent: Extent) -> bool {
 }
 
 /// The metrics of every lock.
-pub const METRICS: &[(&str, &str)] = &[
-    ("rate", "pairs per second of all workers together"),
-    ("least-share", "what the least served worker got, in fair shares"),
-    ("greatest-share", "what the best served worker got, in fair shares"),
-];
+pub const METRICS: &[Metric] = &[RATE, LEAST_SHARE, GREATEST_SHARE];
 
 /// Measures `lock` with the workers that `params` ask for.
 pub fn measure<L: Lock>(params: &Params, round: &mut Round, lock: &L) -> Result<(), CaseError> {

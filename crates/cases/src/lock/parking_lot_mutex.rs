@@ -17,6 +17,7 @@ pub const CASE: Case = Case {
             hands over in order.",
     only: Only::Everywhere,
     core_bound: true,
+    trials: None,
     params: THREADS,
     metrics: METRICS,
     run: |params, round| {

@@ -14,6 +14,7 @@ pub const PRIVATE: Case = Case {
             workers=1 here.",
     only: Only::Linux("measured on Linux only; macOS has no unnamed semaphores"),
     core_bound: true,
+    trials: None,
     params: THREADS,
     metrics: METRICS,
     run: |params, round| run(params, round, Kind::Private),
@@ -38,6 +39,7 @@ pub const NAMED: Case = Case {
     comparable_to: "Once it is open there should be no difference to lock/posix-sem-shared on Linux.",
     only: Only::Unix("Windows has no POSIX semaphores"),
     core_bound: true,
+    trials: None,
     params: PROCESSES_TOO,
     run: |params, round| run(params, round, Kind::Named),
     ..PRIVATE

@@ -15,6 +15,7 @@ pub const NORMAL: Case = Case {
             pthread_mutex2 with one to each.",
     only: Only::Unix("Windows has no pthread mutexes"),
     core_bound: true,
+    trials: None,
     params: THREADS,
     metrics: METRICS,
     run: |params, round| run(params, round, Kind::Normal),

@@ -14,6 +14,7 @@ pub const READ: Case = Case {
             workers is the price of passing that around.",
     only: Only::Unix("Windows has no pthread read-write locks; see lock/srwlock"),
     core_bound: true,
+    trials: None,
     params: THREADS_OR_PROCESSES,
     metrics: METRICS,
     run: run::<false>,

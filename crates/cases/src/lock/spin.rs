@@ -18,6 +18,7 @@ pub const TEST_AND_TEST_AND_SET: Case = Case {
             workers than CPUs, what not sleeping costs.",
     only: Only::Everywhere,
     core_bound: true,
+    trials: None,
     params: THREADS_OR_PROCESSES,
     metrics: METRICS,
     run: |params, round| {

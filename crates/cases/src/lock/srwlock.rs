@@ -12,6 +12,7 @@ pub const CASE: Case = Case {
     comparable_to: "Compare lock/critical-section, which knows its holder.",
     only: Only::Windows("exists only on Windows"),
     core_bound: true,
+    trials: None,
     params: THREADS,
     metrics: METRICS,
     run,

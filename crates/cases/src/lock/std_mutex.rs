@@ -16,6 +16,7 @@ pub const CASE: Case = Case {
             spinning before it sleeps.",
     only: Only::Everywhere,
     core_bound: true,
+    trials: None,
     params: THREADS,
     metrics: METRICS,
     run: |params, round| {

@@ -16,6 +16,7 @@ pub const WITH_UNDO: Case = Case {
     comparable_to: "lmbench's `lat_sem` passes a token through two semaphores and so counts a switch.",
     only: ELSEWHERE,
     core_bound: true,
+    trials: None,
     params: PROCESSES_TOO,
     metrics: METRICS,
     run: |params, round| run(params, round, true),

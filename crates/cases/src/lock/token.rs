@@ -13,6 +13,7 @@ pub const PIPE: Case = Case {
             here; GNU make's job server is this lock.",
     only: Only::Unix("measured on Unix-like systems only"),
     core_bound: true,
+    trials: None,
     params: THREADS_OR_PROCESSES,
     metrics: METRICS,
     run: run_pipe,

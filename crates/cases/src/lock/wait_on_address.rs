@@ -13,6 +13,7 @@ pub const CASE: Case = Case {
     comparable_to: "The same algorithm as lock/futex has on Linux, but only between threads.",
     only: Only::Windows("exists only on Windows"),
     core_bound: true,
+    trials: None,
     params: THREADS,
     metrics: METRICS,
     run,

@@ -13,6 +13,7 @@ pub const MUTEX: Case = Case {
             lock/critical-section, which enters the kernel only to wait.",
     only: Only::Windows("exists only on Windows"),
     core_bound: true,
+    trials: None,
     params: THREADS,
     metrics: METRICS,
     run: |params, round| run(params, round, Kind::Mutex),

@@ -7,24 +7,45 @@
 //! one trial: a delivery in test mode, stopped after the counted time.
 
 mod list;
+pub mod metrics;
 mod sampler;
 mod send;
 mod test_bed;
 mod trial;
 
-use crate::{Case, Trials};
+use crate::{Area, Case, Finding, Select, SummaryRow};
 
-/// All cases of this area.
-pub const CASES: &[&Case] = &[&send::CASE];
+/// The area.
+pub const AREA: Area = Area {
+    summary: &[SummaryRow {
+        label: "recipient delivered to (event loop, 100 connections)",
+        point: LOOP,
+        metric: "time",
+    }],
+    findings: &[
+        Finding::Ratio {
+            of: LOOP,
+            to: PROCESSES,
+            metric: "rate",
+            greater: "A mail sender as an event loop reaches {} as many recipients as one with a process per connection.",
+            less: "A mail sender with a process per connection reaches {} as many recipients as an event loop.",
+            equal: "A mail sender as an event loop reaches as many recipients as one with a process per connection ({}).",
+        },
+        Finding::Ratio {
+            of: PROCESSES,
+            to: LOOP,
+            metric: "sender-cpu",
+            greater: "A mail sender with a process per connection takes {} the CPU time of an event loop.",
+            less: "A mail sender as an event loop takes {} the CPU time of one with a process per connection.",
+            equal: "A mail sender as an event loop takes as much CPU time as one with processes ({}).",
+        },
+    ],
+    ..Area::new("mail", CASES)
+};
 
-/// How they are measured. Five trials of each point: with trials this long, more points tell more.
-pub const TRIALS: &[(&Case, Trials)] = &[(
-    &send::CASE,
-    Trials {
-        takes: send::takes,
-        only_by: None,
-        counted: true,
-        at_most: 5,
-        includes: send::includes,
-    },
-)];
+const LOOP: Select = Select::point("mail/send", &[("arch", "loop"), ("connections", "100")]);
+const PROCESSES: Select =
+    Select::point("mail/send", &[("arch", "processes"), ("connections", "100")]);
+
+/// Its cases.
+const CASES: &[&Case] = &[&send::CASE];

@@ -2,8 +2,9 @@ use std::time::Duration;
 
 use measure::{CaseError, Params, Round};
 
+use super::metrics;
 use super::trial;
-use crate::{Case, Extent, Only, Param, Takes, count_of, value_of};
+use crate::{Case, Extent, Only, Param, Takes, Trials, count_of, value_of};
 
 pub const CASE: Case = Case {
     area: "mail",
@@ -14,6 +15,8 @@ pub const CASE: Case = Case {
             whole: divided by it, all connections together.",
     only: Only::Everywhere,
     core_bound: false,
+    // Five: with trials this long, more points tell more.
+    trials: Some(Trials { takes, only_by: None, counted: true, at_most: 5, includes }),
     params: &[
         Param {
             name: "arch",
@@ -55,7 +58,7 @@ pub const CASE: Case = Case {
             takes: Takes::Count(200_000),
         },
     ],
-    metrics: trial::METRICS,
+    metrics: metrics::ALL,
     run,
 };
 

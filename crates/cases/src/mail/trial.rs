@@ -3,17 +3,23 @@
 use std::sync::{Arc, OnceLock, mpsc};
 use std::time::Duration;
 
+use crate::doubt;
 use mailsend::{Count, Delivery, DeliveryOptions, SendError, Summary, deliver};
 use mailsink::Counts as Counted;
 use mailsink::hosted::{Hosted, SinkReport};
 use measure::round::Mode;
 use measure::trial::Timed;
-use measure::{CaseError, Combine, Direction, Params, Round, doubt};
+use measure::{CaseError, Metric, Params, Round};
 use platform::counters::{Counts, ProcessCounter};
 use platform::cpu::keep_process_to;
 use smtp::session::SmtpPhase;
 
 use super::list::Post;
+use super::metrics::{
+    CONNECTIONS, EHLO_P50, EHLO_P99, GREETING_P50, GREETING_P99, INVOLUNTARY_SWITCHES, MEMORY,
+    OPEN, QUIT_P50, QUIT_P99, RATE, ROUND_TRIPS, RSET_P50, RSET_P99, SENDER_BUSY, SENDER_CPU,
+    SINK_BUSY, SINK_CPU, TRANSACTIONS, VOLUNTARY_SWITCHES,
+};
 use super::sampler::{Moment, Sampler, Seen, watch};
 use super::test_bed::{SINKS, TestBed, how, plan};
 use crate::{count_of, value_of};
@@ -30,42 +36,12 @@ const AROUND: Duration = Duration::from_millis(100);
 /// A process that uses this share of its CPU or more is saturated.
 const BUSY: f64 = 0.9;
 
-/// The metrics of a delivery.
-pub const METRICS: &[(&str, &str)] = &[
-    ("rate", "recipients a second that were accepted"),
-    ("transactions", "transactions a second, each with up to 100 recipients of a domain"),
-    ("connections", "connections a second that were made"),
-    ("open", "the most connections that were open at a time"),
-    ("round-trips", "groups of commands for each of which a reply was waited, by transaction"),
-    ("greeting-p50", "from connecting to the server's first words: half of the connections"),
-    ("greeting-p99", "the same: 99 of 100 connections"),
-    ("ehlo-p50", "from EHLO to its reply: half of the connections"),
-    ("ehlo-p99", "the same: 99 of 100 connections"),
-    (
-        "rset-p50",
-        "from sending a transaction, with the RSET after it, to the last reply: half of those that another follows",
-    ),
-    ("rset-p99", "the same: 99 of 100 of them"),
-    ("quit-p50", "the same with QUIT: half of the connections' last transactions"),
-    ("quit-p99", "the same: 99 of 100 of them"),
-    ("sender-cpu", "CPU time of the sender and all its processes, by recipient"),
-    ("sender-busy", "the share of its CPU's time that the sender used"),
-    ("sink-cpu", "CPU time of the sink, by recipient"),
-    ("sink-busy", "the share of its CPU's time that the sink used"),
-    (
-        "memory",
-        "memory of the sender and all its processes at the end of the counted time, with the list and page tables",
-    ),
-    ("voluntary-switches", "times the sender gave up its CPU, to wait, by recipient"),
-    ("involuntary-switches", "times the sender's CPU was taken away, by recipient"),
-];
-
 /// The phases whose latencies are reported: in test mode there are no others.
-const PHASES: [(SmtpPhase, &str, &str); 4] = [
-    (SmtpPhase::Greeting, "greeting-p50", "greeting-p99"),
-    (SmtpPhase::Hello, "ehlo-p50", "ehlo-p99"),
-    (SmtpPhase::Reset, "rset-p50", "rset-p99"),
-    (SmtpPhase::Quit, "quit-p50", "quit-p99"),
+const PHASES: [(SmtpPhase, &Metric, &Metric); 4] = [
+    (SmtpPhase::Greeting, &GREETING_P50, &GREETING_P99),
+    (SmtpPhase::Hello, &EHLO_P50, &EHLO_P99),
+    (SmtpPhase::Reset, &RSET_P50, &RSET_P99),
+    (SmtpPhase::Quit, &QUIT_P50, &QUIT_P99),
 ];
 
 /// A delivery as the parameters say.
@@ -202,40 +178,37 @@ impl DeliveryTrial {
         let seconds = self.counted().as_secs_f64().max(1e-9);
         let recipients = self.settled() as f64;
         let carried = &self.summary.carried;
-        let mut metric = |name: &str, unit, better, value| {
-            round.metric(name, unit, better, Combine::Median, value);
-        };
         let [from, to] = [&self.first.sink, &self.last.sink];
         let in_time = |count: fn(&SinkReport) -> u64| count(to).saturating_sub(count(from)) as f64;
         let transactions = in_time(|sink| sink.counts.transactions) / seconds;
         let made = in_time(|sink| sink.counts.connections) / seconds;
-        metric("rate", "recipients/s", Direction::Higher, self.settled() as f64 / seconds);
-        metric("transactions", "transactions/s", Direction::Higher, transactions);
-        metric("connections", "connections/s", Direction::Neither, made);
-        metric("open", "connections", Direction::Neither, self.summary.open_at_most as f64);
+        round.metric(&RATE, self.settled() as f64 / seconds);
+        round.metric(&TRANSACTIONS, transactions);
+        round.metric(&CONNECTIONS, made);
+        round.metric(&OPEN, self.summary.open_at_most as f64);
         let groups = carried.groups as f64 / carried.transactions.max(1) as f64;
-        metric("round-trips", "round trips", Direction::Lower, groups);
+        round.metric(&ROUND_TRIPS, groups);
         for (phase, half, most) in PHASES {
             let Some(times) = carried.latencies.get(&phase) else { continue };
-            for (name, share) in [(half, 0.5), (most, 0.99)] {
+            for (metric, share) in [(half, 0.5), (most, 0.99)] {
                 let us = times.value_at_quantile(share) as f64;
-                metric(name, "ns", Direction::Lower, us * 1e3);
+                round.metric(metric, us * 1e3);
             }
         }
         let (spent, sink_ns) = (self.last.spent_since(&self.first), in_time(|sink| sink.cpu_ns));
-        metric("sender-cpu", "ns", Direction::Lower, spent.cpu.as_nanos() as f64 / recipients);
-        metric("sender-busy", "share", Direction::Neither, self.sender_busy());
-        metric("sink-cpu", "ns", Direction::Neither, sink_ns / recipients);
-        metric("sink-busy", "share", Direction::Neither, self.sink_busy());
+        round.metric(&SENDER_CPU, spent.cpu.as_nanos() as f64 / recipients);
+        round.metric(&SENDER_BUSY, self.sender_busy());
+        round.metric(&SINK_CPU, sink_ns / recipients);
+        round.metric(&SINK_BUSY, self.sink_busy());
         if let Some(memory) = self.memory {
-            metric("memory", "bytes", Direction::Lower, memory as f64);
+            round.metric(&MEMORY, memory as f64);
         }
-        for (name, switches) in [
-            ("voluntary-switches", spent.voluntary_switches),
-            ("involuntary-switches", spent.involuntary_switches),
+        for (metric, switches) in [
+            (&VOLUNTARY_SWITCHES, spent.voluntary_switches),
+            (&INVOLUNTARY_SWITCHES, spent.involuntary_switches),
         ] {
             if let Some(switches) = switches {
-                metric(name, "switches", Direction::Lower, switches as f64 / recipients);
+                round.metric(metric, switches as f64 / recipients);
             }
         }
         self.doubts(test_bed).into_iter().for_each(|why| round.doubt(why));

@@ -3,8 +3,9 @@ use std::time::Duration;
 use measure::{CaseError, Params, Round};
 use netload::Protocol;
 
+use super::metrics;
 use super::test_bed::{NETWORK, PLACE};
-use super::trial::{self, METRICS, Speed};
+use super::trial::{self, Speed};
 use super::{ARCH, all_but, is_here, is_listed_as_missing};
 use crate::{Case, Extent, Only, Param, Takes, count_of, value_of};
 
@@ -17,6 +18,7 @@ pub const CASE: Case = Case {
             ApacheBench load a server like this, but do not check what comes.",
     only: Only::Everywhere,
     core_bound: false,
+    trials: Some(super::trials(takes, includes)),
     params: &[
         Param {
             default: &all_but::<11>(&["select", "poll", "epoll-level", "epoll-per-cpu"]),
@@ -34,7 +36,7 @@ pub const CASE: Case = Case {
         PLACE,
         NETWORK,
     ],
-    metrics: METRICS,
+    metrics: metrics::LOAD,
     run,
 };
 

@@ -1,10 +1,11 @@
 use std::time::Duration;
 
 use measure::trial::Timed;
-use measure::{CaseError, Combine, Direction, Params, Round};
+use measure::{CaseError, Params, Round};
 use netload::Protocol;
 use platform::tree::ProcessTree;
 
+use super::metrics;
 use super::test_bed::{NETWORK, PLACE, TestBed};
 use super::{ARCH, all_but, is_here};
 use crate::{Case, Extent, Only, Param, Takes, count_of, value_of};
@@ -17,6 +18,7 @@ pub const CASE: Case = Case {
             without what the kernel keeps for sockets.",
     only: Only::Everywhere,
     core_bound: false,
+    trials: Some(super::trials(takes, includes)),
     params: &[
         Param {
             meaning: "how the server is built (`oscost net serve --list`); those with a fixed number of processes or \
@@ -47,14 +49,7 @@ pub const CASE: Case = Case {
         PLACE,
         NETWORK,
     ],
-    metrics: &[
-        (
-            "memory",
-            "memory of the server and all its processes, with page tables, by connection held",
-        ),
-        ("processes", "processes of the server, by connection held"),
-        ("threads", "threads of all its processes, by connection held"),
-    ],
+    metrics: metrics::HOLD,
     run,
 };
 
@@ -88,15 +83,12 @@ fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
         })?;
         let after = ProcessTree::of(server.pid())?;
         let by_connection = |after: f64, before: f64| (after - before).max(0.0) / more as f64;
-        let mut metric = |name, unit, value| {
-            round.metric(name, unit, Direction::Lower, Combine::Median, value);
-        };
         if let (Some(after), Some(before)) = (after.memory, before.memory) {
-            metric("memory", "bytes", by_connection(after as f64, before as f64));
+            round.metric(&metrics::MEMORY, by_connection(after as f64, before as f64));
         }
         let grown = by_connection(after.processes as f64, before.processes as f64);
-        metric("processes", "processes", grown);
-        metric("threads", "threads", by_connection(after.threads as f64, before.threads as f64));
+        round.metric(&metrics::PROCESSES, grown);
+        round.metric(&metrics::THREADS, by_connection(after.threads as f64, before.threads as f64));
     }
     drop(generator);
     server.end_now()

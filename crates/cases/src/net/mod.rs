@@ -7,6 +7,7 @@
 mod answer;
 mod hold;
 pub mod limits;
+pub mod metrics;
 mod requests;
 mod test_bed;
 mod trial;
@@ -16,17 +17,67 @@ use std::time::Duration;
 use measure::Params;
 use netload::serve::{ARCHITECTURES, Architecture};
 
-use crate::{Case, Extent, Param, Takes, Trials, value_of};
+use crate::{Area, Case, Extent, Finding, Param, Select, SummaryRow, Takes, Trials, value_of};
 
-/// All cases of this area.
-pub const CASES: &[&Case] = &[&answer::CASE, &requests::CASE, &hold::CASE];
+/// The area.
+pub const AREA: Area = Area {
+    summary: &[
+        SummaryRow {
+            label: "connection answered (epoll, 100 at a time)",
+            point: EPOLL,
+            metric: "time",
+        },
+        SummaryRow {
+            label: "connection answered (IOCP, 100 at a time)",
+            point: IOCP,
+            metric: "time",
+        },
+    ],
+    findings: &[
+        Finding::Ratio {
+            of: EPOLL,
+            to: THREADS,
+            metric: "rate",
+            greater: "An event loop (epoll) answers {} as many connections as a thread per connection.",
+            less: "A thread per connection answers {} as many connections as an event loop (epoll).",
+            equal: "An event loop (epoll) answers as many connections as a thread per connection ({}).",
+        },
+        Finding::Ratio {
+            of: THREADS,
+            to: EPOLL,
+            metric: "server-cpu",
+            greater: "A thread per connection takes {} the CPU time of an event loop (epoll).",
+            less: "An event loop (epoll) takes {} the CPU time of a thread per connection.",
+            equal: "An event loop (epoll) takes as much CPU time as a thread per connection ({}).",
+        },
+        Finding::Ratio {
+            of: FORK,
+            to: THREADS,
+            metric: "server-cpu",
+            greater: "A process per connection takes {} the CPU time of a thread per connection.",
+            less: "A thread per connection takes {} the CPU time of a process per connection.",
+            equal: "A process per connection takes as much CPU time as a thread ({}).",
+        },
+        Finding::Ratio {
+            of: IOCP,
+            to: THREADS,
+            metric: "rate",
+            greater: "An event loop (IOCP) answers {} as many connections as a thread per connection.",
+            less: "A thread per connection answers {} as many connections as an event loop (IOCP).",
+            equal: "An event loop (IOCP) answers as many connections as a thread per connection ({}).",
+        },
+    ],
+    ..Area::new("net", CASES)
+};
 
-/// How they are measured.
-pub const TRIALS: &[(&Case, Trials)] = &[
-    (&answer::CASE, trials(answer::takes, answer::includes)),
-    (&requests::CASE, trials(requests::takes, requests::includes)),
-    (&hold::CASE, trials(hold::takes, hold::includes)),
-];
+// 100 connections at a time to servers of some architectures.
+const EPOLL: Select = Select::point("net/answer", &[("arch", "epoll"), ("connections", "100")]);
+const IOCP: Select = Select::point("net/answer", &[("arch", "iocp"), ("connections", "100")]);
+const FORK: Select = Select::point("net/answer", &[("arch", "fork"), ("connections", "100")]);
+const THREADS: Select = Select::point("net/answer", &[("arch", "threads"), ("connections", "100")]);
+
+/// Its cases.
+const CASES: &[&Case] = &[&answer::CASE, &requests::CASE, &hold::CASE];
 
 /// Six trials of each point, each with a server of its own: more points tell more than more trials of fewer points.
 const fn trials(takes: fn(&Params) -> Duration, includes: fn(&Params, Extent) -> bool) -> Trials {

@@ -2,15 +2,21 @@
 
 use std::time::Duration;
 
+use crate::doubt;
 use hdrhistogram::Histogram;
 use measure::trial::Timed;
-use measure::{CaseError, Combine, Direction, Params, Round, doubt};
+use measure::{CaseError, Params, Round};
 use netload::Protocol;
 use netload::hosted::Spent;
 use netload::load::{ErrorKind, Generator, Step, Window};
 use platform::counters::Counts;
 use platform::network::listen_overflows;
 
+use super::metrics::{
+    CONNECT_P50, CONNECT_P99, ERRORS, GENERATOR_BUSY, GENERATOR_CPU, INVOLUNTARY_SWITCHES, RATE,
+    REPLY_P50, REPLY_P90, REPLY_P99, REPLY_WORST, SERVER_BUSY, SERVER_CPU, UNANSWERED,
+    VOLUNTARY_SWITCHES,
+};
 use super::test_bed::TestBed;
 use crate::count_of;
 
@@ -25,29 +31,6 @@ const WINDOW: Window = Window {
 const AROUND: Duration = Duration::from_millis(60);
 /// Before it is counted the load is on for this at least.
 const SETTLING: Duration = Duration::from_millis(10);
-
-/// The metrics of a load.
-pub const METRICS: &[(&str, &str)] = &[
-    ("rate", "replies a second, whole and right"),
-    ("connect-p50", "half of the connections were established within this time"),
-    ("connect-p99", "99 of 100 connections were established within this time"),
-    (
-        "reply-p50",
-        "half of the replies were whole within this time from asking for the connection, or for the reply where \
-         the connection stays",
-    ),
-    ("reply-p90", "nine of ten replies were whole within this time"),
-    ("reply-p99", "99 of 100 replies were whole within this time"),
-    ("reply-worst", "the longest time of any reply"),
-    ("server-cpu", "CPU time of the server and all its processes, by reply"),
-    ("server-busy", "CPUs that the server kept busy"),
-    ("generator-cpu", "CPU time of the load generator, by reply"),
-    ("generator-busy", "the share of the time that the generator had something to do"),
-    ("voluntary-switches", "times the server gave up its CPU, to wait, by reply"),
-    ("involuntary-switches", "times the server's CPU was taken away, by reply"),
-    ("errors", "exchanges that came to nothing, as a share of all"),
-    ("unanswered", "how long the oldest of the requests under way at the end had been waiting"),
-];
 
 /// What a server of an architecture does in a second, about, on a small machine.
 pub struct Speed {
@@ -148,39 +131,35 @@ impl Seen {
         let replies = step.replies as f64;
         let server_cpu = Duration::from_nanos(self.server.cpu_ns);
         let exchanges = (step.replies + step.errors.total()) as f64;
-        let mut metric = |name, unit, better, value| {
-            round.metric(name, unit, better, Combine::Median, value);
-        };
-        metric("rate", "replies/s", Direction::Higher, step.replies_per_s());
-        for (name, times, p) in [
-            ("connect-p50", &step.connect, 0.5),
-            ("connect-p99", &step.connect, 0.99),
-            ("reply-p50", &step.reply, 0.5),
-            ("reply-p90", &step.reply, 0.9),
-            ("reply-p99", &step.reply, 0.99),
-            ("reply-worst", &step.reply, 1.0),
+        round.metric(&RATE, step.replies_per_s());
+        for (metric, times, p) in [
+            (&CONNECT_P50, &step.connect, 0.5),
+            (&CONNECT_P99, &step.connect, 0.99),
+            (&REPLY_P50, &step.reply, 0.5),
+            (&REPLY_P90, &step.reply, 0.9),
+            (&REPLY_P99, &step.reply, 0.99),
+            (&REPLY_WORST, &step.reply, 1.0),
         ] {
             if let Some(ns) = quantile_of(times, p) {
-                metric(name, "ns", Direction::Lower, ns);
+                round.metric(metric, ns);
             }
         }
-        metric("server-cpu", "ns", Direction::Lower, self.server.cpu_ns as f64 / replies);
-        metric("server-busy", "CPUs", Direction::Neither, step.share(server_cpu));
+        round.metric(&SERVER_CPU, self.server.cpu_ns as f64 / replies);
+        round.metric(&SERVER_BUSY, step.share(server_cpu));
         if let Some(cpu) = step.cpu {
-            metric("generator-cpu", "ns", Direction::Neither, cpu.as_nanos() as f64 / replies);
+            round.metric(&GENERATOR_CPU, cpu.as_nanos() as f64 / replies);
         }
-        metric("generator-busy", "share", Direction::Neither, step.generator_busy());
-        for (name, switches) in [
-            ("voluntary-switches", self.server.voluntary_switches),
-            ("involuntary-switches", self.server.involuntary_switches),
+        round.metric(&GENERATOR_BUSY, step.generator_busy());
+        for (metric, switches) in [
+            (&VOLUNTARY_SWITCHES, self.server.voluntary_switches),
+            (&INVOLUNTARY_SWITCHES, self.server.involuntary_switches),
         ] {
             if let Some(switches) = switches {
-                metric(name, "switches", Direction::Lower, switches as f64 / replies);
+                round.metric(metric, switches as f64 / replies);
             }
         }
-        metric("errors", "share", Direction::Lower, step.errors.total() as f64 / exchanges);
-        let oldest = step.unfinished.oldest.as_nanos() as f64;
-        metric("unanswered", "ns", Direction::Lower, oldest);
+        round.metric(&ERRORS, step.errors.total() as f64 / exchanges);
+        round.metric(&UNANSWERED, step.unfinished.oldest.as_nanos() as f64);
         self.doubts().into_iter().for_each(|why| round.doubt(why));
     }
 

@@ -12,6 +12,7 @@ pub const CASE: Case = Case {
             file too.",
     only: Only::Windows("exists only on Windows"),
     core_bound: true,
+    trials: None,
     params: &[],
     metrics: &[],
     run: |_, round| {

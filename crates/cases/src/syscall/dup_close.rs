@@ -11,6 +11,7 @@ pub const CASE: Case = Case {
             clock.",
     only: Only::Unix("Windows has DuplicateHandle: see syscall/duplicate-handle-close"),
     core_bound: true,
+    trials: None,
     params: &[],
     metrics: &[],
     run: |_, round| {

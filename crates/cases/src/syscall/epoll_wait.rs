@@ -13,6 +13,7 @@ pub const CASE: Case = Case {
             question without an epoll.",
     only: Only::Linux("measured on Linux only"),
     core_bound: true,
+    trials: None,
     params: &[FDS],
     metrics: &[],
     run: |params, round| {

@@ -11,6 +11,7 @@ pub const CASE: Case = Case {
     comparable_to: "will-it-scale's `eventfd1` counts the pair too.",
     only: Only::Linux("measured on Linux only; Windows has SetEvent: see syscall/set-event"),
     core_bound: true,
+    trials: None,
     params: &[],
     metrics: &[],
     run: |_, round| {

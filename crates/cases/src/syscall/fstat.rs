@@ -10,6 +10,7 @@ pub const CASE: Case = Case {
     comparable_to: "lmbench's `lat_syscall fstat` and will-it-scale's `fstat1` make the same call.",
     only: Only::Unix("Windows has GetFileSizeEx: see syscall/query-file-size"),
     core_bound: true,
+    trials: None,
     params: &[],
     metrics: &[],
     run: |_, round| {

@@ -10,6 +10,7 @@ pub const CASE: Case = Case {
     comparable_to: "The counterpart of syscall/getrusage.",
     only: Only::Windows("exists only on Windows"),
     core_bound: true,
+    trials: None,
     params: &[],
     metrics: &[],
     run: |_, round| {

@@ -10,6 +10,7 @@ pub const CASE: Case = Case {
     comparable_to: "`perf bench syscall basic` and lmbench's `lat_syscall null` make the same call.",
     only: Only::Unix("Windows has no such call"),
     core_bound: true,
+    trials: None,
     params: &[],
     metrics: &[],
     run: |_, round| {

@@ -11,6 +11,7 @@ pub const CASE: Case = Case {
     comparable_to: "No older suite has it; the kernel's `vdso_test_getrandom` compares it with the vDSO.",
     only: Only::Linux("measured on Linux only"),
     core_bound: true,
+    trials: None,
     params: &[],
     metrics: &[],
     run: |_, round| {

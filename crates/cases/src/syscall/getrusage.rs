@@ -10,6 +10,7 @@ pub const CASE: Case = Case {
     comparable_to: "libMicro's `getrusage` makes the same call.",
     only: Only::Unix("Windows has GetProcessTimes: see syscall/get-process-times"),
     core_bound: true,
+    trials: None,
     params: &[],
     metrics: &[],
     run: |_, round| {

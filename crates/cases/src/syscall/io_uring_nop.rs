@@ -12,6 +12,7 @@ pub const CASE: Case = Case {
             one system call.",
     only: Only::Linux("io_uring exists only on Linux"),
     core_bound: true,
+    trials: None,
     params: &[Param {
         name: "batch",
         meaning: "how many requests share one system call",

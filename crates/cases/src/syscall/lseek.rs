@@ -10,6 +10,7 @@ pub const CASE: Case = Case {
     comparable_to: "will-it-scale's `lseek1` makes the same call.",
     only: Only::Unix("Windows keeps file positions otherwise"),
     core_bound: true,
+    trials: None,
     params: &[],
     metrics: &[],
     run: |_, round| {

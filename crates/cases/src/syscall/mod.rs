@@ -47,10 +47,27 @@ use std::hint::black_box;
 use measure::{CaseError, Round};
 use platform::on_unix;
 
-use crate::Case;
+use crate::{Area, Case, Select, SummaryRow};
 
-/// All cases of this area.
-pub const CASES: &[&Case] = &[
+/// The area.
+pub const AREA: Area = Area {
+    summary: &[
+        SummaryRow {
+            label: "system call (getppid)",
+            point: Select::case("syscall/getppid"),
+            metric: "time",
+        },
+        SummaryRow {
+            label: "system call (NtGetCurrentProcessorNumber)",
+            point: Select::case("syscall/nt-get-current-processor"),
+            metric: "time",
+        },
+    ],
+    ..Area::new("syscall", CASES)
+};
+
+/// Its cases.
+const CASES: &[&Case] = &[
     &getppid::CASE,
     &unimplemented::CASE,
     &sched_yield::CASE,

@@ -12,6 +12,7 @@ pub const CASE: Case = Case {
             temporary file for writing.",
     only: Only::Unix("Windows has CreateFile: see syscall/create-file-close"),
     core_bound: true,
+    trials: None,
     params: &[],
     metrics: &[],
     run: |_, round| {

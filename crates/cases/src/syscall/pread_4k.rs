@@ -10,6 +10,7 @@ pub const CASE: Case = Case {
     comparable_to: "will-it-scale's `pread1` reads as much from a temporary file.",
     only: Only::Unix("Windows has ReadFile: see syscall/read-file-4k"),
     core_bound: true,
+    trials: None,
     params: &[],
     metrics: &[],
     run: |_, round| {

@@ -11,6 +11,7 @@ pub const CASE: Case = Case {
     comparable_to: "will-it-scale's `pwrite1` makes the same call.",
     only: Only::Unix("measured on Unix-like systems only"),
     core_bound: true,
+    trials: None,
     params: &[],
     metrics: &[],
     run: |_, round| {

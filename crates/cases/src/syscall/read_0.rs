@@ -10,6 +10,7 @@ pub const CASE: Case = Case {
     comparable_to: "lmbench's `lat_syscall read` reads 1 byte: see syscall/read-1.",
     only: Only::Unix("Windows has ReadFile: see syscall/read-file-0"),
     core_bound: true,
+    trials: None,
     params: &[],
     metrics: &[],
     run: |_, round| {

@@ -10,6 +10,7 @@ pub const CASE: Case = Case {
     comparable_to: "lmbench's `lat_syscall read` makes the same call.",
     only: Only::Unix("Windows has ReadFile: see syscall/read-file-0 and syscall/read-file-4k"),
     core_bound: true,
+    trials: None,
     params: &[],
     metrics: &[],
     run: |_, round| {

@@ -73,7 +73,7 @@ pub fn every_case_gives_samples_or_a_reason(cases: &[&Case]) {
                 match line {
                     Line::Series(series) => samples += series.samples.len(),
                     Line::Metric(metric) => {
-                        let declared = case.metrics.iter().any(|(known, _)| *known == metric.name);
+                        let declared = case.metrics.iter().any(|known| known.name == metric.name);
                         assert!(declared, "{name} does not declare {}", metric.name);
                     }
                     other => panic!("{name}: {other:?}"),

@@ -10,6 +10,7 @@ pub const CASE: Case = Case {
     comparable_to: "libMicro's `sched_yield` and will-it-scale's `sched_yield` make the same call.",
     only: Only::Unix("Windows has SwitchToThread: see syscall/switch-to-thread"),
     core_bound: false,
+    trials: None,
     params: &[],
     metrics: &[],
     run: |_, round| {

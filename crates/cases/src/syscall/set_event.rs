@@ -10,6 +10,7 @@ pub const CASE: Case = Case {
     comparable_to: "The counterpart of the write in syscall/eventfd.",
     only: Only::Windows("exists only on Windows"),
     core_bound: true,
+    trials: None,
     params: &[],
     metrics: &[],
     run: |_, round| {

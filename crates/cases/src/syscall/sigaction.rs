@@ -10,6 +10,7 @@ pub const CASE: Case = Case {
     comparable_to: "libMicro's `sigaction` and lmbench's `lat_sig install` set a handler each time.",
     only: Only::Unix("Windows has no such signals"),
     core_bound: true,
+    trials: None,
     params: &[],
     metrics: &[],
     run: |_, round| {

@@ -11,6 +11,7 @@ pub const CASE: Case = Case {
     comparable_to: "libMicro's `sigprocmask` alternates between two masks.",
     only: Only::Unix("Windows has no such signals"),
     core_bound: true,
+    trials: None,
     params: &[],
     metrics: &[],
     run: |_, round| {

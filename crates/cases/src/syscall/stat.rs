@@ -12,6 +12,7 @@ pub const CASE: Case = Case {
             another path.",
     only: Only::Unix("Windows has to open the file: see syscall/create-file-close"),
     core_bound: true,
+    trials: None,
     params: &[],
     metrics: &[],
     run: |_, round| {

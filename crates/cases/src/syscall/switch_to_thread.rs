@@ -10,6 +10,7 @@ pub const CASE: Case = Case {
     comparable_to: "The counterpart of syscall/sched-yield.",
     only: Only::Windows("exists only on Windows"),
     core_bound: false,
+    trials: None,
     params: &[],
     metrics: &[],
     run: |_, round| {

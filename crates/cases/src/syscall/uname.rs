@@ -10,6 +10,7 @@ pub const CASE: Case = Case {
     comparable_to: "UnixBench's `syscall` makes cheaper calls only; here the copying shows.",
     only: Only::Linux("elsewhere uname is a library function over several sysctl calls"),
     core_bound: true,
+    trials: None,
     params: &[],
     metrics: &[],
     run: |_, round| {

@@ -11,6 +11,7 @@ pub const CASE: Case = Case {
     comparable_to: "libMicro and lmbench have none; getppid less this is what a real function adds.",
     only: Only::Linux("elsewhere an unknown system call ends the process with SIGSYS"),
     core_bound: true,
+    trials: None,
     params: &[],
     metrics: &[],
     run: |_, round| {

@@ -10,6 +10,7 @@ pub const CASE: Case = Case {
     comparable_to: "Linux has no such call, only a line of /proc/self/maps; mincore comes nearest.",
     only: Only::Windows("exists only on Windows"),
     core_bound: true,
+    trials: None,
     params: &[],
     metrics: &[],
     run: |_, round| {

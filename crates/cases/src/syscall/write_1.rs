@@ -11,6 +11,7 @@ pub const CASE: Case = Case {
             KiB to a file.",
     only: Only::Unix("Windows has WriteFile: see syscall/write-file-nul"),
     core_bound: true,
+    trials: None,
     params: &[],
     metrics: &[],
     run: |_, round| {

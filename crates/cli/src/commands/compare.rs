@@ -4,7 +4,7 @@ use std::path::Path;
 
 use analysis::{Compared, Frequencies, NoiseCheck, Settings, cpu_differences};
 use report::{Cell, CompareCell, CompareRow, Comparison, compare_table};
-use results::{CoreClock, Document, Estimate, Store};
+use results::{Document, Estimate, Interval, Store};
 use serde_json::json;
 
 use super::exchange::read_document;
@@ -130,7 +130,7 @@ fn facts_told(base: &Document, news: &[Document], compared: &[Vec<Compared>]) ->
 fn frequency_line(frequencies: &Frequencies, new: &str) -> Option<String> {
     /// A smaller difference is none: the frequency is known to about as much.
     const LEAST: f64 = 0.002;
-    let ghz = |clock: Option<CoreClock>| match clock {
+    let ghz = |clock: Option<Interval>| match clock {
         Some(clock) => format!("{:.2} GHz", clock.median),
         None => "unknown".to_owned(),
     };

@@ -6,7 +6,7 @@ use cases::Case;
 use measure::cycles::{Latency, Timebase};
 use platform::machine::{Group, describe, line};
 use report::{Card, CardParam, cards, cards_short, env_page};
-use results::{Better, CoreClock};
+use results::{Direction, Interval};
 
 use crate::args::{Env, List};
 use crate::commands::measure::{best_clock, how_cycles_are_counted, timebase_on};
@@ -40,10 +40,10 @@ fn card(case: &Case) -> Card {
         label: case.label(),
         operation: case.operation.to_owned(),
         unit: "ns/op".to_owned(),
-        better: Better::Lower,
+        better: Direction::Lower,
         comparable_to: case.comparable_to.to_owned(),
         params: case.params.iter().map(param).collect(),
-        metrics: case.metrics.iter().map(|&(n, m)| (n.to_owned(), m.to_owned())).collect(),
+        metrics: case.metrics.iter().map(|m| (m.name.to_owned(), m.meaning.to_owned())).collect(),
         unsupported: case.missing_here().map(str::to_owned),
     }
 }
@@ -122,18 +122,18 @@ pub fn env(args: &Env) -> anyhow::Result<Ending> {
 }
 
 /// The frequency of the CPU that measures, over one second.
-fn frequency_of(cpu: Option<usize>, timebase: &Timebase) -> Option<CoreClock> {
+fn frequency_of(cpu: Option<usize>, timebase: &Timebase) -> Option<Interval> {
     const SECOND: Duration = Duration::from_secs(1);
     // Where threads cannot be placed, it is that of wherever this one runs.
     let _ = cpu.map(platform::cpu::pin_thread);
     let range = timebase.watch_frequency(SECOND);
-    range.map(|[low, median, high]| CoreClock { low, median, high })
+    range.map(|[low, median, high]| Interval { low, median, high })
 }
 
-fn in_words(frequency: Option<CoreClock>, latency: &Latency) -> String {
+fn in_words(frequency: Option<Interval>, latency: &Latency) -> String {
     let counted = how_cycles_are_counted(latency);
     match frequency {
-        Some(CoreClock { low, median, high }) => {
+        Some(Interval { low, median, high }) => {
             format!(
                 "{median:.2} GHz, {low:.2} to {high:.2} over one second; cycles counted {counted}"
             )

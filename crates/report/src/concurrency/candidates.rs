@@ -1,5 +1,6 @@
 //! `concurrency/answer`: the candidates for one's own jobs, a row each.
 
+use cases::concurrency::metrics::TURNAROUND;
 use results::CaseResult;
 
 use crate::concurrency::shape::{Group, grouped, param};
@@ -43,7 +44,7 @@ fn table(rows: &[&Row], page: &Page) -> String {
         columns
     };
     let room = |columns: &[Column]| page.table_width().saturating_sub(grid::total_width(columns));
-    let choices = [&[COST, "turnaround"][..], &[COST], &[]].map(with);
+    let choices = [&[COST, TURNAROUND.name][..], &[COST], &[]].map(with);
     let fits = |columns: &&Vec<Column>| names::apart("", &labels, room(columns)).is_some();
     let columns = choices.iter().find(fits).unwrap_or(&choices[2]).clone();
     let names = names::columns("", &labels, room(&columns));

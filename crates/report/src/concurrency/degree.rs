@@ -1,5 +1,6 @@
 //! `concurrency/degree`: what more jobs at once bring, and the laws that describe it.
 
+use cases::concurrency::metrics::{AMDAHL_SERIAL, RATE, USL_COHERENCE, USL_CONTENTION, USL_KNEE};
 use results::CaseResult;
 
 use crate::concurrency::derived::{doubts, no_figure, said};
@@ -59,7 +60,7 @@ fn columns(rows: &[&Row], notes: &Footnotes, page: &Page) -> Vec<Column> {
     let told = |results: &[Option<&CaseResult>]| {
         results.iter().map(|result| result.map(value_cell).unwrap_or_default()).collect()
     };
-    let (times, rates) = (results(COST), results("rate"));
+    let (times, rates) = (results(COST), results(RATE.name));
     let degrees = rows.iter().map(|row| Cell::text(param(row, "degree"))).collect();
     let mut columns =
         vec![Column::figures("at once", degrees), Column::figures("elapsed", told(&times))];
@@ -100,8 +101,8 @@ fn bars(speed_ups: &[Option<f64>], width: usize, page: &Page) -> Column {
 /// Amdahl's law and the Universal Scalability Law in words, as far as they were fitted.
 fn fit_lines(derived: &[&CaseResult]) -> Vec<String> {
     let laws = [
-        ("Amdahl", &["amdahl-serial"][..]),
-        ("USL", &["usl-contention", "usl-coherence", "usl-knee"]),
+        ("Amdahl", &[AMDAHL_SERIAL.name][..]),
+        ("USL", &[USL_CONTENTION.name, USL_COHERENCE.name, USL_KNEE.name]),
     ];
     let lines = laws.iter().filter_map(|(law, metrics)| {
         let of = |metric: &&str| derived.iter().copied().find(|r| r.metric == *metric);
@@ -115,14 +116,14 @@ fn fit_lines(derived: &[&CaseResult]) -> Vec<String> {
 /// A parameter of a law in words, or why it has none.
 fn parameter(result: &CaseResult) -> String {
     match (result.metric.as_str(), measured(result)) {
-        ("amdahl-serial", Some(_)) => format!("{} serial", said(result)),
-        ("usl-contention", _) => format!("contention {}", said(result)),
-        ("usl-coherence", _) => format!("coherence {}", said(result)),
-        ("usl-knee", Some(e)) => {
+        (metric, Some(_)) if metric == AMDAHL_SERIAL.name => format!("{} serial", said(result)),
+        (metric, _) if metric == USL_CONTENTION.name => format!("contention {}", said(result)),
+        (metric, _) if metric == USL_COHERENCE.name => format!("coherence {}", said(result)),
+        (metric, Some(e)) if metric == USL_KNEE.name => {
             let [mid, low, high] = [e.median, e.low, e.high].map(|degree| format!("{degree:.0}"));
             format!("knee at {mid} ({low} to {high}) at once")
         }
-        ("usl-knee", None) => format!("no knee ({})", no_figure(result)),
+        (metric, None) if metric == USL_KNEE.name => format!("no knee ({})", no_figure(result)),
         _ => said(result),
     }
 }

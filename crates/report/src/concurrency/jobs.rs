@@ -8,6 +8,7 @@ use crate::grid::{Cell, Column};
 use crate::page::{Ink, Page};
 use crate::rows::Row;
 use crate::text;
+use cases::concurrency::metrics::{OVERHEAD, WORK_ERROR};
 
 /// The tables of `rows`, one for each kind of jobs and way of handing them out.
 pub(crate) fn tables(rows: &[&Row], page: &Page) -> String {
@@ -56,7 +57,7 @@ fn table(group: &Group, page: &Page) -> String {
 /// How much longer than an ideal schedule each executor took in the median over the lines.
 fn overheads(side_by_side: &SideBySide) -> Option<String> {
     let told = |executor: &str| {
-        let median = median(side_by_side.medians(executor, "overhead"))?;
+        let median = median(side_by_side.medians(executor, OVERHEAD.name))?;
         Some(format!("{executor} {}", share_words(median)))
     };
     let told: Vec<String> = side_by_side.executors().into_iter().filter_map(told).collect();
@@ -65,7 +66,7 @@ fn overheads(side_by_side: &SideBySide) -> Option<String> {
 
 /// How well the jobs' calibrated work was as long as it was asked to be.
 fn accuracy(rows: &[&Row]) -> Option<String> {
-    let errors = rows.iter().flat_map(|row| &row.results).filter(|r| r.metric == "work-error");
+    let errors = rows.iter().flat_map(|row| &row.results).filter(|r| r.metric == WORK_ERROR.name);
     let errors: Vec<f64> =
         errors.filter_map(|result| Some(measured(result)?.median.abs())).collect();
     let worst = errors.iter().copied().fold(0.0, f64::max);

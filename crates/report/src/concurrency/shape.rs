@@ -3,9 +3,9 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-use results::{CaseResult, Outcome};
+use results::CaseResult;
 
-use crate::rows::{COST, Row};
+use crate::rows::{Row, is_described};
 
 pub(crate) const JOBS: &str = "concurrency/jobs";
 pub(crate) const DEGREE: &str = "concurrency/degree";
@@ -43,30 +43,6 @@ const LONGEST_NAME: usize = 16;
 const LONGEST_LENGTH: usize = 9;
 const LONGEST_NUMBER: usize = 6;
 
-const LIST_METRICS: [(&str, &str); 11] = [
-    (COST, "ns/op"),
-    ("turnaround", "x"),
-    ("turnaround-p25", "x"),
-    ("turnaround-p50", "x"),
-    ("turnaround-p75", "x"),
-    ("turnaround-worst", "x"),
-    ("cpu-use", "CPUs"),
-    ("voluntary-switches", "switches"),
-    ("involuntary-switches", "switches"),
-    ("overhead", "share"),
-    ("work-error", "share"),
-];
-const DEGREE_METRICS: [(&str, &str); 2] = [(COST, "ns/op"), ("rate", "jobs/s")];
-const FIT_METRICS: [(&str, &str); 5] = [
-    ("amdahl-serial", "share"),
-    ("usl-contention", "share"),
-    ("usl-coherence", "share"),
-    ("usl-knee", "degree"),
-    ("rate-one", "jobs/s"),
-];
-const WORTH_METRICS: [(&str, &str); 1] = [(COST, "ns/op")];
-const SHORTEST_METRICS: [(&str, &str); 1] = [("shortest-job", "ns")];
-
 /// Whether `result` is computed from other results of its run, and no case of its own.
 pub(crate) fn is_derived(result: &CaseResult) -> bool {
     let lacks = |param: &str| !result.params.contains_key(param);
@@ -79,21 +55,17 @@ pub(crate) fn is_derived(result: &CaseResult) -> bool {
 
 /// Whether the area's own tables know what to do with `result`.
 pub(crate) fn is_known(result: &CaseResult) -> bool {
-    let (params, metrics): (&[&str], &[(&str, &str)]) = match result.case.as_str() {
-        JOBS => (&["base", "cpus", "degree", "executor", "jobs", "kind", "order"], &LIST_METRICS),
-        DEGREE if is_derived(result) => (&["executor", "jobs", "kind", "length"], &FIT_METRICS),
-        DEGREE => (&["degree", "executor", "jobs", "kind", "length"], &DEGREE_METRICS),
-        WORTH if is_derived(result) => (&["degree", "executor", "jobs"], &SHORTEST_METRICS),
-        WORTH => (&["degree", "executor", "jobs", "length"], &WORTH_METRICS),
-        ANSWER if result.params.contains_key("list") => {
-            (&["degree", "executor", "list", "order"], &LIST_METRICS)
-        }
-        ANSWER => (&["bound", "degree", "executor", "jobs", "length", "order"], &LIST_METRICS),
+    let params: &[&str] = match result.case.as_str() {
+        JOBS => &["base", "cpus", "degree", "executor", "jobs", "kind", "order"],
+        DEGREE if is_derived(result) => &["executor", "jobs", "kind", "length"],
+        DEGREE => &["degree", "executor", "jobs", "kind", "length"],
+        WORTH if is_derived(result) => &["degree", "executor", "jobs"],
+        WORTH => &["degree", "executor", "jobs", "length"],
+        ANSWER if result.params.contains_key("list") => &["degree", "executor", "list", "order"],
+        ANSWER => &["bound", "degree", "executor", "jobs", "length", "order"],
         _ => return false,
     };
-    let has_figure = result.outcome != Outcome::Measured || result.estimate.is_some();
-    has_figure
-        && metrics.contains(&(&result.metric, &result.unit))
+    is_described(result)
         && result.params.keys().eq(params)
         && result.params.iter().all(|(key, value)| is_usual(&result.case, key, value))
 }

@@ -1,5 +1,6 @@
 //! Executors side by side: what the serial one took, and what the others took as multiples of that.
 
+use cases::concurrency::metrics::{OVERHEAD, TURNAROUND};
 use results::{CaseResult, Estimate, Outcome};
 
 use crate::concurrency::shape::{by_value, param, values};
@@ -145,10 +146,10 @@ impl<'a, 'r> SideBySide<'a, 'r> {
         let times = first.results(COST);
         let elapsed = |heading| Column::figures(heading, cells(&times, value_cell));
         let mut columns = Vec::new();
-        if self.has("turnaround") {
+        if self.has(TURNAROUND.name) {
             columns.push(elapsed("elapsed"));
             columns.extend(interval_column(&times, page).filter(|_| layout.first_interval));
-            let turnarounds = first.results("turnaround");
+            let turnarounds = first.results(TURNAROUND.name);
             if layout.first_turnaround {
                 let told = cells(&turnarounds, value_cell);
                 columns.push(Column::narrow(layout.turnaround, told));
@@ -177,15 +178,15 @@ impl<'a, 'r> SideBySide<'a, 'r> {
             let pairs = first.results(metric).into_iter().zip(other.results(metric));
             pairs.map(|(first, other)| ratio_cell(first, other, unit)).collect()
         };
-        let has_turnaround = self.has("turnaround");
+        let has_turnaround = self.has(TURNAROUND.name);
         let heading = if has_turnaround { "elapsed" } else { other.name };
         let mut columns = vec![Column::narrow(heading, ratios(COST, ""))];
         let interval =
             |metric| interval_column(&other.results(metric), page).filter(|_| layout.all_intervals);
         columns.extend(interval(COST));
         if has_turnaround {
-            columns.push(Column::narrow(layout.turnaround, ratios("turnaround", " x")));
-            columns.extend(interval("turnaround"));
+            columns.push(Column::narrow(layout.turnaround, ratios(TURNAROUND.name, " x")));
+            columns.extend(interval(TURNAROUND.name));
         }
         columns.extend(overhead_column(other).filter(|_| layout.overhead));
         columns.extend(self.marks(other));
@@ -294,7 +295,7 @@ pub(crate) fn interval_column(results: &[Option<&CaseResult>], page: &Page) -> O
 
 /// How much longer than an ideal schedule it took.
 fn overhead_column(executor: &Executor) -> Option<Column> {
-    let told = cells(&executor.results("overhead"), |result| match measured(result) {
+    let told = cells(&executor.results(OVERHEAD.name), |result| match measured(result) {
         Some(_) => value_cell(result),
         None => Cell::default(),
     });

@@ -7,13 +7,17 @@ use crate::net::latency::pairs;
 use crate::net::levels::{self, Block};
 use crate::net::sweep::Sweep;
 use crate::page::Page;
+use cases::mail::metrics::{
+    EHLO_P50, EHLO_P99, GREETING_P50, GREETING_P99, QUIT_P50, QUIT_P99, RSET_P50, RSET_P99,
+};
+use measure::Metric;
 
 /// What is waited for: its name, and the metrics of it.
-const PHASES: [(&str, &str, &str); 4] = [
-    ("greeting", "greeting-p50", "greeting-p99"),
-    ("EHLO", "ehlo-p50", "ehlo-p99"),
-    ("transaction", "rset-p50", "rset-p99"),
-    ("with QUIT", "quit-p50", "quit-p99"),
+const PHASES: [(&str, &Metric, &Metric); 4] = [
+    ("greeting", &GREETING_P50, &GREETING_P99),
+    ("EHLO", &EHLO_P50, &EHLO_P99),
+    ("transaction", &RSET_P50, &RSET_P99),
+    ("with QUIT", &QUIT_P50, &QUIT_P99),
 ];
 
 /// The half and the 99 % of each phase, for the levels that tell most.
@@ -30,7 +34,7 @@ pub(crate) fn table(sweep: &Sweep, page: &Page) -> String {
 
 /// The columns of a level stay together.
 fn of_level(sweep: &Sweep, at: usize) -> Option<Block> {
-    let column = |(name, p50, p99): &(&str, &str, &str)| -> Option<Column> {
+    let column = |(name, p50, p99): &(&str, &Metric, &Metric)| -> Option<Column> {
         let has = sweep.archs.iter().any(|arch| arch.points[at].estimate(p50).is_some());
         has.then(|| pairs(sweep, name, at, [p50, p99]))
     };

@@ -2,6 +2,8 @@
 //! held it back.
 
 use analysis::{Ratio, multiple};
+use cases::mail::metrics::{OPEN, RATE, SENDER_BUSY, SINK_BUSY};
+use measure::Metric;
 
 use crate::footnotes::Footnotes;
 use crate::grid::{Cell, Column};
@@ -53,12 +55,12 @@ impl Limit {
 
     /// Of a point; `None` where it was not measured.
     pub(crate) fn of(point: &Point, connections: u32) -> Option<Limit> {
-        let of = |metric| point.estimate(metric).map(|estimate| estimate.median);
-        let (sender, open) = (of("sender-busy")?, of("open")?);
+        let of = |metric: &Metric| point.estimate(metric).map(|estimate| estimate.median);
+        let (sender, open) = (of(&SENDER_BUSY)?, of(&OPEN)?);
         Some(match () {
             () if sender >= BUSY => Limit::Sender,
-            () if point.is_saturated() || of("sink-busy")? >= BUSY => Limit::Sink,
-            () if point.result("sender-busy")?.disturbed => Limit::Unknown,
+            () if point.is_saturated() || of(&SINK_BUSY)? >= BUSY => Limit::Sink,
+            () if point.result(&SENDER_BUSY)?.disturbed => Limit::Unknown,
             () if open < f64::from(connections) * ALL => Limit::Connections,
             () => Limit::RoundTrips,
         })
@@ -112,14 +114,14 @@ pub(crate) fn table(sweep: &Sweep, notes: &Footnotes, page: &Page) -> String {
 fn level_columns(sweep: &Sweep, at: usize, scale: f64, layout: Layout, page: &Page) -> Vec<Column> {
     let level = sweep.levels[at];
     let points = || sweep.archs.iter().map(|arch| &arch.points[at]);
-    let rate = |point: &Point| match point.estimate("rate") {
+    let rate = |point: &Point| match point.estimate(&RATE) {
         Some(estimate) => Entry::estimate(&estimate, scale, &mark(point, level)),
         None => Entry::without_figure(point),
     };
     let rates = levels::column(&level.to_string(), points().map(rate).collect());
     let mut columns = vec![spaced(rates, layout.close)];
     if layout.intervals {
-        columns.extend(interval_column(points().map(|point| point.estimate("rate")), page));
+        columns.extend(interval_column(points().map(|point| point.estimate(&RATE)), page));
     }
     if let Some(base) = base(sweep) {
         let entry = |arch: &Arch| times(arch, base, at).unwrap_or_default();
@@ -144,7 +146,7 @@ fn base<'a, 'r>(sweep: &'a Sweep<'r>) -> Option<&'a Arch<'r>> {
 
 /// How many times as much as `base` at a level.
 fn times(arch: &Arch, base: &Arch, at: usize) -> Option<Entry> {
-    let [a, b] = [arch, base].map(|arch| arch.points[at].round_values("rate"));
+    let [a, b] = [arch, base].map(|arch| arch.points[at].round_values(&RATE));
     let (a, b) = (a?, b?);
     if arch.name == base.name {
         return Some(Entry::number("1".to_owned(), ""));
@@ -169,7 +171,7 @@ fn legend(sweep: &Sweep, page: &Page) -> String {
     let occurs = |limit: Limit| points().any(|other| other == limit);
     lines.extend(Limit::MARKED.iter().filter(|(limit, _)| occurs(*limit)).map(|(_, text)| *text));
     let all = || sweep.archs.iter().flat_map(|arch| &arch.points);
-    if all().any(|point| point.estimate("rate").is_some() && !point.gave_way().is_empty()) {
+    if all().any(|point| point.estimate(&RATE).is_some() && !point.gave_way().is_empty()) {
         lines.push("!: something gave way meanwhile: see where it falls over");
     }
     if base(sweep).is_some() {
@@ -180,7 +182,7 @@ fn legend(sweep: &Sweep, page: &Page) -> String {
 
 #[cfg(test)]
 mod tests {
-    use results::{Better, CaseResult, Estimate};
+    use results::{CaseResult, Direction, Estimate};
 
     use super::*;
 
@@ -191,7 +193,7 @@ mod tests {
             let params = params.map(|(k, v)| (k.to_owned(), v.to_owned())).into();
             CaseResult {
                 estimate: Some(Estimate { median: value, low: value, high: value, level: 0.95 }),
-                ..CaseResult::blank("mail/send", params, metric, "x", Better::Neither)
+                ..CaseResult::blank("mail/send", params, metric, "x", Direction::Neither)
             }
         };
         metrics.map(result).to_vec()

@@ -6,20 +6,24 @@ use crate::net::levels::{self, Block, Entry};
 use crate::net::sweep::{Point, Sweep};
 use crate::net::{faint, heading};
 use crate::page::Page;
+use cases::mail::metrics::{
+    CONNECTIONS, MEMORY, OPEN, ROUND_TRIPS, SENDER_CPU, TRANSACTIONS, VOLUNTARY_SWITCHES,
+};
+use measure::TIME;
 
 /// CPU time, system calls and switches of one recipient; memory of the sender.
 pub(crate) fn costs(sweep: &Sweep, page: &Page) -> String {
     type Tell = fn(&Point) -> Option<Entry>;
     const TOLD: [(&str, Tell); 3] = [
-        ("CPU, us", |point| Some(Entry::estimate(&point.estimate("sender-cpu")?, 1e3, ""))),
-        ("calls", |point| Some(count(point.result("time")?.per_op?.syscalls?))),
-        ("waits", |point| count_of(point, "voluntary-switches")),
+        ("CPU, us", |point| Some(Entry::estimate(&point.estimate(&SENDER_CPU)?, 1e3, ""))),
+        ("calls", |point| Some(count(point.result(&TIME)?.per_op?.syscalls?))),
+        ("waits", |point| count_of(point, &VOLUNTARY_SWITCHES)),
     ];
     let title = "what a recipient costs the sender, and its memory";
     let layout = |levels: usize| -> Vec<Block> {
         let at = telling(sweep, levels);
         let told = TOLD.iter().filter_map(|(heading, tell)| block(sweep, heading, &at, *tell));
-        let memory = text_block(sweep, "memory", &at, |point| size(point, "memory"));
+        let memory = text_block(sweep, "memory", &at, |point| size(point, &MEMORY));
         told.chain(memory).collect()
     };
     let text = laid_out(sweep, title, layout, page);
@@ -31,12 +35,10 @@ pub(crate) fn costs(sweep: &Sweep, page: &Page) -> String {
 pub(crate) fn done(sweep: &Sweep, page: &Page) -> String {
     type Tell = fn(&Point) -> Option<Entry>;
     const TOLD: [(&str, Tell); 4] = [
-        ("transactions/s", |point| {
-            Some(Entry::estimate(&point.estimate("transactions")?, 1.0, ""))
-        }),
-        ("connections/s", |point| Some(Entry::estimate(&point.estimate("connections")?, 1.0, ""))),
-        ("at once", |point| count_of(point, "open")),
-        ("trips", |point| count_of(point, "round-trips")),
+        ("transactions/s", |point| Some(Entry::estimate(&point.estimate(&TRANSACTIONS)?, 1.0, ""))),
+        ("connections/s", |point| Some(Entry::estimate(&point.estimate(&CONNECTIONS)?, 1.0, ""))),
+        ("at once", |point| count_of(point, &OPEN)),
+        ("trips", |point| count_of(point, &ROUND_TRIPS)),
     ];
     let layout = |levels: usize| -> Vec<Block> {
         let at = telling(sweep, levels);

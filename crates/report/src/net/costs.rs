@@ -1,5 +1,10 @@
 //! What a connection or a request costs the server, and what one costs that is only held.
 
+use cases::net::metrics::{
+    INVOLUNTARY_SWITCHES, MEMORY, PROCESSES, SERVER_CPU, THREADS, VOLUNTARY_SWITCHES,
+};
+use measure::Metric;
+use measure::TIME;
 use results::Estimate;
 
 use crate::footnotes::Footnotes;
@@ -20,10 +25,10 @@ type Tell = fn(&Point) -> Option<Entry>;
 /// CPU time, system calls, switches of one reply, and how many a CPU second is good for.
 pub(crate) fn table(sweep: &Sweep, page: &Page) -> String {
     const TOLD: [(&str, Tell); 5] = [
-        ("CPU, us", |point| Some(Entry::estimate(&point.estimate("server-cpu")?, 1e3, ""))),
-        ("calls", |point| Some(count(point.result("time")?.per_op?.syscalls?))),
-        ("waits", |point| Some(count(point.estimate("voluntary-switches")?.median))),
-        ("preempted", |point| Some(count(point.estimate("involuntary-switches")?.median))),
+        ("CPU, us", |point| Some(Entry::estimate(&point.estimate(&SERVER_CPU)?, 1e3, ""))),
+        ("calls", |point| Some(count(point.result(&TIME)?.per_op?.syscalls?))),
+        ("waits", |point| Some(count(point.estimate(&VOLUNTARY_SWITCHES)?.median))),
+        ("preempted", |point| Some(count(point.estimate(&INVOLUNTARY_SWITCHES)?.median))),
         ("k/CPU s", |point| Some(Entry::estimate(&per_cpu_second(point)?, 1e3, ""))),
     ];
     let one = if sweep.case == ANSWER { "connection" } else { "request" };
@@ -52,10 +57,10 @@ pub(crate) fn held(sweep: &Sweep, notes: &Footnotes, page: &Page) -> String {
     let layout = |count: usize| -> Vec<Block> {
         let at = levels::telling(sweep, count);
         let mut blocks = vec![
-            text_block(sweep, "memory", &at, |point| size(point, "memory")),
-            block(sweep, "processes", &at, |point| count_of(point, "processes")),
-            block(sweep, "threads", &at, |point| count_of(point, "threads")),
-            text_block(sweep, "time to open", &at, |point| size(point, "time")),
+            text_block(sweep, "memory", &at, |point| size(point, &MEMORY)),
+            block(sweep, "processes", &at, |point| count_of(point, &PROCESSES)),
+            block(sweep, "threads", &at, |point| count_of(point, &THREADS)),
+            text_block(sweep, "time to open", &at, |point| size(point, &TIME)),
         ];
         let marks = sweep.archs.iter().map(|arch| notes.mark(&arch.reasons()));
         let marks = Column::words("", marks.map(|mark| Cell::inked(mark, Ink::Doubt)).collect());
@@ -73,12 +78,12 @@ pub(crate) fn count(times: f64) -> Entry {
     Entry::number(format_per_op_briefly(times), "")
 }
 
-pub(crate) fn count_of(point: &Point, metric: &str) -> Option<Entry> {
+pub(crate) fn count_of(point: &Point, metric: &Metric) -> Option<Entry> {
     Some(count(point.estimate(metric)?.median))
 }
 
 /// A figure with its own unit.
-pub(crate) fn size(point: &Point, metric: &str) -> Option<Cell> {
+pub(crate) fn size(point: &Point, metric: &Metric) -> Option<Cell> {
     let e: Estimate = point.estimate(metric)?;
     let half_width = half_width(e.median, e.low, e.high).max(e.median * 0.01);
     Some(Cell::figure(figure(e.median, half_width, &point.result(metric)?.unit)))

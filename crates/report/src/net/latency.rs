@@ -7,6 +7,8 @@ use crate::net::sweep::{ANSWER, Point, Sweep};
 use crate::page::Page;
 use crate::quantity::half_width;
 use crate::text;
+use cases::net::metrics::{REPLY_P50, REPLY_P99};
+use measure::Metric;
 
 /// Longer times than so many of the unit of the shorter one have a unit of their own.
 const LONGEST: f64 = 10_000.0;
@@ -15,7 +17,7 @@ const UNITS: [(f64, &str); 4] = [(1.0, "ns"), (1e3, "us"), (1e6, "ms"), (1e9, "s
 
 /// The half and the 99 % in a cell for each level; on a narrow page, for the levels that tell most.
 pub(crate) fn table(sweep: &Sweep, page: &Page) -> String {
-    let has = |point: &Point| point.estimate("reply-p50").is_some();
+    let has = |point: &Point| point.estimate(&REPLY_P50).is_some();
     if !sweep.archs.iter().flat_map(|arch| &arch.points).any(has) {
         return String::new();
     }
@@ -31,11 +33,11 @@ pub(crate) fn table(sweep: &Sweep, page: &Page) -> String {
 }
 
 fn column(sweep: &Sweep, at: usize) -> Column {
-    pairs(sweep, &sweep.levels[at].to_string(), at, ["reply-p50", "reply-p99"])
+    pairs(sweep, &sweep.levels[at].to_string(), at, [&REPLY_P50, &REPLY_P99])
 }
 
 /// A column with two times of each architecture at a level, lined up.
-pub(crate) fn pairs(sweep: &Sweep, heading: &str, at: usize, metrics: [&str; 2]) -> Column {
+pub(crate) fn pairs(sweep: &Sweep, heading: &str, at: usize, metrics: [&Metric; 2]) -> Column {
     let pairs: Vec<Option<[String; 3]>> =
         sweep.archs.iter().map(|arch| pair(&arch.points[at], metrics)).collect();
     let width = |nth: usize| {
@@ -53,7 +55,7 @@ pub(crate) fn pairs(sweep: &Sweep, heading: &str, at: usize, metrics: [&str; 2])
 }
 
 /// Such as `1.1`, `2.3` and `ms`.
-fn pair(point: &Point, [p50, p99]: [&str; 2]) -> Option<[String; 3]> {
+fn pair(point: &Point, [p50, p99]: [&Metric; 2]) -> Option<[String; 3]> {
     let (p50, p99) = (point.estimate(p50)?, point.estimate(p99)?);
     let number = |e: results::Estimate, scale: f64| {
         told(e.median / scale, half_width(e.median, e.low, e.high) / scale)

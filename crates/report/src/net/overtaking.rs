@@ -1,5 +1,7 @@
 //! From how many connections on one architecture is better than another.
 
+use cases::net::metrics::{CHEAPER_FROM, FASTER_FROM};
+use measure::Metric;
 use results::{CaseResult, Outcome};
 
 use crate::concurrency::measured;
@@ -9,8 +11,8 @@ use crate::net::sweep::Sweep;
 use crate::net::{faint, heading};
 use crate::page::{Ink, Page};
 
-const COLUMNS: [(&str, &str); 2] =
-    [("faster-from", "by rate"), ("cheaper-from", "by server CPU time")];
+const COLUMNS: [(&Metric, &str); 2] =
+    [(&FASTER_FROM, "by rate"), (&CHEAPER_FROM, "by server CPU time")];
 
 /// A line for each pair that was held against each other.
 pub(crate) fn table(sweep: &Sweep, page: &Page) -> String {
@@ -24,9 +26,9 @@ pub(crate) fn table(sweep: &Sweep, page: &Page) -> String {
     if pairs.is_empty() {
         return String::new();
     }
-    let result = |pair: &(&str, &str), metric: &str| {
+    let result = |pair: &(&str, &str), metric: &Metric| {
         let of_pair = |r: &&&CaseResult| r.params["arch"] == pair.0 && r.params["than"] == pair.1;
-        sweep.derived.iter().filter(of_pair).find(|r| r.metric == metric).copied()
+        sweep.derived.iter().filter(of_pair).find(|r| r.metric == metric.name).copied()
     };
     let results = |pair| COLUMNS.map(|(metric, _)| result(pair, metric));
     let reasons: Vec<Vec<Reason>> = pairs
@@ -34,7 +36,7 @@ pub(crate) fn table(sweep: &Sweep, page: &Page) -> String {
         .map(|pair| results(pair).into_iter().flatten().flat_map(doubts).collect())
         .collect();
     let notes = Footnotes::of(&reasons);
-    let columns = |metric: &str, heading: &str| {
+    let columns = |metric: &Metric, heading: &str| {
         let results: Vec<Option<&CaseResult>> = pairs.iter().map(|p| result(p, metric)).collect();
         let cells = results.iter().map(|r| r.map(cell).unwrap_or_default()).collect();
         let marks = results.iter().map(|r| r.map(doubts).unwrap_or_default());

@@ -1,6 +1,7 @@
 //! How much each architecture answers, and how many times as much as others.
 
 use analysis::{Ratio, multiple};
+use cases::net::metrics::{RATE, SERVER_CPU};
 use results::Estimate;
 
 use crate::footnotes::Footnotes;
@@ -102,7 +103,7 @@ pub(crate) fn by_cpu_second(sweep: &Sweep, page: &Page) -> String {
 
 /// How many replies cost a second of the server's CPU time.
 pub(crate) fn per_cpu_second(point: &Point) -> Option<Estimate> {
-    let cpu = point.estimate("server-cpu").filter(|cpu| cpu.low > 0.0)?;
+    let cpu = point.estimate(&SERVER_CPU).filter(|cpu| cpu.low > 0.0)?;
     Some(Estimate {
         median: 1e9 / cpu.median,
         low: 1e9 / cpu.high,
@@ -114,7 +115,7 @@ pub(crate) fn per_cpu_second(point: &Point) -> Option<Estimate> {
 pub(crate) fn scale(sweep: &Sweep) -> f64 {
     let points = sweep.archs.iter().flat_map(|arch| &arch.points);
     let most =
-        points.filter_map(|point| point.estimate("rate")).map(|e| e.median).fold(0.0, f64::max);
+        points.filter_map(|point| point.estimate(&RATE)).map(|e| e.median).fold(0.0, f64::max);
     if most >= THOUSANDS_FROM { 1e3 } else { 1.0 }
 }
 
@@ -130,14 +131,14 @@ pub(crate) fn spaced(column: Column, close: bool) -> Column {
 fn rate_columns(sweep: &Sweep, scale: f64, layout: Layout, page: &Page) -> Vec<Vec<Column>> {
     let of_level = |(at, level): (usize, &u32)| {
         let points = || sweep.archs.iter().map(|arch| &arch.points[at]);
-        let entry = |point: &Point| match point.estimate("rate") {
+        let entry = |point: &Point| match point.estimate(&RATE) {
             Some(estimate) => Entry::estimate(&estimate, scale, mark(point)),
             None => Entry::without_figure(point),
         };
         let column = levels::column(&level.to_string(), points().map(entry).collect());
         let mut part = vec![spaced(column, layout.close)];
         if layout.intervals {
-            part.extend(interval_column(points().map(|point| point.estimate("rate")), page));
+            part.extend(interval_column(points().map(|point| point.estimate(&RATE)), page));
         }
         part
     };
@@ -172,9 +173,9 @@ pub(crate) fn interval_column(
 fn mean_columns(sweep: &Sweep, scale: f64, layout: Layout, page: &Page) -> Vec<Vec<Column>> {
     let mean = |arch: &Arch| {
         let measured: Vec<&Point> =
-            arch.points.iter().filter(|point| point.estimate("rate").is_some()).collect();
+            arch.points.iter().filter(|point| point.estimate(&RATE).is_some()).collect();
         let rates: Vec<Estimate> =
-            measured.iter().filter_map(|point| point.estimate("rate")).collect();
+            measured.iter().filter_map(|point| point.estimate(&RATE)).collect();
         let mean = mean(&rates)?;
         let saturated = measured.iter().any(|point| point.is_saturated());
         Some(Entry::estimate(&mean, scale, if saturated { AT_LEAST } else { "" }))
@@ -235,10 +236,10 @@ impl Multiple {
             .points
             .iter()
             .zip(&base.points)
-            .filter(|(a, b)| a.round_values("rate").is_some() && b.round_values("rate").is_some())
+            .filter(|(a, b)| a.round_values(&RATE).is_some() && b.round_values(&RATE).is_some())
             .collect();
-        let a: Vec<&[f64]> = both.iter().filter_map(|(a, _)| a.round_values("rate")).collect();
-        let b: Vec<&[f64]> = both.iter().filter_map(|(_, b)| b.round_values("rate")).collect();
+        let a: Vec<&[f64]> = both.iter().filter_map(|(a, _)| a.round_values(&RATE)).collect();
+        let b: Vec<&[f64]> = both.iter().filter_map(|(_, b)| b.round_values(&RATE)).collect();
         let ratio = multiple(&a, &b, SEED)?;
         let mark = match (
             both.iter().any(|(a, _)| a.is_saturated()),
@@ -279,7 +280,7 @@ fn legend(sweep: &Sweep, page: &Page) -> String {
     if multiples.iter().any(|multiple| multiple.mark == UNSURE) {
         lines.push("?: what it is a multiple of is such a lower bound: it may be less".to_owned());
     }
-    if points().any(|point| point.estimate("rate").is_some() && !point.gave_way().is_empty()) {
+    if points().any(|point| point.estimate(&RATE).is_some() && !point.gave_way().is_empty()) {
         lines.push("!: something gave way meanwhile: see where it falls over".to_owned());
     }
     let over = match bases(sweep).iter().map(|base| base.name).collect::<Vec<_>>().join(", ") {
@@ -294,7 +295,7 @@ fn legend(sweep: &Sweep, page: &Page) -> String {
 
 #[cfg(test)]
 mod tests {
-    use results::{Better, CaseResult};
+    use results::{CaseResult, Direction};
 
     use super::*;
     use crate::net::sweep::sweeps;
@@ -312,7 +313,7 @@ mod tests {
                 estimate: Some(Estimate { median: *rate, low, high, level: 0.95 }),
                 round_values: vec![*rate; 6],
                 doubts: doubt.into_iter().collect(),
-                ..CaseResult::blank(ANSWER, params, "rate", "replies/s", Better::Higher)
+                ..CaseResult::blank(ANSWER, params, "rate", "replies/s", Direction::Higher)
             }
         };
         rates.iter().map(result).collect()

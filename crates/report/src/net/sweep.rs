@@ -1,11 +1,12 @@
 //! The points of the area, by architecture and number of connections.
 
-use measure::doubt::{is_giving_way, is_saturated};
+use cases::doubt::{is_giving_way, is_saturated};
+use measure::{Metric, Role};
 use results::{CaseResult, Estimate, Outcome};
 
 use crate::concurrency::measured;
 use crate::footnotes::Reason;
-use crate::rows::{COST, reasons, word};
+use crate::rows::{COST, is_described, reasons, word};
 
 pub(crate) const ANSWER: &str = "net/answer";
 pub(crate) const REQUESTS: &str = "net/requests";
@@ -22,29 +23,6 @@ const USUAL: [(&str, &str); 4] =
 /// Longer names and numbers than these are of no shape known here.
 const LONGEST_NAME: usize = 16;
 const LONGEST_NUMBER: usize = 6;
-
-const LOAD_METRICS: [(&str, &str); 16] = [
-    (COST, "ns/op"),
-    ("rate", "replies/s"),
-    ("connect-p50", "ns"),
-    ("connect-p99", "ns"),
-    ("reply-p50", "ns"),
-    ("reply-p90", "ns"),
-    ("reply-p99", "ns"),
-    ("reply-worst", "ns"),
-    ("server-cpu", "ns"),
-    ("server-busy", "CPUs"),
-    ("generator-cpu", "ns"),
-    ("generator-busy", "share"),
-    ("voluntary-switches", "switches"),
-    ("involuntary-switches", "switches"),
-    ("errors", "share"),
-    ("unanswered", "ns"),
-];
-const HOLD_METRICS: [(&str, &str); 4] =
-    [(COST, "ns/op"), ("memory", "bytes"), ("processes", "processes"), ("threads", "threads")];
-const DERIVED_METRICS: [(&str, &str); 2] =
-    [("faster-from", "connections"), ("cheaper-from", "connections")];
 
 /// The points that differ in architecture and connections only.
 pub(crate) struct Sweep<'r> {
@@ -74,27 +52,22 @@ pub(crate) struct Point<'r> {
 
 /// Whether `result` is computed from other results of its run, and no case of its own.
 pub(crate) fn is_derived(result: &CaseResult) -> bool {
-    (result.case == ANSWER || result.case == REQUESTS)
-        && DERIVED_METRICS.iter().any(|(metric, _)| *metric == result.metric)
+    let metric = cases::metric(&result.case, &result.metric);
+    result.case.starts_with("net/") && metric.is_some_and(|metric| metric.role == Role::Derived)
 }
 
 /// Whether the tables here know what to do with `result`.
 pub(crate) fn is_known(result: &CaseResult) -> bool {
-    let (params, metrics): (&[&str], &[(&str, &str)]) = match result.case.as_str() {
-        ANSWER | REQUESTS if is_derived(result) => (&DERIVED_PARAMS, &DERIVED_METRICS),
-        ANSWER | REQUESTS => (&PARAMS, &LOAD_METRICS),
-        HOLD => (&PARAMS, &HOLD_METRICS),
+    let params: &[&str] = match result.case.as_str() {
+        ANSWER | REQUESTS if is_derived(result) => &DERIVED_PARAMS,
+        ANSWER | REQUESTS | HOLD => &PARAMS,
         _ => return false,
     };
     let is_usual = |(key, value): (&String, &String)| match key.as_str() {
         "connections" => number(value).is_some(),
         _ => is_name(value),
     };
-    let has_figure = result.outcome != Outcome::Measured || result.estimate.is_some();
-    has_figure
-        && metrics.contains(&(&result.metric, &result.unit))
-        && result.params.keys().eq(params)
-        && result.params.iter().all(is_usual)
+    is_described(result) && result.params.keys().eq(params) && result.params.iter().all(is_usual)
 }
 
 pub(crate) fn is_name(text: &str) -> bool {
@@ -215,16 +188,16 @@ impl Arch<'_> {
 }
 
 impl<'r> Point<'r> {
-    pub(crate) fn result(&self, metric: &str) -> Option<&'r CaseResult> {
-        self.results.iter().copied().find(|result| result.metric == metric)
+    pub(crate) fn result(&self, metric: &Metric) -> Option<&'r CaseResult> {
+        self.results.iter().copied().find(|result| result.metric == metric.name)
     }
 
-    pub(crate) fn estimate(&self, metric: &str) -> Option<Estimate> {
+    pub(crate) fn estimate(&self, metric: &Metric) -> Option<Estimate> {
         measured(self.result(metric)?)
     }
 
     /// The rounds' values of a metric that was measured.
-    pub(crate) fn round_values(&self, metric: &str) -> Option<&'r [f64]> {
+    pub(crate) fn round_values(&self, metric: &Metric) -> Option<&'r [f64]> {
         let result = self.result(metric).filter(|result| measured(result).is_some())?;
         (!result.round_values.is_empty()).then_some(&result.round_values)
     }

@@ -1,5 +1,6 @@
 //! What the charts of the area `concurrency` show.
 
+use cases::concurrency::metrics::TURNAROUND;
 use results::{CaseResult, Estimate};
 
 use crate::concurrency::shape::{
@@ -98,7 +99,7 @@ fn jobs_plots(group: &Group) -> Vec<Plot> {
     let turnaround = "mean turnaround (x)".to_owned();
     vec![
         plot("Elapsed", format!("elapsed ({unit_name})"), lines(COST, unit)),
-        plot("Mean turnaround", turnaround, lines("turnaround", 1.0)),
+        plot("Mean turnaround", turnaround, lines(TURNAROUND.name, 1.0)),
     ]
 }
 

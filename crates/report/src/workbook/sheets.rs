@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use results::{Better, CaseResult, Document, Outcome};
+use results::{CaseResult, Direction, Document, Outcome};
 use rust_xlsxwriter::{Workbook, XlsxError};
 
 use crate::workbook::pages::{Pages, ROWS_OF_A_SHEET, Value, WHOLE};
@@ -151,10 +151,10 @@ fn identity(result: &CaseResult, params: &[&str]) -> Vec<Value> {
     row
 }
 
-fn better_word(better: Better) -> &'static str {
+fn better_word(better: Direction) -> &'static str {
     match better {
-        Better::Lower => "lower",
-        Better::Higher => "higher",
-        Better::Neither => "neither",
+        Direction::Lower => "lower",
+        Direction::Higher => "higher",
+        Direction::Neither => "neither",
     }
 }

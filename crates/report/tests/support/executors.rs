@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use results::{Better, CaseResult, Document, Estimate, Outcome, RunInfo, SCHEMA};
+use results::{CaseResult, Direction, Document, Estimate, Outcome, RunInfo, SCHEMA};
 
 /// Rounds of each case.
 const ROUNDS: usize = 10;
@@ -23,7 +23,7 @@ pub fn figure(
 ) -> CaseResult {
     let half_width = value.abs() * relative;
     let round = |i: usize| value + half_width * (2.0 * ((i * 7 + 3) % ROUNDS) as f64 / 9.0 - 1.0);
-    let better = if unit == "jobs/s" { Better::Higher } else { Better::Lower };
+    let better = if unit == "jobs/s" { Direction::Higher } else { Direction::Lower };
     CaseResult {
         estimate: Some(Estimate {
             median: value,
@@ -45,7 +45,7 @@ pub fn without_figure(
     outcome: Outcome,
     reason: &str,
 ) -> CaseResult {
-    let blank = CaseResult::blank(case, of.clone(), metric, unit, Better::Lower);
+    let blank = CaseResult::blank(case, of.clone(), metric, unit, Direction::Lower);
     CaseResult { outcome, reason: Some(reason.to_owned()), ..blank }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use results::{Better, CaseResult, Estimate, Outcome, PerOp, Seen};
+use results::{CaseResult, Direction, Estimate, Outcome, PerOp, Seen};
 
 /// A result with nothing in it but its name: `lock/spin{as=threads,workers=4}`.
 fn named(label: &str, metric: &str, unit: &str) -> CaseResult {
@@ -13,7 +13,7 @@ fn named(label: &str, metric: &str, unit: &str) -> CaseResult {
         params: params.map(|(k, v)| (k.to_owned(), v.to_owned())).collect::<BTreeMap<_, _>>(),
         metric: metric.to_owned(),
         unit: unit.to_owned(),
-        better: Better::Lower,
+        better: Direction::Lower,
         outcome: Outcome::Measured,
         reason: None,
         cycles: None,
@@ -87,7 +87,7 @@ pub fn cost(
 /// A further metric of a case.
 pub fn metric(label: &str, metric: &str, unit: &str, value: f64, relative: f64) -> CaseResult {
     CaseResult {
-        better: Better::Higher,
+        better: Direction::Higher,
         estimate: Some(estimate(value, relative)),
         ..named(label, metric, unit)
     }

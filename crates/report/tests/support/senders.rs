@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use results::{Better, CaseResult, Estimate, Outcome, PerOp};
+use results::{CaseResult, Direction, Estimate, Outcome, PerOp};
 
 const ROUNDS: usize = 5;
 const CASE: &str = "mail/send";
@@ -47,7 +47,7 @@ fn figure(
     let nth = of["arch"].len() + of["connections"].len();
     let place = |i: usize| ((i * 3 + nth) % ROUNDS) as f64 / 4.0;
     let round = |i: usize| value + half_width * (2.0 * place(i) - 1.0);
-    let better = if metric == "rate" { Better::Higher } else { Better::Lower };
+    let better = if metric == "rate" { Direction::Higher } else { Direction::Lower };
     let (low, high) = (value - half_width, value + half_width);
     CaseResult {
         estimate: Some(Estimate { median: value, low, high, level: 0.95 }),
@@ -99,7 +99,7 @@ fn point(manner: &Manner, connections: u32, delay_ms: f64) -> Vec<CaseResult> {
 
 fn ended(arch: &str, connections: u32, delay: &str, outcome: Outcome, why: &str) -> CaseResult {
     let of = params(arch, connections, delay);
-    let blank = CaseResult::blank(CASE, of, "time", "ns/op", Better::Lower);
+    let blank = CaseResult::blank(CASE, of, "time", "ns/op", Direction::Lower);
     CaseResult { outcome, reason: Some(why.to_owned()), ..blank }
 }
 

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use results::{Better, CaseResult, Estimate, Outcome, PerOp};
+use results::{CaseResult, Direction, Estimate, Outcome, PerOp};
 
 const ROUNDS: usize = 6;
 pub const LEVELS: [u32; 8] = [1, 10, 100, 500, 1000, 1500, 2500, 5000];
@@ -62,7 +62,7 @@ fn figure(
     let nth = of["arch"].len() + of["connections"].len();
     let place = |i: usize| ((i * 5 + nth) % ROUNDS) as f64 / 5.0;
     let round = |i: usize| value + half_width * (2.0 * place(i) - 1.0);
-    let better = if metric == "rate" { Better::Higher } else { Better::Lower };
+    let better = if metric == "rate" { Direction::Higher } else { Direction::Lower };
     let (low, high) = (value - half_width, value + half_width);
     CaseResult {
         estimate: Some(Estimate { median: value, low, high, level: 0.95 }),
@@ -102,7 +102,7 @@ fn load(case: &str, manner: &Manner, connections: u32, generator: f64) -> Vec<Ca
 
 fn ended(case: &str, arch: &str, connections: u32, outcome: Outcome, why: &str) -> CaseResult {
     let of = params(arch, connections);
-    let blank = CaseResult::blank(case, of, "time", "ns/op", Better::Lower);
+    let blank = CaseResult::blank(case, of, "time", "ns/op", Direction::Lower);
     CaseResult { outcome, reason: Some(why.to_owned()), ..blank }
 }
 

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use serde_json::{Map, Value};
 
-use crate::document::{Better, CaseResult, Document, Outcome};
+use crate::document::{CaseResult, Direction, Document, Outcome};
 
 /// The results in Go's benchmark format: one line for each round's value, so that `benchstat` sees the
 /// spread between fresh processes.
@@ -56,7 +56,7 @@ fn header(machine: &Map<String, Value>) -> String {
 /// Says once of each unit where more is better; `benchstat` takes less to be better.
 fn push_unit(text: &mut String, result: &CaseResult, declared: &mut BTreeSet<String>) {
     let unit = unit(result);
-    if result.better == Better::Higher && !declared.contains(&unit) {
+    if result.better == Direction::Higher && !declared.contains(&unit) {
         push_line(text, format_args!("Unit {unit} better=higher"));
         declared.insert(unit);
     }

@@ -1,6 +1,6 @@
 //! CSV (RFC 4180): one row for each metric of each case.
 
-use crate::document::{Better, CaseResult, Document, Outcome};
+use crate::document::{CaseResult, Direction, Document, Outcome};
 
 const HEADER: [&str; 34] = [
     "run",
@@ -60,9 +60,9 @@ pub fn to_csv(document: &Document) -> String {
 fn identity(run: &str, result: &CaseResult) -> Vec<String> {
     let params: Vec<String> = result.params.iter().map(|(k, v)| format!("{k}={v}")).collect();
     let better = match result.better {
-        Better::Lower => "lower",
-        Better::Higher => "higher",
-        Better::Neither => "neither",
+        Direction::Lower => "lower",
+        Direction::Higher => "higher",
+        Direction::Neither => "neither",
     };
     vec![
         run.to_owned(),

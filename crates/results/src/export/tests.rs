@@ -74,7 +74,7 @@ fn benchstat_names_and_units_are_plain_and_have_no_cpu_suffix() {
     result.params = strings(&[("how many", "1/2 x"), ("kernel", "fork-2")]);
     result.metric = "rate".to_owned();
     result.unit = "pairs/s".to_owned();
-    result.better = crate::Better::Higher;
+    result.better = crate::Direction::Higher;
     result.rounds = 0;
     result.samples = 0;
     result.round_values.clear();

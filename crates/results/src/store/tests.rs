@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use super::open::{APPLICATION_ID, MIGRATIONS, connect_immutable, migrate};
 use super::*;
-use crate::document::{CaseResult, CoreClock, Outcome, RunInfo};
+use crate::document::{CaseResult, Interval, Outcome, RunInfo};
 use crate::samples::{
     any_document, document, machine, measured, run_info, strings, unfinished_run, unsupported,
 };
@@ -362,7 +362,7 @@ fn a_store_of_version_1_is_read_as_it_is_and_migrated_when_written_to() {
     assert_eq!(version(&store), 2);
     assert_eq!(store.document(&exported.run.id).expect("kept"), exported);
     assert_eq!(store.rounds(&exported.run.id).expect("kept").len(), 3);
-    let clock = CoreClock { low: 3.0, median: 3.5, high: 3.6 };
+    let clock = Interval { low: 3.0, median: 3.5, high: 3.6 };
     store.put_run_facts(&exported.run.id, Some(clock), &BTreeMap::new()).expect("put");
     let run = store.document(&exported.run.id).expect("there").run;
     assert_eq!(run.core_clock_ghz, Some(clock));
@@ -377,11 +377,11 @@ fn run_facts_are_kept_and_wrong_ones_refused() {
         (run.core_clock_ghz, run.area_seconds)
     };
     assert_eq!(facts(&store), (None, BTreeMap::new()));
-    let clock = CoreClock { low: 3.35, median: 3.75, high: 3.85 };
+    let clock = Interval { low: 3.35, median: 3.75, high: 3.85 };
     let seconds = BTreeMap::from([("lock".to_owned(), 20.5)]);
     store.put_run_facts("a", Some(clock), &seconds).expect("put");
     assert_eq!(facts(&store), (Some(clock), seconds.clone()));
-    let wrong = CoreClock { low: 3.8, ..clock };
+    let wrong = Interval { low: 3.8, ..clock };
     let error = store.put_run_facts("a", Some(wrong), &seconds).expect_err("not ascending");
     assert!(error.to_string().contains("median 3.75 is below low 3.8"), "{error}");
     let negative = BTreeMap::from([("lock".to_owned(), -1.0)]);

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 use super::{Imported, MAX_LINES_BYTES, RoundRow, Store, StoreError};
 use crate::check::{check_machine, check_run_facts, parse_time};
-use crate::document::{CaseResult, CoreClock, Document, RunInfo, SCHEMA};
+use crate::document::{CaseResult, Document, Interval, RunInfo, SCHEMA};
 
 impl Store {
     /// Stores a run that begins now. `plan` is the runner's own text, given back by [`Store::plan`].
@@ -152,7 +152,7 @@ impl Store {
     pub fn put_run_facts(
         &mut self,
         id: &str,
-        core_clock_ghz: Option<CoreClock>,
+        core_clock_ghz: Option<Interval>,
         area_seconds: &BTreeMap<String, f64>,
     ) -> Result<(), StoreError> {
         check_run_facts(core_clock_ghz.as_ref(), area_seconds)

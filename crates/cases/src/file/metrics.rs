@@ -1,0 +1,129 @@
+//! The metrics of the phases of a file.
+
+#![allow(missing_docs, reason = "each metric says what it means in its own text")]
+
+use measure::{Metric, Role};
+
+use super::phases::Phase;
+
+/// The metrics of one phase.
+pub struct PhaseMetrics {
+    /// Its name, with which the names of its metrics begin.
+    pub name: &'static str,
+    /// Operations of all files in a second.
+    pub rate: Metric,
+    /// The time of one: its median, 90 %, 99 % and the maximum. Listing has none: a name has no time of its own.
+    pub times: [Metric; 4],
+}
+
+macro_rules! phase {
+    ($name:literal, $unit:literal, $rate:literal, $done:literal) => {
+        PhaseMetrics {
+            name: $name,
+            rate: Metric::higher(concat!($name, "-rate"), $unit, $rate),
+            times: [
+                Metric::lower(
+                    concat!($name, "-p50"),
+                    "ns",
+                    concat!("half of the files were ", $done, " within this time"),
+                ),
+                Metric::lower(
+                    concat!($name, "-p90"),
+                    "ns",
+                    concat!("90 % of the files were ", $done, " within this time"),
+                ),
+                Metric::lower(
+                    concat!($name, "-p99"),
+                    "ns",
+                    concat!("99 % of the files were ", $done, " within this time"),
+                ),
+                Metric::lower(concat!($name, "-max"), "ns", "the longest time of any file"),
+            ],
+        }
+    };
+}
+
+pub const CREATE: PhaseMetrics =
+    phase!("create", "files/s", "files created and written in a second", "created and written");
+pub const READ: PhaseMetrics =
+    phase!("read", "files/s", "files read in a second, from open to close", "read");
+pub const STAT: PhaseMetrics =
+    phase!("stat", "files/s", "files asked for their size in a second", "asked for their size");
+pub const RENAME: PhaseMetrics =
+    phase!("rename", "files/s", "files renamed in a second", "renamed");
+pub const LIST: PhaseMetrics =
+    phase!("list", "names/s", "names read in a second when the directories are listed", "listed");
+pub const DELETE: PhaseMetrics =
+    phase!("delete", "files/s", "files deleted in a second", "deleted");
+
+/// All phases in their order.
+pub const PHASES: [&PhaseMetrics; 6] = [&CREATE, &READ, &STAT, &RENAME, &LIST, &DELETE];
+
+pub const WRITE_BANDWIDTH: Metric =
+    Metric::higher("write-bandwidth", "bytes/s", "bytes written in a second of creating files")
+        .with(Role::SameAs(CREATE.rate.name));
+pub const READ_BANDWIDTH: Metric =
+    Metric::higher("read-bandwidth", "bytes/s", "bytes read in a second")
+        .with(Role::SameAs(READ.rate.name));
+pub const CPU: Metric =
+    Metric::lower("cpu", "ns", "CPU time for one file in all phases, without that of verifying it");
+pub const SYNC_COST: Metric = Metric::lower(
+    "sync-cost",
+    "x",
+    "how many times as long creating a file takes with sync as without, in the median",
+);
+
+/// The metrics of all phases, and what syncing costs.
+pub const WITH_SYNC: &[Metric] = &[
+    CREATE.rate,
+    CREATE.times[0],
+    CREATE.times[1],
+    CREATE.times[2],
+    CREATE.times[3],
+    WRITE_BANDWIDTH,
+    READ.rate,
+    READ.times[0],
+    READ.times[1],
+    READ.times[2],
+    READ.times[3],
+    READ_BANDWIDTH,
+    STAT.rate,
+    STAT.times[0],
+    STAT.times[1],
+    STAT.times[2],
+    STAT.times[3],
+    RENAME.rate,
+    RENAME.times[0],
+    RENAME.times[1],
+    RENAME.times[2],
+    RENAME.times[3],
+    LIST.rate,
+    DELETE.rate,
+    DELETE.times[0],
+    DELETE.times[1],
+    DELETE.times[2],
+    DELETE.times[3],
+    CPU,
+    SYNC_COST,
+];
+
+/// The metrics of all phases.
+pub const ALL: &[Metric] = WITH_SYNC.split_at(WITH_SYNC.len() - 1).0;
+
+/// Of files that are only read.
+pub const READING: &[Metric] =
+    &[READ.rate, READ.times[0], READ.times[1], READ.times[2], READ.times[3], READ_BANDWIDTH, CPU];
+
+impl PhaseMetrics {
+    /// Those of a phase.
+    pub fn of(phase: Phase) -> &'static Self {
+        match phase {
+            Phase::Create => &CREATE,
+            Phase::Read => &READ,
+            Phase::Stat => &STAT,
+            Phase::Rename => &RENAME,
+            Phase::List => &LIST,
+            Phase::Delete => &DELETE,
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! The summary of a run: one page with the machine, what the commonest things cost, and what follows from it.
+//!
+//! What is shown of an area, the area says itself (`cases::Area::summary` and `findings`).
+
+use std::time::Duration;
+
+use analysis::{Ratio, multiple};
+use cases::doubt::is_saturated;
+use cases::{Area, Finding, Select, SummaryRow};
+use results::{CaseResult, Document, Outcome};
+
+use crate::grid::{self, Cell, Column};
+use crate::page::{Ink, Page};
+use crate::quantity::{cycles_figure, figure, half_width, interval_figure};
+use crate::results_table::closing_line;
+use crate::rows::{reasons, word};
+use crate::text;
+
+/// Behind a figure that is doubtful.
+const DOUBTFUL: &str = "?";
+
+/// Two figures are called equal only where the whole interval of their ratio is within this share of 1.
+const EQUAL_WITHIN: f64 = 0.1;
+
+/// No more reasons for doubt than these are named.
+const REASONS_AT_MOST: usize = 3;
+
+/// The seed of the bootstrap: the same document is shown the same.
+const SEED: u64 = 1;
+
+/// The page that a run of all areas ends with.
+pub fn summary(
+    document: &Document,
+    areas: &[&Area],
+    took: Option<Duration>,
+    page: &Page,
+) -> String {
+    let results = &document.results;
+    let parts = [
+        machine(document, page),
+        costs(results, areas, page),
+        findings(results, areas, page),
+        closing(document, took, page),
+    ];
+    parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
+}
+
+/// The machine, and the frequency of its core meanwhile.
+fn machine(document: &Document, page: &Page) -> String {
+    let fact = |key: &str| document.machine.get(key).and_then(|value| value.as_str());
+    let known = |key: &str| fact(key).filter(|text| !["unknown", "none"].contains(text));
+    let mut line = document.machine_line();
+    for (key, name) in [("hypervisor", "under "), ("container", "in "), ("compat", "under ")] {
+        if let Some(value) = known(key) {
+            line.push_str(&format!(", {name}{value}"));
+        }
+    }
+    if let Some(clock) = document.run.core_clock_ghz {
+        let (low, high) = (clock.low, clock.high);
+        line.push_str(&format!(", core clock {:.2} GHz ({low:.2} to {high:.2})", clock.median));
+    }
+    page.paint_lines(Ink::Heading, &text::hanging("", &line, page.prose_width()))
+}
+
+/// A row for each cost that was measured, or failed.
+fn costs(results: &[CaseResult], areas: &[&Area], page: &Page) -> String {
+    let rows = areas.iter().flat_map(|area| area.summary);
+    let rows: Vec<(&SummaryRow, &CaseResult)> = rows
+        .filter_map(|row| Some((row, find(results, &row.point, row.metric)?)))
+        .filter(|(_, result)| result.outcome != Outcome::Unsupported)
+        .collect();
+    if rows.is_empty() {
+        return String::new();
+    }
+    let cells = |cell: fn(&CaseResult) -> Option<Cell>| -> Vec<Cell> {
+        rows.iter().map(|(_, result)| cell(result).unwrap_or_default()).collect()
+    };
+    let interval = |(_, result): &(&SummaryRow, &CaseResult)| {
+        let estimate = result.estimate.filter(|_| result.outcome == Outcome::Measured)?;
+        let interval = interval_figure(estimate.median, estimate.low, estimate.high)?;
+        Some(Cell::text(page.signs(&interval.to_string())))
+    };
+    let labels = rows.iter().map(|(row, _)| Cell::text(row.label));
+    let intervals = rows.iter().map(|row| interval(row).unwrap_or_default());
+    let columns = vec![
+        Column::words("cost of one", labels.collect()).wrapping(),
+        Column::figures("time", cells(time)),
+        Column::figures(&page.signs("±"), intervals.collect()).close(),
+        Column::words("", cells(mark)).close(),
+        Column::figures("core cycles", cells(cycles)),
+    ];
+    let columns = columns.into_iter().filter(|column| !column.is_blank()).collect();
+    grid::table(columns, page)
+}
+
+fn time(result: &CaseResult) -> Option<Cell> {
+    Some(match result.estimate.filter(|_| result.outcome == Outcome::Measured) {
+        Some(e) => {
+            let told = half_width(e.median, e.low, e.high).max(e.median * 5e-4);
+            Cell::figure(figure(e.median, told, &result.unit))
+        }
+        None => Cell::inked(word(result.outcome), Ink::Bad),
+    })
+}
+
+fn cycles(result: &CaseResult) -> Option<Cell> {
+    let cycles = result.cycles?;
+    let told = half_width(cycles.median, cycles.low, cycles.high).max(cycles.median * 5e-4);
+    Some(Cell::figure(cycles_figure(cycles.median, told)))
+}
+
+fn mark(result: &CaseResult) -> Option<Cell> {
+    is_doubtful(result).then(|| Cell::inked(DOUBTFUL, Ink::Doubt))
+}
+
+/// Saturation is no doubt here: a finding says "at least".
+fn is_doubtful(result: &CaseResult) -> bool {
+    reasons(result).iter().any(|reason| !is_saturated(&reason.text))
+}
+
+/// The sentences whose figures were measured.
+fn findings(results: &[CaseResult], areas: &[&Area], page: &Page) -> String {
+    let all = areas.iter().flat_map(|area| area.findings);
+    let sentences: Vec<String> = all.filter_map(|finding| sentence(results, finding)).collect();
+    let lines = sentences
+        .iter()
+        .map(|sentence| text::hanging("- ", &page.signs(sentence), page.prose_width()));
+    lines.collect()
+}
+
+/// The finding as a sentence; `None` where its figures are missing or tell nothing.
+fn sentence(results: &[CaseResult], finding: &Finding) -> Option<String> {
+    match finding {
+        Finding::Value { point, metric, says } => {
+            let result = find(results, point, metric)?;
+            let e = result.estimate.filter(|_| result.outcome == Outcome::Measured)?;
+            let told = |value| figure(value, half_width(e.median, e.low, e.high), &result.unit);
+            let value = format!("{} ({} to {})", told(e.median), told(e.low), told(e.high));
+            Some(filled(says, &value, is_doubtful(result)))
+        }
+        Finding::Ratio { of, to, metric, greater, less, equal } => {
+            let of = find(results, of, metric)?;
+            let to = find_beside(results, to, of)?;
+            let ratio = multiple(&[&of.round_values], &[&to.round_values], SEED)?;
+            let doubtful = is_doubtful(of) || is_doubtful(to);
+            let [of_bound, to_bound] =
+                [of, to].map(|r| r.doubts.iter().any(|doubt| is_saturated(doubt)));
+            // A rate that the other side held back is a lower bound: it may only be the greater one.
+            let (says, ratio, is_bound) = match ratio {
+                Ratio { low, .. } if low > 1.0 && !to_bound => (greater, ratio, of_bound),
+                Ratio { high, .. } if high < 1.0 && !of_bound => (less, inverse(ratio), to_bound),
+                Ratio { low, high, .. }
+                    if low > 1.0 - EQUAL_WITHIN
+                        && high < 1.0 + EQUAL_WITHIN
+                        && !(of_bound || to_bound) =>
+                {
+                    let text = format!("{low:.2} to {high:.2} times");
+                    return Some(filled(equal, &text, doubtful));
+                }
+                _ => return None,
+            };
+            let Ratio { mid, low, high } = ratio;
+            let at_least = if is_bound { "at least " } else { "" };
+            let told = |value| figure(value, (high - low) / 2.0, "x");
+            let text = format!("{at_least}{} times ({} to {})", told(mid), told(low), told(high));
+            Some(filled(says, &text, doubtful))
+        }
+    }
+}
+
+fn filled(says: &str, figure: &str, doubtful: bool) -> String {
+    let sentence = says.replacen("{}", figure, 1);
+    if doubtful { format!("{sentence} {DOUBTFUL}") } else { sentence }
+}
+
+fn inverse(ratio: Ratio) -> Ratio {
+    Ratio { mid: 1.0 / ratio.mid, low: 1.0 / ratio.high, high: 1.0 / ratio.low }
+}
+
+/// The first point that matches.
+fn find<'r>(results: &'r [CaseResult], point: &Select, metric: &str) -> Option<&'r CaseResult> {
+    results.iter().find(|r| r.metric == metric && point.matches(&r.case, &r.params))
+}
+
+/// The point that matches, and has all parameters not named in common with the `other`, of the same metric.
+fn find_beside<'r>(
+    results: &'r [CaseResult],
+    point: &Select,
+    other: &CaseResult,
+) -> Option<&'r CaseResult> {
+    let is_named = |key: &str| point.params.iter().any(|(name, _)| *name == key);
+    let is_beside = |r: &&CaseResult| {
+        let same = |(key, value): (&String, &String)| {
+            is_named(key) || other.params.get(key).is_none_or(|of_other| of_other == value)
+        };
+        r.metric == other.metric
+            && r.outcome == Outcome::Measured
+            && point.matches(&r.case, &r.params)
+            && r.params.iter().all(same)
+    };
+    results.iter().find(is_beside).filter(|_| other.outcome == Outcome::Measured)
+}
+
+/// What the marks mean, how many figures are doubtful and why, and where the rest is.
+fn closing(document: &Document, took: Option<Duration>, page: &Page) -> String {
+    let results = &document.results;
+    let mut by_reason: Vec<(String, Vec<(&str, &_)>)> = Vec::new();
+    for result in results.iter().filter(|r| r.outcome == Outcome::Measured) {
+        let point = (result.case.as_str(), &result.params);
+        for reason in reasons(result).into_iter().filter(|r| !is_saturated(&r.text)) {
+            match by_reason.iter_mut().find(|(text, _)| *text == reason.text) {
+                Some((_, points)) if points.contains(&point) => {}
+                Some((_, points)) => points.push(point),
+                None => by_reason.push((reason.text, vec![point])),
+            }
+        }
+    }
+    by_reason.sort_by_key(|(_, points)| std::cmp::Reverse(points.len()));
+    let mut text = closing_line(results, took, page);
+    let named = by_reason.iter().take(REASONS_AT_MOST);
+    let named: Vec<String> = named.map(|(why, points)| format!("{} {why}", points.len())).collect();
+    if !named.is_empty() {
+        let line = format!("{DOUBTFUL}: doubtful. The commonest reasons: {}", named.join("; "));
+        text.push_str(
+            &page.paint_lines(
+                Ink::Faint,
+                &text::hanging("", &page.signs(&line), page.prose_width()),
+            ),
+        );
+    }
+    let level = results.iter().find_map(|r| r.estimate).map_or(95.0, |e| e.level * 100.0);
+    let line = format!(
+        "Intervals: {level:.0} %. All tables: `oscost show {id} --tables`, those of an area: `oscost show {id} AREA`",
+        id = document.run.id
+    );
+    text.push_str(&page.paint_lines(Ink::Faint, &text::hanging("", &line, page.prose_width())));
+    text
+}
