@@ -1,49 +1,26 @@
 //! What a run measures: which points, how precisely, for how long.
 
-use std::collections::BTreeMap;
+mod error;
+mod filter;
+mod options;
+mod params;
+
 use std::time::Duration;
 
-use cases::{Case, Extent, Param, Takes, trials_of};
+use cases::{Case, Extent, trials_of};
 use measure::Params;
-use measure::count::{format_duration, parse_count, parse_duration};
-use measure::worker_group::WORKERS_AT_MOST;
 use serde::{Deserialize, Serialize};
 
-/// The lengths that a job may have: below, its own work is lost among that of handing it out.
-const SHORTEST: Duration = Duration::from_nanos(100);
-const LONGEST: Duration = Duration::from_secs(3_600);
+pub use error::PlanError;
+pub use filter::choose;
+pub use options::Options;
+use options::extent_of;
+use params::{params_of, thinned, values_of};
 
 /// How precise a figure is to be, as the half-width of its interval: one that is sampled, in cycles where the core
 /// bounds it; and one of trials or of workers that contend, whose rounds differ by 5 to 15 % from process to process.
 const PRECISION: f64 = 0.005;
 const TRIAL_PRECISION: f64 = 0.15;
-
-/// What the user asked for.
-#[derive(Debug, Clone, Default)]
-pub struct Options {
-    /// Parts of case names (`clock`, `syscall/getppid`, `lock/sysv*`); none means all.
-    pub filters: Vec<String>,
-    /// Values given for parameters by hand: `workers` to `["1", "8"]`.
-    pub params: BTreeMap<String, Vec<String>>,
-    /// All values of all parameters.
-    pub full: bool,
-    /// Fewer rounds, less time.
-    pub quick: bool,
-    /// Half-width of the interval at which a point is done, as a share.
-    pub precision: Option<f64>,
-    /// Longest time for the whole run.
-    pub budget: Option<Duration>,
-    /// Seed of the order of rounds.
-    pub seed: Option<u64>,
-    /// The CPU to measure on.
-    pub cpu: Option<usize>,
-    /// Extra work on the clock, as a share: a self-check.
-    pub slow_down: Option<f64>,
-    /// What all lengths of jobs are multiplied by.
-    pub scale: Option<f64>,
-    /// Trials of each point whose rounds are trials.
-    pub trials: Option<usize>,
-}
 
 /// One case with a value for each of its parameters.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -82,53 +59,6 @@ pub struct Plan {
     pub slow_down: f64,
     /// The process that carries it out: a run is not resumed while that one lives.
     pub coordinator: u32,
-}
-
-/// Why there is no plan.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum PlanError {
-    /// A filter that fits no case.
-    #[error("no case matches {filter:?}{hint}; `oscost list` shows all cases")]
-    UnknownCase {
-        /// What was asked for.
-        filter: String,
-        /// A near name, if there is one.
-        hint: String,
-    },
-    /// A parameter that none of the chosen cases has.
-    #[error("none of the chosen cases has a parameter {name:?}; {known}")]
-    UnknownParam {
-        /// Its name.
-        name: String,
-        /// Those they have.
-        known: String,
-    },
-    /// A value the parameter cannot take.
-    #[error("{name} cannot be {value:?}: {problem}")]
-    BadValue {
-        /// The parameter.
-        name: String,
-        /// The value.
-        value: String,
-        /// What is wrong with it.
-        problem: String,
-    },
-    /// A case that has a command of its own.
-    #[error("{case} is measured by `{command}`")]
-    AskedForOtherwise {
-        /// The case.
-        case: String,
-        /// The command.
-        command: &'static str,
-    },
-    /// A CPU we may not use.
-    #[error("CPU {cpu} is not one this process may use ({allowed})")]
-    NoSuchCpu {
-        /// The CPU asked for.
-        cpu: usize,
-        /// Those that may be used.
-        allowed: String,
-    },
 }
 
 /// Plans what `options` ask for on this machine.
@@ -248,74 +178,6 @@ fn with_measuring_cpu_last(cpus: &[usize], wanted: Option<usize>) -> Result<Vec<
     Ok(ordered)
 }
 
-/// The cases that the filters name, in the order of the list; all if there are no filters.
-pub fn choose(filters: &[String]) -> Result<Vec<&'static Case>, PlanError> {
-    let all = cases::all();
-    for filter in filters {
-        if !all.iter().any(|case| matches(filter, &case.label())) {
-            let hint = nearest(filter, &all).map(|name| format!(" (did you mean {name}?)"));
-            return Err(PlanError::UnknownCase {
-                filter: filter.clone(),
-                hint: hint.unwrap_or_default(),
-            });
-        }
-    }
-    let wanted = |label: &str| filters.is_empty() || filters.iter().any(|f| matches(f, label));
-    Ok(all.into_iter().filter(|case| wanted(&case.label())).collect())
-}
-
-/// An area, a whole name, or a pattern with `*`; a name without its area does too.
-fn matches(filter: &str, label: &str) -> bool {
-    let (area, name) = label.split_once('/').unwrap_or(("", label));
-    if filter.contains('*') {
-        return glob(filter, label) || glob(filter, name);
-    }
-    filter == label || filter == area || filter == name
-}
-
-fn glob(pattern: &str, text: &str) -> bool {
-    match pattern.split_once('*') {
-        None => pattern == text,
-        Some((start, rest)) => text.strip_prefix(start).is_some_and(|left| {
-            (0..=left.len())
-                .filter(|&at| left.is_char_boundary(at))
-                .any(|at| glob(rest, &left[at..]))
-        }),
-    }
-}
-
-/// A case whose name contains the filter, or the case or area that is spelt most like it.
-fn nearest(filter: &str, all: &[&'static Case]) -> Option<String> {
-    /// Less alike than this, it is something else that was meant.
-    const ALIKE: f64 = 0.8;
-    let labels: Vec<String> = all.iter().map(|case| case.label()).collect();
-    let name = filter.rsplit('/').next().unwrap_or(filter);
-    if let Some(label) = labels.iter().find(|label| name.len() >= 2 && label.contains(name)) {
-        return Some(label.clone());
-    }
-    let spelt = labels.iter().flat_map(|label| {
-        let (area, name) = label.split_once('/').unwrap_or(("", label));
-        [(label.as_str(), label.as_str()), (name, label.as_str()), (area, area)]
-    });
-    let ranked = spelt.map(|(text, meant)| (strsim::jaro_winkler(filter, text), meant));
-    let best = ranked.max_by(|a, b| a.0.total_cmp(&b.0));
-    best.filter(|(likeness, _)| *likeness >= ALIKE).map(|(_, meant)| meant.to_owned())
-}
-
-/// The parameters these cases have, as a hint.
-fn params_of(cases: &[&'static Case]) -> String {
-    let mut names: Vec<&str> = Vec::new();
-    for param in cases.iter().flat_map(|case| case.params) {
-        if !names.contains(&param.name) {
-            names.push(param.name);
-        }
-    }
-    match &names[..] {
-        [] => "they have none".to_owned(),
-        names => format!("they have {}", names.join(", ")),
-    }
-}
-
 /// Every combination of the parameters' values.
 fn points_of(case: &Case, options: &Options, cpus: usize) -> Result<Vec<Point>, PlanError> {
     let mut all = vec![Params::new()];
@@ -337,177 +199,11 @@ fn points_of(case: &Case, options: &Options, cpus: usize) -> Result<Vec<Point>, 
     Ok(all.into_iter().map(|params| Point { case: case.label(), params }).collect())
 }
 
-fn extent_of(options: &Options) -> Extent {
-    match (options.quick, options.full) {
-        (true, _) => Extent::Quick,
-        (_, true) => Extent::Full,
-        _ => Extent::Ordinary,
-    }
-}
-
-/// Of many numbers or lengths that trials are to be made with, `--quick` takes every other one.
-fn thinned(param: &Param, case: &Case, options: &Options, values: Vec<String>) -> Vec<String> {
-    let by_hand = options.params.contains_key(param.name);
-    let many = values.len() > 2 && !matches!(param.takes, Takes::Words(_));
-    let of_trials = trials_of(&case.label()).is_some();
-    let every = if options.quick && many && of_trials && !by_hand { 2 } else { 1 };
-    values.into_iter().step_by(every).collect()
-}
-
-fn values_of(param: &Param, options: &Options, cpus: usize) -> Result<Vec<String>, PlanError> {
-    let mut values: Vec<String> = match options.params.get(param.name) {
-        Some(given) => {
-            given.iter().map(|value| checked(param, value, cpus)).collect::<Result<_, _>>()?
-        }
-        None => {
-            let listed = if options.full { param.full } else { param.default };
-            listed.iter().flat_map(|value| on_this_machine(value, cpus)).collect()
-        }
-    };
-    if let (Takes::Length, Some(scale)) = (param.takes, options.scale) {
-        for value in &mut values {
-            *value = scaled(param, value, scale)?;
-        }
-    }
-    let mut seen = std::collections::BTreeSet::new();
-    values.retain(|value| seen.insert(value.clone()));
-    Ok(values)
-}
-
-/// A listed value made definite: `2xcpus` (and `1xcpus`) becomes a number, `1..4xcpus` and `few..4xcpus` become
-/// several, and where there is one CPU nothing can be spread.
-fn on_this_machine(value: &str, cpus: usize) -> Vec<String> {
-    match value {
-        "1xcpus" => vec![cpus.to_string()],
-        "2xcpus" => vec![(2 * cpus).min(WORKERS_AT_MOST).to_string()],
-        "few..4xcpus" => few_up_to(4 * cpus).iter().map(usize::to_string).collect(),
-        "1..4xcpus" => sweep(4 * cpus).iter().map(usize::to_string).collect(),
-        "spread" if cpus == 1 => vec!["same".to_owned()],
-        _ => vec![value.to_owned()],
-    }
-}
-
-/// From 1 to `last`: every number where they are few, else steps of a quarter.
-fn sweep(last: usize) -> Vec<usize> {
-    let mut all = vec![1];
-    while let Some(&at) = all.last().filter(|&&at| at < last) {
-        let step = if last <= 16 { 1 } else { at.div_ceil(4) };
-        all.push((at + step).min(last));
-    }
-    all
-}
-
-/// 1, 2, 4, and from there two for each doubling: 6, 8, 12, 16, ..., and `last`.
-fn few_up_to(last: usize) -> Vec<usize> {
-    let doublings = (2..usize::BITS - 1).flat_map(|power| [1 << power, 3 << (power - 1)]);
-    let below = [1, 2].into_iter().chain(doublings).take_while(|&at| at < last);
-    below.chain([last]).collect()
-}
-
-/// A value given by hand, as it is kept: a count in plain digits, a length in its shortest form, or
-/// one of the words.
-fn checked(param: &Param, value: &str, cpus: usize) -> Result<String, PlanError> {
-    let bad = |problem: String| bad_value(param, value, problem);
-    match param.takes {
-        Takes::Words(further) => {
-            let mut known: Vec<&str> = param.full.to_vec();
-            known.extend([param.default, further].concat());
-            let mut seen = std::collections::BTreeSet::new();
-            known.retain(|word| seen.insert(*word));
-            match value {
-                "spread" if cpus == 1 => Err(bad("this process may use only one CPU".into())),
-                _ if known.contains(&value) => Ok(value.to_owned()),
-                _ => Err(bad(format!("choose among {}", known.join(", ")))),
-            }
-        }
-        Takes::Count(most) => match parse_count(value) {
-            Err(error) => Err(bad(format!("it {}", error.problem()))),
-            Ok(0) => Err(bad("it must be at least 1".into())),
-            Ok(count) if count > most => Err(bad(format!("at most {most}"))),
-            Ok(count) => Ok(count.to_string()),
-        },
-        Takes::Size(most) => match parse_count(value) {
-            Err(error) => Err(bad(format!("it {}", error.problem()))),
-            Ok(size) if size > most => Err(bad(format!("at most {}", in_k(most)))),
-            Ok(size) => Ok(in_k(size)),
-        },
-        Takes::Directory => match cases::file::path_of(value) {
-            path if !path.is_absolute() => Err(bad("it is not a full path".into())),
-            path => match path.metadata() {
-                Err(error) => Err(bad(error.to_string())),
-                Ok(facts) if !facts.is_dir() => Err(bad("it is not a directory".into())),
-                Ok(_) => Ok(value.to_owned()),
-            },
-        },
-        Takes::Length => match parse_duration(value) {
-            Err(error) => Err(bad(format!("it {}", error.problem()))),
-            Ok(length) => checked_length(param, value, length),
-        },
-    }
-}
-
-/// A number of bytes in its shortest form.
-fn in_k(bytes: u64) -> String {
-    match bytes {
-        0 => "0".to_owned(),
-        _ if bytes.is_multiple_of(1024) => format!("{}k", bytes / 1024),
-        _ => bytes.to_string(),
-    }
-}
-
-/// A length made so many times as long, as a word again.
-fn scaled(param: &Param, value: &str, scale: f64) -> Result<String, PlanError> {
-    let length = parse_duration(value).map_err(|e| bad_value(param, value, e.to_string()))?;
-    checked_length(param, value, length.mul_f64(scale))
-}
-
-fn checked_length(param: &Param, value: &str, length: Duration) -> Result<String, PlanError> {
-    match length {
-        _ if length < SHORTEST => Err(bad_value(param, value, "at least 100ns".into())),
-        _ if length > LONGEST => Err(bad_value(param, value, "at most 1h".into())),
-        _ => Ok(format_duration(length)),
-    }
-}
-
-fn bad_value(param: &Param, value: &str, problem: String) -> PlanError {
-    PlanError::BadValue { name: param.name.to_owned(), value: value.to_owned(), problem }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
-
-    fn labels(filters: &[&str]) -> Vec<String> {
-        let filters: Vec<String> = filters.iter().map(|f| (*f).to_owned()).collect();
-        choose(&filters).unwrap().iter().map(|case| case.label()).collect()
-    }
-
-    #[test]
-    fn filters_name_areas_cases_and_patterns() {
-        assert_eq!(labels(&["syscall/getppid"]), ["syscall/getppid"]);
-        assert_eq!(labels(&["getppid"]), ["syscall/getppid"]);
-        assert_eq!(labels(&["lock/sysv*"]), ["lock/sysv-sem", "lock/sysv-sem-no-undo"]);
-        assert!(labels(&["lock"]).iter().all(|label| label.starts_with("lock/")));
-        assert_eq!(labels(&[]).len(), cases::all().len());
-    }
-
-    #[test]
-    fn an_unknown_case_is_named_with_a_hint() {
-        let error = choose(&["lock/sysv".into()]).err().unwrap().to_string();
-        assert!(error.contains("lock/sysv") && error.contains("did you mean lock/sysv-sem?"));
-        for (typed, meant) in [
-            ("lock/futx", Some("lock/futex")),
-            ("getpid", Some("syscall/getppid")),
-            ("sycall", Some("syscall")),
-            ("%%", None),
-            ("é", None),
-        ] {
-            let error = choose(&[typed.into()]).err().unwrap().to_string();
-            let hint = meant.map(|name| format!("(did you mean {name}?)")).unwrap_or_default();
-            assert!(error.contains(&hint), "{error}");
-            assert_eq!(error.contains("did you mean"), meant.is_some(), "{error}");
-        }
-    }
 
     #[test]
     fn parameters_multiply_and_are_made_definite() {
@@ -592,26 +288,6 @@ mod tests {
         assert_eq!(plan(&options, &[0, 1], 7).unwrap().cpus, [1, 0]);
         let options = Options { cpu: Some(9), ..Options::default() };
         assert!(matches!(plan(&options, &[0, 1], 7), Err(PlanError::NoSuchCpu { .. })));
-    }
-
-    #[test]
-    fn what_a_run_measures_unasked_are_values_that_can_be_asked_for() {
-        for case in cases::all() {
-            for param in case.params {
-                for value in param.default.iter().chain(param.full) {
-                    for value in on_this_machine(value, 2) {
-                        let checked = checked(param, &value, 64);
-                        assert_eq!(
-                            checked.as_ref(),
-                            Ok(&value),
-                            "{} of {}",
-                            param.name,
-                            case.label()
-                        );
-                    }
-                }
-            }
-        }
     }
 
     #[test]
@@ -766,16 +442,5 @@ mod tests {
         assert!(!area.is_empty() && area.iter().all(|point| point.case != "concurrency/answer"));
         let error = of("concurrency/answer").unwrap_err().to_string();
         assert_eq!(error, "concurrency/answer is measured by `oscost concurrency`");
-    }
-
-    #[test]
-    fn a_sweep_ends_where_it_should() {
-        assert_eq!(sweep(4), [1, 2, 3, 4]);
-        let many = sweep(256);
-        assert_eq!((many[0], many.last()), (1, Some(&256)));
-        assert_eq!(few_up_to(4), [1, 2, 4]);
-        assert_eq!(few_up_to(8), [1, 2, 4, 6, 8]);
-        assert_eq!(few_up_to(20), [1, 2, 4, 6, 8, 12, 16, 20]);
-        assert!(many.len() < 25 && many.windows(2).all(|pair| pair[0] < pair[1]), "{many:?}");
     }
 }

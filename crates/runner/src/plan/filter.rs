@@ -1,0 +1,96 @@
+//! Chooses cases by the filters that the user gave.
+
+use cases::Case;
+
+use super::error::PlanError;
+
+/// The cases that the filters name, in the order of the list; all if there are no filters.
+pub fn choose(filters: &[String]) -> Result<Vec<&'static Case>, PlanError> {
+    let all = cases::all();
+    for filter in filters {
+        if !all.iter().any(|case| matches(filter, &case.label())) {
+            let hint = nearest(filter, &all).map(|name| format!(" (did you mean {name}?)"));
+            return Err(PlanError::UnknownCase {
+                filter: filter.clone(),
+                hint: hint.unwrap_or_default(),
+            });
+        }
+    }
+    let wanted = |label: &str| filters.is_empty() || filters.iter().any(|f| matches(f, label));
+    Ok(all.into_iter().filter(|case| wanted(&case.label())).collect())
+}
+
+/// An area, a whole name, or a pattern with `*`; a name without its area does too.
+fn matches(filter: &str, label: &str) -> bool {
+    let (area, name) = label.split_once('/').unwrap_or(("", label));
+    if filter.contains('*') {
+        return glob(filter, label) || glob(filter, name);
+    }
+    filter == label || filter == area || filter == name
+}
+
+fn glob(pattern: &str, text: &str) -> bool {
+    match pattern.split_once('*') {
+        None => pattern == text,
+        Some((start, rest)) => text.strip_prefix(start).is_some_and(|left| {
+            (0..=left.len())
+                .filter(|&at| left.is_char_boundary(at))
+                .any(|at| glob(rest, &left[at..]))
+        }),
+    }
+}
+
+/// A case whose name contains the filter, or the case or area that is spelt most like it.
+fn nearest(filter: &str, all: &[&'static Case]) -> Option<String> {
+    /// Less alike than this, it is something else that was meant.
+    const ALIKE: f64 = 0.8;
+    let labels: Vec<String> = all.iter().map(|case| case.label()).collect();
+    let name = filter.rsplit('/').next().unwrap_or(filter);
+    if let Some(label) = labels.iter().find(|label| name.len() >= 2 && label.contains(name)) {
+        return Some(label.clone());
+    }
+    let spelt = labels.iter().flat_map(|label| {
+        let (area, name) = label.split_once('/').unwrap_or(("", label));
+        [(label.as_str(), label.as_str()), (name, label.as_str()), (area, area)]
+    });
+    let ranked = spelt.map(|(text, meant)| (strsim::jaro_winkler(filter, text), meant));
+    let best = ranked.max_by(|a, b| a.0.total_cmp(&b.0));
+    best.filter(|(likeness, _)| *likeness >= ALIKE).map(|(_, meant)| meant.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn labels(filters: &[&str]) -> Vec<String> {
+        let filters: Vec<String> = filters.iter().map(|f| (*f).to_owned()).collect();
+        choose(&filters).unwrap().iter().map(|case| case.label()).collect()
+    }
+
+    #[test]
+    fn filters_name_areas_cases_and_patterns() {
+        assert_eq!(labels(&["syscall/getppid"]), ["syscall/getppid"]);
+        assert_eq!(labels(&["getppid"]), ["syscall/getppid"]);
+        assert_eq!(labels(&["lock/sysv*"]), ["lock/sysv-sem", "lock/sysv-sem-no-undo"]);
+        assert!(labels(&["lock"]).iter().all(|label| label.starts_with("lock/")));
+        assert_eq!(labels(&[]).len(), cases::all().len());
+    }
+
+    #[test]
+    fn an_unknown_case_is_named_with_a_hint() {
+        let error = choose(&["lock/sysv".into()]).err().unwrap().to_string();
+        assert!(error.contains("lock/sysv") && error.contains("did you mean lock/sysv-sem?"));
+        for (typed, meant) in [
+            ("lock/futx", Some("lock/futex")),
+            ("getpid", Some("syscall/getppid")),
+            ("sycall", Some("syscall")),
+            ("%%", None),
+            ("é", None),
+        ] {
+            let error = choose(&[typed.into()]).err().unwrap().to_string();
+            let hint = meant.map(|name| format!("(did you mean {name}?)")).unwrap_or_default();
+            assert!(error.contains(&hint), "{error}");
+            assert_eq!(error.contains("did you mean"), meant.is_some(), "{error}");
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! What the user asked a run for.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use cases::Extent;
+
+/// What the user asked for.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// Parts of case names (`clock`, `syscall/getppid`, `lock/sysv*`); none means all.
+    pub filters: Vec<String>,
+    /// Values given for parameters by hand: `workers` to `["1", "8"]`.
+    pub params: BTreeMap<String, Vec<String>>,
+    /// All values of all parameters.
+    pub full: bool,
+    /// Fewer rounds, less time.
+    pub quick: bool,
+    /// Half-width of the interval at which a point is done, as a share.
+    pub precision: Option<f64>,
+    /// Longest time for the whole run.
+    pub budget: Option<Duration>,
+    /// Seed of the order of rounds.
+    pub seed: Option<u64>,
+    /// The CPU to measure on.
+    pub cpu: Option<usize>,
+    /// Extra work on the clock, as a share: a self-check.
+    pub slow_down: Option<f64>,
+    /// What all lengths of jobs are multiplied by.
+    pub scale: Option<f64>,
+    /// Trials of each point whose rounds are trials.
+    pub trials: Option<usize>,
+}
+
+/// How much of everything is measured: `quick` goes before `full`.
+pub(super) fn extent_of(options: &Options) -> Extent {
+    match (options.quick, options.full) {
+        (true, _) => Extent::Quick,
+        (_, true) => Extent::Full,
+        _ => Extent::Ordinary,
+    }
+}

@@ -1,0 +1,202 @@
+//! The values of parameters: those listed with a case, resolved for this machine, and those given by hand, checked.
+
+use std::time::Duration;
+
+use cases::{Case, Param, Takes, trials_of};
+use measure::count::{format_duration, parse_count, parse_duration};
+use measure::worker_group::WORKERS_AT_MOST;
+
+use super::error::PlanError;
+use super::options::Options;
+
+/// The lengths that a job may have: below, its own work is lost among that of handing it out.
+const SHORTEST: Duration = Duration::from_nanos(100);
+const LONGEST: Duration = Duration::from_secs(3_600);
+
+/// The parameters these cases have, as a hint.
+pub(super) fn params_of(cases: &[&'static Case]) -> String {
+    let mut names: Vec<&str> = Vec::new();
+    for param in cases.iter().flat_map(|case| case.params) {
+        if !names.contains(&param.name) {
+            names.push(param.name);
+        }
+    }
+    match &names[..] {
+        [] => "they have none".to_owned(),
+        names => format!("they have {}", names.join(", ")),
+    }
+}
+
+/// The values that a parameter gets: those given by hand, else those listed, each once.
+pub(super) fn values_of(
+    param: &Param,
+    options: &Options,
+    cpus: usize,
+) -> Result<Vec<String>, PlanError> {
+    let mut values: Vec<String> = match options.params.get(param.name) {
+        Some(given) => {
+            given.iter().map(|value| checked(param, value, cpus)).collect::<Result<_, _>>()?
+        }
+        None => {
+            let listed = if options.full { param.full } else { param.default };
+            listed.iter().flat_map(|value| on_this_machine(value, cpus)).collect()
+        }
+    };
+    if let (Takes::Length, Some(scale)) = (param.takes, options.scale) {
+        for value in &mut values {
+            *value = scaled(param, value, scale)?;
+        }
+    }
+    let mut seen = std::collections::BTreeSet::new();
+    values.retain(|value| seen.insert(value.clone()));
+    Ok(values)
+}
+
+/// Of many numbers or lengths that trials are to be made with, `--quick` takes every other one.
+pub(super) fn thinned(
+    param: &Param,
+    case: &Case,
+    options: &Options,
+    values: Vec<String>,
+) -> Vec<String> {
+    let by_hand = options.params.contains_key(param.name);
+    let many = values.len() > 2 && !matches!(param.takes, Takes::Words(_));
+    let of_trials = trials_of(&case.label()).is_some();
+    let every = if options.quick && many && of_trials && !by_hand { 2 } else { 1 };
+    values.into_iter().step_by(every).collect()
+}
+
+/// A listed value made definite: `2xcpus` (and `1xcpus`) becomes a number, `1..4xcpus` and `few..4xcpus` become
+/// several, and where there is one CPU nothing can be spread.
+fn on_this_machine(value: &str, cpus: usize) -> Vec<String> {
+    match value {
+        "1xcpus" => vec![cpus.to_string()],
+        "2xcpus" => vec![(2 * cpus).min(WORKERS_AT_MOST).to_string()],
+        "few..4xcpus" => few_up_to(4 * cpus).iter().map(usize::to_string).collect(),
+        "1..4xcpus" => sweep(4 * cpus).iter().map(usize::to_string).collect(),
+        "spread" if cpus == 1 => vec!["same".to_owned()],
+        _ => vec![value.to_owned()],
+    }
+}
+
+/// From 1 to `last`: every number where they are few, else steps of a quarter.
+fn sweep(last: usize) -> Vec<usize> {
+    let mut all = vec![1];
+    while let Some(&at) = all.last().filter(|&&at| at < last) {
+        let step = if last <= 16 { 1 } else { at.div_ceil(4) };
+        all.push((at + step).min(last));
+    }
+    all
+}
+
+/// 1, 2, 4, and from there two for each doubling: 6, 8, 12, 16, ..., and `last`.
+fn few_up_to(last: usize) -> Vec<usize> {
+    let doublings = (2..usize::BITS - 1).flat_map(|power| [1 << power, 3 << (power - 1)]);
+    let below = [1, 2].into_iter().chain(doublings).take_while(|&at| at < last);
+    below.chain([last]).collect()
+}
+
+/// A value given by hand, as it is kept: a count in plain digits, a length in its shortest form, or
+/// one of the words.
+fn checked(param: &Param, value: &str, cpus: usize) -> Result<String, PlanError> {
+    let bad = |problem: String| bad_value(param, value, problem);
+    match param.takes {
+        Takes::Words(further) => {
+            let mut known: Vec<&str> = param.full.to_vec();
+            known.extend([param.default, further].concat());
+            let mut seen = std::collections::BTreeSet::new();
+            known.retain(|word| seen.insert(*word));
+            match value {
+                "spread" if cpus == 1 => Err(bad("this process may use only one CPU".into())),
+                _ if known.contains(&value) => Ok(value.to_owned()),
+                _ => Err(bad(format!("choose among {}", known.join(", ")))),
+            }
+        }
+        Takes::Count(most) => match parse_count(value) {
+            Err(error) => Err(bad(format!("it {}", error.problem()))),
+            Ok(0) => Err(bad("it must be at least 1".into())),
+            Ok(count) if count > most => Err(bad(format!("at most {most}"))),
+            Ok(count) => Ok(count.to_string()),
+        },
+        Takes::Size(most) => match parse_count(value) {
+            Err(error) => Err(bad(format!("it {}", error.problem()))),
+            Ok(size) if size > most => Err(bad(format!("at most {}", in_k(most)))),
+            Ok(size) => Ok(in_k(size)),
+        },
+        Takes::Directory => match cases::file::path_of(value) {
+            path if !path.is_absolute() => Err(bad("it is not a full path".into())),
+            path => match path.metadata() {
+                Err(error) => Err(bad(error.to_string())),
+                Ok(facts) if !facts.is_dir() => Err(bad("it is not a directory".into())),
+                Ok(_) => Ok(value.to_owned()),
+            },
+        },
+        Takes::Length => match parse_duration(value) {
+            Err(error) => Err(bad(format!("it {}", error.problem()))),
+            Ok(length) => checked_length(param, value, length),
+        },
+    }
+}
+
+/// A number of bytes in its shortest form.
+fn in_k(bytes: u64) -> String {
+    match bytes {
+        0 => "0".to_owned(),
+        _ if bytes.is_multiple_of(1024) => format!("{}k", bytes / 1024),
+        _ => bytes.to_string(),
+    }
+}
+
+/// A length made so many times as long, as a word again.
+fn scaled(param: &Param, value: &str, scale: f64) -> Result<String, PlanError> {
+    let length = parse_duration(value).map_err(|e| bad_value(param, value, e.to_string()))?;
+    checked_length(param, value, length.mul_f64(scale))
+}
+
+fn checked_length(param: &Param, value: &str, length: Duration) -> Result<String, PlanError> {
+    match length {
+        _ if length < SHORTEST => Err(bad_value(param, value, "at least 100ns".into())),
+        _ if length > LONGEST => Err(bad_value(param, value, "at most 1h".into())),
+        _ => Ok(format_duration(length)),
+    }
+}
+
+fn bad_value(param: &Param, value: &str, problem: String) -> PlanError {
+    PlanError::BadValue { name: param.name.to_owned(), value: value.to_owned(), problem }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_run_measures_unasked_are_values_that_can_be_asked_for() {
+        for case in cases::all() {
+            for param in case.params {
+                for value in param.default.iter().chain(param.full) {
+                    for value in on_this_machine(value, 2) {
+                        let checked = checked(param, &value, 64);
+                        assert_eq!(
+                            checked.as_ref(),
+                            Ok(&value),
+                            "{} of {}",
+                            param.name,
+                            case.label()
+                        );
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_sweep_ends_where_it_should() {
+        assert_eq!(sweep(4), [1, 2, 3, 4]);
+        let many = sweep(256);
+        assert_eq!((many[0], many.last()), (1, Some(&256)));
+        assert_eq!(few_up_to(4), [1, 2, 4]);
+        assert_eq!(few_up_to(8), [1, 2, 4, 6, 8]);
+        assert_eq!(few_up_to(20), [1, 2, 4, 6, 8, 12, 16, 20]);
+        assert!(many.len() < 25 && many.windows(2).all(|pair| pair[0] < pair[1]), "{many:?}");
+    }
+}
