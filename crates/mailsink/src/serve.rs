@@ -7,9 +7,8 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use platform::readiness::{Interest, Readiness, Ready};
-use platform::socket::{
-    Listening, accept, has_arrived, ignore_new, is_shortage, listen, stop_listening,
-};
+use platform::server_socket::{Listening, accept, has_pending, ignore_new, listen, stop_listening};
+use platform::socket_io::is_shortage;
 use serving::deadlines::Deadlines;
 
 use crate::client::{Client, Shared, Verdict};
@@ -352,7 +351,7 @@ impl Sink {
         self.resume();
         for listener in 0..self.listeners.len() {
             self.listeners[listener].burst = BURST_AT_MOST;
-            if has_arrived(&self.listeners[listener].socket) {
+            if has_pending(&self.listeners[listener].socket) {
                 let _ = self.accept(listener);
             }
             stop_listening(&self.listeners[listener].socket);

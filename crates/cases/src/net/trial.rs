@@ -9,7 +9,7 @@ use netload::Protocol;
 use netload::hosted::Spent;
 use netload::load::{ErrorKind, Generator, Step, Window};
 use platform::counters::Counts;
-use platform::network::listen_overflows;
+use platform::network_namespace::listen_overflows;
 
 use super::test_bed::TestBed;
 use crate::count_of;

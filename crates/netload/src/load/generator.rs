@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use mio::{Events, Poll};
 use platform::tree::ProcessTree;
 use platform::usage::{ProcessUsage, thread_cpu_time};
-use platform::{CaseError, net};
+use platform::{CaseError, client_socket};
 
 use super::Load;
 use super::connection::{Connection, Phase};
@@ -116,7 +116,7 @@ impl Generator {
         if let Some(cpu) = load.cpu {
             platform::cpu::pin_thread(cpu)?;
         }
-        net::wake_exactly();
+        client_socket::minimize_timer_slack();
         let poll = Poll::new().map_err(|e| CaseError::from_io("waiting for sockets", &e))?;
         let exchange = Exchange::new(load.protocol, load.status, &load.to.to_string());
         let now = Instant::now();
@@ -341,7 +341,7 @@ impl Generator {
         let time = match fine && due <= until {
             true if time > FINE => Duration::from_nanos(time - FINE / 2),
             true => {
-                net::wait_finely(&self.poll, Duration::from_nanos(time));
+                client_socket::wait_finely(&self.poll, Duration::from_nanos(time));
                 Duration::ZERO
             }
             false => Duration::from_nanos(time),

@@ -112,8 +112,8 @@ impl ErrorKind {
             | io::ErrorKind::ConnectionAborted
             | io::ErrorKind::BrokenPipe => Self::Reset,
             io::ErrorKind::TimedOut => Self::TimedOut,
-            _ if platform::net::is_port_shortage(error) => Self::NoPort,
-            _ if platform::socket::is_shortage(error) => Self::NoDescriptor,
+            _ if platform::client_socket::is_port_shortage(error) => Self::NoPort,
+            _ if platform::socket_io::is_shortage(error) => Self::NoDescriptor,
             _ => Self::Other,
         }
     }

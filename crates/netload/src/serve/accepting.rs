@@ -5,9 +5,8 @@ use std::io::{self, ErrorKind};
 use std::net::{TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
-use platform::socket::{
-    accept, has_arrived, ignore_new, is_any_coming, is_shortage, stop_listening,
-};
+use platform::server_socket::{accept, has_deferred, has_pending, ignore_new, stop_listening};
+use platform::socket_io::is_shortage;
 
 use super::{Server, Terms};
 
@@ -143,7 +142,7 @@ impl LastOnes {
     /// Whether one may arrive, beside those that have and wait to be accepted.
     pub fn may_come(self, listener: &TcpListener) -> bool {
         let now = Instant::now();
-        now < self.surely || (now < self.at_most && is_any_coming(listener))
+        now < self.surely || (now < self.at_most && has_deferred(listener))
     }
 }
 
@@ -233,7 +232,7 @@ impl<'a> Acceptor<'a> {
                 self.state = State::Draining(last, now + LAST_ARRIVE_WITHIN);
             }
             State::Draining(last, at) if now >= at && self.paused.is_none() => {
-                let goes_on = last.may_come(self.listener) || has_arrived(self.listener);
+                let goes_on = last.may_come(self.listener) || has_pending(self.listener);
                 if goes_on && !last.are_cut_off() {
                     self.state = State::Draining(last, now + LAST_ARRIVE_WITHIN);
                 } else {

@@ -4,7 +4,7 @@ use std::io::ErrorKind;
 use std::net::TcpStream;
 use std::time::Instant;
 
-use platform::socket::{receive, send};
+use platform::socket_io::{receive, send};
 
 use super::exchange::{Exchange, Wants};
 use crate::Protocol;

@@ -6,7 +6,7 @@ use std::net::TcpListener;
 use std::os::fd::OwnedFd;
 
 use platform::cpu::pin_thread;
-use platform::socket::stop_listening;
+use platform::server_socket::stop_listening;
 
 use super::connection::Reading;
 use super::{Server, epoll};

@@ -53,8 +53,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use platform::CaseError;
+use platform::server_socket::{Listening, listen};
 use platform::shared::Shared;
-use platform::socket::{Listening, listen};
 
 pub use stop::Stop;
 
@@ -227,7 +227,7 @@ impl Architecture {
         let serve = self.serve.map_err(|why| CaseError::Unsupported(why.to_owned()))?;
         let how = Listening {
             shared_port: self.shares_port,
-            client_begins: plan.protocol.client_begins(),
+            client_sends_first: plan.protocol.client_begins(),
         };
         let open =
             |at| listen(at, how).map_err(|e| CaseError::from_io(&format!("listen at {at}"), &e));

@@ -3,7 +3,8 @@
 use std::io;
 use std::net::TcpListener as StdListener;
 
-use platform::socket::{is_shortage, stop_listening};
+use platform::server_socket::stop_listening;
+use platform::socket_io::is_shortage;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use mio::{Interest, Token};
-use platform::net;
+use platform::client_socket;
 
 use super::{Generator, MS, REST};
 use crate::load::connection::{Connection, Phase, open, source_of};
@@ -102,7 +102,7 @@ impl Generator {
         // On loopback it is often there by now, and the first word can be said at once.
         if self.exchange.client_begins() {
             self.send(place);
-            if self.places[place].phase == Phase::Receiving && net::SHORT_READ_IS_ALL {
+            if self.places[place].phase == Phase::Receiving && client_socket::SHORT_READ_IS_ALL {
                 interest = Interest::READABLE;
             }
         }

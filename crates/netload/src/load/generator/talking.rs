@@ -4,7 +4,7 @@ use std::io::{ErrorKind as Io, Read, Write};
 
 use mio::event::Event;
 use mio::{Interest, Token};
-use platform::net;
+use platform::client_socket;
 
 use super::Generator;
 use crate::load::connection::{Phase, SURELY_ONE_SEGMENT};
@@ -107,7 +107,7 @@ impl Generator {
     /// next wait at once. Requests that may have to be sent in parts need it nevertheless.
     fn wait_for_replies_only(&mut self, place: usize) {
         let small = self.exchange.largest_request() <= SURELY_ONE_SEGMENT;
-        if net::SHORT_READ_IS_ALL || !small {
+        if client_socket::SHORT_READ_IS_ALL || !small {
             return;
         }
         let connection = &mut self.places[place];
@@ -125,7 +125,7 @@ impl Generator {
                 Ok(0) => return self.ended(place),
                 Ok(count) => {
                     self.take(place, count);
-                    if count < self.buffer.len() && net::SHORT_READ_IS_ALL {
+                    if count < self.buffer.len() && client_socket::SHORT_READ_IS_ALL {
                         return if ended {
                             self.ended(place)
                         };
@@ -168,7 +168,7 @@ impl Generator {
     /// What came by now was there when the last wait ended, or came later where reading goes on until
     /// nothing is left.
     fn came_at(&self) -> u64 {
-        if net::SHORT_READ_IS_ALL { self.turn_at } else { self.clock.now() }
+        if client_socket::SHORT_READ_IS_ALL { self.turn_at } else { self.clock.now() }
     }
 
     /// The reply of a connection is whole.
