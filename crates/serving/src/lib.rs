@@ -3,3 +3,6 @@
 
 pub mod deadlines;
 pub mod hosted;
+pub mod protocol;
+
+pub use protocol::{Kind, NoSuchProtocol, Protocol};

@@ -2,8 +2,8 @@ use std::time::Duration;
 
 use measure::trial::Timed;
 use measure::{CaseError, Combine, Direction, Params, Round};
-use netload::Protocol;
 use platform::tree::ProcessTree;
+use servers::Protocol;
 
 use super::test_bed::{NETWORK, PLACE, TestBed};
 use super::{ARCH, all_but, is_here};

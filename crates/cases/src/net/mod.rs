@@ -14,7 +14,7 @@ mod trial;
 use std::time::Duration;
 
 use measure::Params;
-use netload::serve::{ARCHITECTURES, Architecture};
+use servers::{ARCHITECTURES, Architecture};
 
 use crate::{Case, Extent, Param, Takes, Trials, value_of};
 

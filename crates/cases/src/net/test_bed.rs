@@ -3,12 +3,12 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::process::Command;
 
+use loadgen::{Generator, Load};
 use measure::trial::TrialContext;
 use measure::{CaseError, Params, Round};
-use netload::Protocol;
-use netload::hosted::Hosted;
-use netload::load::{Generator, Load};
 use platform::network_namespace::NamespacePair;
+use servers::Protocol;
+use servers::hosted::Hosted;
 
 use crate::{Param, Takes, value_of};
 
@@ -82,7 +82,7 @@ impl TestBed {
         round: &Round,
     ) -> Result<Hosted, CaseError> {
         let arch = value_of(params, "arch")?;
-        if let Some(why) = netload::serve::Architecture::find(arch).and_then(|a| a.missing_here()) {
+        if let Some(why) = servers::Architecture::find(arch).and_then(|a| a.missing_here()) {
             return Err(CaseError::Unsupported(why.to_owned()));
         }
         let program =

@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
+use loadgen::{ErrorKind, Generator, Step, Window};
 use measure::trial::Timed;
 use measure::{CaseError, Combine, Direction, Params, Round, doubt};
-use netload::Protocol;
-use netload::hosted::Spent;
-use netload::load::{ErrorKind, Generator, Step, Window};
 use platform::counters::Counts;
 use platform::network_namespace::listen_overflows;
+use servers::Protocol;
+use servers::hosted::Spent;
 
 use super::test_bed::TestBed;
 use crate::count_of;
@@ -226,7 +226,7 @@ mod tests {
     use std::io::Write;
     use std::net::TcpListener;
 
-    use netload::load::Load;
+    use loadgen::Load;
 
     use super::*;
 

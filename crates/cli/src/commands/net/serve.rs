@@ -3,11 +3,11 @@
 use std::fmt::Write;
 
 use anyhow::Context;
-use netload::hosted::host;
-use netload::serve::{ARCHITECTURES, Plan, Server};
 use platform::CaseError;
 use platform::limits::raise_descriptors;
 use platform::process::on_termination;
+use servers::hosted::host;
+use servers::{ARCHITECTURES, Server, ServerOptions};
 
 use crate::args::Serve;
 use crate::ending::{Ending, Usage};
@@ -26,13 +26,13 @@ pub fn serve(args: &Serve) -> anyhow::Result<Ending> {
         platform::cpu::keep_process_to(&args.bind_cpu)
             .map_err(|case_error| Usage(format!("--bind-cpu: {}", case_error)))?;
     }
-    let plan = Plan {
+    let options = ServerOptions {
         protocol: args.protocol,
         timeout: args.timeout,
         workers: args.workers,
         cpus: platform::cpu::allowed(),
     };
-    let server = args.arch.bind(args.listen, &plan).map_err(of_refusal)?;
+    let server = args.arch.bind(args.listen, &options).map_err(of_refusal)?;
     if args.report {
         host(&server, args.count).context("the server failed")?;
     } else {
@@ -53,7 +53,7 @@ pub fn serve(args: &Serve) -> anyhow::Result<Ending> {
 /// input and output. `None` if that is not what we were started for.
 pub fn answer_on_stdio() -> Option<Ending> {
     #[cfg(unix)]
-    match netload::serve::exec::answer(std::env::args().skip(1)) {
+    match servers::architecture::exec::answer(std::env::args().skip(1)) {
         Ok(true) => return Some(Ending::Done),
         Ok(false) => {}
         Err(case_error) => return Some(Ending::of_error(&Usage(case_error.to_string()).into())),

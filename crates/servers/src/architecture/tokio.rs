@@ -1,0 +1,112 @@
+//! A task for each connection, on tokio's threads, as many as CPUs.
+
+use std::io;
+use std::net::TcpListener as StdListener;
+
+use platform::server_socket::stop_listening;
+use platform::socket_io::is_shortage;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep, timeout, timeout_at};
+
+use crate::accepting::{LastOnes, PAUSE, is_of_one_connection};
+use crate::exchange::{Exchange, Wants};
+use crate::server::{Server, Terms};
+
+/// How much is read at once.
+const READ_AT_ONCE: usize = 4 * 1024;
+
+pub fn serve(server: &Server) -> io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(server.cpus.len().max(1))
+        .enable_all()
+        .build()?;
+    let listener = server.listeners[0].try_clone()?;
+    // A task like the others: the thread that waits here is none of the runtime's.
+    let accepting = runtime.spawn(accept_all(listener, server.terms));
+    runtime.block_on(accepting).expect("accepting does not panic")
+}
+
+async fn accept_all(listener: StdListener, terms: Terms) -> io::Result<()> {
+    listener.set_nonblocking(true)?;
+    let socket = listener.try_clone()?;
+    let listener = TcpListener::from_std(listener)?;
+    // Each task has a sender: when all are gone, so are the tasks.
+    let (task, mut tasks) = mpsc::channel::<()>(1);
+    let (mut last, mut is_over) = (None, false);
+    terms.stop.may_sleep();
+    loop {
+        if last.is_none() && terms.stop.is_requested() {
+            terms.stop.is_awake();
+            last = Some(LastOnes::at(&socket, &terms));
+        }
+        let accepted = match last {
+            None => listener.accept().await,
+            Some(last) if last.are_cut_off() => break,
+            Some(last) => match timeout(PAUSE, listener.accept()).await {
+                Ok(accepted) => accepted,
+                Err(_elapsed) if is_over => break,
+                Err(_elapsed) => {
+                    is_over = !last.may_come(&socket);
+                    continue;
+                }
+            },
+        };
+        match accepted {
+            Ok((stream, _)) => {
+                let task = task.clone();
+                tokio::spawn(async move {
+                    converse(stream, terms).await;
+                    drop(task);
+                });
+            }
+            Err(e) if is_shortage(&e) => {
+                terms.counters.note_shortage(&e);
+                sleep(PAUSE).await;
+            }
+            Err(e) if is_of_one_connection(&e) => {}
+            Err(e) => return Err(e),
+        }
+    }
+    stop_listening(&socket);
+    drop(task);
+    tasks.recv().await;
+    Ok(())
+}
+
+async fn converse(mut stream: TcpStream, terms: Terms) {
+    let mut exchange = Exchange::new(terms.protocol);
+    let mut buffer = [0; READ_AT_ONCE];
+    let mut until = Instant::now() + terms.timeout;
+    let mut stops = false;
+    loop {
+        let done = match exchange.wants() {
+            Wants::Write => timeout(terms.timeout, stream.write(exchange.to_send()))
+                .await
+                .map(|sent| sent.map(|bytes| exchange.was_sent(bytes))),
+            Wants::Read => timeout_at(until, stream.read(&mut buffer)).await.map(|read| {
+                read.map(|bytes| {
+                    if terms.stop.is_requested() {
+                        exchange.finish_soon();
+                    }
+                    match bytes {
+                        0 => exchange.ended(),
+                        _ => exchange.received(&buffer[..bytes]),
+                    }
+                    // When the server stops, a client may not talk on for ever.
+                    if !exchange.is_in_request() && !stops {
+                        until = Instant::now() + terms.timeout;
+                        stops = terms.stop.is_requested();
+                    }
+                })
+            }),
+            Wants::Close => return,
+        };
+        match done {
+            Ok(Ok(())) => {}
+            Ok(Err(_gone)) => return,
+            Err(_elapsed) => return terms.note_timed_out(),
+        }
+    }
+}
