@@ -1,27 +1,26 @@
-//! A connection of an event loop: what can be said without waiting is said.
+//! A connection of an event loop: sends and receives as much as is possible without blocking.
 
 use std::io::ErrorKind;
 use std::net::TcpStream;
 use std::time::Instant;
 
-use platform::socket_io::{receive, send};
+use platform::socket_io;
 
 use crate::exchange::{Exchange, Wants};
 use serving::Protocol;
 
-/// How much is read at once.
+/// Size of the receive buffer, in bytes.
 pub const READ_AT_ONCE: usize = 16 * 1024;
 
-/// Whether a connection that can be read is read until the system has no more.
+/// How often a readable connection is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "only epoll tells once"))]
+#[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "only epoll is edge-triggered"))]
 pub enum Reading {
-    /// Once: whoever watches it tells again that there is more.
+    /// Once: a level-triggered watch reports it again if there is more.
     Once,
-    /// Until there is no more, which less than was asked for tells too: whoever watches it tells only of what is
-    /// new (epoll(7)).
+    /// Until no data is left, which a short read shows too: an edge-triggered watch reports only new data (epoll(7)).
     UntilEmpty,
-    /// Until the client's end, which was told of already.
+    /// Until the end of the stream, which was reported already.
     UntilEnd,
 }
 
@@ -31,12 +30,12 @@ pub struct Connection {
     stream: TcpStream,
     exchange: Exchange,
     deadline: Instant,
-    /// How what has come may be read; `None` until it is told of again.
+    /// How it is to be read now; `None` until it is reported as readable again.
     reading: Option<Reading>,
 }
 
 impl Connection {
-    /// A connection just accepted, non-blocking, to a client who has time until `deadline`.
+    /// A connection that was just accepted, with a non-blocking socket.
     pub fn new(stream: TcpStream, protocol: Protocol, deadline: Instant) -> Self {
         Self { stream, exchange: Exchange::new(protocol), deadline, reading: None }
     }
@@ -46,35 +45,37 @@ impl Connection {
         &self.stream
     }
 
-    /// Takes in and says what is possible without waiting; gives what it waits for then.
+    /// Receives and sends what is possible without blocking; returns what it waits for then.
     pub fn advance(&mut self, buffer: &mut [u8], reading: Reading) -> Wants {
-        match self.take_in(buffer, reading) {
+        match self.receive(buffer, reading) {
             Wants::Read => Wants::Read,
-            Wants::Write | Wants::Close => self.say(buffer),
+            Wants::Write | Wants::Close => self.send(buffer),
         }
     }
 
-    /// As [`Connection::advance`], but what there is to say is left for [`Connection::say`].
-    pub fn take_in(&mut self, buffer: &mut [u8], reading: Reading) -> Wants {
+    /// As [`Connection::advance`], but the reply is left to [`Connection::send`].
+    pub fn receive(&mut self, buffer: &mut [u8], reading: Reading) -> Wants {
         self.reading = Some(reading);
-        self.go_on(buffer, false)
+        self.proceed(buffer, false)
     }
 
-    /// Says what [`Connection::take_in`] has left, and takes in what that had no room for.
-    pub fn say(&mut self, buffer: &mut [u8]) -> Wants {
-        self.go_on(buffer, true)
+    /// Sends the reply that [`Connection::receive`] has left, and receives what that had no room for.
+    pub fn send(&mut self, buffer: &mut [u8]) -> Wants {
+        self.proceed(buffer, true)
     }
 
-    fn go_on(&mut self, buffer: &mut [u8], may_say: bool) -> Wants {
+    fn proceed(&mut self, buffer: &mut [u8], may_send: bool) -> Wants {
         loop {
             match (self.exchange.wants(), self.reading) {
-                (Wants::Write, _) if may_say => match send(&self.stream, self.exchange.to_send()) {
-                    Ok(bytes) => self.exchange.was_sent(bytes),
-                    Err(e) if e.kind() == ErrorKind::Interrupted => {}
-                    Err(e) if e.kind() == ErrorKind::WouldBlock => return Wants::Write,
-                    Err(_) => return Wants::Close, // the client has gone
-                },
-                (Wants::Read, Some(reading)) => match receive(&self.stream, buffer) {
+                (Wants::Write, _) if may_send => {
+                    match socket_io::send(&self.stream, self.exchange.to_send()) {
+                        Ok(bytes) => self.exchange.was_sent(bytes),
+                        Err(e) if e.kind() == ErrorKind::Interrupted => {}
+                        Err(e) if e.kind() == ErrorKind::WouldBlock => return Wants::Write,
+                        Err(_) => return Wants::Close, // the client has closed
+                    }
+                }
+                (Wants::Read, Some(reading)) => match socket_io::receive(&self.stream, buffer) {
                     Ok(0) => self.exchange.ended(),
                     Ok(bytes) => {
                         self.exchange.received(&buffer[..bytes]);
@@ -98,15 +99,14 @@ impl Connection {
         self.exchange.finish_soon();
     }
 
-    /// Gives the client time until `deadline`, unless it is in the middle of a request: then its time runs
-    /// on, or it could send a byte at a time for ever.
-    pub fn allow(&mut self, deadline: Instant) {
+    /// Extends the deadline, except in the middle of a request: otherwise a client could send a byte at a time for ever.
+    pub fn extend(&mut self, deadline: Instant) {
         if !self.exchange.is_in_request() {
             self.deadline = deadline;
         }
     }
 
-    /// Until when the client has time.
+    /// When the client times out.
     pub fn deadline(&self) -> Instant {
         self.deadline
     }

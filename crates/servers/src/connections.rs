@@ -1,55 +1,50 @@
-//! The connections of an event loop, and until when each has time.
+//! The connections of an event loop and their timeouts.
 
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use serving::deadlines::Deadlines;
+use serving::{Acceptor, Deadlines, Slots};
 
-use crate::accepting::Acceptor;
 use crate::connection::{Connection, READ_AT_ONCE, Reading};
 use crate::exchange::Wants;
 use crate::server::Server;
 
-/// All connections that wait for something, by the number that the loop watches them under.
+/// All open connections, by the slot number under which the loop watches them.
 pub struct Connections<'a> {
     server: &'a Server,
     reading: Reading,
-    all: Vec<Option<Slot>>,
-    free: Vec<usize>,
-    open: usize,
+    slots: Slots<Slot>,
     deadlines: Deadlines,
     now: Instant,
-    /// The server stops, and nobody is given time beyond this.
+    /// The server stops: no deadline is later than this.
     ends: Option<Instant>,
     buffer: Box<[u8]>,
 }
 
 struct Slot {
     connection: Connection,
-    /// What it is watched for.
+    /// The readiness for which it is watched.
     wants: Wants,
 }
 
-/// What became of a connection, for a loop to watch it.
+/// How a loop must change its watch of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Watch {
-    /// As before.
+    /// Not at all.
     Same,
-    /// For something else.
+    /// Watch it for something else.
     Other(Wants),
-    /// It is closed, and its socket with it.
-    Gone,
+    /// It is closed, and so is its socket.
+    Closed,
 }
 
 impl<'a> Connections<'a> {
-    /// None yet.
+    /// No connections.
     pub fn new(server: &'a Server, reading: Reading) -> Self {
         Self {
             server,
             reading,
-            all: Vec::new(),
-            free: Vec::new(),
-            open: 0,
+            slots: Slots::default(),
             deadlines: Deadlines::default(),
             now: Instant::now(),
             ends: None,
@@ -57,8 +52,8 @@ impl<'a> Connections<'a> {
         }
     }
 
-    /// Says and takes in what a new client allows at once; if anything is left, keeps the connection and gives
-    /// its number and what it waits for.
+    /// Sends and receives what is possible at once. Unless that ends the exchange, keeps the connection and returns its
+    /// slot and the readiness it waits for.
     pub fn begin(&mut self, stream: TcpStream) -> Option<(usize, Wants)> {
         let mut connection =
             Connection::new(stream, self.server.terms.protocol, self.next_deadline());
@@ -72,54 +67,48 @@ impl<'a> Connections<'a> {
         Some((self.keep(connection, wants), wants))
     }
 
-    /// Until when a client has time that is to do something from now on.
+    /// The deadline of a client that is active now.
     fn next_deadline(&self) -> Instant {
         self.ends.unwrap_or(self.now + self.server.terms.timeout)
     }
 
     fn keep(&mut self, connection: Connection, wants: Wants) -> usize {
         let deadline = connection.deadline();
-        self.open += 1;
-        let number = self.free.pop().unwrap_or(self.all.len());
-        if number == self.all.len() {
-            self.all.push(None);
-        }
-        self.deadlines.add(number, deadline);
-        self.all[number] = Some(Slot { connection, wants });
-        number
+        let slot = self.slots.insert(Slot { connection, wants });
+        self.deadlines.add(slot, deadline);
+        slot
     }
 
-    /// Goes on with a connection that can be read or written; closes it when it is over. A number that is not
-    /// in use is of a connection closed in the same turn.
+    /// Continues with a connection that is ready; closes it at the end of its exchange. If the slot is free, its
+    /// connection was closed in the same iteration.
     pub fn advance(&mut self, number: usize) -> Watch {
-        if self.take_in(number, self.reading) { self.say(number) } else { Watch::Same }
+        if self.receive(number, self.reading) { self.send(number) } else { Watch::Same }
     }
 
-    /// Takes in what a connection has sent, to be read like this. What there is to say to it is left for
-    /// [`Connections::say`], which must follow if there is anything, or it is over: so says the result. To do the
-    /// same for all before the next keeps the kernel's code in the CPU's caches.
-    pub fn take_in(&mut self, number: usize, reading: Reading) -> bool {
+    /// Receives from a connection. The result says whether [`Connections::send`] must follow, to send the reply or to
+    /// close. Receiving from all connections before sending to any keeps the kernel's code in the CPU's caches.
+    pub fn receive(&mut self, number: usize, reading: Reading) -> bool {
         let deadline = self.next_deadline();
-        let Some(slot) = self.all.get_mut(number).and_then(Option::as_mut) else { return false };
-        let is_all = slot.connection.take_in(&mut self.buffer, reading) == Wants::Read;
-        if is_all {
-            slot.connection.allow(deadline);
+        let Some(slot) = self.slots.get_mut(number) else { return false };
+        let is_done = slot.connection.receive(&mut self.buffer, reading) == Wants::Read;
+        if is_done {
+            slot.connection.extend(deadline);
         }
-        !is_all
+        !is_done
     }
 
-    /// Goes on with a connection of which [`Connections::take_in`] has left something to say, or that is over.
-    pub fn say(&mut self, number: usize) -> Watch {
+    /// Sends to a connection for which [`Connections::receive`] has returned true, or closes it.
+    pub fn send(&mut self, number: usize) -> Watch {
         let deadline = self.next_deadline();
-        let Some(slot) = self.all.get_mut(number).and_then(Option::as_mut) else {
+        let Some(slot) = self.slots.get_mut(number) else {
             return Watch::Same;
         };
-        let wants = slot.connection.say(&mut self.buffer);
+        let wants = slot.connection.send(&mut self.buffer);
         if wants == Wants::Close {
             self.close(number);
-            return Watch::Gone;
+            return Watch::Closed;
         }
-        slot.connection.allow(deadline);
+        slot.connection.extend(deadline);
         if std::mem::replace(&mut slot.wants, wants) == wants {
             Watch::Same
         } else {
@@ -127,24 +116,20 @@ impl<'a> Connections<'a> {
         }
     }
 
-    /// Takes note of the time, once a turn; closes who has kept us waiting too long. Tells the acceptor
-    /// of both, and all of them when the server is to stop.
-    pub fn tick(&mut self, acceptor: &mut Acceptor, mut gone: impl FnMut(usize, &TcpStream)) {
+    /// To be called in each iteration: closes connections that have timed out, and has all of them end soon when the
+    /// server stops. `closed` is called before a connection is closed.
+    pub fn tick(&mut self, acceptor: &mut Acceptor, mut closed: impl FnMut(usize, &TcpStream)) {
         self.now = Instant::now();
         acceptor.tick(self.now);
         if acceptor.is_stopping() && self.ends.is_none() {
             self.ends = Some(self.next_deadline());
-            self.all.iter_mut().flatten().for_each(|slot| slot.connection.finish_soon());
+            self.slots.values_mut().for_each(|slot| slot.connection.finish_soon());
         }
-        let all = &self.all;
-        let until = |number: usize| all[number].as_ref().map(|slot| slot.connection.deadline());
-        let mut late = Vec::new();
-        while let Some(number) = self.deadlines.due(self.now, until) {
-            late.push(number);
-        }
-        for number in late {
-            if let Some(slot) = &self.all[number] {
-                gone(number, slot.connection.stream());
+        let slots = &self.slots;
+        let deadline_of = |number| slots.get(number).map(|slot| slot.connection.deadline());
+        for number in self.deadlines.expired(self.now, deadline_of) {
+            if let Some(stream) = self.stream(number) {
+                closed(number, stream);
             }
             self.server.terms.note_timed_out();
             self.close(number);
@@ -154,36 +139,31 @@ impl<'a> Connections<'a> {
 
     /// Closes a connection.
     pub fn close(&mut self, number: usize) {
-        self.all[number] = None;
-        self.free.push(number);
-        self.open -= 1;
+        self.slots.remove(number);
     }
 
     /// The socket of a connection.
-    #[cfg_attr(windows, expect(dead_code, reason = "only queues in the kernel are told of each"))]
+    #[cfg_attr(windows, expect(dead_code, reason = "only kernel queues need each socket"))]
     pub fn stream(&self, number: usize) -> Option<&TcpStream> {
-        self.all.get(number)?.as_ref().map(|slot| slot.connection.stream())
+        self.slots.get(number).map(|slot| slot.connection.stream())
     }
 
-    /// All connections: number, socket, and what each waits for.
+    /// All connections: slot, socket, and the readiness each waits for.
     pub fn iter(&self) -> impl Iterator<Item = (usize, &TcpStream, Wants)> {
-        let slots = self.all.iter().enumerate();
-        slots.filter_map(|(number, slot)| {
-            slot.as_ref().map(|slot| (number, slot.connection.stream(), slot.wants))
-        })
+        self.slots.iter().map(|(number, slot)| (number, slot.connection.stream(), slot.wants))
     }
 
-    /// How many there are.
+    /// Number of connections.
     pub fn len(&self) -> usize {
-        self.open
+        self.slots.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.open == 0
+        self.slots.is_empty()
     }
 
-    /// How long a loop may wait until [`Connections::tick`] has something to do.
+    /// How long a loop may wait until the next [`Connections::tick`].
     pub fn wait(&self, acceptor: &Acceptor) -> Option<Duration> {
         let first = self.deadlines.next().into_iter().chain(acceptor.wakes_at()).min()?;
         Some(first.saturating_duration_since(self.now))

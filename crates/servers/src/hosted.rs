@@ -1,6 +1,5 @@
-//! A server in a process of its own, which tells what it has spent when asked: one line on its standard
-//! input, one line of JSON on its standard output. It ends when its input does, so it never outlives
-//! who started it.
+//! A server in a child process. It answers each line on its standard input with its counters and resource usage, as a line
+//! of JSON on its standard output. It ends when its input ends, so it does not outlive its parent.
 
 use std::net::SocketAddr;
 use std::process::Command;
@@ -10,28 +9,28 @@ use platform::CaseError;
 use platform::counters::ProcessCounter;
 use platform::usage::{ProcessUsage, thread_cpu_time};
 use serde::{Deserialize, Serialize};
-use serving::hosted::{self, answer};
+use serving::hosted::{self, start_reporting};
 
 use crate::server::{Counters, Server};
 
-/// What a server says first.
+/// The first line of a server.
 #[derive(Debug, Serialize, Deserialize)]
 struct Listening {
     listening: SocketAddr,
 }
 
-/// What a server and all its processes have spent so far.
+/// Counters and resource usage of a server and all its processes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Spent {
+pub struct ServerReport {
     /// CPU time, in ns.
     pub cpu_ns: u64,
-    /// Times a thread or process gave up its CPU, to wait; `None` where unknown.
+    /// Voluntary context switches; `None` where unknown.
     pub voluntary_switches: Option<u64>,
-    /// Times the CPU was taken away from one; `None` where unknown.
+    /// Involuntary context switches; `None` where unknown.
     pub involuntary_switches: Option<u64>,
     /// System calls; `None` where they are not counted.
     pub syscalls: Option<u64>,
-    /// Clients that kept it waiting too long.
+    /// Connections closed because the client timed out.
     pub timed_out: u64,
     /// Times there was no descriptor for a connection.
     pub no_descriptor: u64,
@@ -41,10 +40,10 @@ pub struct Spent {
     pub no_process: u64,
 }
 
-impl Spent {
+impl ServerReport {
     fn with(counters: &Counters, counter: Option<&ProcessCounter>) -> Self {
         let usage = ProcessUsage::of_running_children().plus(ProcessUsage::now());
-        // Telling is no part of serving, and takes a while with many children.
+        // The reporting thread is no part of serving, and takes a while with many children.
         let cpu = usage.cpu.saturating_sub(thread_cpu_time().unwrap_or_default());
         Self {
             cpu_ns: u64::try_from(cpu.as_nanos()).unwrap_or(u64::MAX),
@@ -52,13 +51,13 @@ impl Spent {
             involuntary_switches: usage.involuntary_switches,
             syscalls: counter.and_then(ProcessCounter::syscalls),
             timed_out: counters.timed_out.load(Ordering::Relaxed),
-            no_descriptor: counters.no_descriptor.load(Ordering::Relaxed),
-            no_memory: counters.no_memory.load(Ordering::Relaxed),
+            no_descriptor: counters.shortages.no_descriptor.load(Ordering::Relaxed),
+            no_memory: counters.shortages.no_memory.load(Ordering::Relaxed),
             no_process: counters.no_process.load(Ordering::Relaxed),
         }
     }
 
-    /// What was spent since `earlier`.
+    /// The difference to an earlier report.
     pub fn since(self, earlier: Self) -> Self {
         let between = |now: Option<u64>, then: Option<u64>| {
             now.zip(then).map(|(now, then)| now.saturating_sub(then))
@@ -76,27 +75,28 @@ impl Spent {
     }
 }
 
-/// The server's part: serves, and answers each line of standard input; ends when that does. System calls are
-/// counted at `tracepoint`, if one is given and may be used.
+/// Runs the server in the child process: serves, answers each line of standard input, and ends when that ends. System
+/// calls are counted at `tracepoint`, if one is given and may be used.
 ///
 /// # Errors
 /// Those of serving.
 pub fn host(server: &Server, tracepoint: Option<u64>) -> std::io::Result<()> {
     let (counters, stop, address) = (server.counters(), server.stop(), server.address());
-    let tell = move |counter: Option<&ProcessCounter>| Spent::with(&counters, counter);
-    answer(&Listening { listening: address }, tracepoint, tell, move || stop.request(address))?;
+    let report = move |counter: Option<&ProcessCounter>| ServerReport::with(&counters, counter);
+    let listening = Listening { listening: address };
+    start_reporting(&listening, tracepoint, report, move || stop.request_and_wake(address))?;
     server.serve()
 }
 
-/// A server in a process of its own, as who started it sees it. Dropped, it is stopped.
+/// A server in a child process. It is stopped when this is dropped.
 #[derive(Debug)]
-pub struct Hosted(hosted::Hosted<Listening, Spent>);
+pub struct Hosted(hosted::Hosted<Listening, ServerReport>);
 
 impl Hosted {
     /// Starts `command`, which must call [`host`].
     ///
     /// # Errors
-    /// Where it cannot be started, or does not come to listen: with what it said.
+    /// If it cannot be started or does not listen: with its error output.
     pub fn start(command: &mut Command) -> Result<Self, CaseError> {
         hosted::Hosted::start(command, "server").map(Self)
     }
@@ -106,28 +106,28 @@ impl Hosted {
         self.0.listening().listening
     }
 
-    /// Its process.
+    /// Its process id.
     pub fn pid(&self) -> u32 {
         self.0.pid()
     }
 
-    /// What it has spent so far.
+    /// Its present counters and resource usage.
     ///
     /// # Errors
-    /// `Failed` where it has ended.
-    pub fn spent(&mut self) -> Result<Spent, CaseError> {
-        self.0.told()
+    /// `Failed` if it has ended.
+    pub fn report(&mut self) -> Result<ServerReport, CaseError> {
+        self.0.report()
     }
 
-    /// Stops it, once its clients are served.
+    /// Stops it; it serves its remaining clients first.
     ///
     /// # Errors
-    /// `Failed` where it does not end well, or not in time: it is killed then.
+    /// `Failed` if it fails, or does not end in time: it is killed then.
     pub fn stop(self) -> Result<(), CaseError> {
         self.0.stop()
     }
 
-    /// Ends it at once, whoever it still serves.
+    /// Kills it without serving its remaining clients.
     ///
     /// # Errors
     /// As of [`Hosted::stop`].

@@ -4,7 +4,6 @@
 //! `conversation` does a whole exchange by blocking calls, `connections` are those of an event loop. Accepting, stopping
 //! and timeouts are those of the crate `serving`.
 
-mod accepting;
 pub mod architecture;
 mod connection;
 mod connections;
@@ -12,9 +11,7 @@ mod conversation;
 mod exchange;
 pub mod hosted;
 mod server;
-mod stop;
 
 pub use architecture::{ARCHITECTURES, Architecture};
 pub use server::{Counters, Server, ServerOptions};
-pub use serving::{Kind, NoSuchProtocol, Protocol};
-pub use stop::Stop;
+pub use serving::{Kind, NoSuchProtocol, Protocol, Stop};

@@ -8,9 +8,7 @@ use std::time::Duration;
 use platform::CaseError;
 use platform::server_socket::{Listening, listen};
 use platform::shared::Shared;
-use serving::Protocol;
-
-use crate::stop::Stop;
+use serving::{AcceptContext, BlockingAcceptor, Protocol, Shortages, Stop};
 
 /// Serves until the stop is requested: what an architecture implements.
 pub(crate) type Serve = fn(&Server) -> io::Result<()>;
@@ -57,6 +55,15 @@ impl Terms {
     pub fn note_error(&self, error: &io::Error) {
         if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) {
             self.note_timed_out();
+        }
+    }
+
+    /// What accepting connections needs.
+    pub fn accepting(&self) -> AcceptContext<'static> {
+        AcceptContext {
+            stop: self.stop,
+            clients_send_first: self.protocol.client_sends_first(),
+            shortages: &self.counters.get().shortages,
         }
     }
 
@@ -107,6 +114,11 @@ impl Server {
         self.address
     }
 
+    /// Accepts from the only listener by blocking calls.
+    pub(crate) fn accept_blocking(&self) -> BlockingAcceptor<'_> {
+        BlockingAcceptor::new(self.terms.accepting(), &self.listeners[0])
+    }
+
     /// Stops it, from another thread.
     pub fn stop(&self) -> Stop {
         self.terms.stop
@@ -123,25 +135,16 @@ impl Server {
 pub struct Counters {
     /// Connections closed because the client timed out.
     pub timed_out: AtomicU64,
-    /// Times there was no descriptor for a connection.
-    pub no_descriptor: AtomicU64,
-    /// Times there was no memory or buffer for a connection.
-    pub no_memory: AtomicU64,
+    /// Shortages of descriptors and memory.
+    pub shortages: Shortages,
     /// Times no process or thread could be started for a connection.
     pub no_process: AtomicU64,
 }
 
 impl Counters {
-    pub(crate) fn note_shortage(&self, error: &io::Error) {
-        let counter = match error.kind() {
-            io::ErrorKind::OutOfMemory => &self.no_memory,
-            _ => &self.no_descriptor,
-        };
-        counter.fetch_add(1, Ordering::Relaxed);
-    }
-
+    /// Counts a connection for which a descriptor set or table has no room.
     pub(crate) fn note_no_descriptor(&self) {
-        self.no_descriptor.fetch_add(1, Ordering::Relaxed);
+        self.shortages.no_descriptor.fetch_add(1, Ordering::Relaxed);
     }
 
     pub(crate) fn note_no_process(&self) {

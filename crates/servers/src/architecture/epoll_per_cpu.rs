@@ -1,5 +1,5 @@
-//! As many event loops as CPUs, each a thread with a listener of its own on the same port: the kernel shares
-//! connections out among them.
+//! An event loop for each CPU, each a thread with its own listener on the same port: the kernel distributes connections
+//! among them.
 
 use std::io;
 use std::net::TcpListener;
@@ -16,20 +16,20 @@ pub fn serve(server: &Server) -> io::Result<()> {
     serve_by(server, |listener, queue| epoll::run(server, listener, queue, Reading::UntilEmpty))
 }
 
-/// Runs `event_loop` on each CPU. The first that fails ends all.
+/// Runs `event_loop` on each CPU. The first failure stops all.
 fn serve_by(
     server: &Server,
     event_loop: impl Fn(&TcpListener, &OwnedFd) -> io::Result<()> + Copy + Send,
 ) -> io::Result<()> {
-    // All before any loop accepts: one that begins early could leave no descriptor for another's.
+    // All queues before any loop accepts: its connections could leave no descriptor for another queue.
     let queues = server.listeners.iter().map(|_| epoll::queue()).collect::<io::Result<Vec<_>>>()?;
     std::thread::scope(|scope| {
         let mut loops = Vec::new();
         for ((listener, queue), &cpu) in server.listeners.iter().zip(&queues).zip(&server.cpus) {
-            let ends_all = EndsAll { server, listener };
+            let stop_on_exit = StopOnExit { server, listener };
             let one = std::thread::Builder::new().spawn_scoped(scope, move || {
-                let _ends_all = ends_all;
-                // Where threads cannot be placed, the system places them.
+                let _stop_on_exit = stop_on_exit;
+                // If the thread cannot be pinned, the system schedules it.
                 let _ = pin_thread(cpu);
                 event_loop(listener, queue)
             });
@@ -39,17 +39,17 @@ fn serve_by(
     })
 }
 
-/// Has the whole server end when one loop has, for whatever reason, or cannot begin: the kernel would go on giving
-/// clients to its listener, who would wait there for ever.
-struct EndsAll<'a> {
+/// Stops the whole server when one loop ends, for any reason, or cannot begin: the kernel would continue to assign
+/// clients to its listener, where they would wait for ever.
+struct StopOnExit<'a> {
     server: &'a Server,
     listener: &'a TcpListener,
 }
 
-impl Drop for EndsAll<'_> {
+impl Drop for StopOnExit<'_> {
     fn drop(&mut self) {
         stop_listening(self.listener);
-        self.server.terms.stop.request(self.server.address);
+        self.server.terms.stop.request_and_wake(self.server.address);
     }
 }
 
@@ -63,38 +63,38 @@ mod tests {
     use super::*;
     use crate::{Architecture, Protocol, ServerOptions};
 
-    /// Longer than anything here takes.
+    /// Longer than any step of this test takes.
     const DEADLINE: Duration = Duration::from_secs(60);
 
     #[test]
-    fn a_loop_that_fails_ends_all_and_leaves_nobody_waiting() {
+    fn a_loop_that_fails_stops_all_and_no_client_waits() {
         let architecture = Architecture::find("epoll-per-cpu").unwrap();
         let timeout = Duration::from_secs(1);
         let protocol = Protocol::TOO_BUSY;
         let options = ServerOptions { protocol, timeout, workers: 1, cpus: vec![0, 0, 0] };
         let server = architecture.bind((Ipv4Addr::LOCALHOST, 0).into(), &options).unwrap();
         let address = server.address();
-        // Some for each listener: that one has none comes once in 10^10 times.
+        // Enough for each listener to get some: the probability that one gets none is 10^-10.
         let clients: Vec<_> = (0..60).map(|_| TcpStream::connect(address).unwrap()).collect();
         let (ended, end) = mpsc::channel();
         std::thread::spawn(move || {
             let ending = serve_by(&server, |listener, queue| {
                 if std::ptr::eq(listener, &server.listeners[1]) {
-                    return Err(io::Error::other("the second cannot go on"));
+                    return Err(io::Error::other("the second fails"));
                 }
                 epoll::run(&server, listener, queue, Reading::UntilEmpty)
             });
             let _ = ended.send(ending.map_err(|error| error.to_string()));
-            // The listeners stay open: who is told by then was told by the loops.
+            // The listeners stay open: what clients see by then was done by the loops.
             std::thread::sleep(2 * DEADLINE);
         });
         let ending = end.recv_timeout(DEADLINE).expect("the server ends");
-        assert_eq!(ending.unwrap_err(), "the second cannot go on");
+        assert_eq!(ending.unwrap_err(), "the second fails");
         for mut client in clients {
             client.set_read_timeout(Some(DEADLINE)).unwrap();
             let waits = |e: io::Error| e.kind() == io::ErrorKind::WouldBlock;
-            assert!(!client.read_to_end(&mut Vec::new()).is_err_and(waits), "a client waits");
+            assert!(!client.read_to_end(&mut Vec::new()).is_err_and(waits), "a client still waits");
         }
-        assert!(TcpStream::connect(address).is_err(), "somebody still listens");
+        assert!(TcpStream::connect(address).is_err(), "it still listens");
     }
 }

@@ -1,5 +1,5 @@
-//! A process for each connection, which starts a program anew with the connection as its standard input and
-//! output, as inetd(8) does. The program is this one: [`answer`].
+//! A process for each connection, which executes a program with the connection as its standard input and output, as
+//! inetd(8) does. The program is this one: [`answer`].
 
 use std::io;
 use std::net::TcpStream;
@@ -11,25 +11,25 @@ use std::time::{Duration, Instant};
 
 use platform::CaseError;
 use platform::children;
+use serving::PAUSE;
 
-use crate::accepting::{Blocking, PAUSE};
 use crate::conversation::converse;
 use crate::server::{Server, Terms};
 
-/// How much longer than clients may take their programs may.
+/// How long the programs may run after the timeout of their clients.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// What the program is called with, before anything else that it would look at.
+/// The first argument of the program.
 pub const ANSWER: &str = "answer-on-stdio";
 
 pub(super) fn serve(server: &Server) -> io::Result<()> {
     children::reap_by_handler()?;
     let program = std::env::current_exe()?;
-    for stream in Blocking::new(server) {
+    for stream in server.accept_blocking() {
         start(server, &program, stream?)?;
     }
-    // The programs do not know that the server stops. What remains after a while ends with this process, where
-    // the system can do that.
+    // The programs do not notice the stop. Those that remain after a while end with this process, where the system
+    // supports that.
     let until = Instant::now() + server.terms.timeout + GRACE;
     while children::running() > 0 && Instant::now() < until {
         sleep(PAUSE / 10);
@@ -37,7 +37,7 @@ pub(super) fn serve(server: &Server) -> io::Result<()> {
     Ok(())
 }
 
-/// Starts the program for a connection; where no process is to be had, the client waits for it.
+/// Starts the program for a connection; retries while no process can be started.
 fn start(server: &Server, program: &Path, stream: TcpStream) -> io::Result<()> {
     let stream = OwnedFd::from(stream);
     loop {
@@ -57,7 +57,7 @@ fn start(server: &Server, program: &Path, stream: TcpStream) -> io::Result<()> {
                 children::started();
                 return Ok(());
             }
-            // It will not start for the next client either.
+            // It cannot be started for the next client either.
             Err(e) if is_of_program(&e) => return Err(e),
             Err(_) => server.terms.counters.note_no_process(),
         }
@@ -65,22 +65,21 @@ fn start(server: &Server, program: &Path, stream: TcpStream) -> io::Result<()> {
     }
 }
 
-/// Whether the program cannot be started by us, however much there is of all else.
+/// Whether the error concerns the program, and not a shortage.
 fn is_of_program(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied)
 }
 
-/// The program's part: talks with the client on standard input and output, if `arguments` (without the
-/// program's own name) ask for that. Says whether they did.
+/// Called by the program: serves the client on standard input and output, if `arguments` (without the program's name)
+/// request that. Returns whether they did.
 ///
 /// # Errors
-/// `Failed` where the arguments are not those that a server gives.
+/// `Failed` if the arguments are not those of a server.
 pub fn answer(mut arguments: impl Iterator<Item = String>) -> Result<bool, CaseError> {
     if arguments.next().as_deref() != Some(ANSWER) {
         return Ok(false);
     }
-    let wrong =
-        || CaseError::Failed(format!("{ANSWER} is for servers, which know what to give it"));
+    let wrong = || CaseError::Failed(format!("{ANSWER} is an internal command of servers"));
     let mut next = || arguments.next().ok_or_else(wrong);
     let protocol = next()?.parse().map_err(|_| wrong())?;
     let timeout_ms = next()?.parse().map_err(|_| wrong())?;
@@ -90,7 +89,7 @@ pub fn answer(mut arguments: impl Iterator<Item = String>) -> Result<bool, CaseE
     Ok(true)
 }
 
-/// Input and output are one and the same connection.
+/// Standard input and output are the same connection.
 fn stdin_as_stream() -> io::Result<TcpStream> {
     use std::os::fd::AsFd;
     Ok(TcpStream::from(io::stdin().as_fd().try_clone_to_owned()?))

@@ -1,19 +1,18 @@
-//! A process for each connection, forked when it is accepted, which talks with its client by calls that
-//! wait.
+//! A process for each connection, forked when it is accepted, which serves its client by blocking calls.
 
 use std::io;
 use std::net::TcpStream;
 use std::thread::sleep;
 
 use platform::children::{self, Fork};
+use serving::PAUSE;
 
-use crate::accepting::{Blocking, PAUSE};
 use crate::conversation::converse;
 use crate::server::Server;
 
 pub fn serve(server: &Server) -> io::Result<()> {
     children::reap_by_handler()?;
-    for stream in Blocking::new(server) {
+    for stream in server.accept_blocking() {
         start(server, stream?);
     }
     while children::running() > 0 {
@@ -22,7 +21,7 @@ pub fn serve(server: &Server) -> io::Result<()> {
     Ok(())
 }
 
-/// Starts a process for a connection; where there is none to be had, the client waits for it.
+/// Starts a process for a connection; retries while none can be started.
 fn start(server: &Server, stream: TcpStream) {
     loop {
         match children::fork() {

@@ -1,6 +1,5 @@
-//! One thread, and a port where the kernel tells what was done: accepting, receiving and sending are begun,
-//! and are over some time later. What they need stays in place meanwhile. Sockets for connections to come
-//! are made beforehand.
+//! One thread and a completion port: accept, receive and send operations are started, and complete some time later. Their
+//! buffers stay in place meanwhile. The sockets of future connections are created in advance.
 
 use std::borrow::Cow;
 use std::io;
@@ -10,6 +9,7 @@ use std::ptr::{NonNull, null, null_mut};
 use std::time::{Duration, Instant};
 
 use platform::socket_io::is_shortage;
+use serving::{Acceptor, Deadlines, Slots, is_of_one_connection};
 use socket2::{Domain, Protocol, Socket, Type};
 use windows_sys::Win32::Foundation::{HANDLE, INVALID_HANDLE_VALUE, WAIT_TIMEOUT};
 use windows_sys::Win32::Networking::WinSock::{
@@ -22,30 +22,27 @@ use windows_sys::Win32::System::IO::{
 };
 use windows_sys::Win32::System::Threading::INFINITE;
 
-use serving::deadlines::Deadlines;
-
-use crate::accepting::{Acceptor, is_of_one_connection};
 use crate::exchange::{Exchange, Wants};
 use crate::server::{Server, Terms};
 
-/// Connections accepted while the loop does something else; more wait in the backlog.
+/// Number of accept operations in progress; further connections wait in the backlog.
 const ACCEPTS: usize = 64;
-/// Completions taken in one turn.
+/// Maximum number of completions of one iteration.
 const COMPLETIONS: usize = 256;
-/// How much is received at once.
+/// Size of the receive buffer of a connection, in bytes.
 const RECEIVE_AT_ONCE: usize = 4 * 1024;
-/// The number of the listener among those of connections.
+/// The number of the listener, among those of connections.
 const LISTENER: usize = usize::MAX;
 
 pub fn serve(server: &Server) -> io::Result<()> {
     let listener = &server.listeners[0];
-    let mut acceptor = Acceptor::of_queue(server, listener);
+    let mut acceptor = Acceptor::without_accept(server.terms.accepting(), [listener]);
     let mut accepts = Accepts::new(listener)?;
     let mut queue = Queue::new(server.terms)?;
     queue.port.watch(listener, LISTENER)?;
     let mut done = Vec::with_capacity(COMPLETIONS);
 
-    while !acceptor.is_closed() || accepts.under_way() || queue.open > 0 {
+    while !acceptor.is_closed() || accepts.any_in_progress() || !queue.slots.is_empty() {
         if acceptor.is_open() {
             accepts.start(&mut acceptor)?;
         } else if acceptor.is_closed() {
@@ -53,15 +50,15 @@ pub fn serve(server: &Server) -> io::Result<()> {
         }
         queue.wait(&acceptor, &mut done)?;
         queue.tick(&mut acceptor);
-        for one in done.drain(..) {
-            match one.lpCompletionKey {
+        for completion in done.drain(..) {
+            match completion.lpCompletionKey {
                 LISTENER => {
-                    if let Some(socket) = accepts.done(&one) {
+                    if let Some(socket) = accepts.completed(&completion) {
                         queue.begin(socket);
                     }
                 }
                 number => {
-                    if queue.done(number, &one) == Then::Gone {
+                    if queue.completed(number, &completion) == Then::Closed {
                         acceptor.resume();
                     }
                 }
@@ -71,41 +68,39 @@ pub fn serve(server: &Server) -> io::Result<()> {
     Ok(())
 }
 
-/// The port, and the connections.
+/// The completion port and the connections.
 struct Queue {
     port: Port,
     terms: Terms,
-    all: Vec<Option<Connection>>,
-    free: Vec<usize>,
-    open: usize,
+    slots: Slots<Connection>,
     deadlines: Deadlines,
     now: Instant,
     stopping: bool,
 }
 
-/// A connection: between two turns of the loop it always waits for one operation.
+/// A connection: between two iterations of the loop exactly one operation is in progress.
 struct Connection {
     socket: Socket,
     exchange: Exchange,
     operation: Operation<Buffers>,
-    /// The client has gone or its time is up.
+    /// The client has closed or timed out.
     broken: bool,
     deadline: Instant,
 }
 
-/// What goes in and out.
+/// The data of the operations.
 #[derive(Default)]
 struct Buffers {
-    /// What the kernel is sending; nothing while it receives.
+    /// What the kernel is sending; empty while it receives.
     sending: Cow<'static, [u8]>,
     received: Vec<u8>,
 }
 
-/// What became of a connection.
+/// The state of a connection after a completion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Then {
     Waits,
-    Gone,
+    Closed,
 }
 
 impl Queue {
@@ -113,9 +108,7 @@ impl Queue {
         Ok(Self {
             port: Port::new()?,
             terms,
-            all: Vec::new(),
-            free: Vec::new(),
-            open: 0,
+            slots: Slots::default(),
             deadlines: Deadlines::default(),
             now: Instant::now(),
             stopping: false,
@@ -127,104 +120,93 @@ impl Queue {
         self.port.wait(wakes_at.map(|at| at.saturating_duration_since(self.now)), done)
     }
 
-    /// Takes note of the time, once a turn; ends who has kept us waiting too long.
+    /// To be called in each iteration: ends connections that have timed out, and has all of them end soon when the server
+    /// stops.
     fn tick(&mut self, acceptor: &mut Acceptor) {
         self.now = Instant::now();
         acceptor.tick(self.now);
         if acceptor.is_stopping() && !self.stopping {
             self.stopping = true;
-            self.all.iter_mut().flatten().for_each(|one| one.exchange.finish_soon());
+            self.slots.values_mut().for_each(|one| one.exchange.finish_soon());
         }
-        let all = &self.all;
-        let until = |number: usize| {
-            let connection = all[number].as_ref()?;
+        let slots = &self.slots;
+        let deadline_of = |number: usize| {
+            let connection = slots.get(number)?;
             (!connection.broken).then_some(connection.deadline)
         };
-        let mut late = Vec::new();
-        while let Some(number) = self.deadlines.due(self.now, until) {
-            late.push(number);
-        }
-        for number in late {
+        for number in self.deadlines.expired(self.now, deadline_of) {
             self.terms.note_timed_out();
-            if let Some(connection) = &mut self.all[number] {
+            if let Some(connection) = self.slots.get_mut(number) {
                 connection.broken = true;
-                cancel(&connection.socket); // what was under way tells itself, and then it is closed
+                cancel(&connection.socket); // it is closed when its operation completes
             }
         }
     }
 
     fn begin(&mut self, socket: Socket) {
-        let number = self.free.pop().unwrap_or(self.all.len());
-        if number == self.all.len() {
-            self.all.push(None);
-        }
         let mut exchange = Exchange::new(self.terms.protocol);
         if self.stopping {
             exchange.finish_soon();
         }
-        // Where it cannot be watched, it is closed; the client sees that.
-        let broken = self.port.watch(&socket, number).is_err();
+        // If the port cannot watch it, it is closed.
+        let broken = self.port.watch(&socket, self.slots.next()).is_err();
         let operation = Operation::new(Buffers::default());
         let deadline = self.now + self.terms.timeout;
-        self.all[number] = Some(Connection { socket, exchange, operation, broken, deadline });
-        self.open += 1;
-        self.go_on(number);
+        let connection = Connection { socket, exchange, operation, broken, deadline };
+        let number = self.slots.insert(connection);
+        self.proceed(number);
     }
 
-    /// Begins what the connection needs next, or closes it.
-    fn go_on(&mut self, number: usize) -> Then {
-        let Some(connection) = self.all.get_mut(number).and_then(Option::as_mut) else {
+    /// Starts the next operation of a connection, or closes it.
+    fn proceed(&mut self, number: usize) -> Then {
+        let Some(connection) = self.slots.get_mut(number) else {
             return Then::Waits;
         };
-        let begun = match connection.exchange.wants() {
+        let started = match connection.exchange.wants() {
             _ if connection.broken => false,
             Wants::Close => false,
-            Wants::Read => self.terms.note_whether(connection.receive()),
-            Wants::Write => self.terms.note_whether(connection.send()),
+            Wants::Read => is_started(&self.terms, connection.receive()),
+            Wants::Write => is_started(&self.terms, connection.send()),
         };
-        if begun {
+        if started {
             self.deadlines.add(number, connection.deadline);
             return Then::Waits;
         }
-        self.all[number] = None;
-        self.free.push(number);
-        self.open -= 1;
-        Then::Gone
+        self.slots.remove(number);
+        Then::Closed
     }
 
-    fn done(&mut self, number: usize, completion: &OVERLAPPED_ENTRY) -> Then {
+    fn completed(&mut self, number: usize, completion: &OVERLAPPED_ENTRY) -> Then {
         let now = self.now;
-        if let Some(connection) = self.all.get_mut(number).and_then(Option::as_mut) {
-            connection.done(completion);
+        if let Some(connection) = self.slots.get_mut(number) {
+            connection.completed(completion);
             if !connection.exchange.is_in_request() {
                 connection.deadline = now + self.terms.timeout;
             }
         }
-        self.go_on(number)
+        self.proceed(number)
     }
 }
 
-impl Terms {
-    /// Whether an operation could be begun; takes note of a shortage.
-    fn note_whether(&self, begun: io::Result<()>) -> bool {
-        if let Err(e) = begun.as_ref()
-            && is_shortage(e)
-        {
-            self.counters.note_shortage(e);
-        }
-        begun.is_ok()
+/// Whether an operation was started; counts a shortage.
+fn is_started(terms: &Terms, result: io::Result<()>) -> bool {
+    if let Err(e) = result.as_ref()
+        && is_shortage(e)
+    {
+        terms.counters.shortages.note(e);
     }
+    result.is_ok()
 }
 
 impl Connection {
     fn receive(&mut self) -> io::Result<()> {
         let socket = self.socket.as_raw_socket() as SOCKET;
-        self.operation.begin(|overlapped, buffers| {
+        self.operation.start(|overlapped, buffers| {
             buffers.received.resize(RECEIVE_AT_ONCE, 0);
             let room = WSABUF { len: RECEIVE_AT_ONCE as u32, buf: buffers.received.as_mut_ptr() };
             let mut flags = 0;
-            // SAFETY: the buffer and the operation's state stay in place until it is over; the rest is
-            // used during the call only.
+            // SAFETY: the buffer and the operation's state stay in place until it is complete; the rest is
+            // used only during the call.
             let result =
                 unsafe { WSARecv(socket, &room, 1, null_mut(), &mut flags, overlapped, None) };
             result == 0
@@ -234,11 +216,11 @@ impl Connection {
     fn send(&mut self) -> io::Result<()> {
         let socket = self.socket.as_raw_socket() as SOCKET;
         let out = self.exchange.take_to_send();
-        self.operation.begin(|overlapped, buffers| {
+        self.operation.start(|overlapped, buffers| {
             buffers.sending = out;
             let (len, buf) = (buffers.sending.len() as u32, buffers.sending.as_ptr().cast_mut());
             // SAFETY: what is sent is only read, and like the operation's state stays in place until it is
-            // over; the rest is used during the call only.
+            // complete; the rest is used only during the call.
             let result = unsafe {
                 WSASend(socket, &WSABUF { len, buf }, 1, null_mut(), 0, overlapped, None)
             };
@@ -246,9 +228,9 @@ impl Connection {
         })
     }
 
-    /// Takes in what an operation brought.
-    fn done(&mut self, completion: &OVERLAPPED_ENTRY) {
-        let buffers = self.operation.over();
+    /// Processes the completion of an operation.
+    fn completed(&mut self, completion: &OVERLAPPED_ENTRY) {
+        let buffers = self.operation.complete();
         let bytes = completion.dwNumberOfBytesTransferred as usize;
         let sent = std::mem::take(&mut buffers.sending).len();
         if !succeeded(completion) {
@@ -263,7 +245,7 @@ impl Connection {
     }
 }
 
-/// The operations that accept connections.
+/// The accept operations.
 struct Accepts<'a> {
     listener: &'a TcpListener,
     domain: Domain,
@@ -273,11 +255,11 @@ struct Accepts<'a> {
 
 struct Accept {
     operation: Operation<[u8; 2 * ADDRESS]>,
-    /// What the connection is to have.
+    /// The socket of the next connection.
     socket: Option<Socket>,
 }
 
-/// Room for an address of either end; `AcceptEx` wants 16 bytes more than the longest.
+/// Space for the address of either end; `AcceptEx` needs 16 bytes more than the longest.
 const ADDRESS: usize = size_of::<SOCKADDR_STORAGE>() + 16;
 
 impl<'a> Accepts<'a> {
@@ -291,14 +273,14 @@ impl<'a> Accepts<'a> {
         })
     }
 
-    fn under_way(&self) -> bool {
-        self.all.iter().any(|accept| accept.operation.under_way)
+    fn any_in_progress(&self) -> bool {
+        self.all.iter().any(|accept| accept.operation.in_progress)
     }
 
-    /// Begins those that are not under way.
+    /// Starts those that are not in progress.
     fn start(&mut self, acceptor: &mut Acceptor) -> io::Result<()> {
-        for accept in self.all.iter_mut().filter(|accept| !accept.operation.under_way) {
-            match accept.begin(self.listener, self.domain, self.accept_ex) {
+        for accept in self.all.iter_mut().filter(|accept| !accept.operation.in_progress) {
+            match accept.start(self.listener, self.domain, self.accept_ex) {
                 Ok(()) => {}
                 Err(e) if is_shortage(&e) => {
                     acceptor.pause(&e);
@@ -310,13 +292,13 @@ impl<'a> Accepts<'a> {
         Ok(())
     }
 
-    /// What was accepted.
-    fn done(&mut self, completion: &OVERLAPPED_ENTRY) -> Option<Socket> {
+    /// Returns the accepted socket, if any.
+    fn completed(&mut self, completion: &OVERLAPPED_ENTRY) -> Option<Socket> {
         let mut all = self.all.iter_mut();
         let accept = all.find(|accept| accept.operation.is(completion.lpOverlapped))?;
-        accept.operation.over();
+        accept.operation.complete();
         let socket = accept.socket.take()?;
-        // A failure concerns the one connection, or it was cancelled.
+        // A failure concerns one connection, or the operation was cancelled.
         (succeeded(completion) && accepted_from(self.listener, &socket).is_ok()).then_some(socket)
     }
 
@@ -326,51 +308,51 @@ impl<'a> Accepts<'a> {
 }
 
 impl Accept {
-    fn begin(
+    fn start(
         &mut self,
         listener: &TcpListener,
         domain: Domain,
         accept_ex: LPFN_ACCEPTEX,
     ) -> io::Result<()> {
-        let accept_ex = accept_ex.expect("found before");
+        let accept_ex = accept_ex.expect("looked up before");
         let socket = match self.socket.take() {
             Some(socket) => socket,
             None => {
                 let socket = Socket::new(domain, Type::STREAM, Some(Protocol::TCP))?;
-                socket.set_tcp_nodelay(true)?; // not taken over from the listener
+                socket.set_tcp_nodelay(true)?; // not inherited from the listener
                 socket
             }
         };
         let (from, to) = (listener.as_raw_socket() as SOCKET, socket.as_raw_socket() as SOCKET);
         self.socket = Some(socket);
         let (none, address) = (0, ADDRESS as u32);
-        // Each failure of one connection takes that from the backlog, so this comes to an end.
+        // Each failure of one connection removes it from the backlog, so this loop ends.
         loop {
-            let begun = self.operation.begin(|overlapped, addresses| {
+            let started = self.operation.start(|overlapped, addresses| {
                 let room = addresses.as_mut_ptr().cast();
                 let mut received = 0;
-                // SAFETY: as long as is said, the room for addresses and the operation's state stay in
-                // place until it is over, and both sockets are open. It does not wait for what the
-                // client says first: room for none is given.
+                // SAFETY: the space for addresses has the stated length; it and the operation's state stay in
+                // place until it is complete; both sockets are open. The length 0 for data makes it
+                // complete without waiting for the client to send.
                 let result = unsafe {
                     accept_ex(from, to, room, none, address, address, &mut received, overlapped)
                 };
                 result != 0
             });
-            match begun {
+            match started {
                 Err(e) if is_of_one_connection(&e) => {}
-                begun => return begun,
+                started => return started,
             }
         }
     }
 }
 
-/// Has the system look up `AcceptEx`; the function of that name would do so at each call.
+/// Looks up `AcceptEx`; the exported function of that name would do so in each call.
 fn accept_ex(listener: &TcpListener) -> io::Result<LPFN_ACCEPTEX> {
     let socket = listener.as_raw_socket() as SOCKET;
     let (name, mut found): (_, LPFN_ACCEPTEX) = (WSAID_ACCEPTEX, None);
     let mut bytes = 0;
-    // SAFETY: the name and the room for what is found are as long as is said.
+    // SAFETY: the name and the space for the result have the stated lengths.
     let result = unsafe {
         WSAIoctl(
             socket,
@@ -387,7 +369,7 @@ fn accept_ex(listener: &TcpListener) -> io::Result<LPFN_ACCEPTEX> {
     if result == 0 && found.is_some() { Ok(found) } else { Err(last_error()) }
 }
 
-/// Makes a socket that `AcceptEx` was given like one that accept returns.
+/// Gives a socket that `AcceptEx` has connected the properties of one that accept returns.
 fn accepted_from(listener: &TcpListener, socket: &Socket) -> io::Result<()> {
     let from = listener.as_raw_socket() as SOCKET;
     let size = size_of_val(&from) as i32;
@@ -399,18 +381,18 @@ fn accepted_from(listener: &TcpListener, socket: &Socket) -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(last_error()) }
 }
 
-/// Cancels what is under way for a socket; it is over only when the port tells.
+/// Cancels the operations of a socket; they are complete only when the port reports that.
 fn cancel(socket: &impl AsRawSocket) {
-    // SAFETY: the socket is open. Where nothing is under way any more, it fails, and that is fine.
+    // SAFETY: the socket is open. If no operation is in progress, it fails, which is harmless.
     unsafe { CancelIoEx(socket.as_raw_socket() as HANDLE, null()) };
 }
 
 fn last_error() -> io::Error {
-    // SAFETY: reads a value of this thread.
+    // SAFETY: it only reads a thread-local value.
     io::Error::from_raw_os_error(unsafe { WSAGetLastError() })
 }
 
-/// Its status is an NTSTATUS, of which the negative ones are errors.
+/// The status is an NTSTATUS: negative values are errors.
 fn succeeded(completion: &OVERLAPPED_ENTRY) -> bool {
     completion.Internal as i32 >= 0
 }
@@ -419,9 +401,9 @@ fn succeeded(completion: &OVERLAPPED_ENTRY) -> bool {
 struct Port(OwnedHandle);
 
 impl Port {
-    /// For one thread.
+    /// A new port, for one thread.
     fn new() -> io::Result<Self> {
-        // SAFETY: a new port concerns nothing that exists; its handle is ours.
+        // SAFETY: a new port affects no existing object; its handle is owned by nothing else.
         unsafe {
             match CreateIoCompletionPort(INVALID_HANDLE_VALUE, null_mut(), 0, 1) {
                 port if port.is_null() => Err(io::Error::last_os_error()),
@@ -430,7 +412,7 @@ impl Port {
         }
     }
 
-    /// Has the socket's operations told of here, with its number.
+    /// Reports the completions of the socket's operations here, with its number.
     fn watch(&self, socket: &impl AsRawSocket, number: usize) -> io::Result<()> {
         let socket = socket.as_raw_socket() as HANDLE;
         // SAFETY: both are open.
@@ -438,15 +420,15 @@ impl Port {
         if port.is_null() { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
 
-    /// Waits until something is over, and tells what.
+    /// Waits for completions.
     fn wait(&self, wait: Option<Duration>, done: &mut Vec<OVERLAPPED_ENTRY>) -> io::Result<()> {
-        // Rounded up: a loop that wakes too early would turn for nothing.
+        // Rounded up: a loop that wakes too early would do an iteration in vain.
         let ms = wait.map_or(INFINITE, |wait| wait.as_nanos().div_ceil(1_000_000) as u32);
         done.clear();
-        let room = done.spare_capacity_mut();
-        let (entries, most) = (room.as_mut_ptr().cast(), room.len() as u32);
+        let spare = done.spare_capacity_mut();
+        let (entries, most) = (spare.as_mut_ptr().cast(), spare.len() as u32);
         let mut count = 0;
-        // SAFETY: there is room for so many entries, and so many as are told of are then valid.
+        // SAFETY: the spare capacity is that of the vector, and `count` entries are valid after the call.
         unsafe {
             let port = self.0.as_raw_handle();
             if GetQueuedCompletionStatusEx(port, entries, most, &mut count, ms, 0) != 0 {
@@ -461,61 +443,61 @@ impl Port {
     }
 }
 
-/// What an operation needs in place until it is over: its state, and what it works with. The kernel has it
-/// from its begin until the port tells that it is over; nobody looks at it meanwhile.
+/// The state and the data of an operation. The kernel uses them from the start until the port reports its completion;
+/// they are not moved or accessed meanwhile.
 struct Operation<T> {
     parts: NonNull<Parts<T>>,
-    under_way: bool,
+    in_progress: bool,
 }
 
 struct Parts<T> {
     overlapped: OVERLAPPED,
-    with: T,
+    data: T,
 }
 
 impl<T> Operation<T> {
-    fn new(with: T) -> Self {
-        let parts = Box::leak(Box::new(Parts { overlapped: OVERLAPPED::default(), with })).into();
-        Self { parts, under_way: false }
+    fn new(data: T) -> Self {
+        let parts = Box::leak(Box::new(Parts { overlapped: OVERLAPPED::default(), data })).into();
+        Self { parts, in_progress: false }
     }
 
-    /// Begins it with a call that says whether it succeeded at once. The port tells when it is over
-    /// in that case too.
-    fn begin(&mut self, call: impl FnOnce(*mut OVERLAPPED, &mut T) -> bool) -> io::Result<()> {
-        assert!(!self.under_way, "one at a time");
-        // SAFETY: they are ours as long as no operation is under way.
+    /// Starts it with a call that returns whether it succeeded at once. The port reports its completion in that case
+    /// too.
+    fn start(&mut self, call: impl FnOnce(*mut OVERLAPPED, &mut T) -> bool) -> io::Result<()> {
+        assert!(!self.in_progress, "one at a time");
+        // SAFETY: only this uses them while no operation is in progress.
         let parts = unsafe { self.parts.as_mut() };
         parts.overlapped = OVERLAPPED::default();
-        if !call(&raw mut parts.overlapped, &mut parts.with) {
+        if !call(&raw mut parts.overlapped, &mut parts.data) {
             let error = last_error();
             if error.raw_os_error() != Some(WSA_IO_PENDING) {
                 return Err(error);
             }
         }
-        self.under_way = true;
+        self.in_progress = true;
         Ok(())
     }
 
-    /// Whether it is the one with that state.
+    /// Whether this is the operation with that state.
     fn is(&self, overlapped: *const OVERLAPPED) -> bool {
-        // SAFETY: the place is valid as long as this is; only its address is taken.
+        // SAFETY: the parts are allocated as long as this exists; only an address is computed.
         let own = unsafe { &raw const (*self.parts.as_ptr()).overlapped };
         std::ptr::eq(own, overlapped)
     }
 
-    /// The port has told that it is over; gives what it worked with.
-    fn over(&mut self) -> &mut T {
-        self.under_way = false;
-        // SAFETY: they are ours again.
-        unsafe { &mut self.parts.as_mut().with }
+    /// To be called when the port has reported its completion; returns its data.
+    fn complete(&mut self) -> &mut T {
+        self.in_progress = false;
+        // SAFETY: the kernel does not use them any more.
+        unsafe { &mut self.parts.as_mut().data }
     }
 }
 
 impl<T> Drop for Operation<T> {
     fn drop(&mut self) {
-        // What the kernel may still write to is left where it is: only a loop that fails ends that way.
-        if !self.under_way {
-            // SAFETY: made by a box, and ours.
+        // Memory that the kernel may still write to is leaked: that only happens in a loop that fails.
+        if !self.in_progress {
+            // SAFETY: allocated by a box, and not used by the kernel.
             drop(unsafe { Box::from_raw(self.parts.as_ptr()) });
         }
     }

@@ -1,18 +1,17 @@
-//! Processes forked beforehand: each accepts a connection, talks with its client by calls that wait, and
-//! accepts the next.
+//! Processes forked in advance: each accepts a connection, serves its client by blocking calls, and accepts the next.
 
 use std::io;
 
 use platform::process::fork;
 
-use crate::accepting::Blocking;
 use crate::conversation::converse;
 use crate::server::Server;
 
 pub fn serve(server: &Server) -> io::Result<()> {
     let worker = || {
         let serve = || {
-            Blocking::new(server)
+            server
+                .accept_blocking()
                 .try_for_each(|stream| stream.map(|stream| converse(stream, &server.terms)))
         };
         i32::from(serve().is_err())

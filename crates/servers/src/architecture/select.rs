@@ -1,22 +1,22 @@
-//! One thread, and a bit for each descriptor, of which the call has room for 1024.
+//! One thread, and a bit for each descriptor, in sets of 1024.
 
 use std::io;
 use std::os::fd::AsRawFd;
 use std::time::Duration;
 
-use crate::accepting::{Acceptor, BURST_AT_MOST};
+use serving::{Acceptor, BURST_AT_MOST};
+
 use crate::connection::Reading;
 use crate::connections::{Connections, Watch};
 use crate::exchange::Wants;
 use crate::server::Server;
 
-/// With so many connections no more are accepted: there are descriptors for other things, and a turn may
-/// accept a burst.
+/// Maximum number of connections: some descriptors are needed for other purposes, and an iteration may accept a burst.
 const ROOM: usize = libc::FD_SETSIZE - BURST_AT_MOST - 32;
 
 pub fn serve(server: &Server) -> io::Result<()> {
     let listener = &server.listeners[0];
-    let mut acceptor = Acceptor::new(server, listener)?;
+    let mut acceptor = Acceptor::new(server.terms.accepting(), [listener])?;
     let mut connections = Connections::new(server, Reading::Once);
     let mut watched = Bits::default();
     let mut ready = Vec::new();
@@ -29,14 +29,14 @@ pub fn serve(server: &Server) -> io::Result<()> {
         let now_ready = watched.select(connections.wait(&acceptor))?;
         connections.tick(&mut acceptor, |_, stream| watched.forget(stream.as_raw_fd()));
 
-        // Which of the connections they are is found by going through all, as the kernel did.
+        // The ready connections are found by a scan of all, as in the kernel.
         let is_ready = |(number, fd, wants)| now_ready.has(fd, wants).then_some((number, fd));
         let all =
             connections.iter().map(|(number, stream, wants)| (number, stream.as_raw_fd(), wants));
         ready.extend(all.filter_map(is_ready));
         for (number, fd) in ready.drain(..) {
             match connections.advance(number) {
-                Watch::Gone => {
+                Watch::Closed => {
                     watched.forget(fd);
                     acceptor.resume();
                 }
@@ -44,15 +44,15 @@ pub fn serve(server: &Server) -> io::Result<()> {
                 Watch::Same => {}
             }
         }
-        if now_ready.has(listener.as_raw_fd(), Wants::Read) && acceptor.is_open() {
-            acceptor.accept(|stream| {
+        if now_ready.has(listener.as_raw_fd(), Wants::Read) {
+            while let Some(stream) = acceptor.accept()? {
                 let fd = stream.as_raw_fd();
                 if fd as usize >= libc::FD_SETSIZE {
                     server.terms.counters.note_no_descriptor();
                 } else if let Some((_, wants)) = connections.begin(stream) {
                     watched.watch(fd, wants);
                 }
-            })?;
+            }
         }
     }
     Ok(())
@@ -63,7 +63,7 @@ pub fn serve(server: &Server) -> io::Result<()> {
 struct Bits {
     read: libc::fd_set,
     write: libc::fd_set,
-    /// One more than the highest ever watched.
+    /// One more than the highest descriptor ever watched.
     end: libc::c_int,
 }
 
@@ -100,7 +100,7 @@ impl Bits {
         unsafe { libc::FD_ISSET(fd, set) }
     }
 
-    /// Waits until some are ready, and gives these.
+    /// Waits until some are ready, and returns these.
     fn select(&self, wait: Option<Duration>) -> io::Result<Self> {
         let mut ready = *self;
         let mut time = wait.map(|wait| {
@@ -112,7 +112,7 @@ impl Bits {
         });
         let time = time.as_mut().map_or(std::ptr::null_mut(), |time| time as *mut libc::timeval);
         let no_errors = std::ptr::null_mut();
-        // SAFETY: both sets and the time are valid and ours, and all descriptors lie within the sets.
+        // SAFETY: both sets and the time are valid during the call, and all descriptors lie within the sets.
         match unsafe { libc::select(self.end, &mut ready.read, &mut ready.write, no_errors, time) }
         {
             -1 => {

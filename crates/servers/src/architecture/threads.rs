@@ -1,29 +1,30 @@
-//! A thread for each connection, which talks with its client by calls that wait.
+//! A thread for each connection, which serves its client by blocking calls.
 
 use std::io;
 use std::net::TcpStream;
 use std::sync::Mutex;
 use std::thread::{Builder, Scope, sleep};
 
-use crate::accepting::{Blocking, PAUSE};
+use serving::PAUSE;
+
 use crate::conversation::converse;
 use crate::server::Server;
 
-/// Enough for a conversation; what is not touched takes no memory anyway.
+/// Enough for a conversation; pages that are not touched take no memory.
 const STACK: usize = 128 * 1024;
 
 pub fn serve(server: &Server) -> io::Result<()> {
     std::thread::scope(|threads| {
-        for stream in Blocking::new(server) {
+        for stream in server.accept_blocking() {
             start(threads, server, stream?);
         }
         Ok(())
     })
 }
 
-/// Starts a thread for a connection; where there is none to be had, the client waits for it.
+/// Starts a thread for a connection; retries while none can be started.
 fn start<'scope>(threads: &'scope Scope<'scope, '_>, server: &'scope Server, stream: TcpStream) {
-    // A thread that cannot be started drops what it was to do: the stream must outlive that.
+    // If the thread cannot be started, its closure is dropped: the stream must outlive it.
     let stream = std::sync::Arc::new(Mutex::new(Some(stream)));
     loop {
         let handed_over = stream.clone();

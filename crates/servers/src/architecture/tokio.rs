@@ -1,20 +1,20 @@
-//! A task for each connection, on tokio's threads, as many as CPUs.
+//! A task for each connection, on as many of tokio's threads as CPUs.
 
 use std::io;
 use std::net::TcpListener as StdListener;
 
 use platform::server_socket::stop_listening;
 use platform::socket_io::is_shortage;
+use serving::{Drain, PAUSE, is_of_one_connection};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
-use crate::accepting::{LastOnes, PAUSE, is_of_one_connection};
 use crate::exchange::{Exchange, Wants};
 use crate::server::{Server, Terms};
 
-/// How much is read at once.
+/// Size of the receive buffer, in bytes.
 const READ_AT_ONCE: usize = 4 * 1024;
 
 pub fn serve(server: &Server) -> io::Result<()> {
@@ -23,7 +23,7 @@ pub fn serve(server: &Server) -> io::Result<()> {
         .enable_all()
         .build()?;
     let listener = server.listeners[0].try_clone()?;
-    // A task like the others: the thread that waits here is none of the runtime's.
+    // In a task, as this thread does not belong to the runtime's.
     let accepting = runtime.spawn(accept_all(listener, server.terms));
     runtime.block_on(accepting).expect("accepting does not panic")
 }
@@ -32,23 +32,23 @@ async fn accept_all(listener: StdListener, terms: Terms) -> io::Result<()> {
     listener.set_nonblocking(true)?;
     let socket = listener.try_clone()?;
     let listener = TcpListener::from_std(listener)?;
-    // Each task has a sender: when all are gone, so are the tasks.
+    // Each task has a sender: when all are dropped, all tasks have ended.
     let (task, mut tasks) = mpsc::channel::<()>(1);
-    let (mut last, mut is_over) = (None, false);
-    terms.stop.may_sleep();
+    let (mut drain, mut is_drained) = (None, false);
+    terms.stop.begin_wait();
     loop {
-        if last.is_none() && terms.stop.is_requested() {
-            terms.stop.is_awake();
-            last = Some(LastOnes::at(&socket, &terms));
+        if drain.is_none() && terms.stop.is_requested() {
+            terms.stop.end_wait();
+            drain = Some(Drain::begin([&socket], &terms.accepting()));
         }
-        let accepted = match last {
+        let accepted = match drain {
             None => listener.accept().await,
-            Some(last) if last.are_cut_off() => break,
-            Some(last) => match timeout(PAUSE, listener.accept()).await {
+            Some(drain) if drain.is_cut_off() => break,
+            Some(drain) => match timeout(PAUSE, listener.accept()).await {
                 Ok(accepted) => accepted,
-                Err(_elapsed) if is_over => break,
+                Err(_elapsed) if is_drained => break,
                 Err(_elapsed) => {
-                    is_over = !last.may_come(&socket);
+                    is_drained = !drain.may_arrive(&socket);
                     continue;
                 }
             },
@@ -62,7 +62,7 @@ async fn accept_all(listener: StdListener, terms: Terms) -> io::Result<()> {
                 });
             }
             Err(e) if is_shortage(&e) => {
-                terms.counters.note_shortage(&e);
+                terms.counters.shortages.note(&e);
                 sleep(PAUSE).await;
             }
             Err(e) if is_of_one_connection(&e) => {}
@@ -94,7 +94,7 @@ async fn converse(mut stream: TcpStream, terms: Terms) {
                         0 => exchange.ended(),
                         _ => exchange.received(&buffer[..bytes]),
                     }
-                    // When the server stops, a client may not talk on for ever.
+                    // After the stop, a client may not continue for ever.
                     if !exchange.is_in_request() && !stops {
                         until = Instant::now() + terms.timeout;
                         stops = terms.stop.is_requested();
@@ -105,7 +105,7 @@ async fn converse(mut stream: TcpStream, terms: Terms) {
         };
         match done {
             Ok(Ok(())) => {}
-            Ok(Err(_gone)) => return,
+            Ok(Err(_closed)) => return,
             Err(_elapsed) => return terms.note_timed_out(),
         }
     }

@@ -1,29 +1,28 @@
-//! One thread, and lists of sockets, which have room for 1024. On Windows a set for select is no row of bits
-//! but a number and so many sockets. The call goes by the number: how many there is room for is the
-//! program's affair (`FD_SETSIZE`, 64 where a program says nothing). Here it is as much as elsewhere.
+//! One thread, and lists of up to 1024 sockets. On Windows a set for select is not a bit set but a count and that number
+//! of sockets. The program chooses the capacity (`FD_SETSIZE`, 64 by default); here it is that of other systems.
 
 use std::io;
 use std::os::windows::io::AsRawSocket;
 use std::time::Duration;
 
+use serving::{Acceptor, BURST_AT_MOST};
 use windows_sys::Win32::Networking::WinSock::{
     FD_SET, SOCKET, SOCKET_ERROR, TIMEVAL, WSAGetLastError, select,
 };
 
-use crate::accepting::{Acceptor, BURST_AT_MOST};
 use crate::connection::Reading;
 use crate::connections::{Connections, Watch};
 use crate::exchange::Wants;
 use crate::server::Server;
 
-/// Sockets in a set.
+/// Capacity of a set.
 const SET: usize = 1024;
-/// With so many connections no more are accepted: the listener is in the set too, and a turn may accept a burst.
+/// Maximum number of connections: the listener is in the set too, and an iteration may accept a burst.
 const ROOM: usize = SET - BURST_AT_MOST - 1;
 
 pub fn serve(server: &Server) -> io::Result<()> {
     let listener = &server.listeners[0];
-    let mut acceptor = Acceptor::new(server, listener)?;
+    let mut acceptor = Acceptor::new(server.terms.accepting(), [listener])?;
     let mut connections = Connections::new(server, Reading::Once);
     let mut read = Sockets::default();
     let mut write = Sockets::default();
@@ -34,7 +33,7 @@ pub fn serve(server: &Server) -> io::Result<()> {
         if !has_room && acceptor.is_open() {
             server.terms.counters.note_no_descriptor();
         }
-        // The call leaves those that are ready: the sets are made anew for each.
+        // The call keeps only the ready sockets in the sets: they are rebuilt for each call.
         read.clear();
         write.clear();
         if has_room && acceptor.is_open() {
@@ -46,7 +45,7 @@ pub fn serve(server: &Server) -> io::Result<()> {
         wait_for(&mut read, &mut write, connections.wait(&acceptor))?;
         connections.tick(&mut acceptor, |_, _| {});
 
-        // Which of the connections they are is found by going through all.
+        // The ready connections are found by a scan of all.
         let is_ready = |stream, wants| match wants {
             Wants::Write => write.has(stream),
             Wants::Read | Wants::Close => read.has(stream),
@@ -56,20 +55,20 @@ pub fn serve(server: &Server) -> io::Result<()> {
             all.filter_map(|(number, stream, wants)| is_ready(stream, wants).then_some(number)),
         );
         for number in ready.drain(..) {
-            if connections.advance(number) == Watch::Gone {
+            if connections.advance(number) == Watch::Closed {
                 acceptor.resume();
             }
         }
-        if read.has(listener) && acceptor.is_open() {
-            acceptor.accept(|stream| {
-                connections.begin(stream); // the next call's sets have it, if it is kept
-            })?;
+        if read.has(listener) {
+            while let Some(stream) = acceptor.accept()? {
+                connections.begin(stream); // if it is kept, it is in the sets of the next call
+            }
         }
     }
     Ok(())
 }
 
-/// `FD_SET` with room for more.
+/// `FD_SET` with a larger capacity.
 #[repr(C)]
 struct Set {
     count: u32,
@@ -107,16 +106,16 @@ impl Sockets {
         self.0.sockets[..self.0.count as usize].sort_unstable();
     }
 
-    /// As the call takes it; nothing where it is empty.
+    /// The argument of the call; null if the set is empty.
     fn as_fd_set(&mut self) -> *mut FD_SET {
         if self.0.count == 0 { std::ptr::null_mut() } else { (&raw mut *self.0).cast() }
     }
 }
 
-/// Waits until some are ready, and leaves only these in the sets.
+/// Waits until some are ready, and keeps only these in the sets.
 fn wait_for(read: &mut Sockets, write: &mut Sockets, wait: Option<Duration>) -> io::Result<()> {
     if read.all().is_empty() && write.all().is_empty() {
-        // The call refuses that. After a shortage: nobody is served, nobody is to be accepted yet.
+        // The call fails for empty sets. After a shortage there may be no connections and accepting is paused.
         std::thread::sleep(wait.unwrap_or_default());
         return Ok(());
     }
@@ -126,7 +125,7 @@ fn wait_for(read: &mut Sockets, write: &mut Sockets, wait: Option<Duration>) -> 
     });
     let time = time.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
     let no_errors = std::ptr::null_mut();
-    // SAFETY: the sets have as many sockets as they say, and like the time are only used during the call.
+    // SAFETY: the sets contain as many sockets as their counts; sets and time are used only during the call.
     match unsafe { select(0, read.as_fd_set(), write.as_fd_set(), no_errors, time) } {
         // SAFETY: reads a value of this thread.
         SOCKET_ERROR => Err(io::Error::from_raw_os_error(unsafe { WSAGetLastError() })),

@@ -159,7 +159,7 @@ fn slow_clients(architecture: &Architecture) {
             let took = last_good - began;
             assert!(took < setting.timeout, "{protocol}: the good ones had to wait: {took:?}");
         }
-        let timed_out = server.spent().expect("the server goes on").timed_out;
+        let timed_out = server.report().expect("the server goes on").timed_out;
         // A program started for each connection cannot tell.
         if protocol != "450" && architecture.name != "exec" {
             // Who sends without end and takes in nothing may be cut off in other ways.
@@ -268,10 +268,10 @@ fn too_few_descriptors_to_begin(architecture: &Architecture) {
 
 /// Which part of a CPU's time the server uses meanwhile.
 fn cpu_share(server: &mut Hosted, time: Duration) -> f64 {
-    let (before, began) = (server.spent().expect("the server goes on"), Instant::now());
+    let (before, began) = (server.report().expect("the server goes on"), Instant::now());
     std::thread::sleep(time);
-    let spent = server.spent().expect("the server goes on").since(before);
-    spent.cpu_ns as f64 / began.elapsed().as_nanos() as f64
+    let report = server.report().expect("the server goes on").since(before);
+    report.cpu_ns as f64 / began.elapsed().as_nanos() as f64
 }
 
 fn few_processes(architecture: &Architecture) {
@@ -291,7 +291,7 @@ fn few_processes(architecture: &Architecture) {
     };
     let ends = call(&server, 100, each(400, script));
     all_done(&ends, "with 20 processes");
-    let short = server.spent().expect("the server goes on").no_process;
+    let short = server.report().expect("the server goes on").no_process;
     assert!(short > 0, "it was never short of processes");
     stop(server);
 }

@@ -13,10 +13,10 @@ use crate::args::Serve;
 use crate::ending::{Ending, Usage};
 use crate::output::{note, print};
 
-/// Serves until told to end, then until the clients it has are served.
+/// Serves until a termination signal, then serves the remaining clients.
 ///
 /// # Errors
-/// Where this system lacks the architecture, or it cannot listen there.
+/// If this system lacks the architecture, or the server cannot listen there.
 pub fn serve(args: &Serve) -> anyhow::Result<Ending> {
     if args.list {
         return print(&architectures()).map(|()| Ending::Done);
@@ -39,12 +39,12 @@ pub fn serve(args: &Serve) -> anyhow::Result<Ending> {
         let (name, address) = (args.arch.name, server.address());
         note(&format!("{name} serves {} at {address}; Ctrl-C ends it", args.protocol));
         let stop = server.stop();
-        let request = move || stop.request(address);
+        let request = move || stop.request_and_wake(address);
         if on_termination(request).is_err() {
-            ctrlc::set_handler(request).context("cannot take note of Ctrl-C")?;
+            ctrlc::set_handler(request).context("cannot handle Ctrl-C")?;
         }
         server.serve().context("the server failed")?;
-        told(&server).iter().for_each(|line| note(line));
+        troubles(&server).iter().for_each(|line| note(line));
     }
     Ok(Ending::Done)
 }
@@ -68,14 +68,17 @@ fn of_refusal(case_error: CaseError) -> anyhow::Error {
     }
 }
 
-/// What a server met that it could do nothing about.
-fn told(server: &Server) -> Vec<String> {
+/// The server's timeouts and shortages, one line each.
+fn troubles(server: &Server) -> Vec<String> {
     use std::sync::atomic::Ordering::Relaxed;
     let counters = server.counters();
     let all = [
         (counters.timed_out.load(Relaxed), "clients kept it waiting too long"),
-        (counters.no_descriptor.load(Relaxed), "times there was no descriptor for a connection"),
-        (counters.no_memory.load(Relaxed), "times there was no memory for a connection"),
+        (
+            counters.shortages.no_descriptor.load(Relaxed),
+            "times there was no descriptor for a connection",
+        ),
+        (counters.shortages.no_memory.load(Relaxed), "times there was no memory for a connection"),
         (counters.no_process.load(Relaxed), "times no process or thread could be started"),
     ];
     let met = all.into_iter().filter(|&(times, _)| times > 0);
