@@ -9,7 +9,7 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
 
 use platform::readiness::Interest;
-use platform::socket::{receive, send};
+use platform::socket_io::{receive, send};
 use rustls::Connection;
 
 /// A connection. Without TLS each call is one system call.

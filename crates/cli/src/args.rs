@@ -10,8 +10,8 @@ use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use mailsink::{Addresses, Extension, Fault, Latency};
 use measure::count::{ParseUnitError, parse_count, parse_duration, parse_percentage};
-use netload::Protocol;
-use netload::serve::{ARCHITECTURES, Architecture};
+use servers::Protocol;
+use servers::{ARCHITECTURES, Architecture};
 
 pub use mail::{Mail, MailArch, MailSend, TlsMode};
 

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use common::linux::{descendants, until};
 use common::{Bench, said_by};
-use netload::serve::ARCHITECTURES;
+use servers::ARCHITECTURES;
 
 /// Starts a server; gives it and where it listens, once it does.
 fn start(bench: &Bench, architecture: &str) -> (Child, SocketAddr) {

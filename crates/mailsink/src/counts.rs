@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde::{Deserialize, Serialize};
+use serving::Shortages;
 
 use crate::fault::{FaultKind, SinkPhase};
 
@@ -36,8 +37,7 @@ pub(crate) struct Counters {
     pub commands: Counter,
     pub cut_off: Counter,
     pub timed_out: Counter,
-    pub no_descriptor: Counter,
-    pub no_memory: Counter,
+    pub shortages: Shortages,
     pub unwritten: Counter,
     pub refusals: [Counter; SinkPhase::ALL.len()],
     pub bad_commands: Counter,
@@ -78,8 +78,8 @@ impl Counters {
             commands: self.commands.get(),
             cut_off: self.cut_off.get(),
             timed_out: self.timed_out.get(),
-            no_descriptor: self.no_descriptor.get(),
-            no_memory: self.no_memory.get(),
+            no_descriptor: self.shortages.no_descriptor.load(Ordering::Relaxed),
+            no_memory: self.shortages.no_memory.load(Ordering::Relaxed),
             unwritten: self.unwritten.get(),
             bad_commands: self.bad_commands.get(),
             refusals: refusals.filter(|&(_, times)| times > 0).collect(),

@@ -8,7 +8,7 @@ use platform::CaseError;
 use platform::counters::ProcessCounter;
 use platform::usage::{ProcessUsage, thread_cpu_time};
 use serde::{Deserialize, Serialize};
-use serving::hosted::{self, answer};
+use serving::hosted::{self, start_reporting};
 
 use crate::counts::Counts;
 use crate::serve::Sink;
@@ -59,7 +59,7 @@ pub fn host(sink: Sink, tracepoint: Option<u64>) -> std::io::Result<Counts> {
     let (counting, stop) = (sink.counting(), sink.stop());
     let report = move |counter: Option<&ProcessCounter>| SinkReport::with(counting.read(), counter);
     let listening = Listening { listening: sink.addresses().to_vec() };
-    answer(&listening, tracepoint, report, move || stop.request())?;
+    start_reporting(&listening, tracepoint, report, move || stop.request())?;
     sink.serve()
 }
 
@@ -91,7 +91,7 @@ impl Hosted {
     /// # Errors
     /// `Failed` if it has ended.
     pub fn report(&mut self) -> Result<SinkReport, CaseError> {
-        self.0.told()
+        self.0.report()
     }
 
     /// Stops it after the messages in progress.

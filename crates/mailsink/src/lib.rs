@@ -22,7 +22,6 @@ mod serve;
 mod session;
 mod state;
 mod stop;
-mod timers;
 
 pub use counts::Counts;
 pub use error::BindError;

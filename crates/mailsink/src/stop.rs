@@ -1,28 +1,30 @@
 //! Stopping a sink.
 
+use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use platform::readiness::Waker;
 
 /// Stops a sink, from any thread: it accepts no more connections, and ends after the messages in progress.
 #[derive(Debug, Clone)]
 pub struct Stop {
-    state: Arc<(AtomicBool, Waker)>,
+    flag: serving::Stop,
+    waker: Arc<Waker>,
 }
 
 impl Stop {
-    pub(crate) fn new(waker: Waker) -> Self {
-        Self { state: Arc::new((AtomicBool::new(false), waker)) }
+    pub(crate) fn new(waker: Waker) -> io::Result<Self> {
+        let flag = serving::Stop::new().map_err(io::Error::other)?;
+        Ok(Self { flag, waker: Arc::new(waker) })
     }
 
     /// Requests the stop.
     pub fn request(&self) {
-        self.state.0.store(true, Ordering::SeqCst);
-        self.state.1.wake();
+        self.flag.request();
+        self.waker.wake();
     }
 
-    pub(crate) fn is_requested(&self) -> bool {
-        self.state.0.load(Ordering::Relaxed)
+    pub(crate) fn flag(&self) -> serving::Stop {
+        self.flag
     }
 }

@@ -1,45 +1,51 @@
-//! Until when each connection has time.
+//! The deadlines of connections.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 use std::time::Instant;
 
-/// Who is to be looked at when. A number is in here at most once, also when one connection after another
-/// has it: a later one has more time, which is seen when the earlier one's is up.
+use crate::timers::TimerQueue;
+
+/// The deadlines of the connections of an event loop, by slot. A deadline may move to a later time without a change
+/// here: it is looked up when the earlier one is due. Each slot has at most one entry, also if connections use it one
+/// after the other: the later connection's deadline is later.
 #[derive(Debug, Default)]
 pub struct Deadlines {
-    first: BinaryHeap<Reverse<(Instant, usize)>>,
-    has: Vec<bool>,
+    timers: TimerQueue<usize>,
+    has_timer: Vec<bool>,
 }
 
 impl Deadlines {
-    /// The connection of that number has time until `deadline`.
-    pub fn add(&mut self, number: usize, deadline: Instant) {
-        if self.has.len() <= number {
-            self.has.resize(number + 1, false);
+    /// Adds the deadline of the connection in a slot, unless the slot has an earlier one.
+    pub fn add(&mut self, slot: usize, deadline: Instant) {
+        if self.has_timer.len() <= slot {
+            self.has_timer.resize(slot + 1, false);
         }
-        if !std::mem::replace(&mut self.has[number], true) {
-            self.first.push(Reverse((deadline, number)));
+        if !std::mem::replace(&mut self.has_timer[slot], true) {
+            self.timers.add(deadline, slot);
         }
     }
 
-    /// When somebody is to be looked at.
+    /// When [`Deadlines::expired`] is to be called.
     pub fn next(&self) -> Option<Instant> {
-        self.first.peek().map(|&Reverse((deadline, _))| deadline)
+        self.timers.next()
     }
 
-    /// A connection whose time is up. `until` says how long that of a number has; `None` if there is none now.
-    pub fn due(&mut self, now: Instant, until: impl Fn(usize) -> Option<Instant>) -> Option<usize> {
-        while self.next().is_some_and(|deadline| deadline <= now) {
-            let Reverse((_, number)) = self.first.pop()?;
-            self.has[number] = false;
-            match until(number) {
-                Some(deadline) if deadline > now => self.add(number, deadline),
-                Some(_) => return Some(number),
+    /// Removes and returns the slots of connections whose deadline has passed. `deadline_of` returns the present
+    /// deadline of a slot, `None` if it has no connection.
+    pub fn expired(
+        &mut self,
+        now: Instant,
+        deadline_of: impl Fn(usize) -> Option<Instant>,
+    ) -> Vec<usize> {
+        let mut expired = Vec::new();
+        while let Some(slot) = self.timers.due(now) {
+            self.has_timer[slot] = false;
+            match deadline_of(slot) {
+                Some(deadline) if deadline > now => self.add(slot, deadline),
+                Some(_) => expired.push(slot),
                 None => {}
             }
         }
-        None
+        expired
     }
 }
 
@@ -50,18 +56,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_got_more_time_and_who_came_later_is_not_due_before() {
+    fn moved_deadlines_and_later_connections_expire_no_earlier() {
         let began = Instant::now();
         let at = |s| began + Duration::from_secs(s);
         let mut deadlines = Deadlines::default();
         deadlines.add(0, at(1));
         deadlines.add(1, at(2));
-        deadlines.add(0, at(5)); // another with the same number
+        deadlines.add(0, at(5)); // another connection in the same slot
         assert_eq!(deadlines.next(), Some(at(1)));
-        let until = |number| (number == 0).then_some(at(5));
-        assert_eq!(deadlines.due(at(3), until), None);
+        let deadline_of = |slot| (slot == 0).then_some(at(5));
+        assert_eq!(deadlines.expired(at(3), deadline_of), []);
         assert_eq!(deadlines.next(), Some(at(5)));
-        assert_eq!(deadlines.due(at(5), until), Some(0));
-        assert_eq!((deadlines.due(at(9), until), deadlines.next()), (None, None));
+        assert_eq!(deadlines.expired(at(5), deadline_of), [0]);
+        assert_eq!((deadlines.expired(at(9), deadline_of), deadlines.next()), (vec![], None));
     }
 }

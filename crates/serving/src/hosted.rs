@@ -1,6 +1,5 @@
-//! A server in a process of its own, which tells what it has spent when asked: one line on its standard
-//! input, one line of JSON on its standard output. It ends when its input does, so it never outlives
-//! who started it.
+//! A server in a child process. It answers each line on its standard input with a report, such as its CPU time, as a line
+//! of JSON on its standard output. It ends when its input ends, so it does not outlive its parent.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::marker::PhantomData;
@@ -14,71 +13,71 @@ use platform::process::{children_end_with_parent, keep_own_descriptors};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// How long a server may take to stop before it is killed: longer than it gives its clients.
+/// How long a server may take to stop before it is killed: longer than the timeout of its clients.
 const STOPS_WITHIN: Duration = Duration::from_secs(15);
 
-/// The server's part, before it serves: says where it listens, and from then on answers each line of standard input
-/// with what `tell` gives; when that ends, `stop` is called, and if the process has not ended some time later, it is
-/// ended: nobody else would. System calls of the calling thread, and of those it
-/// starts, are counted at `tracepoint`, if one is given and may be used.
+/// Called by the server before it serves: prints where it listens, and from then on answers each line of standard input
+/// with the result of `report`. When standard input ends, it calls `stop`, and exits some time later if the process has
+/// not ended. System calls of the calling thread, and of those it starts, are counted at `tracepoint`, if one is given
+/// and may be used.
 ///
 /// # Errors
-/// If no thread can be had for it.
-pub fn answer<T: Serialize>(
+/// If no thread can be started for it.
+pub fn start_reporting<R: Serialize>(
     listening: &impl Serialize,
     tracepoint: Option<u64>,
-    tell: impl Fn(Option<&ProcessCounter>) -> T + Send + 'static,
+    report: impl Fn(Option<&ProcessCounter>) -> R + Send + 'static,
     stop: impl FnOnce() + Send + 'static,
 ) -> io::Result<()> {
-    let (count, known) = mpsc::channel();
-    let (have_own, has_own) = mpsc::channel();
-    // Nobody waits for this thread: a server that cannot go on ends at once.
+    let (counter_tx, counter_rx) = mpsc::channel();
+    let (ready_tx, ready_rx) = mpsc::channel();
+    // The thread is not joined: a server that cannot continue ends at once.
     std::thread::Builder::new().spawn(move || {
-        // Not before it is known what counts: a descriptor opened later would not be ours.
-        let counter: Option<ProcessCounter> = known.recv().ok().flatten();
+        // First the counter: a descriptor that is opened after the table is unshared would not be in it.
+        let counter: Option<ProcessCounter> = counter_rx.recv().ok().flatten();
         keep_own_descriptors();
-        let _ = have_own.send(());
+        let _ = ready_tx.send(());
         for _line in io::stdin().lines().map_while(Result::ok) {
-            say(&tell(counter.as_ref()));
+            print_line(&report(counter.as_ref()));
         }
         stop();
-        // Where its network went first, it cannot be reached to be stopped.
+        // If its network namespace was removed first, it cannot be woken.
         std::thread::sleep(STOPS_WITHIN);
         std::process::exit(1);
     })?;
-    // Counted is what this thread does from now on, and those it starts, but not the one above.
-    let _ = count.send(tracepoint.and_then(ProcessCounter::start));
-    // A connection accepted before would be open in that thread for ever.
-    let _ = has_own.recv();
-    say(listening);
+    // It counts this thread from now on, and those it starts, but not the one above.
+    let _ = counter_tx.send(tracepoint.and_then(ProcessCounter::start));
+    // A connection accepted before the table is unshared would stay open in that thread.
+    let _ = ready_rx.recv();
+    print_line(listening);
     Ok(())
 }
 
-fn say(what: &impl Serialize) {
-    let text = serde_json::to_string(what).expect("plain values");
+fn print_line(value: &impl Serialize) {
+    let text = serde_json::to_string(value).expect("plain values");
     let mut out = io::stdout().lock();
-    // Where nobody listens any more, the end of the input follows.
+    // If the parent has closed the pipe, the end of the input follows.
     let _ = writeln!(out, "{text}").and_then(|()| out.flush());
 }
 
-/// A server in a process of its own, as who started it sees it; it says where it listens by an `L`, and tells a `T` when
-/// asked. Dropped, it is stopped.
+/// A server in a child process, which prints where it listens as an `L` and reports an `R` on request. It is stopped when
+/// this is dropped.
 #[derive(Debug)]
-pub struct Hosted<L, T> {
-    /// What it is called, for people.
+pub struct Hosted<L, R> {
+    /// Its name in error messages.
     name: &'static str,
     child: Child,
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
     listening: L,
-    tells: PhantomData<fn() -> T>,
+    reports: PhantomData<fn() -> R>,
 }
 
-impl<L: DeserializeOwned, T: DeserializeOwned> Hosted<L, T> {
-    /// Starts `command`, which must call [`answer`]; people know it as "the `name`".
+impl<L: DeserializeOwned, R: DeserializeOwned> Hosted<L, R> {
+    /// Starts `command`, which must call [`start_reporting`]; errors call it "the `name`".
     ///
     /// # Errors
-    /// Where it cannot be started, or does not come to listen: with what it said.
+    /// If it cannot be started or does not listen: with its error output.
     pub fn start(command: &mut Command, name: &'static str) -> Result<Self, CaseError> {
         let command = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child =
@@ -87,58 +86,58 @@ impl<L: DeserializeOwned, T: DeserializeOwned> Hosted<L, T> {
             unreachable!("both are pipes");
         };
         let mut output = BufReader::new(output);
-        match hear(&mut output) {
+        match read_line(&mut output) {
             Some(listening) => {
-                let (input, tells) = (Some(input), PhantomData);
-                Ok(Self { name, child, input, output, listening, tells })
+                let (input, reports) = (Some(input), PhantomData);
+                Ok(Self { name, child, input, output, listening, reports })
             }
             None => {
                 drop(input);
-                let said = child.wait_with_output().map(|ended| ended.stderr).unwrap_or_default();
-                let said = String::from_utf8_lossy(&said);
-                Err(CaseError::Failed(format!("the {name} did not start: {}", said.trim())))
+                let errors = child.wait_with_output().map(|ended| ended.stderr).unwrap_or_default();
+                let errors = String::from_utf8_lossy(&errors);
+                Err(CaseError::Failed(format!("the {name} did not start: {}", errors.trim())))
             }
         }
     }
 
-    /// What it has told last: now.
+    /// Its present report.
     ///
     /// # Errors
-    /// `Failed` where it has ended.
-    pub fn told(&mut self) -> Result<T, CaseError> {
-        let asked = self.input.as_mut().map(|input| input.write_all(b"\n"));
-        let told = asked.and_then(Result::ok).and_then(|()| hear(&mut self.output));
-        told.ok_or_else(|| {
+    /// `Failed` if it has ended.
+    pub fn report(&mut self) -> Result<R, CaseError> {
+        let requested = self.input.as_mut().map(|input| input.write_all(b"\n"));
+        let report = requested.and_then(Result::ok).and_then(|()| read_line(&mut self.output));
+        report.ok_or_else(|| {
             let how = match self.child.try_wait() {
                 Ok(Some(status)) => status.to_string(),
-                _ => "without a word".to_owned(),
+                _ => "it closed its output".to_owned(),
             };
             CaseError::Failed(format!("the {} ended: {how}", self.name))
         })
     }
 }
 
-impl<L, T> Hosted<L, T> {
+impl<L, R> Hosted<L, R> {
     /// Where it listens.
     pub fn listening(&self) -> &L {
         &self.listening
     }
 
-    /// Its process.
+    /// Its process id.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// Stops it, once its clients are served.
+    /// Stops it; it serves its remaining clients first.
     ///
     /// # Errors
-    /// `Failed` where it does not end well, or not in time: it is killed then.
+    /// `Failed` if it fails, or does not end in time: it is killed then.
     pub fn stop(mut self) -> Result<(), CaseError> {
         self.end()
     }
 
-    /// Ends it at once, whoever it still serves: those that wait to be accepted may take a second to be told so.
-    /// Where its children would outlive that, it is stopped.
+    /// Kills it without serving its remaining clients, since draining its accept queue may take seconds. Where its
+    /// children would outlive it, it is stopped instead.
     ///
     /// # Errors
     /// As of [`Hosted::stop`].
@@ -167,7 +166,7 @@ impl<L, T> Hosted<L, T> {
                 Ok(None) if began.elapsed() < STOPS_WITHIN => {
                     std::thread::sleep(Duration::from_millis(1));
                 }
-                // It has ended, but whoever waits for all children of this process has heard how.
+                // It has ended, and a wait for all children of this process has consumed its status.
                 Err(_) => return Ok(()),
                 _ => break,
             }
@@ -178,13 +177,13 @@ impl<L, T> Hosted<L, T> {
     }
 }
 
-impl<L, T> Drop for Hosted<L, T> {
+impl<L, R> Drop for Hosted<L, R> {
     fn drop(&mut self) {
         let _ = self.end();
     }
 }
 
-fn hear<T: DeserializeOwned>(output: &mut impl BufRead) -> Option<T> {
+fn read_line<T: DeserializeOwned>(output: &mut impl BufRead) -> Option<T> {
     let mut line = String::new();
     output.read_line(&mut line).ok()?;
     serde_json::from_str(&line).ok()

@@ -1,5 +1,26 @@
-//! What servers have in common, whatever they serve: until when each client has time, and how a server in a process
-//! of its own tells who started it what it has spent.
+//! Parts that the servers, the SMTP sink and the load generator share.
+//!
+//! - [`Acceptor`] accepts connections for event loops, [`BlockingAcceptor`] for threads and processes: both pause after a
+//!   shortage and drain the accept queue when [`Stop`] is requested.
+//! - [`Slots`], [`TimerQueue`] and [`Deadlines`] keep the connections of an event loop and their timeouts.
+//! - [`hosted`] runs a server in a child process that reports its CPU time and counters.
+//! - [`protocol`] is what `servers` serve and the load generator requests.
 
-pub mod deadlines;
+mod accept;
+mod acceptor;
+mod blocking_acceptor;
+mod deadlines;
 pub mod hosted;
+pub mod protocol;
+mod slots;
+mod stop;
+mod timers;
+
+pub use accept::{AcceptContext, Drain, PAUSE, Shortages, is_of_one_connection};
+pub use acceptor::{Acceptor, BURST_AT_MOST};
+pub use blocking_acceptor::BlockingAcceptor;
+pub use deadlines::Deadlines;
+pub use protocol::{Kind, NoSuchProtocol, Protocol};
+pub use slots::Slots;
+pub use stop::Stop;
+pub use timers::TimerQueue;

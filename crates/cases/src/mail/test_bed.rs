@@ -12,7 +12,7 @@ use mailsend::{DeliveryOptions, Transport};
 use mailsink::hosted::Hosted;
 use measure::trial::TrialContext;
 use measure::{CaseError, Params, Round};
-use platform::net::WHOLE_LOOPBACK;
+use platform::client_socket::WHOLE_LOOPBACK;
 use platform::readiness::PollBackend;
 use smtp::address::Address;
 use smtp::security::Security;

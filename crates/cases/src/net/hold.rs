@@ -2,8 +2,8 @@ use std::time::Duration;
 
 use measure::trial::Timed;
 use measure::{CaseError, Params, Round};
-use netload::Protocol;
 use platform::tree::ProcessTree;
+use servers::Protocol;
 
 use super::metrics;
 use super::test_bed::{NETWORK, PLACE, TestBed};
@@ -62,7 +62,7 @@ fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
     // What the first connections cost once is not theirs.
     generator.hold(connections.min(8))?;
     let before = ProcessTree::of(server.pid())?;
-    let spent = server.spent()?;
+    let before = server.report()?;
     let mut more = 0;
     let mut hold = || -> Result<Duration, CaseError> {
         let held = generator.hold(connections + connections.min(8))?;
@@ -75,7 +75,7 @@ fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
     };
     if round.is_counting() {
         hold()?;
-        let counts = super::trial::counts_of(&server.spent()?.since(spent));
+        let counts = super::trial::counts_of(&server.report()?.since(before));
         round.report_counts(more as u64, &[counts]);
     } else {
         round.trial_of(&test_bed.context, || {

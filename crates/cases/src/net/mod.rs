@@ -15,7 +15,7 @@ mod trial;
 use std::time::Duration;
 
 use measure::Params;
-use netload::serve::{ARCHITECTURES, Architecture};
+use servers::{ARCHITECTURES, Architecture};
 
 use crate::{Area, Case, Extent, Finding, Param, Select, SummaryRow, Takes, Trials, value_of};
 

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use measure::{CaseError, Params, Round};
-use netload::Protocol;
+use servers::Protocol;
 
 use super::metrics;
 use super::test_bed::{NETWORK, PLACE};

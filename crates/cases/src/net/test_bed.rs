@@ -3,12 +3,12 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::process::Command;
 
+use loadgen::{Generator, Load};
 use measure::trial::TrialContext;
 use measure::{CaseError, Params, Round};
-use netload::Protocol;
-use netload::hosted::Hosted;
-use netload::load::{Generator, Load};
-use platform::network::Network;
+use platform::network_namespace::NamespacePair;
+use servers::Protocol;
+use servers::hosted::Hosted;
 
 use crate::{Param, Takes, value_of};
 
@@ -43,7 +43,7 @@ pub struct TestBed {
     pub context: TrialContext,
     server_cpus: Vec<usize>,
     client_cpu: Option<usize>,
-    network: Option<Network>,
+    network: Option<NamespacePair>,
 }
 
 impl TestBed {
@@ -61,7 +61,7 @@ impl TestBed {
             _ => (vec![*last], Some(*others.first().unwrap_or(last))),
         };
         let network = match value_of(params, "network")? {
-            "veth" => Some(Network::enter()?),
+            "veth" => Some(NamespacePair::enter()?),
             _ => None,
         };
         let mut used: Vec<usize> = server_cpus.iter().copied().chain(client_cpu).collect();
@@ -82,7 +82,7 @@ impl TestBed {
         round: &Round,
     ) -> Result<Hosted, CaseError> {
         let arch = value_of(params, "arch")?;
-        if let Some(why) = netload::serve::Architecture::find(arch).and_then(|a| a.missing_here()) {
+        if let Some(why) = servers::Architecture::find(arch).and_then(|a| a.missing_here()) {
             return Err(CaseError::Unsupported(why.to_owned()));
         }
         let program =
@@ -96,7 +96,7 @@ impl TestBed {
             command.args(["--count", &tracepoint.to_string()]);
         }
         let address = match &self.network {
-            Some(network) => network.other_side(&mut command),
+            Some(network) => network.run_far(&mut command),
             None => Ipv4Addr::LOCALHOST,
         };
         command.args(["--listen", &SocketAddr::from((address, 0)).to_string()]);

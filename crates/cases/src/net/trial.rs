@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use crate::doubt;
 use hdrhistogram::Histogram;
+use loadgen::{ErrorKind, Generator, Step, Window};
 use measure::trial::Timed;
 use measure::{CaseError, Params, Round};
-use netload::Protocol;
-use netload::hosted::Spent;
-use netload::load::{ErrorKind, Generator, Step, Window};
 use platform::counters::Counts;
-use platform::network::listen_overflows;
+use platform::network_namespace::listen_overflows;
+use servers::Protocol;
+use servers::hosted::ServerReport;
 
 use super::metrics::{
     CONNECT_P50, CONNECT_P99, ERRORS, GENERATOR_BUSY, GENERATOR_CPU, INVOLUNTARY_SWITCHES, RATE,
@@ -27,7 +27,7 @@ const WINDOW: Window = Window {
     service_rounds: 3,
     at_most: Duration::from_millis(1_000),
 };
-/// To start a server, to stop it, and to ask it what it has spent.
+/// To start a server, to stop it, and to read its reports.
 const AROUND: Duration = Duration::from_millis(60);
 /// Before it is counted the load is on for this at least.
 const SETTLING: Duration = Duration::from_millis(10);
@@ -61,7 +61,7 @@ pub fn run(params: &Params, protocol: Protocol, round: &mut Round) -> Result<(),
     super::limits::check(connections)?;
     let mut server = test_bed.server(params, protocol, round)?;
     let mut generator = test_bed.generator(&server, protocol)?;
-    let mut ask = || (server.spent(), listen_overflows(server.pid()));
+    let mut ask = || (server.report(), listen_overflows(server.pid()));
     let mut load = || Seen::of(&mut generator, connections, &mut ask);
     if round.is_counting() {
         let seen = load()?;
@@ -80,7 +80,7 @@ pub fn run(params: &Params, protocol: Protocol, round: &mut Round) -> Result<(),
 /// What was seen of one load.
 struct Seen {
     step: Step,
-    server: Spent,
+    server: ServerReport,
     /// Connections that the system dropped since too many waited to be accepted.
     overflows: Option<u64>,
 }
@@ -90,12 +90,12 @@ impl Seen {
     fn of(
         generator: &mut Generator,
         connections: usize,
-        ask: &mut dyn FnMut() -> (Result<Spent, CaseError>, Option<u64>),
+        ask: &mut dyn FnMut() -> (Result<ServerReport, CaseError>, Option<u64>),
     ) -> Result<Self, CaseError> {
         let mut answers = Vec::with_capacity(2);
         let mut server_cpu = || {
             let answer = ask();
-            let cpu = answer.0.as_ref().ok().map(|spent| Duration::from_nanos(spent.cpu_ns));
+            let cpu = answer.0.as_ref().ok().map(|report| Duration::from_nanos(report.cpu_ns));
             answers.push(answer);
             cpu
         };
@@ -185,12 +185,12 @@ impl Seen {
     }
 }
 
-/// What a server has spent, as the untimed pass reports it.
-pub fn counts_of(spent: &Spent) -> Counts {
+/// The counts of a server's report, for the untimed pass.
+pub fn counts_of(report: &ServerReport) -> Counts {
     Counts {
-        syscalls: spent.syscalls,
-        voluntary_switches: spent.voluntary_switches,
-        involuntary_switches: spent.involuntary_switches,
+        syscalls: report.syscalls,
+        voluntary_switches: report.voluntary_switches,
+        involuntary_switches: report.involuntary_switches,
         ..Counts::default()
     }
 }
@@ -205,7 +205,7 @@ mod tests {
     use std::io::Write;
     use std::net::TcpListener;
 
-    use netload::load::Load;
+    use loadgen::Load;
 
     use super::*;
 
@@ -225,7 +225,9 @@ mod tests {
     /// A load on such a server that says it has used so much CPU time meanwhile.
     fn seen(each: Duration, connections: usize, server_cpu: Duration) -> Seen {
         let mut cpu_ns = [7, 7 + server_cpu.as_nanos() as u64].into_iter();
-        let mut ask = || (Ok(Spent { cpu_ns: cpu_ns.next().unwrap(), ..Spent::default() }), None);
+        let mut ask = || {
+            (Ok(ServerReport { cpu_ns: cpu_ns.next().unwrap(), ..ServerReport::default() }), None)
+        };
         Seen::of(&mut generator(each), connections, &mut ask).unwrap()
     }
 

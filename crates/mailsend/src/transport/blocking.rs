@@ -5,7 +5,7 @@ use std::net::{IpAddr, TcpStream};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use platform::net::bind_address;
+use platform::client_socket::bind_address;
 use socket2::{Domain, Socket, Type};
 
 use channel::Channel;

@@ -5,9 +5,9 @@ use std::net::{IpAddr, TcpStream};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use platform::net::{bind_address, is_in_progress, stream_socket};
+use platform::client_socket::{bind_address, is_in_progress, stream_socket};
 use platform::readiness::{Interest, PollBackend, Readiness, Ready};
-use platform::socket::is_shortage;
+use platform::socket_io::is_shortage;
 
 use channel::Channel;
 use smtp::session::{Event, Session, SessionFailure};

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use loadgen::{ErrorKind, Errors, Generator, Held, Load, Step};
 use measure::count::format_duration;
-use netload::load::{ErrorKind, Errors, Generator, Held, Load, Step};
 use platform::CaseError;
 use platform::tree::ProcessTree;
 use report::{LoadLine, load_table};
@@ -79,7 +79,7 @@ fn check(args: &NetLoad) -> Result<(), Usage> {
              expect it; --beyond-this-machine if they do"
         )));
     }
-    if args.status.is_some() && protocol.kind != netload::Kind::Http {
+    if args.status.is_some() && protocol.kind != servers::Kind::Http {
         return Err(Usage(format!("--status is for http, not for {protocol}")));
     }
     if let Some(source) = args.sources.iter().find(|source| source.is_ipv4() != to.is_ipv4()) {

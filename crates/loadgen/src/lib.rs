@@ -1,0 +1,47 @@
+//! The load generator: a number of connections (closed loop), or a rate of requests (open loop), with each reply compared
+//! byte for byte.
+//!
+//! It runs in the calling thread, as one event loop over all connections. Connections persist from one step to the
+//! next:
+//!
+//! ```no_run
+//! use std::time::Duration;
+//! use loadgen::{Generator, Load};
+//! use serving::Protocol;
+//!
+//! # fn main() -> Result<(), platform::CaseError> {
+//! let to = "127.0.0.1:2525".parse().expect("an address");
+//! let mut generator = Generator::new(Load::new(to, Protocol::TOO_BUSY))?;
+//! for concurrency in [1, 10, 100, 1_000] {
+//!     let step = generator.step(concurrency, Duration::from_secs(5))?;
+//!     println!("{concurrency}: {:.0} replies/s", step.replies_per_s());
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! **Closed loop** ([`Generator::step`]): each connection begins its next exchange when the previous one is done. The
+//! latencies are those of a fixed number of clients that send nothing while they wait: a stall delays each of them once,
+//! however many requests would have arrived meanwhile.
+//!
+//! **Open loop** ([`Generator::rate`]): exchanges begin at scheduled times, at equal distances, whether or not earlier
+//! ones are done. Latencies count from the scheduled time, so that a stall delays all requests that would have arrived
+//! during it.
+//!
+//! **TIME_WAIT**: if the server closes first, none remains on either side. After reading the end of the stream, the
+//! client resets the connection, and its port is free at once. A connection that the client closes first leaves one.
+
+mod connection;
+mod external;
+mod generator;
+mod load;
+mod reply;
+mod schedule;
+mod step;
+mod verdict;
+mod window;
+
+pub use generator::{Generator, Held};
+pub use load::Load;
+pub use step::{ErrorKind, Errors, Step, Unfinished};
+pub use window::Window;

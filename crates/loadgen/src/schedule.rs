@@ -1,0 +1,112 @@
+//! When the next exchange begins.
+
+/// The schedule of exchanges; times in ns of the generator's clock.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum LoadSchedule {
+    /// Closed loop: each of `target` connections begins its next exchange when the previous one is done.
+    Closed { target: usize },
+    /// `target` connections are open and idle, after one exchange each if the client sends first.
+    Hold { target: usize },
+    /// Open loop: exchanges begin at scheduled times, on a limited number of connections.
+    Open(Arrivals),
+}
+
+/// Scheduled times at equal distances.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Arrivals {
+    start: u64,
+    distance: f64,
+    taken: u64,
+    /// Maximum number of connections.
+    pub most: usize,
+}
+
+/// What a connection does after an exchange.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// It begins the next one; in an open loop with its scheduled time.
+    Begin(Option<u64>),
+    /// It is idle until it is needed.
+    Wait,
+    /// It is closed: there are more connections than needed.
+    Close,
+}
+
+impl LoadSchedule {
+    /// What a connection does next, if there are `live` ones.
+    pub fn next(&mut self, now: u64, live: usize) -> Next {
+        match self {
+            Self::Closed { target } | Self::Hold { target } if live > *target => Next::Close,
+            Self::Closed { .. } => Next::Begin(None),
+            Self::Hold { .. } => Next::Wait,
+            Self::Open(arrivals) if live > arrivals.most => Next::Close,
+            Self::Open(arrivals) => match arrivals.take(now) {
+                Some(scheduled) => Next::Begin(Some(scheduled)),
+                None => Next::Wait,
+            },
+        }
+    }
+
+    /// Number of connections to open before counting.
+    pub fn target(&self) -> usize {
+        match self {
+            Self::Closed { target } | Self::Hold { target } => *target,
+            Self::Open(_) => 0,
+        }
+    }
+}
+
+impl Arrivals {
+    /// `per_second` times each second, from `start` on.
+    pub fn new(start: u64, per_second: f64, most: usize) -> Self {
+        Self { start, distance: 1e9 / per_second, taken: 0, most }
+    }
+
+    /// The next scheduled time that is not taken.
+    pub fn next(&self) -> u64 {
+        self.start + (self.taken as f64 * self.distance) as u64
+    }
+
+    /// Takes the next scheduled time if it is due.
+    pub fn take(&mut self, now: u64) -> Option<u64> {
+        let next = self.next();
+        (next <= now).then(|| {
+            self.taken += 1;
+            next
+        })
+    }
+
+    /// Number of scheduled times that are due and not taken.
+    pub fn due(&self, now: u64) -> u64 {
+        match now.checked_sub(self.next()) {
+            Some(late) => (late as f64 / self.distance) as u64 + 1,
+            None => 0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scheduled_times_keep_their_distance_however_late_they_are_taken() {
+        let mut arrivals = Arrivals::new(1_000, 3.0, 1);
+        assert_eq!(arrivals.take(999), None);
+        let taken: Vec<_> = std::iter::from_fn(|| arrivals.take(1_000_001_000)).collect();
+        assert_eq!(taken, [1_000, 333_334_333, 666_667_666, 1_000_001_000]);
+        assert_eq!((arrivals.due(1_000_001_000), arrivals.due(1_700_000_000)), (0, 2));
+    }
+
+    #[test]
+    fn the_next_action_of_a_connection() {
+        assert_eq!(LoadSchedule::Closed { target: 2 }.next(0, 2), Next::Begin(None));
+        assert_eq!(LoadSchedule::Closed { target: 2 }.next(0, 3), Next::Close);
+        assert_eq!(LoadSchedule::Hold { target: 2 }.next(0, 2), Next::Wait);
+        let mut open = LoadSchedule::Open(Arrivals::new(5, 1.0, 2));
+        assert_eq!(open.next(4, 2), Next::Wait);
+        assert_eq!(open.next(9, 2), Next::Begin(Some(5)));
+        assert_eq!(open.next(9, 2), Next::Wait);
+        assert_eq!(open.next(9, 3), Next::Close);
+    }
+}

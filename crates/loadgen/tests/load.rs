@@ -1,0 +1,374 @@
+//! The generator against servers that do right, and against those that do not.
+
+mod support;
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use loadgen::{ErrorKind, Generator, Load, Step, Window};
+use platform::CaseError;
+use serving::Protocol;
+use support::{answering, closed_port, echoing, reading_head, resetting, serving};
+
+const SHORT: Duration = Duration::from_millis(300);
+const TOO_BUSY: &[u8] = b"450 too busy\r\n";
+const UNAVAILABLE: &[u8] =
+    b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 9\r\n\r\ntoo busy\n";
+
+fn load(to: std::net::SocketAddr, protocol: &str) -> Load {
+    Load {
+        timeout: Duration::from_secs(20),
+        ..Load::new(to, protocol.parse().expect("a protocol"))
+    }
+}
+
+fn step(load: Load, concurrency: usize) -> Step {
+    Generator::new(load).and_then(|mut it| it.step(concurrency, SHORT)).expect("a step")
+}
+
+/// The only thing that went wrong, and it did.
+#[track_caller]
+fn only(step: &Step, kind: ErrorKind) {
+    assert!(step.errors.count(kind) > 0, "{step:?}");
+    assert_eq!(step.errors.total(), step.errors.count(kind), "{:?}", step.errors);
+    assert_eq!((step.replies, step.reply.len()), (0, 0));
+}
+
+#[test]
+fn each_reply_of_a_good_server_is_counted_once() {
+    let served = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&served);
+    let to = serving(move |mut stream| {
+        count.fetch_add(1, Ordering::Relaxed);
+        let _ = stream.write_all(TOO_BUSY);
+    });
+    let step = step(load(to, "450"), 20);
+    assert_eq!(step.errors.total(), 0, "{:?}", step.errors);
+    assert!(step.replies > 0 && step.replies <= served.load(Ordering::Relaxed) as u64);
+    assert_eq!(step.reply.len(), step.replies);
+    assert!(step.connections.abs_diff(step.replies) <= 20, "{step:?}");
+    assert!(step.close.len().abs_diff(step.replies) <= 20, "{step:?}");
+    assert_eq!((step.open, step.concurrency), (20, 20));
+    assert!(step.elapsed >= SHORT && step.waiting <= step.elapsed);
+}
+
+/// Serves one connection after the other, each for a millisecond at least.
+fn slow_server() -> std::net::SocketAddr {
+    serving(|mut stream| {
+        std::thread::sleep(Duration::from_millis(1));
+        let _ = stream.write_all(TOO_BUSY);
+    })
+}
+
+#[test]
+fn a_window_lasts_until_all_connections_were_served_several_times() {
+    let mut generator = Generator::new(load(slow_server(), "450")).expect("a generator");
+    // In its 5 ms such a server answers five of the 50.
+    let window = Window {
+        at_least: Duration::from_millis(5),
+        service_rounds: 4,
+        at_most: Duration::from_secs(300),
+    };
+    let step = generator.step_watched(50, window, &mut || None).expect("a step");
+    assert!(step.replies >= 4 * 50 && step.elapsed >= Duration::from_millis(200), "{step:?}");
+    // However few it answers, it ends.
+    let window = Window { service_rounds: u32::MAX, at_most: Duration::from_millis(50), ..window };
+    let step = generator.step_watched(50, window, &mut || None).expect("a step that ends");
+    assert!(step.elapsed >= Duration::from_millis(50), "{step:?}");
+}
+
+#[test]
+fn the_server_cpu_time_is_what_the_step_was_told_of_it() {
+    let mut generator = Generator::new(load(slow_server(), "450")).expect("a generator");
+    let mut told = [Some(Duration::from_secs(5)), Some(Duration::from_secs(3_605))].into_iter();
+    let step = generator
+        .step_watched(2, Window::of(SHORT), &mut || told.next().flatten())
+        .expect("a step");
+    assert_eq!(step.server_cpu, Some(Duration::from_secs(3_600)));
+    assert!(told.next().is_none(), "asked at the beginning and at the end");
+    assert!(step.server_busy() && !step.client_saturated(), "{step:?}");
+}
+
+#[test]
+fn connections_stay_from_step_to_step() {
+    let accepted = Arc::new(AtomicUsize::new(0));
+    let to = echoing(Arc::clone(&accepted));
+    let mut generator = Generator::new(load(to, "echo:100")).expect("a generator");
+    for concurrency in [1, 8, 3, 8] {
+        let step = generator.step(concurrency, SHORT).expect("a step");
+        assert_eq!(step.errors.total(), 0, "{:?}", step.errors);
+        assert!(step.replies > 0 && step.open == concurrency, "{step:?}");
+    }
+    // Eight, and the five that came back after three were enough.
+    assert_eq!(accepted.load(Ordering::Relaxed), 13);
+    let step = generator.rate(200.0, 4, SHORT).expect("an open loop");
+    assert!(step.replies > 0 && step.errors.total() == 0, "{step:?}");
+    assert_eq!(accepted.load(Ordering::Relaxed), 13, "idle ones serve it");
+}
+
+#[test]
+fn large_echoes_and_small() {
+    for protocol in ["echo:1", "echo:65536", "echo:1000/3"] {
+        let limit = protocol.split_once('/').map(|(_, n)| n.parse().expect("a number"));
+        let size = protocol.parse::<Protocol>().map(|p| match p.kind {
+            serving::Kind::Echo { size } => size,
+            _ => 0,
+        });
+        let size = size.expect("a protocol");
+        let to = answering(move |stream| {
+            let mut buffer = vec![0; size];
+            for _ in 0..limit.unwrap_or(u32::MAX) {
+                if stream.read_exact(&mut buffer).is_err() || stream.write_all(&buffer).is_err() {
+                    return;
+                }
+            }
+        });
+        let step = step(load(to, protocol), 4);
+        assert_eq!(step.errors.total(), 0, "{protocol}: {:?}", step.errors);
+        assert!(step.replies > 0, "{protocol}");
+    }
+}
+
+#[test]
+fn any_http_server_will_do() {
+    let to = answering(|stream| {
+        for n in 0..5 {
+            if !reading_head(stream) {
+                return;
+            }
+            let end = if n == 4 { "Connection: close\r\n" } else { "" };
+            let reply =
+                format!("HTTP/1.1 503 Sorry\r\nDate: {n}\r\nContent-Length: 4\r\n{end}\r\nno.\n");
+            let (first, second) = reply.split_at(reply.len() / 2);
+            let _ = stream.write_all(first.as_bytes());
+            let _ = stream.write_all(second.as_bytes());
+        }
+    });
+    let foreign = Load { status: Some(503), ..load(to, "http") };
+    let good = step(foreign.clone(), 3);
+    assert_eq!(good.errors.total(), 0, "{:?}", good.errors);
+    assert!(good.replies > 5 && good.close.len() > 1, "{good:?}");
+    let other = step(Load { status: Some(200), ..foreign }, 3);
+    only(&other, ErrorKind::WrongReply);
+    assert_eq!(other.errors.first_wrong.as_deref(), Some("its status is 503, not 200"));
+}
+
+#[test]
+fn nobody_there() {
+    let began = Instant::now();
+    let step = step(load(closed_port(), "450"), 50);
+    only(&step, ErrorKind::Refused);
+    assert!(step.errors.total() < 20_000, "it pauses: {:?}", step.errors);
+    assert_eq!(step.connections, 0);
+    assert!(began.elapsed() < Duration::from_secs(60));
+}
+
+#[test]
+fn a_server_that_resets() {
+    only(&step(load(resetting(), "echo"), 5), ErrorKind::Reset);
+}
+
+#[test]
+fn a_server_that_says_something_else() {
+    let to = serving(|mut stream| drop(stream.write_all(b"450 too bUsy\r\n")));
+    let wrong = step(load(to, "450"), 5);
+    only(&wrong, ErrorKind::WrongReply);
+    let how = wrong.errors.first_wrong.expect("the first is kept");
+    assert_eq!(how, r#"from byte 9 on it was "Usy\r\n", not "usy\r\n""#);
+}
+
+#[test]
+fn a_server_that_says_too_much_at_once_or_later() {
+    let to = serving(|mut stream| drop(stream.write_all(b"450 too busy\r\n450 too busy\r\n")));
+    let wrong = step(load(to, "450"), 5);
+    only(&wrong, ErrorKind::WrongReply);
+    assert!(wrong.errors.first_wrong.expect("the first is kept").starts_with("more came after"));
+    let to = answering(|stream| {
+        let _ = stream.write_all(TOO_BUSY);
+        std::thread::sleep(Duration::from_millis(20));
+        let _ = stream.write_all(b"!");
+    });
+    let wrong = step(load(to, "450"), 5);
+    assert!(wrong.errors.count(ErrorKind::WrongReply) > 0, "{wrong:?}");
+    assert_eq!(wrong.close.len(), 0);
+}
+
+#[test]
+fn a_server_that_mixes_clients_up() {
+    // It answers each with what the one before it said.
+    let to = answering({
+        let before = Arc::new(std::sync::Mutex::new([0; 64]));
+        move |stream| {
+            let mut said = [0; 64];
+            while stream.read_exact(&mut said).is_ok() {
+                let mut before = before.lock().expect("nobody panics");
+                std::mem::swap(&mut *before, &mut said);
+                let _ = stream.write_all(&said);
+            }
+        }
+    });
+    only(&step(load(to, "echo"), 2), ErrorKind::WrongReply);
+}
+
+#[test]
+fn a_server_that_closes_early() {
+    let to = serving(|mut stream| drop(stream.write_all(&TOO_BUSY[..5])));
+    only(&step(load(to, "450"), 5), ErrorKind::ClosedEarly);
+}
+
+#[test]
+fn a_server_that_never_answers() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let to = listener.local_addr().expect("an address");
+    for protocol in ["450", "http", "echo/1"] {
+        let silent = Load { timeout: Duration::from_millis(100), ..load(to, protocol) };
+        let step = step(silent, 3);
+        only(&step, ErrorKind::TimedOut);
+    }
+    // What waits still at the end is told with its age.
+    let step = step(load(to, "http"), 0);
+    assert_eq!(step.unfinished.count, 0);
+    let mut generator =
+        Generator::new(Load { timeout: SHORT * 2, ..load(to, "http") }).expect("one");
+    let step = generator.rate(20.0, 2, SHORT).expect("a step");
+    assert!(step.unfinished.count >= 6, "{:?}", step.unfinished);
+    assert!(step.unfinished.oldest >= SHORT, "{:?}", step.unfinished);
+    drop(listener);
+}
+
+#[test]
+fn a_server_that_keeps_the_connection_open_after_its_last_word() {
+    let to = answering(|stream| {
+        let _ = stream.write_all(TOO_BUSY);
+        let _ = stream.read(&mut [0]);
+    });
+    let stuck = Load { timeout: Duration::from_millis(100), ..load(to, "450") };
+    let step = step(stuck, 3);
+    assert!(step.errors.count(ErrorKind::TimedOut) > 0, "{:?}", step.errors);
+    assert!(step.replies > 0 && step.close.is_empty());
+}
+
+/// Answers HTTP, but for one stall.
+fn stalling(stall: Duration) -> std::net::SocketAddr {
+    let began = Instant::now();
+    let stalled = Arc::new(AtomicBool::new(false));
+    let gate = Arc::new(std::sync::Mutex::new(()));
+    answering(move |stream| {
+        while reading_head(stream) {
+            let open = gate.lock();
+            let late = began.elapsed() > Duration::from_millis(700);
+            if late && !stalled.swap(true, Ordering::Relaxed) {
+                std::thread::sleep(stall);
+            }
+            drop(open);
+            let _ = stream.write_all(UNAVAILABLE);
+        }
+    })
+}
+
+#[test]
+fn an_open_loop_shows_a_stall_in_all_requests_planned_meanwhile() {
+    let stall = Duration::from_millis(400);
+    let mut generator = Generator::new(load(stalling(stall), "http")).expect("a generator");
+    let step = generator.rate(500.0, 2, Duration::from_secs(2)).expect("a step");
+    assert_eq!(step.errors.total(), 0, "{:?}", step.errors);
+    // 200 were planned meanwhile, each 2 ms later than the one before: 100 of them wait for 200 ms or more,
+    // of about 1000. In a closed loop two would.
+    let long = step.reply.count_between(200_000_000, u64::MAX);
+    assert!(long >= 90, "{long} of {}", step.reply.len());
+    assert!(step.reply.value_at_percentile(99.0) >= 200_000_000);
+    assert!(step.unfinished.count + step.replies >= 950, "{step:?}");
+}
+
+#[test]
+fn it_stops_when_told() {
+    let stop = Arc::new(AtomicBool::new(true));
+    let to = closed_port();
+    let mut generator = Generator::new(Load { stop: Some(stop), ..load(to, "450") }).expect("one");
+    let ended = generator.step(1, Duration::from_secs(3_600));
+    assert!(matches!(ended, Err(CaseError::Interrupted(_))));
+    assert!(generator.rate(0.0, 1, SHORT).is_err());
+    assert!(generator.rate(1.0, 0, SHORT).is_err());
+    assert!(matches!(generator.hold(1), Err(CaseError::Unsupported(_))));
+}
+
+#[test]
+fn idle_connections_are_held_and_taken_up_again() {
+    let to = echoing(Arc::default());
+    let mut generator = Generator::new(load(to, "echo")).expect("a generator");
+    let held = generator.hold(100).expect("held");
+    assert_eq!((held.open, held.errors.total()), (100, 0), "{held:?}");
+    let step = generator.step(100, SHORT).expect("a step");
+    assert!(step.replies > 0 && step.open == 100 && step.connections == 0, "{step:?}");
+}
+
+/// On Linux and Windows all addresses of 127.0.0.0/8 are this machine's; others have one loopback address.
+#[test]
+#[cfg(any(target_os = "linux", windows))]
+fn source_addresses_are_taken_in_turn() {
+    let seen = Arc::new(std::sync::Mutex::new(std::collections::BTreeSet::new()));
+    let note = Arc::clone(&seen);
+    let to = serving(move |mut stream| {
+        note.lock().expect("nobody panics").extend(stream.peer_addr().map(|peer| peer.ip()));
+        let _ = stream.write_all(TOO_BUSY);
+    });
+    let sources: Vec<std::net::IpAddr> =
+        ["127.0.0.5", "127.8.9.10"].map(|ip| ip.parse().expect("an address")).to_vec();
+    let step = step(Load { sources: sources.clone(), ..load(to, "450") }, 4);
+    assert!(step.replies > 0 && step.errors.total() == 0, "{step:?}");
+    assert!(seen.lock().expect("nobody panics").iter().eq(sources.iter()));
+    let foreign = vec!["192.0.2.1".parse().expect("an address")];
+    let step = self::step(Load { sources: foreign, ..load(to, "450") }, 2);
+    only(&step, ErrorKind::NoPort);
+    assert!(step.errors.total() < 100 && step.open == 0, "{step:?}");
+}
+
+/// Connections in TIME_WAIT from or to a port, as Linux lists them (state 6, proc_net_tcp).
+#[cfg(target_os = "linux")]
+fn time_waits(port: u16) -> usize {
+    let table = std::fs::read_to_string("/proc/net/tcp").expect("Linux has it");
+    let port = format!(":{port:04X}");
+    let waits = |line: &&str| {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        fields.len() > 3
+            && fields[3] == "06"
+            && (fields[1].ends_with(&port) || fields[2].ends_with(&port))
+    };
+    table.lines().filter(waits).count()
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn no_time_wait_remains_after_thousands_of_connections() {
+    let to = serving(|mut stream| drop(stream.write_all(TOO_BUSY)));
+    let mut generator = Generator::new(load(to, "450")).expect("a generator");
+    let (mut connections, began) = (0, Instant::now());
+    while connections < 20_000 && began.elapsed() < Duration::from_secs(60) {
+        let step = generator.step(50, Duration::from_secs(1)).expect("a step");
+        assert_eq!(step.errors.total(), 0, "{:?}", step.errors);
+        connections += step.connections;
+    }
+    let waits = time_waits(to.port());
+    assert!(waits <= 50, "{waits} after {connections} connections");
+}
+
+#[test]
+fn connections_that_the_client_ends_are_ended_in_order() {
+    let (tell, told) = std::sync::mpsc::channel();
+    let to = answering(move |stream: &mut TcpStream| {
+        while reading_head(stream) {
+            let _ = stream.write_all(UNAVAILABLE);
+        }
+        let _ = tell.send(stream.read(&mut [0]).map_err(|error| error.kind()));
+    });
+    let mut generator = Generator::new(load(to, "http")).expect("a generator");
+    generator.hold(3).expect("held");
+    drop(generator);
+    for _ in 0..3 {
+        let end = told.recv_timeout(Duration::from_secs(60)).expect("an end");
+        assert_eq!(end, Ok(0), "an end, not a reset");
+    }
+}

@@ -1,0 +1,131 @@
+//! TCP sockets of clients that make many connections, and precise waiting for them. [`crate::server_socket`] is for
+//! servers.
+
+use std::io;
+use std::net::IpAddr;
+use std::time::Duration;
+
+use socket2::{Domain, Socket, Type};
+
+/// Whether a read that returns less than its buffer holds has read everything, so that an edge-triggered wait reports
+/// what arrives later. Elsewhere (Windows) only a read that would block rearms the wait.
+pub const SHORT_READ_IS_ALL: bool = cfg!(unix);
+
+/// Whether all addresses of 127.0.0.0/8 are local without configuration.
+pub const WHOLE_LOOPBACK: bool = cfg!(any(target_os = "linux", windows));
+
+/// A non-blocking TCP socket, for IPv6 or IPv4.
+///
+/// # Errors
+/// Those of socket(2), such as a shortage of descriptors: see [`crate::socket_io::is_shortage`].
+pub fn stream_socket(ipv6: bool) -> io::Result<Socket> {
+    let domain = if ipv6 { Domain::IPV6 } else { Domain::IPV4 };
+    #[cfg(any(target_os = "linux", target_os = "freebsd"))]
+    let socket = Socket::new(domain, Type::STREAM.nonblocking(), None)?;
+    #[cfg(not(any(target_os = "linux", target_os = "freebsd")))]
+    let socket = {
+        let socket = Socket::new(domain, Type::STREAM, None)?;
+        socket.set_nonblocking(true)?;
+        socket
+    };
+    Ok(socket)
+}
+
+/// Binds a socket to a source address. The port is chosen when it connects, so that one port can be used towards
+/// several destinations (`IP_BIND_ADDRESS_NO_PORT`, ip(7); other systems choose the port now).
+///
+/// # Errors
+/// Those of bind(2), such as an address that is not local.
+pub fn bind_address(socket: &Socket, from: IpAddr) -> io::Result<()> {
+    #[cfg(target_os = "linux")]
+    {
+        use std::os::fd::AsRawFd;
+        let (yes, size) = (1 as libc::c_int, size_of::<libc::c_int>() as libc::socklen_t);
+        // SAFETY: the socket is open, and pointer and size describe `yes`. A kernel without the option
+        // chooses the port now, which is harmless.
+        unsafe {
+            let option = libc::IP_BIND_ADDRESS_NO_PORT;
+            libc::setsockopt(
+                socket.as_raw_fd(),
+                libc::IPPROTO_IP,
+                option,
+                (&raw const yes).cast(),
+                size,
+            );
+        }
+    }
+    socket.bind(&std::net::SocketAddr::new(from, 0).into())
+}
+
+/// Whether a non-blocking connect(2) is in progress.
+pub fn is_in_progress(error: &io::Error) -> bool {
+    #[cfg(unix)]
+    let in_progress = error.raw_os_error() == Some(libc::EINPROGRESS);
+    #[cfg(windows)]
+    let in_progress = error.kind() == io::ErrorKind::WouldBlock;
+    in_progress
+}
+
+/// Whether all local ports towards a destination are in use.
+pub fn is_port_shortage(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::AddrNotAvailable | io::ErrorKind::AddrInUse)
+}
+
+/// An object that [`wait_finely`] can wait for.
+#[cfg(unix)]
+pub trait Waitable: std::os::fd::AsRawFd {}
+#[cfg(unix)]
+impl<T: std::os::fd::AsRawFd> Waitable for T {}
+
+/// An object that [`wait_finely`] can wait for.
+#[cfg(windows)]
+pub trait Waitable {}
+#[cfg(windows)]
+impl<T> Waitable for T {}
+
+/// Waits until `poll` has events or `time` has passed, with a resolution of microseconds where the system supports
+/// that (Linux, FreeBSD); elsewhere it only yields the CPU. It may return early.
+pub fn wait_finely(poll: &impl Waitable, time: Duration) {
+    #[cfg(any(target_os = "linux", target_os = "freebsd"))]
+    {
+        let mut entry = libc::pollfd { fd: poll.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+        let time = libc::timespec {
+            tv_sec: time.as_secs() as libc::time_t,
+            tv_nsec: time.subsec_nanos() as libc::c_long,
+        };
+        // SAFETY: one valid pollfd and a valid time; no mask.
+        unsafe { libc::ppoll(&mut entry, 1, &time, std::ptr::null()) };
+    }
+    #[cfg(not(any(target_os = "linux", target_os = "freebsd")))]
+    {
+        let _ = (poll, time);
+        std::thread::yield_now();
+    }
+}
+
+/// Sets the calling thread's timer slack to the minimum, where the system has one (Linux, 50 us by default).
+pub fn minimize_timer_slack() {
+    #[cfg(target_os = "linux")]
+    // SAFETY: the call has no pointers; 1 ns is the smallest slack.
+    unsafe {
+        libc::prctl(libc::PR_SET_TIMERSLACK, 1, 0, 0, 0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_socket_is_bound_to_an_address() {
+        let socket = stream_socket(false).unwrap();
+        bind_address(&socket, "127.0.0.1".parse().unwrap()).unwrap();
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let connected = socket.connect(&listener.local_addr().unwrap().into());
+        assert!(connected.is_ok() || is_in_progress(&connected.unwrap_err()));
+        let address = socket.local_addr().unwrap().as_socket().unwrap();
+        assert!(address.ip().is_loopback() && address.port() != 0);
+        let foreign = bind_address(&stream_socket(false).unwrap(), "192.0.2.1".parse().unwrap());
+        assert!(is_port_shortage(&foreign.unwrap_err()));
+    }
+}

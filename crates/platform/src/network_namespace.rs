@@ -1,0 +1,170 @@
+//! Two network namespaces joined by a pair of veth devices.
+
+use std::net::Ipv4Addr;
+use std::process::Command;
+
+use crate::CaseError;
+
+/// A pair of network namespaces: one for the calling thread, the other for processes that it starts there. The kernel
+/// removes each with the last process in it, also if that is killed.
+#[derive(Debug)]
+pub struct NamespacePair {
+    #[cfg(target_os = "linux")]
+    far: std::fs::File,
+}
+
+impl NamespacePair {
+    /// Creates both namespaces and moves the calling thread into the near one. Threads and processes that it starts
+    /// later inherit it.
+    ///
+    /// # Errors
+    /// Unsupported if this is not Linux, it is not permitted, or there is no `ip` command (iproute2).
+    pub fn enter() -> Result<Self, CaseError> {
+        os::enter()
+    }
+
+    /// Makes `command` run in the far namespace; returns that namespace's address.
+    pub fn run_far(&self, command: &mut Command) -> Ipv4Addr {
+        os::run_far(self, command)
+    }
+}
+
+/// Connections dropped because an accept queue was full, in the network namespace of process `pid`, since the namespace
+/// was created; `None` where the system does not report it.
+pub fn listen_overflows(pid: u32) -> Option<u64> {
+    os::listen_overflows(pid)
+}
+
+#[cfg(target_os = "linux")]
+mod os {
+    use std::fs::File;
+    use std::io;
+    use std::net::Ipv4Addr;
+    use std::os::fd::{AsRawFd, RawFd};
+    use std::os::unix::process::CommandExt;
+    use std::process::{Command, Stdio};
+
+    use super::NamespacePair;
+    use crate::CaseError;
+
+    /// In a block reserved for documentation (RFC 5737), which no host uses.
+    const NEAR: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
+    const FAR: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 2);
+
+    pub fn enter() -> Result<NamespacePair, CaseError> {
+        unshare()?;
+        let own = "/proc/thread-self/ns/net";
+        let far = File::open(own).map_err(|e| CaseError::from_io(own, &e))?;
+        unshare()?;
+        let path = format!("/proc/{}/fd/{}", std::process::id(), far.as_raw_fd());
+        let pair = NamespacePair { far };
+        ip(None, &["link", "add", "near", "type", "veth", "peer", "name", "far"])?;
+        ip(None, &["link", "set", "far", "netns", &path])?;
+        for (side, device, address) in [(None, "near", NEAR), (Some(&pair), "far", FAR)] {
+            ip(side, &["address", "add", &format!("{address}/24"), "dev", device])?;
+            ip(side, &["link", "set", device, "up"])?;
+            ip(side, &["link", "set", "lo", "up"])?;
+        }
+        Ok(pair)
+    }
+
+    fn unshare() -> Result<(), CaseError> {
+        // SAFETY: the call has no pointers; it changes only the calling thread's namespace.
+        match unsafe { libc::unshare(libc::CLONE_NEWNET) } {
+            0 => Ok(()),
+            _ => Err(CaseError::last_os_error("a network namespace (root can create one)")),
+        }
+    }
+
+    fn ip(side: Option<&NamespacePair>, arguments: &[&str]) -> Result<(), CaseError> {
+        let mut command = Command::new("ip");
+        command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null());
+        if let Some(pair) = side {
+            run_far(pair, &mut command);
+        }
+        let missing = |e: io::Error| {
+            CaseError::Unsupported(format!("network namespaces need the command `ip`: {e}"))
+        };
+        let ended = command.output().map_err(missing)?;
+        if ended.status.success() {
+            return Ok(());
+        }
+        let errors = String::from_utf8_lossy(&ended.stderr);
+        Err(CaseError::Unsupported(format!("ip {}: {}", arguments.join(" "), errors.trim())))
+    }
+
+    pub fn run_far(pair: &NamespacePair, command: &mut Command) -> Ipv4Addr {
+        let namespace: RawFd = pair.far.as_raw_fd();
+        // SAFETY: setns(2) is async-signal-safe; the descriptor is open as long as the pair exists, and a command
+        // started later fails.
+        unsafe {
+            command.pre_exec(move || match libc::setns(namespace, libc::CLONE_NEWNET) {
+                0 => Ok(()),
+                _ => Err(io::Error::last_os_error()),
+            });
+        }
+        FAR
+    }
+
+    /// Each group of counters has two lines: their names and their values (proc_pid_net(5)).
+    pub fn listen_overflows(pid: u32) -> Option<u64> {
+        let text = std::fs::read_to_string(format!("/proc/{pid}/net/netstat")).ok()?;
+        let mut groups = text.lines().filter_map(|line| line.strip_prefix("TcpExt:"));
+        let (names, values) = (groups.next()?, groups.next()?);
+        let at = names.split_whitespace().position(|name| name == "ListenOverflows")?;
+        values.split_whitespace().nth(at)?.parse().ok()
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+mod os {
+    use std::net::Ipv4Addr;
+    use std::process::Command;
+
+    use super::NamespacePair;
+    use crate::CaseError;
+
+    pub fn enter() -> Result<NamespacePair, CaseError> {
+        Err(CaseError::Unsupported("network namespaces exist only on Linux".into()))
+    }
+
+    pub fn run_far(_pair: &NamespacePair, _command: &mut Command) -> Ipv4Addr {
+        Ipv4Addr::LOCALHOST
+    }
+
+    pub fn listen_overflows(_pid: u32) -> Option<u64> {
+        None
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_namespace_has_its_own_devices() {
+        // In a separate thread, because the calling thread stays in the new namespace.
+        let result = std::thread::spawn(|| {
+            let pair = NamespacePair::enter()?;
+            let devices = std::fs::read_to_string("/proc/thread-self/net/dev").unwrap();
+            let mut there = Command::new("cat");
+            there.arg("/proc/self/net/dev");
+            pair.run_far(&mut there);
+            let there = String::from_utf8(there.output().unwrap().stdout).unwrap();
+            Ok::<_, CaseError>((devices, there))
+        });
+        match result.join().unwrap() {
+            Ok((here, there)) => {
+                assert!(here.contains("near:") && !here.contains("far:"), "{here}");
+                assert!(there.contains("far:") && !there.contains("near:"), "{there}");
+            }
+            Err(case_error) => testing::skip(&format!("network namespaces: {case_error}")),
+        }
+    }
+
+    #[test]
+    fn overflows_are_counted() {
+        assert!(listen_overflows(std::process::id()).is_some());
+        assert_eq!(listen_overflows(u32::MAX), None);
+    }
+}

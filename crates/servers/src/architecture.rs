@@ -1,0 +1,209 @@
+//! The list of architectures. Each is one file in this folder, which shows from top to bottom what the architecture does
+//! with connections.
+
+#[cfg(target_os = "linux")]
+mod epoll;
+#[cfg(target_os = "linux")]
+mod epoll_per_cpu;
+#[cfg(unix)]
+pub mod exec;
+#[cfg(unix)]
+mod fork;
+#[cfg(target_os = "linux")]
+mod io_uring;
+#[cfg(windows)]
+mod iocp;
+#[cfg(any(
+    target_vendor = "apple",
+    target_os = "freebsd",
+    target_os = "netbsd",
+    target_os = "openbsd"
+))]
+mod kqueue;
+#[cfg(unix)]
+mod poll;
+mod pool;
+#[cfg(unix)]
+mod prefork;
+#[cfg(unix)]
+mod select;
+#[cfg(windows)]
+#[path = "architecture/winselect.rs"]
+mod select;
+mod threads;
+mod tokio;
+#[cfg(windows)]
+mod wsapoll;
+
+use std::fmt;
+use std::net::SocketAddr;
+
+use platform::CaseError;
+
+use crate::server::{Serve, Server, ServerOptions};
+
+/// A way to build a server.
+#[derive(Clone, Copy)]
+pub struct Architecture {
+    /// Its name.
+    pub name: &'static str,
+    /// What it does with each connection.
+    pub meaning: &'static str,
+    /// Serves until the stop is requested; or why this system lacks it.
+    serve: Result<Serve, &'static str>,
+    /// Several sockets listen on its port.
+    shares_port: bool,
+}
+
+macro_rules! architecture {
+    ($name:literal, $meaning:literal, shares_port, $here:meta, $serve:expr, $missing:literal) => {{
+        #[cfg($here)]
+        let serve = Ok($serve as Serve);
+        #[cfg(not($here))]
+        let serve = Err($missing);
+        Architecture { name: $name, meaning: $meaning, serve, shares_port: true }
+    }};
+    ($name:literal, $meaning:literal, $here:meta, $serve:expr, $missing:literal) => {{
+        #[cfg($here)]
+        let serve = Ok($serve as Serve);
+        #[cfg(not($here))]
+        let serve = Err($missing);
+        Architecture { name: $name, meaning: $meaning, serve, shares_port: false }
+    }};
+}
+
+/// All architectures, in the order they are listed.
+pub const ARCHITECTURES: &[Architecture] = &[
+    architecture!(
+        "fork",
+        "a process for each connection, forked",
+        unix,
+        fork::serve,
+        "Windows has no fork"
+    ),
+    architecture!(
+        "exec",
+        "a process for each connection that starts a program anew, as inetd does",
+        unix,
+        exec::serve,
+        "Windows hands no connection to a program as its standard input and output"
+    ),
+    architecture!(
+        "prefork",
+        "processes forked beforehand, each with one connection at a time",
+        unix,
+        prefork::serve,
+        "Windows has no fork"
+    ),
+    architecture!("threads", "a thread for each connection", all(), threads::serve, ""),
+    architecture!(
+        "pool",
+        "threads started beforehand, each with one connection at a time",
+        all(),
+        pool::serve,
+        ""
+    ),
+    architecture!(
+        "select",
+        "an event loop over select, which takes 1024 descriptors at most",
+        all(),
+        select::serve,
+        ""
+    ),
+    architecture!(
+        "poll",
+        "an event loop over poll",
+        unix,
+        poll::serve,
+        "Windows has wsapoll instead"
+    ),
+    architecture!(
+        "wsapoll",
+        "an event loop over WSAPoll, the poll of Windows",
+        windows,
+        wsapoll::serve,
+        "exists only on Windows"
+    ),
+    architecture!(
+        "epoll",
+        "an event loop over epoll, told once of what is new (edge-triggered)",
+        target_os = "linux",
+        epoll::serve_edge,
+        "exists only on Linux"
+    ),
+    architecture!(
+        "epoll-level",
+        "an event loop over epoll, told as long as there is something (level-triggered)",
+        target_os = "linux",
+        epoll::serve_level,
+        "exists only on Linux"
+    ),
+    architecture!(
+        "epoll-per-cpu",
+        "an event loop as of epoll on each CPU, each with a listener of its own (SO_REUSEPORT)",
+        shares_port,
+        target_os = "linux",
+        epoll_per_cpu::serve,
+        "exists only on Linux"
+    ),
+    architecture!(
+        "kqueue",
+        "an event loop over kqueue, told as long as there is something (level-triggered)",
+        any(
+            target_vendor = "apple",
+            target_os = "freebsd",
+            target_os = "netbsd",
+            target_os = "openbsd"
+        ),
+        kqueue::serve,
+        "exists only on the BSDs and macOS"
+    ),
+    architecture!(
+        "io_uring",
+        "an event loop over io_uring: what is to be done is queued, what is done comes back",
+        target_os = "linux",
+        io_uring::serve,
+        "exists only on Linux"
+    ),
+    architecture!(
+        "iocp",
+        "an event loop over a completion port: what is to be done is begun, what is done comes back",
+        windows,
+        iocp::serve,
+        "exists only on Windows"
+    ),
+    architecture!(
+        "tokio",
+        "a task for each connection, on tokio's threads, as many as CPUs",
+        all(),
+        tokio::serve,
+        ""
+    ),
+];
+
+impl fmt::Debug for Architecture {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+impl Architecture {
+    /// The architecture of that name.
+    pub fn find(name: &str) -> Option<&'static Self> {
+        ARCHITECTURES.iter().find(|architecture| architecture.name == name)
+    }
+
+    /// Why this system lacks it; `None` if the system has it.
+    pub fn missing_here(&self) -> Option<&'static str> {
+        self.serve.err()
+    }
+
+    /// A server that listens at `address`, but does not serve yet.
+    ///
+    /// # Errors
+    /// Unsupported if this system lacks it; else those of listening.
+    pub fn bind(&self, address: SocketAddr, options: &ServerOptions) -> Result<Server, CaseError> {
+        let serve = self.serve.map_err(|why| CaseError::Unsupported(why.to_owned()))?;
+        Server::bind(address, serve, self.shares_port, options)
+    }
+}

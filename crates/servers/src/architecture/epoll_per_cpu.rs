@@ -1,0 +1,100 @@
+//! An event loop for each CPU, each a thread with its own listener on the same port: the kernel distributes connections
+//! among them.
+
+use std::io;
+use std::net::TcpListener;
+use std::os::fd::OwnedFd;
+
+use platform::cpu::pin_thread;
+use platform::server_socket::stop_listening;
+
+use super::epoll;
+use crate::connection::Reading;
+use crate::server::Server;
+
+pub fn serve(server: &Server) -> io::Result<()> {
+    serve_by(server, |listener, queue| epoll::run(server, listener, queue, Reading::UntilEmpty))
+}
+
+/// Runs `event_loop` on each CPU. The first failure stops all.
+fn serve_by(
+    server: &Server,
+    event_loop: impl Fn(&TcpListener, &OwnedFd) -> io::Result<()> + Copy + Send,
+) -> io::Result<()> {
+    // All queues before any loop accepts: its connections could leave no descriptor for another queue.
+    let queues = server.listeners.iter().map(|_| epoll::queue()).collect::<io::Result<Vec<_>>>()?;
+    std::thread::scope(|scope| {
+        let mut loops = Vec::new();
+        for ((listener, queue), &cpu) in server.listeners.iter().zip(&queues).zip(&server.cpus) {
+            let stop_on_exit = StopOnExit { server, listener };
+            let one = std::thread::Builder::new().spawn_scoped(scope, move || {
+                let _stop_on_exit = stop_on_exit;
+                // If the thread cannot be pinned, the system schedules it.
+                let _ = pin_thread(cpu);
+                event_loop(listener, queue)
+            });
+            loops.push(one?);
+        }
+        loops.into_iter().try_for_each(|one| one.join().expect("a loop does not panic"))
+    })
+}
+
+/// Stops the whole server when one loop ends, for any reason, or cannot begin: the kernel would continue to assign
+/// clients to its listener, where they would wait for ever.
+struct StopOnExit<'a> {
+    server: &'a Server,
+    listener: &'a TcpListener,
+}
+
+impl Drop for StopOnExit<'_> {
+    fn drop(&mut self) {
+        stop_listening(self.listener);
+        self.server.terms.stop.request_and_wake(self.server.address);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+    use std::net::{Ipv4Addr, TcpStream};
+    use std::sync::mpsc;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::{Architecture, Protocol, ServerOptions};
+
+    /// Longer than any step of this test takes.
+    const DEADLINE: Duration = Duration::from_secs(60);
+
+    #[test]
+    fn a_loop_that_fails_stops_all_and_no_client_waits() {
+        let architecture = Architecture::find("epoll-per-cpu").unwrap();
+        let timeout = Duration::from_secs(1);
+        let protocol = Protocol::TOO_BUSY;
+        let options = ServerOptions { protocol, timeout, workers: 1, cpus: vec![0, 0, 0] };
+        let server = architecture.bind((Ipv4Addr::LOCALHOST, 0).into(), &options).unwrap();
+        let address = server.address();
+        // Enough for each listener to get some: the probability that one gets none is 10^-10.
+        let clients: Vec<_> = (0..60).map(|_| TcpStream::connect(address).unwrap()).collect();
+        let (ended, end) = mpsc::channel();
+        std::thread::spawn(move || {
+            let ending = serve_by(&server, |listener, queue| {
+                if std::ptr::eq(listener, &server.listeners[1]) {
+                    return Err(io::Error::other("the second fails"));
+                }
+                epoll::run(&server, listener, queue, Reading::UntilEmpty)
+            });
+            let _ = ended.send(ending.map_err(|error| error.to_string()));
+            // The listeners stay open: what clients see by then was done by the loops.
+            std::thread::sleep(2 * DEADLINE);
+        });
+        let ending = end.recv_timeout(DEADLINE).expect("the server ends");
+        assert_eq!(ending.unwrap_err(), "the second fails");
+        for mut client in clients {
+            client.set_read_timeout(Some(DEADLINE)).unwrap();
+            let waits = |e: io::Error| e.kind() == io::ErrorKind::WouldBlock;
+            assert!(!client.read_to_end(&mut Vec::new()).is_err_and(waits), "a client still waits");
+        }
+        assert!(TcpStream::connect(address).is_err(), "it still listens");
+    }
+}

@@ -1,0 +1,112 @@
+//! A task for each connection, on as many of tokio's threads as CPUs.
+
+use std::io;
+use std::net::TcpListener as StdListener;
+
+use platform::server_socket::stop_listening;
+use platform::socket_io::is_shortage;
+use serving::{Drain, PAUSE, is_of_one_connection};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep, timeout, timeout_at};
+
+use crate::exchange::{Exchange, Wants};
+use crate::server::{Server, Terms};
+
+/// Size of the receive buffer, in bytes.
+const READ_AT_ONCE: usize = 4 * 1024;
+
+pub fn serve(server: &Server) -> io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(server.cpus.len().max(1))
+        .enable_all()
+        .build()?;
+    let listener = server.listeners[0].try_clone()?;
+    // In a task, as this thread does not belong to the runtime's.
+    let accepting = runtime.spawn(accept_all(listener, server.terms));
+    runtime.block_on(accepting).expect("accepting does not panic")
+}
+
+async fn accept_all(listener: StdListener, terms: Terms) -> io::Result<()> {
+    listener.set_nonblocking(true)?;
+    let socket = listener.try_clone()?;
+    let listener = TcpListener::from_std(listener)?;
+    // Each task has a sender: when all are dropped, all tasks have ended.
+    let (task, mut tasks) = mpsc::channel::<()>(1);
+    let (mut drain, mut is_drained) = (None, false);
+    terms.stop.begin_wait();
+    loop {
+        if drain.is_none() && terms.stop.is_requested() {
+            terms.stop.end_wait();
+            drain = Some(Drain::begin([&socket], &terms.accepting()));
+        }
+        let accepted = match drain {
+            None => listener.accept().await,
+            Some(drain) if drain.is_cut_off() => break,
+            Some(drain) => match timeout(PAUSE, listener.accept()).await {
+                Ok(accepted) => accepted,
+                Err(_elapsed) if is_drained => break,
+                Err(_elapsed) => {
+                    is_drained = !drain.may_arrive(&socket);
+                    continue;
+                }
+            },
+        };
+        match accepted {
+            Ok((stream, _)) => {
+                let task = task.clone();
+                tokio::spawn(async move {
+                    converse(stream, terms).await;
+                    drop(task);
+                });
+            }
+            Err(e) if is_shortage(&e) => {
+                terms.counters.shortages.note(&e);
+                sleep(PAUSE).await;
+            }
+            Err(e) if is_of_one_connection(&e) => {}
+            Err(e) => return Err(e),
+        }
+    }
+    stop_listening(&socket);
+    drop(task);
+    tasks.recv().await;
+    Ok(())
+}
+
+async fn converse(mut stream: TcpStream, terms: Terms) {
+    let mut exchange = Exchange::new(terms.protocol);
+    let mut buffer = [0; READ_AT_ONCE];
+    let mut until = Instant::now() + terms.timeout;
+    let mut stops = false;
+    loop {
+        let done = match exchange.wants() {
+            Wants::Write => timeout(terms.timeout, stream.write(exchange.to_send()))
+                .await
+                .map(|sent| sent.map(|bytes| exchange.was_sent(bytes))),
+            Wants::Read => timeout_at(until, stream.read(&mut buffer)).await.map(|read| {
+                read.map(|bytes| {
+                    if terms.stop.is_requested() {
+                        exchange.finish_soon();
+                    }
+                    match bytes {
+                        0 => exchange.ended(),
+                        _ => exchange.received(&buffer[..bytes]),
+                    }
+                    // After the stop, a client may not continue for ever.
+                    if !exchange.is_in_request() && !stops {
+                        until = Instant::now() + terms.timeout;
+                        stops = terms.stop.is_requested();
+                    }
+                })
+            }),
+            Wants::Close => return,
+        };
+        match done {
+            Ok(Ok(())) => {}
+            Ok(Err(_closed)) => return,
+            Err(_elapsed) => return terms.note_timed_out(),
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! A connection of an event loop: sends and receives as much as is possible without blocking.
+
+use std::io::ErrorKind;
+use std::net::TcpStream;
+use std::time::Instant;
+
+use platform::socket_io;
+
+use crate::exchange::{Exchange, Wants};
+use serving::Protocol;
+
+/// Size of the receive buffer, in bytes.
+pub const READ_AT_ONCE: usize = 16 * 1024;
+
+/// How often a readable connection is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "only epoll is edge-triggered"))]
+pub enum Reading {
+    /// Once: a level-triggered watch reports it again if there is more.
+    Once,
+    /// Until no data is left, which a short read shows too: an edge-triggered watch reports only new data (epoll(7)).
+    UntilEmpty,
+    /// Until the end of the stream, which was reported already.
+    UntilEnd,
+}
+
+/// A connection with a non-blocking socket.
+#[derive(Debug)]
+pub struct Connection {
+    stream: TcpStream,
+    exchange: Exchange,
+    deadline: Instant,
+    /// How it is to be read now; `None` until it is reported as readable again.
+    reading: Option<Reading>,
+}
+
+impl Connection {
+    /// A connection that was just accepted, with a non-blocking socket.
+    pub fn new(stream: TcpStream, protocol: Protocol, deadline: Instant) -> Self {
+        Self { stream, exchange: Exchange::new(protocol), deadline, reading: None }
+    }
+
+    /// Its socket.
+    pub fn stream(&self) -> &TcpStream {
+        &self.stream
+    }
+
+    /// Receives and sends what is possible without blocking; returns what it waits for then.
+    pub fn advance(&mut self, buffer: &mut [u8], reading: Reading) -> Wants {
+        match self.receive(buffer, reading) {
+            Wants::Read => Wants::Read,
+            Wants::Write | Wants::Close => self.send(buffer),
+        }
+    }
+
+    /// As [`Connection::advance`], but the reply is left to [`Connection::send`].
+    pub fn receive(&mut self, buffer: &mut [u8], reading: Reading) -> Wants {
+        self.reading = Some(reading);
+        self.proceed(buffer, false)
+    }
+
+    /// Sends the reply that [`Connection::receive`] has left, and receives what that had no room for.
+    pub fn send(&mut self, buffer: &mut [u8]) -> Wants {
+        self.proceed(buffer, true)
+    }
+
+    fn proceed(&mut self, buffer: &mut [u8], may_send: bool) -> Wants {
+        loop {
+            match (self.exchange.wants(), self.reading) {
+                (Wants::Write, _) if may_send => {
+                    match socket_io::send(&self.stream, self.exchange.to_send()) {
+                        Ok(bytes) => self.exchange.was_sent(bytes),
+                        Err(e) if e.kind() == ErrorKind::Interrupted => {}
+                        Err(e) if e.kind() == ErrorKind::WouldBlock => return Wants::Write,
+                        Err(_) => return Wants::Close, // the client has closed
+                    }
+                }
+                (Wants::Read, Some(reading)) => match socket_io::receive(&self.stream, buffer) {
+                    Ok(0) => self.exchange.ended(),
+                    Ok(bytes) => {
+                        self.exchange.received(&buffer[..bytes]);
+                        self.reading = match reading {
+                            Reading::Once => None,
+                            Reading::UntilEmpty if bytes < buffer.len() => None,
+                            Reading::UntilEmpty | Reading::UntilEnd => Some(reading),
+                        };
+                    }
+                    Err(e) if e.kind() == ErrorKind::Interrupted => {}
+                    Err(e) if e.kind() == ErrorKind::WouldBlock => self.reading = None,
+                    Err(_) => return Wants::Close,
+                },
+                (wants, _) => return wants,
+            }
+        }
+    }
+
+    /// The server stops: the next reply is the last.
+    pub fn finish_soon(&mut self) {
+        self.exchange.finish_soon();
+    }
+
+    /// Extends the deadline, except in the middle of a request: otherwise a client could send a byte at a time for ever.
+    pub fn extend(&mut self, deadline: Instant) {
+        if !self.exchange.is_in_request() {
+            self.deadline = deadline;
+        }
+    }
+
+    /// When the client times out.
+    pub fn deadline(&self) -> Instant {
+        self.deadline
+    }
+}

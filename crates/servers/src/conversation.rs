@@ -1,0 +1,64 @@
+//! A whole exchange by blocking calls, for architectures with a thread or process for each client.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+use crate::exchange::{Exchange, Wants};
+use crate::server::Terms;
+
+/// Size of the receive buffer, in bytes.
+const READ_AT_ONCE: usize = 4 * 1024;
+
+/// Serves a client until the exchange is over, the client has closed, or it has timed out.
+pub fn converse(mut stream: TcpStream, terms: &Terms) {
+    let mut exchange = Exchange::new(terms.protocol);
+    if terms.protocol.client_sends_first() && set_timeouts(&stream, terms.timeout).is_err() {
+        return; // the client has closed already
+    }
+    let mut room;
+    let buffer: &mut [u8] = if terms.protocol.client_sends_first() {
+        room = [0; READ_AT_ONCE];
+        &mut room
+    } else {
+        &mut [] // nothing is read, so no page of a buffer is touched
+    };
+    let mut request_began: Option<Instant> = None;
+    let mut stop_seen: Option<Instant> = None;
+    let is_over = |since: Instant| since.elapsed() > terms.timeout;
+    loop {
+        match exchange.wants() {
+            Wants::Write => match stream.write(exchange.to_send()) {
+                Ok(bytes) => exchange.was_sent(bytes),
+                Err(e) if e.kind() == ErrorKind::Interrupted => {}
+                Err(e) => return terms.note_error(&e),
+            },
+            // After the stop, a client may not continue for ever.
+            Wants::Read if stop_seen.is_some_and(is_over) => return terms.note_timed_out(),
+            Wants::Read => match stream.read(buffer) {
+                Ok(0) => exchange.ended(),
+                Ok(bytes) => {
+                    if terms.stop.is_requested() {
+                        exchange.finish_soon();
+                        stop_seen.get_or_insert_with(Instant::now);
+                    }
+                    exchange.received(&buffer[..bytes]);
+                    // Nor may a client send a byte at a time for ever.
+                    if !exchange.is_in_request() {
+                        request_began = None;
+                    } else if is_over(*request_began.get_or_insert_with(Instant::now)) {
+                        return terms.note_timed_out();
+                    }
+                }
+                Err(e) if e.kind() == ErrorKind::Interrupted => {}
+                Err(e) => return terms.note_error(&e),
+            },
+            Wants::Close => return,
+        }
+    }
+}
+
+fn set_timeouts(stream: &TcpStream, timeout: Duration) -> io::Result<()> {
+    stream.set_read_timeout(Some(timeout))?;
+    stream.set_write_timeout(Some(timeout))
+}

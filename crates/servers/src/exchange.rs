@@ -1,0 +1,318 @@
+//! The server's side of an exchange, without any input or output: what has come, what is to be sent.
+
+use std::borrow::Cow;
+
+use serving::protocol::{
+    BAD_REQUEST, HEAD_AT_MOST, Kind, Protocol, TOO_BUSY, UNAVAILABLE, UNAVAILABLE_CLOSE,
+};
+
+/// What an exchange waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wants {
+    /// That the client sends something.
+    Read,
+    /// That the client takes what is sent.
+    Write,
+    /// Nothing more: the connection is to be closed.
+    Close,
+}
+
+/// An exchange with one client.
+#[derive(Debug)]
+pub struct Exchange {
+    protocol: Protocol,
+    /// How many more replies are given; `None` for as many as the client likes.
+    left: Option<u32>,
+    /// The part of an HTTP request that has come.
+    head: Vec<u8>,
+    /// How much of an echo's request has come.
+    echoed: usize,
+    out: Cow<'static, [u8]>,
+    sent: usize,
+    over: bool,
+}
+
+impl Exchange {
+    /// An exchange with a client that has just connected.
+    pub fn new(protocol: Protocol) -> Self {
+        let speaks_first = protocol.kind == Kind::TooBusy;
+        Self {
+            protocol,
+            left: protocol.requests,
+            head: Vec::new(),
+            echoed: 0,
+            out: Cow::Borrowed(if speaks_first { TOO_BUSY } else { &[] }),
+            sent: 0,
+            over: speaks_first,
+        }
+    }
+
+    /// What is to be sent and was not yet.
+    pub fn to_send(&self) -> &[u8] {
+        &self.out[self.sent..]
+    }
+
+    /// Takes note that the first `bytes` of [`Exchange::to_send`] were sent.
+    pub fn was_sent(&mut self, bytes: usize) {
+        self.sent += bytes;
+        debug_assert!(self.sent <= self.out.len());
+        if self.sent == self.out.len() {
+            self.sent = 0;
+            match &mut self.out {
+                Cow::Borrowed(_) => self.out = Cow::Borrowed(&[]),
+                Cow::Owned(bytes) => bytes.clear(),
+            }
+        }
+    }
+
+    /// Takes what is to be sent out of the exchange, for who sends it while more may come.
+    #[cfg_attr(
+        not(any(target_os = "linux", windows)),
+        expect(dead_code, reason = "only io_uring and iocp send so")
+    )]
+    pub fn take_to_send(&mut self) -> Cow<'static, [u8]> {
+        debug_assert_eq!(self.sent, 0);
+        std::mem::replace(&mut self.out, Cow::Borrowed(&[]))
+    }
+
+    /// Takes in what the client has sent. It may be asked for once everything was sent, so that a
+    /// client that does not read cannot fill our memory.
+    pub fn received(&mut self, bytes: &[u8]) {
+        match self.protocol.kind {
+            Kind::TooBusy => {}
+            Kind::Echo { size } => self.echo(bytes, size),
+            Kind::Http => self.http(bytes),
+        }
+    }
+
+    /// Takes note that the client will send no more: it gets what it has asked for.
+    pub fn ended(&mut self) {
+        self.over = true;
+    }
+
+    /// The server stops: the next reply is the last, and says so where the protocol can.
+    pub fn finish_soon(&mut self) {
+        if self.protocol.kind == Kind::Http {
+            self.left = Some(1);
+        }
+    }
+
+    /// What it waits for.
+    pub fn wants(&self) -> Wants {
+        match (self.to_send().is_empty(), self.over) {
+            (false, _) => Wants::Write,
+            (true, false) => Wants::Read,
+            (true, true) => Wants::Close,
+        }
+    }
+
+    /// Whether a request has come in part only.
+    pub fn is_in_request(&self) -> bool {
+        self.echoed > 0 || !self.head.is_empty()
+    }
+
+    fn echo(&mut self, bytes: &[u8], size: usize) {
+        let wanted = self.left.map_or(usize::MAX, |left| size * left as usize - self.echoed);
+        let bytes = &bytes[..bytes.len().min(wanted)];
+        self.out.to_mut().extend_from_slice(bytes);
+        let whole = (self.echoed + bytes.len()) / size;
+        self.echoed = (self.echoed + bytes.len()) % size;
+        self.answered(whole);
+    }
+
+    fn answered(&mut self, replies: usize) {
+        if let Some(left) = &mut self.left {
+            *left = left.saturating_sub(u32::try_from(replies).unwrap_or(u32::MAX));
+            self.over |= *left == 0;
+        }
+    }
+
+    fn http(&mut self, bytes: &[u8]) {
+        if self.head.is_empty() {
+            let rest = self.answer_all(bytes);
+            self.head.extend_from_slice(rest);
+        } else {
+            let mut head = std::mem::take(&mut self.head);
+            head.extend_from_slice(bytes);
+            let rest = self.answer_all(&head);
+            self.head.extend_from_slice(rest);
+        }
+        if self.head.len() > HEAD_AT_MOST && !self.over {
+            self.refuse();
+        }
+    }
+
+    /// Answers the whole requests in `bytes`, and gives the rest.
+    fn answer_all<'a>(&mut self, mut bytes: &'a [u8]) -> &'a [u8] {
+        while !bytes.is_empty() && !self.over {
+            match request_in(bytes) {
+                Request::Whole { length, is_last } => {
+                    bytes = &bytes[length..];
+                    self.over |= is_last;
+                    self.answered(1);
+                    self.reply(if self.over { UNAVAILABLE_CLOSE } else { UNAVAILABLE });
+                }
+                Request::Part => return bytes,
+                Request::Garbage => self.refuse(),
+            }
+        }
+        &[]
+    }
+
+    fn refuse(&mut self) {
+        self.over = true;
+        self.reply(BAD_REQUEST);
+    }
+
+    fn reply(&mut self, bytes: &'static [u8]) {
+        if self.out.is_empty() {
+            self.out = Cow::Borrowed(bytes);
+        } else {
+            self.out.to_mut().extend_from_slice(bytes);
+        }
+    }
+}
+
+/// What begins a stretch of bytes.
+enum Request {
+    Whole { length: usize, is_last: bool },
+    Part,
+    Garbage,
+}
+
+/// The headers of a request that are looked at.
+const HEADERS_AT_MOST: usize = 64;
+
+fn request_in(bytes: &[u8]) -> Request {
+    let mut headers = [httparse::EMPTY_HEADER; HEADERS_AT_MOST];
+    let mut request = httparse::Request::new(&mut headers);
+    match request.parse(bytes) {
+        Ok(httparse::Status::Complete(length)) => {
+            let has = |name: &str, value: &[u8]| {
+                request.headers.iter().any(|header| {
+                    header.name.eq_ignore_ascii_case(name)
+                        && header.value.eq_ignore_ascii_case(value)
+                })
+            };
+            let is_old = request.version == Some(0) && !has("connection", b"keep-alive");
+            Request::Whole { length, is_last: is_old || has("connection", b"close") }
+        }
+        Ok(httparse::Status::Partial) => Request::Part,
+        Err(_) => Request::Garbage,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Sends `parts`, taking replies as they come, until the exchange is over or nothing is left.
+    fn said(protocol: Protocol, parts: &[&[u8]]) -> (Vec<u8>, Wants) {
+        let mut exchange = Exchange::new(protocol);
+        let mut said = Vec::new();
+        let mut parts = parts.iter();
+        loop {
+            while exchange.wants() == Wants::Write {
+                // A byte at a time: nothing may hang on how much is taken at once.
+                said.push(exchange.to_send()[0]);
+                exchange.was_sent(1);
+            }
+            match (exchange.wants(), parts.next()) {
+                (Wants::Read, Some(part)) => exchange.received(part),
+                (wants, _) => return (said, wants),
+            }
+        }
+    }
+
+    const GET: &[u8] = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n";
+
+    #[test]
+    fn too_busy_is_said_at_once() {
+        assert_eq!(said(Protocol::TOO_BUSY, &[]), (TOO_BUSY.to_vec(), Wants::Close));
+    }
+
+    #[test]
+    fn http_stays_or_closes_as_asked() {
+        let answers = |n| UNAVAILABLE.repeat(n);
+        assert_eq!(said(Protocol::HTTP, &[GET, GET]), (answers(2), Wants::Read));
+        let pipelined = [GET, GET].concat();
+        assert_eq!(said(Protocol::HTTP, &[&pipelined]), (answers(2), Wants::Read));
+        let last = (UNAVAILABLE_CLOSE.to_vec(), Wants::Close);
+        assert_eq!(said(Protocol::HTTP_CLOSE, &[GET, GET]), last);
+        for asks_to_close in
+            ["GET / HTTP/1.1\r\nCoNnection: Close\r\n\r\n", "GET / HTTP/1.0\r\n\r\n"]
+        {
+            assert_eq!(said(Protocol::HTTP, &[asks_to_close.as_bytes()]), last);
+        }
+        let keeps = b"GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n";
+        assert_eq!(said(Protocol::HTTP, &[keeps]), (answers(1), Wants::Read));
+    }
+
+    #[test]
+    fn what_is_no_http_is_refused_and_so_is_a_head_without_end() {
+        let refused = (BAD_REQUEST.to_vec(), Wants::Close);
+        assert_eq!(said(Protocol::HTTP, &[b"\x16\x03\x01garbage\0\r\n\r\n"]), refused);
+        let endless = vec![b'a'; HEAD_AT_MOST + 1];
+        assert_eq!(said(Protocol::HTTP, &[b"GET /", &endless]), refused);
+    }
+
+    #[test]
+    fn a_stopping_server_says_so_with_its_next_reply() {
+        let mut exchange = Exchange::new(Protocol::HTTP);
+        exchange.finish_soon();
+        assert_eq!(exchange.wants(), Wants::Read);
+        exchange.received(GET);
+        assert_eq!(exchange.to_send(), UNAVAILABLE_CLOSE);
+    }
+
+    #[test]
+    fn an_echo_closes_after_its_last_request() {
+        let protocol = Protocol::echo(3, Some(2));
+        assert_eq!(said(protocol, &[b"ab", b"cd"]), (b"abcd".to_vec(), Wants::Read));
+        assert_eq!(said(protocol, &[b"abcdef and more"]), (b"abcdef".to_vec(), Wants::Close));
+    }
+
+    #[test]
+    fn a_client_that_ends_gets_what_it_asked_for() {
+        let mut exchange = Exchange::new(Protocol::echo(4, None));
+        exchange.received(b"abcd");
+        exchange.ended();
+        assert_eq!((exchange.wants(), exchange.to_send()), (Wants::Write, &b"abcd"[..]));
+        exchange.was_sent(4);
+        assert_eq!(exchange.wants(), Wants::Close);
+    }
+
+    proptest! {
+        #[test]
+        fn however_requests_are_cut_the_replies_are_the_same(cuts in prop::collection::vec(1usize..40, 1..30)) {
+            let bytes = GET.repeat(5);
+            let mut parts: Vec<&[u8]> = Vec::new();
+            let mut rest = &bytes[..];
+            for cut in cuts.into_iter().cycle() {
+                if rest.is_empty() {
+                    break;
+                }
+                let (part, after) = rest.split_at(cut.min(rest.len()));
+                parts.push(part);
+                rest = after;
+            }
+            prop_assert_eq!(said(Protocol::HTTP, &parts), (UNAVAILABLE.repeat(5), Wants::Read));
+            prop_assert_eq!(said(Protocol::echo(7, None), &parts), (bytes.clone(), Wants::Read));
+        }
+
+        #[test]
+        fn garbage_never_panics_nor_fills_memory(parts in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..600), 0..40)) {
+            let mut exchange = Exchange::new(Protocol::HTTP);
+            for part in parts {
+                if exchange.wants() == Wants::Close {
+                    break;
+                }
+                exchange.received(&part);
+                prop_assert!(exchange.head.len() <= HEAD_AT_MOST + 600);
+                exchange.was_sent(exchange.to_send().len());
+            }
+        }
+    }
+}

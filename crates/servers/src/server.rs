@@ -1,0 +1,153 @@
+//! A server independent of its architecture: its sockets, its options and its counters.
+
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use platform::CaseError;
+use platform::server_socket::{Listening, listen};
+use platform::shared::Shared;
+use serving::{AcceptContext, BlockingAcceptor, Protocol, Shortages, Stop};
+
+/// Serves until the stop is requested: what an architecture implements.
+pub(crate) type Serve = fn(&Server) -> io::Result<()>;
+
+/// Options of a server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerOptions {
+    /// The protocol it serves.
+    pub protocol: Protocol,
+    /// The time limit for a client to send a whole request, and to receive a reply.
+    pub timeout: Duration,
+    /// Number of threads or processes, where these are started in advance.
+    pub workers: usize,
+    /// The CPUs it runs on.
+    pub cpus: Vec<usize>,
+}
+
+/// A listening server.
+pub struct Server {
+    serve: Serve,
+    pub(crate) listeners: Vec<TcpListener>,
+    pub(crate) address: SocketAddr,
+    pub(crate) workers: usize,
+    pub(crate) cpus: Vec<usize>,
+    pub(crate) terms: Terms,
+}
+
+/// What all threads and processes of a server share.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Terms {
+    pub protocol: Protocol,
+    pub timeout: Duration,
+    pub stop: Stop,
+    pub counters: Shared<Counters>,
+}
+
+impl Terms {
+    pub fn new(protocol: Protocol, timeout: Duration) -> Result<Self, CaseError> {
+        let counters = Shared::new(Counters::default())?;
+        Ok(Self { protocol, timeout, stop: Stop::new()?, counters })
+    }
+
+    /// Counts a timeout if a client's connection ended with that error.
+    pub fn note_error(&self, error: &io::Error) {
+        if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) {
+            self.note_timed_out();
+        }
+    }
+
+    /// What accepting connections needs.
+    pub fn accepting(&self) -> AcceptContext<'static> {
+        AcceptContext {
+            stop: self.stop,
+            clients_send_first: self.protocol.client_sends_first(),
+            shortages: &self.counters.get().shortages,
+        }
+    }
+
+    pub fn note_timed_out(&self) {
+        self.counters.timed_out.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+impl Server {
+    pub(crate) fn bind(
+        address: SocketAddr,
+        serve: Serve,
+        shared_port: bool,
+        options: &ServerOptions,
+    ) -> Result<Self, CaseError> {
+        let client_sends_first = options.protocol.client_sends_first();
+        let listening = Listening { shared_port, client_sends_first };
+        let open = |at| {
+            listen(at, listening).map_err(|e| CaseError::from_io(&format!("listen at {at}"), &e))
+        };
+        let mut listeners = vec![open(address)?];
+        let bound = listeners[0]
+            .local_addr()
+            .map_err(|e| CaseError::from_io("getsockname of the listener", &e))?;
+        while shared_port && listeners.len() < options.cpus.len() {
+            listeners.push(open(bound)?);
+        }
+        Ok(Self {
+            serve,
+            listeners,
+            address: bound,
+            workers: options.workers.max(1),
+            cpus: options.cpus.clone(),
+            terms: Terms::new(options.protocol, options.timeout)?,
+        })
+    }
+
+    /// Serves until the stop is requested, then until the connections that remain have ended or timed out.
+    ///
+    /// # Errors
+    /// If it cannot continue. The failure of one connection is not an error.
+    pub fn serve(&self) -> io::Result<()> {
+        (self.serve)(self)
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Accepts from the only listener by blocking calls.
+    pub(crate) fn accept_blocking(&self) -> BlockingAcceptor<'_> {
+        BlockingAcceptor::new(self.terms.accepting(), &self.listeners[0])
+    }
+
+    /// Stops it, from another thread.
+    pub fn stop(&self) -> Stop {
+        self.terms.stop
+    }
+
+    /// Its counters.
+    pub fn counters(&self) -> Shared<Counters> {
+        self.terms.counters
+    }
+}
+
+/// Timeouts and shortages, counted by all processes of a server.
+#[derive(Debug, Default)]
+pub struct Counters {
+    /// Connections closed because the client timed out.
+    pub timed_out: AtomicU64,
+    /// Shortages of descriptors and memory.
+    pub shortages: Shortages,
+    /// Times no process or thread could be started for a connection.
+    pub no_process: AtomicU64,
+}
+
+impl Counters {
+    /// Counts a connection for which a descriptor set or table has no room.
+    pub(crate) fn note_no_descriptor(&self) {
+        self.shortages.no_descriptor.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn note_no_process(&self) {
+        self.no_process.fetch_add(1, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,239 @@
+//! The servers under test, each in a process of its own: this program, started anew. And what such a process
+//! holds, as Linux tells.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use platform::CaseError;
+use servers::Protocol;
+use servers::hosted::{Hosted, host};
+use servers::{Architecture, ServerOptions};
+
+/// What this program is started with to be a server.
+const SERVE: &str = "serve";
+
+/// How a server is to be started.
+#[derive(Debug, Clone, Copy)]
+pub struct Setting {
+    pub protocol: Protocol,
+    pub timeout: Duration,
+    pub workers: usize,
+    /// The limit of descriptors of its process.
+    pub descriptors: Option<u64>,
+    /// The limit of processes and threads, which binds only users without rights.
+    pub processes: Option<u64>,
+}
+
+impl Setting {
+    pub fn of(protocol: &str) -> Self {
+        let protocol = protocol.parse().expect("a protocol");
+        let timeout = Duration::from_secs(20);
+        Self { protocol, timeout, workers: 32, descriptors: None, processes: None }
+    }
+
+    pub fn timeout_ms(self, ms: u64) -> Self {
+        Self { timeout: Duration::from_millis(ms), ..self }
+    }
+
+    pub fn workers(self, workers: usize) -> Self {
+        Self { workers, ..self }
+    }
+
+    /// Starts a server of that architecture.
+    pub fn start(&self, architecture: &Architecture) -> Hosted {
+        self.try_to_start(architecture).expect("the server starts")
+    }
+
+    /// As [`Setting::start`], where it may have too little for that.
+    pub fn try_to_start(&self, architecture: &Architecture) -> Result<Hosted, CaseError> {
+        let program = std::env::current_exe().expect("our own program");
+        // A user without rights may not enter the folder it was built in.
+        let for_all = self.processes.map(|_| for_all(&program));
+        let mut command = Command::new(for_all.as_ref().unwrap_or(&program));
+        let limit = |limit: Option<u64>| limit.map_or("-".to_owned(), |limit| limit.to_string());
+        command.args([SERVE, architecture.name, &self.protocol.to_string()]).args([
+            self.timeout.as_millis().to_string(),
+            self.workers.to_string(),
+            limit(self.descriptors),
+            limit(self.processes),
+        ]);
+        Hosted::start(&mut command)
+    }
+}
+
+/// A copy of the program that every user may start, made once and removed at the end.
+fn for_all(program: &Path) -> PathBuf {
+    let folder = std::env::temp_dir().join(format!("oscost-conformance-{}", std::process::id()));
+    let copy = folder.join("conformance");
+    if !copy.exists() {
+        fs::create_dir_all(&folder).expect("a folder");
+        let all = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        fs::set_permissions(&folder, all).expect("our own folder");
+        fs::copy(program, &copy).expect("room for a copy");
+    }
+    copy
+}
+
+/// Removes the copy of the program, if there is one.
+pub fn clean_up() {
+    let folder = std::env::temp_dir().join(format!("oscost-conformance-{}", std::process::id()));
+    let _ = fs::remove_dir_all(folder);
+}
+
+/// The server's part, if the arguments ask for that; gives the exit code.
+pub fn serve_if_asked() -> Option<i32> {
+    #[cfg(unix)]
+    match servers::architecture::exec::answer(std::env::args().skip(1)) {
+        Ok(true) => return Some(0),
+        Ok(false) => {}
+        Err(case_error) => {
+            eprintln!("{case_error}");
+            return Some(2);
+        }
+    }
+    let arguments: Vec<String> = std::env::args().collect();
+    if arguments.get(1).map(String::as_str) != Some(SERVE) {
+        return None;
+    }
+    match serve(&arguments[2..]) {
+        Ok(()) => Some(0),
+        Err(error) => {
+            eprintln!("{error}");
+            Some(1)
+        }
+    }
+}
+
+fn serve(arguments: &[String]) -> Result<(), Box<dyn std::error::Error>> {
+    let [name, protocol, timeout_ms, workers, descriptors, processes] = arguments else {
+        return Err("wrong arguments".into());
+    };
+    match descriptors.parse() {
+        Ok(descriptors) => os::limit(libc::RLIMIT_NOFILE, descriptors)?,
+        Err(_) => drop(platform::limits::raise_descriptors()),
+    }
+    if let Ok(processes) = processes.parse() {
+        os::become_nobody_with(processes)?;
+    }
+    let options = ServerOptions {
+        protocol: protocol.parse()?,
+        timeout: Duration::from_millis(timeout_ms.parse()?),
+        workers: workers.parse()?,
+        cpus: platform::cpu::allowed(),
+    };
+    let architecture = Architecture::find(name).ok_or("no such architecture")?;
+    let server = architecture.bind(([127, 0, 0, 1], 0).into(), &options)?;
+    Ok(host(&server, None)?)
+}
+
+mod os {
+    use std::io;
+
+    /// A user that nobody is: its processes are those of this server.
+    const USER: libc::uid_t = 61_347;
+
+    pub fn limit(resource: libc::__rlimit_resource_t, limit: u64) -> io::Result<()> {
+        let limit = libc::rlimit { rlim_cur: limit, rlim_max: limit };
+        // SAFETY: the limit is valid and only read.
+        done(unsafe { libc::setrlimit(resource, &limit) })
+    }
+
+    pub fn become_nobody_with(processes: u64) -> io::Result<()> {
+        limit(libc::RLIMIT_NPROC, processes)?;
+        // SAFETY: plain calls; the empty list is not read.
+        unsafe {
+            done(libc::setgroups(0, std::ptr::null()))?;
+            done(libc::setgid(USER))?;
+            done(libc::setuid(USER))
+        }
+    }
+
+    fn done(result: libc::c_int) -> io::Result<()> {
+        if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    }
+}
+
+/// What a server's process and all below it hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Held {
+    pub descriptors: usize,
+    /// Below it, those that ended and were not waited for included.
+    pub processes: usize,
+    pub memory_kib: u64,
+}
+
+impl Held {
+    pub fn by(pid: u32) -> Self {
+        let below = descendants(pid);
+        let memory = below.iter().chain([&pid]).map(|&pid| memory_kib(pid)).sum();
+        Self { descriptors: descriptors(pid), processes: below.len(), memory_kib: memory }
+    }
+}
+
+fn descriptors(pid: u32) -> usize {
+    fs::read_dir(format!("/proc/{pid}/fd")).map_or(0, Iterator::count)
+}
+
+/// The last of its descriptors: numbers are given out from 0 on, and what it was born with may have any.
+pub fn last_descriptor(pid: u32) -> u64 {
+    let is_open = |number: &u64| Path::new(&format!("/proc/{pid}/fd/{number}")).exists();
+    (0..).take_while(is_open).last().expect("its descriptors are seen")
+}
+
+/// Its share of memory that it shares with others.
+fn memory_kib(pid: u32) -> u64 {
+    let rollup = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap_or_default();
+    let pss = rollup.lines().find_map(|line| line.strip_prefix("Pss:"));
+    pss.and_then(|kib| kib.trim().trim_end_matches(" kB").parse().ok()).unwrap_or(0)
+}
+
+/// All processes below `pid`.
+pub fn descendants(pid: u32) -> BTreeSet<u32> {
+    let mut parents = Vec::new();
+    for entry in fs::read_dir("/proc").expect("/proc is read").flatten() {
+        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else {
+            continue;
+        };
+        if let Some(parent) = stat(pid).and_then(|(_, parent)| parent.parse().ok()) {
+            parents.push((pid, parent));
+        }
+    }
+    let mut found = BTreeSet::from([pid]);
+    loop {
+        let before = found.len();
+        let below = parents.iter().filter(|(_, parent)| found.contains(parent));
+        let below: Vec<u32> = below.map(|&(pid, _)| pid).collect();
+        found.extend(below);
+        if found.len() == before {
+            found.remove(&pid);
+            return found;
+        }
+    }
+}
+
+/// Its state and its parent.
+fn stat(pid: u32) -> Option<(String, String)> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let mut fields = stat.rsplit_once(") ")?.1.split_whitespace();
+    Some((fields.next()?.to_owned(), fields.next()?.to_owned()))
+}
+
+/// Whether it runs: what has ended and was not waited for does not.
+pub fn runs(pid: u32) -> bool {
+    stat(pid).is_some_and(|(state, _)| state != "Z" && state != "X")
+}
+
+/// Waits until `done`; says whether it came.
+pub fn until(within: Duration, mut done: impl FnMut() -> bool) -> bool {
+    let began = Instant::now();
+    while !done() {
+        if began.elapsed() > within {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    true
+}

@@ -1,0 +1,457 @@
+//! The scenarios. Each starts a server, has clients call it, and checks how they fared and what the server
+//! did meanwhile. All panic with what went wrong.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use servers::Architecture;
+use servers::Protocol;
+use servers::hosted::Hosted;
+
+use crate::crowd::{CallEnd, Calls, Outcome, Step};
+use crate::hosting::{Held, Setting, descendants, last_descriptor, runs, until};
+use crate::scripts::{Dice, garbage, good, half_closing, resetting, slow};
+
+pub type Scenario = (&'static str, fn(&Architecture));
+
+/// Those that mostly wait: all at once.
+pub const WAITING: &[Scenario] = &[
+    ("slow", slow_clients),
+    ("hostile", resets_half_closes_and_garbage),
+    ("descriptors", few_descriptors),
+    ("begin", too_few_descriptors_to_begin),
+    ("filling", a_table_that_fills),
+    ("processes", few_processes),
+    ("stop", stop_under_load),
+    ("busy-stop", stop_while_clients_stay),
+    ("idle", idle_is_idle),
+    ("killed", nothing_survives_a_kill),
+];
+
+/// Those that keep the machine busy: one after the other.
+pub const BUSY: &[Scenario] = &[("correct", correct), ("leaks", nothing_leaks)];
+
+/// Longer than anything here takes, even on a loaded machine.
+const DEADLINE: Duration = Duration::from_secs(60);
+
+fn has_workers(architecture: &Architecture) -> bool {
+    ["prefork", "pool"].contains(&architecture.name)
+}
+
+fn is_event_driven(architecture: &Architecture) -> bool {
+    !["fork", "exec", "prefork", "threads", "pool"].contains(&architecture.name)
+}
+
+fn makes_a_process_or_thread_for_each(architecture: &Architecture) -> bool {
+    ["fork", "exec", "threads"].contains(&architecture.name)
+}
+
+fn call(server: &Hosted, at_once: usize, next: impl FnMut() -> Option<Vec<Step>>) -> Vec<CallEnd> {
+    let connected = AtomicUsize::new(0);
+    let calls =
+        Calls { address: server.address(), at_once, within: DEADLINE, connected: &connected };
+    calls.make(next)
+}
+
+/// `count` clients, each as `script` says.
+fn each(
+    count: usize,
+    mut script: impl FnMut(usize) -> Vec<Step>,
+) -> impl FnMut() -> Option<Vec<Step>> {
+    let mut begun = 0..count;
+    move || begun.next().map(&mut script)
+}
+
+#[track_caller]
+fn all_done(ends: &[CallEnd], what: &str) {
+    let not_done: Vec<&Outcome> =
+        ends.iter().map(|end| &end.outcome).filter(|one| **one != Outcome::Done).collect();
+    let some = &not_done[..not_done.len().min(3)];
+    assert!(
+        not_done.is_empty(),
+        "{what}: {} of {} failed, as {some:?}",
+        not_done.len(),
+        ends.len()
+    );
+}
+
+/// Checks several protocols at once, each with a server of its own.
+fn for_each_of(protocols: &[&str], check: impl Fn(&str) + Sync) {
+    std::thread::scope(|scope| {
+        let check = &check;
+        let checks: Vec<_> =
+            protocols.iter().map(|protocol| scope.spawn(move || check(protocol))).collect();
+        let failed = checks.into_iter().filter_map(|one| one.join().err()).count();
+        assert!(failed == 0, "{failed} protocols failed, see above");
+    });
+}
+
+#[track_caller]
+fn stop(server: Hosted) {
+    server.stop().expect("the server stops");
+}
+
+fn correct(architecture: &Architecture) {
+    for protocol in ["450", "echo:700", "echo:65536/2", "http", "http-close"] {
+        let setting = Setting::of(protocol);
+        let server = setting.start(architecture);
+        let mut dice = Dice::new(1);
+        // The large ones are fewer: it is not memory that is tested.
+        let count = if protocol.contains("65536") { 100 } else { 1_000 };
+        let ends = call(&server, count, each(count, |_| good(setting.protocol, &mut dice)));
+        all_done(&ends, protocol);
+        stop(server);
+    }
+    a_lot_at_once(architecture);
+}
+
+/// A client may send more than the server's and its own buffers hold, as long as it takes in the replies
+/// afterwards: the server takes in no more meanwhile.
+fn a_lot_at_once(architecture: &Architecture) {
+    let server = Setting::of("echo:1000").start(architecture);
+    let mut dice = Dice::new(2);
+    let script = |_| {
+        let bytes = dice.bytes(1_500_000);
+        let (send, expect) = (bytes.clone(), bytes);
+        vec![Step::Talk { send, expect, or_last: b"" }, Step::HalfClose, Step::End]
+    };
+    all_done(&call(&server, 4, each(4, script)), "a lot at once");
+    stop(server);
+}
+
+fn slow_clients(architecture: &Architecture) {
+    // Where slow clients hold up others for a while, as they may, that while is short.
+    let (timeout_ms, workers) = match architecture {
+        one if has_workers(one) => (300, 250),
+        one if is_event_driven(one) => (10_000, 1),
+        _ => (3_000, 1),
+    };
+    let slow_clients = match architecture.name {
+        "select" => 800, // it has no room for more
+        "exec" => 300,   // to start a thousand programs takes longer than they live
+        _ => 1_000,
+    };
+    // A byte each 50 ms: an echo so long is never whole before the time is up.
+    for_each_of(&["450", "echo:1024", "http"], |protocol| {
+        let setting = Setting::of(protocol).timeout_ms(timeout_ms).workers(workers);
+        let mut server = setting.start(architecture);
+        let (connected, address) = (AtomicUsize::new(0), server.address());
+        let calls =
+            Calls { address, at_once: slow_clients, within: DEADLINE, connected: &connected };
+        let began = Instant::now();
+        let (slow_ones, good_ones) = std::thread::scope(|scope| {
+            let slow_ones = scope.spawn(|| {
+                let mut dice = Dice::new(3);
+                calls.make(each(slow_clients, |n| slow(setting.protocol, &mut dice, n)))
+            });
+            assert!(
+                until(DEADLINE, || connected.load(Ordering::SeqCst) == slow_clients),
+                "not connected"
+            );
+            let mut dice = Dice::new(4);
+            let good_ones = call(&server, 100, each(100, |_| good(setting.protocol, &mut dice)));
+            (slow_ones.join().expect("no panic"), good_ones)
+        });
+        all_done(&good_ones, &format!("{protocol}: good clients beside slow ones"));
+        all_done(&slow_ones, &format!("{protocol}: slow clients"));
+        let last_good = good_ones.iter().map(|end| end.at).max().expect("some");
+        if is_event_driven(architecture) {
+            let took = last_good - began;
+            assert!(took < setting.timeout, "{protocol}: the good ones had to wait: {took:?}");
+        }
+        let timed_out = server.report().expect("the server goes on").timed_out;
+        // A program started for each connection cannot tell.
+        if protocol != "450" && architecture.name != "exec" {
+            // Who sends without end and takes in nothing may be cut off in other ways.
+            assert!(
+                (slow_clients as u64 * 49 / 50..=slow_clients as u64).contains(&timed_out),
+                "{protocol}: {timed_out} timed out"
+            );
+        }
+        stop(server);
+    });
+}
+
+fn resets_half_closes_and_garbage(architecture: &Architecture) {
+    for_each_of(&["450", "echo:300", "http", "http-close"], |protocol| {
+        let setting = Setting::of(protocol).timeout_ms(2_000).workers(200);
+        let server = setting.start(architecture);
+        let mut dice = Dice::new(5);
+        let script = |n: usize| match n % 4 {
+            0 => resetting(setting.protocol, &mut dice),
+            1 => half_closing(setting.protocol, &mut dice),
+            2 if setting.protocol != Protocol::TOO_BUSY => garbage(&mut dice),
+            _ => good(setting.protocol, &mut dice),
+        };
+        let ends = call(&server, 100, each(1_200, script));
+        all_done(&ends, protocol);
+        stop(server);
+    });
+}
+
+fn few_descriptors(architecture: &Architecture) {
+    for_each_of(&["450", "http"], |protocol| {
+        let setting = Setting::of(protocol).timeout_ms(1_500).workers(40);
+        let setting = Setting { descriptors: Some(64), ..setting };
+        let mut server = setting.start(architecture);
+        let mut dice = Dice::new(6);
+        let ends = call(&server, 200, each(1_000, |_| good(setting.protocol, &mut dice)));
+        all_done(&ends, &format!("{protocol}: with 64 descriptors"));
+
+        // As many silent ones as can be had, and more: then nothing can be done.
+        let (connected, address) = (AtomicUsize::new(0), server.address());
+        let calls = Calls { address, at_once: 100, within: DEADLINE, connected: &connected };
+        std::thread::scope(|scope| {
+            let silent = scope.spawn(|| {
+                let hold = vec![Step::send(b"G"), Step::UntilClosed];
+                calls.make(each(if protocol == "450" { 0 } else { 100 }, |_| hold.clone()))
+            });
+            std::thread::sleep(Duration::from_millis(250));
+            let share = cpu_share(&mut server, Duration::from_secs(1));
+            assert!(share < 0.2, "{protocol}: without descriptors it uses {share:.2} of a CPU");
+            all_done(&silent.join().expect("no panic"), "silent clients");
+        });
+        let ends = call(&server, 200, each(200, |_| good(setting.protocol, &mut dice)));
+        all_done(&ends, &format!("{protocol}: after 64 silent ones"));
+        stop(server);
+    });
+}
+
+/// io_uring asks for all connections to come as long as its table surely has room for them, and then for one by one:
+/// clients that come and go around that number notice nothing.
+fn a_table_that_fills(architecture: &Architecture) {
+    if architecture.name != "io_uring" {
+        return;
+    }
+    let Some(waiting) = platform::limits::waiting_connections() else {
+        return testing::skip("net.core.somaxconn cannot be read");
+    };
+    let descriptors = 2 * waiting + 400; // with room for some hundreds more than that takes
+    let has_them = platform::limits::raise_descriptors().is_some_and(|most| most > descriptors);
+    if testing::skip_unless(has_them, &format!("needs {descriptors} descriptors")) {
+        return;
+    }
+    let setting = Setting { descriptors: Some(descriptors), ..Setting::of("http") };
+    let server = setting.start(architecture);
+    let mut dice = Dice::new(11);
+    let (connected, address) = (AtomicUsize::new(0), server.address());
+    let calls = Calls { address, at_once: 600, within: DEADLINE, connected: &connected };
+    std::thread::scope(|scope| {
+        let idle = scope.spawn(|| {
+            let request = Step::talk(b"GET / HTTP/1.1\r\n\r\n", crate::scripts::UNAVAILABLE);
+            let idle = vec![request, Step::Wait(Duration::from_millis(1_500))];
+            calls.make(each(600, |_| idle.clone()))
+        });
+        while !idle.is_finished() {
+            let ends = call(&server, 100, each(500, |_| good(setting.protocol, &mut dice)));
+            all_done(&ends, "while its table fills and empties");
+        }
+        all_done(&idle.join().expect("no panic"), "those that fill it");
+    });
+    stop(server);
+}
+
+/// What lacks a part that it needs must say so and end: not serve by halves, with clients that wait for ever.
+fn too_few_descriptors_to_begin(architecture: &Architecture) {
+    let setting = Setting::of("450").workers(4);
+    let server = setting.start(architecture);
+    all_done(&call(&server, 1, each(1, |_| good(setting.protocol, &mut Dice::new(10)))), "450");
+    quiet(&server);
+    let last = last_descriptor(server.pid());
+    stop(server);
+    let setting = Setting { descriptors: Some(last), ..setting };
+    if let Ok(server) = setting.try_to_start(architecture) {
+        let ended = until(DEADLINE, || !runs(server.pid()));
+        assert!(ended, "it serves without descriptor {last}");
+    }
+}
+
+/// Which part of a CPU's time the server uses meanwhile.
+fn cpu_share(server: &mut Hosted, time: Duration) -> f64 {
+    let (before, began) = (server.report().expect("the server goes on"), Instant::now());
+    std::thread::sleep(time);
+    let report = server.report().expect("the server goes on").since(before);
+    report.cpu_ns as f64 / began.elapsed().as_nanos() as f64
+}
+
+fn few_processes(architecture: &Architecture) {
+    if !makes_a_process_or_thread_for_each(architecture) {
+        return;
+    }
+    if testing::skip_unless_root("to become a user of its own with few processes") {
+        return;
+    }
+    let setting = Setting::of("http").timeout_ms(1_000);
+    let setting = Setting { processes: Some(20), ..setting };
+    let mut server = setting.start(architecture);
+    let mut dice = Dice::new(7);
+    let script = |n: usize| match n {
+        0..40 => vec![Step::send(b"GET"), Step::UntilClosed],
+        _ => good(setting.protocol, &mut dice),
+    };
+    let ends = call(&server, 100, each(400, script));
+    all_done(&ends, "with 20 processes");
+    let short = server.report().expect("the server goes on").no_process;
+    assert!(short > 0, "it was never short of processes");
+    stop(server);
+}
+
+fn stop_under_load(architecture: &Architecture) {
+    for_each_of(&["450", "450", "http", "http", "echo:100", "http-close"], |protocol| {
+        let setting = Setting::of(protocol).timeout_ms(15_000);
+        let server = setting.start(architecture);
+        let (connected, address) = (AtomicUsize::new(0), server.address());
+        let calls = Calls { address, at_once: 50, within: DEADLINE, connected: &connected };
+        let over = AtomicUsize::new(0);
+        let ends = std::thread::scope(|scope| {
+            let clients = scope.spawn(|| {
+                let mut dice = Dice::new(8);
+                let more = || over.load(Ordering::SeqCst) == 0;
+                calls.make(|| more().then(|| good(setting.protocol, &mut dice)))
+            });
+            // In the midst of it: some are served by then.
+            assert!(until(DEADLINE, || connected.load(Ordering::SeqCst) >= 200), "not connected");
+            let stopped = server.stop();
+            over.store(1, Ordering::SeqCst);
+            let ends = clients.join().expect("no panic");
+            stopped.expect("the server stops");
+            ends
+        });
+        let connected = ends.iter().filter(|end| end.outcome != Outcome::NotConnected);
+        let failed = connected.filter(|end| end.outcome != Outcome::Done);
+        let failed: Vec<&Outcome> = failed.map(|end| &end.outcome).collect();
+        let some = &failed[..failed.len().min(3)];
+        assert!(failed.is_empty(), "{protocol}: {} lost, as {some:?}", failed.len());
+        let done = ends.iter().filter(|end| end.outcome == Outcome::Done).count();
+        assert!(done > 0, "{protocol}: nobody was served");
+    });
+}
+
+/// Some say nothing, and one talks on and on: the server ends all the same, once their time is up.
+fn stop_while_clients_stay(architecture: &Architecture) {
+    let setting = Setting::of("echo:10").timeout_ms(1_000).workers(4);
+    let server = setting.start(architecture);
+    let (connected, address) = (AtomicUsize::new(0), server.address());
+    let calls = Calls { address, at_once: 6, within: DEADLINE, connected: &connected };
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let silent = vec![Step::send(b"x"), Step::UntilClosed];
+            let request =
+                [Step::talk(b"0123456789", b"0123456789"), Step::Wait(Duration::from_millis(20))];
+            let endless = std::iter::repeat_n(request, 1_000).flatten().collect::<Vec<_>>(); // 20 s at least
+            calls.make(each(6, |n| if n < 2 { silent.clone() } else { endless.clone() }))
+        });
+        assert!(until(DEADLINE, || connected.load(Ordering::SeqCst) == 6), "not connected");
+        std::thread::sleep(Duration::from_millis(300));
+        let began = Instant::now();
+        stop(server);
+        let took = began.elapsed();
+        assert!(took < Duration::from_secs(8), "it took {took:?} to stop");
+    });
+}
+
+fn nothing_leaks(architecture: &Architecture) {
+    let soak = std::env::var("OSCOST_SOAK")
+        .ok()
+        .map(|count| count.parse().expect("OSCOST_SOAK is a number"));
+    let usual = if ["fork", "exec"].contains(&architecture.name) { 3_000 } else { 20_000 };
+    let count: usize = soak.unwrap_or(usual);
+    let setting = Setting::of("http-close").timeout_ms(1_000);
+    let server = setting.start(architecture);
+    let mut dice = Dice::new(9);
+    let mut script = |n: usize| match n % 1_000 {
+        0..20 => resetting(setting.protocol, &mut dice),
+        20..40 => half_closing(setting.protocol, &mut dice),
+        40..60 => garbage(&mut dice),
+        60 => slow(setting.protocol, &mut dice, n / 1_000),
+        _ => vec![
+            Step::talk(b"GET / HTTP/1.1\r\n\r\n", crate::scripts::UNAVAILABLE_CLOSE),
+            Step::End,
+        ],
+    };
+    let mut held_after = |count: usize| {
+        let connected = AtomicUsize::new(0);
+        let within = DEADLINE + Duration::from_millis(count as u64 * 5);
+        let address = server.address();
+        let calls = Calls { address, at_once: 30, within, connected: &connected };
+        let began = Instant::now();
+        all_done(&calls.make(each(count, &mut script)), "clients");
+        (quiet(&server), began.elapsed())
+    };
+    let (before, _) = held_after(count / 10);
+    let (after, took) = held_after(count);
+    if soak.is_some() {
+        println!(
+            "{:14} {count:>9} {:>7.0} {:>5} {:>5} {:>5} {:>5} {:>8} {:>8}",
+            architecture.name,
+            took.as_secs_f64(),
+            before.descriptors,
+            after.descriptors,
+            before.processes,
+            after.processes,
+            before.memory_kib,
+            after.memory_kib
+        );
+    }
+    assert_eq!(after.descriptors, before.descriptors, "descriptors");
+    assert_eq!(after.processes, before.processes, "processes");
+    // Each process touches a few pages late that it shared before: no leak, but in proportion to their number.
+    let allowed = 1_024 + 32 * after.processes as u64;
+    let grown = after.memory_kib.saturating_sub(before.memory_kib);
+    assert!(grown <= allowed, "memory grew by {grown} KiB, from {before:?} to {after:?}");
+    stop(server);
+}
+
+/// What a server holds once nothing changes any more: the last connections may just be ending.
+fn quiet(server: &Hosted) -> Held {
+    let mut last = Held::by(server.pid());
+    until(Duration::from_secs(5), || {
+        std::thread::sleep(Duration::from_millis(100));
+        let same = Held::by(server.pid());
+        std::mem::replace(&mut last, same) == same
+    });
+    last
+}
+
+fn idle_is_idle(architecture: &Architecture) {
+    let mut server = Setting::of("http").start(architecture);
+    let share = cpu_share(&mut server, Duration::from_secs(1));
+    assert!(share < 0.02, "without clients it uses {share:.3} of a CPU");
+    let (connected, address) = (AtomicUsize::new(0), server.address());
+    let calls = Calls { address, at_once: 20, within: DEADLINE, connected: &connected };
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let request = Step::talk(b"GET / HTTP/1.1\r\n\r\n", crate::scripts::UNAVAILABLE);
+            let idle = vec![request, Step::Wait(Duration::from_millis(2_000))];
+            all_done(&calls.make(each(20, |_| idle.clone())), "idle clients");
+        });
+        std::thread::sleep(Duration::from_millis(600));
+        let share = cpu_share(&mut server, Duration::from_secs(1));
+        assert!(share < 0.02, "with idle clients it uses {share:.3} of a CPU");
+    });
+    stop(server);
+}
+
+fn nothing_survives_a_kill(architecture: &Architecture) {
+    let server = Setting::of("http").workers(8).start(architecture);
+    let (connected, address) = (AtomicUsize::new(0), server.address());
+    let calls = Calls { address, at_once: 5, within: DEADLINE, connected: &connected };
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let held = vec![Step::send(b"GET"), Step::UntilClosed];
+            calls.make(each(5, |_| held.clone()))
+        });
+        assert!(until(DEADLINE, || connected.load(Ordering::SeqCst) == 5), "not connected");
+        std::thread::sleep(Duration::from_millis(300));
+        let below = descendants(server.pid());
+        match architecture.name {
+            "fork" | "exec" => assert_eq!(below.len(), 5, "a process for each connection"),
+            "prefork" => assert_eq!(below.len(), 8, "as many processes as workers"),
+            _ => {}
+        }
+        // SAFETY: our own child, not waited for yet.
+        unsafe { libc::kill(server.pid() as libc::pid_t, libc::SIGKILL) };
+        let all_gone = || !below.iter().any(|&pid| runs(pid));
+        assert!(until(Duration::from_secs(5), all_gone), "some go on: {below:?}");
+    });
+}

@@ -1,0 +1,167 @@
+//! What the clients of each protocol do.
+
+use std::time::Duration;
+
+use servers::{Kind, Protocol};
+
+use crate::crowd::Step;
+
+pub const TOO_BUSY: &[u8] = b"450 too busy\r\n";
+pub const UNAVAILABLE: &[u8] =
+    b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 9\r\n\r\ntoo busy\n";
+pub const UNAVAILABLE_CLOSE: &[u8] =
+    b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 9\r\nConnection: close\r\n\r\ntoo busy\n";
+
+/// Numbers that are the same each time: xorshift64* (Marsaglia 2003; Vigna 2016).
+pub struct Dice(u64);
+
+impl Dice {
+    pub fn new(seed: u64) -> Self {
+        Self(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
+    }
+
+    pub fn below(&mut self, limit: usize) -> usize {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        ((self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 33) as usize) % limit
+    }
+
+    pub fn bytes(&mut self, count: usize) -> Vec<u8> {
+        (0..count).map(|_| self.below(256) as u8).collect()
+    }
+
+    fn moment(&mut self) -> Step {
+        Step::Wait(Duration::from_millis(self.below(4) as u64))
+    }
+}
+
+/// A client who does everything right, and ends as one may.
+pub fn good(protocol: Protocol, dice: &mut Dice) -> Vec<Step> {
+    let mut steps = Vec::new();
+    let times = protocol.requests.map_or(3, |requests| requests.min(4) as usize);
+    match protocol.kind {
+        Kind::TooBusy => steps.push(Step::talk(b"", TOO_BUSY)),
+        Kind::Echo { size } => {
+            for _ in 0..times {
+                let bytes = dice.bytes(size);
+                in_parts(&mut steps, dice, &bytes, bytes.clone(), b"");
+            }
+        }
+        Kind::Http if protocol.requests == Some(1) => {
+            let request = request(dice);
+            in_parts(&mut steps, dice, &request, UNAVAILABLE_CLOSE.into(), b"");
+        }
+        Kind::Http => {
+            for _ in 0..times {
+                let request = request(dice);
+                in_parts(&mut steps, dice, &request, UNAVAILABLE.into(), UNAVAILABLE_CLOSE);
+            }
+        }
+    }
+    match (protocol.requests, dice.below(2)) {
+        (None, 0) => {} // just goes away
+        (None, _) => steps.extend([Step::HalfClose, Step::End]),
+        (Some(_), _) => steps.push(Step::End),
+    }
+    steps
+}
+
+fn request(dice: &mut Dice) -> Vec<u8> {
+    let path = "x".repeat(1 + dice.below(300));
+    format!("GET /{path} HTTP/1.1\r\nHost: localhost\r\nAccept: */*\r\n\r\n").into_bytes()
+}
+
+/// A request, whole or cut at some place.
+fn in_parts(
+    steps: &mut Vec<Step>,
+    dice: &mut Dice,
+    bytes: &[u8],
+    expect: Vec<u8>,
+    or_last: &'static [u8],
+) {
+    let mut rest = bytes;
+    // The reply to a part of an echo may come at once: it is taken in with the rest's.
+    if bytes.len() > 1 && dice.below(3) > 0 {
+        let (first, second) = bytes.split_at(1 + dice.below(bytes.len() - 1));
+        steps.extend([Step::send(first), dice.moment()]);
+        rest = second;
+    }
+    steps.push(Step::Talk { send: rest.into(), expect, or_last });
+}
+
+/// Many requests before anything is taken in, then no more; all replies come, then the end.
+pub fn half_closing(protocol: Protocol, dice: &mut Dice) -> Vec<Step> {
+    let (send, expect) = match protocol.kind {
+        Kind::TooBusy => (Vec::new(), TOO_BUSY.to_vec()),
+        Kind::Echo { size } => {
+            // Not whole at the end: what came is sent back all the same.
+            let bytes = dice.bytes(size * 5 + size / 2);
+            (bytes.clone(), bytes)
+        }
+        Kind::Http if protocol.requests == Some(1) => (request(dice), UNAVAILABLE_CLOSE.to_vec()),
+        Kind::Http => ((0..5).flat_map(|_| request(dice)).collect(), UNAVAILABLE.repeat(5)),
+    };
+    let pause = dice.moment();
+    vec![Step::send(&send), Step::HalfClose, pause, Step::talk(b"", &expect), Step::End]
+}
+
+/// Resets the connection at some moment: before it says anything, in a request, or while the reply comes.
+pub fn resetting(protocol: Protocol, dice: &mut Dice) -> Vec<Step> {
+    let mut steps = match protocol.kind {
+        Kind::TooBusy => vec![],
+        Kind::Echo { size } => {
+            let bytes = dice.bytes(size);
+            vec![Step::send(&bytes[..1 + dice.below(size)])]
+        }
+        Kind::Http => {
+            let request = request(dice);
+            let length = 1 + dice.below(request.len());
+            vec![Step::send(&request[..length])]
+        }
+    };
+    match dice.below(4) {
+        0 => steps.clear(),
+        1 => {}
+        _ => steps.push(dice.moment()),
+    }
+    steps.push(Step::Reset);
+    steps
+}
+
+/// Something that is no request, then whatever comes until the end.
+pub fn garbage(dice: &mut Dice) -> Vec<Step> {
+    let mut steps = Vec::new();
+    match dice.below(4) {
+        0 => {
+            let length = 1 + dice.below(20_000);
+            steps.push(Step::Push(dice.bytes(length)));
+        }
+        1 => steps.push(Step::Push(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03".to_vec())),
+        2 => steps.push(Step::Push([b"GET / HTTP/1.1\r\nX: ", &vec![b'y'; 20_000][..]].concat())),
+        _ => {
+            let length = 1 + dice.below(50);
+            steps.extend([Step::Push(dice.bytes(length)), dice.moment(), Step::Push(vec![0; 100])]);
+        }
+    }
+    if dice.below(2) == 0 {
+        steps.push(Step::HalfClose);
+    }
+    steps.push(Step::UntilClosed);
+    steps
+}
+
+/// Holds the connection and is of no use: silent, or a byte at a time, or never taking in the replies.
+pub fn slow(protocol: Protocol, dice: &mut Dice, kind: usize) -> Vec<Step> {
+    let every = Duration::from_millis(50 + dice.below(50) as u64);
+    match (protocol.kind, kind % 100) {
+        (Kind::TooBusy, _) => vec![Step::Wait(Duration::from_millis(500)), Step::UntilClosed],
+        // As much as a request of an echo takes is not reached in time; a head of HTTP never ends.
+        (_, 0..20) => vec![Step::Trickle(b'a', every)],
+        (Kind::Echo { size }, 20) => vec![Step::Stuff(vec![7; size])],
+        (Kind::Http, 20) if protocol.requests.is_none() => {
+            vec![Step::Stuff(request(dice).repeat(20))]
+        }
+        _ => vec![Step::UntilClosed],
+    }
+}

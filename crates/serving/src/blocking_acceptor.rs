@@ -1,0 +1,105 @@
+//! Accepting in threads and processes that block in accept(2).
+
+use std::io::{self, ErrorKind};
+use std::net::{TcpListener, TcpStream};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use platform::server_socket::stop_listening;
+use platform::socket_io::is_shortage;
+
+use crate::accept::{AcceptContext, Drain, PAUSE, is_of_one_connection};
+
+/// Iterates over connections accepted by blocking calls, until the stop is requested and the accept queue is drained.
+/// Several threads and processes may accept from the same listener, each with an iterator of its own.
+#[derive(Debug)]
+pub struct BlockingAcceptor<'a> {
+    context: AcceptContext<'a>,
+    listener: &'a TcpListener,
+    drain: Option<Drain>,
+    /// All others have left the rest of the queue to this one.
+    is_last: bool,
+}
+
+impl<'a> BlockingAcceptor<'a> {
+    /// Accepts from `listener`.
+    pub fn new(context: AcceptContext<'a>, listener: &'a TcpListener) -> Self {
+        Self { context, listener, drain: None, is_last: false }
+    }
+
+    /// Waits for a connection; `None` if the stop is requested.
+    fn wait(&self) -> Option<io::Result<TcpStream>> {
+        let stop = self.context.stop;
+        stop.begin_wait();
+        let accepted = (!stop.is_requested()).then(|| self.listener.accept());
+        stop.end_wait();
+        accepted.map(|accepted| accepted.map(|(stream, _)| stream))
+    }
+
+    fn begin_to_drain(&mut self) -> io::Result<()> {
+        self.context.stop.begin_to_drain();
+        self.drain = Some(Drain::begin([self.listener], &self.context));
+        self.listener.set_nonblocking(true)
+    }
+
+    fn pause(&self, shortage: &io::Error) {
+        self.context.shortages.note(shortage);
+        sleep(PAUSE);
+    }
+
+    /// A pending connection; `None` if none is left.
+    fn accept_pending(&mut self, drain: Drain) -> Option<io::Result<TcpStream>> {
+        let mut is_drained = false;
+        loop {
+            if drain.is_cut_off() {
+                stop_listening(self.listener);
+                return None;
+            }
+            match self.listener.accept() {
+                Ok((stream, _)) => return Some(stream.set_nonblocking(false).map(|()| stream)),
+                Err(e) if is_shortage(&e) => self.pause(&e),
+                // None is pending, or another thread or process has shut the listener down.
+                Err(_) if is_drained => {
+                    stop_listening(self.listener);
+                    return None;
+                }
+                Err(_) if Instant::now() < drain.accept_until => sleep(PAUSE),
+                Err(_) if !self.is_last && self.context.stop.leave_drain() => return None,
+                Err(_) => {
+                    self.is_last = true;
+                    is_drained = !drain.may_arrive(self.listener);
+                    if !is_drained {
+                        sleep(PAUSE);
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Iterator for BlockingAcceptor<'_> {
+    type Item = io::Result<TcpStream>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            if let Some(drain) = self.drain {
+                return self.accept_pending(drain);
+            }
+            match self.wait() {
+                None => {
+                    if let Err(e) = self.begin_to_drain() {
+                        return Some(Err(e));
+                    }
+                }
+                Some(Ok(stream)) => return Some(Ok(stream)),
+                // Wine returns this if another thread accepted the connection.
+                Some(Err(e)) if e.kind() == ErrorKind::WouldBlock => {
+                    sleep(Duration::from_millis(1));
+                }
+                Some(Err(e)) if is_shortage(&e) => self.pause(&e),
+                Some(Err(e)) if is_of_one_connection(&e) => {}
+                Some(Err(e)) => return Some(Err(e)),
+            }
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! What client and server say to each other: three small exchanges, the same for every architecture.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// What a server answers as soon as somebody connects, before it closes the connection.
+pub const TOO_BUSY: &[u8] = b"450 too busy\r\n";
+/// The fixed answer to an HTTP request, where the connection stays.
+pub const UNAVAILABLE: &[u8] =
+    b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 9\r\n\r\ntoo busy\n";
+/// The same where the server closes the connection after it.
+pub const UNAVAILABLE_CLOSE: &[u8] =
+    b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 9\r\nConnection: close\r\n\r\ntoo busy\n";
+/// The answer to what is no HTTP request.
+pub const BAD_REQUEST: &[u8] =
+    b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+/// The longest head of an HTTP request that is taken.
+pub const HEAD_AT_MOST: usize = 8 * 1024;
+/// The largest request of an echo, in bytes.
+pub const SIZE_AT_MOST: usize = 64 * 1024;
+
+/// An exchange between a client and a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Protocol {
+    /// What is said.
+    pub kind: Kind,
+    /// After how many replies the server closes the connection; none: it leaves that to the client.
+    pub requests: Option<u32>,
+}
+
+/// What is said in an exchange.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// The server says [`TOO_BUSY`] and closes.
+    TooBusy,
+    /// The server sends back what it was sent, in requests of so many bytes.
+    Echo {
+        /// Bytes of a request, and of its reply.
+        size: usize,
+    },
+    /// The server answers each request with [`UNAVAILABLE`].
+    Http,
+}
+
+impl Protocol {
+    /// The server says [`TOO_BUSY`] and closes.
+    pub const TOO_BUSY: Self = Self { kind: Kind::TooBusy, requests: Some(1) };
+    /// HTTP with one connection for all requests of a client.
+    pub const HTTP: Self = Self { kind: Kind::Http, requests: None };
+    /// HTTP with a connection for each request.
+    pub const HTTP_CLOSE: Self = Self { kind: Kind::Http, requests: Some(1) };
+
+    /// An echo of requests of `size` bytes, up to [`SIZE_AT_MOST`].
+    pub const fn echo(size: usize, requests: Option<u32>) -> Self {
+        Self { kind: Kind::Echo { size }, requests }
+    }
+
+    /// Whether the client says something first: a server that knows this can have the kernel wait for it.
+    pub fn client_sends_first(self) -> bool {
+        self.kind != Kind::TooBusy
+    }
+}
+
+/// Bytes of an echo's request where none are given.
+const SIZE: usize = 64;
+
+/// No such protocol.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "no protocol {0:?}: there are 450, echo, echo:SIZE, http and http-close; \
+     `/N` after echo or http has the server close after N requests"
+)]
+pub struct NoSuchProtocol(String);
+
+impl FromStr for Protocol {
+    type Err = NoSuchProtocol;
+
+    fn from_str(text: &str) -> Result<Self, NoSuchProtocol> {
+        let wrong = || NoSuchProtocol(text.to_owned());
+        let (kind, requests) = match text.split_once('/') {
+            Some((kind, n)) => (kind, Some(n.parse().ok().filter(|&n| n > 0).ok_or_else(wrong)?)),
+            None => (text, None),
+        };
+        let kind = match (kind, requests) {
+            ("450", None) => return Ok(Self::TOO_BUSY),
+            ("http-close", None) => return Ok(Self::HTTP_CLOSE),
+            ("http", _) => Kind::Http,
+            ("echo", _) => Kind::Echo { size: SIZE },
+            _ => {
+                let size = kind.strip_prefix("echo:").and_then(|size| size.parse().ok());
+                let fits = |size: &usize| (1..=SIZE_AT_MOST).contains(size);
+                Kind::Echo { size: size.filter(fits).ok_or_else(wrong)? }
+            }
+        };
+        Ok(Self { kind, requests })
+    }
+}
+
+impl fmt::Display for Protocol {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self.kind {
+            Kind::TooBusy => return f.write_str("450"),
+            Kind::Http if self.requests == Some(1) => return f.write_str("http-close"),
+            Kind::Http => f.write_str("http")?,
+            Kind::Echo { size: SIZE } => f.write_str("echo")?,
+            Kind::Echo { size } => write!(f, "echo:{size}")?,
+        }
+        self.requests.map_or(Ok(()), |n| write!(f, "/{n}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_protocol_is_printed_as_it_is_read() {
+        for text in ["450", "echo", "echo:1", "echo:65536/7", "http", "http-close", "http/100"] {
+            assert_eq!(text.parse::<Protocol>().unwrap().to_string(), text);
+        }
+        assert_eq!("http/1".parse(), Ok(Protocol::HTTP_CLOSE));
+        assert_eq!("echo:64".parse(), Ok(Protocol::echo(64, None)));
+        for text in
+            ["", "smtp", "450/2", "http/0", "http/x", "http-close/2", "echo:0", "echo:65537"]
+        {
+            assert!(text.parse::<Protocol>().is_err(), "{text}");
+        }
+    }
+}
