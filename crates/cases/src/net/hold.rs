@@ -62,7 +62,7 @@ fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
     // What the first connections cost once is not theirs.
     generator.hold(connections.min(8))?;
     let before = ProcessTree::of(server.pid())?;
-    let before = server.report()?;
+    let reported = server.report()?;
     let mut more = 0;
     let mut hold = || -> Result<Duration, CaseError> {
         let held = generator.hold(connections + connections.min(8))?;
@@ -75,7 +75,7 @@ fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
     };
     if round.is_counting() {
         hold()?;
-        let counts = super::trial::counts_of(&server.report()?.since(before));
+        let counts = super::trial::counts_of(&server.report()?.since(reported));
         round.report_counts(more as u64, &[counts]);
     } else {
         round.trial_of(&test_bed.context, || {
