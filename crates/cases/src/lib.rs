@@ -75,6 +75,40 @@ mod tests {
     }
 
     #[test]
+    fn what_the_summary_names_exists() {
+        let check = |point: &Select, metric: &str| {
+            let case = find(point.case).unwrap_or_else(|| panic!("no case {}", point.case));
+            for (name, value) in point.params {
+                // What is derived from several points keeps the other parameters.
+                let param = case.params.iter().find(|param| param.name == *name);
+                let param = param.unwrap_or_else(|| panic!("{} has no {name}", point.case));
+                let is_measured = param.default.contains(value)
+                    || matches!(param.takes, Takes::Count(_)) && *name == "workers";
+                assert!(is_measured, "{}: {name}={value}", point.case);
+            }
+            assert!(super::metric(point.case, metric).is_some(), "{}: {metric}", point.case);
+        };
+        for area in AREAS {
+            assert!(area.cases.iter().all(|case| case.area == area.name), "{}", area.name);
+            area.summary.iter().for_each(|row| check(&row.point, row.metric));
+            for finding in area.findings {
+                match finding {
+                    Finding::Ratio { of, to, metric, greater, less, equal } => {
+                        check(of, metric);
+                        check(to, metric);
+                        let has_figure = |text: &&str| text.matches("{}").count() == 1;
+                        assert!([greater, less, equal].into_iter().all(has_figure), "{greater}");
+                    }
+                    Finding::Value { point, metric, says } => {
+                        check(point, metric);
+                        assert_eq!(says.matches("{}").count(), 1, "{says}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
     fn every_case_has_a_card_and_a_name_of_its_own() {
         let mut labels = std::collections::BTreeSet::new();
         for case in all() {

@@ -426,6 +426,9 @@ pub struct Output {
     /// Print the run as a JSON document instead of tables
     #[arg(long)]
     pub json: bool,
+    /// Print all tables, where a run of all areas ends with a summary
+    #[arg(long, conflicts_with = "json")]
+    pub tables: bool,
     #[command(flatten)]
     pub files: Files,
 }
@@ -492,6 +495,9 @@ pub struct Show {
     /// Print the run as a JSON document instead of tables
     #[arg(long)]
     pub json: bool,
+    /// Print all tables, where a run of all areas is shown as a summary
+    #[arg(long, conflicts_with = "json")]
+    pub tables: bool,
     #[command(flatten)]
     pub files: Files,
     #[command(flatten)]

@@ -649,7 +649,7 @@ mod tests {
 
     use super::*;
     use crate::estimate::{JudgedRound, Levels};
-    use crate::record::{Line, Metric, parse_lines};
+    use crate::record::{Line, MetricValue, parse_lines};
     use crate::round::tests::order;
 
     /// A lock under which an operation takes so long, by how many its worker has done.
@@ -675,7 +675,7 @@ mod tests {
         }
     }
 
-    fn contend(workers: usize, takes: fn(u32) -> Duration) -> (Vec<Series>, Vec<Metric>) {
+    fn contend(workers: usize, takes: fn(u32) -> Duration) -> (Vec<Series>, Vec<MetricValue>) {
         let order = RoundOrder { limit_ms: 30, ..order(Mode::Sample) };
         let mut out = Vec::new();
         let worker_group = WorkerGroup { workers, processes: false, place: Place::Unpinned };

@@ -13,7 +13,7 @@ use crate::grid::{self, Cell, Column};
 use crate::page::{Ink, Page};
 use crate::quantity::{cycles_figure, figure, half_width, interval_figure};
 use crate::results_table::closing_line;
-use crate::rows::{reasons, word};
+use crate::rows::{COST, reasons, word};
 use crate::text;
 
 /// Behind a figure that is doubtful.
@@ -57,7 +57,7 @@ fn machine(document: &Document, page: &Page) -> String {
     }
     if let Some(clock) = document.run.core_clock_ghz {
         let (low, high) = (clock.low, clock.high);
-        line.push_str(&format!(", core clock {:.2} GHz ({low:.2} to {high:.2})", clock.median));
+        line.push_str(&format!(", {:.2} GHz ({low:.2} to {high:.2})", clock.median));
     }
     page.paint_lines(Ink::Heading, &text::hanging("", &line, page.prose_width()))
 }
@@ -82,11 +82,19 @@ fn costs(results: &[CaseResult], areas: &[&Area], page: &Page) -> String {
     };
     let labels = rows.iter().map(|(row, _)| Cell::text(row.label));
     let intervals = rows.iter().map(|row| interval(row).unwrap_or_default());
+    let mark = |(row, result): &(&SummaryRow, &CaseResult)| {
+        // What makes the point's time doubtful does so for its other metrics.
+        let time = find(results, &row.point, COST);
+        let measured = result.outcome == Outcome::Measured;
+        let doubtful = measured && (is_doubtful(result) || time.is_some_and(is_doubtful));
+        if doubtful { Cell::inked(DOUBTFUL, Ink::Doubt) } else { Cell::default() }
+    };
+    let marks = rows.iter().map(mark).collect();
     let columns = vec![
         Column::words("cost of one", labels.collect()).wrapping(),
         Column::figures("time", cells(time)),
         Column::figures(&page.signs("±"), intervals.collect()).close(),
-        Column::words("", cells(mark)).close(),
+        Column::words("", marks).close(),
         Column::figures("core cycles", cells(cycles)),
     ];
     let columns = columns.into_iter().filter(|column| !column.is_blank()).collect();
@@ -107,10 +115,6 @@ fn cycles(result: &CaseResult) -> Option<Cell> {
     let cycles = result.cycles?;
     let told = half_width(cycles.median, cycles.low, cycles.high).max(cycles.median * 5e-4);
     Some(Cell::figure(cycles_figure(cycles.median, told)))
-}
-
-fn mark(result: &CaseResult) -> Option<Cell> {
-    is_doubtful(result).then(|| Cell::inked(DOUBTFUL, Ink::Doubt))
 }
 
 /// Saturation is no doubt here: a finding says "at least".
@@ -229,10 +233,8 @@ fn closing(document: &Document, took: Option<Duration>, page: &Page) -> String {
         );
     }
     let level = results.iter().find_map(|r| r.estimate).map_or(95.0, |e| e.level * 100.0);
-    let line = format!(
-        "Intervals: {level:.0} %. All tables: `oscost show {id} --tables`, those of an area: `oscost show {id} AREA`",
-        id = document.run.id
-    );
+    let line =
+        format!("Intervals: {level:.0} %. All tables: oscost show {} --tables", document.run.id);
     text.push_str(&page.paint_lines(Ink::Faint, &text::hanging("", &line, page.prose_width())));
     text
 }

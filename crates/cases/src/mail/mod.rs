@@ -18,7 +18,7 @@ use crate::{Area, Case, Finding, Select, SummaryRow};
 /// The area.
 pub const AREA: Area = Area {
     summary: &[SummaryRow {
-        label: "recipient delivered to (event loop, 100 connections)",
+        label: "mail to one recipient (event loop sender)",
         point: LOOP,
         metric: "time",
     }],

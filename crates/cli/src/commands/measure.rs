@@ -11,7 +11,7 @@ use cases::file::{TEMP, obstacle, path_of};
 use measure::cycles::{Latency, Timebase};
 use measure::survey::{ClockFacts, survey};
 use platform::filesystem;
-use report::{closing_lines, file_systems, results_tables};
+use report::{closing_lines, file_systems, results_tables, summary};
 use results::{Document, Outcome, RunInfo, Store};
 use runner::{Options, Plan, Point, plan};
 use serde_json::{Map, Value as Json};
@@ -22,6 +22,31 @@ use crate::ending::{Ending, Usage};
 use crate::machine::{add_core_type, as_json, changed_since};
 use crate::output::{note, page, print};
 use crate::progress::Progress;
+
+/// The key of the areas and cases that were asked for, among what is kept of a run.
+const FILTERS: &str = "filters";
+
+/// How a run is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// A run of all areas as a summary, others as tables.
+    Usual,
+    /// All tables.
+    Tables,
+    /// The document.
+    Json,
+}
+
+impl Form {
+    /// As the flags say.
+    pub fn of(json: bool, tables: bool) -> Self {
+        match (json, tables) {
+            (true, _) => Self::Json,
+            (false, true) => Self::Tables,
+            (false, false) => Self::Usual,
+        }
+    }
+}
 
 /// Measures, stores, and shows what was found.
 pub fn run(args: &Run) -> anyhow::Result<Ending> {
@@ -82,7 +107,7 @@ fn tell(
     let document = store.document(id)?;
     let shown = match output.files.are_printed() {
         true => Ok(()),
-        false => show_results(&document, output.json, took),
+        false => show_results(&document, Form::of(output.json, output.tables), took),
     };
     let written = output.files.write(&document);
     // Said even where the results could not be shown.
@@ -99,10 +124,10 @@ fn tell(
     shown.and(written).map(|()| ending)
 }
 
-/// The run as a document, or as the answer it was made for and its tables.
-pub fn show_results(document: &Document, json: bool, took: Option<Duration>) -> anyhow::Result<()> {
+/// The run as a document, or as the answer it was made for and its tables, or as a summary where it is of all areas.
+pub fn show_results(document: &Document, form: Form, took: Option<Duration>) -> anyhow::Result<()> {
     let choice = choice_of(document);
-    if json {
+    if form == Form::Json {
         return print(&match choice {
             None => results::to_json(document),
             Some(choice) => with_answer(document, &choice)?,
@@ -110,12 +135,22 @@ pub fn show_results(document: &Document, json: bool, took: Option<Duration>) -> 
     }
     match choice {
         Some(choice) => print(&in_words(&choice, document))?,
+        None if is_summarised(document, form) => {
+            return print(&summary(document, cases::AREAS, took, &page()));
+        }
         None => {
             print(&results_tables(&document.results, &page()))?;
             print(&file_systems(&document.results, &document.machine, &page()))?;
         }
     }
     print(&closing_lines(document, took, &page()))
+}
+
+/// Whether it is shown as a summary, which says of itself what it is of.
+pub fn is_summarised(document: &Document, form: Form) -> bool {
+    form == Form::Usual
+        && !document.run.asked.contains_key(FILTERS)
+        && choice_of(document).is_none()
 }
 
 /// The command that takes up an unfinished run.
@@ -349,7 +384,7 @@ pub fn asked(measuring: &Measuring) -> BTreeMap<String, String> {
         }
     };
     let words = (!measuring.filters.is_empty()).then(|| measuring.filters.join(" "));
-    keep("filters", words);
+    keep(FILTERS, words);
     let size = [("quick", measuring.quick), ("full", measuring.full)];
     keep("size", size.iter().find(|(_, on)| *on).map(|(name, _)| (*name).to_owned()));
     let params =

@@ -4,7 +4,7 @@ use report::{RunLine, runs_table};
 use results::{RunSummary, Store, StoreError};
 use runner::PlanError;
 
-use super::measure::{how_to_resume, show_results};
+use super::measure::{Form, how_to_resume, is_summarised, show_results};
 use crate::args::{Runs, Show};
 use crate::ending::{Ending, Usage};
 use crate::output::{note, page, print};
@@ -31,10 +31,11 @@ pub fn show(args: &Show) -> anyhow::Result<Ending> {
     if args.files.are_printed() {
         return Ok(Ending::Done);
     }
-    if !args.json {
+    let form = Form::of(args.json, args.tables || !filters.is_empty());
+    if !args.json && !is_summarised(&document, form) {
         print(&format!("Run {} on {}\n", document.run.id, document.machine_line()))?;
     }
-    show_results(&document, args.json, None)?;
+    show_results(&document, form, None)?;
     Ok(Ending::Done)
 }
 

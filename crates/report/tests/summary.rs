@@ -1,0 +1,173 @@
+//! The page that a run of all areas ends with.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use cases::{AREAS, Finding, Select};
+use insta::assert_snapshot;
+use report::{Page, summary};
+use results::{CaseResult, Document, Estimate, Interval, Outcome, RunInfo, SCHEMA};
+
+const NARROW: Page = Page { width: 80, colour: false, unicode: true };
+const ASCII: Page = Page { unicode: false, ..NARROW };
+
+fn document(results: Vec<CaseResult>) -> Document {
+    let run = RunInfo {
+        id: "20261121-203655-4f2a".to_owned(),
+        started: "2026-11-21T20:36:55Z".to_owned(),
+        finished: None,
+        seed: 1,
+        oscost: "0.1.0".to_owned(),
+        tags: BTreeMap::new(),
+        asked: BTreeMap::new(),
+        core_clock_ghz: Some(Interval { low: 3.35, median: 3.75, high: 3.85 }),
+        area_seconds: BTreeMap::new(),
+    };
+    let facts = [
+        ("os", "Linux"),
+        ("release", "6.18.44"),
+        ("arch", "x86_64"),
+        ("cpu", "AMD EPYC 7B13"),
+        ("hypervisor", "KVM"),
+    ];
+    let machine = facts.map(|(key, value)| (key.to_owned(), value.into())).into_iter().collect();
+    Document { schema: SCHEMA, run, machine, results }
+}
+
+/// A result of this point with `values` of its rounds, whose interval reaches from the least to the greatest.
+fn result(point: &Select, metric: &str, values: [f64; 3]) -> CaseResult {
+    let params = point.params.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+    let described = cases::metric(point.case, metric).expect("the metric is described");
+    let [low, median, high] = values;
+    CaseResult {
+        estimate: Some(Estimate { median, low, high, level: 0.95 }),
+        round_values: vec![low, (low + median) / 2.0, median, median, (median + high) / 2.0, high],
+        rounds: 6,
+        converged: Some(true),
+        ..CaseResult::blank(point.case, params, metric, described.unit, described.better)
+    }
+}
+
+/// A figure for every row and finding of every area, all different.
+fn everything() -> Vec<CaseResult> {
+    let mut wanted: Vec<(&Select, &str)> = Vec::new();
+    for area in AREAS {
+        wanted.extend(area.summary.iter().map(|row| (&row.point, row.metric)));
+        for finding in area.findings {
+            match finding {
+                Finding::Ratio { of, to, metric, .. } => {
+                    wanted.extend([(of, *metric), (to, *metric)])
+                }
+                Finding::Value { point, metric, .. } => wanted.push((point, *metric)),
+            }
+        }
+    }
+    let mut results: Vec<CaseResult> = Vec::new();
+    for (nth, (point, metric)) in wanted.into_iter().enumerate() {
+        let known = |r: &&CaseResult| r.metric == metric && point.matches(&r.case, &r.params);
+        if results.iter().find(known).is_none() {
+            let median = 1234.5 * (nth as f64 + 1.0);
+            results.push(result(point, metric, [median * 0.98, median, median * 1.02]));
+        }
+    }
+    results
+}
+
+#[test]
+fn a_page_has_room_for_all_that_areas_can_say() {
+    let mut results = everything();
+    for (nth, result) in results.iter_mut().enumerate() {
+        result.doubts.push(format!("one of several reasons to doubt, number {}", nth % 5));
+        if result.metric == "time" {
+            let Estimate { median, low, high, .. } = result.estimate.expect("a figure");
+            result.cycles = Some(Interval { median, low, high });
+        }
+    }
+    for page in [&NARROW, &ASCII] {
+        let text = summary(&document(results.clone()), AREAS, Some(Duration::from_secs(333)), page);
+        assert!(text.lines().count() <= 45, "{} lines:\n{text}", text.lines().count());
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        for area in AREAS {
+            for row in area.summary {
+                assert!(text.contains(row.label), "{}:\n{text}", row.label);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_usual_run() {
+    let all = everything();
+    let of = |case: &'static str| all.iter().filter(move |r| r.case == case).cloned();
+    let mut results: Vec<CaseResult> = Vec::new();
+    results.extend(of("clock/std-instant").map(|r| CaseResult {
+        estimate: Some(Estimate { median: 28.03, low: 28.02, high: 28.05, level: 0.95 }),
+        cycles: Some(Interval { median: 91.01, low: 90.98, high: 91.07 }),
+        ..r
+    }));
+    results.extend(of("syscall/getppid").map(|r| CaseResult {
+        outcome: Outcome::Failed,
+        reason: Some("killed by signal 9".to_owned()),
+        estimate: None,
+        ..r
+    }));
+    results.extend(of("syscall/nt-get-current-processor").map(|r| CaseResult {
+        outcome: Outcome::Unsupported,
+        reason: Some("a call of Windows".to_owned()),
+        estimate: None,
+        ..r
+    }));
+    results.extend(of("lock/std-mutex"));
+    let contended = results.last_mut().expect("a mutex of two threads");
+    contended.doubts.push("hardly ever quiet: this figure is of disturbed samples too".to_owned());
+    results.extend(of("concurrency/worth"));
+    results.extend(of("net/answer"));
+    assert_snapshot!("summary_80", summary(&document(results), AREAS, None, &NARROW));
+}
+
+/// Rates of two architectures: what the summary says of them.
+fn said(epoll: [f64; 3], threads: [f64; 3], saturated: &str) -> Vec<String> {
+    let arch = |name: &'static str| match name {
+        "epoll" => &[("arch", "epoll"), ("connections", "100")][..],
+        _ => &[("arch", "threads"), ("connections", "100")],
+    };
+    let results = [("epoll", epoll), ("threads", threads)].map(|(name, values)| {
+        let mut rate = result(&Select::point("net/answer", arch(name)), "rate", values);
+        if saturated.contains(name) {
+            rate.doubts.push(cases::doubt::CLIENT_SATURATED.to_owned());
+        }
+        rate
+    });
+    let wide = Page { width: 200, ..NARROW };
+    let text = summary(&document(results.into()), AREAS, None, &wide).replace("\n  ", " ");
+    text.lines().filter(|line| line.starts_with("- ")).map(str::to_owned).collect()
+}
+
+#[test]
+fn a_rate_that_the_generator_limited_is_a_lower_bound() {
+    let (more, fewer) = ([119.0, 120.0, 121.0], [99.0, 100.0, 101.0]);
+    let epoll = "- An event loop (epoll) answers";
+    for (rates, saturated, start) in [
+        ((more, fewer), "", Some(format!("{epoll} 1.20"))),
+        ((more, fewer), "epoll", Some(format!("{epoll} at least 1.20"))),
+        // It may be that threads would answer more.
+        ((more, fewer), "threads", None),
+        ((fewer, more), "", Some("- A thread per connection answers 1.20".to_owned())),
+        ((fewer, more), "epoll", None),
+        ((fewer, more), "threads", Some("- A thread per connection answers at least".to_owned())),
+        ((fewer, fewer), "", Some(format!("{epoll} as many connections as"))),
+        ((fewer, fewer), "epoll", None),
+    ] {
+        let lines = said(rates.0, rates.1, saturated);
+        match start {
+            Some(start) => assert!(lines.len() == 1 && lines[0].starts_with(&start), "{lines:?}"),
+            None => assert!(lines.is_empty(), "{lines:?}"),
+        }
+    }
+}
+
+#[test]
+fn no_finding_without_a_difference_or_a_close_equality() {
+    let wide = [60.0, 100.0, 150.0];
+    assert!(said(wide, [99.0, 100.0, 101.0], "").is_empty());
+}
