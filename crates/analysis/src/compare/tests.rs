@@ -66,7 +66,7 @@ fn what_says_the_same_is_compared_once() {
         rows.into_iter().map(|row| row.metric).collect::<Vec<_>>()
     };
     assert_eq!(metrics("net/requests"), ["time", "server-cpu", "reply-p99"]);
-    assert_eq!(metrics("lock/mutex"), ["time", "server-cpu", "reply-p99"]);
+    assert_eq!(metrics("lock/futex"), ["time", "server-cpu", "reply-p99"]);
 }
 
 #[test]
@@ -378,7 +378,7 @@ fn a_receiver_that_held_mail_back_is_no_verdict_on_the_sender() {
     let verdicts: Vec<Verdict> = rows.iter().map(|row| row.verdict).collect();
     let cannot = Verdict::CannotTell;
     assert_eq!(verdicts, [cannot, cannot, cannot, Verdict::Worse]);
-    assert_eq!(rows[0].note, "the receiver was the bottleneck: `sender-cpu` tells more");
+    assert_eq!(rows[0].note, "the receiver was the bottleneck: `sender-cpu` says more");
 }
 
 #[test]
