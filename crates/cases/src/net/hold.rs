@@ -67,7 +67,7 @@ fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
     // What the first connections cost once is not theirs.
     generator.hold(connections.min(8))?;
     let before = ProcessTree::of(server.pid())?;
-    let before = server.report()?;
+    let first_report = server.report()?;
     let mut more = 0;
     let mut hold = || -> Result<Duration, CaseError> {
         let held = generator.hold(connections + connections.min(8))?;
@@ -80,7 +80,7 @@ fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
     };
     if round.is_counting() {
         hold()?;
-        let counts = super::trial::counts_of(&server.report()?.since(before));
+        let counts = super::trial::counts_of(&server.report()?.since(first_report));
         round.report_counts(more as u64, &[counts]);
     } else {
         round.trial_of(&test_bed.context, || {
