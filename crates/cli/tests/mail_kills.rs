@@ -43,7 +43,7 @@ fn let_it_begin(bench: &Bench, child: &Child, at_most_ms: usize) {
 }
 
 fn is_alive(child: &Child) -> bool {
-    platform::process::is_alive(child.id())
+    platform::process_status::is_alive(child.id())
 }
 
 /// Kills the sender so often, then has it go on to the end, and judges.

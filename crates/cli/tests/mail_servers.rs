@@ -87,7 +87,9 @@ impl Drop for Server {
         // SAFETY: a plain call; the process is the one that was started for this test.
         unsafe { libc::kill(self.pid as libc::pid_t, libc::SIGTERM) };
         let began = Instant::now();
-        while platform::process::is_alive(self.pid) && began.elapsed() < Duration::from_secs(60) {
+        while platform::process_status::is_alive(self.pid)
+            && began.elapsed() < Duration::from_secs(60)
+        {
             std::thread::sleep(Duration::from_millis(20));
         }
     }

@@ -73,7 +73,11 @@ fn every_server_ends_at_sigterm_and_leaves_nothing() {
         said_by(child).with(0);
         assert!(began.elapsed() < Duration::from_secs(20), "{}", architecture.name);
         for one in below {
-            assert!(!platform::process::is_alive(one), "{}: {one} goes on", architecture.name);
+            assert!(
+                !platform::process_status::is_alive(one),
+                "{}: {one} goes on",
+                architecture.name
+            );
         }
         assert!(TcpStream::connect(address).is_err(), "{} listens still", architecture.name);
         TcpListener::bind(address).unwrap_or_else(|e| panic!("{}: {e}", architecture.name));

@@ -1,34 +1,32 @@
-//! The generator with few descriptors, and with as many connections as ten thousand of them.
+//! The generator with few descriptors, and with ten thousand connections.
 //!
-//! Both need processes with limits of their own: this program, started anew with the name of a part. Hence no test harness.
+//! Both need child processes with other limits, which execute this program: hence no default test harness.
 
 #[cfg(unix)]
 mod support;
 
 #[cfg(not(unix))]
 fn main() {
-    println!("there is no limit of descriptors here: nothing to test");
+    println!("this system has no limit of descriptors: nothing to test");
 }
 
 #[cfg(unix)]
 fn main() -> std::process::ExitCode {
     use std::process::ExitCode;
 
-    let argument = std::env::args().skip(1).find(|argument| !argument.starts_with('-'));
-    match argument.as_deref() {
+    use libtest_mimic::{Arguments, Trial};
+
+    match std::env::args().nth(1).as_deref() {
         Some(tests::FEW) => tests::with_few_descriptors(),
         Some(tests::SERVER) => support::echo_server_of_thousands(),
-        wanted => {
-            let mut failed = 0;
-            let is_wanted = |name: &str| wanted.is_none_or(|wanted| name.contains(wanted));
-            for (name, test) in tests::ALL.into_iter().filter(|(name, _)| is_wanted(name)) {
-                let passed = std::panic::catch_unwind(test).is_ok();
-                println!("test {name} ... {}", if passed { "ok" } else { "FAILED" });
-                failed += u8::from(!passed);
-            }
-            if failed > 0 {
-                return ExitCode::FAILURE;
-            }
+        _ => {
+            let trials = tests::ALL.map(|(name, test)| {
+                Trial::test(name, move || {
+                    test();
+                    Ok(())
+                })
+            });
+            return libtest_mimic::run(&Arguments::from_args(), trials.into()).exit_code();
         }
     }
     ExitCode::SUCCESS
@@ -45,7 +43,7 @@ mod tests {
 
     use crate::support::echoing;
 
-    /// What this program does with this argument: a part of a test.
+    /// The argument with which this program runs a part of a test.
     pub const FEW: &str = "part-with-few-descriptors";
     /// Another part.
     pub const SERVER: &str = "part-echo-server";
@@ -60,8 +58,8 @@ mod tests {
         Load { timeout: Duration::from_secs(20), ..Load::new(to, protocol) }
     }
 
-    /// Starts a part in a process of its own, with so many descriptors; its standard input is open until the answer
-    /// is dropped.
+    /// Starts a part in a child process with a limit of descriptors; its standard input is open until the result is
+    /// dropped.
     fn start(part: &str, descriptors: u64) -> Child {
         let program = std::env::current_exe().expect("this program");
         let script = format!("ulimit -n {descriptors} && exec \"$0\" {part}");
@@ -72,7 +70,7 @@ mod tests {
     }
 
     fn goes_on_with_few_descriptors() {
-        assert!(start(FEW, 60).wait().expect("our own child").success());
+        assert!(start(FEW, 60).wait().expect("a child process").success());
     }
 
     pub fn with_few_descriptors() {
@@ -94,8 +92,8 @@ mod tests {
             return;
         }
         let mut server = start(SERVER, limit);
-        let said = BufReader::new(server.stdout.take().expect("a pipe"));
-        let port = said.lines().map_while(Result::ok).find_map(|line| {
+        let output = BufReader::new(server.stdout.take().expect("a pipe"));
+        let port = output.lines().map_while(Result::ok).find_map(|line| {
             line.split_once("port ").and_then(|(_, port)| port.parse::<u16>().ok())
         });
         let to = ([127, 0, 0, 1], port.expect("the server's port")).into();
@@ -106,6 +104,6 @@ mod tests {
         assert_eq!((step.open, step.errors.total(), step.connections), (MANY, 0, 0), "{step:?}");
         assert!(step.replies > 0);
         drop(server.stdin.take());
-        server.wait().expect("our own child");
+        server.wait().expect("a child process");
     }
 }

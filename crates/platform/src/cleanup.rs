@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use crate::process::{is_alive, is_alive_and_ours};
+use crate::process_status::{is_alive, is_alive_and_ours};
 
 mod directory;
 

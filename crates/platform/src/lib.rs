@@ -21,6 +21,7 @@ pub mod limits;
 pub mod machine;
 pub mod network_namespace;
 pub mod process;
+pub mod process_status;
 pub mod readiness;
 pub mod server_socket;
 pub mod shared;

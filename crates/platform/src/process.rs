@@ -13,17 +13,6 @@ pub fn end_with_parent(parent: Option<u32>) {
     os::end_with_parent(parent);
 }
 
-/// Whether a process of that number runs (as far as we may know).
-pub fn is_alive(pid: u32) -> bool {
-    os::is_alive(pid)
-}
-
-/// Whether a process of that number runs and, as far as the system tells, runs this program: numbers
-/// are given out again.
-pub fn is_alive_and_ours(pid: u32) -> bool {
-    is_alive(pid) && os::runs_our_program(pid)
-}
-
 /// Whether the system ends forked children when their parent ends, or there are none.
 pub fn children_end_with_parent() -> bool {
     cfg!(any(target_os = "linux", windows))
@@ -97,31 +86,6 @@ mod os {
     pub fn end_with_parent(_parent: Option<u32>) {}
 
     pub fn adopt_children() {}
-
-    pub fn is_alive(pid: u32) -> bool {
-        // SAFETY: signal 0 only asks.
-        let asked = unsafe { libc::kill(pid as libc::pid_t, 0) };
-        let exists =
-            asked == 0 || std::io::Error::last_os_error().raw_os_error() == Some(libc::EPERM);
-        exists && !has_ended(pid)
-    }
-
-    /// Whether it only waits for its parent to ask how it ended, which may take long. As Linux tells,
-    /// in the field after the name.
-    fn has_ended(pid: u32) -> bool {
-        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        let state = stat.rsplit_once(") ").and_then(|(_, fields)| fields.chars().next());
-        matches!(state, Some('Z' | 'X'))
-    }
-
-    /// Read of /proc, by the program's name; true where there is no such thing.
-    pub fn runs_our_program(pid: u32) -> bool {
-        let name = |who: &str| std::fs::read_to_string(format!("/proc/{who}/comm")).ok();
-        match (name("self"), name(&pid.to_string())) {
-            (Some(ours), Some(theirs)) => ours == theirs,
-            _ => true,
-        }
-    }
 
     pub fn keep_own_descriptors() {
         #[cfg(target_os = "linux")]
@@ -310,24 +274,6 @@ mod os {
         }
     }
 
-    pub fn is_alive(pid: u32) -> bool {
-        // SAFETY: the handle is checked, used for one query, and closed.
-        unsafe {
-            let process = OpenProcess(PROCESS_QUERY_LIMITED_INFORMATION, 0, pid);
-            if process.is_null() {
-                return false;
-            }
-            let mut code = 0;
-            let asked = GetExitCodeProcess(process, &mut code);
-            CloseHandle(process);
-            asked != 0 && code == STILL_ACTIVE as u32
-        }
-    }
-
-    pub fn runs_our_program(_pid: u32) -> bool {
-        true
-    }
-
     pub fn keep_interrupts_from(command: &mut Command) {
         command.creation_flags(CREATE_NEW_PROCESS_GROUP);
     }
@@ -354,41 +300,5 @@ mod os {
 
     pub fn fork(_work: impl FnOnce() -> i32) -> Result<Child, CaseError> {
         Err(CaseError::Unsupported("Windows has no fork".into()))
-    }
-}
-
-#[cfg(all(test, unix))]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn we_are_alive_and_a_reaped_child_is_not() {
-        assert!(is_alive(std::process::id()));
-        let mut child = std::process::Command::new("true").spawn().unwrap();
-        let pid = child.id();
-        child.wait().unwrap();
-        assert!(!is_alive(pid));
-    }
-
-    #[test]
-    #[cfg(target_os = "linux")]
-    fn a_child_that_ended_is_not_alive_even_before_it_is_waited_for() {
-        let mut child = std::process::Command::new("true").spawn().unwrap();
-        let began = std::time::Instant::now();
-        while is_alive(child.id()) {
-            assert!(began.elapsed().as_secs() < 60, "it never ends");
-            std::thread::yield_now();
-        }
-        child.wait().unwrap();
-    }
-
-    #[test]
-    fn a_process_of_another_program_is_not_ours() {
-        assert!(is_alive_and_ours(std::process::id()));
-        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
-        let ours = is_alive_and_ours(child.id());
-        child.kill().unwrap();
-        child.wait().unwrap();
-        assert!(!ours || !std::path::Path::new("/proc/self/comm").exists());
     }
 }

@@ -170,7 +170,7 @@ fn look_where_points_are(plan: &Plan) {
 /// The process that is measuring a run of this plan right now.
 fn measured_by(plan: &Plan) -> Option<u32> {
     let pid = plan.coordinator;
-    (pid != std::process::id() && platform::process::is_alive_and_ours(pid)).then_some(pid)
+    (pid != std::process::id() && platform::process_status::is_alive_and_ours(pid)).then_some(pid)
 }
 
 /// The newest run of this store that another process is measuring right now.

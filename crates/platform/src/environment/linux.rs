@@ -1,6 +1,6 @@
 //! Linux: `/proc/stat`, `/proc/pressure` (the kernel's document on PSI), and the `cpu.stat` of control groups.
 
-use super::Environment;
+use super::readings::Environment;
 use crate::machine::linux::cgroup;
 use crate::machine::linux::tree::Tree;
 use std::path::Path;

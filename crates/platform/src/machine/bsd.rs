@@ -1,6 +1,8 @@
 //! FreeBSD and macOS: sysctl by name, a few system calls, and CPUID.
 
-use super::{Findings, cpuid, resource_limit, size};
+use super::cpuid;
+use super::facts::Findings;
+use super::format::{resource_limit, size};
 use std::ffi::CString;
 use std::time::{SystemTime, UNIX_EPOCH};
 

@@ -1,7 +1,8 @@
 //! What an x86 processor says of itself through the CPUID instruction (Intel SDM volume 2A, "CPUID";
 //! AMD APM volume 3, appendix E). Other processors have no such leaves, and every answer is `None`.
 
-use super::{Findings, flags_shown, stable_hash};
+use super::facts::Findings;
+use super::format::{flags_shown, stable_hash};
 
 /// The registers EAX, EBX, ECX, EDX after one CPUID.
 type Leaf = [u32; 4];

@@ -1,6 +1,8 @@
 //! Linux: `/proc`, `/sys`, a few system calls, and CPUID.
 
-use super::{Findings, cpu_list, cpuid, resource_limit};
+use super::cpuid;
+use super::facts::Findings;
+use super::format::{cpu_list, resource_limit, size};
 use std::ffi::CStr;
 use std::path::Path;
 use tree::{Tree, field, words};
@@ -235,7 +237,7 @@ fn kilobytes(meminfo: &str, name: &str) -> Option<u64> {
 /// How many huge pages are set aside, and how large one is.
 fn huge_pages(meminfo: &str) -> Option<String> {
     let count: u64 = field(meminfo, "HugePages_Total")?.parse().ok()?;
-    let size = super::size(kilobytes(meminfo, "Hugepagesize")?);
+    let size = size(kilobytes(meminfo, "Hugepagesize")?);
     Some(match count {
         0 => "none".to_owned(),
         _ => format!("{count} x {size}"),

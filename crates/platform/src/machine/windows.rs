@@ -3,7 +3,9 @@
 //! Under Wine, what Windows is known to be or to lack says nothing about the kernel that does the work, so
 //! such facts are unknown there.
 
-use super::{Findings, Value, cpu_list, cpu_share, cpuid, size};
+use super::cpuid;
+use super::facts::{Findings, Value};
+use super::format::{cpu_list, cpu_share, size};
 use std::ffi::{CStr, c_char, c_void};
 use std::mem::{transmute, zeroed};
 use windows_sys::Win32::Foundation::{CloseHandle, HANDLE};

@@ -1,5 +1,5 @@
-//! The servers under test, each in a process of its own: this program, started anew. And what such a process
-//! holds, as Linux tells.
+//! The servers under test, each in a child process that executes this program, and the resources of such a process, as
+//! Linux reports them.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,10 +12,10 @@ use servers::Protocol;
 use servers::hosted::{Hosted, host};
 use servers::{Architecture, ServerOptions};
 
-/// What this program is started with to be a server.
+/// The argument with which this program is a server.
 const SERVE: &str = "serve";
 
-/// How a server is to be started.
+/// How a server is started.
 #[derive(Debug, Clone, Copy)]
 pub struct Setting {
     pub protocol: Protocol,
@@ -23,7 +23,7 @@ pub struct Setting {
     pub workers: usize,
     /// The limit of descriptors of its process.
     pub descriptors: Option<u64>,
-    /// The limit of processes and threads, which binds only users without rights.
+    /// The limit of processes and threads, which does not apply to root.
     pub processes: Option<u64>,
 }
 
@@ -47,10 +47,10 @@ impl Setting {
         self.try_to_start(architecture).expect("the server starts")
     }
 
-    /// As [`Setting::start`], where it may have too little for that.
+    /// As [`Setting::start`], if it may lack resources to start.
     pub fn try_to_start(&self, architecture: &Architecture) -> Result<Hosted, CaseError> {
-        let program = std::env::current_exe().expect("our own program");
-        // A user without rights may not enter the folder it was built in.
+        let program = std::env::current_exe().expect("this program");
+        // An ordinary user may have no access to the folder it was built in.
         let for_all = self.processes.map(|_| for_all(&program));
         let mut command = Command::new(for_all.as_ref().unwrap_or(&program));
         let limit = |limit: Option<u64>| limit.map_or("-".to_owned(), |limit| limit.to_string());
@@ -64,15 +64,15 @@ impl Setting {
     }
 }
 
-/// A copy of the program that every user may start, made once and removed at the end.
+/// A copy of the program that every user may execute, made once and removed at the end.
 fn for_all(program: &Path) -> PathBuf {
     let folder = std::env::temp_dir().join(format!("oscost-conformance-{}", std::process::id()));
     let copy = folder.join("conformance");
     if !copy.exists() {
         fs::create_dir_all(&folder).expect("a folder");
         let all = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-        fs::set_permissions(&folder, all).expect("our own folder");
-        fs::copy(program, &copy).expect("room for a copy");
+        fs::set_permissions(&folder, all).expect("the folder's permissions");
+        fs::copy(program, &copy).expect("a copy");
     }
     copy
 }
@@ -83,8 +83,8 @@ pub fn clean_up() {
     let _ = fs::remove_dir_all(folder);
 }
 
-/// The server's part, if the arguments ask for that; gives the exit code.
-pub fn serve_if_asked() -> Option<i32> {
+/// Runs a server if the arguments request that; returns the exit code.
+pub fn serve_if_requested() -> Option<i32> {
     #[cfg(unix)]
     match servers::architecture::exec::answer(std::env::args().skip(1)) {
         Ok(true) => return Some(0),
@@ -116,7 +116,7 @@ fn serve(arguments: &[String]) -> Result<(), Box<dyn std::error::Error>> {
         Err(_) => drop(platform::limits::raise_descriptors()),
     }
     if let Ok(processes) = processes.parse() {
-        os::become_nobody_with(processes)?;
+        os::become_user_with(processes)?;
     }
     let options = ServerOptions {
         protocol: protocol.parse()?,
@@ -132,7 +132,7 @@ fn serve(arguments: &[String]) -> Result<(), Box<dyn std::error::Error>> {
 mod os {
     use std::io;
 
-    /// A user that nobody is: its processes are those of this server.
+    /// An unused user id, so that its only processes are those of this server.
     const USER: libc::uid_t = 61_347;
 
     pub fn limit(resource: libc::__rlimit_resource_t, limit: u64) -> io::Result<()> {
@@ -141,9 +141,9 @@ mod os {
         done(unsafe { libc::setrlimit(resource, &limit) })
     }
 
-    pub fn become_nobody_with(processes: u64) -> io::Result<()> {
+    pub fn become_user_with(processes: u64) -> io::Result<()> {
         limit(libc::RLIMIT_NPROC, processes)?;
-        // SAFETY: plain calls; the empty list is not read.
+        // SAFETY: the list has length 0 and is not read.
         unsafe {
             done(libc::setgroups(0, std::ptr::null()))?;
             done(libc::setgid(USER))?;
@@ -156,11 +156,11 @@ mod os {
     }
 }
 
-/// What a server's process and all below it hold.
+/// The resources of a server's process and its descendants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Held {
     pub descriptors: usize,
-    /// Below it, those that ended and were not waited for included.
+    /// Descendants, including zombies.
     pub processes: usize,
     pub memory_kib: u64,
 }
@@ -177,20 +177,20 @@ fn descriptors(pid: u32) -> usize {
     fs::read_dir(format!("/proc/{pid}/fd")).map_or(0, Iterator::count)
 }
 
-/// The last of its descriptors: numbers are given out from 0 on, and what it was born with may have any.
+/// The last of its consecutive descriptors from 0 on: inherited ones may have any number.
 pub fn last_descriptor(pid: u32) -> u64 {
     let is_open = |number: &u64| Path::new(&format!("/proc/{pid}/fd/{number}")).exists();
-    (0..).take_while(is_open).last().expect("its descriptors are seen")
+    (0..).take_while(is_open).last().expect("its descriptors are listed")
 }
 
-/// Its share of memory that it shares with others.
+/// Its proportional share of memory (Pss).
 fn memory_kib(pid: u32) -> u64 {
     let rollup = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap_or_default();
     let pss = rollup.lines().find_map(|line| line.strip_prefix("Pss:"));
     pss.and_then(|kib| kib.trim().trim_end_matches(" kB").parse().ok()).unwrap_or(0)
 }
 
-/// All processes below `pid`.
+/// All descendants of `pid`.
 pub fn descendants(pid: u32) -> BTreeSet<u32> {
     let mut parents = Vec::new();
     for entry in fs::read_dir("/proc").expect("/proc is read").flatten() {
@@ -221,12 +221,12 @@ fn stat(pid: u32) -> Option<(String, String)> {
     Some((fields.next()?.to_owned(), fields.next()?.to_owned()))
 }
 
-/// Whether it runs: what has ended and was not waited for does not.
+/// Whether it runs; zombies do not.
 pub fn runs(pid: u32) -> bool {
     stat(pid).is_some_and(|(state, _)| state != "Z" && state != "X")
 }
 
-/// Waits until `done`; says whether it came.
+/// Waits until `done` returns true; returns whether it did in time.
 pub fn until(within: Duration, mut done: impl FnMut() -> bool) -> bool {
     let began = Instant::now();
     while !done() {

@@ -1,5 +1,5 @@
-//! The scenarios. Each starts a server, has clients call it, and checks how they fared and what the server
-//! did meanwhile. All panic with what went wrong.
+//! The scenarios. Each starts a server, connects clients, and checks their outcome and the server's behaviour. All panic
+//! with the reason of a failure.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -14,7 +14,7 @@ use crate::scripts::{Dice, garbage, good, half_closing, resetting, slow};
 
 pub type Scenario = (&'static str, fn(&Architecture));
 
-/// Those that mostly wait: all at once.
+/// Those that mostly wait: in parallel.
 pub const WAITING: &[Scenario] = &[
     ("slow", slow_clients),
     ("hostile", resets_half_closes_and_garbage),
@@ -28,10 +28,10 @@ pub const WAITING: &[Scenario] = &[
     ("killed", nothing_survives_a_kill),
 ];
 
-/// Those that keep the machine busy: one after the other.
+/// Those that keep the CPUs busy: one after the other.
 pub const BUSY: &[Scenario] = &[("correct", correct), ("leaks", nothing_leaks)];
 
-/// Longer than anything here takes, even on a loaded machine.
+/// Longer than any step of a test takes, even on a loaded machine.
 const DEADLINE: Duration = Duration::from_secs(60);
 
 fn has_workers(architecture: &Architecture) -> bool {
@@ -42,7 +42,7 @@ fn is_event_driven(architecture: &Architecture) -> bool {
     !["fork", "exec", "prefork", "threads", "pool"].contains(&architecture.name)
 }
 
-fn makes_a_process_or_thread_for_each(architecture: &Architecture) -> bool {
+fn starts_one_for_each_connection(architecture: &Architecture) -> bool {
     ["fork", "exec", "threads"].contains(&architecture.name)
 }
 
@@ -53,7 +53,7 @@ fn call(server: &Hosted, at_once: usize, next: impl FnMut() -> Option<Vec<Step>>
     calls.make(next)
 }
 
-/// `count` clients, each as `script` says.
+/// `count` clients, each with the steps that `script` returns.
 fn each(
     count: usize,
     mut script: impl FnMut(usize) -> Vec<Step>,
@@ -159,7 +159,7 @@ fn slow_clients(architecture: &Architecture) {
             let took = last_good - began;
             assert!(took < setting.timeout, "{protocol}: the good ones had to wait: {took:?}");
         }
-        let timed_out = server.report().expect("the server goes on").timed_out;
+        let timed_out = server.report().expect("the server runs").timed_out;
         // A program started for each connection cannot tell.
         if protocol != "450" && architecture.name != "exec" {
             // Who sends without end and takes in nothing may be cut off in other ways.
@@ -268,14 +268,14 @@ fn too_few_descriptors_to_begin(architecture: &Architecture) {
 
 /// Which part of a CPU's time the server uses meanwhile.
 fn cpu_share(server: &mut Hosted, time: Duration) -> f64 {
-    let (before, began) = (server.report().expect("the server goes on"), Instant::now());
+    let (before, began) = (server.report().expect("the server runs"), Instant::now());
     std::thread::sleep(time);
-    let report = server.report().expect("the server goes on").since(before);
+    let report = server.report().expect("the server runs").since(before);
     report.cpu_ns as f64 / began.elapsed().as_nanos() as f64
 }
 
 fn few_processes(architecture: &Architecture) {
-    if !makes_a_process_or_thread_for_each(architecture) {
+    if !starts_one_for_each_connection(architecture) {
         return;
     }
     if testing::skip_unless_root("to become a user of its own with few processes") {
@@ -291,7 +291,7 @@ fn few_processes(architecture: &Architecture) {
     };
     let ends = call(&server, 100, each(400, script));
     all_done(&ends, "with 20 processes");
-    let short = server.report().expect("the server goes on").no_process;
+    let short = server.report().expect("the server runs").no_process;
     assert!(short > 0, "it was never short of processes");
     stop(server);
 }

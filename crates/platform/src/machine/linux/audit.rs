@@ -1,7 +1,6 @@
 //! Whether the kernel audits: while it does, each system call is recorded on its way in and out.
 
-use super::kernel::option;
-use super::tree::Tree;
+use super::tree::{Tree, option};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 /// `none` if the kernel cannot audit; else `off`, `on`, or `on (locked)`.

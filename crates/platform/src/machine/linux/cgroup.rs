@@ -2,7 +2,7 @@
 //! own group up to the root (the kernel's cgroup-v2 and cgroup-v1 documents).
 
 use super::tree::Tree;
-use crate::machine::{cpu_share, size};
+use crate::machine::format::{cpu_share, size};
 
 /// The CPU time that this process's groups may use: `1.5 CPUs`, or `none`.
 ///

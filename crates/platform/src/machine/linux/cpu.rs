@@ -1,7 +1,9 @@
 //! The processors, their caches, and how the kernel runs them.
 
 use super::tree::{Tree, cpus_in, field, words};
-use crate::machine::{Findings, MITIGATION_SEPARATOR, cpu_list, cpuid, flags_shown, stable_hash};
+use crate::machine::cpuid;
+use crate::machine::facts::{Findings, MITIGATION_SEPARATOR};
+use crate::machine::format::{cpu_list, flags_shown, size, stable_hash};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -24,7 +26,7 @@ pub(super) fn find(findings: &mut Findings, tree: &Tree, own_kernel: bool) {
         [("cache_l1d", "l1d"), ("cache_l1i", "l1i"), ("cache_l2", "l2"), ("cache_l3", "l3")]
     {
         let bytes = cache_bytes(tree, name).or_else(|| cpuid::here().cache_bytes(name));
-        findings.set(key, bytes.map(crate::machine::size));
+        findings.set(key, bytes.map(size));
     }
     findings.set("governor", governor(tree, own_kernel));
     findings.set("turbo", turbo(tree));

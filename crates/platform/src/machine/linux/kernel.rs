@@ -1,7 +1,8 @@
 //! How the kernel was built and is set up: what decides the cost of entering and leaving it.
 
-use super::tree::Tree;
-use crate::machine::Findings;
+use super::audit;
+use super::tree::{Tree, option};
+use crate::machine::facts::Findings;
 use flate2::read::GzDecoder;
 use std::io::Read;
 
@@ -13,7 +14,7 @@ pub(super) fn find(findings: &mut Findings, tree: &Tree, release: &str, build: &
     let preempt = preemption(build, chosen.as_deref(), &command_line, &config);
     findings.set("preempt", preempt);
     findings.set("lsm", security_modules(tree, &config));
-    findings.set("audit", super::audit::state(tree, &command_line));
+    findings.set("audit", audit::state(tree, &command_line));
     findings.set("conntrack", connection_tracking(tree));
 }
 
@@ -74,12 +75,6 @@ fn preemption(build: &str, chosen: Option<&str>, command_line: &str, config: &Co
         // `uname -v` does not tell these two apart.
         config.preemption().unwrap_or("none or voluntary").to_owned()
     }
-}
-
-/// The value of `name=value` on a kernel's command line; the last one holds. What follows `--` is for init.
-pub(super) fn option<'a>(command_line: &'a str, name: &str) -> Option<&'a str> {
-    let options = command_line.split_whitespace().take_while(|word| *word != "--");
-    options.filter_map(|word| word.strip_prefix(name)?.strip_prefix('=')).last()
 }
 
 /// The choice in `none voluntary (full)`.

@@ -1,6 +1,6 @@
 //! Reading the small files in which the kernel tells things.
 
-use crate::machine::Value;
+use crate::machine::facts::Value;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -92,6 +92,12 @@ pub(crate) fn cpus_in(list: &str) -> Option<Vec<usize>> {
 }
 
 /// A folder that looks like `/` of some machine, gone when the test is over.
+/// The value of `name=value` on a kernel's command line; the last one holds. What follows `--` is for init.
+pub(super) fn option<'a>(command_line: &'a str, name: &str) -> Option<&'a str> {
+    let options = command_line.split_whitespace().take_while(|word| *word != "--");
+    options.filter_map(|word| word.strip_prefix(name)?.strip_prefix('=')).last()
+}
+
 #[cfg(test)]
 pub(crate) mod fixture {
     use std::path::{Path, PathBuf};

@@ -1,0 +1,74 @@
+//! The readings of the system's counters.
+
+use std::time::Duration;
+
+/// What the system has counted so far (since boot, or for our control group) that disturbs measurements. `None` is
+/// what is not counted here, which is not the same as nothing.
+#[derive(Clone, Copy, Default, PartialEq, Debug)]
+pub struct Environment {
+    /// Time in which the hypervisor ran something else while the CPUs in question had work to do.
+    pub steal: Option<Duration>,
+    /// Time in which our control group, or one around it, had to wait because its CPU quota was used up; the sum
+    /// over its CPUs.
+    pub throttled: Option<Duration>,
+    /// Time in which some thread of the machine (of our control group, where the machine's is not told) waited for a
+    /// CPU.
+    pub cpu_pressure: Option<Duration>,
+    /// The same for threads that waited for input or output.
+    pub io_pressure: Option<Duration>,
+    /// The same for threads that waited for memory to be made free.
+    pub memory_pressure: Option<Duration>,
+    /// Interrupts, on all CPUs of the machine.
+    pub interrupts: Option<u64>,
+}
+
+impl Environment {
+    /// What was counted since `earlier`: `None` also for what went backwards, as some kernels' steal does.
+    pub fn since(self, earlier: Self) -> Self {
+        let time = |now: Option<Duration>, then: Option<Duration>| now?.checked_sub(then?);
+        let number = |now: Option<u64>, then: Option<u64>| now?.checked_sub(then?);
+        Self {
+            steal: time(self.steal, earlier.steal),
+            throttled: time(self.throttled, earlier.throttled),
+            cpu_pressure: time(self.cpu_pressure, earlier.cpu_pressure),
+            io_pressure: time(self.io_pressure, earlier.io_pressure),
+            memory_pressure: time(self.memory_pressure, earlier.memory_pressure),
+            interrupts: number(self.interrupts, earlier.interrupts),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_difference_needs_both_counts_and_goes_forwards() {
+        let ms = |ms| Some(Duration::from_millis(ms));
+        let earlier = Environment {
+            steal: ms(20),
+            throttled: ms(7),
+            cpu_pressure: None,
+            io_pressure: ms(1),
+            memory_pressure: ms(5),
+            interrupts: Some(100),
+        };
+        let now = Environment {
+            steal: ms(10),
+            throttled: ms(7),
+            cpu_pressure: ms(3),
+            io_pressure: None,
+            memory_pressure: ms(9),
+            interrupts: Some(150),
+        };
+        let expected = Environment {
+            steal: None,
+            throttled: Some(Duration::ZERO),
+            cpu_pressure: None,
+            io_pressure: None,
+            memory_pressure: ms(4),
+            interrupts: Some(50),
+        };
+        assert_eq!(now.since(earlier), expected);
+    }
+}
