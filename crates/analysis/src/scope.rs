@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use measure::doubt::{is_giving_way, is_saturated};
 use results::{Better, CaseResult, Document, Outcome, Reference};
 
-use crate::overtaking::SERVERS;
-
+/// The cases of servers under load.
+pub(crate) const SERVERS: [&str; 2] = ["net/answer", "net/requests"];
 /// Metrics of what a server or sender itself spent on one operation: they hold even where the other side set the pace.
 const OWN_COSTS: [&str; 3] = ["server-cpu", "sender-cpu", "memory"];
 /// The metric that says how much failed.
@@ -83,8 +83,8 @@ impl<'a> Points<'a> {
         for result in runs.iter().flat_map(|run| &run.results) {
             let point = points.entry((result.case.as_str(), &result.params)).or_default();
             point.disturbed |= result.disturbed;
-            let doubt = |tell: &dyn Fn(&str) -> bool| {
-                result.doubts.iter().map(String::as_str).find(|doubt| tell(doubt))
+            let doubt = |is_one: &dyn Fn(&str) -> bool| {
+                result.doubts.iter().map(String::as_str).find(|doubt| is_one(doubt))
             };
             point.saturated = point.saturated.or(doubt(&is_saturated));
             point.gave_way = point.gave_way.or(doubt(&is_giving_way));
@@ -102,14 +102,14 @@ impl<'a> Points<'a> {
             );
         }
         if let Some(doubt) = point.saturated.filter(|_| !OWN_COSTS.contains(&metric)) {
-            let (bottleneck, tells) = match measure::doubt::is_client_saturated(doubt) {
+            let (bottleneck, instead) = match measure::doubt::is_client_saturated(doubt) {
                 true => ("the load generator", "server-cpu"),
                 false => ("the receiver", "sender-cpu"),
             };
-            return Some(format!("{bottleneck} was the bottleneck: `{tells}` tells more"));
+            return Some(format!("{bottleneck} was the bottleneck: compare `{instead}` instead"));
         }
         let gave_way = point.gave_way.filter(|_| metric != ERRORS);
-        gave_way.map(|doubt| format!("{doubt}: `{ERRORS}` tells how often"))
+        gave_way.map(|doubt| format!("{doubt}: `{ERRORS}` has the share"))
     }
 }
 
