@@ -10,12 +10,12 @@ fn read_all(bytes: &[u8], piece: usize) -> Vec<String> {
     let mut all = Vec::new();
     for mut piece in bytes.chunks(piece) {
         while !piece.is_empty() {
-            let (taken, told) = reader.read(piece);
+            let (taken, read) = reader.read(piece);
             assert!(taken > 0 && taken <= piece.len());
-            let is_told = told.is_some();
-            all.extend(told.map(|told| format!("{told:?}")));
+            let is_read = read.is_some();
+            all.extend(read.map(|read| format!("{read:?}")));
             piece = &piece[taken..];
-            assert!(is_told || piece.is_empty());
+            assert!(is_read || piece.is_empty());
         }
     }
     all
@@ -26,5 +26,5 @@ fuzz_target!(|data: &[u8]| {
     let whole = read_all(bytes, bytes.len().max(1));
     assert_eq!(read_all(bytes, usize::from(*piece).max(1)), whole);
     // Nothing longer than a line was kept, however it is shown.
-    assert!(whole.iter().all(|told| told.len() < 16 * LINE_AT_MOST));
+    assert!(whole.iter().all(|read| read.len() < 16 * LINE_AT_MOST));
 });

@@ -9,10 +9,10 @@ fn read_all(bytes: &[u8], piece: usize) -> Vec<Result<Reply, ()>> {
     let mut all = Vec::new();
     for mut piece in bytes.chunks(piece) {
         while !piece.is_empty() {
-            let (taken, told) = reader.read(piece);
+            let (taken, read) = reader.read(piece);
             assert!(taken > 0 && taken <= piece.len());
             piece = &piece[taken..];
-            match told {
+            match read {
                 Some(Err(fault)) => {
                     check_shown(&fault.to_string(), &fault);
                     all.push(Err(()));

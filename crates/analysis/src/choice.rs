@@ -1,34 +1,22 @@
 //! Which of several ways to carry out the same jobs is best for a goal?
 //!
-//! Each candidate is held against the one with the best median. All comparisons share one chance of error
-//! (Bonferroni). That the best was picked from the same data does no harm: for a wrong answer some other
-//! candidate must seem certainly better than the one that truly is best, and there are no more such
-//! pairs than comparisons.
-//!
-//! A trial on a shared machine is now and then a third longer for no fault of its own. Values further than
-//! five robust standard deviations from their median are left out, and Welch's t interval is taken of
-//! the logarithms of the rest. In simulations (85 % of values within a normal 0.5 %, 15 % up to 40 % longer,
-//! six candidates) this tells 3 % apart in 73, 85 and 91 % of cases with 6, 8 and 10 rounds; Yuen's trimmed means
-//! did in 31 to 57 %, medians with a bootstrap in 4 %, and signed ranks in none with 6 rounds.
+//! Each candidate is compared with the one that has the best median. All comparisons share one chance of error
+//! (Bonferroni). That the best was selected from the same data does not raise it: a wrong answer needs some other
+//! candidate to seem significantly better than the truly best one, and there are no more such pairs than comparisons.
+
+mod gap;
 
 use std::collections::BTreeMap;
 
 use cases::concurrency::metrics::{TURNAROUND, TURNAROUND_WORST};
 use measure::TIME;
-use measure::stats::{LEVEL, median, t_quantile};
 use results::{CaseResult, Estimate, Outcome};
 
-use crate::compare::{FLOOR_AT_LEAST, Ratio, Settings};
-use crate::spread::welch;
+use crate::change::{FLOOR_AT_LEAST, Ratio};
+use crate::compare::Settings;
+use gap::{Gap, gaps};
 
 const CASE: &str = "concurrency/answer";
-/// Values further than this from the median, in robust standard deviations, are left out ...
-const FAR_OUT: f64 = 5.0;
-/// ... but among fewer values nobody can say which is the odd one.
-const FEWEST_TO_JUDGE: usize = 5;
-/// Pairs of rounds are compared where that makes the intervals shorter than this share: then what
-/// disturbed a round disturbed all its candidates. It is decided once for all, by the median.
-const WORTH_PAIRING: f64 = 0.6;
 /// Fewer rounds than this are not recommended to anyone.
 const FEWEST_ROUNDS: u32 = 6;
 /// More rounds than this nobody waits for.
@@ -231,119 +219,6 @@ fn simplicity(candidate: &Candidate) -> (usize, u64, usize, &BTreeMap<String, St
     )
 }
 
-/// How far a candidate lies above the best one, in logarithms.
-#[derive(Debug, Clone, Copy)]
-struct Gap {
-    log_ratio: f64,
-    /// Half the width of its interval.
-    half: f64,
-    rounds: usize,
-}
-
-impl Gap {
-    fn ratio(&self) -> Ratio {
-        let (low, high) = (self.log_ratio - self.half, self.log_ratio + self.half);
-        Ratio { mid: self.log_ratio.exp(), low: low.exp(), high: high.exp() }
-    }
-
-    fn certainly_above(&self, share: f64) -> bool {
-        self.log_ratio - self.half > share.ln_1p()
-    }
-
-    fn certainly_below(&self, share: f64) -> bool {
-        self.log_ratio + self.half < share.ln_1p()
-    }
-
-    /// As [`Gap::ratio`]'s upper end, less 1.
-    fn at_most(&self) -> f64 {
-        (self.log_ratio + self.half).exp_m1()
-    }
-
-    /// How many rounds would tell whether it lies above the floor or within the margin.
-    fn rounds_to_settle(&self) -> f64 {
-        let (floor, margin) = (FLOOR_AT_LEAST.ln_1p(), Settings::default().margin.ln_1p());
-        let room = (self.log_ratio - floor).max(margin - self.log_ratio);
-        // An interval shrinks with the root of the number of rounds.
-        (self.rounds as f64 * (self.half / room).powi(2)).ceil()
-    }
-}
-
-/// Each other's gap to the first, with intervals that hold together; `None` where there are too few rounds.
-fn gaps(values: &[Vec<f64>]) -> Vec<Option<Gap>> {
-    let logs: Vec<Vec<f64>> =
-        values.iter().map(|rounds| rounds.iter().map(|value| value.ln()).collect()).collect();
-    let Some((best, others)) = logs.split_first() else { return Vec::new() };
-    let chance = (1.0 - LEVEL) / others.len().max(1) as f64;
-    let gap = |log_ratio: f64, (error, degrees): (f64, f64), rounds: usize| Gap {
-        log_ratio,
-        half: t_quantile(1.0 - chance / 2.0, degrees) * error,
-        rounds,
-    };
-    let apart = |other: &Vec<f64>| {
-        let (a, b) = (Center::of(other)?, Center::of(best)?);
-        let error = welch((a.error, a.degrees), (b.error, b.degrees));
-        Some(gap(a.mean - b.mean, error, other.len().min(best.len())))
-    };
-    let paired = |other: &Vec<f64>| {
-        if other.len() != best.len() {
-            return None;
-        }
-        let differences: Vec<f64> = other.iter().zip(best).map(|(a, b)| a - b).collect();
-        let center = Center::of(&differences)?;
-        Some(gap(center.mean, (center.error, center.degrees), best.len()))
-    };
-    let (apart, paired): (Vec<Option<Gap>>, Vec<Option<Gap>>) =
-        others.iter().map(|other| (apart(other), paired(other))).unzip();
-    let shrinks = |(apart, paired): (&Option<Gap>, &Option<Gap>)| {
-        let (apart, paired) = ((*apart)?.half, (*paired)?.half);
-        (apart > 0.0).then(|| paired / apart)
-    };
-    let mut shrinks: Vec<f64> = apart.iter().zip(&paired).filter_map(shrinks).collect();
-    if shrinks.is_empty() || median(&mut shrinks) > WORTH_PAIRING {
-        return apart;
-    }
-    paired.into_iter().zip(apart).map(|(paired, apart)| paired.or(apart)).collect()
-}
-
-/// The mean of logarithms without those far out.
-struct Center {
-    mean: f64,
-    /// Its standard error.
-    error: f64,
-    degrees: f64,
-}
-
-impl Center {
-    /// `None` for fewer than two values, or values that are none.
-    fn of(logs: &[f64]) -> Option<Self> {
-        if logs.len() < 2 || !logs.iter().all(|log| log.is_finite()) {
-            return None;
-        }
-        let limit = far_out(logs);
-        let middle = median(&mut logs.to_vec());
-        let kept: Vec<f64> =
-            logs.iter().copied().filter(|log| (log - middle).abs() <= limit).collect();
-        let count = kept.len() as f64;
-        let mean = kept.iter().sum::<f64>() / count;
-        let variance = kept.iter().map(|log| (log - mean).powi(2)).sum::<f64>() / (count - 1.0);
-        Some(Self { mean, error: (variance / count).sqrt(), degrees: count - 1.0 })
-    }
-}
-
-/// How far from the median a value may lie: by the median absolute deviation, made consistent with the normal
-/// distribution's standard deviation also for few values (Croux and Rousseeuw 1992, "Time-efficient
-/// algorithms for two highly robust estimators of scale": 1.4826 n / (n - 0.8)).
-fn far_out(values: &[f64]) -> f64 {
-    let middle = median(&mut values.to_vec());
-    let deviation =
-        median(&mut values.iter().map(|value| (value - middle).abs()).collect::<Vec<_>>());
-    if values.len() < FEWEST_TO_JUDGE || deviation == 0.0 {
-        return f64::INFINITY;
-    }
-    let count = values.len() as f64;
-    FAR_OUT * 1.4826 * count / (count - 0.8) * deviation
-}
-
 fn answer(candidates: &[Candidate], gaps: &[Option<Gap>]) -> Answer {
     let may_be_best =
         |gap: &Option<Gap>| gap.is_none_or(|gap| !gap.certainly_above(FLOOR_AT_LEAST));
@@ -380,6 +255,7 @@ fn settled_by(
 
 #[cfg(test)]
 mod tests {
+    use measure::stats::{LEVEL, median};
     use proptest::prelude::*;
     use rand::SeedableRng;
     use rand::rngs::StdRng;

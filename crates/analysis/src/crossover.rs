@@ -7,7 +7,7 @@ use measure::TIME;
 use measure::stats::{Interval, LEVEL};
 use results::{CaseResult, Estimate, Outcome};
 
-use crate::compare::FLOOR_AT_LEAST;
+use crate::change::FLOOR_AT_LEAST;
 use crate::{blank, resample};
 
 const CASE: &str = "concurrency/worth";
@@ -152,10 +152,11 @@ fn serial_of<'g, 'a>(
         params.remove("degree");
         params
     };
-    let alike = |(params, _): &(&BTreeMap<String, String>, &Vec<Timed>)| {
+    let has_params = |(params, _): &(&BTreeMap<String, String>, &Vec<Timed>)| {
         without_degree(params) == without_degree(&wanted)
     };
-    let found = groups.get(&wanted).or_else(|| groups.iter().find(alike).map(|(_, times)| times));
+    let found =
+        groups.get(&wanted).or_else(|| groups.iter().find(has_params).map(|(_, times)| times));
     found.map_or(&[], |times| times)
 }
 

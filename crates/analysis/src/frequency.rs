@@ -29,14 +29,14 @@ impl Frequencies {
     }
 }
 
-/// The facts about the CPU because of which cycles cannot be compared: those that differ, or that a run does not
-/// tell; none if both runs were certainly measured on the same CPU.
+/// The facts about the CPU that prevent a comparison of cycles: those that differ or are unknown. Empty if both runs
+/// were measured on the same CPU.
 pub fn cpu_differences(base: &Document, new: &Document) -> Vec<&'static str> {
-    let told = |run: &Document, key: &str| {
+    let fact = |run: &Document, key: &str| {
         run.machine.get(key).filter(|value| !value.is_null() && *value != "unknown").cloned()
     };
     let differs = |key: &&str| {
-        let (base, new) = (told(base, key), told(new, key));
+        let (base, new) = (fact(base, key), fact(new, key));
         base != new || (base.is_none() && CPU_FACTS.contains(key))
     };
     CPU_FACTS.into_iter().chain(CORE_FACTS).filter(differs).collect()

@@ -1,5 +1,6 @@
 //! Comparing runs, and what follows from the results of one: pure functions over results.
 
+mod change;
 mod choice;
 mod compare;
 mod crossover;
@@ -15,8 +16,9 @@ mod simulated;
 mod spread;
 mod verdict;
 
+pub use change::Ratio;
 pub use choice::{Answer, Candidate, Choice, Goal, SettledBy, choose};
-pub use compare::{Compared, Difference, Ratio, Settings, also_differs, compare};
+pub use compare::{Compared, Difference, Settings, also_differs, compare};
 pub use crossover::{Crossing, crossing, crossovers};
 pub use frequency::{Frequencies, cpu_differences};
 pub use multiple::multiple;

@@ -1,6 +1,6 @@
 //! How many times one average is another, with its interval.
 
-use crate::compare::Ratio;
+use crate::change::Ratio;
 use crate::resample;
 
 /// The mean over the medians of `a` by that of `b`, each series the rounds' values at one place that both were

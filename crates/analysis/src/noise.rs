@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use results::Document;
 
-use crate::compare::Sides;
+use crate::change::Sides;
 use crate::scope::pairs;
 
 /// The largest differences, as shares, seen between runs of the same thing on the same machine.

@@ -8,12 +8,11 @@ use measure::Metric;
 use measure::stats::LEVEL;
 use results::{CaseResult, Estimate, Outcome};
 
-use crate::compare::FLOOR_AT_LEAST;
+use crate::change::FLOOR_AT_LEAST;
 use crate::crossover::{Crossing, crossing};
+use crate::scope::SERVERS;
 use crate::{blank, resample};
 
-/// The cases of servers under load.
-pub(crate) const SERVERS: [&str; 2] = ["net/answer", "net/requests"];
 /// What waits for many connections at once in one thread. Named here, as results come from other versions too.
 const LOOPS: [&str; 10] = [
     "select",
@@ -313,11 +312,11 @@ fn listed(these: &[u32], levels: &[u32]) -> String {
         }
         goes_on = is_one;
     }
-    let tell = |stretch: &Vec<u32>| match stretch[..] {
+    let text_of = |stretch: &Vec<u32>| match stretch[..] {
         [first, _, .., last] => format!("{first} to {last}"),
         _ => stretch.iter().map(u32::to_string).collect::<Vec<_>>().join(", "),
     };
-    stretches.iter().map(tell).collect::<Vec<_>>().join(", ")
+    stretches.iter().map(text_of).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]

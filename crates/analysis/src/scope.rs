@@ -6,6 +6,9 @@ use cases::doubt::{is_client_saturated, is_giving_way, is_saturated};
 use measure::Role;
 use results::{CaseResult, Direction, Document, Outcome, Reference};
 
+/// The cases of servers under load.
+pub(crate) const SERVERS: [&str; 2] = ["net/answer", "net/requests"];
+
 type PointOf<'a> = (&'a str, &'a BTreeMap<String, String>);
 
 /// The compared results of `base`, each with its counterpart in `new`.
@@ -65,8 +68,8 @@ impl<'a> Points<'a> {
         for result in runs.iter().flat_map(|run| &run.results) {
             let point = points.entry((result.case.as_str(), &result.params)).or_default();
             point.disturbed |= result.disturbed;
-            let doubt = |tell: &dyn Fn(&str) -> bool| {
-                result.doubts.iter().map(String::as_str).find(|doubt| tell(doubt))
+            let doubt = |is_one: &dyn Fn(&str) -> bool| {
+                result.doubts.iter().map(String::as_str).find(|doubt| is_one(doubt))
             };
             point.saturated = point.saturated.or(doubt(&is_saturated));
             point.gave_way = point.gave_way.or(doubt(&is_giving_way));
@@ -87,19 +90,21 @@ impl<'a> Points<'a> {
                 true => "the load generator",
                 false => "the receiver",
             };
-            let remedy = named(result, Role::OwnCost, "says more");
-            return Some(format!("{bottleneck} was the bottleneck{remedy}"));
+            let instead = metric_of(result, Role::OwnCost);
+            let instead = instead.map(|metric| format!(": compare `{metric}` instead"));
+            return Some(format!("{bottleneck} was the bottleneck{}", instead.unwrap_or_default()));
         }
-        let gave_way = point.gave_way.filter(|_| role(result) != Role::Failures);
-        gave_way.map(|doubt| format!("{doubt}{}", named(result, Role::Failures, "says how often")))
+        let gave_way = point.gave_way.filter(|_| role(result) != Role::Failures)?;
+        let share = metric_of(result, Role::Failures);
+        let share = share.map(|metric| format!(": `{metric}` has the share"));
+        Some(format!("{gave_way}{}", share.unwrap_or_default()))
     }
 }
 
-/// The case's metric in that role and what it says, for the end of a sentence; nothing where it has none.
-fn named(result: &CaseResult, role: Role, says: &str) -> String {
-    let metrics = cases::find(&result.case).map_or(&[][..], |case| case.metrics);
-    let metric = metrics.iter().find(|metric| metric.role == role);
-    metric.map(|metric| format!(": `{}` {says}", metric.name)).unwrap_or_default()
+/// The name of the case's metric in that role.
+fn metric_of(result: &CaseResult, role: Role) -> Option<&'static str> {
+    let case = cases::find(&result.case)?;
+    case.metrics.iter().find(|metric| metric.role == role).map(|metric| metric.name)
 }
 
 /// The sentinel's readings of each point of a run: those beside its time hold for its other metrics too.

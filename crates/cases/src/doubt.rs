@@ -1,9 +1,9 @@
-//! The words of doubts on servers under load: reports tell by them what a figure is worth.
+//! The texts of doubts about servers under load; reports recognise saturation and failures by them.
 
 /// The load generator was the bottleneck: a rate is a lower bound of the server's.
 pub const CLIENT_SATURATED: &str = "client-saturated: the generator could not ask for more";
 
-/// The receiver of mail was: a rate is a lower bound of the sender's.
+/// The receiver of mail was the bottleneck: a rate is a lower bound of the sender's.
 pub const RECEIVER_SATURATED: &str = "receiver-saturated: the sink could take no more";
 
 /// The server had too few processes or threads.
@@ -12,7 +12,7 @@ pub const NO_PROCESS: &str = "the server could start no further process or threa
 pub const NO_DESCRIPTOR: &str = "the server had no descriptor for a further connection";
 /// The server had too little memory.
 pub const NO_MEMORY: &str = "the server had no memory for a further connection";
-/// The server gave clients up.
+/// The server closed connections of slow clients.
 pub const CLIENTS_SLOW: &str = "clients kept the server waiting too long";
 /// The server accepted too slowly.
 pub const QUEUE_FULL: &str =
@@ -21,7 +21,7 @@ pub const QUEUE_FULL: &str =
 pub const REFUSED: &str = "connections were refused";
 /// Clients lost their connection.
 pub const RESET: &str = "connections were reset";
-/// Clients gave the server up.
+/// Clients timed out.
 pub const TIMED_OUT: &str = "connections or replies did not come in time";
 /// The server ended too early.
 pub const CLOSED_EARLY: &str = "connections were closed before the reply";
@@ -30,13 +30,13 @@ pub const NO_PORT: &str = "the generator had no local port for a further connect
 /// The generator had too few descriptors.
 pub const CLIENT_NO_DESCRIPTOR: &str = "the generator had no descriptor for a further connection";
 
-/// The sender of mail had too few of something.
+/// The sender of mail lacked a port, descriptor, thread or process.
 pub const NO_ROOM: &str =
     "there was no port, descriptor, thread or process for a further connection";
 /// The sender of mail lost connections.
 pub const BROKE: &str = "connections could not be made, or broke";
 
-/// All that say what gave way under a load.
+/// All doubts that report a failure under load.
 const GAVE_WAY: [&str; 13] = [
     NO_PROCESS,
     NO_DESCRIPTOR,
@@ -53,17 +53,17 @@ const GAVE_WAY: [&str; 13] = [
     BROKE,
 ];
 
-/// Whether a doubt says that a rate is the load generator's, not the server's, in one word at least.
+/// Whether a doubt means that the load generator limited a rate; only its first word is compared.
 pub fn is_client_saturated(doubt: &str) -> bool {
     doubt.split(':').next() == CLIENT_SATURATED.split(':').next()
 }
 
-/// Whether a doubt says that a rate is that of the other side, which was to be none of it.
+/// Whether a doubt means that the load generator or the receiver limited a rate.
 pub fn is_saturated(doubt: &str) -> bool {
     is_client_saturated(doubt) || doubt.split(':').next() == RECEIVER_SATURATED.split(':').next()
 }
 
-/// Whether a doubt says what gave way under a load.
+/// Whether a doubt reports a failure under load.
 pub fn is_giving_way(doubt: &str) -> bool {
     GAVE_WAY.contains(&doubt)
 }

@@ -3,7 +3,7 @@
 //!     cargo bench -p concurrency [-- ROUNDS]
 //!
 //! All contenders of a table are timed in each round, in an order shuffled anew. A time is that of a
-//! whole call, with the making of its threads, divided by the number of objects; told is the median
+//! whole call, with the making of its threads, divided by the number of objects; printed is the median
 //! of the rounds with its 95 % interval. A ratio is the median of the ratios within each round.
 
 mod by_hand;
@@ -209,19 +209,19 @@ fn tell_waiting() {
     let two = NonZeroUsize::new(2).expect("it is not zero");
     println!("CPU time of the process while 2 handlers at a time sleep, 10 x 100 ms in all\n");
     let sleep = |_: &u32| std::thread::sleep(Duration::from_millis(100));
-    let tell = |name: &str, call: &dyn Fn(&[u32])| {
+    let report = |name: &str, call: &dyn Fn(&[u32])| {
         let before = ProcessUsage::now();
         call(&[0; 10]);
         println!("{name:<28} {:?}", ProcessUsage::now().since(before).cpu);
     };
     let each = ConcurrentExecution::new(two);
-    tell("ours: thread each", &|o| each.do_for_all_objects(o, sleep, |_, _| ()));
+    report("ours: thread each", &|o| each.do_for_all_objects(o, sleep, |_, _| ()));
     let up_front = each.clone().threads(Threads::UpFront);
-    tell("ours: threads up front", &|o| up_front.do_for_all_objects(o, sleep, |_, _| ()));
+    report("ours: threads up front", &|o| up_front.do_for_all_objects(o, sleep, |_, _| ()));
     let pool = Pool::new(two).unwrap();
-    tell("ours: pool", &|o| pool.do_for_all_objects(o, sleep, |_, _| ()));
+    report("ours: pool", &|o| pool.do_for_all_objects(o, sleep, |_, _| ()));
     let rayon = Rayon::new(two).unwrap();
-    tell("ours: rayon", &|o| rayon.do_for_all_objects(o, sleep, |_, _| ()));
+    report("ours: rayon", &|o| rayon.do_for_all_objects(o, sleep, |_, _| ()));
     println!();
 }
 

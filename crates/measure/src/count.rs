@@ -1,8 +1,8 @@
-//! Counts, durations and percentages as people type them.
+//! Parses counts, durations and percentages of command lines.
 
 use std::time::Duration;
 
-/// What was wrong with a count, duration or percentage.
+/// Why a text is not a count, duration or percentage.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{text:?} {problem}")]
 pub struct ParseUnitError {
@@ -11,7 +11,7 @@ pub struct ParseUnitError {
 }
 
 impl ParseUnitError {
-    /// What is wrong with it, for after "it": the text itself is left out.
+    /// The problem, worded to follow "it": the text itself is left out.
     pub fn problem(&self) -> &'static str {
         self.problem
     }
@@ -76,7 +76,7 @@ pub fn parse_duration(text: &str) -> Result<Duration, ParseUnitError> {
     Ok(Duration::from_nanos((total * 1e9).round() as u64))
 }
 
-/// A duration as [`parse_duration`] takes it, in the largest unit that gives it exactly with up to three
+/// A duration as [`parse_duration`] accepts it, in the largest unit that represents it exactly with up to three
 /// decimals: `450us`, `4.05ms`, `2.43s`.
 pub fn format_duration(duration: Duration) -> String {
     const UNITS: [(u128, &str); 3] = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")];

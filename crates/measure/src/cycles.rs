@@ -1,8 +1,8 @@
-//! Counting core cycles without a counter: by how long a chain of dependent multiplications takes.
+//! Counts core cycles without a counter: by the time of a chain of dependent multiplications.
 //!
-//! Where a cloud hides the processor's counters and its governor, the core's frequency still shows in the time
-//! of instructions whose latency is a known number of cycles. That number is not assumed: it is measured as the
-//! ratio to a chain of rotations and exclusive ors, which take one cycle each. `docs/measuring.md` has the evidence.
+//! If a cloud hides the processor's counters and its governor, the core's frequency still determines the time of
+//! instructions whose latency is a known number of cycles. That number is not assumed: it is measured as the ratio to a
+//! chain of rotations and exclusive ors, which take one cycle each. `docs/measuring.md` has the evidence.
 
 use std::hint::black_box;
 use std::time::Duration;
@@ -14,13 +14,13 @@ use crate::stats::{median, quantile};
 use crate::survey::ClockFacts;
 use crate::time::{Clock, Stopwatch};
 
-/// Multiplications that a reading of the chain is told for.
+/// Number of multiplications that a reading of the chain is scaled to.
 pub const UNIT: f64 = 1_000.0;
 /// The clock's share of a reading of the chain, at most, unless the clock is too slow for that.
 const CLOCK_SHARE: f64 = 0.004;
-/// A multiplication takes about so long: only to choose the chain's length.
+/// Approximate time of a multiplication, used to choose the chain's length.
 const ABOUT_ONE_NS: f64 = 1.0;
-/// Turns of a chain, at least and at most: about 0.3 and 30 us.
+/// Iterations of a chain, at least and at most: about 0.3 and 30 us.
 const TURNS_AT_LEAST: u32 = 19;
 const TURNS_AT_MOST: u32 = 1_900;
 /// The latency must be a whole number of cycles within this share.
@@ -45,13 +45,13 @@ impl Chain {
         Self { clock, short, long: short + turns }
     }
 
-    /// The time of [`UNIT`] multiplications just now, in ns.
+    /// The current time of [`UNIT`] multiplications, in ns.
     #[inline(always)]
     pub fn read(&self) -> f64 {
         self.time(multiply)
     }
 
-    /// The time of as many rotations and exclusive ors.
+    /// The time of the same number of rotations and exclusive ors.
     fn read_rotations(&self) -> f64 {
         self.time(rotate_xor)
     }
@@ -72,22 +72,22 @@ impl Chain {
     }
 }
 
-/// How many cycles one multiplication of the chain takes, or why that cannot be said.
+/// The number of cycles of one multiplication of the chain, or why it is unknown.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Latency {
-    /// So many cycles.
+    /// Number of cycles.
     Cycles(u32),
     /// Cycles cannot be counted here, for this reason.
     Unknown(String),
 }
 
 impl Latency {
-    /// Finds it out on the CPU the calling thread is kept on. Takes 1 ms, up to a second beside neighbours.
-    /// `known` is what was found earlier on the same kind of CPU: it holds where neighbours do not let it be found now.
+    /// Measures it on the CPU that the calling thread is pinned to. Takes 1 ms, up to a second beside neighbours.
+    /// `known` is the result of an earlier run on the same CPU model, used if neighbours disturb the measurement.
     pub fn calibrate(chain: &Chain, emulator: Option<&str>, known: Option<u32>) -> Self {
-        /// A neighbour slows the rotations more than the multiplications, and the ratio is not whole: then it is tried
-        /// again a little later.
+        /// A neighbour slows the rotations more than the multiplications, so that the ratio is not a whole number: then
+        /// it is measured again a little later.
         const TRIES: usize = 100;
         const PAUSE: Duration = Duration::from_millis(3);
         if let Some(name) = emulator {
@@ -110,7 +110,7 @@ impl Latency {
         }
     }
 
-    /// The latency that a measured ratio to one-cycle instructions stands for.
+    /// The latency that follows from a measured ratio to one-cycle instructions.
     fn of_ratio(ratio: f64) -> Self {
         let whole = ratio.round();
         let is_whole = (ratio / whole - 1.0).abs() <= WHOLE_WITHIN;
@@ -122,7 +122,7 @@ impl Latency {
         }
     }
 
-    /// Cycles of one multiplication; `None` if that cannot be said.
+    /// Cycles of one multiplication; `None` if unknown.
     pub fn cycles(&self) -> Option<u32> {
         match self {
             Self::Cycles(cycles) => Some(*cycles),
@@ -136,7 +136,7 @@ impl Latency {
     }
 }
 
-/// What a run times with: a clock, and the latency by which cycles are counted on the CPU that measures.
+/// A run's clock, and the latency by which cycles are counted on the measuring CPU.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Timebase {
     /// The clock.
@@ -146,8 +146,8 @@ pub struct Timebase {
 }
 
 impl Timebase {
-    /// Calibrates the latency on `cpu`, in a thread of its own, so that the caller stays where it is.
-    /// `known` is the latency found earlier on the same kind of CPU.
+    /// Calibrates the latency on `cpu`, in a separate thread, so that the caller is not moved. `known` is the latency
+    /// found earlier on the same CPU model.
     pub fn on(
         cpu: Option<usize>,
         clock: ClockFacts,
@@ -156,7 +156,7 @@ impl Timebase {
     ) -> Self {
         let latency = std::thread::scope(|scope| {
             let calibration = scope.spawn(|| {
-                // Where threads cannot be placed, it is calibrated wherever it runs.
+                // If threads cannot be pinned, it is calibrated on any CPU.
                 let _ = cpu.map(platform::cpu::pin_thread);
                 match clock.clock() {
                     Some(timer) => Latency::calibrate(&Chain::new(timer, &clock), emulator, known),
@@ -169,10 +169,10 @@ impl Timebase {
         Self { clock, latency }
     }
 
-    /// The core's frequency in GHz, read for that long on the CPU the calling thread is on: the 5 % quantile, median and
-    /// 95 % quantile of its readings. `None` where cycles cannot be counted.
+    /// The core's frequency in GHz, read for that time on the calling thread's CPU: the 5 % quantile, median and 95 %
+    /// quantile of its readings. `None` if cycles cannot be counted.
     pub fn watch_frequency(&self, length: Duration) -> Option<[f64; 3]> {
-        /// Between two readings: a thousand in a second tell enough.
+        /// Time between two readings: a thousand per second are enough.
         const PAUSE: Duration = Duration::from_micros(900);
         let chain = Chain::new(self.clock.clock()?, &self.clock);
         let watch = Stopwatch::start();
@@ -189,7 +189,7 @@ impl Timebase {
     }
 }
 
-/// The time of a multiplication by that of a rotation: the median over pairs read one after the other, so that
+/// The time of a multiplication divided by that of a rotation: the median over pairs read one after the other, so that
 /// the frequency is the same for both.
 fn ratio(chain: &Chain) -> f64 {
     const PAIRS: usize = 61;

@@ -1,4 +1,4 @@
-//! From what rounds printed to a figure: which samples were quiet, and what they say.
+//! From the output of rounds to a figure: which samples were quiet, and their estimate.
 
 use std::collections::BTreeMap;
 
@@ -6,28 +6,27 @@ use crate::record::Series;
 use crate::sentinel::{Ratios, Reading};
 use crate::stats::{RoundMedian, median, quantile};
 
-/// Quiet samples below which a round says nothing and is measured again.
+/// With fewer quiet samples a round is not used and is repeated.
 pub const QUIET_SAMPLES_AT_LEAST: usize = 8;
-/// How close together ratios of the same steady level lie.
+/// The relative width of a steady level.
 const STEADY: f32 = 1.015;
 
-/// What the sentinel has shown in a whole run: for each CPU and number of CPUs kept busy (our own workers are no
-/// disturbance, but they may share a core) the quiet levels, which are the lowest ratios that held steadily; and how
-/// fast the core was.
+/// The sentinel's readings of a whole run: for each CPU and number of busy CPUs (oscost's own workers are no
+/// disturbance, but they may share a core) the quiet levels, which are the lowest ratios that held steadily; and the
+/// core's speed.
 #[derive(Debug, Clone, Default)]
 pub struct Levels {
     seen: BTreeMap<(Option<usize>, usize), Lows>,
-    /// The chain's lower quartile in each round that was sampled, in ns, ascending; and in each trial.
+    /// The chain's lower quartile in each sampled round, in ns, ascending; and in each trial.
     sampled_chains: Vec<f32>,
     trial_chains: Vec<f32>,
-    /// What a turn of calibrated work took, ascending.
+    /// Times of an iteration of calibrated work, ascending.
     turns: Vec<f32>,
-    /// What earlier runs have shown of a single busy CPU of this kind.
+    /// Quiet ratios of earlier runs for a single busy CPU of this model.
     earlier: Option<EarlierLevel>,
 }
 
-/// The quiet ratios of earlier runs. The calls are not among them: they depend on the kernel, which may be what is
-/// under test.
+/// The quiet ratios of earlier runs, without the calls, which depend on the kernel: it may be under test.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct EarlierLevel {
     /// Of the integer chains.
@@ -37,8 +36,8 @@ pub struct EarlierLevel {
 }
 
 impl EarlierLevel {
-    /// Of the levels, `(alu, chase)`, of several runs: the second lowest of each, so that one slip does not make all that
-    /// follows look disturbed; `None` if there were no runs.
+    /// From the levels, `(alu, chase)`, of several runs: the second lowest of each, so that one outlier does not make
+    /// all later samples seem disturbed; `None` if there were no runs.
     pub fn of_runs(levels: &[(f64, f64)]) -> Option<Self> {
         let low = |part: &dyn Fn(&(f64, f64)) -> f64| {
             let mut values: Vec<f64> = levels.iter().map(part).collect();
@@ -57,7 +56,7 @@ struct Lows {
     calls: Vec<f32>,
 }
 
-/// How the chain's time was distributed over a run's rounds, in ns for [`crate::cycles::UNIT`] multiplications.
+/// The distribution of the chain's time over a run's rounds, in ns for [`crate::cycles::UNIT`] multiplications.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ChainTimes {
     /// The 5 % quantile.
@@ -69,20 +68,20 @@ pub struct ChainTimes {
 }
 
 impl Levels {
-    /// With what earlier runs have shown: a short run in an hour that is disturbed throughout cannot know it.
+    /// With the quiet ratios of earlier runs: a short run that is disturbed throughout has none of its own.
     pub fn with_earlier(earlier: Option<EarlierLevel>) -> Self {
         Self { earlier, ..Self::default() }
     }
 
-    /// The quiet level that this run itself has shown of a CPU that worked alone, if it rests on enough rounds to be kept
-    /// for later runs.
+    /// The quiet level measured by this run on a single busy CPU, if it is based on enough rounds to be stored for
+    /// later runs.
     pub fn own_level(&self, cpu: Option<usize>) -> Option<(f64, f64)> {
         const ROUNDS_AT_LEAST: usize = 6;
         let lows = self.seen.get(&(cpu, 1)).filter(|lows| lows.alu.len() >= ROUNDS_AT_LEAST)?;
         Some((lowest_steady(&lows.alu)?.into(), lowest_steady(&lows.chase)?.into()))
     }
 
-    /// Takes note of the lower quartile of each ratio in `series`, and of its core's speed.
+    /// Adds the lower quartile of each ratio in `series`, and its core's speed.
     pub fn observe(&mut self, series: &Series) {
         if let Some(ns) = series.ns_per_iteration {
             insert(&mut self.turns, ns);
@@ -99,14 +98,12 @@ impl Levels {
         observe_low(&mut lows.calls, ratios.iter().filter_map(|r| r.calls));
     }
 
-    /// What a turn of calibrated work takes, in ns: the median of what was found; `None` if nothing
-    /// was.
+    /// The median time of an iteration of calibrated work, in ns; `None` if there was none.
     pub fn ns_per_iteration(&self) -> Option<f32> {
         self.turns.get(self.turns.len() / 2).copied()
     }
 
-    /// How fast the core was in the course of the run: in the rounds that took samples, else in its trials; `None`
-    /// if nothing was read.
+    /// The core's speed in the course of the run: in the sampled rounds, else in its trials; `None` without readings.
     pub fn chain_times(&self) -> Option<ChainTimes> {
         let seen =
             if self.sampled_chains.is_empty() { &self.trial_chains } else { &self.sampled_chains };
@@ -121,7 +118,7 @@ impl Levels {
         })
     }
 
-    /// The quiet level of a CPU while `busy` of them work; `None` if nothing was seen of it.
+    /// The quiet level of a CPU while `busy` of them work; `None` without readings.
     pub fn level(&self, cpu: Option<usize>, busy: usize) -> Option<Ratios> {
         let lows = self.seen.get(&(cpu, busy))?;
         let earlier = self.earlier.filter(|_| busy == 1);
@@ -134,8 +131,8 @@ impl Levels {
     }
 }
 
-/// The lower quartile of a series' readings of the chain, in ns: interrupts, and a neighbour that multiplies too, make
-/// single readings longer.
+/// The lower quartile of a series' readings of the chain, in ns: interrupts and a neighbour that multiplies make single
+/// readings longer.
 fn chain_of(series: &Series) -> Option<f32> {
     let chains = series.readings.iter().map(|reading| f64::from(reading.chain));
     let mut chains: Vec<f64> = chains.filter(|ns| *ns > 0.0 && ns.is_finite()).collect();
@@ -143,7 +140,7 @@ fn chain_of(series: &Series) -> Option<f32> {
     (!chains.is_empty()).then(|| quantile(&chains, 0.25) as f32)
 }
 
-/// Takes the lower quartile of `ratios`, if there are any, into `lows`.
+/// Inserts the lower quartile of `ratios`, if there are any, into `lows`.
 fn observe_low(lows: &mut Vec<f32>, ratios: impl Iterator<Item = f32>) {
     let mut ratios: Vec<f32> = ratios.filter(|ratio| ratio.is_finite() && *ratio > 0.0).collect();
     if !ratios.is_empty() {
@@ -158,15 +155,15 @@ fn insert(ascending: &mut Vec<f32>, value: f32) {
     ascending.insert(at, value);
 }
 
-/// The lowest value around which at least a tenth of all (and three) lie: a single low reading is
-/// a slip, not a level. Where there is none, the lowest.
+/// The lowest value around which at least a tenth of all (and three) lie: a single low reading is an outlier, not a
+/// level. If there is none, the lowest.
 fn lowest_steady(ascending: &[f32]) -> Option<f32> {
     let enough = (ascending.len() / 10).max(3);
     let steady = ascending.iter().enumerate().find(|&(at, &low)| {
         ascending.get(at + enough - 1).is_some_and(|&other| other <= low * STEADY)
     });
     match steady {
-        // The middle of that level, so that half of its own scatter is not called disturbed.
+        // The middle of that level, so that half of its own variance does not count as disturbed.
         Some((at, &low)) => {
             let end = ascending.partition_point(|&other| other <= low * STEADY);
             Some(ascending[(at + end) / 2])
@@ -184,18 +181,18 @@ pub struct Sample {
     pub multiplications: Option<f64>,
 }
 
-/// What one round says, its samples sorted into quiet and disturbed.
+/// One round, its samples classified as quiet or disturbed.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct JudgedRound {
     /// Quiet samples.
     pub quiet: Vec<Sample>,
     /// All samples.
     pub all: Vec<Sample>,
-    /// Where workers contended: time of all samples by their operations, in ns.
+    /// If workers contended: time of all samples divided by their operations, in ns.
     pub contended_mean: Option<f64>,
     /// The sentinel's readings after quiet samples.
     pub readings: Vec<Reading>,
-    /// The median of the chain beside the quiet samples, in ns; where none was quiet, its lower quartile beside all.
+    /// The median of the chain beside the quiet samples, in ns; if none was quiet, its lower quartile beside all.
     pub chain_ns: Option<f64>,
     /// Time spent on quiet samples, in ns.
     pub quiet_ns: f64,
@@ -203,10 +200,10 @@ pub struct JudgedRound {
     pub all_ns: f64,
 }
 
-/// In which unit a round's median is taken.
+/// The unit of a round's median.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
-    /// Nanoseconds of the clock on the wall.
+    /// Nanoseconds of wall-clock time.
     Nanoseconds,
     /// Dependent multiplications.
     Multiplications,
@@ -222,7 +219,7 @@ impl Unit {
 }
 
 impl JudgedRound {
-    /// Judges the samples of a round by the level of the CPU they were taken on.
+    /// Classifies the samples of a round by the level of the CPU they were taken on.
     pub fn of(series: &[Series], levels: &Levels) -> Self {
         let mut judged = Self::default();
         let contended = series.iter().filter(|series| series.contended);
@@ -244,7 +241,7 @@ impl JudgedRound {
     }
 
     fn add(&mut self, series: &Series, level: Option<&Ratios>) {
-        // Where most operations give up the CPU, being without it is what is measured.
+        // If most operations give up the CPU, waiting for it is part of the operation.
         let own_doing = series.preempted.len() * 2 > series.samples.len();
         for (at, &sample) in series.samples.iter().enumerate() {
             let span = series.span(at);
@@ -262,8 +259,8 @@ impl JudgedRound {
         }
     }
 
-    /// The same where CPU time was taken away during the round: of a trial nothing counts as quiet. A sample tells of
-    /// that itself, by the switch to another program.
+    /// The same if CPU time was taken away during the round: then no sample of a trial counts as quiet. In other rounds
+    /// a sample shows that itself, by an involuntary switch.
     pub fn spoilt(mut self) -> Self {
         if self.contended_mean.is_some() {
             self.quiet.clear();
@@ -273,8 +270,8 @@ impl JudgedRound {
         self
     }
 
-    /// Whether it has enough quiet samples to speak. Among several workers all CPUs must have been
-    /// quiet: one that was not slows the others.
+    /// Whether it has enough quiet samples. With several workers all CPUs must have been quiet: a disturbed one slows
+    /// the others.
     pub fn is_enough(&self) -> bool {
         if self.contended_mean.is_some() {
             return self.quiet.len() == self.all.len();
@@ -282,7 +279,7 @@ impl JudgedRound {
         self.quiet.len() >= QUIET_SAMPLES_AT_LEAST.min(self.all.len().max(1))
     }
 
-    /// The median of its quiet samples, `None` if it has not enough of them.
+    /// The median of its quiet samples, `None` if there are not enough of them.
     pub fn quiet_median(&self, unit: Unit, seed: u64) -> Option<RoundMedian> {
         self.is_enough().then(|| self.median_of(&self.quiet, unit, seed)).flatten()
     }

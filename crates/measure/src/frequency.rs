@@ -1,12 +1,12 @@
-//! How far the time of something follows the core's frequency.
+//! How far the time of an operation follows the core's frequency.
 
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
 use crate::stats::quantile;
 
-/// The slope of the logarithm of a time over the logarithm of the core's cycle time: 1 for what the core bounds, 0
-/// for what waits for memory, other cores, devices or timers.
+/// The slope of the logarithm of a time over the logarithm of the core's cycle time: 1 for core-bound operations, 0 for
+/// those that wait for memory, other cores, devices or timers.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Slope {
     /// The slope.
@@ -26,22 +26,22 @@ pub struct TimeAndChain {
     pub chain: f64,
 }
 
-/// Two rounds tell something of the slope where their frequencies differ by this share at least.
+/// Two rounds are used for the slope if their frequencies differ by this share at least.
 const DIFFERENT: f64 = 0.01;
 /// Pairs of rounds that a slope is fitted to, at least.
 const PAIRS_AT_LEAST: usize = 10;
-/// A slope less certain than this tells nothing.
+/// A slope with a wider interval than this is not used.
 const HALF_WIDTH_AT_MOST: f64 = 0.4;
 /// Resampled fits behind the interval.
 const DRAWS: usize = 200;
-/// Rounds of one point that are looked at: the number of pairs grows with the square.
+/// The most rounds of one point that are used: the number of pairs grows with the square.
 const ROUNDS_AT_MOST: usize = 40;
 
 impl Slope {
-    /// Fits one slope to the rounds of several points of one case: the median of the slopes between all pairs of
-    /// rounds of the same point, weighted by how far apart their frequencies are (Theil 1950, Sen 1968; weights:
-    /// Jaeckel 1972), which a few rounds in another steady mode do not move. The interval is the bootstrap's over
-    /// rounds. `None` where the frequency varied too little to tell.
+    /// Fits one slope to the rounds of several points of one case: the median of the slopes between all pairs of rounds
+    /// of the same point, weighted by how far apart their frequencies are (Theil 1950, Sen 1968; weights: Jaeckel
+    /// 1972), which a few rounds in another steady mode do not move. The interval is the bootstrap's over rounds.
+    /// `None` if the frequency varied too little.
     pub fn fit(points: &[Vec<TimeAndChain>], seed: u64) -> Option<Self> {
         let logs: Vec<Vec<(f64, f64)>> = points.iter().map(|rounds| logarithms(rounds)).collect();
         let mut rng = StdRng::seed_from_u64(seed);
@@ -61,12 +61,12 @@ impl Slope {
         ((high - low) / 2.0 <= HALF_WIDTH_AT_MOST).then_some(Self { slope, low, high })
     }
 
-    /// Whether it cannot be told from 0: then the time does not follow the frequency.
+    /// Whether it does not differ significantly from 0: then the time does not follow the frequency.
     pub fn may_be_zero(&self) -> bool {
         self.low <= 0.0
     }
 
-    /// A time adjusted from the chain's time that it was measured beside to another one.
+    /// A time adjusted from the chain's time during the measurement to another chain time.
     pub fn adjust(&self, time: f64, from_chain: f64, to_chain: f64) -> f64 {
         time * (to_chain / from_chain).powf(self.slope)
     }
@@ -81,7 +81,7 @@ fn resample(rounds: &[(f64, f64)], rng: &mut StdRng) -> Vec<(f64, f64)> {
     rounds.iter().map(|_| rounds[rng.random_range(0..rounds.len())]).collect()
 }
 
-/// The slope between each two rounds of a point, and how far apart their frequencies are.
+/// The slope between each two rounds of a point, and the distance of their frequencies.
 fn slopes_of(points: &[Vec<(f64, f64)>]) -> Vec<(f64, f64)> {
     let mut slopes = Vec::new();
     for rounds in points {

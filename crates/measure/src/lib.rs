@@ -1,12 +1,12 @@
 //! Clocks, calibration, sentinel, sampling and statistics.
 //!
-//! Read in this order: [`time`] (what a clock gives), [`survey`] (which clock is used and how long a
-//! batch must be), [`cycles`] (how fast the core runs), [`sentinel`] (was the machine disturbed?), [`round`] (taking samples), [`worker_group`]
-//! (the same with several workers), [`trial`] (a whole list of jobs as one), [`work`] (CPU-bound work of a known
-//! length), [`doubt`] (words that others know), [`record`] (what a worker prints), [`estimate`] (from rounds to a
-//! figure with its interval), [`stats`].
+//! Read in this order: [`time`] (clocks), [`survey`] (which clock is used, and the length of a batch), [`cycles`] (the
+//! core's frequency), [`sentinel`] (disturbances), [`round`] (sampling), [`worker_group`] (sampling with several
+//! workers), [`trial`] (a whole list of jobs as one operation), [`work`] (CPU-bound work of a known length), [`doubt`]
+//! (texts that reports recognise), [`record`] (a worker's output), [`estimate`] (from rounds to a figure with its
+//! interval), [`stats`].
 //!
-//! The timing primitives are of use alone:
+//! The timing primitives can be used alone:
 //!
 //! ```
 //! use measure::time::Stopwatch;

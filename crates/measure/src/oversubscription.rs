@@ -1,29 +1,27 @@
-//! Whether other programs were in the way of what was measured.
+//! Whether other programs took CPUs from what was measured.
 
 use std::time::Duration;
 
 use platform::cpu::{RunQueue, run_queue};
 
-/// How often the run queue is looked at: the least of what was seen counts, since some thread always
-/// wakes up for a moment.
+/// Number of readings of the run queue: the least counts, because some thread always wakes up briefly.
 const LOOKS: usize = 5;
-/// What other programs may take of our CPUs during a trial, as a share of its time.
+/// The share of a trial's time that other programs may use of its CPUs.
 const OTHERS_SHARE: f64 = 0.03;
-/// Busy time is told in steps of 10 ms: in shorter trials what others took cannot be seen so.
+/// Busy time is counted in steps of 10 ms, too coarse for shorter trials.
 const SEEN_FROM: Duration = Duration::from_millis(500);
 
-/// What was seen of other programs.
+/// The observed load by other programs.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct Seen {
-    /// The whole machine's run queue, before and after; `None` where the system does not tell it.
+    /// The whole machine's run queue, before and after; `None` if the system does not report it.
     pub queue: Option<RunQueue>,
-    /// What other programs took of the CPUs that were kept busy, as a share of the time; `None` where
-    /// that is not known.
+    /// The share of the time that other programs used of the busy CPUs; `None` if unknown.
     pub taken: Option<f64>,
 }
 
 impl Seen {
-    /// Who else wants to run just now, while what is measured does not run.
+    /// The other runnable threads now, while the measured operation does not run.
     pub fn now() -> Self {
         let looks = (0..LOOKS).filter_map(|_| {
             std::thread::sleep(Duration::from_micros(60));
@@ -32,18 +30,17 @@ impl Seen {
         Self { queue: looks.min_by_key(|queue| queue.others), taken: None }
     }
 
-    /// The more oversubscribed of both queues, and what is known to have been taken.
+    /// The longer of both queues, and the known share of the time used by others.
     pub fn and(self, later: Self) -> Self {
         let fuller = self.queue.into_iter().chain(later.queue).max_by_key(|queue| queue.others);
         Self { queue: fuller, taken: self.taken.or(later.taken) }
     }
 }
 
-/// Whether other programs must have taken CPUs from what is measured, which kept `busy` of them busy.
+/// Whether other programs must have taken CPUs from the measurement, which kept `busy` of them busy.
 ///
-/// The run queue is the whole machine's, so it is compared with all processors of the machine. Where
-/// only a part of them was kept busy, it says little about that part: then what others took of that
-/// part decides, if it is known.
+/// The run queue is the whole machine's, so it is compared with all CPUs of the machine. If only a part of them was
+/// kept busy, the time that others used of that part decides, if known.
 pub(crate) fn is_oversubscribed(busy: usize, seen: Seen) -> bool {
     let taken = seen.taken.map(|share| share > OTHERS_SHARE);
     let queued = seen.queue.map(|queue| queue.others > queue.online.saturating_sub(busy));
@@ -54,8 +51,8 @@ pub(crate) fn is_oversubscribed(busy: usize, seen: Seen) -> bool {
     }
 }
 
-/// The share of the time that other programs took of CPUs that were `busy` for so long, `own` of it for
-/// us; `None` where the time is too short to tell.
+/// The share of the time that other programs used of CPUs that were `busy` for this time, `own` of it by this program;
+/// `None` if the time is too short.
 pub(crate) fn taken_by_others(busy: Duration, own: Duration, elapsed: Duration) -> Option<f64> {
     let others = busy.saturating_sub(own);
     (elapsed >= SEEN_FROM).then(|| others.as_secs_f64() / elapsed.as_secs_f64())

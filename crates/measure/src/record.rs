@@ -1,4 +1,4 @@
-//! What a worker prints: JSON Lines, one object a line, so that what came before a crash is kept.
+//! The output of a worker: JSON Lines, one object per line, so that the lines before a crash are kept.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::cycles::UNIT;
 use crate::sentinel::{Ratios, Reading};
 
-/// What may be taken of a trial's CPU time, as a share.
+/// The share of a trial's CPU time that may be stolen or throttled.
 const TAKEN_SHARE: f64 = 0.03;
 
 /// A case's parameters by name.
@@ -18,16 +18,15 @@ pub type Params = BTreeMap<String, String>;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Line {
-    /// Samples that one thread took, one after the other.
+    /// Consecutive samples of one thread.
     Series(Series),
-    /// A figure that is not a time of one operation.
+    /// A metric other than the time of one operation.
     Metric(MetricValue),
-    /// What the operations of the untimed pass made the kernel do.
+    /// The counts of the untimed pass.
     Counts(OperationCounts),
-    /// What the system counted during the round that may have disturbed it.
+    /// Possible disturbances counted by the system during the round.
     Environment(RoundEnvironment),
-    /// A reason to distrust the figures of this round, in words without numbers: those of its other rounds
-    /// are to be the same.
+    /// A reason to doubt the figures of this round, in words without numbers, so that it equals those of other rounds.
     Doubt(String),
     /// The round is over; absent if the worker died.
     End(End),
@@ -36,41 +35,41 @@ pub enum Line {
 /// Consecutive samples of one measuring thread.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Series {
-    /// The CPU it was kept on; `None` if it was not.
+    /// The CPU it was pinned to, if any.
     pub cpu: Option<usize>,
     /// How many CPUs the case kept busy.
     pub busy: usize,
     /// Operations in a batch.
     pub batch: u64,
-    /// Time of one operation, in ns, the clock's cost already taken off.
+    /// Time of one operation, in ns, without the clock's cost.
     pub samples: Vec<f32>,
-    /// The sentinel before the first sample, between each two, and after the last. Among several workers only
-    /// before the first and after the last: in between it would tell of them.
+    /// The sentinel before the first sample, between each two, and after the last. With several workers only before the
+    /// first and after the last: in between it would detect the other workers.
     pub readings: Vec<Reading>,
-    /// Whether other workers contended meanwhile. Then the round is one trial: its value is the time
-    /// of all samples by their operations, not their median.
+    /// Whether other workers contended meanwhile. Then the round is one trial: its value is the time of all samples
+    /// divided by their operations, not their median.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub contended: bool,
-    /// Whether so many other programs wanted to run before or after that they must have taken CPUs
-    /// from the workers.
+    /// Whether there were so many other runnable threads before or after that they must have taken CPUs from the
+    /// workers.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub oversubscribed: bool,
-    /// What a turn of calibrated work took just before, in ns, where the case does such work.
+    /// The time of an iteration of calibrated work just before, in ns, if the case does such work.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ns_per_iteration: Option<f32>,
-    /// Numbers of the samples during which our CPU was taken away from us.
+    /// Indexes of the samples during which the thread was preempted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub preempted: Vec<u32>,
 }
 
 impl Series {
-    /// Whether sample `at` was undisturbed, and our CPU was not taken away meanwhile.
+    /// Whether sample `at` was undisturbed, and the thread was not preempted meanwhile.
     pub fn is_quiet(&self, at: usize, level: &Ratios) -> bool {
         self.is_undisturbed(at, level) && !self.is_preempted(at)
     }
 
-    /// Whether the sentinel on both sides of sample `at` was quiet, at the same frequency, and no crowd in the way.
-    /// Among several workers, and in trials, the frequency may change: their time is that of the clock on the wall.
+    /// Whether the sentinel on both sides of sample `at` was quiet, at the same frequency, and the CPUs were not
+    /// oversubscribed. With several workers, and in trials, the frequency may change: they use wall-clock time.
     pub fn is_undisturbed(&self, at: usize, level: &Ratios) -> bool {
         let Some([before, after]) = self.around(at) else { return false };
         !self.oversubscribed
@@ -87,8 +86,8 @@ impl Series {
         })
     }
 
-    /// The time of one operation in sample `at` as a number of dependent multiplications, which does not change
-    /// with the core's frequency; `None` where the sentinel has no reading on both sides.
+    /// The time of one operation in sample `at` as a number of dependent multiplications, which does not change with
+    /// the core's frequency; `None` if the sentinel has no reading on one side.
     pub fn in_multiplications(&self, at: usize) -> Option<f64> {
         let [before, after] = self.around(at)?;
         let chain = (f64::from(before.chain) + f64::from(after.chain)) / 2.0;
@@ -96,12 +95,12 @@ impl Series {
         is_reading.then(|| f64::from(self.samples[at]) / chain * UNIT)
     }
 
-    /// Whether our CPU was taken away during sample `at`.
+    /// Whether the thread was preempted during sample `at`.
     pub fn is_preempted(&self, at: usize) -> bool {
         self.preempted.contains(&(at as u32))
     }
 
-    /// How long sample `at` and the sentinel after it took together, in ns.
+    /// The time of sample `at` and the sentinel after it together, in ns.
     pub fn span(&self, at: usize) -> f64 {
         let after = self.readings.get(at + 1).filter(|_| !self.contended);
         let sentinel = after.map_or(0.0, |reading| reading.total().get());
@@ -112,13 +111,13 @@ impl Series {
 /// A named figure of one round.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MetricValue {
-    /// Its name, as in the case's card.
+    /// Its name, as in the case's definition.
     pub name: String,
     /// Its unit.
     pub unit: String,
     /// Which direction is better.
     pub better: Direction,
-    /// How the rounds' values become one.
+    /// How the rounds' values are combined.
     pub combine: Combine,
     /// The value.
     pub value: f64,
@@ -136,24 +135,24 @@ pub enum Direction {
     Neither,
 }
 
-/// How the values that rounds give for a metric become one.
+/// How the values of a metric from several rounds are combined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Combine {
     /// The median, with an interval.
     Median,
-    /// The least ever seen.
+    /// The minimum.
     Least,
-    /// The sum: something that should never happen, counted.
+    /// The sum, of events that should never happen.
     Sum,
 }
 
-/// Sums over all operations of the untimed pass; `None` where this system cannot count.
+/// Sums over all operations of the untimed pass; `None` if this system cannot count them.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct OperationCounts {
-    /// How many operations were done.
+    /// Number of operations.
     pub operations: u64,
-    /// How many system calls each must make, where the case knows.
+    /// System calls that each must make, if the case declares it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected_syscalls: Option<f64>,
     /// System calls.
@@ -171,7 +170,7 @@ pub struct OperationCounts {
 }
 
 impl OperationCounts {
-    /// Adds what another thread counted.
+    /// Adds the counts of another thread.
     pub fn add(&mut self, operations: u64, counts: &platform::counters::Counts) {
         let sum = |to: &mut Option<u64>, more: Option<u64>| {
             *to = if self.operations == 0 { more } else { to.zip(more).map(|(a, b)| a + b) };
@@ -186,14 +185,14 @@ impl OperationCounts {
     }
 }
 
-/// What the system counted from the beginning of a round to its end, in seconds; absent where it does not say.
+/// The system's counters from the beginning of a round to its end, in seconds; absent if not available.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct RoundEnvironment {
-    /// How long the round took.
+    /// Elapsed time of the round.
     pub elapsed: f64,
-    /// How many CPUs it may have used.
+    /// Number of CPUs that it may have used.
     pub cpus: usize,
-    /// Time in which the hypervisor ran others while our CPUs had work to do.
+    /// Time in which the hypervisor ran others while these CPUs had work to do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steal: Option<f64>,
     /// Time in which our control group waited because its CPU quota was used up.
@@ -214,10 +213,10 @@ pub struct RoundEnvironment {
 }
 
 impl RoundEnvironment {
-    /// Whether the hypervisor or our own quota took so much time that a trial cannot count. Pressure and interrupts
-    /// do not decide it: what is measured causes both itself.
+    /// Whether stealing or throttling took so much time that a trial does not count. Pressure and interrupts are
+    /// ignored, because the measured operation causes both itself.
     pub fn took_cpu_time(&self) -> bool {
-        /// Steal is counted in steps of 10 ms: one of them is no share of a shorter round.
+        /// Steal is counted in steps of 10 ms: a single step is no share of a shorter round.
         const STEAL_STEPS: f64 = 0.02;
         let allowed = self.elapsed * self.cpus.max(1) as f64 * TAKEN_SHARE;
         self.steal.is_some_and(|taken| taken > allowed.max(STEAL_STEPS))
@@ -231,11 +230,11 @@ impl RoundEnvironment {
 pub enum End {
     /// All went well.
     Measured,
-    /// This system has no such thing.
+    /// This system lacks it.
     Unsupported(String),
-    /// It went wrong.
+    /// An error occurred.
     Failed(String),
-    /// Part of it was killed from outside: worth another try.
+    /// Part of it was killed from outside: it may be repeated.
     Interrupted(String),
     /// The figure cannot be true.
     Implausible(String),
@@ -256,8 +255,8 @@ impl From<Result<(), CaseError>> for End {
     }
 }
 
-/// Reads what a worker printed. Lines that are damaged (cut off by a crash) are passed over: what
-/// cannot be read is not counted, and a round without its [`Line::End`] is not complete.
+/// Parses a worker's output. Damaged lines (truncated by a crash) are skipped; a round without its [`Line::End`] is not
+/// complete.
 pub fn parse_lines(text: &str) -> Vec<Line> {
     text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
 }

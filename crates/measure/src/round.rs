@@ -1,4 +1,4 @@
-//! One round: a fresh process that takes samples of one case, or counts what it does.
+//! One round: a fresh process that takes samples of one case, or counts its system calls, switches and faults.
 
 use std::io::Write;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use crate::survey::{ClockFacts, cost_of};
 use crate::time::{Clock, Nanoseconds, Stopwatch};
 use crate::work::turn;
 
-/// No operation we measure is cheaper: less means that it did not happen.
+/// No measured operation is shorter: less means that it did not happen.
 const CHEAPEST_OPERATION: Nanoseconds = Nanoseconds::new(0.05);
 /// Samples in one line of output.
 const CHUNK: usize = 64;
@@ -24,7 +24,7 @@ const CHUNK: usize = 64;
 const COUNTED_OPERATIONS: u64 = 200;
 const COUNTING_LIMIT: Nanoseconds = Nanoseconds::new(100e6);
 
-/// What the coordinator asks of a worker; JSON on its command line.
+/// The coordinator's order to a worker; JSON on its command line.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RoundOrder {
     /// `area/name`.
@@ -35,21 +35,20 @@ pub struct RoundOrder {
     pub mode: Mode,
     /// The clock to time with.
     pub clock: ClockFacts,
-    /// The processors the round may use; a case that needs only one stays on the last.
+    /// The CPUs the round may use; a case that needs only one stays on the last.
     pub cpus: Vec<usize>,
-    /// The sentinel's quiet level on that processor, as far as the run knows it.
+    /// The sentinel's quiet level on that CPU, if known to the run.
     pub level: Option<Ratios>,
-    /// What a turn of calibrated work takes, in ns, as far as the run knows it.
+    /// The time of an iteration of calibrated work, in ns, if known to the run.
     #[serde(default)]
     pub ns_per_iteration: Option<f32>,
     /// Quiet samples that make a round.
     pub quiet_samples: usize,
-    /// Sampling ends after this time, in ms, whatever was found.
+    /// Sampling ends after this time, in ms, in any case.
     pub limit_ms: u64,
-    /// Extra work put on the clock, as a share of the operation's time: proves that a change of
-    /// that size is found.
+    /// Extra work on the clock, as a share of the operation's time: tests that a change of that size is found.
     pub slow_down: f64,
-    /// The coordinator's pid, where it starts workers directly.
+    /// The coordinator's pid, if it starts workers directly.
     pub parent: Option<u32>,
 }
 
@@ -59,7 +58,7 @@ pub struct RoundOrder {
 pub enum Mode {
     /// Take samples.
     Sample,
-    /// Count what the operations make the kernel do, system calls at this tracepoint.
+    /// Count system calls at this tracepoint, switches and faults.
     Count(u64),
     /// Count, with marks for a tracer that counts the system calls from outside.
     CountForTracer,
@@ -77,14 +76,13 @@ impl Mode {
     }
 }
 
-/// The round under way: a case calls [`Round::time`] with its operation, between its own set-up and
-/// tear-down.
+/// The current round: a case calls [`Round::time`] with its operation, between its own set-up and tear-down.
 pub struct Round<'a> {
     order: &'a RoundOrder,
     out: &'a mut dyn Write,
     expected_syscalls: Option<f64>,
     operations_per_call: u64,
-    /// When the round began, and what the system had counted by then; only where samples are taken.
+    /// When the round began, and the system's counters at that time; only if samples are taken.
     began: Option<(Stopwatch, Environment)>,
 }
 
@@ -101,13 +99,12 @@ impl<'a> Round<'a> {
         self.order
     }
 
-    /// Says how many system calls one operation must make; a count that differs makes the figure
-    /// implausible.
+    /// Declares how many system calls one operation must make; a count that differs makes the figure implausible.
     pub fn expect_syscalls(&mut self, per_operation: f64) {
         self.expected_syscalls = Some(per_operation);
     }
 
-    /// Says that one call of the closure given to [`Round::time`] does this many operations.
+    /// Declares that one call of the closure given to [`Round::time`] does this many operations.
     pub fn operations_per_call(&mut self, operations: u64) {
         self.operations_per_call = operations;
     }
@@ -115,7 +112,7 @@ impl<'a> Round<'a> {
     /// Measures `operation`, on one CPU: in batches, between readings of the sentinel.
     ///
     /// # Errors
-    /// `Implausible` if the operation is too quick to have happened.
+    /// `Implausible` if the time is too short for the operation to have happened.
     pub fn time(&mut self, mut operation: impl FnMut()) -> Result<(), CaseError> {
         let cpu = self.stay_on_one_cpu();
         if self.order.mode != Mode::Sample {
@@ -136,7 +133,7 @@ impl<'a> Round<'a> {
         Ok(())
     }
 
-    /// Reports a figure other than the time of one operation. Nothing in the untimed pass.
+    /// Reports a metric other than the time of one operation. Does nothing in the untimed pass.
     pub fn metric(&mut self, metric: &Metric, value: f64) {
         if self.order.mode == Mode::Sample {
             let Metric { name, unit, better, combine, .. } = *metric;
@@ -145,15 +142,15 @@ impl<'a> Round<'a> {
         }
     }
 
-    /// Gives a reason to distrust the figures of this round, in words without numbers: it becomes a doubt of the
-    /// point where most of its rounds give it. Nothing in the untimed pass.
+    /// Adds a reason to doubt the figures of this round, in words without numbers: it becomes a doubt of the point if
+    /// most of its rounds have it. Does nothing in the untimed pass.
     pub fn doubt(&mut self, why: &str) {
         if self.order.mode == Mode::Sample {
             self.print(&Line::Doubt(why.to_owned()));
         }
     }
 
-    /// Prints how the round ended.
+    /// Prints the outcome of the round.
     pub fn end(mut self, result: Result<(), CaseError>) {
         if let Some((watch, before)) = self.began {
             let counted = Environment::now(&self.order.cpus).since(before);
@@ -167,14 +164,14 @@ impl<'a> Round<'a> {
         self.print(&Line::End(End::from(result)));
     }
 
-    /// Keeps this thread on the processor that measures, if the system can.
+    /// Pins this thread to the measuring CPU, if the system can.
     fn stay_on_one_cpu(&self) -> Option<usize> {
         let cpu = *self.order.cpus.last()?;
         pin_thread(cpu).ok().map(|()| cpu)
     }
 
     fn count(&mut self, mut operation: impl FnMut()) -> Result<(), CaseError> {
-        // The first few may do what is done only once.
+        // The first few may include one-time work.
         for _ in 0..3 {
             operation();
         }
@@ -212,7 +209,7 @@ impl<'a> Round<'a> {
 
     pub(crate) fn print(&mut self, line: &Line) {
         let text = serde_json::to_string(line).expect("a line has only plain values");
-        // Nobody listens any more: nothing is left to do.
+        // The coordinator has closed the pipe: nothing is left to do.
         if writeln!(self.out, "{text}").and_then(|()| self.out.flush()).is_err() {
             std::process::exit(1);
         }
@@ -233,12 +230,12 @@ fn environment_of(elapsed: f64, cpus: usize, counted: &Environment) -> RoundEnvi
     }
 }
 
-/// A time in ns as it is kept: to 0.01 ns, or seven digits.
+/// A time in ns as stored: to 0.01 ns, or seven digits.
 fn to_hundredths(ns: f32) -> f32 {
     if ns < 100_000.0 { (ns * 100.0).round() / 100.0 } else { ns.round() }
 }
 
-/// A reading as it is kept.
+/// A reading as stored.
 fn rounded(reading: Reading) -> Reading {
     Reading {
         chain: to_hundredths(reading.chain),
@@ -273,8 +270,8 @@ impl Sampler {
         let cost = cost_of(clock);
         let facts = ClockFacts { cost, ..order.clock.clone() };
         let sentinel = Sentinel::new(clock, &order.clock);
-        // The first readings of a fresh process are its warm-up; low ones of the rest stand for
-        // the quiet level until the run knows better.
+        // The first readings of a fresh process are its warm-up; low ones of the rest are the quiet level until the run
+        // has one.
         let readings: Vec<Reading> = (0..32).map(|_| sentinel.read()).skip(8).collect();
         let found = Reading::low_of(&readings).ratios();
         let level = order.level.filter(|_| busy == 1).unwrap_or(found);
@@ -292,14 +289,14 @@ impl Sampler {
         })
     }
 
-    /// Has batches take at least this long, and the sentinel run only before and after them all.
+    /// Makes batches take at least this long, and the sentinel run only before and after all of them.
     pub(crate) fn contend(&mut self, target: Nanoseconds) {
         self.target = Nanoseconds::new(target.get().max(self.target.get()));
         self.series.contended = true;
         self.before = self.sentinel.read_steadily();
     }
 
-    /// Finds the length of a batch at which the clock's share is small enough.
+    /// Determines the length of a batch at which the clock's share is small enough.
     pub(crate) fn calibrate(&mut self, operation: &mut impl FnMut()) -> Result<(), CaseError> {
         loop {
             let took = self.batch(operation);
@@ -307,7 +304,7 @@ impl Sampler {
                 self.grow_batch(took)?;
                 continue;
             }
-            // The least of a few is what an undisturbed batch takes.
+            // The least of a few is the time of an undisturbed batch.
             let few = (0..4).map(|_| self.batch(operation).get());
             let least = Nanoseconds::new(few.fold(f64::INFINITY, f64::min));
             if least < self.target {
@@ -327,7 +324,7 @@ impl Sampler {
     /// Makes the batch longer, after one that took less than the target.
     pub(crate) fn grow_batch(&mut self, took: Nanoseconds) -> Result<(), CaseError> {
         let wanted = self.target.get() / took.get().max(1.0) * 1.05;
-        // Among rivals in small steps: the first operations may have met none yet.
+        // In small steps while workers contend: the first operations may have been uncontended.
         let factor = wanted.clamp(1.05, if self.series.contended { 2.0 } else { 10.0 });
         self.series.batch = (self.series.batch as f64 * factor).ceil() as u64;
         let least_time = self.series.batch as f64 / factor * CHEAPEST_OPERATION.get();
@@ -341,7 +338,7 @@ impl Sampler {
         Ok(())
     }
 
-    /// Runs one batch on the clock; the clock's cost is taken off.
+    /// Runs one batch on the clock; the clock's cost is subtracted.
     #[inline]
     pub(crate) fn batch(&self, operation: &mut impl FnMut()) -> Nanoseconds {
         let n = self.series.batch;
@@ -357,8 +354,8 @@ impl Sampler {
         Nanoseconds::new(took.max(0.0))
     }
 
-    /// Takes one sample: one operation off the clock to warm up what the sentinel pushed out, a
-    /// batch, the sentinel. Says whether it was quiet.
+    /// Takes one sample: one operation off the clock to reload what the sentinel evicted, a batch, the sentinel.
+    /// Returns whether it was quiet.
     pub(crate) fn sample(&mut self, operation: &mut impl FnMut()) -> bool {
         if self.series.contended {
             let took = self.batch(operation);
@@ -380,15 +377,15 @@ impl Sampler {
         self.series.is_quiet(at, &self.level)
     }
 
-    /// How many operations the last batch was to have, and what it took.
+    /// The intended number of operations of the last batch, and its time.
     pub(crate) fn last_batch(&self) -> (u64, Nanoseconds) {
         let batch = self.series.batch;
         let sample = self.series.samples.last().copied().unwrap_or(0.0);
         (batch, Nanoseconds::new(f64::from(sample) * batch as f64))
     }
 
-    /// Throws away the last sample, during which the others were told to stop; where it is the only
-    /// one, it stands for the `done` operations that it took.
+    /// Discards the last sample, during which the workers were stopped; if it is the only one, it is kept for the
+    /// `done` operations of its time.
     pub(crate) fn end_with(&mut self, done: u64) {
         let series = &mut self.series;
         if series.samples.len() > 1 || done == 0 {
@@ -402,8 +399,8 @@ impl Sampler {
         }
     }
 
-    /// Whether batches among several workers must grow after one that took so long: one is quicker
-    /// than the other, so only if it took less than half of what it should.
+    /// Whether batches among several workers must grow after one that took this time: batches differ, so only if it
+    /// took less than half of the target.
     pub(crate) fn falls_short(&self, took: Nanoseconds) -> bool {
         took.get() < self.target.get() * 0.5
     }
@@ -416,7 +413,7 @@ impl Sampler {
         series.samples.push((took.get() / series.batch as f64) as f32);
     }
 
-    /// What was taken since the last call of this.
+    /// The samples since the last call.
     pub(crate) fn take_series(&mut self) -> Series {
         if self.series.contended && !self.series.samples.is_empty() {
             self.series.readings.push(rounded(self.sentinel.read_steadily()));
@@ -443,9 +440,9 @@ impl Sampler {
     }
 }
 
-/// Lets the calling thread use all the round's processors again.
+/// Lets the calling thread use all CPUs of the round again.
 pub fn use_all_cpus(order: &RoundOrder) {
-    // Where threads cannot be placed there is nothing to undo.
+    // If threads cannot be pinned there is nothing to undo.
     let _ = pin_thread_to_any(&order.cpus);
 }
 

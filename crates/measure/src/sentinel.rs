@@ -1,11 +1,11 @@
-//! Reference computations that tell how fast the core runs and whether the machine was disturbed just now.
+//! Reference computations that measure the core's speed and detect disturbances of the machine.
 //!
-//! A neighbour on the other hardware thread of our core slows everything by a third or more, for a
-//! while, and no call tells us. So before and after each batch we time four things: a chain of dependent
-//! multiplications ([`crate::cycles`]), integer chains that fill the core's ports, dependent loads within the
-//! first-level cache, and a few calls that do nothing in the kernel. The first follows the core's frequency and
-//! hardly anything else; divided by it, the other three do not depend on the frequency and tell quiet from
-//! disturbed. `docs/measuring.md` has the evidence, and what they let through.
+//! A neighbour on the core's other hardware thread slows everything by a third or more, for a while, and no system call
+//! reports it. So four computations are timed before and after each batch: a chain of dependent multiplications
+//! ([`crate::cycles`]), integer chains that fill the core's ports, dependent loads within the first-level cache, and a
+//! few calls that do nothing in the kernel. The time of the first follows the core's frequency and hardly anything
+//! else; the other three divided by it do not depend on the frequency, and rise with a disturbance. `docs/measuring.md`
+//! has the evidence and the error rates.
 
 use std::hint::black_box;
 
@@ -17,18 +17,19 @@ use crate::survey::ClockFacts;
 use crate::time::{Clock, Nanoseconds};
 
 const ALU_TURNS: u32 = 500;
-/// 16 KiB: a third to half of the first-level cache, so that little of what is measured is pushed out.
+/// 16 KiB: a third to half of the first-level cache, so that little data of the measured operation is evicted.
 const LINES: usize = 256;
 const LAPS: usize = 2;
 const CALLS: u32 = 4;
-/// Calls dearer than this together are left out: they would take longer than what they guard.
+/// Calls that take longer than this together are left out: they would take longer than the batch.
 const CALLS_AT_MOST: Nanoseconds = Nanoseconds::new(3_000.0);
-/// How far from its quiet level a ratio may be and still count as quiet.
+/// The largest relative distance of a quiet ratio from its quiet level.
 pub const TOLERANCE: f32 = 0.03;
-/// How far apart the chain may be before and after a batch: more, and the frequency changed meanwhile.
+/// The largest relative difference of the chain before and after a batch; a larger one means that the frequency
+/// changed.
 pub const STEADY_CHAIN: f32 = 0.005;
 
-/// What the references took, in ns. In documents: `[chain, alu, chase, calls]`, `null` for one not in use.
+/// The times of the references, in ns. In documents: `[chain, alu, chase, calls]`, `null` for one not in use.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(into = "[Option<f32>; 4]", from = "[Option<f32>; 4]")]
 pub struct Reading {
@@ -38,7 +39,7 @@ pub struct Reading {
     pub alu: f32,
     /// Dependent loads within the first-level data cache.
     pub chase: f32,
-    /// Calls into the kernel, where they are in use.
+    /// Calls into the kernel, if in use.
     pub calls: Option<f32>,
 }
 
@@ -49,29 +50,29 @@ impl From<Reading> for [Option<f32>; 4] {
 }
 
 impl From<[Option<f32>; 4]> for Reading {
-    /// A chain that is not there makes no ratio: such a reading is never quiet.
+    /// A missing chain has no ratio: such a reading is never quiet.
     fn from([chain, alu, chase, calls]: [Option<f32>; 4]) -> Self {
         let known = |part: Option<f32>| part.unwrap_or(f32::NAN);
         Self { chain: known(chain), alu: known(alu), chase: known(chase), calls }
     }
 }
 
-/// The references by the chain: what is left of them when the core's frequency is taken out.
+/// The references divided by the chain, which makes them independent of the core's frequency.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Ratios {
     /// Of the integer chains.
     pub alu: f32,
     /// Of the loads.
     pub chase: f32,
-    /// Of the calls, where they are in use.
+    /// Of the calls, if in use.
     pub calls: Option<f32>,
 }
 
 impl Ratios {
-    /// Whether each is within [`TOLERANCE`] of its quiet `level`, or below it. What is not in use, here or in the
-    /// level, tells nothing.
+    /// Whether each is within [`TOLERANCE`] of its quiet `level`, or below it. A reference not in use, here or in the
+    /// level, is ignored.
     pub fn are_quiet(&self, level: &Ratios) -> bool {
-        // An interruption within the chain's shorter run makes its difference negative: no ratio then.
+        // An interrupt within the chain's shorter run makes its difference negative: then there is no ratio.
         let within = |ratio: f32, level: f32| ratio > 0.0 && ratio <= level * (1.0 + TOLERANCE);
         let calls = self.calls.zip(level.calls);
         within(self.alu, level.alu)
@@ -81,7 +82,7 @@ impl Ratios {
 }
 
 impl Reading {
-    /// The references by the chain.
+    /// The references divided by the chain.
     pub fn ratios(&self) -> Ratios {
         Ratios {
             alu: self.alu / self.chain,
@@ -102,8 +103,7 @@ impl Reading {
         Nanoseconds::new(f64::from(sum))
     }
 
-    /// Each part as a low quantile of that of several readings, which must not be none: how fast the core is when
-    /// it is not interrupted.
+    /// Each part as a low quantile over several readings (at least one): the core's speed without interrupts.
     pub fn low_of(readings: &[Reading]) -> Reading {
         let low = |part: &dyn Fn(&Reading) -> f32| {
             let mut times: Vec<f32> = readings.iter().map(part).collect();
@@ -115,7 +115,7 @@ impl Reading {
     }
 }
 
-/// One cache line that holds the number of the next.
+/// One cache line that contains the index of the next.
 #[repr(align(64))]
 #[derive(Clone, Copy)]
 struct Line(usize);
@@ -129,7 +129,7 @@ pub struct Sentinel {
 }
 
 impl Sentinel {
-    /// Prepares the references, and finds out how many calls into the kernel are cheap enough here.
+    /// Prepares the references, and determines how many calls into the kernel are cheap enough here.
     pub fn new(clock: Clock, facts: &ClockFacts) -> Self {
         let chain = Chain::new(clock, facts);
         let mut sentinel = Self { clock, chain, ring: ring(), calls: CALLS };
@@ -153,8 +153,8 @@ impl Sentinel {
         let start = self.clock.now();
         alu();
         let alu_done = self.clock.now();
-        // What the batch pushed out of the cache comes back off the clock: else the reading would
-        // depend on what is measured.
+        // Lines that the batch evicted from the cache are reloaded off the clock: otherwise the reading would depend on
+        // the measured operation.
         chase(&self.ring, 1);
         let chase_begins = self.clock.now();
         chase(&self.ring, LAPS);
@@ -168,8 +168,8 @@ impl Sentinel {
         }
     }
 
-    /// The calls, after one off the clock: what was measured before may have pushed the way into the
-    /// kernel out of the caches.
+    /// The calls, after one off the clock: the measured operation may have evicted the kernel's entry code from the
+    /// caches.
     fn read_calls(&self) -> f32 {
         null_call();
         let start = self.clock.now();
@@ -179,7 +179,7 @@ impl Sentinel {
         self.clock.between(start, self.clock.now()).get() as f32
     }
 
-    /// How fast the machine is just now: of several readings, a low quantile of each part.
+    /// The machine's current speed: a low quantile of each part over several readings.
     pub fn read_steadily(&self) -> Reading {
         const READINGS: usize = 12;
         let readings: Vec<Reading> = (0..READINGS).map(|_| self.read()).collect();
@@ -187,8 +187,8 @@ impl Sentinel {
     }
 }
 
-/// A ring through all lines in an order no prefetcher follows (a full-period congruential step,
-/// Knuth, TAOCP vol. 2, 3.2.1.2: increment odd, multiplier 1 modulo 4).
+/// A ring through all lines in an order that no prefetcher predicts (a full-period congruential step, Knuth, TAOCP vol.
+/// 2, 3.2.1.2: increment odd, multiplier 1 modulo 4).
 fn ring() -> Box<[Line; LINES]> {
     let mut ring = Box::new([Line(0); LINES]);
     for (at, line) in ring.iter_mut().enumerate() {
@@ -197,8 +197,8 @@ fn ring() -> Box<[Line; LINES]> {
     ring
 }
 
-/// Eight independent chains of rotate, add and exclusive or: four instructions a cycle or more where
-/// the core is ours alone.
+/// Eight independent chains of rotate, add and exclusive or: four instructions per cycle or more on a core without
+/// neighbours.
 #[inline(never)]
 fn alu() {
     let mut chains: [u64; 8] = black_box([1, 2, 3, 4, 5, 6, 7, 8]);
@@ -210,7 +210,7 @@ fn alu() {
     black_box(chains);
 }
 
-/// Goes around the ring, each load waiting for the one before.
+/// Follows the ring; each load depends on the one before.
 #[inline(never)]
 fn chase(ring: &[Line; LINES], laps: usize) {
     let mut at = 0;

@@ -56,8 +56,7 @@ pub fn median(values: &mut [f64]) -> f64 {
     quantile(values, 0.5)
 }
 
-/// One round as the bootstrap sees it: its median, and how that median would vary had other
-/// samples of the same round been drawn.
+/// One round in the bootstrap: its median, and the variation of that median over resampled samples of the round.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RoundMedian {
     /// Median of the round's samples.
@@ -66,7 +65,7 @@ pub struct RoundMedian {
 }
 
 impl RoundMedian {
-    /// Of a round's samples, which must not be none.
+    /// From a round's samples (at least one).
     pub fn of(samples: &[f64], seed: u64) -> Self {
         let mut rng = StdRng::seed_from_u64(seed);
         let mut drawn = samples.to_vec();
@@ -86,7 +85,7 @@ impl RoundMedian {
         Self { median: self.median * factor, resampled }
     }
 
-    /// A round that gave one value, without samples behind it.
+    /// A round with one value, without samples.
     pub fn exact(value: f64) -> Self {
         Self { median: value, resampled: vec![value] }
     }
@@ -146,7 +145,7 @@ pub fn expanded_tail(n: usize) -> f64 {
     normal.cdf(-(n as f64 / (n as f64 - 1.0)).sqrt() * t)
 }
 
-/// The `p` quantile of Student's t with that many degrees of freedom (at least 1).
+/// The `p` quantile of Student's t with `degrees` degrees of freedom (at least 1).
 pub fn t_quantile(p: f64, degrees: f64) -> f64 {
     StudentsT::new(0.0, 1.0, degrees.max(1.0)).expect("one degree or more").inverse_cdf(p)
 }

@@ -9,34 +9,34 @@ use crate::time::{Clock, Nanoseconds, Stopwatch};
 pub const CLOCK_SHARE: f64 = 0.002;
 /// A batch is never shorter: the sentinel around it takes 2 us.
 const SHORTEST_BATCH: Nanoseconds = Nanoseconds::new(10_000.0);
-/// A clock is taken before a cheaper one if it costs at most so much more: which of two equals a run
-/// is timed by must not be chance.
+/// A clock is preferred to a cheaper one if it costs at most this factor more, so that the choice between two equal
+/// clocks does not change from run to run.
 const AS_GOOD: f64 = 1.25;
 /// How far two calibrations of the time stamp counter may be apart.
 const TSC_AGREEMENT: f64 = 100e-6;
 
-/// What was found out about one clock.
+/// The measured properties of one clock.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ClockFacts {
     /// As [`Clock::name`] gives it.
     pub name: String,
     /// Nanoseconds of one tick.
     pub ns_per_tick: f64,
-    /// What one reading costs.
+    /// Cost of one reading.
     pub cost: Nanoseconds,
-    /// What all differences between readings are multiples of.
+    /// Its step: all differences between readings are multiples of it.
     pub step: Nanoseconds,
     /// How often a reading was lower than the one before.
     pub backward: u32,
 }
 
 impl ClockFacts {
-    /// The clock itself; `None` if this system has it not (facts from elsewhere).
+    /// The clock itself; `None` if this system does not have it (facts from elsewhere).
     pub fn clock(&self) -> Option<Clock> {
         Clock::by_name(&self.name, self.ns_per_tick)
     }
 
-    /// What limits how fine a time it can tell: the cost of a reading or its step, whichever is greater.
+    /// Its resolution: the cost of a reading or its step, whichever is greater.
     pub fn coarsest(&self) -> Nanoseconds {
         Nanoseconds::new(self.cost.get().max(self.step.get()))
     }
@@ -47,16 +47,16 @@ impl ClockFacts {
     }
 }
 
-/// Tries every clock this system has for timing; the best comes first: one that was never seen to go
-/// back and allows about the shortest batches. Among such the time stamp counter is preferred, which
-/// is the same under every kernel, then the system's ordinary clock. Takes about 50 ms.
+/// Examines every clock of this system; the best comes first: one that never went back and allows about the shortest
+/// batches. Among these the time stamp counter is preferred, which is the same under every kernel, then the system's
+/// ordinary clock. Takes about 50 ms.
 pub fn survey() -> Vec<ClockFacts> {
     let mut clocks: Vec<Clock> = calibrated_tsc().into_iter().collect();
     clocks.extend(os_clocks().iter().map(|&clock| Clock::of_os(clock)));
     by_preference(clocks.into_iter().map(examine).collect())
 }
 
-/// Puts those that are as good as the best first, in the order given, then the others.
+/// Sorts clocks that are as good as the best first, in the given order, then the others.
 fn by_preference(facts: Vec<ClockFacts>) -> Vec<ClockFacts> {
     let coarsest = |f: &ClockFacts| f.coarsest().get();
     let steady = facts.iter().filter(|f| f.backward == 0);
@@ -71,7 +71,7 @@ pub fn examine(clock: Clock) -> ClockFacts {
     const CHUNK: u32 = 200;
     let (mut step, mut backward, mut changes) = (0, 0, 0);
     let watch = Stopwatch::start();
-    // Enough changes to tell, or 20 ms for a clock that hardly ever changes.
+    // Enough changes, or 20 ms for a clock that hardly ever changes.
     while changes < 2_000 && watch.elapsed().get() < 20e6 {
         let mut last = clock.now();
         for _ in 0..CHUNK {
@@ -102,7 +102,7 @@ fn greatest_common_divisor(mut a: u64, mut b: u64) -> u64 {
     a
 }
 
-/// What one reading of `clock` costs: the median of a few short loops.
+/// The cost of one reading of `clock`: the median of a few short loops.
 pub fn cost_of(clock: Clock) -> Nanoseconds {
     const LOOPS: usize = 15;
     const READS: u32 = 100;
@@ -118,7 +118,7 @@ pub fn cost_of(clock: Clock) -> Nanoseconds {
     Nanoseconds::new(costs[LOOPS / 2])
 }
 
-/// The time stamp counter, if the processor vouches for it and two calibrations agree. Takes 20 ms.
+/// The time stamp counter, if the processor declares it invariant and two calibrations agree. Takes 20 ms.
 fn calibrated_tsc() -> Option<Clock> {
     if !tsc_is_invariant() {
         return None;
@@ -131,7 +131,7 @@ fn calibrated_tsc() -> Option<Clock> {
 /// Nanoseconds of one tick of the time stamp counter, against the monotonic clock, over 10 ms.
 fn tsc_period() -> f64 {
     let (tsc, monotonic) = (Clock::of_tsc(1.0), Clock::monotonic());
-    // Both clocks at one moment: of several tries, the one that took least.
+    // Both clocks at one moment: the shortest of several tries.
     let moment = || {
         (0..10)
             .map(|_| {

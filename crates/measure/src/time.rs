@@ -5,7 +5,7 @@ use std::ops::Sub;
 use platform::clock::{OsClock, os_clocks, tsc};
 use serde::{Deserialize, Serialize};
 
-/// A reading of some [`Clock`], in that clock's own unit: of use only beside another reading of it.
+/// A reading of a [`Clock`], in that clock's own unit: meaningful only relative to another reading of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Ticks(pub u64);
 
@@ -33,7 +33,7 @@ impl Sub for Nanoseconds {
     }
 }
 
-/// A clock to time with. Copying it is free; reading it costs what [`crate::survey`] finds.
+/// A clock to time with. Copying it is free; [`crate::survey`] measures the cost of a reading.
 #[derive(Debug, Clone, Copy)]
 pub struct Clock(Source);
 
@@ -44,7 +44,7 @@ enum Source {
 }
 
 impl Clock {
-    /// The system's ordinary monotonic clock: always there, never the wrong choice.
+    /// The system's ordinary monotonic clock, which always exists.
     pub fn monotonic() -> Self {
         Self(Source::Os(os_clocks()[0]))
     }
@@ -67,7 +67,7 @@ impl Clock {
         os_clocks().iter().find(|clock| clock.name == name).map(|&clock| Self::of_os(clock))
     }
 
-    /// `tsc`, or what the system calls it.
+    /// `tsc`, or the system's name for it.
     pub fn name(&self) -> &'static str {
         match self.0 {
             Source::Tsc { .. } => "tsc",
@@ -83,7 +83,7 @@ impl Clock {
         }
     }
 
-    /// What the clock shows now.
+    /// The current reading.
     #[inline(always)]
     pub fn now(&self) -> Ticks {
         match self.0 {
@@ -113,19 +113,19 @@ impl Stopwatch {
         Self::start_on(Clock::monotonic())
     }
 
-    /// Starts now, on a clock of one's choice.
+    /// Starts now, on the given clock.
     #[inline]
     pub fn start_on(clock: Clock) -> Self {
         Self { clock, started: clock.now() }
     }
 
-    /// The time since the start; the watch goes on. The clock's own cost is included once.
+    /// The time since the start; the watch continues. The clock's own cost is included once.
     #[inline]
     pub fn elapsed(&self) -> Nanoseconds {
         self.clock.between(self.started, self.clock.now())
     }
 
-    /// The time since the start; the watch is used up.
+    /// The time since the start; consumes the watch.
     #[inline]
     pub fn stop(self) -> Nanoseconds {
         self.elapsed()

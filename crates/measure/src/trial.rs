@@ -1,5 +1,5 @@
-//! A round that is one whole trial: a list of jobs carried out, a server under load. Its time and its
-//! other figures are those of the trial, and the sentinel runs before and after it.
+//! A round that is one whole trial: a list of jobs, a server under load. Its time and its other metrics are those of
+//! the trial, and the sentinel runs before and after it.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::sentinel::{Reading, Sentinel};
 use crate::time::Clock;
 use crate::work::Work;
 
-/// The processors of a trial, and a clock to time it with.
+/// The CPUs of a trial, and a clock to time it with.
 pub struct TrialContext {
     clock: Clock,
     cpus: Vec<usize>,
@@ -24,10 +24,10 @@ pub struct TrialContext {
 }
 
 impl TrialContext {
-    /// Keeps this process to `cpus`, which must not be none.
+    /// Pins this process to `cpus`, which must not be empty.
     ///
     /// # Errors
-    /// Where it cannot be kept to one CPU, but is to be; where there is no such clock.
+    /// If it is to be pinned to one CPU and cannot be; if there is no such clock.
     pub fn new(round: &Round, cpus: &[usize]) -> Result<Self, CaseError> {
         let facts = &round.order().clock;
         let clock = facts
@@ -46,12 +46,12 @@ impl TrialContext {
         self.clock
     }
 
-    /// Its processors.
+    /// Its CPUs.
     pub fn cpus(&self) -> &[usize] {
         &self.cpus
     }
 
-    /// Work of a known length: at the speed that the run has found, else at that found now.
+    /// Work of a known length: at the speed determined by the run, else calibrated now.
     ///
     /// # Errors
     /// As [`Work::calibrate`].
@@ -61,11 +61,11 @@ impl TrialContext {
         round.order().ns_per_iteration.map_or(Ok(found), |ns| Work::of_ns_per_iteration(ns.into()))
     }
 
-    /// The sentinel on each of the processors, without its calls: these have steady modes of their own, some
-    /// percent apart, which say nothing of a trial's milliseconds.
+    /// The sentinel on each of the CPUs, without its calls: these have steady modes of their own, some percent apart,
+    /// which do not affect a trial of milliseconds.
     fn readings(&self) -> Vec<Reading> {
         let readings = self.cpus.iter().map(|&cpu| {
-            // Where threads cannot be placed, the readings are of wherever we are.
+            // If threads cannot be pinned, the readings are of the current CPU.
             let _ = pin_thread(cpu);
             self.sentinel.read_steadily()
         });
@@ -75,36 +75,36 @@ impl TrialContext {
     }
 }
 
-/// What was seen of one trial.
+/// The measurements of one trial.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Trial<T> {
-    /// What it gave.
+    /// Its result.
     pub value: T,
-    /// How long it took.
+    /// Its elapsed time.
     pub elapsed: Duration,
-    /// What this process spent meanwhile.
+    /// Resource usage of this process meanwhile.
     pub usage: ProcessUsage,
 }
 
-/// A trial of many operations that tells itself how long these took.
+/// The result of a trial of many operations that measures itself.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Timed<T> {
-    /// What else it gave.
+    /// Further results.
     pub value: T,
-    /// How many operations it did.
+    /// Number of operations.
     pub operations: u64,
-    /// What they took, without what had to be done between them.
+    /// Their time, without the work between them.
     pub took: Duration,
 }
 
 impl Round<'_> {
-    /// Whether this is the untimed pass, in which a trial is to be short and calls [`Round::count_trial`].
+    /// Whether this is the untimed pass, in which a trial must be short and call [`Round::count_trial`].
     pub fn is_counting(&self) -> bool {
         self.order().mode != Mode::Sample
     }
 
-    /// In the untimed pass: does `work`, so many operations on this thread, and reports what they made the
-    /// kernel do.
+    /// In the untimed pass: runs `work`, which is `operations` operations on this thread, and reports their system
+    /// calls, switches and faults.
     ///
     /// # Errors
     /// Those of the work.
@@ -120,8 +120,7 @@ impl Round<'_> {
         done.map(|()| self.report_counts(operations, &[counts]))
     }
 
-    /// In the untimed pass: reports what operations made the kernel do, as threads or processes that worked
-    /// on them together have counted.
+    /// In the untimed pass: reports what the threads or processes that shared the operations have counted.
     pub fn report_counts(&mut self, operations: u64, counts: &[Counts]) {
         let mut sums = OperationCounts::default();
         for counts in counts {
@@ -131,8 +130,7 @@ impl Round<'_> {
         self.print_counts(sums);
     }
 
-    /// Carries out one trial that tells itself how many operations it did and how long they took; reports the
-    /// time of one.
+    /// Runs one trial that measures the number and the time of its operations; reports the time of one.
     ///
     /// # Errors
     /// Those of the trial.
@@ -143,11 +141,11 @@ impl Round<'_> {
     ) -> Result<Trial<T>, CaseError> {
         let (before, seen_before) = (context.readings(), Seen::now());
         let usage = ProcessUsage::now();
-        let told = trial()?;
+        let timed = trial()?;
         let usage = ProcessUsage::now().since(usage);
         let oversubscribed = is_oversubscribed(context.cpus.len(), seen_before.and(Seen::now()));
-        let trial = Trial { value: told.value, elapsed: told.took, usage };
-        let batch = told.operations.max(1);
+        let trial = Trial { value: timed.value, elapsed: timed.took, usage };
+        let batch = timed.operations.max(1);
         self.print_trials(
             context,
             std::slice::from_ref(&trial),
@@ -158,8 +156,8 @@ impl Round<'_> {
         Ok(trial)
     }
 
-    /// Carries out a trial `times` times (at least once), and reports the time of each; more than
-    /// once after one that is not timed. Gives them all.
+    /// Runs a trial `times` times (at least once), and reports the time of each; if more than once, after one that is
+    /// not timed. Returns all of them.
     ///
     /// # Errors
     /// Those of the trial.
@@ -284,7 +282,7 @@ mod tests {
         round.report_counts(10, &[counts, counts]);
         round.doubt("not said in this pass");
         let lines = parse_lines(std::str::from_utf8(&out).unwrap());
-        let [Line::Counts(own), Line::Counts(told)] = &lines[..] else { panic!("{lines:?}") };
-        assert_eq!((own.operations, told.operations, told.syscalls), (7, 10, Some(80)));
+        let [Line::Counts(own), Line::Counts(others)] = &lines[..] else { panic!("{lines:?}") };
+        assert_eq!((own.operations, others.operations, others.syscalls), (7, 10, Some(80)));
     }
 }

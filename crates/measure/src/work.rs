@@ -1,4 +1,4 @@
-//! CPU-bound work of a known length that never reads a clock while it runs.
+//! CPU-bound work of a known length that reads no clock while it runs.
 
 use std::hint::black_box;
 use std::time::Duration;
@@ -7,22 +7,22 @@ use platform::CaseError;
 
 use crate::time::Clock;
 
-/// Turns in one stretch of calibration: about 250 us.
+/// Iterations in one stretch of calibration: about 250 us.
 const STRETCH: u64 = 400_000;
 /// Stretches of one calibration: about 10 ms in all.
 const STRETCHES: usize = 40;
-/// Stretches so much longer than the median were another program's, not ours.
+/// Stretches longer than the median by this factor were interrupted by another program.
 const OURS: f64 = 1.3;
 
-/// Work whose speed is known: so many turns of a fixed loop take so long on a quiet CPU.
+/// Work of a known speed: a fixed loop with a calibrated time per iteration on a quiet CPU.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Work {
     ns_per_iteration: f64,
 }
 
 impl Work {
-    /// Finds out how long a turn takes on the CPU we are on, with all that slows it now and then: the
-    /// mean, but for stretches in which we did not have the CPU. Takes about 10 ms.
+    /// Measures the time of an iteration on the current CPU, including occasional delays: the mean, without stretches
+    /// in which the thread did not have the CPU. Takes about 10 ms.
     ///
     /// # Errors
     /// `Implausible` if the loop takes no time.
@@ -40,30 +40,32 @@ impl Work {
         Self::of_ns_per_iteration(ours.iter().sum::<f64>() / ours.len() as f64)
     }
 
-    /// Work of which one turn takes so many nanoseconds.
+    /// Work with the given time per iteration, in ns.
     ///
     /// # Errors
-    /// `Implausible` if that is no time at all.
+    /// `Implausible` if that is zero or not finite.
     pub fn of_ns_per_iteration(ns_per_iteration: f64) -> Result<Self, CaseError> {
         if ns_per_iteration > 0.0 && ns_per_iteration.is_finite() {
             Ok(Self { ns_per_iteration })
         } else {
-            Err(CaseError::Implausible(format!("a turn of work that takes {ns_per_iteration} ns")))
+            Err(CaseError::Implausible(format!(
+                "an iteration of work that takes {ns_per_iteration} ns"
+            )))
         }
     }
 
-    /// What one turn takes, in ns.
+    /// The time of one iteration, in ns.
     pub fn ns_per_iteration(&self) -> f64 {
         self.ns_per_iteration
     }
 
-    /// Keeps the CPU busy for `length`, at the speed that was found.
+    /// Keeps the CPU busy for `length`, at the calibrated speed.
     pub fn run(&self, length: Duration) {
         turn((length.as_nanos() as f64 / self.ns_per_iteration).round() as u64);
     }
 }
 
-/// A chain of dependent rotations and exclusive ors: a fixed time per turn, and no memory.
+/// A chain of dependent rotations and exclusive ors: a fixed time per iteration, and no memory.
 #[inline(never)]
 pub(crate) fn turn(turns: u64) {
     let mut x = black_box(1u64);

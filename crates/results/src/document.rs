@@ -294,19 +294,19 @@ pub fn label(case: &str, params: &BTreeMap<String, String>) -> String {
     format!("{case}{{{}}}", list.join(","))
 }
 
-/// A machine's description in one line; what it does not tell is left out.
+/// A machine's description in one line, without the facts that are unknown.
 pub fn machine_line(machine: &serde_json::Map<String, serde_json::Value>) -> String {
-    let told = |key: &str| match machine.get(key) {
+    let fact = |key: &str| match machine.get(key) {
         Some(serde_json::Value::String(text)) if text != "unknown" => Some(text.clone()),
         Some(serde_json::Value::Number(number)) => Some(number.to_string()),
         _ => None,
     };
-    let system: Vec<String> = ["os", "release", "arch"].into_iter().filter_map(told).collect();
-    let cpus = told("cpus").map(|cpus| match cpus.as_str() {
+    let system: Vec<String> = ["os", "release", "arch"].into_iter().filter_map(fact).collect();
+    let cpus = fact("cpus").map(|cpus| match cpus.as_str() {
         "1" => "1 CPU".to_owned(),
         _ => format!("{cpus} CPUs"),
     });
-    let parts = [Some(system.join(" ")), told("cpu"), cpus];
+    let parts = [Some(system.join(" ")), fact("cpu"), cpus];
     let known: Vec<String> = parts.into_iter().flatten().filter(|part| !part.is_empty()).collect();
     known.join(", ")
 }

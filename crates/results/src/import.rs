@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 
 use crate::check::{Fault, MAX_RESULTS, first_duplicate};
 use crate::document::{CaseResult, Document, RunInfo, SCHEMA};
+pub use crate::located::ImportError;
 use crate::located::{Located, Object, line_at};
 
 /// The longest text a document may have, in bytes.
@@ -16,16 +17,6 @@ const CLOCK_KEYS: &[&str] = &["low", "median", "high"];
 const CYCLES_KEYS: &[&str] = &["median", "low", "high"];
 const SLOPE_KEYS: &[&str] = &["slope", "low", "high", "adjusted"];
 const SEEN_KEYS: &[&str] = &["min", "p5", "p25", "p50", "p75", "p95", "p99", "mean"];
-
-/// Why a text is not a document, and on which line.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("line {line}: {message}")]
-pub struct ImportError {
-    /// The wrong line of the text, from 1.
-    pub line: u64,
-    /// What is wrong there, in one line.
-    pub message: String,
-}
 
 /// Reads one document as `to_json` writes it, of this schema or an older one.
 ///

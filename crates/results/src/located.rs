@@ -6,10 +6,18 @@ use std::fmt;
 use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-use crate::import::ImportError;
-
-/// The longest piece of somebody else's text an error repeats, in characters.
+/// The longest excerpt of a text that an error quotes, in characters.
 const MAX_QUOTED_CHARS: usize = 200;
+
+/// Why a text is not a document, and on which line.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}: {message}")]
+pub struct ImportError {
+    /// The wrong line of the text, from 1.
+    pub line: u64,
+    /// What is wrong there, in one line.
+    pub message: String,
+}
 
 /// A JSON value inside a text.
 #[derive(Debug, Clone, Copy)]

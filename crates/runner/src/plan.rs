@@ -89,7 +89,8 @@ pub fn plan_of(
         Extent::Quick | Extent::Ordinary => 6,
         Extent::Full => 10,
     });
-    let (sampling, trying) = (sampling_ms(&points, options), trials_ms(&points, trials as u32, options.quick));
+    let (sampling, trying) =
+        (sampling_ms(&points, options), trials_ms(&points, trials as u32, options.quick));
     let budget_ms = options.budget.map_or(sampling + trying, |budget| budget.as_millis() as u64);
     let share = sampling as f64 / (sampling + trying).max(1) as f64;
     Ok(Plan {

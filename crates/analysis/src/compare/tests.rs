@@ -1,10 +1,12 @@
 use std::collections::BTreeMap;
 
+use measure::stats::median;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use results::{Direction, FrequencySlope, Interval, Reference};
 
 use super::*;
+use crate::frequency::{Frequencies, cpu_differences};
 use crate::simulated::noise;
 
 fn result(case: &str, round_values: Vec<f64>) -> CaseResult {
@@ -378,7 +380,7 @@ fn a_receiver_that_held_mail_back_is_no_verdict_on_the_sender() {
     let verdicts: Vec<Verdict> = rows.iter().map(|row| row.verdict).collect();
     let cannot = Verdict::CannotTell;
     assert_eq!(verdicts, [cannot, cannot, cannot, Verdict::Worse]);
-    assert_eq!(rows[0].note, "the receiver was the bottleneck: `sender-cpu` says more");
+    assert_eq!(rows[0].note, "the receiver was the bottleneck: compare `sender-cpu` instead");
 }
 
 #[test]

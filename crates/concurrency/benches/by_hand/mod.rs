@@ -6,7 +6,7 @@ use std::thread::{self, Thread};
 
 use rayon::prelude::*;
 
-/// A fresh thread for each object. Each tells its result over a channel; the caller finishes it and
+/// A fresh thread for each object. Each sends its result over a channel; the caller finishes it and
 /// starts the next.
 pub fn thread_each_channel(
     objects: &[u32],
@@ -14,17 +14,17 @@ pub fn thread_each_channel(
     handler: impl Fn(&u32) -> u32 + Sync,
     mut finisher: impl FnMut(&u32, u32),
 ) {
-    let (tell, told) = channel();
+    let (results, arrived) = channel();
     let handler = &handler;
     thread::scope(|scope| {
         let start = |index: usize| {
-            let tell = tell.clone();
-            scope.spawn(move || tell.send((index, handler(&objects[index]))));
+            let results = results.clone();
+            scope.spawn(move || results.send((index, handler(&objects[index]))));
         };
         let mut started = degree.min(objects.len());
         (0..started).for_each(start);
         for _ in 0..objects.len() {
-            let (index, result) = told.recv().unwrap();
+            let (index, result) = arrived.recv().unwrap();
             finisher(&objects[index], result);
             if started < objects.len() {
                 start(started);
@@ -85,16 +85,16 @@ pub fn team_channels(
     handler: impl Fn(&u32) -> u32 + Sync,
     mut finisher: impl FnMut(&u32, u32),
 ) {
-    let (tell, told) = channel();
+    let (results, arrived) = channel();
     let handler = &handler;
     thread::scope(|scope| {
         let orders: Vec<_> = (0..degree.min(objects.len()))
             .map(|slot| {
                 let (order, ordered) = channel::<usize>();
-                let tell = tell.clone();
+                let results = results.clone();
                 scope.spawn(move || {
                     for index in ordered {
-                        tell.send((slot, index, handler(&objects[index]))).unwrap();
+                        results.send((slot, index, handler(&objects[index]))).unwrap();
                     }
                 });
                 order
@@ -103,7 +103,7 @@ pub fn team_channels(
         orders.iter().enumerate().for_each(|(index, order)| order.send(index).unwrap());
         let mut started = orders.len();
         for _ in 0..objects.len() {
-            let (slot, index, result) = told.recv().unwrap();
+            let (slot, index, result) = arrived.recv().unwrap();
             finisher(&objects[index], result);
             if started < objects.len() {
                 orders[slot].send(started).unwrap();
@@ -196,14 +196,14 @@ pub fn par_iter_sending(
     mut finisher: impl FnMut(&u32, u32),
 ) {
     pool.in_place_scope(|scope| {
-        let (tell, told) = channel();
+        let (results, arrived) = channel();
         let handler = &handler;
         scope.spawn(move |_| {
-            objects.par_iter().for_each_with(tell, |tell, object| {
-                tell.send((object, handler(object))).unwrap();
+            objects.par_iter().for_each_with(results, |results, object| {
+                results.send((object, handler(object))).unwrap();
             });
         });
-        told.into_iter().for_each(|(object, result)| finisher(object, result));
+        arrived.into_iter().for_each(|(object, result)| finisher(object, result));
     });
 }
 
@@ -218,17 +218,17 @@ pub fn par_iter_holding(
     let handles: Vec<Thread> = pool.broadcast(|_| thread::current());
     let threads = &threads;
     pool.in_place_scope(|scope| {
-        let (tell, told) = channel();
+        let (results, arrived) = channel();
         let handler = &handler;
         scope.spawn(move |_| {
-            objects.par_iter().for_each_with(tell, |tell, object| {
+            objects.par_iter().for_each_with(results, |results, object| {
                 let thread = rayon::current_thread_index().unwrap();
                 let slot = &threads[thread];
-                tell.send((thread, object, handler(object))).unwrap();
+                results.send((thread, object, handler(object))).unwrap();
                 wait_until(&slot.asleep, || slot.state.swap(NONE, Ordering::SeqCst) == DONE);
             });
         });
-        for (thread, object, result) in told {
+        for (thread, object, result) in arrived {
             finisher(object, result);
             threads[thread].state.store(DONE, Ordering::SeqCst);
             if threads[thread].asleep.load(Ordering::SeqCst) {

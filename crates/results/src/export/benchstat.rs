@@ -30,19 +30,19 @@ pub fn to_benchstat(document: &Document) -> String {
 /// What is the same for every line. Only these four keys: `benchstat` compares nothing across lines that
 /// differ in any of them.
 fn header(machine: &Map<String, Value>) -> String {
-    let told =
+    let fact =
         |key: &str| machine.get(key).and_then(Value::as_str).filter(|text| *text != "unknown");
     let goarch = |arch: &str| match arch {
         "x86_64" => "amd64".to_owned(),
         "aarch64" => "arm64".to_owned(),
         other => words(other),
     };
-    let os = told("os").map(|os| words(os).to_lowercase());
+    let os = fact("os").map(|os| words(os).to_lowercase());
     let lines = [
         ("goos", os),
-        ("goarch", told("arch").map(goarch)),
+        ("goarch", fact("arch").map(goarch)),
         ("pkg", Some("oscost".to_owned())),
-        ("cpu", told("cpu").map(words)),
+        ("cpu", fact("cpu").map(words)),
     ];
     let mut text = String::new();
     for (key, value) in lines {

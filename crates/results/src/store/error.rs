@@ -2,11 +2,15 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use rusqlite::ErrorCode;
 
 use crate::check::Fault;
 use crate::located::one_line;
+
+/// How long a writer waits for another one before that is an error. A transaction takes milliseconds.
+pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The most candidates an ambiguous name lists.
 const MAX_LISTED: usize = 8;
@@ -201,7 +205,7 @@ fn sqlite_cause(error: &rusqlite::Error) -> String {
             format!("damaged; {DAMAGED_REMEDY}")
         }
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
-            let seconds = super::open::BUSY_TIMEOUT.as_secs();
+            let seconds = BUSY_TIMEOUT.as_secs();
             format!("another process has kept it locked for {seconds} s; end that one, or try again")
         }
         // SQLite could not make the file larger that indexes its journal.

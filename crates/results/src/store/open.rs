@@ -10,10 +10,7 @@ use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior};
 
-use super::StoreError;
-
-/// How long a writer waits for another one. Each transaction takes milliseconds, so this is ample.
-pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
+use super::error::{BUSY_TIMEOUT, StoreError};
 
 /// "oscs", at byte 68 of the file: <https://www.sqlite.org/fileformat.html>.
 pub(super) const APPLICATION_ID: i32 = 0x6f73_6373;

@@ -77,16 +77,16 @@ fn the_next_recipients_and_the_goodbye_go_along_with_a_message() {
     let second = "MAIL FROM:<me@me.test>\r\nRCPT TO:<c@x.test>\r\nDATA\r\n";
     assert_eq!(said(&mut session), format!("A: b\r\n\r\n..dot\r\n.\r\n{second}"));
     session.received(b"250 2.0.0 queued\r\n250 ok\r\n250 ok\r\n354 go on\r\n");
-    let told = events(&mut session);
-    assert_eq!(settled(&told), [(0, DeliveryStatus::Delivered), (1, DeliveryStatus::Failed)]);
-    assert_eq!(told.last(), Some(&Event::Delivering(vec![0])));
+    let reported = events(&mut session);
+    assert_eq!(settled(&reported), [(0, DeliveryStatus::Delivered), (1, DeliveryStatus::Failed)]);
+    assert_eq!(reported.last(), Some(&Event::Delivering(vec![0])));
     session.deliver();
     session.quit();
     assert_eq!(said(&mut session), "A: b\r\n\r\n.\r\nQUIT\r\n");
     session.received(b"250 ok\r\n221 bye\r\n");
-    let told = events(&mut session);
+    let reported = events(&mut session);
     assert_eq!(
-        (settled(&told), told.last()),
+        (settled(&reported), reported.last()),
         (vec![(0, DeliveryStatus::Delivered)], Some(&Event::Finished))
     );
     assert_eq!(session.groups(), 4);
@@ -109,9 +109,9 @@ fn without_pipelining_each_command_is_answered_before_the_next() {
     session.deliver();
     assert_eq!(said(&mut session), "A: b\r\n\r\n.\r\n");
     session.received(b"250 ok\r\n");
-    let told = events(&mut session);
-    assert_eq!(settled(&told), [(0, DeliveryStatus::Deferred), (1, DeliveryStatus::Delivered)]);
-    assert_eq!(told.last(), Some(&Event::Ready));
+    let reported = events(&mut session);
+    assert_eq!(settled(&reported), [(0, DeliveryStatus::Deferred), (1, DeliveryStatus::Delivered)]);
+    assert_eq!(reported.last(), Some(&Event::Ready));
     session.quit();
     assert_eq!(said(&mut session), "QUIT\r\n");
 }
@@ -124,9 +124,9 @@ fn a_server_that_wants_nobody_is_told_to_forget_the_transaction() {
     session.received(b"550 not you\r\n");
     assert_eq!(said(&mut session), "RSET\r\n");
     session.received(b"250 ok\r\n");
-    let told = events(&mut session);
-    assert_eq!(settled(&told), [(0, DeliveryStatus::Failed), (1, DeliveryStatus::Failed)]);
-    assert_eq!(told.last(), Some(&Event::Ready));
+    let reported = events(&mut session);
+    assert_eq!(settled(&reported), [(0, DeliveryStatus::Failed), (1, DeliveryStatus::Failed)]);
+    assert_eq!(reported.last(), Some(&Event::Ready));
 }
 
 #[test]
@@ -148,15 +148,15 @@ fn a_refused_message_leaves_no_transaction_open() {
         session.received(b"250 ok\r\n450 later\r\n503 for whom?\r\n");
         assert_eq!(said(&mut session), "RSET\r\n");
         session.received(b"250 ok\r\n");
-        let told = events(&mut session);
-        assert_eq!(settled(&told), [(0, DeliveryStatus::Deferred)]);
-        assert!(told.contains(&Event::Ready));
+        let reported = events(&mut session);
+        assert_eq!(settled(&reported), [(0, DeliveryStatus::Deferred)]);
+        assert!(reported.contains(&Event::Ready));
     }
 }
 
 #[test]
 fn nothing_is_said_within_a_transaction_that_is_not_known() {
-    // One that RSET did not end: who is told of along with it is told of again elsewhere.
+    // One that RSET did not end: a recipient rejected in the same batch is reported again elsewhere.
     let mut session = greeted(options(), PIPELINING);
     session.begin(transaction(&["a@x.test"], "A: b\r\n\r\n"));
     said(&mut session);
@@ -175,9 +175,9 @@ fn nothing_is_said_within_a_transaction_that_is_not_known() {
     said(&mut session);
     session.received(b"451 no\r\n250 ok\r\n354 go on\r\n");
     assert_eq!(said(&mut session), "");
-    let told = events(&mut session);
-    assert_eq!(settled(&told), [(0, DeliveryStatus::Deferred)]);
-    assert!(matches!(told.last(), Some(Event::Failed(_))));
+    let reported = events(&mut session);
+    assert_eq!(settled(&reported), [(0, DeliveryStatus::Deferred)]);
+    assert!(matches!(reported.last(), Some(Event::Failed(_))));
 }
 
 #[test]
@@ -233,8 +233,8 @@ fn a_server_that_waits_for_a_message_for_nobody_gets_an_empty_one() {
     assert_eq!(said(&mut session), ".\r\n");
     session.quit();
     session.received(b"554 no valid recipients\r\n");
-    let told = events(&mut session);
-    assert_eq!(settled(&told), [(0, DeliveryStatus::Failed)]);
+    let reported = events(&mut session);
+    assert_eq!(settled(&reported), [(0, DeliveryStatus::Failed)]);
     assert_eq!(said(&mut session), "QUIT\r\n");
 }
 
@@ -249,20 +249,20 @@ fn a_message_in_chunks_goes_along_with_its_recipients() {
     session.received(b"250 ok\r\n250 ok\r\n");
     assert_eq!(events(&mut session), []);
     session.received(b"250 taken\r\n");
-    let told = events(&mut session);
-    assert_eq!(settled(&told), [(0, DeliveryStatus::Delivered)]);
-    assert_eq!(told.last(), Some(&Event::Ready));
+    let reported = events(&mut session);
+    assert_eq!(settled(&reported), [(0, DeliveryStatus::Delivered)]);
+    assert_eq!(reported.last(), Some(&Event::Ready));
 }
 
 #[test]
 fn what_a_server_cannot_take_is_not_sent() {
     let mut session = greeted(options(), "250-mx.test\r\n250 SIZE 5\r\n");
     session.begin(transaction(&["a@x.test"], "A: b\r\n\r\n"));
-    let told = events(&mut session);
-    let Event::Settled(outcomes) = &told[0] else { panic!("{told:?}") };
+    let reported = events(&mut session);
+    let Event::Settled(outcomes) = &reported[0] else { panic!("{reported:?}") };
     assert_eq!(&*outcomes[0].why, "the message has 8 bytes, the server takes 5");
     assert_eq!(
-        (settled(&told), told.last()),
+        (settled(&reported), reported.last()),
         (vec![(0, DeliveryStatus::Failed)], Some(&Event::Ready))
     );
     session.begin(transaction(&["a@x.test"], "\r\n\u{e9}\r\n"));
@@ -286,8 +286,11 @@ fn in_test_mode_no_message_is_sent() {
             "MAIL FROM:<me@me.test>{last}\r\nRCPT TO:<a@x.test>\r\nRCPT TO:<b@x.test>\r\nRSET\r\n"
         );
         assert_eq!(all, expected);
-        let told = events(&mut session);
-        assert_eq!(settled(&told), [(0, DeliveryStatus::Delivered), (1, DeliveryStatus::Failed)]);
+        let reported = events(&mut session);
+        assert_eq!(
+            settled(&reported),
+            [(0, DeliveryStatus::Delivered), (1, DeliveryStatus::Failed)]
+        );
     }
 }
 
@@ -298,8 +301,8 @@ fn a_full_transaction_leaves_the_rest_for_another() {
     session.received(b"250 ok\r\n250 ok\r\n452 4.5.3 too many\r\n354 go on\r\n");
     session.deliver();
     session.received(b"250 ok\r\n");
-    let told = events(&mut session);
-    assert_eq!(settled(&told), [(0, DeliveryStatus::Delivered), (1, DeliveryStatus::Requeued)]);
+    let reported = events(&mut session);
+    assert_eq!(settled(&reported), [(0, DeliveryStatus::Delivered), (1, DeliveryStatus::Requeued)]);
 }
 
 #[test]
@@ -318,9 +321,9 @@ fn a_connection_lost_after_the_message_leaves_it_uncertain() {
     session.begin(transaction(&["b@x.test"], "\r\n"));
     events(&mut session);
     session.broken("reset");
-    let told = events(&mut session);
-    assert_eq!(settled(&told), [(0, DeliveryStatus::Uncertain), (0, DeliveryStatus::Requeued)]);
-    assert!(matches!(told.last(), Some(Event::Failed(_))) && session.is_over());
+    let reported = events(&mut session);
+    assert_eq!(settled(&reported), [(0, DeliveryStatus::Uncertain), (0, DeliveryStatus::Requeued)]);
+    assert!(matches!(reported.last(), Some(Event::Failed(_))) && session.is_over());
     let mut session = begun();
     session.deliver();
     session.received(b"421 going down\r\n");
@@ -344,8 +347,8 @@ fn tls_that_is_required_is_had_or_nothing_is_said() {
     let refused = |replies: &[&str]| {
         let mut session = Session::new(Arc::new(required.clone()));
         replies.iter().for_each(|reply| session.received(reply.as_bytes()));
-        let told = events(&mut session);
-        matches!(told.last(), Some(Event::Failed(SessionFailure { phase: SmtpPhase::Tls, .. })))
+        let reported = events(&mut session);
+        matches!(reported.last(), Some(Event::Failed(SessionFailure { phase: SmtpPhase::Tls, .. })))
     };
     assert!(refused(&["220 mx\r\n", NOTHING]), "not offered");
     let offered = "250-mx\r\n250 STARTTLS\r\n";
@@ -377,8 +380,8 @@ fn a_password_is_said_over_tls_only_and_shown_nowhere() {
     let mut session = Session::new(Arc::new(with.clone()));
     session.received(b"220 mx\r\n");
     session.received(b"250-mx\r\n250 AUTH PLAIN LOGIN\r\n");
-    let told = events(&mut session);
-    assert!(matches!(told.last(), Some(Event::Failed(SessionFailure { is_login: true, .. }))));
+    let reported = events(&mut session);
+    assert!(matches!(reported.last(), Some(Event::Failed(SessionFailure { is_login: true, .. }))));
     assert_eq!(said(&mut session), "", "no TLS");
 
     let secured = |offers: &str| {
@@ -403,16 +406,16 @@ fn a_password_is_said_over_tls_only_and_shown_nowhere() {
     }
     assert_eq!(said(&mut session), "*\r\n");
     session.received(b"535 wrong\r\n");
-    let told = events(&mut session);
-    assert!(matches!(told.last(), Some(Event::Failed(SessionFailure { is_login: true, .. }))));
+    let reported = events(&mut session);
+    assert!(matches!(reported.last(), Some(Event::Failed(SessionFailure { is_login: true, .. }))));
     for repeats in
         ["500 what is AUTH PLAIN AGpvAG9wZW4gc2VzYW1l?\r\n", "AUTH PLAIN AGpvAG9wZW4gc2Vz\r\n"]
     {
         let mut session = secured("250-mx\r\n250 AUTH PLAIN\r\n");
         said(&mut session);
         session.received(repeats.as_bytes());
-        let told = events(&mut session);
-        let Some(Event::Failed(failure)) = told.last() else { panic!("{told:?}") };
+        let reported = events(&mut session);
+        let Some(Event::Failed(failure)) = reported.last() else { panic!("{reported:?}") };
         assert!(failure.why.contains("AUTH PLAIN …"), "{}", failure.why);
         assert!(!failure.why.contains("b3Blbi"), "{}", failure.why);
         assert!(!failure.why.contains("AG9wZW"), "{}", failure.why);
@@ -422,7 +425,7 @@ fn a_password_is_said_over_tls_only_and_shown_nowhere() {
 /// A server whose replies are drawn by lot, which takes commands one by one or in groups, and may break off.
 fn converse(session: &mut Session, mut luck: impl Iterator<Item = u8>) -> Vec<Outcome> {
     let mut outcomes = Vec::new();
-    let mut heard: Vec<u8> = Vec::new();
+    let mut received: Vec<u8> = Vec::new();
     let mut next_index = 0;
     let mut in_message = false;
     session.received(b"220 mx\r\n");
@@ -442,13 +445,13 @@ fn converse(session: &mut Session, mut luck: impl Iterator<Item = u8>) -> Vec<Ou
                 Event::Secure | Event::Answered(_) => {}
             }
         }
-        heard.extend_from_slice(session.to_send());
+        received.extend_from_slice(session.to_send());
         session.was_sent(session.to_send().len());
-        let Some(end) = heard.windows(2).position(|two| two == b"\r\n") else {
+        let Some(end) = received.windows(2).position(|two| two == b"\r\n") else {
             session.broken("nothing more to say");
             continue;
         };
-        let line: Vec<u8> = heard.drain(..end + 2).collect();
+        let line: Vec<u8> = received.drain(..end + 2).collect();
         let line = String::from_utf8(line).unwrap();
         if in_message && line != ".\r\n" {
             continue;
@@ -469,7 +472,7 @@ fn converse(session: &mut Session, mut luck: impl Iterator<Item = u8>) -> Vec<Ou
             in_message = false;
         } else if let Some(size) = line.strip_prefix("BDAT ") {
             let size: usize = size.split(' ').next().unwrap().parse().unwrap();
-            heard.drain(..size);
+            received.drain(..size);
         } else if line.starts_with("EHLO") {
             let offers = [EVERYTHING, PIPELINING, NOTHING][usize::from(drawn % 3)];
             session.received(offers.as_bytes());

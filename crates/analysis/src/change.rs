@@ -1,0 +1,195 @@
+//! The change of one figure from one run to another, its error, and the floor below which it means nothing.
+
+use measure::stats::median;
+use results::{CaseResult, Document, Estimate, Outcome};
+
+use crate::frequency::{Frequencies, cpu_differences, speed_shift};
+use crate::scope::References;
+use crate::spread::{Spread, grid_step, welch};
+
+/// No difference below this share is called one, however sure the rounds are: where a program and
+/// its data happen to lie in memory changes a figure by that much.
+pub(crate) const FLOOR_AT_LEAST: f64 = 0.01;
+/// The same for core cycles, from which the core's frequency and disturbances are gone.
+const CYCLES_FLOOR_AT_LEAST: f64 = 0.002;
+/// What a rounded value may be off by, in steps of its grid, from one run to the other; both are rounded.
+const GRID_STEPS: f64 = 1.5;
+
+/// A ratio with the interval on which the verdict stands.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Ratio {
+    /// The ratio of the medians.
+    pub mid: f64,
+    /// Lower end of its interval.
+    pub low: f64,
+    /// Upper end of its interval.
+    pub high: f64,
+}
+
+/// Two runs, and what is to be known of them to compare any of their results.
+pub(crate) struct Sides<'a> {
+    same_cpu: bool,
+    frequencies: Frequencies,
+    base: References<'a>,
+    new: References<'a>,
+}
+
+impl<'a> Sides<'a> {
+    pub(crate) fn of(base: &'a Document, new: &'a Document) -> Self {
+        Self {
+            same_cpu: cpu_differences(base, new).is_empty(),
+            frequencies: Frequencies::of(base, new),
+            base: References::of(base),
+            new: References::of(new),
+        }
+    }
+
+    /// `None` where one of them has no figure, or their units differ.
+    pub(crate) fn change(&self, base: &CaseResult, new: &CaseResult) -> Option<Change> {
+        if base.unit != new.unit {
+            return None;
+        }
+        let factors = base.cycles_per_ns().zip(new.cycles_per_ns()).filter(|_| self.same_cpu);
+        let in_cycles = factors.is_some();
+        let (base_factor, new_factor) = factors.unwrap_or((1.0, 1.0));
+        let sides = [Side::of(base, base_factor)?, Side::of(new, new_factor)?];
+        let is_positive = |side: &Side| {
+            side.estimate.median > 0.0 && side.rounds.iter().all(|&round| round > 0.0)
+        };
+        let log = sides.iter().all(is_positive);
+        let references = (self.base.beside(base), self.new.beside(new));
+        let shift = speed_shift(base, new, references, &self.frequencies, in_cycles);
+        Some(Change::of(&sides, log, in_cycles, shift.exp_m1()))
+    }
+}
+
+/// One run's figures of a row, in the unit that is compared.
+struct Side<'a> {
+    result: &'a CaseResult,
+    estimate: Estimate,
+    rounds: Vec<f64>,
+    factor: f64,
+}
+
+impl<'a> Side<'a> {
+    fn of(result: &'a CaseResult, factor: f64) -> Option<Self> {
+        let estimate = result.estimate.filter(|_| result.outcome == Outcome::Measured)?;
+        let estimate = match result.cycles {
+            Some(cycles) if factor != 1.0 => Estimate {
+                median: cycles.median,
+                low: cycles.low,
+                high: cycles.high,
+                level: estimate.level,
+            },
+            _ => estimate,
+        };
+        let rounds = result.round_values.iter().map(|value| value * factor).collect();
+        Some(Self { result, estimate, rounds, factor })
+    }
+
+    /// The quartiles of the quiet samples, as logarithms.
+    fn log_quartiles(&self) -> Option<[f64; 2]> {
+        let quartiles = self.result.quiet_quartiles?.map(|quartile| (quartile * self.factor).ln());
+        quartiles.iter().all(|log| log.is_finite()).then_some(quartiles)
+    }
+}
+
+/// How one run's figure differs from the other's, as a logarithm, or as it is where values are not above 0.
+pub(crate) struct Change {
+    pub(crate) base: Estimate,
+    pub(crate) new: Estimate,
+    pub(crate) in_cycles: bool,
+    /// Whether `by` and all that is compared with it are logarithms.
+    pub(crate) log: bool,
+    pub(crate) by: f64,
+    /// How sure that is; `None` without rounds in both runs.
+    pub(crate) scatter: Option<Scatter>,
+    /// The rounds of the run that has fewer.
+    pub(crate) rounds: usize,
+    /// What the machine and the rounding of figures account for, as a share.
+    pub(crate) floor: f64,
+}
+
+/// The standard error of a change.
+#[derive(Clone, Copy)]
+pub(crate) struct Scatter {
+    pub(crate) error: f64,
+    pub(crate) degrees: f64,
+}
+
+impl Change {
+    fn of(sides: &[Side; 2], log: bool, in_cycles: bool, speed_shift: f64) -> Self {
+        let [base, new] = sides;
+        let to_scale = |value: f64| if log { value.ln() } else { value };
+        let by = to_scale(new.estimate.median) - to_scale(base.estimate.median);
+        let spreads = sides.each_ref().map(|side| {
+            // A figure that is not its rounds' median, such as a sum over them, has no interval from them.
+            let apart = (median_of(&side.rounds)? - side.estimate.median).abs();
+            let rounds: Vec<f64> = side.rounds.iter().map(|&round| to_scale(round)).collect();
+            Spread::of(&rounds).filter(|_| apart <= 1e-3 * side.estimate.median.abs())
+        });
+        let [of_base, of_new] = spreads;
+        let scatter = of_base.zip(of_new).map(|(base, new)| {
+            let (error, degrees) = welch((base.error, base.degrees), (new.error, new.degrees));
+            Scatter { error, degrees }
+        });
+        let drift = spreads.iter().flatten().map(|spread| spread.drift).fold(0.0, f64::max);
+        let seen = match log {
+            true => drift.max(unshared_shift(base, new, by)).exp_m1(),
+            false => drift / scale_of(base.estimate, new.estimate),
+        };
+        Self {
+            base: base.estimate,
+            new: new.estimate,
+            in_cycles,
+            log,
+            by,
+            scatter,
+            rounds: base.rounds.len().min(new.rounds.len()),
+            floor: seen.max(speed_shift).max(rounding(base, new)),
+        }
+    }
+
+    /// A share of the figures as a difference that `by` can be compared with.
+    pub(crate) fn of_share(&self, share: f64) -> f64 {
+        if self.log { share.ln_1p() } else { share * scale_of(self.base, self.new) }
+    }
+
+    /// The smallest difference that is ever called one, as a share.
+    pub(crate) fn floor_at_least(&self) -> f64 {
+        if self.in_cycles { CYCLES_FLOOR_AT_LEAST } else { FLOOR_AT_LEAST }
+    }
+}
+
+/// What shares of figures that may be 0 are of.
+fn scale_of(base: Estimate, new: Estimate) -> f64 {
+    base.median.abs().max(new.median.abs()).max(f64::MIN_POSITIVE)
+}
+
+fn median_of(values: &[f64]) -> Option<f64> {
+    (!values.is_empty()).then(|| median(&mut values.to_vec()))
+}
+
+/// The part of a change of the median that the quartiles of the quiet samples do not share.
+///
+/// What makes an operation slower moves all of its samples: both quartiles move as far as the median. Where an
+/// operation comes in two steady modes, the median may move from one to the other because one mode has become a
+/// little more frequent: then a quartile stays where it was. How far apart the quartiles lie does not matter, as
+/// clocks with coarse steps and noise set them apart too.
+fn unshared_shift(base: &Side, new: &Side, by: f64) -> f64 {
+    let (Some(base), Some(new)) = (base.log_quartiles(), new.log_quartiles()) else { return 0.0 };
+    let shared = |at: usize| (new[at] - base[at]) * by.signum();
+    (by.abs() - shared(0).min(shared(1)).max(0.0)).max(0.0)
+}
+
+/// What the rounding of times may account for, as a share.
+fn rounding(base: &Side, new: &Side) -> f64 {
+    if !base.result.unit.starts_with("ns") {
+        return 0.0;
+    }
+    let of_side = |side: &Side| grid_step(&side.result.round_values);
+    let step = of_side(base).max(of_side(new));
+    let least = [base, new].map(|side| side.estimate.median / side.factor);
+    let least = least[0].min(least[1]);
+    if step > 0.0 && least > 0.0 { GRID_STEPS * step / least } else { 0.0 }
+}

@@ -1,0 +1,123 @@
+//! Takes all workers of a group through the phases of a round, and tests that the lock excluded.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use platform::CaseError;
+use platform::process::Child;
+
+use super::placement::WorkerGroup;
+use super::state::{SharedState, phase};
+use crate::oversubscription::{Seen, is_oversubscribed};
+use crate::round::{Mode, RoundOrder};
+use crate::time::Stopwatch;
+
+/// How long sampling continues beyond its time until each worker has finished its first batch: under an unfair lock, or
+/// a fair one whose next waiter does not run, that can be long.
+const FIRST_BATCH_AT_MOST: Duration = Duration::from_secs(3);
+/// The longest that starting, or ending a batch, may take before the round is given up.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Takes the worker group through its phases; returns whether other programs oversubscribed its CPUs.
+pub(super) fn coordinate(
+    order: &RoundOrder,
+    state: &SharedState,
+    worker_group: &WorkerGroup,
+    children: &mut [Child],
+) -> Result<bool, CaseError> {
+    let all = worker_group.workers as u32;
+    wait_for(&state.gathered, all, "gathering", state, children)?;
+    let seen_before = other_threads(worker_group, order);
+    state.phase.store(phase::MEASURE, Ordering::Release);
+    if order.mode == Mode::Sample {
+        // A single worker has enough samples sooner.
+        let share = if worker_group.workers == 1 { 3 } else { 1 };
+        std::thread::sleep(Duration::from_millis(order.limit_ms) / share);
+        let _ = wait_until(&state.begun, all, FIRST_BATCH_AT_MOST);
+    } else {
+        // Counting ends by itself after `COUNTED_PAIRS` pairs, or when time is up.
+        let _ = wait_until(&state.measured, all, Duration::from_millis(order.limit_ms * 4));
+    }
+    state.phase.store(phase::STOP, Ordering::Release);
+    wait_for(&state.measured, all, "the last batch", state, children)?;
+    let seen = seen_before.and(other_threads(worker_group, order));
+    let oversubscribed = is_oversubscribed(worker_group.busy(&order.cpus), seen);
+    state.phase.store(phase::CHECK, Ordering::Release);
+    std::thread::sleep(Duration::from_millis(1));
+    state.phase.store(phase::LEAVE, Ordering::Release);
+    wait_for(&state.left, all, "leaving", state, children)?;
+    for child in children {
+        let watch = Stopwatch::start();
+        let ended = loop {
+            if let Some(ended) = child.try_wait() {
+                break ended;
+            }
+            if watch.elapsed().get() > PATIENCE.as_nanos() as f64 {
+                return Err(CaseError::TimedOut("a worker process did not end".into()));
+            }
+            std::thread::sleep(Duration::from_micros(100));
+        };
+        ended
+            .map_err(|how| CaseError::Interrupted(format!("a worker process ended with {how}")))?;
+    }
+    Ok(oversubscribed)
+}
+
+/// The runnable threads of other programs, if they matter: samples of a single worker are classified one by one.
+fn other_threads(worker_group: &WorkerGroup, order: &RoundOrder) -> Seen {
+    if worker_group.workers == 1 || order.mode != Mode::Sample {
+        Seen::default()
+    } else {
+        Seen::now()
+    }
+}
+
+fn wait_until(count: &AtomicU32, all: u32, limit: Duration) -> bool {
+    let watch = Stopwatch::start();
+    while count.load(Ordering::Acquire) < all {
+        if watch.elapsed().get() > limit.as_nanos() as f64 {
+            return false;
+        }
+        std::thread::sleep(Duration::from_micros(50));
+    }
+    true
+}
+
+fn wait_for(
+    count: &AtomicU32,
+    all: u32,
+    what: &str,
+    state: &SharedState,
+    children: &mut [Child],
+) -> Result<(), CaseError> {
+    let watch = Stopwatch::start();
+    while count.load(Ordering::Acquire) < all {
+        if state.refused.load(Ordering::Acquire) > 0 {
+            return Err(CaseError::Failed("a worker could not join".into()));
+        }
+        // A child that ended normally has incremented the count before.
+        for child in children.iter_mut() {
+            if let Some(Err(how)) = child.try_wait() {
+                return Err(CaseError::Interrupted(format!("a worker process ended with {how}")));
+            }
+        }
+        if watch.elapsed().get() > PATIENCE.as_nanos() as f64 {
+            return Err(CaseError::TimedOut(format!("{what} took over {} s", PATIENCE.as_secs())));
+        }
+        std::thread::sleep(Duration::from_micros(50));
+    }
+    Ok(())
+}
+
+/// Fails the round if the counter that only the lock protects differs from the number of increments.
+pub(super) fn verify_exclusion(state: &SharedState) -> Result<(), CaseError> {
+    let slots = &state.slots;
+    let checked: u64 = slots.iter().map(|s| s.checked.load(Ordering::Acquire)).sum();
+    let counted = state.unprotected.load(Ordering::Acquire);
+    if counted == checked {
+        return Ok(());
+    }
+    Err(CaseError::Failed(format!(
+        "mutual exclusion is broken: {checked} times inside, and a counter there reached {counted}"
+    )))
+}

@@ -1,0 +1,46 @@
+//! The workers of a worker group, and the CPUs that they run on.
+
+/// The most workers a worker group may have: two per CPU of the largest machines.
+pub const WORKERS_AT_MOST: usize = 1024;
+
+/// The workers of one round.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WorkerGroup {
+    /// Number of workers.
+    pub workers: usize,
+    /// Whether they are forked processes rather than threads.
+    pub processes: bool,
+    /// The CPUs that they run on.
+    pub place: Place,
+}
+
+/// The CPUs that the workers of a worker group run on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// All on one CPU.
+    Same,
+    /// One on each CPU in turn.
+    Spread,
+    /// Chosen by the scheduler.
+    Unpinned,
+}
+
+impl WorkerGroup {
+    /// The CPU of worker `number`; `None` if it may move.
+    pub(super) fn cpu_of(&self, number: usize, cpus: &[usize]) -> Option<usize> {
+        match self.place {
+            Place::Same => cpus.last().copied(),
+            // From the last down, so that a single worker has the CPU of all other single measurements.
+            Place::Spread => Some(cpus[cpus.len() - 1 - number % cpus.len()]),
+            Place::Unpinned => None,
+        }
+    }
+
+    /// Number of CPUs that it keeps busy.
+    pub(super) fn busy(&self, cpus: &[usize]) -> usize {
+        match self.place {
+            Place::Same => 1,
+            Place::Spread | Place::Unpinned => self.workers.min(cpus.len()),
+        }
+    }
+}

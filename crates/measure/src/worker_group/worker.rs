@@ -1,0 +1,200 @@
+//! One worker of a group: a thread or a process.
+
+use std::cell::Cell;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use platform::CaseError;
+use platform::counters::ThreadCounters;
+use platform::cpu::{pin_thread, pin_thread_to_any};
+
+use super::placement::WorkerGroup;
+use super::state::{SharedState, Slot, phase};
+use crate::round::{Mode, RoundOrder, Sampler};
+use crate::time::{Nanoseconds, Stopwatch};
+
+/// A batch among several workers: long compared with the 2 us in which a worker runs its sentinel and does not contend.
+const CONTENDED_BATCH: Nanoseconds = Nanoseconds::new(100_000.0);
+/// How long a worker that is ready waits for the others before it starts.
+const START_TOGETHER_WITHIN: Nanoseconds = Nanoseconds::new(1_000_000.0);
+/// Pairs a worker makes at most in the untimed pass.
+const COUNTED_PAIRS: u64 = 10_000;
+/// Increments by each worker in the test of exclusion, unless that takes too long.
+const CHECKS_AT_LEAST: u64 = 64;
+const CHECKS_AT_MOST: u64 = 100_000;
+const LONG_CHECK: Nanoseconds = Nanoseconds::new(200e6);
+
+/// What each worker does. `W` is the state of one worker, made by itself.
+pub trait Task<W>: Sync {
+    /// Prepares one worker, in its own thread or process.
+    fn join(&self) -> Result<W, CaseError>;
+    /// The measured operation.
+    fn operate(&self, worker: &mut W);
+    /// The operation again, with `inside` called where only one worker may be at a time.
+    fn exclusively(&self, worker: &mut W, inside: impl FnMut());
+}
+
+/// One member of the worker group.
+pub(super) struct Worker<'a, T> {
+    pub number: usize,
+    pub state: &'a SharedState,
+    pub worker_group: &'a WorkerGroup,
+    pub order: &'a RoundOrder,
+    pub task: &'a T,
+}
+
+impl<T> Worker<'_, T> {
+    fn slot(&self) -> &Slot {
+        &self.state.slots[self.number]
+    }
+
+    fn phase(&self) -> u32 {
+        self.state.phase.load(Ordering::Acquire)
+    }
+
+    /// Sleeps until a phase begins: a thread that keeps yielding takes time from those that still work.
+    fn wait_for_phase(&self, phase: u32) {
+        while self.phase() < phase {
+            std::thread::sleep(Duration::from_micros(50));
+        }
+    }
+
+    /// Joins, measures or counts, and tests exclusion, in the phases of the coordinator.
+    pub fn work<W>(&self) -> Result<(), CaseError>
+    where
+        T: Task<W>,
+    {
+        let joined = self.pin().and_then(|()| self.task.join());
+        let mut own = joined.inspect_err(|_| {
+            self.state.refused.store(self.number as u32 + 1, Ordering::Release);
+        })?;
+        let mut sampler = Sampler::new(
+            self.order,
+            self.worker_group.cpu_of(self.number, &self.order.cpus),
+            self.worker_group.busy(&self.order.cpus),
+        )?;
+        if self.worker_group.workers > 1 {
+            sampler.contend(CONTENDED_BATCH);
+        }
+        self.state.gathered.fetch_add(1, Ordering::AcqRel);
+        self.wait_for_phase(phase::MEASURE);
+        self.start_together();
+        if self.order.mode == Mode::Sample {
+            self.sample(&mut sampler, || self.task.operate(&mut own))?;
+        } else {
+            self.count(|| self.task.operate(&mut own));
+        }
+        self.state.measured.fetch_add(1, Ordering::AcqRel);
+        self.wait_for_phase(phase::CHECK);
+        self.check(&mut own);
+        self.state.left.fetch_add(1, Ordering::AcqRel);
+        Ok(())
+    }
+
+    /// Workers wake up one after the other: the first ones wait briefly for the rest, so that they contend from the first
+    /// operation on.
+    fn start_together(&self) {
+        self.state.started.fetch_add(1, Ordering::AcqRel);
+        let watch = Stopwatch::start();
+        while self.state.started.load(Ordering::Acquire) < self.worker_group.workers as u32
+            && watch.elapsed() < START_TOGETHER_WITHIN
+        {
+            std::thread::yield_now();
+        }
+    }
+
+    fn pin(&self) -> Result<(), CaseError> {
+        match self.worker_group.cpu_of(self.number, &self.order.cpus) {
+            Some(cpu) => pin_thread(cpu),
+            None => pin_thread_to_any(&self.order.cpus).or(Ok(())),
+        }
+    }
+
+    /// Times batches until the phase `STOP`. Among several workers the batch grows to its length meanwhile, so that a lock
+    /// under which one pair can take milliseconds does not begin with thousands of pairs; if pairs become that slow only
+    /// later, the last batch is cut short.
+    fn sample(&self, sampler: &mut Sampler, mut operate: impl FnMut()) -> Result<(), CaseError> {
+        let contended = self.worker_group.workers > 1;
+        let left_out = Cell::new(0);
+        let mut operate_in_time = || {
+            if contended && self.phase() >= phase::STOP {
+                left_out.set(left_out.get() + 1);
+            } else {
+                operate();
+            }
+        };
+        if !contended {
+            sampler.calibrate(&mut operate_in_time)?;
+        }
+        let (mut operations, mut busy_ns) = (0u64, 0.0);
+        let mut shorter = None;
+        loop {
+            sampler.sample(&mut operate_in_time);
+            let (batch, took) = sampler.last_batch();
+            let done = batch.saturating_sub(left_out.get());
+            if operations == 0 {
+                self.state.begun.fetch_add(1, Ordering::AcqRel);
+            }
+            if done > 0 {
+                (operations, busy_ns) = (operations + done, busy_ns + took.get());
+            }
+            if self.phase() >= phase::STOP {
+                sampler.end_with(done);
+                break;
+            }
+            // Among several workers a batch may have been long only because it had to wait.
+            if contended && sampler.falls_short(took) {
+                shorter = Some(sampler.take_series());
+                sampler.grow_batch(took)?;
+            }
+        }
+        // A worker without a batch of full length keeps the shorter ones.
+        let full = Some(sampler.take_series()).filter(|series| !series.samples.is_empty());
+        self.slot().keep(&full.or(shorter).unwrap_or_default());
+        self.slot().operations.store(operations, Ordering::Release);
+        self.slot().busy_ns.store(busy_ns as u64, Ordering::Release);
+        Ok(())
+    }
+
+    fn count(&self, mut operate: impl FnMut()) {
+        for _ in 0..3 {
+            operate();
+        }
+        let mut counters = ThreadCounters::open(self.order.mode.counting());
+        let mut operations = 0;
+        counters.start();
+        while operations == 0 || (operations < COUNTED_PAIRS && self.phase() < phase::STOP) {
+            operate();
+            operations += 1;
+        }
+        self.slot().keep_counts(&counters.stop());
+        self.slot().operations.store(operations, Ordering::Release);
+    }
+
+    /// Increments, inside, a counter that only the lock protects, slowly enough that a second worker inside shows:
+    /// between its load and its store there is work, and in every 16th increment a sleep.
+    fn check<W>(&self, own: &mut W)
+    where
+        T: Task<W>,
+    {
+        let counter = &self.state.unprotected;
+        let mut times = 0u64;
+        let watch = Stopwatch::start();
+        let enough =
+            |times| times >= CHECKS_AT_LEAST || (times > 0 && watch.elapsed() >= LONG_CHECK);
+        while times < CHECKS_AT_MOST && !(enough(times) && self.phase() >= phase::LEAVE) {
+            self.task.exclusively(own, || {
+                let seen = counter.load(Ordering::Relaxed);
+                if times % 16 == 7 {
+                    std::thread::sleep(Duration::from_micros(10));
+                }
+                for step in 0..20 {
+                    std::hint::black_box(step);
+                }
+                counter.store(seen + 1, Ordering::Relaxed);
+            });
+            times += 1;
+        }
+        self.slot().checked.store(times, Ordering::Release);
+    }
+}
