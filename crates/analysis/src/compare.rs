@@ -11,6 +11,7 @@
 
 use measure::stats::{LEVEL, median, t_quantile};
 use results::{CaseResult, Document, Estimate, Outcome};
+use serde::Serialize;
 
 use crate::frequency::{Frequencies, cpu_differences, speed_shift};
 use crate::noise::NoiseCheck;
@@ -71,7 +72,7 @@ pub struct Compared {
 }
 
 /// A ratio with the interval on which the verdict stands.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Ratio {
     /// The ratio of the medians.
     pub mid: f64,
@@ -82,7 +83,7 @@ pub struct Ratio {
 }
 
 /// Something besides the measured things that differs between runs.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Difference {
     /// The fact's key.
     pub key: String,

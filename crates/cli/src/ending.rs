@@ -49,11 +49,27 @@ impl Ending {
             || error.is::<PlanError>()
             || error.is::<results::ImportError>()
             || error.is::<StoreError>()
-            || matches!(
-                error.downcast_ref(),
-                Some(RunError::Plan(_) | RunError::UnderWay { .. } | RunError::TakenOver { .. })
-            );
+            || error.downcast_ref().is_some_and(is_wrong_run);
         if wrong_usage { Self::WrongUsage } else { Self::NotMeasured }
+    }
+}
+
+/// Whether a run was named that cannot be resumed, or not here, or not now.
+fn is_wrong_run(error: &RunError) -> bool {
+    use StoreError::{AmbiguousRun, Damaged, UnknownRun};
+    match error {
+        RunError::Store(UnknownRun { .. } | AmbiguousRun { .. } | Damaged { .. })
+        | RunError::UnderWay { .. }
+        | RunError::TakenOver { .. }
+        | RunError::NothingToResume
+        | RunError::Finished(_)
+        | RunError::Plan(_)
+        | RunError::NoSuchClock { .. }
+        | RunError::MachineChanged { .. } => true,
+        RunError::Store(_)
+        | RunError::Worker(_)
+        | RunError::NotWritable { .. }
+        | RunError::NoRoom(_) => false,
     }
 }
 

@@ -6,9 +6,10 @@
 mod args;
 mod commands;
 mod ending;
-mod machine;
+mod interrupt;
 mod output;
 mod progress;
+mod store;
 
 use std::process::ExitCode;
 
@@ -16,9 +17,6 @@ use args::Command;
 use ending::Ending;
 
 fn main() -> ExitCode {
-    if let Some(ending) = commands::answer_on_stdio() {
-        return ending.into();
-    }
     let outcome = match args::parse() {
         Err(ending) => return ending.into(),
         Ok(Command::Worker { order }) => commands::worker(&order),

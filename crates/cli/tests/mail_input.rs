@@ -176,7 +176,7 @@ fn numbers_that_are_none() {
         ("--timeout 0s", &["--timeout", "no time at all"][..]),
         ("--give-up 721h", &["--give-up", "30 days"]),
         ("--timeout 5", &["'5'", "not a duration"]),
-        ("--recipients 1001", &["no server takes more than 1000"]),
+        ("--recipients 1001", &["at most 1000"]),
         ("--loops 1025", &["1 to 1024"]),
         ("--connections 1000001", &["1 to 1000000"]),
     ] {

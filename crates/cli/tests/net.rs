@@ -105,7 +105,7 @@ fn what_cannot_be_meant() {
         ("net load --to 127.0.0.1:9 --protocol smtp", &["'smtp'", "450, echo"]),
         ("net load --to 192.0.2.1:25 --protocol 450", &["192.0.2.1:25", "--beyond-this-machine"]),
         (&format!("net load {to} --concurrency 0"), &["'0'", "1 to 1000000"]),
-        (&format!("net load {to} --concurrency 9..1"), &["'9..1'", "ends before"]),
+        (&format!("net load {to} --concurrency 9..1"), &["'9..1'", "below its start"]),
         (&format!("net load {to} --concurrency 1..9"), &["1..9 is a range", "--ramp"]),
         (&format!("net load {to} --concurrency 1,2 --ramp"), &["--ramp", "not a list"]),
         (&format!("net load {to} --concurrency -5"), &["'-5'", "not a count"]),

@@ -1,189 +1,41 @@
-//! The run: goes round and round over all points, in an order shuffled each time, until each is
-//! known well enough or time is up. What arrives is stored at once.
+//! Coordinates the rounds of a run: repeated passes over all points, each in a new random order, until every point is
+//! precise enough or time is up. The output of a round is stored at once.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
+use measure::RoundOrder;
 use measure::cycles::Timebase;
 use measure::estimate::{EarlierLevel, Levels};
-use measure::record::End;
 use measure::round::Mode;
-use measure::{CaseError, RoundOrder};
 use platform::counters::syscall_tracepoint;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
-use results::{RoundRow, RunInfo, Store, StoreError};
+use results::{RoundRow, Store, StoreError};
 
+use crate::error::RunError;
+use crate::event::Event;
 use crate::evidence::Evidence;
 use crate::figures::Core;
+use crate::id::{now_rfc3339, unix_ms};
 use crate::launch::{Report, RoundEnd, launch};
+use crate::machine::directories;
 use crate::plan::{Plan, Point};
+use crate::stored_round::{KIND_COUNT, KIND_ROUND, PASS_MS, StoredEnd, measuring_ms};
 
 /// Quiet samples that make a round.
 const QUIET_SAMPLES: usize = 60;
 /// The longest a round takes samples; also how long a worker group contends.
 const ROUND_MS: u64 = 15;
-/// Rounds of one point begin at least so far apart: within a fifth of a second a machine's mood
-/// rarely changes, and rounds that all saw one mood would agree for no good reason.
-const PASS_MS: u64 = 150;
 /// Rounds of a sampled point in one pass over points of which some are trials.
 const SAMPLED_ROUNDS_A_PASS: usize = 3;
-/// Rounds that began further apart had a pause between them: none takes as long, not even one that
-/// hangs and is killed.
-const PAUSE_MS: i64 = 15_000;
 /// The untimed pass may take this share of the budget, and the time that is left at the end.
 const COUNTING_SHARE: u32 = 3;
 
-/// What happens while a run goes on, for whoever shows it.
-#[derive(Debug, Clone)]
-pub enum Event<'a> {
-    /// A round begins.
-    Round {
-        /// The point's label.
-        label: &'a str,
-        /// Share of the run that is done, 0 to 1.
-        done: f64,
-        /// How long the rest will take, at most.
-        remaining: Duration,
-    },
-    /// Something the user should know, which does not end the run.
-    Note(String),
-}
-
-/// How a run ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ending {
-    /// All that was asked for was looked at.
-    Complete,
-    /// It was told to stop; it can be resumed.
-    Stopped,
-}
-
-/// Why a run could not go on.
-#[derive(Debug, thiserror::Error)]
-pub enum RunError {
-    /// The store does not take what was measured.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    /// No worker can be started.
-    #[error("{0}; once that is mended, `oscost run --resume` goes on")]
-    Worker(CaseError),
-    /// Another process is at it.
-    #[error("run {id} is being measured by process {pid}; wait for it to end, or end it")]
-    UnderWay {
-        /// The run.
-        id: String,
-        /// The process.
-        pid: u32,
-    },
-    /// Another process has stored rounds of it meanwhile.
-    #[error(
-        "run {id} has been taken up by another process; this one stops and leaves it to that one"
-    )]
-    TakenOver {
-        /// The run.
-        id: String,
-    },
-    /// The plan of the run that was to be resumed cannot be read.
-    #[error("run {0} cannot be resumed: its plan is not one this version understands")]
-    Plan(String),
-}
-
-impl From<CaseError> for RunError {
-    fn from(case_error: CaseError) -> Self {
-        Self::Worker(case_error)
-    }
-}
-
-/// Begins a new run in the store and carries it through.
-pub fn run(
-    plan: &Plan,
-    info: &RunInfo,
-    machine: &serde_json::Map<String, serde_json::Value>,
-    timebase: &Timebase,
-    store: &mut Store,
-    stop: &AtomicBool,
-    watch: &mut dyn FnMut(Event),
-) -> Result<Ending, RunError> {
-    if let Some(other) = under_way(store)? {
-        watch(Event::Note(format!("{other}; both disturb each other's figures")));
-    }
-    let text = serde_json::to_string(plan).expect("a plan has only plain values");
-    store.begin_run(info, machine, &text)?;
-    let evidence = plan.points.iter().cloned().map(Evidence::new).collect();
-    let key = level_key(machine);
-    let mut run = Run::new(plan, &info.id, timebase, evidence, store, stop, watch);
-    run.know_earlier_levels(key)?;
-    run.carry_through()
-}
-
-/// Takes up an unfinished run where it was left. Its plan, seed and finished rounds stay.
-pub fn resume(
-    id: &str,
-    timebase: &Timebase,
-    store: &mut Store,
-    stop: &AtomicBool,
-    watch: &mut dyn FnMut(Event),
-) -> Result<Ending, RunError> {
-    let text = store.plan(id)?.unwrap_or_default();
-    let plan: Plan = serde_json::from_str(&text).map_err(|_| RunError::Plan(id.to_owned()))?;
-    if let Some(pid) = measured_by(&plan) {
-        return Err(RunError::UnderWay { id: id.to_owned(), pid });
-    }
-    watch(Event::Note(format!("resuming run {id}")));
-    let evidence: Vec<Evidence> = plan.points.iter().cloned().map(Evidence::new).collect();
-    let rows = store.rounds(id)?;
-    let key = level_key(&store.document(id)?.machine);
-    let mut run = Run::new(&plan, id, timebase, evidence, store, stop, watch);
-    run.know_earlier_levels(key)?;
-    run.replay(&rows);
-    run.carry_through()
-}
-
-/// What the sentinel's quiet ratios depend on: the build and the kind of CPU. `None` where either is not known.
-fn level_key(machine: &serde_json::Map<String, serde_json::Value>) -> Option<String> {
-    Some(format!("{} {}", known_fact(machine, "oscost_build")?, kind_of_cpu(machine)?))
-}
-
-/// What makes two CPUs the same kind, as one text; `None` where the machine does not tell.
-pub fn kind_of_cpu(machine: &serde_json::Map<String, serde_json::Value>) -> Option<String> {
-    const FACTS: [&str; 5] = ["cpu_vendor", "cpu_family", "cpu_model", "cpu_stepping", "cpu_flags"];
-    let known: Option<Vec<String>> =
-        FACTS.map(|fact| known_fact(machine, fact)).into_iter().collect();
-    known.map(|facts| facts.join(" "))
-}
-
-fn known_fact(machine: &serde_json::Map<String, serde_json::Value>, fact: &str) -> Option<String> {
-    let text = machine.get(fact).map(|value| value.to_string());
-    text.filter(|text| text != "\"unknown\"")
-}
-
-/// Has what workers leave in the directories of a plan's points looked for there.
-fn look_where_points_are(plan: &Plan) {
-    for dir in plan.points.iter().filter_map(|point| point.params.get("dir")) {
-        platform::cleanup::look_also_in(&cases::file::path_of(dir));
-    }
-}
-
-/// The process that is measuring a run of this plan right now.
-fn measured_by(plan: &Plan) -> Option<u32> {
-    let pid = plan.coordinator;
-    (pid != std::process::id() && platform::process::is_alive_and_ours(pid)).then_some(pid)
-}
-
-/// The newest run of this store that another process is measuring right now.
-fn under_way(store: &Store) -> Result<Option<RunError>, RunError> {
-    let Some(id) = store.unfinished()? else { return Ok(None) };
-    // A plan that this version cannot read is none that it can say anything about.
-    let plan: Option<Plan> = store.plan(&id)?.and_then(|text| serde_json::from_str(&text).ok());
-    // If it was killed, its directories may be none of this run's.
-    plan.iter().for_each(look_where_points_are);
-    Ok(plan.as_ref().and_then(measured_by).map(|pid| RunError::UnderWay { id, pid }))
-}
-
-struct Run<'a> {
+/// A run in progress.
+pub(crate) struct Coordinator<'a> {
     plan: &'a Plan,
     id: &'a str,
     timebase: &'a Timebase,
@@ -204,12 +56,12 @@ struct Run<'a> {
     level_key: Option<String>,
 }
 
-impl<'a> Run<'a> {
-    fn new(
+impl<'a> Coordinator<'a> {
+    /// Of no rounds yet.
+    pub(crate) fn new(
         plan: &'a Plan,
         id: &'a str,
         timebase: &'a Timebase,
-        evidence: Vec<Evidence>,
         store: &'a mut Store,
         stop: &'a AtomicBool,
         watch: &'a mut dyn FnMut(Event),
@@ -218,7 +70,7 @@ impl<'a> Run<'a> {
             plan,
             id,
             timebase,
-            evidence,
+            evidence: plan.points.iter().cloned().map(Evidence::new).collect(),
             levels: Levels::default(),
             store,
             stop,
@@ -232,8 +84,8 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Takes up what earlier runs of the same build have shown of the same kind of CPU.
-    fn know_earlier_levels(&mut self, key: Option<String>) -> Result<(), RunError> {
+    /// Uses the quiet levels that the store has under `key`, from earlier runs of the same build on the same kind of CPU.
+    pub(crate) fn use_earlier_levels(&mut self, key: Option<String>) -> Result<(), RunError> {
         /// Older runs are forgotten: a machine may be moved to another host.
         const RUNS: u32 = 20;
         if let Some(key) = &key {
@@ -244,8 +96,8 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Takes in the rounds an earlier part of this run has stored.
-    fn replay(&mut self, rows: &[RoundRow]) {
+    /// Adds the rounds that an earlier part of this run has stored.
+    pub(crate) fn replay(&mut self, rows: &[RoundRow]) {
         let mut before = None;
         for (row, at_ms) in rows.iter().zip(measuring_ms(rows.iter().map(|row| row.started_ms))) {
             // Also of a round that is not understood: its number is taken and its time is gone.
@@ -274,30 +126,30 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn carry_through(mut self) -> Result<Ending, RunError> {
-        look_where_points_are(self.plan);
+    /// Measures until every point is precise enough or time is up, and stores the results; false if stopped before.
+    pub(crate) fn measure(mut self) -> Result<bool, RunError> {
+        register_directories_of(self.plan);
         platform::cleanup::sweep_dead();
         platform::process::adopt_children();
         // Off the CPU that measures, where there is another; a worker chooses for itself.
         if let [first, _, ..] = self.plan.cpus[..] {
             let _ = platform::cpu::pin_thread(first);
         }
-        let outcome = self.measure();
+        let outcome = self.count_and_sample();
         // A worker killed just before we began may have ended only meanwhile.
         platform::cleanup::sweep_dead();
         let _ = platform::cpu::pin_thread_to_any(&self.plan.cpus);
         if matches!(outcome, Err(RunError::TakenOver { .. })) {
-            return outcome.map(|_| Ending::Stopped); // the results are the other one's to say
+            return outcome; // the results are up to the other process
         }
-        // However it ended: what was found so far can be shown.
+        // Even after an error, the figures found so far can be shown.
         let stored = self.store_results();
-        if !outcome? {
-            stored?;
-            return Ok(Ending::Stopped);
-        }
+        let complete = outcome?;
         stored?;
-        self.store.finish_run(self.id, &now_rfc3339())?;
-        Ok(Ending::Complete)
+        if complete {
+            self.store.finish_run(self.id, &now_rfc3339())?;
+        }
+        Ok(complete)
     }
 
     /// Stores the figures that follow from all evidence, and what the run knows of its core and its time.
@@ -315,8 +167,8 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Counts and samples; false if told to stop.
-    fn measure(&mut self) -> Result<bool, RunError> {
+    /// Counts and samples; false if stopped before the end.
+    fn count_and_sample(&mut self) -> Result<bool, RunError> {
         let complete = self.count_all(self.budget() / COUNTING_SHARE)?
             && self.sample_all()?
             && self.count_all(self.budget())?;
@@ -330,8 +182,7 @@ impl<'a> Run<'a> {
         Ok(complete)
     }
 
-    /// The untimed pass over all points that still need it, until so much of the budget is spent;
-    /// false if told to stop.
+    /// The untimed pass over all points that still need it, until `until` is spent; false if stopped before the end.
     fn count_all(&mut self, until: Duration) -> Result<bool, RunError> {
         if !self.evidence.iter().any(Evidence::needs_count) {
             return Ok(true);
@@ -343,7 +194,7 @@ impl<'a> Run<'a> {
                 if !self.evidence[which].needs_count() {
                     break;
                 }
-                if self.told_to_stop() {
+                if self.must_stop() {
                     return Ok(false);
                 }
                 if self.spent() >= until {
@@ -369,7 +220,7 @@ impl<'a> Run<'a> {
         Ok(true)
     }
 
-    /// Pass after pass of sampling rounds; false if told to stop.
+    /// Pass after pass of sampling rounds; false if stopped before the end.
     fn sample_all(&mut self) -> Result<bool, RunError> {
         let mut rng = StdRng::seed_from_u64(self.plan.seed.wrapping_add(self.next_seq));
         loop {
@@ -380,7 +231,7 @@ impl<'a> Run<'a> {
             let order = self.pass_over(&active, &mut rng);
             let pass = Instant::now();
             for which in order {
-                if self.told_to_stop() {
+                if self.must_stop() {
                     return Ok(false);
                 }
                 // On a busy machine the time may be up before all have had their first round: a point without a
@@ -445,7 +296,7 @@ impl<'a> Run<'a> {
         let launched = Instant::now();
         let Report { text, end } = launch(&order, self.stop)?;
         self.add_area_time(which, launched.elapsed());
-        if self.told_to_stop() && !matches!(end, RoundEnd::Reported(_)) {
+        if self.must_stop() && !matches!(end, RoundEnd::Reported(_)) {
             return Ok(()); // we ended it, which says nothing of the case
         }
         let kind = if mode == Mode::Sample { KIND_ROUND } else { KIND_COUNT };
@@ -511,7 +362,7 @@ impl<'a> Run<'a> {
     }
 
     fn rest_until(&self, moment: Instant) {
-        while Instant::now() < moment && !self.told_to_stop() && self.spent() < self.budget() {
+        while Instant::now() < moment && !self.must_stop() && self.spent() < self.budget() {
             std::thread::sleep(Duration::from_millis(5));
         }
     }
@@ -524,7 +375,7 @@ impl<'a> Run<'a> {
         Duration::from_millis(self.plan.budget_ms)
     }
 
-    fn told_to_stop(&self) -> bool {
+    fn must_stop(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
 }
@@ -535,97 +386,9 @@ fn limit_ms(point: &Point) -> u64 {
     point.trial_takes().map_or(ROUND_MS, |takes| takes.as_millis() as u64 * 5)
 }
 
-/// When each round began, in ms of measuring, from when each was started by the clock on the wall. A
-/// run that was taken up again has pauses of any length in it, which do not count; and that clock may
-/// have been set, also back.
-fn measuring_ms(started_ms: impl Iterator<Item = i64>) -> impl Iterator<Item = u64> {
-    let (mut at_ms, mut before) = (0, None);
-    started_ms.map(move |started| {
-        at_ms += match before.replace(started).map(|before: i64| started.saturating_sub(before)) {
-            None => 0,
-            Some(gap @ 0..PAUSE_MS) => gap as u64,
-            Some(_) => PASS_MS,
-        };
-        at_ms
-    })
-}
-
-const KIND_COUNT: &str = "count";
-const KIND_ROUND: &str = "round";
-
-/// How a round ended, as it is stored: what the worker said, or what became of it.
-#[derive(serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "kebab-case")]
-enum StoredEnd {
-    Reported(End),
-    Died(String),
-    Hung(String),
-}
-
-impl From<RoundEnd> for StoredEnd {
-    fn from(end: RoundEnd) -> Self {
-        match end {
-            RoundEnd::Reported(end) => Self::Reported(end),
-            RoundEnd::Died(reason) => Self::Died(reason),
-            RoundEnd::Hung(reason) => Self::Hung(reason),
-        }
-    }
-}
-
-impl From<StoredEnd> for RoundEnd {
-    fn from(end: StoredEnd) -> Self {
-        match end {
-            StoredEnd::Reported(end) => Self::Reported(end),
-            StoredEnd::Died(reason) => Self::Died(reason),
-            StoredEnd::Hung(reason) => Self::Hung(reason),
-        }
-    }
-}
-
-fn unix_ms() -> i64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as i64)
-}
-
-/// The present moment, in UTC, as RFC 3339 has it.
-pub fn now_rfc3339() -> String {
-    jiff::Timestamp::from_millisecond(unix_ms())
-        .map_or_else(|_| "unknown".into(), |t| t.to_string())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn pauses_and_steps_of_the_clock_are_no_measuring_time() {
-        let hour = 3_600_000;
-        for (started, measured) in [
-            (vec![], vec![]),
-            (vec![1_000], vec![0]),
-            (vec![1_000, 1_100, 14_000], vec![0, 100, 13_000]),
-            // Taken up again an hour later, and the day after that.
-            (vec![0, 20, hour, hour + 50, 25 * hour], vec![0, 20, 170, 220, 370]),
-            // The clock was set back, and from 1970 to now.
-            (vec![5_000, 5_100, 200, 300], vec![0, 100, 250, 350]),
-            (vec![3, 4, 1_800_000_000_000], vec![0, 1, 151]),
-            (vec![i64::MIN, i64::MAX], vec![0, 150]),
-        ] {
-            let found: Vec<u64> = measuring_ms(started.iter().copied()).collect();
-            assert_eq!(found, measured, "{started:?}");
-        }
-    }
-
-    #[test]
-    fn how_a_round_ended_reads_back_as_it_was_stored() {
-        for end in [
-            RoundEnd::Reported(End::Measured),
-            RoundEnd::Reported(End::Unsupported("no".into())),
-            RoundEnd::Died("killed by \"9\"\n".into()),
-            RoundEnd::Hung(String::new()),
-        ] {
-            let text = serde_json::to_string(&StoredEnd::from(end.clone())).unwrap();
-            let back: StoredEnd = serde_json::from_str(&text).unwrap();
-            assert_eq!(RoundEnd::from(back), end);
-        }
+/// Registers the directories of a plan's points with the cleanup registry, which removes what killed workers left there.
+pub(crate) fn register_directories_of(plan: &Plan) {
+    for dir in directories(plan) {
+        platform::cleanup::look_also_in(&cases::file::path_of(dir));
     }
 }

@@ -1,13 +1,13 @@
 //! Starts one round in a fresh process and collects what it printed.
 
 use std::io::{ErrorKind, Read};
-use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use cases::order::WorkerOrder;
 use measure::RoundOrder;
 use measure::record::{End, Line, OperationCounts, parse_lines};
 use measure::round::Mode;
@@ -46,7 +46,8 @@ const OUTPUT_AT_MOST: usize = 16 << 20;
 /// moment to end, and is then killed.
 pub fn launch(order: &RoundOrder, stop: &AtomicBool) -> Result<Report, CaseError> {
     let limit = Duration::from_millis(order.limit_ms) + GRACE;
-    let mut command = worker(order);
+    let mut command = WorkerOrder::Round(Box::new(order.clone())).command();
+    command.stdin(Stdio::null());
     if order.mode == Mode::CountForTracer {
         return launch_traced(&mut command, limit);
     }
@@ -194,25 +195,6 @@ fn launch_traced(command: &mut Command, limit: Duration) -> Result<Report, CaseE
         .collect();
     let end = told(&text, output.status, &String::from_utf8_lossy(&output.stderr));
     Ok(Report { text, end })
-}
-
-fn worker(order: &RoundOrder) -> Command {
-    let order = serde_json::to_string(order).expect("an order has only plain values");
-    let mut command = Command::new(this_program());
-    command.arg("worker").arg(order).stdin(Stdio::null());
-    platform::process::keep_interrupts_from(&mut command);
-    command
-}
-
-/// This program's file. On Linux the path is asked of `/proc`, which may be missing; and the file
-/// may have been replaced since we were started: then the one we run is still there.
-fn this_program() -> PathBuf {
-    const OURSELVES: &str = "/proc/self/exe";
-    match std::env::current_exe() {
-        Ok(path) if path.exists() => path,
-        Ok(_) if Path::new(OURSELVES).exists() => OURSELVES.into(),
-        _ => std::env::args_os().next().unwrap_or_else(|| "oscost".into()).into(),
-    }
 }
 
 fn told(text: &str, status: ExitStatus, complaint: &str) -> RoundEnd {

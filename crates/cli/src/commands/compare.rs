@@ -2,19 +2,17 @@
 
 use std::path::Path;
 
-use analysis::{Compared, Frequencies, NoiseCheck, Settings, cpu_differences};
+use analysis::{Compared, Difference, Frequencies, NoiseCheck, Ratio, Settings, cpu_differences};
 use report::{Cell, CompareCell, CompareRow, Comparison, compare_table};
-use results::{CoreClock, Document, Estimate, Store};
-use serde_json::json;
+use results::{CoreClock, Document, Estimate};
+use runner::{also_differs, stored_noise_checks};
+use serde::Serialize;
 
 use super::exchange::read_document;
 use crate::args::{Compare, StoreArg};
 use crate::ending::Ending;
-use crate::machine::{also_differs, compared_keys};
 use crate::output::{page, print};
-
-/// Checks of equal against equal that are looked at: the latest.
-const CHECKS_AT_MOST: usize = 20;
+use crate::store::store_to_read;
 
 /// Holds runs against each other.
 pub fn compare(args: &Compare) -> anyhow::Result<Ending> {
@@ -24,15 +22,15 @@ pub fn compare(args: &Compare) -> anyhow::Result<Ending> {
     let mut compared_ids: Vec<&str> = news.iter().map(|new| new.run.id.as_str()).collect();
     compared_ids.push(&base.run.id);
     // Without a store there are no earlier checks, and that is no error.
-    let noise = match super::store_to_read(&args.store) {
-        Ok(store) => checks_in(&store, &base, &compared_ids)?,
+    let noise = match store_to_read(&args.store) {
+        Ok(store) => stored_noise_checks(&store, &base, &compared_ids)?,
         Err(_) => NoiseCheck::default(),
     };
     let settings = Settings { margin: args.margin, ..Settings::default() };
     let compared: Vec<Vec<Compared>> =
         news.iter().map(|new| analysis::compare(&base, new, &noise, &settings)).collect();
     if args.json {
-        print(&serde_json::to_string_pretty(&as_json(&base, &news, &compared, &noise))?)?;
+        print(&serde_json::to_string_pretty(&compare_json(&base, &news, &compared, &noise))?)?;
     } else {
         let mut comparison = comparison(&base, &news, &compared, &noise, &settings);
         comparison.all = args.all;
@@ -59,35 +57,8 @@ fn find(name: &str, store: &StoreArg) -> anyhow::Result<Document> {
     if name == "-" || is_path || Path::new(name).is_file() {
         return read_document(Path::new(name));
     }
-    let store = super::store_to_read(store)?;
+    let store = store_to_read(store)?;
     Ok(store.document(&store.resolve(name)?)?)
-}
-
-/// What earlier runs of `oscost noise` on this machine have shown, without the runs compared.
-pub fn checks_in(store: &Store, like: &Document, without: &[&str]) -> anyhow::Result<NoiseCheck> {
-    let facts = platform::machine::describe();
-    let keys = compared_keys(&facts);
-    let mut pairs: Vec<(String, Vec<String>)> = Vec::new();
-    for run in store.runs()? {
-        let Some(check) = run.tags.get(super::noise::TAG) else { continue };
-        match pairs.iter_mut().find(|(known, _)| known == check) {
-            Some((_, runs)) => runs.push(run.id),
-            None => pairs.push((check.clone(), vec![run.id])),
-        }
-    }
-    let mut noise = NoiseCheck::default();
-    for (_, runs) in pairs.into_iter().rev().take(CHECKS_AT_MOST) {
-        let [first, second] = &runs[..] else { continue };
-        if without.contains(&first.as_str()) && without.contains(&second.as_str()) {
-            continue; // these two are what is compared
-        }
-        let (first, second) = (store.document(first)?, store.document(second)?);
-        let alike = keys.iter().all(|key| first.machine.get(*key) == like.machine.get(*key));
-        if alike && first.run.finished.is_some() && second.run.finished.is_some() {
-            noise.add(&first, &second);
-        }
-    }
-    Ok(noise)
 }
 
 fn words(run: &Document) -> String {
@@ -250,47 +221,74 @@ fn cell(estimate: Estimate, unit: &str) -> Cell {
     Cell { median, low, high, unit: unit.to_owned() }
 }
 
-fn as_json(
-    base: &Document,
-    news: &[Document],
-    compared: &[Vec<Compared>],
-    noise: &NoiseCheck,
-) -> serde_json::Value {
-    let comparisons: Vec<_> = news
-        .iter()
-        .zip(compared)
-        .map(|(new, rows)| {
-            let differs: Vec<_> = also_differs(&[base, new])
-                .into_iter()
-                .map(|d| json!({"key": d.key, "values": d.values}))
-                .collect();
-            json!({
-                "new": new.run.id,
-                "also_differs": differs,
-                "core_clock_ghz": json!({"base": base.run.core_clock_ghz, "new": new.run.core_clock_ghz}),
-                "cpu_differences": cpu_differences(base, new),
-                "rows": rows.iter().map(row_json).collect::<Vec<_>>(),
-            })
-        })
-        .collect();
-    json!({
-        "schema": 1,
-        "base": base.run.id,
-        "noise_checks": noise.checks(),
-        "comparisons": comparisons,
-    })
+/// The comparison of one base with several runs.
+#[derive(Serialize)]
+struct CompareJson<'a> {
+    schema: u32,
+    base: &'a str,
+    noise_checks: usize,
+    comparisons: Vec<ComparisonJson<'a>>,
 }
 
-fn row_json(row: &Compared) -> serde_json::Value {
-    json!({
-        "case": row.label,
-        "metric": row.metric,
-        "unit": row.unit,
-        "base": row.base,
-        "new": row.new,
-        "ratio": row.ratio.map(|r| json!({"mid": r.mid, "low": r.low, "high": r.high})),
-        "floor": row.floor,
-        "verdict": row.verdict.word(),
-        "note": row.note,
-    })
+#[derive(Serialize)]
+struct ComparisonJson<'a> {
+    new: &'a str,
+    also_differs: Vec<Difference>,
+    core_clock_ghz: CoreClocks,
+    cpu_differences: Vec<&'static str>,
+    rows: Vec<RowJson<'a>>,
+}
+
+#[derive(Serialize)]
+struct CoreClocks {
+    base: Option<CoreClock>,
+    new: Option<CoreClock>,
+}
+
+#[derive(Serialize)]
+struct RowJson<'a> {
+    case: &'a str,
+    metric: &'a str,
+    unit: &'a str,
+    base: Option<Estimate>,
+    new: Option<Estimate>,
+    ratio: Option<Ratio>,
+    floor: f64,
+    verdict: &'static str,
+    note: &'a str,
+}
+
+fn compare_json<'a>(
+    base: &'a Document,
+    news: &'a [Document],
+    compared: &'a [Vec<Compared>],
+    noise: &NoiseCheck,
+) -> CompareJson<'a> {
+    let comparisons = news.iter().zip(compared).map(|(new, rows)| ComparisonJson {
+        new: &new.run.id,
+        also_differs: also_differs(&[base, new]),
+        core_clock_ghz: CoreClocks { base: base.run.core_clock_ghz, new: new.run.core_clock_ghz },
+        cpu_differences: cpu_differences(base, new),
+        rows: rows.iter().map(row_json).collect(),
+    });
+    CompareJson {
+        schema: 1,
+        base: &base.run.id,
+        noise_checks: noise.checks(),
+        comparisons: comparisons.collect(),
+    }
+}
+
+fn row_json(row: &Compared) -> RowJson<'_> {
+    RowJson {
+        case: &row.label,
+        metric: &row.metric,
+        unit: &row.unit,
+        base: row.base,
+        new: row.new,
+        ratio: row.ratio,
+        floor: row.floor,
+        verdict: row.verdict.word(),
+        note: &row.note,
+    }
 }

@@ -1,5 +1,6 @@
 //! `oscost mail`: a message to a long list, and the server that throws mail away.
 
+mod document;
 mod send;
 mod sink;
 mod summary;

@@ -1,9 +1,9 @@
 //! `oscost net`: servers, and the load on them.
 
+mod document;
 mod load;
 mod serve;
-
-pub use serve::answer_on_stdio;
+mod taken;
 
 use crate::args::Net;
 use crate::ending::Ending;

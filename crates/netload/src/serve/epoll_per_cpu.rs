@@ -70,7 +70,8 @@ mod tests {
     fn a_loop_that_fails_ends_all_and_leaves_nobody_waiting() {
         let architecture = Architecture::find("epoll-per-cpu").unwrap();
         let timeout = Duration::from_secs(1);
-        let plan = Plan { protocol: Protocol::TOO_BUSY, timeout, workers: 1, cpus: vec![0, 0, 0] };
+        let (protocol, cpus) = (Protocol::TOO_BUSY, vec![0, 0, 0]);
+        let plan = Plan { protocol, timeout, workers: 1, cpus, stdio_arguments: Vec::new() };
         let server = architecture.bind((Ipv4Addr::LOCALHOST, 0).into(), &plan).unwrap();
         let address = server.address();
         // Some for each listener: that one has none comes once in 10^10 times.

@@ -1,5 +1,5 @@
 //! A process for each connection, which starts a program anew with the connection as its standard input and
-//! output, as inetd(8) does. The program is this one: [`answer`].
+//! output, as inetd(8) does. The program is this one, with arguments that have it call [`serve_stdio`].
 
 use std::io;
 use std::net::TcpStream;
@@ -15,12 +15,10 @@ use platform::children;
 use super::accepting::PAUSE;
 use super::conversation::converse;
 use super::{Server, Terms};
+use crate::protocol::Protocol;
 
 /// How much longer than clients may take their programs may.
 const GRACE: Duration = Duration::from_secs(1);
-
-/// What the program is called with, before anything else that it would look at.
-pub const ANSWER: &str = "answer-on-stdio";
 
 pub(super) fn serve(server: &Server) -> io::Result<()> {
     children::reap_by_handler()?;
@@ -44,10 +42,7 @@ fn start(server: &Server, program: &Path, stream: TcpStream) -> io::Result<()> {
         let started = stream.try_clone().and_then(|output| {
             let input = stream.try_clone()?;
             Command::new(program)
-                .arg(ANSWER)
-                .arg(server.terms.protocol.to_string())
-                .arg(server.terms.timeout.as_millis().to_string())
-                .arg(std::process::id().to_string())
+                .args(&server.stdio_arguments)
                 .stdin(Stdio::from(input))
                 .stdout(Stdio::from(output))
                 .spawn()
@@ -70,24 +65,15 @@ fn is_of_program(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied)
 }
 
-/// The program's part: talks with the client on standard input and output, if `arguments` (without the
-/// program's own name) ask for that. Says whether they did.
+/// The program's part: serves the client on standard input and output, and ends with the process `server`.
 ///
 /// # Errors
-/// `Failed` where the arguments are not those that a server gives.
-pub fn answer(mut arguments: impl Iterator<Item = String>) -> Result<bool, CaseError> {
-    if arguments.next().as_deref() != Some(ANSWER) {
-        return Ok(false);
-    }
-    let wrong =
-        || CaseError::Failed(format!("{ANSWER} is for servers, which know what to give it"));
-    let mut next = || arguments.next().ok_or_else(wrong);
-    let protocol = next()?.parse().map_err(|_| wrong())?;
-    let timeout_ms = next()?.parse().map_err(|_| wrong())?;
-    children::end_with(next()?.parse().map_err(|_| wrong())?);
-    let terms = Terms::new(protocol, Duration::from_millis(timeout_ms))?;
+/// If standard input cannot be used.
+pub fn serve_stdio(protocol: Protocol, timeout: Duration, server: u32) -> Result<(), CaseError> {
+    children::end_with(server);
+    let terms = Terms::new(protocol, timeout)?;
     converse(stdin_as_stream().map_err(|e| CaseError::from_io("standard input", &e))?, &terms);
-    Ok(true)
+    Ok(())
 }
 
 /// Input and output are one and the same connection.

@@ -244,6 +244,8 @@ impl Architecture {
             address: bound,
             workers: plan.workers.max(1),
             cpus: plan.cpus.clone(),
+            #[cfg(unix)]
+            stdio_arguments: plan.stdio_arguments.clone(),
             terms: Terms::new(plan.protocol, plan.timeout)?,
         })
     }
@@ -260,6 +262,8 @@ pub struct Plan {
     pub workers: usize,
     /// The processors it runs on.
     pub cpus: Vec<usize>,
+    /// Arguments with which this program calls `exec::serve_stdio`, for the architecture `exec`.
+    pub stdio_arguments: Vec<String>,
 }
 
 /// A server that listens: what every architecture is given.
@@ -269,6 +273,8 @@ pub struct Server {
     address: SocketAddr,
     workers: usize,
     cpus: Vec<usize>,
+    #[cfg(unix)]
+    stdio_arguments: Vec<String>,
     terms: Terms,
 }
 

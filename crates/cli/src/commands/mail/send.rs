@@ -25,9 +25,9 @@ use smtp::auth::Credentials;
 use smtp::security::Security;
 use smtp::session::SessionOptions;
 
+use super::document::document;
 use super::summary::{self, counted};
 use crate::args::{MailArch, MailSend, TlsMode};
-use crate::commands::measure::new_id;
 use crate::ending::{Ending, Usage};
 use crate::output::{note, page, print};
 
@@ -63,7 +63,7 @@ pub fn send(args: &MailSend) -> anyhow::Result<Ending> {
     let delivery = Delivery::new(&options, journal, signals)?;
     let summary = watched(&delivery, || deliver(&delivery))?;
     match args.json {
-        true => print(&serde_json::to_string_pretty(&summary::document(&options, &summary))?)?,
+        true => print(&serde_json::to_string_pretty(&document(&options, &summary))?)?,
         false => print(&summary::text(&options, &summary, &page()))?,
     }
     Ok(ending(args, &summary, path.as_deref()))
@@ -142,7 +142,7 @@ fn options(args: &MailSend, signals: &Arc<Signals>) -> anyhow::Result<DeliveryOp
         sources: sources(args)?,
         transport: transport(args)?,
         time: None,
-        run: new_id(),
+        run: runner::new_id(),
         date: message::date(jiff::Timestamp::now())?,
         verp: args.verp,
         signer: signer(args, from.as_ref())?,

@@ -9,11 +9,12 @@ use netload::load::{ErrorKind, Errors, Generator, Held, Load, Step};
 use platform::CaseError;
 use platform::tree::ProcessTree;
 use report::{LoadLine, load_table};
-use serde_json::{Value, json};
 
+use super::document::{held_json, steps_json};
+use super::taken::{Taken, growth};
 use crate::args::{Connections, NetLoad};
-use crate::commands::measure::stop_on_interrupt;
 use crate::ending::{Ending, Usage};
+use crate::interrupt::stop_on_interrupt;
 use crate::output::{note, page, print};
 
 /// The steps of a ramp.
@@ -27,12 +28,6 @@ const SPARE_DESCRIPTORS: u64 = 32;
 const AS_ASKED: f64 = 0.99;
 /// Where other programs took more of the generator's time, that is said.
 const HELD_UP: f64 = 0.1;
-
-/// One step and what was read of the server after it.
-struct Taken {
-    step: Step,
-    server: Option<ProcessTree>,
-}
 
 /// Puts the load on and tells what came of it.
 pub fn load(args: &NetLoad) -> anyhow::Result<Ending> {
@@ -64,7 +59,7 @@ pub fn load(args: &NetLoad) -> anyhow::Result<Ending> {
     }
     let all = taken.len() == numbers.len() && !cut;
     match args.json {
-        true => print(&serde_json::to_string_pretty(&document(args, &taken, before, limit))?)?,
+        true => print(&serde_json::to_string_pretty(&steps_json(args, &taken, before, limit))?)?,
         false => print(&text(args, &taken, before))?,
     }
     Ok(ending(&taken, all))
@@ -150,6 +145,7 @@ fn load_of(args: &NetLoad, stop: &Arc<AtomicBool>) -> Load {
     }
 }
 
+/// The server's processes at present.
 fn server(args: &NetLoad) -> Option<ProcessTree> {
     ProcessTree::of(args.server_pid?).ok()
 }
@@ -194,12 +190,6 @@ fn per_connection(taken: &[Taken], before: Option<ProcessTree>) -> Option<(usize
     let largest = taken.iter().max_by_key(|taken| taken.step.open)?;
     let open = largest.step.open;
     growth(before, largest.server, open).filter(|_| open >= 100).map(|bytes| (open, bytes))
-}
-
-/// What each of `open` connections added to memory, in bytes.
-fn growth(before: Option<ProcessTree>, after: Option<ProcessTree>, open: usize) -> Option<f64> {
-    let (before, after) = (before?.memory?, after?.memory?);
-    (open > 0).then(|| after.saturating_sub(before) as f64 / open as f64)
 }
 
 fn in_bytes(bytes: f64) -> String {
@@ -285,14 +275,7 @@ fn hold(
     let (client, server) =
         (growth(own_before, own(), held.open), growth(before, server(args), held.open));
     let said = match args.json {
-        true => serde_json::to_string_pretty(&json!({
-            "load": described(args),
-            "idle": {
-                "asked": number, "open": held.open, "opening_ns": held.took.as_nanos() as u64,
-                "errors": errors_json(&held.errors),
-                "client_memory_per_connection": client, "server_memory_per_connection": server,
-            },
-        }))?,
+        true => serde_json::to_string_pretty(&held_json(args, &held, number, client, server))?,
         false => held_text(&held, number, client, server),
     };
     print(&said)?;
@@ -311,75 +294,4 @@ fn held_text(held: &Held, asked: usize, client: Option<f64>, server: Option<f64>
         text += &format!("{error}\n");
     }
     text
-}
-
-fn described(args: &NetLoad) -> Value {
-    json!({
-        "to": args.to.to_string(), "protocol": args.protocol.to_string(), "status": args.status,
-        "loop": if args.rate.is_some() { "open" } else { "closed" },
-        "duration_ns": args.duration.as_nanos() as u64, "timeout_ns": args.timeout.as_nanos() as u64,
-        "sources": args.sources.iter().map(ToString::to_string).collect::<Vec<_>>(),
-        "cpu": args.bind_cpu, "server_pid": args.server_pid,
-    })
-}
-
-fn document(
-    args: &NetLoad,
-    taken: &[Taken],
-    before: Option<ProcessTree>,
-    limit: Option<u64>,
-) -> Value {
-    json!({
-        "load": described(args),
-        "descriptor_limit": limit,
-        "steps": taken.iter().map(|taken| step_json(taken, before)).collect::<Vec<_>>(),
-    })
-}
-
-fn step_json(taken: &Taken, before: Option<ProcessTree>) -> Value {
-    let Taken { step, server } = taken;
-    let server = server.map(|tree| {
-        json!({
-            "memory": tree.memory, "memory_per_connection": growth(before, Some(tree), step.open),
-            "processes": tree.processes, "threads": tree.threads, "descriptors": tree.descriptors,
-        })
-    });
-    json!({
-        "concurrency": step.concurrency, "rate": step.rate, "open": step.open,
-        "elapsed_ns": step.elapsed.as_nanos() as u64,
-        "connections": step.connections, "connections_per_s": step.connections_per_s(),
-        "replies": step.replies, "replies_per_s": step.replies_per_s(),
-        "connect_ns": times_json(&step.connect),
-        "reply_ns": times_json(&step.reply),
-        "close_ns": times_json(&step.close),
-        "errors": errors_json(&step.errors),
-        "unfinished": {"count": step.unfinished.count, "oldest_ns": step.unfinished.oldest.as_nanos() as u64},
-        "client_cpu_ns": step.cpu.map(|cpu| cpu.as_nanos() as u64),
-        "client_busy": step.generator_busy(),
-        "client_held_up": step.generator_held_up(),
-        "client_saturated": step.client_saturated(),
-        "server_cpu_ns": step.server_cpu.map(|cpu| cpu.as_nanos() as u64),
-        "server": server,
-    })
-}
-
-fn times_json(histogram: &hdrhistogram::Histogram<u64>) -> Value {
-    if histogram.is_empty() {
-        return Value::Null;
-    }
-    let at = |percent| histogram.value_at_percentile(percent);
-    json!({
-        "count": histogram.len(), "min": histogram.min(), "mean": histogram.mean(),
-        "p50": at(50.0), "p90": at(90.0), "p99": at(99.0), "p99.9": at(99.9), "max": histogram.max(),
-    })
-}
-
-fn errors_json(errors: &Errors) -> Value {
-    let mut counts: serde_json::Map<String, Value> = ErrorKind::ALL
-        .into_iter()
-        .map(|kind| (kind.name().to_owned(), errors.count(kind).into()))
-        .collect();
-    counts.insert("first_wrong".into(), errors.first_wrong.clone().into());
-    counts.insert("first_other".into(), errors.first_other.clone().into());
-    counts.into()
 }

@@ -1,17 +1,17 @@
 //! `oscost net serve`: a server of one architecture, by hand.
 
-use std::fmt::Write;
-
 use anyhow::Context;
+use cases::order::{StdioOrder, WorkerOrder};
 use netload::hosted::host;
-use netload::serve::{ARCHITECTURES, Plan, Server};
+use netload::serve::{ARCHITECTURES, Architecture, Plan, Server};
 use platform::CaseError;
 use platform::limits::raise_descriptors;
 use platform::process::on_termination;
+use report::definition_list;
 
 use crate::args::Serve;
 use crate::ending::{Ending, Usage};
-use crate::output::{note, print};
+use crate::output::{note, page, print};
 
 /// Serves until told to end, then until the clients it has are served.
 ///
@@ -26,15 +26,21 @@ pub fn serve(args: &Serve) -> anyhow::Result<Ending> {
         platform::cpu::keep_process_to(&args.bind_cpu)
             .map_err(|case_error| Usage(format!("--bind-cpu: {}", case_error)))?;
     }
+    let stdio = WorkerOrder::Stdio(StdioOrder {
+        protocol: args.protocol,
+        timeout_ms: args.timeout.as_millis() as u64,
+        server: std::process::id(),
+    });
     let plan = Plan {
         protocol: args.protocol,
         timeout: args.timeout,
         workers: args.workers,
         cpus: platform::cpu::allowed(),
+        stdio_arguments: stdio.arguments().into(),
     };
     let server = args.arch.bind(args.listen, &plan).map_err(of_refusal)?;
     if args.report {
-        host(&server, args.count).context("the server failed")?;
+        host(&server, None).context("the server failed")?;
     } else {
         let (name, address) = (args.arch.name, server.address());
         note(&format!("{name} serves {} at {address}; Ctrl-C ends it", args.protocol));
@@ -47,18 +53,6 @@ pub fn serve(args: &Serve) -> anyhow::Result<Ending> {
         told(&server).iter().for_each(|line| note(line));
     }
     Ok(Ending::Done)
-}
-
-/// What a server with a process for each connection starts for each: talks with the client on standard
-/// input and output. `None` if that is not what we were started for.
-pub fn answer_on_stdio() -> Option<Ending> {
-    #[cfg(unix)]
-    match netload::serve::exec::answer(std::env::args().skip(1)) {
-        Ok(true) => return Some(Ending::Done),
-        Ok(false) => {}
-        Err(case_error) => return Some(Ending::of_error(&Usage(case_error.to_string()).into())),
-    }
-    None
 }
 
 fn of_refusal(case_error: CaseError) -> anyhow::Error {
@@ -82,13 +76,12 @@ fn told(server: &Server) -> Vec<String> {
     met.map(|(times, what)| format!("{times} {what}")).collect()
 }
 
+/// The architectures, and why some are missing here.
 fn architectures() -> String {
-    let mut text = String::new();
-    for architecture in ARCHITECTURES {
-        let _ = writeln!(text, "{:14} {}", architecture.name, architecture.meaning);
-        if let Some(reason) = architecture.missing_here() {
-            let _ = writeln!(text, "{:14} not here: {reason}", "");
-        }
-    }
-    text
+    let meaning = |architecture: &Architecture| match architecture.missing_here() {
+        Some(reason) => format!("{} (not here: {reason})", architecture.meaning),
+        None => architecture.meaning.to_owned(),
+    };
+    let all = ARCHITECTURES.iter().map(|one| (one.name, meaning(one)));
+    definition_list(&all.collect::<Vec<_>>(), &page())
 }

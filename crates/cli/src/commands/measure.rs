@@ -1,0 +1,110 @@
+//! What the commands that measure have in common.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use anyhow::Context;
+use measure::survey::ClockFacts;
+use report::{closing_lines, file_systems, results_tables};
+use results::{Document, Store};
+use runner::{Ended, Event, Plan, Request, RunError};
+
+use super::answer::{choice_of, in_words, with_answer};
+use crate::args::{Measuring, Output, StoreArg};
+use crate::ending::Ending;
+use crate::output::{note, page, print};
+use crate::progress::Progress;
+use crate::store::store_to_write;
+
+/// Plans what the user asked for, for this machine.
+pub fn plan_of(measuring: &Measuring) -> anyhow::Result<Plan> {
+    Ok(runner::plan(&measuring.options()?, &platform::cpu::allowed(), runner::random_seed())?)
+}
+
+/// The clock to time with.
+pub fn best_clock() -> anyhow::Result<ClockFacts> {
+    runner::best_clock().context("this system has no clock to time with")
+}
+
+/// Measures a new run, stores it and shows its results.
+pub fn measure(
+    plan: &Plan,
+    asked: BTreeMap<String, String>,
+    output: &Output,
+    store_arg: &StoreArg,
+    stop: &AtomicBool,
+) -> anyhow::Result<Ending> {
+    let clock = best_clock()?;
+    let mut store = store_to_write(store_arg)?;
+    let tags = output.tags.iter().cloned().collect();
+    let request = Request { plan, asked, tags, clock: &clock };
+    let (ended, took) = watched(|watch| runner::begin(request, &mut store, stop, watch))?;
+    show_ended(&store, &ended, Some(took), output, store_arg)
+}
+
+/// Shows the progress of a run while `work` makes it; also returns how long it took.
+pub fn watched(
+    work: impl FnOnce(&mut dyn FnMut(Event<'_>)) -> Result<Ended, RunError>,
+) -> Result<(Ended, Duration), RunError> {
+    let progress = Progress::new();
+    let ended = work(&mut |event| progress.show(event));
+    let took = progress.finish();
+    Ok((ended?, took))
+}
+
+/// Shows a run that has just ended, in all formats that the user asked for.
+pub fn show_ended(
+    store: &Store,
+    ended: &Ended,
+    took: Option<Duration>,
+    output: &Output,
+    store_arg: &StoreArg,
+) -> anyhow::Result<Ending> {
+    let document = store.document(&ended.id)?;
+    let shown = match output.files.are_printed() {
+        true => Ok(()),
+        false => show_results(&document, output.json, took),
+    };
+    let written = output.files.write(&document);
+    // Printed even if the results could not be shown.
+    let id = &ended.id;
+    let ending = match ended.ending {
+        runner::Ending::Stopped => {
+            note(&format!("stopped; to go on: {}", how_to_resume(id, store_arg)));
+            Ending::NotMeasured
+        }
+        ending => {
+            note(&format!("saved as run {id}"));
+            if ending == runner::Ending::Complete { Ending::Done } else { Ending::NotMeasured }
+        }
+    };
+    shown.and(written).map(|()| ending)
+}
+
+/// Prints the run as a JSON document, or as the answer it was made for, or as tables.
+pub fn show_results(document: &Document, json: bool, took: Option<Duration>) -> anyhow::Result<()> {
+    let choice = choice_of(document);
+    if json {
+        return print(&match choice {
+            None => results::to_json(document),
+            Some(choice) => with_answer(document, &choice)?,
+        });
+    }
+    match choice {
+        Some(choice) => print(&in_words(&choice, document))?,
+        None => {
+            print(&results_tables(&document.results, &page()))?;
+            print(&file_systems(&document.results, &document.machine, &page()))?;
+        }
+    }
+    print(&closing_lines(document, took, &page()))
+}
+
+/// The command that resumes an unfinished run.
+pub fn how_to_resume(id: &str, store: &StoreArg) -> String {
+    match &store.store {
+        Some(path) => format!("oscost run --store {} --resume {id}", path.display()),
+        None => format!("oscost run --resume {id}"),
+    }
+}

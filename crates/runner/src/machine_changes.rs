@@ -1,0 +1,156 @@
+//! Facts in which the descriptions of machines differ: between runs that are compared, and between the beginning and
+//! the resumption of a run.
+
+use std::collections::BTreeSet;
+
+use analysis::Difference;
+use platform::machine::{Fact, MITIGATION_SEPARATOR};
+use results::Document;
+
+use crate::machine::{CORE_TYPE, FILE_SYSTEM};
+
+/// The names of the facts in which two comparable runs must agree.
+pub(crate) fn compared_keys(facts: &[Fact]) -> Vec<&'static str> {
+    let compared = facts.iter().filter(|fact| fact.compared).map(|fact| fact.key);
+    compared.chain(["clock"]).collect()
+}
+
+/// The facts, the file systems used, and the ways of measuring, in which runs that are compared do not all agree.
+pub fn also_differs(runs: &[&Document]) -> Vec<Difference> {
+    let facts = platform::machine::describe();
+    let mut keys = compared_keys(&facts);
+    keys.push(CORE_TYPE);
+    let described = runs.iter().flat_map(|run| run.machine.keys().map(String::as_str));
+    let file_systems: BTreeSet<&str> = described.filter(|key| is_of_file_system(key)).collect();
+    keys.extend(file_systems);
+    // What only one of them was asked for (by an older version, or with other directories) cannot differ.
+    let told = |key: &&str| runs.iter().filter(|run| run.machine.contains_key(*key)).count() > 1;
+    keys.retain(told);
+    analysis::also_differs(runs, &keys).into_iter().map(shortened).collect()
+}
+
+/// What has changed since a run was begun of that which its description tells; `now` describes the present. File
+/// systems are not among it: they are only looked at when a run begins.
+pub(crate) fn changed_since(
+    begun: &Document,
+    now: &Document,
+    facts: &[Fact],
+) -> Option<Difference> {
+    let mut keys = compared_keys(facts);
+    keys.retain(|key| begun.machine.contains_key(*key));
+    analysis::also_differs(&[begun, now], &keys).into_iter().map(shortened).next()
+}
+
+/// Whether a key tells what a file system is, rather than how full it happens to be.
+fn is_of_file_system(key: &str) -> bool {
+    const LASTING: [&str; 5] = ["type", "device", "mounted_on", "options", "block_bytes"];
+    let fact = key.strip_prefix(FILE_SYSTEM).and_then(|rest| rest.rsplit_once('.'));
+    fact.is_some_and(|(_, fact)| LASTING.contains(&fact))
+}
+
+/// Of the mitigations, only those that are not the same in all runs.
+fn shortened(mut difference: Difference) -> Difference {
+    if difference.key != "mitigations" {
+        return difference;
+    }
+    let split = |text: &String| -> Vec<String> {
+        text.split(MITIGATION_SEPARATOR).map(str::to_owned).collect()
+    };
+    let lists: Vec<Vec<String>> = difference.values.iter().map(split).collect();
+    let differs = |one: &&String| !lists.iter().all(|list| list.contains(one));
+    for (value, list) in difference.values.iter_mut().zip(&lists) {
+        let own: Vec<&str> = list.iter().filter(differs).map(String::as_str).collect();
+        *value = match own.is_empty() {
+            true => "none of these".to_owned(),
+            false => own.join(MITIGATION_SEPARATOR),
+        };
+    }
+    difference
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Map, Value as Json, json};
+
+    use super::*;
+
+    fn run(machine: &[(&str, &str)]) -> Document {
+        let machine: Map<String, Json> =
+            machine.iter().map(|(key, value)| ((*key).to_owned(), Json::from(*value))).collect();
+        let run = json!({"id": "a", "started": "2026-01-01T00:00:00Z", "seed": 1, "oscost": "1"});
+        let run = json!({"schema": results::SCHEMA, "run": run, "machine": machine, "results": []});
+        serde_json::from_value(run).unwrap()
+    }
+
+    fn shown(differences: &[Difference]) -> Vec<String> {
+        differences.iter().map(|d| format!("{}: {}", d.key, d.values.join(" > "))).collect()
+    }
+
+    #[test]
+    fn file_systems_that_differ_are_listed_and_how_full_they_are_is_not() {
+        let on = |kind: &'static str, free: &'static str| {
+            run(&[
+                ("filesystem./srv/a.b.type", kind),
+                ("filesystem./srv/a.b.options", "rw"),
+                ("filesystem./srv/a.b.free_bytes", free),
+                ("lsm", "none"),
+            ])
+        };
+        let (ext4, xfs) = (on("ext4", "1"), on("xfs", "2"));
+        assert_eq!(shown(&also_differs(&[&ext4, &xfs])), ["filesystem./srv/a.b.type: ext4 > xfs"]);
+        assert_eq!(shown(&also_differs(&[&ext4, &on("ext4", "3")])), [""; 0]);
+        let elsewhere = run(&[("filesystem./mnt.type", "xfs"), ("lsm", "none")]);
+        assert_eq!(shown(&also_differs(&[&ext4, &elsewhere])), [""; 0]);
+    }
+
+    #[test]
+    fn facts_of_the_kernel_and_the_core_are_listed() {
+        let base = [
+            ("kernel_command_line", "quiet"),
+            ("tick_hz", "250"),
+            ("preempt", "full"),
+            ("lsm", "none"),
+            ("audit", "off"),
+            ("conntrack", "none"),
+            ("congestion_control", "cubic"),
+            ("core_type", "performance"),
+            ("cpu_flags", "3 flags, 0"),
+        ];
+        let new = base.map(|(key, _)| (key, "other"));
+        assert_eq!(also_differs(&[&run(&base), &run(&new)]).len(), base.len());
+        // An older version did not record them, so that they differ is not known.
+        assert_eq!(also_differs(&[&run(&[]), &run(&new)]), []);
+    }
+
+    #[test]
+    fn only_the_mitigations_that_differ_are_told() {
+        let with = |text: &'static str| run(&[("mitigations", text)]);
+        let base = with("mds=Clear CPU buffers; SMT vulnerable | meltdown=PTI | srbds=Microcode");
+        let new = with("mds=Clear CPU buffers; SMT disabled | meltdown=PTI | srbds=Microcode");
+        assert_eq!(
+            shown(&also_differs(&[&base, &new])),
+            [
+                "mitigations: mds=Clear CPU buffers; SMT vulnerable > mds=Clear CPU buffers; SMT disabled"
+            ]
+        );
+        let fewer = with("meltdown=PTI | srbds=Microcode");
+        assert_eq!(
+            shown(&also_differs(&[&base, &fewer])),
+            ["mitigations: mds=Clear CPU buffers; SMT vulnerable > none of these"]
+        );
+    }
+
+    #[test]
+    fn a_run_goes_on_where_nothing_that_it_recorded_has_changed() {
+        let facts = platform::machine::describe();
+        let changed = |begun: &[(&str, &str)], now: &[(&str, &str)]| {
+            changed_since(&run(begun), &run(now), &facts).map(|first| first.key)
+        };
+        let now = [("release", "6.1"), ("lsm", "none"), ("kernel_command_line", "quiet")];
+        let begun =
+            [("release", "6.1"), ("filesystem./srv.type", "ext4"), ("core_type", "efficiency")];
+        assert_eq!(changed(&begun, &now), None);
+        let slower = [("release", "6.1"), ("kernel_command_line", "mitigations=auto")];
+        assert_eq!(changed(&slower, &now).unwrap(), "kernel_command_line");
+    }
+}

@@ -1,0 +1,222 @@
+//! Runs: describes the machine, has all rounds made, and concludes.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use measure::cycles::Timebase;
+use measure::survey::ClockFacts;
+use results::{CaseResult, Document, Outcome, RunInfo, Store};
+
+use crate::coordinator::{Coordinator, register_directories_of};
+use crate::error::RunError;
+use crate::event::Event;
+use crate::id::{new_id, now_rfc3339};
+use crate::machine::{
+    Description, add_core_type, add_cycle_counting, add_file_systems, description, level_key,
+};
+use crate::machine_changes::changed_since;
+use crate::plan::Plan;
+use crate::timebase::{clock_named, stored_timebase};
+
+/// The version of this program, which each run records.
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// A run to begin.
+#[derive(Debug, Clone)]
+pub struct Request<'a> {
+    /// What is measured.
+    pub plan: &'a Plan,
+    /// The user's options, kept with the run.
+    pub asked: BTreeMap<String, String>,
+    /// The user's labels, kept with the run.
+    pub tags: BTreeMap<String, String>,
+    /// The clock to time with.
+    pub clock: &'a ClockFacts,
+}
+
+/// A run that has ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ended {
+    /// Its id.
+    pub id: String,
+    /// How it ended.
+    pub ending: Ending,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    /// Every point has a figure or is unsupported here, and one at least has a figure.
+    Complete,
+    /// All points were tried, and some have neither a figure nor are unsupported; or none has a figure.
+    Incomplete,
+    /// It was stopped before its end and can be resumed.
+    Stopped,
+}
+
+/// Begins a new run in the store and measures until it is complete or `stop` is set.
+///
+/// # Errors
+/// If the store cannot be used or no worker can be started. What was measured before is stored.
+pub fn begin(
+    request: Request,
+    store: &mut Store,
+    stop: &AtomicBool,
+    watch: &mut dyn FnMut(Event),
+) -> Result<Ended, RunError> {
+    let Request { plan, asked, tags, clock } = request;
+    let info = RunInfo {
+        id: new_id(),
+        started: now_rfc3339(),
+        finished: None,
+        seed: plan.seed,
+        oscost: VERSION.to_owned(),
+        tags,
+        asked,
+        core_clock_ghz: None,
+        area_seconds: BTreeMap::new(),
+    };
+    note_if_unfit(watch);
+    let (machine, timebase) = described_for(plan, clock, store)?;
+    note_if_another_runs(store, watch)?;
+    let text = serde_json::to_string(plan).expect("a plan has only plain values");
+    store.begin_run(&info, &machine, &text)?;
+    let mut coordinator = Coordinator::new(plan, &info.id, &timebase, store, stop, watch);
+    coordinator.use_earlier_levels(level_key(&machine))?;
+    let complete = coordinator.measure()?;
+    conclude(store, info.id, complete)
+}
+
+/// Resumes an unfinished run, or the latest one if `name` is `None`. Its plan, seed and stored rounds are kept.
+///
+/// # Errors
+/// If there is no such run, it cannot be resumed on this machine, or as of [`begin`].
+pub fn resume(
+    name: Option<&str>,
+    store: &mut Store,
+    stop: &AtomicBool,
+    watch: &mut dyn FnMut(Event),
+) -> Result<Ended, RunError> {
+    let id = unfinished_run(name, store)?;
+    let begun = store.document(&id)?;
+    let clock = clock_of(&begun)?;
+    check_same_machine(&begun, &clock)?;
+    let plan = plan_of_run(&id, store)?;
+    if let Some(pid) = measured_by(&plan) {
+        return Err(RunError::UnderWay { id, pid });
+    }
+    let cpu = plan.cpus.last().copied();
+    let timebase = stored_timebase(store, cpu, &clock, &begun.machine)?;
+    note_if_unfit(watch);
+    watch(Event::Note(format!("resuming run {id}")));
+    let rows = store.rounds(&id)?;
+    let mut coordinator = Coordinator::new(&plan, &id, &timebase, store, stop, watch);
+    coordinator.use_earlier_levels(level_key(&begun.machine))?;
+    coordinator.replay(&rows);
+    let complete = coordinator.measure()?;
+    conclude(store, id, complete)
+}
+
+/// The machine's description for a run of `plan`, and how the run counts time and cycles.
+fn described_for(
+    plan: &Plan,
+    clock: &ClockFacts,
+    store: &mut Store,
+) -> Result<(Description, Timebase), RunError> {
+    let mut machine = description(&platform::machine::describe(), clock);
+    let timebase = stored_timebase(store, plan.cpus.last().copied(), clock, &machine)?;
+    add_cycle_counting(&mut machine, &timebase.latency);
+    add_core_type(&mut machine, &plan.cpus);
+    add_file_systems(&mut machine, plan);
+    Ok((machine, timebase))
+}
+
+/// Reports once, before measuring, why no figure of this machine can be trusted at present.
+fn note_if_unfit(watch: &mut dyn FnMut(Event)) {
+    const OBSERVED: Duration = Duration::from_millis(300);
+    if let Some(reason) = platform::environment::unfit(&platform::cpu::allowed(), OBSERVED) {
+        watch(Event::Note(reason));
+    }
+}
+
+/// Reports if another process is measuring the newest run of this store.
+fn note_if_another_runs(store: &Store, watch: &mut dyn FnMut(Event)) -> Result<(), RunError> {
+    let Some(id) = store.unfinished()? else { return Ok(()) };
+    // A plan that this version cannot read does not name the process in a way it understands.
+    let plan: Option<Plan> = store.plan(&id)?.and_then(|text| serde_json::from_str(&text).ok());
+    let Some(plan) = plan else { return Ok(()) };
+    // If its process was killed, its directories may differ from those of the new run.
+    register_directories_of(&plan);
+    if let Some(pid) = measured_by(&plan) {
+        let other = RunError::UnderWay { id, pid };
+        watch(Event::Note(format!("{other}; both disturb each other's figures")));
+    }
+    Ok(())
+}
+
+/// The other process that is measuring a run of this plan at present.
+fn measured_by(plan: &Plan) -> Option<u32> {
+    let pid = plan.coordinator;
+    (pid != std::process::id() && platform::process::is_alive_and_ours(pid)).then_some(pid)
+}
+
+/// The id of the unfinished run that `name` stands for.
+fn unfinished_run(name: Option<&str>, store: &Store) -> Result<String, RunError> {
+    let id = match name {
+        None => store.unfinished()?.ok_or(RunError::NothingToResume)?,
+        Some(name) => store.resolve(name)?,
+    };
+    let summary = store.runs()?.into_iter().find(|run| run.id == id);
+    match summary.is_some_and(|run| run.finished.is_some()) {
+        true => Err(RunError::Finished(id)),
+        false => Ok(id),
+    }
+}
+
+fn plan_of_run(id: &str, store: &Store) -> Result<Plan, RunError> {
+    let text = store.plan(id)?.unwrap_or_default();
+    serde_json::from_str(&text).map_err(|_| RunError::Plan(id.to_owned()))
+}
+
+/// The clock that a run was begun with.
+fn clock_of(begun: &Document) -> Result<ClockFacts, RunError> {
+    let clock = begun.machine.get("clock").and_then(|name| name.as_str()).unwrap_or("unknown");
+    clock_named(clock)
+        .ok_or_else(|| RunError::NoSuchClock { id: begun.run.id.clone(), clock: clock.to_owned() })
+}
+
+/// A run is of one machine in one state: after a change, its later rounds would measure something else.
+fn check_same_machine(begun: &Document, clock: &ClockFacts) -> Result<(), RunError> {
+    let facts = platform::machine::describe();
+    let mut now = begun.clone();
+    now.machine = description(&facts, clock);
+    VERSION.clone_into(&mut now.run.oscost);
+    let Some(first) = changed_since(begun, &now, &facts) else { return Ok(()) };
+    let [was, is] = [0, 1].map(|at| first.values[at].clone());
+    Err(RunError::MachineChanged { id: begun.run.id.clone(), key: first.key, was, is })
+}
+
+/// Adds the results that follow from several points, and determines how the run ended.
+fn conclude(store: &mut Store, id: String, complete: bool) -> Result<Ended, RunError> {
+    let document = store.document(&id)?;
+    let derived = analysis::derived(&document.results, document.run.seed);
+    let has_derived = !derived.is_empty();
+    let all: Vec<CaseResult> = document.results.into_iter().chain(derived).collect();
+    if has_derived {
+        store.put_results(&id, &all)?;
+    }
+    let ending = if complete { ending_of(&all) } else { Ending::Stopped };
+    Ok(Ended { id, ending })
+}
+
+/// Unsupported is an answer; failed, timed out and implausible are not. A run of unsupported points only has measured
+/// nothing.
+fn ending_of(results: &[CaseResult]) -> Ending {
+    let answered = |outcome| matches!(outcome, Outcome::Measured | Outcome::Unsupported);
+    let any_measured = results.iter().any(|result| result.outcome == Outcome::Measured);
+    match any_measured && results.iter().all(|result| answered(result.outcome)) {
+        true => Ending::Complete,
+        false => Ending::Incomplete,
+    }
+}
