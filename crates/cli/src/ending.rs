@@ -8,13 +8,13 @@ use runner::{PlanError, RunError};
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
-    /// All that was asked for is done.
+    /// The command succeeded.
     Done,
     /// A check failed (`compare --fail-above`, `noise`).
     CheckFailed,
-    /// The command was not used as it can be: an unknown case, run or file, a damaged import.
+    /// Wrong usage: an unknown case, run or file, a damaged import.
     WrongUsage,
-    /// Something asked for could not be measured.
+    /// Something could not be measured.
     NotMeasured,
 }
 
@@ -29,7 +29,7 @@ impl From<Ending> for ExitCode {
     }
 }
 
-/// The user's command cannot be carried out as it stands.
+/// Wrong usage, and how to correct it.
 #[derive(Debug)]
 pub struct Usage(pub String);
 
@@ -42,7 +42,7 @@ impl std::fmt::Display for Usage {
 impl std::error::Error for Usage {}
 
 impl Ending {
-    /// Prints the error, one line, on stderr, and says what exit code it means.
+    /// Prints the error in one line on stderr; returns the ending that it means.
     pub fn of_error(error: &anyhow::Error) -> Self {
         crate::output::note(&one_line(&format!("{error:#}")));
         let wrong_usage = error.is::<Usage>()
@@ -54,7 +54,7 @@ impl Ending {
     }
 }
 
-/// Whether a run was named that cannot be resumed, or not here, or not now.
+/// Whether the user named a run that cannot be resumed, here or at present.
 fn is_wrong_run(error: &RunError) -> bool {
     use StoreError::{AmbiguousRun, Damaged, UnknownRun};
     match error {

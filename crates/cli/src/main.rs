@@ -1,7 +1,7 @@
 //! The `oscost` command: what an operating system costs.
 //!
-//! Arguments are read, one command is carried out, and its ending becomes the exit code: 0 done,
-//! 1 a check failed, 2 wrong usage, 3 something asked for could not be measured.
+//! Arguments are parsed, one command is executed, and its ending becomes the exit code: 0 done,
+//! 1 a check failed, 2 wrong usage, 3 something could not be measured.
 
 mod args;
 mod commands;

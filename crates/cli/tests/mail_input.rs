@@ -240,11 +240,11 @@ fn addresses_that_are_none_are_told_with_their_lines_and_others_are_delivered_to
     let command = order.command(&format!("--relay {} --json", sink.address));
     let said = bench.oscost(&command).with(1);
     for line in [
-        "line 3: no mail goes there: there is no @",
-        "line 6: no mail goes there: there is nothing before the @",
-        "line 7: no mail goes there: the part before the @ has the character ' '",
-        "line 8: no mail goes there: the domain ends in a number",
-        "line 11: no mail goes there: there is no address",
+        "line 3: invalid address: there is no @",
+        "line 6: invalid address: there is nothing before the @",
+        "line 7: invalid address: the part before the @ has the character ' '",
+        "line 8: invalid address: the domain ends in a number",
+        "line 11: invalid address: there is no address",
         "1 more line of the list with the same addresses",
     ] {
         assert!(said.err.contains(line), "{line} is not in: {}", said.err);

@@ -42,7 +42,11 @@ fn a_ramp_has_a_row_for_each_step() {
     for first in ["     1 ", "    10 ", "    20 "] {
         assert!(said.out.lines().any(|line| line.starts_with(first)), "{first:?}: {}", said.out);
     }
-    assert!(said.out.contains("server's CPU unknown: --server-pid tells it"), "{}", said.out);
+    assert!(
+        said.out.contains("server's CPU time unknown: name its process with --server-pid"),
+        "{}",
+        said.out
+    );
 }
 
 #[test]

@@ -25,13 +25,13 @@ use crate::machine::directories;
 use crate::plan::{Plan, Point};
 use crate::stored_round::{KIND_COUNT, KIND_ROUND, PASS_MS, StoredEnd, measuring_ms};
 
-/// Quiet samples that make a round.
+/// Quiet samples of a round.
 const QUIET_SAMPLES: usize = 60;
-/// The longest a round takes samples; also how long a worker group contends.
+/// How long a round takes samples at most, and how long a worker group contends.
 const ROUND_MS: u64 = 15;
 /// Rounds of a sampled point in one pass over points of which some are trials.
 const SAMPLED_ROUNDS_A_PASS: usize = 3;
-/// The untimed pass may take this share of the budget, and the time that is left at the end.
+/// The untimed pass may take the budget divided by this number, and the time that is left at the end.
 const COUNTING_SHARE: u32 = 3;
 
 /// A run in progress.
@@ -52,7 +52,7 @@ pub(crate) struct Coordinator<'a> {
     area_time: BTreeMap<String, Duration>,
     /// How much of that was for sampled points.
     sampled_time: Duration,
-    /// What the sentinel's quiet ratios depend on, where it is known.
+    /// Key of the sentinel's quiet levels in the store; `None` if unknown.
     level_key: Option<String>,
 }
 
@@ -86,7 +86,7 @@ impl<'a> Coordinator<'a> {
 
     /// Uses the quiet levels that the store has under `key`, from earlier runs of the same build on the same kind of CPU.
     pub(crate) fn use_earlier_levels(&mut self, key: Option<String>) -> Result<(), RunError> {
-        /// Older runs are forgotten: a machine may be moved to another host.
+        /// Older runs are ignored: a virtual machine may move to another host.
         const RUNS: u32 = 20;
         if let Some(key) = &key {
             let earlier = self.store.quiet_levels(key, RUNS)?;
@@ -100,7 +100,7 @@ impl<'a> Coordinator<'a> {
     pub(crate) fn replay(&mut self, rows: &[RoundRow]) {
         let mut before = None;
         for (row, at_ms) in rows.iter().zip(measuring_ms(rows.iter().map(|row| row.started_ms))) {
-            // Also of a round that is not understood: its number is taken and its time is gone.
+            // A round that cannot be read has also used its number and its time.
             let took = Duration::from_millis(at_ms).saturating_sub(self.earlier);
             if let Some(which) = before {
                 self.add_area_time(which, took);
@@ -111,11 +111,12 @@ impl<'a> Coordinator<'a> {
             before = self.evidence.iter().position(known);
             let Some(which) = before else { continue };
             let Ok(end) = serde_json::from_str::<StoredEnd>(&row.outcome) else { continue };
-            self.take_in(which, &row.kind, &row.lines, &end.into(), at_ms);
+            self.add_output(which, &row.kind, &row.lines, &end.into(), at_ms);
         }
     }
 
-    fn take_in(&mut self, which: usize, kind: &str, text: &str, end: &RoundEnd, at_ms: u64) {
+    /// Adds the output of a round to the evidence of its point.
+    fn add_output(&mut self, which: usize, kind: &str, text: &str, end: &RoundEnd, at_ms: u64) {
         let evidence = &mut self.evidence[which];
         if kind == KIND_COUNT {
             evidence.add_count(text, end);
@@ -131,7 +132,7 @@ impl<'a> Coordinator<'a> {
         register_directories_of(self.plan);
         platform::cleanup::sweep_dead();
         platform::process::adopt_children();
-        // Off the CPU that measures, where there is another; a worker chooses for itself.
+        // Away from the CPU that measures, if there is another; a worker chooses its own CPU.
         if let [first, _, ..] = self.plan.cpus[..] {
             let _ = platform::cpu::pin_thread(first);
         }
@@ -152,7 +153,7 @@ impl<'a> Coordinator<'a> {
         Ok(complete)
     }
 
-    /// Stores the figures that follow from all evidence, and what the run knows of its core and its time.
+    /// Stores the results, the core's frequency, and the time taken by each area.
     fn store_results(&mut self) -> Result<(), StoreError> {
         let (levels, latency) = (&self.levels, &self.timebase.latency);
         let core = Core::with_slopes(levels, latency, &self.evidence, self.plan.seed);
@@ -234,8 +235,7 @@ impl<'a> Coordinator<'a> {
                 if self.must_stop() {
                     return Ok(false);
                 }
-                // On a busy machine the time may be up before all have had their first round: a point without a
-                // figure would help nobody.
+                // On a busy machine the time may be up before the first round of a point: that one is made all the same.
                 let evidence = &self.evidence[which];
                 let has_time = self.spent() < self.budget() || evidence.rounds() == 0;
                 if has_time && evidence.needs_rounds() {
@@ -253,8 +253,8 @@ impl<'a> Coordinator<'a> {
         }
     }
 
-    /// The points that more rounds are made of in the next pass. Sampled points that have their least number of rounds
-    /// wait for the trials once they have had their share of the time: else trials would be too few.
+    /// The points of the next pass. Sampled points that have their least number of rounds wait for the trials once the
+    /// time for sampling is spent: otherwise there would be too few trials.
     fn active(&self) -> Vec<usize> {
         let needs_more = |evidence: &Evidence| {
             evidence.needs_rounds() && evidence.rounds() < evidence.rounds_at_most()
@@ -272,8 +272,8 @@ impl<'a> Coordinator<'a> {
         (0..self.evidence.len()).filter(wanted).collect()
     }
 
-    /// The order of one pass. A pass with trials in it takes long: meanwhile points that are sampled get several of
-    /// their short rounds.
+    /// The order of one pass. A pass with trials takes long, so that it has several of the short rounds of each sampled
+    /// point.
     fn pass_over(&self, active: &[usize], rng: &mut StdRng) -> Vec<usize> {
         let is_trial = |which: &usize| self.evidence[*which].of_trials;
         let mut order = active.to_vec();
@@ -287,7 +287,7 @@ impl<'a> Coordinator<'a> {
         order
     }
 
-    /// One round of one point, stored as soon as it is there.
+    /// Makes one round of one point, and stores it at once.
     fn round(&mut self, which: usize, mode: Mode) -> Result<(), RunError> {
         self.announce(which);
         let at = self.spent();
@@ -297,10 +297,10 @@ impl<'a> Coordinator<'a> {
         let Report { text, end } = launch(&order, self.stop)?;
         self.add_area_time(which, launched.elapsed());
         if self.must_stop() && !matches!(end, RoundEnd::Reported(_)) {
-            return Ok(()); // we ended it, which says nothing of the case
+            return Ok(()); // killed by this process, which is no property of the case
         }
         let kind = if mode == Mode::Sample { KIND_ROUND } else { KIND_COUNT };
-        self.take_in(which, kind, &text, &end, at.as_millis() as u64);
+        self.add_output(which, kind, &text, &end, at.as_millis() as u64);
         let point = &self.evidence[which].point;
         let row = RoundRow {
             seq: self.next_seq,
@@ -380,8 +380,7 @@ impl<'a> Coordinator<'a> {
     }
 }
 
-/// How long a round takes samples, or a trial may take: a busy machine may well make it several times as
-/// long.
+/// Time limit of a round, in ms: for samples, or several times the expected duration of a trial, for busy machines.
 fn limit_ms(point: &Point) -> u64 {
     point.trial_takes().map_or(ROUND_MS, |takes| takes.as_millis() as u64 * 5)
 }

@@ -1,9 +1,8 @@
 //! Plans a run, starts worker processes, interleaves rounds, collects their output, and concludes the run.
 //!
-//! The story of a run: [`plan()`] decides what is measured, [`check_directories`] whether it can be; [`begin`] or
-//! [`resume`] measures. [`run`] describes the machine and has the [`coordinator`] make rounds: [`launch`] starts each
-//! in a fresh process, which is the [`worker`]; [`evidence`] is what the rounds of one point have shown so far, and
-//! [`figures`] computes results from it.
+//! [`plan()`] decides what is measured, [`check_directories`] whether it can be; [`begin`] or [`resume`] measures.
+//! The module `run` describes the machine and has `coordinator` make the rounds. `launch` starts each in a fresh process,
+//! the [`worker`]. `evidence` is what the rounds of one point have shown so far; `figures` computes results from it.
 
 mod coordinator;
 mod directories;

@@ -22,7 +22,7 @@ pub(crate) const FILE_SYSTEM: &str = "filesystem.";
 /// Value of a fact that could not be determined.
 const UNKNOWN: &str = "unknown";
 
-/// The facts as JSON, with the clock that measurements are timed by.
+/// The description of a machine with these facts, on which measurements are timed by `clock`.
 pub fn description(facts: &[Fact], clock: &ClockFacts) -> Description {
     let mut machine: Description =
         facts.iter().map(|fact| (fact.key.to_owned(), value(&fact.value))).collect();
@@ -35,20 +35,20 @@ pub fn description(facts: &[Fact], clock: &ClockFacts) -> Description {
     machine
 }
 
-/// The frequency of the time stamp counter as calibrated just now; `None` where another clock is used for timing.
+/// The calibrated frequency of the time stamp counter; `None` if another clock is used for timing.
 pub fn tsc_measured_khz(clock: &ClockFacts) -> Option<u64> {
     let counts = clock.name == "tsc" && clock.ns_per_tick > 0.0;
     counts.then(|| (1e6 / clock.ns_per_tick).round() as u64)
 }
 
-/// Adds the kind of the core that single measurements are made on: the last of `cpus`.
+/// Adds the kind of the core on which single measurements are made: the last of `cpus`.
 pub(crate) fn add_core_type(machine: &mut Description, cpus: &[usize]) {
     let kind = cpus.last().and_then(|&cpu| platform::machine::core_type(cpu));
     machine.insert(CORE_TYPE.into(), kind.unwrap_or_else(|| UNKNOWN.to_owned()).into());
 }
 
-/// A checksum of this program's length, beginning and end, which hold the linker's build number and where all parts
-/// lie: two builds of one version may differ. All of it would take a second in a build with debug information.
+/// A checksum of this program's length, beginning and end, which contain the linker's build id and the section offsets:
+/// two builds of one version may differ. The whole file would take a second in a build with debug information.
 fn build() -> String {
     checksum_of_ends().map_or_else(|_| UNKNOWN.into(), |sum| format!("{sum:08x}"))
 }

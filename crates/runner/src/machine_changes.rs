@@ -9,13 +9,13 @@ use results::Document;
 
 use crate::machine::{CORE_TYPE, FILE_SYSTEM};
 
-/// The names of the facts in which two comparable runs must agree.
+/// The keys of the facts that must be equal in comparable runs.
 pub(crate) fn compared_keys(facts: &[Fact]) -> Vec<&'static str> {
     let compared = facts.iter().filter(|fact| fact.compared).map(|fact| fact.key);
     compared.chain(["clock"]).collect()
 }
 
-/// The facts, the file systems used, and the ways of measuring, in which runs that are compared do not all agree.
+/// Differences between runs that are compared: in facts, in the file systems used and in the way of measuring.
 pub fn also_differs(runs: &[&Document]) -> Vec<Difference> {
     let facts = platform::machine::describe();
     let mut keys = compared_keys(&facts);
@@ -23,14 +23,15 @@ pub fn also_differs(runs: &[&Document]) -> Vec<Difference> {
     let described = runs.iter().flat_map(|run| run.machine.keys().map(String::as_str));
     let file_systems: BTreeSet<&str> = described.filter(|key| is_of_file_system(key)).collect();
     keys.extend(file_systems);
-    // What only one of them was asked for (by an older version, or with other directories) cannot differ.
-    let told = |key: &&str| runs.iter().filter(|run| run.machine.contains_key(*key)).count() > 1;
-    keys.retain(told);
+    // A fact in one description only (of another version, or of other directories) is no difference.
+    let in_several =
+        |key: &&str| runs.iter().filter(|run| run.machine.contains_key(*key)).count() > 1;
+    keys.retain(in_several);
     analysis::also_differs(runs, &keys).into_iter().map(shortened).collect()
 }
 
-/// What has changed since a run was begun of that which its description tells; `now` describes the present. File
-/// systems are not among it: they are only looked at when a run begins.
+/// The first fact in the description of a run that has changed since it began; `now` describes the present. File systems
+/// are not compared: they are examined only when a run begins.
 pub(crate) fn changed_since(
     begun: &Document,
     now: &Document,
@@ -41,14 +42,14 @@ pub(crate) fn changed_since(
     analysis::also_differs(&[begun, now], &keys).into_iter().map(shortened).next()
 }
 
-/// Whether a key tells what a file system is, rather than how full it happens to be.
+/// Whether a key is of a lasting property of a file system, in contrast to its free space.
 fn is_of_file_system(key: &str) -> bool {
     const LASTING: [&str; 5] = ["type", "device", "mounted_on", "options", "block_bytes"];
     let fact = key.strip_prefix(FILE_SYSTEM).and_then(|rest| rest.rsplit_once('.'));
     fact.is_some_and(|(_, fact)| LASTING.contains(&fact))
 }
 
-/// Of the mitigations, only those that are not the same in all runs.
+/// Of the mitigations, keeps those that differ between the runs.
 fn shortened(mut difference: Difference) -> Difference {
     if difference.key != "mitigations" {
         return difference;
@@ -123,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_mitigations_that_differ_are_told() {
+    fn only_the_mitigations_that_differ_are_shown() {
         let with = |text: &'static str| run(&[("mitigations", text)]);
         let base = with("mds=Clear CPU buffers; SMT vulnerable | meltdown=PTI | srbds=Microcode");
         let new = with("mds=Clear CPU buffers; SMT disabled | meltdown=PTI | srbds=Microcode");

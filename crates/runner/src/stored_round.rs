@@ -5,16 +5,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::launch::RoundEnd;
 
-/// Rounds of one point begin at least so far apart: within a fifth of a second a machine's mood
-/// rarely changes, and rounds that all saw one mood would agree for no good reason.
+/// Least time between the beginnings of two rounds of one point. The state of a machine rarely changes within a fifth
+/// of a second, and rounds in one state would agree more closely than the figure deserves.
 pub(crate) const PASS_MS: u64 = 150;
-/// Rounds that began further apart had a pause between them: none takes as long, not even one that
-/// hangs and is killed.
+/// Rounds that began further apart had a pause between them: no round takes this long, not even one that hangs and is
+/// killed.
 const PAUSE_MS: i64 = 15_000;
 
-/// When each round began, in ms of measuring, from when each was started by the clock on the wall. A
-/// run that was taken up again has pauses of any length in it, which do not count; and that clock may
-/// have been set, also back.
+/// When each round began, in ms of measuring time, from its start by the wall clock. Pauses before a run was resumed do
+/// not count. The wall clock may have been set, also back.
 pub(crate) fn measuring_ms(started_ms: impl Iterator<Item = i64>) -> impl Iterator<Item = u64> {
     let (mut at_ms, mut before) = (0, None);
     started_ms.map(move |started| {
@@ -27,10 +26,12 @@ pub(crate) fn measuring_ms(started_ms: impl Iterator<Item = i64>) -> impl Iterat
     })
 }
 
+/// Stored kind of a round of the untimed pass.
 pub(crate) const KIND_COUNT: &str = "count";
+/// Stored kind of a timed round.
 pub(crate) const KIND_ROUND: &str = "round";
 
-/// How a round ended, as it is stored: what the worker said, or what became of it.
+/// How a round ended, as it is stored: as the worker reported, or how the worker ended.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum StoredEnd {

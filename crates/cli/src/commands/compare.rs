@@ -14,14 +14,14 @@ use crate::ending::Ending;
 use crate::output::{page, print};
 use crate::store::store_to_read;
 
-/// Holds runs against each other.
+/// Compares runs.
 pub fn compare(args: &Compare) -> anyhow::Result<Ending> {
     let base = find(&args.base, &args.store)?;
     let news = args.news.iter().map(|name| find(name, &args.store));
     let news = news.collect::<anyhow::Result<Vec<Document>>>()?;
     let mut compared_ids: Vec<&str> = news.iter().map(|new| new.run.id.as_str()).collect();
     compared_ids.push(&base.run.id);
-    // Without a store there are no earlier checks, and that is no error.
+    // A missing store has no earlier checks, which is no error.
     let noise = match store_to_read(&args.store) {
         Ok(store) => stored_noise_checks(&store, &base, &compared_ids)?,
         Err(_) => NoiseCheck::default(),
@@ -41,7 +41,7 @@ pub fn compare(args: &Compare) -> anyhow::Result<Ending> {
     Ok(if too_slow { Ending::CheckFailed } else { Ending::Done })
 }
 
-/// By which share a row is worse for certain; nothing for rows without that verdict.
+/// The share by which a row is worse for certain; negative infinity without that verdict.
 fn certainly_worse_by(row: &Compared) -> f64 {
     match row.ratio {
         Some(ratio) if row.verdict.is_loss() => (ratio.low - 1.0).max(1.0 / ratio.high - 1.0),
@@ -49,9 +49,9 @@ fn certainly_worse_by(row: &Compared) -> f64 {
     }
 }
 
-/// A run of the store, or a document in a file.
+/// Finds a run in the store, or a document in a file.
 fn find(name: &str, store: &StoreArg) -> anyhow::Result<Document> {
-    // No run's id is like that; a tag may be.
+    // No run's id looks like a path; a tag may.
     let looks_like_path = name.contains(['/', '\\']) || name.ends_with(".json");
     let is_path = looks_like_path && !name.contains('=');
     if name == "-" || is_path || Path::new(name).is_file() {
@@ -79,15 +79,15 @@ fn comparison(
         base: words(base),
         news: news.iter().map(words).collect(),
         also_differs: also_differs(&all),
-        facts: facts_told(base, news, compared),
+        facts: facts_of(base, news, compared),
         all: false,
         noise_floor: floor_lines(compared, noise, settings),
         rows: rows(compared),
     }
 }
 
-/// The core's frequency in the runs, and what was compared in cycles, a line or two for each run.
-fn facts_told(base: &Document, news: &[Document], compared: &[Vec<Compared>]) -> Vec<String> {
+/// A line or two for each run: the core's frequency, and what was compared in cycles.
+fn facts_of(base: &Document, news: &[Document], compared: &[Vec<Compared>]) -> Vec<String> {
     let mut lines = Vec::new();
     for (number, (new, rows)) in (1..).zip(news.iter().zip(compared)) {
         let name = if news.len() == 1 { "new".to_owned() } else { format!("new {number}") };
@@ -97,9 +97,9 @@ fn facts_told(base: &Document, news: &[Document], compared: &[Vec<Compared>]) ->
     lines
 }
 
-/// What the core's frequency was in both runs; `None` if neither knows it.
+/// The core's frequency in both runs; `None` if it is unknown in both.
 fn frequency_line(frequencies: &Frequencies, new: &str) -> Option<String> {
-    /// A smaller difference is none: the frequency is known to about as much.
+    /// Smaller differences are not reported: the frequency is no more precise.
     const LEAST: f64 = 0.002;
     let ghz = |clock: Option<CoreClock>| match clock {
         Some(clock) => format!("{:.2} GHz", clock.median),
@@ -129,7 +129,7 @@ fn frequency_line(frequencies: &Frequencies, new: &str) -> Option<String> {
     ))
 }
 
-/// How many rows were compared in cycles, or why none was; `None` where there are no cycles in either run.
+/// The number of rows compared in cycles, or why there are none; `None` if neither run has cycles.
 fn unit_line(base: &Document, new: &Document, rows: &[Compared], name: &str) -> Option<String> {
     let has_cycles = |run: &Document| run.results.iter().any(|result| result.cycles.is_some());
     let (in_base, in_new) = (has_cycles(base), has_cycles(new));
@@ -164,14 +164,11 @@ fn floor_lines(compared: &[Vec<Compared>], noise: &NoiseCheck, settings: &Settin
     let median = measure::stats::median(&mut floors) * 100.0;
     let margin = settings.margin * 100.0;
     let basis = match noise.checks() {
-        0 => "no check of equal against equal is known for this machine: `oscost noise` makes one"
-            .to_owned(),
-        n => format!("from these runs and {n} checks of equal against equal"),
+        0 => "no noise check is known for this machine: `oscost noise` makes one".to_owned(),
+        n => format!("from these runs and {n} noise checks"),
     };
     vec![
-        format!(
-            "smallest difference that can be told: {median:.1} % (median; largest {largest:.1} %)"
-        ),
+        format!("smallest detectable difference: {median:.1} % (median; largest {largest:.1} %)"),
         basis,
         format!(
             "same: certainly within {margin:.1} %; intervals hold for all rows together at 95 %"
@@ -191,7 +188,7 @@ fn rows(compared: &[Vec<Compared>]) -> Vec<CompareRow> {
                 rows.push(CompareRow { label, metric, base, news: Vec::new() });
                 rows.len() - 1
             });
-            // A run before this one may not have had the row at all.
+            // Earlier runs may lack the row.
             rows[at].news.resize_with(number, absent);
             rows[at].news.push(CompareCell {
                 figure: row.new.map(|estimate| cell(estimate, &row.unit)),

@@ -1,4 +1,4 @@
-//! `oscost list` and `oscost env`: what is measured, and on what.
+//! `oscost list` and `oscost env`: the cases, and the machine.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::args::{Env, List};
 use crate::ending::Ending;
 use crate::output::{page, print};
 
-/// Shows the definition cards.
+/// Lists the cases.
 pub fn list(args: &List) -> anyhow::Result<Ending> {
     let chosen: Vec<Card> = runner::choose(&args.filters)?.into_iter().map(card).collect();
     if args.json {
@@ -49,7 +49,7 @@ fn card(case: &Case) -> Card {
     }
 }
 
-/// What a parameter means, and what it takes beside the values that are measured by themselves.
+/// The meaning of a parameter, with the values that are measured only on request.
 fn meaning(param: &cases::Param) -> String {
     let cases::Takes::Words(further) = param.takes else { return param.meaning.to_owned() };
     let known = [param.default, param.full].concat();
@@ -107,7 +107,7 @@ fn card_json(card: &Card) -> CardJson<'_> {
     }
 }
 
-/// Shows the machine.
+/// Describes the machine.
 pub fn env(args: &Env) -> anyhow::Result<Ending> {
     let facts = describe();
     if args.line {
@@ -149,7 +149,7 @@ pub fn env(args: &Env) -> anyhow::Result<Ending> {
 /// The frequency of the CPU that measures, over one second.
 fn frequency_of(cpu: Option<usize>, timebase: &Timebase) -> Option<CoreClock> {
     const SECOND: Duration = Duration::from_secs(1);
-    // Where threads cannot be placed, it is that of wherever this one runs.
+    // If threads cannot be placed, it is the frequency of the CPU where this one runs.
     let _ = cpu.map(platform::cpu::pin_thread);
     let range = timebase.watch_frequency(SECOND);
     range.map(|[low, median, high]| CoreClock { low, median, high })

@@ -1,4 +1,4 @@
-//! `oscost mail`: a message to a long list, and the server that throws mail away.
+//! `oscost mail`: delivers a message to a long list, or runs a server that discards mail.
 
 mod document;
 mod send;
@@ -8,7 +8,7 @@ mod summary;
 use crate::args::Mail;
 use crate::ending::Ending;
 
-/// Carries out one of its commands.
+/// Executes one of its commands.
 pub fn mail(args: &Mail) -> anyhow::Result<Ending> {
     match args {
         Mail::Send(args) => send::send(args),

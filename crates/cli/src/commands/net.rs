@@ -1,4 +1,4 @@
-//! `oscost net`: servers, and the load on them.
+//! `oscost net`: runs servers, or generates load on them.
 
 mod document;
 mod load;
@@ -8,7 +8,7 @@ mod taken;
 use crate::args::Net;
 use crate::ending::Ending;
 
-/// Carries out one of its commands.
+/// Executes one of its commands.
 pub fn net(args: &Net) -> anyhow::Result<Ending> {
     match args {
         Net::Serve(args) => serve::serve(args),

@@ -1,5 +1,5 @@
-//! `oscost noise`: equal against equal. Measures the same twice and compares, which shows what this
-//! machine's differences mean today; kept in the store, where `compare` finds it.
+//! `oscost noise`: measures the same twice and compares, which shows how far equal measurements differ on this machine.
+//! The runs are stored, and `compare` uses them.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use crate::interrupt::stop_on_interrupt;
 use crate::output::{note, print};
 use crate::store::store_to_write;
 
-/// Makes as many checks as asked for.
+/// Makes the checks and reports them.
 pub fn noise(args: &Noise) -> anyhow::Result<Ending> {
     let stop = stop_on_interrupt()?;
     let clock = best_clock()?;
@@ -44,7 +44,7 @@ pub fn noise(args: &Noise) -> anyhow::Result<Ending> {
     Ok(if wrong.is_empty() { Ending::Done } else { Ending::CheckFailed })
 }
 
-/// Compares two runs as `compare` would, before it knows of this check; the verdicts that are wrong.
+/// Compares two runs as `compare` would without this check; returns the wrong verdicts.
 fn check(store: &Store, ids: &[String], checked: &mut NoiseCheck) -> anyhow::Result<Vec<Compared>> {
     let (first, second) = (store.document(&ids[0])?, store.document(&ids[1])?);
     let settings = Settings::default();
@@ -87,13 +87,13 @@ fn report(args: &Noise, checked: &NoiseCheck, wrong: &[Compared]) -> anyhow::Res
         })?);
     }
     let mut text = format!(
-        "{} of equal against equal: the same figure differed by {:.2} % (median), {:.1} % at most.\n",
-        if checked.checks() == 1 { "One check" } else { "Checks" },
+        "{}: equal measurements differed by {:.2} % (median), {:.1} % at most.\n",
+        if checked.checks() == 1 { "One noise check" } else { "Noise checks" },
         median * 100.0,
         largest * 100.0
     );
     match wrong {
-        [] => text.push_str("No verdict of a difference was given, as it should be.\n"),
+        [] => text.push_str("No verdict of a difference was given, which is right.\n"),
         _ => text.push_str("Verdicts of a difference where there is none:\n"),
     }
     for row in wrong {

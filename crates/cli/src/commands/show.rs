@@ -1,4 +1,4 @@
-//! `oscost show` and `oscost runs`: what the store holds.
+//! `oscost show` and `oscost runs`: the runs in the store.
 
 use std::collections::BTreeMap;
 
@@ -42,8 +42,8 @@ pub fn show(args: &Show) -> anyhow::Result<Ending> {
     Ok(Ending::Done)
 }
 
-/// The id of the run to show, and the filters. The first argument is a run if it is one's whole id, `last`, `last~N` or a
-/// tag; else a filter if it names an area or a case; else the beginning of a run's id.
+/// The id of the run to show, and the filters. The first argument is a run if it is a whole id, `last`, `last~N` or a tag;
+/// else a filter if it names an area or a case; else the beginning of an id.
 fn run_and_filters(store: &Store, args: &Show) -> anyhow::Result<(String, Vec<String>)> {
     let Some(first) = &args.run else { return Ok((store.resolve("last")?, Vec::new())) };
     if let Some(id) = store.resolve_whole_name(first)? {

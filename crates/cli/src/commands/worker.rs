@@ -4,7 +4,7 @@ use runner::worker::{WorkerError, work};
 
 use crate::ending::{Ending, Usage};
 
-/// Carries out one order.
+/// Executes one order.
 pub fn worker(order: &str) -> anyhow::Result<Ending> {
     match work(order, &mut std::io::stdout().lock()) {
         Ok(()) => Ok(Ending::Done),

@@ -1,4 +1,4 @@
-//! `oscost mail send`: delivers a message to all on a list.
+//! `oscost mail send`: delivers a message to all recipients of a list.
 
 use std::io::IsTerminal;
 use std::net::IpAddr;
@@ -31,21 +31,21 @@ use crate::args::{MailArch, MailSend, TlsMode};
 use crate::ending::{Ending, Usage};
 use crate::output::{note, page, print};
 
-/// Descriptors for all but connections.
+/// Descriptors that are not for connections.
 const SPARE_DESCRIPTORS: u64 = 64;
-/// A message is in memory as a whole.
+/// Largest message, which is held in memory.
 const MESSAGE_AT_MOST: u64 = 256 << 20;
-/// As of [`Ending::NotMeasured`].
+/// The exit code of [`Ending::NotMeasured`].
 const ENDED_AT_ONCE: i32 = 3;
 /// Lines of the list with wrong addresses that are shown.
 const BAD_SHOWN: usize = 10;
-/// How often progress is shown.
+/// Interval of the progress display.
 const SHOWN_EVERY: Duration = Duration::from_millis(200);
 
-/// Delivers, and tells what came of it.
+/// Delivers the message and prints the result.
 ///
 /// # Errors
-/// Where it cannot begin or go on; an address that cannot be reached is none.
+/// If the delivery cannot begin or continue. A recipient that cannot be reached is no error.
 pub fn send(args: &MailSend) -> anyhow::Result<Ending> {
     let signals = Arc::new(Signals::default());
     let mut options = options(args, &signals)?;
@@ -69,25 +69,25 @@ pub fn send(args: &MailSend) -> anyhow::Result<Ending> {
     Ok(ending(args, &summary, path.as_deref()))
 }
 
-/// Ctrl-C and SIGTERM: once, and what is under way is finished; twice, and it ends at once.
+/// Handles Ctrl-C and SIGTERM: the first finishes the messages in progress, the second ends the process at once.
 fn stop_on_request(signals: &Arc<Signals>) -> anyhow::Result<()> {
     let signals = Arc::clone(signals);
     let is_asked = Arc::new(AtomicBool::new(false));
     let stop = move || {
         if is_asked.swap(true, Ordering::SeqCst) {
-            note("ended at once: --resume goes on, and counts what was under way");
+            note("ended at once; --resume continues, and counts the messages in progress");
             std::process::exit(ENDED_AT_ONCE);
         }
-        note("finishing what is under way; once more ends it at once");
+        note("finishing the messages in progress; a second request ends at once");
         signals.stop_soon();
     };
     if on_termination(stop.clone()).is_err() {
-        ctrlc::set_handler(stop).context("cannot take note of Ctrl-C")?;
+        ctrlc::set_handler(stop).context("cannot handle Ctrl-C")?;
     }
     Ok(())
 }
 
-/// All that can be wrong with what was given is found here, before anything is begun.
+/// The delivery's options. All wrong options are found here, before anything begins.
 fn options(args: &MailSend, signals: &Arc<Signals>) -> anyhow::Result<DeliveryOptions> {
     let list = List::open(&args.list, args.address_column.as_deref()).map_err(usage)?;
     let from = match args.from.as_str() {
@@ -107,11 +107,11 @@ fn options(args: &MailSend, signals: &Arc<Signals>) -> anyhow::Result<DeliveryOp
     let credentials = credentials(args)?;
     let security = match (args.way.tls, &credentials) {
         (Some(TlsMode::Off), Some(_)) => {
-            return Err(Usage("--tls off: a password is said over TLS only".into()).into());
+            return Err(Usage("--tls off: a password is sent over TLS only".into()).into());
         }
         (Some(TlsMode::Off), None) => Security::Off,
         (Some(TlsMode::Offered), _) | (None, None) => Security::Offered,
-        // Whoever can pass for the relay would else be told the password.
+        // Otherwise a server that poses as the relay would receive the password.
         (Some(TlsMode::Required), _) | (None, Some(_)) => Security::Required,
     };
     let is_personal = template.is_personal() || args.verp;
@@ -155,12 +155,12 @@ fn options(args: &MailSend, signals: &Arc<Signals>) -> anyhow::Result<DeliveryOp
     })
 }
 
-/// Who we are, for the relay; other servers are strangers, and are told no password.
+/// User and password for the relay. No other server receives a password.
 fn credentials(args: &MailSend) -> anyhow::Result<Option<Credentials>> {
     Ok(match (&args.way.auth_file, &args.way.relay) {
         (Some(path), Some(_)) => Some(credentials::from_file(path).map_err(usage)?),
         (Some(_), None) => {
-            let why = "--auth-file needs --relay: other servers are told no password";
+            let why = "--auth-file needs --relay: no other server receives a password";
             return Err(Usage(why.into()).into());
         }
         (None, Some(_)) => credentials::from_environment().map_err(usage)?,
@@ -242,19 +242,19 @@ pub fn bind(cpus: &[usize]) -> Result<(), Usage> {
     platform::cpu::keep_process_to(cpus).map_err(|refusal| Usage(format!("--bind-cpu: {refusal}")))
 }
 
-/// How we call ourselves: this machine's name, or its address where that is none that a server would take.
+/// The name for EHLO: this machine's name, or an address if servers would reject the name.
 fn hello(args: &MailSend) -> anyhow::Result<String> {
     let is_name = |name: &str| Address::parse(&format!("x@{name}")).is_ok();
     match &args.way.hello {
         Some(name) if is_name(name) => Ok(name.clone()),
-        Some(name) => Err(Usage(format!("--hello {name}: it is no domain name")).into()),
+        Some(name) => Err(Usage(format!("--hello {name}: it is not a domain name")).into()),
         None => Ok(platform::machine::host_name()
             .filter(|name| is_name(name))
             .unwrap_or_else(|| "[127.0.0.1]".to_owned())),
     }
 }
 
-/// As many connections as there can be, with a word about those there cannot.
+/// The number of connections that the limit of descriptors allows; reports if that is fewer than wanted.
 fn within_limit(asked: usize) -> usize {
     let Some(limit) = raise_descriptors() else { return asked };
     let possible = usize::try_from(limit.saturating_sub(SPARE_DESCRIPTORS)).unwrap_or(asked);
@@ -267,7 +267,7 @@ fn within_limit(asked: usize) -> usize {
     asked.min(possible.max(1))
 }
 
-/// What the journal is to be about.
+/// The identity of the delivery, which the journal records.
 fn about(args: &MailSend, options: &DeliveryOptions) -> anyhow::Result<About> {
     let raw = std::fs::read(&args.message)?;
     let unsubscribe = args.list_unsubscribe.as_deref().unwrap_or_default();
@@ -286,20 +286,22 @@ fn journal_path(args: &MailSend) -> Option<std::path::PathBuf> {
     (!args.no_journal).then(|| args.journal.clone().unwrap_or_else(beside))
 }
 
-/// What must be known before it begins.
+/// Reports the list, its invalid addresses, and test mode.
 fn announce(args: &MailSend, options: &DeliveryOptions) {
     let (all, domains) = (options.list.deliverable(), options.list.domains());
     note(&format!("{} in {}", counted(all, "recipient"), counted(domains, "domain")));
     let path = options.list.path().display();
     for (_, line, why) in options.list.bad().take(BAD_SHOWN) {
-        note(&format!("{path}, line {line}: no mail goes there: {why}"));
+        note(&format!("{path}, line {line}: invalid address: {why}"));
     }
     if options.list.bad_numbers().len() > BAD_SHOWN {
         note(&format!("and {} like these", options.list.bad_numbers().len() - BAD_SHOWN));
     }
     if options.list.duplicates() > 0 {
         let again = counted(options.list.duplicates(), "more line");
-        note(&format!("{again} of the list with the same addresses: each gets it once"));
+        note(&format!(
+            "{again} of the list with an address that occurs before: each address receives one message"
+        ));
     }
     if options.session.dry && !args.dry {
         note("test mode: nobody receives anything; --really-send delivers");
@@ -308,7 +310,7 @@ fn announce(args: &MailSend, options: &DeliveryOptions) {
     }
 }
 
-/// Shows progress on a terminal meanwhile.
+/// Shows progress on a terminal during `work`.
 fn watched<T>(delivery: &Delivery, work: impl FnOnce() -> T) -> T {
     if !std::io::stderr().is_terminal() {
         return work();
@@ -344,7 +346,7 @@ fn show(delivery: &Delivery, is_over: &AtomicBool) {
     bar.finish_and_clear();
 }
 
-/// What is shown beside the bar: short, for 80 columns.
+/// The text beside the progress bar, short enough for 80 columns.
 fn line(now: &Progress, rate: f64) -> String {
     let mut line = format!("{rate:.0}/s, {} open: {} delivered", now.open, now.count.delivered);
     let missed = now.count.failed + now.count.given_up;
@@ -356,13 +358,13 @@ fn line(now: &Progress, rate: f64) -> String {
     line
 }
 
-/// Says how it ended where that was not as wished.
+/// How the delivery ended; reports recipients that are left.
 fn ending(args: &MailSend, summary: &Summary, journal: Option<&Path>) -> Ending {
     if summary.unsettled > 0 {
         let how = match journal {
-            Some(_) if args.resume => "the same command goes on",
-            Some(_) => "the same command with --resume goes on",
-            None => "nobody knows which, as there is no journal",
+            Some(_) if args.resume => "the same command continues",
+            Some(_) => "the same command with --resume continues",
+            None => "without a journal it is unknown which",
         };
         note(&format!("stopped with {} left: {how}", counted(summary.unsettled, "recipient")));
         return Ending::NotMeasured;
@@ -371,7 +373,7 @@ fn ending(args: &MailSend, summary: &Summary, journal: Option<&Path>) -> Ending 
     if missed > 0 { Ending::CheckFailed } else { Ending::Done }
 }
 
-/// With its causes, unless it names them itself.
+/// The error with its causes, except those that its text contains.
 fn usage(error: impl std::error::Error) -> Usage {
     let mut text = error.to_string();
     let mut cause = error.source();
@@ -385,7 +387,7 @@ fn usage(error: impl std::error::Error) -> Usage {
     Usage(text)
 }
 
-/// Refuses addresses that cannot be connected from: no connection would ever be made.
+/// Rejects source addresses that this machine cannot connect from.
 fn sources(args: &MailSend) -> Result<Vec<IpAddr>, Usage> {
     for source in &args.way.sources {
         let bound = std::net::TcpListener::bind((*source, 0));

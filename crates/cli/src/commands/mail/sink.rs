@@ -1,4 +1,4 @@
-//! `oscost mail sink`: an SMTP server that throws mail away.
+//! `oscost mail sink`: an SMTP server that discards mail.
 
 use std::net::SocketAddr;
 
@@ -14,10 +14,10 @@ use crate::args::MailSink;
 use crate::ending::{Ending, Usage};
 use crate::output::{note, page, print};
 
-/// Serves until told to end, then until the messages under way are taken; tells what it has counted.
+/// Serves until Ctrl-C or SIGTERM, then until the messages in progress are received; prints its counters.
 ///
 /// # Errors
-/// Where it cannot listen there, or has no certificate, or cannot write what it is to.
+/// If it cannot listen, has no certificate, or cannot write a file.
 pub fn sink(args: &MailSink) -> anyhow::Result<Ending> {
     let listen: Vec<SocketAddr> =
         args.listen.iter().flat_map(|some| some.0.iter().copied()).collect();
@@ -29,11 +29,11 @@ pub fn sink(args: &MailSink) -> anyhow::Result<Ending> {
         host(sink, None).context("the sink failed")?;
         return Ok(Ending::Done);
     }
-    note(&format!("mail is thrown away at {}; Ctrl-C ends it", places(sink.addresses())));
+    note(&format!("mail is discarded at {}; Ctrl-C ends it", shortened(sink.addresses())));
     let stop = sink.stop();
     let request = move || stop.request();
     if on_termination(request.clone()).is_err() {
-        ctrlc::set_handler(request).context("cannot take note of Ctrl-C")?;
+        ctrlc::set_handler(request).context("cannot handle Ctrl-C")?;
     }
     let counts = sink.serve().context("the sink failed")?;
     match args.json {
@@ -43,13 +43,13 @@ pub fn sink(args: &MailSink) -> anyhow::Result<Ending> {
     Ok(Ending::Done)
 }
 
-/// Refuses what cannot be meant.
+/// Rejects options that contradict each other.
 fn check(args: &MailSink, listen: &[SocketAddr]) -> Result<(), Usage> {
     let outside = listen.iter().find(|address| !address.ip().is_loopback());
     if let Some(address) = outside.filter(|_| !args.beyond_this_machine) {
         return Err(Usage(format!(
-            "{address} is not this machine's loopback: whoever reaches it could send mail that nobody ever \
-             gets; --beyond-this-machine if that is meant"
+            "{address} is not a loopback address: others could send mail there that nobody receives; \
+             --beyond-this-machine allows it"
         )));
     }
     if args.write_ca.is_some() && !args.tls && args.tls_certificate.is_none() {
@@ -85,7 +85,7 @@ fn options(args: &MailSink, listen: Vec<SocketAddr>) -> Result<SinkOptions, Usag
     })
 }
 
-/// The certificate to show, if any.
+/// The certificate, if there is one.
 fn identity(args: &MailSink, listen: &[SocketAddr]) -> Result<Option<Identity>, CertificateError> {
     if let (Some(certificate), Some(key)) = (&args.tls_certificate, &args.tls_key) {
         return Identity::of_files(certificate, key).map(Some);
@@ -103,8 +103,8 @@ fn identity(args: &MailSink, listen: &[SocketAddr]) -> Result<Option<Identity>, 
     Identity::made_for(names).map(Some)
 }
 
-/// Where it listens, in few words.
-fn places(addresses: &[SocketAddr]) -> String {
+/// The addresses, shortened.
+fn shortened(addresses: &[SocketAddr]) -> String {
     match addresses {
         [first, .., last] if addresses.len() > 3 => {
             format!("{first} ... {last} ({} addresses)", addresses.len())

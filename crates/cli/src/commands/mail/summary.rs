@@ -9,7 +9,7 @@ use report::{
     reply_time_table,
 };
 
-/// Replies and domains that are shown to people.
+/// Numbers of replies and domains that are shown.
 const SHOWN: usize = 10;
 
 /// The result of a delivery as text.

@@ -36,7 +36,7 @@ struct IdleJson {
     server_memory_per_connection: Option<f64>,
 }
 
-/// The load that was asked for.
+/// The parameters of the load.
 #[derive(Serialize)]
 struct LoadJson {
     to: String,

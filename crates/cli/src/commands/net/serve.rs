@@ -1,4 +1,4 @@
-//! `oscost net serve`: a server of one architecture, by hand.
+//! `oscost net serve`: runs a server of one architecture.
 
 use anyhow::Context;
 use cases::order::{StdioOrder, WorkerOrder};
@@ -13,10 +13,10 @@ use crate::args::Serve;
 use crate::ending::{Ending, Usage};
 use crate::output::{note, page, print};
 
-/// Serves until told to end, then until the clients it has are served.
+/// Serves until Ctrl-C or SIGTERM, then until all connected clients are served.
 ///
 /// # Errors
-/// Where this system lacks the architecture, or it cannot listen there.
+/// If this system lacks the architecture, or the server cannot listen at the address.
 pub fn serve(args: &Serve) -> anyhow::Result<Ending> {
     if args.list {
         return print(&architectures()).map(|()| Ending::Done);
@@ -47,10 +47,10 @@ pub fn serve(args: &Serve) -> anyhow::Result<Ending> {
         let stop = server.stop();
         let request = move || stop.request(address);
         if on_termination(request).is_err() {
-            ctrlc::set_handler(request).context("cannot take note of Ctrl-C")?;
+            ctrlc::set_handler(request).context("cannot handle Ctrl-C")?;
         }
         server.serve().context("the server failed")?;
-        told(&server).iter().for_each(|line| note(line));
+        shortages(&server).iter().for_each(|line| note(line));
     }
     Ok(Ending::Done)
 }
@@ -62,14 +62,14 @@ fn of_refusal(case_error: CaseError) -> anyhow::Error {
     }
 }
 
-/// What a server met that it could do nothing about.
-fn told(server: &Server) -> Vec<String> {
+/// Timeouts and shortages of a server, in words.
+fn shortages(server: &Server) -> Vec<String> {
     use std::sync::atomic::Ordering::Relaxed;
     let counters = server.counters();
     let all = [
-        (counters.timed_out.load(Relaxed), "clients kept it waiting too long"),
-        (counters.no_descriptor.load(Relaxed), "times there was no descriptor for a connection"),
-        (counters.no_memory.load(Relaxed), "times there was no memory for a connection"),
+        (counters.timed_out.load(Relaxed), "clients timed out"),
+        (counters.no_descriptor.load(Relaxed), "connections waited for a descriptor"),
+        (counters.no_memory.load(Relaxed), "connections waited for memory"),
         (counters.no_process.load(Relaxed), "times no process or thread could be started"),
     ];
     let met = all.into_iter().filter(|&(times, _)| times > 0);
