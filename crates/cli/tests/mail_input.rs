@@ -98,10 +98,10 @@ fn arguments_that_are_wrong() {
         ("--route no.txt", &["no.txt"]),
         ("--route routes", &["routes:2", "127.0.0.1:x", "1 to 65535"]),
         ("--route routes --relay 127.0.0.1", &["--route", "--relay"]),
-        ("--nameserver here", &["'here'", "no IP address", "127.0.0.1:5300"]),
-        ("--nameserver 127.0.0.1:0", &["127.0.0.1:0", "no IP address"]),
+        ("--nameserver here", &["'here'", "not an IP address", "127.0.0.1:5300"]),
+        ("--nameserver 127.0.0.1:0", &["127.0.0.1:0", "not an IP address"]),
         ("--relay 127.0.0.1:1 --from nobody", &["--from"]),
-        ("--relay 127.0.0.1:1 --hello a..b", &["--hello a..b", "no domain name"]),
+        ("--relay 127.0.0.1:1 --hello a..b", &["--hello a..b", "not a domain name"]),
         ("--relay 127.0.0.1:1 --tls required --ca no.pem", &["no.pem"]),
         ("--relay 127.0.0.1:1 --tls required --ca none.pem", &["none.pem", "no certificate"]),
         ("--relay 127.0.0.1:1 --auth-file no.txt", &["no.txt"]),
@@ -245,7 +245,7 @@ fn addresses_that_are_none_are_told_with_their_lines_and_others_are_delivered_to
         "line 7: invalid address: the part before the @ has the character ' '",
         "line 8: invalid address: the domain ends in a number",
         "line 11: invalid address: there is no address",
-        "1 more line of the list with the same addresses",
+        "1 duplicate in the list",
     ] {
         assert!(said.err.contains(line), "{line} is not in: {}", said.err);
     }
@@ -275,7 +275,7 @@ fn more_wrong_addresses_than_anybody_would_read_are_counted() {
         "{said:?}"
     );
     assert!(
-        said.out.contains("1000   99.9 %  of these, 1000 whose address is none"),
+        said.out.contains("1,000      99.9  1000 with an invalid address"),
         "{}",
         said.out
     );

@@ -114,7 +114,7 @@ fn what_cannot_be_meant() {
         (&format!("net load {to} --concurrency 1,2 --ramp"), &["--ramp", "not a list"]),
         (&format!("net load {to} --concurrency -5"), &["'-5'", "not a count"]),
         (&format!("net load {to} --duration 5"), &["'5'", "not a duration"]),
-        (&format!("net load {to} --rate 0"), &["'0'", "a second"]),
+        (&format!("net load {to} --rate 0"), &["'0'", "per second"]),
         (&format!("net load {to} --rate 5 --ramp"), &["--rate", "--ramp"]),
         (&format!("net load {to} --status 503"), &["--status is for http"]),
         (&format!("net load {to} --idle"), &["--idle", "closes after its reply"]),

@@ -1,6 +1,8 @@
 //! `oscost mail`: delivers a message to a long list, or runs a server that discards mail.
 
 mod document;
+mod options;
+mod progress;
 mod send;
 mod sink;
 mod summary;

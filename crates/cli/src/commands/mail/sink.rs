@@ -23,7 +23,7 @@ pub fn sink(args: &MailSink) -> anyhow::Result<Ending> {
         args.listen.iter().flat_map(|some| some.0.iter().copied()).collect();
     check(args, &listen)?;
     raise_descriptors();
-    super::send::bind(&args.bind_cpu)?;
+    super::options::bind(&args.bind_cpu)?;
     let sink = Sink::bind(&options(args, listen)?).map_err(|e| Usage(e.to_string()))?;
     if args.report {
         host(sink, None).context("the sink failed")?;
