@@ -2,6 +2,7 @@
 
 use measure::stats::median;
 use results::{CaseResult, Document, Estimate, Outcome};
+use serde::Serialize;
 
 use crate::frequency::{Frequencies, cpu_differences, speed_shift};
 use crate::scope::References;
@@ -16,7 +17,7 @@ const CYCLES_FLOOR_AT_LEAST: f64 = 0.002;
 const GRID_STEPS: f64 = 1.5;
 
 /// A ratio with the interval on which the verdict stands.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Ratio {
     /// The ratio of the medians.
     pub mid: f64,

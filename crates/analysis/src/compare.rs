@@ -11,6 +11,7 @@
 
 use measure::stats::{LEVEL, t_quantile};
 use results::{CaseResult, Document, Estimate, Outcome};
+use serde::Serialize;
 
 use crate::change::{Change, Ratio, Sides};
 use crate::noise::NoiseCheck;
@@ -62,7 +63,7 @@ pub struct Compared {
 }
 
 /// Something besides the measured things that differs between runs.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Difference {
     /// The fact's key.
     pub key: String,

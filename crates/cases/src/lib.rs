@@ -12,6 +12,7 @@ pub mod file;
 pub mod lock;
 pub mod mail;
 pub mod net;
+pub mod order;
 pub mod syscall;
 
 use measure::{Metric, Params, TIME};

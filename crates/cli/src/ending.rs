@@ -8,13 +8,13 @@ use runner::{PlanError, RunError};
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
-    /// All that was asked for is done.
+    /// The command succeeded.
     Done,
     /// A check failed (`compare --fail-above`, `noise`).
     CheckFailed,
-    /// The command was not used as it can be: an unknown case, run or file, a damaged import.
+    /// Wrong usage: an unknown case, run or file, a damaged import.
     WrongUsage,
-    /// Something asked for could not be measured.
+    /// Something could not be measured.
     NotMeasured,
 }
 
@@ -29,7 +29,7 @@ impl From<Ending> for ExitCode {
     }
 }
 
-/// The user's command cannot be carried out as it stands.
+/// Wrong usage, and how to correct it.
 #[derive(Debug)]
 pub struct Usage(pub String);
 
@@ -42,18 +42,34 @@ impl std::fmt::Display for Usage {
 impl std::error::Error for Usage {}
 
 impl Ending {
-    /// Prints the error, one line, on stderr, and says what exit code it means.
+    /// Prints the error in one line on stderr; returns the ending that it means.
     pub fn of_error(error: &anyhow::Error) -> Self {
         crate::output::note(&one_line(&format!("{error:#}")));
         let wrong_usage = error.is::<Usage>()
             || error.is::<PlanError>()
             || error.is::<results::ImportError>()
             || error.is::<StoreError>()
-            || matches!(
-                error.downcast_ref(),
-                Some(RunError::Plan(_) | RunError::UnderWay { .. } | RunError::TakenOver { .. })
-            );
+            || error.downcast_ref().is_some_and(is_wrong_run);
         if wrong_usage { Self::WrongUsage } else { Self::NotMeasured }
+    }
+}
+
+/// Whether the user named a run that cannot be resumed, here or at present.
+fn is_wrong_run(error: &RunError) -> bool {
+    use StoreError::{AmbiguousRun, Damaged, UnknownRun};
+    match error {
+        RunError::Store(UnknownRun { .. } | AmbiguousRun { .. } | Damaged { .. })
+        | RunError::UnderWay { .. }
+        | RunError::TakenOver { .. }
+        | RunError::NothingToResume
+        | RunError::Finished(_)
+        | RunError::Plan(_)
+        | RunError::NoSuchClock { .. }
+        | RunError::MachineChanged { .. } => true,
+        RunError::Store(_)
+        | RunError::Worker(_)
+        | RunError::NotWritable { .. }
+        | RunError::NoRoom(_) => false,
     }
 }
 

@@ -1,14 +1,15 @@
 //! The `oscost` command: what an operating system costs.
 //!
-//! Arguments are read, one command is carried out, and its ending becomes the exit code: 0 done,
-//! 1 a check failed, 2 wrong usage, 3 something asked for could not be measured.
+//! Arguments are parsed, one command is executed, and its ending becomes the exit code: 0 done,
+//! 1 a check failed, 2 wrong usage, 3 something could not be measured.
 
 mod args;
 mod commands;
 mod ending;
-mod machine;
+mod interrupt;
 mod output;
 mod progress;
+mod store;
 
 use std::process::ExitCode;
 
@@ -16,9 +17,6 @@ use args::Command;
 use ending::Ending;
 
 fn main() -> ExitCode {
-    if let Some(ending) = commands::answer_on_stdio() {
-        return ending.into();
-    }
     let outcome = match args::parse() {
         Err(ending) => return ending.into(),
         Ok(Command::Worker { order }) => commands::worker(&order),

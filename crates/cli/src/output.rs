@@ -1,11 +1,11 @@
-//! Where output goes: results on stdout, all else on stderr.
+//! Output: results on stdout, everything else on stderr.
 
 use std::io::{ErrorKind, IsTerminal, Write};
 
 use anyhow::Context;
 use report::Page;
 
-/// Prints text to stdout. Where the pipe is closed, its reader has seen enough, which is no error.
+/// Prints text to stdout. A closed pipe is no error: its reader needs no more.
 ///
 /// # Errors
 /// If it cannot be written.
@@ -25,13 +25,13 @@ fn write(text: &str) -> std::io::Result<()> {
     out.flush()
 }
 
-/// Prints a note to stderr; nobody may be there to read it.
+/// Prints a message to stderr; an error in doing so is ignored.
 pub fn note(text: &str) {
     let _ = writeln!(std::io::stderr(), "oscost: {text}");
 }
 
-/// The page that stdout is: as wide as its terminal, or 100 columns in a pipe; colour only on a
-/// terminal and without `NO_COLOR`.
+/// The page for stdout: as wide as its terminal, or 100 columns in a pipe; colour only on a terminal and without
+/// `NO_COLOR`.
 pub fn page() -> Page {
     let terminal = std::io::stdout().is_terminal();
     let columns = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
@@ -40,15 +40,15 @@ pub fn page() -> Page {
         None => 100,
     };
     let colour = terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-    Page { width, colour, unicode: speaks_unicode() }
+    Page { width, colour, unicode: has_unicode() }
 }
 
 fn terminal_width() -> Option<usize> {
     terminal_size::terminal_size_of(std::io::stdout()).map(|(width, _)| width.0.into())
 }
 
-/// A locale of `C` or `POSIX` is a plain one; everything else today is UTF-8.
-fn speaks_unicode() -> bool {
+/// Whether the locale has Unicode: all do except `C` and `POSIX`.
+fn has_unicode() -> bool {
     let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
         .iter()
         .filter_map(|name| std::env::var(name).ok())

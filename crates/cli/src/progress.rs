@@ -1,4 +1,4 @@
-//! The progress bar: which case, how far, how long.
+//! The progress bar: the case, the share done, the time left.
 
 use std::io::IsTerminal;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use runner::Event;
 /// Steps of the bar from empty to full.
 const STEPS: u64 = 1_000;
 
-/// Shows a run's progress on stderr; silent where that is no terminal, but for notes.
+/// Shows a run's progress on stderr. Without a terminal, shows messages only.
 pub struct Progress {
     bar: ProgressBar,
 }
@@ -18,7 +18,7 @@ impl Progress {
     /// An empty bar.
     pub fn new() -> Self {
         let target = if std::io::stderr().is_terminal() {
-            // Rarely: drawing takes time from what is measured.
+            // Rarely, because drawing takes CPU time from the measurement.
             ProgressDrawTarget::stderr_with_hz(5)
         } else {
             ProgressDrawTarget::hidden()
@@ -30,7 +30,7 @@ impl Progress {
         Self { bar }
     }
 
-    /// Shows what happened.
+    /// Shows an event.
     pub fn show(&self, event: Event) {
         match event {
             Event::Round { label, done, remaining } => {
@@ -43,7 +43,7 @@ impl Progress {
         }
     }
 
-    /// Takes the bar away; the time the run took.
+    /// Removes the bar; returns the duration of the run.
     pub fn finish(self) -> Duration {
         self.bar.finish_and_clear();
         self.bar.elapsed()

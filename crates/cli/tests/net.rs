@@ -42,7 +42,11 @@ fn a_ramp_has_a_row_for_each_step() {
     for first in ["     1 ", "    10 ", "    20 "] {
         assert!(said.out.lines().any(|line| line.starts_with(first)), "{first:?}: {}", said.out);
     }
-    assert!(said.out.contains("server's CPU unknown: --server-pid tells it"), "{}", said.out);
+    assert!(
+        said.out.contains("server's CPU time unknown: name its process with --server-pid"),
+        "{}",
+        said.out
+    );
 }
 
 #[test]
@@ -105,12 +109,12 @@ fn what_cannot_be_meant() {
         ("net load --to 127.0.0.1:9 --protocol smtp", &["'smtp'", "450, echo"]),
         ("net load --to 192.0.2.1:25 --protocol 450", &["192.0.2.1:25", "--beyond-this-machine"]),
         (&format!("net load {to} --concurrency 0"), &["'0'", "1 to 1000000"]),
-        (&format!("net load {to} --concurrency 9..1"), &["'9..1'", "ends before"]),
+        (&format!("net load {to} --concurrency 9..1"), &["'9..1'", "below its start"]),
         (&format!("net load {to} --concurrency 1..9"), &["1..9 is a range", "--ramp"]),
         (&format!("net load {to} --concurrency 1,2 --ramp"), &["--ramp", "not a list"]),
         (&format!("net load {to} --concurrency -5"), &["'-5'", "not a count"]),
         (&format!("net load {to} --duration 5"), &["'5'", "not a duration"]),
-        (&format!("net load {to} --rate 0"), &["'0'", "a second"]),
+        (&format!("net load {to} --rate 0"), &["'0'", "per second"]),
         (&format!("net load {to} --rate 5 --ramp"), &["--rate", "--ramp"]),
         (&format!("net load {to} --status 503"), &["--status is for http"]),
         (&format!("net load {to} --idle"), &["--idle", "closes after its reply"]),

@@ -3,11 +3,13 @@
 use std::fmt;
 use std::str::FromStr;
 
+use serde::{Deserialize, Serialize};
+
 use crate::parse::ParseOptionError;
 use crate::random::SplitMix64;
 
 /// A phase of a session, at which a fault or a delay can be injected.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SinkPhase {
     /// The greeting.
     Connect,

@@ -3,6 +3,8 @@
 use std::str::FromStr;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::fault::SinkPhase;
 use crate::parse::ParseOptionError;
 use crate::random::SplitMix64;
@@ -11,7 +13,7 @@ use crate::random::SplitMix64;
 const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// The delay of replies in a phase.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Latency {
     /// The phase; all phases without a delay of their own if `None`.
     pub phase: Option<SinkPhase>,
@@ -20,7 +22,7 @@ pub struct Latency {
 }
 
 /// A constant or random time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Time {
     /// Constant.
     Always(Duration),

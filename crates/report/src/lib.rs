@@ -8,6 +8,7 @@ mod answer;
 mod cards;
 mod compare_table;
 mod concurrency;
+mod delivery;
 mod env_page;
 mod files;
 mod folded;
@@ -33,6 +34,10 @@ mod workbook;
 pub use answer::answer_text;
 pub use cards::{Card, CardParam, cards, cards_short};
 pub use compare_table::{Cell, CompareCell, CompareRow, Comparison, compare_table};
+pub use delivery::{
+    DomainLine, OutcomeLine, ReplyLine, ReplyTimes, counter_table, definition_list, domain_table,
+    outcome_table, reply_table, reply_time_table,
+};
 pub use env_page::env_page;
 pub use files::file_systems;
 pub use load_table::{LoadLine, load_table};

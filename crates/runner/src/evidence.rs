@@ -1,4 +1,4 @@
-//! What the rounds of one point have shown so far, and what follows from it.
+//! What the rounds of one point have shown so far, and whether more are needed.
 
 use measure::estimate::{JudgedRound, Levels, Unit};
 use measure::record::{
@@ -10,16 +10,16 @@ use results::Outcome;
 use crate::launch::RoundEnd;
 use crate::plan::{Plan, Point};
 
-/// Crashes in a row after which a point is given up.
+/// Consecutive crashes after which a point is given up.
 const CRASHES_AT_MOST: u32 = 3;
 /// Hangs after which a point is given up: each costs many seconds.
 const HANGS_AT_MOST: u32 = 2;
-/// More rounds than this tell little new.
+/// More rounds than this hardly narrow the interval.
 const ROUNDS_AT_MOST: usize = 40;
 const CONTENDED_ROUNDS_AT_MOST: usize = 20;
-/// How far the counted system calls per operation may be from the expected number, as a share of it.
+/// Tolerated difference between the counted and the expected system calls per operation, as a share.
 const CALLS_TOLERANCE: f64 = 0.02;
-/// How many system calls per operation are tolerated where none is expected.
+/// System calls per operation that are tolerated where none is expected.
 const STRAY_CALLS: f64 = 0.02;
 
 /// What is known of one point.
@@ -30,7 +30,7 @@ pub struct Evidence {
     pub(crate) rounds: Vec<Round>,
     pub(crate) counts: Option<OperationCounts>,
     counted: bool,
-    /// Whether its rounds are trials: so many are made, however precise they are.
+    /// Whether its rounds are trials, whose number is fixed whatever their precision.
     pub(crate) of_trials: bool,
     pub(crate) ending: Option<(Outcome, String)>,
     crashes_in_a_row: u32,
@@ -38,9 +38,9 @@ pub struct Evidence {
     pub(crate) last_trouble: Option<(Outcome, String)>,
     /// When the first and the latest round began, in ms since the run did.
     span_ms: Option<(u64, u64)>,
-    /// Whether the asked precision was reached.
+    /// Whether the wanted precision was reached.
     converged: bool,
-    /// Whether its worker died so often that no more rounds are tried, though some have succeeded.
+    /// Whether its worker has died too often for more rounds, although some have succeeded.
     pub(crate) given_up: bool,
 }
 
@@ -54,7 +54,7 @@ pub(crate) struct Round {
 }
 
 impl Evidence {
-    /// Of nothing yet; a point that cannot exist here is known to be unsupported at once.
+    /// No evidence yet, except that a point which this system lacks is unsupported.
     pub fn new(point: Point) -> Self {
         let missing = cases::find(&point.case).and_then(|case| case.missing_here());
         let trials = cases::trials_of(&point.case);
@@ -63,7 +63,7 @@ impl Evidence {
             point,
             rounds: Vec::new(),
             counts: None,
-            // Most trials tell themselves what they spent.
+            // Most trials report their own CPU time.
             counted: trials.is_some_and(|trials| !trials.counted),
             of_trials,
             ending: missing.map(|reason| (Outcome::Unsupported, reason.to_owned())),
@@ -81,7 +81,7 @@ impl Evidence {
         !self.counted && self.ending.is_none()
     }
 
-    /// Whether more rounds are of use.
+    /// Whether more rounds are needed.
     pub fn needs_rounds(&self) -> bool {
         self.ending.is_none() && !self.converged && !self.given_up
     }
@@ -96,7 +96,7 @@ impl Evidence {
         self.rounds.last().map_or(&[], |round| &round.series)
     }
 
-    /// Takes in what the untimed pass printed.
+    /// Adds the output of the untimed pass.
     pub fn add_count(&mut self, text: &str, end: &RoundEnd) {
         if let Some(counts) = self.take_end(end).then(|| counts_in(text)).flatten() {
             self.counts = Some(counts);
@@ -107,7 +107,7 @@ impl Evidence {
         }
     }
 
-    /// Takes in what a round printed that began at `at_ms`; says whether it gave samples.
+    /// Adds the output of a round that began at `at_ms`; returns whether it had samples.
     pub fn add_round(&mut self, text: &str, end: &RoundEnd, at_ms: u64) -> bool {
         let crashes_before = self.crashes_in_a_row;
         if !self.take_end(end) {
@@ -136,7 +136,7 @@ impl Evidence {
         true
     }
 
-    /// Looks at how a round ended; true if what it printed is of use.
+    /// Records how a round ended; true if its output can be used.
     fn take_end(&mut self, end: &RoundEnd) -> bool {
         let (outcome, reason) = match end {
             RoundEnd::Reported(End::Measured) => {
@@ -173,7 +173,7 @@ impl Evidence {
         if self.crashes_in_a_row < CRASHES_AT_MOST && self.hangs < HANGS_AT_MOST {
             return;
         }
-        // What earlier rounds found stays true.
+        // The results of earlier rounds remain valid.
         if self.rounds.is_empty() {
             self.ending = self.last_trouble.clone();
         } else {
@@ -185,7 +185,7 @@ impl Evidence {
         self.crashes_in_a_row > 0
     }
 
-    /// The untimed pass proves that the operation happened: as many system calls as it must make.
+    /// Checks that the operation took place: that it made the expected number of system calls.
     fn verify_calls(&mut self) {
         let Some(counts) = self.counts else { return };
         let (Some(expected), Some(seen)) = (counts.expected_syscalls, counts.syscalls) else {
@@ -202,7 +202,7 @@ impl Evidence {
         }
     }
 
-    /// Decides whether the asked precision is reached, and the rounds are many and spread enough.
+    /// Determines whether the rounds are precise, numerous and spread enough.
     pub fn check_convergence(&mut self, plan: &Plan, levels: &Levels) {
         if self.of_trials {
             self.converged = self.has_all_trials(plan, levels);
@@ -219,12 +219,12 @@ impl Evidence {
         }
     }
 
-    /// How narrow its interval is to be, as a share on either side.
+    /// The wanted half-width of its interval, as a share.
     pub(crate) fn wanted_precision(&self, plan: &Plan) -> f64 {
         if self.of_trials || self.is_contended() { plan.trial_precision } else { plan.precision }
     }
 
-    /// Rounds that are made of it at most: those of workers that contend take longer and tell less.
+    /// The largest number of rounds: those of contending workers take longer and vary more.
     pub fn rounds_at_most(&self) -> usize {
         if self.is_contended() { CONTENDED_ROUNDS_AT_MOST } else { ROUNDS_AT_MOST }
     }
@@ -234,8 +234,7 @@ impl Evidence {
         self.rounds.first().is_some_and(|round| round.series.iter().any(|series| series.contended))
     }
 
-    /// In which unit its rounds' medians are taken: what the core bounds in one that does not change with the core's
-    /// frequency.
+    /// The unit of its rounds' medians: for core-bound cases, one that does not depend on the core's frequency.
     pub(crate) fn unit(&self) -> Unit {
         let core_bound = cases::find(&self.point.case).is_some_and(|case| case.core_bound);
         match core_bound && !self.is_contended() {
@@ -244,8 +243,8 @@ impl Evidence {
         }
     }
 
-    /// Whether as many quiet trials have been made as planned and agree well enough, or as many in all as are made at
-    /// most. With six an interval at 95 % extends from the least to the greatest: one outlier decides it. With nine it does not.
+    /// Whether the planned number of quiet trials has been made and they agree well enough, or the largest number of trials.
+    /// The 95 % interval of six extends from the least to the greatest: one outlier decides it. That of nine does not.
     fn has_all_trials(&self, plan: &Plan, levels: &Levels) -> bool {
         if self.rounds.len() >= plan.trials_at_most(&self.point) {
             return true;
@@ -350,8 +349,8 @@ mod tests {
             assert!(point.add_round(text, &measured(), 0));
             point.latest_series().iter().for_each(|series| levels.observe(series));
             let doubts = time_of(&point, &levels).doubts;
-            let told = doubts.iter().filter(|doubt| *doubt == "nothing reached a device").count();
-            assert_eq!(told, count, "{doubts:?}");
+            let found = doubts.iter().filter(|doubt| *doubt == "nothing reached a device").count();
+            assert_eq!(found, count, "{doubts:?}");
         }
     }
 

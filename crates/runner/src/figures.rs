@@ -187,7 +187,7 @@ impl Evidence {
         let counted = of(Unit::Multiplications);
         match (self.unit(), core.multiplication_ns()) {
             (Unit::Multiplications, Some(ns)) if !counted.is_empty() => {
-                result.frequency_slope = slope.map(|slope| told(slope, false));
+                result.frequency_slope = slope.map(|slope| frequency_slope(slope, false));
                 if let Some(doubt) = slope.and_then(core_bound_doubt) {
                     result.doubts.push(doubt);
                 }
@@ -200,7 +200,8 @@ impl Evidence {
             _ => {
                 let rounds = of(Unit::Nanoseconds);
                 let follows = slope.filter(|slope| !slope.may_be_zero() && !self.of_trials);
-                result.frequency_slope = slope.map(|slope| told(slope, follows.is_some()));
+                result.frequency_slope =
+                    slope.map(|slope| frequency_slope(slope, follows.is_some()));
                 let adjusted = rounds.into_iter().map(|(median, chain_ns)| {
                     let to = core.chain.map(|chain| chain.median);
                     match (follows, chain_ns, to) {
@@ -305,7 +306,7 @@ fn fill_seen(result: &mut CaseResult, judged: Vec<JudgedRound>) {
     });
 }
 
-fn told(slope: &Slope, adjusted: bool) -> FrequencySlope {
+fn frequency_slope(slope: &Slope, adjusted: bool) -> FrequencySlope {
     FrequencySlope { slope: slope.slope, low: slope.low, high: slope.high, adjusted }
 }
 

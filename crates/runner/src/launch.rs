@@ -1,24 +1,24 @@
-//! Starts one round in a fresh process and collects what it printed.
+//! Starts one round in a fresh process and collects its output.
 
 use std::io::{ErrorKind, Read};
-use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use cases::order::WorkerOrder;
 use measure::RoundOrder;
 use measure::record::{End, Line, OperationCounts, parse_lines};
 use measure::round::Mode;
 use platform::CaseError;
 
-/// How a worker ended and what it left in writing.
+/// The output of a worker, and how its round ended.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Report {
-    /// All that it printed.
+    /// Its standard output.
     pub text: String,
-    /// How the round ended; by the worker's own word if it came to that.
+    /// How the round ended: as the worker reported, if it did.
     pub end: RoundEnd,
 }
 
@@ -27,33 +27,34 @@ pub struct Report {
 pub enum RoundEnd {
     /// As the worker reported.
     Reported(End),
-    /// The worker crashed, was killed or went silent; the reason.
+    /// The worker crashed, was killed or ended without a report; the reason.
     Died(String),
     /// It did not end in time and was killed.
     Hung(String),
 }
 
-/// How long after its own limit a worker may still be busy ending.
+/// How long after its own time limit a worker may take to end.
 const GRACE: Duration = Duration::from_secs(12);
-/// How long it may go on when the run is told to stop: a round is mostly shorter.
+/// How long a worker may continue after a request to stop: most rounds are shorter.
 const LAST_CHANCE: Duration = Duration::from_millis(500);
-/// How often a request to stop is looked for.
+/// How often requests to stop are checked.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
-/// More than any round prints.
+/// Limit of a worker's output, in bytes: more than any round prints.
 const OUTPUT_AT_MOST: usize = 16 << 20;
 
-/// Runs one round in a fresh process of this program. When `stop` is set, the worker is given a
-/// moment to end, and is then killed.
+/// Runs one round in a fresh process of this program. When `stop` is set, the worker may take a moment to end, and is
+/// then killed.
 pub fn launch(order: &RoundOrder, stop: &AtomicBool) -> Result<Report, CaseError> {
     let limit = Duration::from_millis(order.limit_ms) + GRACE;
-    let mut command = worker(order);
+    let mut command = WorkerOrder::Round(Box::new(order.clone())).command();
+    command.stdin(Stdio::null());
     if order.mode == Mode::CountForTracer {
         return launch_traced(&mut command, limit);
     }
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = match command.spawn() {
         Ok(child) => child,
-        // Too many processes or too little memory just now: the next round may fare better.
+        // Too many processes or too little memory at present: the next round may succeed.
         Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::OutOfMemory) => {
             let end = RoundEnd::Died(format!("starting a worker: {e}"));
             return Ok(Report { text: String::new(), end });
@@ -61,26 +62,26 @@ pub fn launch(order: &RoundOrder, stop: &AtomicBool) -> Result<Report, CaseError
         Err(e) => return Err(CaseError::from_io("starting a worker", &e)),
     };
     let pid = child.id();
-    let pipes = Pipe::read(child.stdout.take()).and_then(|said| {
-        let complaint = Pipe::read(child.stderr.take())?;
-        Ok((said, complaint))
+    let pipes = Pipe::read(child.stdout.take()).and_then(|output| {
+        let errors = Pipe::read(child.stderr.take())?;
+        Ok((output, errors))
     });
-    let (said, complaint) = pipes.inspect_err(|_| end_now(&mut child))?;
-    let (status, hung) = await_end(&mut child, &said, limit, stop)?;
-    // Whoever else holds the pipes, such as what it started, is not waited for.
-    let (said, complaint) = (said.text(LAST_CHANCE), complaint.text(LAST_CHANCE));
+    let (output, errors) = pipes.inspect_err(|_| end_now(&mut child))?;
+    let (status, hung) = await_end(&mut child, &output, limit, stop)?;
+    // Its child processes may still hold the pipes; they are not waited for.
+    let (output, errors) = (output.text(LAST_CHANCE), errors.text(LAST_CHANCE));
     if hung || !status.success() {
         platform::cleanup::sweep(pid);
     }
     let end = if hung {
         RoundEnd::Hung(format!("the worker did not end within {} s", limit.as_secs()))
     } else {
-        told(&said, status, &complaint)
+        end_of(&output, status, &errors)
     };
-    Ok(Report { text: said, end })
+    Ok(Report { text: output, end })
 }
 
-/// Waits for the worker's end, and brings it about if that takes too long; says whether it did.
+/// Waits for the worker's end, and kills it if that takes too long; also returns whether it was killed.
 fn await_end(
     child: &mut Child,
     output: &Pipe,
@@ -91,13 +92,13 @@ fn await_end(
     let mut deadline = Instant::now() + limit;
     let mut stopping = false;
     loop {
-        // It closes its output at its very end; unless a child of its own keeps that open.
+        // A worker closes its output just before it ends, unless a child process keeps it open.
         let closed = output.is_closed_within(LOOK_EVERY);
         if let Some(status) = child.try_wait().map_err(failed)? {
             return Ok((status, false));
         }
         if Instant::now() >= deadline {
-            // It may have ended this instant: then there is nothing to kill.
+            // It may have ended meanwhile: then there is nothing to kill.
             let _ = child.kill();
             return Ok((child.wait().map_err(failed)?, true));
         }
@@ -111,15 +112,14 @@ fn await_end(
     }
 }
 
-/// Ends a worker that nobody can listen to.
+/// Kills a worker whose output cannot be read.
 fn end_now(child: &mut Child) {
     let _ = child.kill();
     let _ = child.wait();
     platform::cleanup::sweep(child.id());
 }
 
-/// What comes through a pipe, read as it comes by a thread of its own: a worker that nobody reads
-/// from would wait for ever.
+/// A pipe that a thread reads continuously: otherwise a worker would block when the pipe is full.
 struct Pipe {
     bytes: Arc<Mutex<Vec<u8>>>,
     closed: Receiver<()>,
@@ -136,7 +136,7 @@ impl Pipe {
             }
             drop(open);
         });
-        reader.map_err(|e| CaseError::from_io("listening to a worker", &e))?;
+        reader.map_err(|e| CaseError::from_io("reading from a worker", &e))?;
         Ok(Self { bytes, closed })
     }
 
@@ -144,7 +144,7 @@ impl Pipe {
         self.closed.recv_timeout(time) != Err(RecvTimeoutError::Timeout)
     }
 
-    /// What came until it was closed, or within `time`.
+    /// What was read until it was closed, or until `time` is over.
     fn text(&self, time: Duration) -> String {
         self.is_closed_within(time);
         let bytes = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
@@ -152,14 +152,13 @@ impl Pipe {
     }
 }
 
-/// Reads to the end, or until it is more than a round prints: then whoever still writes is told so
-/// by the closed pipe.
+/// Reads to the end, or to the limit of a worker's output: then the closed pipe ends the writer.
 fn read_all(mut pipe: impl Read, kept: &Mutex<Vec<u8>>) {
     let mut part = vec![0; 64 << 10];
     loop {
         match pipe.read(&mut part) {
             Err(e) if e.kind() == ErrorKind::Interrupted => {}
-            // Why no more came, the exit status tells.
+            // The exit status reports the cause.
             Ok(0) | Err(_) => return,
             Ok(count) => {
                 let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
@@ -172,7 +171,7 @@ fn read_all(mut pipe: impl Read, kept: &Mutex<Vec<u8>>) {
     }
 }
 
-/// The untimed pass under a tracer, which adds the system calls to what the worker counted.
+/// The untimed pass under a tracer, which adds the number of system calls to the worker's counts.
 fn launch_traced(command: &mut Command, limit: Duration) -> Result<Report, CaseError> {
     let (output, calls) = platform::tracer::count_system_calls(command, limit)?;
     if !output.status.success() {
@@ -192,30 +191,12 @@ fn launch_traced(command: &mut Command, limit: Duration) -> Result<Report, CaseE
         .iter()
         .map(|line| serde_json::to_string(line).expect("a line has only plain values") + "\n")
         .collect();
-    let end = told(&text, output.status, &String::from_utf8_lossy(&output.stderr));
+    let end = end_of(&text, output.status, &String::from_utf8_lossy(&output.stderr));
     Ok(Report { text, end })
 }
 
-fn worker(order: &RoundOrder) -> Command {
-    let order = serde_json::to_string(order).expect("an order has only plain values");
-    let mut command = Command::new(this_program());
-    command.arg("worker").arg(order).stdin(Stdio::null());
-    platform::process::keep_interrupts_from(&mut command);
-    command
-}
-
-/// This program's file. On Linux the path is asked of `/proc`, which may be missing; and the file
-/// may have been replaced since we were started: then the one we run is still there.
-fn this_program() -> PathBuf {
-    const OURSELVES: &str = "/proc/self/exe";
-    match std::env::current_exe() {
-        Ok(path) if path.exists() => path,
-        Ok(_) if Path::new(OURSELVES).exists() => OURSELVES.into(),
-        _ => std::env::args_os().next().unwrap_or_else(|| "oscost".into()).into(),
-    }
-}
-
-fn told(text: &str, status: ExitStatus, complaint: &str) -> RoundEnd {
+/// How the round ended, by the worker's output, exit status and error output.
+fn end_of(text: &str, status: ExitStatus, errors: &str) -> RoundEnd {
     let end = parse_lines(text).into_iter().find_map(|line| match line {
         Line::End(end) => Some(end),
         _ => None,
@@ -223,9 +204,9 @@ fn told(text: &str, status: ExitStatus, complaint: &str) -> RoundEnd {
     match end {
         Some(end) => RoundEnd::Reported(end),
         None => {
-            let last_words = complaint.lines().rfind(|line| !line.trim().is_empty());
-            let last_words = last_words.map(|line| format!(": {line}")).unwrap_or_default();
-            RoundEnd::Died(format!("the worker ended with {status}{last_words}"))
+            let last_line = errors.lines().rfind(|line| !line.trim().is_empty());
+            let last_line = last_line.map(|line| format!(": {line}")).unwrap_or_default();
+            RoundEnd::Died(format!("the worker ended with {status}{last_line}"))
         }
     }
 }
@@ -235,38 +216,38 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_worker_that_said_how_it_ended_is_believed() {
+    fn the_end_that_a_worker_reports_counts() {
         let status = ExitStatus::default();
         let text = "{\"end\":{\"outcome\":\"unsupported\",\"reason\":\"no\"}}\n";
-        assert_eq!(told(text, status, ""), RoundEnd::Reported(End::Unsupported("no".into())));
+        assert_eq!(end_of(text, status, ""), RoundEnd::Reported(End::Unsupported("no".into())));
     }
 
     #[test]
-    fn a_worker_that_did_not_is_dead_with_its_last_words() {
-        let RoundEnd::Died(reason) = told("{\"ser", ExitStatus::default(), "x\nsemop: oh\n\n")
+    fn a_worker_without_a_report_died_with_the_last_line_of_its_errors() {
+        let RoundEnd::Died(reason) = end_of("{\"ser", ExitStatus::default(), "x\nsemop: oh\n\n")
         else {
             panic!("it has not ended");
         };
         assert!(reason.ends_with(": semop: oh"), "{reason}");
     }
 
-    /// Runs a shell script as if it were a worker; what it said, and whether it had to be killed.
+    /// Runs a shell script as if it were a worker; its output, and whether it was killed.
     #[cfg(unix)]
     fn shell(script: &str, limit: Duration, stop: bool) -> (String, bool) {
         let mut command = Command::new("sh");
         command.args(["-c", script]).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
-        let said = Pipe::read(child.stdout.take()).unwrap();
-        let _complaint = Pipe::read(child.stderr.take()).unwrap();
-        let (_, hung) = await_end(&mut child, &said, limit, &AtomicBool::new(stop)).unwrap();
-        (said.text(LAST_CHANCE), hung)
+        let output = Pipe::read(child.stdout.take()).unwrap();
+        let _errors = Pipe::read(child.stderr.take()).unwrap();
+        let (_, hung) = await_end(&mut child, &output, limit, &AtomicBool::new(stop)).unwrap();
+        (output.text(LAST_CHANCE), hung)
     }
 
     #[test]
     #[cfg(unix)]
     fn no_worker_holds_up_the_run() {
         let long = Duration::from_secs(60);
-        for (script, limit, stop, said, hung) in [
+        for (script, limit, stop, output, hung) in [
             ("echo all is well", long, false, "all is well\n", false),
             (
                 "head -c 1000000 /dev/zero >&2; echo I complained",
@@ -280,14 +261,14 @@ mod tests {
             ("echo so far; exec sleep 60", Duration::from_secs(2), false, "so far\n", true),
             ("exec sleep 60", long, true, "", true),
         ] {
-            assert_eq!(shell(script, limit, stop), (said.to_owned(), hung), "{script}");
+            assert_eq!(shell(script, limit, stop), (output.to_owned(), hung), "{script}");
         }
     }
 
     #[test]
     #[cfg(unix)]
     fn endless_output_is_cut_off() {
-        let (said, hung) = shell("exec cat /dev/zero", Duration::from_secs(60), false);
-        assert!(!hung && (OUTPUT_AT_MOST..OUTPUT_AT_MOST * 2).contains(&said.len()));
+        let (output, hung) = shell("exec cat /dev/zero", Duration::from_secs(60), false);
+        assert!(!hung && (OUTPUT_AT_MOST..OUTPUT_AT_MOST * 2).contains(&output.len()));
     }
 }

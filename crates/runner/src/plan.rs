@@ -17,8 +17,8 @@ pub use options::Options;
 use options::extent_of;
 use params::{params_of, thinned, values_of};
 
-/// How precise a figure is to be, as the half-width of its interval: one that is sampled, in cycles where the core
-/// bounds it; and one of trials or of workers that contend, whose rounds differ by 5 to 15 % from process to process.
+/// Wanted half-width of an interval, as a share: of a sampled point; and of trials and of contending workers, whose
+/// rounds differ by 5 to 15 % from process to process.
 const PRECISION: f64 = 0.005;
 const TRIAL_PRECISION: f64 = 0.15;
 
@@ -31,7 +31,7 @@ pub struct Point {
     pub params: Params,
 }
 
-/// All that a run will do; kept with it, so that it can be resumed.
+/// A run as planned; stored with it, so that it can be resumed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
     /// What is measured.
@@ -49,7 +49,7 @@ pub struct Plan {
     /// Trials that a point gets whose rounds are trials.
     #[serde(default)]
     pub trials: usize,
-    /// A point's rounds are spread over this time at least, in ms: machines have moods.
+    /// A point's rounds are spread over this time at least, in ms: the speed of a machine changes within seconds.
     pub spread_ms: u64,
     /// Seed of the order of rounds and of the bootstrap.
     pub seed: u64,
@@ -57,11 +57,11 @@ pub struct Plan {
     pub cpus: Vec<usize>,
     /// Extra work on the clock, as a share.
     pub slow_down: f64,
-    /// The process that carries it out: a run is not resumed while that one lives.
+    /// The process that measures the run, which is not resumed while that one exists.
     pub coordinator: u32,
 }
 
-/// Plans what `options` ask for on this machine.
+/// Plans a run of all points that `options` select, on these CPUs.
 pub fn plan(options: &Options, cpus: &[usize], seed: u64) -> Result<Plan, PlanError> {
     let cases = unasked(choose(&options.filters)?)?;
     for name in options.params.keys() {
@@ -76,7 +76,7 @@ pub fn plan(options: &Options, cpus: &[usize], seed: u64) -> Result<Plan, PlanEr
     plan_of(points, options, cpus, seed)
 }
 
-/// Plans to measure these points, as `options` say, on this machine.
+/// Plans a run of these points, on these CPUs.
 pub fn plan_of(
     points: Vec<Point>,
     options: &Options,
@@ -85,7 +85,7 @@ pub fn plan_of(
 ) -> Result<Plan, PlanError> {
     let cpus = with_measuring_cpu_last(cpus, options.cpu)?;
     let trials = options.trials.unwrap_or(match extent_of(options) {
-        // More points with six trials tell more than fewer with ten.
+        // More points with six trials show more than fewer with ten.
         Extent::Quick | Extent::Ordinary => 6,
         Extent::Full => 10,
     });
@@ -109,7 +109,7 @@ pub fn plan_of(
     })
 }
 
-/// The cases without those that a command of their own asks for; none may be left.
+/// The cases without those that another command measures; an error if no others are left.
 fn unasked(cases: Vec<&'static Case>) -> Result<Vec<&'static Case>, PlanError> {
     let command = |case: &Case| trials_of(&case.label()).and_then(|trials| trials.only_by);
     let (asked_for, others): (Vec<_>, Vec<_>) =
@@ -123,8 +123,7 @@ fn unasked(cases: Vec<&'static Case>) -> Result<Vec<&'static Case>, PlanError> {
     }
 }
 
-/// How long points are sampled that are measured so. A round takes about 25 ms, and most points need no more than the
-/// least number of them.
+/// Time for all sampled points, in ms. A round takes about 25 ms, and most points need only the least number of rounds.
 fn sampling_ms(points: &[Point], options: &Options) -> u64 {
     match points.iter().filter(|point| trials_of(&point.case).is_none()).count() as u64 {
         0 => 0,
@@ -134,9 +133,9 @@ fn sampling_ms(points: &[Point], options: &Options) -> u64 {
     }
 }
 
-/// How long all trials take, with some to repeat.
+/// Time for all trials, in ms, some of which are repeated.
 fn trials_ms(points: &[Point], times: u32, quick: bool) -> u64 {
-    /// To start a worker, calibrate its work and run the sentinel.
+    /// Time to start a worker, calibrate its work and run the sentinel.
     const AROUND_ONE: Duration = Duration::from_millis(25);
     let of_point = |point: &Point| {
         let trials = trials_of(&point.case)?;
@@ -150,19 +149,19 @@ fn trials_ms(points: &[Point], times: u32, quick: bool) -> u64 {
 }
 
 impl Point {
-    /// About how long one trial takes; `None` for a case whose operation is timed in batches.
+    /// Approximate duration of one trial; `None` for a case whose operation is timed in batches.
     pub fn trial_takes(&self) -> Option<Duration> {
         trials_of(&self.case).map(|trials| (trials.takes)(&self.params))
     }
 }
 
 impl Plan {
-    /// How many trials a point gets, if its rounds are such.
+    /// The number of trials of a point whose rounds are trials.
     pub fn trials_of(&self, point: &Point) -> usize {
         trials_of(&point.case).map_or(self.trials, |trials| trials.at_most.min(self.trials))
     }
 
-    /// How many it gets where some are disturbed or differ too much: half as many again.
+    /// The largest number of its trials, if some are disturbed or differ too much: half as many again.
     pub fn trials_at_most(&self, point: &Point) -> usize {
         let wanted = self.trials_of(point);
         wanted + wanted / 2

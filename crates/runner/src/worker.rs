@@ -1,20 +1,44 @@
-//! The worker process: one round of one case, printed as JSON Lines. It needs nothing but the
-//! case's own calls, a clock, write and exit.
+//! The worker process, which carries out one order: a round, a server, a sink, or one connection of a server. For a
+//! round it needs only the system calls of the case, a clock, write and exit.
 
 use std::io::Write;
+use std::time::Duration;
 
+use cases::order::{ServeOrder, SinkOrder, StdioOrder, WorkerOrder};
+use mailsink::{Sink, SinkOptions};
 use measure::{CaseError, Round, RoundOrder};
+use platform::limits::raise_descriptors;
+use servers::{Architecture, ServerOptions};
 
-/// Does the round that `order` (JSON) describes, printing to `out`.
+/// Why an order is not carried out.
+#[derive(Debug, thiserror::Error)]
+pub enum WorkerError {
+    /// The order cannot be understood.
+    #[error("this is not a worker's order: {0}")]
+    Order(#[from] serde_json::Error),
+    /// A server, sink or connection failed.
+    #[error(transparent)]
+    Failed(#[from] CaseError),
+}
+
+/// Carries out `order`, which is JSON. A round prints its records to `out`, and how it ended.
 ///
 /// # Errors
-/// Only if the order cannot be understood; how the round ended is printed.
-pub fn work(order: &str, out: &mut dyn Write) -> Result<(), String> {
-    let order: RoundOrder =
-        serde_json::from_str(order).map_err(|e| format!("this is not a worker's order: {e}"))?;
+/// If the order cannot be understood, or a server, sink or connection fails. A round that fails is no error.
+pub fn work(order: &str, out: &mut dyn Write) -> Result<(), WorkerError> {
+    match serde_json::from_str(order)? {
+        WorkerOrder::Stdio(order) => serve_stdio(&order)?,
+        WorkerOrder::Round(order) => make_round(&order, out),
+        WorkerOrder::Serve(order) => serve(&order)?,
+        WorkerOrder::Sink(order) => sink(&order)?,
+    }
+    Ok(())
+}
+
+fn make_round(order: &RoundOrder, out: &mut dyn Write) {
     platform::process::end_with_parent(order.parent);
-    measure::round::use_all_cpus(&order);
-    let mut round = Round::new(&order, out);
+    measure::round::use_all_cpus(order);
+    let mut round = Round::new(order, out);
     let result = match cases::find(&order.case) {
         None => Err(CaseError::Unsupported(format!("this worker knows no case {}", order.case))),
         Some(case) => match case.missing_here() {
@@ -23,5 +47,53 @@ pub fn work(order: &str, out: &mut dyn Write) -> Result<(), String> {
         },
     };
     round.end(result);
-    Ok(())
+}
+
+fn serve(order: &ServeOrder) -> Result<(), CaseError> {
+    let ServeOrder { protocol, timeout_ms, .. } = *order;
+    let unknown = || CaseError::Failed(format!("no architecture {}", order.architecture));
+    let architecture = Architecture::find(&order.architecture).ok_or_else(unknown)?;
+    raise_descriptors();
+    keep_to(&order.cpus)?;
+    let stdio = StdioOrder { protocol, timeout_ms, server: std::process::id() };
+    let options = ServerOptions {
+        protocol,
+        timeout: Duration::from_millis(timeout_ms),
+        workers: order.workers,
+        cpus: platform::cpu::allowed(),
+        stdio_arguments: WorkerOrder::Stdio(stdio).arguments().into(),
+    };
+    let server = architecture.bind(order.listen, &options)?;
+    servers::hosted::host(&server, order.tracepoint)
+        .map_err(|e| CaseError::from_io("the server failed", &e))
+}
+
+fn sink(order: &SinkOrder) -> Result<(), CaseError> {
+    raise_descriptors();
+    keep_to(&order.cpus)?;
+    let options = SinkOptions {
+        listen: order.listen.clone(),
+        latencies: order.latencies.clone(),
+        ..SinkOptions::default()
+    };
+    let sink = Sink::bind(&options).map_err(|e| CaseError::Failed(e.to_string()))?;
+    mailsink::hosted::host(sink, order.tracepoint)
+        .map(drop)
+        .map_err(|e| CaseError::from_io("the sink failed", &e))
+}
+
+/// Keeps this process to these CPUs, if there are any.
+fn keep_to(cpus: &[usize]) -> Result<(), CaseError> {
+    if cpus.is_empty() { Ok(()) } else { platform::cpu::keep_process_to(cpus) }
+}
+
+#[cfg(unix)]
+fn serve_stdio(order: &StdioOrder) -> Result<(), CaseError> {
+    let timeout = Duration::from_millis(order.timeout_ms);
+    servers::architecture::exec::serve_stdio(order.protocol, timeout, order.server)
+}
+
+#[cfg(not(unix))]
+fn serve_stdio(_: &StdioOrder) -> Result<(), CaseError> {
+    Err(CaseError::Unsupported("no program serves a connection on stdio on this system".to_owned()))
 }

@@ -24,6 +24,8 @@ pub struct ServerOptions {
     pub workers: usize,
     /// The CPUs it runs on.
     pub cpus: Vec<usize>,
+    /// Arguments with which this program calls `exec::serve_stdio`, for the architecture `exec`.
+    pub stdio_arguments: Vec<String>,
 }
 
 /// A listening server.
@@ -33,6 +35,8 @@ pub struct Server {
     pub(crate) address: SocketAddr,
     pub(crate) workers: usize,
     pub(crate) cpus: Vec<usize>,
+    #[cfg(unix)]
+    pub(crate) stdio_arguments: Vec<String>,
     pub(crate) terms: Terms,
 }
 
@@ -97,6 +101,8 @@ impl Server {
             address: bound,
             workers: options.workers.max(1),
             cpus: options.cpus.clone(),
+            #[cfg(unix)]
+            stdio_arguments: options.stdio_arguments.clone(),
             terms: Terms::new(options.protocol, options.timeout)?,
         })
     }

@@ -1,6 +1,6 @@
 //! The CPUs and addresses of the sender and the sink, and the plan of the delivery.
 
-use std::process::Command;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use mailsend::list::List;
@@ -9,6 +9,7 @@ use mailsend::queue::{Limits, Retry};
 use mailsend::route::Router;
 use mailsend::tls::ClientTls;
 use mailsend::{DeliveryOptions, Transport};
+use mailsink::Latency;
 use mailsink::hosted::Hosted;
 use measure::trial::TrialContext;
 use measure::{CaseError, Params, Round};
@@ -19,10 +20,11 @@ use smtp::security::Security;
 use smtp::session::SessionOptions;
 
 use super::list::Post;
+use crate::order::{SinkOrder, WorkerOrder};
 use crate::{count_of, value_of};
 
 /// Addresses where the sink listens: a list goes to many servers.
-pub const SINKS: usize = 100;
+pub const SINKS: u8 = 100;
 /// The defaults of `oscost mail send`.
 const PER_DOMAIN: usize = 20;
 const PER_TRANSACTION: usize = 100;
@@ -67,22 +69,21 @@ impl TestBed {
     /// # Errors
     /// Where it cannot be started.
     pub fn sink(&self, delay: &str) -> Result<Hosted, CaseError> {
-        let program =
-            std::env::current_exe().map_err(|e| CaseError::from_io("this program", &e))?;
-        let mut command = Command::new(program);
-        command.args(["mail", "sink", "--report", "--bind-cpu", &self.sink.to_string()]);
-        for nth in 1..=SINKS {
-            let last = if WHOLE_LOOPBACK { format!("1.{nth}") } else { "0.1".to_owned() };
-            command.args(["--listen", &format!("127.0.{last}:0")]);
-        }
-        if delay != "0" {
-            // What comes along with these waits no longer, as over a network of such round trips.
-            for phase in ["connect", "ehlo", "mail"] {
-                command.args(["--latency", &format!("{phase}={delay}")]);
-            }
-        }
-        platform::process::keep_interrupts_from(&mut command);
-        Hosted::start(&mut command)
+        let nth_address = |nth| match WHOLE_LOOPBACK {
+            true => Ipv4Addr::new(127, 0, 1, nth),
+            false => Ipv4Addr::LOCALHOST,
+        };
+        // Only the first replies of a group of commands are delayed, as over a network with such round trips.
+        let phases: &[&str] = if delay == "0" { &[] } else { &["connect", "ehlo", "mail"] };
+        let latencies = phases.iter().map(|phase| format!("{phase}={delay}").parse());
+        let latencies: Result<Vec<Latency>, _> = latencies.collect();
+        let order = WorkerOrder::Sink(SinkOrder {
+            listen: (1..=SINKS).map(|nth| SocketAddr::from((nth_address(nth), 0))).collect(),
+            latencies: latencies.map_err(|e| CaseError::Failed(e.to_string()))?,
+            cpus: vec![self.sink],
+            tracepoint: None,
+        });
+        Hosted::start(&mut order.command())
     }
 }
 

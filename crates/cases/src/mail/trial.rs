@@ -49,7 +49,7 @@ pub fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
     how(params)?;
     let test_bed = TestBed::new(round)?;
     let connections = count_of(params, "connections")?;
-    crate::net::limits::check(connections + SINKS)?;
+    crate::net::limits::check(connections + usize::from(SINKS))?;
     let post = Post::write(params)?;
     let mut sink = test_bed.sink(value_of(params, "delay")?)?;
     let plan = plan(params, &post, &sink)?;

@@ -1,15 +1,16 @@
 //! The CPUs of a server and its clients, and the network between them.
 
 use std::net::{Ipv4Addr, SocketAddr};
-use std::process::Command;
 
 use loadgen::{Generator, Load};
+use measure::round::Mode;
 use measure::trial::TrialContext;
 use measure::{CaseError, Params, Round};
 use platform::network_namespace::NamespacePair;
 use servers::Protocol;
 use servers::hosted::Hosted;
 
+use crate::order::{ServeOrder, WorkerOrder, worker};
 use crate::{Param, Takes, value_of};
 
 /// On which CPUs.
@@ -85,23 +86,24 @@ impl TestBed {
         if let Some(why) = servers::Architecture::find(arch).and_then(|a| a.missing_here()) {
             return Err(CaseError::Unsupported(why.to_owned()));
         }
-        let program =
-            std::env::current_exe().map_err(|e| CaseError::from_io("this program", &e))?;
-        let cpus: Vec<String> = self.server_cpus.iter().map(usize::to_string).collect();
-        let mut command = Command::new(program);
-        command.args(["net", "serve", "--report", "--arch", arch]);
-        command.args(["--protocol", &protocol.to_string(), "--bind-cpu", &cpus.join(",")]);
-        command.args(["--workers", &WORKERS.to_string(), "--timeout", &format!("{TIMEOUT_MS}ms")]);
-        if let measure::round::Mode::Count(tracepoint) = round.order().mode {
-            command.args(["--count", &tracepoint.to_string()]);
-        }
+        let mut command = worker();
         let address = match &self.network {
             Some(network) => network.run_far(&mut command),
             None => Ipv4Addr::LOCALHOST,
         };
-        command.args(["--listen", &SocketAddr::from((address, 0)).to_string()]);
-        platform::process::keep_interrupts_from(&mut command);
-        Hosted::start(&mut command)
+        let order = WorkerOrder::Serve(ServeOrder {
+            architecture: arch.to_owned(),
+            protocol,
+            listen: SocketAddr::from((address, 0)),
+            timeout_ms: TIMEOUT_MS,
+            workers: WORKERS,
+            cpus: self.server_cpus.clone(),
+            tracepoint: match round.order().mode {
+                Mode::Count(tracepoint) => Some(tracepoint),
+                _ => None,
+            },
+        });
+        Hosted::start(command.args(order.arguments()))
     }
 
     /// The generator of a load on that server.

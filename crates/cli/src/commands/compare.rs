@@ -2,37 +2,35 @@
 
 use std::path::Path;
 
-use analysis::{Compared, Frequencies, NoiseCheck, Settings, cpu_differences};
+use analysis::{Compared, Difference, Frequencies, NoiseCheck, Ratio, Settings, cpu_differences};
 use report::{Cell, CompareCell, CompareRow, Comparison, compare_table};
-use results::{Document, Estimate, Interval, Store};
-use serde_json::json;
+use results::{Document, Estimate, Interval};
+use runner::{also_differs, stored_noise_checks};
+use serde::Serialize;
 
 use super::exchange::read_document;
 use crate::args::{Compare, StoreArg};
 use crate::ending::Ending;
-use crate::machine::{also_differs, compared_keys};
 use crate::output::{page, print};
+use crate::store::store_to_read;
 
-/// Checks of equal against equal that are looked at: the latest.
-const CHECKS_AT_MOST: usize = 20;
-
-/// Holds runs against each other.
+/// Compares runs.
 pub fn compare(args: &Compare) -> anyhow::Result<Ending> {
     let base = find(&args.base, &args.store)?;
     let news = args.news.iter().map(|name| find(name, &args.store));
     let news = news.collect::<anyhow::Result<Vec<Document>>>()?;
     let mut compared_ids: Vec<&str> = news.iter().map(|new| new.run.id.as_str()).collect();
     compared_ids.push(&base.run.id);
-    // Without a store there are no earlier checks, and that is no error.
-    let noise = match super::store_to_read(&args.store) {
-        Ok(store) => checks_in(&store, &base, &compared_ids)?,
+    // A missing store has no earlier checks, which is no error.
+    let noise = match store_to_read(&args.store) {
+        Ok(store) => stored_noise_checks(&store, &base, &compared_ids)?,
         Err(_) => NoiseCheck::default(),
     };
     let settings = Settings { margin: args.margin, ..Settings::default() };
     let compared: Vec<Vec<Compared>> =
         news.iter().map(|new| analysis::compare(&base, new, &noise, &settings)).collect();
     if args.json {
-        print(&serde_json::to_string_pretty(&as_json(&base, &news, &compared, &noise))?)?;
+        print(&serde_json::to_string_pretty(&compare_json(&base, &news, &compared, &noise))?)?;
     } else {
         let mut comparison = comparison(&base, &news, &compared, &noise, &settings);
         comparison.all = args.all;
@@ -43,7 +41,7 @@ pub fn compare(args: &Compare) -> anyhow::Result<Ending> {
     Ok(if too_slow { Ending::CheckFailed } else { Ending::Done })
 }
 
-/// By which share a row is worse for certain; nothing for rows without that verdict.
+/// The share by which a row is worse for certain; negative infinity without that verdict.
 fn certainly_worse_by(row: &Compared) -> f64 {
     match row.ratio {
         Some(ratio) if row.verdict.is_loss() => (ratio.low - 1.0).max(1.0 / ratio.high - 1.0),
@@ -51,43 +49,16 @@ fn certainly_worse_by(row: &Compared) -> f64 {
     }
 }
 
-/// A run of the store, or a document in a file.
+/// Finds a run in the store, or a document in a file.
 fn find(name: &str, store: &StoreArg) -> anyhow::Result<Document> {
-    // No run's id is like that; a tag may be.
+    // No run's id looks like a path; a tag may.
     let looks_like_path = name.contains(['/', '\\']) || name.ends_with(".json");
     let is_path = looks_like_path && !name.contains('=');
     if name == "-" || is_path || Path::new(name).is_file() {
         return read_document(Path::new(name));
     }
-    let store = super::store_to_read(store)?;
+    let store = store_to_read(store)?;
     Ok(store.document(&store.resolve(name)?)?)
-}
-
-/// What earlier runs of `oscost noise` on this machine have shown, without the runs compared.
-pub fn checks_in(store: &Store, like: &Document, without: &[&str]) -> anyhow::Result<NoiseCheck> {
-    let facts = platform::machine::describe();
-    let keys = compared_keys(&facts);
-    let mut pairs: Vec<(String, Vec<String>)> = Vec::new();
-    for run in store.runs()? {
-        let Some(check) = run.tags.get(super::noise::TAG) else { continue };
-        match pairs.iter_mut().find(|(known, _)| known == check) {
-            Some((_, runs)) => runs.push(run.id),
-            None => pairs.push((check.clone(), vec![run.id])),
-        }
-    }
-    let mut noise = NoiseCheck::default();
-    for (_, runs) in pairs.into_iter().rev().take(CHECKS_AT_MOST) {
-        let [first, second] = &runs[..] else { continue };
-        if without.contains(&first.as_str()) && without.contains(&second.as_str()) {
-            continue; // these two are what is compared
-        }
-        let (first, second) = (store.document(first)?, store.document(second)?);
-        let alike = keys.iter().all(|key| first.machine.get(*key) == like.machine.get(*key));
-        if alike && first.run.finished.is_some() && second.run.finished.is_some() {
-            noise.add(&first, &second);
-        }
-    }
-    Ok(noise)
 }
 
 fn words(run: &Document) -> String {
@@ -108,15 +79,15 @@ fn comparison(
         base: words(base),
         news: news.iter().map(words).collect(),
         also_differs: also_differs(&all),
-        facts: facts_told(base, news, compared),
+        facts: facts_of(base, news, compared),
         all: false,
         noise_floor: floor_lines(compared, noise, settings),
         rows: rows(compared),
     }
 }
 
-/// The core's frequency in the runs, and what was compared in cycles, a line or two for each run.
-fn facts_told(base: &Document, news: &[Document], compared: &[Vec<Compared>]) -> Vec<String> {
+/// A line or two for each run: the core's frequency, and what was compared in cycles.
+fn facts_of(base: &Document, news: &[Document], compared: &[Vec<Compared>]) -> Vec<String> {
     let mut lines = Vec::new();
     for (number, (new, rows)) in (1..).zip(news.iter().zip(compared)) {
         let name = if news.len() == 1 { "new".to_owned() } else { format!("new {number}") };
@@ -126,9 +97,9 @@ fn facts_told(base: &Document, news: &[Document], compared: &[Vec<Compared>]) ->
     lines
 }
 
-/// What the core's frequency was in both runs; `None` if neither knows it.
+/// The core's frequency in both runs; `None` if it is unknown in both.
 fn frequency_line(frequencies: &Frequencies, new: &str) -> Option<String> {
-    /// A smaller difference is none: the frequency is known to about as much.
+    /// Smaller differences are not reported: the frequency is no more precise.
     const LEAST: f64 = 0.002;
     let ghz = |clock: Option<Interval>| match clock {
         Some(clock) => format!("{:.2} GHz", clock.median),
@@ -158,7 +129,7 @@ fn frequency_line(frequencies: &Frequencies, new: &str) -> Option<String> {
     ))
 }
 
-/// How many rows were compared in cycles, or why none was; `None` where there are no cycles in either run.
+/// The number of rows compared in cycles, or why there are none; `None` if neither run has cycles.
 fn unit_line(base: &Document, new: &Document, rows: &[Compared], name: &str) -> Option<String> {
     let has_cycles = |run: &Document| run.results.iter().any(|result| result.cycles.is_some());
     let (in_base, in_new) = (has_cycles(base), has_cycles(new));
@@ -193,14 +164,11 @@ fn floor_lines(compared: &[Vec<Compared>], noise: &NoiseCheck, settings: &Settin
     let median = measure::stats::median(&mut floors) * 100.0;
     let margin = settings.margin * 100.0;
     let basis = match noise.checks() {
-        0 => "no check of equal against equal is known for this machine: `oscost noise` makes one"
-            .to_owned(),
-        n => format!("from these runs and {n} checks of equal against equal"),
+        0 => "no noise check is known for this machine: `oscost noise` makes one".to_owned(),
+        n => format!("from these runs and {n} noise checks"),
     };
     vec![
-        format!(
-            "smallest difference that can be told: {median:.1} % (median; largest {largest:.1} %)"
-        ),
+        format!("smallest detectable difference: {median:.1} % (median; largest {largest:.1} %)"),
         basis,
         format!(
             "same: certainly within {margin:.1} %; intervals hold for all rows together at 95 %"
@@ -220,7 +188,7 @@ fn rows(compared: &[Vec<Compared>]) -> Vec<CompareRow> {
                 rows.push(CompareRow { label, metric, base, news: Vec::new() });
                 rows.len() - 1
             });
-            // A run before this one may not have had the row at all.
+            // Earlier runs may lack the row.
             rows[at].news.resize_with(number, absent);
             rows[at].news.push(CompareCell {
                 figure: row.new.map(|estimate| cell(estimate, &row.unit)),
@@ -250,47 +218,74 @@ fn cell(estimate: Estimate, unit: &str) -> Cell {
     Cell { median, low, high, unit: unit.to_owned() }
 }
 
-fn as_json(
-    base: &Document,
-    news: &[Document],
-    compared: &[Vec<Compared>],
-    noise: &NoiseCheck,
-) -> serde_json::Value {
-    let comparisons: Vec<_> = news
-        .iter()
-        .zip(compared)
-        .map(|(new, rows)| {
-            let differs: Vec<_> = also_differs(&[base, new])
-                .into_iter()
-                .map(|d| json!({"key": d.key, "values": d.values}))
-                .collect();
-            json!({
-                "new": new.run.id,
-                "also_differs": differs,
-                "core_clock_ghz": json!({"base": base.run.core_clock_ghz, "new": new.run.core_clock_ghz}),
-                "cpu_differences": cpu_differences(base, new),
-                "rows": rows.iter().map(row_json).collect::<Vec<_>>(),
-            })
-        })
-        .collect();
-    json!({
-        "schema": 1,
-        "base": base.run.id,
-        "noise_checks": noise.checks(),
-        "comparisons": comparisons,
-    })
+/// The comparison of one base with several runs.
+#[derive(Serialize)]
+struct CompareJson<'a> {
+    schema: u32,
+    base: &'a str,
+    noise_checks: usize,
+    comparisons: Vec<ComparisonJson<'a>>,
 }
 
-fn row_json(row: &Compared) -> serde_json::Value {
-    json!({
-        "case": row.label,
-        "metric": row.metric,
-        "unit": row.unit,
-        "base": row.base,
-        "new": row.new,
-        "ratio": row.ratio.map(|r| json!({"mid": r.mid, "low": r.low, "high": r.high})),
-        "floor": row.floor,
-        "verdict": row.verdict.word(),
-        "note": row.note,
-    })
+#[derive(Serialize)]
+struct ComparisonJson<'a> {
+    new: &'a str,
+    also_differs: Vec<Difference>,
+    core_clock_ghz: CoreClocks,
+    cpu_differences: Vec<&'static str>,
+    rows: Vec<RowJson<'a>>,
+}
+
+#[derive(Serialize)]
+struct CoreClocks {
+    base: Option<Interval>,
+    new: Option<Interval>,
+}
+
+#[derive(Serialize)]
+struct RowJson<'a> {
+    case: &'a str,
+    metric: &'a str,
+    unit: &'a str,
+    base: Option<Estimate>,
+    new: Option<Estimate>,
+    ratio: Option<Ratio>,
+    floor: f64,
+    verdict: &'static str,
+    note: &'a str,
+}
+
+fn compare_json<'a>(
+    base: &'a Document,
+    news: &'a [Document],
+    compared: &'a [Vec<Compared>],
+    noise: &NoiseCheck,
+) -> CompareJson<'a> {
+    let comparisons = news.iter().zip(compared).map(|(new, rows)| ComparisonJson {
+        new: &new.run.id,
+        also_differs: also_differs(&[base, new]),
+        core_clock_ghz: CoreClocks { base: base.run.core_clock_ghz, new: new.run.core_clock_ghz },
+        cpu_differences: cpu_differences(base, new),
+        rows: rows.iter().map(row_json).collect(),
+    });
+    CompareJson {
+        schema: 1,
+        base: &base.run.id,
+        noise_checks: noise.checks(),
+        comparisons: comparisons.collect(),
+    }
+}
+
+fn row_json(row: &Compared) -> RowJson<'_> {
+    RowJson {
+        case: &row.label,
+        metric: &row.metric,
+        unit: &row.unit,
+        base: row.base,
+        new: row.new,
+        ratio: row.ratio,
+        floor: row.floor,
+        verdict: row.verdict.word(),
+        note: &row.note,
+    }
 }

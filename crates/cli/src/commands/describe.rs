@@ -1,4 +1,4 @@
-//! `oscost list` and `oscost env`: what is measured, and on what.
+//! `oscost list` and `oscost env`: the cases, and the machine.
 
 use std::time::Duration;
 
@@ -7,16 +7,17 @@ use measure::cycles::{Latency, Timebase};
 use platform::machine::{Group, describe, line};
 use report::{Card, CardParam, cards, cards_short, env_page};
 use results::{Direction, Interval};
+use runner::machine::{add_cycle_counting, cycle_counting, description, tsc_measured_khz};
+use serde::Serialize;
 
+use super::measure::best_clock;
 use crate::args::{Env, List};
-use crate::commands::measure::{best_clock, how_cycles_are_counted, timebase_on};
 use crate::ending::Ending;
-use crate::machine::{as_json, tsc_measured_khz};
 use crate::output::{page, print};
 
-/// Shows the definition cards.
+/// Lists the cases.
 pub fn list(args: &List) -> anyhow::Result<Ending> {
-    let chosen: Vec<Card> = runner::plan::choose(&args.filters)?.into_iter().map(card).collect();
+    let chosen: Vec<Card> = runner::choose(&args.filters)?.into_iter().map(card).collect();
     if args.json {
         let all: Vec<_> = chosen.iter().map(card_json).collect();
         print(&serde_json::to_string_pretty(&all)?)?;
@@ -48,7 +49,7 @@ fn card(case: &Case) -> Card {
     }
 }
 
-/// What a parameter means, and what it takes beside the values that are measured by themselves.
+/// The meaning of a parameter, with the values that are measured only on request.
 fn meaning(param: &cases::Param) -> String {
     let cases::Takes::Words(further) = param.takes else { return param.meaning.to_owned() };
     let known = [param.default, param.full].concat();
@@ -59,30 +60,54 @@ fn meaning(param: &cases::Param) -> String {
     }
 }
 
-fn card_json(card: &Card) -> serde_json::Value {
-    let params = card.params.iter().map(|param| {
-        serde_json::json!({
-            "name": param.name, "meaning": param.meaning,
-            "default": param.default, "full": param.full,
-        })
-    });
-    let metrics = card
-        .metrics
-        .iter()
-        .map(|(name, meaning)| serde_json::json!({"name": name, "meaning": meaning}));
-    serde_json::json!({
-        "case": card.label,
-        "operation": card.operation,
-        "unit": card.unit,
-        "better": "lower",
-        "comparable_to": card.comparable_to,
-        "params": params.collect::<Vec<_>>(),
-        "metrics": metrics.collect::<Vec<_>>(),
-        "unsupported": card.unsupported,
-    })
+/// A case in the list of cases.
+#[derive(Serialize)]
+struct CardJson<'a> {
+    case: &'a str,
+    operation: &'a str,
+    unit: &'a str,
+    better: Direction,
+    comparable_to: &'a str,
+    params: Vec<ParamJson<'a>>,
+    metrics: Vec<MetricJson<'a>>,
+    unsupported: Option<&'a str>,
 }
 
-/// Shows the machine.
+#[derive(Serialize)]
+struct ParamJson<'a> {
+    name: &'a str,
+    meaning: &'a str,
+    default: &'a [String],
+    full: &'a [String],
+}
+
+#[derive(Serialize)]
+struct MetricJson<'a> {
+    name: &'a str,
+    meaning: &'a str,
+}
+
+fn card_json(card: &Card) -> CardJson<'_> {
+    let params = card.params.iter().map(|param| ParamJson {
+        name: &param.name,
+        meaning: &param.meaning,
+        default: &param.default,
+        full: &param.full,
+    });
+    let metrics = card.metrics.iter().map(|(name, meaning)| MetricJson { name, meaning });
+    CardJson {
+        case: &card.label,
+        operation: &card.operation,
+        unit: &card.unit,
+        better: card.better,
+        comparable_to: &card.comparable_to,
+        params: params.collect(),
+        metrics: metrics.collect(),
+        unsupported: card.unsupported.as_deref(),
+    }
+}
+
+/// Describes the machine.
 pub fn env(args: &Env) -> anyhow::Result<Ending> {
     let facts = describe();
     if args.line {
@@ -91,11 +116,11 @@ pub fn env(args: &Env) -> anyhow::Result<Ending> {
     }
     let clock = best_clock()?;
     let cpu = platform::cpu::allowed().last().copied();
-    let timebase = timebase_on(cpu, &clock, None);
+    let timebase = runner::timebase_on(cpu, &clock, None);
     let frequency = frequency_of(cpu, &timebase);
     if args.json {
-        let mut machine = as_json(&facts, &clock);
-        machine.insert("core_cycles".into(), how_cycles_are_counted(&timebase.latency).into());
+        let mut machine = description(&facts, &clock);
+        add_cycle_counting(&mut machine, &timebase.latency);
         machine.insert("core_clock_ghz".into(), serde_json::to_value(frequency)?);
         print(&serde_json::to_string_pretty(&machine)?)?;
         return Ok(Ending::Done);
@@ -124,14 +149,14 @@ pub fn env(args: &Env) -> anyhow::Result<Ending> {
 /// The frequency of the CPU that measures, over one second.
 fn frequency_of(cpu: Option<usize>, timebase: &Timebase) -> Option<Interval> {
     const SECOND: Duration = Duration::from_secs(1);
-    // Where threads cannot be placed, it is that of wherever this one runs.
+    // If threads cannot be placed, it is the frequency of the CPU where this one runs.
     let _ = cpu.map(platform::cpu::pin_thread);
     let range = timebase.watch_frequency(SECOND);
     range.map(|[low, median, high]| Interval { low, median, high })
 }
 
 fn in_words(frequency: Option<Interval>, latency: &Latency) -> String {
-    let counted = how_cycles_are_counted(latency);
+    let counted = cycle_counting(latency);
     match frequency {
         Some(Interval { low, median, high }) => {
             format!(

@@ -9,13 +9,14 @@ use super::files::write;
 use crate::args::{Export, Format, Import};
 use crate::ending::{Ending, Usage};
 use crate::output::{note, print};
+use crate::store::{store_to_read, store_to_write};
 
-/// More than any document may have.
+/// Limit of a document's size.
 const BYTES_AT_MOST: u64 = 65 << 20;
 
-/// Writes a run in the form asked for.
+/// Writes a run in one format.
 pub fn export(args: &Export) -> anyhow::Result<Ending> {
-    let store = super::store_to_read(&args.store)?;
+    let store = store_to_read(&args.store)?;
     let document = store.document(&store.resolve(&args.run)?)?;
     let bytes = match args.format {
         Format::Json => results::to_json(&document).into_bytes(),
@@ -33,10 +34,10 @@ pub fn export(args: &Export) -> anyhow::Result<Ending> {
     Ok(Ending::Done)
 }
 
-/// Takes a document into the store.
+/// Adds a document to the store.
 pub fn import(args: &Import) -> anyhow::Result<Ending> {
     let document = read_document(&args.file)?;
-    let mut store = super::store_to_write(&args.store)?;
+    let mut store = store_to_write(&args.store)?;
     let id = &document.run.id;
     match store.import(&document)? {
         Imported::Added => note(&format!("run {id} is imported")),

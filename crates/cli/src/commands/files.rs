@@ -1,4 +1,4 @@
-//! Files that results are written to beside the tables.
+//! Files to which results are written beside the tables.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use crate::ending::Usage;
 use crate::output::print;
 
 impl Files {
-    /// Looks whether the files can be there at all, before minutes of measuring.
+    /// Checks that the files can be created, before minutes of measuring.
     pub fn check(&self) -> Result<(), Usage> {
         let named = [&self.csv, &self.xlsx];
         named.into_iter().flatten().try_for_each(|path| {
@@ -23,12 +23,12 @@ impl Files {
         })
     }
 
-    /// Whether one of them takes the place of the tables.
+    /// Whether one of them is printed instead of the tables.
     pub fn are_printed(&self) -> bool {
         self.csv.as_deref().is_some_and(is_stdout)
     }
 
-    /// Writes those that were asked for.
+    /// Writes the files that the user named.
     pub fn write(&self, document: &Document) -> anyhow::Result<()> {
         match &self.csv {
             Some(path) if is_stdout(path) => print(&results::to_csv(document))?,

@@ -1,5 +1,8 @@
-//! `oscost mail`: a message to a long list, and the server that throws mail away.
+//! `oscost mail`: delivers a message to a long list, or runs a server that discards mail.
 
+mod document;
+mod options;
+mod progress;
 mod send;
 mod sink;
 mod summary;
@@ -7,7 +10,7 @@ mod summary;
 use crate::args::Mail;
 use crate::ending::Ending;
 
-/// Carries out one of its commands.
+/// Executes one of its commands.
 pub fn mail(args: &Mail) -> anyhow::Result<Ending> {
     match args {
         Mail::Send(args) => send::send(args),

@@ -1,14 +1,14 @@
-//! `oscost net`: servers, and the load on them.
+//! `oscost net`: runs servers, or generates load on them.
 
+mod document;
 mod load;
 mod serve;
-
-pub use serve::answer_on_stdio;
+mod taken;
 
 use crate::args::Net;
 use crate::ending::Ending;
 
-/// Carries out one of its commands.
+/// Executes one of its commands.
 pub fn net(args: &Net) -> anyhow::Result<Ending> {
     match args {
         Net::Serve(args) => serve::serve(args),

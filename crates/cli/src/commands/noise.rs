@@ -1,48 +1,50 @@
-//! `oscost noise`: equal against equal. Measures the same twice and compares, which shows what this
-//! machine's differences mean today; kept in the store, where `compare` finds it.
+//! `oscost noise`: measures the same twice and compares, which shows how far equal measurements differ on this machine.
+//! The runs are stored, and `compare` uses them.
 
 use std::collections::BTreeMap;
 
 use analysis::{Compared, NoiseCheck, Settings};
 use anyhow::Context;
 use results::Store;
-use serde_json::json;
+use runner::{NOISE_TAG, Request, new_id};
+use serde::Serialize;
 
-use super::measure::{asked, begin, best_clock, new_id, plan_of, stop_on_interrupt};
+use super::measure::{best_clock, plan_of, watched};
 use crate::args::Noise;
 use crate::ending::Ending;
+use crate::interrupt::stop_on_interrupt;
 use crate::output::{note, print};
+use crate::store::store_to_write;
 
-/// The tag that says which check a run belongs to.
-pub const TAG: &str = "noise";
-
-/// Makes as many checks as asked for.
+/// Makes the checks and reports them.
 pub fn noise(args: &Noise) -> anyhow::Result<Ending> {
     let stop = stop_on_interrupt()?;
     let clock = best_clock()?;
-    let mut store = super::store_to_write(&args.store)?;
+    let mut store = store_to_write(&args.store)?;
     let mut checked = NoiseCheck::default();
     let mut wrong: Vec<Compared> = Vec::new();
     for number in 1..=args.tries {
-        let tags = BTreeMap::from([(TAG.to_owned(), new_id())]);
+        let tags = BTreeMap::from([(NOISE_TAG.to_owned(), new_id())]);
         let mut ids: Vec<String> = Vec::new();
         for _ in 0..2 {
-            let (plan, asked) = (plan_of(&args.measuring)?, asked(&args.measuring));
-            let (id, ending, _) = begin(&plan, asked, tags.clone(), &clock, &mut store, &stop)?;
-            if ending == runner::Ending::Stopped {
+            let plan = plan_of(&args.measuring)?;
+            let asked = args.measuring.asked();
+            let request = Request { plan: &plan, asked, tags: tags.clone(), clock: &clock };
+            let (ended, _) = watched(|watch| runner::begin(request, &mut store, &stop, watch))?;
+            if ended.ending == runner::Ending::Stopped {
                 note("stopped: this check is not complete and is not used");
                 return Ok(Ending::NotMeasured);
             }
-            ids.push(id);
+            ids.push(ended.id);
         }
         wrong.extend(check(&store, &ids, &mut checked)?);
         note(&format!("check {number} of {}: runs {} and {}", args.tries, ids[0], ids[1]));
     }
-    tell(args, &checked, &wrong)?;
+    report(args, &checked, &wrong)?;
     Ok(if wrong.is_empty() { Ending::Done } else { Ending::CheckFailed })
 }
 
-/// Compares two runs as `compare` would, before it knows of this check; the verdicts that are wrong.
+/// Compares two runs as `compare` would without this check; returns the wrong verdicts.
 fn check(store: &Store, ids: &[String], checked: &mut NoiseCheck) -> anyhow::Result<Vec<Compared>> {
     let (first, second) = (store.document(&ids[0])?, store.document(&ids[1])?);
     let settings = Settings::default();
@@ -51,27 +53,47 @@ fn check(store: &Store, ids: &[String], checked: &mut NoiseCheck) -> anyhow::Res
     Ok(rows.into_iter().filter(|row| row.verdict.is_difference()).collect())
 }
 
-fn tell(args: &Noise, checked: &NoiseCheck, wrong: &[Compared]) -> anyhow::Result<()> {
+/// The checks, and the verdicts of a difference where there is none.
+#[derive(Serialize)]
+struct NoiseJson<'a> {
+    schema: u32,
+    checks: usize,
+    median_difference: f64,
+    largest_difference: f64,
+    wrong_verdicts: Vec<WrongVerdict<'a>>,
+}
+
+#[derive(Serialize)]
+struct WrongVerdict<'a> {
+    case: &'a str,
+    metric: &'a str,
+    verdict: &'static str,
+}
+
+fn report(args: &Noise, checked: &NoiseCheck, wrong: &[Compared]) -> anyhow::Result<()> {
     let (median, largest) = checked.summary().context("nothing was measured in both runs")?;
     if args.json {
-        let wrong: Vec<_> = wrong
-            .iter()
-            .map(|row| json!({"case": row.label, "metric": row.metric, "verdict": row.verdict.word()}))
-            .collect();
-        let text = json!({
-            "schema": 1, "checks": checked.checks(), "median_difference": median,
-            "largest_difference": largest, "wrong_verdicts": wrong,
+        let wrong = wrong.iter().map(|row| WrongVerdict {
+            case: &row.label,
+            metric: &row.metric,
+            verdict: row.verdict.word(),
         });
-        return print(&serde_json::to_string_pretty(&text)?);
+        return print(&serde_json::to_string_pretty(&NoiseJson {
+            schema: 1,
+            checks: checked.checks(),
+            median_difference: median,
+            largest_difference: largest,
+            wrong_verdicts: wrong.collect(),
+        })?);
     }
     let mut text = format!(
-        "{} of equal against equal: the same figure differed by {:.2} % (median), {:.1} % at most.\n",
-        if checked.checks() == 1 { "One check" } else { "Checks" },
+        "{}: equal measurements differed by {:.2} % (median), {:.1} % at most.\n",
+        if checked.checks() == 1 { "One noise check" } else { "Noise checks" },
         median * 100.0,
         largest * 100.0
     );
     match wrong {
-        [] => text.push_str("No verdict of a difference was given, as it should be.\n"),
+        [] => text.push_str("No verdict of a difference was given, which is right.\n"),
         _ => text.push_str("Verdicts of a difference where there is none:\n"),
     }
     for row in wrong {

@@ -1,4 +1,4 @@
-//! `oscost completions` and `oscost man`: what a shell and a manual reader want.
+//! `oscost completions` and `oscost man`: completion scripts and manual pages.
 
 use std::path::Path;
 

@@ -1,25 +1,29 @@
-//! `oscost show` and `oscost runs`: what the store holds.
+//! `oscost show` and `oscost runs`: the runs in the store.
+
+use std::collections::BTreeMap;
 
 use report::{RunLine, runs_table};
 use results::{RunSummary, Store, StoreError};
 use runner::PlanError;
+use serde::Serialize;
 
 use super::measure::{Form, how_to_resume, is_summarised, show_results};
 use crate::args::{Runs, Show};
 use crate::ending::{Ending, Usage};
 use crate::output::{note, page, print};
+use crate::store::{store_to_read, store_to_write};
 
 /// Shows one run again.
 pub fn show(args: &Show) -> anyhow::Result<Ending> {
     args.files.check()?;
-    let store = super::store_to_read(&args.store)?;
+    let store = store_to_read(&args.store)?;
     let (id, filters) = run_and_filters(&store, args)?;
     let mut document = store.document(&id)?;
     if document.run.finished.is_none() && store.plan(&id)?.is_some() {
         note(&format!("run {id} is not finished; to go on: {}", how_to_resume(&id, &args.store)));
     }
     if !filters.is_empty() {
-        let chosen = runner::plan::choose(&filters)?;
+        let chosen = runner::choose(&filters)?;
         let labels: Vec<String> = chosen.iter().map(|case| case.label()).collect();
         document.results.retain(|result| labels.contains(&result.case));
         if document.results.is_empty() {
@@ -39,14 +43,14 @@ pub fn show(args: &Show) -> anyhow::Result<Ending> {
     Ok(Ending::Done)
 }
 
-/// The id of the run to show, and the filters. The first argument is a run if it is one's whole id, `last`, `last~N` or a
-/// tag; else a filter if it names an area or a case; else the beginning of a run's id.
+/// The id of the run to show, and the filters. The first argument is a run if it is a whole id, `last`, `last~N` or a tag;
+/// else a filter if it names an area or a case; else the beginning of an id.
 fn run_and_filters(store: &Store, args: &Show) -> anyhow::Result<(String, Vec<String>)> {
     let Some(first) = &args.run else { return Ok((store.resolve("last")?, Vec::new())) };
     if let Some(id) = store.resolve_whole_name(first)? {
         return Ok((id, args.filters.clone()));
     }
-    let hint = match runner::plan::choose(std::slice::from_ref(first)) {
+    let hint = match runner::choose(std::slice::from_ref(first)) {
         Ok(_) => {
             let filters = std::iter::once(first).chain(&args.filters).cloned().collect();
             return Ok((store.resolve("last")?, filters));
@@ -68,13 +72,13 @@ fn run_and_filters(store: &Store, args: &Show) -> anyhow::Result<(String, Vec<St
 /// Lists the runs, or removes one.
 pub fn runs(args: &Runs) -> anyhow::Result<Ending> {
     if let Some(name) = &args.delete {
-        let mut store = super::store_to_write(&args.store)?;
+        let mut store = store_to_write(&args.store)?;
         let id = store.resolve(name)?;
         store.delete_run(&id)?;
         note(&format!("run {id} is removed"));
         return Ok(Ending::Done);
     }
-    let runs = super::store_to_read(&args.store)?.runs()?;
+    let runs = store_to_read(&args.store)?.runs()?;
     if args.json {
         let all: Vec<_> = runs.iter().map(run_json).collect();
         print(&serde_json::to_string_pretty(&all)?)?;
@@ -85,7 +89,7 @@ pub fn runs(args: &Runs) -> anyhow::Result<Ending> {
     Ok(Ending::Done)
 }
 
-fn pairs(map: &std::collections::BTreeMap<String, String>) -> String {
+fn pairs(map: &BTreeMap<String, String>) -> String {
     map.iter().map(|(k, v)| format!("{k}={v}")).collect::<Vec<_>>().join(" ")
 }
 
@@ -106,10 +110,32 @@ fn run_line(run: RunSummary) -> RunLine {
     }
 }
 
-fn run_json(run: &RunSummary) -> serde_json::Value {
-    serde_json::json!({
-        "id": run.id, "started": run.started, "finished": run.finished, "state": state(run),
-        "oscost": run.oscost, "tags": run.tags, "asked": run.asked,
-        "rounds": run.rounds, "results": run.results, "machine": run.machine,
-    })
+/// A run in the list of runs.
+#[derive(Serialize)]
+struct RunJson<'a> {
+    id: &'a str,
+    started: &'a str,
+    finished: Option<&'a str>,
+    state: &'static str,
+    oscost: &'a str,
+    tags: &'a BTreeMap<String, String>,
+    asked: &'a BTreeMap<String, String>,
+    rounds: u64,
+    results: u64,
+    machine: &'a str,
+}
+
+fn run_json(run: &RunSummary) -> RunJson<'_> {
+    RunJson {
+        id: &run.id,
+        started: &run.started,
+        finished: run.finished.as_deref(),
+        state: state(run),
+        oscost: &run.oscost,
+        tags: &run.tags,
+        asked: &run.asked,
+        rounds: run.rounds,
+        results: run.results,
+        machine: &run.machine,
+    }
 }

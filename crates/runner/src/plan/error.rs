@@ -3,33 +3,33 @@
 /// Why there is no plan.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
-    /// A filter that fits no case.
+    /// A filter that matches no case.
     #[error("no case matches {filter:?}{hint}; `oscost list` shows all cases")]
     UnknownCase {
-        /// What was asked for.
+        /// The filter.
         filter: String,
-        /// A near name, if there is one.
+        /// A similar name, if there is one.
         hint: String,
     },
-    /// A parameter that none of the chosen cases has.
+    /// A parameter of none of the selected cases.
     #[error("none of the chosen cases has a parameter {name:?}; {known}")]
     UnknownParam {
         /// Its name.
         name: String,
-        /// Those they have.
+        /// The parameters that they have.
         known: String,
     },
-    /// A value the parameter cannot take.
+    /// An invalid value of a parameter.
     #[error("{name} cannot be {value:?}: {problem}")]
     BadValue {
         /// The parameter.
         name: String,
         /// The value.
         value: String,
-        /// What is wrong with it.
+        /// The problem.
         problem: String,
     },
-    /// A case that has a command of its own.
+    /// A case that another command measures.
     #[error("{case} is measured by `{command}`")]
     AskedForOtherwise {
         /// The case.
@@ -37,12 +37,12 @@ pub enum PlanError {
         /// The command.
         command: &'static str,
     },
-    /// A CPU we may not use.
+    /// A CPU that this process may not use.
     #[error("CPU {cpu} is not one this process may use ({allowed})")]
     NoSuchCpu {
-        /// The CPU asked for.
+        /// The CPU.
         cpu: usize,
-        /// Those that may be used.
+        /// The CPUs that it may use.
         allowed: String,
     },
 }

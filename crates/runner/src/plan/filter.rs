@@ -20,7 +20,7 @@ pub fn choose(filters: &[String]) -> Result<Vec<&'static Case>, PlanError> {
     Ok(all.into_iter().filter(|case| wanted(&case.label())).collect())
 }
 
-/// An area, a whole name, or a pattern with `*`; a name without its area does too.
+/// Whether a filter matches: an area, a case's name with or without its area, or a pattern with `*`.
 fn matches(filter: &str, label: &str) -> bool {
     let (area, name) = label.split_once('/').unwrap_or(("", label));
     if filter.contains('*') {
@@ -40,10 +40,10 @@ fn glob(pattern: &str, text: &str) -> bool {
     }
 }
 
-/// A case whose name contains the filter, or the case or area that is spelt most like it.
+/// A case whose name contains the filter, or else the case or area with the most similar spelling.
 fn nearest(filter: &str, all: &[&'static Case]) -> Option<String> {
-    /// Less alike than this, it is something else that was meant.
-    const ALIKE: f64 = 0.8;
+    /// Less similar names are not suggested.
+    const SIMILAR: f64 = 0.8;
     let labels: Vec<String> = all.iter().map(|case| case.label()).collect();
     let name = filter.rsplit('/').next().unwrap_or(filter);
     if let Some(label) = labels.iter().find(|label| name.len() >= 2 && label.contains(name)) {
@@ -55,7 +55,7 @@ fn nearest(filter: &str, all: &[&'static Case]) -> Option<String> {
     });
     let ranked = spelt.map(|(text, meant)| (strsim::jaro_winkler(filter, text), meant));
     let best = ranked.max_by(|a, b| a.0.total_cmp(&b.0));
-    best.filter(|(likeness, _)| *likeness >= ALIKE).map(|(_, meant)| meant.to_owned())
+    best.filter(|(likeness, _)| *likeness >= SIMILAR).map(|(_, meant)| meant.to_owned())
 }
 
 #[cfg(test)]

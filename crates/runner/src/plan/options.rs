@@ -1,11 +1,11 @@
-//! What the user asked a run for.
+//! What a plan is made from.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use cases::Extent;
 
-/// What the user asked for.
+/// What a plan is made from.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
     /// Parts of case names (`clock`, `syscall/getppid`, `lock/sysv*`); none means all.
@@ -22,17 +22,17 @@ pub struct Options {
     pub budget: Option<Duration>,
     /// Seed of the order of rounds.
     pub seed: Option<u64>,
-    /// The CPU to measure on.
+    /// The CPU for single measurements.
     pub cpu: Option<usize>,
-    /// Extra work on the clock, as a share: a self-check.
+    /// Injected slowdown, as a share: a self-check.
     pub slow_down: Option<f64>,
-    /// What all lengths of jobs are multiplied by.
+    /// Factor for the lengths of all jobs.
     pub scale: Option<f64>,
-    /// Trials of each point whose rounds are trials.
+    /// Number of trials of each point whose rounds are trials.
     pub trials: Option<usize>,
 }
 
-/// How much of everything is measured: `quick` goes before `full`.
+/// How much is measured: `quick` takes precedence over `full`.
 pub(super) fn extent_of(options: &Options) -> Extent {
     match (options.quick, options.full) {
         (true, _) => Extent::Quick,

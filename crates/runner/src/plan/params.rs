@@ -9,11 +9,11 @@ use measure::worker_group::WORKERS_AT_MOST;
 use super::error::PlanError;
 use super::options::Options;
 
-/// The lengths that a job may have: below, its own work is lost among that of handing it out.
+/// Limits of the length of a job: starting a shorter one costs more than the job.
 const SHORTEST: Duration = Duration::from_nanos(100);
 const LONGEST: Duration = Duration::from_secs(3_600);
 
-/// The parameters these cases have, as a hint.
+/// The parameters of these cases, as a hint.
 pub(super) fn params_of(cases: &[&'static Case]) -> String {
     let mut names: Vec<&str> = Vec::new();
     for param in cases.iter().flat_map(|case| case.params) {
@@ -52,7 +52,7 @@ pub(super) fn values_of(
     Ok(values)
 }
 
-/// Of many numbers or lengths that trials are to be made with, `--quick` takes every other one.
+/// With `--quick`, every other one of several numbers or lengths of trials; else all values.
 pub(super) fn thinned(
     param: &Param,
     case: &Case,
@@ -66,8 +66,8 @@ pub(super) fn thinned(
     values.into_iter().step_by(every).collect()
 }
 
-/// A listed value made definite: `2xcpus` (and `1xcpus`) becomes a number, `1..4xcpus` and `few..4xcpus` become
-/// several, and where there is one CPU nothing can be spread.
+/// A listed value resolved for this number of CPUs: `1xcpus` and `2xcpus` become a number, `1..4xcpus` and `few..4xcpus`
+/// several; with one CPU, `spread` becomes `same`.
 fn on_this_machine(value: &str, cpus: usize) -> Vec<String> {
     match value {
         "1xcpus" => vec![cpus.to_string()],
@@ -79,7 +79,7 @@ fn on_this_machine(value: &str, cpus: usize) -> Vec<String> {
     }
 }
 
-/// From 1 to `last`: every number where they are few, else steps of a quarter.
+/// Numbers from 1 to `last`: all up to 16, else in steps of a quarter.
 fn sweep(last: usize) -> Vec<usize> {
     let mut all = vec![1];
     while let Some(&at) = all.last().filter(|&&at| at < last) {
@@ -89,15 +89,14 @@ fn sweep(last: usize) -> Vec<usize> {
     all
 }
 
-/// 1, 2, 4, and from there two for each doubling: 6, 8, 12, 16, ..., and `last`.
+/// Numbers from 1 to `last`: 1, 2, 4, then two for each doubling: 6, 8, 12, 16, ...
 fn few_up_to(last: usize) -> Vec<usize> {
     let doublings = (2..usize::BITS - 1).flat_map(|power| [1 << power, 3 << (power - 1)]);
     let below = [1, 2].into_iter().chain(doublings).take_while(|&at| at < last);
     below.chain([last]).collect()
 }
 
-/// A value given by hand, as it is kept: a count in plain digits, a length in its shortest form, or
-/// one of the words.
+/// A value given by hand, checked and in its stored form: a count in digits, a length in its shortest form, or a word.
 fn checked(param: &Param, value: &str, cpus: usize) -> Result<String, PlanError> {
     let bad = |problem: String| bad_value(param, value, problem);
     match param.takes {
@@ -147,7 +146,7 @@ fn in_k(bytes: u64) -> String {
     }
 }
 
-/// A length made so many times as long, as a word again.
+/// A length multiplied by `scale`, in its stored form.
 fn scaled(param: &Param, value: &str, scale: f64) -> Result<String, PlanError> {
     let length = parse_duration(value).map_err(|e| bad_value(param, value, e.to_string()))?;
     checked_length(param, value, length.mul_f64(scale))

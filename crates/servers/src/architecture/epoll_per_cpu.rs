@@ -71,7 +71,8 @@ mod tests {
         let architecture = Architecture::find("epoll-per-cpu").unwrap();
         let timeout = Duration::from_secs(1);
         let protocol = Protocol::TOO_BUSY;
-        let options = ServerOptions { protocol, timeout, workers: 1, cpus: vec![0, 0, 0] };
+        let (cpus, stdio_arguments) = (vec![0, 0, 0], Vec::new());
+        let options = ServerOptions { protocol, timeout, workers: 1, cpus, stdio_arguments };
         let server = architecture.bind((Ipv4Addr::LOCALHOST, 0).into(), &options).unwrap();
         let address = server.address();
         // Enough for each listener to get some: the probability that one gets none is 10^-10.

@@ -1,5 +1,5 @@
 //! A process for each connection, which executes a program with the connection as its standard input and output, as
-//! inetd(8) does. The program is this one: [`answer`].
+//! inetd(8) does. The program is this one, with arguments by which it calls [`serve_stdio`].
 
 use std::io;
 use std::net::TcpStream;
@@ -11,16 +11,13 @@ use std::time::{Duration, Instant};
 
 use platform::CaseError;
 use platform::children;
-use serving::PAUSE;
+use serving::{PAUSE, Protocol};
 
 use crate::conversation::converse;
 use crate::server::{Server, Terms};
 
 /// How long the programs may run after the timeout of their clients.
 const GRACE: Duration = Duration::from_secs(1);
-
-/// The first argument of the program.
-pub const ANSWER: &str = "answer-on-stdio";
 
 pub(super) fn serve(server: &Server) -> io::Result<()> {
     children::reap_by_handler()?;
@@ -44,10 +41,7 @@ fn start(server: &Server, program: &Path, stream: TcpStream) -> io::Result<()> {
         let started = stream.try_clone().and_then(|output| {
             let input = stream.try_clone()?;
             Command::new(program)
-                .arg(ANSWER)
-                .arg(server.terms.protocol.to_string())
-                .arg(server.terms.timeout.as_millis().to_string())
-                .arg(std::process::id().to_string())
+                .args(&server.stdio_arguments)
                 .stdin(Stdio::from(input))
                 .stdout(Stdio::from(output))
                 .spawn()
@@ -70,23 +64,15 @@ fn is_of_program(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied)
 }
 
-/// Called by the program: serves the client on standard input and output, if `arguments` (without the program's name)
-/// request that. Returns whether they did.
+/// The program's part: serves the client on standard input and output, and ends with the process `server`.
 ///
 /// # Errors
-/// `Failed` if the arguments are not those of a server.
-pub fn answer(mut arguments: impl Iterator<Item = String>) -> Result<bool, CaseError> {
-    if arguments.next().as_deref() != Some(ANSWER) {
-        return Ok(false);
-    }
-    let wrong = || CaseError::Failed(format!("{ANSWER} is an internal command of servers"));
-    let mut next = || arguments.next().ok_or_else(wrong);
-    let protocol = next()?.parse().map_err(|_| wrong())?;
-    let timeout_ms = next()?.parse().map_err(|_| wrong())?;
-    children::end_with(next()?.parse().map_err(|_| wrong())?);
-    let terms = Terms::new(protocol, Duration::from_millis(timeout_ms))?;
+/// If standard input cannot be used.
+pub fn serve_stdio(protocol: Protocol, timeout: Duration, server: u32) -> Result<(), CaseError> {
+    children::end_with(server);
+    let terms = Terms::new(protocol, timeout)?;
     converse(stdin_as_stream().map_err(|e| CaseError::from_io("standard input", &e))?, &terms);
-    Ok(true)
+    Ok(())
 }
 
 /// Standard input and output are the same connection.

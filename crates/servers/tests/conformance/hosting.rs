@@ -14,6 +14,8 @@ use servers::{Architecture, ServerOptions};
 
 /// The argument with which this program is a server.
 const SERVE: &str = "serve";
+/// What it is started with to serve one connection.
+const STDIO: &str = "stdio";
 
 /// How a server is started.
 #[derive(Debug, Clone, Copy)]
@@ -83,22 +85,15 @@ pub fn clean_up() {
     let _ = fs::remove_dir_all(folder);
 }
 
-/// Runs a server if the arguments request that; returns the exit code.
+/// Runs a server, or a program that it starts, if the arguments request that; returns the exit code.
 pub fn serve_if_requested() -> Option<i32> {
-    #[cfg(unix)]
-    match servers::architecture::exec::answer(std::env::args().skip(1)) {
-        Ok(true) => return Some(0),
-        Ok(false) => {}
-        Err(case_error) => {
-            eprintln!("{case_error}");
-            return Some(2);
-        }
-    }
     let arguments: Vec<String> = std::env::args().collect();
-    if arguments.get(1).map(String::as_str) != Some(SERVE) {
-        return None;
-    }
-    match serve(&arguments[2..]) {
+    let outcome = match arguments.get(1).map(String::as_str) {
+        Some(SERVE) => serve(&arguments[2..]),
+        Some(STDIO) => serve_stdio(&arguments[2..]),
+        _ => return None,
+    };
+    match outcome {
         Ok(()) => Some(0),
         Err(error) => {
             eprintln!("{error}");
@@ -123,10 +118,21 @@ fn serve(arguments: &[String]) -> Result<(), Box<dyn std::error::Error>> {
         timeout: Duration::from_millis(timeout_ms.parse()?),
         workers: workers.parse()?,
         cpus: platform::cpu::allowed(),
+        stdio_arguments: [STDIO, protocol, timeout_ms, &std::process::id().to_string()]
+            .map(str::to_owned)
+            .into(),
     };
     let architecture = Architecture::find(name).ok_or("no such architecture")?;
     let server = architecture.bind(([127, 0, 0, 1], 0).into(), &options)?;
     Ok(host(&server, None)?)
+}
+
+fn serve_stdio(arguments: &[String]) -> Result<(), Box<dyn std::error::Error>> {
+    let [protocol, timeout_ms, server] = arguments else {
+        return Err("wrong arguments".into());
+    };
+    let timeout = Duration::from_millis(timeout_ms.parse()?);
+    Ok(servers::architecture::exec::serve_stdio(protocol.parse()?, timeout, server.parse()?)?)
 }
 
 mod os {

@@ -1,6 +1,5 @@
-//! `oscost mail sink`: an SMTP server that throws mail away.
+//! `oscost mail sink`: an SMTP server that discards mail.
 
-use std::fmt::Write;
 use std::net::SocketAddr;
 
 use anyhow::Context;
@@ -9,31 +8,32 @@ use mailsink::identity::{CertificateError, Identity};
 use mailsink::{Counts, Sink, SinkOptions};
 use platform::limits::raise_descriptors;
 use platform::process::on_termination;
+use report::counter_table;
 
 use crate::args::MailSink;
 use crate::ending::{Ending, Usage};
-use crate::output::{note, print};
+use crate::output::{note, page, print};
 
-/// Serves until told to end, then until the messages under way are taken; tells what it has counted.
+/// Serves until Ctrl-C or SIGTERM, then until the messages in progress are received; prints its counters.
 ///
 /// # Errors
-/// Where it cannot listen there, or has no certificate, or cannot write what it is to.
+/// If it cannot listen, has no certificate, or cannot write a file.
 pub fn sink(args: &MailSink) -> anyhow::Result<Ending> {
     let listen: Vec<SocketAddr> =
         args.listen.iter().flat_map(|some| some.0.iter().copied()).collect();
     check(args, &listen)?;
     raise_descriptors();
-    super::send::bind(&args.bind_cpu)?;
+    super::options::bind(&args.bind_cpu)?;
     let sink = Sink::bind(&options(args, listen)?).map_err(|e| Usage(e.to_string()))?;
     if args.report {
-        host(sink, args.count).context("the sink failed")?;
+        host(sink, None).context("the sink failed")?;
         return Ok(Ending::Done);
     }
-    note(&format!("mail is thrown away at {}; Ctrl-C ends it", places(sink.addresses())));
+    note(&format!("mail is discarded at {}; Ctrl-C ends it", shortened(sink.addresses())));
     let stop = sink.stop();
     let request = move || stop.request();
     if on_termination(request.clone()).is_err() {
-        ctrlc::set_handler(request).context("cannot take note of Ctrl-C")?;
+        ctrlc::set_handler(request).context("cannot handle Ctrl-C")?;
     }
     let counts = sink.serve().context("the sink failed")?;
     match args.json {
@@ -43,13 +43,13 @@ pub fn sink(args: &MailSink) -> anyhow::Result<Ending> {
     Ok(Ending::Done)
 }
 
-/// Refuses what cannot be meant.
+/// Rejects options that contradict each other.
 fn check(args: &MailSink, listen: &[SocketAddr]) -> Result<(), Usage> {
     let outside = listen.iter().find(|address| !address.ip().is_loopback());
     if let Some(address) = outside.filter(|_| !args.beyond_this_machine) {
         return Err(Usage(format!(
-            "{address} is not this machine's loopback: whoever reaches it could send mail that nobody ever \
-             gets; --beyond-this-machine if that is meant"
+            "{address} is not a loopback address: others could send mail there that nobody receives; \
+             --beyond-this-machine allows it"
         )));
     }
     if args.write_ca.is_some() && !args.tls && args.tls_certificate.is_none() {
@@ -85,7 +85,7 @@ fn options(args: &MailSink, listen: Vec<SocketAddr>) -> Result<SinkOptions, Usag
     })
 }
 
-/// The certificate to show, if any.
+/// The certificate, if there is one.
 fn identity(args: &MailSink, listen: &[SocketAddr]) -> Result<Option<Identity>, CertificateError> {
     if let (Some(certificate), Some(key)) = (&args.tls_certificate, &args.tls_key) {
         return Identity::of_files(certificate, key).map(Some);
@@ -103,8 +103,8 @@ fn identity(args: &MailSink, listen: &[SocketAddr]) -> Result<Option<Identity>, 
     Identity::made_for(names).map(Some)
 }
 
-/// Where it listens, in few words.
-fn places(addresses: &[SocketAddr]) -> String {
+/// The addresses, shortened.
+fn shortened(addresses: &[SocketAddr]) -> String {
     match addresses {
         [first, .., last] if addresses.len() > 3 => {
             format!("{first} ... {last} ({} addresses)", addresses.len())
@@ -113,7 +113,7 @@ fn places(addresses: &[SocketAddr]) -> String {
     }
 }
 
-/// What was counted, as people read it.
+/// The counters as a table; those of rare events only if they are not zero.
 fn table(counts: &Counts) -> String {
     let always = [
         ("connections", counts.connections),
@@ -123,24 +123,19 @@ fn table(counts: &Counts) -> String {
         ("bytes accepted", counts.bytes),
         ("commands", counts.commands),
     ];
-    let if_any = [
+    let rare = [
         ("connections with TLS", counts.tls),
-        ("TLS failed", counts.tls_failed),
-        ("ended without QUIT", counts.cut_off),
-        ("kept it waiting too long", counts.timed_out),
-        ("wrong commands", counts.bad_commands),
-        ("messages it could not write", counts.unwritten),
-        ("times without a descriptor", counts.no_descriptor),
-        ("times without memory", counts.no_memory),
+        ("failed TLS handshakes", counts.tls_failed),
+        ("connections ended without QUIT", counts.cut_off),
+        ("clients timed out", counts.timed_out),
+        ("invalid commands", counts.bad_commands),
+        ("messages not written", counts.unwritten),
+        ("shortages of descriptors", counts.no_descriptor),
+        ("shortages of memory", counts.no_memory),
     ];
-    let mut text = String::new();
-    let mut line = |name: &str, number: u64| {
-        let _ = writeln!(text, "{name:28}{number:>14}");
-    };
-    always.into_iter().for_each(|(name, number)| line(name, number));
-    let some = if_any.into_iter().filter(|&(_, number)| number > 0);
-    some.for_each(|(name, number)| line(name, number));
-    counts.refusals.iter().for_each(|(phase, &n)| line(&format!("refused at {phase}"), n));
-    counts.faults.iter().for_each(|(fault, &n)| line(&format!("fault {fault}"), n));
-    text
+    let rare = rare.into_iter().filter(|&(_, number)| number > 0);
+    let named = always.into_iter().chain(rare).map(|(name, number)| (name.to_owned(), number));
+    let rejected = counts.refusals.iter().map(|(phase, &n)| (format!("rejected at {phase}"), n));
+    let faults = counts.faults.iter().map(|(fault, &n)| (format!("fault {fault}"), n));
+    counter_table(&named.chain(rejected).chain(faults).collect::<Vec<_>>(), &page())
 }

@@ -1,19 +1,18 @@
-//! What came of a delivery, for people and for programs.
+//! The result of a delivery as text.
 
 use std::fmt::Write;
 
-use mailsend::{Count, DeliveryOptions, Summary};
-use report::Page;
+use mailsend::{Count, DeliveryOptions, Ended, Summary};
 use report::quantity::figure;
-use serde_json::{Value, json};
-use smtp::session::SmtpPhase;
+use report::{
+    DomainLine, OutcomeLine, Page, ReplyLine, ReplyTimes, domain_table, outcome_table, reply_table,
+    reply_time_table,
+};
 
-/// Replies and domains that are shown to people.
+/// Numbers of replies and domains that are shown.
 const SHOWN: usize = 10;
-/// As much of a reply as is shown is what the page has beside the numbers.
-const BESIDE: usize = 24;
 
-/// For people.
+/// The result of a delivery as text.
 pub fn text(options: &DeliveryOptions, summary: &Summary, page: &Page) -> String {
     let mut text = String::new();
     let mode = if options.session.dry { ", test mode: nobody received anything" } else { "" };
@@ -21,14 +20,14 @@ pub fn text(options: &DeliveryOptions, summary: &Summary, page: &Page) -> String
     let (recipients, of_domains) =
         (counted(all, "recipient"), counted(options.list.domains(), "domain"));
     let _ = writeln!(text, "{recipients} in {of_domains}{mode}");
-    outcomes(&mut text, options, summary, all);
+    outcomes(&mut text, options, summary, all, page);
     if summary.count.all() > summary.before || summary.carried.connections > 0 {
         let _ = writeln!(text);
         effort(&mut text, summary);
     }
-    latencies(&mut text, summary);
+    latencies(&mut text, summary, page);
     replies(&mut text, summary, page);
-    domains(&mut text, options, summary);
+    domains(&mut text, options, summary, page);
     text
 }
 
@@ -38,35 +37,42 @@ pub fn counted(number: usize, what: &str) -> String {
     format!("{number} {what}{end}")
 }
 
-fn outcomes(text: &mut String, options: &DeliveryOptions, summary: &Summary, all: usize) {
+fn outcomes(
+    text: &mut String,
+    options: &DeliveryOptions,
+    summary: &Summary,
+    all: usize,
+    page: &Page,
+) {
     let delivered = if options.session.dry { "accepted" } else { "delivered" };
     let count = summary.count;
-    let mut line = |name: &str, of: usize, note: &str| {
-        if of > 0 || name == delivered {
-            let share = 100.0 * of as f64 / all.max(1) as f64;
-            let line = format!("  {name:<12}{of:>10}  {share:>5.1} %  {note}");
-            let _ = writeln!(text, "{}", line.trim_end());
-        }
-    };
-    line(delivered, count.delivered as usize, "");
-    line("deferred", count.given_up as usize, "tried until it was enough");
     let bad = match summary.bad {
         0 => String::new(),
-        bad => format!("of these, {bad} whose address is none"),
+        bad => format!("{bad} with an invalid address"),
     };
-    line("failed", count.failed as usize, &bad);
-    line("left", summary.unsettled, "not tried to the end");
+    let lines = [
+        (delivered, count.delivered as usize, String::new()),
+        ("deferred", count.given_up as usize, "until the retry period ended".to_owned()),
+        ("failed", count.failed as usize, bad),
+        ("left", summary.unsettled, "not yet delivered, deferred or failed".to_owned()),
+    ];
+    let lines: Vec<OutcomeLine> = lines
+        .into_iter()
+        .filter(|&(outcome, recipients, _)| recipients > 0 || outcome == delivered)
+        .map(|(outcome, recipients, note)| OutcomeLine { outcome, recipients, note })
+        .collect();
+    text.push_str(&outcome_table(&lines, all, page));
     if summary.repeated > 0 {
         let _ = writeln!(
             text,
-            "{} may have got it twice: the connection broke before the server said whether it had taken it",
+            "{} may have received it twice: the connection broke before the server replied to the message",
             summary.repeated
         );
     }
     if summary.in_flight_before > 0 {
         let _ = writeln!(
             text,
-            "{} were being sent to when the delivery was killed, and may have got it twice",
+            "{} were in progress when the delivery was killed, and may have received it twice",
             summary.in_flight_before
         );
     }
@@ -88,30 +94,22 @@ fn effort(text: &mut String, summary: &Summary) {
         carried.groups as f64 / (carried.transactions.max(1)) as f64
     );
     if carried.failed > 0 {
-        let _ = writeln!(text, "{} connections could not be made, or broke", carried.failed);
+        let _ = writeln!(text, "{} connections could not be made, or failed", carried.failed);
     }
     if carried.shortages > 0 {
-        let _ = writeln!(
-            text,
-            "{} times there was no port or descriptor for another connection",
-            carried.shortages
-        );
+        let _ =
+            writeln!(text, "{} times a connection lacked a port or descriptor", carried.shortages);
     }
 }
 
-fn latencies(text: &mut String, summary: &Summary) {
-    if summary.carried.latencies.is_empty() {
-        return;
-    }
-    let _ = writeln!(text, "\ntime to the reply    p50      p90      p99      longest");
-    for (phase, histogram) in &summary.carried.latencies {
-        let at = |quantile: f64| {
-            let us = histogram.value_at_quantile(quantile) as f64;
-            figure(us, us * 0.05, "us").to_string()
-        };
-        let [p50, p90, p99, longest] = [0.5, 0.9, 0.99, 1.0].map(at);
-        let name = phase.name();
-        let _ = writeln!(text, "  {name:<12}{p50:>12} {p90:>8} {p99:>8} {longest:>12}");
+fn latencies(text: &mut String, summary: &Summary, page: &Page) {
+    let times = summary.carried.latencies.iter().map(|(phase, histogram)| ReplyTimes {
+        phase: phase.name(),
+        us: [0.5, 0.9, 0.99, 1.0].map(|quantile| histogram.value_at_quantile(quantile)),
+    });
+    let times: Vec<ReplyTimes> = times.collect();
+    if !times.is_empty() {
+        let _ = write!(text, "\n{}", reply_time_table(&times, page));
     }
 }
 
@@ -119,21 +117,17 @@ fn replies(text: &mut String, summary: &Summary, page: &Page) {
     if summary.replies.is_empty() {
         return;
     }
-    let _ = writeln!(text, "\nwhat was said");
-    let room = page.width.saturating_sub(BESIDE).max(BESIDE);
-    for (end, reply, of) in summary.replies.iter().take(SHOWN) {
-        let mut reply: String = reply.clone();
-        if reply.chars().count() > room {
-            reply = reply.chars().take(room - 1).collect::<String>() + "…";
-        }
-        let _ = writeln!(text, "{of:>10}  {:<10}{reply}", end.name());
-    }
-    if summary.replies.len() > SHOWN {
-        let _ = writeln!(text, "            and {} others: --json", summary.replies.len() - SHOWN);
-    }
+    let line = |(end, reply, of): &(Ended, String, u32)| ReplyLine {
+        recipients: *of,
+        outcome: end.name(),
+        reply: reply.clone(),
+    };
+    let shown: Vec<ReplyLine> = summary.replies.iter().take(SHOWN).map(line).collect();
+    let _ = write!(text, "\n{}", reply_table(&shown, page));
+    note_others(text, summary.replies.len());
 }
 
-fn domains(text: &mut String, options: &DeliveryOptions, summary: &Summary) {
+fn domains(text: &mut String, options: &DeliveryOptions, summary: &Summary, page: &Page) {
     let missed = |count: &Count| count.failed + count.given_up;
     let mut worst: Vec<(usize, &Count)> =
         summary.domains.iter().enumerate().filter(|(_, count)| missed(count) > 0).collect();
@@ -141,62 +135,20 @@ fn domains(text: &mut String, options: &DeliveryOptions, summary: &Summary) {
         return;
     }
     worst.sort_by_key(|(_, count)| std::cmp::Reverse(missed(count)));
-    let _ =
-        writeln!(text, "\ndomains with most not delivered to        delivered  deferred    failed");
-    for (domain, count) in worst.iter().take(SHOWN) {
-        let name: String = options.list.domain_name(*domain).chars().take(38).collect();
-        let Count { delivered, given_up, failed } = count;
-        let _ = writeln!(text, "  {name:<38} {delivered:>10} {given_up:>9} {failed:>9}");
-    }
-    if worst.len() > SHOWN {
-        let _ = writeln!(text, "  and {} others: --json", worst.len() - SHOWN);
-    }
+    let line = |&(domain, count): &(usize, &Count)| DomainLine {
+        domain: options.list.domain_name(domain).to_owned(),
+        delivered: count.delivered,
+        deferred: count.given_up,
+        failed: count.failed,
+    };
+    let shown: Vec<DomainLine> = worst.iter().take(SHOWN).map(line).collect();
+    let _ = write!(text, "\n{}", domain_table(&shown, page));
+    note_others(text, worst.len());
 }
 
-/// For programs.
-pub fn document(options: &DeliveryOptions, summary: &Summary) -> Value {
-    let carried = &summary.carried;
-    let latency = |phase: &SmtpPhase| {
-        let histogram = &carried.latencies[phase];
-        let at = |quantile| histogram.value_at_quantile(quantile);
-        json!({
-            "phase": phase.name(), "count": histogram.len(), "unit": "us",
-            "p50": at(0.5), "p90": at(0.9), "p99": at(0.99), "max": histogram.max(),
-        })
-    };
-    let domains = summary.domains.iter().enumerate().map(|(domain, count)| {
-        json!({
-            "domain": options.list.domain_name(domain), "delivered": count.delivered,
-            "deferred": count.given_up, "failed": count.failed,
-        })
-    });
-    json!({
-        "schema": 1,
-        "run": options.run,
-        "test_mode": options.session.dry,
-        "recipients": options.list.deliverable() + summary.bad as usize,
-        "duplicates": options.list.duplicates(),
-        "delivered": summary.count.delivered,
-        "deferred": summary.count.given_up,
-        "failed": summary.count.failed,
-        "settled_before": summary.before,
-        "bad_addresses": summary.bad,
-        "left": summary.unsettled,
-        "possibly_repeated": summary.repeated,
-        "in_flight_when_killed": summary.in_flight_before,
-        "deferrals": summary.deferrals,
-        "seconds": summary.took.as_secs_f64(),
-        "connections": carried.connections,
-        "connections_at_most": summary.open_at_most,
-        "connections_failed": carried.failed,
-        "transactions": carried.transactions,
-        "round_trips": carried.groups,
-        "bytes_sent": carried.sent,
-        "shortages": carried.shortages,
-        "latencies": carried.latencies.keys().map(latency).collect::<Vec<_>>(),
-        "replies": summary.replies.iter().map(|(end, reply, of)| {
-            json!({ "outcome": end.name(), "reply": reply, "recipients": of })
-        }).collect::<Vec<_>>(),
-        "domains": domains.collect::<Vec<_>>(),
-    })
+/// Says how many lines of a table are left out.
+fn note_others(text: &mut String, all: usize) {
+    if all > SHOWN {
+        let _ = writeln!(text, "and {} others: --json", all - SHOWN);
+    }
 }

@@ -1,4 +1,4 @@
-//! `oscost net load`: a load on a server, step by step.
+//! `oscost net load`: generates load on a server, step by step.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -9,32 +9,27 @@ use measure::count::format_duration;
 use platform::CaseError;
 use platform::tree::ProcessTree;
 use report::{LoadLine, load_table};
-use serde_json::{Value, json};
 
+use super::document::{held_json, steps_json};
+use super::taken::{Taken, growth};
 use crate::args::{Connections, NetLoad};
-use crate::commands::measure::stop_on_interrupt;
 use crate::ending::{Ending, Usage};
+use crate::interrupt::stop_on_interrupt;
 use crate::output::{note, page, print};
 
-/// The steps of a ramp.
+/// Numbers of connections in a ramp.
 const RAMP: [usize; 16] = [
     1, 10, 100, 500, 1_000, 1_500, 2_500, 5_000, 10_000, 15_000, 20_000, 30_000, 50_000, 100_000,
     200_000, 500_000,
 ];
-/// Descriptors for all but connections.
+/// Descriptors that are not for connections.
 const SPARE_DESCRIPTORS: u64 = 32;
-/// Where fewer of the asked requests were answered, that is said.
+/// Share of the requested rate below which a step has a note.
 const AS_ASKED: f64 = 0.99;
-/// Where other programs took more of the generator's time, that is said.
+/// Share of the generator's time taken by other programs above which a step has a note.
 const HELD_UP: f64 = 0.1;
 
-/// One step and what was read of the server after it.
-struct Taken {
-    step: Step,
-    server: Option<ProcessTree>,
-}
-
-/// Puts the load on and tells what came of it.
+/// Generates the load and prints the results.
 pub fn load(args: &NetLoad) -> anyhow::Result<Ending> {
     check(args)?;
     let asked = steps(args)?;
@@ -58,19 +53,19 @@ pub fn load(args: &NetLoad) -> anyhow::Result<Ending> {
             Err(CaseError::Interrupted(_)) => break,
             Err(case_error) => return Err(case_error.into()),
         }
-        if taken.last().is_some_and(|last| nobody_there(&last.step)) {
+        if taken.last().is_some_and(|last| is_refused(&last.step)) {
             break;
         }
     }
     let all = taken.len() == numbers.len() && !cut;
     match args.json {
-        true => print(&serde_json::to_string_pretty(&document(args, &taken, before, limit))?)?,
+        true => print(&serde_json::to_string_pretty(&steps_json(args, &taken, before, limit))?)?,
         false => print(&text(args, &taken, before))?,
     }
     Ok(ending(&taken, all))
 }
 
-/// Refuses what cannot be meant.
+/// Rejects options that contradict each other or the machine.
 fn check(args: &NetLoad) -> Result<(), Usage> {
     let NetLoad { to, protocol, .. } = args;
     if !to.ip().is_loopback() && !args.beyond_this_machine {
@@ -118,8 +113,8 @@ fn steps(args: &NetLoad) -> Result<Vec<usize>, Usage> {
     Ok(steps)
 }
 
-/// As many of the steps as there may be descriptors, which are first made as many as may be; says what is
-/// left out, and what would help. The limit.
+/// The steps that the limit of descriptors allows, after raising it; also returns the limit. Reports steps that are left
+/// out, and the remedy.
 fn within_limit(asked: &[usize]) -> (Vec<usize>, Option<u64>) {
     let limit = platform::limits::raise_descriptors();
     let most = limit.map_or(usize::MAX, |limit| limit.saturating_sub(SPARE_DESCRIPTORS) as usize);
@@ -150,12 +145,13 @@ fn load_of(args: &NetLoad, stop: &Arc<AtomicBool>) -> Load {
     }
 }
 
+/// The server's processes at present.
 fn server(args: &NetLoad) -> Option<ProcessTree> {
     ProcessTree::of(args.server_pid?).ok()
 }
 
-/// Whether a step saw nothing but refused connections: further steps would too.
-fn nobody_there(step: &Step) -> bool {
+/// Whether a step had only refused connections: further steps would have as well.
+fn is_refused(step: &Step) -> bool {
     step.replies == 0 && step.errors.total() > 0 && step.connections == 0
 }
 
@@ -170,7 +166,7 @@ fn ending(taken: &[Taken], all: bool) -> Ending {
     }
 }
 
-/// The steps as people read them.
+/// The steps as a table with notes.
 fn text(args: &NetLoad, taken: &[Taken], before: Option<ProcessTree>) -> String {
     let each = format_duration(args.duration);
     let what = match args.rate {
@@ -181,7 +177,7 @@ fn text(args: &NetLoad, taken: &[Taken], before: Option<ProcessTree>) -> String 
     let lines: Vec<LoadLine> = taken.iter().map(line).collect();
     let mut text = head + &load_table(&lines, &page());
     if args.server_pid.is_none() {
-        text += "server's CPU unknown: --server-pid tells it\n";
+        text += "server's CPU time unknown: name its process with --server-pid\n";
     }
     if let Some((most, bytes)) = per_connection(taken, before) {
         text += &format!("server's memory with {most} connections: {} each\n", in_bytes(bytes));
@@ -194,12 +190,6 @@ fn per_connection(taken: &[Taken], before: Option<ProcessTree>) -> Option<(usize
     let largest = taken.iter().max_by_key(|taken| taken.step.open)?;
     let open = largest.step.open;
     growth(before, largest.server, open).filter(|_| open >= 100).map(|bytes| (open, bytes))
-}
-
-/// What each of `open` connections added to memory, in bytes.
-fn growth(before: Option<ProcessTree>, after: Option<ProcessTree>, open: usize) -> Option<f64> {
-    let (before, after) = (before?.memory?, after?.memory?);
-    (open > 0).then(|| after.saturating_sub(before) as f64 / open as f64)
 }
 
 fn in_bytes(bytes: f64) -> String {
@@ -226,11 +216,11 @@ fn line(taken: &Taken) -> LoadLine {
     }
 }
 
-/// What must be known of a step's figures.
+/// Notes on the figures of a step.
 fn notes(step: &Step) -> Vec<String> {
     let mut notes = Vec::new();
     if step.client_saturated() {
-        let what = "client-saturated: the generator had no time left; the figures are its own, not the server's";
+        let what = "client-saturated: the generator used all its CPU time; the figures are its limit, not the server's";
         notes.push(what.into());
     }
     if step.generator_held_up().is_some_and(|share| share >= HELD_UP) {
@@ -239,7 +229,7 @@ fn notes(step: &Step) -> Vec<String> {
         notes.push(what.into());
     }
     if step.rate.is_none() && step.open < step.concurrency {
-        notes.push(format!("{} connections were asked for", step.concurrency));
+        notes.push(format!("{} connections were requested", step.concurrency));
     }
     if let Some(rate) = step.rate.filter(|rate| step.replies_per_s() < AS_ASKED * rate) {
         notes
@@ -257,20 +247,20 @@ fn notes(step: &Step) -> Vec<String> {
     notes
 }
 
-/// What went wrong, in words.
+/// The errors, in words.
 fn errors(errors: &Errors) -> Vec<String> {
     let counted = ErrorKind::ALL.into_iter().filter(|&kind| errors.count(kind) > 0);
-    let told: Vec<String> = counted.map(|kind| format!("{} {kind}", errors.count(kind))).collect();
+    let kinds: Vec<String> = counted.map(|kind| format!("{} {kind}", errors.count(kind))).collect();
     let mut notes = Vec::new();
-    if !told.is_empty() {
-        notes.push(told.join(", "));
+    if !kinds.is_empty() {
+        notes.push(kinds.join(", "));
     }
     notes.extend(errors.first_wrong.iter().map(|how| format!("the first wrong reply: {how}")));
     notes.extend(errors.first_other.iter().map(|what| format!("the first other error: {what}")));
     notes
 }
 
-/// Opens connections and leaves them idle; what memory they take.
+/// Opens connections, leaves them idle, and prints the memory of each.
 fn hold(
     generator: &mut Generator,
     args: &NetLoad,
@@ -284,18 +274,11 @@ fn hold(
     std::thread::sleep(args.duration);
     let (client, server) =
         (growth(own_before, own(), held.open), growth(before, server(args), held.open));
-    let said = match args.json {
-        true => serde_json::to_string_pretty(&json!({
-            "load": described(args),
-            "idle": {
-                "asked": number, "open": held.open, "opening_ns": held.took.as_nanos() as u64,
-                "errors": errors_json(&held.errors),
-                "client_memory_per_connection": client, "server_memory_per_connection": server,
-            },
-        }))?,
+    let text = match args.json {
+        true => serde_json::to_string_pretty(&held_json(args, &held, number, client, server))?,
         false => held_text(&held, number, client, server),
     };
-    print(&said)?;
+    print(&text)?;
     let done = held.open == number && !cut;
     Ok(if done { Ending::Done } else { Ending::NotMeasured })
 }
@@ -303,83 +286,12 @@ fn hold(
 fn held_text(held: &Held, asked: usize, client: Option<f64>, server: Option<f64>) -> String {
     let took = report::quantity::format_duration(held.took);
     let mut text = format!("{} of {asked} connections idle, opened in {took}\n", held.open);
-    for (who, bytes) in [("generator", client), ("server", server)] {
+    for (name, bytes) in [("generator", client), ("server", server)] {
         let each = bytes.map_or("unknown".to_owned(), |bytes| format!("{} each", in_bytes(bytes)));
-        text += &format!("memory of the {who}: {each}\n");
+        text += &format!("memory of the {name}: {each}\n");
     }
     for error in errors(&held.errors) {
         text += &format!("{error}\n");
     }
     text
-}
-
-fn described(args: &NetLoad) -> Value {
-    json!({
-        "to": args.to.to_string(), "protocol": args.protocol.to_string(), "status": args.status,
-        "loop": if args.rate.is_some() { "open" } else { "closed" },
-        "duration_ns": args.duration.as_nanos() as u64, "timeout_ns": args.timeout.as_nanos() as u64,
-        "sources": args.sources.iter().map(ToString::to_string).collect::<Vec<_>>(),
-        "cpu": args.bind_cpu, "server_pid": args.server_pid,
-    })
-}
-
-fn document(
-    args: &NetLoad,
-    taken: &[Taken],
-    before: Option<ProcessTree>,
-    limit: Option<u64>,
-) -> Value {
-    json!({
-        "load": described(args),
-        "descriptor_limit": limit,
-        "steps": taken.iter().map(|taken| step_json(taken, before)).collect::<Vec<_>>(),
-    })
-}
-
-fn step_json(taken: &Taken, before: Option<ProcessTree>) -> Value {
-    let Taken { step, server } = taken;
-    let server = server.map(|tree| {
-        json!({
-            "memory": tree.memory, "memory_per_connection": growth(before, Some(tree), step.open),
-            "processes": tree.processes, "threads": tree.threads, "descriptors": tree.descriptors,
-        })
-    });
-    json!({
-        "concurrency": step.concurrency, "rate": step.rate, "open": step.open,
-        "elapsed_ns": step.elapsed.as_nanos() as u64,
-        "connections": step.connections, "connections_per_s": step.connections_per_s(),
-        "replies": step.replies, "replies_per_s": step.replies_per_s(),
-        "connect_ns": times_json(&step.connect),
-        "reply_ns": times_json(&step.reply),
-        "close_ns": times_json(&step.close),
-        "errors": errors_json(&step.errors),
-        "unfinished": {"count": step.unfinished.count, "oldest_ns": step.unfinished.oldest.as_nanos() as u64},
-        "client_cpu_ns": step.cpu.map(|cpu| cpu.as_nanos() as u64),
-        "client_busy": step.generator_busy(),
-        "client_held_up": step.generator_held_up(),
-        "client_saturated": step.client_saturated(),
-        "server_cpu_ns": step.server_cpu.map(|cpu| cpu.as_nanos() as u64),
-        "server": server,
-    })
-}
-
-fn times_json(histogram: &hdrhistogram::Histogram<u64>) -> Value {
-    if histogram.is_empty() {
-        return Value::Null;
-    }
-    let at = |percent| histogram.value_at_percentile(percent);
-    json!({
-        "count": histogram.len(), "min": histogram.min(), "mean": histogram.mean(),
-        "p50": at(50.0), "p90": at(90.0), "p99": at(99.0), "p99.9": at(99.9), "max": histogram.max(),
-    })
-}
-
-fn errors_json(errors: &Errors) -> Value {
-    let mut counts: serde_json::Map<String, Value> = ErrorKind::ALL
-        .into_iter()
-        .map(|kind| (kind.name().to_owned(), errors.count(kind).into()))
-        .collect();
-    counts.insert("first_wrong".into(), errors.first_wrong.clone().into());
-    counts.insert("first_other".into(), errors.first_other.clone().into());
-    counts.into()
 }

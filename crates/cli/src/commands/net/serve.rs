@@ -1,22 +1,22 @@
-//! `oscost net serve`: a server of one architecture, by hand.
-
-use std::fmt::Write;
+//! `oscost net serve`: runs a server of one architecture.
 
 use anyhow::Context;
+use cases::order::{StdioOrder, WorkerOrder};
 use platform::CaseError;
 use platform::limits::raise_descriptors;
 use platform::process::on_termination;
+use report::definition_list;
 use servers::hosted::host;
-use servers::{ARCHITECTURES, Server, ServerOptions};
+use servers::{ARCHITECTURES, Architecture, Server, ServerOptions};
 
 use crate::args::Serve;
 use crate::ending::{Ending, Usage};
-use crate::output::{note, print};
+use crate::output::{note, page, print};
 
-/// Serves until a termination signal, then serves the remaining clients.
+/// Serves until Ctrl-C or SIGTERM, then until all connected clients are served.
 ///
 /// # Errors
-/// If this system lacks the architecture, or the server cannot listen there.
+/// If this system lacks the architecture, or the server cannot listen at the address.
 pub fn serve(args: &Serve) -> anyhow::Result<Ending> {
     if args.list {
         return print(&architectures()).map(|()| Ending::Done);
@@ -26,15 +26,21 @@ pub fn serve(args: &Serve) -> anyhow::Result<Ending> {
         platform::cpu::keep_process_to(&args.bind_cpu)
             .map_err(|case_error| Usage(format!("--bind-cpu: {}", case_error)))?;
     }
+    let stdio = WorkerOrder::Stdio(StdioOrder {
+        protocol: args.protocol,
+        timeout_ms: args.timeout.as_millis() as u64,
+        server: std::process::id(),
+    });
     let options = ServerOptions {
         protocol: args.protocol,
         timeout: args.timeout,
         workers: args.workers,
         cpus: platform::cpu::allowed(),
+        stdio_arguments: stdio.arguments().into(),
     };
     let server = args.arch.bind(args.listen, &options).map_err(of_refusal)?;
     if args.report {
-        host(&server, args.count).context("the server failed")?;
+        host(&server, None).context("the server failed")?;
     } else {
         let (name, address) = (args.arch.name, server.address());
         note(&format!("{name} serves {} at {address}; Ctrl-C ends it", args.protocol));
@@ -44,21 +50,9 @@ pub fn serve(args: &Serve) -> anyhow::Result<Ending> {
             ctrlc::set_handler(request).context("cannot handle Ctrl-C")?;
         }
         server.serve().context("the server failed")?;
-        troubles(&server).iter().for_each(|line| note(line));
+        shortages(&server).iter().for_each(|line| note(line));
     }
     Ok(Ending::Done)
-}
-
-/// What a server with a process for each connection starts for each: talks with the client on standard
-/// input and output. `None` if that is not what we were started for.
-pub fn answer_on_stdio() -> Option<Ending> {
-    #[cfg(unix)]
-    match servers::architecture::exec::answer(std::env::args().skip(1)) {
-        Ok(true) => return Some(Ending::Done),
-        Ok(false) => {}
-        Err(case_error) => return Some(Ending::of_error(&Usage(case_error.to_string()).into())),
-    }
-    None
 }
 
 fn of_refusal(case_error: CaseError) -> anyhow::Error {
@@ -68,30 +62,27 @@ fn of_refusal(case_error: CaseError) -> anyhow::Error {
     }
 }
 
-/// The server's timeouts and shortages, one line each.
-fn troubles(server: &Server) -> Vec<String> {
+/// Timeouts and shortages of a server, in words.
+fn shortages(server: &Server) -> Vec<String> {
     use std::sync::atomic::Ordering::Relaxed;
     let counters = server.counters();
+    let shortages = &counters.shortages;
     let all = [
-        (counters.timed_out.load(Relaxed), "clients kept it waiting too long"),
-        (
-            counters.shortages.no_descriptor.load(Relaxed),
-            "times there was no descriptor for a connection",
-        ),
-        (counters.shortages.no_memory.load(Relaxed), "times there was no memory for a connection"),
+        (counters.timed_out.load(Relaxed), "clients timed out"),
+        (shortages.no_descriptor.load(Relaxed), "connections waited for a descriptor"),
+        (shortages.no_memory.load(Relaxed), "connections waited for memory"),
         (counters.no_process.load(Relaxed), "times no process or thread could be started"),
     ];
     let met = all.into_iter().filter(|&(times, _)| times > 0);
     met.map(|(times, what)| format!("{times} {what}")).collect()
 }
 
+/// The architectures, and why some are missing here.
 fn architectures() -> String {
-    let mut text = String::new();
-    for architecture in ARCHITECTURES {
-        let _ = writeln!(text, "{:14} {}", architecture.name, architecture.meaning);
-        if let Some(reason) = architecture.missing_here() {
-            let _ = writeln!(text, "{:14} not here: {reason}", "");
-        }
-    }
-    text
+    let meaning = |architecture: &Architecture| match architecture.missing_here() {
+        Some(reason) => format!("{} (not here: {reason})", architecture.meaning),
+        None => architecture.meaning.to_owned(),
+    };
+    let all = ARCHITECTURES.iter().map(|one| (one.name, meaning(one)));
+    definition_list(&all.collect::<Vec<_>>(), &page())
 }

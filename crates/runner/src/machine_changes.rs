@@ -1,82 +1,21 @@
-//! The machine's description, as a run keeps it and as `env` shows it.
+//! Facts in which the descriptions of machines differ: between runs that are compared, and between the beginning and
+//! the resumption of a run.
 
 use std::collections::BTreeSet;
 
 use analysis::Difference;
-use std::io::{Read, Seek, SeekFrom};
-
-use measure::survey::ClockFacts;
-use platform::machine::{Fact, MITIGATION_SEPARATOR, Value};
+use platform::machine::{Fact, MITIGATION_SEPARATOR};
 use results::Document;
-use serde_json::{Map, Value as Json};
 
-/// The kind of core that single measurements were made on, in a run's description of its machine.
-const CORE_TYPE: &str = "core_type";
-/// What a run's description of its machine says of the file systems used begins so.
-const FILE_SYSTEM: &str = "filesystem.";
+use crate::machine::{CORE_TYPE, FILE_SYSTEM};
 
-/// The facts as JSON, with the clock that measurements are timed by.
-pub fn as_json(facts: &[Fact], clock: &ClockFacts) -> Map<String, Json> {
-    let mut machine: Map<String, Json> =
-        facts.iter().map(|fact| (fact.key.to_owned(), value(&fact.value))).collect();
-    machine.insert("oscost_build".into(), build().into());
-    machine.insert("clock".into(), clock.name.clone().into());
-    machine.insert("clock_cost_ns".into(), rounded(clock.cost.get()).into());
-    machine.insert("clock_step_ns".into(), rounded(clock.step.get()).into());
-    let tsc = tsc_measured_khz(clock).map_or_else(|| "unknown".into(), Json::from);
-    machine.insert("tsc_measured_khz".into(), tsc);
-    machine
-}
-
-/// The frequency of the time stamp counter as calibrated just now; `None` where another clock is used for timing.
-pub fn tsc_measured_khz(clock: &ClockFacts) -> Option<u64> {
-    let counts = clock.name == "tsc" && clock.ns_per_tick > 0.0;
-    counts.then(|| (1e6 / clock.ns_per_tick).round() as u64)
-}
-
-/// Adds the kind of the core that single measurements are made on: the last of `cpus`.
-pub fn add_core_type(machine: &mut Map<String, Json>, cpus: &[usize]) {
-    let kind = cpus.last().and_then(|&cpu| platform::machine::core_type(cpu));
-    machine.insert(CORE_TYPE.into(), kind.unwrap_or_else(|| "unknown".to_owned()).into());
-}
-
-/// A checksum of this program's length, beginning and end, which hold the linker's build number and where all parts
-/// lie: two builds of one version may differ. All of it would take a second in a build with debug information.
-fn build() -> String {
-    checksum_of_ends().map_or_else(|_| "unknown".into(), |sum| format!("{sum:08x}"))
-}
-
-fn checksum_of_ends() -> std::io::Result<u32> {
-    const END: u64 = 64 << 10;
-    let mut program = std::fs::File::open(std::env::current_exe()?)?;
-    let length = program.metadata()?.len();
-    let mut ends = Vec::new();
-    program.by_ref().take(END).read_to_end(&mut ends)?;
-    program.seek(SeekFrom::Start(length.saturating_sub(END)))?;
-    program.take(END).read_to_end(&mut ends)?;
-    ends.extend_from_slice(&length.to_le_bytes());
-    Ok(crc32fast::hash(&ends))
-}
-
-fn value(value: &Value) -> Json {
-    match value {
-        Value::Text(text) => text.clone().into(),
-        Value::Number(number) => (*number).into(),
-        Value::Unknown => "unknown".into(),
-    }
-}
-
-fn rounded(ns: f64) -> f64 {
-    (ns * 100.0).round() / 100.0
-}
-
-/// The names of the facts in which two comparable runs must agree.
-pub fn compared_keys(facts: &[Fact]) -> Vec<&'static str> {
+/// The keys of the facts that must be equal in comparable runs.
+pub(crate) fn compared_keys(facts: &[Fact]) -> Vec<&'static str> {
     let compared = facts.iter().filter(|fact| fact.compared).map(|fact| fact.key);
     compared.chain(["clock"]).collect()
 }
 
-/// The facts, the file systems used, and the ways of measuring, in which runs that are compared do not all agree.
+/// Differences between runs that are compared: in facts, in the file systems used and in the way of measuring.
 pub fn also_differs(runs: &[&Document]) -> Vec<Difference> {
     let facts = platform::machine::describe();
     let mut keys = compared_keys(&facts);
@@ -84,28 +23,33 @@ pub fn also_differs(runs: &[&Document]) -> Vec<Difference> {
     let described = runs.iter().flat_map(|run| run.machine.keys().map(String::as_str));
     let file_systems: BTreeSet<&str> = described.filter(|key| is_of_file_system(key)).collect();
     keys.extend(file_systems);
-    // What only one of them was asked for (by an older version, or with other directories) cannot differ.
-    let told = |key: &&str| runs.iter().filter(|run| run.machine.contains_key(*key)).count() > 1;
-    keys.retain(told);
+    // A fact in one description only (of another version, or of other directories) is no difference.
+    let in_several =
+        |key: &&str| runs.iter().filter(|run| run.machine.contains_key(*key)).count() > 1;
+    keys.retain(in_several);
     analysis::also_differs(runs, &keys).into_iter().map(shortened).collect()
 }
 
-/// What has changed since a run was begun of that which its description tells; `now` describes the present. File
-/// systems are not among it: they are only looked at when a run begins.
-pub fn changed_since(begun: &Document, now: &Document, facts: &[Fact]) -> Option<Difference> {
+/// The first fact in the description of a run that has changed since it began; `now` describes the present. File systems
+/// are not compared: they are examined only when a run begins.
+pub(crate) fn changed_since(
+    begun: &Document,
+    now: &Document,
+    facts: &[Fact],
+) -> Option<Difference> {
     let mut keys = compared_keys(facts);
     keys.retain(|key| begun.machine.contains_key(*key));
     analysis::also_differs(&[begun, now], &keys).into_iter().map(shortened).next()
 }
 
-/// Whether a key tells what a file system is, rather than how full it happens to be.
+/// Whether a key is of a lasting property of a file system, in contrast to its free space.
 fn is_of_file_system(key: &str) -> bool {
     const LASTING: [&str; 5] = ["type", "device", "mounted_on", "options", "block_bytes"];
     let fact = key.strip_prefix(FILE_SYSTEM).and_then(|rest| rest.rsplit_once('.'));
     fact.is_some_and(|(_, fact)| LASTING.contains(&fact))
 }
 
-/// Of the mitigations, only those that are not the same in all runs.
+/// Of the mitigations, keeps those that differ between the runs.
 fn shortened(mut difference: Difference) -> Difference {
     if difference.key != "mitigations" {
         return difference;
@@ -127,9 +71,9 @@ fn shortened(mut difference: Difference) -> Difference {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::{Map, Value as Json, json};
+
     use super::*;
-    use measure::time::Nanoseconds;
-    use serde_json::json;
 
     fn run(machine: &[(&str, &str)]) -> Document {
         let machine: Map<String, Json> =
@@ -180,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_mitigations_that_differ_are_told() {
+    fn only_the_mitigations_that_differ_are_shown() {
         let with = |text: &'static str| run(&[("mitigations", text)]);
         let base = with("mds=Clear CPU buffers; SMT vulnerable | meltdown=PTI | srbds=Microcode");
         let new = with("mds=Clear CPU buffers; SMT disabled | meltdown=PTI | srbds=Microcode");
@@ -209,20 +153,5 @@ mod tests {
         assert_eq!(changed(&begun, &now), None);
         let slower = [("release", "6.1"), ("kernel_command_line", "mitigations=auto")];
         assert_eq!(changed(&slower, &now).unwrap(), "kernel_command_line");
-    }
-
-    #[test]
-    fn the_counters_frequency_is_known_where_it_is_the_clock() {
-        let clock = |name: &str| ClockFacts {
-            name: name.to_owned(),
-            ns_per_tick: 0.4,
-            cost: Nanoseconds::new(20.0),
-            step: Nanoseconds::new(0.4),
-            backward: 0,
-        };
-        assert_eq!(tsc_measured_khz(&clock("tsc")), Some(2_500_000));
-        assert_eq!(tsc_measured_khz(&clock("monotonic")), None);
-        let machine = as_json(&[], &clock("tsc"));
-        assert_eq!(machine["tsc_measured_khz"], json!(2_500_000));
     }
 }

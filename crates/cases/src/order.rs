@@ -1,0 +1,161 @@
+//! Orders to worker processes. A worker is this program, started again for one task.
+
+use std::fmt::Display;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::str::FromStr;
+
+use mailsink::Latency;
+use measure::RoundOrder;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use servers::Protocol;
+
+/// The first argument of a worker; the second is its order as JSON.
+pub const WORKER: &str = "worker";
+
+/// What a worker does.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum WorkerOrder {
+    /// Makes one round of one case, and prints its records as JSON Lines.
+    Round(Box<RoundOrder>),
+    /// Runs a server; prints its address, then its resource usage for each line on standard input, until that ends.
+    Serve(ServeOrder),
+    /// Runs an SMTP sink, in the same way.
+    Sink(SinkOrder),
+    /// Serves one client, whose connection is standard input and output.
+    Stdio(StdioOrder),
+}
+
+/// The server to run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ServeOrder {
+    /// Name of its architecture.
+    pub architecture: String,
+    /// The protocol that it speaks.
+    #[serde(serialize_with = "as_text", deserialize_with = "from_text")]
+    pub protocol: Protocol,
+    /// The address to listen at; port 0 is any free one.
+    pub listen: SocketAddr,
+    /// How long it waits for a client, in ms.
+    pub timeout_ms: u64,
+    /// Threads or processes that are started beforehand, where the architecture has them.
+    pub workers: usize,
+    /// The CPUs that it may use.
+    pub cpus: Vec<usize>,
+    /// The tracepoint at which its system calls are counted; `None` if they are not.
+    pub tracepoint: Option<u64>,
+}
+
+/// The sink to run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SinkOrder {
+    /// The addresses to listen at; port 0 is any free one.
+    pub listen: Vec<SocketAddr>,
+    /// Delays of its replies.
+    pub latencies: Vec<Latency>,
+    /// The CPUs that it may use.
+    pub cpus: Vec<usize>,
+    /// The tracepoint at which its system calls are counted; `None` if they are not.
+    pub tracepoint: Option<u64>,
+}
+
+/// The connection to serve.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StdioOrder {
+    /// The protocol to speak.
+    #[serde(serialize_with = "as_text", deserialize_with = "from_text")]
+    pub protocol: Protocol,
+    /// How long to wait for the client, in ms.
+    pub timeout_ms: u64,
+    /// The server's process id: the worker ends with it.
+    pub server: u32,
+}
+
+impl WorkerOrder {
+    /// The arguments of the worker's process.
+    pub fn arguments(&self) -> [String; 2] {
+        let order = serde_json::to_string(self).expect("an order has only plain values");
+        [WORKER.to_owned(), order]
+    }
+
+    /// The command that starts the worker.
+    pub fn command(&self) -> Command {
+        let mut command = worker();
+        command.args(self.arguments());
+        command
+    }
+}
+
+/// The command that starts a worker, without the arguments of its order. Ctrl-C in a terminal does not reach it.
+pub fn worker() -> Command {
+    let mut command = Command::new(this_program());
+    platform::process::keep_interrupts_from(&mut command);
+    command
+}
+
+/// The file of this program. On Linux, `/proc` may be missing, or the file may have been replaced since this process
+/// started: the running one is still reachable.
+fn this_program() -> PathBuf {
+    const SELF: &str = "/proc/self/exe";
+    match std::env::current_exe() {
+        Ok(path) if path.exists() => path,
+        Ok(_) if Path::new(SELF).exists() => SELF.into(),
+        _ => std::env::args_os().next().unwrap_or_else(|| "oscost".into()).into(),
+    }
+}
+
+fn as_text<T: Display, S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(value)
+}
+
+fn from_text<'de, T, D>(deserializer: D) -> Result<T, D::Error>
+where
+    T: FromStr<Err: Display>,
+    D: Deserializer<'de>,
+{
+    String::deserialize(deserializer)?.parse().map_err(Error::custom)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_order_reads_back_from_its_argument() {
+        let protocol: Protocol = "http/3".parse().expect("a protocol");
+        let listen: SocketAddr = "127.0.0.1:0".parse().expect("an address");
+        let latency = |text: &str| text.parse().expect("a latency");
+        for order in [
+            WorkerOrder::Stdio(StdioOrder { protocol, timeout_ms: 20_000, server: 4711 }),
+            WorkerOrder::Serve(ServeOrder {
+                architecture: "epoll".to_owned(),
+                protocol,
+                listen,
+                timeout_ms: 1,
+                workers: 64,
+                cpus: vec![0, 3],
+                tracepoint: Some(u64::MAX),
+            }),
+            WorkerOrder::Sink(SinkOrder {
+                listen: vec![listen, "[::1]:25".parse().expect("an address")],
+                latencies: vec![latency("rcpt=1ms..2.5ms"), latency("exp:10ms")],
+                cpus: Vec::new(),
+                tracepoint: None,
+            }),
+        ] {
+            let [worker, text] = order.arguments();
+            assert_eq!(worker, WORKER);
+            assert_eq!(serde_json::from_str::<WorkerOrder>(&text).expect("an order"), order);
+        }
+    }
+
+    #[test]
+    fn a_protocol_that_does_not_exist_is_an_error() {
+        let text = r#"{"stdio":{"protocol":"smtp","timeout_ms":1,"server":1}}"#;
+        let error = serde_json::from_str::<WorkerOrder>(text).unwrap_err().to_string();
+        assert!(error.contains("smtp"), "{error}");
+    }
+}

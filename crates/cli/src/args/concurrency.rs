@@ -1,0 +1,82 @@
+//! `oscost concurrency`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+
+use super::run::Output;
+use super::store::StoreArg;
+use super::values::{budget, count};
+
+/// `oscost concurrency`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A file of jobs has one job per line: its length, the share of that time in which it needs a CPU, and its arrival \
+time if not 0. For example, `5ms 30% 20ms` arrives after 20 ms and takes 5 ms: 1.5 ms of CPU time and 3.5 ms of waiting.
+
+Examples:
+  oscost concurrency --jobs 40 --length 5ms..80ms --goal turnaround
+  oscost concurrency --bound cpu --jobs 8
+  oscost concurrency --from jobs.txt --goal worst --rounds 6")]
+pub struct Concurrency {
+    /// Number of jobs [default: 40]
+    #[arg(long, value_name = "N", value_parser = jobs, allow_hyphen_values = true, conflicts_with = "from")]
+    pub jobs: Option<u64>,
+    /// Shortest and longest time that one job takes alone; the others are spaced evenly [default: 5ms..80ms]
+    #[arg(long, value_name = "FROM..TO", value_parser = lengths, allow_hyphen_values = true, conflicts_with = "from")]
+    pub length: Option<String>,
+    /// What the jobs do: `cpu` computes, `wait` sleeps, `mixed:30` computes for 30 % of its time [default: mixed:30]
+    #[arg(long, value_name = "KIND", value_parser = bound, allow_hyphen_values = true, conflicts_with = "from")]
+    pub bound: Option<String>,
+    /// Read the jobs from this file
+    #[arg(long, value_name = "FILE")]
+    pub from: Option<PathBuf>,
+    /// What to minimise
+    #[arg(long, value_enum, default_value = "elapsed")]
+    pub goal: Goal,
+    /// Number of trials of each way; more trials resolve smaller differences
+    #[arg(long, value_name = "N", default_value = "10", value_parser = rounds, allow_hyphen_values = true)]
+    pub rounds: usize,
+    /// Time limit, such as 30s or 2m [default: none]
+    #[arg(long, value_name = "TIME", value_parser = budget, allow_hyphen_values = true)]
+    pub budget: Option<Duration>,
+    #[command(flatten)]
+    pub output: Output,
+    #[command(flatten)]
+    pub store: StoreArg,
+}
+
+/// What to minimise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Goal {
+    /// The time until the last job is done
+    Elapsed,
+    /// The mean over all jobs of (completion - arrival) / length
+    Turnaround,
+    /// The largest (completion - arrival) / length of any job
+    Worst,
+}
+
+fn jobs(text: &str) -> Result<u64, String> {
+    let most = cases::concurrency::list::JOBS_AT_MOST as u64;
+    match count(text)? {
+        count if (1..=most).contains(&count) => Ok(count),
+        _ => Err(format!("it must be 1 to {most}")),
+    }
+}
+
+fn rounds(text: &str) -> Result<usize, String> {
+    match count(text)? {
+        count @ 3..=1000 => Ok(count as usize),
+        _ => Err("it must be 3 to 1000".into()),
+    }
+}
+
+fn lengths(text: &str) -> Result<String, String> {
+    cases::concurrency::list::parse_lengths(text).map(|_| text.to_owned())
+}
+
+fn bound(text: &str) -> Result<String, String> {
+    cases::concurrency::list::parse_bound(text).map(|_| text.to_owned())
+}

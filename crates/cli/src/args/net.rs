@@ -1,0 +1,176 @@
+//! `oscost net`.
+
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+use servers::Protocol;
+use servers::{ARCHITECTURES, Architecture};
+
+use super::values::{CONNECTIONS_AT_MOST, budget, count, cpu};
+
+/// `oscost net`.
+#[derive(Debug, Subcommand)]
+pub enum Net {
+    /// Run a server of one architecture, until Ctrl-C or SIGTERM.
+    Serve(Serve),
+    /// Send requests to a server, with more connections at each step or at a fixed rate.
+    Load(NetLoad),
+}
+
+/// `oscost net serve`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  oscost net serve --arch epoll --protocol 450 --listen 127.0.0.1:2525
+  oscost net serve --arch threads --protocol http --bind-cpu 1
+  oscost net serve --list")]
+pub struct Serve {
+    /// The server's architecture; --list describes them
+    #[arg(long, value_name = "NAME", value_parser = architecture, default_value = "threads")]
+    pub arch: &'static Architecture,
+    /// The protocol: 450 (reply and close), echo, echo:SIZE, http or http-close; echo/N and http/N close after N requests
+    #[arg(long, value_name = "NAME", default_value = "450")]
+    pub protocol: Protocol,
+    /// Address to listen at; port 0 is any free one
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:2525")]
+    pub listen: SocketAddr,
+    /// Timeout for a client that does not send or read
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = budget, allow_hyphen_values = true)]
+    pub timeout: Duration,
+    /// Number of threads or processes, in architectures that start them beforehand
+    #[arg(long, value_name = "N", default_value = "64", value_parser = workers, allow_hyphen_values = true)]
+    pub workers: usize,
+    /// Run on these CPUs only, such as 0 or 0,2 [default: all]
+    #[arg(long, value_name = "CPUS", value_delimiter = ',')]
+    pub bind_cpu: Vec<usize>,
+    /// List the architectures
+    #[arg(long)]
+    pub list: bool,
+    /// Print the counters as a line of JSON for each line on stdin, and end when stdin ends
+    #[arg(long)]
+    pub report: bool,
+}
+
+/// `oscost net load`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Protocols: `450`: the server sends `450 too busy` and closes the connection; `echo:SIZE`: it sends back what it \
+receives; `http` and `http-close`. With `/N` after echo or http, the server closes after N replies.
+
+With --concurrency the loop is closed: each connection sends its next request after the reply. With --rate the loop is \
+open: each request has a scheduled time, from which its latency counts, on up to --concurrency connections.
+
+Examples:
+  oscost net load --to 127.0.0.1:2525 --protocol 450 --concurrency 1..10000 --ramp
+  oscost net load --to 127.0.0.1:8080 --protocol http --status 503 --concurrency 200 --server-pid 4711
+  oscost net load --to 127.0.0.1:8080 --protocol http --rate 5000 --duration 10s --bind-cpu 0")]
+pub struct NetLoad {
+    /// Address of the server, as in 127.0.0.1:2525 or [::1]:2525
+    #[arg(long, value_name = "ADDRESS")]
+    pub to: SocketAddr,
+    /// The protocol
+    #[arg(long, value_name = "PROTOCOL")]
+    pub protocol: Protocol,
+    /// Expect this HTTP status, from any HTTP server whose replies all have the same body
+    #[arg(long, value_name = "CODE", value_parser = status, allow_hyphen_values = true)]
+    pub status: Option<u16>,
+    /// Number of connections: 200, or 1,10,100, or with --ramp 1..10000
+    #[arg(long, value_name = "N", default_value = "100", value_parser = concurrency, allow_hyphen_values = true)]
+    pub concurrency: Connections,
+    /// Increase the number of connections in steps: 1, 10, 100, 500, 1000, 1500, 2500, 5000, 10000 ...
+    #[arg(long)]
+    pub ramp: bool,
+    /// Send this number of requests per second, whether or not earlier ones have been answered
+    #[arg(long, value_name = "N", value_parser = rate, allow_hyphen_values = true, conflicts_with_all = ["ramp", "idle"])]
+    pub rate: Option<f64>,
+    /// Leave the connections idle after one request, to measure the memory of each
+    #[arg(long)]
+    pub idle: bool,
+    /// Duration of each step
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = budget, allow_hyphen_values = true)]
+    pub duration: Duration,
+    /// Timeout for a connection and for a reply
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = budget, allow_hyphen_values = true)]
+    pub timeout: Duration,
+    /// Connect from this address, or from these in turn (may be repeated)
+    #[arg(long = "source", value_name = "IP", value_delimiter = ',')]
+    pub sources: Vec<IpAddr>,
+    /// Run the generator on this CPU
+    #[arg(long, value_name = "N", value_parser = cpu, allow_hyphen_values = true)]
+    pub bind_cpu: Option<usize>,
+    /// Process id of the server, to show its CPU time and memory, and whether it or the generator was the bottleneck
+    #[arg(long, value_name = "PID")]
+    pub server_pid: Option<u32>,
+    /// Allow a server on another machine. Ask its owner first
+    #[arg(long)]
+    pub beyond_this_machine: bool,
+    /// Print the steps as one JSON document
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// The numbers of connections.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Connections {
+    /// A step for each of these.
+    Each(Vec<usize>),
+    /// The steps between these two.
+    Range(usize, usize),
+}
+
+fn concurrency(text: &str) -> Result<Connections, String> {
+    let number = |text: &str| match count(text)? {
+        n @ 1..=CONNECTIONS_AT_MOST => Ok(n as usize),
+        _ => Err(format!("there can be 1 to {CONNECTIONS_AT_MOST} connections")),
+    };
+    match text.split_once("..") {
+        None => text.split(',').map(number).collect::<Result<_, String>>().map(Connections::Each),
+        Some((from, to)) => match (number(from)?, number(to)?) {
+            (from, to) if from <= to => Ok(Connections::Range(from, to)),
+            _ => Err("the end of the range is below its start".into()),
+        },
+    }
+}
+
+fn rate(text: &str) -> Result<f64, String> {
+    match count(text)? {
+        rate @ 1..=10_000_000 => Ok(rate as f64),
+        _ => Err("it must be 1 to 10000000 per second".into()),
+    }
+}
+
+fn status(text: &str) -> Result<u16, String> {
+    match count(text)? {
+        status @ 200..=599 => Ok(status as u16),
+        _ => Err("it is not an HTTP status such as 200 or 503".into()),
+    }
+}
+
+fn workers(text: &str) -> Result<usize, String> {
+    match count(text)? {
+        count @ 1..=4096 => Ok(count as usize),
+        _ => Err("it must be 1 to 4096".into()),
+    }
+}
+
+fn architecture(text: &str) -> Result<&'static Architecture, String> {
+    Architecture::find(text).ok_or_else(|| {
+        let names: Vec<_> = ARCHITECTURES.iter().map(|one| one.name).collect();
+        format!("the architectures are {}", names.join(", "))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_connections() {
+        assert_eq!(concurrency("1,10"), Ok(Connections::Each(vec![1, 10])));
+        assert_eq!(concurrency("1..10000"), Ok(Connections::Range(1, 10_000)));
+        for bad in ["", "0", "1,", "9..1", "1..", "..9", "-1", "1000001", "1...9"] {
+            assert!(concurrency(bad).is_err(), "{bad}");
+        }
+    }
+}

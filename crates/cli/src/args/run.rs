@@ -1,0 +1,212 @@
+//! `oscost run`, and the options of all commands that measure.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::Args;
+use measure::count::parse_count;
+use runner::Options;
+
+use super::store::{Files, StoreArg};
+use super::values::{budget, count, cpu, share};
+use crate::ending::Usage;
+
+/// What is measured, and how precisely.
+#[derive(Debug, Clone, Args)]
+pub struct Measuring {
+    /// Areas (`clock`), cases (`lock/futex`) or patterns (`lock/pthread*`) to measure [default: all]
+    #[arg(value_name = "FILTER")]
+    pub filters: Vec<String>,
+    /// Fewer rounds: about 75 seconds for everything
+    #[arg(long, conflicts_with = "full")]
+    pub quick: bool,
+    /// Measure each case with all values of its parameters; takes long
+    #[arg(long)]
+    pub full: bool,
+    /// Measure these values of a parameter: workers=1,8 or workers=1..10 (may be repeated)
+    #[arg(long = "param", value_name = "NAME=VALUES", value_parser = param, allow_hyphen_values = true)]
+    pub params: Vec<(String, Vec<String>)>,
+    /// Directory in which `file` cases create files (may be repeated) [default: the temporary directory]
+    #[arg(long = "dir", value_name = "PATH")]
+    pub dirs: Vec<PathBuf>,
+    /// Connect servers and clients over a virtual network (veth) instead of loopback; needs root on Linux
+    #[arg(long)]
+    pub netns: bool,
+    /// A point is done when its interval's half-width is below this share [default: 0.5%; trials and contended locks: 15%]
+    #[arg(long, value_name = "SHARE", value_parser = share, allow_hyphen_values = true)]
+    pub precision: Option<f64>,
+    /// Time limit for the whole run, such as 30s or 2m; each point gets one round at least
+    #[arg(long, value_name = "TIME", value_parser = budget, allow_hyphen_values = true)]
+    pub budget: Option<Duration>,
+    /// Multiply the length of all jobs of `concurrency` cases by this factor, such as 0.01
+    #[arg(long, value_name = "FACTOR", value_parser = scale, allow_hyphen_values = true)]
+    pub scale: Option<f64>,
+    /// Seed for the random order of the rounds [default: random]
+    #[arg(long, value_name = "N", value_parser = count, allow_hyphen_values = true)]
+    pub seed: Option<u64>,
+    /// Run cases that need one CPU on this one [default: the last allowed CPU]
+    #[arg(long, value_name = "N", value_parser = cpu, allow_hyphen_values = true)]
+    pub cpu: Option<usize>,
+    /// Add this share of extra work to each operation of a single worker, to check that `compare` detects it
+    #[arg(long, value_name = "SHARE", value_parser = share, allow_hyphen_values = true)]
+    pub slow_down: Option<f64>,
+}
+
+impl Measuring {
+    /// What a plan is made from.
+    ///
+    /// # Errors
+    /// If a directory cannot be named as text.
+    pub fn options(&self) -> Result<Options, Usage> {
+        let mut params: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        let mut add = |name: &str, values: Vec<String>| {
+            params.entry(name.to_owned()).or_default().extend(values);
+        };
+        for (name, values) in &self.params {
+            add(name, values.clone());
+        }
+        if !self.dirs.is_empty() {
+            add("dir", self.dirs.iter().map(|dir| full_path(dir)).collect::<Result<_, _>>()?);
+        }
+        if self.netns {
+            add("network", vec!["veth".to_owned()]);
+        }
+        Ok(Options {
+            filters: self.filters.clone(),
+            params,
+            full: self.full,
+            quick: self.quick,
+            precision: self.precision,
+            budget: self.budget,
+            seed: self.seed,
+            cpu: self.cpu,
+            slow_down: self.slow_down,
+            scale: self.scale,
+            trials: None,
+        })
+    }
+
+    /// The options that were given, as text by name, to be kept with the run.
+    pub fn asked(&self) -> BTreeMap<String, String> {
+        let percent = |share: f64| format!("{}%", share * 100.0);
+        let words = |words: Vec<String>| Some(words.join(" ")).filter(|text| !text.is_empty());
+        let params =
+            self.params.iter().map(|(name, values)| format!("{name}={}", values.join(",")));
+        let size = [("quick", self.quick), ("full", self.full)];
+        let given = [
+            (FILTERS, words(self.filters.clone())),
+            ("size", size.iter().find(|(_, on)| *on).map(|(name, _)| (*name).to_owned())),
+            ("params", words(params.collect())),
+            ("precision", self.precision.map(percent)),
+            ("budget", self.budget.map(|budget| format!("{}ms", budget.as_millis()))),
+            ("scale", self.scale.map(|scale| scale.to_string())),
+            ("slow-down", self.slow_down.map(percent)),
+            ("dir", words(self.dirs.iter().map(|dir| dir.display().to_string()).collect())),
+            ("cpu", self.cpu.map(|cpu| cpu.to_string())),
+        ];
+        given.into_iter().filter_map(|(name, text)| Some((name.to_owned(), text?))).collect()
+    }
+}
+
+/// A directory as a parameter value: absolute.
+fn full_path(dir: &Path) -> Result<String, Usage> {
+    let path =
+        std::path::absolute(dir).map_err(|e| Usage(format!("--dir {}: {e}", dir.display())))?;
+    let named = path.to_str().map(str::to_owned);
+    named.ok_or_else(|| Usage(format!("--dir {}: its name is not UTF-8", path.display())))
+}
+
+/// The key under which the areas and cases that were asked for are kept with a run.
+pub const FILTERS: &str = "filters";
+
+/// `oscost run`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  oscost run --quick
+  oscost run syscall/getppid --precision 0.2%
+  oscost run lock/futex --param workers=1..8 --param place=same,spread
+  oscost run file --dir /srv --dir /dev/shm
+  oscost run --resume")]
+pub struct Run {
+    #[command(flatten)]
+    pub measuring: Measuring,
+    /// Continue the latest unfinished run, or the run named
+    #[arg(long, value_name = "RUN", num_args = 0..=1, default_missing_value = "",
+          conflicts_with_all = ["filters", "quick", "full", "params", "dirs", "netns", "precision", "budget", "scale", "seed", "cpu", "slow_down", "tags"])]
+    pub resume: Option<String>,
+    #[command(flatten)]
+    pub output: Output,
+    #[command(flatten)]
+    pub store: StoreArg,
+}
+
+/// Labels, and formats of output.
+#[derive(Debug, Clone, Args)]
+pub struct Output {
+    /// Label the run, as in kernel=patched; commands accept the label as the run's name (may be repeated)
+    #[arg(long = "tag", value_name = "KEY=VALUE", value_parser = tag)]
+    pub tags: Vec<(String, String)>,
+    /// Print the run as a JSON document instead of tables
+    #[arg(long)]
+    pub json: bool,
+    /// Print all tables of a run of all areas instead of its summary
+    #[arg(long, conflicts_with = "json")]
+    pub tables: bool,
+    #[command(flatten)]
+    pub files: Files,
+}
+
+fn scale(text: &str) -> Result<f64, String> {
+    let plain = text.bytes().all(|b| b.is_ascii_digit() || b == b'.');
+    match text.parse::<f64>() {
+        Ok(scale) if plain && scale > 0.0 && scale <= 1_000.0 => Ok(scale),
+        _ => Err("it is not a factor above 0 and up to 1000, as in 0.01".into()),
+    }
+}
+
+fn tag(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.is_empty() && !value.is_empty() => {
+            Ok((key.to_owned(), value.to_owned()))
+        }
+        _ => Err("it is not KEY=VALUE, as in kernel=patched".into()),
+    }
+}
+
+fn param(text: &str) -> Result<(String, Vec<String>), String> {
+    let (name, values) =
+        text.split_once('=').ok_or("it is not NAME=VALUES, as in workers=1,2,8")?;
+    let mut list = Vec::new();
+    for value in values.split(',') {
+        match value.split_once("..") {
+            None => list.push(value.to_owned()),
+            Some((from, to)) => {
+                let number = |text| parse_count(text).map_err(|e| e.to_string());
+                let (from, to) = (number(from)?, number(to)?);
+                if from > to || to - from > 1_000 {
+                    return Err(format!("{value} is not a range of up to 1,000 values"));
+                }
+                list.extend((from..=to).map(|n| n.to_string()));
+            }
+        }
+    }
+    if list.iter().any(String::is_empty) {
+        return Err("it has an empty value".into());
+    }
+    Ok((name.to_owned(), list))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_and_lists_of_values() {
+        assert_eq!(param("workers=1..3,8").unwrap().1, ["1", "2", "3", "8"]);
+        for bad in ["workers", "workers=", "workers=1,,2", "workers=3..1", "workers=1..g"] {
+            assert!(param(bad).is_err(), "{bad}");
+        }
+    }
+}

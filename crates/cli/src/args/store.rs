@@ -1,0 +1,147 @@
+//! The commands that read saved runs, and the options that say where runs are saved.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use super::values::share;
+
+/// The store of the runs.
+#[derive(Debug, Clone, Args)]
+pub struct StoreArg {
+    /// File that holds the saved runs [default: $OSCOST_STORE, or a file in your data directory]
+    #[arg(long, value_name = "PATH", global = true)]
+    pub store: Option<PathBuf>,
+}
+
+/// Files that a run is also written to.
+#[derive(Debug, Clone, Args)]
+pub struct Files {
+    /// Also write the results as CSV, one row per metric; `-` prints them instead of the tables
+    #[arg(long, value_name = "FILE")]
+    pub csv: Option<PathBuf>,
+    /// Also write an Excel workbook with summary, raw values and charts
+    #[arg(long, value_name = "FILE")]
+    pub xlsx: Option<PathBuf>,
+}
+
+/// `oscost show`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A run is named by its id, the start of its id, `last`, `last~1` (the run before the last), or a tag `key=value`. \
+A first argument that names an area or a case is a filter, and the run is the last one.
+
+Examples:
+  oscost show                         the last run
+  oscost show syscall                 system calls of the last run
+  oscost show last~1 lock/futex       one case of the run before the last
+  oscost show kernel=6.12 net --csv -")]
+pub struct Show {
+    /// The run to show [default: last]
+    pub run: Option<String>,
+    /// Show only these areas (`lock`), cases (`lock/futex`) or patterns (`lock/sysv*`) [default: all]
+    #[arg(value_name = "FILTER")]
+    pub filters: Vec<String>,
+    /// Print the run as a JSON document instead of tables
+    #[arg(long)]
+    pub json: bool,
+    /// Print all tables of a run of all areas instead of its summary
+    #[arg(long, conflicts_with = "json")]
+    pub tables: bool,
+    #[command(flatten)]
+    pub files: Files,
+    #[command(flatten)]
+    pub store: StoreArg,
+}
+
+/// `oscost runs`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  oscost runs\n  oscost runs --delete 20261121-203655-4f2a")]
+pub struct Runs {
+    /// Remove this run from the store
+    #[arg(long, value_name = "RUN")]
+    pub delete: Option<String>,
+    /// Print the list as JSON
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub store: StoreArg,
+}
+
+/// `oscost compare`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A run is named by its id, the start of its id, `last`, `last~1` (the run before the last), a tag `key=value`, or a \
+JSON file.
+
+Examples:
+  oscost compare last~1 last
+  oscost compare kernel=6.12 kernel=6.18 --fail-above 5%")]
+pub struct Compare {
+    /// The run to compare with
+    pub base: String,
+    /// The runs to compare with it
+    #[arg(required = true)]
+    pub news: Vec<String>,
+    /// Exit with code 1 if a case is slower for certain by more than this share, such as 5%
+    #[arg(long, value_name = "SHARE", value_parser = share, allow_hyphen_values = true)]
+    pub fail_above: Option<f64>,
+    /// Differences smaller than this share are called `same`
+    #[arg(long, value_name = "SHARE", value_parser = share, allow_hyphen_values = true, default_value = "2%")]
+    pub margin: f64,
+    /// Show all rows, including those that are the same
+    #[arg(long)]
+    pub all: bool,
+    /// Print the comparison as JSON, with every row
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub store: StoreArg,
+}
+
+/// `oscost export`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  oscost export > run.json\n  oscost export last~1 --format benchstat > old.txt"
+)]
+pub struct Export {
+    /// The run to write
+    #[arg(default_value = "last")]
+    pub run: String,
+    /// Output format
+    #[arg(long, value_enum, default_value = "json")]
+    pub format: Format,
+    /// The same as --format json
+    #[arg(long, conflicts_with = "format")]
+    pub json: bool,
+    /// Write to this file instead of stdout
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    #[command(flatten)]
+    pub store: StoreArg,
+}
+
+/// An output format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// The whole document, which `import` reads
+    Json,
+    /// One row for each metric of each case
+    Csv,
+    /// Go's benchmark format, which benchstat reads
+    Benchstat,
+    /// A workbook with raw values, summary and charts; needs --output
+    Xlsx,
+}
+
+/// `oscost import`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  oscost import run.json\n  ssh box oscost run --json | oscost import -"
+)]
+pub struct Import {
+    /// The JSON file; `-` for stdin
+    pub file: PathBuf,
+    #[command(flatten)]
+    pub store: StoreArg,
+}

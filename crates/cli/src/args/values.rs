@@ -1,0 +1,45 @@
+//! Parsers of values that several commands take.
+
+use std::time::Duration;
+
+use measure::count::{ParseUnitError, parse_count, parse_duration, parse_percentage};
+
+/// The problem with a value, without the value, which clap names.
+fn problem(error: ParseUnitError) -> String {
+    format!("it {}", error.problem())
+}
+
+/// A whole number, as in 64 or 1k.
+pub fn count(text: &str) -> Result<u64, String> {
+    parse_count(text).map_err(problem)
+}
+
+/// A share, as in 5% or 0.05.
+pub fn share(text: &str) -> Result<f64, String> {
+    parse_percentage(text).map_err(problem)
+}
+
+/// The number of a CPU.
+pub fn cpu(text: &str) -> Result<usize, String> {
+    usize::try_from(count(text)?).map_err(|_| "there is no such CPU".to_owned())
+}
+
+/// A time of at least 100 ms.
+pub fn budget(text: &str) -> Result<Duration, String> {
+    let budget = parse_duration(text).map_err(problem)?;
+    if budget < Duration::from_millis(100) {
+        return Err("it is too short to measure anything: at least 100ms".into());
+    }
+    Ok(budget)
+}
+
+/// Largest number of connections, whatever the limit of descriptors.
+pub const CONNECTIONS_AT_MOST: u64 = 1_000_000;
+
+/// A time above zero.
+pub fn time(text: &str) -> Result<Duration, String> {
+    match parse_duration(text).map_err(problem)? {
+        Duration::ZERO => Err("it is no time at all".into()),
+        time => Ok(time),
+    }
+}

@@ -1,0 +1,111 @@
+//! The answer of `oscost concurrency`, in words and as JSON.
+
+use analysis::{Answer, Candidate, Choice, Ratio};
+use cases::concurrency::LIST;
+use results::{Document, Estimate, Outcome};
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::output::page;
+
+/// The option under which a run keeps its goal.
+pub const GOAL: &str = "goal";
+
+/// The choice among the candidates of a run of `oscost concurrency`; `None` for other runs.
+pub fn choice_of(document: &Document) -> Option<Choice> {
+    let goal = match document.run.asked.get(GOAL)?.as_str() {
+        "elapsed" => analysis::Goal::Elapsed,
+        "turnaround" => analysis::Goal::Turnaround,
+        "worst" => analysis::Goal::WorstTurnaround,
+        _ => return None,
+    };
+    Some(analysis::choose(&document.results, goal))
+}
+
+/// The choice in words and a table.
+pub fn in_words(choice: &Choice, document: &Document) -> String {
+    let asked = |name: &str| document.run.asked.get(name);
+    let jobs = match (asked(LIST), asked("jobs")) {
+        (Some(file), _) => {
+            format!("the jobs in {}", file.rsplit_once('#').map_or(file.as_str(), |(name, _)| name))
+        }
+        (_, Some(count)) if count != "1" => format!("these {count} jobs"),
+        _ => "this job".to_owned(),
+    };
+    report::answer_text(choice, &jobs, &page())
+}
+
+/// A run's document, with the answer that it was made for.
+#[derive(Serialize)]
+struct WithAnswer<'a> {
+    #[serde(flatten)]
+    document: Map<String, Value>,
+    answer: AnswerJson<'a>,
+}
+
+#[derive(Serialize)]
+struct AnswerJson<'a> {
+    goal: &'static str,
+    verdict: &'static str,
+    best_or_tied: &'a [usize],
+    advised: Option<usize>,
+    rounds_that_would_settle: Option<u32>,
+    candidates: Vec<CandidateJson<'a>>,
+}
+
+#[derive(Serialize)]
+struct CandidateJson<'a> {
+    executor: Option<&'a String>,
+    degree: Option<&'a String>,
+    order: Option<&'a String>,
+    elapsed: Option<Estimate>,
+    turnaround: Option<Estimate>,
+    worst: Option<Estimate>,
+    against_best: Option<Ratio>,
+    ending: Option<EndingJson<'a>>,
+    doubts: &'a [String],
+}
+
+#[derive(Serialize)]
+struct EndingJson<'a> {
+    outcome: Outcome,
+    reason: &'a str,
+}
+
+/// The run as one document in JSON, with the answer that it was made for.
+pub fn with_answer(document: &Document, choice: &Choice) -> anyhow::Result<String> {
+    let document = serde_json::from_str(&results::to_json(document))?;
+    let whole = WithAnswer { document, answer: answer_json(choice) };
+    Ok(serde_json::to_string_pretty(&whole)?)
+}
+
+fn answer_json(choice: &Choice) -> AnswerJson<'_> {
+    let (verdict, best_or_tied): (_, &[usize]) = match &choice.answer {
+        Answer::Best { .. } => ("best", &[0]),
+        Answer::CannotTell { among, .. } => ("cannot-tell", among),
+        Answer::NoFigure => ("no-figure", &[]),
+    };
+    AnswerJson {
+        goal: choice.goal.metric(),
+        verdict,
+        best_or_tied,
+        advised: choice.advised(),
+        rounds_that_would_settle: choice.rounds_that_would_settle(),
+        candidates: choice.candidates.iter().map(candidate_json).collect(),
+    }
+}
+
+fn candidate_json(candidate: &Candidate) -> CandidateJson<'_> {
+    let ending = candidate.ending.as_ref();
+    CandidateJson {
+        executor: candidate.params.get("executor"),
+        degree: candidate.params.get("degree"),
+        order: candidate.params.get("order"),
+        elapsed: candidate.elapsed,
+        turnaround: candidate.turnaround,
+        worst: candidate.worst,
+        against_best: candidate.against_best,
+        ending: ending.map(|(outcome, reason)| EndingJson { outcome: *outcome, reason }),
+        doubts: &candidate.doubts,
+    }
+}

@@ -1,0 +1,243 @@
+//! The options of a delivery, made from those of the command line.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use mailsend::credentials;
+use mailsend::list::List;
+use mailsend::message::{self, Heads, Signer, Template};
+use mailsend::queue::{Limits, Retry};
+use mailsend::route::{MxOptions, Router};
+use mailsend::tls::ClientTls;
+use mailsend::{DeliveryOptions, Signals, Transport};
+use platform::limits::raise_descriptors;
+use platform::readiness::PollBackend;
+use smtp::address::{Address, verp};
+use smtp::auth::Credentials;
+use smtp::security::Security;
+use smtp::session::SessionOptions;
+
+use crate::args::{MailArch, MailSend, TlsMode};
+use crate::ending::Usage;
+use crate::output::note;
+
+/// Descriptors that are not for connections.
+const SPARE_DESCRIPTORS: u64 = 64;
+/// Largest message, which is held in memory.
+const MESSAGE_AT_MOST: u64 = 256 << 20;
+
+/// The delivery's options. All wrong options are found here, before anything begins.
+pub fn options(args: &MailSend, signals: &Arc<Signals>) -> anyhow::Result<DeliveryOptions> {
+    let list = List::open(&args.list, args.address_column.as_deref()).map_err(usage)?;
+    let from = return_path(args)?;
+    let hello = hello(args)?;
+    let template = template(args, &list, from.as_ref(), &hello)?;
+    let router = router(args, signals)?;
+    let credentials = credentials(args)?;
+    let security = security(args, credentials.is_some())?;
+    let is_personal = template.is_personal() || args.verp;
+    let dry = args.dry || !(router.is_loopback() || args.really_send);
+    let session = SessionOptions {
+        hello,
+        security,
+        credentials,
+        dry,
+        pipelining: !args.way.no_pipelining,
+        chunking: !args.way.no_chunking,
+    };
+    let per_destination = if args.way.relay.is_some() { args.connections } else { args.per_domain };
+    Ok(DeliveryOptions {
+        tls: ClientTls::new(security, args.way.ca.as_deref()).map_err(usage)?,
+        limits: Limits {
+            connections: within_limit(args.connections),
+            per_destination,
+            per_transaction: if is_personal { 1 } else { args.recipients },
+        },
+        per_connection: u32::try_from(args.transactions).unwrap_or(u32::MAX),
+        retry: Retry {
+            after: args.retry_after,
+            at_most: args.retry_at_most,
+            give_up: args.give_up,
+        },
+        timeout: args.timeout,
+        sources: sources(args)?,
+        transport: transport(args)?,
+        time: None,
+        run: runner::new_id(),
+        date: message::date(jiff::Timestamp::now())?,
+        verp: args.verp,
+        signer: signer(args, from.as_ref())?,
+        is_relayed: args.way.relay.is_some(),
+        list,
+        template,
+        from,
+        router,
+        session,
+    })
+}
+
+/// The return path, which VERP must be able to extend.
+fn return_path(args: &MailSend) -> Result<Option<Address>, Usage> {
+    let from = match args.from.as_str() {
+        "" | "<>" => None,
+        text => Some(Address::parse(text).map_err(|e| Usage(format!("--from {text}: {e}")))?),
+    };
+    if args.verp {
+        let Some(from) = &from else {
+            return Err(Usage("--verp needs a --from that is not empty".into()));
+        };
+        let shortest = Address::parse("a@b.c").expect("an address");
+        verp(from, &shortest).map_err(|e| Usage(format!("--verp: {e}")))?;
+    }
+    Ok(from)
+}
+
+/// The use of TLS, which must be on where a password is sent.
+fn security(args: &MailSend, with_password: bool) -> Result<Security, Usage> {
+    match (args.way.tls, with_password) {
+        (Some(TlsMode::Off), true) => {
+            Err(Usage("--tls off: a password is sent over TLS only".into()))
+        }
+        (Some(TlsMode::Off), false) => Ok(Security::Off),
+        (Some(TlsMode::Offered), _) | (None, false) => Ok(Security::Offered),
+        // Otherwise a server that poses as the relay would receive the password.
+        (Some(TlsMode::Required), _) | (None, true) => Ok(Security::Required),
+    }
+}
+
+/// User and password for the relay. No other server receives a password.
+fn credentials(args: &MailSend) -> anyhow::Result<Option<Credentials>> {
+    Ok(match (&args.way.auth_file, &args.way.relay) {
+        (Some(path), Some(_)) => Some(credentials::from_file(path).map_err(usage)?),
+        (Some(_), None) => {
+            let why = "--auth-file needs --relay: no other server receives a password";
+            return Err(Usage(why.into()).into());
+        }
+        (None, Some(_)) => credentials::from_environment().map_err(usage)?,
+        (None, None) => None,
+    })
+}
+
+fn template(
+    args: &MailSend,
+    list: &List,
+    from: Option<&Address>,
+    hello: &str,
+) -> anyhow::Result<Template> {
+    let path = args.message.display();
+    let of_file = |e: std::io::Error| Usage(format!("--message {path}: {e}"));
+    let size = std::fs::metadata(&args.message).map_err(of_file)?.len();
+    if size > MESSAGE_AT_MOST {
+        return Err(Usage(format!("--message {path}: it has {size} bytes, 256 MiB at most")).into());
+    }
+    let raw = std::fs::read(&args.message).map_err(of_file)?;
+    let heads = Heads {
+        list_unsubscribe: args.list_unsubscribe.clone(),
+        one_click: args.one_click,
+        message_id_domain: from.map_or(hello, Address::domain).to_owned(),
+    };
+    let template = Template::parse(&raw, list.columns(), &heads);
+    let template = template.map_err(|e| Usage(format!("--message {path}: {e}")))?;
+    template.notes().iter().for_each(|text| note(text));
+    Ok(template)
+}
+
+fn signer(args: &MailSend, from: Option<&Address>) -> anyhow::Result<Option<Signer>> {
+    let (Some(key), Some(selector)) = (&args.dkim_key, &args.dkim_selector) else {
+        return Ok(None);
+    };
+    let Some(domain) = args.dkim_domain.as_deref().or(from.map(Address::domain)) else {
+        return Err(Usage("--dkim-key needs --dkim-domain where --from is empty".into()).into());
+    };
+    Ok(Some(Signer::from_file(key, domain, selector).map_err(usage)?))
+}
+
+fn router(args: &MailSend, signals: &Arc<Signals>) -> anyhow::Result<Router> {
+    let way = &args.way;
+    let router = match (&way.relay, &way.route) {
+        (Some(relay), _) => Router::relay(relay),
+        (None, Some(file)) => Router::file(file),
+        (None, None) => {
+            let signals = Arc::clone(signals);
+            let options =
+                MxOptions { nameserver: way.nameserver, port: way.port, ..MxOptions::default() };
+            Router::mx(options, Box::new(move || signals.route_is_known()))
+        }
+    };
+    Ok(router.map_err(usage)?)
+}
+
+fn transport(args: &MailSend) -> anyhow::Result<Transport> {
+    bind(&args.bind_cpu)?;
+    let loops = args.loops.unwrap_or_else(|| platform::cpu::allowed().len());
+    Ok(match args.arch {
+        MailArch::Loop => Transport::Loops(loops, PollBackend::BEST),
+        MailArch::Poll => Transport::Loops(loops, PollBackend::Poll),
+        MailArch::Threads => Transport::Threads,
+        MailArch::Processes => Transport::Processes,
+    })
+}
+
+/// Keeps the process to these CPUs, if any.
+pub fn bind(cpus: &[usize]) -> Result<(), Usage> {
+    if cpus.is_empty() {
+        return Ok(());
+    }
+    let allowed = platform::cpu::allowed();
+    if let Some(cpu) = cpus.iter().find(|cpu| !allowed.contains(cpu)) {
+        let allowed: Vec<String> = allowed.iter().map(ToString::to_string).collect();
+        let allowed = allowed.join(",");
+        return Err(Usage(format!("--bind-cpu: there is no CPU {cpu} to be used, but {allowed}")));
+    }
+    platform::cpu::keep_process_to(cpus).map_err(|refusal| Usage(format!("--bind-cpu: {refusal}")))
+}
+
+/// The name for EHLO: this machine's name, or an address if servers would reject the name.
+fn hello(args: &MailSend) -> anyhow::Result<String> {
+    let is_name = |name: &str| Address::parse(&format!("x@{name}")).is_ok();
+    match &args.way.hello {
+        Some(name) if is_name(name) => Ok(name.clone()),
+        Some(name) => Err(Usage(format!("--hello {name}: it is not a domain name")).into()),
+        None => Ok(platform::machine::host_name()
+            .filter(|name| is_name(name))
+            .unwrap_or_else(|| "[127.0.0.1]".to_owned())),
+    }
+}
+
+/// The number of connections that the limit of descriptors allows; reports if that is fewer than wanted.
+fn within_limit(asked: usize) -> usize {
+    let Some(limit) = raise_descriptors() else { return asked };
+    let possible = usize::try_from(limit.saturating_sub(SPARE_DESCRIPTORS)).unwrap_or(asked);
+    if possible < asked {
+        note(&format!(
+            "the limit of descriptors allows {possible} connections, not {asked}; to raise it: ulimit -Hn {}",
+            (asked as u64).saturating_add(SPARE_DESCRIPTORS)
+        ));
+    }
+    asked.min(possible.max(1))
+}
+
+/// Rejects source addresses that this machine cannot connect from.
+fn sources(args: &MailSend) -> Result<Vec<IpAddr>, Usage> {
+    for source in &args.way.sources {
+        let bound = std::net::TcpListener::bind((*source, 0));
+        bound.map_err(|e| {
+            Usage(format!("--source {source}: mail cannot be sent from there: {e}"))
+        })?;
+    }
+    Ok(args.way.sources.clone())
+}
+
+/// The error with its causes, except those that its text contains.
+pub fn usage(error: impl std::error::Error) -> Usage {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let why = error.to_string();
+        if !text.contains(&why) {
+            text = format!("{text}: {why}");
+        }
+        cause = error.source();
+    }
+    Usage(text)
+}

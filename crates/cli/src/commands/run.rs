@@ -1,0 +1,46 @@
+//! `oscost run`.
+
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use runner::Plan;
+
+use super::measure::{measure, plan_of, show_ended, watched};
+use crate::args::Run;
+use crate::ending::Ending;
+use crate::interrupt::stop_on_interrupt;
+use crate::output::note;
+use crate::store::store_to_write;
+
+/// Measures, stores the run and shows its results.
+pub fn run(args: &Run) -> anyhow::Result<Ending> {
+    args.output.files.check()?;
+    let stop = stop_on_interrupt()?;
+    if let Some(name) = &args.resume {
+        return resume(name, args, &stop);
+    }
+    let plan = plan_of(&args.measuring)?;
+    runner::check_directories(&plan)?;
+    announce(&plan);
+    measure(&plan, args.measuring.asked(), &args.output, &args.store, &stop)
+}
+
+/// Resumes the run of that name, or the latest unfinished one if the name is empty.
+fn resume(name: &str, args: &Run, stop: &AtomicBool) -> anyhow::Result<Ending> {
+    let mut store = store_to_write(&args.store)?;
+    let name = Some(name).filter(|name| !name.is_empty());
+    let (ended, _) = watched(|watch| runner::resume(name, &mut store, stop, watch))?;
+    show_ended(&store, &ended, None, &args.output, &args.store)
+}
+
+/// Reports a long duration, and the limits of this machine that bound what can be measured.
+fn announce(plan: &Plan) {
+    const LONG: Duration = Duration::from_secs(15 * 60);
+    let budget = Duration::from_millis(plan.budget_ms);
+    if budget > LONG {
+        let time = report::quantity::format_duration(budget);
+        note(&format!("this takes up to {time}; what is measured is kept, and --resume goes on"));
+    }
+    let points = plan.points.iter().map(|point| (point.case.as_str(), &point.params));
+    cases::net::limits::notes(points).iter().for_each(|line| note(line));
+}

@@ -1,0 +1,195 @@
+//! The tables of a delivery and of the sink.
+
+use crate::grid::{self, Cell, Column};
+use crate::page::Page;
+use crate::quantity::figure;
+use crate::text;
+
+/// Share of a time that its last digit shown may stand for.
+const SHOWN: f64 = 0.05;
+/// Columns of the page that a reply's count and outcome take.
+const BESIDE_REPLY: usize = 24;
+/// Columns of the page that a domain's counts take.
+const BESIDE_DOMAIN: usize = 36;
+/// Most characters of a domain that are shown.
+const WIDEST_DOMAIN: usize = 38;
+
+/// The recipients with one outcome.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OutcomeLine {
+    /// The outcome.
+    pub outcome: &'static str,
+    /// Number of recipients.
+    pub recipients: usize,
+    /// What must be known of them; may be empty.
+    pub note: String,
+}
+
+/// The time to the replies in one phase of a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReplyTimes {
+    /// The phase.
+    pub phase: &'static str,
+    /// Median, 90th and 99th percentile and maximum, in us.
+    pub us: [u64; 4],
+}
+
+/// The recipients with one outcome and reply.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReplyLine {
+    /// Number of recipients.
+    pub recipients: u32,
+    /// The outcome.
+    pub outcome: &'static str,
+    /// The reply.
+    pub reply: String,
+}
+
+/// The recipients of one domain.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DomainLine {
+    /// The domain.
+    pub domain: String,
+    /// Number of recipients delivered to.
+    pub delivered: u32,
+    /// Number of recipients deferred until the end.
+    pub deferred: u32,
+    /// Number of recipients that failed.
+    pub failed: u32,
+}
+
+/// The outcomes, each with its share of `all` recipients.
+pub fn outcome_table(lines: &[OutcomeLine], all: usize, page: &Page) -> String {
+    let share = |line: &OutcomeLine| {
+        Cell::number(format!("{:.1}", 100.0 * line.recipients as f64 / all.max(1) as f64))
+    };
+    let cells = |cell: fn(&OutcomeLine) -> Cell| lines.iter().map(cell).collect();
+    grid::table(
+        vec![
+            Column::words("outcome", cells(|line| Cell::text(line.outcome))),
+            Column::figures("recipients", cells(|line| count(line.recipients as u64))),
+            Column::figures("share, %", lines.iter().map(share).collect()),
+            Column::words("", cells(|line| Cell::text(&*line.note))).wrapping(),
+        ],
+        page,
+    )
+}
+
+/// The times to the replies, a phase a line.
+pub fn reply_time_table(lines: &[ReplyTimes], page: &Page) -> String {
+    let phases = lines.iter().map(|line| Cell::text(line.phase)).collect();
+    let mut columns = vec![Column::words("time to the reply", phases)];
+    for (at, heading) in ["p50", "p90", "p99", "longest"].into_iter().enumerate() {
+        let time = |line: &ReplyTimes| {
+            let us = line.us[at] as f64;
+            Cell::text(figure(us, us * SHOWN, "us").to_string())
+        };
+        columns.push(Column::set_right(heading, lines.iter().map(time).collect()));
+    }
+    grid::table(columns, page)
+}
+
+/// The replies that decided on recipients. A long reply is cut.
+pub fn reply_table(lines: &[ReplyLine], page: &Page) -> String {
+    let room = page.table_width().saturating_sub(BESIDE_REPLY).max(BESIDE_REPLY);
+    let reply = |line: &ReplyLine| {
+        let reply = text::clean(&line.reply);
+        match reply.chars().count() > room {
+            true => Cell::text(reply.chars().take(room - 1).collect::<String>() + "…"),
+            false => Cell::text(reply),
+        }
+    };
+    grid::table(
+        vec![
+            Column::figures(
+                "recipients",
+                lines.iter().map(|l| count(l.recipients.into())).collect(),
+            ),
+            Column::words("outcome", lines.iter().map(|line| Cell::text(line.outcome)).collect()),
+            Column::words("reply", lines.iter().map(reply).collect()),
+        ],
+        page,
+    )
+}
+
+/// Domains with recipients that were not delivered to.
+pub fn domain_table(lines: &[DomainLine], page: &Page) -> String {
+    let room = page.table_width().saturating_sub(BESIDE_DOMAIN).min(WIDEST_DOMAIN);
+    let domain = |line: &DomainLine| {
+        Cell::text(text::clean(&line.domain).chars().take(room).collect::<String>())
+    };
+    let counts = |of: fn(&DomainLine) -> u32| -> Vec<Cell> {
+        lines.iter().map(|line| count(of(line).into())).collect()
+    };
+    grid::table(
+        vec![
+            Column::words("domains, worst first", lines.iter().map(domain).collect()),
+            Column::set_right("delivered", counts(|line| line.delivered)),
+            Column::set_right("deferred", counts(|line| line.deferred)),
+            Column::set_right("failed", counts(|line| line.failed)),
+        ],
+        page,
+    )
+}
+
+/// Counters by name.
+pub fn counter_table(counters: &[(String, u64)], page: &Page) -> String {
+    let names = counters.iter().map(|(name, _)| Cell::text(&**name)).collect();
+    let counts = counters.iter().map(|&(_, number)| count(number)).collect();
+    grid::table(vec![Column::words("counter", names), Column::set_right("number", counts)], page)
+}
+
+/// Names with their meanings, which wrap beside them.
+pub fn definition_list(definitions: &[(&str, String)], page: &Page) -> String {
+    let widest = definitions.iter().map(|(name, _)| text::width(name)).max().unwrap_or(0);
+    let line = |(name, meaning): &(&str, String)| {
+        text::hanging(&format!("{name:<widest$}  "), meaning, page.prose_width())
+    };
+    definitions.iter().map(line).collect()
+}
+
+fn count(number: u64) -> Cell {
+    Cell::figure(figure(number as f64, 0.0, ""))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NARROW: Page = Page { width: 60, colour: false, unicode: true };
+
+    #[test]
+    fn the_tables_fit_sixty_columns() {
+        let outcome = |outcome, note: &str| OutcomeLine {
+            outcome,
+            recipients: 12_345,
+            note: note.to_owned(),
+        };
+        let outcomes =
+            [outcome("delivered", ""), outcome("deferred", "until the retry period ended")];
+        let times = [ReplyTimes { phase: "greeting", us: [123, 1_234, 12_345, 9_999_999] }];
+        let reply = ReplyLine { recipients: 1, outcome: "failed", reply: "550 no ".repeat(30) };
+        let domain = DomainLine {
+            domain: "a.example".repeat(9),
+            delivered: 1,
+            deferred: 20_000,
+            failed: 1_000_000,
+        };
+        let counters = [("connections".to_owned(), 1_000_000), ("fault end:late".to_owned(), 1)];
+        let all = [
+            outcome_table(&outcomes, 24_690, &NARROW),
+            reply_time_table(&times, &NARROW),
+            reply_table(&[reply], &NARROW),
+            counter_table(&counters, &NARROW),
+            domain_table(&[domain], &NARROW),
+            definition_list(
+                &[("epoll", "an event loop ".repeat(9)), ("fork", "-".into())],
+                &NARROW,
+            ),
+        ];
+        for table in &all {
+            assert!(table.lines().all(|line| line.chars().count() <= 60), "{table}");
+        }
+        assert!(all[4].contains("1,000,000"), "{}", all[4]);
+    }
+}

@@ -1,0 +1,71 @@
+//! Why a run cannot begin or continue.
+
+use platform::CaseError;
+use results::StoreError;
+
+/// Why a run cannot begin or continue.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The store cannot be read or written.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// No worker can be started.
+    #[error("{0}; once that is mended, `oscost run --resume` goes on")]
+    Worker(#[from] CaseError),
+    /// Another process is measuring this run.
+    #[error("run {id} is being measured by process {pid}; wait for it to end, or end it")]
+    UnderWay {
+        /// The run.
+        id: String,
+        /// The process.
+        pid: u32,
+    },
+    /// Another process has stored rounds of this run meanwhile.
+    #[error(
+        "run {id} has been taken up by another process; this one stops and leaves it to that one"
+    )]
+    TakenOver {
+        /// The run.
+        id: String,
+    },
+    /// No run of the store can be resumed.
+    #[error("no run is unfinished")]
+    NothingToResume,
+    /// The run to resume is finished.
+    #[error("run {0} is finished; there is nothing to resume")]
+    Finished(String),
+    /// The plan of the run to resume cannot be read.
+    #[error("run {0} cannot be resumed: its plan is not one this version understands")]
+    Plan(String),
+    /// The clock of the run to resume is not available.
+    #[error("run {id} cannot be resumed here: its clock was {clock}; begin a new run")]
+    NoSuchClock {
+        /// The run.
+        id: String,
+        /// Its clock.
+        clock: String,
+    },
+    /// The machine has changed since the run to resume began.
+    #[error("run {id} cannot be resumed here: {key} was {was} and is {is}; begin a new run")]
+    MachineChanged {
+        /// The run.
+        id: String,
+        /// The first fact that differs.
+        key: String,
+        /// Its value when the run began.
+        was: String,
+        /// Its present value.
+        is: String,
+    },
+    /// A directory to measure in cannot be written to.
+    #[error("cannot write to {dir}")]
+    NotWritable {
+        /// The directory.
+        dir: String,
+        /// The cause.
+        source: std::io::Error,
+    },
+    /// A directory to measure in has too little room.
+    #[error("{0}")]
+    NoRoom(CaseError),
+}

@@ -1,0 +1,19 @@
+//! Progress of a run, for display.
+
+use std::time::Duration;
+
+/// Something that happens during a run.
+#[derive(Debug, Clone)]
+pub enum Event<'a> {
+    /// A round begins.
+    Round {
+        /// The point's label.
+        label: &'a str,
+        /// Share of the run that is done, 0 to 1.
+        done: f64,
+        /// How long the rest will take, at most.
+        remaining: Duration,
+    },
+    /// A message for the user; the run continues.
+    Note(String),
+}

@@ -1,0 +1,99 @@
+//! Rounds as the store keeps them.
+
+use measure::record::End;
+use serde::{Deserialize, Serialize};
+
+use crate::launch::RoundEnd;
+
+/// Least time between the beginnings of two rounds of one point. The state of a machine rarely changes within a fifth
+/// of a second, and rounds in one state would agree more closely than the figure deserves.
+pub(crate) const PASS_MS: u64 = 150;
+/// Rounds that began further apart had a pause between them: no round takes this long, not even one that hangs and is
+/// killed.
+const PAUSE_MS: i64 = 15_000;
+
+/// When each round began, in ms of measuring time, from its start by the wall clock. Pauses before a run was resumed do
+/// not count. The wall clock may have been set, also back.
+pub(crate) fn measuring_ms(started_ms: impl Iterator<Item = i64>) -> impl Iterator<Item = u64> {
+    let (mut at_ms, mut before) = (0, None);
+    started_ms.map(move |started| {
+        at_ms += match before.replace(started).map(|before: i64| started.saturating_sub(before)) {
+            None => 0,
+            Some(gap @ 0..PAUSE_MS) => gap as u64,
+            Some(_) => PASS_MS,
+        };
+        at_ms
+    })
+}
+
+/// Stored kind of a round of the untimed pass.
+pub(crate) const KIND_COUNT: &str = "count";
+/// Stored kind of a timed round.
+pub(crate) const KIND_ROUND: &str = "round";
+
+/// How a round ended, as it is stored: as the worker reported, or how the worker ended.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum StoredEnd {
+    Reported(End),
+    Died(String),
+    Hung(String),
+}
+
+impl From<RoundEnd> for StoredEnd {
+    fn from(end: RoundEnd) -> Self {
+        match end {
+            RoundEnd::Reported(end) => Self::Reported(end),
+            RoundEnd::Died(reason) => Self::Died(reason),
+            RoundEnd::Hung(reason) => Self::Hung(reason),
+        }
+    }
+}
+
+impl From<StoredEnd> for RoundEnd {
+    fn from(end: StoredEnd) -> Self {
+        match end {
+            StoredEnd::Reported(end) => Self::Reported(end),
+            StoredEnd::Died(reason) => Self::Died(reason),
+            StoredEnd::Hung(reason) => Self::Hung(reason),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_and_steps_of_the_clock_are_no_measuring_time() {
+        let hour = 3_600_000;
+        for (started, measured) in [
+            (vec![], vec![]),
+            (vec![1_000], vec![0]),
+            (vec![1_000, 1_100, 14_000], vec![0, 100, 13_000]),
+            // Taken up again an hour later, and the day after that.
+            (vec![0, 20, hour, hour + 50, 25 * hour], vec![0, 20, 170, 220, 370]),
+            // The clock was set back, and from 1970 to now.
+            (vec![5_000, 5_100, 200, 300], vec![0, 100, 250, 350]),
+            (vec![3, 4, 1_800_000_000_000], vec![0, 1, 151]),
+            (vec![i64::MIN, i64::MAX], vec![0, 150]),
+        ] {
+            let found: Vec<u64> = measuring_ms(started.iter().copied()).collect();
+            assert_eq!(found, measured, "{started:?}");
+        }
+    }
+
+    #[test]
+    fn how_a_round_ended_reads_back_as_it_was_stored() {
+        for end in [
+            RoundEnd::Reported(End::Measured),
+            RoundEnd::Reported(End::Unsupported("no".into())),
+            RoundEnd::Died("killed by \"9\"\n".into()),
+            RoundEnd::Hung(String::new()),
+        ] {
+            let text = serde_json::to_string(&StoredEnd::from(end.clone())).unwrap();
+            let back: StoredEnd = serde_json::from_str(&text).unwrap();
+            assert_eq!(RoundEnd::from(back), end);
+        }
+    }
+}
