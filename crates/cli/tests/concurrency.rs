@@ -22,10 +22,14 @@ fn the_experiment_is_measured_shown_and_compared() {
     let first = bench.oscost(&format!("{PART} --json")).with(0);
     let document = first.json();
     assert_eq!(times(&document).len(), 2);
+    // Under Wine a process may take half a second to start: there is no time for more in a quick run.
+    let rounds = if cfg!(windows) { 1 } else { 3 };
     for metric in ["turnaround", "turnaround-worst", "cpu-use", "overhead"] {
         let results = of_metric(&document, metric);
         assert_eq!(results.len(), 2, "{metric}");
-        assert!(results.iter().all(|r| r["round_values"].as_array().is_some_and(|v| v.len() >= 3)));
+        assert!(
+            results.iter().all(|r| r["round_values"].as_array().is_some_and(|v| v.len() >= rounds))
+        );
     }
     // Two waits of 100 and 200 us, the longer first: no schedule is done with them before that.
     assert!(
