@@ -2,34 +2,39 @@
 //! take, in whatever order and however many at once.
 //!
 //! One executor forks, which a process with other threads must not do. So these tests run one after
-//! the other, without the test harness, which has threads.
+//! the other on the main thread, which the usual test harness cannot do.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
+use std::sync::LazyLock;
 
 use cases::concurrency::executor::NAMES;
+use libtest_mimic::{Arguments, Trial};
 use measure::record::{Line, MetricValue, Series, parse_lines};
 use measure::round::Mode;
 use measure::survey::{ClockFacts, survey};
 use measure::{CaseError, Params, Round, RoundOrder};
 
 fn main() -> ExitCode {
-    let clock = survey().remove(0);
-    type Test = fn(&ClockFacts);
-    let tests: [(&str, Test); 5] = [
-        ("no_executor_is_faster_than_the_jobs", no_executor_is_faster_than_the_jobs),
-        ("one_at_a_time_takes_the_sum", one_at_a_time_takes_the_sum),
-        ("the_order_decides_whose_turn_it_is", the_order_decides_whose_turn_it_is),
-        ("work_is_the_cpu_time_asked_for", work_is_the_cpu_time_asked_for),
-        ("degrees_and_lengths_are_measured", degrees_and_lengths_are_measured),
+    let mut arguments = Arguments::from_args();
+    arguments.test_threads = Some(1);
+    let trials = vec![
+        test("no_executor_is_faster_than_the_jobs", no_executor_is_faster_than_the_jobs),
+        test("one_at_a_time_takes_the_sum", one_at_a_time_takes_the_sum),
+        test("the_order_decides_whose_turn_it_is", the_order_decides_whose_turn_it_is),
+        test("work_is_the_cpu_time_asked_for", work_is_the_cpu_time_asked_for),
+        test("degrees_and_lengths_are_measured", degrees_and_lengths_are_measured),
     ];
-    let failed = tests.into_iter().filter(|(name, test)| {
-        let outcome = catch_unwind(AssertUnwindSafe(|| test(&clock)));
-        println!("test {name} ... {}", if outcome.is_ok() { "ok" } else { "FAILED" });
-        outcome.is_err()
-    });
-    if failed.count() == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    libtest_mimic::run(&arguments, trials).exit_code()
 }
+
+fn test(name: &str, check: fn(&ClockFacts)) -> Trial {
+    Trial::test(name, move || {
+        check(&CLOCK);
+        Ok(())
+    })
+}
+
+static CLOCK: LazyLock<ClockFacts> = LazyLock::new(|| survey().remove(0));
 
 /// What a round told.
 struct Timed {

@@ -2,49 +2,51 @@
 //! calls it makes.
 //!
 //! A round of processes forks, which a process with other threads must not do. So these tests run
-//! one after the other, without the test harness, which has threads.
+//! one after the other on the main thread, which the usual test harness cannot do.
 
-use std::panic::catch_unwind;
 use std::process::ExitCode;
+use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use cases::lock::{self, Lock};
 use cases::{Case, Only};
+use libtest_mimic::{Arguments, Completion, Trial};
 use measure::record::{Line, OperationCounts, Series, parse_lines};
 use measure::round::Mode;
 use measure::survey::{ClockFacts, survey};
 use measure::{CaseError, Params, Round, RoundOrder};
 
 fn main() -> ExitCode {
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let wanted: Vec<&String> = arguments.iter().filter(|a| !a.starts_with('-')).collect();
-    let bench = Bench { clock: survey().remove(0), cpus: platform::cpu::allowed() };
-    let (mut passed, mut failed) = (0, 0);
-    let mut test = |name: String, check: &dyn Fn(&Bench)| {
-        if !wanted.is_empty() && !wanted.iter().any(|w| name.contains(w.as_str())) {
-            return;
-        }
-        let outcome = catch_unwind(std::panic::AssertUnwindSafe(|| check(&bench)));
-        println!("test {name} ... {}", if outcome.is_ok() { "ok" } else { "FAILED" });
-        if outcome.is_ok() { passed += 1 } else { failed += 1 }
-    };
+    let mut arguments = Arguments::from_args();
+    arguments.test_threads = Some(1);
+    let mut trials = vec![
+        test("fcntl_locks_do_not_exclude_threads", fcntl_refuses_threads),
+        test("a_lock_that_does_nothing_is_caught", a_lock_that_does_nothing_is_caught),
+        test("a_lock_that_is_not_shared_is_caught", a_lock_that_is_not_shared_is_caught),
+    ];
     for case in lock::AREA.cases.iter().filter(|case| case.missing_here().is_none()) {
         for workers_are in kinds_of_workers(case) {
-            test(format!("ten_{workers_are}_of_{}", case.name), &|bench| {
+            trials.push(test(format!("ten_{workers_are}_of_{}", case.name), move |bench| {
                 every_worker_is_measured(bench, case, workers_are);
-            });
-            test(format!("calls_of_{workers_are}_of_{}", case.name), &|bench| {
-                system_calls_are_as_expected(bench, case, workers_are);
-            });
+            }));
+            let name = format!("calls_of_{workers_are}_of_{}", case.name);
+            trials.push(Trial::ignorable_test(name, move || {
+                Ok(system_calls_are_as_expected(&BENCH, case, workers_are))
+            }));
         }
     }
-    test("fcntl_locks_do_not_exclude_threads".into(), &fcntl_refuses_threads);
-    test("a_lock_that_does_nothing_is_caught".into(), &a_lock_that_does_nothing_is_caught);
-    test("a_lock_that_is_not_shared_is_caught".into(), &a_lock_that_is_not_shared_is_caught);
-    let verdict = if failed == 0 { "ok" } else { "FAILED" };
-    println!("\ntest result: {verdict}. {passed} passed; {failed} failed; 0 ignored");
-    if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    libtest_mimic::run(&arguments, trials).exit_code()
 }
+
+fn test(name: impl Into<String>, check: impl FnOnce(&Bench) + Send + 'static) -> Trial {
+    Trial::test(name, move || {
+        check(&BENCH);
+        Ok(())
+    })
+}
+
+static BENCH: LazyLock<Bench> =
+    LazyLock::new(|| Bench { clock: survey().remove(0), cpus: platform::cpu::allowed() });
 
 /// What a round needs to know of this machine.
 struct Bench {
@@ -141,9 +143,16 @@ fn every_worker_is_measured(bench: &Bench, case: &Case, workers_are: &str) {
 const TWO_CALLS: &[&str] =
     &["sysv-sem", "sysv-sem-no-undo", "fcntl", "flock", "pipe-token", "eventfd-token"];
 
-fn system_calls_are_as_expected(bench: &Bench, case: &Case, workers_are: &str) {
+fn system_calls_are_as_expected(bench: &Bench, case: &Case, workers_are: &str) -> Completion {
     let Some(tracepoint) = platform::counters::syscall_tracepoint() else {
-        return testing::skip("system calls are counted on Linux only, by root with tracefs");
+        if cfg!(not(target_os = "linux")) {
+            let why = "system calls are counted on Linux only";
+            testing::not_applicable(why);
+            return Completion::ignored_with(why);
+        }
+        let why = "counting system calls needs root and tracefs";
+        testing::skip(why);
+        return Completion::ignored_with(why);
     };
     let calls = |workers| -> OperationCounts {
         let mode = Mode::Count(tracepoint);
@@ -165,8 +174,7 @@ fn system_calls_are_as_expected(bench: &Bench, case: &Case, workers_are: &str) {
     } else {
         assert_eq!(contended.expected_syscalls, None);
     }
-    let per_pair = contended.syscalls.unwrap_or(0) as f64 / contended.operations as f64;
-    println!("{expected} system calls a pair alone, {per_pair:.2} among ten {workers_are}");
+    Completion::Completed
 }
 
 fn fcntl_refuses_threads(bench: &Bench) {

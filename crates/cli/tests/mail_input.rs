@@ -13,6 +13,8 @@ use serde_json::Value;
 const LIST: &str = "email\nyou@x.test\n";
 /// Nothing listens there, and nothing is to: tests that must not get that far name it.
 const NOWHERE: &str = "--relay 127.0.0.1:1";
+/// What the system says of an address in use: Windows has its own text in each language, Wine perhaps none.
+const IN_USE: &str = if cfg!(windows) { "os error 10048" } else { "in use" };
 /// Once more, and then no more.
 const SOON: &str = "--retry-after 100ms --give-up 100ms";
 
@@ -193,7 +195,7 @@ fn sinks_that_cannot_be() {
     let listen = format!("--listen {address}");
     bench.write("file", "");
     for (arguments, words) in [
-        (&*listen, &[&*address.to_string(), "in use"][..]),
+        (&*listen, &[&*address.to_string(), IN_USE][..]),
         ("--listen 192.0.2.1:2525", &["192.0.2.1:2525", "loopback", "--beyond-this-machine"]),
         ("--listen 192.0.2.1:2525 --beyond-this-machine", &["192.0.2.1:2525"]),
         ("--listen nowhere", &["nowhere"]),

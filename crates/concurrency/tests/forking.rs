@@ -1,35 +1,32 @@
 //! Processes as executors, and that no executor leaves threads, descriptors or children behind.
 //!
-//! A process that forks must have one thread, and what is counted here are all threads of the process:
-//! so these tests run one after the other, without the test harness, which has threads.
+//! A process that forks must have one thread, and what is counted here are all threads of the process: so these
+//! tests run one after the other on the main thread, which the usual test harness cannot do.
 
 // Where cleanup cannot be counted, little of it is used.
 #[cfg_attr(not(target_os = "linux"), allow(dead_code))]
 mod support;
 
+#[cfg(unix)]
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 
 use concurrency::{Execution, Failure, Processes};
+use libtest_mimic::{Arguments, Trial};
 
 use support::nonzero;
 
 fn main() -> ExitCode {
     support::quiet_panics();
-    let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let wanted: Vec<&String> = arguments.iter().filter(|a| !a.starts_with('-')).collect();
-    let (mut passed, mut failed) = (0, 0);
-    for (name, test) in TESTS {
-        if !wanted.is_empty() && !wanted.iter().any(|w| name.contains(w.as_str())) {
-            continue;
-        }
-        let outcome = catch_unwind(AssertUnwindSafe(test));
-        println!("test {name} ... {}", if outcome.is_ok() { "ok" } else { "FAILED" });
-        if outcome.is_ok() { passed += 1 } else { failed += 1 }
-    }
-    let verdict = if failed == 0 { "ok" } else { "FAILED" };
-    println!("\ntest result: {verdict}. {passed} passed; {failed} failed; 0 ignored");
-    if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    let mut arguments = Arguments::from_args();
+    arguments.test_threads = Some(1);
+    let trial = |&(name, test): &Test| {
+        Trial::test(name, move || {
+            test();
+            Ok(())
+        })
+    };
+    libtest_mimic::run(&arguments, TESTS.iter().map(trial).collect()).exit_code()
 }
 
 type Test = (&'static str, fn());

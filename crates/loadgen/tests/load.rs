@@ -167,6 +167,7 @@ fn nobody_there() {
 }
 
 #[test]
+#[cfg_attr(windows, ignore = "Wine ends a connection in order where it is to be reset")]
 fn a_server_that_resets() {
     only(&step(load(resetting(), "echo"), 5), ErrorKind::Reset);
 }
@@ -270,6 +271,10 @@ fn stalling(stall: Duration) -> std::net::SocketAddr {
 }
 
 #[test]
+#[cfg_attr(
+    windows,
+    ignore = "reading byte by byte, its server cannot answer 500 requests a second under Wine"
+)]
 fn an_open_loop_shows_a_stall_in_all_requests_planned_meanwhile() {
     let stall = Duration::from_millis(400);
     let mut generator = Generator::new(load(stalling(stall), "http")).expect("a generator");

@@ -258,6 +258,12 @@ mod os {
         NtGetCurrentProcessorNumber();
     }
 
+    /// The processor that this thread runs on now.
+    #[cfg(test)]
+    pub fn current() -> usize {
+        NtGetCurrentProcessorNumber() as usize
+    }
+
     #[link(name = "ntdll")]
     unsafe extern "system" {
         /// Unlike the function of kernel32 that asks the same, it enters the kernel; unlike
@@ -277,7 +283,11 @@ mod tests {
         let last = *cpus.last().unwrap();
         std::thread::spawn(move || {
             pin_thread(last).unwrap();
+            #[cfg(not(windows))]
             assert_eq!(allowed(), vec![last]);
+            // There `allowed` is about the process.
+            #[cfg(windows)]
+            assert_eq!(os::current(), last);
         })
         .join()
         .unwrap();

@@ -1,27 +1,30 @@
 //! Several processes make and write the same store at the same time.
 
 use std::path::Path;
-use std::process::{Child, Command};
+use std::process::{Child, Command, ExitCode};
 
+use libtest_mimic::{Arguments, Trial};
 use results::{RoundRow, RunInfo, Store};
 
 const STORE: &str = "store.sqlite";
 const PROCESSES: usize = 4;
 const ROUNDS: u64 = 20;
 
-/// Each of the processes is this program again, with the store and the id of its run as arguments. Hence no test harness.
-fn main() {
-    const TEST: &str = "processes_that_start_together_share_one_store";
-    let arguments = std::env::args().skip(1).filter(|argument| !argument.starts_with('-'));
-    let arguments: Vec<String> = arguments.collect();
-    match &arguments[..] {
-        [store, id] if store.ends_with(STORE) => one_process(Path::new(store), id),
-        wanted if wanted.iter().all(|word| TEST.contains(word.as_str())) => {
-            processes_that_start_together_share_one_store();
-            println!("test {TEST} ... ok");
-        }
-        _ => {}
+/// In the environment of a process that this test starts: the store and the id of its run.
+const PART: [&str; 2] = ["OSCOST_TEST_STORE", "OSCOST_TEST_RUN"];
+
+/// Each of the processes is this program again, with [`PART`] in its environment: hence not the usual test harness.
+fn main() -> ExitCode {
+    if let [Some(store), Some(id)] = PART.map(std::env::var_os) {
+        one_process(Path::new(&store), id.to_str().expect("an id of ours"));
+        return ExitCode::SUCCESS;
     }
+    let share = || {
+        processes_that_start_together_share_one_store();
+        Ok(())
+    };
+    let trial = Trial::test("processes_that_start_together_share_one_store", share);
+    libtest_mimic::run(&Arguments::from_args(), vec![trial]).exit_code()
 }
 
 /// Begins a run and adds its rounds.
@@ -59,7 +62,10 @@ fn processes_that_start_together_share_one_store() {
     let program = std::env::current_exe().expect("this test");
     let children: Vec<Child> = (0..PROCESSES)
         .map(|number| {
-            Command::new(&program).arg(&path).arg(format!("run{number}")).spawn().expect("starts")
+            let [store, run] = PART;
+            let mut process = Command::new(&program);
+            process.env(store, &path).env(run, format!("run{number}"));
+            process.spawn().expect("starts")
         })
         .collect();
     for child in children {

@@ -1,6 +1,6 @@
 //! What the tests of all crates share: a test that needs root, tracefs, a program or whatever else a machine may lack
 //! says that it is skipped. In CI, where `scripts/install-test-needs` has installed what tests need, it fails instead:
-//! nothing passes there by being skipped.
+//! nothing passes there by being skipped. What an operating system cannot have at all is [`not_applicable`], in CI too.
 
 use std::io::Write;
 
@@ -55,6 +55,13 @@ pub fn skip_unless_root(why: &str) -> bool {
     skip_unless(is_root(), &format!("needs root: {why}"))
 }
 
+/// Reports on stderr that the running test, or a part of it, does not apply to this operating system, and why. It never
+/// fails: nothing that could be installed would change it. What this machine lacks but another with the same system
+/// may have is for [`skip`].
+pub fn not_applicable(why: &str) {
+    report("not applicable", why);
+}
+
 /// Whether this process is root.
 #[cfg(unix)]
 pub fn is_root() -> bool {
@@ -68,8 +75,12 @@ fn skip_where(is_ci: bool, why: &str) {
         !is_ci,
         "this test cannot be skipped in CI: {why} (scripts/install-test-needs installs what tests need; run CI as root)"
     );
+    report("skipped", why);
+}
+
+fn report(what: &str, why: &str) {
     // Not by eprintln!, whose output the test harness hides.
-    let _ = writeln!(std::io::stderr(), "skipped: {why}");
+    let _ = writeln!(std::io::stderr(), "{what}: {why}");
 }
 
 #[cfg(test)]
@@ -86,6 +97,11 @@ mod tests {
     fn a_test_is_skipped_elsewhere() {
         skip_where(false, "only a test of skipping");
         assert!(!skip_unless(true, "never said"));
+    }
+
+    #[test]
+    fn what_a_system_cannot_have_never_fails() {
+        not_applicable("only a test of what does not apply");
     }
 
     #[test]

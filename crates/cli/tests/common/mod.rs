@@ -2,6 +2,7 @@
 //! own, each command with a deadline.
 #![allow(dead_code, reason = "each test program uses a part of this")]
 
+pub mod hosted;
 #[cfg(target_os = "linux")]
 pub mod linux;
 #[cfg(target_os = "linux")]
@@ -60,6 +61,9 @@ impl Bench {
             .current_dir(self.folder.path())
             .env("OSCOST_STORE", self.store())
             .env("TMPDIR", self.temp())
+            // Windows' names for it.
+            .env("TMP", self.temp())
+            .env("TEMP", self.temp())
             .env("LC_ALL", "C.UTF-8")
             .env("COLUMNS", "160")
             .stdin(Stdio::null())

@@ -1,0 +1,72 @@
+//! A command of oscost that listens, started with `--report`: it answers each line on its standard input with a line of
+//! JSON on its standard output, and ends when its input does.
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::SocketAddr;
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+
+use serde_json::Value;
+
+use super::{Bench, said_by};
+
+/// A server or sink in a process of its own.
+pub struct Hosted {
+    /// None once it was waited for.
+    child: Option<Child>,
+    input: Option<ChildStdin>,
+    output: BufReader<ChildStdout>,
+    /// Where it listens.
+    pub address: SocketAddr,
+}
+
+impl Hosted {
+    /// Starts the command at any free port; it listens once this returns.
+    #[track_caller]
+    pub fn start(bench: &Bench, arguments: &str) -> Self {
+        let mut command = bench.command(&format!("{arguments} --listen 127.0.0.1:0 --report"));
+        let mut child = command.stdin(Stdio::piped()).spawn().expect("the program starts");
+        let input = child.stdin.take();
+        let mut output = BufReader::new(child.stdout.take().expect("a pipe"));
+        let first = line(&mut output);
+        // A sink may listen at several addresses.
+        let listening = &first["listening"];
+        let address = listening.as_str().or_else(|| listening[0].as_str());
+        let address = address.and_then(|address| address.parse().ok());
+        let address = address.unwrap_or_else(|| panic!("no address in: {first}"));
+        Self { child: Some(child), input, output, address }
+    }
+
+    /// What it has counted and spent so far.
+    #[track_caller]
+    pub fn report(&mut self) -> Value {
+        let input = self.input.as_mut().expect("it runs");
+        writeln!(input).and_then(|()| input.flush()).expect("it reads");
+        line(&mut self.output)
+    }
+
+    /// Ends its input, at which it must end well; gives its last report.
+    #[track_caller]
+    pub fn stop(mut self) -> Value {
+        let report = self.report();
+        drop(self.input.take());
+        said_by(self.child.take().expect("it runs")).with(0);
+        report
+    }
+}
+
+impl Drop for Hosted {
+    /// A test that fails leaves no server behind.
+    fn drop(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+#[track_caller]
+fn line(output: &mut impl BufRead) -> Value {
+    let mut line = String::new();
+    output.read_line(&mut line).expect("a line");
+    serde_json::from_str(&line).unwrap_or_else(|e| panic!("{e}: {line:?}"))
+}
