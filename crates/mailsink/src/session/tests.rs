@@ -20,7 +20,7 @@ fn with_tls() -> SinkOptions {
     SinkOptions { tls: Some(identity.configuration().unwrap()), login, ..SinkOptions::default() }
 }
 
-/// Has a session in pieces, until it is over; what was received, and how it went on last.
+/// Runs a session with input in pieces, until it is over; returns the replies and the last result.
 fn talk(
     talk: &mut ServerSession,
     sink: &mut SinkState,
@@ -69,7 +69,7 @@ fn replies(options: &SinkOptions, secured: bool, sent: &str) -> (String, Next, C
 }
 
 #[test]
-fn a_client_may_say_all_at_once() {
+fn a_client_may_send_all_at_once() {
     let sent = "EHLO me\r\nMAIL FROM:<a@b> SIZE=10\r\nRCPT TO:<c@d>\r\nRCPT TO:<e@f>\r\nDATA\r\n\
                 Subject: x\r\n\r\n..dot\r\n.\r\nMAIL FROM:<>\r\nRCPT TO:<c@d>\r\nDATA\r\n.\r\nQUIT\r\n";
     let (received, next, counters) = replies(&SinkOptions::default(), false, sent);
@@ -82,7 +82,7 @@ fn a_client_may_say_all_at_once() {
 }
 
 #[test]
-fn what_is_out_of_order_or_wrong_is_refused() {
+fn malformed_and_misordered_commands_are_rejected() {
     for (sent, received) in [
         ("MAIL FROM:<a@b>\r\n", "503"),
         ("HELO x\r\nRCPT TO:<a@b>\r\nDATA\r\n", "250 503 503"),
@@ -105,7 +105,7 @@ fn what_is_out_of_order_or_wrong_is_refused() {
 }
 
 #[test]
-fn chunks_are_taken_also_where_they_belong_to_nothing() {
+fn chunks_without_a_transaction_are_read() {
     let begin = "EHLO x\r\nMAIL FROM:<>\r\nRCPT TO:<a@b>\r\n";
     for (rest, received) in [
         ("BDAT 4\r\nab\r\nBDAT 3 LAST\r\n.\r\nNOOP\r\n", "250 250 250"),
@@ -124,7 +124,7 @@ fn chunks_are_taken_also_where_they_belong_to_nothing() {
 }
 
 #[test]
-fn a_message_that_is_too_large_is_refused_at_its_end() {
+fn a_message_that_is_too_large_is_rejected_at_its_end() {
     let options = SinkOptions { size: 10, ..SinkOptions::default() };
     let begin = "EHLO x\r\nMAIL FROM:<>\r\nRCPT TO:<a@b>\r\n";
     let data = |body: &str| format!("{begin}DATA\r\n{body}\r\n.\r\nNOOP\r\n");
@@ -137,7 +137,7 @@ fn a_message_that_is_too_large_is_refused_at_its_end() {
 }
 
 #[test]
-fn who_one_is_can_be_said_over_tls_only() {
+fn auth_requires_tls() {
     let options = with_tls();
     let right = "AUTH PLAIN AG1lAHNlY3JldA==\r\n"; // \0me\0secret
     for (sent, received) in [
@@ -157,7 +157,7 @@ fn who_one_is_can_be_said_over_tls_only() {
 }
 
 #[test]
-fn starttls_forgets_what_was_said() {
+fn starttls_resets_the_session() {
     let options = with_tls();
     let (received, next, _) = replies(&options, false, "EHLO x\r\nSTARTTLS\r\nMAIL FROM:<>\r\n");
     assert_eq!((&received[..], next), ("250 220", Next::StartTls));
@@ -170,7 +170,7 @@ fn starttls_forgets_what_was_said() {
 }
 
 #[test]
-fn without_extensions_there_are_none() {
+fn disabled_extensions_are_not_offered() {
     use Extension::*;
     let without = vec![Chunking, SmtpUtf8, Size, EightBitMime, EnhancedStatusCodes];
     let options = SinkOptions { without, ..SinkOptions::default() };
@@ -185,7 +185,7 @@ fn without_extensions_there_are_none() {
 }
 
 #[test]
-fn a_fault_takes_the_place_of_what_should_happen() {
+fn a_fault_replaces_the_reply() {
     let sent = "EHLO x\r\nMAIL FROM:<>\r\nRCPT TO:<a@b>\r\nDATA\r\nx\r\n.\r\nRSET\r\nQUIT\r\n";
     for (fault, received, last, messages) in [
         ("ehlo:5xx:1", "550 503 503 503 500 500 250 221", Next::Close, 0),
@@ -248,7 +248,7 @@ fn piece() -> impl Strategy<Value = Vec<u8>> {
 
 proptest! {
     #[test]
-    fn any_bytes_in_any_pieces_are_answered_alike(
+    fn replies_do_not_depend_on_segmentation(
         pieces in proptest::collection::vec(piece(), 0..30),
         size in 1_usize..40,
     ) {

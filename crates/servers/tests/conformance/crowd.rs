@@ -87,13 +87,13 @@ impl Calls<'_> {
         let mut more = true;
         let mut ready: Vec<usize> = Vec::new();
         loop {
-            while more && let Some(&place) = free.last() {
+            while more && let Some(&slot) = free.last() {
                 let Some(steps) = next() else {
                     more = false;
                     break;
                 };
-                match Client::call(self.address, steps, &poll, Token(place)) {
-                    Ok(client) => clients[place] = Some(client),
+                match Client::call(self.address, steps, &poll, Token(slot)) {
+                    Ok(client) => clients[slot] = Some(client),
                     Err(_) => {
                         ends.push(CallEnd { outcome: Outcome::NotConnected, at: Instant::now() });
                         continue;
@@ -128,15 +128,15 @@ impl Calls<'_> {
             ready.extend(
                 waited.filter_map(|(at, client)| client.as_ref().is_some_and(due).then_some(at)),
             );
-            for place in ready.drain(..) {
-                let Some(client) = clients[place].as_mut() else { continue };
+            for slot in ready.drain(..) {
+                let Some(client) = clients[slot].as_mut() else { continue };
                 let was_connected = client.connected;
                 let outcome = client.advance(now, &mut buffer);
                 let is_new = client.connected && !was_connected;
                 self.connected.fetch_add(usize::from(is_new), Ordering::SeqCst);
                 if let Some(outcome) = outcome {
-                    clients[place] = None;
-                    free.push(place);
+                    clients[slot] = None;
+                    free.push(slot);
                     ends.push(CallEnd { outcome, at: Instant::now() });
                 }
             }

@@ -160,7 +160,7 @@ fn slow_clients(architecture: &Architecture) {
             assert!(took < setting.timeout, "{protocol}: the good ones had to wait: {took:?}");
         }
         let timed_out = server.report().expect("the server runs").timed_out;
-        // A program started for each connection cannot tell.
+        // Programs started for each connection do not report timeouts.
         if protocol != "450" && architecture.name != "exec" {
             // Who sends without end and takes in nothing may be cut off in other ways.
             assert!(
@@ -323,7 +323,7 @@ fn stop_under_load(architecture: &Architecture) {
         let some = &failed[..failed.len().min(3)];
         assert!(failed.is_empty(), "{protocol}: {} lost, as {some:?}", failed.len());
         let done = ends.iter().filter(|end| end.outcome == Outcome::Done).count();
-        assert!(done > 0, "{protocol}: nobody was served");
+        assert!(done > 0, "{protocol}: no client was served");
     });
 }
 

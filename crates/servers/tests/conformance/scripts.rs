@@ -31,7 +31,7 @@ impl Dice {
         (0..count).map(|_| self.below(256) as u8).collect()
     }
 
-    fn moment(&mut self) -> Step {
+    fn pause(&mut self) -> Step {
         Step::Wait(Duration::from_millis(self.below(4) as u64))
     }
 }
@@ -84,7 +84,7 @@ fn in_parts(
     // The reply to the first part of an echo may arrive at once: it is received with the rest.
     if bytes.len() > 1 && dice.below(3) > 0 {
         let (first, second) = bytes.split_at(1 + dice.below(bytes.len() - 1));
-        steps.extend([Step::send(first), dice.moment()]);
+        steps.extend([Step::send(first), dice.pause()]);
         rest = second;
     }
     steps.push(Step::Talk { send: rest.into(), expect, or_last });
@@ -102,7 +102,7 @@ pub fn half_closing(protocol: Protocol, dice: &mut Dice) -> Vec<Step> {
         Kind::Http if protocol.requests == Some(1) => (request(dice), UNAVAILABLE_CLOSE.to_vec()),
         Kind::Http => ((0..5).flat_map(|_| request(dice)).collect(), UNAVAILABLE.repeat(5)),
     };
-    let pause = dice.moment();
+    let pause = dice.pause();
     vec![Step::send(&send), Step::HalfClose, pause, Step::talk(b"", &expect), Step::End]
 }
 
@@ -123,7 +123,7 @@ pub fn resetting(protocol: Protocol, dice: &mut Dice) -> Vec<Step> {
     match dice.below(4) {
         0 => steps.clear(),
         1 => {}
-        _ => steps.push(dice.moment()),
+        _ => steps.push(dice.pause()),
     }
     steps.push(Step::Reset);
     steps
@@ -141,7 +141,7 @@ pub fn garbage(dice: &mut Dice) -> Vec<Step> {
         2 => steps.push(Step::Push([b"GET / HTTP/1.1\r\nX: ", &vec![b'y'; 20_000][..]].concat())),
         _ => {
             let length = 1 + dice.below(50);
-            steps.extend([Step::Push(dice.bytes(length)), dice.moment(), Step::Push(vec![0; 100])]);
+            steps.extend([Step::Push(dice.bytes(length)), dice.pause(), Step::Push(vec![0; 100])]);
         }
     }
     if dice.below(2) == 0 {
