@@ -8,7 +8,7 @@ use measure::stats::{Interval, LEVEL};
 use results::{CaseResult, Estimate, Outcome};
 
 use crate::change::FLOOR_AT_LEAST;
-use crate::{blank, resample};
+use crate::resample;
 
 const CASE: &str = "concurrency/worth";
 /// What the others are held against.
@@ -166,7 +166,7 @@ fn shortest_job(
     serial: &[Timed],
     seed: u64,
 ) -> CaseResult {
-    let row = blank(CASE, params.clone(), &SHORTEST_JOB);
+    let row = CaseResult::of(CASE, params.clone(), &SHORTEST_JOB);
     let without_figure = |reason: String| {
         let (outcome, reason) = (Outcome::Unsupported, Some(reason));
         CaseResult { outcome, reason, ..row.clone() }

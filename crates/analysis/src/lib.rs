@@ -27,13 +27,7 @@ pub use overtaking::overtakings;
 pub use scaling::scaling_laws;
 pub use verdict::Verdict;
 
-use measure::Metric;
-use results::{CaseResult, Params};
-
-/// A result of that metric which says only what it is of.
-fn blank(case: &str, params: Params, metric: &Metric) -> CaseResult {
-    CaseResult::blank(case, params, metric.name, metric.unit, metric.better)
-}
+use results::CaseResult;
 
 /// What follows from all results of a run together, as results of the same cases: laws fitted over a
 /// parameter, which these then lack, and from where on one way of doing things is better than another.

@@ -11,7 +11,7 @@ use results::{CaseResult, Estimate, Outcome};
 use crate::change::FLOOR_AT_LEAST;
 use crate::crossover::{Crossing, crossing};
 use crate::scope::SERVERS;
-use crate::{blank, resample};
+use crate::resample;
 
 /// What waits for many connections at once in one thread. Named here, as results come from other versions too.
 const LOOPS: [&str; 10] = [
@@ -163,7 +163,7 @@ impl<'a> Pair<'a> {
         let mut params = self.sweep.params.clone();
         params.insert("arch".to_owned(), self.arch.to_owned());
         params.insert("than".to_owned(), self.than.to_owned());
-        let row = blank(self.sweep.case, params, by.metric());
+        let row = CaseResult::of(self.sweep.case, params, by.metric());
         let (places, lost) = self.places(by);
         match self.crossing(&places, by, seed) {
             Ok((estimate, open)) => CaseResult {

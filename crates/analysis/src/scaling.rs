@@ -18,7 +18,7 @@ use measure::Metric;
 use measure::stats::LEVEL;
 use results::{CaseResult, Estimate, Outcome};
 
-use crate::{blank, resample};
+use crate::resample;
 
 const CASE: &str = "concurrency/degree";
 /// Fewer points than this on the curve are no curve.
@@ -238,7 +238,7 @@ impl<'a> Sweep<'a> {
 
     /// One parameter of a law with its interval.
     fn row(&self, metric: &Metric, fits: &Result<Fits, String>, of: fn(&Law) -> f64) -> CaseResult {
-        let blank = blank(CASE, self.params.clone(), metric);
+        let blank = CaseResult::of(CASE, self.params.clone(), metric);
         let fits = match fits {
             Ok(fits) => fits,
             Err(reason) => return without_figure(blank, reason.clone()),

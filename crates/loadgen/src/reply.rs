@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reply_split_anywhere_is_whole_at_its_last_byte_only() {
+    fn a_split_reply_is_complete_only_at_its_last_byte() {
         for (mut exchange, mut progress, reply) in all() {
             for at in (0..reply.len()).step_by(1 + reply.len() / 500) {
                 exchange.begin(&mut progress, 7, 0);
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_byte_is_found_wherever_it_is() {
+    fn a_wrong_byte_is_found_at_any_offset() {
         for (mut exchange, mut progress, reply) in all().into_iter().take(6) {
             for at in (0..reply.len()).step_by(1 + reply.len() / 500) {
                 let mut wrong = reply.clone();
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_after_the_reply_is_wrong() {
+    fn data_after_the_reply_is_wrong() {
         for (mut exchange, mut progress, mut reply) in all() {
             reply.push(b'x');
             exchange.begin(&mut progress, 7, 0);
@@ -206,14 +206,14 @@ mod tests {
     }
 
     #[test]
-    fn no_echo_is_like_the_one_before() {
+    fn consecutive_echoes_differ() {
         let exchange = Exchange::new(Protocol::echo(4, None), None, "here");
         let of = |serial| exchange.window(serial, 4);
         assert!((0..70_000).all(|serial| of(serial) != of(serial + 1)));
     }
 
     #[test]
-    fn the_last_request_asks_for_the_end() {
+    fn the_last_request_requests_the_close() {
         let exchange = Exchange::new("http/3".parse().unwrap(), None, "here");
         let mut progress = Progress::default();
         let asks = [0, 1, 2].map(|earlier| {
@@ -225,7 +225,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_chunking_of_a_reply_is_taken(
+        fn any_segmentation_of_a_reply_is_accepted(
             which in 0usize..7,
             cuts in prop::collection::vec(0.0f64..1.0, 0..8),
         ) {
@@ -239,7 +239,7 @@ mod tests {
         }
 
         #[test]
-        fn no_bytes_at_all_make_it_panic(
+        fn no_bytes_cause_a_panic(
             which in 0usize..7,
             bytes in prop::collection::vec(any::<u8>(), 0..300),
             at in 0usize..200,

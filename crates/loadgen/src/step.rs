@@ -1,4 +1,4 @@
-//! What was seen during one step of load.
+//! The result of one step of load.
 
 use std::fmt;
 use std::io;
@@ -6,69 +6,68 @@ use std::time::Duration;
 
 use hdrhistogram::Histogram;
 
-/// Longer times than this are counted as this, in ns: ten minutes.
+/// Maximum recorded latency, in ns: ten minutes.
 const LONGEST: u64 = 600_000_000_000;
-/// The share of the time from which on a thread is called busy all the time.
+/// The share of the time from which on a thread counts as saturated.
 const SATURATED: f64 = 0.95;
 
-/// One step: so many connections in flight, or so many requests a second, for a time.
+/// The result of one step: a number of connections, or a rate of requests, for a time.
 #[derive(Debug, Clone)]
 pub struct Step {
-    /// Connections asked for; in an open loop the most that were allowed.
+    /// Requested number of connections; in an open loop the maximum.
     pub concurrency: usize,
-    /// Requests a second asked for, in an open loop.
+    /// Requested rate of an open loop, per second.
     pub rate: Option<f64>,
-    /// Connections there really were at the end: fewer where descriptors or ports ran short, or the
-    /// server refuses. In an open loop those that were needed.
+    /// Connections that were open at the end: fewer than requested after a shortage of descriptors or ports, or if the
+    /// server refuses them. In an open loop, as many as were needed.
     pub open: usize,
-    /// The counted time. What came before, while connections were opened and a while longer, is in
-    /// none of the figures.
+    /// The counted time. The time before, while connections are opened and the load settles, is in none of the figures.
     pub elapsed: Duration,
     /// Connections established in that time.
     pub connections: u64,
-    /// Replies that came in that time, whole and right.
+    /// Complete and correct replies in that time.
     pub replies: u64,
-    /// Times in ns from asking for a connection until it was established.
+    /// Times in ns from connect(2) until the connection was established.
     pub connect: Histogram<u64>,
-    /// Times in ns until the reply was whole: from sending the request (closed loop), from asking for the
-    /// connection where the server begins, or from the planned moment (open loop).
+    /// Times in ns until the reply was complete: since sending the request (closed loop), since connect(2) if the server
+    /// sends first, or since the scheduled time (open loop).
     pub reply: Histogram<u64>,
-    /// Times in ns until the server had closed, from the same beginning as `reply`.
+    /// Times in ns until the server had closed, since the same time as for `reply`.
     pub close: Histogram<u64>,
-    /// What went wrong in that time.
+    /// Errors in that time.
     pub errors: Errors,
-    /// What was asked and had no reply at the end.
+    /// Requests without a reply at the end.
     pub unfinished: Unfinished,
-    /// CPU time of the generator's thread; where the system tells no thread's, of its process.
+    /// CPU time of the generator's thread; of its process where the system does not report threads.
     pub cpu: Option<Duration>,
-    /// CPU time of the server and its children, where [`Load::server`](crate::Load::server) names it or
+    /// CPU time of the server and its children, if [`Load::server`](crate::Load::server) is set or
     /// [`Generator::step_watched`](crate::Generator::step_watched) measures it.
     pub server_cpu: Option<Duration>,
     /// Whether the server had no other CPU than the generator's.
     pub shares_cpu: bool,
-    /// How long the generator's thread had nothing to do. The rest it worked, or was kept from working
-    /// by other programs.
+    /// How long the generator's thread waited for events. In the rest of the time it was busy, or preempted by other
+    /// programs.
     pub waiting: Duration,
 }
 
-/// Why an exchange came to nothing.
+/// Why an exchange failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ErrorKind {
-    /// Nobody listens there.
+    /// The connection was refused.
     Refused,
-    /// The server broke the connection.
+    /// The server reset the connection.
     Reset,
-    /// There was no answer in time.
+    /// The timeout passed.
     TimedOut,
-    /// The reply was another than it must be.
+    /// The reply was wrong.
     WrongReply,
-    /// The server closed the connection before the reply was whole.
+    /// The server closed the connection before the reply was complete.
     ClosedEarly,
-    /// No local port was left towards the server.
+    /// No local port was free.
     NoPort,
-    /// No descriptor, or no memory for a socket, was left.
+    /// No descriptor, or no memory for a socket, was available.
     NoDescriptor,
-    /// Anything else the system says.
+    /// Any other error.
     Other,
 }
 
@@ -85,7 +84,7 @@ impl ErrorKind {
         Self::Other,
     ];
 
-    /// As documents call it: `wrong-reply`.
+    /// Its name in documents, such as `wrong-reply`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Refused => "refused",
@@ -99,7 +98,7 @@ impl ErrorKind {
         }
     }
 
-    /// Whether it is this machine that cannot open one more connection.
+    /// Whether it is a shortage of this machine, not a failure of the server.
     pub fn is_shortage(self) -> bool {
         matches!(self, Self::NoPort | Self::NoDescriptor)
     }
@@ -125,23 +124,23 @@ impl fmt::Display for ErrorKind {
     }
 }
 
-/// How often what went wrong.
+/// The number of errors, by kind.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Errors {
     counts: [u64; ErrorKind::ALL.len()],
-    /// What the first wrong reply was, and what it should have been, shortened.
+    /// The first wrong reply and the expected one, shortened.
     pub first_wrong: Option<String>,
-    /// What the system said the first time it said something else.
+    /// The message of the first other error.
     pub first_other: Option<String>,
 }
 
 impl Errors {
-    /// How often this went wrong.
+    /// The number of errors of a kind.
     pub fn count(&self, kind: ErrorKind) -> u64 {
         self.counts[kind as usize]
     }
 
-    /// How often anything went wrong.
+    /// The number of all errors.
     pub fn total(&self) -> u64 {
         self.counts.iter().sum()
     }
@@ -151,17 +150,17 @@ impl Errors {
     }
 }
 
-/// What was asked and not yet answered when a step ended.
+/// Requests without a reply at the end of a step.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Unfinished {
-    /// Exchanges under way and, in an open loop, requests that were due and had no connection yet.
+    /// Exchanges in progress and, in an open loop, requests that were due and had no connection yet.
     pub count: u64,
-    /// How long the oldest of them had been waiting.
+    /// How long the oldest of them had waited.
     pub oldest: Duration,
 }
 
 impl Step {
-    /// Nothing seen yet. Its three histograms take 700 kB together.
+    /// An empty result. Its three histograms take 700 kB together.
     pub(crate) fn empty(concurrency: usize, rate: Option<f64>) -> Self {
         Self {
             concurrency,
@@ -197,14 +196,13 @@ impl Step {
         self.connections as f64 / self.elapsed.as_secs_f64().max(1e-9)
     }
 
-    /// The share of the time that the generator had something to do, or was kept from it: at 1 it could
-    /// not have asked for more.
+    /// The share of the time that the generator was busy or preempted: at 1 it could not have sent more.
     pub fn generator_busy(&self) -> f64 {
         1.0 - self.share(self.waiting).min(1.0)
     }
 
-    /// The share of the time that other programs kept the generator from working, at least: it was busy and
-    /// used no CPU. Its times are too long by that. `None` where its CPU time is unknown.
+    /// The share of the time that the generator was preempted by other programs, at least: it did not wait and used no
+    /// CPU time. Its latencies are too long by that. `None` if its CPU time is unknown.
     pub fn generator_held_up(&self) -> Option<f64> {
         Some((self.generator_busy() - self.share(self.cpu?)).max(0.0))
     }
@@ -228,9 +226,9 @@ impl Step {
     }
 }
 
-/// For times in ns, exact to three digits.
+/// A histogram of times in ns, with three significant digits.
 fn histogram() -> Histogram<u64> {
-    Histogram::new_with_bounds(1, LONGEST, 3).expect("the bounds are sound")
+    Histogram::new_with_bounds(1, LONGEST, 3).expect("valid bounds")
 }
 
 #[cfg(test)]

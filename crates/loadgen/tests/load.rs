@@ -1,4 +1,4 @@
-//! The generator against servers that do right, and against those that do not.
+//! The generator against correct and faulty servers.
 
 mod support;
 
@@ -29,7 +29,7 @@ fn step(load: Load, concurrency: usize) -> Step {
     Generator::new(load).and_then(|mut it| it.step(concurrency, SHORT)).expect("a step")
 }
 
-/// The only thing that went wrong, and it did.
+/// Asserts that errors of this kind occurred, and no others.
 #[track_caller]
 fn only(step: &Step, kind: ErrorKind) {
     assert!(step.errors.count(kind) > 0, "{step:?}");
@@ -38,7 +38,7 @@ fn only(step: &Step, kind: ErrorKind) {
 }
 
 #[test]
-fn each_reply_of_a_good_server_is_counted_once() {
+fn each_correct_reply_is_counted_once() {
     let served = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&served);
     let to = serving(move |mut stream| {
@@ -66,7 +66,7 @@ fn slow_server() -> std::net::SocketAddr {
 #[test]
 fn a_window_lasts_until_all_connections_were_served_several_times() {
     let mut generator = Generator::new(load(slow_server(), "450")).expect("a generator");
-    // In its 5 ms such a server answers five of the 50.
+    // In 5 ms this server answers five of the 50.
     let window = Window {
         at_least: Duration::from_millis(5),
         service_rounds: 4,
@@ -74,26 +74,27 @@ fn a_window_lasts_until_all_connections_were_served_several_times() {
     };
     let step = generator.step_watched(50, window, &mut || None).expect("a step");
     assert!(step.replies >= 4 * 50 && step.elapsed >= Duration::from_millis(200), "{step:?}");
-    // However few it answers, it ends.
+    // It ends even if few are answered.
     let window = Window { service_rounds: u32::MAX, at_most: Duration::from_millis(50), ..window };
     let step = generator.step_watched(50, window, &mut || None).expect("a step that ends");
     assert!(step.elapsed >= Duration::from_millis(50), "{step:?}");
 }
 
 #[test]
-fn the_server_cpu_time_is_what_the_step_was_told_of_it() {
+fn the_server_cpu_time_is_the_measured_one() {
     let mut generator = Generator::new(load(slow_server(), "450")).expect("a generator");
-    let mut told = [Some(Duration::from_secs(5)), Some(Duration::from_secs(3_605))].into_iter();
+    let mut cpu_times =
+        [Some(Duration::from_secs(5)), Some(Duration::from_secs(3_605))].into_iter();
     let step = generator
-        .step_watched(2, Window::of(SHORT), &mut || told.next().flatten())
+        .step_watched(2, Window::of(SHORT), &mut || cpu_times.next().flatten())
         .expect("a step");
     assert_eq!(step.server_cpu, Some(Duration::from_secs(3_600)));
-    assert!(told.next().is_none(), "asked at the beginning and at the end");
+    assert!(cpu_times.next().is_none(), "called at the begin and at the end");
     assert!(step.server_busy() && !step.client_saturated(), "{step:?}");
 }
 
 #[test]
-fn connections_stay_from_step_to_step() {
+fn connections_persist_from_step_to_step() {
     let accepted = Arc::new(AtomicUsize::new(0));
     let to = echoing(Arc::clone(&accepted));
     let mut generator = Generator::new(load(to, "echo:100")).expect("a generator");
@@ -102,7 +103,7 @@ fn connections_stay_from_step_to_step() {
         assert_eq!(step.errors.total(), 0, "{:?}", step.errors);
         assert!(step.replies > 0 && step.open == concurrency, "{step:?}");
     }
-    // Eight, and the five that came back after three were enough.
+    // Eight, and five that were reopened after three.
     assert_eq!(accepted.load(Ordering::Relaxed), 13);
     let step = generator.rate(200.0, 4, SHORT).expect("an open loop");
     assert!(step.replies > 0 && step.errors.total() == 0, "{step:?}");
@@ -110,7 +111,7 @@ fn connections_stay_from_step_to_step() {
 }
 
 #[test]
-fn large_echoes_and_small() {
+fn large_and_small_echoes() {
     for protocol in ["echo:1", "echo:65536", "echo:1000/3"] {
         let limit = protocol.split_once('/').map(|(_, n)| n.parse().expect("a number"));
         let size = protocol.parse::<Protocol>().map(|p| match p.kind {
@@ -133,7 +134,7 @@ fn large_echoes_and_small() {
 }
 
 #[test]
-fn any_http_server_will_do() {
+fn external_http_servers_are_accepted() {
     let to = answering(|stream| {
         for n in 0..5 {
             if !reading_head(stream) {
@@ -157,7 +158,7 @@ fn any_http_server_will_do() {
 }
 
 #[test]
-fn nobody_there() {
+fn a_closed_port() {
     let began = Instant::now();
     let step = step(load(closed_port(), "450"), 50);
     only(&step, ErrorKind::Refused);
@@ -173,7 +174,7 @@ fn a_server_that_resets() {
 }
 
 #[test]
-fn a_server_that_says_something_else() {
+fn a_server_with_wrong_replies() {
     let to = serving(|mut stream| drop(stream.write_all(b"450 too bUsy\r\n")));
     let wrong = step(load(to, "450"), 5);
     only(&wrong, ErrorKind::WrongReply);
@@ -182,7 +183,7 @@ fn a_server_that_says_something_else() {
 }
 
 #[test]
-fn a_server_that_says_too_much_at_once_or_later() {
+fn a_server_that_sends_surplus_data_at_once_or_later() {
     let to = serving(|mut stream| drop(stream.write_all(b"450 too busy\r\n450 too busy\r\n")));
     let wrong = step(load(to, "450"), 5);
     only(&wrong, ErrorKind::WrongReply);
@@ -198,16 +199,16 @@ fn a_server_that_says_too_much_at_once_or_later() {
 }
 
 #[test]
-fn a_server_that_mixes_clients_up() {
-    // It answers each with what the one before it said.
+fn a_server_that_confuses_clients() {
+    // It answers each request with the previous one.
     let to = answering({
         let before = Arc::new(std::sync::Mutex::new([0; 64]));
         move |stream| {
-            let mut said = [0; 64];
-            while stream.read_exact(&mut said).is_ok() {
-                let mut before = before.lock().expect("nobody panics");
-                std::mem::swap(&mut *before, &mut said);
-                let _ = stream.write_all(&said);
+            let mut request = [0; 64];
+            while stream.read_exact(&mut request).is_ok() {
+                let mut before = before.lock().expect("no thread panics");
+                std::mem::swap(&mut *before, &mut request);
+                let _ = stream.write_all(&request);
             }
         }
     });
@@ -229,7 +230,7 @@ fn a_server_that_never_answers() {
         let step = step(silent, 3);
         only(&step, ErrorKind::TimedOut);
     }
-    // What waits still at the end is told with its age.
+    // Requests that wait at the end are reported with their age.
     let step = step(load(to, "http"), 0);
     assert_eq!(step.unfinished.count, 0);
     let mut generator =
@@ -241,7 +242,7 @@ fn a_server_that_never_answers() {
 }
 
 #[test]
-fn a_server_that_keeps_the_connection_open_after_its_last_word() {
+fn a_server_that_does_not_close_after_its_last_reply() {
     let to = answering(|stream| {
         let _ = stream.write_all(TOO_BUSY);
         let _ = stream.read(&mut [0]);
@@ -252,7 +253,7 @@ fn a_server_that_keeps_the_connection_open_after_its_last_word() {
     assert!(step.replies > 0 && step.close.is_empty());
 }
 
-/// Answers HTTP, but for one stall.
+/// Answers HTTP, with one stall.
 fn stalling(stall: Duration) -> std::net::SocketAddr {
     let began = Instant::now();
     let stalled = Arc::new(AtomicBool::new(false));
@@ -275,12 +276,12 @@ fn stalling(stall: Duration) -> std::net::SocketAddr {
     windows,
     ignore = "reading byte by byte, its server cannot answer 500 requests a second under Wine"
 )]
-fn an_open_loop_shows_a_stall_in_all_requests_planned_meanwhile() {
+fn an_open_loop_shows_a_stall_in_all_requests_scheduled_meanwhile() {
     let stall = Duration::from_millis(400);
     let mut generator = Generator::new(load(stalling(stall), "http")).expect("a generator");
     let step = generator.rate(500.0, 2, Duration::from_secs(2)).expect("a step");
     assert_eq!(step.errors.total(), 0, "{:?}", step.errors);
-    // 200 were planned meanwhile, each 2 ms later than the one before: 100 of them wait for 200 ms or more,
+    // 200 were scheduled meanwhile, each 2 ms later than the one before: 100 of them wait for 200 ms or more,
     // of about 1000. In a closed loop two would.
     let long = step.reply.count_between(200_000_000, u64::MAX);
     assert!(long >= 90, "{long} of {}", step.reply.len());
@@ -289,7 +290,7 @@ fn an_open_loop_shows_a_stall_in_all_requests_planned_meanwhile() {
 }
 
 #[test]
-fn it_stops_when_told() {
+fn it_stops_on_request() {
     let stop = Arc::new(AtomicBool::new(true));
     let to = closed_port();
     let mut generator = Generator::new(Load { stop: Some(stop), ..load(to, "450") }).expect("one");
@@ -301,7 +302,7 @@ fn it_stops_when_told() {
 }
 
 #[test]
-fn idle_connections_are_held_and_taken_up_again() {
+fn idle_connections_are_held_and_reused() {
     let to = echoing(Arc::default());
     let mut generator = Generator::new(load(to, "echo")).expect("a generator");
     let held = generator.hold(100).expect("held");
@@ -317,14 +318,14 @@ fn source_addresses_are_taken_in_turn() {
     let seen = Arc::new(std::sync::Mutex::new(std::collections::BTreeSet::new()));
     let note = Arc::clone(&seen);
     let to = serving(move |mut stream| {
-        note.lock().expect("nobody panics").extend(stream.peer_addr().map(|peer| peer.ip()));
+        note.lock().expect("no thread panics").extend(stream.peer_addr().map(|peer| peer.ip()));
         let _ = stream.write_all(TOO_BUSY);
     });
     let sources: Vec<std::net::IpAddr> =
         ["127.0.0.5", "127.8.9.10"].map(|ip| ip.parse().expect("an address")).to_vec();
     let step = step(Load { sources: sources.clone(), ..load(to, "450") }, 4);
     assert!(step.replies > 0 && step.errors.total() == 0, "{step:?}");
-    assert!(seen.lock().expect("nobody panics").iter().eq(sources.iter()));
+    assert!(seen.lock().expect("no thread panics").iter().eq(sources.iter()));
     let foreign = vec!["192.0.2.1".parse().expect("an address")];
     let step = self::step(Load { sources: foreign, ..load(to, "450") }, 2);
     only(&step, ErrorKind::NoPort);
@@ -361,19 +362,19 @@ fn no_time_wait_remains_after_thousands_of_connections() {
 }
 
 #[test]
-fn connections_that_the_client_ends_are_ended_in_order() {
-    let (tell, told) = std::sync::mpsc::channel();
+fn connections_that_the_client_closes_are_not_reset() {
+    let (end_tx, end_rx) = std::sync::mpsc::channel();
     let to = answering(move |stream: &mut TcpStream| {
         while reading_head(stream) {
             let _ = stream.write_all(UNAVAILABLE);
         }
-        let _ = tell.send(stream.read(&mut [0]).map_err(|error| error.kind()));
+        let _ = end_tx.send(stream.read(&mut [0]).map_err(|error| error.kind()));
     });
     let mut generator = Generator::new(load(to, "http")).expect("a generator");
     generator.hold(3).expect("held");
     drop(generator);
     for _ in 0..3 {
-        let end = told.recv_timeout(Duration::from_secs(60)).expect("an end");
+        let end = end_rx.recv_timeout(Duration::from_secs(60)).expect("an end");
         assert_eq!(end, Ok(0), "an end, not a reset");
     }
 }

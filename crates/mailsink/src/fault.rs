@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fault_happens_as_often_as_it_should_and_only_there() {
+    fn a_fault_has_its_rate_and_phase() {
         let faults = ["rcpt:4xx:20%".parse().unwrap(), "any:late:100%".parse().unwrap()];
         let mut drawn = 0;
         for connection in 0..10_000 {

@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_latency_is_told() {
+    fn malformed_latencies_are_errors() {
         for (wrong, message) in [
             ("10", "no time"),
             ("-1ms", "no time"),

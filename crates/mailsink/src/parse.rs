@@ -1,6 +1,6 @@
 //! The error of parsing an option.
 
-/// An option of the sink is malformed; the text says how it must be written.
+/// An option of the sink is malformed; the text describes the syntax.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct ParseOptionError(pub(crate) String);

@@ -31,7 +31,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn chance_is_that_of_the_paper_and_of_the_seed() {
+    fn numbers_are_those_of_the_paper_and_depend_on_the_seed() {
         // First outputs for the seed 1234567, as published with the reference implementation.
         let mut random = SplitMix64(1_234_567);
         assert_eq!(random.next(), 6_457_827_717_110_365_317);

@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_written_leaves_nothing() {
+    fn a_failed_write_leaves_nothing() {
         let directory = tempfile::tempdir().unwrap();
         let folder = directory.path().join("folder");
         let full = Path::new("/dev/full");

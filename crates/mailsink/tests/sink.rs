@@ -1,4 +1,4 @@
-//! The sink over real sockets, as clients of every kind meet it.
+//! The sink over real sockets, with correct and faulty clients.
 
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
@@ -11,7 +11,7 @@ use mailsink::identity::Identity;
 use mailsink::{Addresses, Counting, Counts, Sink, SinkOptions, Stop};
 use rustls::{ClientConfig, ClientConnection, RootCertStore};
 
-/// Longest time anything may hang.
+/// Longer than any step of a test takes.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A sink that serves in a thread.
@@ -46,7 +46,7 @@ impl Served {
         self.thread.take().unwrap().join().unwrap()
     }
 
-    /// Waits until it has counted so.
+    /// Waits until its counters meet the condition.
     fn wait(&self, enough: impl Fn(&Counts) -> bool) -> Counts {
         let began = Instant::now();
         loop {
@@ -66,7 +66,7 @@ impl Drop for Served {
     }
 }
 
-/// A client whose calls wait.
+/// A client with blocking calls.
 struct Client {
     stream: BufReader<TcpStream>,
 }
@@ -119,7 +119,7 @@ impl Client {
 const MESSAGE: &str = "MAIL FROM:<a@x>\r\nRCPT TO:<b@y>\r\nDATA\r\n";
 
 #[test]
-fn messages_are_taken_in_one_go_and_in_chunks() {
+fn messages_are_accepted_by_data_and_in_chunks() {
     let served = Served::start(&SinkOptions::default());
     let mut client = served.connect();
     client.ask(&format!("EHLO me\r\n{MESSAGE}"), "250 250 250 354");
@@ -132,7 +132,7 @@ fn messages_are_taken_in_one_go_and_in_chunks() {
 }
 
 #[test]
-fn much_pipelined_is_answered_to_who_reads_late() {
+fn pipelined_commands_are_answered_if_the_client_reads_late() {
     const TIMES: usize = 100_000;
     let served = Served::start(&SinkOptions::default());
     let mut client = served.connect();
@@ -142,15 +142,15 @@ fn much_pipelined_is_answered_to_who_reads_late() {
         writer.write_all(b"QUIT\r\n").unwrap();
     });
     served.wait(|counts| counts.commands > 100);
-    let mut said = String::new();
-    client.stream.read_to_string(&mut said).unwrap();
+    let mut error = String::new();
+    client.stream.read_to_string(&mut error).unwrap();
     speaker.join().unwrap();
-    assert_eq!(said.matches("250-sink").count(), TIMES);
-    assert!(said.ends_with("221 2.0.0 bye\r\n"));
+    assert_eq!(error.matches("250-sink").count(), TIMES);
+    assert!(error.ends_with("221 2.0.0 bye\r\n"));
 }
 
 #[test]
-fn who_has_said_all_still_gets_all_replies() {
+fn a_client_that_half_closes_gets_all_replies() {
     let served = Served::start(&SinkOptions::default());
     let mut client = served.connect();
     client.say(&format!("HELO me\r\n{MESSAGE}text\r\n.\r\n"));
@@ -161,7 +161,7 @@ fn who_has_said_all_still_gets_all_replies() {
 }
 
 #[test]
-fn garbage_harms_nobody() {
+fn garbage_does_not_affect_other_clients() {
     let served = Served::start(&SinkOptions::default());
     let mut other = served.connect();
     let mut client = served.connect();
@@ -187,7 +187,7 @@ fn trusting(identity: &Identity) -> ClientConnection {
     ClientConnection::new(Arc::new(configuration), "localhost".try_into().unwrap()).unwrap()
 }
 
-/// Says something over TLS and hears so many replies.
+/// Sends something over TLS and receives a number of replies.
 fn ask_over(channel: &mut Channel, text: &[u8], replies: usize) -> String {
     let mut rest = text;
     while !rest.is_empty() {
@@ -195,17 +195,17 @@ fn ask_over(channel: &mut Channel, text: &[u8], replies: usize) -> String {
         rest = &rest[taken..];
     }
     channel.flush().unwrap();
-    let (mut said, mut room) = (String::new(), [0; 1_000]);
-    while said.lines().filter(|line| line.as_bytes().get(3) == Some(&b' ')).count() < replies {
+    let (mut error, mut room) = (String::new(), [0; 1_000]);
+    while error.lines().filter(|line| line.as_bytes().get(3) == Some(&b' ')).count() < replies {
         let bytes = channel.receive(&mut room).unwrap();
-        assert!(bytes > 0, "{said}");
-        said.push_str(std::str::from_utf8(&room[..bytes]).unwrap());
+        assert!(bytes > 0, "{error}");
+        error.push_str(std::str::from_utf8(&room[..bytes]).unwrap());
     }
-    said
+    error
 }
 
 #[test]
-fn tls_carries_mail_and_names_and_nothing_said_before() {
+fn tls_carries_mail_and_auth_and_discards_earlier_plaintext() {
     let place = tempfile::tempdir().unwrap();
     let identity = Identity::made_for(vec!["localhost".into()]).unwrap();
     let log = place.path().join("log");
@@ -218,18 +218,21 @@ fn tls_carries_mail_and_names_and_nothing_said_before() {
     let served = Served::start(&options);
     let mut client = served.connect();
     client.ask("EHLO me\r\nAUTH PLAIN AG1lAHNlY3JldA==\r\n", "250 538");
-    // What follows in the same segment must not be taken for something said over TLS.
+    // What follows in the same segment must not be processed as if it had been sent over TLS.
     client.ask("STARTTLS\r\nEHLO injected\r\n", "220");
     let mut channel = Channel::new(client.stream.into_inner());
     channel.start_tls(trusting(&identity));
-    let said = ask_over(&mut channel, b"MAIL FROM:<a@x>\r\n", 1);
-    assert!(said.starts_with("503"), "{said}");
-    let said = ask_over(&mut channel, b"EHLO me\r\nAUTH PLAIN AG1lAHNlY3JldA==\r\n", 2);
-    assert!(said.contains("250 AUTH PLAIN LOGIN\r\n235") && !said.contains("STARTTLS"), "{said}");
+    let error = ask_over(&mut channel, b"MAIL FROM:<a@x>\r\n", 1);
+    assert!(error.starts_with("503"), "{error}");
+    let error = ask_over(&mut channel, b"EHLO me\r\nAUTH PLAIN AG1lAHNlY3JldA==\r\n", 2);
+    assert!(
+        error.contains("250 AUTH PLAIN LOGIN\r\n235") && !error.contains("STARTTLS"),
+        "{error}"
+    );
     let body = "0123456789\r\n".repeat(50_000);
     let sent = format!("{MESSAGE}Message-ID: <1@x>\r\n\r\n{body}.\r\nQUIT\r\n");
-    let said = ask_over(&mut channel, sent.as_bytes(), 5);
-    assert!(said.contains("221"), "{said}");
+    let error = ask_over(&mut channel, sent.as_bytes(), 5);
+    assert!(error.contains("221"), "{error}");
     assert_eq!(channel.receive(&mut [0; 9]).unwrap(), 0);
 
     // Plaintext in place of a handshake.
@@ -248,7 +251,7 @@ fn tls_carries_mail_and_names_and_nothing_said_before() {
 }
 
 #[test]
-fn what_tls_has_taken_in_is_not_left_lying_while_replies_are_late() {
+fn data_in_the_tls_buffer_is_processed_after_late_replies() {
     let identity = Identity::made_for(vec!["localhost".into()]).unwrap();
     let options = SinkOptions {
         tls: Some(identity.configuration().unwrap()),
@@ -263,12 +266,12 @@ fn what_tls_has_taken_in_is_not_left_lying_while_replies_are_late() {
     channel.start_tls(trusting(&identity));
     // One record, of which the sink reads a part at a time.
     let sent = "EHLO x\r\n".to_owned() + &"NOOP\r\n".repeat(1_000);
-    let said = ask_over(&mut channel, sent.as_bytes(), 1_001);
-    assert!(said.ends_with("250 2.0.0 ok\r\n"));
+    let error = ask_over(&mut channel, sent.as_bytes(), 1_001);
+    assert!(error.ends_with("250 2.0.0 ok\r\n"));
 }
 
 #[test]
-fn what_was_accepted_is_written_before_it_is_said() {
+fn accepted_messages_are_written_before_the_reply() {
     let place = tempfile::tempdir().unwrap();
     let (log, folder) = (place.path().join("log"), place.path().join("folder"));
     let options = SinkOptions {
@@ -287,7 +290,7 @@ fn what_was_accepted_is_written_before_it_is_said() {
     assert_eq!(std::fs::read_to_string(&message).unwrap(), "X: 1\r\n\r\n.a\r\n");
     let envelope = std::fs::read_to_string(message.with_extension("json")).unwrap();
     assert_eq!(envelope + "\n", lines);
-    // A message given up leaves nothing.
+    // An aborted message leaves nothing.
     client.ask(MESSAGE, "250 250 354");
     client.say("half of");
     drop(client);
@@ -308,7 +311,7 @@ fn what_cannot_be_written_is_refused() {
 }
 
 #[test]
-fn a_thousand_at_once_are_served() {
+fn a_thousand_concurrent_clients_are_served() {
     platform::limits::raise_descriptors();
     let served = Served::start(&SinkOptions::default());
     let mut clients: Vec<Client> = (0..1_000).map(|_| Client::new(served.address)).collect();
@@ -329,7 +332,7 @@ fn a_thousand_at_once_are_served() {
     assert_eq!((counts.messages, counts.connections, counts.cut_off), (1_000, 1_000, 0));
 }
 
-/// What comes of one whole conversation: the code of the last reply, or why there is none.
+/// The result of a whole session: the code of the last reply, or why there is none.
 fn outcome(address: SocketAddr, patience: Duration) -> String {
     let stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(patience)).unwrap();
@@ -353,7 +356,7 @@ fn outcome(address: SocketAddr, patience: Duration) -> String {
 }
 
 #[test]
-fn each_fault_does_what_it_says() {
+fn each_fault_has_its_effect() {
     for (fault, what) in [
         ("connect:5xx", "554"),
         ("connect:drop", "end"),
@@ -379,7 +382,7 @@ fn each_fault_does_what_it_says() {
 }
 
 #[test]
-fn a_reply_that_never_ends_goes_on_and_harms_nobody() {
+fn an_endless_reply_does_not_affect_other_clients() {
     let served = Served::faulty("ehlo:endless:1");
     let mut client = served.connect();
     client.say("EHLO x\r\n");
@@ -389,11 +392,11 @@ fn a_reply_that_never_ends_goes_on_and_harms_nobody() {
         assert_eq!(line, "250-and so on\r\n");
     }
     served.connect();
-    served.end(); // though the client would go on reading
+    served.end(); // although the client would continue to read
 }
 
 #[test]
-fn a_fault_strikes_as_often_as_asked_and_again_alike() {
+fn faults_have_the_requested_rate_and_are_reproducible() {
     let strike = || {
         let served = Served::faulty("rcpt:4xx:30%");
         let struck = |_| outcome(served.address, PATIENCE) == "450";
@@ -408,7 +411,7 @@ fn a_fault_strikes_as_often_as_asked_and_again_alike() {
 }
 
 #[test]
-fn who_is_greylisted_is_taken_later_and_replies_can_be_late() {
+fn greylisted_recipients_are_accepted_later_and_replies_can_be_late() {
     let greylist = Some(Duration::from_secs(2));
     let latencies = vec!["rcpt=50ms".parse().unwrap()];
     let served = Served::start(&SinkOptions { greylist, latencies, ..SinkOptions::default() });
@@ -432,7 +435,7 @@ fn client_is_taken(client: &mut Client) -> bool {
 }
 
 #[test]
-fn a_tarpit_and_a_slow_reader_take_their_time() {
+fn a_tarpit_and_a_limited_read_rate_slow_down() {
     let tarpit = Some(Duration::from_millis(2));
     let options =
         SinkOptions { tarpit, read_rate: Some(100), window: Some(2_048), ..SinkOptions::default() };
@@ -449,7 +452,7 @@ fn a_tarpit_and_a_slow_reader_take_their_time() {
 }
 
 #[test]
-fn the_silent_are_closed_upon() {
+fn silent_clients_time_out() {
     let served = Served::start(&SinkOptions {
         timeout: Duration::from_millis(100),
         ..SinkOptions::default()
@@ -459,7 +462,7 @@ fn the_silent_are_closed_upon() {
 }
 
 #[test]
-fn a_stop_lets_messages_under_way_end_and_nothing_else_begin() {
+fn after_a_stop_messages_in_progress_end_and_none_begin() {
     let served = Served::start(&SinkOptions::default());
     let mut idle = served.connect();
     let mut busy = served.connect();
@@ -476,7 +479,7 @@ fn a_stop_lets_messages_under_way_end_and_nothing_else_begin() {
 }
 
 #[test]
-fn many_listen_in_one_loop_and_what_cannot_be_is_told() {
+fn one_loop_serves_many_addresses_and_bind_errors_are_described() {
     let options = |listen: &str| {
         let all: Addresses = listen.parse().unwrap();
         SinkOptions { listen: all.0, ..SinkOptions::default() }
@@ -494,10 +497,10 @@ fn many_listen_in_one_loop_and_what_cannot_be_is_told() {
     }
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
-    let told = |options: &SinkOptions| Sink::bind(options).err().unwrap().to_string();
-    let said = told(&options(&address));
-    assert!(said.contains(&address) && said.contains("another port"), "{said}");
-    assert!(told(&SinkOptions::default()).contains("no address"));
+    let error_of = |options: &SinkOptions| Sink::bind(options).err().unwrap().to_string();
+    let error = error_of(&options(&address));
+    assert!(error.contains(&address) && error.contains("another port"), "{error}");
+    assert!(error_of(&SinkOptions::default()).contains("no address"));
     let nowhere = SinkOptions { log: Some("/nowhere/log".into()), ..options("127.0.0.1:0") };
-    assert!(told(&nowhere).contains("/nowhere/log"));
+    assert!(error_of(&nowhere).contains("/nowhere/log"));
 }

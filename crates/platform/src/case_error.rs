@@ -1,21 +1,21 @@
 use std::io;
 
-/// Why there is no figure.
+/// Why a case has no result.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CaseError {
-    /// This system has no such thing, or does not let us have it.
+    /// This system does not support it, or does not permit it.
     #[error("{0}")]
     Unsupported(String),
-    /// It should have worked and did not.
+    /// It failed.
     #[error("{0}")]
     Failed(String),
-    /// Part of it was killed from outside: worth another try.
+    /// It was interrupted, for instance by a signal to one of its processes: it can be retried.
     #[error("{0}")]
     Interrupted(String),
-    /// There is a figure and it cannot be true.
+    /// There is a result, but it cannot be correct.
     #[error("{0}")]
     Implausible(String),
-    /// It did not end within its time.
+    /// It did not end within its time limit.
     #[error("{0}")]
     TimedOut(String),
 }

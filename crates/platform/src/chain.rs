@@ -1,18 +1,18 @@
 //! Chains of dependent instructions, whose time is a fixed number of core cycles.
 //!
 //! Each instruction needs the result of the one before, so a chain takes its number of instructions times their
-//! latency, whatever else the core could do meanwhile: a program on the core's other hardware thread hardly slows
+//! latency, even if the core could execute other instructions meanwhile: a program on the core's other hardware thread hardly slows
 //! it. They are written in assembly, since an optimiser folds multiplications by a constant into one. Additions
 //! of constants would not do: recent Intel cores fold those themselves when they rename registers.
 
-/// Instructions in one turn of a chain's loop. The loop's own two instructions run beside them.
+/// Instructions in one iteration of a chain's loop. The loop's own two instructions run in parallel.
 pub const TURN: u32 = 16;
 
 /// The constant factor, odd: no product of odd numbers is ever zero.
 const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// Whether the chains here are exactly their instructions, so that cycles can be counted by them. Elsewhere they
-/// are a fixed amount of work all the same.
+/// Whether the chains consist of exactly these instructions, so that cycles can be counted by them. Elsewhere they are
+/// still a fixed amount of work.
 pub const IS_EXACT: bool = cfg!(any(target_arch = "x86_64", target_arch = "aarch64"));
 
 /// `turns` x [`TURN`] dependent 64-bit multiplications, beginning with `start`; the product.
@@ -25,8 +25,7 @@ pub fn multiply(start: u64, turns: u32) -> u64 {
     arch::multiply(start, FACTOR, turns)
 }
 
-/// `turns` x [`TURN`] dependent rotations and exclusive ors in turn, which take one cycle each on every core
-/// known to us.
+/// `turns` x [`TURN`] dependent, alternating rotations and exclusive ors, which take one cycle each on all known cores.
 ///
 /// # Panics
 /// If `turns` is 0.
@@ -136,7 +135,7 @@ mod arch {
 mod arch {
     use std::hint::black_box;
 
-    /// What the optimiser may not see through, step by step: a fixed amount of work, of unknown latency.
+    /// Opaque to the optimiser: a fixed amount of work, of unknown latency.
     pub fn multiply(start: u64, factor: u64, turns: u32) -> u64 {
         (0..turns * super::TURN).fold(start, |value, _| black_box(value.wrapping_mul(factor)))
     }
@@ -160,12 +159,11 @@ mod tests {
         }
     }
 
-    /// The result alone could be had with fewer multiplications: the machine code must hold all of them.
+    /// The result could be computed with fewer multiplications: the machine code must contain all of them.
     #[test]
     #[cfg(target_arch = "x86_64")]
     fn the_machine_code_has_as_many_multiplications_as_a_turn() {
-        // SAFETY: reads our own code, which continues for longer than that: the functions of the standard library
-        // linked into this test follow.
+        // SAFETY: reads this program's code, which is longer than that: the functions of the standard library follow.
         let code = unsafe { std::slice::from_raw_parts(multiply as *const u8, 400) };
         // Two-operand imul of 64-bit registers: REX.W (0x48 to 0x4f), 0x0f, 0xaf.
         let is_imul = |at: &[u8]| at[0] & 0xf8 == 0x48 && at[1] == 0x0f && at[2] == 0xaf;

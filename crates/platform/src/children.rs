@@ -1,18 +1,17 @@
-//! Children that nobody waits for one by one, as those of a server with a process for each connection.
+//! Child processes that are reaped by a signal handler, such as those of a server with a process for each connection.
 
 use std::io;
 
-/// Which side of a fork this is.
+/// The process in which fork returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fork {
-    /// The process that was there before.
+    /// The parent.
     Parent,
-    /// The new one. It is to do little, and to end with [`exit`].
+    /// The child. It must do little, and end with [`exit`].
     Child,
 }
 
-/// From now on, children are waited for as soon as they end (a handler for SIGCHLD), which also wakes this
-/// process from calls that wait.
+/// Installs a handler for SIGCHLD that reaps children as soon as they end. The signal also interrupts blocking calls.
 ///
 /// # Errors
 /// Those of sigaction(2).
@@ -20,33 +19,33 @@ pub fn reap_by_handler() -> io::Result<()> {
     os::reap_by_handler()
 }
 
-/// Forks. The child is killed when this process ends first, where the system can do that.
+/// Forks. The child is killed when this process ends first, where the system supports that.
 ///
-/// Other threads do not exist in the child, whatever locks they held: it must use nothing they may have been in
-/// the middle of. The memory allocator is safe, the C library sees to that.
+/// Other threads do not exist in the child, but the locks that they held are still locked: the child must not use their
+/// data. The memory allocator is safe: the C library takes care of it.
 ///
 /// # Errors
-/// Those of fork(2): no more processes or memory are to be had.
+/// Those of fork(2), such as a shortage of processes or memory.
 pub fn fork() -> io::Result<Fork> {
     os::fork()
 }
 
-/// A child was started by other means.
+/// Counts a child that was started by other means.
 pub fn started() {
     os::started();
 }
 
-/// How many children run, among those started by [`fork`] or told of by [`started`].
+/// Number of children that run, among those started by [`fork`] or counted by [`started`].
 pub fn running() -> usize {
     os::running()
 }
 
-/// Ends a forked child: at once, and without whatever its parent would do at its own end.
+/// Ends a forked child at once, without the exit handlers of its parent.
 pub fn exit() -> ! {
     os::exit()
 }
 
-/// Has this process killed when its parent ends, of which `parent` is the number, where the system can do that.
+/// Makes the system kill this process when its parent, with the pid `parent`, ends, where the system supports that.
 pub fn end_with(parent: u32) {
     os::end_with(parent);
 }
@@ -57,12 +56,12 @@ mod os {
 
     use super::Fork;
 
-    /// Below zero for a moment when a child ends before its start was counted.
+    /// Temporarily negative if a child ends before its start is counted.
     static RUNNING: AtomicIsize = AtomicIsize::new(0);
 
     pub fn reap_by_handler() -> io::Result<()> {
-        // SAFETY: the action is whole; the handler only calls what a handler may (signal-safety(7)). It has no
-        // SA_RESTART, so that calls that wait return.
+        // SAFETY: the action is initialised; the handler calls only async-signal-safe functions
+        // (signal-safety(7)). It has no SA_RESTART, so that blocking calls return.
         let done = unsafe {
             let mut action: libc::sigaction = std::mem::zeroed();
             action.sa_sigaction = reap as *const () as libc::sighandler_t;
@@ -74,8 +73,8 @@ mod os {
     }
 
     extern "C" fn reap(_signal: libc::c_int) {
-        // SAFETY: waitpid without a place for the status, and the thread's own errno, which whoever
-        // was interrupted may be about to read.
+        // SAFETY: waitpid accepts null for the status; errno is the thread's, and restored for the code that was
+        // interrupted.
         unsafe {
             let errno = errno();
             let before = *errno;
@@ -88,7 +87,7 @@ mod os {
 
     unsafe fn errno() -> *mut libc::c_int {
         #[cfg(any(target_os = "linux", target_os = "dragonfly"))]
-        // SAFETY: gives the calling thread's own errno.
+        // SAFETY: returns the calling thread's errno.
         return unsafe { libc::__errno_location() };
         #[cfg(any(target_os = "freebsd", target_os = "macos"))]
         // SAFETY: as above.

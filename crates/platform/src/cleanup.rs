@@ -1,8 +1,7 @@
-//! What outlives a process that is killed: temporary files, named semaphores, System V objects.
+//! Removes what outlives a killed process: temporary files, named semaphores, System V objects.
 //!
-//! All of them carry the pid of the worker that made them in their name, so that whoever notices
-//! its death can remove them: the worker itself when told to end, the coordinator when the worker
-//! was killed, or the next coordinator when both were.
+//! Their names contain the pid of the worker that created them. They are removed by the worker when it gets SIGTERM, by
+//! the coordinator when the worker was killed, or by the next coordinator when both were.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -40,10 +39,10 @@ fn ipc_key_of(pid: u32) -> i32 {
     0x5c00_0000 | (pid & 0x00ff_ffff) as i32
 }
 
-/// Directories other than that for temporary files in which workers make a [`Directory`].
+/// Directories, besides that for temporary files, in which workers create a [`Directory`].
 static OTHERS: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
-/// Has `parent` looked through as well for a [`Directory`] that a worker left behind.
+/// Also sweeps `parent` for a [`Directory`] that a worker left behind.
 pub fn look_also_in(parent: &Path) {
     OTHERS.lock().unwrap_or_else(PoisonError::into_inner).insert(parent.to_owned());
 }
@@ -56,7 +55,7 @@ fn parents() -> Vec<PathBuf> {
 
 /// Removes what the ended process `pid` left behind.
 pub fn sweep(pid: u32) {
-    // Most have left nothing: an error here says just that.
+    // Most have left nothing, which is an error here.
     let _ = fs::remove_file(temp_path_of(pid));
     for parent in parents() {
         let _ = directory::remove(&directory::path_of(&parent, pid), directory::Held::No);
@@ -76,7 +75,7 @@ pub fn sweep_dead() {
     parents().iter().for_each(|parent| sweep_directories(parent));
 }
 
-/// A number is given out again: whether a directory's maker lives, its hold on it tells, where there is one.
+/// Pids are reused: where directories can be locked, the lock shows whether the creator is alive.
 fn sweep_directories(parent: &Path) {
     let entries = fs::read_dir(parent).into_iter().flatten().flatten();
     let pids = entries.filter_map(|entry| directory::pid_in(entry.file_name().to_str()?));
@@ -109,7 +108,7 @@ mod os {
     }
 
     fn remove_semaphore_set(key: i32) {
-        // SAFETY: looks a set up by key and removes it; no memory is passed.
+        // SAFETY: the calls look up a set by its key and remove it, without pointers.
         unsafe {
             let set = libc::semget(key, 0, 0);
             if set >= 0 {
@@ -139,7 +138,7 @@ mod os {
 
     static MINE: OnceLock<Mine> = OnceLock::new();
 
-    /// Has SIGTERM remove what this process would leave, then end it.
+    /// Makes SIGTERM remove what this process would leave behind, then end it.
     pub fn sweep_on_termination() {
         let path = |bytes: &[u8]| CString::new(bytes).unwrap_or_default();
         let pid = std::process::id();
@@ -148,7 +147,7 @@ mod os {
             semaphore: path(format!("{SEMAPHORES}/sem.{PREFIX}{pid}").as_bytes()),
             key: ipc_key(),
         });
-        // SAFETY: the handler makes only calls that are safe in a signal handler.
+        // SAFETY: the handler makes only async-signal-safe calls.
         unsafe { libc::signal(libc::SIGTERM, on_termination as *const () as libc::sighandler_t) };
     }
 
@@ -182,7 +181,7 @@ mod tests {
     #[test]
     fn only_what_dead_processes_left_is_swept() {
         let mine = temp_path();
-        // The highest pid Linux gives out is 2^22: this one never lives.
+        // The highest pid of Linux is 2^22: this one never exists.
         let theirs = temp_path_of(4_194_305);
         fs::write(&mine, "x").unwrap();
         fs::write(&theirs, "x").unwrap();

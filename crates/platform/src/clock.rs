@@ -1,11 +1,11 @@
 //! The clocks a measurement can be timed with, and the time stamp counter.
 //!
-//! The clocks that are themselves *measured* stand in `cases/src/clock`.
+//! The clocks that are themselves *measured* are in `cases/src/clock`.
 
-/// A clock of the operating system that counts nanoseconds from some moment and is not set back.
+/// A monotonic clock of the operating system.
 #[derive(Debug, Clone, Copy)]
 pub struct OsClock {
-    /// What this system calls it.
+    /// Its name on this system.
     pub name: &'static str,
     /// Reads it, in ns.
     pub read: fn() -> u64,
@@ -17,7 +17,7 @@ pub fn os_clocks() -> &'static [OsClock] {
 }
 
 /// Reads the time stamp counter, after all earlier instructions are done and before any later one
-/// begins; 0 on a processor that has none we can read.
+/// begins; 0 on a CPU without a readable counter.
 #[inline(always)]
 pub fn tsc() -> u64 {
     #[cfg(target_arch = "x86_64")]
@@ -32,7 +32,7 @@ pub fn tsc() -> u64 {
     0
 }
 
-/// Whether the processor says its time stamp counter runs at a constant rate in all states
+/// Whether the CPU reports that its time stamp counter runs at a constant rate in all states
 /// (CPUID 8000_0007h, EDX bit 8; Intel SDM vol. 3, "Invariant TSC").
 pub fn tsc_is_invariant() -> bool {
     #[cfg(target_arch = "x86_64")]

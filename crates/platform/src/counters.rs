@@ -1,18 +1,18 @@
-//! What an operation makes the kernel do: counters of the calling thread.
+//! Counters of the calling thread: system calls, context switches, page faults, instructions, cycles.
 //!
-//! System calls are counted with the tracepoint `raw_syscalls:sys_enter` where we may use it
-//! (root), else by a tracer outside (see [`crate::tracer`]), for which [`ThreadCounters`] leaves
+//! System calls are counted with the tracepoint `raw_syscalls:sys_enter` where this is permitted
+//! (root), else by an external tracer (see [`crate::tracer`]), for which [`ThreadCounters`] leaves
 //! marks. Switches and faults come from `getrusage`, instructions and cycles from the PMU.
 
-/// What happened between [`ThreadCounters::start`] and [`ThreadCounters::stop`]; `None` where this
-/// system cannot count it.
+/// The counts between [`ThreadCounters::start`] and [`ThreadCounters::stop`]; `None` where this
+/// system cannot count them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
     /// System calls entered.
     pub syscalls: Option<u64>,
-    /// Times the thread gave up its CPU, to wait.
+    /// Voluntary context switches.
     pub voluntary_switches: Option<u64>,
-    /// Times the thread's CPU was taken away.
+    /// Involuntary context switches.
     pub involuntary_switches: Option<u64>,
     /// Page faults, minor and major.
     pub page_faults: Option<u64>,
@@ -22,14 +22,14 @@ pub struct Counts {
     pub cycles: Option<u64>,
 }
 
-/// Who counts the system calls.
+/// What counts the system calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SyscallCounting {
-    /// The kernel, at the tracepoint of this number.
+    /// The kernel, at the tracepoint with this id.
     Tracepoint(u64),
-    /// A tracer outside this process: leave it marks.
+    /// An external tracer, for which marks are left.
     Marks,
-    /// Nobody.
+    /// Nothing.
     None,
 }
 
@@ -92,7 +92,7 @@ mod os {
     }
 
     impl ThreadCounters {
-        /// Opens what this system grants; what it does not grant stays `None` in [`Counts`].
+        /// Opens the permitted counters; the others stay `None` in [`Counts`].
         pub fn open(counting: SyscallCounting) -> Self {
             let tracepoint = match counting {
                 SyscallCounting::Tracepoint(id) => perf_event(PERF_TYPE_TRACEPOINT, id),
@@ -107,7 +107,7 @@ mod os {
             }
         }
 
-        /// Begins to count. System calls are begun last, so that ours are not among them.
+        /// Begins to count. The counter of system calls starts last, so that those of this function are not counted.
         pub fn start(&mut self) {
             self.before = usage::read();
             for counter in [&self.instructions, &self.cycles, &self.syscalls] {
@@ -127,7 +127,7 @@ mod os {
                 control(counter, PERF_EVENT_IOC_DISABLE);
             }
             let usage = usage::between(self.before, usage::read());
-            // The call that disabled the counter was itself counted on its way in.
+            // The call that disabled the counter was itself counted on entry.
             let syscalls = read(&self.syscalls).map(|count| count.saturating_sub(1));
             Counts {
                 syscalls,
@@ -142,7 +142,7 @@ mod os {
     pub struct ProcessCounter(OwnedFd);
 
     impl ProcessCounter {
-        /// Begins to count those of the calling thread at the tracepoint. `None` where it may not.
+        /// Begins to count those of the calling thread at the tracepoint. `None` where this is not permitted.
         pub fn start(tracepoint: u64) -> Option<Self> {
             let counter = perf_event_of(PERF_TYPE_TRACEPOINT, tracepoint, FLAG_INHERIT)?;
             Some(Self(counter))
@@ -154,12 +154,12 @@ mod os {
         }
     }
 
-    /// How often the calling thread's CPU was taken away since it began; 0 where unknown.
+    /// Involuntary context switches of the calling thread since its start; 0 where unknown.
     pub fn involuntary_switches() -> u64 {
         usage::read().map_or(0, |usage| usage.ru_nivcsw.max(0) as u64)
     }
 
-    /// The number of the tracepoint that every system call passes, if this process may count it.
+    /// The id of the tracepoint of system call entry, if this process may count it.
     pub fn syscall_tracepoint() -> Option<u64> {
         let id = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"]
             .iter()
@@ -173,8 +173,8 @@ mod os {
         text.trim().parse().ok()
     }
 
-    /// Where tracefs is not mounted: a thread gives itself a mount namespace of its own, mounts it
-    /// there, reads the number, and takes namespace and mount with it when it ends.
+    /// Where tracefs is not mounted: a thread creates its own mount namespace, mounts it there, and
+    /// reads the id; namespace and mount end with the thread.
     fn read_id_from_private_mount() -> Option<u64> {
         let reader = std::thread::Builder::new().spawn(|| {
             // SAFETY: all strings are NUL-terminated literals; the namespace is this thread's own.
@@ -249,7 +249,7 @@ mod os {
         };
         let (this_thread, any_cpu, no_group, flags) =
             (0, -1, -1, 8 /* PERF_FLAG_FD_CLOEXEC */);
-        // SAFETY: `attributes` is valid for its stated size; a returned descriptor is ours alone.
+        // SAFETY: `attributes` is valid for its stated size; a returned descriptor is owned by nothing else.
         unsafe {
             let fd = libc::syscall(
                 libc::SYS_perf_event_open,
@@ -292,7 +292,7 @@ mod os {
     }
 
     impl ThreadCounters {
-        /// Only `getrusage` is at hand here: system calls are not counted.
+        /// Only `getrusage` is available here: system calls are not counted.
         pub fn open(_counting: SyscallCounting) -> Self {
             Self { before: None }
         }
@@ -308,7 +308,7 @@ mod os {
         }
     }
 
-    /// How often the calling thread's CPU was taken away since it began; 0 where unknown.
+    /// Involuntary context switches of the calling thread since its start; 0 where unknown.
     pub fn involuntary_switches() -> u64 {
         usage::read().map_or(0, |usage| usage.ru_nivcsw.max(0) as u64)
     }
@@ -379,7 +379,7 @@ mod os {
         }
     }
 
-    /// Windows does not tell.
+    /// Windows does not report it.
     pub fn involuntary_switches() -> u64 {
         0
     }

@@ -1,9 +1,9 @@
-//! Which processors we may use, and staying on one of them.
+//! The CPUs that this process may use, and pinning threads to them.
 
 use crate::CaseError;
 
-/// The processors this process may run on, ascending. Never empty: where the system cannot say,
-/// as many as it reports, counted from 0.
+/// The CPUs this process may run on, ascending. Never empty: where the system does not report them, it is the reported
+/// number of CPUs, counted from 0.
 pub fn allowed() -> Vec<usize> {
     let known = os::allowed();
     if !known.is_empty() {
@@ -13,22 +13,21 @@ pub fn allowed() -> Vec<usize> {
     (0..count).collect()
 }
 
-/// The threads that want to run on the whole machine just now, and its processors: also those that
-/// this process may not use.
+/// The runnable threads of the whole machine, and all its CPUs, including those that this process may not use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RunQueue {
-    /// Threads that run or could run, without the caller.
+    /// Runnable threads, without the caller.
     pub others: usize,
-    /// Processors that are online.
+    /// Online CPUs.
     pub online: usize,
 }
 
-/// The machine's run queue just now; `None` where the system does not tell both.
+/// The machine's present run queue; `None` where the system does not report both values.
 pub fn run_queue() -> Option<RunQueue> {
     os::run_queue()
 }
 
-/// Keeps the calling thread on processor `cpu` (and threads it starts afterwards, on Linux).
+/// Pins the calling thread to `cpu` (and threads that it starts later, on Linux).
 pub fn pin_thread(cpu: usize) -> Result<(), CaseError> {
     os::pin_to(&[cpu])
 }
@@ -38,20 +37,19 @@ pub fn pin_thread_to_any(cpus: &[usize]) -> Result<(), CaseError> {
     os::pin_to(cpus)
 }
 
-/// Keeps this process to `cpus`: the calling thread and all it starts from now on.
+/// Restricts this process to `cpus`: the calling thread and all that it starts from now on.
 pub fn keep_process_to(cpus: &[usize]) -> Result<(), CaseError> {
     os::keep_process_to(cpus)
 }
 
-/// The program that emulates the processor by translating its instructions, where one is known to do so:
-/// `QEMU (TCG)`, `Rosetta 2`. What instructions cost there says nothing of a processor. `None` also where nothing
-/// tells.
+/// The program that emulates the CPU by binary translation, such as `QEMU (TCG)` or `Rosetta 2`: the cost of instructions
+/// is then not that of a CPU. `None` also where it is unknown.
 pub fn emulator() -> Option<String> {
     crate::machine::emulator()
 }
 
-/// Makes one cheap call that really enters the kernel and does next to nothing there:
-/// the sentinel's reference for the way into the kernel and back.
+/// Makes one cheap call that enters the kernel and does almost nothing there: the sentinel's reference for the cost of
+/// kernel entry and exit.
 #[inline(always)]
 pub fn null_call() {
     os::null_call();
@@ -62,7 +60,7 @@ mod os {
     use super::RunQueue;
     use crate::CaseError;
 
-    /// Enough for 8,192 processors, the most that Linux can be built for on x86-64.
+    /// Enough for 8,192 CPUs, the maximum of Linux on x86-64.
     type Mask = [u64; 128];
 
     pub fn allowed() -> Vec<usize> {
@@ -77,17 +75,17 @@ mod os {
         (0..mask.len() * 64).filter(|cpu| mask[cpu / 64] >> (cpu % 64) & 1 == 1).collect()
     }
 
-    /// The fourth field of `/proc/loadavg` begins with the threads that run or could run.
+    /// The fourth field of `/proc/loadavg` begins with the number of runnable threads.
     pub fn run_queue() -> Option<RunQueue> {
         let text = std::fs::read_to_string("/proc/loadavg").ok()?;
         let running = text.split_whitespace().nth(3)?.split('/').next()?;
         let others = running.parse::<usize>().ok()?.checked_sub(1)?;
-        // Not sysconf: with musl it counts only the processors that this process may use.
+        // Not sysconf: with musl it counts only the CPUs that this process may use.
         let list = std::fs::read_to_string("/sys/devices/system/cpu/online").ok()?;
         Some(RunQueue { others, online: in_list(&list)? })
     }
 
-    /// How many processors a list such as `0-3,8` names; `None` if it names none.
+    /// The number of CPUs in a list such as `0-3,8`; `None` if it is empty.
     pub fn in_list(list: &str) -> Option<usize> {
         let ranges = list.trim().split(',').map(|range| {
             let (first, last) = range.split_once('-').unwrap_or((range, range));
@@ -118,7 +116,7 @@ mod os {
 
     #[inline(always)]
     pub fn null_call() {
-        // SAFETY: getppid takes nothing and cannot fail.
+        // SAFETY: getppid has no arguments and cannot fail.
         unsafe { libc::syscall(libc::SYS_getppid) };
     }
 }
@@ -174,7 +172,7 @@ mod os {
 
     #[inline(always)]
     pub fn null_call() {
-        // SAFETY: getppid takes nothing and cannot fail.
+        // SAFETY: getppid has no arguments and cannot fail.
         unsafe { libc::getppid() };
     }
 }
@@ -201,7 +199,7 @@ mod os {
 
     #[inline(always)]
     pub fn null_call() {
-        // SAFETY: getppid takes nothing and cannot fail.
+        // SAFETY: getppid has no arguments and cannot fail.
         unsafe { libc::getppid() };
     }
 }
@@ -295,7 +293,7 @@ mod tests {
 
     #[test]
     #[cfg(target_os = "linux")]
-    fn who_else_wants_to_run_is_seen() {
+    fn other_runnable_threads_are_counted() {
         let stop = std::sync::atomic::AtomicBool::new(false);
         std::thread::scope(|scope| {
             scope.spawn(|| {
@@ -314,7 +312,7 @@ mod tests {
 
     #[test]
     #[cfg(target_os = "linux")]
-    fn processors_of_the_machine_are_counted_also_where_we_may_not_use_them() {
+    fn all_cpus_are_counted_also_if_this_process_may_not_use_them() {
         for (list, count) in
             [("0-63\n", Some(64)), ("0-3,8,10-11\n", Some(7)), ("0\n", Some(1)), ("\n", None)]
         {

@@ -1,4 +1,4 @@
-//! What disturbs measurements from outside: time that others were given, and limits that this process ran into.
+//! Disturbances of measurements from outside: steal time, pressure, and limits.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use linux as os;
 pub use readings::Environment;
 
 impl Environment {
-    /// What has been counted up to now; the time stolen is that of `cpus`.
+    /// The present reading; steal is that of `cpus`.
     ///
     /// Costs 70 us in a virtual machine with 2 CPUs, 20 us of it for `/proc/stat`, which takes longer the more CPUs
     /// and interrupts a machine has. The first call of a process looks for its control group as well (0.3 ms).
@@ -20,10 +20,10 @@ impl Environment {
     }
 }
 
-/// Why no figure measured on `cpus` is to be trusted, in one line; `None` where nothing speaks against measuring.
+/// Why measurements on `cpus` are not trustworthy, in one line; `None` if no reason is known.
 ///
-/// Where the hypervisor has taken time before, the calling thread is kept busy for `over`, because time is stolen only
-/// from a CPU that has work to do.
+/// If there was steal time before, the calling thread is kept busy for `over`, because steal time only accrues on a CPU
+/// that has work to do.
 pub fn unfit(cpus: &[usize], over: Duration) -> Option<String> {
     let machine = Fitness {
         emulator: crate::cpu::emulator(),
@@ -40,13 +40,13 @@ fn stay_busy(time: Duration) {
     }
 }
 
-/// What decides whether a machine is fit for measuring.
+/// The criteria of whether a machine is fit for measuring.
 #[derive(Debug, Default)]
 struct Fitness {
     emulator: Option<String>,
     /// The CPU time that this process's control groups may use, in CPUs.
     quota_cpus: Option<f64>,
-    /// The share of the time in which the CPUs had work to do that the hypervisor gave to others.
+    /// Steal time as a share of the time in which the CPUs had work to do.
     stolen: Option<f64>,
 }
 
@@ -68,7 +68,7 @@ impl Fitness {
     }
 }
 
-/// Other systems are not asked.
+/// Other systems are not read.
 #[cfg(not(target_os = "linux"))]
 mod os {
     use super::Environment;

@@ -1,5 +1,4 @@
-//! File systems: what they are, how much room they have, and the few operations on files that differ between
-//! operating systems.
+//! File systems: type and free space, and the operations on files that differ between operating systems.
 
 use std::fs::File;
 use std::io;
@@ -7,49 +6,49 @@ use std::path::{Path, PathBuf};
 
 use crate::CaseError;
 
-/// What holds a directory.
+/// A file system.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileSystem {
-    /// Such as `ext4`, `tmpfs`, `NTFS`.
+    /// Its type, such as `ext4`, `tmpfs`, `NTFS`.
     pub kind: Option<String>,
-    /// Such as `/dev/vda1`, or what stands for a device.
+    /// Its device, such as `/dev/vda1`, or what is named instead of one.
     pub device: Option<String>,
-    /// Where it is mounted.
+    /// Its mount point.
     pub mounted_on: Option<PathBuf>,
     /// Mount options, as the system writes them.
     pub options: Option<String>,
-    /// The room there is.
+    /// Its free space.
     pub room: Room,
 }
 
-/// The room a file system has for this user.
+/// The free space of a file system for this user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Room {
-    /// Contents of files take up whole blocks of so many bytes.
+    /// The block size, in bytes: files occupy whole blocks.
     pub block_bytes: u64,
     /// Bytes free for this user.
     pub free_bytes: u64,
-    /// Files that may still be made; `None` where the file system has no fixed number of them.
+    /// Number of files that can still be created; `None` if the file system has no fixed number.
     pub free_files: Option<u64>,
 }
 
 /// The file system that holds `directory`.
 ///
 /// # Errors
-/// Where `directory` is not there, or may not be looked at.
+/// If `directory` does not exist or is not accessible.
 pub fn of(directory: &Path) -> io::Result<FileSystem> {
     os::of(directory)
 }
 
-/// Whether this user may make files in `directory`, which is not tried.
+/// Checks whether this user may create files in `directory`, without creating one.
 ///
 /// # Errors
-/// Why not, as far as the system says so without.
+/// If not, as far as the system reports it.
 pub fn may_write_to(directory: &Path) -> io::Result<()> {
     os::may_write_to(directory)
 }
 
-/// The room there is in `directory`.
+/// The free space in `directory`.
 ///
 /// # Errors
 /// As [`of`].
@@ -57,7 +56,7 @@ pub fn room_in(directory: &Path) -> io::Result<Room> {
     os::room_in(directory)
 }
 
-/// A directory opened for [`File::sync_all`], which then makes the names in it last.
+/// A directory opened for [`File::sync_all`], which makes its entries durable.
 ///
 /// # Errors
 /// `Unsupported` where the system cannot do that.
@@ -65,7 +64,7 @@ pub fn directory_to_sync(directory: &Path) -> Result<File, CaseError> {
     os::directory_to_sync(directory)
 }
 
-/// How many entries `directory` has, read as plainly as the system allows.
+/// The number of entries of `directory`, read by the most direct call.
 ///
 /// # Errors
 /// Those of reading a directory.
@@ -73,8 +72,8 @@ pub fn count_entries(directory: &Path) -> io::Result<usize> {
     os::count_entries(directory)
 }
 
-/// Reads from `file` at `offset` into `into`, as much as there is at once; none at the end. Threads may share the
-/// file; on Windows its own position moves.
+/// Reads from `file` at `offset`, in one call; 0 bytes at the end. Threads may share the file; on Windows this changes
+/// its position.
 ///
 /// # Errors
 /// Those of reading a file.
@@ -82,8 +81,8 @@ pub fn read_at(file: &File, into: &mut [u8], offset: u64) -> io::Result<usize> {
     os::read_at(file, into, offset)
 }
 
-/// Throws the contents of `file`, which must be on the device already, out of the system's cache, and makes
-/// sure that they are gone.
+/// Drops the contents of `file`, which must have been written to the device, from the system's cache, and verifies
+/// that.
 ///
 /// # Errors
 /// `Unsupported` where the system cannot do that, or kept them.
@@ -91,8 +90,7 @@ pub fn drop_contents(file: &File) -> Result<(), CaseError> {
     os::drop_contents(file)
 }
 
-/// Throws everything that is on the device already out of the system's caches: contents, names and inodes, of
-/// all programs.
+/// Drops all clean entries from the system's caches: contents, names and inodes, of all programs.
 ///
 /// # Errors
 /// `Unsupported` where the system cannot do that, or not for this user.
@@ -100,22 +98,22 @@ pub fn drop_everything() -> Result<(), CaseError> {
     os::drop_everything()
 }
 
-/// Has the directories that will be made in `directory` placed apart from one another, as top directories are,
-/// where the file system can be told so (`chattr +T`: ext2 to ext4).
+/// Makes the file system place directories that will be created in `directory` apart from one another, where it has such
+/// a flag (`chattr +T`: ext2 to ext4).
 ///
-/// ext4 does not give out an inode again within minutes of its deletion, and passes over each of them whenever a file
-/// is created in that group of blocks: thousands of files deleted before make that 20 times as dear.
+/// ext4 does not reuse an inode within minutes of its deletion, and skips each of them when a file is created in that
+/// block group: after the deletion of thousands of files, that is 20 times as slow.
 pub fn spread_directories_of(directory: &Path) {
     os::spread_directories_of(directory);
 }
 
-/// Whether files of that kind of file system are in memory only: nothing of them is ever on a device.
+/// Whether a file system of that type is in memory only.
 pub fn is_in_memory(kind: &str) -> bool {
     matches!(kind, "tmpfs" | "ramfs" | "devtmpfs" | "mfs")
 }
 
-/// Whether contents of that kind of file system stay in a cache which no program can be sure to have emptied:
-/// its own, or that of another machine.
+/// Whether a file system of that type has a cache that no program can reliably empty: its own, or that of another
+/// machine.
 pub fn keeps_own_cache(kind: &str) -> bool {
     const KINDS: [&str; 12] = [
         "zfs",
@@ -156,18 +154,18 @@ mod unix {
     pub fn room_in(directory: &Path) -> io::Result<Room> {
         let path = c_path(directory)?;
         // SAFETY: an all-zero structure is valid, the path ends with NUL, and the call fills the structure.
-        let told = unsafe {
-            let mut told: libc::statvfs = std::mem::zeroed();
-            match libc::statvfs(path.as_ptr(), &mut told) {
-                0 => told,
+        let stat = unsafe {
+            let mut stat: libc::statvfs = std::mem::zeroed();
+            match libc::statvfs(path.as_ptr(), &mut stat) {
+                0 => stat,
                 _ => return Err(io::Error::last_os_error()),
             }
         };
-        let block_bytes = if told.f_frsize > 0 { told.f_frsize } else { told.f_bsize } as u64;
+        let block_bytes = if stat.f_frsize > 0 { stat.f_frsize } else { stat.f_bsize } as u64;
         Ok(Room {
             block_bytes,
-            free_bytes: (told.f_bavail as u64).saturating_mul(block_bytes),
-            free_files: (told.f_files > 0).then_some(told.f_favail as u64),
+            free_bytes: (stat.f_bavail as u64).saturating_mul(block_bytes),
+            free_files: (stat.f_files > 0).then_some(stat.f_favail as u64),
         })
     }
 
@@ -244,8 +242,8 @@ mod os {
         }
     }
 
-    /// The mount that `path` is on: the deepest, of several on one point the last, of that device where
-    /// there is one (some file systems give files a device number of their own).
+    /// The mount that `path` is on: the deepest; of several on one mount point the last; preferably of that device (some
+    /// file systems give files a device number that no mount has).
     pub(super) fn mount_of<'a>(
         mounts: &'a [Mount],
         path: &Path,
@@ -276,7 +274,7 @@ mod os {
 
     pub fn count_entries(directory: &Path) -> io::Result<usize> {
         const BYTES: usize = 32 << 10; // as the C library has it
-        // Of words, since the entries begin with one.
+        // Of words, for the alignment of the entries.
         let mut buffer = [0u64; BYTES / 8];
         let opened = File::open(directory)?;
         let mut count = 0;
@@ -298,7 +296,7 @@ mod os {
         }
     }
 
-    /// How many entries other than `.` and `..` there are in the first `bytes` that getdents64(2) gave.
+    /// The number of entries, except `.` and `..`, in the first `bytes` that getdents64(2) returned.
     fn entries_in(buffer: &[u64], bytes: usize) -> usize {
         const LENGTH_AT: usize = 16; // after the inode and the offset
         const NAME_AT: usize = 19; // after the length and the type
@@ -318,11 +316,11 @@ mod os {
         const TOP_DIRECTORY: libc::c_long = 0x0002_0000; // FS_TOPDIR_FL of linux/fs.h
         let Ok(opened) = File::open(directory) else { return };
         let mut flags: libc::c_long = 0;
-        // SAFETY: both requests take a valid place; the kernel reads and writes an int there, which has room.
+        // SAFETY: both requests get a valid pointer; the kernel reads or writes an int there, which fits.
         unsafe {
             if libc::ioctl(opened.as_raw_fd(), libc::FS_IOC_GETFLAGS, &mut flags) == 0 {
                 flags |= TOP_DIRECTORY;
-                // A file system without it says so, and has no need of it.
+                // It fails on file systems without the flag, which do not need it.
                 libc::ioctl(opened.as_raw_fd(), libc::FS_IOC_SETFLAGS, &flags);
             }
         }
@@ -330,7 +328,7 @@ mod os {
 
     pub fn drop_contents(file: &File) -> Result<(), CaseError> {
         let length = file.metadata()?.len() as usize;
-        // SAFETY: a plain call on a descriptor that is open.
+        // SAFETY: the call has no pointers; the descriptor is open.
         let error =
             unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED) };
         if error != 0 {
@@ -344,13 +342,13 @@ mod os {
         }
     }
 
-    /// How many pages of a file are in the page cache, as mincore(2) tells.
+    /// The number of a file's pages in the page cache (mincore(2)).
     pub(super) fn pages_kept(file: &File, length: usize) -> Result<usize, CaseError> {
         if length == 0 {
             return Ok(0);
         }
-        // SAFETY: a mapping of its own that is only asked about, never read, and unmapped again; the
-        // vector has a byte for each page.
+        // SAFETY: a new mapping that is only queried, never read, and unmapped again; the vector has a byte for
+        // each page.
         unsafe {
             let page = libc::sysconf(libc::_SC_PAGESIZE).max(1) as usize;
             let mut there = vec![0u8; length.div_ceil(page)];
@@ -360,10 +358,10 @@ mod os {
             if place == libc::MAP_FAILED {
                 return Err(CaseError::last_os_error("mmap of a file"));
             }
-            let asked = libc::mincore(place, length, there.as_mut_ptr());
+            let result = libc::mincore(place, length, there.as_mut_ptr());
             let case_error = CaseError::last_os_error("mincore");
             libc::munmap(place, length);
-            match asked {
+            match result {
                 0 => Ok(there.iter().filter(|&&page| page & 1 == 1).count()),
                 _ => Err(case_error),
             }
@@ -394,10 +392,10 @@ mod os {
     pub fn of(directory: &Path) -> io::Result<FileSystem> {
         let path = c_path(directory)?;
         // SAFETY: an all-zero structure is valid, the path ends with NUL, and the call fills the structure.
-        let told = unsafe {
-            let mut told: libc::statfs = std::mem::zeroed();
-            match libc::statfs(path.as_ptr(), &mut told) {
-                0 => told,
+        let stat = unsafe {
+            let mut stat: libc::statfs = std::mem::zeroed();
+            match libc::statfs(path.as_ptr(), &mut stat) {
+                0 => stat,
                 _ => return Err(io::Error::last_os_error()),
             }
         };
@@ -411,12 +409,12 @@ mod os {
             (libc::MNT_ASYNC as u64, "asynchronous"),
             (libc::MNT_NOATIME as u64, "noatime"),
         ];
-        let set = flags.iter().filter(|(flag, _)| told.f_flags as u64 & flag != 0);
+        let set = flags.iter().filter(|(flag, _)| stat.f_flags as u64 & flag != 0);
         let options: Vec<&str> = set.map(|(_, name)| *name).collect();
         Ok(FileSystem {
-            kind: Some(text(&told.f_fstypename)),
-            device: Some(text(&told.f_mntfromname)),
-            mounted_on: Some(PathBuf::from(OsStr::from_bytes(&word(&told.f_mntonname)))),
+            kind: Some(text(&stat.f_fstypename)),
+            device: Some(text(&stat.f_mntfromname)),
+            mounted_on: Some(PathBuf::from(OsStr::from_bytes(&word(&stat.f_mntonname)))),
             options: Some(options.join(",")),
             room: room_in(directory)?,
         })
@@ -484,7 +482,7 @@ mod os {
         let (mut kind, mut flags) = ([0u16; LONGEST], 0u32);
         let none = std::ptr::null_mut;
         // SAFETY: the path ends with NUL, the buffer has the stated length, and null asks for nothing.
-        let told = unsafe {
+        let result = unsafe {
             GetVolumeInformationW(
                 wide(Path::new(&root)).as_ptr(),
                 none(),
@@ -499,15 +497,15 @@ mod os {
         const READ_ONLY_VOLUME: u32 = 0x0008_0000;
         let options = if flags & READ_ONLY_VOLUME != 0 { "read-only" } else { "" };
         Ok(FileSystem {
-            kind: (told != 0).then(|| text(&kind)),
+            kind: (result != 0).then(|| text(&kind)),
             device: Some(root.clone()),
             mounted_on: Some(PathBuf::from(root)),
-            options: (told != 0).then(|| options.to_owned()),
+            options: (result != 0).then(|| options.to_owned()),
             room: room_in(directory)?,
         })
     }
 
-    /// Only trying tells: what an access control list grants depends on much else.
+    /// Only creating a file would show it: access control lists depend on many conditions.
     pub fn may_write_to(directory: &Path) -> io::Result<()> {
         directory.metadata().map(drop)
     }
@@ -523,10 +521,10 @@ mod os {
         let root = wide(Path::new(&volume_of(directory)?));
         let (mut sectors, mut bytes, mut free, mut all) = (0, 0, 0, 0);
         // SAFETY: the path ends with NUL, and all four are valid places.
-        let told = unsafe {
+        let result = unsafe {
             GetDiskFreeSpaceW(root.as_ptr(), &mut sectors, &mut bytes, &mut free, &mut all)
         };
-        let block_bytes = if told != 0 { u64::from(sectors) * u64::from(bytes) } else { 4096 };
+        let block_bytes = if result != 0 { u64::from(sectors) * u64::from(bytes) } else { 4096 };
         Ok(Room { block_bytes: block_bytes.max(1), free_bytes, free_files: None })
     }
 
@@ -562,7 +560,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_read_where_one_asks() {
+    fn a_file_is_read_at_an_offset() {
         let path = std::env::temp_dir().join(format!("oscost-test-at-{}", std::process::id()));
         std::fs::write(&path, b"0123456789").unwrap();
         let file = File::open(&path).unwrap();

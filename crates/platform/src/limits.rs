@@ -1,39 +1,37 @@
-//! What a process may have of a thing, and getting as much of it as is allowed.
+//! Resource limits of processes and of the system, and raising them.
 
-/// Descriptors that this process may have open; `None` where the system sets no such limit.
+/// The limit of open descriptors of this process; `None` where the system has none.
 pub fn descriptors() -> Option<u64> {
     os::descriptors().map(|(now, _)| now)
 }
 
-/// Lets this process open as many descriptors as it may without asking anybody: raises the soft limit
-/// to the hard one. What the limit is now; `None` where there is no such limit (Windows) or it cannot be
-/// found out.
+/// Raises the soft limit of open descriptors to the hard one. Returns the limit; `None` where there is none (Windows) or
+/// it is unknown.
 pub fn raise_descriptors() -> Option<u64> {
     os::raise_descriptors()
 }
 
-/// A limit of this system on how many connections a server can have, or a load on it.
+/// A limit of this system on the number of connections of a server or a load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limit {
-    /// What it is called.
+    /// Its name.
     pub name: &'static str,
-    /// What it is.
+    /// Its value.
     pub now: u64,
-    /// Whether there must be some room beside the connections.
+    /// Whether it also covers other things than connections.
     pub beside: bool,
     /// What happens beyond it.
     pub otherwise: &'static str,
-    /// What raises it to `{}`.
+    /// The command that raises it to `{}`.
     pub raise: &'static str,
 }
 
-/// Connections that may wait to be accepted at a listener, however many it asks for (Linux, net.core.somaxconn);
-/// `None` where that cannot be found out.
+/// Maximum length of a listener's accept queue (Linux, net.core.somaxconn); `None` where it is unknown.
 pub fn waiting_connections() -> Option<u64> {
     os::waiting_connections()
 }
 
-/// All such limits that can be found out here.
+/// All such limits that are known on this system.
 pub fn of_connections() -> Vec<Limit> {
     os::of_connections()
 }
@@ -120,7 +118,7 @@ mod os {
         known.collect()
     }
 
-    /// The least of this process's control groups, version 2; `None` where none limits it (cgroups(7)).
+    /// The minimum over this process's control groups, version 2; `None` if none limits it (cgroups(7)).
     #[cfg(target_os = "linux")]
     fn pids_max() -> Option<u64> {
         let own = std::fs::read_to_string("/proc/self/cgroup").ok()?;
@@ -140,13 +138,13 @@ mod os {
     pub fn raise_descriptors() -> Option<u64> {
         let before = get()?;
         let mut wanted = before.rlim_max;
-        // macOS says "unlimited" and takes no more than this.
+        // macOS reports "unlimited" but allows no more than this.
         if cfg!(target_os = "macos") {
             wanted = wanted.min(10_240);
         }
         if before.rlim_cur < wanted {
             let limit = libc::rlimit { rlim_cur: wanted, ..before };
-            // SAFETY: `limit` is a valid place. If it is not granted, the limit stays as it was.
+            // SAFETY: `limit` is valid. On failure the limit does not change.
             unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &limit) };
         }
         #[allow(clippy::unnecessary_cast, reason = "FreeBSD's are signed")]
@@ -154,7 +152,7 @@ mod os {
         Some(now)
     }
 
-    /// The limit in force, and how far it may be raised.
+    /// The soft and the hard limit.
     #[allow(clippy::unnecessary_cast, reason = "FreeBSD's are signed")]
     pub fn descriptors() -> Option<(u64, u64)> {
         get().map(|limit| (limit.rlim_cur as u64, limit.rlim_max as u64))

@@ -1,8 +1,7 @@
-//! What this machine is: the facts a figure depends on, so that two runs can be told apart.
+//! The description of this machine: the facts that results depend on, to compare two runs.
 //!
-//! Every operating system answers the same list of keys, in the same order. What cannot be read is
-//! [`Value::Unknown`]; nothing is guessed, because a wrong fact beside a right figure misleads more than
-//! a missing one.
+//! All operating systems have the same list of keys, in the same order. What cannot be read is [`Value::Unknown`];
+//! nothing is guessed, because a wrong fact misleads more than a missing one.
 
 mod cpuid;
 mod facts;
@@ -24,13 +23,13 @@ use windows as system;
 
 pub use facts::{Fact, Group, MITIGATION_SEPARATOR, Value};
 
-/// What this machine is: always the same keys in the same order.
+/// Describes this machine: always the same keys in the same order.
 pub fn describe() -> Vec<Fact> {
     system::find().into_facts()
 }
 
 /// The kind of core that a CPU is, where a processor has several kinds: `performance`, `efficiency`,
-/// `capacity 446`; `all alike` where it has one kind; `None` where the system does not tell.
+/// `capacity 446`; `all alike` where it has one kind; `None` where the system does not report it.
 pub fn core_type(cpu: usize) -> Option<String> {
     system::core_type(cpu)
 }
@@ -40,7 +39,7 @@ pub(crate) fn emulator() -> Option<String> {
     cpuid::here().emulator().or_else(system::emulator)
 }
 
-/// The name it calls itself by in a network, as far as it has one.
+/// The host name, if there is one.
 pub fn host_name() -> Option<String> {
     os_host_name().filter(|name| !name.is_empty())
 }
@@ -48,10 +47,10 @@ pub fn host_name() -> Option<String> {
 #[cfg(unix)]
 fn os_host_name() -> Option<String> {
     let mut name = [0_u8; 256];
-    // SAFETY: the buffer is ours and of that length, but for its last byte, which stays 0.
-    let told = unsafe { libc::gethostname(name.as_mut_ptr().cast(), name.len() - 1) };
+    // SAFETY: the buffer is valid for that length; its last byte stays 0.
+    let result = unsafe { libc::gethostname(name.as_mut_ptr().cast(), name.len() - 1) };
     let end = name.iter().position(|&byte| byte == 0)?;
-    (told == 0).then(|| String::from_utf8_lossy(&name[..end]).into_owned())
+    (result == 0).then(|| String::from_utf8_lossy(&name[..end]).into_owned())
 }
 
 #[cfg(windows)]
@@ -86,7 +85,7 @@ pub fn line(facts: &[Fact]) -> String {
     .join("_")
 }
 
-/// The CPU's name without the words that every model carries.
+/// The CPU's name without words that all models contain.
 fn short_cpu(model: &str) -> String {
     let model = model.split('@').next().unwrap_or_default();
     let model = model.replace("(R)", "").replace("(TM)", "").replace("(tm)", "");
@@ -97,7 +96,7 @@ fn short_cpu(model: &str) -> String {
         .join("-")
 }
 
-/// `text` in letters, digits and `._+-`; each run of other characters becomes one dash.
+/// `text` reduced to letters, digits and `._+-`; each run of other characters becomes one dash.
 fn token(text: &str) -> String {
     let mut token = String::new();
     for character in text.chars() {

@@ -5,37 +5,36 @@ use std::process::Command;
 
 use crate::CaseError;
 
-/// Asks the system to end this worker when the coordinator that started it dies, after it has
-/// removed what it would leave behind. `parent` is the coordinator's pid, where it is known to be
-/// the direct parent. Where the system has no such thing (the BSDs, macOS) this does nothing: the
-/// worker then ends by its own time limit.
+/// Makes the system end this worker when the coordinator that started it dies; the worker first removes its files and
+/// objects. `parent` is the coordinator's pid, if it is known to be the direct parent. On systems without this feature
+/// (the BSDs, macOS) it does nothing: the worker then ends by its own time limit.
 pub fn end_with_parent(parent: Option<u32>) {
     os::end_with_parent(parent);
 }
 
-/// Whether the system ends forked children when their parent ends, or there are none.
+/// Whether the system ends forked children when their parent ends, or has no forked children.
 pub fn children_end_with_parent() -> bool {
     cfg!(any(target_os = "linux", windows))
 }
 
-/// Gives the calling thread a table of descriptors of its own, with what is open now, where the system can do that
-/// (Linux). A process whose only other threads have done so pays less for each call on a descriptor. What is open
-/// then stays open in this thread, whoever closes it: nothing may be opened meanwhile that is to be closed.
+/// Gives the calling thread its own table of descriptors, a copy of the present one, where the system supports that
+/// (Linux). If only one thread of a process uses the original table, each call on a descriptor is cheaper. Descriptors
+/// that are open now stay open in this thread when other threads close them.
 pub fn keep_own_descriptors() {
     os::keep_own_descriptors();
 }
 
-/// Calls `act` each time that this process is asked to end (SIGTERM, SIGINT, SIGHUP), in a thread with
-/// descriptors of its own. To be called while the process has one thread.
+/// Calls `act` for each termination signal (SIGTERM, SIGINT, SIGHUP), in a thread with its own table of descriptors. To
+/// be called while the process has one thread.
 ///
 /// # Errors
-/// Unsupported on Windows; else where no thread is to be had.
+/// Unsupported on Windows; else if no thread can be started.
 pub fn on_termination(act: impl FnMut() + Send + 'static) -> Result<(), CaseError> {
     os::on_termination(act)
 }
 
-/// Has Ctrl-C at the terminal reach this process and not the one `command` starts: whoever started
-/// it decides what becomes of it.
+/// Makes Ctrl-C at the terminal reach this process but not the one that `command` starts: this process decides whether to
+/// end it.
 pub fn keep_interrupts_from(command: &mut Command) {
     os::keep_interrupts_from(command);
 }
@@ -48,14 +47,13 @@ pub fn fork(work: impl FnOnce() -> i32) -> Result<Child, CaseError> {
 
 pub use os::Child;
 
-/// Waits, without using the CPU, until at least one of `pipes` has something to read or was closed
-/// at its other end, and tells of each whether it is one of these.
+/// Waits until at least one of `pipes` is readable or was closed at its other end; returns for each whether it is.
 pub fn wait_readable(pipes: &[&PipeReader]) -> Result<Vec<bool>, CaseError> {
     os::wait_readable(pipes)
 }
 
-/// Makes every process this one starts end when this one does, where the system can do that for
-/// all at once (Windows job objects); elsewhere each child asks for itself.
+/// Makes every process that this one starts end when this one does, where the system supports that for all at once
+/// (Windows job objects); elsewhere each child requests it for itself.
 pub fn adopt_children() {
     os::adopt_children();
 }
@@ -89,15 +87,15 @@ mod os {
 
     pub fn keep_own_descriptors() {
         #[cfg(target_os = "linux")]
-        // SAFETY: a plain call; descriptors are copied, those of other threads are untouched.
+        // SAFETY: the call has no pointers; the table is copied, that of other threads does not change.
         unsafe {
             libc::unshare(libc::CLONE_FILES);
         }
     }
 
     pub fn on_termination(mut act: impl FnMut() + Send + 'static) -> Result<(), CaseError> {
-        // SAFETY: an all-zero set is valid to be made empty, and the calls only read or fill it. Threads started
-        // from now on do not take these signals either, so that only sigwait(3) does.
+        // SAFETY: sigemptyset initialises the set; the calls only read or write it. Threads started from now on
+        // inherit the mask, so that only sigwait(3) receives these signals.
         let signals = unsafe {
             let mut signals: libc::sigset_t = std::mem::zeroed();
             libc::sigemptyset(&mut signals);
@@ -107,20 +105,20 @@ mod os {
             libc::pthread_sigmask(libc::SIG_BLOCK, &signals, std::ptr::null_mut());
             signals
         };
-        let (have_own, has_own) = std::sync::mpsc::channel();
+        let (ready_tx, ready_rx) = std::sync::mpsc::channel();
         let wait = move || {
             keep_own_descriptors();
-            let _ = have_own.send(());
+            let _ = ready_tx.send(());
             let mut signal = 0;
-            // SAFETY: the set is valid, and there is a place for the signal.
+            // SAFETY: both pointers are valid.
             while unsafe { libc::sigwait(&signals, &mut signal) } == 0 {
                 act();
             }
         };
         let started = std::thread::Builder::new().name("signals".to_owned()).spawn(wait);
         started.map_err(|e| CaseError::from_io("a thread for signals", &e))?;
-        // What is opened before would be open in that thread for ever.
-        let _ = has_own.recv();
+        // Descriptors that are opened before the table is copied would stay open in that thread.
+        let _ = ready_rx.recv();
         Ok(())
     }
 
@@ -132,7 +130,7 @@ mod os {
     #[derive(Debug)]
     pub struct Child {
         pid: libc::pid_t,
-        /// Kept, since the system tells it only once.
+        /// Stored, since the system reports it only once.
         ended: Option<Result<(), String>>,
     }
 
@@ -140,7 +138,7 @@ mod os {
         /// `None` while it runs; then `Ok` for exit code 0, else how it ended.
         pub fn try_wait(&mut self) -> Option<Result<(), String>> {
             if self.ended.is_none() {
-                self.ended = self.ask(libc::WNOHANG);
+                self.ended = self.waitpid(libc::WNOHANG);
             }
             self.ended.clone()
         }
@@ -151,13 +149,13 @@ mod os {
                 if let Some(ended) = &self.ended {
                     return ended.clone();
                 }
-                self.ended = self.ask(0);
+                self.ended = self.waitpid(0);
             }
         }
 
-        fn ask(&self, options: libc::c_int) -> Option<Result<(), String>> {
+        fn waitpid(&self, options: libc::c_int) -> Option<Result<(), String>> {
             let mut status = 0;
-            // SAFETY: `status` is a valid place and the pid is our own child's.
+            // SAFETY: `status` is valid and the pid is that of a child.
             let which = unsafe { libc::waitpid(self.pid, &mut status, options) };
             if which == 0 {
                 return None;
@@ -180,7 +178,7 @@ mod os {
     impl Drop for Child {
         fn drop(&mut self) {
             if self.ended.is_none() {
-                // SAFETY: the pid is our own child's, not yet waited for, so not reused.
+                // SAFETY: the pid is that of a child that was not waited for, so it is not reused.
                 unsafe {
                     libc::kill(self.pid, libc::SIGKILL);
                     libc::waitpid(self.pid, std::ptr::null_mut(), 0);
@@ -190,12 +188,12 @@ mod os {
     }
 
     pub fn wait_readable(pipes: &[&PipeReader]) -> Result<Vec<bool>, CaseError> {
-        let asked = |pipe: &&PipeReader| libc::pollfd {
+        let entry = |pipe: &&PipeReader| libc::pollfd {
             fd: pipe.as_raw_fd(),
             events: libc::POLLIN,
             revents: 0,
         };
-        let mut polled: Vec<libc::pollfd> = pipes.iter().map(asked).collect();
+        let mut polled: Vec<libc::pollfd> = pipes.iter().map(entry).collect();
         // SAFETY: the array is valid, of the stated length, and its descriptors are borrowed.
         while unsafe { libc::poll(polled.as_mut_ptr(), polled.len() as libc::nfds_t, -1) } < 0 {
             let error = std::io::Error::last_os_error();
@@ -219,7 +217,7 @@ mod os {
                     if libc::getppid() != parent {
                         libc::_exit(1);
                     }
-                    // What is to be removed at termination is the parent's.
+                    // The files and objects to be removed at termination belong to the parent.
                     libc::signal(libc::SIGTERM, libc::SIG_DFL);
                     let code = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
                     libc::_exit(code.unwrap_or(101))
@@ -236,23 +234,19 @@ mod os {
     use std::os::windows::process::CommandExt;
     use std::process::Command;
 
-    use windows_sys::Win32::Foundation::{CloseHandle, STILL_ACTIVE};
     use windows_sys::Win32::System::JobObjects::{
         AssignProcessToJobObject, CreateJobObjectW, JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE,
         JOBOBJECT_EXTENDED_LIMIT_INFORMATION, JobObjectExtendedLimitInformation,
         SetInformationJobObject,
     };
-    use windows_sys::Win32::System::Threading::{
-        CREATE_NEW_PROCESS_GROUP, GetCurrentProcess, GetExitCodeProcess, OpenProcess,
-        PROCESS_QUERY_LIMITED_INFORMATION,
-    };
+    use windows_sys::Win32::System::Threading::{CREATE_NEW_PROCESS_GROUP, GetCurrentProcess};
 
     use crate::CaseError;
 
     pub fn keep_own_descriptors() {}
 
     pub fn on_termination(_act: impl FnMut() + Send + 'static) -> Result<(), CaseError> {
-        Err(CaseError::Unsupported("Windows tells of Ctrl-C in another way".into()))
+        Err(CaseError::Unsupported("Windows reports Ctrl-C in another way".into()))
     }
 
     pub fn end_with_parent(_parent: Option<u32>) {}

@@ -1,5 +1,4 @@
-//! Waiting for many sockets at once: which of them can be read or written. Always told again while it is so
-//! (level-triggered).
+//! Level-triggered waiting for many sockets: which of them are readable or writable.
 
 use std::io;
 use std::time::Duration;
@@ -15,16 +14,16 @@ pub trait Socket: std::os::windows::io::AsSocket {}
 #[cfg(windows)]
 impl<T: std::os::windows::io::AsSocket> Socket for T {}
 
-/// What a socket is watched for. Its end and errors are told of in any case.
+/// The readiness for which a socket is watched. Hang-ups and errors are always reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Interest {
-    /// That something can be read, or a connection accepted.
+    /// Readable, or a connection can be accepted.
     Read,
-    /// That something can be written, or the connection is made.
+    /// Writable, or the connection is established.
     Write,
     /// Either.
     Both,
-    /// Nothing but its end, which some systems do not tell of then.
+    /// Only hang-ups, which some systems do not report in this case.
     Nothing,
 }
 
@@ -38,18 +37,18 @@ impl Interest {
     }
 }
 
-/// A socket that is ready. After its end, or an error, it is ready for both: who tries learns of it.
+/// A socket that is ready. After a hang-up or an error it is ready for both: the next call returns the cause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ready {
     /// The number it is watched under.
     pub number: usize,
-    /// Reading gives something, an end or an error.
+    /// A read returns data, the end of the stream or an error.
     pub readable: bool,
-    /// Writing does, or is possible.
+    /// A write is possible, or returns an error.
     pub writable: bool,
 }
 
-/// By which of the system's means it is waited.
+/// The system call that waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PollBackend {
     /// epoll, on Linux.
@@ -59,11 +58,11 @@ pub enum PollBackend {
 }
 
 impl PollBackend {
-    /// The one that is best here for many sockets.
+    /// The best one of this system for many sockets.
     pub const BEST: Self = if cfg!(target_os = "linux") { Self::Epoll } else { Self::Poll };
 }
 
-/// The sockets of one event loop, each under a number of its own; small ones, as they index a table.
+/// The sockets of one event loop, each with its own number. Numbers should be small, as they index a table.
 #[derive(Debug)]
 pub struct Readiness {
     watched: Watched,
@@ -77,24 +76,24 @@ enum Watched {
     Poll(poll::Table),
 }
 
-/// The number of the wake_pipe among those of sockets.
+/// The number of the wake pipe, among those of sockets.
 const WAKE: usize = usize::MAX;
 
 impl Readiness {
-    /// Nothing watched yet, by the best means.
+    /// Watches no sockets yet; uses [`PollBackend::BEST`].
     ///
     /// # Errors
-    /// For want of descriptors or memory.
+    /// If there are no descriptors or no memory.
     pub fn new() -> io::Result<Self> {
         Self::by(PollBackend::BEST)
     }
 
-    /// As [`Readiness::new`], by means of the caller's choice.
+    /// As [`Readiness::new`], with a backend.
     ///
     /// # Errors
-    /// `Unsupported` where the system has no such means.
-    pub fn by(means: PollBackend) -> io::Result<Self> {
-        let mut watched = match means {
+    /// `Unsupported` if the system does not have it.
+    pub fn by(backend: PollBackend) -> io::Result<Self> {
+        let mut watched = match backend {
             #[cfg(target_os = "linux")]
             PollBackend::Epoll => Watched::Epoll(epoll::Queue::new()?),
             #[cfg(not(target_os = "linux"))]
@@ -106,10 +105,10 @@ impl Readiness {
         Ok(Self { watched, wake_pipe })
     }
 
-    /// Watches `socket` under `number`, which none has yet. It must be forgotten before it is closed.
+    /// Watches `socket` under a free number. It must be forgotten before it is closed.
     ///
     /// # Errors
-    /// For want of memory, or where it is watched already.
+    /// If there is no memory, or it is watched already.
     pub fn watch(
         &mut self,
         socket: &impl Socket,
@@ -120,10 +119,10 @@ impl Readiness {
         self.watched.watch(socket, number, interest)
     }
 
-    /// Watches it for something else from now on.
+    /// Changes the readiness for which it is watched.
     ///
     /// # Errors
-    /// Where it is not watched.
+    /// If it is not watched.
     pub fn change(
         &mut self,
         socket: &impl Socket,
@@ -137,7 +136,7 @@ impl Readiness {
         }
     }
 
-    /// Watches it no more.
+    /// Stops watching it.
     pub fn forget(&mut self, socket: &impl Socket, number: usize) {
         match &mut self.watched {
             #[cfg(target_os = "linux")]
@@ -146,8 +145,8 @@ impl Readiness {
         }
     }
 
-    /// As [`Readiness::forget`], for a socket that is closed at once, of which no other process has a copy:
-    /// where closing forgets by itself, a call is saved.
+    /// As [`Readiness::forget`], for a socket that is closed next, of which no other process has a copy. Saves a call
+    /// where closing is enough.
     pub fn forget_closed(&mut self, number: usize) {
         match &mut self.watched {
             #[cfg(target_os = "linux")]
@@ -156,11 +155,11 @@ impl Readiness {
         }
     }
 
-    /// Waits until a socket is ready, the wake pipe is written to or the time is up, and puts those that are ready, some
-    /// hundreds at most, in place of what `ready` held. It may wake for nothing.
+    /// Waits until a socket is ready, the wake pipe is written to, or the timeout passes. Replaces the contents of `ready`
+    /// by the ready sockets, some hundreds at most. Spurious wake-ups are possible.
     ///
     /// # Errors
-    /// Where waiting is impossible.
+    /// If waiting fails.
     pub fn wait(&mut self, timeout: Option<Duration>, ready: &mut Vec<Ready>) -> io::Result<()> {
         ready.clear();
         let waited = match &mut self.watched {
@@ -175,15 +174,15 @@ impl Readiness {
         let sockets = ready.len();
         ready.retain(|ready| ready.number != WAKE);
         if ready.len() < sockets {
-            self.wake_pipe.silence();
+            self.wake_pipe.drain();
         }
         Ok(())
     }
 
-    /// What wakes the loop from another thread.
+    /// Wakes the loop from another thread.
     ///
     /// # Errors
-    /// For want of descriptors.
+    /// If there are no descriptors.
     pub fn waker(&self) -> io::Result<Waker> {
         Ok(Waker { tx: self.wake_pipe.tx.try_clone()? })
     }
@@ -209,14 +208,14 @@ pub struct Waker {
 }
 
 impl Waker {
-    /// Has the loop's present or next wait end at once.
+    /// Ends the loop's present or next wait at once.
     pub fn wake(&self) {
-        // If there is no room for another byte, it will wake anyway.
+        // If the buffer is full, it will wake anyway.
         let _ = io::Write::write(&mut &self.tx, &[0]);
     }
 }
 
-/// Two ends of a stream: a byte on it is a wish to wake.
+/// Two ends of a stream: a byte in it wakes the loop.
 #[derive(Debug)]
 struct WakePipe {
     rx: wake_pipe::Stream,
@@ -231,7 +230,7 @@ impl WakePipe {
         Ok(Self { rx, tx })
     }
 
-    fn silence(&self) {
+    fn drain(&self) {
         let mut buffer = [0; 64];
         while matches!(io::Read::read(&mut &self.rx, &mut buffer), Ok(64)) {}
     }
@@ -258,7 +257,9 @@ mod wake_pipe {
         let ours = Stream::connect(listener.local_addr()?)?;
         let (other, from) = listener.accept()?;
         if from != ours.local_addr()? {
-            return Err(io::Error::other("a stranger connected to the waker of an event loop"));
+            return Err(io::Error::other(
+                "another program connected to the waker of an event loop",
+            ));
         }
         Ok((ours, other))
     }
@@ -276,7 +277,7 @@ mod epoll {
 
     use super::{Interest, Ready, Socket};
 
-    /// Events taken at once.
+    /// Maximum number of events of one wait.
     const EVENTS: usize = 512;
 
     #[derive(Debug)]
@@ -322,12 +323,12 @@ mod epoll {
             let mut events = [MaybeUninit::uninit(); EVENTS];
             let (events, _) = epoll::wait(&self.epoll, &mut events, timeout.as_ref())?;
             ready.extend(events.iter().map(|event| {
-                let told = event.flags;
-                let over = told.intersects(EventFlags::ERR | EventFlags::HUP);
+                let flags = event.flags;
+                let over = flags.intersects(EventFlags::ERR | EventFlags::HUP);
                 Ready {
                     number: event.data.u64() as usize,
-                    readable: over || told.contains(EventFlags::IN),
-                    writable: over || told.contains(EventFlags::OUT),
+                    readable: over || flags.contains(EventFlags::IN),
+                    writable: over || flags.contains(EventFlags::OUT),
                 }
             }));
             Ok(())
@@ -341,7 +342,7 @@ mod epoll {
         flags
     }
 
-    /// Rounded up: a loop that wakes too early would turn for nothing.
+    /// Rounded up: a loop that wakes too early would do an iteration in vain.
     fn in_whole_ms(timeout: Duration) -> Timespec {
         let ms = i64::try_from(timeout.as_nanos().div_ceil(1_000_000)).unwrap_or(i64::MAX);
         Timespec { tv_sec: ms / 1_000, tv_nsec: ms % 1_000 * 1_000_000 }
@@ -352,25 +353,25 @@ mod poll {
     use std::io;
     use std::time::Duration;
 
-    use super::os::{Entry, entry, poll, set, told};
+    use super::os::{Entry, entry, poll, readiness, set};
     use super::{Interest, Ready, Socket, WAKE};
 
-    /// What is watched, as the system wants to be shown it at each call.
+    /// The watched sockets, in the array that each call needs.
     #[derive(Debug, Default)]
     pub struct Table {
         entries: Vec<Entry>,
         numbers: Vec<usize>,
-        /// Where each number is; the wake_pipe's number comes last of all.
-        places: Vec<Option<usize>>,
+        /// The index of each number's entry, except that of the wake pipe.
+        indexes: Vec<Option<usize>>,
     }
 
     impl Table {
         pub fn watch(&mut self, socket: &impl Socket, number: usize, interest: Interest) {
             if number != WAKE {
-                if self.places.len() <= number {
-                    self.places.resize(number + 1, None);
+                if self.indexes.len() <= number {
+                    self.indexes.resize(number + 1, None);
                 }
-                self.places[number] = Some(self.entries.len());
+                self.indexes[number] = Some(self.entries.len());
             }
             self.entries.push(entry(socket, interest));
             self.numbers.push(number);
@@ -382,9 +383,9 @@ mod poll {
             number: usize,
             interest: Interest,
         ) -> io::Result<()> {
-            let place = self.places.get(number).copied().flatten();
-            let place = place.ok_or(io::ErrorKind::NotFound)?;
-            set(&mut self.entries[place], interest);
+            let index = self.indexes.get(number).copied().flatten();
+            let index = index.ok_or(io::ErrorKind::NotFound)?;
+            set(&mut self.entries[index], interest);
             Ok(())
         }
 
@@ -393,11 +394,11 @@ mod poll {
         }
 
         pub fn forget_closed(&mut self, number: usize) {
-            let Some(place) = self.places.get_mut(number).and_then(Option::take) else { return };
-            self.entries.swap_remove(place);
-            self.numbers.swap_remove(place);
-            if let Some(&moved) = self.numbers.get(place).filter(|&&moved| moved != WAKE) {
-                self.places[moved] = Some(place);
+            let Some(index) = self.indexes.get_mut(number).and_then(Option::take) else { return };
+            self.entries.swap_remove(index);
+            self.numbers.swap_remove(index);
+            if let Some(&moved) = self.numbers.get(index).filter(|&&moved| moved != WAKE) {
+                self.indexes[moved] = Some(index);
             }
         }
 
@@ -412,7 +413,7 @@ mod poll {
             poll(&mut self.entries, ms)?;
             let all = self.entries.iter().zip(&self.numbers);
             ready.extend(all.filter_map(|(entry, &number)| {
-                let (readable, writable) = told(entry);
+                let (readable, writable) = readiness(entry);
                 (readable || writable).then_some(Ready { number, readable, writable })
             }));
             Ok(())
@@ -440,16 +441,16 @@ mod os {
             | if interest.writes() { libc::POLLOUT } else { 0 };
     }
 
-    /// Whether it is told to be readable, and writable.
-    pub fn told(entry: &Entry) -> (bool, bool) {
+    /// Whether it is reported as readable, and as writable.
+    pub fn readiness(entry: &Entry) -> (bool, bool) {
         let over = entry.revents & (libc::POLLERR | libc::POLLHUP | libc::POLLNVAL) != 0;
         (over || entry.revents & libc::POLLIN != 0, over || entry.revents & libc::POLLOUT != 0)
     }
 
     pub fn poll(entries: &mut [Entry], ms: i32) -> io::Result<()> {
-        // SAFETY: as many entries as said, valid and ours.
-        let told = unsafe { libc::poll(entries.as_mut_ptr(), entries.len() as libc::nfds_t, ms) };
-        if told < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+        // SAFETY: the pointer and the length are those of a slice.
+        let count = unsafe { libc::poll(entries.as_mut_ptr(), entries.len() as libc::nfds_t, ms) };
+        if count < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
 }
 
@@ -464,7 +465,7 @@ mod os {
 
     use super::{Interest, Socket};
 
-    /// An entry that can be shown: the system's cannot.
+    /// An entry with `Debug`, which that of the system lacks.
     #[derive(Clone, Copy)]
     #[repr(transparent)]
     pub struct Entry(WSAPOLLFD);
@@ -487,17 +488,17 @@ mod os {
             | if interest.writes() { POLLWRNORM } else { 0 };
     }
 
-    /// Whether it is told to be readable, and writable.
-    pub fn told(entry: &Entry) -> (bool, bool) {
-        let told = entry.0.revents;
-        let over = told & (POLLERR | POLLHUP | POLLNVAL) != 0;
-        (over || told & POLLRDNORM != 0, over || told & POLLWRNORM != 0)
+    /// Whether it is reported as readable, and as writable.
+    pub fn readiness(entry: &Entry) -> (bool, bool) {
+        let revents = entry.0.revents;
+        let over = revents & (POLLERR | POLLHUP | POLLNVAL) != 0;
+        (over || revents & POLLRDNORM != 0, over || revents & POLLWRNORM != 0)
     }
 
     pub fn poll(entries: &mut [Entry], ms: i32) -> io::Result<()> {
-        // SAFETY: as many entries as said, valid and ours; `Entry` is laid out as the system's.
-        let told = unsafe { WSAPoll(entries.as_mut_ptr().cast(), entries.len() as u32, ms) };
-        if told < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+        // SAFETY: the pointer and the length are those of a slice; `Entry` is a transparent WSAPOLLFD.
+        let count = unsafe { WSAPoll(entries.as_mut_ptr().cast(), entries.len() as u32, ms) };
+        if count < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
 }
 
@@ -537,19 +538,19 @@ mod tests {
     }
 
     #[test]
-    fn tells_who_can_be_read_or_written_as_long_as_it_is_so() {
-        for means in backends() {
-            let mut readiness = Readiness::by(means).unwrap();
+    fn readiness_is_reported_as_long_as_it_lasts() {
+        for backend in backends() {
+            let mut readiness = Readiness::by(backend).unwrap();
             let (a, mut to_a) = pair();
             let (mut b, to_b) = pair();
             readiness.watch(&a, 3, Interest::Read).unwrap();
             readiness.watch(&b, 0, Interest::Read).unwrap();
             to_a.write_all(b"x").unwrap();
-            assert_eq!(next(&mut readiness), [readable(3)], "{means:?}");
-            assert_eq!(next(&mut readiness), [readable(3)], "{means:?}: not read yet");
+            assert_eq!(next(&mut readiness), [readable(3)], "{backend:?}");
+            assert_eq!(next(&mut readiness), [readable(3)], "{backend:?}: not read yet");
             readiness.change(&a, 3, Interest::Write).unwrap();
             let writable = Ready { number: 3, readable: false, writable: true };
-            assert_eq!(next(&mut readiness), [writable], "{means:?}");
+            assert_eq!(next(&mut readiness), [writable], "{backend:?}");
             readiness.forget(&a, 3);
             drop(to_b);
             let ready = next(&mut readiness);
@@ -559,9 +560,9 @@ mod tests {
     }
 
     #[test]
-    fn numbers_may_be_forgotten_and_given_anew() {
-        for means in backends() {
-            let mut readiness = Readiness::by(means).unwrap();
+    fn forgotten_numbers_can_be_reused() {
+        for backend in backends() {
+            let mut readiness = Readiness::by(backend).unwrap();
             let mut pairs: Vec<_> = (0..5).map(|_| pair()).collect();
             for (number, (ours, _)) in pairs.iter().enumerate() {
                 readiness.watch(ours, number, Interest::Read).unwrap();
@@ -574,29 +575,29 @@ mod tests {
             for (_, other) in &mut pairs {
                 other.write_all(b"x").unwrap();
             }
-            let mut told = Vec::new();
-            while told.len() < 4 {
+            let mut reported = Vec::new();
+            while reported.len() < 4 {
                 for ready in next(&mut readiness) {
-                    if !told.contains(&ready.number) {
-                        told.push(ready.number);
+                    if !reported.contains(&ready.number) {
+                        reported.push(ready.number);
                     }
                 }
             }
-            told.sort_unstable();
-            assert_eq!(told, [0, 1, 2, 3], "{means:?}");
+            reported.sort_unstable();
+            assert_eq!(reported, [0, 1, 2, 3], "{backend:?}");
         }
     }
 
     #[test]
     fn a_loop_is_woken_from_another_thread() {
-        for means in backends() {
-            let mut readiness = Readiness::by(means).unwrap();
+        for backend in backends() {
+            let mut readiness = Readiness::by(backend).unwrap();
             let waker = readiness.waker().unwrap();
             let woken = std::thread::spawn(move || {
                 let mut ready = Vec::new();
-                readiness.wait(None, &mut ready).unwrap(); // for ever, if nobody rings
+                readiness.wait(None, &mut ready).unwrap(); // for ever, unless woken
                 assert_eq!(ready, []);
-                readiness.wait(Some(Duration::ZERO), &mut ready).unwrap(); // silent again
+                readiness.wait(Some(Duration::ZERO), &mut ready).unwrap(); // drained
                 ready.is_empty()
             });
             waker.wake();

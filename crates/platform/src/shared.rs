@@ -1,11 +1,11 @@
-//! Memory that threads and forked processes of one round have in common.
+//! Memory that threads and forked processes share.
 
 use std::ops::Deref;
 
 use crate::CaseError;
 
-/// A value in memory that a forked child shares with its parent. It lives until the process ends:
-/// a round is one short process, and a child may still be looking at it.
+/// A value in memory that a forked child shares with its parent. It is never freed: a child may still use it, and
+/// processes with such values are short or have few of them.
 #[derive(Debug)]
 pub struct Shared<T: ?Sized + 'static>(&'static T);
 
@@ -33,11 +33,11 @@ impl<T: ?Sized> Shared<T> {
 }
 
 impl<T: Sync> Shared<T> {
-    /// Moves `value` into fresh shared memory, on a page of its own.
+    /// Moves `value` into new shared memory.
     pub fn new(value: T) -> Result<Self, CaseError> {
         assert!(align_of::<T>() <= 4096, "a page is as aligned as memory gets here");
         let place = os::map(size_of::<T>().max(1))?.cast::<T>();
-        // SAFETY: `place` is fresh, large enough, page-aligned, and never unmapped.
+        // SAFETY: `place` is new, large enough, page-aligned, and never unmapped.
         unsafe {
             place.write(value);
             Ok(Self(&*place))
@@ -46,14 +46,14 @@ impl<T: Sync> Shared<T> {
 }
 
 impl<T: Sync> Shared<[T]> {
-    /// So many values in fresh shared memory, each made in its place.
+    /// `count` values in new shared memory, each constructed in place.
     pub fn list(count: usize, make: impl Fn() -> T) -> Result<Self, CaseError> {
         assert!(align_of::<T>() <= 4096, "a page is as aligned as memory gets here");
         let bytes = size_of::<T>().checked_mul(count);
         let bytes = bytes.ok_or_else(|| CaseError::Failed("too much shared memory".into()))?;
         let first = os::map(bytes.max(1))?.cast::<T>();
         for at in 0..count {
-            // SAFETY: `first` is fresh, page-aligned, and large enough for `count` values.
+            // SAFETY: `first` is new, page-aligned, and large enough for `count` values.
             unsafe { first.add(at).write(make()) };
         }
         // SAFETY: all `count` values were written just now, and are never unmapped.
@@ -92,7 +92,7 @@ mod os {
 
     use crate::CaseError;
 
-    /// Windows has no fork: workers are threads, and any memory is common to them.
+    /// Windows has no fork: workers are threads, which share all memory.
     pub fn map(bytes: usize) -> Result<*mut u8, CaseError> {
         // SAFETY: a new allocation touches nothing that exists.
         let place = unsafe {
@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_list_has_as_many_values_as_asked_for() {
+    fn a_list_has_the_requested_number_of_values() {
         let made = AtomicUsize::new(0);
         let make = || [made.fetch_add(1, Ordering::Relaxed); 100];
         let list = Shared::list(1_000, make).unwrap();

@@ -1,7 +1,7 @@
 //! Counting another process's system calls from outside, where the kernel's own counter is denied.
 //!
-//! Needs no rights beyond tracing one's own child, and works in gVisor and User-Mode Linux too; it
-//! makes each call 20 to 100 us slower, so it counts and never times.
+//! Needs no privileges beyond tracing a child, and works in gVisor and User-Mode Linux too. It makes each call 20 to
+//! 100 us slower, so it is used for counting, never for timing.
 
 use std::process::{Command, Output};
 use std::time::Duration;
@@ -46,7 +46,7 @@ mod os {
         let (ended, end) = mpsc::channel::<()>();
         let watchdog = std::thread::spawn(move || {
             if end.recv_timeout(limit) == Err(mpsc::RecvTimeoutError::Timeout) {
-                // SAFETY: the traced child is reaped only after this thread was told of its end.
+                // SAFETY: the traced child is reaped only after this thread was notified of its end.
                 unsafe { libc::kill(pid, libc::SIGKILL) };
             }
         });

@@ -1,35 +1,35 @@
-//! What another process, and those it started, use.
+//! Resource usage of another process and its descendants.
 
 use std::time::Duration;
 
 use crate::CaseError;
 
-/// What a process and all its descendants have used and hold, at one moment.
+/// Resource usage of a process and all its descendants at one time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ProcessTree {
-    /// CPU time since each began, of threads that ended as well, and (in steps of 10 ms) of children that
-    /// ended and were waited for. On Linux it is exact to the nanosecond for those that live.
+    /// CPU time since the start of each, including ended threads and (in steps of 10 ms) children that ended and were
+    /// waited for. On Linux it is exact to the nanosecond for running processes.
     pub cpu: Duration,
-    /// Memory in bytes: what is theirs alone, a share of what they have in common, and page tables (Linux);
-    /// the private bytes (Windows). `None` where we may not know.
+    /// Memory in bytes: private pages, a share of shared pages, and page tables (Linux); private bytes (Windows). `None`
+    /// if this process may not read it.
     pub memory: Option<u64>,
-    /// Processes that live.
+    /// Number of processes.
     pub processes: usize,
-    /// Their threads.
+    /// Number of their threads.
     pub threads: usize,
-    /// Their open descriptors or handles; `None` where we may not know.
+    /// Number of their open descriptors or handles; `None` if this process may not read it.
     pub descriptors: Option<usize>,
 }
 
-/// More processes than this are not looked at: a tree that grows as fast as we look has no end.
+/// Maximum number of processes that are read: otherwise reading a tree that grows at the same time may not end.
 pub const PROCESSES_AT_MOST: usize = 100_000;
 
 impl ProcessTree {
-    /// Reads what the process `pid` and its descendants use now: on Linux of all, on Windows of the process
-    /// itself. Memory and descriptors take the longest.
+    /// Reads the present usage of the process `pid` and its descendants; on Windows of the process itself. Memory and
+    /// descriptors take the longest.
     ///
     /// # Errors
-    /// If there is no such process, or this system has no such reading.
+    /// If there is no such process, or this system does not report its usage.
     pub fn of(pid: u32) -> Result<Self, CaseError> {
         os::read(pid, true)
     }
@@ -59,7 +59,7 @@ mod os {
             if tree.processes >= PROCESSES_AT_MOST {
                 break;
             }
-            // One that ended meanwhile is its parent's from now on.
+            // The CPU time of one that ended meanwhile is counted for its parent from now on.
             if let Some(read) = one(child, with_memory) {
                 tree = sum(tree, read);
                 waiting.extend(children(child));
@@ -71,7 +71,7 @@ mod os {
     fn sum(a: ProcessTree, b: ProcessTree) -> ProcessTree {
         ProcessTree {
             cpu: a.cpu + b.cpu,
-            // One that is just ending has none any more.
+            // A process that is ending has none any more.
             memory: a.memory.map(|a| a + b.memory.unwrap_or(0)),
             processes: a.processes + b.processes,
             threads: a.threads + b.threads,
@@ -100,7 +100,7 @@ mod os {
 
     impl Stat {
         fn parse(text: &str) -> Option<Stat> {
-            // SAFETY: a plain question.
+            // SAFETY: the call has no pointers.
             let ticks_per_s = u64::try_from(unsafe { libc::sysconf(libc::_SC_CLK_TCK) }).ok()?;
             let fields: Vec<&str> = text.rsplit_once(") ")?.1.split_whitespace().collect();
             let ticks = |at: usize| fields.get(at)?.parse::<u64>().ok();
@@ -114,7 +114,7 @@ mod os {
         }
     }
 
-    /// The clock of all its threads, those that ended too. Anybody may read it.
+    /// The clock of all its threads, including ended ones. Any process may read it.
     fn cpu_clock(pid: u32) -> Option<Duration> {
         let mut clock = 0;
         let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
@@ -126,7 +126,7 @@ mod os {
         done.then(|| Duration::new(now.tv_sec as u64, now.tv_nsec as u32))
     }
 
-    /// Its share of its pages, and the tables they are found by.
+    /// Its proportional share of its pages, and its page tables.
     fn memory(pid: u32) -> Option<u64> {
         let rollup = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?;
         let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_told_as_such() {
+    fn a_missing_process_is_an_error() {
         let read = ProcessTree::of(u32::MAX / 2);
         assert!(read.unwrap_err().to_string().starts_with("there is no process"));
     }

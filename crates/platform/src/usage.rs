@@ -1,31 +1,31 @@
-//! What a whole process, and a machine's processors, have spent so far.
+//! Resource usage of a process, a thread, and a machine's CPUs.
 
 use std::time::Duration;
 
-/// What this process has spent since it began, together with the children it has waited for.
+/// Resource usage of this process since its start, and of the children it has waited for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ProcessUsage {
     /// CPU time of all its threads, in user mode and in the kernel.
     pub cpu: Duration,
-    /// Times a thread gave up its CPU, to wait; `None` where this system does not count them.
+    /// Voluntary context switches; `None` where the system does not count them.
     pub voluntary_switches: Option<u64>,
-    /// Times a thread's CPU was taken away; `None` where this system does not count them.
+    /// Involuntary context switches; `None` where the system does not count them.
     pub involuntary_switches: Option<u64>,
 }
 
 impl ProcessUsage {
-    /// What has been spent so far; nothing where the system does not tell.
+    /// The present values; zero where the system does not report them.
     pub fn now() -> Self {
         os::process_usage().unwrap_or_default()
     }
 
-    /// What those of this process's children that still run have spent. One that ends meanwhile may be missed.
-    /// Nothing where the system does not tell.
+    /// The usage of this process's running children. One that ends meanwhile may be missed. Zero where the system does not
+    /// report it.
     pub fn of_running_children() -> Self {
         os::of_running_children()
     }
 
-    /// This and what others have spent.
+    /// The sum.
     pub fn plus(self, others: Self) -> Self {
         let sum = |a: Option<u64>, b: Option<u64>| match (a, b) {
             (Some(a), Some(b)) => Some(a + b),
@@ -38,7 +38,7 @@ impl ProcessUsage {
         }
     }
 
-    /// What was spent since `earlier`.
+    /// The difference to an earlier value.
     pub fn since(self, earlier: Self) -> Self {
         let difference = |now: Option<u64>, then: Option<u64>| {
             now.zip(then).map(|(now, then)| now.saturating_sub(then))
@@ -54,15 +54,15 @@ impl ProcessUsage {
     }
 }
 
-/// The CPU time the calling thread has used; `None` where the system does not tell, or only in steps
-/// too coarse for jobs of milliseconds.
+/// CPU time of the calling thread; `None` where the system does not report it, or only in steps too coarse for jobs of
+/// milliseconds.
 #[inline]
 pub fn thread_cpu_time() -> Option<Duration> {
     os::thread_cpu_time()
 }
 
-/// How long processors `cpus` together have been busy since the machine was started, with whatever
-/// program, in steps of about 10 ms; `None` where the system does not tell.
+/// Busy time of all `cpus` together since boot, with any program, in steps of about 10 ms; `None` where the system does
+/// not report it.
 pub fn busy_time(cpus: &[usize]) -> Option<Duration> {
     os::busy_time(cpus)
 }
@@ -86,8 +86,7 @@ mod os {
         })
     }
 
-    /// Of /proc (proc_tid_children(5), proc_pid_status(5)); children have one thread each, or the time of
-    /// the first is told.
+    /// From /proc (proc_tid_children(5), proc_pid_status(5)); of a child with several threads, the values of the first.
     #[cfg(target_os = "linux")]
     pub fn of_running_children() -> ProcessUsage {
         let mut sum = ProcessUsage::default();
@@ -122,11 +121,11 @@ mod os {
         ProcessUsage::default()
     }
 
-    fn usage(who: libc::c_int) -> Option<libc::rusage> {
+    fn usage(target: libc::c_int) -> Option<libc::rusage> {
         // SAFETY: an all-zero rusage is valid, and the call fills it.
         unsafe {
             let mut usage: libc::rusage = std::mem::zeroed();
-            (libc::getrusage(who, &mut usage) == 0).then_some(usage)
+            (libc::getrusage(target, &mut usage) == 0).then_some(usage)
         }
     }
 
@@ -145,7 +144,7 @@ mod os {
     /// part of user time.
     #[cfg(target_os = "linux")]
     pub fn busy_time(cpus: &[usize]) -> Option<Duration> {
-        // SAFETY: a plain question.
+        // SAFETY: the call has no pointers.
         let ticks_per_s = u64::try_from(unsafe { libc::sysconf(libc::_SC_CLK_TCK) }).ok()?;
         let text = std::fs::read_to_string("/proc/stat").ok()?;
         let mut ticks = 0;
@@ -213,7 +212,7 @@ mod os {
 mod tests {
     use super::*;
 
-    /// Keeps this thread busy for about that much CPU time, or that long where it cannot tell.
+    /// Keeps this thread busy for about this CPU time, or for this time where its CPU time is unknown.
     fn work(length: Duration) {
         let (began, spent) = (std::time::Instant::now(), thread_cpu_time());
         loop {

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 pub use measure::Direction;
+use measure::Metric;
 pub use measure::stats::Interval;
 use serde::{Deserialize, Serialize};
 
@@ -231,6 +232,11 @@ impl Document {
 }
 
 impl CaseResult {
+    /// As [`CaseResult::blank`], of a metric that a case describes.
+    pub fn of(case: &str, params: BTreeMap<String, String>, metric: &Metric) -> Self {
+        Self::blank(case, params, metric.name, metric.unit, metric.better)
+    }
+
     /// A result that says only what it is of: called measured, and still without a figure.
     pub fn blank(
         case: &str,

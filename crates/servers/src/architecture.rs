@@ -83,14 +83,14 @@ pub const ARCHITECTURES: &[Architecture] = &[
     ),
     architecture!(
         "exec",
-        "a process for each connection that starts a program anew, as inetd does",
+        "a process for each connection that executes a program, as inetd does",
         unix,
         exec::serve,
-        "Windows hands no connection to a program as its standard input and output"
+        "Windows cannot pass a connection to a program as standard input and output"
     ),
     architecture!(
         "prefork",
-        "processes forked beforehand, each with one connection at a time",
+        "processes forked in advance, each with one connection at a time",
         unix,
         prefork::serve,
         "Windows has no fork"
@@ -98,14 +98,14 @@ pub const ARCHITECTURES: &[Architecture] = &[
     architecture!("threads", "a thread for each connection", all(), threads::serve, ""),
     architecture!(
         "pool",
-        "threads started beforehand, each with one connection at a time",
+        "threads started in advance, each with one connection at a time",
         all(),
         pool::serve,
         ""
     ),
     architecture!(
         "select",
-        "an event loop over select, which takes 1024 descriptors at most",
+        "an event loop over select, limited to 1024 descriptors",
         all(),
         select::serve,
         ""
@@ -126,21 +126,21 @@ pub const ARCHITECTURES: &[Architecture] = &[
     ),
     architecture!(
         "epoll",
-        "an event loop over epoll, told once of what is new (edge-triggered)",
+        "an event loop over epoll, edge-triggered",
         target_os = "linux",
         epoll::serve_edge,
         "exists only on Linux"
     ),
     architecture!(
         "epoll-level",
-        "an event loop over epoll, told as long as there is something (level-triggered)",
+        "an event loop over epoll, level-triggered",
         target_os = "linux",
         epoll::serve_level,
         "exists only on Linux"
     ),
     architecture!(
         "epoll-per-cpu",
-        "an event loop as of epoll on each CPU, each with a listener of its own (SO_REUSEPORT)",
+        "an event loop as `epoll` for each CPU, each with its own listener (SO_REUSEPORT)",
         shares_port,
         target_os = "linux",
         epoll_per_cpu::serve,
@@ -148,7 +148,7 @@ pub const ARCHITECTURES: &[Architecture] = &[
     ),
     architecture!(
         "kqueue",
-        "an event loop over kqueue, told as long as there is something (level-triggered)",
+        "an event loop over kqueue, level-triggered",
         any(
             target_vendor = "apple",
             target_os = "freebsd",
@@ -160,14 +160,14 @@ pub const ARCHITECTURES: &[Architecture] = &[
     ),
     architecture!(
         "io_uring",
-        "an event loop over io_uring: what is to be done is queued, what is done comes back",
+        "an event loop over io_uring: queues of operations and of completions",
         target_os = "linux",
         io_uring::serve,
         "exists only on Linux"
     ),
     architecture!(
         "iocp",
-        "an event loop over a completion port: what is to be done is begun, what is done comes back",
+        "an event loop over an I/O completion port",
         windows,
         iocp::serve,
         "exists only on Windows"

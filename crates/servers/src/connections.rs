@@ -143,7 +143,6 @@ impl<'a> Connections<'a> {
     }
 
     /// The socket of a connection.
-    #[cfg_attr(windows, expect(dead_code, reason = "only kernel queues need each socket"))]
     pub fn stream(&self, number: usize) -> Option<&TcpStream> {
         self.slots.get(number).map(|slot| slot.connection.stream())
     }

@@ -1,4 +1,4 @@
-//! The server's side of an exchange, without any input or output: what has come, what is to be sent.
+//! The server's side of the protocols, without I/O.
 
 use std::borrow::Cow;
 
@@ -6,14 +6,14 @@ use serving::protocol::{
     BAD_REQUEST, HEAD_AT_MOST, Kind, Protocol, TOO_BUSY, UNAVAILABLE, UNAVAILABLE_CLOSE,
 };
 
-/// What an exchange waits for.
+/// The readiness an exchange waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wants {
-    /// That the client sends something.
+    /// Data from the client.
     Read,
-    /// That the client takes what is sent.
+    /// Space to send to the client.
     Write,
-    /// Nothing more: the connection is to be closed.
+    /// None: the connection is to be closed.
     Close,
 }
 
@@ -21,11 +21,11 @@ pub enum Wants {
 #[derive(Debug)]
 pub struct Exchange {
     protocol: Protocol,
-    /// How many more replies are given; `None` for as many as the client likes.
+    /// Number of replies left; `None`: unlimited.
     left: Option<u32>,
-    /// The part of an HTTP request that has come.
+    /// The part of an HTTP request that was received.
     head: Vec<u8>,
-    /// How much of an echo's request has come.
+    /// Bytes of an echo request that were received.
     echoed: usize,
     out: Cow<'static, [u8]>,
     sent: usize,
@@ -47,12 +47,12 @@ impl Exchange {
         }
     }
 
-    /// What is to be sent and was not yet.
+    /// The bytes to be sent.
     pub fn to_send(&self) -> &[u8] {
         &self.out[self.sent..]
     }
 
-    /// Takes note that the first `bytes` of [`Exchange::to_send`] were sent.
+    /// Records that the first `bytes` of [`Exchange::to_send`] were sent.
     pub fn was_sent(&mut self, bytes: usize) {
         self.sent += bytes;
         debug_assert!(self.sent <= self.out.len());
@@ -65,18 +65,18 @@ impl Exchange {
         }
     }
 
-    /// Takes what is to be sent out of the exchange, for who sends it while more may come.
+    /// Takes the bytes to be sent out of the exchange, for a loop that sends and receives at the same time.
     #[cfg_attr(
         not(any(target_os = "linux", windows)),
-        expect(dead_code, reason = "only io_uring and iocp send so")
+        expect(dead_code, reason = "only io_uring and iocp do that")
     )]
     pub fn take_to_send(&mut self) -> Cow<'static, [u8]> {
         debug_assert_eq!(self.sent, 0);
         std::mem::replace(&mut self.out, Cow::Borrowed(&[]))
     }
 
-    /// Takes in what the client has sent. It may be asked for once everything was sent, so that a
-    /// client that does not read cannot fill our memory.
+    /// Processes received bytes. Loops receive only after everything was sent, so that a client that does not read
+    /// cannot exhaust the memory.
     pub fn received(&mut self, bytes: &[u8]) {
         match self.protocol.kind {
             Kind::TooBusy => {}
@@ -85,19 +85,19 @@ impl Exchange {
         }
     }
 
-    /// Takes note that the client will send no more: it gets what it has asked for.
+    /// Records that the client will send no more: the replies so far are still sent.
     pub fn ended(&mut self) {
         self.over = true;
     }
 
-    /// The server stops: the next reply is the last, and says so where the protocol can.
+    /// The server stops: the next reply is the last, and announces the close if the protocol can.
     pub fn finish_soon(&mut self) {
         if self.protocol.kind == Kind::Http {
             self.left = Some(1);
         }
     }
 
-    /// What it waits for.
+    /// The readiness it waits for.
     pub fn wants(&self) -> Wants {
         match (self.to_send().is_empty(), self.over) {
             (false, _) => Wants::Write,
@@ -106,7 +106,7 @@ impl Exchange {
         }
     }
 
-    /// Whether a request has come in part only.
+    /// Whether a request was received in part.
     pub fn is_in_request(&self) -> bool {
         self.echoed > 0 || !self.head.is_empty()
     }
@@ -142,7 +142,7 @@ impl Exchange {
         }
     }
 
-    /// Answers the whole requests in `bytes`, and gives the rest.
+    /// Answers the complete requests in `bytes`, and returns the rest.
     fn answer_all<'a>(&mut self, mut bytes: &'a [u8]) -> &'a [u8] {
         while !bytes.is_empty() && !self.over {
             match request_in(bytes) {
@@ -173,14 +173,14 @@ impl Exchange {
     }
 }
 
-/// What begins a stretch of bytes.
+/// The beginning of some bytes.
 enum Request {
     Whole { length: usize, is_last: bool },
     Part,
     Garbage,
 }
 
-/// The headers of a request that are looked at.
+/// Maximum number of headers of a request.
 const HEADERS_AT_MOST: usize = 64;
 
 fn request_in(bytes: &[u8]) -> Request {
@@ -208,20 +208,20 @@ mod tests {
 
     use super::*;
 
-    /// Sends `parts`, taking replies as they come, until the exchange is over or nothing is left.
-    fn said(protocol: Protocol, parts: &[&[u8]]) -> (Vec<u8>, Wants) {
+    /// Sends `parts` and receives the replies, until the exchange is over or nothing is left.
+    fn replies(protocol: Protocol, parts: &[&[u8]]) -> (Vec<u8>, Wants) {
         let mut exchange = Exchange::new(protocol);
-        let mut said = Vec::new();
+        let mut received = Vec::new();
         let mut parts = parts.iter();
         loop {
             while exchange.wants() == Wants::Write {
-                // A byte at a time: nothing may hang on how much is taken at once.
-                said.push(exchange.to_send()[0]);
+                // A byte at a time: the result must not depend on how much is sent at once.
+                received.push(exchange.to_send()[0]);
                 exchange.was_sent(1);
             }
             match (exchange.wants(), parts.next()) {
                 (Wants::Read, Some(part)) => exchange.received(part),
-                (wants, _) => return (said, wants),
+                (wants, _) => return (received, wants),
             }
         }
     }
@@ -229,37 +229,37 @@ mod tests {
     const GET: &[u8] = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n";
 
     #[test]
-    fn too_busy_is_said_at_once() {
-        assert_eq!(said(Protocol::TOO_BUSY, &[]), (TOO_BUSY.to_vec(), Wants::Close));
+    fn too_busy_is_sent_at_once() {
+        assert_eq!(replies(Protocol::TOO_BUSY, &[]), (TOO_BUSY.to_vec(), Wants::Close));
     }
 
     #[test]
-    fn http_stays_or_closes_as_asked() {
+    fn http_persists_or_closes_as_requested() {
         let answers = |n| UNAVAILABLE.repeat(n);
-        assert_eq!(said(Protocol::HTTP, &[GET, GET]), (answers(2), Wants::Read));
+        assert_eq!(replies(Protocol::HTTP, &[GET, GET]), (answers(2), Wants::Read));
         let pipelined = [GET, GET].concat();
-        assert_eq!(said(Protocol::HTTP, &[&pipelined]), (answers(2), Wants::Read));
+        assert_eq!(replies(Protocol::HTTP, &[&pipelined]), (answers(2), Wants::Read));
         let last = (UNAVAILABLE_CLOSE.to_vec(), Wants::Close);
-        assert_eq!(said(Protocol::HTTP_CLOSE, &[GET, GET]), last);
+        assert_eq!(replies(Protocol::HTTP_CLOSE, &[GET, GET]), last);
         for asks_to_close in
             ["GET / HTTP/1.1\r\nCoNnection: Close\r\n\r\n", "GET / HTTP/1.0\r\n\r\n"]
         {
-            assert_eq!(said(Protocol::HTTP, &[asks_to_close.as_bytes()]), last);
+            assert_eq!(replies(Protocol::HTTP, &[asks_to_close.as_bytes()]), last);
         }
         let keeps = b"GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n";
-        assert_eq!(said(Protocol::HTTP, &[keeps]), (answers(1), Wants::Read));
+        assert_eq!(replies(Protocol::HTTP, &[keeps]), (answers(1), Wants::Read));
     }
 
     #[test]
-    fn what_is_no_http_is_refused_and_so_is_a_head_without_end() {
+    fn malformed_requests_and_endless_heads_are_rejected() {
         let refused = (BAD_REQUEST.to_vec(), Wants::Close);
-        assert_eq!(said(Protocol::HTTP, &[b"\x16\x03\x01garbage\0\r\n\r\n"]), refused);
+        assert_eq!(replies(Protocol::HTTP, &[b"\x16\x03\x01garbage\0\r\n\r\n"]), refused);
         let endless = vec![b'a'; HEAD_AT_MOST + 1];
-        assert_eq!(said(Protocol::HTTP, &[b"GET /", &endless]), refused);
+        assert_eq!(replies(Protocol::HTTP, &[b"GET /", &endless]), refused);
     }
 
     #[test]
-    fn a_stopping_server_says_so_with_its_next_reply() {
+    fn a_stopping_server_announces_the_close_with_its_next_reply() {
         let mut exchange = Exchange::new(Protocol::HTTP);
         exchange.finish_soon();
         assert_eq!(exchange.wants(), Wants::Read);
@@ -270,12 +270,12 @@ mod tests {
     #[test]
     fn an_echo_closes_after_its_last_request() {
         let protocol = Protocol::echo(3, Some(2));
-        assert_eq!(said(protocol, &[b"ab", b"cd"]), (b"abcd".to_vec(), Wants::Read));
-        assert_eq!(said(protocol, &[b"abcdef and more"]), (b"abcdef".to_vec(), Wants::Close));
+        assert_eq!(replies(protocol, &[b"ab", b"cd"]), (b"abcd".to_vec(), Wants::Read));
+        assert_eq!(replies(protocol, &[b"abcdef and more"]), (b"abcdef".to_vec(), Wants::Close));
     }
 
     #[test]
-    fn a_client_that_ends_gets_what_it_asked_for() {
+    fn a_client_that_half_closes_gets_its_replies() {
         let mut exchange = Exchange::new(Protocol::echo(4, None));
         exchange.received(b"abcd");
         exchange.ended();
@@ -286,7 +286,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn however_requests_are_cut_the_replies_are_the_same(cuts in prop::collection::vec(1usize..40, 1..30)) {
+        fn replies_do_not_depend_on_segmentation(cuts in prop::collection::vec(1usize..40, 1..30)) {
             let bytes = GET.repeat(5);
             let mut parts: Vec<&[u8]> = Vec::new();
             let mut rest = &bytes[..];
@@ -298,12 +298,12 @@ mod tests {
                 parts.push(part);
                 rest = after;
             }
-            prop_assert_eq!(said(Protocol::HTTP, &parts), (UNAVAILABLE.repeat(5), Wants::Read));
-            prop_assert_eq!(said(Protocol::echo(7, None), &parts), (bytes.clone(), Wants::Read));
+            prop_assert_eq!(replies(Protocol::HTTP, &parts), (UNAVAILABLE.repeat(5), Wants::Read));
+            prop_assert_eq!(replies(Protocol::echo(7, None), &parts), (bytes.clone(), Wants::Read));
         }
 
         #[test]
-        fn garbage_never_panics_nor_fills_memory(parts in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..600), 0..40)) {
+        fn garbage_neither_panics_nor_exhausts_memory(parts in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..600), 0..40)) {
             let mut exchange = Exchange::new(Protocol::HTTP);
             for part in parts {
                 if exchange.wants() == Wants::Close {

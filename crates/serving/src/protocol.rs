@@ -1,39 +1,39 @@
-//! What client and server say to each other: three small exchanges, the same for every architecture.
+//! The protocols that the servers serve and the load generator requests.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// What a server answers as soon as somebody connects, before it closes the connection.
+/// The reply of the 450 protocol, sent when a client connects; then the server closes the connection.
 pub const TOO_BUSY: &[u8] = b"450 too busy\r\n";
-/// The fixed answer to an HTTP request, where the connection stays.
+/// The reply to an HTTP request on a persistent connection.
 pub const UNAVAILABLE: &[u8] =
     b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 9\r\n\r\ntoo busy\n";
-/// The same where the server closes the connection after it.
+/// The same if the server closes the connection after it.
 pub const UNAVAILABLE_CLOSE: &[u8] =
     b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 9\r\nConnection: close\r\n\r\ntoo busy\n";
-/// The answer to what is no HTTP request.
+/// The reply to a malformed HTTP request.
 pub const BAD_REQUEST: &[u8] =
     b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
-/// The longest head of an HTTP request that is taken.
+/// Maximum length of the head of an HTTP request, in bytes.
 pub const HEAD_AT_MOST: usize = 8 * 1024;
-/// The largest request of an echo, in bytes.
+/// Maximum size of an echo request, in bytes.
 pub const SIZE_AT_MOST: usize = 64 * 1024;
 
 /// An exchange between a client and a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Protocol {
-    /// What is said.
+    /// The kind of the exchange.
     pub kind: Kind,
-    /// After how many replies the server closes the connection; none: it leaves that to the client.
+    /// The number of replies after which the server closes the connection; `None`: the client closes it.
     pub requests: Option<u32>,
 }
 
-/// What is said in an exchange.
+/// The kind of an exchange.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// The server says [`TOO_BUSY`] and closes.
+    /// The server sends [`TOO_BUSY`] and closes.
     TooBusy,
-    /// The server sends back what it was sent, in requests of so many bytes.
+    /// The server sends back each request of this size.
     Echo {
         /// Bytes of a request, and of its reply.
         size: usize,
@@ -43,7 +43,7 @@ pub enum Kind {
 }
 
 impl Protocol {
-    /// The server says [`TOO_BUSY`] and closes.
+    /// The server sends [`TOO_BUSY`] and closes.
     pub const TOO_BUSY: Self = Self { kind: Kind::TooBusy, requests: Some(1) };
     /// HTTP with one connection for all requests of a client.
     pub const HTTP: Self = Self { kind: Kind::Http, requests: None };
@@ -55,16 +55,16 @@ impl Protocol {
         Self { kind: Kind::Echo { size }, requests }
     }
 
-    /// Whether the client says something first: a server that knows this can have the kernel wait for it.
+    /// Whether the client sends first: then a server can have the kernel defer the connection.
     pub fn client_sends_first(self) -> bool {
         self.kind != Kind::TooBusy
     }
 }
 
-/// Bytes of an echo's request where none are given.
+/// Default size of an echo request, in bytes.
 const SIZE: usize = 64;
 
-/// No such protocol.
+/// An unknown protocol.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "no protocol {0:?}: there are 450, echo, echo:SIZE, http and http-close; \

@@ -1,4 +1,4 @@
-//! Small servers, good and bad.
+//! Small servers, correct and faulty.
 #![allow(dead_code, reason = "each test program uses a part of this")]
 
 use std::collections::HashMap;
@@ -23,7 +23,7 @@ pub fn serving(serve: impl Fn(TcpStream) + Send + 'static) -> SocketAddr {
     to
 }
 
-/// Serves each connection in a thread of its own, and then closes it.
+/// Serves each connection in a thread, and then closes it.
 pub fn answering(serve: impl Fn(&mut TcpStream) + Send + Sync + 'static) -> SocketAddr {
     let serve = Arc::new(serve);
     serving(move |mut stream| {
@@ -32,7 +32,7 @@ pub fn answering(serve: impl Fn(&mut TcpStream) + Send + Sync + 'static) -> Sock
     })
 }
 
-/// Sends back whatever comes, and counts connections.
+/// Sends back what it receives, and counts connections.
 pub fn echoing(accepted: Arc<AtomicUsize>) -> SocketAddr {
     answering(move |stream| {
         accepted.fetch_add(1, Ordering::Relaxed);
@@ -44,7 +44,7 @@ pub fn echoing(accepted: Arc<AtomicUsize>) -> SocketAddr {
     })
 }
 
-/// Breaks each connection once something was said on it.
+/// Resets each connection after it has received something.
 pub fn resetting() -> SocketAddr {
     serving(|mut stream| {
         let _ = stream.read(&mut [0; 4096]);
@@ -53,7 +53,7 @@ pub fn resetting() -> SocketAddr {
     })
 }
 
-/// Where nobody listens.
+/// An address at which nothing listens.
 pub fn closed_port() -> SocketAddr {
     listening().1
 }
@@ -70,7 +70,7 @@ pub fn reading_head(stream: &mut TcpStream) -> bool {
     true
 }
 
-/// Sends back what comes on thousands of connections; says on which port, and ends with standard input.
+/// Sends back what it receives, on thousands of connections; prints its port, and ends with standard input.
 pub fn echo_server_of_thousands() {
     std::thread::spawn(|| {
         let _ = std::io::stdin().read(&mut [0]);

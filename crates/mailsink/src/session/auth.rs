@@ -7,7 +7,7 @@ use smtp::command::BadCommand;
 
 use super::client::{ClientState, Expects};
 use super::outcome::{Next, Outcome};
-use super::replies::{ORDER, refuse, reject, say};
+use super::replies::{ORDER, refuse, reject, write_reply};
 use crate::extension::Extension;
 use crate::fault::SinkPhase;
 use crate::state::SinkState;
@@ -109,7 +109,7 @@ impl ClientState {
             return refuse(out, sink, SinkPhase::Auth, ("535", "5.7.8", "name or password wrong"));
         }
         self.authenticated = true;
-        say(out, sink, "235", "2.7.0", "welcome");
+        write_reply(out, sink, "235", "2.7.0", "welcome");
         Next::More
     }
 }

@@ -6,7 +6,7 @@ use smtp::unstuffing::Unstuffing;
 
 use super::client::{ClientState, Expects, Transaction};
 use super::outcome::{MORE, Next, Outcome, Pace};
-use super::replies::{ORDER, misbehave, refuse, say};
+use super::replies::{ORDER, misbehave, refuse, write_reply};
 use crate::extension::Extension;
 use crate::fault::{FaultKind, SinkPhase};
 use crate::state::SinkState;
@@ -93,7 +93,7 @@ impl ClientState {
         counters.messages.add(1);
         counters.recipients.add(recipients.into());
         counters.bytes.add(bytes);
-        say(out, sink, "250", "2.0.0", "taken, and thrown away");
+        write_reply(out, sink, "250", "2.0.0", "taken, and thrown away");
         Next::More
     }
 
@@ -107,7 +107,7 @@ impl ClientState {
     ) -> Outcome {
         if !sink.offer.has(Extension::Chunking, self.secured) {
             sink.counters.bad_commands.add(1);
-            say(out, sink, "502", "5.5.1", "not implemented");
+            write_reply(out, sink, "502", "5.5.1", "not implemented");
             return MORE;
         }
         let transaction = self.transaction.as_mut().filter(|one| one.recipients > 0);
@@ -162,7 +162,7 @@ impl ClientState {
                 client.transaction = None;
                 return refuse(out, sink, SinkPhase::Data, ("552", "5.3.4", "message too large"));
             }
-            say(out, sink, "250", "2.0.0", "go on");
+            write_reply(out, sink, "250", "2.0.0", "go on");
             Next::More
         })
     }

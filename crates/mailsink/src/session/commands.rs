@@ -4,7 +4,7 @@ use smtp::command::{BadCommand, Body, Command, Mail};
 
 use super::client::{ClientState, Transaction};
 use super::outcome::{MORE, Next, Outcome};
-use super::replies::{ORDER, refuse, reject, say};
+use super::replies::{ORDER, refuse, reject, write_reply};
 use crate::extension::Extension;
 use crate::fault::SinkPhase;
 use crate::state::SinkState;
@@ -35,16 +35,16 @@ impl ClientState {
             Command::Auth { .. } => SinkPhase::Auth,
             Command::Bdat { size, last } => return self.begin_chunk(size, last, sink, out),
             Command::Noop => {
-                say(out, sink, "250", "2.0.0", "ok");
+                write_reply(out, sink, "250", "2.0.0", "ok");
                 return MORE;
             }
             Command::Vrfy => {
-                say(out, sink, "252", "2.5.2", "send mail, it will be taken");
+                write_reply(out, sink, "252", "2.5.2", "send mail, it will be taken");
                 return MORE;
             }
             Command::Unknown => {
                 sink.counters.bad_commands.add(1);
-                say(out, sink, "500", "5.5.1", "unknown command");
+                write_reply(out, sink, "500", "5.5.1", "unknown command");
                 return MORE;
             }
         };
@@ -56,11 +56,11 @@ impl ClientState {
             Command::Data => client.data(sink, out),
             Command::Rset => {
                 client.transaction = None;
-                say(out, sink, "250", "2.0.0", "forgotten");
+                write_reply(out, sink, "250", "2.0.0", "forgotten");
                 Next::More
             }
             Command::Quit => {
-                say(out, sink, "221", "2.0.0", "bye");
+                write_reply(out, sink, "221", "2.0.0", "bye");
                 Next::Close
             }
             Command::StartTls => client.start_tls(sink, out),
@@ -105,7 +105,7 @@ impl ClientState {
             let kept = (!sink.recorder.is_none()).then(|| sink.recorder.begin(mail.from));
             self.transaction = Some(Transaction { utf8: mail.utf8, kept, ..Default::default() });
             sink.counters.transactions.add(1);
-            say(out, sink, "250", "2.1.0", "sender taken");
+            write_reply(out, sink, "250", "2.1.0", "sender taken");
             return Next::More;
         };
         refuse(out, sink, SinkPhase::Mail, refusal)
@@ -127,7 +127,7 @@ impl ClientState {
             if let Some(kept) = &mut transaction.kept {
                 kept.add_recipient(to);
             }
-            say(out, sink, "250", "2.1.5", "recipient taken");
+            write_reply(out, sink, "250", "2.1.5", "recipient taken");
             return Next::More;
         };
         refuse(out, sink, SinkPhase::Rcpt, refusal)
@@ -140,7 +140,7 @@ impl ClientState {
         if self.transaction.is_some() {
             return refuse(out, sink, SinkPhase::StartTls, ORDER);
         }
-        say(out, sink, "220", "2.0.0", "begin TLS");
+        write_reply(out, sink, "220", "2.0.0", "begin TLS");
         Next::StartTls
     }
 }

@@ -1,4 +1,4 @@
-//! What a session tells its transport after each step.
+//! The result of each step of a session, for its transport.
 
 use std::time::Duration;
 

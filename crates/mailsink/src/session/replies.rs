@@ -7,7 +7,13 @@ use crate::fault::{FaultKind, SinkPhase};
 use crate::state::SinkState;
 
 /// Writes a reply of a code, an enhanced code and a text.
-pub(super) fn say(out: &mut Vec<u8>, sink: &SinkState, code: &str, enhanced: &str, text: &str) {
+pub(super) fn write_reply(
+    out: &mut Vec<u8>,
+    sink: &SinkState,
+    code: &str,
+    enhanced: &str,
+    text: &str,
+) {
     out.extend_from_slice(code.as_bytes());
     out.push(b' ');
     if sink.enhanced {
@@ -26,7 +32,7 @@ pub(super) fn refuse(
     (code, enhanced, text): (&str, &str, &str),
 ) -> Next {
     sink.counters.note_refusal(phase);
-    say(out, sink, code, enhanced, text);
+    write_reply(out, sink, code, enhanced, text);
     Next::More
 }
 
@@ -59,7 +65,7 @@ pub(super) fn reject(bad: BadCommand, sink: &mut SinkState, out: &mut Vec<u8>) -
         BadCommand::Address => ("501", "5.1.3"),
         BadCommand::Parameter => ("555", "5.5.4"),
     };
-    say(out, sink, code, enhanced, &bad.to_string());
+    write_reply(out, sink, code, enhanced, &bad.to_string());
     let closes = bad == BadCommand::BareLineFeed;
     Outcome { pace: None, next: if closes { Next::Linger } else { Next::More } }
 }
@@ -77,7 +83,7 @@ pub(super) fn misbehave(
         FaultKind::Stall => Next::Stall,
         FaultKind::Temporary | FaultKind::Permanent => {
             let (code, enhanced) = injected(phase, kind);
-            say(out, sink, code, enhanced, "a fault, as was asked for");
+            write_reply(out, sink, code, enhanced, "a fault, as was asked for");
             if phase == SinkPhase::Connect { Next::Linger } else { Next::More }
         }
         FaultKind::Malformed => {

@@ -20,31 +20,31 @@ fn with_tls() -> SinkOptions {
     SinkOptions { tls: Some(identity.configuration().unwrap()), login, ..SinkOptions::default() }
 }
 
-/// Has a session in pieces, until it is over; what was said, and how it went on last.
+/// Runs a session with input in pieces, until it is over; returns the replies and the last result.
 fn talk(
     talk: &mut ServerSession,
     sink: &mut SinkState,
     bytes: &[u8],
     size: usize,
 ) -> (String, Next) {
-    let (mut said, mut out) = (Vec::new(), Vec::new());
+    let (mut received, mut out) = (Vec::new(), Vec::new());
     for mut piece in bytes.chunks(size) {
         while !piece.is_empty() {
             let (used, outcome) = talk.received(piece, sink, &mut out);
-            said.append(&mut out);
+            received.append(&mut out);
             piece = &piece[used..];
             if outcome.next != Next::More {
-                return (String::from_utf8(said).unwrap(), outcome.next);
+                return (String::from_utf8(received).unwrap(), outcome.next);
             }
-            assert!(used > 0 || said.len() >= OUTPUT_AT_ONCE, "it stands still");
+            assert!(used > 0 || received.len() >= OUTPUT_AT_ONCE, "it stands still");
         }
     }
-    (String::from_utf8(said).unwrap(), Next::More)
+    (String::from_utf8(received).unwrap(), Next::More)
 }
 
-fn codes(said: &str) -> Vec<&str> {
+fn codes(received: &str) -> Vec<&str> {
     let last = |line: &&str| line.as_bytes().get(3) == Some(&b' ');
-    said.lines().filter(last).map(|line| &line[..3]).collect()
+    received.lines().filter(last).map(|line| &line[..3]).collect()
 }
 
 /// The codes of the replies to all this, in whatever pieces it comes.
@@ -56,8 +56,8 @@ fn replies(options: &SinkOptions, secured: bool, sent: &str) -> (String, Next, C
         if secured {
             session.is_secured();
         }
-        let (said, next) = talk(&mut session, &mut sink, sent.as_bytes(), size);
-        let codes = codes(&said).join(" ");
+        let (received, next) = talk(&mut session, &mut sink, sent.as_bytes(), size);
+        let codes = codes(&received).join(" ");
         let this = of_all.get_or_insert((codes.clone(), next));
         assert_eq!(*this, (codes, next), "pieces of {size} make a difference");
         if size == 4_096 {
@@ -69,11 +69,11 @@ fn replies(options: &SinkOptions, secured: bool, sent: &str) -> (String, Next, C
 }
 
 #[test]
-fn a_client_may_say_all_at_once() {
+fn a_client_may_send_all_at_once() {
     let sent = "EHLO me\r\nMAIL FROM:<a@b> SIZE=10\r\nRCPT TO:<c@d>\r\nRCPT TO:<e@f>\r\nDATA\r\n\
                 Subject: x\r\n\r\n..dot\r\n.\r\nMAIL FROM:<>\r\nRCPT TO:<c@d>\r\nDATA\r\n.\r\nQUIT\r\n";
-    let (said, next, counters) = replies(&SinkOptions::default(), false, sent);
-    assert_eq!(said, "250 250 250 250 354 250 250 250 354 250 221");
+    let (received, next, counters) = replies(&SinkOptions::default(), false, sent);
+    assert_eq!(received, "250 250 250 250 354 250 250 250 354 250 221");
     assert_eq!(next, Next::Close);
     let counts = counters.read();
     assert_eq!((counts.messages, counts.recipients, counts.transactions), (2, 3, 2));
@@ -82,8 +82,8 @@ fn a_client_may_say_all_at_once() {
 }
 
 #[test]
-fn what_is_out_of_order_or_wrong_is_refused() {
-    for (sent, said) in [
+fn malformed_and_misordered_commands_are_rejected() {
+    for (sent, received) in [
         ("MAIL FROM:<a@b>\r\n", "503"),
         ("HELO x\r\nRCPT TO:<a@b>\r\nDATA\r\n", "250 503 503"),
         ("HELO x\r\nMAIL FROM:<>\r\nDATA\r\nMAIL FROM:<>\r\n", "250 250 554 503"),
@@ -98,16 +98,16 @@ fn what_is_out_of_order_or_wrong_is_refused() {
         ("EHLO x\r\nMAIL FROM:a@b\r\nMAIL FROM:<a>\r\nMAIL FROM:<> X=1\r\n", "250 501 501 555"),
     ] {
         let (codes, next, _) = replies(&SinkOptions::default(), false, sent);
-        assert_eq!((&codes[..], next), (said, Next::More), "{sent}");
+        assert_eq!((&codes[..], next), (received, Next::More), "{sent}");
     }
-    let (said, next, _) = replies(&SinkOptions::default(), false, "EHLO x\nMAIL FROM:<>\r\n");
-    assert_eq!((&said[..], next), ("521", Next::Linger), "nothing after a bare LF is believed");
+    let (received, next, _) = replies(&SinkOptions::default(), false, "EHLO x\nMAIL FROM:<>\r\n");
+    assert_eq!((&received[..], next), ("521", Next::Linger), "nothing after a bare LF is believed");
 }
 
 #[test]
-fn chunks_are_taken_also_where_they_belong_to_nothing() {
+fn chunks_without_a_transaction_are_read() {
     let begin = "EHLO x\r\nMAIL FROM:<>\r\nRCPT TO:<a@b>\r\n";
-    for (rest, said) in [
+    for (rest, received) in [
         ("BDAT 4\r\nab\r\nBDAT 3 LAST\r\n.\r\nNOOP\r\n", "250 250 250"),
         ("BDAT 2\r\nabBDAT 0 LAST\r\nNOOP\r\n", "250 250 250"),
         ("BDAT 2\r\nabDATA\r\nRCPT TO:<a@b>\r\nRSET\r\nNOOP\r\n", "250 503 503 250 250"),
@@ -116,7 +116,7 @@ fn chunks_are_taken_also_where_they_belong_to_nothing() {
     ] {
         let sent = begin.to_owned() + rest;
         let (codes, ..) = replies(&SinkOptions::default(), false, &sent);
-        assert_eq!(codes, "250 250 250 ".to_owned() + said, "{rest}");
+        assert_eq!(codes, "250 250 250 ".to_owned() + received, "{rest}");
     }
     let sent = begin.to_owned() + "BDAT 7 LAST\r\n..\r\n..\rRSET\r\n";
     let (_, _, counters) = replies(&SinkOptions::default(), false, &sent);
@@ -124,23 +124,23 @@ fn chunks_are_taken_also_where_they_belong_to_nothing() {
 }
 
 #[test]
-fn a_message_that_is_too_large_is_refused_at_its_end() {
+fn a_message_that_is_too_large_is_rejected_at_its_end() {
     let options = SinkOptions { size: 10, ..SinkOptions::default() };
     let begin = "EHLO x\r\nMAIL FROM:<>\r\nRCPT TO:<a@b>\r\n";
     let data = |body: &str| format!("{begin}DATA\r\n{body}\r\n.\r\nNOOP\r\n");
-    let (said, _, counters) = replies(&options, false, &data("12345678"));
-    assert_eq!((&said[..], counters.read().messages), ("250 250 250 354 250 250", 1));
-    let (said, _, counters) = replies(&options, false, &data("123456789"));
-    assert_eq!((&said[..], counters.read().messages), ("250 250 250 354 552 250", 0));
+    let (received, _, counters) = replies(&options, false, &data("12345678"));
+    assert_eq!((&received[..], counters.read().messages), ("250 250 250 354 250 250", 1));
+    let (received, _, counters) = replies(&options, false, &data("123456789"));
+    assert_eq!((&received[..], counters.read().messages), ("250 250 250 354 552 250", 0));
     let sent = format!("{begin}BDAT 11\r\n12345678901BDAT 1 LAST\r\n2NOOP\r\n");
     assert_eq!(replies(&options, false, &sent).0, "250 250 250 552 503 250");
 }
 
 #[test]
-fn who_one_is_can_be_said_over_tls_only() {
+fn auth_requires_tls() {
     let options = with_tls();
     let right = "AUTH PLAIN AG1lAHNlY3JldA==\r\n"; // \0me\0secret
-    for (sent, said) in [
+    for (sent, received) in [
         (right, "235"),
         ("AUTH PLAIN\r\nAG1lAHNlY3JldA==\r\n", "334 235"),
         ("AUTH LOGIN\r\nbWU=\r\nc2VjcmV0\r\n", "334 334 235"),
@@ -151,26 +151,26 @@ fn who_one_is_can_be_said_over_tls_only() {
         ("AUTH CRAM-MD5\r\nSTARTTLS\r\n", "504 502"),
     ] {
         let sent = "EHLO x\r\n".to_owned() + sent;
-        assert_eq!(replies(&options, true, &sent).0, format!("250 {said}"), "{sent}");
+        assert_eq!(replies(&options, true, &sent).0, format!("250 {received}"), "{sent}");
     }
     assert_eq!(replies(&options, false, &format!("EHLO x\r\n{right}")).0, "250 538");
 }
 
 #[test]
-fn starttls_forgets_what_was_said() {
+fn starttls_resets_the_session() {
     let options = with_tls();
-    let (said, next, _) = replies(&options, false, "EHLO x\r\nSTARTTLS\r\nMAIL FROM:<>\r\n");
-    assert_eq!((&said[..], next), ("250 220", Next::StartTls));
+    let (received, next, _) = replies(&options, false, "EHLO x\r\nSTARTTLS\r\nMAIL FROM:<>\r\n");
+    assert_eq!((&received[..], next), ("250 220", Next::StartTls));
     let mut sink = state(&options);
     let mut session = ServerSession::new(1, &sink);
     talk(&mut session, &mut sink, b"EHLO x\r\nSTARTTLS\r\n", 100);
     session.is_secured();
-    let (said, _) = talk(&mut session, &mut sink, b"MAIL FROM:<>\r\n", 100);
-    assert_eq!(codes(&said), ["503"], "the client has to introduce itself again");
+    let (received, _) = talk(&mut session, &mut sink, b"MAIL FROM:<>\r\n", 100);
+    assert_eq!(codes(&received), ["503"], "the client has to introduce itself again");
 }
 
 #[test]
-fn without_extensions_there_are_none() {
+fn disabled_extensions_are_not_offered() {
     use Extension::*;
     let without = vec![Chunking, SmtpUtf8, Size, EightBitMime, EnhancedStatusCodes];
     let options = SinkOptions { without, ..SinkOptions::default() };
@@ -178,16 +178,16 @@ fn without_extensions_there_are_none() {
                 BDAT 1\r\n";
     assert_eq!(replies(&options, false, sent).0, "250 555 555 555 502");
     let mut sink = state(&options);
-    let (said, _) = talk(&mut ServerSession::new(1, &sink), &mut sink, b"NOOP\r\n", 9);
-    assert_eq!(said, "250 ok\r\n");
+    let (received, _) = talk(&mut ServerSession::new(1, &sink), &mut sink, b"NOOP\r\n", 9);
+    assert_eq!(received, "250 ok\r\n");
     let options = SinkOptions { helo_only: true, ..SinkOptions::default() };
     assert_eq!(replies(&options, false, "EHLO x\r\nHELO x\r\nMAIL FROM:<>\r\n").0, "502 250 250");
 }
 
 #[test]
-fn a_fault_takes_the_place_of_what_should_happen() {
+fn a_fault_replaces_the_reply() {
     let sent = "EHLO x\r\nMAIL FROM:<>\r\nRCPT TO:<a@b>\r\nDATA\r\nx\r\n.\r\nRSET\r\nQUIT\r\n";
-    for (fault, said, last, messages) in [
+    for (fault, received, last, messages) in [
         ("ehlo:5xx:1", "550 503 503 503 500 500 250 221", Next::Close, 0),
         ("mail:4xx:1", "250 451 503 503 500 500 250 221", Next::Close, 0),
         ("rcpt:4xx:1", "250 250 450 554 500 500 250 221", Next::Close, 0),
@@ -203,7 +203,7 @@ fn a_fault_takes_the_place_of_what_should_happen() {
         let options =
             SinkOptions { faults: vec![fault.parse().unwrap()], ..SinkOptions::default() };
         let (codes, next, counters) = replies(&options, false, sent);
-        assert_eq!((&codes[..], next), (said, last), "{fault}");
+        assert_eq!((&codes[..], next), (received, last), "{fault}");
         let counts = counters.read();
         assert_eq!(counts.messages, messages, "{fault}");
         let name = fault.strip_suffix(":1").unwrap();
@@ -248,7 +248,7 @@ fn piece() -> impl Strategy<Value = Vec<u8>> {
 
 proptest! {
     #[test]
-    fn any_bytes_in_any_pieces_are_answered_alike(
+    fn replies_do_not_depend_on_segmentation(
         pieces in proptest::collection::vec(piece(), 0..30),
         size in 1_usize..40,
     ) {
@@ -257,15 +257,15 @@ proptest! {
         let one = |size| {
             let mut sink = state(&options);
             let mut session = ServerSession::new(1, &sink);
-            let (said, next) = talk(&mut session, &mut sink, &bytes, size);
-            (said, next, sink.counters.read())
+            let (received, next) = talk(&mut session, &mut sink, &bytes, size);
+            (received, next, sink.counters.read())
         };
-        let (said, next, counts) = one(bytes.len().max(1));
+        let (received, next, counts) = one(bytes.len().max(1));
         let pieced = one(size);
-        prop_assert_eq!(&(said.clone(), next, counts.clone()), &pieced);
+        prop_assert_eq!(&(received.clone(), next, counts.clone()), &pieced);
         // Each command has one reply, and so has each message of DATA, beside the 354; BDAT has one in all, which
         // may not have come yet.
-        let codes = codes(&said);
+        let codes = codes(&received);
         let of_commands = codes.len() as u64;
         let begun = codes.iter().filter(|code| **code == "354").count() as u64;
         prop_assert!(of_commands <= counts.commands + begun);

@@ -1,4 +1,4 @@
-//! The one directory a worker may make, with many files in it: nothing but what it made is ever removed.
+//! The one directory a worker may create, with many files in it: only what it created is ever removed.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,25 +11,25 @@ const LONGEST_NAME: usize = 12;
 /// How deep directories in it may lie: one for all of them, and its branches.
 const DEEPEST: usize = 2;
 
-/// A fresh directory, gone with all files in it when this is dropped, or else swept with what its maker left.
+/// A new directory. It is removed with all files in it when this is dropped, or else by a sweep.
 ///
-/// Only files with names as [`Directory::file`] gives them are removed, and only directories as
-/// [`Directory::branch`] does: whatever else somebody put there stays, and no link is followed.
+/// Only files with names of [`Directory::file`] and directories with names of [`Directory::branch`] are removed; other
+/// entries stay, and no link is followed.
 #[derive(Debug)]
 pub struct Directory {
     path: PathBuf,
-    /// Says, for as long as this process lives, that it does.
+    /// A lock that shows that this process is alive.
     _hold: Option<std::fs::File>,
 }
 
 impl Directory {
-    /// A fresh one in `parent`, named with this process's number.
+    /// A new one in `parent`, named with this process's pid.
     ///
     /// # Errors
-    /// Those of making a directory.
+    /// Those of mkdir(2).
     pub fn new_in(parent: &Path) -> io::Result<Self> {
         let path = path_of(parent, std::process::id());
-        // Of an earlier process of the same number.
+        // Of an earlier process with the same pid.
         let _ = remove(&path, Held::Perhaps);
         os::make(&path)?;
         let hold = os::hold(&path);
@@ -61,38 +61,38 @@ impl Directory {
 
 impl Drop for Directory {
     fn drop(&mut self) {
-        // Whoever comes next tries again.
+        // The next sweep tries again.
         let _ = remove(&self.path, Held::No);
     }
 }
 
-/// What is known of the process that made a directory.
+/// What is known of the process that created a directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Held {
     /// It has ended, or is this one.
     No,
-    /// It may live, where we cannot see it: in another container.
+    /// It may be alive in another container.
     Perhaps,
 }
 
-/// The directory that the process `pid` makes in `parent`.
+/// The directory that the process `pid` creates in `parent`.
 pub fn path_of(parent: &Path, pid: u32) -> PathBuf {
     parent.join(format!("{PREFIX}{pid}"))
 }
 
-/// The process that a directory of that name is of.
+/// The process that created a directory of that name.
 pub fn pid_in(name: &str) -> Option<u32> {
     let digits = name.strip_prefix(PREFIX)?;
     let pid = digits.parse().ok()?;
     (format!("{pid}") == digits).then_some(pid)
 }
 
-/// Whether a file in such a directory is one that its maker made.
+/// Whether a file in such a directory was created by its process.
 fn is_file(name: &[u8]) -> bool {
     is_named(name, b"fg")
 }
 
-/// Whether a directory in such a directory is one that its maker made.
+/// Whether a directory in such a directory was created by its process.
 fn is_branch(name: &[u8]) -> bool {
     is_named(name, b"d")
 }
@@ -103,11 +103,11 @@ fn is_named(name: &[u8], first: &[u8]) -> bool {
     name.len() <= LONGEST_NAME && name.first().is_some_and(|c| first.contains(c)) && is_number
 }
 
-/// Removes what its maker made of a directory, and the directory if that is all; nothing if it is not a
-/// directory of ours, or is held.
+/// Removes from a directory what its process created, and the directory if it is empty then. Removes nothing if it is not
+/// such a directory, or is locked.
 ///
 /// # Errors
-/// Where something could not be removed, or is left.
+/// If something could not be removed, or is left.
 pub fn remove(path: &Path, held: Held) -> io::Result<()> {
     os::remove(path, held)
 }
@@ -130,7 +130,7 @@ mod os {
         DirBuilder::new().mode(0o700).create(path)
     }
 
-    /// A lock that ends with the process, whoever can see its number; `None` where there are none.
+    /// A lock that ends with the process, also if that has another pid here; `None` where there are no such locks.
     pub fn hold(path: &Path) -> Option<File> {
         let opened = OpenOptions::new().read(true).custom_flags(DIRECTORY).open(path).ok()?;
         opened.try_lock().ok().map(|()| opened)
@@ -160,7 +160,7 @@ mod os {
     /// Removes what was made in a directory, with branches so deep.
     fn empty(directory: OwnedFd, depth: usize) -> io::Result<()> {
         let mut entries = Entries::of(directory)?;
-        // Whether a name that comes after one was removed is told, no system promises.
+        // No system guarantees to return names that follow a removed one.
         loop {
             let mut removed = false;
             entries.rewind();
@@ -218,7 +218,7 @@ mod os {
         }
 
         fn open(&self, name: &CStr) -> io::Result<OwnedFd> {
-            // SAFETY: the name ends with NUL; a descriptor that is returned is ours alone.
+            // SAFETY: the name ends with NUL; a returned descriptor is owned by nothing else.
             unsafe {
                 let fd = libc::openat(self.fd(), name.as_ptr(), libc::O_RDONLY | DIRECTORY);
                 if fd < 0 { Err(io::Error::last_os_error()) } else { Ok(OwnedFd::from_raw_fd(fd)) }
@@ -251,7 +251,7 @@ mod os {
     }
 
     pub fn remove(path: &Path, _held: Held) -> io::Result<()> {
-        // What stands for a link elsewhere, is no directory by its own metadata.
+        // The equivalent of a link is not a directory by its own metadata.
         if !fs::symlink_metadata(path)?.is_dir() {
             return Err(io::Error::from(io::ErrorKind::NotADirectory));
         }
@@ -281,7 +281,7 @@ mod tests {
 
     use super::*;
 
-    /// A directory of a test's own, gone at its end.
+    /// A directory of a test, removed at its end.
     struct Parent(PathBuf);
 
     impl Parent {
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_gone_with_its_files_when_dropped() {
+    fn it_is_removed_with_its_files_when_dropped() {
         let parent = Parent::new("dropped");
         let directory = Directory::new_in(&parent.0).unwrap();
         let branch = directory.path().join(Directory::home()).join(Directory::branch(255));
@@ -345,14 +345,14 @@ mod tests {
         fs::create_dir(&linked).unwrap();
         symlink(&elsewhere, linked.join("d001")).unwrap();
         symlink(elsewhere.join("f0000001"), linked.join("f0000002")).unwrap();
-        assert!(remove(&linked, Held::No).is_err(), "a link for a branch is not ours");
+        assert!(remove(&linked, Held::No).is_err(), "a link instead of a branch");
         assert!(!linked.join("f0000002").is_symlink());
         assert_eq!(fs::read(elsewhere.join("f0000001")).unwrap(), b"precious");
     }
 
     #[test]
     #[cfg(unix)]
-    fn a_directory_whose_maker_lives_unseen_is_left_alone() {
+    fn a_locked_directory_is_not_removed() {
         let parent = Parent::new("held");
         let directory = Directory::new_in(&parent.0).unwrap();
         fs::write(directory.path().join("f0000001"), "x").unwrap();

@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 pub fn now(cpus: &[usize]) -> Environment {
-    // A process stays in its control group, but for those whose business is to move it.
+    // Processes are rarely moved to other control groups.
     static SOURCES: OnceLock<Sources> = OnceLock::new();
     let tree = root();
     SOURCES.get_or_init(|| Sources::find(&tree)).read(&tree, cpus, ticks_per_second())
@@ -28,14 +28,14 @@ fn root() -> Tree<'static> {
 
 /// The unit of the times in `/proc/stat`.
 fn ticks_per_second() -> u64 {
-    // SAFETY: sysconf only takes a number, and answers one.
+    // SAFETY: sysconf has no pointers.
     let ticks = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
     u64::try_from(ticks).ok().filter(|ticks| *ticks > 0).unwrap_or(100)
 }
 
-/// The files that tell, apart from `/proc/stat`.
+/// The files with readings, besides `/proc/stat`.
 struct Sources {
-    /// Those of our control group and of the groups around it that count throttling: each counts only its own.
+    /// Those of this process's control group and of its ancestors that count throttling: each counts only its own.
     throttling: Vec<String>,
     /// For CPU, input and output, and memory.
     pressure: [Option<String>; 3],
@@ -44,16 +44,16 @@ struct Sources {
 impl Sources {
     fn find(tree: &Tree) -> Sources {
         let groups = cgroup::directories(tree, "cpu").unwrap_or_default();
-        let tells = |file: &String, read: fn(&str) -> Option<Duration>| {
+        let is_readable = |file: &String, read: fn(&str) -> Option<Duration>| {
             tree.text(file).as_deref().and_then(read).is_some()
         };
         let stats = groups.iter().map(|group| format!("{group}/cpu.stat"));
         Sources {
-            throttling: stats.filter(|file| tells(file, throttled)).collect(),
+            throttling: stats.filter(|file| is_readable(file, throttled)).collect(),
             pressure: ["cpu", "io", "memory"].map(|resource| {
                 let own = groups.iter().map(|group| format!("{group}/{resource}.pressure"));
                 let mut files = std::iter::once(format!("proc/pressure/{resource}")).chain(own);
-                files.find(|file| tells(file, pressure))
+                files.find(|file| is_readable(file, pressure))
             }),
         }
     }
@@ -79,7 +79,7 @@ impl Sources {
     }
 }
 
-/// What some CPUs have spent since boot, in ticks (proc_stat(5)).
+/// Times of some CPUs since boot, in ticks (proc_stat(5)).
 #[derive(Debug, PartialEq, Clone, Copy)]
 struct CpuTicks {
     busy: u64,
@@ -89,7 +89,7 @@ struct CpuTicks {
 impl CpuTicks {
     /// `None` if the kernel does not count stolen time, or not for all of `cpus`.
     fn of(stat: &str, cpus: &[usize]) -> Option<CpuTicks> {
-        // A kernel that only speaks like Linux, or something mounted over the file, has nothing but zeros.
+        // Emulated kernels, or files mounted over it, contain only zeros.
         let counts = |ticks: &[u64; 8]| ticks.iter().any(|ticks| *ticks != 0);
         let whole = stat.lines().find_map(|line| columns(line.strip_prefix("cpu ")?));
         whole.filter(counts)?;
@@ -140,10 +140,10 @@ fn pressure(text: &str) -> Option<Duration> {
     total.parse().ok().map(Duration::from_micros)
 }
 
-/// The share of the time in which `cpus` had work to do, while `wait` was called, that the hypervisor took. It is
-/// only looked for on CPUs that it has taken time from before.
+/// The steal time of `cpus` as a share of the time in which they had work to do, while `wait` was called. Only measured
+/// if they had steal time before.
 fn stolen_share_under(tree: &Tree, cpus: &[usize], wait: impl FnOnce()) -> Option<f64> {
-    // One tick may be the rest of what was stolen before.
+    // One tick may be the rest of earlier steal time.
     const TICKS_AT_LEAST: u64 = 2;
     let ticks = || CpuTicks::of(&tree.text("proc/stat")?, cpus);
     let before = ticks().filter(|ticks| ticks.stolen > 0)?;
@@ -186,7 +186,7 @@ softirq 356242 0 45761 4 11426 125610 0 175 53983 0 119283
     }
 
     #[test]
-    fn a_virtual_machine_tells_what_was_stolen_from_the_cpus_asked_for() {
+    fn steal_time_of_the_requested_cpus_is_read() {
         let files = [
             ("proc/stat", VM_STAT),
             ("proc/pressure/cpu", PRESSURE),
@@ -224,13 +224,13 @@ softirq 356242 0 45761 4 11426 125610 0 175 53983 0 119283
         ];
         let found = environment(&files, &[0]);
         assert_eq!(found.throttled, Some(Duration::from_micros(1_500_250)));
-        // A kernel that shows its own pressure nowhere may show that of the group.
+        // A kernel without global pressure may report that of the group.
         assert_eq!(found.cpu_pressure, Some(Duration::from_micros(139_038_087)));
         assert_eq!(found.io_pressure, None);
     }
 
     #[test]
-    fn throttling_is_told_in_nanoseconds_in_version_1() {
+    fn throttling_is_in_nanoseconds_in_version_1() {
         let files = [
             ("proc/self/mountinfo", V1_MOUNT),
             ("proc/self/cgroup", "2:cpu,cpuacct:/docker/0a\n"),
@@ -247,7 +247,7 @@ softirq 356242 0 45761 4 11426 125610 0 175 53983 0 119283
     }
 
     #[test]
-    fn a_kernel_without_pressure_says_nothing_of_it() {
+    fn without_pressure_files_it_is_unknown() {
         let found = environment(&[("proc/stat", VM_STAT)], &[0]);
         assert_eq!(
             (found.cpu_pressure, found.io_pressure, found.memory_pressure),
@@ -259,7 +259,7 @@ softirq 356242 0 45761 4 11426 125610 0 175 53983 0 119283
 
     #[test]
     fn what_a_container_hides_is_none_and_never_zero() {
-        // Masked files are empty; sandboxes that make up their own have zeros in them.
+        // Masked files are empty; those that sandboxes emulate contain zeros.
         let zeros = "cpu  0 0 0 0 0 0 0 0 0 0\ncpu0 0 0 0 0 0 0 0 0 0 0\nintr 0\nctxt 0\nbtime 1795349643\n";
         for stat in ["", zeros, "cpu  odd\ncpu0\nintr\n", "cpu  1 2 3 4\ncpu0 1 2 3 4\n"] {
             let files = [
@@ -275,7 +275,7 @@ softirq 356242 0 45761 4 11426 125610 0 175 53983 0 119283
     }
 
     #[test]
-    fn totals_are_read_whole_or_not_at_all() {
+    fn malformed_totals_are_unknown() {
         assert_eq!(pressure("some avg10=0.00 total=12\n"), Some(Duration::from_micros(12)));
         assert_eq!(pressure("full avg10=0.00 total=12\n"), None);
         assert_eq!(pressure("some avg10=0.00 total=-1\n"), None);
@@ -300,7 +300,7 @@ softirq 356242 0 45761 4 11426 125610 0 175 53983 0 119283
         assert_eq!(stolen_between(&stat(100, 0, 5), &stat(102, 60, 6), &[0]), Some(0.0));
         assert_eq!(stolen_between(&stat(100, 0, 5), &stat(130, 60, 4), &[0]), None);
         assert_eq!(stolen_between(&stat(100, 0, 5), "", &[0]), None);
-        // Nothing was ever stolen from this one, so it is not waited for.
+        // This one never had steal time, so it is not waited for.
         assert_eq!(stolen_between(&stat(100, 0, 0), &stat(130, 0, 30), &[0]), None);
     }
 

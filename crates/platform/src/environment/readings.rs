@@ -1,29 +1,29 @@
-//! The readings of the system's counters.
+//! Readings of counters that show disturbances of measurements.
 
 use std::time::Duration;
 
-/// What the system has counted so far (since boot, or for our control group) that disturbs measurements. `None` is
-/// what is not counted here, which is not the same as nothing.
+/// Counters of disturbances (since boot, or for this process's control group). `None`: not counted on this system, which
+/// is not the same as zero.
 #[derive(Clone, Copy, Default, PartialEq, Debug)]
 pub struct Environment {
-    /// Time in which the hypervisor ran something else while the CPUs in question had work to do.
+    /// Steal time: time in which the hypervisor ran something else while the CPUs had work to do.
     pub steal: Option<Duration>,
-    /// Time in which our control group, or one around it, had to wait because its CPU quota was used up; the sum
-    /// over its CPUs.
+    /// Time in which this process's control group, or one of its ancestors, was throttled by its CPU quota; the sum over
+    /// its CPUs.
     pub throttled: Option<Duration>,
-    /// Time in which some thread of the machine (of our control group, where the machine's is not told) waited for a
+    /// Time in which some thread of the machine (of the control group, where the machine's is not reported) waited for a
     /// CPU.
     pub cpu_pressure: Option<Duration>,
     /// The same for threads that waited for input or output.
     pub io_pressure: Option<Duration>,
-    /// The same for threads that waited for memory to be made free.
+    /// The same for threads that waited for memory to be reclaimed.
     pub memory_pressure: Option<Duration>,
     /// Interrupts, on all CPUs of the machine.
     pub interrupts: Option<u64>,
 }
 
 impl Environment {
-    /// What was counted since `earlier`: `None` also for what went backwards, as some kernels' steal does.
+    /// The difference to an earlier reading: `None` also for counters that decreased, as steal does on some kernels.
     pub fn since(self, earlier: Self) -> Self {
         let time = |now: Option<Duration>, then: Option<Duration>| now?.checked_sub(then?);
         let number = |now: Option<u64>, then: Option<u64>| now?.checked_sub(then?);

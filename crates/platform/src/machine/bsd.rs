@@ -6,7 +6,7 @@ use super::format::{resource_limit, size};
 use std::ffi::CString;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// All that is asked here is whether the processor says that it has one kind of core.
+/// Only reports whether the processor has one kind of core.
 pub(super) fn core_type(_cpu: usize) -> Option<String> {
     (cpuid::here().is_hybrid() == Some(false)).then(|| "all alike".to_owned())
 }
@@ -33,7 +33,7 @@ fn sysctl<const N: usize>(name: &str) -> Option<Vec<u8>> {
     let name = CString::new(name).ok()?;
     let mut value = [0_u8; N];
     let mut length = N;
-    // SAFETY: the name ends in a zero, `value` is as long as `length` says, and nothing is set.
+    // SAFETY: the name ends with NUL, `value` has the length `length`, and nothing is set.
     let status = unsafe {
         libc::sysctlbyname(
             name.as_ptr(),
@@ -65,7 +65,7 @@ fn number(name: &str) -> Option<u64> {
     u64::try_from(number).ok()
 }
 
-/// What the first of `names` that exists says.
+/// The value of the first of `names` that exists.
 fn first_number(names: &[&str]) -> Option<u64> {
     names.iter().find_map(|name| number(name))
 }
@@ -100,8 +100,8 @@ fn find_system(findings: &mut Findings) {
         findings.set("libc", "libSystem");
         findings.set("hardware", text("hw.model"));
         let present = number("kern.hv_vmm_present");
-        let told = present.map(|present| if present == 0 { "none" } else { "present" });
-        findings.set("hypervisor", hypervisor.or_else(|| told.map(str::to_owned)));
+        let reported = present.map(|present| if present == 0 { "none" } else { "present" });
+        findings.set("hypervisor", hypervisor.or_else(|| reported.map(str::to_owned)));
         // The name does not exist on machines that never translate.
         let translated = number("sysctl.proc_translated") == Some(1);
         findings.set("compat", if translated { "Rosetta" } else { "none" });
@@ -130,8 +130,8 @@ fn find_cpu(findings: &mut Findings) {
         ("cache_l2", "hw.l2cachesize", "l2"),
         ("cache_l3", "hw.l3cachesize", "l3"),
     ] {
-        let told = number(sysctl).filter(|bytes| *bytes != 0);
-        let bytes = told.or_else(|| cpuid::here().cache_bytes(name));
+        let reported = number(sysctl).filter(|bytes| *bytes != 0);
+        let bytes = reported.or_else(|| cpuid::here().cache_bytes(name));
         findings.set(key, bytes.map(size));
     }
     if let Some(identity) = cpuid::here().identity() {
@@ -183,10 +183,10 @@ fn find_limits(findings: &mut Findings) {
 
 fn find_state(findings: &mut Findings) {
     let mut load = [0.0_f64; 3];
-    // SAFETY: there is room for as many numbers as are asked for.
-    let told = unsafe { libc::getloadavg(load.as_mut_ptr(), 3) };
+    // SAFETY: the array has the stated length.
+    let result = unsafe { libc::getloadavg(load.as_mut_ptr(), 3) };
     let [one, five, fifteen] = load;
-    let shown = (told == 3).then(|| format!("{one:.2} {five:.2} {fifteen:.2}"));
+    let shown = (result == 3).then(|| format!("{one:.2} {five:.2} {fifteen:.2}"));
     findings.set("load", shown);
     findings.set("uptime_seconds", uptime());
 }

@@ -1,5 +1,5 @@
-//! What an x86 processor says of itself through the CPUID instruction (Intel SDM volume 2A, "CPUID";
-//! AMD APM volume 3, appendix E). Other processors have no such leaves, and every answer is `None`.
+//! The CPUID instruction of x86 processors (Intel SDM volume 2A, "CPUID";
+//! AMD APM volume 3, appendix E). On other processors all results are `None`.
 
 use super::facts::Findings;
 use super::format::{flags_shown, stable_hash};
@@ -7,7 +7,7 @@ use super::format::{flags_shown, stable_hash};
 /// The registers EAX, EBX, ECX, EDX after one CPUID.
 type Leaf = [u32; 4];
 
-/// The leaves of one processor; a function, so that tests can hand in those of another.
+/// The leaves of one processor; a function, so that tests can supply those of another.
 pub(super) struct Cpuid<F>(F);
 
 /// The processor that this runs on.
@@ -21,7 +21,7 @@ fn read(function: u32, subleaf: u32) -> Leaf {
     [found.eax, found.ebx, found.ecx, found.edx]
 }
 
-/// No CPUID: all zeros is what a processor answers that has no such leaf.
+/// No CPUID: a processor without a leaf returns zeros.
 #[cfg(not(target_arch = "x86_64"))]
 fn read(_function: u32, _subleaf: u32) -> Leaf {
     [0; 4]
@@ -31,7 +31,7 @@ const HYPERVISOR: u32 = 0x4000_0000;
 const EXTENDED: u32 = 0x8000_0000;
 
 impl<F: Fn(u32, u32) -> Leaf> Cpuid<F> {
-    /// One leaf, if the processor has it: the first leaf of each range tells the last.
+    /// One leaf, if the processor has it: the first leaf of each range contains the number of the last.
     fn leaf(&self, function: u32, subleaf: u32) -> Option<Leaf> {
         let range = match function {
             0..HYPERVISOR => 0,
@@ -53,7 +53,7 @@ impl<F: Fn(u32, u32) -> Leaf> Cpuid<F> {
         (!name.is_empty()).then_some(name)
     }
 
-    /// The hypervisor under this machine; `none` where the processor says that there is none.
+    /// The hypervisor under this machine; `none` if the processor reports that there is none.
     pub(super) fn hypervisor(&self) -> Option<String> {
         if !self.under_hypervisor()? {
             return Some("none".to_owned());
@@ -75,8 +75,7 @@ impl<F: Fn(u32, u32) -> Leaf> Cpuid<F> {
         }
     }
 
-    /// The emulator of this processor, if it is one that translates instructions rather than letting the real
-    /// processor carry them out.
+    /// The emulator of this processor, if there is one that translates instructions.
     pub(super) fn emulator(&self) -> Option<String> {
         let vendor = self.vendor()?;
         let signature = match self.under_hypervisor() {
@@ -93,14 +92,14 @@ impl<F: Fn(u32, u32) -> Leaf> Cpuid<F> {
         name.map(str::to_owned)
     }
 
-    /// The twelve characters that the maker signs with.
+    /// The vendor string of twelve characters.
     fn vendor(&self) -> Option<String> {
         let [last, ebx, ecx, edx] = (self.0)(0, 0);
         let vendor = characters(&[ebx, edx, ecx]);
         (last != 0 && !vendor.is_empty()).then_some(vendor)
     }
 
-    /// Which processor this is.
+    /// Identifies the processor.
     pub(super) fn identity(&self) -> Option<Identity> {
         let vendor = self.vendor()?;
         let [version, ..] = self.leaf(1, 0)?;
@@ -115,8 +114,8 @@ impl<F: Fn(u32, u32) -> Leaf> Cpuid<F> {
         Some(Identity { vendor, family, model, stepping: version & 0xf, flags, hash })
     }
 
-    /// How many features the processor has, and a hash of which ones. Not /proc/cpuinfo's `flags`, which another
-    /// version of Linux on the same processor names differently: the same processor must be known as the same.
+    /// The number of the processor's features, and a hash of them. Not the `flags` of /proc/cpuinfo, which differ between
+    /// versions of Linux on the same processor.
     fn flags(&self) -> (u32, u64) {
         let mut words: Vec<u32> = Vec::new();
         let mut add = |function, subleaf, masks: Leaf| {
@@ -124,8 +123,8 @@ impl<F: Fn(u32, u32) -> Leaf> Cpuid<F> {
             words.extend(leaf.iter().zip(masks).map(|(register, mask)| register & mask));
         };
         const ALL: u32 = !0;
-        // What is left out tells of the system, not of the processor: OSXSAVE and "under a hypervisor", the APIC's
-        // being switched on, OSPKE; and numbers that are no flags.
+        // Without the bits that depend on the system: OSXSAVE, hypervisor present, APIC enabled, OSPKE; and without
+        // numbers that are not flags.
         add(1, 0, [0, 0, !(1 << 27 | 1 << 31), !(1 << 9)]);
         add(7, 0, [0, ALL, !(1 << 4), ALL]);
         add(7, 1, [ALL, 0, 0, ALL]);
@@ -153,14 +152,14 @@ impl<F: Fn(u32, u32) -> Leaf> Cpuid<F> {
         self.leaf(HYPERVISOR + 3, 0).is_some_and(|[_, ebx, ..]| ebx & 1 != 0)
     }
 
-    /// What the time stamp counter promises: what the kernel says of it, and what the processor adds.
-    pub(super) fn tsc(&self, told_by_kernel: &[&'static str]) -> Option<String> {
+    /// The properties of the time stamp counter, as reported by the kernel and by the processor.
+    pub(super) fn tsc(&self, from_kernel: &[&'static str]) -> Option<String> {
         let bit = |function, bit: u32| {
             let [_, _, _, edx] = self.leaf(EXTENDED + function, 0)?;
             Some(edx & (1 << bit) != 0)
         };
         let (invariant, rdtscp) = (bit(7, 8), bit(1, 27));
-        let mut promises = told_by_kernel.to_vec();
+        let mut promises = from_kernel.to_vec();
         if invariant == Some(true) {
             promises.push("invariant");
         }
@@ -174,7 +173,7 @@ impl<F: Fn(u32, u32) -> Leaf> Cpuid<F> {
         }
     }
 
-    /// The time stamp counter's rate, as the hypervisor or the processor tells it.
+    /// The time stamp counter's rate, as the hypervisor or the processor reports it.
     pub(super) fn tsc_khz(&self) -> Option<u64> {
         self.hypervisor_tsc_khz().or_else(|| {
             let [denominator, numerator, crystal_hz, _] = self.leaf(0x15, 0)?;
@@ -184,7 +183,7 @@ impl<F: Fn(u32, u32) -> Leaf> Cpuid<F> {
         })
     }
 
-    /// Leaf 0x40000010, VMware's invention that KVM follows. Other hypervisors mean other things by it.
+    /// Leaf 0x40000010, defined by VMware and adopted by KVM. Other hypervisors use it for other purposes.
     fn hypervisor_tsc_khz(&self) -> Option<u64> {
         if !matches!(self.hypervisor()?.as_str(), "KVM" | "VMware") {
             return None;
@@ -196,7 +195,7 @@ impl<F: Fn(u32, u32) -> Leaf> Cpuid<F> {
     /// The size in bytes of the cache that facts call `name`, such as `l1d`.
     pub(super) fn cache_bytes(&self, name: &str) -> Option<u64> {
         const MOST_CACHES: u32 = 16;
-        // AMD has the same table at another place, and zeros at Intel's.
+        // AMD has the same table in another leaf, and zeros in Intel's.
         [4, EXTENDED + 0x1d].into_iter().find_map(|table| {
             (0..MOST_CACHES)
                 .map_while(|index| self.leaf(table, index))
@@ -207,7 +206,7 @@ impl<F: Fn(u32, u32) -> Leaf> Cpuid<F> {
     }
 }
 
-/// Which processor it is, by its own account.
+/// The identity of a processor, as it reports it.
 #[derive(Debug, PartialEq)]
 pub(super) struct Identity {
     vendor: String,
@@ -230,7 +229,7 @@ impl Identity {
     }
 }
 
-/// The emulator that signs so, in place of a processor's maker or as a hypervisor does.
+/// The emulator with that signature, as vendor string or hypervisor signature.
 fn emulator_name(signature: &str) -> Option<&'static str> {
     Some(match signature {
         "TCGTCGTCGTCG" => "QEMU (TCG)",
@@ -253,7 +252,7 @@ fn characters(registers: &[u32]) -> String {
         .collect()
 }
 
-/// The hypervisor that signs leaf 0x40000000 so.
+/// The hypervisor with that signature in leaf 0x40000000.
 fn hypervisor_name(signature: &str) -> Option<&'static str> {
     Some(match signature.trim() {
         "KVMKVMKVM" | "Linux KVM Hv" => "KVM",
@@ -316,7 +315,7 @@ mod tests {
     const BASIC: (u32, Leaf) = (0, [0x1f, 0, 0, 0]);
 
     #[test]
-    fn a_processor_without_leaves_says_nothing() {
+    fn without_leaves_everything_is_unknown() {
         let none = processor(&[]);
         assert_eq!(none.brand(), None);
         assert_eq!(none.hypervisor(), None);
@@ -402,8 +401,8 @@ mod tests {
     #[test]
     fn tsc_rate_comes_from_the_hypervisor_or_the_crystal() {
         let kvm = signed(HYPERVISOR + 0x10, b"KVMKVMKVM\0\0\0");
-        let told = (HYPERVISOR + 0x10, [2_599_998, 0, 0, 0]);
-        let guest = processor(&[BASIC, GUEST, (HYPERVISOR, kvm), told]);
+        let rate = (HYPERVISOR + 0x10, [2_599_998, 0, 0, 0]);
+        let guest = processor(&[BASIC, GUEST, (HYPERVISOR, kvm), rate]);
         assert_eq!(guest.tsc_khz(), Some(2_599_998));
         let crystal = processor(&[BASIC, (0x15, [2, 216, 24_000_000, 0])]);
         assert_eq!(crystal.tsc_khz(), Some(2_592_000));

@@ -1,12 +1,12 @@
-//! The list of facts, and what was found of them.
+//! The list of facts, and their values on a machine.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use super::format::{duration, size};
 
-/// What stands between two vulnerabilities in the fact `mitigations`: the kernel's text about one of them
-/// has commas and semicolons of its own.
+/// The separator between vulnerabilities in the fact `mitigations`: the kernel's text about each contains commas and
+/// semicolons.
 pub const MITIGATION_SEPARATOR: &str = " | ";
 
 /// A fact about the machine.
@@ -14,11 +14,11 @@ pub const MITIGATION_SEPARATOR: &str = " | ";
 pub struct Fact {
     /// Its name in JSON, in snake case.
     pub key: &'static str,
-    /// Its name for people.
+    /// Its label in tables.
     pub label: &'static str,
-    /// What was found.
+    /// Its value.
     pub value: Value,
-    /// Where it belongs on the page.
+    /// The group in which it is shown.
     pub group: Group,
     /// Whether two runs that differ in it are comparable only with a warning. Compare what
     /// [`Fact::shown`] gives: it is rounded to what matters.
@@ -26,7 +26,7 @@ pub struct Fact {
 }
 
 impl Fact {
-    /// The value as people read it: sizes in binary units, durations in days and hours, one vulnerability a line.
+    /// The value as shown to users: sizes in binary units, durations in days and hours, one vulnerability per line.
     pub fn shown(&self) -> String {
         match (&self.value, self.key) {
             (Value::Number(bytes), key) if key.ends_with("_bytes") => size(*bytes),
@@ -37,14 +37,14 @@ impl Fact {
     }
 }
 
-/// What a fact says.
+/// The value of a fact.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Value {
-    /// A word or a short phrase; `none` where it is known that there is no such thing.
+    /// A word or a short phrase; `none` if it is known not to exist.
     Text(String),
-    /// A count, in the unit that the key ends in.
+    /// A number, in the unit at the end of the key.
     Number(u64),
-    /// It could not be read here.
+    /// It cannot be read on this machine.
     Unknown,
 }
 
@@ -59,7 +59,7 @@ impl fmt::Display for Value {
 }
 
 impl From<String> for Value {
-    /// Empty text says nothing, so it is unknown.
+    /// Empty text means unknown.
     fn from(text: String) -> Value {
         if text.is_empty() { Value::Unknown } else { Value::Text(text) }
     }
@@ -86,17 +86,17 @@ impl<T: Into<Value>> From<Option<T>> for Value {
 /// The part of the description that a fact belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Group {
-    /// The kernel, and what lies under and around it.
+    /// The kernel, the hardware and hypervisor under it, and the container around it.
     System,
-    /// Processors, caches and how they are run.
+    /// CPUs, caches and their settings.
     Cpu,
-    /// What tells the time.
+    /// Clock sources.
     Clock,
     /// Memory and its pages.
     Memory,
-    /// How much of each thing this process may have.
+    /// Resource limits of this process.
     Limits,
-    /// How the machine happens to be just now.
+    /// The present state of the machine.
     State,
 }
 
@@ -105,7 +105,7 @@ impl Group {
     pub const ALL: [Group; 6] =
         [Group::System, Group::Cpu, Group::Clock, Group::Memory, Group::Limits, Group::State];
 
-    /// Its heading for people.
+    /// Its heading.
     pub fn label(self) -> &'static str {
         match self {
             Group::System => "System",
@@ -146,7 +146,7 @@ pub(super) const FACTS: &[(&str, &str, Group, bool)] = &[
     ("cpu_model", "Model number", Group::Cpu, true),
     ("cpu_stepping", "Stepping", Group::Cpu, true),
     ("cpu_flags", "Instruction sets", Group::Cpu, true),
-    // Put together from the caches below, each of which is compared.
+    // A summary of the caches below, each of which is compared.
     ("cpu_caches", "Caches", Group::Cpu, false),
     ("core_types", "Core types", Group::Cpu, true),
     ("microcode", "Microcode", Group::Cpu, true),
@@ -194,7 +194,7 @@ pub(super) const FACTS: &[(&str, &str, Group, bool)] = &[
     ("conntrack_count", "Connections tracked", Group::State, false),
 ];
 
-/// What one operating system found, by key.
+/// The values found on a machine, by key.
 #[derive(Debug, Default)]
 pub(super) struct Findings(BTreeMap<&'static str, Value>);
 

@@ -1,6 +1,6 @@
-//! Facts as text.
+//! Formatting of facts.
 
-/// FNV-1a, which gives the same 64 bits for the same bytes in every version of this program and on every system
+/// FNV-1a, which has the same 64 bits for the same bytes in every version of this program and on every system
 /// (<http://www.isthe.com/chongo/tech/comp/fnv/>).
 pub(super) fn stable_hash(bytes: impl IntoIterator<Item = u8>) -> u64 {
     bytes.into_iter().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
@@ -8,7 +8,7 @@ pub(super) fn stable_hash(bytes: impl IntoIterator<Item = u8>) -> u64 {
     })
 }
 
-/// A number of features and a short mark of which ones they are: `103 flags, 0123456789abcdef`.
+/// A number of features and a hash of their names: `103 flags, 0123456789abcdef`.
 pub(super) fn flags_shown(count: u32, hash: u64) -> String {
     format!("{count} flags, {hash:016x}")
 }
@@ -31,7 +31,7 @@ pub(super) fn size(bytes: u64) -> String {
     }
 }
 
-/// A number of seconds as people say it: `3 d 4 h`, `5 h 12 min`, `40 s`.
+/// A duration in its largest units: `3 d 4 h`, `5 h 12 min`, `40 s`.
 pub(super) fn duration(seconds: u64) -> String {
     let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86_400);
     match (days, hours, minutes) {
@@ -72,12 +72,12 @@ pub(super) fn cpu_share(cpus: f64) -> String {
     format!("{number} {}", if number == "1" { "CPU" } else { "CPUs" })
 }
 
-/// The soft and the hard limit of a resource of this process, as the kernel tells it.
+/// The soft and the hard limit of a resource of this process, as the kernel reports it.
 #[cfg(unix)]
 macro_rules! resource_limit {
     ($resource:expr) => {{
         let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-        // SAFETY: `limit` is a valid place for the answer, and the resource is a constant of libc.
+        // SAFETY: `limit` is valid for writes, and the resource is a constant of libc.
         let status = unsafe { libc::getrlimit($resource, &mut limit) };
         (status == 0).then(|| crate::machine::format::limit_pair(limit.rlim_cur, limit.rlim_max))
     }};

@@ -20,7 +20,7 @@ pub(super) fn find() -> Findings {
     find_under(Path::new("/"))
 }
 
-/// What the files under `root` tell; what system calls and CPUID tell is always this machine's.
+/// Reads the files under `root`; system calls and CPUID always describe this machine.
 fn find_under(root: &Path) -> Findings {
     let tree = Tree::new(root);
     let uname = Uname::read(&tree);
@@ -37,7 +37,7 @@ fn find_under(root: &Path) -> Findings {
     findings
 }
 
-/// The kernel's own name. The files come first: they are what a test can replace.
+/// The kernel's name. Files have precedence: tests can replace them.
 struct Uname {
     os: String,
     release: String,
@@ -49,7 +49,7 @@ impl Uname {
     fn read(tree: &Tree) -> Uname {
         // SAFETY: utsname is plain arrays of characters, for which zeros are valid.
         let mut name: libc::utsname = unsafe { std::mem::zeroed() };
-        // SAFETY: `name` is a valid place for the answer.
+        // SAFETY: `name` is valid for writes.
         let failed = unsafe { libc::uname(&mut name) } != 0;
         let text = |characters: &[libc::c_char]| match failed {
             true => String::new(),
@@ -120,7 +120,7 @@ fn c_library() -> Option<String> {
     Some(format!("glibc {}{linked}", version.to_string_lossy()))
 }
 
-/// musl does not tell its version at run time.
+/// musl does not report its version at run time.
 #[cfg(target_env = "musl")]
 fn c_library() -> Option<String> {
     Some("musl".to_owned())
@@ -143,7 +143,7 @@ fn seccomp(status: &str) -> Option<String> {
     })
 }
 
-/// Whether this is root, and how much of root: containers take most of its capabilities away.
+/// Whether this is root, and with all capabilities: containers remove most of them.
 fn privileges(user: u32, status: &str, last_capability: Option<u64>) -> String {
     let name = if user == 0 { "root" } else { "user" };
     let held = field(status, "CapEff").and_then(|mask| u64::from_str_radix(mask, 16).ok());
@@ -176,7 +176,7 @@ fn affinity() -> Option<Vec<usize>> {
     const MOST_CPUS: usize = 16_384;
     const BITS: usize = u64::BITS as usize;
     let mut mask = [0_u64; MOST_CPUS / BITS];
-    // SAFETY: the mask is as long as told, and aligned at least as a cpu_set_t is.
+    // SAFETY: the mask has the stated length, and aligned at least as a cpu_set_t is.
     let status =
         unsafe { libc::sched_getaffinity(0, size_of_val(&mask), mask.as_mut_ptr().cast()) };
     let allowed = |cpu: &usize| mask[cpu / BITS] & (1 << (cpu % BITS)) != 0;
@@ -194,7 +194,7 @@ fn find_clock(findings: &mut Findings, tree: &Tree) {
         let cpu = cpuid::here();
         let cpuinfo = tree.text("proc/cpuinfo").unwrap_or_default();
         findings.set("tsc", cpu.tsc(&tsc_flags(&cpuinfo)));
-        // Google's kernels tell what theirs measured, which is closer than CPUID's round number.
+        // Google's kernels report the measured value, which is more exact than CPUID's round number.
         let measured = tree.number("sys/devices/system/cpu/cpu0/tsc_freq_khz");
         findings.set("tsc_khz", measured.or_else(|| cpu.tsc_khz()));
     } else {
@@ -202,7 +202,7 @@ fn find_clock(findings: &mut Findings, tree: &Tree) {
     }
 }
 
-/// What the kernel found out about the time stamp counter.
+/// The time stamp counter, as the kernel reports it.
 fn tsc_flags(cpuinfo: &str) -> Vec<&'static str> {
     const FLAGS: [(&str, &str); 4] = [
         ("constant_tsc", "constant"),
@@ -234,7 +234,7 @@ fn kilobytes(meminfo: &str, name: &str) -> Option<u64> {
     number.parse::<u64>().ok()?.checked_mul(1024)
 }
 
-/// How many huge pages are set aside, and how large one is.
+/// The number of reserved huge pages, and their size.
 fn huge_pages(meminfo: &str) -> Option<String> {
     let count: u64 = field(meminfo, "HugePages_Total")?.parse().ok()?;
     let size = size(kilobytes(meminfo, "Hugepagesize")?);
@@ -286,7 +286,7 @@ fn whole_seconds(uptime: &str) -> Option<u64> {
     uptime.split(['.', ' ']).next()?.parse().ok()
 }
 
-/// The share of all CPU time since boot that the hypervisor gave to others.
+/// Steal time as a share of all CPU time since boot.
 fn steal(stat: &str) -> Option<String> {
     // user nice system idle iowait irq softirq steal; the guest times after them are part of user and nice.
     const STEAL: usize = 7;
@@ -320,7 +320,7 @@ mod tests {
             "tick_hz",
             "libc",
             "hypervisor",
-            "container", // from the environment, where that tells
+            "container", // from the environment, if set
             "privileges",
             "cpu",
             "cpus",
@@ -440,7 +440,7 @@ mod tests {
     }
 
     #[test]
-    fn gvisor_is_told_by_its_kernel_version() {
+    fn gvisor_is_recognized_by_its_kernel_version() {
         let fixture = Fixture::new(&[
             ("proc/sys/kernel/osrelease", "4.4.0\n"),
             ("proc/sys/kernel/version", "#1 SMP Sun Jan 10 15:06:54 PST 2016\n"),

@@ -1,7 +1,6 @@
 //! Windows, and Wine: the registry, a few system calls, and CPUID.
 //!
-//! Under Wine, what Windows is known to be or to lack says nothing about the kernel that does the work, so
-//! such facts are unknown there.
+//! Under Wine, known properties of Windows do not apply to the kernel below it, so such facts are unknown there.
 
 use super::cpuid;
 use super::facts::{Findings, Value};
@@ -36,12 +35,12 @@ use windows_sys::Win32::System::Threading::{
     OpenProcessToken,
 };
 
-/// All that is asked here is whether the processor says that it has one kind of core.
+/// Only reports whether the processor has one kind of core.
 pub(super) fn core_type(_cpu: usize) -> Option<String> {
     (cpuid::here().is_hybrid() == Some(false)).then(|| "all alike".to_owned())
 }
 
-/// What CPUID does not show, nothing else does here.
+/// There are no other sources than CPUID.
 pub(super) fn emulator() -> Option<String> {
     None
 }
@@ -82,7 +81,7 @@ fn wine_text(text: *const c_char) -> Option<String> {
 
 fn wine_version() -> Option<String> {
     let function = ntdll(c"wine_get_version")?;
-    // SAFETY: Wine documents this function so; it is how programs are to ask for it.
+    // SAFETY: Wine documents this function for this purpose.
     let function = unsafe {
         transmute::<unsafe extern "system" fn() -> isize, extern "C" fn() -> *const c_char>(
             function,
@@ -95,7 +94,7 @@ fn wine_version() -> Option<String> {
 fn wine_host() -> Option<String> {
     type HostVersion = unsafe extern "C" fn(*mut *const c_char, *mut *const c_char);
     let function = ntdll(c"wine_get_host_version")?;
-    // SAFETY: Wine documents this function so.
+    // SAFETY: Wine documents this function.
     let function =
         unsafe { transmute::<unsafe extern "system" fn() -> isize, HostVersion>(function) };
     let (mut name, mut release) = (std::ptr::null(), std::ptr::null());
@@ -104,7 +103,7 @@ fn wine_host() -> Option<String> {
     Some(format!("{} {}", wine_text(name)?, wine_text(release)?))
 }
 
-/// GetVersionEx tells programs the version they were made for; this one tells what runs.
+/// GetVersionEx returns the version that a program was built for; this one returns the running version.
 fn version() -> Option<OSVERSIONINFOW> {
     let function = ntdll(c"RtlGetVersion")?;
     // SAFETY: this is the function's type in the Windows Driver Kit.
@@ -118,7 +117,7 @@ fn version() -> Option<OSVERSIONINFOW> {
         dwOSVersionInfoSize: size_of::<OSVERSIONINFOW>() as u32,
         ..Default::default()
     };
-    // SAFETY: `version` is a valid place for the answer, and tells its size.
+    // SAFETY: `version` is valid for writes, and contains its size.
     let status = unsafe { function(&mut version) };
     (status == 0).then_some(version)
 }
@@ -131,7 +130,7 @@ fn wide(text: &str) -> Vec<u16> {
 fn registry(key: &str, name: &str, kind: REG_ROUTINE_FLAGS, place: &mut [u16]) -> Option<usize> {
     let (key, name) = (wide(key), wide(name));
     let mut length = size_of_val(place) as u32;
-    // SAFETY: both names end in a zero, and `place` is as long as `length` says.
+    // SAFETY: both names end in a zero, and `place` has the length `length`.
     let status = unsafe {
         RegGetValueW(
             HKEY_LOCAL_MACHINE,
@@ -198,7 +197,7 @@ fn find_system(findings: &mut Findings, wine: Option<&str>) {
 
 fn system_info() -> SYSTEM_INFO {
     let mut info = SYSTEM_INFO::default();
-    // SAFETY: `info` is a valid place for the answer.
+    // SAFETY: `info` is valid for writes.
     unsafe { GetNativeSystemInfo(&mut info) };
     info
 }
@@ -222,8 +221,8 @@ fn elevated() -> Option<bool> {
     }
     let mut elevation = TOKEN_ELEVATION::default();
     let mut length = 0;
-    // SAFETY: the token is open, and `elevation` is as long as told.
-    let told = unsafe {
+    // SAFETY: the token is open, and `elevation` has the stated length.
+    let result = unsafe {
         GetTokenInformation(
             token,
             TokenElevation,
@@ -234,7 +233,7 @@ fn elevated() -> Option<bool> {
     };
     // SAFETY: the token is open, and not used after this.
     unsafe { CloseHandle(token) };
-    (told != 0).then_some(elevation.TokenIsElevated != 0)
+    (result != 0).then_some(elevation.TokenIsElevated != 0)
 }
 
 fn find_cpu(findings: &mut Findings) {
@@ -272,8 +271,8 @@ fn find_cpu(findings: &mut Findings) {
         ("cache_l2", "l2", 2, CacheUnified),
         ("cache_l3", "l3", 3, CacheUnified),
     ] {
-        let told = cache_bytes(&topology, level, kind);
-        let bytes = told.or_else(|| cpuid::here().cache_bytes(name));
+        let reported = cache_bytes(&topology, level, kind);
+        let bytes = reported.or_else(|| cpuid::here().cache_bytes(name));
         findings.set(key, bytes.map(size));
     }
 }
@@ -295,34 +294,34 @@ fn cache_bytes(
 /// The CPUs that this process may run on; none where it spans several groups of processors.
 fn affinity() -> Option<Vec<usize>> {
     let (mut allowed, mut online) = (0_usize, 0_usize);
-    // SAFETY: both masks are valid places for the answers.
-    let told = unsafe { GetProcessAffinityMask(GetCurrentProcess(), &mut allowed, &mut online) };
+    // SAFETY: both masks are valid for writes.
+    let result = unsafe { GetProcessAffinityMask(GetCurrentProcess(), &mut allowed, &mut online) };
     let is_allowed = |cpu: &usize| allowed & (1 << cpu) != 0;
     let cpus = (0..usize::BITS as usize).filter(is_allowed);
-    (told != 0 && allowed != 0).then(|| cpus.collect())
+    (result != 0 && allowed != 0).then(|| cpus.collect())
 }
 
 /// Cores, caches and memory nodes of the processors in this process's group.
 fn topology() -> Vec<SYSTEM_LOGICAL_PROCESSOR_INFORMATION> {
     const ENTRY: usize = size_of::<SYSTEM_LOGICAL_PROCESSOR_INFORMATION>();
     let mut length = 0;
-    // SAFETY: with no room given, the call tells how much it needs.
+    // SAFETY: without a buffer, the call returns the required length.
     unsafe { GetLogicalProcessorInformation(std::ptr::null_mut(), &mut length) };
     // SAFETY: the entries are plain numbers, for which zeros are valid.
     let mut entries = vec![unsafe { zeroed() }; length as usize / ENTRY];
-    // SAFETY: there is room for as many entries as `length` says.
-    let told = unsafe { GetLogicalProcessorInformation(entries.as_mut_ptr(), &mut length) };
-    entries.truncate(if told == 0 { 0 } else { length as usize / ENTRY });
+    // SAFETY: the buffer has the length `length`.
+    let result = unsafe { GetLogicalProcessorInformation(entries.as_mut_ptr(), &mut length) };
+    entries.truncate(if result == 0 { 0 } else { length as usize / ENTRY });
     entries
 }
 
 fn find_clock(findings: &mut Findings) {
     let mut hertz = 0;
-    // SAFETY: `hertz` is a valid place for the answer.
-    let told = unsafe { QueryPerformanceFrequency(&mut hertz) };
-    // Windows does not say what lies behind its counter, but each has its own frequency.
+    // SAFETY: `hertz` is valid for writes.
+    let result = unsafe { QueryPerformanceFrequency(&mut hertz) };
+    // Windows does not report the source of its counter, but each source has its own frequency.
     let counter = format!("qpc {} MHz", hertz as f64 / 1e6);
-    findings.set("clock_source", (told != 0).then_some(counter));
+    findings.set("clock_source", (result != 0).then_some(counter));
     if cfg!(target_arch = "x86_64") {
         findings.set("tsc", cpuid::here().tsc(&[]));
         findings.set("tsc_khz", cpuid::here().tsc_khz());
@@ -335,7 +334,7 @@ fn find_memory(findings: &mut Findings) {
     findings.set("page_size_bytes", u64::from(system_info().dwPageSize));
     let mut memory =
         MEMORYSTATUSEX { dwLength: size_of::<MEMORYSTATUSEX>() as u32, ..Default::default() };
-    // SAFETY: `memory` is a valid place for the answer, and tells its size.
+    // SAFETY: `memory` is valid for writes, and contains its size.
     if unsafe { GlobalMemoryStatusEx(&mut memory) } != 0 {
         findings.set("memory_bytes", memory.ullTotalPhys);
         findings.set("memory_available_bytes", memory.ullAvailPhys);
@@ -348,13 +347,13 @@ fn find_memory(findings: &mut Findings) {
 /// The page files: what can be promised to programs, less the memory.
 fn swap_bytes() -> Option<u64> {
     let mut pages = PERFORMANCE_INFORMATION::default();
-    // SAFETY: `pages` is as long as told.
-    let told = unsafe { K32GetPerformanceInfo(&mut pages, size_of_val(&pages) as u32) };
+    // SAFETY: `pages` has the stated length.
+    let result = unsafe { K32GetPerformanceInfo(&mut pages, size_of_val(&pages) as u32) };
     let in_files = pages.CommitLimit.saturating_sub(pages.PhysicalTotal);
-    (told != 0).then_some((in_files * pages.PageSize) as u64)
+    (result != 0).then_some((in_files * pages.PageSize) as u64)
 }
 
-/// What is so on Windows itself, and what it is known to lack.
+/// Constant properties of Windows.
 fn find_windows_only(findings: &mut Findings) {
     findings.set("preempt", "full");
     for lacking in ["seccomp", "thp", "perf_event_paranoid", "io_uring_disabled", "ptrace_scope"] {
@@ -371,14 +370,14 @@ fn find_windows_only(findings: &mut Findings) {
     find_job_limits(findings);
 }
 
-/// How often a second the system's time is moved on, unless a program asks for more often.
+/// The frequency of the system's timer interrupt, unless a program requests a higher one.
 fn tick_hz() -> Option<u64> {
     let (mut adjustment, mut increment, mut disabled) = (0, 0, 0);
-    // SAFETY: all three are valid places for the answers.
-    let told = unsafe { GetSystemTimeAdjustment(&mut adjustment, &mut increment, &mut disabled) };
+    // SAFETY: all three are valid for writes.
+    let result = unsafe { GetSystemTimeAdjustment(&mut adjustment, &mut increment, &mut disabled) };
     // The increment is in units of 100 ns.
     let hertz = 10_000_000_u64.checked_div(u64::from(increment));
-    hertz.filter(|_| told != 0)
+    hertz.filter(|_| result != 0)
 }
 
 /// The power plan, which is what sets frequencies: the well-known ones by name.
@@ -403,7 +402,7 @@ fn speculation_control() -> Option<String> {
     let function = unsafe { transmute::<unsafe extern "system" fn() -> isize, Query>(function) };
     // Newer versions of Windows have a second word, and take a buffer of the first one only.
     let (mut flags, mut length) = (0_u32, 0);
-    // SAFETY: `flags` is as long as told.
+    // SAFETY: `flags` has the stated length.
     let status = unsafe {
         function(
             SYSTEM_SPECULATION_CONTROL_INFORMATION,
@@ -415,13 +414,13 @@ fn speculation_control() -> Option<String> {
     (status == 0).then(|| format!("speculation_control={flags:#x}"))
 }
 
-/// What the job object around this process, which is what containers are made of, lets it have. Jobs nest,
-/// and only the innermost can be asked: that it has no limit does not say that there is none.
+/// The limits of this process's job object, which containers use. Jobs can be nested, and only the innermost can be
+/// queried: others may have further limits.
 fn find_job_limits(findings: &mut Findings) {
     let mut in_job = 0;
-    // SAFETY: the handle is this process's own, and `in_job` is a valid place for the answer.
-    let told = unsafe { IsProcessInJob(GetCurrentProcess(), std::ptr::null_mut(), &mut in_job) };
-    if told == 0 {
+    // SAFETY: the handle is this process's own, and `in_job` is valid for writes.
+    let result = unsafe { IsProcessInJob(GetCurrentProcess(), std::ptr::null_mut(), &mut in_job) };
+    if result == 0 {
         return;
     }
     if in_job == 0 {
@@ -450,8 +449,8 @@ fn find_job_limits(findings: &mut Findings) {
 
 fn job_information<T: Default>(class: JOBOBJECTINFOCLASS) -> Option<T> {
     let mut information = T::default();
-    // SAFETY: no handle stands for the job of this process, and `information` is as long as told.
-    let told = unsafe {
+    // SAFETY: no handle stands for the job of this process, and `information` has the stated length.
+    let result = unsafe {
         QueryInformationJobObject(
             std::ptr::null_mut(),
             class,
@@ -460,5 +459,5 @@ fn job_information<T: Default>(class: JOBOBJECTINFOCLASS) -> Option<T> {
             std::ptr::null_mut(),
         )
     };
-    (told != 0).then_some(information)
+    (result != 0).then_some(information)
 }

@@ -1,5 +1,5 @@
-//! Many clients in one thread, each going through steps of its own: independent of the load generator, which
-//! is checked against the same servers.
+//! Many clients in one thread, each with its own steps. It is independent of the load generator, which is tested against
+//! the same servers.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr};
@@ -10,25 +10,25 @@ use mio::net::TcpStream;
 use mio::{Events, Interest, Poll, Token};
 use socket2::SockRef;
 
-/// One thing a client does. It goes on with the next when that is done.
+/// One step of a client. The next step follows when it is done.
 #[derive(Debug, Clone)]
 pub enum Step {
-    /// Sends this, and meanwhile takes in what comes, until all is sent and exactly `expect` has come.
-    /// Where `or_last` comes instead, the server's end must follow, and nothing else is done.
+    /// Sends this and receives at the same time, until all is sent and exactly `expect` is received. If `or_last` is
+    /// received instead, the server must close next, and no further step is done.
     Talk { send: Vec<u8>, expect: Vec<u8>, or_last: &'static [u8] },
-    /// Sends this as far as it can, without taking in anything: the server may have closed already.
+    /// Sends as much as possible, without receiving: the server may have closed already.
     Push(Vec<u8>),
     /// Does nothing for a while.
     Wait(Duration),
-    /// Sends no more.
+    /// Shuts down sending.
     HalfClose,
-    /// The server's end must come, and nothing before.
+    /// The server must close, without sending anything before.
     End,
-    /// Takes in whatever comes until the server ends or resets the connection.
+    /// Receives anything until the server closes or resets the connection.
     UntilClosed,
-    /// Sends this byte each so often, until the server ends or resets the connection.
+    /// Sends this byte at this interval, until the server closes or resets the connection.
     Trickle(u8, Duration),
-    /// Sends this again and again without taking in anything, until the connection breaks.
+    /// Sends this repeatedly without receiving, until the connection breaks.
     Stuff(Vec<u8>),
     /// Resets the connection.
     Reset,
@@ -44,37 +44,37 @@ impl Step {
     }
 }
 
-/// How a client fared.
+/// The outcome of a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// It went through all its steps.
+    /// All its steps are done.
     Done,
-    /// It never was connected.
+    /// It was never connected.
     NotConnected,
-    /// Something else happened than its steps say.
+    /// Something else happened than its steps expect.
     Failed(String),
 }
 
-/// A client's end.
+/// The end of a client.
 #[derive(Debug)]
 pub struct CallEnd {
     pub outcome: Outcome,
     pub at: Instant,
 }
 
-/// Whom clients call, and how.
+/// The connections of clients to a server.
 pub struct Calls<'a> {
     pub address: SocketAddr,
-    /// How many are connected at a time.
+    /// Maximum number of clients at the same time.
     pub at_once: usize,
-    /// All that are not done by then have failed.
+    /// The time limit of all clients.
     pub within: Duration,
-    /// How many have been connected so far.
+    /// Number of clients that were connected so far.
     pub connected: &'a AtomicUsize,
 }
 
 impl Calls<'_> {
-    /// Goes through the clients that `next` gives, until it gives none.
+    /// Runs the clients that `next` returns, until it returns none.
     pub fn make(&self, mut next: impl FnMut() -> Option<Vec<Step>>) -> Vec<CallEnd> {
         let until = Instant::now() + self.within;
         let mut poll = Poll::new().expect("a poll");
@@ -87,13 +87,13 @@ impl Calls<'_> {
         let mut more = true;
         let mut ready: Vec<usize> = Vec::new();
         loop {
-            while more && let Some(&place) = free.last() {
+            while more && let Some(&slot) = free.last() {
                 let Some(steps) = next() else {
                     more = false;
                     break;
                 };
-                match Client::call(self.address, steps, &poll, Token(place)) {
-                    Ok(client) => clients[place] = Some(client),
+                match Client::call(self.address, steps, &poll, Token(slot)) {
+                    Ok(client) => clients[slot] = Some(client),
                     Err(_) => {
                         ends.push(CallEnd { outcome: Outcome::NotConnected, at: Instant::now() });
                         continue;
@@ -128,15 +128,15 @@ impl Calls<'_> {
             ready.extend(
                 waited.filter_map(|(at, client)| client.as_ref().is_some_and(due).then_some(at)),
             );
-            for place in ready.drain(..) {
-                let Some(client) = clients[place].as_mut() else { continue };
+            for slot in ready.drain(..) {
+                let Some(client) = clients[slot].as_mut() else { continue };
                 let was_connected = client.connected;
                 let outcome = client.advance(now, &mut buffer);
                 let is_new = client.connected && !was_connected;
                 self.connected.fetch_add(usize::from(is_new), Ordering::SeqCst);
                 if let Some(outcome) = outcome {
-                    clients[place] = None;
-                    free.push(place);
+                    clients[slot] = None;
+                    free.push(slot);
                     ends.push(CallEnd { outcome, at: Instant::now() });
                 }
             }
@@ -149,9 +149,9 @@ struct Client {
     connected: bool,
     /// In reverse.
     steps: Vec<Step>,
-    /// How much of this step's bytes was sent.
+    /// Bytes of this step that were sent.
     sent: usize,
-    /// What has come in this step.
+    /// Bytes received in this step.
     got: Vec<u8>,
     wakes: Option<Instant>,
 }
@@ -168,7 +168,7 @@ impl std::fmt::Debug for Client {
     }
 }
 
-/// What became of a step.
+/// The state of a step.
 enum Now {
     Next,
     Waits,
@@ -188,7 +188,7 @@ impl Client {
         Ok(Self { stream, connected: false, steps, sent: 0, got: Vec::new(), wakes: None })
     }
 
-    /// Goes through as many steps as is possible now; says when it is over.
+    /// Does as many steps as are possible now; returns the outcome at the end.
     fn advance(&mut self, now: Instant, buffer: &mut [u8]) -> Option<Outcome> {
         if !self.connected {
             match self.stream.take_error() {

@@ -160,7 +160,7 @@ fn slow_clients(architecture: &Architecture) {
             assert!(took < setting.timeout, "{protocol}: the good ones had to wait: {took:?}");
         }
         let timed_out = server.report().expect("the server runs").timed_out;
-        // A program started for each connection cannot tell.
+        // Programs started for each connection do not report timeouts.
         if protocol != "450" && architecture.name != "exec" {
             // Who sends without end and takes in nothing may be cut off in other ways.
             assert!(
@@ -217,8 +217,8 @@ fn few_descriptors(architecture: &Architecture) {
     });
 }
 
-/// io_uring asks for all connections to come as long as its table surely has room for them, and then for one by one:
-/// clients that come and go around that number notice nothing.
+/// io_uring accepts by a multishot operation while its table surely has room, and then one by one: clients must not be
+/// affected when the number of connections crosses that limit.
 fn a_table_that_fills(architecture: &Architecture) {
     if architecture.name != "io_uring" {
         return;
@@ -251,7 +251,7 @@ fn a_table_that_fills(architecture: &Architecture) {
     stop(server);
 }
 
-/// What lacks a part that it needs must say so and end: not serve by halves, with clients that wait for ever.
+/// A server that lacks a descriptor that it needs must fail: otherwise clients would wait for ever.
 fn too_few_descriptors_to_begin(architecture: &Architecture) {
     let setting = Setting::of("450").workers(4);
     let server = setting.start(architecture);
@@ -266,7 +266,7 @@ fn too_few_descriptors_to_begin(architecture: &Architecture) {
     }
 }
 
-/// Which part of a CPU's time the server uses meanwhile.
+/// The server's CPU time as a share of `time`.
 fn cpu_share(server: &mut Hosted, time: Duration) -> f64 {
     let (before, began) = (server.report().expect("the server runs"), Instant::now());
     std::thread::sleep(time);
@@ -323,11 +323,11 @@ fn stop_under_load(architecture: &Architecture) {
         let some = &failed[..failed.len().min(3)];
         assert!(failed.is_empty(), "{protocol}: {} lost, as {some:?}", failed.len());
         let done = ends.iter().filter(|end| end.outcome == Outcome::Done).count();
-        assert!(done > 0, "{protocol}: nobody was served");
+        assert!(done > 0, "{protocol}: no client was served");
     });
 }
 
-/// Some say nothing, and one talks on and on: the server ends all the same, once their time is up.
+/// Some clients are silent, and others never stop: the server ends nevertheless, after the timeout.
 fn stop_while_clients_stay(architecture: &Architecture) {
     let setting = Setting::of("echo:10").timeout_ms(1_000).workers(4);
     let server = setting.start(architecture);
@@ -395,14 +395,14 @@ fn nothing_leaks(architecture: &Architecture) {
     }
     assert_eq!(after.descriptors, before.descriptors, "descriptors");
     assert_eq!(after.processes, before.processes, "processes");
-    // Each process touches a few pages late that it shared before: no leak, but in proportion to their number.
+    // Each process writes to a few shared pages late: no leak, but memory in proportion to their number.
     let allowed = 1_024 + 32 * after.processes as u64;
     let grown = after.memory_kib.saturating_sub(before.memory_kib);
     assert!(grown <= allowed, "memory grew by {grown} KiB, from {before:?} to {after:?}");
     stop(server);
 }
 
-/// What a server holds once nothing changes any more: the last connections may just be ending.
+/// The resources of a server once they do not change any more: the last connections may just be ending.
 fn quiet(server: &Hosted) -> Held {
     let mut last = Held::by(server.pid());
     until(Duration::from_secs(5), || {

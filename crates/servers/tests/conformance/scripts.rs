@@ -1,4 +1,4 @@
-//! What the clients of each protocol do.
+//! The steps of the clients of each protocol.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ pub const UNAVAILABLE: &[u8] =
 pub const UNAVAILABLE_CLOSE: &[u8] =
     b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 9\r\nConnection: close\r\n\r\ntoo busy\n";
 
-/// Numbers that are the same each time: xorshift64* (Marsaglia 2003; Vigna 2016).
+/// Pseudorandom numbers, the same each time: xorshift64* (Marsaglia 2003; Vigna 2016).
 pub struct Dice(u64);
 
 impl Dice {
@@ -31,12 +31,12 @@ impl Dice {
         (0..count).map(|_| self.below(256) as u8).collect()
     }
 
-    fn moment(&mut self) -> Step {
+    fn pause(&mut self) -> Step {
         Step::Wait(Duration::from_millis(self.below(4) as u64))
     }
 }
 
-/// A client who does everything right, and ends as one may.
+/// A correct client, which closes in one of the permitted ways.
 pub fn good(protocol: Protocol, dice: &mut Dice) -> Vec<Step> {
     let mut steps = Vec::new();
     let times = protocol.requests.map_or(3, |requests| requests.min(4) as usize);
@@ -60,7 +60,7 @@ pub fn good(protocol: Protocol, dice: &mut Dice) -> Vec<Step> {
         }
     }
     match (protocol.requests, dice.below(2)) {
-        (None, 0) => {} // just goes away
+        (None, 0) => {} // just closes
         (None, _) => steps.extend([Step::HalfClose, Step::End]),
         (Some(_), _) => steps.push(Step::End),
     }
@@ -72,7 +72,7 @@ fn request(dice: &mut Dice) -> Vec<u8> {
     format!("GET /{path} HTTP/1.1\r\nHost: localhost\r\nAccept: */*\r\n\r\n").into_bytes()
 }
 
-/// A request, whole or cut at some place.
+/// A request, whole or in two parts.
 fn in_parts(
     steps: &mut Vec<Step>,
     dice: &mut Dice,
@@ -81,32 +81,32 @@ fn in_parts(
     or_last: &'static [u8],
 ) {
     let mut rest = bytes;
-    // The reply to a part of an echo may come at once: it is taken in with the rest's.
+    // The reply to the first part of an echo may arrive at once: it is received with the rest.
     if bytes.len() > 1 && dice.below(3) > 0 {
         let (first, second) = bytes.split_at(1 + dice.below(bytes.len() - 1));
-        steps.extend([Step::send(first), dice.moment()]);
+        steps.extend([Step::send(first), dice.pause()]);
         rest = second;
     }
     steps.push(Step::Talk { send: rest.into(), expect, or_last });
 }
 
-/// Many requests before anything is taken in, then no more; all replies come, then the end.
+/// Many requests before anything is received, then a half-close; all replies must arrive, then the end.
 pub fn half_closing(protocol: Protocol, dice: &mut Dice) -> Vec<Step> {
     let (send, expect) = match protocol.kind {
         Kind::TooBusy => (Vec::new(), TOO_BUSY.to_vec()),
         Kind::Echo { size } => {
-            // Not whole at the end: what came is sent back all the same.
+            // The last request is incomplete: it is sent back nevertheless.
             let bytes = dice.bytes(size * 5 + size / 2);
             (bytes.clone(), bytes)
         }
         Kind::Http if protocol.requests == Some(1) => (request(dice), UNAVAILABLE_CLOSE.to_vec()),
         Kind::Http => ((0..5).flat_map(|_| request(dice)).collect(), UNAVAILABLE.repeat(5)),
     };
-    let pause = dice.moment();
+    let pause = dice.pause();
     vec![Step::send(&send), Step::HalfClose, pause, Step::talk(b"", &expect), Step::End]
 }
 
-/// Resets the connection at some moment: before it says anything, in a request, or while the reply comes.
+/// Resets the connection at some time: before it sends, in a request, or while the reply arrives.
 pub fn resetting(protocol: Protocol, dice: &mut Dice) -> Vec<Step> {
     let mut steps = match protocol.kind {
         Kind::TooBusy => vec![],
@@ -123,13 +123,13 @@ pub fn resetting(protocol: Protocol, dice: &mut Dice) -> Vec<Step> {
     match dice.below(4) {
         0 => steps.clear(),
         1 => {}
-        _ => steps.push(dice.moment()),
+        _ => steps.push(dice.pause()),
     }
     steps.push(Step::Reset);
     steps
 }
 
-/// Something that is no request, then whatever comes until the end.
+/// Sends a malformed request, then receives anything until the end.
 pub fn garbage(dice: &mut Dice) -> Vec<Step> {
     let mut steps = Vec::new();
     match dice.below(4) {
@@ -141,7 +141,7 @@ pub fn garbage(dice: &mut Dice) -> Vec<Step> {
         2 => steps.push(Step::Push([b"GET / HTTP/1.1\r\nX: ", &vec![b'y'; 20_000][..]].concat())),
         _ => {
             let length = 1 + dice.below(50);
-            steps.extend([Step::Push(dice.bytes(length)), dice.moment(), Step::Push(vec![0; 100])]);
+            steps.extend([Step::Push(dice.bytes(length)), dice.pause(), Step::Push(vec![0; 100])]);
         }
     }
     if dice.below(2) == 0 {
@@ -151,12 +151,12 @@ pub fn garbage(dice: &mut Dice) -> Vec<Step> {
     steps
 }
 
-/// Holds the connection and is of no use: silent, or a byte at a time, or never taking in the replies.
+/// Holds the connection: silent, or a byte at a time, or without receiving the replies.
 pub fn slow(protocol: Protocol, dice: &mut Dice, kind: usize) -> Vec<Step> {
     let every = Duration::from_millis(50 + dice.below(50) as u64);
     match (protocol.kind, kind % 100) {
         (Kind::TooBusy, _) => vec![Step::Wait(Duration::from_millis(500)), Step::UntilClosed],
-        // As much as a request of an echo takes is not reached in time; a head of HTTP never ends.
+        // Neither a request of the echo nor a head of HTTP is complete within the timeout.
         (_, 0..20) => vec![Step::Trickle(b'a', every)],
         (Kind::Echo { size }, 20) => vec![Step::Stuff(vec![7; size])],
         (Kind::Http, 20) if protocol.requests.is_none() => {

@@ -1,4 +1,4 @@
-//! Whether the kernel audits: while it does, each system call is recorded on its way in and out.
+//! Whether kernel auditing is on: then entry and exit of each system call are recorded.
 
 use super::tree::{Tree, option};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -9,12 +9,12 @@ pub(super) fn state(tree: &Tree, command_line: &str) -> Option<String> {
     if !tree.has("proc/self/loginuid") {
         return tree.has("proc/self/status").then(|| "none".to_owned());
     }
-    let asked_for_none = matches!(option(command_line, "audit"), Some("0" | "off"));
-    let told = match asked_for_none {
-        true => Some(0), // the kernel does not even answer then
+    let is_disabled = matches!(option(command_line, "audit"), Some("0" | "off"));
+    let state = match is_disabled {
+        true => Some(0), // the kernel does not answer in this case
         false => ask(),
     };
-    Some(match told? {
+    Some(match state? {
         0 => "off".to_owned(),
         1 => "on".to_owned(),
         2 => "on (locked)".to_owned(),
@@ -26,7 +26,7 @@ const AUDIT_GET: u16 = 1000;
 const NLMSG_ERROR: u16 = 2;
 const HEADER_BYTES: usize = 16;
 
-/// Asks the kernel, which answers only root outside of containers.
+/// Queries the kernel, which answers only root outside of containers.
 fn ask() -> Option<u32> {
     const NETLINK_AUDIT: libc::c_int = 9;
     // SAFETY: the call takes three numbers.
@@ -39,7 +39,7 @@ fn ask() -> Option<u32> {
     // SAFETY: the socket has just been opened, and nothing else owns it.
     let socket = unsafe { OwnedFd::from_raw_fd(socket) };
     let patience = libc::timeval { tv_sec: 0, tv_usec: 100_000 };
-    // SAFETY: `patience` is as long as told.
+    // SAFETY: `patience` has the stated length.
     let set = unsafe {
         libc::setsockopt(
             socket.as_raw_fd(),
@@ -50,7 +50,7 @@ fn ask() -> Option<u32> {
         )
     };
     let request = request();
-    // SAFETY: `request` is as long as told. Unconnected, the message goes to the kernel.
+    // SAFETY: `request` has the stated length. Unconnected, the message goes to the kernel.
     let sent = unsafe { libc::send(socket.as_raw_fd(), request.as_ptr().cast(), request.len(), 0) };
     if set != 0 || sent != request.len() as isize {
         return None;
@@ -58,7 +58,7 @@ fn ask() -> Option<u32> {
     const MESSAGES_AT_MOST: usize = 4;
     for _ in 0..MESSAGES_AT_MOST {
         let mut reply = [0_u8; 512];
-        // SAFETY: there is room for as much as told.
+        // SAFETY: the buffer has the stated length.
         let length =
             unsafe { libc::recv(socket.as_raw_fd(), reply.as_mut_ptr().cast(), reply.len(), 0) };
         let length = usize::try_from(length).ok()?;
@@ -69,7 +69,7 @@ fn ask() -> Option<u32> {
     None
 }
 
-/// A netlink header (netlink(7)) that asks for the state; nothing follows it.
+/// A netlink header (netlink(7)) that requests the state, without payload.
 fn request() -> [u8; HEADER_BYTES] {
     let mut request = [0; HEADER_BYTES];
     request[..4].copy_from_slice(&(HEADER_BYTES as u32).to_ne_bytes());
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_are_told_from_refusals() {
+    fn replies_are_distinguished_from_errors() {
         assert_eq!(answer_in(&message(AUDIT_GET, &[0x3f, 1, 1, 0])), Some(Some(1)));
         assert_eq!(answer_in(&message(AUDIT_GET, &[0x3f])), Some(None));
         assert_eq!(answer_in(&message(NLMSG_ERROR, &[-1_i32 as u32])), Some(None));

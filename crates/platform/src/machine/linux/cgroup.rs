@@ -1,5 +1,4 @@
-//! The limits that control groups set: what holds for a process is the least of those on the way from its
-//! own group up to the root (the kernel's cgroup-v2 and cgroup-v1 documents).
+//! The limits of control groups: that of a process is the minimum over its group and all ancestors (the kernel's cgroup-v2 and cgroup-v1 documents).
 
 use super::tree::Tree;
 use crate::machine::format::{cpu_share, size};
@@ -12,7 +11,7 @@ pub(super) fn cpu_limit(tree: &Tree, own_kernel: bool) -> Option<String> {
     shown(cpu_quota(tree)?, own_kernel, cpu_share)
 }
 
-/// The CPU time that this process's groups may use, in CPUs. The outer `None`: there are no groups to look at;
+/// The CPU time that this process's groups may use, in CPUs. The outer `None`: there are no groups to read;
 /// the inner one: none of them has a limit.
 pub(crate) fn cpu_quota(tree: &Tree) -> Option<Option<f64>> {
     least(tree, "cpu", |directory| match tree.text(&format!("{directory}/cpu.max")) {
@@ -54,14 +53,14 @@ fn cpus_of_v1(quota: &str, period: &str) -> Option<f64> {
 }
 
 fn bytes_of(limit: &str) -> Option<f64> {
-    // Version 1 has no word for "no limit": it gives the greatest number of whole pages.
+    // Version 1 represents "no limit" by the greatest number of whole pages.
     const UNLIMITED: u64 = 1 << 62;
     let bytes: u64 = limit.parse().ok()?;
     (bytes < UNLIMITED).then_some(bytes as f64)
 }
 
 /// The least limit on the way up in all hierarchies that `controller` may be in. The outer `None`: there is
-/// no such hierarchy to look at; the inner one: no group in it has a limit.
+/// no such hierarchy; the inner one: no group in it has a limit.
 fn least(tree: &Tree, controller: &str, read: impl Fn(&str) -> Option<f64>) -> Option<Option<f64>> {
     let directories = directories(tree, controller)?;
     let limits = directories.iter().filter_map(|directory| read(directory));
@@ -69,7 +68,7 @@ fn least(tree: &Tree, controller: &str, read: impl Fn(&str) -> Option<f64>) -> O
 }
 
 /// The directories of this process's own group and of those above it, in each hierarchy that `controller` may
-/// be in; `None` if there is no such hierarchy to look at.
+/// be in; `None` if there is no such hierarchy.
 pub(crate) fn directories(tree: &Tree, controller: &str) -> Option<Vec<String>> {
     let mountinfo = tree.text("proc/self/mountinfo")?;
     let groups = tree.text("proc/self/cgroup")?;
@@ -84,7 +83,7 @@ pub(crate) fn directories(tree: &Tree, controller: &str) -> Option<Vec<String>> 
     (!hierarchies.is_empty()).then(|| hierarchies.concat())
 }
 
-/// A hierarchy of groups, as proc_pid_mountinfo(5) tells of it.
+/// A hierarchy of groups, as listed in proc_pid_mountinfo(5).
 struct Mount<'a> {
     /// The group that is seen at the mount point.
     root: &'a str,
@@ -247,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn without_groups_to_look_at_nothing_is_said() {
+    fn without_groups_the_limit_is_unknown() {
         assert_eq!(limits(&[], true), (None, None));
         let unmounted = [
             ("proc/self/mountinfo", "22 27 0:21 / /proc rw - proc proc rw\n"),

@@ -9,7 +9,7 @@ use std::path::Path;
 
 const CPUS: &str = "sys/devices/system/cpu";
 
-/// `own_kernel`: the kernel is Linux itself. Those that only speak like it make some of this up.
+/// `own_kernel`: the kernel is Linux itself. Emulated ones invent some of this.
 pub(super) fn find(findings: &mut Findings, tree: &Tree, own_kernel: bool) {
     let cpuinfo = tree.text("proc/cpuinfo").unwrap_or_default();
     findings.set("cpu", model(&cpuinfo).or_else(|| cpuid::here().brand()));
@@ -39,7 +39,7 @@ pub(super) fn find(findings: &mut Findings, tree: &Tree, own_kernel: bool) {
     findings.set("core_types", types.map(|types| types.shown()));
 }
 
-/// What Arm's processors say of themselves, in place of CPUID (Arm ARM, MIDR_EL1).
+/// The identity of Arm processors, in place of CPUID (Arm ARM, MIDR_EL1).
 fn find_identity(findings: &mut Findings, cpuinfo: &str) {
     findings.set("cpu_vendor", field(cpuinfo, "CPU implementer"));
     findings.set("cpu_family", field(cpuinfo, "CPU architecture"));
@@ -51,7 +51,7 @@ fn find_identity(findings: &mut Findings, cpuinfo: &str) {
     findings.set("cpu_flags", features.map(flags_of));
 }
 
-/// How many features there are, and a mark of which: in whatever order the kernel names them.
+/// The number of features and a hash of them, independent of their order.
 fn flags_of(features: &str) -> String {
     let sorted: BTreeSet<&str> = features.split_whitespace().collect();
     let bytes = sorted.iter().flat_map(|flag| flag.bytes().chain([b' ']));
@@ -65,7 +65,7 @@ pub(in crate::machine) fn core_type(cpu: usize) -> Option<String> {
     CoreTypes::read(&tree, &cpuinfo, true, cpuid::here().is_hybrid())?.of(cpu)
 }
 
-/// What files tell of an emulator, where there is no CPUID to ask.
+/// The emulator according to files, where there is no CPUID.
 pub(in crate::machine) fn emulator() -> Option<String> {
     emulator_in_files(&Tree::new(Path::new("/")))
 }
@@ -79,12 +79,12 @@ fn emulator_in_files(tree: &Tree) -> Option<String> {
     made_up.then(|| "QEMU (TCG)".to_owned())
 }
 
-/// The kinds of cores that processors of several kinds have, each with its CPUs; empty where all are alike.
+/// The kinds of cores of a hybrid processor, each with its CPUs; empty if all cores are of one kind.
 #[derive(Debug, PartialEq)]
 struct CoreTypes(Vec<(String, Vec<usize>)>);
 
 impl CoreTypes {
-    /// `hybrid`: whether the processor says that it has cores of several kinds.
+    /// `hybrid`: whether the processor reports that it has cores of several kinds.
     fn read(
         tree: &Tree,
         cpuinfo: &str,
@@ -261,7 +261,7 @@ fn turbo(tree: &Tree) -> Option<&'static str> {
     }
 }
 
-/// What the kernel does, or leaves undone, about each flaw of this processor, in its own words.
+/// The kernel's mitigation of each vulnerability of this processor, in the kernel's words.
 fn mitigations(tree: &Tree) -> Option<String> {
     let folder = format!("{CPUS}/vulnerabilities");
     let flaws: Vec<String> = tree
@@ -413,7 +413,7 @@ mod tests {
     }
 
     #[test]
-    fn cores_are_alike_only_where_nothing_says_otherwise() {
+    fn cores_are_of_one_kind_unless_reported_otherwise() {
         let online = [("sys/devices/system/cpu/online", "0-1\n")];
         let same = "CPU part\t: 0xd0c\n\nCPU part\t: 0xd0c\n";
         for cpuinfo in ["", same] {

@@ -1,12 +1,11 @@
-//! What lies under and around this kernel: hardware, hypervisor, a layer that only speaks like Linux, and
-//! the container that this process is in.
+//! The environment of this kernel: hardware, hypervisor, an emulation of Linux, and the container of this process.
 
 use super::tree::{Tree, field};
 use crate::machine::cpuid;
 
 /// The layer between programs and the real kernel, where there is one.
 pub(super) fn compat(tree: &Tree, release: &str, build: &str) -> Option<String> {
-    // The constants that gVisor's sentry answers uname with, then and now.
+    // The constants that gVisor's sentry has returned for uname.
     const SENTRY_BUILD: &str = "#1 SMP Sun Jan 10 15:06:54 PST 2016";
     if build.contains(SENTRY_BUILD) || release.to_lowercase().contains("gvisor") {
         return Some("gVisor".to_owned());
@@ -15,13 +14,13 @@ pub(super) fn compat(tree: &Tree, release: &str, build: &str) -> Option<String> 
     if release.contains("Microsoft") {
         return Some("WSL 1".to_owned());
     }
-    // Only this file tells User-Mode Linux, so without it nothing can be said.
+    // Only this file identifies User-Mode Linux: without it the layer is unknown.
     let cpuinfo = tree.text("proc/cpuinfo")?;
     let uml = field(&cpuinfo, "vendor_id") == Some("User Mode Linux");
     Some(if uml { "User-Mode Linux" } else { "none" }.to_owned())
 }
 
-/// The maker's name for the machine, or the cloud's name for the instance type.
+/// The vendor's name of the machine, or the cloud's name of the instance type.
 pub(super) fn hardware(tree: &Tree) -> Option<String> {
     let parts: Vec<String> = ["sys_vendor", "product_name"]
         .into_iter()
@@ -64,7 +63,7 @@ fn monitor(tree: &Tree) -> Option<&'static str> {
     (marked || has_device).then_some("Firecracker")
 }
 
-/// Where there is no CPUID to ask.
+/// Where there is no CPUID.
 fn hypervisor_in_files(tree: &Tree) -> Option<String> {
     if tree.text("sys/hypervisor/type").as_deref() == Some("xen") {
         return Some("Xen".to_owned());
@@ -99,13 +98,13 @@ pub(super) fn container(
         (in_cgroup("containerd"), "containerd"),
         (in_cgroup("machine.slice/systemd-nspawn"), "systemd-nspawn"),
     ];
-    let told = || {
-        // Container managers tell their name as systemd asks them to (its CONTAINER_INTERFACE page).
+    let from_file = || {
+        // Container managers write their name to this file (systemd's CONTAINER_INTERFACE).
         environment("container").or_else(|| tree.text("run/systemd/container"))
     };
     let name = shown.iter().find(|(is_so, _)| *is_so);
     name.map(|(_, name)| (*name).to_owned())
-        .or_else(|| told().filter(|name| !name.is_empty()))
+        .or_else(|| from_file().filter(|name| !name.is_empty()))
         .or_else(|| gvisor.then(|| "gvisor".to_owned()))
         .or_else(|| {
             let looked = cgroups.iter().any(Option::is_some);
@@ -137,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn containers_are_told_by_their_marks() {
+    fn containers_are_recognized_by_their_marks() {
         fn name(files: &[(&str, &str)], variables: &[(&str, &str)]) -> String {
             container_in(files, variables).unwrap()
         }
@@ -169,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn no_container_is_said_only_after_a_look() {
+    fn none_is_reported_only_after_a_look() {
         assert_eq!(container_in(&[("proc/1/cgroup", "0::/init.scope\n")], &[]).unwrap(), "none");
         assert_eq!(container_in(&[], &[]), None);
     }
@@ -185,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn layers_are_told_by_what_they_answer() {
+    fn layers_are_recognized_by_their_constants() {
         let fixture = Fixture::new(&[("proc/cpuinfo", "vendor_id\t: GenuineIntel\n")]);
         let tree = Tree::new(fixture.root());
         let layer = |release, build| compat(&tree, release, build).unwrap();
@@ -199,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn user_mode_linux_is_told_by_its_processor() {
+    fn user_mode_linux_is_recognized_by_its_processor() {
         let cpuinfo = "processor\t: 0\nvendor_id\t: User Mode Linux\nmodel name\t: UML\n";
         let fixture = Fixture::new(&[("proc/cpuinfo", cpuinfo)]);
         let tree = Tree::new(fixture.root());

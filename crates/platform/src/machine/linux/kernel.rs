@@ -1,4 +1,4 @@
-//! How the kernel was built and is set up: what decides the cost of entering and leaving it.
+//! The kernel's build options and settings, on which the cost of system calls depends.
 
 use super::audit;
 use super::tree::{Tree, option};
@@ -6,7 +6,7 @@ use crate::machine::facts::Findings;
 use flate2::read::GzDecoder;
 use std::io::Read;
 
-/// Only for a kernel that is Linux itself: what is missing from another one says nothing.
+/// Only for Linux itself: what is missing from an emulation means nothing.
 pub(super) fn find(findings: &mut Findings, tree: &Tree, release: &str, build: &str) {
     let config = Config::read(tree, release);
     let command_line = tree.text("proc/cmdline").unwrap_or_default();
@@ -18,7 +18,7 @@ pub(super) fn find(findings: &mut Findings, tree: &Tree, release: &str, build: &
     findings.set("conntrack", connection_tracking(tree));
 }
 
-/// What the kernel was built with, where it tells: lines such as `CONFIG_PREEMPT=y`.
+/// The kernel's build options, if available: lines such as `CONFIG_PREEMPT=y`.
 struct Config(Option<String>);
 
 impl Config {
@@ -35,7 +35,7 @@ impl Config {
         Config(own().or_else(|| tree.text(&format!("boot/config-{release}"))))
     }
 
-    /// Whether an option is built in; `None` if the kernel does not tell.
+    /// Whether an option is built in; `None` if it is unknown.
     fn has(&self, option: &str) -> Option<bool> {
         let lines = self.0.as_deref()?.lines();
         let mut words = lines.filter_map(|line| line.strip_prefix("CONFIG_")?.strip_suffix("=y"));
@@ -59,8 +59,9 @@ impl Config {
 /// scheduler's debug file, which few may read, else on its command line, else the one it was built with.
 fn preemption(build: &str, chosen: Option<&str>, command_line: &str, config: &Config) -> String {
     if build.contains("PREEMPT_DYNAMIC") {
-        let asked = || option(command_line, "preempt");
-        let choice = chosen.and_then(in_parentheses).or_else(asked).or_else(|| config.preemption());
+        let requested = || option(command_line, "preempt");
+        let choice =
+            chosen.and_then(in_parentheses).or_else(requested).or_else(|| config.preemption());
         match choice {
             Some(choice) => format!("dynamic ({choice})"),
             None => "dynamic".to_owned(),
@@ -72,7 +73,7 @@ fn preemption(build: &str, chosen: Option<&str>, command_line: &str, config: &Co
     } else if build.contains("PREEMPT") {
         "full".to_owned()
     } else {
-        // `uname -v` does not tell these two apart.
+        // `uname -v` does not distinguish these two.
         config.preemption().unwrap_or("none or voluntary").to_owned()
     }
 }
@@ -90,8 +91,7 @@ fn security_modules(tree: &Tree, config: &Config) -> Option<String> {
     }
 }
 
-/// Whether the kernel keeps a table of connections, and for how many. That the module is loaded does not say that
-/// packets of ours pass it, but where it is not, none does.
+/// Whether connection tracking is loaded, and the size of its table. If it is, packets do not necessarily pass it.
 fn connection_tracking(tree: &Tree) -> Option<String> {
     match tree.number("proc/sys/net/netfilter/nf_conntrack_max") {
         Some(most) => Some(format!("loaded (at most {most} connections)")),
@@ -99,10 +99,10 @@ fn connection_tracking(tree: &Tree) -> Option<String> {
     }
 }
 
-/// How often a second the timer's interrupt comes, from the step of the clock that it moves on.
+/// The frequency of the timer interrupt, from the resolution of the coarse clock that it advances.
 pub(super) fn tick_hz() -> Option<u64> {
     let mut step = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `step` is a valid place for the answer.
+    // SAFETY: `step` is valid for writes.
     let status = unsafe { libc::clock_getres(libc::CLOCK_MONOTONIC_COARSE, &mut step) };
     match (status, step.tv_sec) {
         (0, 0) => hertz(u64::try_from(step.tv_nsec).ok()?),
@@ -110,7 +110,7 @@ pub(super) fn tick_hz() -> Option<u64> {
     }
 }
 
-/// The rate of a tick of so many nanoseconds. A step that no Linux can be built with is that of another clock.
+/// The frequency of a tick of that many nanoseconds; `None` if no Linux can be built with it.
 fn hertz(step_ns: u64) -> Option<u64> {
     const RATES: std::ops::RangeInclusive<u64> = 24..=1200;
     let hertz = (1_000_000_000 + step_ns / 2).checked_div(step_ns)?;
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn connection_tracking_is_told_where_there_is_a_network() {
+    fn connection_tracking_is_reported_if_there_is_a_network() {
         let tracked = |files: &[(&str, &str)]| {
             let fixture = Fixture::new(files);
             connection_tracking(&Tree::new(fixture.root()))

@@ -1,4 +1,4 @@
-//! Reading the small files in which the kernel tells things.
+//! Reading the files of /proc and /sys.
 
 use crate::machine::facts::Value;
 use std::fs::File;
@@ -32,7 +32,7 @@ impl<'a> Tree<'a> {
         Some(bytes)
     }
 
-    /// A file's text without the white space around it; `None` if it says nothing.
+    /// A file's text without the white space around it; `None` if that is empty.
     pub(crate) fn text(&self, path: &str) -> Option<String> {
         let bytes = self.bytes(path)?;
         let text = String::from_utf8_lossy(&bytes);
@@ -77,7 +77,7 @@ pub(crate) fn words(text: &str) -> String {
 
 /// The CPUs in a list such as `0-3,8`; `None` if it is not such a list.
 pub(crate) fn cpus_in(list: &str) -> Option<Vec<usize>> {
-    // A typing error in a span must not fill the memory.
+    // A typing error in a range must not exhaust the memory.
     const MOST_CPUS: usize = 1 << 20;
     let mut cpus = Vec::new();
     for span in list.split(',') {
@@ -91,13 +91,13 @@ pub(crate) fn cpus_in(list: &str) -> Option<Vec<usize>> {
     Some(cpus)
 }
 
-/// A folder that looks like `/` of some machine, gone when the test is over.
 /// The value of `name=value` on a kernel's command line; the last one holds. What follows `--` is for init.
 pub(super) fn option<'a>(command_line: &'a str, name: &str) -> Option<&'a str> {
     let options = command_line.split_whitespace().take_while(|word| *word != "--");
     options.filter_map(|word| word.strip_prefix(name)?.strip_prefix('=')).last()
 }
 
+/// A folder with the files of some machine, removed at the end of the test.
 #[cfg(test)]
 pub(crate) mod fixture {
     use std::path::{Path, PathBuf};

@@ -163,7 +163,13 @@ impl Modules {
             }
             _ => {
                 let candidates = match other_file {
-                    Some(file) => vec![format!("{folder}{file}")],
+                    // Relative to the folder of the file that has the attribute.
+                    Some(file) => {
+                        let of_parent = files.iter().find(|(_, f)| f.path == self.0[parent].file);
+                        let parent = of_parent.map_or("", |(path, _)| path);
+                        let folder = parent.rfind('/').map_or("", |end| &parent[..=end]);
+                        vec![format!("{folder}{file}")]
+                    }
                     None => vec![format!("{folder}{child}.rs"), format!("{below}mod.rs")],
                 };
                 let path = candidates.iter().find(|path| files.contains_key(path.as_str()));
