@@ -10,8 +10,8 @@ use results::{CaseResult, Estimate, Outcome};
 
 use crate::change::FLOOR_AT_LEAST;
 use crate::crossover::{Crossing, crossing};
-use crate::scope::SERVERS;
 use crate::resample;
+use crate::scope::SERVERS;
 
 /// What waits for many connections at once in one thread. Named here, as results come from other versions too.
 const LOOPS: [&str; 10] = [

@@ -13,57 +13,12 @@ pub mod lock;
 pub mod mail;
 pub mod net;
 pub mod order;
+mod registry;
 pub mod syscall;
-
-use measure::{Metric, Params, TIME};
 
 pub use area::{Area, Finding, Select, SummaryRow};
 pub use case::{Case, Extent, Only, Param, Takes, Trials, count_of, length_of, size_of, value_of};
-
-/// All areas, in the order they are listed and shown.
-pub const AREAS: &[&Area] = &[
-    &clock::AREA,
-    &syscall::AREA,
-    &lock::AREA,
-    &concurrency::AREA,
-    &file::AREA,
-    &net::AREA,
-    &mail::AREA,
-];
-
-/// All cases, in the order they are listed.
-pub fn all() -> Vec<&'static Case> {
-    AREAS.iter().flat_map(|area| area.cases.iter().copied()).collect()
-}
-
-/// The case of that name, `area/name`.
-pub fn find(name: &str) -> Option<&'static Case> {
-    all().into_iter().find(|case| case.label() == name)
-}
-
-/// The area of that name.
-pub fn area(name: &str) -> Option<&'static Area> {
-    AREAS.iter().copied().find(|area| area.name == name)
-}
-
-/// The metric of that name which the case reports, or the time of its operation.
-pub fn metric(case: &str, name: &str) -> Option<&'static Metric> {
-    if name == TIME.name {
-        return Some(&TIME);
-    }
-    find(case)?.metrics.iter().find(|metric| metric.name == name)
-}
-
-/// How the rounds of the case of that name are trials; `None` for a case whose operation is timed in batches.
-pub fn trials_of(name: &str) -> Option<Trials> {
-    find(name).and_then(|case| case.trials)
-}
-
-/// Whether a run of this extent measures that point of the case, where no parameter was given explicitly.
-pub fn includes(case: &Case, params: &Params, extent: Extent) -> bool {
-    let of_area = area(case.area).is_none_or(|area| (area.includes)(params, extent));
-    of_area && case.trials.is_none_or(|trials| (trials.includes)(params, extent))
-}
+pub use registry::{AREAS, all, area, find, includes, metric, trials_of};
 
 #[cfg(test)]
 mod tests {

@@ -7,6 +7,7 @@
 mod answer;
 mod cards;
 mod compare_table;
+mod comparison;
 mod concurrency;
 mod delivery;
 mod env_page;
@@ -33,7 +34,8 @@ mod workbook;
 
 pub use answer::answer_text;
 pub use cards::{Card, CardParam, cards, cards_short};
-pub use compare_table::{Cell, CompareCell, CompareRow, Comparison, compare_table};
+pub use compare_table::compare_table;
+pub use comparison::{Cell, CompareCell, CompareRow, Comparison};
 pub use delivery::{
     DomainLine, OutcomeLine, ReplyLine, ReplyTimes, counter_table, definition_list, domain_table,
     outcome_table, reply_table, reply_time_table,

@@ -2,6 +2,7 @@
 //! side by side.
 
 mod latency;
+mod levels;
 mod rates;
 mod work;
 
@@ -10,18 +11,13 @@ use std::collections::HashSet;
 use results::CaseResult;
 
 use crate::footnotes::Footnotes;
+use crate::net::falls;
 use crate::net::sweep::{Sweep, is_name, number};
-use crate::net::{falls, heading, levels, missing, what_digits_mean};
+use crate::net::wording::{heading, missing, what_digits_mean};
 use crate::page::Page;
 use crate::rows::is_described;
 
 const SEND: &str = "mail/send";
-
-/// Which levels tell most where there is no room for all: many, and fewer.
-const TELLING: [u32; 4] = [1500, 100, 1, 5000];
-
-/// No more levels than these are told of in detail, on however wide a page.
-const MOST_LEVELS: usize = 3;
 
 /// Parameters of the case.
 const PARAMS: [&str; 5] = ["arch", "connections", "delay", "domains", "recipients"];
@@ -69,11 +65,6 @@ fn sweeps<'r>(results: &[&'r CaseResult]) -> Vec<Sweep<'r>> {
     }
     groups.sort_by_key(|(params, _)| params[0].1 != "0");
     groups.into_iter().map(|(params, results)| Sweep::of(SEND, params, &results)).collect()
-}
-
-/// The positions of the `count` levels that tell most, ascending.
-fn telling(sweep: &Sweep, count: usize) -> Vec<usize> {
-    levels::telling_of(sweep, count.min(MOST_LEVELS), &TELLING)
 }
 
 fn of_sweep(sweep: &Sweep, page: &Page) -> String {

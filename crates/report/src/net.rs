@@ -7,6 +7,7 @@ pub(crate) mod levels;
 mod overtaking;
 pub(crate) mod rates;
 pub(crate) mod sweep;
+pub(crate) mod wording;
 
 use std::collections::HashSet;
 
@@ -15,9 +16,10 @@ use results::CaseResult;
 pub(crate) use sweep::is_derived;
 use sweep::{ANSWER, REQUESTS, Sweep, is_known, sweeps};
 
+use wording::{heading, missing, what_digits_mean};
+
 use crate::footnotes::Footnotes;
-use crate::page::{Ink, Page};
-use crate::text;
+use crate::page::Page;
 
 /// What the tables here show, and all other results.
 ///
@@ -35,17 +37,6 @@ pub(crate) fn tables(results: &[&CaseResult], page: &Page) -> String {
     let mut text: String = sweeps.iter().map(|sweep| of_sweep(sweep, page) + "\n").collect();
     text.push_str(&what_digits_mean(results, "net", page));
     text
-}
-
-/// What is said below the tables of an area: what their digits mean, and where the rest is.
-pub(crate) fn what_digits_mean(results: &[&CaseResult], area: &str, page: &Page) -> String {
-    let level = results.iter().find_map(|result| result.estimate).map(|e| e.level * 100.0);
-    let Some(level) = level else { return String::new() };
-    let lines = [
-        format!("digits: what the {level:.0} % interval carries, at most three; ±: half its width"),
-        format!("all metrics of the area {area}: --json, --csv and --xlsx"),
-    ];
-    lines.iter().map(|line| faint(line, page)).collect()
 }
 
 /// What one case came to on one network and with one way of placing server and clients.
@@ -68,29 +59,4 @@ fn of_sweep(sweep: &Sweep, page: &Page) -> String {
     parts.push(overtaking::table(sweep, page));
     parts.retain(|part| !part.is_empty());
     parts.join("\n")
-}
-
-/// What is not there: architectures that this system lacks, and points that were not asked for.
-pub(crate) fn missing(sweep: &Sweep, page: &Page) -> String {
-    let mut text = String::new();
-    if !sweep.missing.is_empty() {
-        let told = sweep.missing.iter().map(|(why, archs)| format!("{} ({why})", archs.join(", ")));
-        let told = told.collect::<Vec<_>>().join("; ");
-        let line = text::hanging("unsupported here: ", &told, page.prose_width());
-        text.push_str(&page.paint_lines(Ink::Faint, &line));
-    }
-    if sweep.has_gaps() {
-        let line = format!("-: not in this run; `oscost run {} --full` measures all", sweep.case);
-        text.push_str(&faint(&line, page));
-    }
-    text
-}
-
-pub(crate) fn heading(title: &str, page: &Page) -> String {
-    page.paint_lines(Ink::Heading, &text::hanging("", title, page.prose_width()))
-}
-
-pub(crate) fn faint(line: &str, page: &Page) -> String {
-    let wrapped = text::hanging("", &page.signs(line), page.prose_width());
-    page.paint_lines(Ink::Faint, &wrapped)
 }

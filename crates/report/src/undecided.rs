@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use analysis::Verdict;
 
-use crate::compare_table::CompareRow;
+use crate::comparison::CompareRow;
 use crate::labels::Label;
 use crate::page::{Ink, Page};
 use crate::text;
@@ -119,7 +119,7 @@ fn as_number(text: &str) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compare_table::CompareCell;
+    use crate::comparison::CompareCell;
 
     const PAGE: Page = Page { width: 80, colour: false, unicode: true };
 

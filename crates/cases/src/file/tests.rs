@@ -1,3 +1,6 @@
+use std::time::Duration;
+
+use measure::Params;
 use std::fs;
 use std::path::{Path, PathBuf};
 

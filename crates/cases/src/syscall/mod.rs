@@ -1,5 +1,6 @@
 //! What one call into the kernel costs.
 
+mod common;
 mod create_file_close;
 mod dup_close;
 mod duplicate_handle_close;
@@ -40,12 +41,7 @@ mod wait_0;
 mod write_1;
 mod write_file_nul;
 
-use std::ffi::CString;
-use std::fs::File;
-use std::hint::black_box;
-
-use measure::{CaseError, Round};
-use platform::on_unix;
+pub(crate) use common::*;
 
 use crate::{Area, Case, Select, SummaryRow};
 
@@ -105,50 +101,12 @@ const CASES: &[&Case] = &[
     &wait_0::CASE,
 ];
 
-/// Times `call`, which says whether it did what it should.
-///
-/// It is made once before, to see that this system has it; and every call on the clock is looked
-/// at, for which one addition is on the clock with it.
-///
-/// # Errors
-/// What the system said to the first call; `Failed` if a later one went wrong.
-pub fn time(
-    round: &mut Round,
-    name: &str,
-    mut call: impl FnMut() -> bool,
-) -> Result<(), CaseError> {
-    if !call() {
-        return Err(CaseError::last_os_error(name));
-    }
-    let mut failures = 0u64;
-    round.time(|| failures += u64::from(!black_box(call())))?;
-    match failures {
-        0 => Ok(()),
-        n => Err(CaseError::Failed(format!("{name} worked at first, then failed {n} times"))),
-    }
-}
-
-/// This program's own file, open for reading: it is there, is cached, and need not be made.
-pub fn own_program() -> Result<File, CaseError> {
-    let opened = std::env::current_exe().and_then(File::open);
-    opened.map_err(|e| CaseError::from_io("opening this program's own file", &e))
-}
-
-/// Where that file is, for calls that take a path.
-pub fn path_of_own_program() -> Result<CString, CaseError> {
-    on_unix!({
-        use std::os::unix::ffi::OsStringExt;
-
-        let path = std::env::current_exe();
-        let path = path.map_err(|e| CaseError::from_io("finding this program's own file", &e))?;
-        CString::new(path.into_os_string().into_vec())
-            .map_err(|e| CaseError::Failed(format!("the path of this program: {e}")))
-    })
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fs::File;
+
     use measure::round::Mode;
+    use measure::{CaseError, Round};
 
     use super::*;
 

@@ -1,11 +1,11 @@
 //! How long servers let a sender wait, by what it waited for.
 
+use super::levels::telling;
 use crate::grid::Column;
-use crate::mail::telling;
-use crate::net::heading;
 use crate::net::latency::pairs;
 use crate::net::levels::{self, Block};
 use crate::net::sweep::Sweep;
+use crate::net::wording::heading;
 use crate::page::Page;
 use cases::mail::metrics::{
     EHLO_P50, EHLO_P99, GREETING_P50, GREETING_P99, QUIT_P50, QUIT_P99, RSET_P50, RSET_P99,

@@ -10,7 +10,7 @@ use crate::grid::{Cell, Column};
 use crate::net::levels::{self, Block, Entry, told};
 use crate::net::rates::{interval_column, scale, scale_words, spaced};
 use crate::net::sweep::{Arch, Point, Sweep};
-use crate::net::{faint, heading};
+use crate::net::wording::{faint, heading};
 use crate::page::{Ink, Page};
 
 /// From this share of its CPU on, whoever uses it could do no more: as the case has it.

@@ -1,10 +1,10 @@
 //! What a recipient costs the sender, and what was done over connections.
 
-use crate::mail::telling;
+use super::levels::telling;
 use crate::net::costs::{block, count, count_of, size, text_block};
 use crate::net::levels::{self, Block, Entry};
 use crate::net::sweep::{Point, Sweep};
-use crate::net::{faint, heading};
+use crate::net::wording::{faint, heading};
 use crate::page::Page;
 use cases::mail::metrics::{
     CONNECTIONS, MEMORY, OPEN, ROUND_TRIPS, SENDER_CPU, TRANSACTIONS, VOLUNTARY_SWITCHES,

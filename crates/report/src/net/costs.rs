@@ -12,7 +12,7 @@ use crate::grid::{Cell, Column};
 use crate::net::levels::{self, Block, Entry};
 use crate::net::rates::per_cpu_second;
 use crate::net::sweep::{ANSWER, Point, Sweep};
-use crate::net::{faint, heading};
+use crate::net::wording::{faint, heading};
 use crate::page::{Ink, Page};
 use crate::quantity::{figure, format_per_op_briefly, half_width};
 

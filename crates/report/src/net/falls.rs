@@ -1,7 +1,7 @@
 //! Where architectures fall over: from how many connections on, and why.
 
-use crate::net::heading;
 use crate::net::sweep::{Arch, Sweep};
+use crate::net::wording::heading;
 use crate::page::Page;
 use crate::text;
 

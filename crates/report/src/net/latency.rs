@@ -1,9 +1,9 @@
 //! How long half and how long 99 of 100 replies took.
 
 use crate::grid::{Cell, Column};
-use crate::net::heading;
 use crate::net::levels::{self, Block, Entry, told};
 use crate::net::sweep::{ANSWER, Point, Sweep};
+use crate::net::wording::heading;
 use crate::page::Page;
 use crate::quantity::half_width;
 use crate::text;

@@ -8,7 +8,7 @@ use crate::concurrency::measured;
 use crate::footnotes::{Footnotes, Reason};
 use crate::grid::{self, Cell, Column};
 use crate::net::sweep::Sweep;
-use crate::net::{faint, heading};
+use crate::net::wording::{faint, heading};
 use crate::page::{Ink, Page};
 
 const COLUMNS: [(&Metric, &str); 2] =

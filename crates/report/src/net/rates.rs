@@ -8,7 +8,7 @@ use crate::footnotes::Footnotes;
 use crate::grid::{Cell, Column};
 use crate::net::levels::{self, Block, Entry, told};
 use crate::net::sweep::{ANSWER, Arch, Point, Sweep};
-use crate::net::{faint, heading};
+use crate::net::wording::{faint, heading};
 use crate::page::{Ink, Page};
 use crate::quantity::interval_figure;
 

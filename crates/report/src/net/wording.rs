@@ -1,0 +1,43 @@
+//! Headings and remarks of the tables of servers and senders.
+
+use results::CaseResult;
+
+use crate::net::sweep::Sweep;
+use crate::page::{Ink, Page};
+use crate::text;
+
+pub(crate) fn heading(title: &str, page: &Page) -> String {
+    page.paint_lines(Ink::Heading, &text::hanging("", title, page.prose_width()))
+}
+
+pub(crate) fn faint(line: &str, page: &Page) -> String {
+    let wrapped = text::hanging("", &page.signs(line), page.prose_width());
+    page.paint_lines(Ink::Faint, &wrapped)
+}
+
+/// What is said below the tables of an area: what their digits mean, and where the rest is.
+pub(crate) fn what_digits_mean(results: &[&CaseResult], area: &str, page: &Page) -> String {
+    let level = results.iter().find_map(|result| result.estimate).map(|e| e.level * 100.0);
+    let Some(level) = level else { return String::new() };
+    let lines = [
+        format!("digits: what the {level:.0} % interval carries, at most three; ±: half its width"),
+        format!("all metrics of the area {area}: --json, --csv and --xlsx"),
+    ];
+    lines.iter().map(|line| faint(line, page)).collect()
+}
+
+/// What is not there: architectures that this system lacks, and points that were not asked for.
+pub(crate) fn missing(sweep: &Sweep, page: &Page) -> String {
+    let mut text = String::new();
+    if !sweep.missing.is_empty() {
+        let told = sweep.missing.iter().map(|(why, archs)| format!("{} ({why})", archs.join(", ")));
+        let told = told.collect::<Vec<_>>().join("; ");
+        let line = text::hanging("unsupported here: ", &told, page.prose_width());
+        text.push_str(&page.paint_lines(Ink::Faint, &line));
+    }
+    if sweep.has_gaps() {
+        let line = format!("-: not in this run; `oscost run {} --full` measures all", sweep.case);
+        text.push_str(&faint(&line, page));
+    }
+    text
+}
