@@ -274,11 +274,7 @@ fn more_wrong_addresses_than_anybody_would_read_are_counted() {
         said.err.contains("line 3: ") && said.err.ends_with("and 990 like these\n"),
         "{said:?}"
     );
-    assert!(
-        said.out.contains("1,000      99.9  1000 with an invalid address"),
-        "{}",
-        said.out
-    );
+    assert!(said.out.contains("1,000      99.9  1000 with an invalid address"), "{}", said.out);
 }
 
 #[test]
