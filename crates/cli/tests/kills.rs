@@ -180,7 +180,7 @@ fn told_to_stop_it_stops_and_says_how_to_go_on() {
 
 #[track_caller]
 fn said_names_the_way_on(said: &Said, id: &str) {
-    let wanted = format!("oscost: stopped; to go on: oscost run --resume {id}");
+    let wanted = format!("oscost: stopped; to continue: oscost run --resume {id}");
     assert!(said.err.lines().any(|line| line == wanted), "{}", said.err);
 }
 

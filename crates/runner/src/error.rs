@@ -10,7 +10,7 @@ pub enum RunError {
     #[error(transparent)]
     Store(#[from] StoreError),
     /// No worker can be started.
-    #[error("{0}; once that is mended, `oscost run --resume` goes on")]
+    #[error("{0}; after correcting it, continue with `oscost run --resume`")]
     Worker(#[from] CaseError),
     /// Another process is measuring this run.
     #[error("run {id} is being measured by process {pid}; wait for it to end, or end it")]
@@ -21,9 +21,7 @@ pub enum RunError {
         pid: u32,
     },
     /// Another process has stored rounds of this run meanwhile.
-    #[error(
-        "run {id} has been taken up by another process; this one stops and leaves it to that one"
-    )]
+    #[error("run {id} has been resumed by another process; this process stops")]
     TakenOver {
         /// The run.
         id: String,

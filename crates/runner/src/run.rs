@@ -220,3 +220,26 @@ fn ending_of(results: &[CaseResult]) -> Ending {
         false => Ending::Incomplete,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use results::Better;
+
+    use super::*;
+
+    #[test]
+    fn a_run_is_complete_if_every_point_has_an_answer_and_one_a_figure() {
+        use Outcome::{Failed, Implausible, Measured, TimedOut, Unsupported};
+        let ending = |outcomes: &[Outcome]| {
+            let blank = CaseResult::blank("a/b", BTreeMap::new(), "time", "ns/op", Better::Lower);
+            let results: Vec<CaseResult> =
+                outcomes.iter().map(|&outcome| CaseResult { outcome, ..blank.clone() }).collect();
+            ending_of(&results)
+        };
+        assert_eq!(ending(&[Measured, Unsupported]), Ending::Complete);
+        for outcomes in [&[][..], &[Unsupported], &[Measured, Failed], &[TimedOut, Measured]] {
+            assert_eq!(ending(outcomes), Ending::Incomplete, "{outcomes:?}");
+        }
+        assert_eq!(ending(&[Implausible]), Ending::Incomplete);
+    }
+}

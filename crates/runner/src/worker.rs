@@ -1,7 +1,6 @@
-//! The worker process, which carries out one order: a round, a server, a sink, or one connection of a server. For a
+//! The worker process, which executes one order: a round, a server, a sink, or one connection of a server. For a
 //! round it needs only the system calls of the case, a clock, write and exit.
 
-use std::io::Write;
 use std::time::Duration;
 
 use cases::order::{ServeOrder, SinkOrder, StdioOrder, WorkerOrder};
@@ -10,7 +9,7 @@ use measure::{CaseError, Round, RoundOrder};
 use platform::limits::raise_descriptors;
 use servers::{Architecture, ServerOptions};
 
-/// Why an order is not carried out.
+/// Why an order is not executed.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkerError {
     /// The order cannot be understood.
@@ -21,24 +20,27 @@ pub enum WorkerError {
     Failed(#[from] CaseError),
 }
 
-/// Carries out `order`, which is JSON. A round prints its records to `out`, and how it ended.
+/// Executes `order`, which is JSON. Output goes to standard output.
 ///
 /// # Errors
 /// If the order cannot be understood, or a server, sink or connection fails. A round that fails is no error.
-pub fn work(order: &str, out: &mut dyn Write) -> Result<(), WorkerError> {
+pub fn work(order: &str) -> Result<(), WorkerError> {
     match serde_json::from_str(order)? {
         WorkerOrder::Stdio(order) => serve_stdio(&order)?,
-        WorkerOrder::Round(order) => make_round(&order, out),
+        WorkerOrder::Round(order) => make_round(&order),
         WorkerOrder::Serve(order) => serve(&order)?,
         WorkerOrder::Sink(order) => sink(&order)?,
     }
     Ok(())
 }
 
-fn make_round(order: &RoundOrder, out: &mut dyn Write) {
+/// Makes a round, which prints its records and how it ended.
+fn make_round(order: &RoundOrder) {
     platform::process::end_with_parent(order.parent);
     measure::round::use_all_cpus(order);
-    let mut round = Round::new(order, out);
+    // Not locked for the other orders: a thread of the server prints its reports.
+    let mut out = std::io::stdout().lock();
+    let mut round = Round::new(order, &mut out);
     let result = match cases::find(&order.case) {
         None => Err(CaseError::Unsupported(format!("this worker knows no case {}", order.case))),
         Some(case) => match case.missing_here() {

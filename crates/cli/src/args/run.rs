@@ -209,4 +209,29 @@ mod tests {
             assert!(param(bad).is_err(), "{bad}");
         }
     }
+
+    #[test]
+    fn only_options_that_were_given_are_kept_with_the_run() {
+        use clap::Parser;
+
+        #[derive(Parser)]
+        struct Line {
+            #[command(flatten)]
+            measuring: Measuring,
+        }
+        let asked = |line: &str| Line::parse_from(line.split(' ')).measuring.asked();
+        assert_eq!(asked("run"), BTreeMap::new());
+        let all =
+            asked("run lock net --quick --param workers=1,2 --precision 0.5% --budget 2s --cpu 1");
+        let expected = [
+            ("budget", "2000ms"),
+            ("cpu", "1"),
+            ("filters", "lock net"),
+            ("params", "workers=1,2"),
+            ("precision", "0.5%"),
+            ("size", "quick"),
+        ];
+        let all: Vec<(&str, &str)> = all.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
+        assert_eq!(all, expected);
+    }
 }

@@ -93,7 +93,7 @@ pub fn show_ended(
     let id = &ended.id;
     let ending = match ended.ending {
         runner::Ending::Stopped => {
-            note(&format!("stopped; to go on: {}", how_to_resume(id, store_arg)));
+            note(&format!("stopped; to continue: {}", how_to_resume(id, store_arg)));
             Ending::NotMeasured
         }
         ending => {

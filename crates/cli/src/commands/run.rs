@@ -39,7 +39,7 @@ fn announce(plan: &Plan) {
     let budget = Duration::from_millis(plan.budget_ms);
     if budget > LONG {
         let time = report::quantity::format_duration(budget);
-        note(&format!("this takes up to {time}; what is measured is kept, and --resume goes on"));
+        note(&format!("this takes up to {time}; what is measured is kept, and --resume continues"));
     }
     let points = plan.points.iter().map(|point| (point.case.as_str(), &point.params));
     cases::net::limits::notes(points).iter().for_each(|line| note(line));

@@ -20,7 +20,10 @@ pub fn show(args: &Show) -> anyhow::Result<Ending> {
     let (id, filters) = run_and_filters(&store, args)?;
     let mut document = store.document(&id)?;
     if document.run.finished.is_none() && store.plan(&id)?.is_some() {
-        note(&format!("run {id} is not finished; to go on: {}", how_to_resume(&id, &args.store)));
+        note(&format!(
+            "run {id} is not finished; to continue: {}",
+            how_to_resume(&id, &args.store)
+        ));
     }
     if !filters.is_empty() {
         let chosen = runner::choose(&filters)?;

@@ -6,7 +6,7 @@ use crate::ending::{Ending, Usage};
 
 /// Executes one order.
 pub fn worker(order: &str) -> anyhow::Result<Ending> {
-    match work(order, &mut std::io::stdout().lock()) {
+    match work(order) {
         Ok(()) => Ok(Ending::Done),
         Err(error @ WorkerError::Order(_)) => Err(Usage(error.to_string()).into()),
         Err(WorkerError::Failed(error)) => Err(error.into()),
