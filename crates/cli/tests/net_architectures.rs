@@ -154,6 +154,7 @@ fn an_idle_client_is_closed_and_does_not_keep_a_server_from_stopping() {
         let mut idle = connect(server.address);
         talk_one_after_another(server.address, 5, WORD, 2, WORD);
         ends(&mut idle);
+        drop(idle);
         let mut idle = connect(server.address);
         let report = server.stop();
         ends(&mut idle);

@@ -375,7 +375,9 @@ fn a_folder_that_cannot_be_written_to_can_be_read_from() {
 #[test]
 fn the_file_alone_can_be_read_unless_newer_runs_are_beside_it() {
     let (folder, _) = place();
-    let path = folder.path().join("50% off? #1 ü.sqlite");
+    // What means something in a URI; Windows allows no question mark in a name.
+    let name = if cfg!(windows) { "50% off #1 ü.sqlite" } else { "50% off? #1 ü.sqlite" };
+    let path = folder.path().join(name);
     let mut store = Store::open(&path).expect("a new store");
     store.import(&document()).expect("added");
     let error = connect_immutable(&path).expect_err("in the log").to_string();
