@@ -1,4 +1,4 @@
-//! Which results are compared, and what holds for all metrics of a point together.
+//! Which results are compared, and the facts that apply to all metrics of a point.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,9 +7,10 @@ use results::{Better, CaseResult, Document, Outcome, Reference};
 
 /// The cases of servers under load.
 pub(crate) const SERVERS: [&str; 2] = ["net/answer", "net/requests"];
-/// Metrics of what a server or sender itself spent on one operation: they hold even where the other side set the pace.
+/// Metrics of a server's or sender's own resource usage per operation: they are valid even if the other side limited
+/// the rate.
 const OWN_COSTS: [&str; 3] = ["server-cpu", "sender-cpu", "memory"];
-/// The metric that says how much failed.
+/// The metric with the share of failures.
 const ERRORS: &str = "errors";
 
 type PointOf<'a> = (&'a str, &'a BTreeMap<String, String>);
@@ -24,7 +25,7 @@ pub(crate) fn pairs<'a>(
     compared(base).map(|r| (r, known.get(&identity(r)).copied())).collect()
 }
 
-/// The results that are compared: those with a direction, but for what follows from others of them.
+/// The results that are compared: those with a direction, except those that follow from others.
 fn compared(run: &Document) -> impl Iterator<Item = &CaseResult> {
     let metrics: BTreeSet<(PointOf, &str)> =
         run.results.iter().map(|r| ((r.case.as_str(), &r.params), r.metric.as_str())).collect();
@@ -37,7 +38,7 @@ fn compared(run: &Document) -> impl Iterator<Item = &CaseResult> {
     })
 }
 
-/// The metric of the same point that says the same as this one: it is that one's reciprocal, or a fixed multiple.
+/// The metric of the same point that is equivalent to this one: its reciprocal, or a fixed multiple.
 fn said_by(metric: &str) -> Option<&'static str> {
     match metric {
         "rate" | "overhead" => Some("time"),
@@ -47,7 +48,7 @@ fn said_by(metric: &str) -> Option<&'static str> {
     }
 }
 
-/// Whether it follows from several points together, as what [`crate::derived`] gives: these points are compared.
+/// Whether it is a derived result ([`crate::derived`]): the points it comes from are compared instead.
 fn is_derived(result: &CaseResult) -> bool {
     let lacks = |param: &str| !result.params.contains_key(param);
     match result.case.as_str() {
@@ -61,19 +62,19 @@ pub(crate) fn is_unsupported(result: &CaseResult) -> bool {
     result.outcome == Outcome::Unsupported
 }
 
-/// What is known of all points of the runs that are compared.
+/// The facts about all points of the compared runs.
 pub(crate) struct Points<'a> {
     points: BTreeMap<PointOf<'a>, Point<'a>>,
 }
 
-/// What holds for all metrics of a point.
+/// Facts that apply to all metrics of a point.
 #[derive(Debug, Default)]
 struct Point<'a> {
     /// In some run it was disturbed nearly throughout.
     disturbed: bool,
-    /// In some run another side than the one that is measured set the pace: the doubt that says so.
+    /// In some run the other side limited the rate: the doubt about it.
     saturated: Option<&'a str>,
-    /// In some run something gave way: the doubt that says so.
+    /// In some run something failed under load: the doubt about it.
     gave_way: Option<&'a str>,
 }
 
@@ -92,7 +93,7 @@ impl<'a> Points<'a> {
         Self { points }
     }
 
-    /// Why no verdict can be given on this metric of its point, however sure the rounds are.
+    /// Why this metric of its point gets no verdict, whatever its interval.
     pub(crate) fn held_back(&self, result: &CaseResult) -> Option<String> {
         let point = self.points.get(&(result.case.as_str(), &result.params))?;
         let metric = result.metric.as_str();
@@ -113,7 +114,7 @@ impl<'a> Points<'a> {
     }
 }
 
-/// The sentinel's readings of each point of a run: those beside its time hold for its other metrics too.
+/// The sentinel's readings of each point of a run: those of its time apply to its other metrics too.
 pub(crate) struct References<'a>(BTreeMap<PointOf<'a>, Reference>);
 
 impl<'a> References<'a> {

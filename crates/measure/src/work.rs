@@ -48,7 +48,9 @@ impl Work {
         if ns_per_iteration > 0.0 && ns_per_iteration.is_finite() {
             Ok(Self { ns_per_iteration })
         } else {
-            Err(CaseError::Implausible(format!("an iteration of work that takes {ns_per_iteration} ns")))
+            Err(CaseError::Implausible(format!(
+                "an iteration of work that takes {ns_per_iteration} ns"
+            )))
         }
     }
 

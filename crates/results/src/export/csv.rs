@@ -39,9 +39,9 @@ const HEADER: [&str; 34] = [
     "core_cycles_high",
 ];
 
-/// The results as CSV with a header line; lines end with CR LF as RFC 4180 has it.
+/// The results as CSV with a header line; lines end with CR LF (RFC 4180).
 ///
-/// What was not measured has its outcome and reason, and empty figures: never a zero.
+/// A result that was not measured has its outcome and reason, and empty figures: never a zero.
 pub fn to_csv(document: &Document) -> String {
     let mut text = String::new();
     push_row(&mut text, HEADER.iter().map(|name| (*name).to_owned()));
@@ -110,7 +110,7 @@ fn figures(result: &CaseResult) -> [Option<String>; 22] {
     ]
 }
 
-/// The columns after `doubts`: later columns only ever come at the end.
+/// The columns after `doubts`: new columns are only added at the end.
 fn core_cycles(result: &CaseResult) -> [Option<String>; 3] {
     let cycles = result.cycles;
     [cycles.map(|c| c.median), cycles.map(|c| c.low), cycles.map(|c| c.high)]
