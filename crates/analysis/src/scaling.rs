@@ -4,10 +4,10 @@
 //! (Gunther 2007, "Guerrilla Capacity Planning") `X(N) = X1 N / (1 + sigma (N-1) + kappa N (N-1))`.
 //!
 //! Gunther divides all rates by the measured `X(1)` and fits a parabola to the ratios: an error of that one value
-//! affects all. Here `X1` is a parameter like the others, and the relative errors of the rates against the law, `X/X(N)
-//! - 1`, are minimised (least squares). As `1/X(N)` is linear in `(1-sigma)/X1`, `sigma/X1` and `kappa/X1`, that is a
-//! linear problem; with none of the three below zero it has one solution, and `0 <= sigma <= 1`, `kappa >= 0` hold by
-//! construction.
+//! affects all. Here `X1` is a parameter like the others, and the relative errors of the rates against the law,
+//! `X/X(N) - 1`, are minimised (least squares). As `1/X(N)` is linear in `(1-sigma)/X1`, `sigma/X1` and `kappa/X1`,
+//! that is a linear problem; with none of the three below zero it has one solution, and `0 <= sigma <= 1`,
+//! `kappa >= 0` hold by construction.
 
 use std::collections::BTreeMap;
 
