@@ -8,15 +8,15 @@ use crate::frequency::{Frequencies, cpu_differences, speed_shift};
 use crate::scope::References;
 use crate::spread::{Spread, grid_step, welch};
 
-/// No difference below this share is called one, however sure the rounds are: where a program and
-/// its data happen to lie in memory changes a figure by that much.
+/// Smaller differences, as shares, are not reported, whatever the rounds' spread: the placement of a program and its
+/// data in memory changes a figure by that much.
 pub(crate) const FLOOR_AT_LEAST: f64 = 0.01;
-/// The same for core cycles, from which the core's frequency and disturbances are gone.
+/// The same for core cycles, which are independent of the core's frequency and of disturbances.
 const CYCLES_FLOOR_AT_LEAST: f64 = 0.002;
-/// What a rounded value may be off by, in steps of its grid, from one run to the other; both are rounded.
+/// The largest difference that rounding makes between two runs, in steps of the grid; both values are rounded.
 const GRID_STEPS: f64 = 1.5;
 
-/// A ratio with the interval on which the verdict stands.
+/// A ratio with the interval that decides the verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Ratio {
     /// The ratio of the medians.
@@ -27,7 +27,7 @@ pub struct Ratio {
     pub high: f64,
 }
 
-/// Two runs, and what is to be known of them to compare any of their results.
+/// Two runs, with the facts needed to compare any of their results.
 pub(crate) struct Sides<'a> {
     same_cpu: bool,
     frequencies: Frequencies,
@@ -45,7 +45,7 @@ impl<'a> Sides<'a> {
         }
     }
 
-    /// `None` where one of them has no figure, or their units differ.
+    /// `None` if one of them has no figure, or if their units differ.
     pub(crate) fn change(&self, base: &CaseResult, new: &CaseResult) -> Option<Change> {
         if base.unit != new.unit {
             return None;
@@ -64,7 +64,7 @@ impl<'a> Sides<'a> {
     }
 }
 
-/// One run's figures of a row, in the unit that is compared.
+/// One run's figures of a row, in the compared unit.
 struct Side<'a> {
     result: &'a CaseResult,
     estimate: Estimate,
@@ -95,19 +95,19 @@ impl<'a> Side<'a> {
     }
 }
 
-/// How one run's figure differs from the other's, as a logarithm, or as it is where values are not above 0.
+/// The difference between the two runs' figures: of their logarithms, or of the figures if values are not above 0.
 pub(crate) struct Change {
     pub(crate) base: Estimate,
     pub(crate) new: Estimate,
     pub(crate) in_cycles: bool,
-    /// Whether `by` and all that is compared with it are logarithms.
+    /// Whether `by`, and the values compared with it, are logarithms.
     pub(crate) log: bool,
     pub(crate) by: f64,
-    /// How sure that is; `None` without rounds in both runs.
+    /// Its standard error; `None` without rounds in both runs.
     pub(crate) scatter: Option<Scatter>,
-    /// The rounds of the run that has fewer.
+    /// The smaller of the two runs' numbers of rounds.
     pub(crate) rounds: usize,
-    /// What the machine and the rounding of figures account for, as a share.
+    /// The difference that the machine and rounding can cause, as a share.
     pub(crate) floor: f64,
 }
 
@@ -124,7 +124,7 @@ impl Change {
         let to_scale = |value: f64| if log { value.ln() } else { value };
         let by = to_scale(new.estimate.median) - to_scale(base.estimate.median);
         let spreads = sides.each_ref().map(|side| {
-            // A figure that is not its rounds' median, such as a sum over them, has no interval from them.
+            // A figure that is not its rounds' median, such as a sum, has no interval from the rounds.
             let apart = (median_of(&side.rounds)? - side.estimate.median).abs();
             let rounds: Vec<f64> = side.rounds.iter().map(|&round| to_scale(round)).collect();
             Spread::of(&rounds).filter(|_| apart <= 1e-3 * side.estimate.median.abs())
@@ -151,18 +151,18 @@ impl Change {
         }
     }
 
-    /// A share of the figures as a difference that `by` can be compared with.
+    /// Converts a share of the figures to the scale of `by`.
     pub(crate) fn of_share(&self, share: f64) -> f64 {
         if self.log { share.ln_1p() } else { share * scale_of(self.base, self.new) }
     }
 
-    /// The smallest difference that is ever called one, as a share.
+    /// The smallest difference that is reported, as a share.
     pub(crate) fn floor_at_least(&self) -> f64 {
         if self.in_cycles { CYCLES_FLOOR_AT_LEAST } else { FLOOR_AT_LEAST }
     }
 }
 
-/// What shares of figures that may be 0 are of.
+/// The reference of shares for figures that may be 0.
 fn scale_of(base: Estimate, new: Estimate) -> f64 {
     base.median.abs().max(new.median.abs()).max(f64::MIN_POSITIVE)
 }
@@ -173,17 +173,16 @@ fn median_of(values: &[f64]) -> Option<f64> {
 
 /// The part of a change of the median that the quartiles of the quiet samples do not share.
 ///
-/// What makes an operation slower moves all of its samples: both quartiles move as far as the median. Where an
-/// operation comes in two steady modes, the median may move from one to the other because one mode has become a
-/// little more frequent: then a quartile stays where it was. How far apart the quartiles lie does not matter, as
-/// clocks with coarse steps and noise set them apart too.
+/// A slower operation moves all of its samples: both quartiles move as far as the median. If an operation has two
+/// steady modes, the median may move from one to the other because one mode has become a little more frequent: then a
+/// quartile does not move. The distance of the quartiles is not used, because coarse clocks and noise increase it too.
 fn unshared_shift(base: &Side, new: &Side, by: f64) -> f64 {
     let (Some(base), Some(new)) = (base.log_quartiles(), new.log_quartiles()) else { return 0.0 };
     let shared = |at: usize| (new[at] - base[at]) * by.signum();
     (by.abs() - shared(0).min(shared(1)).max(0.0)).max(0.0)
 }
 
-/// What the rounding of times may account for, as a share.
+/// The difference that the rounding of times can cause, as a share.
 fn rounding(base: &Side, new: &Side) -> f64 {
     if !base.result.unit.starts_with("ns") {
         return 0.0;

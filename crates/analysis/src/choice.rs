@@ -17,24 +17,24 @@ use crate::compare::Settings;
 use gap::{Gap, gaps};
 
 const CASE: &str = "concurrency/answer";
-/// Fewer rounds than this are not recommended to anyone.
+/// The fewest rounds that are recommended.
 const FEWEST_ROUNDS: u32 = 6;
-/// More rounds than this nobody waits for.
+/// The most rounds that are recommended.
 const MOST_ROUNDS: f64 = 1_000.0;
 
-/// What is to be made small.
+/// The figure to minimise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Goal {
     /// The time until the last job is done.
     Elapsed,
-    /// The mean over the jobs of completion time by length.
+    /// The mean over the jobs of completion time divided by length.
     Turnaround,
-    /// The same of the job that fares worst.
+    /// The largest of these.
     WorstTurnaround,
 }
 
 impl Goal {
-    /// The metric of the results that says it.
+    /// Its metric in the results.
     pub fn metric(self) -> &'static str {
         match self {
             Goal::Elapsed => TIME.name,
@@ -53,21 +53,21 @@ pub struct Candidate {
     pub elapsed: Option<Estimate>,
     /// Mean turnaround over the jobs, in lengths of the job.
     pub turnaround: Option<Estimate>,
-    /// Turnaround of the job that fared worst.
+    /// The largest turnaround.
     pub worst: Option<Estimate>,
-    /// By what its figure for the goal is that of the first candidate; `None` for that one, and where no
-    /// interval can be given. The intervals of all candidates hold together.
+    /// Its figure for the goal divided by that of the first candidate; `None` for the first, and without an interval.
+    /// The intervals of all candidates are simultaneous.
     pub against_best: Option<Ratio>,
-    /// How it ended and why, where it has no figure for the goal.
+    /// Its outcome and the reason, if it has no figure for the goal.
     pub ending: Option<(Outcome, String)>,
-    /// Reasons to distrust the figure for the goal.
+    /// Doubts about the figure for the goal.
     pub doubts: Vec<String>,
 }
 
-/// The candidates, and which to take.
+/// The candidates, and the recommended one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Choice {
-    /// What they were judged by.
+    /// The goal.
     pub goal: Goal,
     /// In the order of their medians, the best first; those without a figure last.
     pub candidates: Vec<Candidate>,
@@ -75,43 +75,43 @@ pub struct Choice {
     pub answer: Answer,
 }
 
-/// What can be said for certain.
+/// The significant result.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Answer {
     /// The first candidate is better than any other, by more than the noise floor of 1 %.
     Best {
-        /// What the next one's figure is of its own; `None` where nothing else has a figure.
+        /// The next one's figure divided by its own; `None` if no other has a figure.
         by: Option<Ratio>,
     },
     /// Several may be the best.
     CannotTell {
-        /// They, as positions among the candidates, the first among them.
+        /// Their positions among the candidates; the first is one of them.
         among: Vec<usize>,
-        /// What would settle it.
+        /// What would decide it.
         settled_by: SettledBy,
     },
     /// No candidate has a figure.
     NoFigure,
 }
 
-/// What would settle a choice that could not be made.
+/// What would decide a choice that could not be made.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum SettledBy {
-    /// Nothing has to: all are certainly within this share of the first, at most 2 %.
+    /// Not needed: all are significantly within this share of the first, at most 2 %.
     DoesNotMatter {
         /// The share.
         within: f64,
-        /// The position of the simplest among them: no worse than that, and simplest.
+        /// The position of the simplest among them.
         simplest: usize,
     },
     /// This many rounds in all.
     Rounds(u32),
-    /// No number of rounds: it varies too much from round to round.
+    /// No number of rounds: the variance between rounds is too large.
     Nothing,
 }
 
 impl Choice {
-    /// The position of the candidate to take: the best, or the simplest of those that are as good.
+    /// The position of the recommended candidate: the best, or the simplest of those that are as good.
     pub fn advised(&self) -> Option<usize> {
         match &self.answer {
             Answer::Best { .. } => Some(0),
@@ -122,7 +122,7 @@ impl Choice {
         }
     }
 
-    /// How many rounds in all would settle it, where rounds would.
+    /// The total number of rounds that would decide it, if rounds would.
     pub fn rounds_that_would_settle(&self) -> Option<u32> {
         match self.answer {
             Answer::CannotTell { settled_by: SettledBy::Rounds(rounds), .. } => Some(rounds),
@@ -203,7 +203,7 @@ fn candidate(
     (candidate, of_goal.map(|row| row.round_values.clone()).unwrap_or_default())
 }
 
-/// The less, the simpler: serial, threads, a pool, async; few at once before many; as given before sorted.
+/// Lower is simpler: serial, threads, a pool, async; few at once before many; the given order before a sorted one.
 fn simplicity(candidate: &Candidate) -> (usize, u64, usize, &BTreeMap<String, String>) {
     const EXECUTORS: [&str; 4] = ["serial", "threads", "pool", "tokio"];
     const ORDERS: [&str; 2] = ["given", "shortest"];

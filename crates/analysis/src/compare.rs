@@ -1,13 +1,13 @@
-//! Two runs of the same program on the same machine differ. Which differences mean something?
+//! Decides which differences between two runs are significant.
 //!
 //! The interval of a ratio comes from the spread between rounds, that is between fresh processes, of both runs
-//! ([`Spread`]). All comparisons with one run share one chance of error (Bonferroni), so that their intervals hold
-//! together. Holm's procedure would tell more only where most rows have changed, and has no intervals of its own.
+//! (`Spread`). All comparisons with one run share one chance of error (Bonferroni), so that their intervals are
+//! simultaneous. Holm's procedure would find more only if most rows have changed, and has no intervals of its own.
 //!
-//! No verdict falls below the noise floor: what the machine itself was seen to change by, in the course of these runs
-//! (`drift`), in its own speed from one to the other ([`speed_shift`]), in how often an operation came in which of its
-//! steady modes ([`unshared_shift`]), and in earlier checks of equal against equal. What the thing under test can
-//! change, such as the cost of a system call, is no part of the floor.
+//! No verdict falls below the noise floor: the change of the machine itself, in the course of these runs (`drift`), in
+//! its speed from one to the other (`speed_shift`), in the frequency of an operation's steady modes (`unshared_shift`),
+//! and in earlier comparisons of equal runs. Figures that the system under test can change, such as the cost of a
+//! system call, do not raise the floor.
 
 use measure::stats::{LEVEL, t_quantile};
 use results::{CaseResult, Document, Estimate, Outcome};
@@ -18,16 +18,16 @@ use crate::noise::NoiseCheck;
 use crate::scope::{Points, is_unsupported, pairs};
 use crate::verdict::Verdict;
 
-/// With fewer rounds in either run no difference is claimed: one time in 2^9 and more often, all rounds of one run
-/// come in one steady mode of the operation by chance, and all of the other's in another.
+/// With fewer rounds in either run no difference is reported: with a probability of 2^-9 or more, all rounds of one run
+/// have one steady mode of the operation by chance, and all of the other's another.
 const LEAST_ROUNDS: usize = 6;
-/// What documents of schema 1 call an injected slowdown.
+/// The name of an injected slowdown in documents of schema 1.
 const SLOW_DOWN_BEFORE: &str = "handicap";
 
 /// How runs are compared.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Settings {
-    /// A difference certainly within this share is called `same`.
+    /// A difference significantly within this share is `same`.
     pub margin: f64,
     /// The chance of any wrong verdict among all comparisons with one run.
     pub chance: f64,
@@ -46,23 +46,23 @@ pub struct Compared {
     pub label: String,
     /// The metric.
     pub metric: String,
-    /// The unit that was compared, and that both figures are in: `cycles/op` where cycles were compared.
+    /// The compared unit, which both figures have: `cycles/op` if cycles were compared.
     pub unit: String,
     /// The base's figure, if it has one.
     pub base: Option<Estimate>,
     /// The other run's figure, if it has one.
     pub new: Option<Estimate>,
-    /// The other's by the base's; `None` where there is nothing to divide.
+    /// The other's divided by the base's; `None` if a figure is missing.
     pub ratio: Option<Ratio>,
-    /// The smallest difference that could be told here, as a share.
+    /// The smallest difference that can be reported here, as a share.
     pub floor: f64,
-    /// What can be said for certain.
+    /// The significant result.
     pub verdict: Verdict,
-    /// What would settle it, or why it cannot be compared; may be empty.
+    /// What would decide it, or why it cannot be compared; may be empty.
     pub note: String,
 }
 
-/// Something besides the measured things that differs between runs.
+/// A fact besides the measured figures that differs between runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Difference {
     /// The fact's key.
@@ -71,11 +71,11 @@ pub struct Difference {
     pub values: Vec<String>,
 }
 
-/// Compares `new` with `base`, one row for each metric with a direction that either has, but for those that follow
-/// from others. What both runs found unsupported is left out.
+/// Compares `new` with `base`, one row for each metric with a direction that either has, except those that follow from
+/// others. Cases that are unsupported in both runs are left out.
 ///
 /// Times of which both runs have core cycles are compared in cycles if both were measured on the same CPU
-/// ([`cpu_differences`]). A run compared with itself is the same in every row that has figures.
+/// ([`cpu_differences`](crate::cpu_differences)). A run compared with itself is the same in every row that has figures.
 pub fn compare(
     base: &Document,
     new: &Document,
@@ -106,7 +106,7 @@ pub fn compare(
     judged.map(|((base, new), change)| judge.row(base, new, change)).collect()
 }
 
-/// What all rows of a comparison are judged by.
+/// The rules that all rows of a comparison share.
 struct Judge<'a> {
     /// The chance of a wrong verdict in each row.
     chance: f64,
@@ -157,7 +157,7 @@ impl Judge<'_> {
         });
         (row.verdict, row.note) = match (self.points.held_back(any), half) {
             _ if self.is_itself => (Verdict::Same, String::new()),
-            // A fact, such as the step of a clock, has no scatter that a disturbance could widen.
+            // A fact, such as the step of a clock, has no variance that a disturbance could increase.
             (_, None) if change.rounds == 0 && change.by == 0.0 => (Verdict::Same, String::new()),
             (Some(why), _) => (Verdict::CannotTell, why),
             (None, Some(half)) => self.verdict(any, &change, half, row.floor),
@@ -180,7 +180,7 @@ impl Judge<'_> {
         let cannot_tell = |note: String| (Verdict::CannotTell, note);
         if differs && change.rounds < LEAST_ROUNDS {
             let (had, least) = (change.rounds, LEAST_ROUNDS);
-            cannot_tell(format!("{had} rounds are too few to tell: at least {least} are needed"))
+            cannot_tell(format!("{had} rounds are too few: at least {least} are needed"))
         } else if differs {
             let verdict = Verdict::of_change(&result.metric, result.better, low > lowest);
             (verdict, String::new())
@@ -192,7 +192,7 @@ impl Judge<'_> {
     }
 }
 
-/// The facts among `keys`, and the ways of measuring, in which the runs do not all agree.
+/// The facts among `keys`, and the options of measuring, that are not equal in all runs.
 pub fn also_differs(runs: &[&Document], keys: &[&str]) -> Vec<Difference> {
     let fact = |run: &Document, key: &str| match run.machine.get(key) {
         Some(serde_json::Value::String(text)) => text.clone(),
@@ -225,11 +225,11 @@ pub fn also_differs(runs: &[&Document], keys: &[&str]) -> Vec<Difference> {
     all
 }
 
-/// Why nothing says how sure the figures are.
+/// Why the figures have no interval.
 fn no_interval(change: &Change) -> String {
     match change.rounds {
-        0 => "one figure for a whole run tells no interval".to_owned(),
-        1 => "one round tells no interval".to_owned(),
+        0 => "one figure for a whole run has no interval".to_owned(),
+        1 => "one round has no interval".to_owned(),
         _ => "a figure that is not its rounds' median has no interval from them".to_owned(),
     }
 }
@@ -252,7 +252,7 @@ fn why_no_pair(base: Option<&CaseResult>, new: Option<&CaseResult>) -> String {
     missing("base", base).or_else(|| missing("new", new)).unwrap_or_else(units)
 }
 
-/// How many times the rounds would do, or that the machine has to become quieter.
+/// The factor by which more rounds would decide it, or that a quieter machine is needed.
 fn what_would_settle(
     distance: f64,
     half: f64,

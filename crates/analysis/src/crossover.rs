@@ -1,4 +1,4 @@
-//! From where on one series lies below another, with the interval of that place.
+//! The x from which one series lies below another, with its interval.
 
 use std::collections::BTreeMap;
 
@@ -11,26 +11,26 @@ use crate::change::FLOOR_AT_LEAST;
 use crate::resample;
 
 const CASE: &str = "concurrency/worth";
-/// What the others are held against.
+/// The executor that the others are compared with.
 const SERIAL: &str = "serial";
 
-/// From which x on `a` lies below `b` for good, as far as was measured.
+/// The x from which `a` lies below `b` up to the largest measured x.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Crossing {
     /// It crosses within the range.
     At {
-        /// Where, with the interval; an end that is open lies at the edge of the range.
+        /// The x, with its interval; an open end lies at the edge of the range.
         at: Interval,
         /// The interval may begin below the smallest x.
         open_below: bool,
         /// The interval may end above the largest x, or nowhere.
         open_above: bool,
-        /// Where each round alone crosses, if every one of them does.
+        /// The crossing of each single round, if every one of them has one.
         rounds: Vec<f64>,
     },
     /// `a` is below `b` already at the smallest x.
     Before {
-        /// Upper end of the interval: the smallest x, unless chance may have hidden a crossing.
+        /// Upper end of the interval: the smallest x, unless a crossing may be hidden by noise.
         at_most: f64,
     },
     /// `a` is not below `b` by more than the noise floor (1 %) at the largest x.
@@ -46,13 +46,13 @@ struct Place<'a> {
     b: &'a [f64],
 }
 
-/// Where the medians of `a` fall below those of `b`, for good, as `x` grows.
+/// Finds the x from which the medians of `a` stay below those of `b`.
 ///
-/// `a[i]` and `b[i]` are the rounds' values at `x[i]`. Between neighbours the logarithm of the ratio of the
-/// medians is taken to be linear in the logarithm of `x`; nothing is extrapolated. The interval comes from a
-/// bootstrap over rounds. Crossings of single rounds lie too far up, as noise at any later place puts them
-/// there: in a simulation of curves that lie 5 % apart at the end, 80 and 61 % of the intervals of their median
-/// cover the truth (6 and 10 rounds), and 97 and 99 % of these. What has no logarithm is left out.
+/// `a[i]` and `b[i]` are the rounds' values at `x[i]`. Between neighbours the logarithm of the ratio of the medians is
+/// interpolated linearly over the logarithm of `x`; nothing is extrapolated. The interval comes from a bootstrap over
+/// rounds. Crossings of single rounds are biased upwards, because noise at any larger x moves them there: in a
+/// simulation of curves that lie 5 % apart at the end, 80 and 61 % of the intervals of their median cover the true
+/// value (6 and 10 rounds), and 97 and 99 % of these. Values without a logarithm are left out.
 pub fn crossing(x: &[f64], a: &[Vec<f64>], b: &[Vec<f64>], seed: u64) -> Crossing {
     let positive = |values: &[f64]| {
         !values.is_empty() && values.iter().all(|value| value.is_finite() && *value > 0.0)
@@ -95,8 +95,8 @@ pub fn crossing(x: &[f64], a: &[Vec<f64>], b: &[Vec<f64>], seed: u64) -> Crossin
     }
 }
 
-/// The logarithm of the crossing, from `a` and `b` at each x in turn; minus infinity where `a` is below
-/// throughout, infinity where it is not below at the end.
+/// The logarithm of the crossing, from `a` and `b` at each x in turn; minus infinity if `a` is below throughout,
+/// infinity if it is not below at the end.
 fn locate(ln_x: &[f64], pairs: &[f64]) -> f64 {
     let ratios: Vec<f64> = pairs.chunks_exact(2).map(|pair| (pair[0] / pair[1]).ln()).collect();
     match ratios.iter().rposition(|&ratio| ratio >= 0.0) {
@@ -109,10 +109,10 @@ fn locate(ln_x: &[f64], pairs: &[f64]) -> f64 {
     }
 }
 
-/// The rows that follow from the times of `concurrency/worth`: `shortest-job`, for each executor other than
-/// `serial`, the shortest job from which on it finishes sooner than doing the jobs serially.
+/// The rows derived from the times of `concurrency/worth`: `shortest-job`, for each executor other than `serial`, the
+/// job length from which it finishes sooner than the serial executor.
 ///
-/// Where there is no such length among those measured, the row says so in words and has no figure.
+/// If there is no such length among those measured, the row has a reason and no figure.
 pub fn crossovers(results: &[CaseResult], seed: u64) -> Vec<CaseResult> {
     let times = results.iter().filter(|r| r.case == CASE && r.metric == TIME.name);
     let mut groups: BTreeMap<BTreeMap<String, String>, Vec<Timed>> = BTreeMap::new();
@@ -213,7 +213,7 @@ fn shortest_job(
     }
 }
 
-/// A duration as parameters have it, such as `450us`, in ns.
+/// A duration in the form of parameters, such as `450us`, in ns.
 fn nanoseconds(text: &str) -> Option<f64> {
     let unit_at = text.find(|c: char| c.is_ascii_alphabetic())?;
     let (number, unit) = text.split_at(unit_at);

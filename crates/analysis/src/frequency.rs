@@ -1,11 +1,11 @@
-//! The core's frequency in two runs: what can be compared in cycles, and what the machine's own speed differed by.
+//! The core's frequency in two runs: what can be compared in cycles, and the difference of the machine's own speed.
 
 use results::{CaseResult, Document, Interval, Reference};
 
-/// The facts that say which CPU a run was measured on. Names of models that clouds give say little.
+/// The facts that identify the CPU of a run. Model names reported by clouds are not specific enough.
 const CPU_FACTS: [&str; 6] =
     ["cpu_vendor", "cpu_family", "cpu_model", "cpu_stepping", "cpu_flags", "cpu_caches"];
-/// Facts that only some processors have; equal, or in neither run.
+/// Facts that only some processors have; they must be equal, or in neither run.
 const CORE_FACTS: [&str; 2] = ["core_types", "core_type"];
 
 /// The core's frequency in the two runs of a comparison.
@@ -23,7 +23,7 @@ impl Frequencies {
         Self { base: base.run.core_clock_ghz, new: new.run.core_clock_ghz }
     }
 
-    /// The logarithm of how many times the base's frequency the other run's was; `None` if either is unknown.
+    /// The logarithm of the ratio of the other run's frequency to the base's; `None` if either is unknown.
     pub fn log_ratio(&self) -> Option<f64> {
         Some((self.new?.median / self.base?.median).ln())
     }
@@ -42,9 +42,9 @@ pub fn cpu_differences(base: &Document, new: &Document) -> Vec<&'static str> {
     CPU_FACTS.into_iter().chain(CORE_FACTS).filter(differs).collect()
 }
 
-/// What the sentinel says the machine's own speed differed by, as a logarithm, from one run to the other.
+/// The difference of the machine's own speed between the runs by the sentinel, as a logarithm.
 ///
-/// The reference `calls` has no part in it: that is a system call, which what is compared, such as another kernel, may
+/// The reference `calls` is not used: it is a system call, which the system under test, such as another kernel, may
 /// have made slower.
 pub(crate) fn speed_shift(
     base: &CaseResult,

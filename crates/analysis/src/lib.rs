@@ -1,4 +1,4 @@
-//! Comparing runs, and what follows from the results of one: pure functions over results.
+//! Compares runs, and derives results from those of one run: pure functions over results.
 
 mod change;
 mod choice;
@@ -29,8 +29,8 @@ pub use verdict::Verdict;
 
 use results::CaseResult;
 
-/// What follows from all results of a run together, as results of the same cases: laws fitted over a
-/// parameter, which these then lack, and from where on one way of doing things is better than another.
+/// The derived results of a run, as results of the same cases: laws fitted over a parameter, which these then lack, and
+/// the parameter values from which one alternative is better than another.
 pub fn derived(results: &[CaseResult], seed: u64) -> Vec<CaseResult> {
     let mut derived = scaling_laws(results, seed);
     derived.extend(crossovers(results, seed));

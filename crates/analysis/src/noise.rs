@@ -1,4 +1,4 @@
-//! Equal against equal: what two runs that should not differ did differ by.
+//! Compares equal with equal: the differences between runs that should not differ.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use results::Document;
 use crate::change::Sides;
 use crate::scope::pairs;
 
-/// The largest differences, as shares, seen between runs of the same thing on the same machine.
+/// The largest differences, as shares, between runs of the same system on the same machine.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct NoiseCheck {
     seen: BTreeMap<(String, String, bool), f64>,
@@ -15,7 +15,7 @@ pub struct NoiseCheck {
 }
 
 impl NoiseCheck {
-    /// Takes in two runs that should not differ.
+    /// Adds two runs that should not differ.
     pub fn add(&mut self, first: &Document, second: &Document) {
         self.checks += 1;
         let sides = Sides::of(first, second);
@@ -29,18 +29,18 @@ impl NoiseCheck {
         }
     }
 
-    /// How many pairs of runs were taken in.
+    /// Number of pairs of runs added.
     pub fn checks(&self) -> usize {
         self.checks
     }
 
-    /// What this case and metric was seen to differ by, compared in this unit; `None` if it was never checked.
+    /// The largest difference of this case and metric, compared in this unit; `None` if it was never checked.
     pub fn of(&self, label: &str, metric: &str, unit: &str) -> Option<f64> {
         let in_cycles = unit.starts_with("cycles");
         self.seen.get(&(label.to_owned(), metric.to_owned(), in_cycles)).copied()
     }
 
-    /// The median and the largest of all differences seen; `None` if there are none.
+    /// The median and the largest of all differences; `None` if there are none.
     pub fn summary(&self) -> Option<(f64, f64)> {
         let mut all: Vec<f64> = self.seen.values().copied().collect();
         let largest = all.iter().copied().fold(0.0, f64::max);

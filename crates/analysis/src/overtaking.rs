@@ -1,4 +1,4 @@
-//! From how many connections on one server architecture answers more than another, or answers at less cost.
+//! The number of connections from which one server architecture answers more than another, or at less cost.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,8 @@ use crate::crossover::{Crossing, crossing};
 use crate::resample;
 use crate::scope::SERVERS;
 
-/// What waits for many connections at once in one thread. Named here, as results come from other versions too.
+/// The architectures that wait for many connections in one thread. Listed here, because results come from other
+/// versions too.
 const LOOPS: [&str; 10] = [
     "select",
     "poll",
@@ -27,12 +28,12 @@ const LOOPS: [&str; 10] = [
     "tokio",
 ];
 
-/// What is held against each other.
+/// The compared metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum By {
-    /// Replies a second: only where they are the server's, not the generator's.
+    /// Replies per second, if the server limited them, not the generator.
     Rate,
-    /// Server CPU time by reply: there whatever the generator could do.
+    /// Server CPU time per reply, which does not depend on the generator's limit.
     Cpu,
 }
 
@@ -45,12 +46,12 @@ impl By {
     }
 }
 
-/// The rows that follow from `net/answer` and `net/requests`, two for each pair of architectures worth holding
-/// against each other: `faster-from` (by replies a second) and `cheaper-from` (by server CPU time a reply), the
-/// number of connections from which on `arch` is better than the one in the parameter `than`.
+/// The rows derived from `net/answer` and `net/requests`, two for each compared pair of architectures: `faster-from`
+/// (by replies per second) and `cheaper-from` (by server CPU time per reply), the number of connections from which
+/// `arch` is better than the one in the parameter `than`.
 ///
-/// Where the load generator was the bottleneck a rate is only a lower bound: it counts where it was the greater
-/// one still, and is left out where it was not. Where there is no such number the row says so in words.
+/// If the load generator was the bottleneck a rate is only a lower bound: it counts if it is still the greater one, and
+/// is left out otherwise. If there is no such number the row has a reason instead.
 pub fn overtakings(results: &[CaseResult], seed: u64) -> Vec<CaseResult> {
     let mut rows = Vec::new();
     for sweep in sweeps(results) {
@@ -75,11 +76,11 @@ fn pairs() -> impl Iterator<Item = (&'static str, &'static str)> {
 struct Sweep<'a> {
     case: &'a str,
     params: BTreeMap<String, String>,
-    /// By architecture; none of one that does not exist here.
+    /// By architecture, without those that do not exist here.
     levels: BTreeMap<&'a str, BTreeMap<u32, Level<'a>>>,
 }
 
-/// One architecture with so many connections.
+/// One architecture at one number of connections.
 #[derive(Default)]
 struct Level<'a> {
     rate: &'a [f64],
@@ -147,7 +148,7 @@ struct Place<'a> {
 }
 
 impl Place<'_> {
-    /// Whether `a` is the better one: `None` where that cannot be told.
+    /// Whether `a` is the better one: `None` if unknown.
     fn is_ahead(&self, seed: u64) -> Option<bool> {
         let ratio = |medians: &[f64]| medians[1] / medians[0];
         let series = [self.a, self.b];
@@ -181,7 +182,7 @@ impl<'a> Pair<'a> {
         }
     }
 
-    /// Where both were measured and can be told apart; where they could not, since the generator was the bottleneck.
+    /// The levels at which both were measured and can be compared; and those at which the generator was the bottleneck.
     fn places(&self, by: By) -> (Vec<Place<'a>>, Vec<u32>) {
         let mut lost = Vec::new();
         let mut places = Vec::new();
@@ -196,7 +197,8 @@ impl<'a> Pair<'a> {
             match by {
                 By::Cpu => places.push(Place { connections, a: of_a, b: of_b, bounded: false }),
                 By::Rate if lesser_is_bound => lost.push(connections),
-                // The greater rate is the better one: the other one's takes the place of a time.
+                // The greater rate is the better one: they are swapped, so that the lesser value is better as for
+                // times.
                 By::Rate => {
                     let bounded = a.saturated || b.saturated;
                     places.push(Place { connections, a: of_b, b: of_a, bounded });
@@ -206,7 +208,7 @@ impl<'a> Pair<'a> {
         (places, lost)
     }
 
-    /// The number of connections with reasons to distrust it, or why there is none.
+    /// The number of connections with its doubts, or why there is none.
     fn crossing(
         &self,
         places: &[Place],
@@ -246,8 +248,10 @@ impl<'a> Pair<'a> {
                 let bounded = places.iter().filter(|place| place.bounded);
                 let bounded: Vec<u32> = bounded.map(|place| place.connections).collect();
                 let open = [
-                    open_below.then(|| format!("it may lie below {fewest}, the fewest that tell")),
-                    open_above.then(|| format!("it may lie above {most}, the most that tell")),
+                    open_below
+                        .then(|| format!("it may lie below {fewest}, the lowest usable level")),
+                    open_above
+                        .then(|| format!("it may lie above {most}, the highest usable level")),
                     (!bounded.is_empty()).then(|| {
                         format!(
                             "it may lie elsewhere: a rate at {} is a lower bound",
@@ -280,7 +284,7 @@ impl<'a> Pair<'a> {
     }
 }
 
-/// Why it is never ahead for good; `None` where that cannot be told.
+/// Why it is never ahead up to the last level; `None` if unknown.
 fn never(places: &[Place], seed: u64) -> Option<String> {
     let (first, last) = (places.first()?.connections, places.last()?);
     if last.is_ahead(seed) != Some(false) {

@@ -12,15 +12,15 @@ pub(crate) fn medians(series: &[&[f64]]) -> Vec<f64> {
     series.iter().map(|values| median(&mut values.to_vec())).collect()
 }
 
-/// How many rounds all of `series` have.
+/// The number of rounds that all of `series` have.
 pub(crate) fn rounds(series: &[&[f64]]) -> usize {
     series.iter().map(|values| values.len()).min().unwrap_or(0)
 }
 
-/// The medians of `series` as they might have been, had other rounds been drawn; nothing for a single round.
+/// The medians of resampled rounds of `series`; empty for a single round.
 ///
-/// A round is a pass over all series. Where all have as many values, whole passes are drawn, so that
-/// what disturbed a pass stays together; where rounds were lost, each series is drawn for itself.
+/// A round is a pass over all series. If all have the same number of values, whole passes are resampled, so that a
+/// disturbance of a pass stays together; if rounds were lost, each series is resampled independently.
 pub(crate) fn draws(series: &[&[f64]], seed: u64) -> Vec<Vec<f64>> {
     let rounds = rounds(series);
     if rounds < 2 {
@@ -47,9 +47,8 @@ pub(crate) fn draws(series: &[&[f64]], seed: u64) -> Vec<Vec<f64>> {
     (0..DRAWS).map(|_| draw()).collect()
 }
 
-/// The interval, at [`measure::stats::LEVEL`], of a figure that is `center` for the rounds as they were, and
-/// `figures` for the [`draws`] of so many rounds. The percentiles are expanded as those of
-/// [`measure::stats::interval_of`].
+/// The interval, at [`measure::stats::LEVEL`], of a figure that is `center` for the original rounds, and `figures` for
+/// the [`draws`] of that number of rounds. The percentiles are expanded as those of [`measure::stats::interval_of`].
 pub(crate) fn interval(rounds: usize, center: f64, mut figures: Vec<f64>) -> (f64, f64) {
     if figures.is_empty() {
         return (center, center);

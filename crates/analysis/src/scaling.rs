@@ -3,11 +3,11 @@
 //! Amdahl's law (Amdahl 1967) in the form `X(N) = X1 N / (1 + s (N-1))`, and the Universal Scalability Law
 //! (Gunther 2007, "Guerrilla Capacity Planning") `X(N) = X1 N / (1 + sigma (N-1) + kappa N (N-1))`.
 //!
-//! Gunther divides all rates by the measured `X(1)` and fits a parabola to the ratios: an error of that one
-//! value goes into all. Here `X1` is a parameter like the others, and the relative errors of the rates
-//! against the law, `X/X(N) - 1`, are made small (least squares). As `1/X(N)` is linear in
-//! `(1-sigma)/X1`, `sigma/X1` and `kappa/X1`, that is a linear problem; with none of the three below zero
-//! it has one solution, and `0 <= sigma <= 1`, `kappa >= 0` hold by construction.
+//! Gunther divides all rates by the measured `X(1)` and fits a parabola to the ratios: an error of that one value
+//! affects all. Here `X1` is a parameter like the others, and the relative errors of the rates against the law,
+//! `X/X(N) - 1`, are minimised (least squares). As `1/X(N)` is linear in `(1-sigma)/X1`, `sigma/X1` and `kappa/X1`,
+//! that is a linear problem; with none of the three below zero it has one solution, and `0 <= sigma <= 1`,
+//! `kappa >= 0` hold by construction.
 
 use std::collections::BTreeMap;
 
@@ -21,12 +21,12 @@ use results::{CaseResult, Estimate, Outcome};
 use crate::resample;
 
 const CASE: &str = "concurrency/degree";
-/// Fewer points than this on the curve are no curve.
+/// The fewest points of a curve that is fitted.
 const FEWEST_DEGREES: usize = 3;
 /// A law that misses a rate by more than this share does not describe it.
 const POOR_FIT: f64 = 0.05;
 
-/// What a law says of a system: its rate with one worker, and what each further one costs.
+/// A fitted law: the rate with one worker, and the loss per further worker.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Law {
     rate_one: f64,
@@ -57,7 +57,7 @@ impl Kind {
         }
     }
 
-    /// The law that fits best; `None` where nothing does.
+    /// The law that fits best; `None` if none does.
     fn fit(self, degrees: &[f64], rates: &[f64]) -> Option<Law> {
         let rows = degrees.iter().zip(rates).map(|(&degree, &rate)| {
             self.terms(degree).into_iter().map(|term| term * rate / degree).collect()
@@ -80,7 +80,7 @@ impl Law {
         self.rate_one * degree / (1.0 + self.sigma * others + self.kappa * degree * others)
     }
 
-    /// The degree of the highest rate (Gunther 2007, eq. 4.33), not below 1; infinite where it never falls.
+    /// The degree of the highest rate (Gunther 2007, eq. 4.33), not below 1; infinite if it never falls.
     fn knee(&self) -> f64 {
         if self.kappa > 0.0 {
             ((1.0 - self.sigma) / self.kappa).sqrt().max(1.0)
@@ -89,7 +89,7 @@ impl Law {
         }
     }
 
-    /// The largest share by which it misses a rate, and at which degree.
+    /// The largest relative error of a rate, and its degree.
     fn worst_miss(&self, degrees: &[f64], rates: &[f64]) -> (f64, f64) {
         let misses = degrees.iter().zip(rates);
         let misses = misses.map(|(&degree, rate)| ((rate / self.rate(degree) - 1.0).abs(), degree));
@@ -99,8 +99,8 @@ impl Law {
 
 /// The factors, none below zero, for which the sums over the rows of factor times term come nearest to 1.
 ///
-/// With two or three factors all choices of those that are above zero can be tried; the best of the
-/// solutions that keep to it is the solution (Lawson and Hanson 1974, chapter 23).
+/// With two or three factors all subsets of positive factors can be tried; the best feasible one is the solution
+/// (Lawson and Hanson 1974, chapter 23).
 fn nonnegative_least_squares(rows: &[Vec<f64>]) -> Option<Vec<f64>> {
     let count = rows.first()?.len();
     let solutions = (1u32..1 << count).filter_map(|chosen| {
@@ -122,7 +122,7 @@ fn squares(rows: &[Vec<f64>], factors: &[f64]) -> f64 {
     rows.iter().map(|row| (sum(row) - 1.0).powi(2)).sum()
 }
 
-/// Least squares with the `chosen` terms only, by Gaussian elimination; `None` if they determine nothing.
+/// Least squares with the `chosen` terms only, by Gaussian elimination; `None` if they are linearly dependent.
 fn normal_equations(rows: &[Vec<f64>], chosen: &[usize]) -> Option<Vec<f64>> {
     let n = chosen.len();
     let product = |i: usize, j: usize| rows.iter().map(|row| row[i] * row[j]).sum::<f64>();
@@ -157,7 +157,7 @@ struct Sweep<'a> {
     doubts: Vec<String>,
 }
 
-/// One law, fitted to all that can be made of the rounds.
+/// One law, fitted to the rounds and to their resamples.
 struct Fits {
     law: Law,
     drawn: Vec<Law>,
@@ -165,13 +165,13 @@ struct Fits {
     doubts: Vec<String>,
 }
 
-/// The rows that follow from the rates of `concurrency/degree`: `amdahl-serial`, `rate-one`,
-/// `usl-contention`, `usl-coherence` and `usl-knee`, for each group of rows that differ in the degree only.
+/// The rows derived from the rates of `concurrency/degree`: `amdahl-serial`, `rate-one`, `usl-contention`,
+/// `usl-coherence` and `usl-knee`, for each group of rows that differ in the degree only.
 ///
-/// The estimate is of the law fitted to the medians of all rounds; its interval comes from a bootstrap over
-/// rounds. `round_values` are the laws fitted to each pass over all degrees. The interval is not that of
-/// *their* median: where the truth lies at the edge of what a law allows (`kappa` is 0), fits to single
-/// passes are cut off there so often that 71 % of such intervals for sigma cover it, and 96 % of these.
+/// The estimate is of the law fitted to the medians of all rounds; its interval comes from a bootstrap over rounds.
+/// `round_values` are the laws fitted to each pass over all degrees. The interval is not that of *their* median: if the
+/// true value lies at the edge of the allowed range (`kappa` is 0), fits to single passes are truncated there so often
+/// that 71 % of such intervals for sigma cover it, and 96 % of these.
 pub fn scaling_laws(results: &[CaseResult], seed: u64) -> Vec<CaseResult> {
     let mut groups: BTreeMap<BTreeMap<String, String>, Vec<(f64, &CaseResult)>> = BTreeMap::new();
     for result in results.iter().filter(|r| r.case == CASE && r.metric == RATE.name) {
@@ -264,7 +264,7 @@ impl<'a> Sweep<'a> {
         }
     }
 
-    /// The degree of the highest rate: only where it lies among those measured.
+    /// The degree of the highest rate, if it lies among those measured.
     fn knee(&self, row: CaseResult) -> CaseResult {
         let Some(mut estimate) = row.estimate else { return row };
         let (lowest, highest) = (self.degrees[0], self.degrees[self.degrees.len() - 1]);

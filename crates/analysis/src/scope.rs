@@ -1,4 +1,4 @@
-//! Which results are compared, and what holds for all metrics of a point together.
+//! Which results are compared, and the facts that apply to all metrics of a point.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,7 +21,7 @@ pub(crate) fn pairs<'a>(
     compared(base).map(|r| (r, known.get(&identity(r)).copied())).collect()
 }
 
-/// The results that are compared: those with a direction, but for what follows from others of them.
+/// The results that are compared: those with a direction, except those that follow from others.
 fn compared(run: &Document) -> impl Iterator<Item = &CaseResult> {
     let metrics: BTreeSet<(PointOf, &str)> =
         run.results.iter().map(|r| ((r.case.as_str(), &r.params), r.metric.as_str())).collect();
@@ -46,19 +46,19 @@ pub(crate) fn is_unsupported(result: &CaseResult) -> bool {
     result.outcome == Outcome::Unsupported
 }
 
-/// What is known of all points of the runs that are compared.
+/// The facts about all points of the compared runs.
 pub(crate) struct Points<'a> {
     points: BTreeMap<PointOf<'a>, Point<'a>>,
 }
 
-/// What holds for all metrics of a point.
+/// Facts that apply to all metrics of a point.
 #[derive(Debug, Default)]
 struct Point<'a> {
     /// In some run it was disturbed nearly throughout.
     disturbed: bool,
-    /// In some run another side than the one that is measured set the pace: the doubt that says so.
+    /// In some run the other side limited the rate: the doubt about it.
     saturated: Option<&'a str>,
-    /// In some run something gave way: the doubt that says so.
+    /// In some run something failed under load: the doubt about it.
     gave_way: Option<&'a str>,
 }
 
@@ -77,7 +77,7 @@ impl<'a> Points<'a> {
         Self { points }
     }
 
-    /// Why no verdict can be given on this metric of its point, however sure the rounds are.
+    /// Why this metric of its point gets no verdict, whatever its interval.
     pub(crate) fn held_back(&self, result: &CaseResult) -> Option<String> {
         let point = self.points.get(&(result.case.as_str(), &result.params))?;
         if point.disturbed {
@@ -107,7 +107,7 @@ fn metric_of(result: &CaseResult, role: Role) -> Option<&'static str> {
     case.metrics.iter().find(|metric| metric.role == role).map(|metric| metric.name)
 }
 
-/// The sentinel's readings of each point of a run: those beside its time hold for its other metrics too.
+/// The sentinel's readings of each point of a run: those of its time apply to its other metrics too.
 pub(crate) struct References<'a>(BTreeMap<PointOf<'a>, Reference>);
 
 impl<'a> References<'a> {

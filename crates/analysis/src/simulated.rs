@@ -1,4 +1,4 @@
-//! Noise as trials have it, and rows as nothing should have them, for tests.
+//! For tests: simulated noise of trials, and arbitrary rows.
 
 use proptest::prelude::*;
 use rand::RngExt;
@@ -10,7 +10,7 @@ pub(crate) fn noise(rng: &mut StdRng) -> f64 {
     (0..12).map(|_| rng.random::<f64>()).sum::<f64>() - 6.0
 }
 
-/// What a time is multiplied by on a shared machine: in 15 % of trials something up to 1.4.
+/// The factor on a time on a shared machine: in 15 % of trials up to 1.4.
 pub(crate) fn outlier(rng: &mut StdRng) -> f64 {
     if rng.random::<f64>() < 0.15 { 1.0 + 0.4 * rng.random::<f64>() } else { 1.0 }
 }

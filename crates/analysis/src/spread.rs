@@ -1,31 +1,31 @@
-//! How the rounds of a result scatter, and how sure that makes a difference between two of them.
+//! The spread of a result's rounds, and the error of a difference between two results.
 
 use std::f64::consts::FRAC_PI_2;
 
 use measure::stats::median;
 
-/// One round in as many is left out of the scatter at each end: with more rounds, a rare one that was disturbed
-/// shall not hide what all the others say.
+/// One round in this number is replaced at each end, so that with more rounds a rare disturbed one does not widen the
+/// spread.
 const ROUNDS_FOR_ONE_OUTLIER: usize = 12;
 
-/// How the rounds of one run lie about their median.
+/// The spread of one run's rounds about their median.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Spread {
     /// Standard error of the median.
     pub error: f64,
     /// Degrees of freedom of that error.
     pub degrees: f64,
-    /// What the second half of the run differs from the first by, beyond its own error.
+    /// The difference between the second half of the run and the first, beyond its own error.
     pub drift: f64,
 }
 
 impl Spread {
     /// `None` if there are fewer than two rounds, or values that are not finite.
     ///
-    /// The error is that of the median of normal rounds with the standard deviation of these (for n rounds, n/12
-    /// at each end are replaced by their neighbours: Winsorised, Yuen 1974). Rounds with heavier tails than
-    /// normal have a more exact median than that, so the error is too large rather than too small. It is not
-    /// taken from a bootstrap of the median: of six rounds whose middle ones agree by chance, that is nearly 0.
+    /// The error is that of the median of normal rounds with the standard deviation of these (for n rounds, n/12 at
+    /// each end are replaced by their neighbours: Winsorised, Yuen 1974). The median of rounds with heavier tails than
+    /// normal has a smaller error, so this one is conservative. A bootstrap of the median is not used: it is nearly 0
+    /// for six rounds whose middle ones agree by chance.
     pub(crate) fn of(rounds: &[f64]) -> Option<Self> {
         let n = rounds.len();
         if n < 2 || !rounds.iter().all(|value| value.is_finite()) {
@@ -38,8 +38,8 @@ impl Spread {
         Some(Self {
             error,
             degrees: (n - 2 * cut) as f64 - 1.0,
-            // The halves differ by twice the whole's error for no reason, and by twice that one time in twenty:
-            // what is more is the machine's, which may have differed by as much from one run to the other.
+            // The halves differ by twice the error of the whole at random, and by four times in one case of twenty. A
+            // larger difference is the machine's, which may have changed as much from one run to the other.
             drift: (between - 4.0 * error).max(0.0),
         })
     }
@@ -55,12 +55,11 @@ fn deviation(values: &[f64], cut: usize) -> f64 {
     let mean = sorted.iter().sum::<f64>() / n as f64;
     let squares: f64 = sorted.iter().map(|value| (value - mean).powi(2)).sum();
     let kept = (n - 2 * cut) as f64;
-    // Of so many values that stayed, so much of the scatter is left (Yuen 1974).
+    // Corrects for the replaced values (Yuen 1974).
     (squares / (n as f64 - 1.0)).sqrt() * (n as f64 - 1.0) / (kept - 1.0)
 }
 
-/// The error of a difference and its degrees of freedom, from those of either side (Welch 1947,
-/// Satterthwaite 1946).
+/// The error of a difference and its degrees of freedom, from those of both sides (Welch 1947, Satterthwaite 1946).
 pub(crate) fn welch((a, a_degrees): (f64, f64), (b, b_degrees): (f64, f64)) -> (f64, f64) {
     let (a, b) = (a.powi(2), b.powi(2));
     let below = a.powi(2) / a_degrees + b.powi(2) / b_degrees;
@@ -68,8 +67,8 @@ pub(crate) fn welch((a, a_degrees): (f64, f64), (b, b_degrees): (f64, f64)) -> (
     ((a + b).sqrt(), degrees)
 }
 
-/// The step of the decimal grid that all `values` lie on, where some of them are equal: times with a fraction
-/// never are, unless they were rounded. 0 where there is no such grid.
+/// The step of the decimal grid that all `values` lie on, if some of them are equal, which unrounded times never are. 0
+/// without such a grid.
 pub(crate) fn grid_step(values: &[f64]) -> f64 {
     const STEPS: [f64; 6] = [1e3, 1e2, 1e1, 1.0, 1e-1, 1e-2];
     let mut sorted = values.to_vec();
@@ -77,7 +76,7 @@ pub(crate) fn grid_step(values: &[f64]) -> f64 {
     if sorted.windows(2).all(|pair| pair[0] != pair[1]) {
         return 0.0;
     }
-    // Values were kept with 24 bits.
+    // Values were stored with 24 bits.
     let lies_on = |step: f64| {
         let off = |value: f64| (value / step - (value / step).round()).abs() * step;
         values.iter().all(|&value| off(value) <= value.abs() * 2e-7)

@@ -1,32 +1,32 @@
 use measure::{Direction, TIME};
 
-/// What a comparison comes to.
+/// The result of a comparison.
 ///
 /// Times are faster or slower, other metrics with a direction better or worse, those without higher or lower.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// A time that is certainly less.
+    /// A significantly shorter time.
     Faster,
-    /// A time that is certainly more.
+    /// A significantly longer time.
     Slower,
-    /// Certainly changed in the metric's better direction.
+    /// A significant change in the metric's better direction.
     Better,
-    /// Certainly changed in the metric's worse direction.
+    /// A significant change in the metric's worse direction.
     Worse,
-    /// Certainly more, of a metric that is neither good nor bad.
+    /// A significantly higher value of a metric without a direction.
     Higher,
-    /// Certainly less, of a metric that is neither good nor bad.
+    /// A significantly lower value of a metric without a direction.
     Lower,
-    /// Certainly within the stated margin.
+    /// Significantly within the margin.
     Same,
-    /// None of these for certain.
+    /// None of these is significant.
     CannotTell,
     /// There is no pair of figures.
     NotComparable,
 }
 
 impl Verdict {
-    /// In the order a summary counts them.
+    /// In the order of a summary.
     pub const ALL: [Verdict; 9] = [
         Verdict::Faster,
         Verdict::Slower,
@@ -39,7 +39,7 @@ impl Verdict {
         Verdict::NotComparable,
     ];
 
-    /// The verdict as people read it.
+    /// The verdict in words.
     pub fn word(self) -> &'static str {
         match self {
             Verdict::Faster => "faster",
@@ -54,17 +54,17 @@ impl Verdict {
         }
     }
 
-    /// Whether it claims a difference.
+    /// Whether it is a difference.
     pub fn is_difference(self) -> bool {
         !matches!(self, Verdict::Same | Verdict::CannotTell | Verdict::NotComparable)
     }
 
-    /// Whether it claims a change for the worse.
+    /// Whether it is a change for the worse.
     pub fn is_loss(self) -> bool {
         matches!(self, Verdict::Slower | Verdict::Worse)
     }
 
-    /// The verdict on a metric that has certainly grown or shrunk.
+    /// The verdict on a metric that has significantly grown or shrunk.
     pub fn of_change(metric: &str, better: Direction, grown: bool) -> Self {
         match (better, grown) {
             (Direction::Neither, true) => Verdict::Higher,

@@ -1,16 +1,16 @@
 use crate::Failure;
 use crate::failure::caught;
 
-/// Hands objects of type `T` to a handler that makes an `R` of each.
+/// Hands objects of type `T` to a handler that returns an `R` for each.
 pub trait Execution<T, R> {
-    /// Has `handler` handle each of `objects` once, several at the same time, and calls `finisher`
-    /// on this thread for each object whose handler is done, before another takes its slot.
+    /// Calls `handler` once for each of `objects`, several at the same time, and `finisher` on this thread for each
+    /// object whose handler is done, before another takes its slot.
     ///
     /// Objects are handed out in the order of the list. Returns after the last finisher.
     ///
     /// # Panics
     ///
-    /// If `finisher` panics; the handlers that run are waited for first.
+    /// If `finisher` panics; the running handlers are waited for first.
     fn do_for_all_objects<H, F>(&self, objects: &[T], handler: H, finisher: F)
     where
         H: Fn(&T) -> R + Sync,

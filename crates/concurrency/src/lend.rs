@@ -1,4 +1,4 @@
-//! Lends what a call has borrowed to threads and tasks that outlive the call.
+//! Lends borrowed data of a call to threads and tasks that outlive the call.
 
 use std::cell::Cell;
 use std::marker::PhantomData;
@@ -8,34 +8,33 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 use std::thread::{self, Thread};
 
-/// A job that may borrow for `'a`. One that never waits is over when it was polled once.
+/// A job that may borrow for `'a`. One that never waits is done after one poll.
 pub(crate) type Job<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
 
-/// A job whose lifetime is no longer written on it. Its lender waits until it is dropped.
+/// A job with its lifetime erased. Its lender waits until it is dropped.
 pub(crate) struct Lent {
     // Dropped in this order, also when dropping the job panics.
     job: Job<'static>,
     _returned: Returned,
 }
 
-/// Makes [`Lent`]s of jobs that borrow for `'env`, exactly (hence the `Cell`): what is borrowed for a
-/// shorter time could end before the lender's wait does.
+/// Creates [`Lent`]s from jobs that borrow for exactly `'env` (hence the `Cell`): data borrowed for a shorter time
+/// could end before the lender's wait does.
 pub(crate) struct Lender<'env> {
     out: Arc<Out>,
     exactly: PhantomData<Cell<&'env ()>>,
 }
 
-/// How many jobs are lent and not returned, and who waits for them.
+/// The number of jobs that are lent and not returned, and the thread that waits for them.
 struct Out {
     jobs: AtomicUsize,
     lender: Thread,
 }
 
-/// Counts one job less when it is dropped.
+/// Decrements the number of jobs when it is dropped.
 struct Returned(Arc<Out>);
 
-/// Calls `body` with a lender, and returns, or goes on with its panic, when all that was lent is
-/// dropped.
+/// Calls `body` with a lender, and returns, or resumes its panic, when all lent jobs are dropped.
 pub(crate) fn lending<'env, Out>(body: impl FnOnce(&Lender<'env>) -> Out) -> Out {
     let lender = Lender::new();
     body(&lender)

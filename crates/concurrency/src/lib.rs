@@ -1,4 +1,4 @@
-//! Hands a list of objects to a handler, so many at a time, and finishes each on the caller's thread.
+//! Hands a list of objects to a handler, at most n at a time, and finishes each on the caller's thread.
 //!
 //! ```
 //! use concurrency::{ConcurrentExecution, Execution};
@@ -29,19 +29,18 @@
 //! Objects, handler, finisher and results may borrow from the caller. What a handler returns goes to
 //! the finisher by value.
 //!
-//! A thread that waits lets others run for a few microseconds, then sleeps: handlers have the CPUs to
-//! themselves, however long they take.
+//! A waiting thread yields for a few microseconds, then sleeps, so that handlers have the CPUs.
 //!
-//! # What goes wrong
+//! # Failures
 //!
-//! A handler that panics, a thread or process that cannot be made, a process that dies: each is a
-//! [`Failure`] of its object, which the finisher gets in the place of a result. The others go on. A
-//! panic is caught as by [`catch_unwind`](std::panic::catch_unwind): what the handler left half
-//! changed, it left so. In a program built with `panic = "abort"` a handler's panic ends the program,
-//! except in [`Processes`], where it ends the handler's process.
+//! A handler that panics, a thread or process that cannot be created, a process that dies: each is a [`Failure`] of its
+//! object, which the finisher gets instead of a result. The others continue. A panic is caught as by
+//! [`catch_unwind`](std::panic::catch_unwind): data that the handler has partly changed stays so. In a program built
+//! with `panic = "abort"` a handler's panic ends the program, except in [`Processes`], where it ends the handler's
+//! process.
 //!
-//! If a finisher panics, no further object is begun; the handlers that run are waited for, their
-//! results dropped, and the panic goes on to the caller.
+//! If a finisher panics, no further object is begun; the running handlers are waited for, their results dropped, and
+//! the panic is resumed in the caller.
 //!
 //! # Which executor
 //!
@@ -54,10 +53,10 @@
 //! | [`Tokio`] | as a task | for many objects that mostly wait |
 //! | [`Processes`] | in a forked process | where a handler may crash, or change its process |
 //!
-//! [`Execution::do_serial`] is the same without any of these, on the caller's thread, to compare with.
+//! [`Execution::do_serial`] does the same on the caller's thread, for comparison.
 //!
-//! A handler may itself use an executor. [`Pool`], [`Rayon`] and [`Tokio`] say what happens when it
-//! uses the one that it runs on.
+//! A handler may itself use an executor. The documentation of [`Pool`], [`Rayon`] and [`Tokio`] describes a handler
+//! that uses the executor it runs on.
 
 mod execution;
 mod failure;

@@ -9,11 +9,10 @@ use crate::lend::{Lent, lending};
 use crate::team::Team;
 use crate::{ConcurrentExecution, Execution, Failure};
 
-/// Handles objects on threads that it keeps until it is dropped.
+/// Handles objects on long-lived threads, which end when it is dropped.
 ///
-/// It does one call at a time. A call made meanwhile, from a handler, a finisher or another thread,
-/// would have to wait, perhaps for itself; it is done on fresh threads instead, as
-/// [`ConcurrentExecution`] does it.
+/// It does one call at a time. A call made meanwhile, from a handler, a finisher or another thread, would have to wait,
+/// perhaps for itself; it runs on fresh threads instead, as with [`ConcurrentExecution`].
 #[derive(Debug)]
 pub struct Pool {
     max_degree: NonZeroUsize,
@@ -29,11 +28,11 @@ struct PoolThread {
 }
 
 impl Pool {
-    /// Makes `max_degree` threads, to handle as many objects at a time.
+    /// Creates `max_degree` threads, to handle that number of objects at a time.
     ///
     /// # Errors
     ///
-    /// [`Failure::NoThread`] if the system does not make them all.
+    /// [`Failure::NoThread`] if the system cannot create all of them.
     pub fn new(max_degree: NonZeroUsize) -> Result<Self, Failure> {
         let threads = (0..max_degree.get()).map(|_| PoolThread::new()).collect::<Result<_, _>>()?;
         Ok(Self { max_degree, threads: Mutex::new(threads) })
@@ -48,7 +47,7 @@ impl<T: Sync, R: Send> Execution<T, R> for Pool {
     {
         let threads = match self.threads.try_lock() {
             Ok(threads) => threads,
-            // A finisher panicked, which does the threads no harm.
+            // A finisher panicked, which does not affect the threads.
             Err(TryLockError::Poisoned(threads)) => threads.into_inner(),
             Err(TryLockError::WouldBlock) => {
                 let fresh = ConcurrentExecution::new(self.max_degree);

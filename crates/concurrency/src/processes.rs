@@ -13,18 +13,17 @@ use crate::{Execution, Failure};
 /// Handles each object in a forked copy of the caller's process. Unix only: elsewhere every object
 /// is reported as [`Failure::NoProcess`].
 ///
-/// What a handler changes in memory, only its own process sees. Its result comes back through a pipe,
-/// by serde, and is there when the process and all that it forked have ended or closed the pipe.
-/// The caller's process must have only one thread, since a copy has the locks of all but only the
-/// thread that forked. A handler that ends its process, or is killed, is a [`Failure`] of its
-/// object; so is a panic, also in a program whose panics abort.
+/// A handler's changes of memory are visible in its own process only. Its result is returned through a pipe, by serde,
+/// and is complete when the process and all its children have ended or closed the pipe. The caller's process must have
+/// only one thread, because a copy has the locks of all threads but only the thread that forked. A handler that ends
+/// its process, or is killed, is a [`Failure`] of its object; so is a panic, also in a program whose panics abort.
 #[derive(Debug, Clone)]
 pub struct Processes {
     max_degree: NonZeroUsize,
 }
 
 impl Processes {
-    /// At most `max_degree` objects at a time, each in a process of its own.
+    /// At most `max_degree` objects at a time, each in its own process.
     pub fn new(max_degree: NonZeroUsize) -> Self {
         Self { max_degree }
     }
@@ -57,7 +56,7 @@ impl<T, R: Serialize + DeserializeOwned> Execution<T, R> for Processes {
 /// The processes of a call, by slot.
 struct Running(Vec<Option<Handling>>);
 
-/// A process that handles an object, and what came of its result.
+/// A process that handles an object, and the part of its result that was read.
 struct Handling {
     process: Child,
     pipe: PipeReader,
@@ -71,7 +70,7 @@ impl Running {
         while ended.is_empty() {
             let running = || self.0.iter().enumerate().filter_map(|(s, h)| Some((s, h.as_ref()?)));
             let pipes: Vec<&PipeReader> = running().map(|(_, handling)| &handling.pipe).collect();
-            // Where the system cannot wait for all, reading waits for one after the other.
+            // If the system cannot wait for all, reading waits for one after the other.
             let readable = wait_readable(&pipes).unwrap_or_else(|_| vec![true; pipes.len()]);
             let slots: Vec<usize> = running().map(|(slot, _)| slot).collect();
             for (slot, _) in slots.into_iter().zip(readable).filter(|(_, readable)| *readable) {
@@ -98,7 +97,7 @@ impl Handling {
         Ok(Self { process, pipe, received: Vec::new() })
     }
 
-    /// Takes in what can be read, waiting if that is nothing yet; the result if that was all.
+    /// Reads the available data, or waits for some; returns the result when it is complete.
     fn receive<R: DeserializeOwned>(&mut self) -> Option<Result<R, Failure>> {
         let mut part = [0; 4096];
         match self.pipe.read(&mut part) {
@@ -112,7 +111,7 @@ impl Handling {
         }
     }
 
-    /// The result, when nothing more comes.
+    /// The result, at the end of the pipe.
     fn result<R: DeserializeOwned>(&mut self) -> Result<R, Failure> {
         self.process.wait().map_err(Failure::ProcessEnded)?;
         if self.received.is_empty() {
@@ -123,7 +122,7 @@ impl Handling {
     }
 }
 
-/// As MessagePack with names, so that what serde skips or tags is read as it was written.
+/// As MessagePack with names, so that skipped and tagged fields are read as they were written.
 fn encode<R: Serialize>(result: &Result<R, Failure>) -> Vec<u8> {
     rmp_serde::to_vec_named(result).unwrap_or_else(|error| {
         let failure = Failure::NotPassed(error.to_string());
@@ -131,10 +130,10 @@ fn encode<R: Serialize>(result: &Result<R, Failure>) -> Vec<u8> {
     })
 }
 
-/// One that is given up since a finisher panicked is waited for.
+/// A process that is abandoned because a finisher panicked is waited for.
 impl Drop for Handling {
     fn drop(&mut self) {
-        // It may not end before its result is read. What cannot be read ends it, as it closes.
+        // It may not end before its result is read. Closing the pipe ends it if the result cannot be read.
         let _ = std::io::copy(&mut self.pipe, &mut std::io::sink());
         let _ = self.process.wait();
     }

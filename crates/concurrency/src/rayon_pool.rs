@@ -6,11 +6,10 @@ use crate::failure::caught;
 use crate::slots::Slots;
 use crate::{ConcurrentExecution, Execution, Failure};
 
-/// Handles objects on the threads of a rayon pool of its own.
+/// Handles objects on the threads of its own rayon pool.
 ///
-/// A call from one of its handlers would keep that handler's thread from the objects of that call; it
-/// is done on fresh threads instead, as [`ConcurrentExecution`] does it. Calls from several other
-/// threads share the pool.
+/// A call from one of its handlers would block that handler's thread; it runs on fresh threads instead, as with
+/// [`ConcurrentExecution`]. Calls from several other threads share the pool.
 #[derive(Debug)]
 pub struct Rayon {
     max_degree: NonZeroUsize,
@@ -18,11 +17,11 @@ pub struct Rayon {
 }
 
 impl Rayon {
-    /// Makes a pool of `max_degree` threads, to handle as many objects at a time.
+    /// Creates a pool of `max_degree` threads, to handle that number of objects at a time.
     ///
     /// # Errors
     ///
-    /// [`Failure::NoThread`] if the system does not make them all.
+    /// [`Failure::NoThread`] if the system cannot create all of them.
     pub fn new(max_degree: NonZeroUsize) -> Result<Self, Failure> {
         let pool = ThreadPoolBuilder::new()
             .num_threads(max_degree.get())
@@ -44,7 +43,7 @@ impl<T: Sync, R: Send> Execution<T, R> for Rayon {
         }
         let count = self.max_degree.get().min(objects.len());
         let (slots, handler) = (&Slots::new(count), &handler);
-        // The scope waits for all that was spawned, also when the finisher panics.
+        // The scope waits for all spawned jobs, also if the finisher panics.
         self.pool.in_place_scope(|scope| {
             let start = |slot, index: usize| {
                 let object = &objects[index];

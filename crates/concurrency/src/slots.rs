@@ -1,4 +1,4 @@
-//! The slots of one call: what the caller's thread does, and where results lie until it takes them.
+//! The slots of one call: the caller's thread, and the results that wait for it.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -6,15 +6,15 @@ use std::sync::{Mutex, PoisonError};
 use crate::Failure;
 use crate::waiter::Waiter;
 
-/// The slots of one call. The thread that makes them is the caller's.
+/// The slots of one call. The thread that creates them is the caller's.
 pub(crate) struct Slots<R> {
     slots: Vec<Slot<R>>,
-    /// Whether a result was left since the caller's thread looked through the slots.
+    /// Whether a result has arrived since the caller's thread last checked the slots.
     is_any_left: AtomicBool,
     caller: Waiter,
 }
 
-/// Where a result lies until the caller's thread takes it.
+/// A result until the caller's thread takes it.
 #[repr(align(128))]
 struct Slot<R> {
     is_left: AtomicBool,
@@ -22,15 +22,15 @@ struct Slot<R> {
 }
 
 impl<R> Slots<R> {
-    /// As many slots as can be in use at once.
+    /// The number of slots that can be in use at once.
     pub fn new(count: usize) -> Self {
         let slot = || Slot { is_left: AtomicBool::new(false), result: Mutex::new(None) };
         let slots = (0..count).map(|_| slot()).collect();
         Self { slots, is_any_left: AtomicBool::new(false), caller: Waiter::new() }
     }
 
-    /// Leaves a handler's result in its slot and wakes the caller's thread. That may then give the
-    /// slot to another object at once.
+    /// Stores a handler's result in its slot and wakes the caller's thread, which may give the slot to another object
+    /// at once.
     pub fn leave(&self, slot: usize, result: Result<R, Failure>) {
         self.put(slot, result);
         self.slots[slot].is_left.store(true, Ordering::SeqCst);
@@ -38,7 +38,7 @@ impl<R> Slots<R> {
         self.caller.wake();
     }
 
-    /// Leaves a result without telling the caller's thread.
+    /// Stores a result without waking the caller's thread.
     pub fn put(&self, slot: usize, result: Result<R, Failure>) {
         let place = &self.slots[slot].result;
         *place.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
@@ -50,7 +50,7 @@ impl<R> Slots<R> {
         left.expect("a slot is taken once for each time it is left")
     }
 
-    /// Waits until a result was left, and adds all slots that have one.
+    /// Waits for a result, and adds all slots that have one.
     pub fn wait(&self, left: &mut Vec<usize>) {
         while left.is_empty() {
             self.caller.wait_until(|| self.is_any_left.load(Ordering::SeqCst));
@@ -64,11 +64,11 @@ impl<R> Slots<R> {
         }
     }
 
-    /// The caller's side of a call: gives each free slot to the next object, and calls `finisher`
-    /// for each result as it is left.
+    /// The caller's side of a call: gives each free slot to the next object, and calls `finisher` for each result as it
+    /// arrives.
     ///
-    /// `start` has the object with that index (second argument) handled elsewhere and its result left
-    /// in that slot (first argument). `wait` adds at least one slot whose result is there.
+    /// `start` starts the handler of the object with that index (second argument), whose result goes to that slot
+    /// (first argument). `wait` adds at least one slot with a result.
     pub fn coordinate<T>(
         &self,
         objects: &[T],
@@ -76,7 +76,7 @@ impl<R> Slots<R> {
         mut start: impl FnMut(usize, usize) -> Result<(), Failure>,
         mut wait: impl FnMut(&mut Vec<usize>),
     ) {
-        // The slot that was free last is used first: its thread is the likeliest to be awake still.
+        // The slot that became free last is used first: its thread is most likely still awake.
         let mut free: Vec<usize> = (0..self.slots.len()).rev().collect();
         let mut left = Vec::with_capacity(self.slots.len());
         let mut object_in = vec![0; self.slots.len()];

@@ -1,8 +1,8 @@
 //! Threads that handle many objects of one call each, one after the other.
 //!
-//! A slot is not tied to a thread: there are as many threads as slots, so whichever thread is awake
-//! takes the next object. With short handlers few of them ever wake, and these hand over nothing but
-//! the cache lines of two counters and of a result.
+//! A slot is not tied to a thread: there are as many threads as slots, so any thread that is awake takes the next
+//! object. With short handlers few of them ever wake, and only the cache lines of two counters and of a result move
+//! between them.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -16,14 +16,14 @@ use crate::waiter::{Waiter, look, wait_briefly};
 pub(crate) struct Team<'a, T, H, R> {
     objects: &'a [T],
     handler: &'a H,
-    /// How many objects, from the head of the list, may be begun by now.
+    /// Number of objects, from the head of the list, that may be begun.
     allowed: Apart<AtomicUsize>,
-    /// How many are.
+    /// Number of objects that have been begun.
     begun: Apart<AtomicUsize>,
-    /// How many results have got a place. Their places are taken in turn.
+    /// Number of results that have been assigned a place; the places are used in turn.
     placed: Apart<AtomicUsize>,
     places: Vec<Apart<Place<R>>>,
-    /// No object is to be begun any more.
+    /// No further object is begun.
     is_over: AtomicBool,
     leader: Waiter,
     members: Vec<Waiter>,
@@ -34,14 +34,14 @@ pub(crate) struct Team<'a, T, H, R> {
 #[repr(align(128))]
 struct Apart<V>(V);
 
-/// Where a result lies, with its object's index, until the leader takes it.
+/// A result with its object's index, until the leader takes it.
 struct Place<R> {
     is_full: AtomicBool,
     result: Mutex<Option<(usize, Result<R, Failure>)>>,
 }
 
 impl<'a, T, H: Fn(&T) -> R, R> Team<'a, T, H, R> {
-    /// A team of that size. The thread that makes it leads it.
+    /// A team of that size. The thread that creates it is the leader.
     pub fn new(objects: &'a [T], handler: &'a H, size: usize) -> Self {
         let counter = || Apart(AtomicUsize::new(0));
         let place = || Place { is_full: AtomicBool::new(false), result: Mutex::new(None) };
@@ -58,11 +58,11 @@ impl<'a, T, H: Fn(&T) -> R, R> Team<'a, T, H, R> {
         }
     }
 
-    /// What the thread of that member does: handles objects until the team is dismissed.
+    /// Runs on the thread of that member: handles objects until the team is dismissed.
     pub fn work(&self, member: usize) {
         while let Some(index) = self.begin_next(&self.members[member]) {
             let result = caught(|| (self.handler)(&self.objects[index]));
-            // There are as many places as objects can be begun and not finished: it is free.
+            // There are as many places as objects that are begun and not finished: it is free.
             let place = self.placed.0.fetch_add(1, Ordering::Relaxed) % self.places.len();
             let place = &self.places[place].0;
             *place.result.lock().unwrap_or_else(PoisonError::into_inner) = Some((index, result));
@@ -71,7 +71,7 @@ impl<'a, T, H: Fn(&T) -> R, R> Team<'a, T, H, R> {
         }
     }
 
-    /// The index of the next object, when it may be begun; `None` if no more is to be.
+    /// Waits for the next object that may be begun, and returns its index; `None` at the end.
     fn begin_next(&self, member: &Waiter) -> Option<usize> {
         let mut slept = false;
         loop {
@@ -84,7 +84,7 @@ impl<'a, T, H: Fn(&T) -> R, R> Team<'a, T, H, R> {
                 self.begun.0.compare_exchange(next, next + 1, Ordering::SeqCst, Ordering::Relaxed)
             };
             if next < self.allowed.0.load(Ordering::SeqCst) && taken().is_ok() {
-                // The leader wakes only one, who wakes the next.
+                // The leader wakes only one, which wakes the next.
                 if slept && self.is_any_due() {
                     self.wake_one();
                 }
@@ -93,7 +93,7 @@ impl<'a, T, H: Fn(&T) -> R, R> Team<'a, T, H, R> {
         }
     }
 
-    /// Whether there is an object that may be begun and is not.
+    /// Whether there is an object that may be begun and has not been.
     fn is_any_due(&self) -> bool {
         self.begun.0.load(Ordering::SeqCst) < self.allowed.0.load(Ordering::SeqCst)
     }
@@ -103,16 +103,16 @@ impl<'a, T, H: Fn(&T) -> R, R> Team<'a, T, H, R> {
     }
 
     fn wake_one(&self) {
-        // Those who are awake look for objects by themselves before they sleep.
+        // Members that are awake look for objects before they sleep.
         self.members.iter().any(Waiter::wake);
     }
 
-    /// Dismisses all members when it is dropped; an object that none has begun stays so.
+    /// Dismisses all members when it is dropped; objects that have not been begun stay so.
     pub fn dismissal(&self) -> impl Drop {
         Dismissal(self)
     }
 
-    /// What the caller's thread does while `size` members work. Objects before `first` are left out.
+    /// Runs on the caller's thread while `size` members work. Objects before `first` are left out.
     pub fn lead(
         &self,
         size: usize,
@@ -134,8 +134,8 @@ impl<'a, T, H: Fn(&T) -> R, R> Team<'a, T, H, R> {
 
     fn await_result(&self, place: &Place<R>, is_brisk: bool) {
         let is_full = || place.is_full.load(Ordering::SeqCst);
-        // At a brisk pace those who are awake take what is due sooner than another would wake. Else
-        // nothing must lie there while the finisher runs and members sleep.
+        // At a fast pace the members that are awake take the next object sooner than another would wake. Otherwise no
+        // object may wait while the finisher runs and members sleep.
         if !is_brisk {
             self.have_due_begun();
         }
@@ -145,8 +145,8 @@ impl<'a, T, H: Fn(&T) -> R, R> Team<'a, T, H, R> {
         }
     }
 
-    /// Wakes a member if those awake do not begin what is due. One on another CPU learns of it within
-    /// half a microsecond.
+    /// Wakes a member if those awake do not begin the next object. A member on another CPU sees it within half a
+    /// microsecond.
     fn have_due_begun(&self) {
         if !look(32, || !self.is_any_due()) {
             self.wake_one();
@@ -154,8 +154,8 @@ impl<'a, T, H: Fn(&T) -> R, R> Team<'a, T, H, R> {
     }
 }
 
-/// How fast objects are finished. When the pace slows within a call, it may take a stretch until that
-/// is seen, in which objects may be begun as late as the finisher before them returns.
+/// The rate at which objects are finished. When it falls within a call, that is detected after at most one stretch, in
+/// which objects may be begun only when the finisher before them returns.
 struct Pace {
     is_brisk: bool,
     finished: usize,
@@ -163,17 +163,17 @@ struct Pace {
 }
 
 impl Pace {
-    /// Objects after which it is looked at anew. To read a clock for each one would cost much of what
-    /// a short one costs.
+    /// Number of objects between two readings of the clock: reading it for each would take a large part of a short
+    /// object's time.
     const STRETCH: usize = 8;
-    /// What waking a thread takes, about.
+    /// Approximate time to wake a thread.
     const WAKING: Duration = Duration::from_micros(5);
 
     fn new() -> Self {
         Self { is_brisk: false, finished: 0, since: Instant::now() }
     }
 
-    /// To be asked once for each object: whether they are finished faster than a thread wakes.
+    /// Called once for each object: whether objects are finished faster than a thread wakes.
     fn is_brisk(&mut self) -> bool {
         if self.finished == Self::STRETCH {
             let now = Instant::now();

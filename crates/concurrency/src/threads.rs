@@ -6,7 +6,7 @@ use crate::slots::Slots;
 use crate::team::Team;
 use crate::{Execution, Failure};
 
-/// Handles objects on threads that are made for the call and gone when it returns.
+/// Handles objects on threads that are created for the call and joined when it returns.
 #[derive(Debug, Clone)]
 pub struct ConcurrentExecution {
     max_degree: NonZeroUsize,
@@ -14,14 +14,13 @@ pub struct ConcurrentExecution {
     stack_size: Option<usize>,
 }
 
-/// When a [`ConcurrentExecution`] makes its threads.
+/// When a [`ConcurrentExecution`] creates its threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Threads {
-    /// A fresh one for each object, when its turn comes.
+    /// A fresh one for each object.
     #[default]
     OnDemand,
-    /// As many as are used at once, before the first object is handed out; each handles one object
-    /// after the other.
+    /// All that are used at once, before the first object is handed out; each handles one object after the other.
     UpFront,
 }
 
@@ -31,7 +30,7 @@ impl ConcurrentExecution {
         Self { max_degree, threads: Threads::OnDemand, stack_size: None }
     }
 
-    /// When the threads are made.
+    /// When the threads are created.
     pub fn threads(self, threads: Threads) -> Self {
         Self { threads, ..self }
     }
@@ -66,7 +65,7 @@ impl ConcurrentExecution {
                 let object = &objects[index];
                 let thread =
                     self.spawn(scope, move || slots.leave(slot, caught(|| handler(object))))?;
-                // The thread that had the slot before has most likely ended by now.
+                // The slot's previous thread has most likely ended by now.
                 last.replace(slot, thread);
                 Ok(())
             };
@@ -93,7 +92,7 @@ impl ConcurrentExecution {
                     Err(failure) => failures.push(failure),
                 }
             }
-            // An object for each thread that is missing; all of them if there is no other thread.
+            // One object for each missing thread; all of them if there is no other thread.
             let unhandled = if made.0.is_empty() { objects.len() } else { failures.len() };
             for (object, failure) in objects[..unhandled].iter().zip(failures.iter().cycle()) {
                 finisher(object, Err(failure.clone()));
@@ -116,12 +115,12 @@ impl<T: Sync, R: Send> Execution<T, R> for ConcurrentExecution {
     }
 }
 
-/// Threads that are joined when this is dropped: a scope's end by itself only awaits what they do,
-/// not that the system has taken them back.
+/// Threads that are joined when this is dropped: the end of a scope only waits for their work, not for the system to
+/// release them.
 struct Joined<'scope>(Vec<Option<ScopedJoinHandle<'scope, ()>>>);
 
 impl<'scope> Joined<'scope> {
-    /// Puts a thread in the place of another, which is joined.
+    /// Replaces a thread by another; the old one is joined.
     fn replace(&mut self, place: usize, thread: ScopedJoinHandle<'scope, ()>) {
         join(self.0[place].replace(thread));
     }

@@ -15,10 +15,10 @@ use crate::slots::Slots;
 /// The future that handles an object: `Box::pin(async move { .. })`.
 pub type Handling<'a, R> = Pin<Box<dyn Future<Output = R> + Send + 'a>>;
 
-/// Handles objects as tasks of a tokio runtime of its own.
+/// Handles objects as tasks of its own tokio runtime.
 ///
-/// The handler's futures may use tokio's timers and whatever else the runtime is built with. While
-/// one waits, others run on the same thread; one that blocks keeps its thread from the others.
+/// The handler's futures may use tokio's timers and all other drivers of the runtime. While one waits, others run on
+/// the same thread; one that blocks its thread blocks the others.
 #[derive(Debug)]
 pub struct Tokio {
     max_degree: NonZeroUsize,
@@ -30,7 +30,7 @@ impl Tokio {
     ///
     /// # Errors
     ///
-    /// [`Failure::NoThread`] if the system does not make them all.
+    /// [`Failure::NoThread`] if the system cannot create all of them.
     pub fn multi_thread(max_degree: NonZeroUsize, workers: NonZeroUsize) -> Result<Self, Failure> {
         Self::new(max_degree, Builder::new_multi_thread().worker_threads(workers.get()))
     }
@@ -39,13 +39,13 @@ impl Tokio {
     ///
     /// # Errors
     ///
-    /// [`Failure::NoThread`] if the runtime cannot be made.
+    /// [`Failure::NoThread`] if the runtime cannot be created.
     pub fn current_thread(max_degree: NonZeroUsize) -> Result<Self, Failure> {
         Self::new(max_degree, &mut Builder::new_current_thread())
     }
 
     fn new(max_degree: NonZeroUsize, builder: &mut Builder) -> Result<Self, Failure> {
-        // That a thread cannot be made is an error of some kinds of them, and a panic of others.
+        // Depending on the kind of thread, a failure to create it is an error or a panic.
         let runtime = match caught(|| builder.enable_all().build()) {
             Ok(Ok(runtime)) => runtime,
             Ok(Err(error)) => return Err(Failure::NoThread(error.to_string())),
@@ -71,7 +71,7 @@ impl Tokio {
         let (slots, handler) = (&Slots::new(count), &handler);
         let (done, next_done) = unbounded_channel();
         let done = &done;
-        // Panics where this thread must not wait, before there is anything to wait for.
+        // Panics if this thread must not wait, before there is anything to wait for.
         self.runtime.block_on(async {});
         lending(|lender| {
             let tasks = Tasks::new(&self.runtime, next_done);
@@ -117,8 +117,8 @@ async fn handled<'a, R>(make: impl FnOnce() -> Handling<'a, R>) -> Result<R, Fai
     caught(|| drop(future)).and(result)
 }
 
-/// The tasks of a call. Dropping it waits until all have told that they are done: on the caller's
-/// thread, they run only while that thread waits for them here.
+/// The tasks of a call. Dropping it waits until all have reported that they are done: on the caller's thread, they run
+/// only while that thread waits for them here.
 struct Tasks<'a> {
     runtime: &'a Runtime,
     next_done: RefCell<UnboundedReceiver<usize>>,

@@ -2,20 +2,20 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, Thread};
 
-/// One thread that waits for what others do.
+/// One thread that waits for work of other threads.
 ///
-/// It parks, after a few microseconds in which it mostly lets others run: on one CPU these are
-/// often the very threads it waits for, on several it saves the way into sleep and back.
+/// It parks, after a few microseconds of yielding: on one CPU the threads it waits for then run, on several CPUs that
+/// avoids a sleep and a wake-up.
 #[repr(align(128))]
 pub(crate) struct Waiter {
-    /// Set while it is parked, or about to park, and nobody has woken it.
+    /// Set while it is parked, or about to park, and has not been woken.
     asleep: AtomicBool,
     thread: OnceLock<Thread>,
 }
 
-/// How often it looks before it lets others run: some 200 ns, about what news from another CPU take.
+/// Number of checks before it yields: some 200 ns, about the latency of a store on another CPU.
 const LOOKS: usize = 16;
-/// How often it lets others run before it parks. Where there are none, each time takes 200 ns too.
+/// Number of yields before it parks. Without other runnable threads, each takes 200 ns too.
 const YIELDS: usize = 20;
 
 impl Waiter {
@@ -23,8 +23,8 @@ impl Waiter {
         Self { asleep: AtomicBool::new(false), thread: OnceLock::new() }
     }
 
-    /// Waits until `is_done`, by sequentially consistent loads. It is always the same thread that
-    /// waits here. Tells whether it slept.
+    /// Waits until `is_done`, by sequentially consistent loads. Always called by the same thread. Returns whether it
+    /// slept.
     pub fn wait_until(&self, mut is_done: impl FnMut() -> bool) -> bool {
         let slept = !wait_briefly(&mut is_done);
         if slept {
@@ -46,12 +46,12 @@ impl Waiter {
         }
     }
 
-    /// Wakes it, if it sleeps and nobody else has woken it; tells whether so.
+    /// Wakes it, if it sleeps and has not been woken; returns whether it did.
     ///
-    /// What it waits for is stored before, sequentially consistent: either its sleep is seen here,
-    /// or it sees what was stored.
+    /// The awaited value is stored before, sequentially consistent: either its sleep is visible here, or the stored
+    /// value is visible to it.
     pub fn wake(&self) -> bool {
-        // The load alone leaves the cache line with all who look at it.
+        // A load keeps the cache line shared by all readers.
         let wakes = self.asleep.load(Ordering::SeqCst) && self.asleep.swap(false, Ordering::SeqCst);
         if wakes {
             self.thread.get().expect("it is known before it sleeps").unpark();
@@ -60,8 +60,8 @@ impl Waiter {
     }
 }
 
-/// The first part of [`Waiter::wait_until`]: whether it is done within a few microseconds, or the
-/// time that others use when they are let run.
+/// The first part of [`Waiter::wait_until`]: whether it is done within a few microseconds, or the time that others use
+/// after a yield.
 pub fn wait_briefly(mut is_done: impl FnMut() -> bool) -> bool {
     (0..YIELDS).any(|_| {
         look(LOOKS, &mut is_done) || {
@@ -71,7 +71,7 @@ pub fn wait_briefly(mut is_done: impl FnMut() -> bool) -> bool {
     })
 }
 
-/// Whether it is done at one of so many looks, of about 15 ns each.
+/// Whether it is done at one of a number of checks, of about 15 ns each.
 pub fn look(looks: usize, mut is_done: impl FnMut() -> bool) -> bool {
     (0..looks).any(|_| {
         is_done() || {

@@ -1,4 +1,4 @@
-//! The promises that all executors make, and what each does with panics, nesting and failing threads.
+//! The guarantees of all executors, and their behaviour with panics, nesting and failing threads.
 
 mod support;
 
@@ -31,7 +31,7 @@ proptest! {
         panicking in proptest::collection::vec(0usize..40, 0..20),
     ) {
         for (name, executor) in Executor::all(degree) {
-            // Twice, since what panicked may have left something behind.
+            // Twice, because a panic may have left something behind.
             check_promises(name, &executor, degree, count, &panicking);
             check_promises(name, &executor, degree, count, &panicking);
         }
@@ -115,7 +115,7 @@ fn a_free_slot_is_taken_while_a_finisher_runs() {
             },
             |_, result| {
                 assert_eq!(result, Ok(()), "{name}");
-                // Time enough for all threads to fall asleep.
+                // Enough time for all threads to sleep.
                 thread::sleep(Duration::from_millis(5));
                 finished += 1;
                 if finished == 2 {
@@ -201,7 +201,7 @@ fn a_finishers_panic_waits_for_handlers_and_goes_on() {
             assert_eq!(begun, ended, "{name}: a handler outlived the call");
             assert!(begun <= at + 4, "{name}: an object was begun after the panic");
         }
-        // It is as good as before.
+        // It still works.
         check_promises(name, &executor, 4, 50, &[]);
     }
 }

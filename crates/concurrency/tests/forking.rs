@@ -1,9 +1,9 @@
 //! Processes as executors, and that no executor leaves threads, descriptors or children behind.
 //!
-//! A process that forks must have one thread, and what is counted here are all threads of the process: so these
-//! tests run one after the other on the main thread, which the usual test harness cannot do.
+//! A process that forks must have one thread, and these tests count all threads of the process: so they run one after
+//! the other on the main thread, which the usual test harness cannot do.
 
-// Where cleanup cannot be counted, little of it is used.
+// Fewer objects on systems where resources cannot be counted.
 #[cfg_attr(not(target_os = "linux"), allow(dead_code))]
 mod support;
 
@@ -77,7 +77,7 @@ mod unix {
 
     /// There is no child, not even one that has ended.
     pub fn assert_no_children() {
-        // SAFETY: asks for any child, with no place for its status.
+        // SAFETY: waits for any child; a null pointer for the status is allowed.
         let child = unsafe { libc::waitpid(-1, std::ptr::null_mut(), libc::WNOHANG) };
         assert_eq!(child, -1, "a child is left");
     }
@@ -140,7 +140,7 @@ mod unix {
     }
 
     pub fn any_result_comes_over() {
-        // More than a pipe holds, and what other formats lose.
+        // More than a pipe holds, and values that other formats lose.
         let handler = |&size: &usize| (vec![f64::NAN; size], Some(String::from("ü")), u64::MAX);
         let mut sizes = 0;
         Processes::new(nonzero(2)).do_for_all_objects(
@@ -193,7 +193,7 @@ mod unix {
                     begun.fetch_add(1, Ordering::SeqCst);
                     std::thread::sleep(Duration::from_millis(1));
                     ended.fetch_add(1, Ordering::SeqCst);
-                    // It ends only when somebody reads it.
+                    // It ends only when it is read.
                     vec![1u8; 1_000_000]
                 },
                 |(), _| panic!("finisher on purpose"),
@@ -273,7 +273,7 @@ mod linux {
         let status = std::fs::read_to_string("/proc/self/status").unwrap();
         let size = status.lines().find_map(|line| line.strip_prefix("VmSize:")).unwrap();
         let now_kib: u64 = size.trim().trim_end_matches(" kB").parse().unwrap();
-        // Room for two such stacks, and for what else threads take.
+        // Room for two such stacks, and for the other memory of threads.
         let room = now_kib * 1024 + 2 * STACK as u64 + STACK as u64 / 2;
         let objects: Vec<usize> = (0..12).collect();
         for when in [Threads::OnDemand, Threads::UpFront] {
@@ -320,7 +320,7 @@ mod linux {
                 catch_unwind(call).unwrap_err();
             }
         };
-        // Once before counting, for what is made once for the whole process.
+        // Once before counting, for resources created once per process.
         use_all();
         let descriptors = count_in("/proc/self/fd");
         for _ in 0..30 {

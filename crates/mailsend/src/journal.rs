@@ -199,7 +199,7 @@ impl Journal {
         while let Some(row) = rows.next().map_err(not_one)? {
             let what: u8 = row.get(1).map_err(not_one)?;
             let what = EventKind::ALL.get(usize::from(what)).copied().ok_or_else(|| {
-                let why = format!("it tells of something unknown ({what})");
+                let why = format!("an event is of the unknown kind {what}");
                 JournalError::NotOne(self.path.clone(), why)
             })?;
             let recipient = row.get(0).map_err(not_one)?;

@@ -14,7 +14,7 @@ const WHILE_OPENING_MB: u64 = 300;
 /// Resident at most, in MB, once it is open.
 const AFTER_MB: u64 = 200;
 
-/// A figure of this process's memory in MB, where the system tells it (proc(5)).
+/// A figure of this process's memory in MB, if the system reports it (proc(5)).
 fn memory_mb(name: &str) -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix(name))?;

@@ -4,8 +4,8 @@
 //! that is in progress when the worker group is stopped ends early. The workers' results are in memory shared by all,
 //! so that processes and threads use the same code.
 //!
-//! [`placement`] defines the CPUs of the workers, [`state`] is the shared memory, [`worker`] what one worker does, and
-//! [`coordinator`] takes all of them through the phases of the round.
+//! `placement` defines the CPUs of the workers, `state` is the shared memory, `worker` what one worker does, and
+//! `coordinator` takes all of them through the phases of the round.
 
 mod coordinator;
 mod placement;

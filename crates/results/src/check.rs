@@ -1,4 +1,4 @@
-//! What must be true of a document beyond its shape: one set of rules for import, the store and export.
+//! The rules for documents beyond their syntax, shared by import, the store and export.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
@@ -17,7 +17,7 @@ pub const MAX_RUN_ID_BYTES: usize = 64;
 /// The most results one document may have.
 pub const MAX_RESULTS: usize = 1_000_000;
 
-/// Something a document says that cannot be true.
+/// A violation of a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
     /// The keys that lead to the wrong value, from the checked object inwards.
@@ -39,7 +39,7 @@ fn fault(path: &'static [&'static str], message: impl Into<String>) -> Result<()
 }
 
 impl Document {
-    /// Checks everything an import checks, on a document already in memory.
+    /// Applies all checks of an import to a document in memory.
     pub fn check(&self) -> Result<(), Fault> {
         if self.schema != SCHEMA {
             let message = format!("schema is {}, this build knows {SCHEMA}", self.schema);
@@ -64,7 +64,7 @@ impl Document {
 }
 
 impl Fault {
-    /// The same fault, saying which result has it.
+    /// The same fault, with the name of the result.
     pub(crate) fn of(self, result: &CaseResult) -> Fault {
         let message = format!("{} {}: {}", result.label(), result.metric, self.message);
         Fault { message, ..self }
@@ -85,7 +85,7 @@ impl RunInfo {
     }
 }
 
-/// Checks that a frequency is one, and that each area took some time or none.
+/// Checks that a frequency is positive, and that no area took negative time.
 pub(crate) fn check_run_facts(
     clock: Option<&Interval>,
     area_seconds: &BTreeMap<String, f64>,
@@ -109,7 +109,7 @@ pub(crate) fn check_run_facts(
     }
 }
 
-/// Checks that each thing a machine says of itself is a string, a number, a truth value or null.
+/// Checks that each fact about the machine is a string, a number, a truth value or null.
 pub(crate) fn check_machine(machine: &Map<String, Value>) -> Result<(), Fault> {
     match machine.iter().find(|(_, value)| value.is_array() || value.is_object()) {
         Some((key, _)) => {
@@ -148,7 +148,7 @@ fn check_time(path: &'static [&'static str], text: &str) -> Result<(), Fault> {
     }
 }
 
-/// An RFC 3339 time. jiff reads more forms of ISO 8601 than that, so the shape is looked at first.
+/// An RFC 3339 time. jiff reads more forms of ISO 8601, so the form is checked first.
 pub(crate) fn parse_time(text: &str) -> Option<jiff::Timestamp> {
     const SHAPE: &[u8] = b"0000-00-00T00:00:00";
     let bytes = text.as_bytes();
@@ -172,10 +172,10 @@ impl CaseResult {
         self.check_figures()
     }
 
-    /// The result itself, or, when its figures cannot be true, a `failed` one that says so.
+    /// The result itself, or a `failed` one with the reason if its figures cannot be true.
     ///
-    /// What is stored and exported goes through here, so that a number that is none (JSON has no NaN)
-    /// or an interval that misses its own median is seen as a failure and every export can be imported.
+    /// All stored and exported results pass through here, so that a NaN (which JSON lacks) or an interval that excludes
+    /// its median becomes a failure and every export can be imported.
     pub fn sound(&self) -> Cow<'_, CaseResult> {
         let Err(fault) = self.check_figures() else {
             return Cow::Borrowed(self);

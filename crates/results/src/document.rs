@@ -1,4 +1,4 @@
-//! The document other programs read: one run, the machine it was measured on, and its results.
+//! The document for other programs: one run, the machine it was measured on, and its results.
 //!
 //! This is schema 2; documents of schema 1 are read too. A field is never renamed or given another meaning
 //! within a schema number; see `docs/results.md`.
@@ -20,13 +20,13 @@ pub struct Document {
     pub schema: u32,
     /// Which run this is.
     pub run: RunInfo,
-    /// What the machine said of itself: key to a string, number or `"unknown"`, in the order of `oscost env`.
+    /// Facts about the machine: key to a string, number or `"unknown"`, in the order of `oscost env`.
     pub machine: serde_json::Map<String, serde_json::Value>,
     /// One entry for each metric of each case with its parameters.
     pub results: Vec<CaseResult>,
 }
 
-/// The identity of a run and how it was asked for.
+/// The identity of a run and its options.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunInfo {
     /// A short unique name, such as `20261121-203655-4f2a`: date, time (UTC) and four random hex digits.
@@ -40,17 +40,17 @@ pub struct RunInfo {
     pub seed: u64,
     /// Version of oscost that measured.
     pub oscost: String,
-    /// What the user labelled the run with (`--tag key=value`).
+    /// The user's labels (`--tag key=value`).
     #[serde(default)]
     pub tags: BTreeMap<String, String>,
-    /// What was asked for: filters, precision, budget and the like, as text.
+    /// The options: filters, precision, budget and the like, as text.
     #[serde(default)]
     pub asked: BTreeMap<String, String>,
-    /// The core's frequency in GHz while points were sampled: the median over rounds, at which times in nanoseconds are given, and
-    /// the 5 and 95 % quantiles; absent where it could not be measured.
+    /// The core's frequency in GHz while points were sampled: the median over rounds, at which times in nanoseconds are
+    /// given, with the 5 and 95 % quantiles; absent if it could not be measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub core_clock_ghz: Option<Interval>,
-    /// How long the rounds of each area took, in seconds.
+    /// Time spent in the rounds of each area, in seconds.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub area_seconds: BTreeMap<String, f64>,
 }
@@ -63,7 +63,7 @@ pub struct CaseResult {
     /// The case's parameters, by name.
     #[serde(default)]
     pub params: BTreeMap<String, String>,
-    /// `time` for the cost of one operation; other names as the case's card says.
+    /// `time` for the cost of one operation; other names are defined by the case.
     pub metric: String,
     /// `ns/op`, `ns`, `pairs/s`, `share`, `steps` ...
     pub unit: String,
@@ -78,23 +78,23 @@ pub struct CaseResult {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub estimate: Option<Estimate>,
     /// The same in core cycles per operation, which do not change with the core's frequency. Only for the times of
-    /// core-bound cases, where the core's cycles could be counted.
+    /// core-bound cases, if the core's cycles could be counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cycles: Option<Interval>,
-    /// How far the time follows the core's frequency, where it varied enough to tell.
+    /// How far the time follows the core's frequency, if it varied enough.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub frequency_slope: Option<FrequencySlope>,
-    /// All samples, quiet or not: what an application would have seen. Only for sampled metrics.
+    /// The distribution of all samples, quiet or not, as an application would have seen it. Only for sampled metrics.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seen: Option<Seen>,
     /// Share (0 to 1) of the measuring time that was quiet. Only for sampled metrics.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quiet_share: Option<f64>,
-    /// Lower and upper quartile of the quiet samples, in the result's unit: far apart where the operation
-    /// has several steady modes. Only for sampled metrics, and not where several workers contend.
+    /// Lower and upper quartile of the quiet samples, in the result's unit: far apart if the operation has several
+    /// steady modes. Only for sampled metrics, and not if several workers contend.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quiet_quartiles: Option<[f64; 2]>,
-    /// Whether too few quiet rounds were found, so that the estimate is of disturbed samples too.
+    /// Whether there were too few quiet rounds, so that the estimate includes disturbed samples.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub disturbed: bool,
     /// Rounds (fresh processes) behind the estimate.
@@ -103,20 +103,19 @@ pub struct CaseResult {
     /// Samples behind `seen`.
     #[serde(default)]
     pub samples: u64,
-    /// Whether the asked precision was reached before time was up. Only for sampled metrics.
+    /// Whether the requested precision was reached before time was up. Only for sampled metrics.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub converged: Option<bool>,
-    /// What one operation makes the kernel do, from the untimed pass.
+    /// System calls, switches and faults per operation, from the untimed pass.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub per_op: Option<PerOp>,
-    /// The sentinel's readings around the quiet samples: how fast the machine itself was meanwhile.
-    /// Only for sampled metrics.
+    /// The sentinel's readings around the quiet samples: the machine's own speed. Only for sampled metrics.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<Reference>,
-    /// Reasons to distrust the figure, in words; empty when there are none.
+    /// Reasons to doubt the figure, in words; may be empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub doubts: Vec<String>,
-    /// Each round's value, in the order measured: what comparisons are computed from.
+    /// Each round's value, in the order measured; comparisons are computed from them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub round_values: Vec<f64>,
 }
@@ -127,13 +126,13 @@ pub struct CaseResult {
 pub enum Outcome {
     /// There is a figure.
     Measured,
-    /// This OS or sandbox has no such thing.
+    /// This OS or sandbox lacks it.
     Unsupported,
-    /// It went wrong (crashed worker, broken mutual exclusion).
+    /// An error occurred (crashed worker, broken mutual exclusion).
     Failed,
     /// It did not end in time.
     TimedOut,
-    /// Below what the clock can tell, or the operation did not really happen.
+    /// Below the resolution of the clock, or the operation did not happen.
     Implausible,
 }
 
@@ -206,7 +205,7 @@ pub struct Reference {
     pub chain: Option<f64>,
 }
 
-/// What one operation makes the kernel do; `None` where this system cannot count it.
+/// Counts per operation; `None` if this system cannot count it.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[allow(missing_docs)]
 pub struct PerOp {
@@ -225,7 +224,7 @@ pub struct PerOp {
 }
 
 impl Document {
-    /// The machine in one line: `Linux 6.1.0 x86_64, AMD EPYC 7B13, 2 CPUs`, as far as it is known.
+    /// The machine in one line: `Linux 6.1.0 x86_64, AMD EPYC 7B13, 2 CPUs`, without unknown facts.
     pub fn machine_line(&self) -> String {
         machine_line(&self.machine)
     }
@@ -237,7 +236,7 @@ impl CaseResult {
         Self::blank(case, params, metric.name, metric.unit, metric.better)
     }
 
-    /// A result that says only what it is of: called measured, and still without a figure.
+    /// A result with its identity only: its outcome is measured, and its figure is still missing.
     pub fn blank(
         case: &str,
         params: BTreeMap<String, String>,
@@ -270,7 +269,7 @@ impl CaseResult {
         }
     }
 
-    /// The same with a `calls` reference of 0 taken out: documents of schema 1 have it where calls were not in use.
+    /// The same without a `calls` reference of 0, which documents of schema 1 have if calls were not in use.
     pub(crate) fn with_absent_references(mut self) -> Self {
         if let Some(reference) = &mut self.reference {
             reference.calls = reference.calls.filter(|&calls| calls != 0.0);
@@ -278,20 +277,19 @@ impl CaseResult {
         self
     }
 
-    /// How many core cycles a ns of this result is: what its `round_values` are times this, they are in cycles.
-    /// `None` without cycles.
+    /// Core cycles per ns of this result: its `round_values` multiplied by this are in cycles. `None` without cycles.
     pub fn cycles_per_ns(&self) -> Option<f64> {
         let (cycles, estimate) = (self.cycles?, self.estimate?);
         Some(cycles.median / estimate.median)
     }
 
-    /// The case with its parameters as people write it: `lock/sysv-sem{as=threads,workers=4}`.
+    /// The case with its parameters in the usual notation: `lock/sysv-sem{as=threads,workers=4}`.
     pub fn label(&self) -> String {
         label(&self.case, &self.params)
     }
 }
 
-/// `area/name` with its parameters as people write it: `lock/sysv-sem{as=threads,workers=4}`.
+/// `area/name` with its parameters in the usual notation: `lock/sysv-sem{as=threads,workers=4}`.
 pub fn label(case: &str, params: &BTreeMap<String, String>) -> String {
     if params.is_empty() {
         return case.to_owned();

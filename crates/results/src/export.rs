@@ -12,8 +12,8 @@ use crate::document::{CaseResult, Document};
 
 /// The document as JSON: one key per line, in the order of the schema, with a newline at the end.
 ///
-/// [`parse_document`](crate::parse_document) reads it back equal. A result whose figures cannot be true
-/// is written as [`CaseResult::sound`] has it.
+/// [`parse_document`](crate::parse_document) reads it back equal. A result whose figures cannot be true is written as
+/// [`CaseResult::sound`] returns it.
 pub fn to_json(document: &Document) -> String {
     let document = sound(document);
     let mut text = serde_json::to_string_pretty(document.as_ref())

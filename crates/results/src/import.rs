@@ -1,4 +1,4 @@
-//! Reads a document that came from somewhere else: everything is checked, and every error names its line.
+//! Reads a document of unknown origin: everything is checked, and every error names its line.
 
 use serde_json::{Map, Value};
 
@@ -18,13 +18,13 @@ const CYCLES_KEYS: &[&str] = &["median", "low", "high"];
 const SLOPE_KEYS: &[&str] = &["slope", "low", "high", "adjusted"];
 const SEEN_KEYS: &[&str] = &["min", "p5", "p25", "p50", "p75", "p95", "p99", "mean"];
 
-/// Reads one document as `to_json` writes it, of this schema or an older one.
+/// Reads one document in the form of `to_json`, of this schema or an older one.
 ///
-/// What an older schema lacks stays absent, and its figures are taken over as they are.
+/// Fields that an older schema lacks stay absent, and its figures are not changed.
 ///
-/// Fields this build does not know are passed over, so that a later oscost may add some. Everything else
-/// is checked: the JSON, the schema number, that no required key is missing and none is there twice, and
-/// what [`Document::check`] checks. The text may be at most [`MAX_TEXT_BYTES`] long.
+/// Unknown fields are ignored, so that a later oscost may add some. Everything else is checked: the JSON, the schema
+/// number, missing and duplicate keys, and the rules of [`Document::check`]. The text may be at most [`MAX_TEXT_BYTES`]
+/// long.
 pub fn parse_document(text: &str) -> Result<Document, ImportError> {
     if text.len() > MAX_TEXT_BYTES {
         let message = format!(
@@ -88,7 +88,7 @@ fn read_run(run: Located<'_>) -> Result<RunInfo, ImportError> {
 
 fn read_machine(machine: Located<'_>) -> Result<Map<String, Value>, ImportError> {
     for (key, value) in machine.object()?.iter() {
-        // Looked at before serde_json reads it: within arrays and objects it gives some keys a meaning of its own.
+        // Checked before serde_json reads it, which gives some keys within arrays and objects a special meaning.
         if value.as_str().starts_with(['[', '{']) {
             return Err(
                 value.error(format_args!("machine: {key:?} is neither a string nor a number"))
@@ -134,7 +134,7 @@ fn read_result(text: &Located<'_>, schema: u64) -> Result<CaseResult, ImportErro
     Ok(result)
 }
 
-/// Refuses members that are no objects, or that have a key twice, where serde would keep the last.
+/// Rejects members that are not objects, or that have a key twice, of which serde would keep the last.
 fn read_members_once(object: &Object<'_>, keys: &[&str]) -> Result<(), ImportError> {
     for key in keys {
         if let Some(member) = object.get(key) {

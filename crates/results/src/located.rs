@@ -1,4 +1,4 @@
-//! JSON text that knows where it stands in the text around it, so that an error can name its line.
+//! JSON values with their position in the whole text, so that an error can name the line.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -40,29 +40,29 @@ impl<'t> Located<'t> {
         self.part
     }
 
-    /// The line (from 1) the value begins on. Counted only when an error needs it.
+    /// The line (from 1) of the value's beginning. Counted only for errors.
     pub(crate) fn line(&self) -> u64 {
         let offset = self.part.as_ptr() as usize - self.text.as_ptr() as usize;
         line_at(self.text, offset)
     }
 
-    /// An error that says `message` of this value.
+    /// An error with `message` at this value.
     pub(crate) fn error(&self, message: impl fmt::Display) -> ImportError {
         ImportError { line: self.line(), message: one_line(&message.to_string()) }
     }
 
-    /// Reads the value as a `T`; an error names the line serde stopped at.
+    /// Reads the value as a `T`; an error names the line at which serde stopped.
     pub(crate) fn read<T: Deserialize<'t>>(&self) -> Result<T, ImportError> {
         serde_json::from_str(self.part).map_err(|error| self.located(&error))
     }
 
-    /// Reads the value as an object without looking into its members.
+    /// Reads the value as an object without parsing its members.
     pub(crate) fn object(&self) -> Result<Object<'t>, ImportError> {
         let Members(members) = self.read()?;
         Ok(Object { at: *self, members })
     }
 
-    /// Reads the value as an array of at most `MOST` elements without looking into them.
+    /// Reads the value as an array of at most `MOST` elements without parsing them.
     pub(crate) fn array<const MOST: usize>(&self) -> Result<Vec<Located<'t>>, ImportError> {
         let Elements::<MOST>(elements) = self.read()?;
         Ok(elements.into_iter().map(|element| self.inside(element)).collect())
@@ -88,7 +88,7 @@ impl<'t> Located<'t> {
             serde_json::error::Category::Data => message.to_owned(),
             _ => format!("not valid JSON: {message}"),
         };
-        // A serde error that knows no place has line 0.
+        // A serde error without a position has line 0.
         let lines_below = (error.line() as u64).saturating_sub(1);
         ImportError { line: self.line() + lines_below, message: one_line(&message) }
     }
@@ -101,7 +101,7 @@ pub(crate) struct Object<'t> {
 }
 
 impl<'t> Object<'t> {
-    /// The member of that name; a `null` is as good as absent.
+    /// The member of that name; `null` counts as absent.
     pub(crate) fn get(&self, key: &str) -> Option<Located<'t>> {
         let value = self.members.get(key)?;
         (value.get() != "null").then(|| self.at.inside(value))
@@ -112,7 +112,7 @@ impl<'t> Object<'t> {
         self.members.iter().map(|(key, value)| (key.as_str(), self.at.inside(value)))
     }
 
-    /// Refuses an object that lacks one of `keys`, at the line it begins on.
+    /// Rejects an object that lacks one of `keys`, at its first line.
     pub(crate) fn require(&self, keys: &[&str]) -> Result<(), ImportError> {
         match keys.iter().find(|key| self.get(key).is_none()) {
             Some(key) => Err(self.at.error(format_args!("{key:?} is missing"))),
@@ -185,7 +185,7 @@ pub(crate) fn line_at(text: &str, offset: usize) -> u64 {
     1 + before.iter().filter(|&&byte| byte == b'\n').count() as u64
 }
 
-/// `text` as one short line: a message may quote anything a file holds.
+/// `text` as one short line, because a message may quote any content of a file.
 pub(crate) fn one_line(text: &str) -> String {
     let mut chars = text.chars().map(|c| if c.is_control() { ' ' } else { c });
     let mut line: String = chars.by_ref().take(MAX_QUOTED_CHARS).collect();

@@ -1,4 +1,4 @@
-//! Documents for the tests: one as a run makes it, and arbitrary ones.
+//! Documents for the tests: one like a run's, and arbitrary ones.
 
 use crate::document::Interval;
 use std::collections::BTreeMap;
@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use crate::document::*;
 
-/// One measured result with everything in it, and one that an OS lacks.
+/// One measured result with all fields, and one that is unsupported.
 pub(crate) fn document() -> Document {
     Document {
         schema: SCHEMA,
@@ -34,7 +34,7 @@ pub(crate) fn run_info(id: &str) -> RunInfo {
     }
 }
 
-/// A run that is still going on.
+/// A run that is not finished.
 pub(crate) fn unfinished_run(id: &str, started: &str) -> RunInfo {
     RunInfo {
         started: started.to_owned(),

@@ -1,4 +1,4 @@
-//! The store: every run and what its workers printed, in one SQLite file.
+//! The store: every run and its workers' output, in one SQLite file.
 //!
 //! Several processes may read and write it at the same time. Nothing is lost when one is killed: each
 //! round is in the file's log when [`Store::add_round`] returns.
@@ -19,7 +19,7 @@ use rusqlite::Connection;
 
 use crate::located::one_line;
 
-/// The most a round's worker may have printed, in bytes.
+/// The longest output of a round's worker, in bytes.
 pub const MAX_LINES_BYTES: usize = 64 << 20;
 
 /// An open store. Writing takes `&mut self`, reading `&self`; it may move to another thread.
@@ -29,7 +29,7 @@ pub struct Store {
     connection: Connection,
 }
 
-/// What one worker process did, as it is kept.
+/// One worker process, as stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RoundRow {
     /// The round's number within its run; rounds are read back in this order.
@@ -40,15 +40,15 @@ pub struct RoundRow {
     pub params: BTreeMap<String, String>,
     /// `round` (timed) or `count` (the untimed counting pass).
     pub kind: String,
-    /// How it ended, in the runner's words.
+    /// Its outcome, as the runner names it.
     pub outcome: String,
     /// When it started, in milliseconds since 1970 UTC.
     pub started_ms: i64,
-    /// What the worker printed, at most [`MAX_LINES_BYTES`].
+    /// The worker's output, at most [`MAX_LINES_BYTES`].
     pub lines: String,
 }
 
-/// A run as a list of runs shows it.
+/// A run in a list of runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunSummary {
     /// The run's id.
@@ -61,29 +61,28 @@ pub struct RunSummary {
     pub oscost: String,
     /// The user's labels.
     pub tags: BTreeMap<String, String>,
-    /// What was asked for.
+    /// The options of the run.
     pub asked: BTreeMap<String, String>,
     /// Rounds in the store; 0 for an imported run.
     pub rounds: u64,
     /// Results in the store.
     pub results: u64,
-    /// The machine in one line, as [`machine_line`](crate::machine_line) says it.
+    /// The machine in one line, from [`machine_line`](crate::machine_line).
     pub machine: String,
 }
 
-/// What an import did.
+/// The result of an import.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Imported {
-    /// The run is new here.
+    /// The run was added.
     Added,
-    /// The very same run was here.
+    /// The same run was already stored.
     AlreadyThere,
 }
 
 impl Store {
-    /// Where the store is unless the user says otherwise: `OSCOST_STORE` if set, else
-    /// `oscost/store.sqlite` under `XDG_DATA_HOME`, `LOCALAPPDATA` or `HOME/.local/share`, the first that
-    /// is a full path.
+    /// The default path of the store: `OSCOST_STORE` if set, else `oscost/store.sqlite` under `XDG_DATA_HOME`,
+    /// `LOCALAPPDATA` or `HOME/.local/share`, the first that is a full path.
     ///
     /// # Errors
     /// [`StoreError::NoPlace`] if none is set.
@@ -91,18 +90,17 @@ impl Store {
         location::default_path(|name| std::env::var_os(name))
     }
 
-    /// Opens the store for reading and writing; makes the file and its folders if they are not there, and
-    /// brings a store of an older oscost up to date.
+    /// Opens the store for reading and writing; creates the file and its folders if they are missing, and upgrades a
+    /// store of an older oscost.
     ///
     /// # Errors
-    /// A file that is not an oscost store, or is a newer one's, is refused and left as it is.
+    /// A file that is not an oscost store, or is a newer one's, is rejected and not modified.
     pub fn open(path: &Path) -> Result<Store, StoreError> {
         let connection = open::for_writing(path)?;
         Ok(Store { path: path.to_owned(), connection })
     }
 
-    /// Opens the store for reading, also while another process writes to it, and also where nothing may
-    /// be written.
+    /// Opens the store for reading, also while another process writes to it, and in a folder that is not writable.
     ///
     /// # Errors
     /// [`StoreError::Missing`] if there is none; otherwise as [`Store::open`].

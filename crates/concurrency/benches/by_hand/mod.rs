@@ -1,4 +1,4 @@
-//! What one would write without the crate, for results of type `u32`.
+//! The same by hand, without the crate, for results of type `u32`.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::channel;

@@ -1,4 +1,4 @@
-//! What the tests of all executors have in common.
+//! Shared by the tests of all executors.
 
 use std::cell::Cell;
 use std::num::NonZeroUsize;
@@ -50,7 +50,7 @@ impl Executor {
                     objects,
                     |object| {
                         Box::pin(async move {
-                            // So that a task is left and taken up again.
+                            // So that a task is suspended and resumed.
                             tokio::task::yield_now().await;
                             handler(object)
                         })
@@ -66,7 +66,7 @@ pub fn nonzero(number: usize) -> NonZeroUsize {
     NonZeroUsize::new(number).expect("no degree is zero")
 }
 
-/// Keeps panics that tests make on purpose out of the output.
+/// Suppresses the output of intended panics.
 pub fn quiet_panics() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -80,8 +80,8 @@ pub fn quiet_panics() {
     });
 }
 
-/// Runs `count` objects through the executor and checks every promise that does not depend on what
-/// runs when. Objects whose index is in `panicking` panic.
+/// Runs `count` objects through the executor and checks every guarantee that does not depend on timing. Objects whose
+/// index is in `panicking` panic.
 pub fn check_promises(
     name: &str,
     executor: &Executor,
@@ -120,7 +120,7 @@ pub fn check_promises(
         plain(object)
     };
     let caller = thread::current().id();
-    // State that no other thread may touch, and no lock protects.
+    // State that only this thread may access, without a lock.
     let results = Rc::new(Cell::new(vec![None; count]));
     let also_ours = Rc::clone(&results);
     executor.run(&objects, handler, |object, result| {
@@ -145,7 +145,7 @@ pub fn check_promises(
     assert_eq!(results.take(), serial, "{name}: not what serial execution gives");
 }
 
-/// Counts one handler less, also when it panics.
+/// Decrements the number of handlers, also on a panic.
 struct Leaving<'a>(&'a AtomicUsize);
 
 impl Drop for Leaving<'_> {

@@ -47,9 +47,9 @@ pub enum RouteError {
         cause: String,
     },
     /// The system's name servers are unknown.
-    #[error("cannot tell this system's name servers: {0}; name one yourself")]
+    #[error("cannot determine this system's name servers: {0}; name one with --nameserver")]
     NameServers(String),
     /// The thread for MX look-ups cannot be started.
-    #[error("cannot start the thread that asks for MX records: {0}")]
+    #[error("cannot start the thread that looks up MX records: {0}")]
     Thread(std::io::Error),
 }

@@ -7,11 +7,12 @@ use serde_json::{Map, Value};
 
 use crate::document::{CaseResult, Direction, Document, Outcome};
 
-/// The results in Go's benchmark format: one line for each round's value, so that `benchstat` sees the
-/// spread between fresh processes.
+/// The results in Go's benchmark format: one line for each round's value, so that `benchstat` uses the spread between
+/// fresh processes.
 ///
-/// `time` has its own unit (`ns/op`), and `cycles/op` beside it where the core's cycles were counted; any other metric gets the unit `metric-unit`, as `p99-ns`. What was
-/// not measured is a line that begins with `#`, which readers of the format pass over.
+/// `time` has its own unit (`ns/op`), and `cycles/op` beside it if the core's cycles were counted; any other metric
+/// gets the unit `metric-unit`, as `p99-ns`. A result that was not measured is a line that begins with `#`, which
+/// readers of the format ignore.
 pub fn to_benchstat(document: &Document) -> String {
     let mut text = header(&document.machine);
     let mut declared_units = BTreeSet::new();
@@ -27,8 +28,8 @@ pub fn to_benchstat(document: &Document) -> String {
     text
 }
 
-/// What is the same for every line. Only these four keys: `benchstat` compares nothing across lines that
-/// differ in any of them.
+/// The header, which applies to every line. Only these four keys: `benchstat` compares nothing across lines that differ
+/// in any of them.
 fn header(machine: &Map<String, Value>) -> String {
     let fact =
         |key: &str| machine.get(key).and_then(Value::as_str).filter(|text| *text != "unknown");
@@ -53,7 +54,7 @@ fn header(machine: &Map<String, Value>) -> String {
     text
 }
 
-/// Says once of each unit where more is better; `benchstat` takes less to be better.
+/// Declares once each unit with `better=higher`; `benchstat` assumes lower.
 fn push_unit(text: &mut String, result: &CaseResult, declared: &mut BTreeSet<String>) {
     let unit = unit(result);
     if result.better == Direction::Higher && !declared.contains(&unit) {
@@ -133,7 +134,7 @@ fn sanitised(text: &str) -> String {
     text.chars().map(|c| if plain(c) { c } else { '_' }).collect()
 }
 
-/// A final `-8` means GOMAXPROCS to readers of the format; ours would only look like it.
+/// A final `-8` means GOMAXPROCS in this format, and must not come from a parameter.
 fn without_cpu_suffix(mut name: String) -> String {
     if let Some(dash) = name.rfind('-') {
         let tail = &name[dash + 1..];

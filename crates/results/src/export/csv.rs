@@ -44,9 +44,9 @@ const HEADER: [&str; 34] = [
 /// Why no error is expected of the writer: all rows have as many fields as the header.
 const IN_MEMORY: &str = "writing to memory cannot fail";
 
-/// The results as CSV with a header line; lines end with CR LF as RFC 4180 has it.
+/// The results as CSV with a header line; lines end with CR LF (RFC 4180).
 ///
-/// What was not measured has its outcome and reason, and empty figures: never a zero.
+/// A result that was not measured has its outcome and reason, and empty figures: never a zero.
 pub fn to_csv(document: &Document) -> String {
     let mut writer = WriterBuilder::new().terminator(Terminator::CRLF).from_writer(Vec::new());
     writer.write_record(HEADER).expect(IN_MEMORY);
@@ -116,7 +116,7 @@ fn figures(result: &CaseResult) -> [Option<String>; 22] {
     ]
 }
 
-/// The columns after `doubts`: later columns only ever come at the end.
+/// The columns after `doubts`: new columns are only added at the end.
 fn core_cycles(result: &CaseResult) -> [Option<String>; 3] {
     let cycles = result.cycles;
     [cycles.map(|c| c.median), cycles.map(|c| c.low), cycles.map(|c| c.high)]

@@ -1,4 +1,4 @@
-//! What can go wrong with the store, in words: the file, the cause and what to do.
+//! Errors of the store: the file, the cause and the remedy.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -15,22 +15,22 @@ pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
 /// The most candidates an ambiguous name lists.
 const MAX_LISTED: usize = 8;
 
-/// Why something could not be done with the store. Each is one line that says all, so none has a source.
+/// An error of the store. Each is one line with all details, so none has a source.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// No environment variable tells where the user's data is.
+    /// No environment variable gives the directory of the user's data.
     #[error(
         "no place for the store: none of XDG_DATA_HOME, LOCALAPPDATA and HOME is set to a full path; \
          set OSCOST_STORE to a file"
     )]
     NoPlace,
-    /// Opened for reading, and nothing is there.
+    /// Opened for reading, and the file does not exist.
     #[error("{path}: no store here yet; `oscost run` or `oscost import` makes one", path = path.display())]
     Missing {
-        /// The store asked for.
+        /// The path of the store.
         path: PathBuf,
     },
-    /// The file belongs to something else. It was left as it was.
+    /// The file belongs to another program. It was not modified.
     #[error(
         "{path}: not an oscost store ({what}), left as it is; set OSCOST_STORE to another file",
         path = path.display()
@@ -41,7 +41,7 @@ pub enum StoreError {
         /// What it is instead.
         what: &'static str,
     },
-    /// A later oscost made it.
+    /// A newer oscost created it.
     #[error(
         "{path}: made by a newer oscost: store version {found}, this build knows {known}; \
          use that oscost, or set OSCOST_STORE to another file",
@@ -55,7 +55,7 @@ pub enum StoreError {
         /// The highest version this build knows.
         known: i64,
     },
-    /// An earlier oscost made it, and it was opened for reading only.
+    /// An older oscost created it, and it was opened for reading only.
     #[error(
         "{path}: made by an older oscost: store version {found}, this build reads {known}; \
          any `oscost run` or `oscost import` brings it up to date",
@@ -69,20 +69,20 @@ pub enum StoreError {
         /// The version this build reads.
         known: i64,
     },
-    /// The operating system refused.
+    /// An error of the operating system.
     #[error("{path}: {cause}", path = path.display(), cause = io_cause(error))]
     Io {
         /// The store or a folder it is in.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         error: io::Error,
     },
-    /// SQLite refused.
+    /// An error of SQLite.
     #[error("{path}: {cause}", path = path.display(), cause = sqlite_cause(error))]
     Sqlite {
         /// The store.
         path: PathBuf,
-        /// What SQLite said.
+        /// SQLite's error.
         error: rusqlite::Error,
     },
     /// Recent writes are in a second file that cannot be read without writing to the folder.
@@ -103,18 +103,18 @@ pub enum StoreError {
         /// Which value, and what is wrong with it.
         what: String,
     },
-    /// No run is called that.
+    /// No run has that name.
     #[error("no run {asked:?} in the store: {hint}; `oscost runs` lists them")]
     UnknownRun {
-        /// What was asked for.
+        /// The requested name.
         asked: String,
-        /// What there is instead.
+        /// Similar names.
         hint: String,
     },
-    /// Several runs are called that.
+    /// Several runs match the name.
     #[error("{asked:?} could be any of {}; say more of it", listed(candidates))]
     AmbiguousRun {
-        /// What was asked for.
+        /// The requested name.
         asked: String,
         /// The runs' ids, oldest first.
         candidates: Vec<String>,
@@ -125,7 +125,7 @@ pub enum StoreError {
         /// The run.
         id: String,
     },
-    /// The id is taken by a run that says something else.
+    /// The id belongs to a run with other contents.
     #[error(
         "run {id} is already in the store and differs from this one; delete that one first to replace it"
     )]
@@ -141,7 +141,7 @@ pub enum StoreError {
         /// The round.
         seq: u64,
     },
-    /// What was to be stored cannot be true.
+    /// The data to be stored cannot be true.
     #[error("cannot store run {id:?}: {fault}")]
     Unsound {
         /// The run.
@@ -208,7 +208,7 @@ fn sqlite_cause(error: &rusqlite::Error) -> String {
             let seconds = BUSY_TIMEOUT.as_secs();
             format!("another process has kept it locked for {seconds} s; end that one, or try again")
         }
-        // SQLite could not make the file larger that indexes its journal.
+        // SQLite could not extend the index of its write-ahead log.
         Some(ErrorCode::SystemIoFailure)
             if error.sqlite_error().map(|e| e.extended_code)
                 == Some(rusqlite::ffi::SQLITE_IOERR_SHMSIZE) =>

@@ -13,7 +13,7 @@ pub(super) fn default_path(
     if let Some(path) = set("OSCOST_STORE") {
         return Ok(path);
     }
-    // A relative path would be another store in each folder; the XDG specification says to pass over it.
+    // A relative path would be another store in each folder; the XDG specification says to ignore it.
     let folder = |name: &str| set(name).filter(|path| path.is_absolute());
     // LOCALAPPDATA before HOME: Unix shells on Windows set HOME, others there do not, and both must agree.
     folder("XDG_DATA_HOME")

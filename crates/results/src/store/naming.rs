@@ -1,10 +1,10 @@
-//! How people name a run: its id, the beginning of it, `last`, `last~2`, or a tag.
+//! The names of a run: its id, the beginning of it, `last`, `last~2`, or a tag.
 
 use super::{RunSummary, Store, StoreError};
 
 impl Store {
-    /// The id of the run `name` stands for: a full id; `last` (the newest) or `last~2` (the second before
-    /// it); `key=value`, if exactly one run has that tag; or the beginning of exactly one id.
+    /// The id of the run called `name`: a full id; `last` (the newest) or `last~2` (the second before it); `key=value`,
+    /// if exactly one run has that tag; or the beginning of exactly one id.
     ///
     /// # Errors
     /// [`StoreError::UnknownRun`], or [`StoreError::AmbiguousRun`] with the candidates.
@@ -19,8 +19,8 @@ impl Store {
         })
     }
 
-    /// The same without beginnings of ids: `None` for a name that is neither a full id nor has the form `last`, `last~2`
-    /// or `key=value`, and so may mean something else than a run.
+    /// The same without beginnings of ids: `None` for a name that is neither a full id nor has the form `last`,
+    /// `last~2` or `key=value`, and so may be something other than a run.
     ///
     /// # Errors
     /// As [`Store::resolve`], for a name of one of these forms, and for every name if there are no runs.

@@ -1,4 +1,4 @@
-//! Opens the file: refuses what is not ours without touching it, creates and migrates what is.
+//! Opens the file: rejects files of other programs without modifying them, creates and upgrades stores.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
@@ -19,17 +19,16 @@ pub(super) const APPLICATION_ID: i32 = 0x6f73_6373;
 pub(super) const MIGRATIONS: &[&str] =
     &[include_str!("001_first.sql"), include_str!("002_run_facts.sql")];
 
-/// The oldest store that can be read without bringing it up to date: what it lacks is absent.
+/// The oldest version that can be read without an upgrade: what it lacks is absent.
 const READABLE_SINCE: i64 = 1;
 
 /// The stores this process has open or had open.
 ///
-/// The header of a file is looked at only before SQLite opens it for the first time: closing a second
-/// descriptor of a file drops the POSIX locks this process holds on it
-/// (<https://www.sqlite.org/howtocorrupt.html>, 2.2).
+/// The header of a file is read only before SQLite opens it for the first time: closing a second descriptor of a file
+/// drops the POSIX locks this process holds on it (<https://www.sqlite.org/howtocorrupt.html>, 2.2).
 static OPENED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
-/// Opens for reading and writing; makes the file and the folders above it.
+/// Opens for reading and writing; creates the file and the folders above it.
 pub(super) fn for_writing(path: &Path) -> Result<Connection, StoreError> {
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         fs::create_dir_all(folder).map_err(|error| StoreError::io(folder, error))?;
@@ -63,7 +62,7 @@ fn opened_after(
 }
 
 fn peek_for_writing(path: &Path) -> Result<(), StoreError> {
-    // Not truncated: what is there may be a store, or somebody else's.
+    // Not truncated: an existing file may be a store, or another program's.
     let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
     let file = file.map_err(|error| unopened(path, error))?;
     match header(file).map_err(|error| StoreError::io(path, error))? {
@@ -82,7 +81,7 @@ fn unopened(path: &Path, error: io::Error) -> StoreError {
     if error.kind() == io::ErrorKind::NotFound {
         return StoreError::Missing { path: path.to_owned() };
     }
-    // Windows says "access denied" of a folder.
+    // Windows reports "access denied" for a folder.
     if path.is_dir() {
         return StoreError::io(path, io::ErrorKind::IsADirectory.into());
     }
@@ -122,7 +121,7 @@ fn connect_for_writing(path: &Path) -> Result<Connection, StoreError> {
     Ok(connection)
 }
 
-/// Brings the store to the newest version, in one transaction.
+/// Upgrades the store to the newest version, in one transaction.
 pub(super) fn migrate(
     connection: &mut Connection,
     path: &Path,
@@ -194,7 +193,7 @@ fn connect_for_reading(path: &Path) -> Result<Connection, StoreError> {
     readable(connection, path)
 }
 
-/// Reads the file alone, for a folder where SQLite may not make the files it shares with writers.
+/// Reads the file alone, for a folder in which SQLite may not create the files that it shares with writers.
 pub(super) fn connect_immutable(path: &Path) -> Result<Connection, StoreError> {
     let mut wal = path.as_os_str().to_owned();
     wal.push("-wal");

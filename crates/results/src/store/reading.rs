@@ -1,4 +1,4 @@
-//! What comes out of the store.
+//! Reads from the store.
 
 use std::io::Read;
 
@@ -53,13 +53,13 @@ impl Store {
         document.ok_or_else(|| self.unknown(id))
     }
 
-    /// Within whatever transaction is open.
+    /// Within the open transaction, if any.
     pub(super) fn read_document(
         &self,
         open: &Connection,
         id: &str,
     ) -> Result<Option<Document>, StoreError> {
-        // A store opened for reading may be one that an older oscost made.
+        // A store opened for reading may be an older oscost's.
         let facts = match self.has_run_facts(open)? {
             true => "core_clock_ghz, area_seconds",
             false => "NULL, NULL",
@@ -114,7 +114,7 @@ impl Store {
         Ok(results)
     }
 
-    /// The quiet ratios, `(alu, chase)`, that the latest runs of `key` kept, at most `count`.
+    /// The quiet ratios, `(alu, chase)`, of the latest runs of `key`, at most `count`.
     ///
     /// # Errors
     /// If the store cannot be read.
@@ -126,7 +126,7 @@ impl Store {
         levels.map_err(self.failed())?.collect::<Result<_, _>>().map_err(self.failed())
     }
 
-    /// How many core cycles a multiplication takes on a kind of CPU, if it was found before.
+    /// The core cycles of a multiplication on a CPU model, if stored before.
     ///
     /// # Errors
     /// If the store cannot be read.
@@ -173,8 +173,8 @@ impl Store {
         plan.map_err(self.failed())?.ok_or_else(|| self.unknown(id))
     }
 
-    /// The newest run that has a plan and is not finished: what `run --resume` goes on with. It may be one
-    /// that another process is measuring right now.
+    /// The newest run that has a plan and is not finished, which `run --resume` continues. Another process may be
+    /// measuring it now.
     pub fn unfinished(&self) -> Result<Option<String>, StoreError> {
         let sql = "SELECT id FROM runs WHERE finished IS NULL AND plan IS NOT NULL
                    ORDER BY started_us DESC, seq DESC LIMIT 1";

@@ -1,4 +1,4 @@
-//! What goes into the store. Each call is one short transaction, so that several runs can be written at once.
+//! Writes to the store. Each call is one short transaction, so that several runs can be written at once.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -14,10 +14,10 @@ use crate::check::{check_machine, check_run_facts, parse_time};
 use crate::document::{CaseResult, Document, Interval, RunInfo, SCHEMA};
 
 impl Store {
-    /// Stores a run that begins now. `plan` is the runner's own text, given back by [`Store::plan`].
+    /// Stores a run that begins now. `plan` is opaque text of the runner, returned by [`Store::plan`].
     ///
     /// # Errors
-    /// [`StoreError::RunExists`]; [`StoreError::Unsound`] for an id or time that an import would refuse.
+    /// [`StoreError::RunExists`]; [`StoreError::Unsound`] for an id or time that an import would reject.
     pub fn begin_run(
         &mut self,
         run: &RunInfo,
@@ -67,11 +67,11 @@ impl Store {
         }
     }
 
-    /// Stores what one worker did. When this returns, a kill of this process no longer loses it.
+    /// Stores one worker process. When this returns, a kill of this process no longer loses it.
     ///
     /// # Errors
-    /// [`StoreError::UnknownRun`], [`StoreError::RoundExists`]; [`StoreError::Unsound`] for lines longer
-    /// than [`MAX_LINES_BYTES`] or a kind that is none.
+    /// [`StoreError::UnknownRun`], [`StoreError::RoundExists`]; [`StoreError::Unsound`] for lines longer than
+    /// [`MAX_LINES_BYTES`] or an unknown kind.
     pub fn add_round(&mut self, id: &str, round: &RoundRow) -> Result<(), StoreError> {
         let unsound = |what: &str| StoreError::unsound(id, format!("round {}: {what}", round.seq));
         if round.lines.len() > MAX_LINES_BYTES {
@@ -104,12 +104,12 @@ impl Store {
         }
     }
 
-    /// Replaces all results of the run. A result whose figures cannot be true is stored as
-    /// [`CaseResult::sound`] has it.
+    /// Replaces all results of the run. A result whose figures cannot be true is stored as [`CaseResult::sound`]
+    /// returns it.
     ///
     /// # Errors
-    /// [`StoreError::UnknownRun`]; [`StoreError::Unsound`] if a case has no proper name or appears twice
-    /// with the same parameters and metric. Then the results stay as they were.
+    /// [`StoreError::UnknownRun`]; [`StoreError::Unsound`] if a case has an invalid name or appears twice with the same
+    /// parameters and metric. Then the results are not changed.
     pub fn put_results(&mut self, id: &str, results: &[CaseResult]) -> Result<(), StoreError> {
         let writing = self.write()?;
         let run = self.run_seq(&writing, id)?;
@@ -144,11 +144,10 @@ impl Store {
         Ok(())
     }
 
-    /// Stores what is known of a run once it was measured: the core's frequency and how long each area took.
+    /// Stores the facts known after a run: the core's frequency and the time of each area.
     ///
     /// # Errors
-    /// [`StoreError::UnknownRun`]; [`StoreError::Unsound`] for figures that cannot be true. Then what was
-    /// stored stays.
+    /// [`StoreError::UnknownRun`]; [`StoreError::Unsound`] for figures that cannot be true. Then nothing is changed.
     pub fn put_run_facts(
         &mut self,
         id: &str,
@@ -166,7 +165,7 @@ impl Store {
         }
     }
 
-    /// Keeps the sentinel's quiet ratios of a run, for later runs of the same build on the same kind of CPU (`key`).
+    /// Stores the sentinel's quiet ratios of a run, for later runs of the same build on the same CPU model (`key`).
     ///
     /// # Errors
     /// If the store cannot be written.
@@ -176,7 +175,7 @@ impl Store {
         Ok(())
     }
 
-    /// Keeps how many core cycles a multiplication takes on a kind of CPU.
+    /// Stores the core cycles of a multiplication on a CPU model.
     ///
     /// # Errors
     /// If the store cannot be written.
@@ -186,7 +185,7 @@ impl Store {
         Ok(())
     }
 
-    /// Says when the run ended (RFC 3339).
+    /// Stores the end of the run (RFC 3339).
     ///
     /// # Errors
     /// [`StoreError::UnknownRun`]; [`StoreError::Unsound`] if that is not a time.
@@ -207,8 +206,8 @@ impl Store {
     /// Stores a run measured elsewhere.
     ///
     /// # Errors
-    /// [`StoreError::RunDiffers`] if another run with its id is here; [`StoreError::Unsound`] for a document
-    /// that [`Document::check`] refuses.
+    /// [`StoreError::RunDiffers`] if another run with its id is here; [`StoreError::Unsound`] for a document that
+    /// [`Document::check`] rejects.
     pub fn import(&mut self, document: &Document) -> Result<Imported, StoreError> {
         let id = &document.run.id;
         document.check().map_err(|fault| StoreError::Unsound { id: id.clone(), fault })?;
@@ -240,8 +239,8 @@ impl Store {
         }
     }
 
-    /// A transaction that holds the write lock from its start, so that it never fails half-way for want of
-    /// it. Rolled back unless committed. Callers have `&mut self`, so none is open already.
+    /// A transaction that holds the write lock from its start, so that it never fails half-way waiting for it. Rolled
+    /// back unless committed. Callers have `&mut self`, so none is open already.
     fn write(&self) -> Result<Transaction<'_>, StoreError> {
         Transaction::new_unchecked(&self.connection, TransactionBehavior::Immediate)
             .map_err(self.failed())

@@ -169,7 +169,7 @@ fn nothing_is_said_within_a_transaction_that_is_not_known() {
         settled(&events(&mut session)),
         [(0, DeliveryStatus::Deferred), (0, DeliveryStatus::Requeued)]
     );
-    // One of which nobody knows where it comes from.
+    // A reply that matches no command.
     let mut session = greeted(options(), PIPELINING);
     session.begin(transaction(&["a@x.test"], "A: b\r\n\r\n"));
     said(&mut session);
@@ -488,7 +488,7 @@ fn converse(session: &mut Session, mut luck: impl Iterator<Item = u8>) -> Vec<Ou
 }
 
 proptest! {
-    /// Whatever a server answers, everybody who was handed over has exactly one outcome.
+    /// For any replies of a server, each recipient of a transaction has exactly one outcome.
     #[test]
     fn everybody_has_one_outcome(
         luck in proptest::collection::vec(any::<u8>(), 0..200),

@@ -1,5 +1,6 @@
-//! Checks the layout of this workspace: the size of files, import cycles, the diagram in ARCHITECTURE.md, and retired
-//! names. Each check is a function from texts to violations, with unit tests on small made-up inputs beside it.
+//! Checks the layout of this workspace: the size of files, import cycles, the diagram and the questions in
+//! ARCHITECTURE.md, and retired names. Each check is a function from texts to violations, with unit tests on small
+//! made-up inputs beside it.
 
 // The tree is the same on every system, and programs for Windows are tested without it.
 #![cfg(unix)]
@@ -7,6 +8,7 @@
 mod diagram;
 mod imports;
 mod length;
+mod questions;
 mod source;
 mod words;
 
@@ -21,6 +23,7 @@ const NOT_YET_SHORT: &[&str] = &["crates/cli/src/args.rs"];
 const NOT_YET_ACYCLIC: &[&str] = &[];
 const NOT_YET_RENAMED: &[&str] = &[
     "cases: told",
+    "cli: Way",
     "cli: alike",
     "cli: heard",
     "cli: tell",
@@ -81,6 +84,17 @@ fn no_files_import_each_other_in_a_cycle() {
 fn the_diagram_shows_the_real_dependencies() {
     let text = source::read(&root().join("ARCHITECTURE.md"));
     let bad = diagram::differences(&text, &diagram::packages(root()));
+    assert!(bad.is_empty(), "\n{}", bad.join("\n"));
+}
+
+#[test]
+fn the_questions_have_right_answers() {
+    let text = source::read(&root().join("ARCHITECTURE.md"));
+    let read = |path: &str| {
+        let path = root().join("crates").join(path);
+        if path.is_dir() { Some(String::new()) } else { std::fs::read_to_string(path).ok() }
+    };
+    let bad = questions::wrong_answers(&text, read);
     assert!(bad.is_empty(), "\n{}", bad.join("\n"));
 }
 
