@@ -91,7 +91,7 @@ pub struct MailSink {
     /// Print the counters as JSON
     #[arg(long)]
     pub json: bool,
-    /// Print the counters as a line of JSON for each line on stdin, and end when stdin ends
+    /// Print counters and resource usage as a line of JSON for each line on stdin, and end when stdin ends
     #[arg(long)]
     pub report: bool,
 }

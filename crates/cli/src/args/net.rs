@@ -47,7 +47,7 @@ pub struct Serve {
     /// List the architectures
     #[arg(long)]
     pub list: bool,
-    /// Print the counters as a line of JSON for each line on stdin, and end when stdin ends
+    /// Print counters and resource usage as a line of JSON for each line on stdin, and end when stdin ends
     #[arg(long)]
     pub report: bool,
 }

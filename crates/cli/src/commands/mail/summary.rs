@@ -97,8 +97,7 @@ fn effort(text: &mut String, summary: &Summary) {
         let _ = writeln!(text, "{} connections could not be made, or failed", carried.failed);
     }
     if carried.shortages > 0 {
-        let _ =
-            writeln!(text, "{} times a connection lacked a port or descriptor", carried.shortages);
+        let _ = writeln!(text, "shortages of ports or descriptors: {}", carried.shortages);
     }
 }
 
