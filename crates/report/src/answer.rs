@@ -28,8 +28,8 @@ const LARGEST_RATIO: f64 = 1_000.0;
 /// `these 40 jobs`.
 pub fn answer_text(choice: &Choice, jobs: &str, page: &Page) -> String {
     let names = names(&choice.candidates);
-    let told = sentences(choice, &names, jobs).join(" ");
-    let mut text = text::hanging("", &page.signs(&told), page.prose_width());
+    let shown = sentences(choice, &names, jobs).join(" ");
+    let mut text = text::hanging("", &page.signs(&shown), page.prose_width());
     if choice.candidates.is_empty() {
         return text;
     }
@@ -49,13 +49,13 @@ fn goal_name(goal: Goal) -> &'static str {
 fn names(candidates: &[Candidate]) -> Vec<String> {
     let short: Vec<String> = candidates.iter().map(|c| name(&c.params)).collect();
     let is_shared = |name: &String| short.iter().filter(|other| *other == name).count() > 1;
-    let told = short.iter().zip(candidates).map(|(name, candidate)| {
+    let shown = short.iter().zip(candidates).map(|(name, candidate)| {
         match candidate.params.get("degree").filter(|_| is_shared(name)) {
             Some(degree) => format!("{name}, at most {degree} at once"),
             None => name.clone(),
         }
     });
-    told.map(|name| text::clean(&name)).collect()
+    shown.map(|name| text::clean(&name)).collect()
 }
 
 fn name(params: &BTreeMap<String, String>) -> String {
@@ -102,9 +102,9 @@ fn sentences(choice: &Choice, names: &[String], jobs: &str) -> Vec<String> {
         Answer::Best { by } => vec![best_sentence(&goal, *by, names)],
         Answer::CannotTell { among, settled_by } => {
             let rivals: Vec<&String> = among.iter().map(|&at| &names[at]).collect();
-            let mut told = rivals_sentences(&goal, &listed(&rivals), *settled_by, names);
-            told.extend(rest_sentence(choice, among, names));
-            told
+            let mut shown = rivals_sentences(&goal, &listed(&rivals), *settled_by, names);
+            shown.extend(rest_sentence(choice, among, names));
+            shown
         }
     }
 }
@@ -243,12 +243,12 @@ fn legend(choice: &Choice, setting: &Setting) -> String {
     let of = goal_name(choice.goal);
     let (ratio, first) =
         (ratio_heading(choice), "divided by the first's, in intervals that hold together");
-    let told = [
+    let shown = [
         shown(Goal::Turnaround).then(|| turnaround.to_owned()),
         shown(Goal::WorstTurnaround).then(|| worst.to_owned()),
         Some(format!("{ratio}: the {of} {first}")),
     ];
-    told.into_iter().flatten().collect::<Vec<_>>().join("; ")
+    shown.into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
 fn ratio_heading(choice: &Choice) -> &'static str {

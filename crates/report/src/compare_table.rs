@@ -262,8 +262,8 @@ fn reasons(cell: &CompareCell) -> Option<Reason> {
 
 /// The ratio, the verdict and the mark; the last only where some row has one.
 fn verdict_columns(cells: &[Option<&CompareCell>], notes: &Footnotes) -> Vec<Column> {
-    let column = |tell: &mut dyn FnMut(&CompareCell) -> grid::Cell| -> Vec<grid::Cell> {
-        cells.iter().map(|cell| cell.map(&mut *tell).unwrap_or_default()).collect()
+    let column = |cell_of: &mut dyn FnMut(&CompareCell) -> grid::Cell| -> Vec<grid::Cell> {
+        cells.iter().map(|cell| cell.map(&mut *cell_of).unwrap_or_default()).collect()
     };
     let ratios = column(&mut |cell| cell.ratio.map(ratio_cell).unwrap_or_default());
     let verdicts = column(&mut |cell| grid::Cell::inked(cell.verdict.word(), ink(cell.verdict)));

@@ -78,18 +78,18 @@ pub fn file_systems(results: &[CaseResult], machine: &Map<String, Value>, page: 
     let dirs: BTreeSet<&str> =
         results.iter().filter_map(|result| result.params.get("dir")).map(String::as_str).collect();
     let line = |dir: &&str| {
-        let told = |fact: &str| match machine.get(&format!("filesystem.{dir}.{fact}"))? {
+        let shown = |fact: &str| match machine.get(&format!("filesystem.{dir}.{fact}"))? {
             Value::String(text) if text != "unknown" => Some(text.clone()),
             Value::Number(number) => Some(number.to_string()),
             _ => None,
         };
-        let number = |fact: &str| told(fact)?.parse::<f64>().ok();
-        let place = told("device").map(|device| match told("mounted_on") {
+        let number = |fact: &str| shown(fact)?.parse::<f64>().ok();
+        let place = shown("device").map(|device| match shown("mounted_on") {
             Some(point) if point != device => format!(" on {device}, at {point}"),
             _ => format!(" on {device}"),
         });
-        let mut parts = vec![format!("{}{}", told("type")?, place.unwrap_or_default())];
-        parts.extend(told("options").filter(|options| !options.is_empty()));
+        let mut parts = vec![format!("{}{}", shown("type")?, place.unwrap_or_default())];
+        parts.extend(shown("options").filter(|options| !options.is_empty()));
         let free =
             number("free_bytes").map(|bytes| figure(bytes, bytes * 0.01, "bytes").to_string());
         let inodes = number("free_files").map(|count| format!("{} inodes", short(count)));
@@ -188,8 +188,8 @@ impl<'a, 'r> Tables<'a, 'r> {
             });
             columns.push((Column::figures(&format!("{}\n/s", phase.name), cells.collect()), 0));
         }
-        let text = |tell: &dyn Fn(&Row) -> Option<String>| -> Vec<Cell> {
-            rows.iter().map(|row| tell(row).map(Cell::text).unwrap_or_default()).collect()
+        let text = |cell_of: &dyn Fn(&Row) -> Option<String>| -> Vec<Cell> {
+            rows.iter().map(|row| cell_of(row).map(Cell::text).unwrap_or_default()).collect()
         };
         let widest = text(&|row| widest(row).map(|share| page.signs(&share)));
         columns.push((Column::figures(&page.signs("±"), widest), 1));
@@ -212,8 +212,8 @@ impl<'a, 'r> Tables<'a, 'r> {
             keys.iter().chain(kept).cloned().collect()
         };
         let fits = |columns: &Vec<Column>| grid::total_width(columns) <= page.table_width();
-        let told = (0..=4).rev().map(fitting).find(fits).unwrap_or_else(|| fitting(0));
-        grid::table(give_way(told), page)
+        let shown = (0..=4).rev().map(fitting).find(fits).unwrap_or_else(|| fitting(0));
+        grid::table(give_way(shown), page)
     }
 
     /// How long one file takes: half of them, 99 % and all.
@@ -225,8 +225,8 @@ impl<'a, 'r> Tables<'a, 'r> {
                     let us = |part: &usize| {
                         Some(short(of(result(row, phase.times[*part].name)?)? / 1e3))
                     };
-                    let told: Option<Vec<String>> = parts.iter().map(us).collect();
-                    told.map(|told| Cell::text(told.join("/"))).unwrap_or_default()
+                    let shown: Option<Vec<String>> = parts.iter().map(us).collect();
+                    shown.map(|shown| Cell::text(shown.join("/"))).unwrap_or_default()
                 });
                 let column = Column::figures(&format!("{}\nus", phase.name), cells.collect());
                 columns.extend((!column.is_blank()).then_some(column));
@@ -287,7 +287,7 @@ fn give_way(mut columns: Vec<Column>) -> Vec<Column> {
 }
 
 fn bandwidth_columns(rows: &[&Row]) -> Vec<Column> {
-    let told =
+    let shown =
         [("written", WRITE_BANDWIDTH.name), ("read", READ_BANDWIDTH.name)].map(|(name, metric)| {
             let cell = |row: &&Row| {
                 let value = of(result(row, metric)?)?;
@@ -295,7 +295,7 @@ fn bandwidth_columns(rows: &[&Row]) -> Vec<Column> {
             };
             Column::figures(name, rows.iter().map(|row| cell(row).unwrap_or_default()).collect())
         });
-    told.into_iter().filter(|column| !column.is_blank()).collect()
+    shown.into_iter().filter(|column| !column.is_blank()).collect()
 }
 
 fn result<'r>(row: &Row<'r>, metric: &str) -> Option<&'r CaseResult> {

@@ -27,8 +27,8 @@ pub(crate) fn is_folded(row: &Row) -> bool {
 pub(crate) fn folded_lines(area: &Area, page: &Page) -> String {
     let missing = by_reason(area);
     let most_to_none = || (0..=missing.len()).rev();
-    let named = most_to_none().map(|told| lines(area, &missing, told, named_rest, page));
-    let counted = most_to_none().map(|told| lines(area, &missing, told, counted_rest, page));
+    let named = most_to_none().map(|shown| lines(area, &missing, shown, named_rest, page));
+    let counted = most_to_none().map(|shown| lines(area, &missing, shown, counted_rest, page));
     let fits = |text: &String| text.lines().count() <= MOST_LINES;
     let text = named.chain(counted).find(fits).unwrap_or_default();
     page.paint_lines(Ink::Faint, &text)
@@ -38,13 +38,13 @@ pub(crate) fn folded_lines(area: &Area, page: &Page) -> String {
 fn lines(
     area: &Area,
     missing: &[Missing],
-    told: usize,
+    shown: usize,
     rest: fn(&Area, &[&Row]) -> String,
     page: &Page,
 ) -> String {
-    let (told, others) = missing.split_at(told);
+    let (shown, others) = missing.split_at(shown);
     let say = |text: &str| text::hanging("unsupported here ", text, page.prose_width());
-    let mut lines: String = told
+    let mut lines: String = shown
         .iter()
         .map(|m| say(&format!("({}): {}", m.reason, names(area, &m.rows).join(", "))))
         .collect();

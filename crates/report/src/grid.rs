@@ -353,8 +353,8 @@ mod tests {
     #[test]
     fn words_and_their_heading_give_way_to_a_narrow_page() {
         let name = vec![Cell::text("a-long-name over another-long-name")];
-        let told = vec![Cell::text("from about 12 (9-15)")];
-        let columns = [Column::words("better", name), Column::words("by server CPU time", told)];
+        let shown = vec![Cell::text("from about 12 (9-15)")];
+        let columns = [Column::words("better", name), Column::words("by server CPU time", shown)];
         let page = Page { width: 60, colour: false, unicode: false };
         let kept = Column::words("", vec![Cell::text("abcdef")]);
         let columns = columns.map(Column::wrapping).into_iter().chain([kept]);

@@ -67,9 +67,9 @@ pub(crate) fn cost_choices(
     ];
     let must = |column| Choice { column, rank: 0 };
     let mut choices: Vec<Choice> = columns.into_iter().flatten().map(must).collect();
-    let mut offer = |rank, heading: &str, tell: &dyn Fn(&Row) -> Option<Cell>| {
+    let mut offer = |rank, heading: &str, cell_of: &dyn Fn(&Row) -> Option<Cell>| {
         let heading = page.signs(heading);
-        let column = told_column(&heading, rows, tell).map(|column| setting.spaced(column));
+        let column = optional_column(&heading, rows, cell_of).map(|column| setting.spaced(column));
         choices.extend(column.map(|column| Choice { column, rank }));
     };
     let per_op = |count: Option<f64>| Some(Cell::number(setting.per_op(count?)));
@@ -96,13 +96,13 @@ pub(crate) fn has_cycles(rows: &[&Row]) -> bool {
 /// The cost in core cycles, as exact as that in ns.
 fn cycles_cell(cost: &CaseResult) -> Option<Cell> {
     let cycles = cost.cycles?;
-    let told = half_width(cycles.median, cycles.low, cycles.high).max(cycles.median * 5e-4);
-    Some(Cell::figure(figure(cycles.median, told, "count")))
+    let shown = half_width(cycles.median, cycles.low, cycles.high).max(cycles.median * 5e-4);
+    Some(Cell::figure(figure(cycles.median, shown, "count")))
 }
 
 /// What is told of metrics besides their figures.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Telling {
+pub(crate) struct Detail {
     /// How sure they are.
     pub intervals: bool,
     /// In each of them, how a case ended that gave no figure at all.
@@ -113,28 +113,28 @@ pub(crate) struct Telling {
 pub(crate) fn metric_columns(
     rows: &[&Row],
     metrics: &[Metric],
-    telling: Telling,
+    detail: Detail,
     notes: &Footnotes,
     page: &Page,
 ) -> Vec<Column> {
     let mut columns = Vec::new();
     for metric in metrics {
         let results: Vec<Option<&CaseResult>> =
-            rows.iter().map(|row| told(row, *metric, telling)).collect();
+            rows.iter().map(|row| result_of(row, *metric, detail)).collect();
         let values = results.iter().map(|result| result.map(value_cell).unwrap_or_default());
         columns.push(Column::narrow(&heading(*metric), values.collect()));
-        columns.extend(interval_column(&results, page).filter(|_| telling.intervals));
+        columns.extend(interval_column(&results, page).filter(|_| detail.intervals));
     }
     let of_row = |row: &&Row| {
-        let results = metrics.iter().filter_map(|metric| told(row, *metric, telling));
+        let results = metrics.iter().filter_map(|metric| result_of(row, *metric, detail));
         results.flat_map(reasons).collect()
     };
     columns.extend(mark_column(rows.iter().map(of_row), notes));
     columns
 }
 
-fn told<'a>(row: &Row<'a>, metric: Metric, telling: Telling) -> Option<&'a CaseResult> {
-    row.result(metric).or_else(|| row.ending().filter(|_| telling.endings))
+fn result_of<'a>(row: &Row<'a>, metric: Metric, detail: Detail) -> Option<&'a CaseResult> {
+    row.result(metric).or_else(|| row.ending().filter(|_| detail.endings))
 }
 
 /// The metric's name, with its unit where the figures don't show it.
@@ -161,29 +161,30 @@ fn mark_column(reasons: impl Iterator<Item = Vec<Reason>>, notes: &Footnotes) ->
 }
 
 /// A column of what `tell` knows of each row; `None` where it knows nothing of any.
-fn told_column(
+fn optional_column(
     heading: &str,
     rows: &[&Row],
-    tell: &dyn Fn(&Row) -> Option<Cell>,
+    cell_of: &dyn Fn(&Row) -> Option<Cell>,
 ) -> Option<Column> {
-    let told: Vec<Option<Cell>> = rows.iter().map(|row| tell(row)).collect();
-    if told.iter().all(Option::is_none) {
+    let shown: Vec<Option<Cell>> = rows.iter().map(|row| cell_of(row)).collect();
+    if shown.iter().all(Option::is_none) {
         return None;
     }
     let nothing = |row: &Row| match row.cost() {
         Some(cost) if cost.outcome == Outcome::Measured => Cell::unknown(),
         _ => Cell::default(),
     };
-    let cells = told.into_iter().zip(rows).map(|(cell, row)| cell.unwrap_or_else(|| nothing(row)));
+    let cells = shown.into_iter().zip(rows).map(|(cell, row)| cell.unwrap_or_else(|| nothing(row)));
     Some(Column::figures(heading, cells.collect()))
 }
 
 fn value_cell(result: &CaseResult) -> Cell {
     match (result.outcome, result.estimate) {
         (Outcome::Measured, Some(e)) => {
-            let told = half_width(e.median, e.low, e.high);
+            let shown = half_width(e.median, e.low, e.high);
             // Rounds that all agree to the last digit we keep do not make a cost a whole number.
-            let half_width = if result.metric == "time" { told.max(e.median * 5e-4) } else { told };
+            let half_width =
+                if result.metric == "time" { shown.max(e.median * 5e-4) } else { shown };
             Cell::figure(figure(e.median, half_width, &result.unit))
         }
         (Outcome::Measured, None) => Cell::inked("no figure", Ink::Bad),

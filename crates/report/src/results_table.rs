@@ -13,7 +13,7 @@ use crate::footnotes::{Footnotes, Reason};
 use crate::grid::{self, Column};
 use crate::labels::Label;
 use crate::mail;
-use crate::measured::{Choice, Setting, Telling, cost_choices, metric_columns};
+use crate::measured::{Choice, Detail, Setting, cost_choices, metric_columns};
 use crate::names;
 use crate::net;
 use crate::page::{Ink, Page};
@@ -185,14 +185,14 @@ impl Tables<'_> {
             return self;
         }
         let tight = Tables { setting: Setting::Tight, ..self };
-        let (told, unwrapped) = self.core_told(costs);
-        let (told_tight, unwrapped_tight) = tight.core_told(costs);
-        let gains = (told_tight, unwrapped_tight) > (told, unwrapped);
+        let (shown, unwrapped) = self.core_shown(costs);
+        let (shown_tight, unwrapped_tight) = tight.core_shown(costs);
+        let gains = (shown_tight, unwrapped_tight) > (shown, unwrapped);
         if gains && unwrapped_tight >= unwrapped { tight } else { self }
     }
 
     /// The last core rank a table of costs has room for, and whether no name must be wrapped for it.
-    fn core_told(&self, costs: &[&Row]) -> (usize, bool) {
+    fn core_shown(&self, costs: &[&Row]) -> (usize, bool) {
         let (columns, last) = self.cost_columns(costs);
         (last.min(LAST_CORE_RANK), grid::total_width(&columns) <= self.page.table_width())
     }
@@ -226,8 +226,8 @@ impl Tables<'_> {
             return None;
         }
         let mut choices = cost_choices(rows, self.setting, self.notes, self.page);
-        let telling = Telling { intervals: false, endings: false };
-        let columns = metric_columns(rows, &metrics, telling, self.notes, self.page);
+        let detail = Detail { intervals: false, endings: false };
+        let columns = metric_columns(rows, &metrics, detail, self.notes, self.page);
         choices.extend(columns.into_iter().map(|column| Choice { column, rank: 0 }));
         let room = self.room_beside(width_to(LAST_CORE_RANK, &choices));
         let names = self.names(self.first_heading(), rows, room, room);
@@ -285,8 +285,8 @@ impl Tables<'_> {
         let metrics = self.area.further_metrics();
         let alone = room_for_names.is_none();
         let set = |metrics: &[Metric], intervals| {
-            let telling = Telling { intervals, endings: alone };
-            self.metric_table(heading, rows, metrics, telling, room_for_names)
+            let detail = Detail { intervals, endings: alone };
+            self.metric_table(heading, rows, metrics, detail, room_for_names)
         };
         let (columns, fits) = set(&metrics, true);
         if alone && fits {
@@ -310,14 +310,14 @@ impl Tables<'_> {
         heading: &str,
         rows: &[&Row],
         metrics: &[Metric],
-        telling: Telling,
+        detail: Detail,
         room_for_names: Option<usize>,
     ) -> (Vec<Column>, bool) {
         let belongs = |row: &&Row| {
             row.ending().is_some() || metrics.iter().any(|metric| row.result(*metric).is_some())
         };
         let rows: Vec<&Row> = rows.iter().copied().filter(belongs).collect();
-        let columns = metric_columns(&rows, metrics, telling, self.notes, self.page);
+        let columns = metric_columns(&rows, metrics, detail, self.notes, self.page);
         let room = self.room_beside(grid::total_width(&columns));
         let comfortable_room = room_for_names.map_or(room, |known| known.min(room));
         let names = self.names(heading, &rows, room, comfortable_room);

@@ -36,11 +36,11 @@ pub fn runs_table(runs: &[RunLine], page: &Page) -> String {
     if runs.is_empty() {
         return "no runs\n".to_owned();
     }
-    let words = |heading: &str, tell: fn(&RunLine) -> &str| {
-        Column::words(heading, runs.iter().map(|run| Cell::text(tell(run))).collect())
+    let words = |heading: &str, cell_of: fn(&RunLine) -> &str| {
+        Column::words(heading, runs.iter().map(|run| Cell::text(cell_of(run))).collect())
     };
-    let counts = |heading: &str, tell: fn(&RunLine) -> u64| {
-        let cell = |run| Cell::figure(figure(tell(run) as f64, 0.0, ""));
+    let counts = |heading: &str, cell_of: fn(&RunLine) -> u64| {
+        let cell = |run| Cell::figure(figure(cell_of(run) as f64, 0.0, ""));
         Column::figures(heading, runs.iter().map(cell).collect())
     };
     let started = runs.iter().map(|run| Cell::text(readable_time(&run.started))).collect();

@@ -104,8 +104,8 @@ fn costs(results: &[CaseResult], areas: &[&Area], page: &Page) -> String {
 fn time(result: &CaseResult) -> Option<Cell> {
     Some(match result.estimate.filter(|_| result.outcome == Outcome::Measured) {
         Some(e) => {
-            let told = half_width(e.median, e.low, e.high).max(e.median * 5e-4);
-            Cell::figure(figure(e.median, told, &result.unit))
+            let shown = half_width(e.median, e.low, e.high).max(e.median * 5e-4);
+            Cell::figure(figure(e.median, shown, &result.unit))
         }
         None => Cell::inked(word(result.outcome), Ink::Bad),
     })
@@ -113,8 +113,8 @@ fn time(result: &CaseResult) -> Option<Cell> {
 
 fn cycles(result: &CaseResult) -> Option<Cell> {
     let cycles = result.cycles?;
-    let told = half_width(cycles.median, cycles.low, cycles.high).max(cycles.median * 5e-4);
-    Some(Cell::figure(cycles_figure(cycles.median, told)))
+    let shown = half_width(cycles.median, cycles.low, cycles.high).max(cycles.median * 5e-4);
+    Some(Cell::figure(cycles_figure(cycles.median, shown)))
 }
 
 /// Saturation is no doubt here: a finding says "at least".
@@ -138,8 +138,8 @@ fn sentence(results: &[CaseResult], finding: &Finding) -> Option<String> {
         Finding::Value { point, metric, says } => {
             let result = find(results, point, metric)?;
             let e = result.estimate.filter(|_| result.outcome == Outcome::Measured)?;
-            let told = |value| figure(value, half_width(e.median, e.low, e.high), &result.unit);
-            let value = format!("{} ({} to {})", told(e.median), told(e.low), told(e.high));
+            let shown = |value| figure(value, half_width(e.median, e.low, e.high), &result.unit);
+            let value = format!("{} ({} to {})", shown(e.median), shown(e.low), shown(e.high));
             Some(filled(says, &value, is_doubtful(result)))
         }
         Finding::Ratio { of, to, metric, greater, less, equal } => {
@@ -165,8 +165,9 @@ fn sentence(results: &[CaseResult], finding: &Finding) -> Option<String> {
             };
             let Ratio { mid, low, high } = ratio;
             let at_least = if is_bound { "at least " } else { "" };
-            let told = |value| figure(value, (high - low) / 2.0, "x");
-            let text = format!("{at_least}{} times ({} to {})", told(mid), told(low), told(high));
+            let shown = |value| figure(value, (high - low) / 2.0, "x");
+            let text =
+                format!("{at_least}{} times ({} to {})", shown(mid), shown(low), shown(high));
             Some(filled(says, &text, doubtful))
         }
     }

@@ -223,7 +223,7 @@ fn ending_of(results: &[CaseResult]) -> Ending {
 
 #[cfg(test)]
 mod tests {
-    use results::Better;
+    use results::Direction;
 
     use super::*;
 
@@ -231,7 +231,7 @@ mod tests {
     fn a_run_is_complete_if_every_point_has_an_answer_and_one_a_figure() {
         use Outcome::{Failed, Implausible, Measured, TimedOut, Unsupported};
         let ending = |outcomes: &[Outcome]| {
-            let blank = CaseResult::blank("a/b", BTreeMap::new(), "time", "ns/op", Better::Lower);
+            let blank = CaseResult::blank("a/b", BTreeMap::new(), "time", "ns/op", Direction::Lower);
             let results: Vec<CaseResult> =
                 outcomes.iter().map(|&outcome| CaseResult { outcome, ..blank.clone() }).collect();
             ending_of(&results)

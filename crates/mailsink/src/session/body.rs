@@ -93,7 +93,7 @@ impl ClientState {
         counters.messages.add(1);
         counters.recipients.add(recipients.into());
         counters.bytes.add(bytes);
-        write_reply(out, sink, "250", "2.0.0", "taken, and thrown away");
+        write_reply(out, sink, "250", "2.0.0", "accepted and discarded");
         Next::More
     }
 
@@ -162,7 +162,7 @@ impl ClientState {
                 client.transaction = None;
                 return refuse(out, sink, SinkPhase::Data, ("552", "5.3.4", "message too large"));
             }
-            write_reply(out, sink, "250", "2.0.0", "go on");
+            write_reply(out, sink, "250", "2.0.0", "continue");
             Next::More
         })
     }

@@ -39,7 +39,7 @@ impl ClientState {
                 return MORE;
             }
             Command::Vrfy => {
-                write_reply(out, sink, "252", "2.5.2", "send mail, it will be taken");
+                write_reply(out, sink, "252", "2.5.2", "cannot verify, but will accept mail");
                 return MORE;
             }
             Command::Unknown => {
@@ -56,7 +56,7 @@ impl ClientState {
             Command::Data => client.data(sink, out),
             Command::Rset => {
                 client.transaction = None;
-                write_reply(out, sink, "250", "2.0.0", "forgotten");
+                write_reply(out, sink, "250", "2.0.0", "reset");
                 Next::More
             }
             Command::Quit => {
@@ -105,7 +105,7 @@ impl ClientState {
             let kept = (!sink.recorder.is_none()).then(|| sink.recorder.begin(mail.from));
             self.transaction = Some(Transaction { utf8: mail.utf8, kept, ..Default::default() });
             sink.counters.transactions.add(1);
-            write_reply(out, sink, "250", "2.1.0", "sender taken");
+            write_reply(out, sink, "250", "2.1.0", "sender accepted");
             return Next::More;
         };
         refuse(out, sink, SinkPhase::Mail, refusal)
@@ -127,7 +127,7 @@ impl ClientState {
             if let Some(kept) = &mut transaction.kept {
                 kept.add_recipient(to);
             }
-            write_reply(out, sink, "250", "2.1.5", "recipient taken");
+            write_reply(out, sink, "250", "2.1.5", "recipient accepted");
             return Next::More;
         };
         refuse(out, sink, SinkPhase::Rcpt, refusal)

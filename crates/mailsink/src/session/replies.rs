@@ -83,11 +83,11 @@ pub(super) fn misbehave(
         FaultKind::Stall => Next::Stall,
         FaultKind::Temporary | FaultKind::Permanent => {
             let (code, enhanced) = injected(phase, kind);
-            write_reply(out, sink, code, enhanced, "a fault, as was asked for");
+            write_reply(out, sink, code, enhanced, "injected fault");
             if phase == SinkPhase::Connect { Next::Linger } else { Next::More }
         }
         FaultKind::Malformed => {
-            out.extend_from_slice(b"?? this is no reply\r\n");
+            out.extend_from_slice(b"?? not a reply\r\n");
             Next::More
         }
         FaultKind::Endless => {

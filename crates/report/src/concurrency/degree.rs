@@ -57,15 +57,15 @@ fn columns(rows: &[&Row], notes: &Footnotes, page: &Page) -> Vec<Column> {
     let results = |metric: &str| -> Vec<Option<&CaseResult>> {
         rows.iter().map(|row| row.results.iter().copied().find(|r| r.metric == metric)).collect()
     };
-    let told = |results: &[Option<&CaseResult>]| {
+    let shown = |results: &[Option<&CaseResult>]| {
         results.iter().map(|result| result.map(value_cell).unwrap_or_default()).collect()
     };
     let (times, rates) = (results(COST), results(RATE.name));
     let degrees = rows.iter().map(|row| Cell::text(param(row, "degree"))).collect();
     let mut columns =
-        vec![Column::figures("at once", degrees), Column::figures("elapsed", told(&times))];
+        vec![Column::figures("at once", degrees), Column::figures("elapsed", shown(&times))];
     columns.extend(interval_column(&times, page));
-    columns.push(Column::narrow("rate\n(jobs/s)", told(&rates)));
+    columns.push(Column::narrow("rate\n(jobs/s)", shown(&rates)));
     let speed_ups = speed_ups(rows, &times);
     let speed_up = |ratio: &Option<f64>| {
         ratio.map(|ratio| Cell::number(ratio_text(ratio))).unwrap_or_default()
@@ -107,8 +107,8 @@ fn fit_lines(derived: &[&CaseResult]) -> Vec<String> {
     let lines = laws.iter().filter_map(|(law, metrics)| {
         let of = |metric: &&str| derived.iter().copied().find(|r| r.metric == *metric);
         let results: Vec<&CaseResult> = metrics.iter().filter_map(of).collect();
-        let told: Vec<String> = results.iter().map(|result| parameter(result)).collect();
-        (!told.is_empty()).then(|| format!("{law}: {}{}", told.join(", "), doubts(&results)))
+        let shown: Vec<String> = results.iter().map(|result| parameter(result)).collect();
+        (!shown.is_empty()).then(|| format!("{law}: {}{}", shown.join(", "), doubts(&results)))
     });
     lines.collect()
 }

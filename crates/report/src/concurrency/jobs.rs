@@ -56,12 +56,12 @@ fn table(group: &Group, page: &Page) -> String {
 
 /// How much longer than an ideal schedule each executor took in the median over the lines.
 fn overheads(side_by_side: &SideBySide) -> Option<String> {
-    let told = |executor: &str| {
+    let shown = |executor: &str| {
         let median = median(side_by_side.medians(executor, OVERHEAD.name))?;
         Some(format!("{executor} {}", share_words(median)))
     };
-    let told: Vec<String> = side_by_side.executors().into_iter().filter_map(told).collect();
-    (!told.is_empty()).then(|| format!("over an ideal schedule (median): {}", told.join(", ")))
+    let shown: Vec<String> = side_by_side.executors().into_iter().filter_map(shown).collect();
+    (!shown.is_empty()).then(|| format!("over an ideal schedule (median): {}", shown.join(", ")))
 }
 
 /// How well the jobs' calibrated work was as long as it was asked to be.

@@ -151,8 +151,8 @@ impl<'a, 'r> SideBySide<'a, 'r> {
             columns.extend(interval_column(&times, page).filter(|_| layout.first_interval));
             let turnarounds = first.results(TURNAROUND.name);
             if layout.first_turnaround {
-                let told = cells(&turnarounds, value_cell);
-                columns.push(Column::narrow(layout.turnaround, told));
+                let shown = cells(&turnarounds, value_cell);
+                columns.push(Column::narrow(layout.turnaround, shown));
                 let interval = interval_column(&turnarounds, page);
                 columns.extend(interval.filter(|_| layout.all_intervals));
             }
@@ -256,8 +256,8 @@ fn by_keys(a: &[&str], b: &[&str]) -> std::cmp::Ordering {
     orders.find(|order| order.is_ne()).unwrap_or(std::cmp::Ordering::Equal)
 }
 
-fn cells(results: &[Option<&CaseResult>], tell: impl Fn(&CaseResult) -> Cell) -> Vec<Cell> {
-    let cell = |result: &Option<&CaseResult>| result.map(&tell).unwrap_or_default();
+fn cells(results: &[Option<&CaseResult>], cell_of: impl Fn(&CaseResult) -> Cell) -> Vec<Cell> {
+    let cell = |result: &Option<&CaseResult>| result.map(&cell_of).unwrap_or_default();
     results.iter().map(cell).collect()
 }
 
@@ -268,14 +268,14 @@ pub(crate) fn measured(result: &CaseResult) -> Option<Estimate> {
 
 /// A value, or how the case ended.
 pub(crate) fn value_cell(result: &CaseResult) -> Cell {
-    measured(result).map_or_else(|| ending_cell(result), |e| Cell::figure(told(&e, &result.unit)))
+    measured(result).map_or_else(|| ending_cell(result), |e| Cell::figure(rounded(&e, &result.unit)))
 }
 
 fn ending_cell(result: &CaseResult) -> Cell {
     Cell::inked(word(result.outcome), Ink::Bad)
 }
 
-fn told(estimate: &Estimate, unit: &str) -> Figure {
+fn rounded(estimate: &Estimate, unit: &str) -> Figure {
     let half_width = half_width(estimate.median, estimate.low, estimate.high);
     // Rounds that all agree to the last digit do not make a measured value a whole number.
     figure(estimate.median, half_width.max(estimate.median.abs() * 5e-4), unit)
@@ -295,11 +295,11 @@ pub(crate) fn interval_column(results: &[Option<&CaseResult>], page: &Page) -> O
 
 /// How much longer than an ideal schedule it took.
 fn overhead_column(executor: &Executor) -> Option<Column> {
-    let told = cells(&executor.results(OVERHEAD.name), |result| match measured(result) {
+    let shown = cells(&executor.results(OVERHEAD.name), |result| match measured(result) {
         Some(_) => value_cell(result),
         None => Cell::default(),
     });
-    let column = Column::narrow("over\nideal", told);
+    let column = Column::narrow("over\nideal", shown);
     (!column.is_blank()).then_some(column)
 }
 
@@ -310,7 +310,7 @@ fn ratio_cell(first: Option<&CaseResult>, other: Option<&CaseResult>, suffix: &s
     let positive = |e: &Estimate| e.median > 0.0 && e.median.is_finite();
     match first.and_then(measured).filter(positive) {
         Some(base) => compared(&base, &estimate),
-        None => Cell::text(told(&estimate, &other.unit).to_string() + suffix),
+        None => Cell::text(rounded(&estimate, &other.unit).to_string() + suffix),
     }
 }
 

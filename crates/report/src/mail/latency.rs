@@ -1,6 +1,6 @@
 //! How long servers let a sender wait, by what it waited for.
 
-use super::levels::telling;
+use super::levels::shown_levels;
 use crate::grid::Column;
 use crate::net::latency::pairs;
 use crate::net::levels::{self, Block};
@@ -22,7 +22,7 @@ const PHASES: [(&str, &Metric, &Metric); 4] = [
 
 /// The half and the 99 % of each phase, for the levels that tell most.
 pub(crate) fn table(sweep: &Sweep, page: &Page) -> String {
-    let at = telling(sweep, sweep.levels.len());
+    let at = shown_levels(sweep, sweep.levels.len());
     let blocks: Vec<Block> = at.iter().filter_map(|at| of_level(sweep, *at)).collect();
     if blocks.is_empty() {
         return String::new();

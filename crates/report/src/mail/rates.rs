@@ -7,7 +7,7 @@ use measure::Metric;
 
 use crate::footnotes::Footnotes;
 use crate::grid::{Cell, Column};
-use crate::net::levels::{self, Block, Entry, told};
+use crate::net::levels::{self, Block, Entry, three_digits};
 use crate::net::rates::{interval_column, scale, scale_words, spaced};
 use crate::net::sweep::{Arch, Point, Sweep};
 use crate::net::wording::{faint, heading};
@@ -152,7 +152,7 @@ fn times(arch: &Arch, base: &Arch, at: usize) -> Option<Entry> {
         return Some(Entry::number("1".to_owned(), ""));
     }
     let Ratio { mid, low, high } = multiple(&[a], &[b], SEED)?;
-    Some(Entry::number(told(mid, (high - mid).max(mid - low)), ""))
+    Some(Entry::number(three_digits(mid, (high - mid).max(mid - low)), ""))
 }
 
 /// What the marks mean that occur, and what the multiples are of.

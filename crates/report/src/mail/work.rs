@@ -1,6 +1,6 @@
 //! What a recipient costs the sender, and what was done over connections.
 
-use super::levels::telling;
+use super::levels::shown_levels;
 use crate::net::costs::{block, count, count_of, size, text_block};
 use crate::net::levels::{self, Block, Entry};
 use crate::net::sweep::{Point, Sweep};
@@ -13,18 +13,19 @@ use measure::TIME;
 
 /// CPU time, system calls and switches of one recipient; memory of the sender.
 pub(crate) fn costs(sweep: &Sweep, page: &Page) -> String {
-    type Tell = fn(&Point) -> Option<Entry>;
-    const TOLD: [(&str, Tell); 3] = [
+    type EntryOf = fn(&Point) -> Option<Entry>;
+    const COLUMNS: [(&str, EntryOf); 3] = [
         ("CPU, us", |point| Some(Entry::estimate(&point.estimate(&SENDER_CPU)?, 1e3, ""))),
         ("calls", |point| Some(count(point.result(&TIME)?.per_op?.syscalls?))),
         ("waits", |point| count_of(point, &VOLUNTARY_SWITCHES)),
     ];
     let title = "what a recipient costs the sender, and its memory";
     let layout = |levels: usize| -> Vec<Block> {
-        let at = telling(sweep, levels);
-        let told = TOLD.iter().filter_map(|(heading, tell)| block(sweep, heading, &at, *tell));
+        let at = shown_levels(sweep, levels);
+        let shown =
+            COLUMNS.iter().filter_map(|(heading, cell_of)| block(sweep, heading, &at, *cell_of));
         let memory = text_block(sweep, "memory", &at, |point| size(point, &MEMORY));
-        told.chain(memory).collect()
+        shown.chain(memory).collect()
     };
     let text = laid_out(sweep, title, layout, page);
     let note = "calls: system calls; waits: gave up its CPU; memory: with the list, in all";
@@ -33,16 +34,19 @@ pub(crate) fn costs(sweep: &Sweep, page: &Page) -> String {
 
 /// Transactions and connections a second, how many were open, and round trips.
 pub(crate) fn done(sweep: &Sweep, page: &Page) -> String {
-    type Tell = fn(&Point) -> Option<Entry>;
-    const TOLD: [(&str, Tell); 4] = [
+    type EntryOf = fn(&Point) -> Option<Entry>;
+    const COLUMNS: [(&str, EntryOf); 4] = [
         ("transactions/s", |point| Some(Entry::estimate(&point.estimate(&TRANSACTIONS)?, 1.0, ""))),
         ("connections/s", |point| Some(Entry::estimate(&point.estimate(&CONNECTIONS)?, 1.0, ""))),
         ("at once", |point| count_of(point, &OPEN)),
         ("trips", |point| count_of(point, &ROUND_TRIPS)),
     ];
     let layout = |levels: usize| -> Vec<Block> {
-        let at = telling(sweep, levels);
-        TOLD.iter().filter_map(|(heading, tell)| block(sweep, heading, &at, *tell)).collect()
+        let at = shown_levels(sweep, levels);
+        COLUMNS
+            .iter()
+            .filter_map(|(heading, cell_of)| block(sweep, heading, &at, *cell_of))
+            .collect()
     };
     let text = laid_out(sweep, "what was done", layout, page);
     let note = "at once: connections, at most; trips: round trips by transaction, all included";
@@ -56,7 +60,7 @@ fn laid_out(
     layout: impl Fn(usize) -> Vec<Block>,
     page: &Page,
 ) -> String {
-    let most = telling(sweep, sweep.levels.len()).len();
+    let most = shown_levels(sweep, sweep.levels.len()).len();
     let layouts: Vec<Vec<Block>> = (1..=most).rev().map(layout).collect();
     if layouts.iter().all(Vec::is_empty) {
         return String::new();

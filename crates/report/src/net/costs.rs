@@ -20,11 +20,11 @@ use crate::quantity::{figure, format_per_op_briefly, half_width};
 const MOST_LEVELS: usize = 3;
 
 /// The figure of a point as a cell of a column.
-type Tell = fn(&Point) -> Option<Entry>;
+type EntryOf = fn(&Point) -> Option<Entry>;
 
 /// CPU time, system calls, switches of one reply, and how many a CPU second is good for.
 pub(crate) fn table(sweep: &Sweep, page: &Page) -> String {
-    const TOLD: [(&str, Tell); 5] = [
+    const COLUMNS: [(&str, EntryOf); 5] = [
         ("CPU, us", |point| Some(Entry::estimate(&point.estimate(&SERVER_CPU)?, 1e3, ""))),
         ("calls", |point| Some(count(point.result(&TIME)?.per_op?.syscalls?))),
         ("waits", |point| Some(count(point.estimate(&VOLUNTARY_SWITCHES)?.median))),
@@ -33,13 +33,16 @@ pub(crate) fn table(sweep: &Sweep, page: &Page) -> String {
     ];
     let one = if sweep.case == ANSWER { "connection" } else { "request" };
     let title = sweep.title(&format!("what one {one} costs the server, by connections in flight"));
-    let layout = |(count, told): (usize, &[(&str, Tell)])| {
-        let at = levels::telling(sweep, count);
-        told.iter().filter_map(|(heading, tell)| block(sweep, heading, &at, *tell)).collect()
+    let layout = |(count, shown): (usize, &[(&str, EntryOf)])| {
+        let at = levels::shown_levels(sweep, count);
+        shown.iter().filter_map(|(heading, cell_of)| block(sweep, heading, &at, *cell_of)).collect()
     };
     let most = sweep.levels.len().min(MOST_LEVELS);
-    let layouts: Vec<Vec<Block>> =
-        (1..=most).rev().flat_map(|n| [(n, &TOLD[..]), (n, &TOLD[..4])]).map(layout).collect();
+    let layouts: Vec<Vec<Block>> = (1..=most)
+        .rev()
+        .flat_map(|n| [(n, &COLUMNS[..]), (n, &COLUMNS[..4])])
+        .map(layout)
+        .collect();
     if layouts.iter().all(Vec::is_empty) {
         return String::new();
     }
@@ -55,7 +58,7 @@ pub(crate) fn held(sweep: &Sweep, notes: &Footnotes, page: &Page) -> String {
         _ => "what a connection held costs the server, by how many are held".to_owned(),
     };
     let layout = |count: usize| -> Vec<Block> {
-        let at = levels::telling(sweep, count);
+        let at = levels::shown_levels(sweep, count);
         let mut blocks = vec![
             text_block(sweep, "memory", &at, |point| size(point, &MEMORY)),
             block(sweep, "processes", &at, |point| count_of(point, &PROCESSES)),
@@ -90,13 +93,13 @@ pub(crate) fn size(point: &Point, metric: &Metric) -> Option<Cell> {
 }
 
 /// A column for each of the levels `at`; `None` where no point has such a figure.
-pub(crate) fn block(sweep: &Sweep, heading: &str, at: &[usize], tell: Tell) -> Option<Block> {
+pub(crate) fn block(sweep: &Sweep, heading: &str, at: &[usize], cell_of: EntryOf) -> Option<Block> {
     let column = |at: &usize| {
-        let entry = |point: &Point| tell(point).unwrap_or_else(|| Entry::without_figure(point));
+        let entry = |point: &Point| cell_of(point).unwrap_or_else(|| Entry::without_figure(point));
         let entries = sweep.archs.iter().map(|arch| entry(&arch.points[*at])).collect();
         vec![levels::column(&under(sweep, heading, *at), entries)]
     };
-    let has = any(sweep, |point| tell(point).is_some());
+    let has = any(sweep, |point| cell_of(point).is_some());
     has.then(|| Block::new(over(sweep, heading), at.iter().map(column).collect()))
 }
 
@@ -104,15 +107,16 @@ pub(crate) fn text_block(
     sweep: &Sweep,
     heading: &str,
     at: &[usize],
-    tell: impl Fn(&Point) -> Option<Cell>,
+    cell_of: impl Fn(&Point) -> Option<Cell>,
 ) -> Option<Block> {
     let column = |at: &usize| {
-        let cell =
-            |point: &Point| tell(point).unwrap_or_else(|| Entry::without_figure(point).into_cell());
+        let cell = |point: &Point| {
+            cell_of(point).unwrap_or_else(|| Entry::without_figure(point).into_cell())
+        };
         let cells = sweep.archs.iter().map(|arch| cell(&arch.points[*at])).collect();
         vec![Column::figures(&under(sweep, heading, *at), cells)]
     };
-    let has = any(sweep, |point| tell(point).is_some());
+    let has = any(sweep, |point| cell_of(point).is_some());
     has.then(|| Block::new(over(sweep, heading), at.iter().map(column).collect()))
 }
 

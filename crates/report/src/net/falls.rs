@@ -11,7 +11,7 @@ pub(crate) fn lines(sweep: &Sweep, page: &Page) -> String {
         return String::new();
     };
     let falls: Vec<(&str, String)> =
-        sweep.archs.iter().filter_map(|arch| Some((arch.name, told(arch, sweep)?))).collect();
+        sweep.archs.iter().filter_map(|arch| Some((arch.name, shown(arch, sweep)?))).collect();
     if falls.is_empty() {
         let within = match fewest == most {
             true => format!("with {most} connections"),
@@ -20,15 +20,15 @@ pub(crate) fn lines(sweep: &Sweep, page: &Page) -> String {
         return heading(&sweep.title(&format!("none falls over {within}")), page);
     }
     let widest = falls.iter().map(|(arch, _)| arch.len()).max().unwrap_or(0);
-    let line = |(arch, told): &(&str, String)| {
-        text::hanging(&format!("{arch:<widest$}  "), told, page.prose_width())
+    let line = |(arch, shown): &(&str, String)| {
+        text::hanging(&format!("{arch:<widest$}  "), shown, page.prose_width())
     };
     let lines: String = falls.iter().map(line).collect();
     heading(&sweep.title("where it falls over"), page) + &lines
 }
 
 /// From where on what gave way, such as `from 2500 on: connections were refused`.
-fn told(arch: &Arch, sweep: &Sweep) -> Option<String> {
+fn shown(arch: &Arch, sweep: &Sweep) -> Option<String> {
     let mut causes: Vec<(String, Vec<usize>)> = Vec::new();
     for (at, point) in arch.points.iter().enumerate() {
         for cause in point.gave_way() {
@@ -38,7 +38,7 @@ fn told(arch: &Arch, sweep: &Sweep) -> Option<String> {
             }
         }
     }
-    let tell = |(cause, places): &(String, Vec<usize>)| {
+    let cell_of = |(cause, places): &(String, Vec<usize>)| {
         let measured = arch.points.iter().enumerate().filter(|(_, point)| !point.is_empty());
         let beyond: Vec<usize> = measured.map(|(at, _)| at).filter(|at| *at >= places[0]).collect();
         let level = |at: &usize| sweep.levels[*at].to_string();
@@ -50,5 +50,5 @@ fn told(arch: &Arch, sweep: &Sweep) -> Option<String> {
             }
         }
     };
-    (!causes.is_empty()).then(|| causes.iter().map(tell).collect::<Vec<_>>().join("; "))
+    (!causes.is_empty()).then(|| causes.iter().map(cell_of).collect::<Vec<_>>().join("; "))
 }

@@ -1,7 +1,7 @@
 //! How long half and how long 99 of 100 replies took.
 
 use crate::grid::{Cell, Column};
-use crate::net::levels::{self, Block, Entry, told};
+use crate::net::levels::{self, Block, Entry, three_digits};
 use crate::net::sweep::{ANSWER, Point, Sweep};
 use crate::net::wording::heading;
 use crate::page::Page;
@@ -24,7 +24,8 @@ pub(crate) fn table(sweep: &Sweep, page: &Page) -> String {
     let connecting = if sweep.case == ANSWER { ", connecting included" } else { "" };
     let title = sweep.title(&format!("time until the reply (p50 / p99){connecting}"));
     let layout = |count: usize| {
-        let parts = levels::telling(sweep, count).into_iter().map(|at| vec![column(sweep, at)]);
+        let parts =
+            levels::shown_levels(sweep, count).into_iter().map(|at| vec![column(sweep, at)]);
         vec![Block::new("connections in flight", parts.collect())]
     };
     let names = levels::names(sweep.archs.iter().map(|arch| arch.name));
@@ -58,7 +59,7 @@ pub(crate) fn pairs(sweep: &Sweep, heading: &str, at: usize, metrics: [&Metric; 
 fn pair(point: &Point, [p50, p99]: [&Metric; 2]) -> Option<[String; 3]> {
     let (p50, p99) = (point.estimate(p50)?, point.estimate(p99)?);
     let number = |e: results::Estimate, scale: f64| {
-        told(e.median / scale, half_width(e.median, e.low, e.high) / scale)
+        three_digits(e.median / scale, half_width(e.median, e.low, e.high) / scale)
     };
     let unit_of = |ns: f64| UNITS.iter().rfind(|(scale, _)| ns >= *scale).unwrap_or(&UNITS[0]);
     let ((scale, unit), (other_scale, other)) = (unit_of(p50.median), unit_of(p99.median));

@@ -15,7 +15,7 @@ const FINEST: f64 = 0.0101;
 const GAP_BEFORE_NAMES: usize = 2;
 
 /// Which levels tell most where there is no room for all: idle, much, and what lies between and beyond.
-const TELLING: [u32; 8] = [1000, 1, 100, 5000, 10, 500, 2500, 1500];
+const MOST_INFORMATIVE: [u32; 8] = [1000, 1, 100, 5000, 10, 500, 2500, 1500];
 
 /// One cell.
 #[derive(Debug, Clone, Default)]
@@ -36,7 +36,7 @@ impl Entry {
     pub(crate) fn estimate(estimate: &Estimate, scale: f64, mark: &str) -> Entry {
         let half_width = half_width(estimate.median, estimate.low, estimate.high) / scale;
         let value = estimate.median / scale;
-        Entry::number(told(value, half_width), mark)
+        Entry::number(three_digits(value, half_width), mark)
     }
 
     /// How it ended, or that it was not in the run.
@@ -56,7 +56,7 @@ impl Entry {
 }
 
 /// A number in as many digits as its interval carries, three at most.
-pub(crate) fn told(value: f64, half_width: f64) -> String {
+pub(crate) fn three_digits(value: f64, half_width: f64) -> String {
     let finest = (value.abs() * FINEST_SHARE).max(FINEST).min(value.abs());
     figure(value, half_width.max(finest), "").number
 }
@@ -87,12 +87,12 @@ pub(crate) fn names<'r>(archs: impl Iterator<Item = &'r str>) -> Column {
 }
 
 /// The positions of the `count` levels that tell most, ascending.
-pub(crate) fn telling(sweep: &Sweep, count: usize) -> Vec<usize> {
-    telling_of(sweep, count, &TELLING)
+pub(crate) fn shown_levels(sweep: &Sweep, count: usize) -> Vec<usize> {
+    shown_levels_of(sweep, count, &MOST_INFORMATIVE)
 }
 
-/// As [`telling`], where these tell most, the first before all others.
-pub(crate) fn telling_of(sweep: &Sweep, count: usize, order: &[u32]) -> Vec<usize> {
+/// As [`shown_levels`], where these tell most, the first before all others.
+pub(crate) fn shown_levels_of(sweep: &Sweep, count: usize, order: &[u32]) -> Vec<usize> {
     let rank = |level: u32| order.iter().position(|known| *known == level);
     let mut all: Vec<usize> = (0..sweep.levels.len()).collect();
     all.sort_by_key(|at| rank(sweep.levels[*at]).unwrap_or(order.len()));
@@ -174,7 +174,7 @@ mod tests {
             (1620.0, 8.0, "1,620"),
             (0.0, 0.0, "0"),
         ] {
-            assert_eq!(told(value, half_width), text, "{value} ±{half_width}");
+            assert_eq!(three_digits(value, half_width), text, "{value} ±{half_width}");
         }
     }
 

@@ -46,15 +46,16 @@ pub(crate) fn table(sweep: &Sweep, page: &Page) -> String {
     };
     let said = |pair: &(&str, &str)| Cell::text(format!("{} over {}", pair.0, pair.1));
     let said = Column::words("better", pairs.iter().map(said).collect()).wrapping();
-    let told = COLUMNS.map(|(metric, heading)| columns(metric, heading));
-    let all: Vec<Column> = std::iter::once(&said).chain(told.iter().flatten()).cloned().collect();
+    let shown = COLUMNS.map(|(metric, heading)| columns(metric, heading));
+    let all: Vec<Column> = std::iter::once(&said).chain(shown.iter().flatten()).cloned().collect();
     let tables = match grid::total_width(&all) <= page.table_width() + 2 {
         true => grid::table(all, page),
         false => {
             let with_names = |columns: &Vec<Column>| {
                 grid::table(std::iter::once(&said).chain(columns).cloned().collect(), page)
             };
-            told.iter()
+            shown
+                .iter()
                 .filter(|columns| !columns.is_empty())
                 .map(with_names)
                 .collect::<Vec<_>>()

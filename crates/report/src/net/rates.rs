@@ -6,7 +6,7 @@ use results::Estimate;
 
 use crate::footnotes::Footnotes;
 use crate::grid::{Cell, Column};
-use crate::net::levels::{self, Block, Entry, told};
+use crate::net::levels::{self, Block, Entry, three_digits};
 use crate::net::sweep::{ANSWER, Arch, Point, Sweep};
 use crate::net::wording::{faint, heading};
 use crate::page::{Ink, Page};
@@ -257,7 +257,7 @@ impl Multiple {
         let number = if low == high && mid == 1.0 {
             "1".to_owned()
         } else {
-            told(mid, (high - mid).max(mid - low))
+            three_digits(mid, (high - mid).max(mid - low))
         };
         Entry::number(number, self.mark)
     }

@@ -244,10 +244,10 @@ impl<'r> Point<'r> {
     }
 
     fn reasons(&self) -> Vec<Reason> {
-        let told_elsewhere =
+        let listed_elsewhere =
             |reason: &Reason| is_saturated(&reason.text) || is_giving_way(&reason.text);
         let all = self.results.iter().flat_map(|result| reasons(result));
         let ended = self.ending().is_some();
-        all.filter(|reason| !(told_elsewhere(reason) || ended && reason.grave)).collect()
+        all.filter(|reason| !(listed_elsewhere(reason) || ended && reason.grave)).collect()
     }
 }

@@ -30,9 +30,10 @@ pub(crate) fn what_digits_mean(results: &[&CaseResult], area: &str, page: &Page)
 pub(crate) fn missing(sweep: &Sweep, page: &Page) -> String {
     let mut text = String::new();
     if !sweep.missing.is_empty() {
-        let told = sweep.missing.iter().map(|(why, archs)| format!("{} ({why})", archs.join(", ")));
-        let told = told.collect::<Vec<_>>().join("; ");
-        let line = text::hanging("unsupported here: ", &told, page.prose_width());
+        let shown =
+            sweep.missing.iter().map(|(why, archs)| format!("{} ({why})", archs.join(", ")));
+        let shown = shown.collect::<Vec<_>>().join("; ");
+        let line = text::hanging("unsupported here: ", &shown, page.prose_width());
         text.push_str(&page.paint_lines(Ink::Faint, &line));
     }
     if sweep.has_gaps() {

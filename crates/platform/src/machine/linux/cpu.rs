@@ -59,14 +59,14 @@ fn flags_of(features: &str) -> String {
 }
 
 /// The kind of core that one of this machine's CPUs is.
-pub(in crate::machine) fn core_type(cpu: usize) -> Option<String> {
+pub(crate) fn core_type(cpu: usize) -> Option<String> {
     let tree = Tree::new(Path::new("/"));
     let cpuinfo = tree.text("proc/cpuinfo")?;
     CoreTypes::read(&tree, &cpuinfo, true, cpuid::here().is_hybrid())?.of(cpu)
 }
 
 /// The emulator according to files, where there is no CPUID.
-pub(in crate::machine) fn emulator() -> Option<String> {
+pub(crate) fn emulator() -> Option<String> {
     emulator_in_files(&Tree::new(Path::new("/")))
 }
 
