@@ -145,7 +145,7 @@ const TWO_CALLS: &[&str] =
 
 fn system_calls_are_as_expected(bench: &Bench, case: &Case, workers_are: &str) -> Completion {
     let Some(tracepoint) = platform::counters::syscall_tracepoint() else {
-        if cfg!(not(target_os = "linux")) {
+        if std::env::consts::OS != "linux" {
             let why = "system calls are counted on Linux only";
             testing::not_applicable(why);
             return Completion::ignored_with(why);
