@@ -36,7 +36,7 @@ fn test(name: &str, check: fn(&ClockFacts)) -> Trial {
 
 static CLOCK: LazyLock<ClockFacts> = LazyLock::new(|| survey().remove(0));
 
-/// What a round told.
+/// What a round outcome.
 struct Timed {
     elapsed_ms: f64,
     metrics: Vec<MetricValue>,
@@ -98,15 +98,15 @@ fn jobs(clock: &ClockFacts, executor: &str, more: [&str; 4]) -> Result<Timed, Ca
 fn no_executor_is_faster_than_the_jobs(clock: &ClockFacts) {
     for &executor in NAMES {
         for kind in ["wait", "mixed"] {
-            let told = jobs(clock, executor, [kind, "longest", "all", "25"]);
+            let outcome = jobs(clock, executor, [kind, "longest", "all", "25"]);
             if executor == "processes" && cfg!(windows) {
-                assert!(matches!(told, Err(CaseError::Unsupported(_))));
+                assert!(matches!(outcome, Err(CaseError::Unsupported(_))));
                 continue;
             }
-            let told = told.unwrap_or_else(|e| panic!("{executor}, {kind}: {e}"));
+            let outcome = outcome.unwrap_or_else(|e| panic!("{executor}, {kind}: {e}"));
             // Waiting is never shorter than asked for: all of 15 ms, or half of it.
             let least = if kind == "wait" { 15.0 } else { 7.5 };
-            assert!(told.elapsed_ms >= least, "{executor}: {} ms", told.elapsed_ms);
+            assert!(outcome.elapsed_ms >= least, "{executor}: {} ms", outcome.elapsed_ms);
             let share = least / 15.0;
             for (lower, higher) in [
                 ("turnaround-p25", "turnaround-p50"),
@@ -114,7 +114,7 @@ fn no_executor_is_faster_than_the_jobs(clock: &ClockFacts) {
                 ("turnaround-p75", "turnaround-worst"),
                 ("turnaround", "turnaround-worst"),
             ] {
-                let (lower, higher) = (told.value(lower), told.value(higher));
+                let (lower, higher) = (outcome.value(lower), outcome.value(higher));
                 assert!(share <= lower && lower <= higher, "{executor}: {lower}, {higher}");
             }
         }
@@ -123,42 +123,42 @@ fn no_executor_is_faster_than_the_jobs(clock: &ClockFacts) {
 
 fn one_at_a_time_takes_the_sum(clock: &ClockFacts) {
     for executor in ["serial", "threads", "threads-up-front", "pool", "rayon", "tokio"] {
-        let told = jobs(clock, executor, ["wait", "longest", "all", "1"]).unwrap();
-        assert!(told.elapsed_ms >= 30.0, "{executor}: {} ms", told.elapsed_ms);
+        let outcome = jobs(clock, executor, ["wait", "longest", "all", "1"]).unwrap();
+        assert!(outcome.elapsed_ms >= 30.0, "{executor}: {} ms", outcome.elapsed_ms);
         // On no number of CPUs could waiting for 15 ms be done sooner.
-        assert!(told.value("overhead") >= 0.999, "{executor}");
+        assert!(outcome.value("overhead") >= 0.999, "{executor}");
     }
 }
 
 fn the_order_decides_whose_turn_it_is(clock: &ClockFacts) {
     // Longest first they end after 15, 25 and 30 ms: 1, 2.5 and 6 times their lengths.
-    let told = jobs(clock, "serial", ["wait", "longest", "one", "25"]).unwrap();
-    assert!(told.value("turnaround") >= 9.5 / 3.0 - 1e-3);
-    assert!(told.value("turnaround-worst") >= 6.0 - 1e-3);
+    let outcome = jobs(clock, "serial", ["wait", "longest", "one", "25"]).unwrap();
+    assert!(outcome.value("turnaround") >= 9.5 / 3.0 - 1e-3);
+    assert!(outcome.value("turnaround-worst") >= 6.0 - 1e-3);
     // Shortest first after 5, 15 and 30 ms: 1, 1.5 and 2.
-    let told = jobs(clock, "serial", ["wait", "shortest", "one", "25"]).unwrap();
-    assert!(told.value("turnaround") >= 1.5 - 1e-3);
-    assert!(told.value("turnaround-p25") >= 1.25 - 1e-3);
+    let outcome = jobs(clock, "serial", ["wait", "shortest", "one", "25"]).unwrap();
+    assert!(outcome.value("turnaround") >= 1.5 - 1e-3);
+    assert!(outcome.value("turnaround-p25") >= 1.25 - 1e-3);
 }
 
 fn work_is_the_cpu_time_asked_for(clock: &ClockFacts) {
-    let told = jobs(clock, "serial", ["cpu", "longest", "one", "25"]).unwrap();
+    let outcome = jobs(clock, "serial", ["cpu", "longest", "one", "25"]).unwrap();
     if cfg!(unix) {
         // A neighbour makes it longer; what makes it half as long is a wrong calibration.
-        assert!(told.value("work-error") > -0.5, "{}", told.value("work-error"));
-        assert!(told.value("voluntary-switches") >= 0.0);
+        assert!(outcome.value("work-error") > -0.5, "{}", outcome.value("work-error"));
+        assert!(outcome.value("voluntary-switches") >= 0.0);
     }
-    assert!(told.value("cpu-use") <= 1.5, "{}", told.value("cpu-use"));
+    assert!(outcome.value("cpu-use") <= 1.5, "{}", outcome.value("cpu-use"));
     let waiting = jobs(clock, "serial", ["wait", "longest", "one", "25"]).unwrap();
     assert!(!waiting.metrics.iter().any(|metric| metric.name == "work-error"));
 }
 
 fn degrees_and_lengths_are_measured(clock: &ClockFacts) {
     let params = [("kind", "wait"), ("degree", "2"), ("executor", "threads"), ("jobs", "8")];
-    let told =
+    let outcome =
         carry_out(clock, "concurrency/degree", &[&params[..], &[("length", "2ms")]].concat());
     // Eight waits of 2 ms, two at a time.
-    let rate = told.unwrap().value("rate");
+    let rate = outcome.unwrap().value("rate");
     assert!(rate > 0.0 && rate <= 1_000.0, "{rate} jobs/s");
     let params = [("executor", "pool"), ("length", "20us"), ("jobs", "16"), ("degree", "2")];
     assert!(carry_out(clock, "concurrency/worth", &params).unwrap().elapsed_ms > 0.0);

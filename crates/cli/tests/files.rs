@@ -130,9 +130,9 @@ fn a_disk_that_fills_up_meanwhile_fails_the_case_and_nothing_stays() {
     let begun = command.process_group(0).spawn().expect("the program starts");
     let mounts = format!("/proc/{}/root{}", begun.id(), hog.display());
     until("its file system is there", || {
-        let told =
+        let message =
             std::fs::read_to_string(format!("/proc/{}/mounts", begun.id())).unwrap_or_default();
-        told.contains("small") || !Path::new(&format!("/proc/{}", begun.id())).exists()
+        message.contains("small") || !Path::new(&format!("/proc/{}", begun.id())).exists()
     });
     std::thread::sleep(Duration::from_millis(700));
     // Fills what is free, in its own mount namespace.
@@ -224,7 +224,7 @@ fn spawn(bench: &Bench, arguments: &str) -> Child {
 }
 
 /// Everything killed at a random moment: the next start removes what was left, here and in a directory that it is
-/// not told of again.
+/// not message of again.
 #[test]
 fn after_a_kill_the_next_start_removes_everything() {
     let (wanted, mut left) = (kills(4), 0);

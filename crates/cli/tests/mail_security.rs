@@ -79,10 +79,10 @@ fn password_is_not_said_in_clear() {
             let said = send(&bench, LIST, MESSAGE, &arguments);
             assert!(matches!(said.code, Some(1 | 3)), "{said:?}");
             is_kept_secret(&bench, &said);
-            let heard = fake.heard_text();
-            assert!(heard.contains("EHLO"), "it was not talked to: {heard}");
-            assert!(!heard.contains("AUTH") && !tells(heard.as_bytes()), "{heard}");
-            assert!(!heard.contains("MAIL"), "mail goes on without the password: {heard}");
+            let received = fake.received_text();
+            assert!(received.contains("EHLO"), "it was not talked to: {received}");
+            assert!(!received.contains("AUTH") && !tells(received.as_bytes()), "{received}");
+            assert!(!received.contains("MAIL"), "mail goes on without the password: {received}");
         }
     }
 }
@@ -160,8 +160,8 @@ fn words_before_tls_do_not_pass_for_words_under_it() {
         let said = send(&bench, LIST, MESSAGE, &arguments).with(1);
         let replies = said.json()["replies"].to_string();
         assert!(replies.contains("the server said more before TLS began"), "{replies}");
-        let heard = fake.heard_text();
-        assert!(heard.ends_with("STARTTLS\r\n"), "{heard}");
+        let received = fake.received_text();
+        assert!(received.ends_with("STARTTLS\r\n"), "{received}");
     }
 }
 
@@ -297,10 +297,10 @@ fn nothing_in_a_message_ends_it_early() {
     let fake = Fake::start(&[]);
     let message = format!("{BEGIN}a\n.\nb\r.\rc\r\n.\n{SECOND}");
     send(&bench, LIST, message, &format!("--relay {}", fake.address)).with(0);
-    let heard = fake.heard_text();
-    assert_eq!(heard.matches("\r\n.\r\n").count(), 1, "{heard:?}");
-    let bare = heard.replace("\r\n", "");
-    assert!(!bare.contains(['\r', '\n']), "{heard:?}");
+    let received = fake.received_text();
+    assert_eq!(received.matches("\r\n.\r\n").count(), 1, "{received:?}");
+    let bare = received.replace("\r\n", "");
+    assert!(!bare.contains(['\r', '\n']), "{received:?}");
 }
 
 /// A name server on loopback: mail for every domain goes to `mx.` of it, and each name has this address. It ends

@@ -61,7 +61,7 @@ fn it_counts_logs_and_captures_what_it_throws_away() {
 }
 
 #[test]
-fn it_shows_a_table_and_offers_what_it_is_told_to() {
+fn it_shows_a_table_and_offers_the_extensions_asked_for() {
     let bench = Bench::new();
     let (child, address) = start(&bench, "--tls --write-ca ca.pem --without chunking");
     assert_eq!(codes(address, MESSAGE, 7), "220 250 250 250 354 250 221");
@@ -75,7 +75,7 @@ fn it_shows_a_table_and_offers_what_it_is_told_to() {
 }
 
 #[test]
-fn who_starts_it_is_told_what_it_counts_and_spends() {
+fn its_parent_gets_its_counts_and_resource_usage() {
     let bench = Bench::new();
     let mut command = bench.command("mail sink --report --listen 127.0.0.1-2:0");
     let mut sink = Hosted::start(&mut command).expect("it starts");
@@ -120,9 +120,9 @@ fn without_descriptors_it_waits_for_some_and_goes_on() {
 }
 
 #[test]
-fn wrong_usage_is_told() {
+fn wrong_usage_is_reported() {
     let bench = Bench::new();
-    for (arguments, told) in [
+    for (arguments, message) in [
         ("--listen nowhere", vec!["nowhere", "127.0.0.1-200:2525"]),
         ("--listen 0.0.0.0:0", vec!["0.0.0.0:0", "--beyond-this-machine"]),
         ("--fault rcpt:4xx", vec!["PHASE:KIND:RATE"]),
@@ -136,7 +136,7 @@ fn wrong_usage_is_told() {
         ("--user me", vec!["NAME:PASSWORD"]),
         ("--size 0", vec!["--size"]),
     ] {
-        bench.oscost(&format!("mail sink {arguments}")).with(2).complains(&told);
+        bench.oscost(&format!("mail sink {arguments}")).with(2).complains(&message);
     }
     let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = taken.local_addr().expect("bound").to_string();

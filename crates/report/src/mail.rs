@@ -11,7 +11,7 @@ use std::collections::HashSet;
 use results::CaseResult;
 
 use crate::footnotes::Footnotes;
-use crate::net::falls;
+use crate::net::failures;
 use crate::net::sweep::{Sweep, is_name, number};
 use crate::net::wording::{heading, missing, what_digits_mean};
 use crate::page::Page;
@@ -81,7 +81,7 @@ fn of_sweep(sweep: &Sweep, page: &Page) -> String {
     }
     parts[0].push_str(&missing(sweep, page));
     if !sweep.archs.is_empty() {
-        parts.push(falls::lines(sweep, page));
+        parts.push(failures::lines(sweep, page));
     }
     parts.retain(|part| !part.is_empty());
     parts.join("\n")

@@ -1,7 +1,7 @@
 //! The tables of the area `net`: server architectures under load, side by side.
 
 pub(crate) mod costs;
-pub(crate) mod falls;
+pub(crate) mod failures;
 pub(crate) mod latency;
 pub(crate) mod levels;
 mod overtaking;
@@ -55,7 +55,7 @@ fn of_sweep(sweep: &Sweep, page: &Page) -> String {
         parts.push(costs::held(sweep, &notes, page) + &notes.lines(page));
     }
     parts[0].push_str(&missing(sweep, page));
-    parts.push(falls::lines(sweep, page));
+    parts.push(failures::lines(sweep, page));
     parts.push(overtaking::table(sweep, page));
     parts.retain(|part| !part.is_empty());
     parts.join("\n")

@@ -2,9 +2,17 @@
 
 mod benchstat;
 mod csv;
+mod format;
 
 pub use benchstat::to_benchstat;
 pub use csv::to_csv;
+pub use format::TextFormat;
+
+/// All text formats, in the order they are listed.
+pub const TEXT_FORMATS: &[TextFormat] = &[JSON, csv::FORMAT, benchstat::FORMAT];
+
+const JSON: TextFormat =
+    TextFormat { name: "json", about: "The whole document, which `import` reads", write: to_json };
 
 use std::borrow::Cow;
 

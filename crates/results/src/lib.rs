@@ -14,7 +14,7 @@ pub use document::{
     CaseResult, Direction, Document, Estimate, FrequencySlope, Interval, Outcome, PerOp, Reference,
     RunInfo, SCHEMA, Seen, label, machine_line,
 };
-pub use export::{to_benchstat, to_csv, to_json};
+pub use export::{TEXT_FORMATS, TextFormat, to_benchstat, to_csv, to_json};
 pub use import::{ImportError, parse_document};
 pub use store::{Imported, RoundRow, RunSummary, Store, StoreError};
 

@@ -231,7 +231,8 @@ mod tests {
     fn a_run_is_complete_if_every_point_has_an_answer_and_one_a_figure() {
         use Outcome::{Failed, Implausible, Measured, TimedOut, Unsupported};
         let ending = |outcomes: &[Outcome]| {
-            let blank = CaseResult::blank("a/b", BTreeMap::new(), "time", "ns/op", Direction::Lower);
+            let blank =
+                CaseResult::blank("a/b", BTreeMap::new(), "time", "ns/op", Direction::Lower);
             let results: Vec<CaseResult> =
                 outcomes.iter().map(|&outcome| CaseResult { outcome, ..blank.clone() }).collect();
             ending_of(&results)

@@ -121,9 +121,9 @@ fn batched(shard: &FileShard) -> Result<Box<dyn FileOps>, CaseError> {
         }
 
         impl Batched {
-            /// Submits requests and waits for all; what each of those told whose `user_data` is its number in
+            /// Submits requests and waits for all; what each of those outcome whose `user_data` is its number in
             /// the batch.
-            fn carry_out(&mut self, requests: &[Entry], told: &mut [i32]) -> io::Result<()> {
+            fn carry_out(&mut self, requests: &[Entry], outcome: &mut [i32]) -> io::Result<()> {
                 for request in requests {
                     // SAFETY: what requests refer to outlives this call, which waits for all of them.
                     unsafe { self.ring.submission().push(request) }.map_err(|_| {
@@ -139,7 +139,7 @@ fn batched(shard: &FileShard) -> Result<Box<dyn FileOps>, CaseError> {
                             // The first says why: those linked to it are only called off.
                             failed = failed.or(Some(-entry.result()));
                         }
-                        if let Some(place) = told.get_mut(entry.user_data() as usize) {
+                        if let Some(place) = outcome.get_mut(entry.user_data() as usize) {
                             *place = entry.result();
                         }
                     }
@@ -167,16 +167,16 @@ fn batched(shard: &FileShard) -> Result<Box<dyn FileOps>, CaseError> {
             opcode::Close::new(Fixed(nth as u32)).build().user_data(UNCHECKED)
         }
 
-        fn short(told: i32, size: usize) -> io::Result<()> {
-            if told as usize == size {
+        fn short(outcome: i32, size: usize) -> io::Result<()> {
+            if outcome as usize == size {
                 return Ok(());
             }
-            Err(io::Error::other(format!("{told} of {size} bytes were written")))
+            Err(io::Error::other(format!("{outcome} of {size} bytes were written")))
         }
 
         impl FileOps for Batched {
             fn create(&mut self, shard: &FileShard, times: &mut Times) -> Result<(), CaseError> {
-                let mut told = [0i32; BATCH];
+                let mut outcome = [0i32; BATCH];
                 for (nth_batch, batch) in shard.files.chunks(BATCH).enumerate() {
                     let first = nth_batch * BATCH;
                     times.of(batch.len(), "creating files with io_uring", || {
@@ -195,11 +195,11 @@ fn batched(shard: &FileShard) -> Result<Box<dyn FileOps>, CaseError> {
                             }
                             requests.push(closed(nth));
                         }
-                        self.carry_out(&requests, &mut told)?;
+                        self.carry_out(&requests, &mut outcome)?;
                         let written = shard.size();
-                        told[..batch.len()].iter().try_for_each(|&told| match written {
+                        outcome[..batch.len()].iter().try_for_each(|&outcome| match written {
                             0 => Ok(()),
-                            _ => short(told, written),
+                            _ => short(outcome, written),
                         })
                     })?;
                 }
@@ -208,7 +208,7 @@ fn batched(shard: &FileShard) -> Result<Box<dyn FileOps>, CaseError> {
 
             fn read(&mut self, shard: &FileShard, times: &mut Times) -> Result<(), CaseError> {
                 let room = shard.size() + 1;
-                let (mut buffer, mut told) = (vec![0u8; room * BATCH], [0i32; BATCH]);
+                let (mut buffer, mut outcome) = (vec![0u8; room * BATCH], [0i32; BATCH]);
                 for (nth_batch, batch) in shard.files.chunks(BATCH).enumerate() {
                     let first = nth_batch * BATCH;
                     times.of(batch.len(), "reading files with io_uring", || {
@@ -221,12 +221,12 @@ fn batched(shard: &FileShard) -> Result<Box<dyn FileOps>, CaseError> {
                             requests.push(read.user_data(nth as u64));
                             requests.push(closed(nth));
                         }
-                        self.carry_out(&requests, &mut told)
+                        self.carry_out(&requests, &mut outcome)
                     })?;
-                    for ((number, ..), (read, told)) in
-                        batch.iter().zip(buffer.chunks(room).zip(&told))
+                    for ((number, ..), (read, outcome)) in
+                        batch.iter().zip(buffer.chunks(room).zip(&outcome))
                     {
-                        shard.verify(*number, &read[..*told as usize], times)?;
+                        shard.verify(*number, &read[..*outcome as usize], times)?;
                     }
                 }
                 Ok(())
@@ -248,8 +248,10 @@ fn batched(shard: &FileShard) -> Result<Box<dyn FileOps>, CaseError> {
                         });
                         self.carry_out(&asked.collect::<Vec<_>>(), &mut [])
                     })?;
-                    let told = stats.iter().take(batch.len());
-                    told.into_iter().try_for_each(|told| expect_size(shard, told.stx_size))?;
+                    let outcome = stats.iter().take(batch.len());
+                    outcome
+                        .into_iter()
+                        .try_for_each(|outcome| expect_size(shard, outcome.stx_size))?;
                 }
                 Ok(())
             }

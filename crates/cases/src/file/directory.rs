@@ -38,8 +38,8 @@ pub fn obstacle(params: &Params) -> Option<CaseError> {
 }
 
 fn shortage(parent: &Path, files: usize, size: usize) -> Result<(), CaseError> {
-    let told = filesystem::room_in(parent);
-    let room = told.map_err(|e| CaseError::Failed(format!("{}: {e}", parent.display())))?;
+    let found = filesystem::room_in(parent);
+    let room = found.map_err(|e| CaseError::Failed(format!("{}: {e}", parent.display())))?;
     lack(&room, files as u64, size as u64)
         .map_or(Ok(()), |lack| Err(CaseError::Failed(format!("{}: {lack}", parent.display()))))
 }

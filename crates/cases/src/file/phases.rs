@@ -155,8 +155,8 @@ pub trait FileOps: Send {
     /// Those of the calls; `Failed` if a size is another one.
     fn stat(&mut self, shard: &FileShard, times: &mut Times) -> Result<(), CaseError> {
         for (_, name, _) in &shard.files {
-            let told = times.of_one("asking for a file's size", || fs::metadata(name))?;
-            expect_size(shard, told.len())?;
+            let facts = times.of_one("asking for a file's size", || fs::metadata(name))?;
+            expect_size(shard, facts.len())?;
         }
         Ok(())
     }
@@ -235,11 +235,11 @@ pub fn read(name: &Path, buffer: &mut [u8], size: usize) -> io::Result<usize> {
 ///
 /// # Errors
 /// `Failed` if it is not.
-pub fn expect_size(shard: &FileShard, told: u64) -> Result<(), CaseError> {
-    if told == shard.size() as u64 {
+pub fn expect_size(shard: &FileShard, size: u64) -> Result<(), CaseError> {
+    if size == shard.size() as u64 {
         return Ok(());
     }
-    Err(CaseError::Failed(format!("a file of {} bytes was said to have {told}", shard.size())))
+    Err(CaseError::Failed(format!("a file of {} bytes was said to have {size}", shard.size())))
 }
 
 /// How long each operation of a phase took.

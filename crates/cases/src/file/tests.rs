@@ -115,7 +115,7 @@ fn every_case_tells_all_its_metrics_or_a_reason_and_leaves_nothing() {
                 .collect();
             assert!(metrics.iter().all(|m| m.value.is_finite() && m.value > 0.0), "{metrics:?}");
             for name in case.metrics.iter().map(|metric| metric.name) {
-                // No bytes, no bandwidth; no sync, no cost of it; and CPU time may be told in coarse steps.
+                // No bytes, no bandwidth; no sync, no cost of it; and CPU time may be text in coarse steps.
                 let may_lack = (name.contains("bandwidth") && params["size"] == "0")
                     || (name == "sync-cost" && params["sync"] == "none")
                     || name == "cpu";
@@ -127,8 +127,8 @@ fn every_case_tells_all_its_metrics_or_a_reason_and_leaves_nothing() {
                     let name = format!("{phase}-{part}");
                     metrics.iter().find(|metric| metric.name == name).map(|metric| metric.value)
                 };
-                let told = ["p50", "p90", "p99", "max"].map(of);
-                assert!(told.is_sorted(), "{phase}: {told:?}");
+                let quantiles = ["p50", "p90", "p99", "max"].map(of);
+                assert!(quantiles.is_sorted(), "{phase}: {quantiles:?}");
             }
             assert!(lines.iter().any(|line| matches!(line, Line::Series(s) if s.batch == 70)));
         }
@@ -240,7 +240,7 @@ fn too_little_room_is_told_before_anything_is_written() {
     let folder = Folder::new("room");
     let params = folder.params(&[("files", "1000000"), ("size", "1024k"), ("sync", "none")]);
     // How much is free changes all the time.
-    let needed = |told: &str| told.split_once(" and ").map(|(needed, _)| needed.to_owned());
+    let needed = |text: &str| text.split_once(" and ").map(|(needed, _)| needed.to_owned());
     let obstacle = needed(&obstacle(&params).unwrap().to_string()).unwrap();
     assert!(obstacle.contains(" files need "), "{obstacle}");
     let case_error = run(&small::CASE, &params, Mode::Sample).unwrap_err();

@@ -122,18 +122,18 @@ fn run(params: &Params, round: &mut Round, kind: Kind) -> Result<(), CaseError> 
             fn acquire(&self, (): &mut ()) {
                 // SAFETY: the mutex was made before, and is never unmade.
                 let error = unsafe { libc::pthread_mutex_lock(self.0.get()) };
-                assert!(error == 0, "{}", told("pthread_mutex_lock", error));
+                assert!(error == 0, "{}", message("pthread_mutex_lock", error));
             }
 
             #[inline(always)]
             fn release(&self, (): &mut ()) {
                 // SAFETY: as above.
                 let error = unsafe { libc::pthread_mutex_unlock(self.0.get()) };
-                assert!(error == 0, "{}", told("pthread_mutex_unlock", error));
+                assert!(error == 0, "{}", message("pthread_mutex_unlock", error));
             }
         }
 
-        fn told(call: &str, error: libc::c_int) -> String {
+        fn message(call: &str, error: libc::c_int) -> String {
             format!("{call}: {}", io::Error::from_raw_os_error(error))
         }
 

@@ -51,25 +51,25 @@ fn run<const WRITE: bool>(params: &Params, round: &mut Round) -> Result<(), Case
                 }
                 // SAFETY: the lock was made before, and is never unmade.
                 let error = unsafe { libc::pthread_rwlock_rdlock(self.0.get()) };
-                assert!(error == 0, "{}", told("pthread_rwlock_rdlock", error));
+                assert!(error == 0, "{}", message("pthread_rwlock_rdlock", error));
             }
 
             #[inline(always)]
             fn release(&self, (): &mut ()) {
                 // SAFETY: as above.
                 let error = unsafe { libc::pthread_rwlock_unlock(self.0.get()) };
-                assert!(error == 0, "{}", told("pthread_rwlock_unlock", error));
+                assert!(error == 0, "{}", message("pthread_rwlock_unlock", error));
             }
 
             #[inline(always)]
             fn acquire_alone(&self, (): &mut ()) {
                 // SAFETY: as above.
                 let error = unsafe { libc::pthread_rwlock_wrlock(self.0.get()) };
-                assert!(error == 0, "{}", told("pthread_rwlock_wrlock", error));
+                assert!(error == 0, "{}", message("pthread_rwlock_wrlock", error));
             }
         }
 
-        fn told(call: &str, error: libc::c_int) -> String {
+        fn message(call: &str, error: libc::c_int) -> String {
             format!("{call}: {}", io::Error::from_raw_os_error(error))
         }
 

@@ -63,7 +63,7 @@ pub struct MailSend {
     pub dkim_domain: Option<String>,
 
     #[command(flatten)]
-    pub way: Way,
+    pub transport: Transport,
 
     /// Test mode: do not send the message. The default unless all mail stays on this machine
     #[arg(long)]
@@ -124,7 +124,7 @@ pub struct MailSend {
 /// Routes, and how servers are contacted.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Routes and sessions")]
-pub struct Way {
+pub struct Transport {
     /// Send all mail to this server [default: the servers in the domains' MX records]
     #[arg(long, value_name = "HOST[:PORT]")]
     pub relay: Option<String>,

@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use results::{TEXT_FORMATS, TextFormat};
 
 use super::values::share;
 
@@ -109,7 +111,7 @@ pub struct Export {
     #[arg(default_value = "last")]
     pub run: String,
     /// Output format
-    #[arg(long, value_enum, default_value = "json")]
+    #[arg(long, value_name = "FORMAT", value_parser = format_parser(), default_value = "json")]
     pub format: Format,
     /// The same as --format json
     #[arg(long, conflicts_with = "format")]
@@ -122,16 +124,25 @@ pub struct Export {
 }
 
 /// An output format.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
-    /// The whole document, which `import` reads
-    Json,
-    /// One row for each metric of each case
-    Csv,
-    /// Go's benchmark format, which benchstat reads
-    Benchstat,
-    /// A workbook with raw values, summary and charts; needs --output
-    Xlsx,
+    /// Text.
+    Text(&'static TextFormat),
+    /// A workbook with raw values, summary and charts.
+    Workbook,
+}
+
+/// The name of the workbook's format.
+const XLSX: &str = "xlsx";
+
+fn format_parser() -> impl TypedValueParser<Value = Format> {
+    let texts = TEXT_FORMATS.iter().map(|text| PossibleValue::new(text.name).help(text.about));
+    let workbook = PossibleValue::new(XLSX)
+        .help("A workbook with raw values, summary and charts; needs --output");
+    PossibleValuesParser::new(texts.chain([workbook])).map(|name| {
+        let text = TEXT_FORMATS.iter().find(|text| text.name == name);
+        text.map_or(Format::Workbook, Format::Text)
+    })
 }
 
 /// `oscost import`.

@@ -19,13 +19,11 @@ pub fn export(args: &Export) -> anyhow::Result<Ending> {
     let store = store_to_read(&args.store)?;
     let document = store.document(&store.resolve(&args.run)?)?;
     let bytes = match args.format {
-        Format::Json => results::to_json(&document).into_bytes(),
-        Format::Csv => results::to_csv(&document).into_bytes(),
-        Format::Benchstat => results::to_benchstat(&document).into_bytes(),
-        Format::Xlsx => report::workbook(&document)?,
+        Format::Text(text) => (text.write)(&document).into_bytes(),
+        Format::Workbook => report::workbook(&document)?,
     };
     match &args.output {
-        None if args.format == Format::Xlsx => {
+        None if args.format == Format::Workbook => {
             return Err(Usage("a workbook is written to a file: --output run.xlsx".into()).into());
         }
         None => print(&String::from_utf8_lossy(&bytes))?,

@@ -230,9 +230,9 @@ pub fn judge(
     assert_eq!(report["failed"], counts[usize::from(FAILED)], "{report}");
     assert_eq!(report["deferred"], counts[usize::from(GIVEN_UP)], "{report}");
     assert_eq!(report["left"], 0, "{report}");
-    let told = report["possibly_repeated"].as_u64().expect("a number") as usize;
+    let reported = report["possibly_repeated"].as_u64().expect("a number") as usize;
     let repeats = received.repeats();
-    assert!(repeats <= told + excused, "{repeats} came twice, not {told} and {excused}");
+    assert!(repeats <= reported + excused, "{repeats} came twice, not {reported} and {excused}");
 }
 
 /// Waits for a delivery, however large.

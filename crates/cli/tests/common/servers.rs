@@ -128,7 +128,7 @@ pub fn send(bench: &Bench, list: &str, message: impl AsRef<[u8]>, arguments: &st
 pub struct Fake {
     /// Where it listens.
     pub address: SocketAddr,
-    heard: Arc<Mutex<Vec<u8>>>,
+    received: Arc<Mutex<Vec<u8>>>,
 }
 
 impl Fake {
@@ -137,35 +137,35 @@ impl Fake {
     pub fn start(answers: &'static [(&'static str, &'static str)]) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("it is bound");
-        let heard = Arc::new(Mutex::new(Vec::new()));
-        let all = Arc::clone(&heard);
+        let received = Arc::new(Mutex::new(Vec::new()));
+        let all = Arc::clone(&received);
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                let heard = Arc::clone(&all);
-                std::thread::spawn(move || drop(converse(&stream, answers, &heard)));
+                let received = Arc::clone(&all);
+                std::thread::spawn(move || drop(converse(&stream, answers, &received)));
             }
         });
-        Self { address, heard }
+        Self { address, received }
     }
 
     /// All that was said to it, over all connections.
-    pub fn heard(&self) -> Vec<u8> {
-        self.heard.lock().expect("nobody panics there").clone()
+    pub fn received(&self) -> Vec<u8> {
+        self.received.lock().expect("nobody panics there").clone()
     }
 
     /// The same as text.
-    pub fn heard_text(&self) -> String {
-        String::from_utf8_lossy(&self.heard()).into_owned()
+    pub fn received_text(&self) -> String {
+        String::from_utf8_lossy(&self.received()).into_owned()
     }
 }
 
 fn converse(
     mut stream: &TcpStream,
     answers: &[(&str, &str)],
-    heard: &Mutex<Vec<u8>>,
+    received: &Mutex<Vec<u8>>,
 ) -> std::io::Result<()> {
     stream.write_all(b"220 fake\r\n")?;
-    let mut reader = BufReader::new(Listening(stream, heard));
+    let mut reader = BufReader::new(Listening(stream, received));
     let (mut line, mut is_data) = (Vec::new(), false);
     while reader.read_until(b'\n', &mut line)? > 0 {
         let text = String::from_utf8_lossy(&line).into_owned();
@@ -173,9 +173,9 @@ fn converse(
         if is_data && text != ".\r\n" {
             continue;
         }
-        let told = answers.iter().find(|(words, _)| !is_data && text.starts_with(words));
+        let given = answers.iter().find(|(words, _)| !is_data && text.starts_with(words));
         let usual = if text.starts_with("DATA") { "354 go on" } else { "250 ok" };
-        let answer = told.map_or(usual, |(_, answer)| answer);
+        let answer = given.map_or(usual, |(_, answer)| answer);
         is_data = !is_data && answer.starts_with("354");
         let end = if answer.ends_with("\r\n") { "" } else { "\r\n" };
         if answer.is_empty() {

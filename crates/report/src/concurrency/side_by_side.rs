@@ -268,7 +268,8 @@ pub(crate) fn measured(result: &CaseResult) -> Option<Estimate> {
 
 /// A value, or how the case ended.
 pub(crate) fn value_cell(result: &CaseResult) -> Cell {
-    measured(result).map_or_else(|| ending_cell(result), |e| Cell::figure(rounded(&e, &result.unit)))
+    measured(result)
+        .map_or_else(|| ending_cell(result), |e| Cell::figure(rounded(&e, &result.unit)))
 }
 
 fn ending_cell(result: &CaseResult) -> Cell {

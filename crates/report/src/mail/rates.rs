@@ -172,7 +172,7 @@ fn legend(sweep: &Sweep, page: &Page) -> String {
     lines.extend(Limit::MARKED.iter().filter(|(limit, _)| occurs(*limit)).map(|(_, text)| *text));
     let all = || sweep.archs.iter().flat_map(|arch| &arch.points);
     if all().any(|point| point.estimate(&RATE).is_some() && !point.gave_way().is_empty()) {
-        lines.push("!: something gave way meanwhile: see where it falls over");
+        lines.push("!: failures meanwhile: see failures under load");
     }
     if base(sweep).is_some() {
         lines.push("x: times as many as with a process for each connection");

@@ -281,7 +281,7 @@ fn legend(sweep: &Sweep, page: &Page) -> String {
         lines.push("?: what it is a multiple of is such a lower bound: it may be less".to_owned());
     }
     if points().any(|point| point.estimate(&RATE).is_some() && !point.gave_way().is_empty()) {
-        lines.push("!: something gave way meanwhile: see where it falls over".to_owned());
+        lines.push("!: failures meanwhile: see failures under load".to_owned());
     }
     let over = match bases(sweep).iter().map(|base| base.name).collect::<Vec<_>>().join(", ") {
         names if names.is_empty() => "mean: over the levels measured".to_owned(),

@@ -5,7 +5,15 @@ use std::fmt::Write;
 
 use serde_json::{Map, Value};
 
+use super::format::TextFormat;
 use crate::document::{CaseResult, Direction, Document, Outcome};
+
+/// Go's benchmark format.
+pub const FORMAT: TextFormat = TextFormat {
+    name: "benchstat",
+    about: "Go's benchmark format, which benchstat reads",
+    write: to_benchstat,
+};
 
 /// The results in Go's benchmark format: one line for each round's value, so that `benchstat` uses the spread between
 /// fresh processes.

@@ -2,6 +2,7 @@
 
 use csv::{Terminator, WriterBuilder};
 
+use super::format::TextFormat;
 use crate::document::{CaseResult, Direction, Document, Outcome};
 
 const HEADER: [&str; 34] = [
@@ -43,6 +44,10 @@ const HEADER: [&str; 34] = [
 
 /// Why no error is expected of the writer: all rows have as many fields as the header.
 const IN_MEMORY: &str = "writing to memory cannot fail";
+
+/// CSV.
+pub const FORMAT: TextFormat =
+    TextFormat { name: "csv", about: "One row for each metric of each case", write: to_csv };
 
 /// The results as CSV with a header line; lines end with CR LF (RFC 4180).
 ///

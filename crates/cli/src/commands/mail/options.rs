@@ -42,12 +42,13 @@ pub fn options(args: &MailSend, signals: &Arc<Signals>) -> anyhow::Result<Delive
         security,
         credentials,
         dry,
-        pipelining: !args.way.no_pipelining,
-        chunking: !args.way.no_chunking,
+        pipelining: !args.transport.no_pipelining,
+        chunking: !args.transport.no_chunking,
     };
-    let per_destination = if args.way.relay.is_some() { args.connections } else { args.per_domain };
+    let per_destination =
+        if args.transport.relay.is_some() { args.connections } else { args.per_domain };
     Ok(DeliveryOptions {
-        tls: ClientTls::new(security, args.way.ca.as_deref()).map_err(usage)?,
+        tls: ClientTls::new(security, args.transport.ca.as_deref()).map_err(usage)?,
         limits: Limits {
             connections: within_limit(args.connections),
             per_destination,
@@ -67,7 +68,7 @@ pub fn options(args: &MailSend, signals: &Arc<Signals>) -> anyhow::Result<Delive
         date: message::date(jiff::Timestamp::now())?,
         verp: args.verp,
         signer: signer(args, from.as_ref())?,
-        is_relayed: args.way.relay.is_some(),
+        is_relayed: args.transport.relay.is_some(),
         list,
         template,
         from,
@@ -94,7 +95,7 @@ fn return_path(args: &MailSend) -> Result<Option<Address>, Usage> {
 
 /// The use of TLS, which must be on where a password is sent.
 fn security(args: &MailSend, with_password: bool) -> Result<Security, Usage> {
-    match (args.way.tls, with_password) {
+    match (args.transport.tls, with_password) {
         (Some(TlsMode::Off), true) => {
             Err(Usage("--tls off: a password is sent over TLS only".into()))
         }
@@ -107,7 +108,7 @@ fn security(args: &MailSend, with_password: bool) -> Result<Security, Usage> {
 
 /// User and password for the relay. No other server receives a password.
 fn credentials(args: &MailSend) -> anyhow::Result<Option<Credentials>> {
-    Ok(match (&args.way.auth_file, &args.way.relay) {
+    Ok(match (&args.transport.auth_file, &args.transport.relay) {
         (Some(path), Some(_)) => Some(credentials::from_file(path).map_err(usage)?),
         (Some(_), None) => {
             let why = "--auth-file needs --relay: no other server receives a password";
@@ -153,14 +154,17 @@ fn signer(args: &MailSend, from: Option<&Address>) -> anyhow::Result<Option<Sign
 }
 
 fn router(args: &MailSend, signals: &Arc<Signals>) -> anyhow::Result<Router> {
-    let way = &args.way;
-    let router = match (&way.relay, &way.route) {
+    let transport = &args.transport;
+    let router = match (&transport.relay, &transport.route) {
         (Some(relay), _) => Router::relay(relay),
         (None, Some(file)) => Router::file(file),
         (None, None) => {
             let signals = Arc::clone(signals);
-            let options =
-                MxOptions { nameserver: way.nameserver, port: way.port, ..MxOptions::default() };
+            let options = MxOptions {
+                nameserver: transport.nameserver,
+                port: transport.port,
+                ..MxOptions::default()
+            };
             Router::mx(options, Box::new(move || signals.route_is_known()))
         }
     };
@@ -195,7 +199,7 @@ pub fn bind(cpus: &[usize]) -> Result<(), Usage> {
 /// The name for EHLO: this machine's name, or an address if servers would reject the name.
 fn hello(args: &MailSend) -> anyhow::Result<String> {
     let is_name = |name: &str| Address::parse(&format!("x@{name}")).is_ok();
-    match &args.way.hello {
+    match &args.transport.hello {
         Some(name) if is_name(name) => Ok(name.clone()),
         Some(name) => Err(Usage(format!("--hello {name}: it is not a domain name")).into()),
         None => Ok(platform::machine::host_name()
@@ -219,13 +223,13 @@ fn within_limit(asked: usize) -> usize {
 
 /// Rejects source addresses that this machine cannot connect from.
 fn sources(args: &MailSend) -> Result<Vec<IpAddr>, Usage> {
-    for source in &args.way.sources {
+    for source in &args.transport.sources {
         let bound = std::net::TcpListener::bind((*source, 0));
         bound.map_err(|e| {
             Usage(format!("--source {source}: mail cannot be sent from there: {e}"))
         })?;
     }
-    Ok(args.way.sources.clone())
+    Ok(args.transport.sources.clone())
 }
 
 /// The error with its causes, except those that its text contains.

@@ -1,4 +1,4 @@
-//! Where architectures fall over: from how many connections on, and why.
+//! Failures under load: from how many connections on, and why.
 
 use crate::net::sweep::{Arch, Sweep};
 use crate::net::wording::heading;
@@ -17,14 +17,14 @@ pub(crate) fn lines(sweep: &Sweep, page: &Page) -> String {
             true => format!("with {most} connections"),
             false => format!("within {fewest} to {most} connections"),
         };
-        return heading(&sweep.title(&format!("none falls over {within}")), page);
+        return heading(&sweep.title(&format!("no failures under load {within}")), page);
     }
     let widest = falls.iter().map(|(arch, _)| arch.len()).max().unwrap_or(0);
     let line = |(arch, shown): &(&str, String)| {
         text::hanging(&format!("{arch:<widest$}  "), shown, page.prose_width())
     };
     let lines: String = falls.iter().map(line).collect();
-    heading(&sweep.title("where it falls over"), page) + &lines
+    heading(&sweep.title("failures under load"), page) + &lines
 }
 
 /// From where on what gave way, such as `from 2500 on: connections were refused`.
