@@ -27,19 +27,40 @@ fn here(list: &str) -> Vec<&str> {
     here.filter_map(|(_, line)| line.split_whitespace().next()).collect()
 }
 
-/// Starts a server of each architecture and checks it.
+/// Starts a server of each architecture, one after another, and checks it.
 #[track_caller]
 fn for_each(options: &str, check: impl Fn(&str, Hosted)) {
     let bench = Bench::new();
-    let list = bench.oscost("net serve --list").with(0).out;
-    let names = here(&list);
-    assert!(!names.is_empty(), "{list}");
-    for name in names {
+    for name in names(&bench) {
         println!("{name} {options}");
-        // Where a worker serves one client at a time, there are enough for all of these tests' clients.
-        let serve = format!("net serve --arch {name} --workers 64 {options}");
-        check(name, Hosted::start(&bench, &serve));
+        check(&name, start(&bench, &name, options));
     }
+}
+
+/// Starts a server of each architecture and checks all at a time: for checks that mostly wait.
+#[track_caller]
+fn for_all_at_once(options: &str, check: impl Fn(&str, Hosted) + Sync) {
+    let bench = Bench::new();
+    let names = names(&bench);
+    std::thread::scope(|scope| {
+        for name in &names {
+            scope.spawn(|| check(name, start(&bench, name, options)));
+        }
+    });
+}
+
+#[track_caller]
+fn names(bench: &Bench) -> Vec<String> {
+    let list = bench.oscost("net serve --list").with(0).out;
+    let names: Vec<String> = here(&list).into_iter().map(str::to_owned).collect();
+    assert!(!names.is_empty(), "{list}");
+    names
+}
+
+#[track_caller]
+fn start(bench: &Bench, name: &str, options: &str) -> Hosted {
+    // Where a worker serves one client at a time, there are enough for all of these tests' clients.
+    Hosted::start(bench, &format!("net serve --arch {name} --workers 64 {options}"))
 }
 
 fn connect(to: SocketAddr) -> TcpStream {
@@ -150,7 +171,7 @@ fn echoes_come_back_long_and_short() {
 
 #[test]
 fn an_idle_client_is_closed_and_does_not_keep_a_server_from_stopping() {
-    for_each("--protocol echo:16 --timeout 300ms", |name, server| {
+    for_all_at_once("--protocol echo:16 --timeout 300ms", |name, server| {
         let mut idle = connect(server.address);
         talk_one_after_another(server.address, 5, WORD, 2, WORD);
         ends(&mut idle);
