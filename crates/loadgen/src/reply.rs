@@ -1,5 +1,6 @@
 //! The client's side of the protocols, without I/O: requests, and the comparison of replies byte for byte.
 
+use serving::SplitMix64;
 use serving::protocol::{self, Kind, Protocol, TOO_BUSY, UNAVAILABLE, UNAVAILABLE_CLOSE};
 
 use crate::external::ExternalReplies;
@@ -110,17 +111,10 @@ fn difference(before: usize, came: &[u8], expected: &[u8]) -> String {
     format!("from byte {} on it was {}, not {}", before + at, shown(came), shown(expected))
 }
 
-/// Pseudorandom bytes, the same each time (SplitMix64, Steele et al. 2014).
+/// Pseudorandom bytes, the same each time.
 fn random_bytes(length: usize) -> Vec<u8> {
-    let mut state = 0u64;
-    let mut next = || {
-        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = state;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    };
-    std::iter::repeat_with(|| next().to_le_bytes()).flatten().take(length).collect()
+    let mut random = SplitMix64::new(0, 0);
+    std::iter::repeat_with(|| random.next().to_le_bytes()).flatten().take(length).collect()
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::parse::ParseOptionError;
-use crate::random::SplitMix64;
+use serving::SplitMix64;
 
 /// A phase of a session, at which a fault or a delay can be injected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::fault::SinkPhase;
 use crate::parse::ParseOptionError;
-use crate::random::SplitMix64;
+use serving::SplitMix64;
 
 /// Longest delay allowed: a day.
 const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);

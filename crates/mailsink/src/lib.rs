@@ -16,7 +16,6 @@ mod listen;
 mod offer;
 mod options;
 mod parse;
-mod random;
 mod record;
 mod serve;
 mod session;

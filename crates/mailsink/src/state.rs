@@ -10,8 +10,8 @@ use crate::greylist::Greylist;
 use crate::latency::Latencies;
 use crate::offer::Offer;
 use crate::options::SinkOptions;
-use crate::random::SplitMix64;
 use crate::record::Recorder;
+use serving::SplitMix64;
 
 /// What all sessions share.
 #[derive(Debug)]

@@ -11,7 +11,7 @@ use crate::concurrency::shape::{Group, grouped, param};
 use crate::footnotes::{Footnotes, Reason};
 use crate::grid::{self, Cell, Column};
 use crate::page::{Ink, Page};
-use crate::quantity::{figure, format_per_op_briefly, half_width};
+use crate::quantity::{figure, format_per_op_briefly, half_width, with_thousands};
 use crate::rows::{Row, areas, word};
 use crate::text;
 
@@ -354,16 +354,10 @@ fn size_words(size: &str) -> String {
     }
 }
 
-/// `10,000`.
+/// `10,000`; what is no number stays as it is.
 fn thousands(number: &str) -> String {
     let is_plain = number.bytes().all(|b| b.is_ascii_digit());
-    let groups: Vec<&str> = match is_plain {
-        true => {
-            number.as_bytes().rchunks(3).rev().filter_map(|g| std::str::from_utf8(g).ok()).collect()
-        }
-        false => vec![number],
-    };
-    groups.join(",")
+    if is_plain { with_thousands(number) } else { number.to_owned() }
 }
 
 /// Where a value stands: known words in their order, numbers by size, then the rest.

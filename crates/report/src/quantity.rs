@@ -124,11 +124,11 @@ fn per_op(times: f64, decimals: usize) -> String {
     } else if times > 0.0 && times < finest {
         format!("<{finest:.decimals$}")
     } else if (times - nearest).abs() <= 0.002 * nearest.abs() {
-        grouped(&format!("{nearest:.0}"))
+        with_thousands(&format!("{nearest:.0}"))
     } else if times < 10.0 * finest {
         format!("{times:.decimals$}")
     } else {
-        grouped(&digits(times, (times.abs() * 0.01).max(finest)))
+        with_thousands(&digits(times, (times.abs() * 0.01).max(finest)))
     }
 }
 
@@ -186,9 +186,9 @@ fn scaled(value: f64, half_width: f64, steps: &[(f64, &str)]) -> Figure {
 /// A count in plain digits, with thousands marked.
 fn count(value: f64, half_width: f64) -> String {
     if value.fract() == 0.0 && half_width == 0.0 && value.abs() < 1e15 {
-        return grouped(&format!("{value:.0}"));
+        return with_thousands(&format!("{value:.0}"));
     }
-    grouped(&digits(value, half_width))
+    with_thousands(&digits(value, half_width))
 }
 
 /// `value` down to the first digit of `half_width`, from [`LEAST_DIGITS`] to [`MOST_DIGITS`] of them.
@@ -226,7 +226,7 @@ fn place(value: f64) -> i32 {
 }
 
 /// `1234567.8` as `1,234,567.8`.
-fn grouped(number: &str) -> String {
+pub(crate) fn with_thousands(number: &str) -> String {
     let (whole, rest) = number.split_at(number.find('.').unwrap_or(number.len()));
     let (sign, whole) = whole.split_at(whole.len() - whole.trim_start_matches('-').len());
     let mut text = sign.to_owned();

@@ -4,6 +4,7 @@
 //!   shortage and drain the accept queue when [`Stop`] is requested.
 //! - [`Slots`], [`TimerQueue`] and [`Deadlines`] keep the connections of an event loop and their timeouts.
 //! - [`hosted`] runs a server in a child process that reports its CPU time and counters.
+//! - [`SplitMix64`] is a source of random numbers that can be reproduced.
 //! - [`protocol`] is what `servers` serve and the load generator requests.
 
 mod accept;
@@ -12,6 +13,7 @@ mod blocking_acceptor;
 mod deadlines;
 pub mod hosted;
 pub mod protocol;
+mod random;
 mod slots;
 mod stop;
 mod timers;
@@ -21,6 +23,7 @@ pub use acceptor::{Acceptor, BURST_AT_MOST};
 pub use blocking_acceptor::BlockingAcceptor;
 pub use deadlines::Deadlines;
 pub use protocol::{Kind, NoSuchProtocol, Protocol};
+pub use random::SplitMix64;
 pub use slots::Slots;
 pub use stop::Stop;
 pub use timers::TimerQueue;

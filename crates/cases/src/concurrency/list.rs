@@ -130,12 +130,9 @@ pub fn read(path: &Path) -> Result<(Vec<Job>, String), ListError> {
     Ok((parse(&text)?, checksum))
 }
 
-/// What a list's contents are known by: 32-bit FNV-1a, in hex.
+/// Identifies a list's contents: CRC-32, in hex.
 fn checksum(bytes: &[u8]) -> String {
-    let hash = bytes
-        .iter()
-        .fold(0x811c_9dc5u32, |hash, &byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
-    format!("{hash:08x}")
+    format!("{:08x}", crc32fast::hash(bytes))
 }
 
 /// One job a line: its length, its CPU share in percent, and, if not at the start, when it arrives;

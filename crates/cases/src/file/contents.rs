@@ -1,6 +1,8 @@
 //! What is in the files: random bytes, different in each, so that one taken for another is found.
 
 use measure::CaseError;
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
 
 /// How far the contents of one file begin after those of the one before.
 const STEP: usize = 64;
@@ -15,15 +17,9 @@ pub struct Contents {
 impl Contents {
     /// Of so many files of that size.
     pub fn new(files: usize, size: usize) -> Self {
-        let mut state = 0x9e37_79b9_7f4a_7c15u64;
         let mut bytes = vec![0u8; size + files * STEP];
-        for chunk in bytes.chunks_mut(8) {
-            // Xorshift (Marsaglia 2003): cheap, and nothing a file system could compress.
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            chunk.copy_from_slice(&state.to_le_bytes()[..chunk.len()]);
-        }
+        // Nothing that a file system could compress.
+        StdRng::seed_from_u64(1).fill_bytes(&mut bytes);
         let mut all = Self { bytes, size, checksums: Vec::new() };
         all.checksums = (0..files).map(|number| crc32fast::hash(all.of(number))).collect();
         all

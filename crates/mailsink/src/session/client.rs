@@ -7,9 +7,9 @@ use smtp::unstuffing::Unstuffing;
 use super::outcome::{Next, Outcome, Pace};
 use super::replies::misbehave;
 use crate::fault::{FaultKind, SinkPhase};
-use crate::random::SplitMix64;
 use crate::record::PendingRecord;
 use crate::state::SinkState;
+use serving::SplitMix64;
 
 /// Delay before each byte of a reply with the fault `slowly`.
 const SLOWLY: Duration = Duration::from_millis(20);

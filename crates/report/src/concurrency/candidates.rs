@@ -1,6 +1,6 @@
 //! `concurrency/answer`: the candidates for one's own jobs, a row each.
 
-use cases::concurrency::metrics::TURNAROUND;
+use cases::concurrency::metrics::{TURNAROUND, TURNAROUND_WORST};
 use results::CaseResult;
 
 use crate::concurrency::shape::{Group, grouped, param};
@@ -54,7 +54,8 @@ fn table(rows: &[&Row], page: &Page) -> String {
 /// What the candidates took, with the intervals of some metrics.
 fn figures(rows: &[&Row], intervals: &[&str], page: &Page) -> Vec<Column> {
     let mut columns = Vec::new();
-    let headings = [(COST, "elapsed"), ("turnaround", "turnaround"), ("turnaround-worst", "worst")];
+    let headings =
+        [(COST, "elapsed"), (TURNAROUND.name, "turnaround"), (TURNAROUND_WORST.name, "worst")];
     for (metric, heading) in headings {
         let results =
             rows.iter().map(|row| row.results.iter().copied().find(|r| r.metric == metric));

@@ -87,8 +87,5 @@ fn share_words(share: f64) -> String {
 }
 
 fn median(mut values: Vec<f64>) -> Option<f64> {
-    values.sort_by(f64::total_cmp);
-    let (low, high) =
-        (values.get(values.len().checked_sub(1)? / 2)?, values.get(values.len() / 2)?);
-    Some(f64::midpoint(*low, *high))
+    (!values.is_empty()).then(|| measure::stats::median(&mut values))
 }

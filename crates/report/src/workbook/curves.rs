@@ -1,6 +1,6 @@
 //! What the charts of the area `concurrency` show.
 
-use cases::concurrency::metrics::TURNAROUND;
+use cases::concurrency::metrics::{RATE, TURNAROUND};
 use results::{CaseResult, Estimate};
 
 use crate::concurrency::shape::{
@@ -108,7 +108,7 @@ fn degree_plot(rows: &[&Row]) -> Option<Plot> {
     let degrees = values(rows, "degree");
     let line = |(look, group): (usize, &Group)| {
         let point = |degree: &&str| {
-            Some(Point::of(&estimate(&group.rows, &[("degree", degree)], "rate")?, 1.0))
+            Some(Point::of(&estimate(&group.rows, &[("degree", degree)], RATE.name)?, 1.0))
         };
         let points = degrees.iter().map(point).collect();
         Line { name: concurrency::degree_title(group), look, points }

@@ -12,6 +12,8 @@ impl SplitMix64 {
         Self(random.next() ^ connection.wrapping_mul(0xd134_2543_de82_ef95))
     }
 
+    /// The next number.
+    #[allow(clippy::should_implement_trait, reason = "it has no end")]
     pub fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut bits = self.0;
