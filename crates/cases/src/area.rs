@@ -10,10 +10,27 @@ pub struct Area {
     pub cases: &'static [&'static Case],
     /// Which points a run of this extent measures, where no parameter was given explicitly.
     pub includes: fn(&Params, Extent) -> bool,
+    /// How its tables are laid out.
+    pub layout: Layout,
     /// The costs that the summary shows.
     pub summary: &'static [SummaryRow],
     /// The sentences that the summary may say.
     pub findings: &'static [Finding],
+}
+
+/// How the tables of an area are laid out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Layout {
+    /// A row for each point: its cost, and its other metrics beside or below.
+    Points,
+    /// Executors side by side, for each list of jobs.
+    Executors,
+    /// The phases of files side by side, a row for each point.
+    Phases,
+    /// Architectures of servers below each other, numbers of connections side by side.
+    Servers,
+    /// The same for architectures of senders.
+    Senders,
 }
 
 /// One cost in the summary.
@@ -70,7 +87,7 @@ impl Area {
         fn all(_params: &Params, _extent: Extent) -> bool {
             true
         }
-        Self { name, cases, includes: all, summary: &[], findings: &[] }
+        Self { name, cases, includes: all, layout: Layout::Points, summary: &[], findings: &[] }
     }
 }
 

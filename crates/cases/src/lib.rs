@@ -16,7 +16,7 @@ pub mod order;
 mod registry;
 pub mod syscall;
 
-pub use area::{Area, Finding, Select, SummaryRow};
+pub use area::{Area, Finding, Layout, Select, SummaryRow};
 pub use case::{Case, Extent, Only, Param, Takes, Trials, count_of, length_of, size_of, value_of};
 pub use registry::{AREAS, all, area, find, includes, metric, trials_of};
 

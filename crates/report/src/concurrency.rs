@@ -26,9 +26,9 @@ use crate::text;
 /// What the tables here show, and all other results, for the tables every area has.
 ///
 /// A case of a shape not known here, or a second result for what is there already, is with the others.
-pub(crate) fn parted(results: &[CaseResult]) -> (Vec<&CaseResult>, Vec<&CaseResult>) {
+pub(crate) fn parted(results: Vec<&CaseResult>) -> (Vec<&CaseResult>, Vec<&CaseResult>) {
     let mut seen = HashSet::new();
-    results.iter().partition(|result| {
+    results.into_iter().partition(|result| {
         is_known(result) && seen.insert((&result.case, &result.params, &result.metric))
     })
 }

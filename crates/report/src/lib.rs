@@ -15,6 +15,7 @@ mod files;
 mod folded;
 mod footnotes;
 mod grid;
+mod interval;
 mod labels;
 mod load_table;
 mod mail;

@@ -1,14 +1,14 @@
 //! The columns of what was measured: costs and what belongs to them, and further metrics.
 
-use results::{CaseResult, Outcome, PerOp};
+use results::{CaseResult, Estimate, Outcome, PerOp};
 
 use crate::footnotes::{Footnotes, Reason};
 use crate::grid::{Cell, Column};
+use crate::interval::interval_column;
 use crate::page::{Ink, Page};
 use crate::picture::{Scale, picture};
 use crate::quantity::{
-    carries_unit, figure, format_per_op, format_per_op_briefly, half_width, interval_figure,
-    share_figure,
+    carries_unit, figure, format_per_op, format_per_op_briefly, half_width, share_figure,
 };
 use crate::rows::{COST, Metric, Row, reasons, word};
 
@@ -62,7 +62,7 @@ pub(crate) fn cost_choices(
     let marks = costs.iter().map(|cost| cost.map(reasons).unwrap_or_default());
     let columns = [
         Some(Column::figures("cost", values.collect())),
-        interval_column(&costs, page),
+        intervals(&costs, page),
         mark_column(marks, notes),
     ];
     let must = |column| Choice { column, rank: 0 };
@@ -123,7 +123,7 @@ pub(crate) fn metric_columns(
             rows.iter().map(|row| result_of(row, *metric, detail)).collect();
         let values = results.iter().map(|result| result.map(value_cell).unwrap_or_default());
         columns.push(Column::narrow(&heading(*metric), values.collect()));
-        columns.extend(interval_column(&results, page).filter(|_| detail.intervals));
+        columns.extend(intervals(&results, page).filter(|_| detail.intervals));
     }
     let of_row = |row: &&Row| {
         let results = metrics.iter().filter_map(|metric| result_of(row, *metric, detail));
@@ -146,11 +146,8 @@ fn heading(metric: Metric) -> String {
 }
 
 /// The intervals, where any row has one.
-fn interval_column(results: &[Option<&CaseResult>], page: &Page) -> Option<Column> {
-    let cell = |result: &Option<&CaseResult>| interval_cell((*result)?, page);
-    let cells = results.iter().map(|result| cell(result).unwrap_or_default());
-    let column = Column::figures(&page.signs("±"), cells.collect()).close();
-    (!column.is_blank()).then_some(column)
+fn intervals(results: &[Option<&CaseResult>], page: &Page) -> Option<Column> {
+    interval_column(results.iter().map(|result| uncertain((*result)?)), page)
 }
 
 /// The letters of each row's reasons, where any row has one.
@@ -192,14 +189,10 @@ fn value_cell(result: &CaseResult) -> Cell {
     }
 }
 
-/// The interval, but not of a property that all rounds agree on.
-fn interval_cell(result: &CaseResult, page: &Page) -> Option<Cell> {
+/// Where it was measured, its estimate, but not of a property that all rounds agree on.
+fn uncertain(result: &CaseResult) -> Option<Estimate> {
     let estimate = result.estimate.filter(|_| result.outcome == Outcome::Measured)?;
-    if result.metric != COST && estimate.low == estimate.high {
-        return None;
-    }
-    let interval = interval_figure(estimate.median, estimate.low, estimate.high)?;
-    Some(Cell::text(page.signs(&interval.to_string())))
+    (result.metric == COST || estimate.low != estimate.high).then_some(estimate)
 }
 
 fn picture_cell(cost: &CaseResult, scale: Scale, page: &Page) -> Option<Cell> {

@@ -4,6 +4,7 @@
 
 use std::time::Duration;
 
+use cases::Layout;
 use results::{CaseResult, Document, Interval, Outcome};
 
 use crate::concurrency::{self, shape::is_derived};
@@ -36,27 +37,40 @@ pub fn results_tables(results: &[CaseResult], page: &Page) -> String {
     if results.is_empty() {
         return "no results\n".to_owned();
     }
-    let (executors, others) = concurrency::parted(results);
-    let (files, others) = files::parted(others);
-    let (servers, others) = net::parted(others);
-    let (senders, others) = mail::parted(others);
+    let mut rest: Vec<&CaseResult> = results.iter().collect();
     let mut texts = Vec::new();
-    if !others.is_empty() {
-        texts.push(area_tables(&others, page));
+    for (layout, parted, tables) in LAYOUTS {
+        let (of_layout, others): (Vec<&CaseResult>, Vec<&CaseResult>) =
+            rest.into_iter().partition(|result| layout_of(result) == layout);
+        // What has another shape than that layout knows is shown point by point.
+        let (known, odd) = parted(of_layout);
+        rest = others.into_iter().chain(odd).collect();
+        if !known.is_empty() {
+            texts.push(tables(&known, page));
+        }
     }
-    if !executors.is_empty() {
-        texts.push(concurrency::tables(&executors, page));
-    }
-    if !files.is_empty() {
-        texts.push(files::tables(&files, page));
-    }
-    if !servers.is_empty() {
-        texts.push(net::tables(&servers, page));
-    }
-    if !senders.is_empty() {
-        texts.push(mail::tables(&senders, page));
+    if !rest.is_empty() {
+        texts.insert(0, area_tables(&rest, page));
     }
     texts.join("\n")
+}
+
+/// The results that a layout can show and those it cannot, and its tables.
+type Sort = for<'r> fn(Vec<&'r CaseResult>) -> (Vec<&'r CaseResult>, Vec<&'r CaseResult>);
+type Show = for<'r, 's, 'p> fn(&'s [&'r CaseResult], &'p Page) -> String;
+
+/// The layouts other than that of points, in the order they are shown.
+const LAYOUTS: [(Layout, Sort, Show); 4] = [
+    (Layout::Executors, concurrency::parted, concurrency::tables),
+    (Layout::Phases, files::parted, files::tables),
+    (Layout::Servers, net::parted, net::tables),
+    (Layout::Senders, mail::parted, mail::tables),
+];
+
+/// The layout that the result's area declares.
+fn layout_of(result: &CaseResult) -> Layout {
+    let area = result.case.split('/').next().and_then(cases::area);
+    area.map_or(Layout::Points, |area| area.layout)
 }
 
 /// The tables every area has, and their legend.

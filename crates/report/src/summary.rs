@@ -10,8 +10,9 @@ use cases::{Area, Finding, Select, SummaryRow};
 use results::{CaseResult, Document, Outcome};
 
 use crate::grid::{self, Cell, Column};
+use crate::interval::interval_column;
 use crate::page::{Ink, Page};
-use crate::quantity::{cycles_figure, figure, half_width, interval_figure};
+use crate::quantity::{cycles_figure, figure, half_width};
 use crate::results_table::closing_line;
 use crate::rows::{COST, reasons, word};
 use crate::text;
@@ -75,13 +76,9 @@ fn costs(results: &[CaseResult], areas: &[&Area], page: &Page) -> String {
     let cells = |cell: fn(&CaseResult) -> Option<Cell>| -> Vec<Cell> {
         rows.iter().map(|(_, result)| cell(result).unwrap_or_default()).collect()
     };
-    let interval = |(_, result): &(&SummaryRow, &CaseResult)| {
-        let estimate = result.estimate.filter(|_| result.outcome == Outcome::Measured)?;
-        let interval = interval_figure(estimate.median, estimate.low, estimate.high)?;
-        Some(Cell::text(page.signs(&interval.to_string())))
-    };
+    let estimates = rows.iter().map(|(_, r)| r.estimate.filter(|_| r.outcome == Outcome::Measured));
+    let intervals = interval_column(estimates, page);
     let labels = rows.iter().map(|(row, _)| Cell::text(row.label));
-    let intervals = rows.iter().map(|row| interval(row).unwrap_or_default());
     let mark = |(row, result): &(&SummaryRow, &CaseResult)| {
         // What makes the point's time doubtful does so for its other metrics.
         let time = find(results, &row.point, COST);
@@ -91,13 +88,13 @@ fn costs(results: &[CaseResult], areas: &[&Area], page: &Page) -> String {
     };
     let marks = rows.iter().map(mark).collect();
     let columns = vec![
-        Column::words("cost of one", labels.collect()).wrapping(),
-        Column::figures("time", cells(time)),
-        Column::figures(&page.signs("±"), intervals.collect()).close(),
-        Column::words("", marks).close(),
-        Column::figures("core cycles", cells(cycles)),
+        Some(Column::words("cost of one", labels.collect()).wrapping()),
+        Some(Column::figures("time", cells(time))),
+        intervals,
+        Some(Column::words("", marks).close()),
+        Some(Column::figures("core cycles", cells(cycles))),
     ];
-    let columns = columns.into_iter().filter(|column| !column.is_blank()).collect();
+    let columns = columns.into_iter().flatten().filter(|column| !column.is_blank()).collect();
     grid::table(columns, page)
 }
 

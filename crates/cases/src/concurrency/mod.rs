@@ -16,10 +16,11 @@ mod worth;
 
 pub use answer::{LIST, candidates, list_of};
 
-use crate::{Area, Case, Finding, Select};
+use crate::{Area, Case, Finding, Layout, Select};
 
 /// The area.
 pub const AREA: Area = Area {
+    layout: Layout::Executors,
     findings: &[
         Finding::Value {
             point: Select::point("concurrency/worth", &[("executor", "threads")]),

@@ -21,10 +21,11 @@ pub use directory::{TEMP, obstacle, path_of};
 
 pub(crate) use common::*;
 
-use crate::{Area, Case, Finding, Select, SummaryRow};
+use crate::{Area, Case, Finding, Layout, Select, SummaryRow};
 
 /// The area.
 pub const AREA: Area = Area {
+    layout: Layout::Phases,
     summary: &[
         SummaryRow {
             label: "file created and written",

@@ -13,10 +13,11 @@ mod send;
 mod test_bed;
 mod trial;
 
-use crate::{Area, Case, Finding, Select, SummaryRow};
+use crate::{Area, Case, Finding, Layout, Select, SummaryRow};
 
 /// The area.
 pub const AREA: Area = Area {
+    layout: Layout::Senders,
     summary: &[SummaryRow {
         label: "mail to one recipient (event loop sender)",
         point: LOOP,

@@ -15,10 +15,11 @@ mod trial;
 
 pub(crate) use common::*;
 
-use crate::{Area, Case, Finding, Select, SummaryRow};
+use crate::{Area, Case, Finding, Layout, Select, SummaryRow};
 
 /// The area.
 pub const AREA: Area = Area {
+    layout: Layout::Servers,
     summary: &[
         SummaryRow {
             label: "connection answered (epoll, 100 at a time)",

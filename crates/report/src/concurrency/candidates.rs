@@ -4,7 +4,7 @@ use cases::concurrency::metrics::{TURNAROUND, TURNAROUND_WORST};
 use results::CaseResult;
 
 use crate::concurrency::shape::{Group, grouped, param};
-use crate::concurrency::side_by_side::{interval_column, value_cell};
+use crate::concurrency::side_by_side::{intervals, value_cell};
 use crate::footnotes::{Footnotes, Reason};
 use crate::grid::{self, Cell, Column};
 use crate::labels::{self, Label, Param};
@@ -38,8 +38,8 @@ fn table(rows: &[&Row], page: &Page) -> String {
     let marks = Column::words("", marks.collect()).close();
     let labels: Vec<Label> = rows.iter().map(|row| label(row)).collect();
     // A narrow page tells fewer intervals, so that each candidate stays on its line.
-    let with = |intervals: &[&str]| {
-        let mut columns = figures(rows, intervals, page);
+    let with = |with_interval: &[&str]| {
+        let mut columns = figures(rows, with_interval, page);
         columns.extend(Some(marks.clone()).filter(|column| !column.is_blank()));
         columns
     };
@@ -52,7 +52,7 @@ fn table(rows: &[&Row], page: &Page) -> String {
 }
 
 /// What the candidates took, with the intervals of some metrics.
-fn figures(rows: &[&Row], intervals: &[&str], page: &Page) -> Vec<Column> {
+fn figures(rows: &[&Row], with_interval: &[&str], page: &Page) -> Vec<Column> {
     let mut columns = Vec::new();
     let headings =
         [(COST, "elapsed"), (TURNAROUND.name, "turnaround"), (TURNAROUND_WORST.name, "worst")];
@@ -62,7 +62,7 @@ fn figures(rows: &[&Row], intervals: &[&str], page: &Page) -> Vec<Column> {
         let results: Vec<Option<&CaseResult>> = results.collect();
         let cell = |result: &Option<&CaseResult>| result.map(value_cell).unwrap_or_default();
         columns.push(Column::figures(heading, results.iter().map(cell).collect()));
-        columns.extend(interval_column(&results, page).filter(|_| intervals.contains(&metric)));
+        columns.extend(intervals(&results, page).filter(|_| with_interval.contains(&metric)));
     }
     columns.retain(|column| !column.is_blank());
     columns

@@ -5,7 +5,7 @@ use results::CaseResult;
 
 use crate::concurrency::derived::{doubts, no_figure, said};
 use crate::concurrency::shape::{Group, by_value, grouped, kind_words, length_words, param};
-use crate::concurrency::side_by_side::{interval_column, measured, ratio_text, value_cell};
+use crate::concurrency::side_by_side::{intervals, measured, ratio_text, value_cell};
 use crate::footnotes::{Footnotes, Reason};
 use crate::grid::{self, Cell, Column};
 use crate::page::{Ink, Page};
@@ -64,7 +64,7 @@ fn columns(rows: &[&Row], notes: &Footnotes, page: &Page) -> Vec<Column> {
     let degrees = rows.iter().map(|row| Cell::text(param(row, "degree"))).collect();
     let mut columns =
         vec![Column::figures("at once", degrees), Column::figures("elapsed", shown(&times))];
-    columns.extend(interval_column(&times, page));
+    columns.extend(intervals(&times, page));
     columns.push(Column::narrow("rate\n(jobs/s)", shown(&rates)));
     let speed_ups = speed_ups(rows, &times);
     let speed_up = |ratio: &Option<f64>| {

@@ -6,8 +6,9 @@ use results::{CaseResult, Estimate, Outcome};
 use crate::concurrency::shape::{by_value, param, values};
 use crate::footnotes::{Footnotes, Reason};
 use crate::grid::{self, Cell, Column, Group};
+use crate::interval::interval_column;
 use crate::page::{Ink, Page};
-use crate::quantity::{Figure, figure, half_width, interval_figure};
+use crate::quantity::{Figure, figure, half_width};
 use crate::rows::{COST, Row, word};
 use crate::text;
 
@@ -148,12 +149,12 @@ impl<'a, 'r> SideBySide<'a, 'r> {
         let mut columns = Vec::new();
         if self.has(TURNAROUND.name) {
             columns.push(elapsed("elapsed"));
-            columns.extend(interval_column(&times, page).filter(|_| layout.first_interval));
+            columns.extend(intervals(&times, page).filter(|_| layout.first_interval));
             let turnarounds = first.results(TURNAROUND.name);
             if layout.first_turnaround {
                 let shown = cells(&turnarounds, value_cell);
                 columns.push(Column::narrow(layout.turnaround, shown));
-                let interval = interval_column(&turnarounds, page);
+                let interval = intervals(&turnarounds, page);
                 columns.extend(interval.filter(|_| layout.all_intervals));
             }
             columns.extend(overhead_column(first).filter(|_| layout.overhead));
@@ -161,7 +162,7 @@ impl<'a, 'r> SideBySide<'a, 'r> {
             return Group::new(first.name, columns);
         }
         columns.push(elapsed(first.name));
-        columns.extend(interval_column(&times, page).filter(|_| layout.first_interval));
+        columns.extend(intervals(&times, page).filter(|_| layout.first_interval));
         columns.extend(self.marks(first));
         Group::new("", columns)
     }
@@ -182,7 +183,7 @@ impl<'a, 'r> SideBySide<'a, 'r> {
         let heading = if has_turnaround { "elapsed" } else { other.name };
         let mut columns = vec![Column::narrow(heading, ratios(COST, ""))];
         let interval =
-            |metric| interval_column(&other.results(metric), page).filter(|_| layout.all_intervals);
+            |metric| intervals(&other.results(metric), page).filter(|_| layout.all_intervals);
         columns.extend(interval(COST));
         if has_turnaround {
             columns.push(Column::narrow(layout.turnaround, ratios(TURNAROUND.name, " x")));
@@ -283,15 +284,8 @@ fn rounded(estimate: &Estimate, unit: &str) -> Figure {
 }
 
 /// The intervals, where any line has one.
-pub(crate) fn interval_column(results: &[Option<&CaseResult>], page: &Page) -> Option<Column> {
-    let cell = |result: &Option<&CaseResult>| {
-        let e = measured((*result)?)?;
-        let interval = interval_figure(e.median, e.low, e.high)?;
-        Some(Cell::text(page.signs(&interval.to_string())))
-    };
-    let cells = results.iter().map(|result| cell(result).unwrap_or_default());
-    let column = Column::figures(&page.signs("±"), cells.collect()).close();
-    (!column.is_blank()).then_some(column)
+pub(crate) fn intervals(results: &[Option<&CaseResult>], page: &Page) -> Option<Column> {
+    interval_column(results.iter().map(|result| measured((*result)?)), page)
 }
 
 /// How much longer than an ideal schedule it took.

@@ -8,7 +8,7 @@ use measure::Metric;
 use crate::footnotes::Footnotes;
 use crate::grid::{Cell, Column};
 use crate::net::levels::{self, Block, Entry, three_digits};
-use crate::net::rates::{interval_column, scale, scale_words, spaced};
+use crate::net::rates::{rate_intervals, scale, scale_words, spaced};
 use crate::net::sweep::{Arch, Point, Sweep};
 use crate::net::wording::{faint, heading};
 use crate::page::{Ink, Page};
@@ -121,7 +121,7 @@ fn level_columns(sweep: &Sweep, at: usize, scale: f64, layout: Layout, page: &Pa
     let rates = levels::column(&level.to_string(), points().map(rate).collect());
     let mut columns = vec![spaced(rates, layout.close)];
     if layout.intervals {
-        columns.extend(interval_column(points().map(|point| point.estimate(&RATE)), page));
+        columns.extend(rate_intervals(points().map(|point| point.estimate(&RATE)), page));
     }
     if let Some(base) = base(sweep) {
         let entry = |arch: &Arch| times(arch, base, at).unwrap_or_default();

@@ -6,11 +6,11 @@ use results::Estimate;
 
 use crate::footnotes::Footnotes;
 use crate::grid::{Cell, Column};
+use crate::interval::interval_column;
 use crate::net::levels::{self, Block, Entry, three_digits};
 use crate::net::sweep::{ANSWER, Arch, Point, Sweep};
 use crate::net::wording::{faint, heading};
 use crate::page::{Ink, Page};
-use crate::quantity::interval_figure;
 
 /// Beside a figure that the load generator held back: the server would answer more.
 const AT_LEAST: &str = "*";
@@ -138,7 +138,7 @@ fn rate_columns(sweep: &Sweep, scale: f64, layout: Layout, page: &Page) -> Vec<V
         let column = levels::column(&level.to_string(), points().map(entry).collect());
         let mut part = vec![spaced(column, layout.close)];
         if layout.intervals {
-            part.extend(interval_column(points().map(|point| point.estimate(&RATE)), page));
+            part.extend(rate_intervals(points().map(|point| point.estimate(&RATE)), page));
         }
         part
     };
@@ -155,18 +155,12 @@ fn mark(point: &Point) -> &'static str {
     }
 }
 
-pub(crate) fn interval_column(
+/// The intervals of estimates, but none of one round.
+pub(crate) fn rate_intervals(
     estimates: impl Iterator<Item = Option<Estimate>>,
     page: &Page,
 ) -> Option<Column> {
-    let cell = |e: Option<Estimate>| {
-        // One round has no interval.
-        let e = e.filter(|e| e.low < e.high);
-        let figure = e.and_then(|e| interval_figure(e.median, e.low, e.high));
-        figure.map(|figure| Cell::text(page.signs(&figure.to_string()))).unwrap_or_default()
-    };
-    let column = Column::figures(&page.signs("±"), estimates.map(cell).collect()).close();
-    (!column.is_blank()).then_some(column)
+    interval_column(estimates.map(|e| e.filter(|e| e.low < e.high)), page)
 }
 
 /// The mean over the levels, and it as a multiple of those of the architectures to compare with.
@@ -194,7 +188,7 @@ fn mean_columns(sweep: &Sweep, scale: f64, layout: Layout, page: &Page) -> Vec<V
                 let Ratio { mid, low, high } = multiple.as_ref()?.ratio;
                 Some(Estimate { median: mid, low, high, level: LEVEL })
             };
-            part.extend(interval_column(ratios.iter().map(estimate), page));
+            part.extend(rate_intervals(ratios.iter().map(estimate), page));
         }
         parts.push(part);
     }

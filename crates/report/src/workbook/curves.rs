@@ -54,7 +54,7 @@ impl Point {
 
 /// All charts there are for `results`.
 pub(super) fn plots(results: &[CaseResult]) -> Vec<Plot> {
-    let (known, _) = concurrency::parted(results);
+    let (known, _) = concurrency::parted(results.iter().collect());
     let areas = areas(known);
     let cases = areas
         .iter()
