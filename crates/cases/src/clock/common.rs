@@ -60,6 +60,7 @@ pub fn measure_tsc(round: &mut Round, read: impl Fn() -> u64 + Sync) -> Result<(
 ///
 /// # Errors
 /// What the system said last.
+#[allow(dead_code, reason = "not on every system")]
 pub fn check_reading(name: &str, reading: u64) -> Result<(), CaseError> {
     if reading == 0 { Err(CaseError::last_os_error(name)) } else { Ok(()) }
 }

@@ -36,6 +36,7 @@ pub fn own_program() -> Result<File, CaseError> {
 }
 
 /// Where that file is, for calls that take a path.
+#[allow(dead_code, reason = "not on every system")]
 pub fn path_of_own_program() -> Result<CString, CaseError> {
     on_unix!({
         use std::os::unix::ffi::OsStringExt;
