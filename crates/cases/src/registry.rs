@@ -2,17 +2,17 @@
 
 use measure::{Metric, Params, TIME};
 
-use crate::{Area, Case, Extent, Trials, clock, concurrency, file, lock, mail, net, syscall};
+use crate::{Area, Case, Extent, Trials};
 
 /// All areas, in the order they are listed and shown.
 pub const AREAS: &[&Area] = &[
-    &clock::AREA,
-    &syscall::AREA,
-    &lock::AREA,
-    &concurrency::AREA,
-    &file::AREA,
-    &net::AREA,
-    &mail::AREA,
+    &crate::clock::AREA,
+    &crate::syscall::AREA,
+    &crate::lock::AREA,
+    &crate::concurrency::AREA,
+    &crate::file::AREA,
+    &crate::net::AREA,
+    &crate::mail::AREA,
 ];
 
 /// All cases, in the order they are listed.
