@@ -42,6 +42,7 @@ pub fn report_properties(round: &mut Round, ns_per_unit: f64, read: impl Fn() ->
 
 /// As [`measure_clock`], for the time stamp counter, whose rate is found out for the purpose: to
 /// some 0.01 %, within 1 ms.
+#[allow(dead_code, reason = "not on every system")]
 pub fn measure_tsc(round: &mut Round, read: impl Fn() -> u64 + Sync) -> Result<(), CaseError> {
     let ns_per_tick = || {
         let (start, watch) = (read(), Stopwatch::start());
