@@ -10,6 +10,9 @@ use results::Outcome;
 use crate::launch::RoundEnd;
 use crate::plan::{Plan, Point};
 
+/// Sampling stops at this share of the precision asked for: which samples were quiet is decided at the end once more, and an
+/// interval that had just become narrow enough would be too wide again.
+const STOP_BELOW: f64 = 0.8;
 /// Consecutive crashes after which a point is given up.
 const CRASHES_AT_MOST: u32 = 3;
 /// Hangs after which a point is given up: each costs many seconds.
@@ -215,7 +218,7 @@ impl Evidence {
         let quiet = self.quiet_medians(self.unit(), levels, plan.seed);
         if quiet.len() >= plan.rounds_at_least {
             let half_width = interval_of(&quiet, plan.seed).half_width();
-            self.converged = half_width <= self.wanted_precision(plan);
+            self.converged = half_width <= self.wanted_precision(plan) * STOP_BELOW;
         }
     }
 
