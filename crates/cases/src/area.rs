@@ -1,4 +1,4 @@
-use measure::Params;
+use measure::{Metric, Params};
 
 use crate::{Case, Extent};
 
@@ -40,7 +40,7 @@ pub struct SummaryRow {
     /// The point that has this cost. A system that lacks it has no such row.
     pub point: Select,
     /// The metric that is its cost.
-    pub metric: &'static str,
+    pub metric: &'static Metric,
 }
 
 /// A point of a run, by its case and some of its parameters. Where several points match, the first in the order of the plan
@@ -62,7 +62,7 @@ pub enum Finding {
         /// The point in the denominator. Its parameters that are not named are those of the other.
         to: Select,
         /// The metric of both.
-        metric: &'static str,
+        metric: &'static Metric,
         /// Said where the interval lies above 1.
         greater: &'static str,
         /// Said where the interval lies below 1; the figure is the inverse ratio.
@@ -75,7 +75,7 @@ pub enum Finding {
         /// The point.
         point: Select,
         /// Its metric.
-        metric: &'static str,
+        metric: &'static Metric,
         /// The sentence.
         says: &'static str,
     },

@@ -22,6 +22,8 @@ pub use registry::{AREAS, all, area, find, includes, metric, trials_of};
 
 #[cfg(test)]
 mod tests {
+    use measure::Metric;
+
     use super::*;
 
     #[test]
@@ -32,7 +34,7 @@ mod tests {
 
     #[test]
     fn what_the_summary_names_exists() {
-        let check = |point: &Select, metric: &str| {
+        let check = |point: &Select, metric: &Metric| {
             let case = find(point.case).unwrap_or_else(|| panic!("no case {}", point.case));
             for (name, value) in point.params {
                 // What is derived from several points keeps the other parameters.
@@ -42,7 +44,7 @@ mod tests {
                     || matches!(param.takes, Takes::Count(_)) && *name == "workers";
                 assert!(is_measured, "{}: {name}={value}", point.case);
             }
-            assert!(super::metric(point.case, metric).is_some(), "{}: {metric}", point.case);
+            assert_eq!(super::metric(point.case, metric.name), Some(metric), "{}", point.case);
         };
         for area in AREAS {
             assert!(area.cases.iter().all(|case| case.area == area.name), "{}", area.name);

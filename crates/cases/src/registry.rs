@@ -22,7 +22,8 @@ pub fn all() -> Vec<&'static Case> {
 
 /// The case of that name, `area/name`.
 pub fn find(name: &str) -> Option<&'static Case> {
-    all().into_iter().find(|case| case.label() == name)
+    let (of_area, name) = name.split_once('/')?;
+    area(of_area)?.cases.iter().copied().find(|case| case.name == name)
 }
 
 /// The area of that name.

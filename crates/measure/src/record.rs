@@ -155,6 +155,12 @@ pub struct OperationCounts {
     /// System calls that each must make, if the case declares it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected_syscalls: Option<f64>,
+    /// Voluntary switches that each must make at least, if the case declares it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expected_switches: Option<f64>,
+    /// Page faults that each must take at least, if the case declares it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expected_faults: Option<f64>,
     /// System calls.
     pub syscalls: Option<u64>,
     /// Voluntary context switches.

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::metric::Metric;
 use crate::record::{End, Line, MetricValue, OperationCounts, Params, RoundEnvironment, Series};
 use crate::sentinel::{Ratios, Reading, Sentinel};
+use crate::stats::median;
 use crate::survey::{ClockFacts, cost_of};
 use crate::time::{Clock, Nanoseconds, Stopwatch};
 use crate::work::turn;
@@ -80,8 +81,10 @@ impl Mode {
 pub struct Round<'a> {
     order: &'a RoundOrder,
     out: &'a mut dyn Write,
-    expected_syscalls: Option<f64>,
+    expected: OperationCounts,
     operations_per_call: u64,
+    /// Times of one operation, in ns, of the samples so far.
+    samples: Vec<f64>,
     /// When the round began, and the system's counters at that time; only if samples are taken.
     began: Option<(Stopwatch, Environment)>,
 }
@@ -91,7 +94,8 @@ impl<'a> Round<'a> {
     pub fn new(order: &'a RoundOrder, out: &'a mut dyn Write) -> Self {
         let samples = order.mode == Mode::Sample;
         let began = samples.then(|| (Stopwatch::start(), Environment::now(&order.cpus)));
-        Self { order, out, expected_syscalls: None, operations_per_call: 1, began }
+        let expected = OperationCounts::default();
+        Self { order, out, expected, operations_per_call: 1, samples: Vec::new(), began }
     }
 
     /// The order.
@@ -101,7 +105,25 @@ impl<'a> Round<'a> {
 
     /// Declares how many system calls one operation must make; a count that differs makes the figure implausible.
     pub fn expect_syscalls(&mut self, per_operation: f64) {
-        self.expected_syscalls = Some(per_operation);
+        self.expected.expected_syscalls = Some(per_operation);
+    }
+
+    /// Declares how many voluntary context switches of this thread one operation makes at least; fewer make the figure
+    /// implausible.
+    pub fn expect_switches(&mut self, per_operation: f64) {
+        self.expected.expected_switches = Some(per_operation);
+    }
+
+    /// Declares how many page faults of this thread one operation takes at least; fewer make the figure implausible.
+    pub fn expect_faults(&mut self, per_operation: f64) {
+        self.expected.expected_faults = Some(per_operation);
+    }
+
+    /// The median time of one operation in the samples taken so far, disturbed ones included; `None` before the first and
+    /// in the untimed pass. From it a case computes a bandwidth.
+    pub fn median_time(&self) -> Option<Nanoseconds> {
+        let mut samples = self.samples.clone();
+        (!samples.is_empty()).then(|| Nanoseconds::new(median(&mut samples)))
     }
 
     /// Declares that one call of the closure given to [`Round::time`] does this many operations.
@@ -192,7 +214,9 @@ impl<'a> Round<'a> {
     }
 
     pub(crate) fn print_counts(&mut self, mut sums: OperationCounts) {
-        sums.expected_syscalls = self.expected_syscalls;
+        sums.expected_syscalls = self.expected.expected_syscalls;
+        sums.expected_switches = self.expected.expected_switches;
+        sums.expected_faults = self.expected.expected_faults;
         self.print(&Line::Counts(sums));
     }
 
@@ -203,6 +227,7 @@ impl<'a> Round<'a> {
         series.batch *= self.operations_per_call;
         for sample in &mut series.samples {
             *sample = to_hundredths(*sample / self.operations_per_call as f32);
+            self.samples.push(f64::from(*sample));
         }
         self.print(&Line::Series(series));
     }

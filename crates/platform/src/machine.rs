@@ -115,16 +115,9 @@ fn token(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::facts::{FACTS, Findings};
+    use super::facts::FACTS;
+    use super::facts::tests::facts;
     use super::*;
-
-    fn facts(found: &[(&'static str, &str)]) -> Vec<Fact> {
-        let mut findings = Findings::default();
-        for (key, value) in found {
-            findings.set(key, *value);
-        }
-        findings.into_facts()
-    }
 
     #[test]
     fn every_key_is_there_once_and_in_order() {

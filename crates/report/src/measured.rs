@@ -1,6 +1,6 @@
 //! The columns of what was measured: costs and what belongs to them, and further metrics.
 
-use results::{CaseResult, Estimate, Outcome, PerOp};
+use results::{CaseResult, Estimate, Interval, Outcome, PerOp};
 
 use crate::footnotes::{Footnotes, Reason};
 use crate::grid::{Cell, Column};
@@ -8,7 +8,8 @@ use crate::interval::interval_column;
 use crate::page::{Ink, Page};
 use crate::picture::{Scale, picture};
 use crate::quantity::{
-    carries_unit, figure, format_per_op, format_per_op_briefly, half_width, share_figure,
+    carries_unit, figure, format_per_op, format_per_op_briefly, half_width, measured_half_width,
+    share_figure,
 };
 use crate::rows::{COST, Metric, Row, reasons, word};
 
@@ -95,12 +96,11 @@ pub(crate) fn has_cycles(rows: &[&Row]) -> bool {
 
 /// The cost in core cycles, as exact as that in ns.
 fn cycles_cell(cost: &CaseResult) -> Option<Cell> {
-    let cycles = cost.cycles?;
-    let shown = half_width(cycles.median, cycles.low, cycles.high).max(cycles.median * 5e-4);
-    Some(Cell::figure(figure(cycles.median, shown, "count")))
+    let Interval { median, low, high } = cost.cycles?;
+    Some(Cell::figure(figure(median, measured_half_width(median, low, high), "count")))
 }
 
-/// What is told of metrics besides their figures.
+/// What is shown of metrics besides their figures.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Detail {
     /// How sure they are.
@@ -157,7 +157,7 @@ fn mark_column(reasons: impl Iterator<Item = Vec<Reason>>, notes: &Footnotes) ->
     (!column.is_blank()).then_some(column)
 }
 
-/// A column of what `tell` knows of each row; `None` where it knows nothing of any.
+/// A column of the cells that rows have; `None` where none has one.
 fn optional_column(
     heading: &str,
     rows: &[&Row],
@@ -175,13 +175,14 @@ fn optional_column(
     Some(Column::figures(heading, cells.collect()))
 }
 
-fn value_cell(result: &CaseResult) -> Cell {
+/// The estimate, or how it ended.
+pub(crate) fn value_cell(result: &CaseResult) -> Cell {
     match (result.outcome, result.estimate) {
         (Outcome::Measured, Some(e)) => {
-            let shown = half_width(e.median, e.low, e.high);
-            // Rounds that all agree to the last digit we keep do not make a cost a whole number.
-            let half_width =
-                if result.metric == "time" { shown.max(e.median * 5e-4) } else { shown };
+            let half_width = match result.metric == COST {
+                true => measured_half_width(e.median, e.low, e.high),
+                false => half_width(e.median, e.low, e.high),
+            };
             Cell::figure(figure(e.median, half_width, &result.unit))
         }
         (Outcome::Measured, None) => Cell::inked("no figure", Ink::Bad),

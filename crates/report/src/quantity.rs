@@ -160,6 +160,12 @@ pub fn half_width(median: f64, low: f64, high: f64) -> f64 {
     (high - median).max(median - low).max(0.0)
 }
 
+/// The same of a measured value, at least 0.05 % of it: rounds that all agree to the last digit do not make it a whole
+/// number.
+pub(crate) fn measured_half_width(median: f64, low: f64, high: f64) -> f64 {
+    half_width(median, low, high).max(median.abs() * TINY_INTERVAL)
+}
+
 /// How long something took, such as `8.3 s`, `2 min 13 s` or `1 h 4 min`.
 pub fn format_duration(took: Duration) -> String {
     let tenths = took.as_millis() / 100;

@@ -7,14 +7,16 @@ use std::time::Duration;
 use analysis::{Ratio, multiple};
 use cases::doubt::is_saturated;
 use cases::{Area, Finding, Select, SummaryRow};
-use results::{CaseResult, Document, Outcome};
+use measure::Metric;
+use results::{CaseResult, Document, Interval, Outcome};
 
 use crate::grid::{self, Cell, Column};
 use crate::interval::interval_column;
+use crate::measured::value_cell;
 use crate::page::{Ink, Page};
-use crate::quantity::{cycles_figure, figure, half_width};
+use crate::quantity::{cycles_figure, figure, half_width, measured_half_width};
 use crate::results_table::closing_line;
-use crate::rows::{COST, reasons, word};
+use crate::rows::{COST, reasons};
 use crate::text;
 
 /// Behind a figure that is doubtful.
@@ -73,50 +75,41 @@ fn costs(results: &[CaseResult], areas: &[&Area], page: &Page) -> String {
     if rows.is_empty() {
         return String::new();
     }
-    let cells = |cell: fn(&CaseResult) -> Option<Cell>| -> Vec<Cell> {
-        rows.iter().map(|(_, result)| cell(result).unwrap_or_default()).collect()
+    let column = |heading: &str, cell: &dyn Fn(&CaseResult) -> Option<Cell>| {
+        let cells = rows.iter().map(|(_, result)| cell(result).unwrap_or_default());
+        Column::figures(heading, cells.collect())
     };
-    let estimates = rows.iter().map(|(_, r)| r.estimate.filter(|_| r.outcome == Outcome::Measured));
-    let intervals = interval_column(estimates, page);
     let labels = rows.iter().map(|(row, _)| Cell::text(row.label));
-    let mark = |(row, result): &(&SummaryRow, &CaseResult)| {
-        // What makes the point's time doubtful does so for its other metrics.
-        let time = find(results, &row.point, COST);
-        let measured = result.outcome == Outcome::Measured;
-        let doubtful = measured && (is_doubtful(result) || time.is_some_and(is_doubtful));
+    let measured = |result: &CaseResult| result.outcome == Outcome::Measured;
+    let estimates = rows.iter().map(|(_, result)| result.estimate.filter(|_| measured(result)));
+    let mark = |(_, result): &(&SummaryRow, &CaseResult)| {
+        let doubtful = measured(result) && is_doubtful(results, result);
         if doubtful { Cell::inked(DOUBTFUL, Ink::Doubt) } else { Cell::default() }
     };
-    let marks = rows.iter().map(mark).collect();
-    let columns = vec![
+    let columns = [
         Some(Column::words("cost of one", labels.collect()).wrapping()),
-        Some(Column::figures("time", cells(time))),
-        intervals,
-        Some(Column::words("", marks).close()),
-        Some(Column::figures("core cycles", cells(cycles))),
+        Some(column("time", &|result| Some(value_cell(result)))),
+        interval_column(estimates, page),
+        Some(Column::words("", rows.iter().map(mark).collect()).close()),
+        Some(column("core cycles", &cycles)),
     ];
     let columns = columns.into_iter().flatten().filter(|column| !column.is_blank()).collect();
     grid::table(columns, page)
 }
 
-fn time(result: &CaseResult) -> Option<Cell> {
-    Some(match result.estimate.filter(|_| result.outcome == Outcome::Measured) {
-        Some(e) => {
-            let shown = half_width(e.median, e.low, e.high).max(e.median * 5e-4);
-            Cell::figure(figure(e.median, shown, &result.unit))
-        }
-        None => Cell::inked(word(result.outcome), Ink::Bad),
-    })
-}
-
 fn cycles(result: &CaseResult) -> Option<Cell> {
-    let cycles = result.cycles?;
-    let shown = half_width(cycles.median, cycles.low, cycles.high).max(cycles.median * 5e-4);
-    Some(Cell::figure(cycles_figure(cycles.median, shown)))
+    let Interval { median, low, high } = result.cycles?;
+    Some(Cell::figure(cycles_figure(median, measured_half_width(median, low, high))))
 }
 
+/// Whether a figure is doubtful, or the time of its point is: what disturbed that has disturbed all of its metrics.
 /// Saturation is no doubt here: a finding says "at least".
-fn is_doubtful(result: &CaseResult) -> bool {
-    reasons(result).iter().any(|reason| !is_saturated(&reason.text))
+fn is_doubtful(results: &[CaseResult], result: &CaseResult) -> bool {
+    let of_point =
+        |r: &&CaseResult| r.metric == COST && r.case == result.case && r.params == result.params;
+    let time = results.iter().find(of_point);
+    let all = [Some(result), time].into_iter().flatten().flat_map(reasons);
+    all.into_iter().any(|reason| !is_saturated(&reason.text))
 }
 
 /// The sentences whose figures were measured.
@@ -137,13 +130,13 @@ fn sentence(results: &[CaseResult], finding: &Finding) -> Option<String> {
             let e = result.estimate.filter(|_| result.outcome == Outcome::Measured)?;
             let shown = |value| figure(value, half_width(e.median, e.low, e.high), &result.unit);
             let value = format!("{} ({} to {})", shown(e.median), shown(e.low), shown(e.high));
-            Some(filled(says, &value, is_doubtful(result)))
+            Some(filled(says, &value, is_doubtful(results, result)))
         }
         Finding::Ratio { of, to, metric, greater, less, equal } => {
             let of = find(results, of, metric)?;
             let to = find_beside(results, to, of)?;
             let ratio = multiple(&[&of.round_values], &[&to.round_values], SEED)?;
-            let doubtful = is_doubtful(of) || is_doubtful(to);
+            let doubtful = is_doubtful(results, of) || is_doubtful(results, to);
             let [of_bound, to_bound] =
                 [of, to].map(|r| r.doubts.iter().any(|doubt| is_saturated(doubt)));
             // A rate that the other side held back is a lower bound: it may only be the greater one.
@@ -180,8 +173,8 @@ fn inverse(ratio: Ratio) -> Ratio {
 }
 
 /// The first point that matches.
-fn find<'r>(results: &'r [CaseResult], point: &Select, metric: &str) -> Option<&'r CaseResult> {
-    results.iter().find(|r| r.metric == metric && point.matches(&r.case, &r.params))
+fn find<'r>(results: &'r [CaseResult], point: &Select, metric: &Metric) -> Option<&'r CaseResult> {
+    results.iter().find(|r| r.metric == metric.name && point.matches(&r.case, &r.params))
 }
 
 /// The point that matches, and has all parameters not named in common with the `other`, of the same metric.

@@ -1,28 +1,19 @@
 //! The page that a run of all areas ends with.
 
-use std::collections::BTreeMap;
+#[path = "support/run.rs"]
+mod run;
+
 use std::time::Duration;
 
 use cases::{AREAS, Finding, Select};
 use insta::assert_snapshot;
 use report::{Page, summary};
-use results::{CaseResult, Document, Estimate, Interval, Outcome, RunInfo, SCHEMA};
+use results::{CaseResult, Document, Estimate, Interval, Outcome, SCHEMA};
 
 const NARROW: Page = Page { width: 80, colour: false, unicode: true };
 const ASCII: Page = Page { unicode: false, ..NARROW };
 
 fn document(results: Vec<CaseResult>) -> Document {
-    let run = RunInfo {
-        id: "20261121-203655-4f2a".to_owned(),
-        started: "2026-11-21T20:36:55Z".to_owned(),
-        finished: None,
-        seed: 1,
-        oscost: "0.1.0".to_owned(),
-        tags: BTreeMap::new(),
-        asked: BTreeMap::new(),
-        core_clock_ghz: Some(Interval { low: 3.35, median: 3.75, high: 3.85 }),
-        area_seconds: BTreeMap::new(),
-    };
     let facts = [
         ("os", "Linux"),
         ("release", "6.18.44"),
@@ -31,7 +22,7 @@ fn document(results: Vec<CaseResult>) -> Document {
         ("hypervisor", "KVM"),
     ];
     let machine = facts.map(|(key, value)| (key.to_owned(), value.into())).into_iter().collect();
-    Document { schema: SCHEMA, run, machine, results }
+    Document { schema: SCHEMA, run: run::run_at_3_75_ghz(), machine, results }
 }
 
 /// A result of this point with `values` of its rounds, whose interval reaches from the least to the greatest.
@@ -52,13 +43,13 @@ fn result(point: &Select, metric: &str, values: [f64; 3]) -> CaseResult {
 fn everything() -> Vec<CaseResult> {
     let mut wanted: Vec<(&Select, &str)> = Vec::new();
     for area in AREAS {
-        wanted.extend(area.summary.iter().map(|row| (&row.point, row.metric)));
+        wanted.extend(area.summary.iter().map(|row| (&row.point, row.metric.name)));
         for finding in area.findings {
             match finding {
                 Finding::Ratio { of, to, metric, .. } => {
-                    wanted.extend([(of, *metric), (to, *metric)])
+                    wanted.extend([(of, metric.name), (to, metric.name)])
                 }
-                Finding::Value { point, metric, .. } => wanted.push((point, *metric)),
+                Finding::Value { point, metric, .. } => wanted.push((point, metric.name)),
             }
         }
     }
@@ -163,6 +154,23 @@ fn a_rate_that_the_generator_limited_is_a_lower_bound() {
             Some(start) => assert!(lines.len() == 1 && lines[0].starts_with(&start), "{lines:?}"),
             None => assert!(lines.is_empty(), "{lines:?}"),
         }
+    }
+}
+
+#[test]
+fn what_makes_the_time_of_a_point_doubtful_does_so_for_its_other_metrics() {
+    let synced = &[("dir", "temp"), ("sync", "file")];
+    let point = Select::point("file/sync", synced);
+    let mut time = result(&point, "time", [1e6, 2e6, 9e6]);
+    let metrics = ["create-p50", "sync-cost"].map(|metric| result(&point, metric, [1.0, 2.0, 9.0]));
+    for doubtful in [false, true] {
+        time.converged = Some(!doubtful);
+        let results = [&[time.clone()][..], &metrics].concat();
+        let text = summary(&document(results), AREAS, None, &Page { width: 200, ..NARROW });
+        let lines: Vec<&str> =
+            text.lines().filter(|line| line.contains("sync") || line.contains("Sync")).collect();
+        assert_eq!(lines.len(), 2, "{text}");
+        assert!(lines.iter().all(|line| line.trim_end().ends_with('?') == doubtful), "{text}");
     }
 }
 

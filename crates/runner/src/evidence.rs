@@ -22,6 +22,8 @@ const ROUNDS_AT_MOST: usize = 40;
 const CONTENDED_ROUNDS_AT_MOST: usize = 20;
 /// Tolerated difference between the counted and the expected system calls per operation, as a share.
 const CALLS_TOLERANCE: f64 = 0.02;
+/// Tolerated shortfall of the switches and page faults that each operation must make, as a share.
+const COUNTS_TOLERANCE: f64 = 0.05;
 /// System calls per operation that are tolerated where none is expected.
 const STRAY_CALLS: f64 = 0.02;
 
@@ -104,7 +106,7 @@ impl Evidence {
         if let Some(counts) = self.take_end(end).then(|| counts_in(text)).flatten() {
             self.counts = Some(counts);
             self.counted = true;
-            self.verify_calls();
+            self.verify_counts();
         } else if self.ending.is_none() && !self.has_trouble() {
             self.counted = true; // it ended well and had nothing to count
         }
@@ -188,13 +190,24 @@ impl Evidence {
         self.crashes_in_a_row > 0
     }
 
-    /// Checks that the operation took place: that it made the expected number of system calls.
-    fn verify_calls(&mut self) {
+    /// Checks that the operation took place: that it made the system calls, switches and faults it must make.
+    fn verify_counts(&mut self) {
         let Some(counts) = self.counts else { return };
+        let per_operation = |count: u64| count as f64 / counts.operations.max(1) as f64;
+        for (what, expected, seen) in [
+            ("context switches", counts.expected_switches, counts.voluntary_switches),
+            ("page faults", counts.expected_faults, counts.page_faults),
+        ] {
+            let (Some(expected), Some(seen)) = (expected, seen.map(per_operation)) else { continue };
+            if seen < expected * (1.0 - COUNTS_TOLERANCE) {
+                let reason = format!("{seen:.2} {what} per operation, where it makes {expected}");
+                self.ending = Some((Outcome::Implausible, reason));
+            }
+        }
         let (Some(expected), Some(seen)) = (counts.expected_syscalls, counts.syscalls) else {
             return;
         };
-        let seen = seen as f64 / counts.operations.max(1) as f64;
+        let seen = per_operation(seen);
         let tolerance = if expected > 0.0 { expected * CALLS_TOLERANCE } else { STRAY_CALLS };
         if (seen - expected).abs() > tolerance {
             // A share such as 1/1024 needs more digits than a whole number of calls.
@@ -224,7 +237,11 @@ impl Evidence {
 
     /// The wanted half-width of its interval, as a share.
     pub(crate) fn wanted_precision(&self, plan: &Plan) -> f64 {
-        if self.of_trials || self.is_contended() { plan.trial_precision } else { plan.precision }
+        match self.unit() {
+            _ if self.of_trials || self.is_contended() => plan.trial_precision,
+            Unit::Multiplications => plan.precision,
+            Unit::Nanoseconds => plan.waiting_precision,
+        }
     }
 
     /// The largest number of rounds: those of contending workers take longer and vary more.

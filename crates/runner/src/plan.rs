@@ -17,9 +17,10 @@ pub use options::Options;
 use options::extent_of;
 use params::{params_of, thinned, values_of};
 
-/// Wanted half-width of an interval, as a share: of a sampled point; and of trials and of contending workers, whose
-/// rounds differ by 5 to 15 % from process to process.
+/// Wanted half-width of an interval, as a share: of a sampled core-bound point; of a sampled one that waits for memory, other
+/// CPUs, devices or timers; and of trials and of contending workers, whose rounds differ by 5 to 15 % from process to process.
 const PRECISION: f64 = 0.005;
+const WAITING_PRECISION: f64 = 0.02;
 const TRIAL_PRECISION: f64 = 0.15;
 
 /// One case with a value for each of its parameters.
@@ -38,6 +39,9 @@ pub struct Plan {
     pub points: Vec<Point>,
     /// Half-width of the interval at which a sampled point is done, as a share.
     pub precision: f64,
+    /// The same for sampled points that wait for memory, other CPUs, devices or timers.
+    #[serde(default = "waiting_precision")]
+    pub waiting_precision: f64,
     /// The same for trials and for workers that contend, which scatter more from process to process.
     pub trial_precision: f64,
     /// Longest time for the whole run, in ms. Each point gets one round at least, however long that takes.
@@ -59,6 +63,11 @@ pub struct Plan {
     pub slow_down: f64,
     /// The process that measures the run, which is not resumed while that one exists.
     pub coordinator: u32,
+}
+
+/// That of a run planned before plans had it.
+fn waiting_precision() -> f64 {
+    WAITING_PRECISION
 }
 
 /// Plans a run of all points that `options` select, on these CPUs.
@@ -96,6 +105,7 @@ pub fn plan_of(
     Ok(Plan {
         points,
         precision: options.precision.unwrap_or(PRECISION),
+        waiting_precision: options.precision.unwrap_or(WAITING_PRECISION),
         trial_precision: options.precision.unwrap_or(TRIAL_PRECISION),
         budget_ms,
         sampling_ms: (budget_ms as f64 * share) as u64,

@@ -18,6 +18,8 @@ mod time;
 
 pub(crate) use common::*;
 
+use measure::TIME;
+
 use crate::{Area, Case, Finding, Select, SummaryRow};
 
 /// The area.
@@ -25,12 +27,12 @@ pub const AREA: Area = Area {
     summary: &[SummaryRow {
         label: "clock read (Instant::now)",
         point: Select::case("clock/std-instant"),
-        metric: "time",
+        metric: &TIME,
     }],
     findings: &[Finding::Ratio {
         of: Select::point("clock/gettime", &[("id", "monotonic"), ("via", "syscall")]),
         to: Select::point("clock/gettime", &[("id", "monotonic"), ("via", "vdso")]),
-        metric: "time",
+        metric: &TIME,
         greater: "Reading the clock by a system call costs {} as much as through the vDSO.",
         less: "Reading the clock through the vDSO costs {} as much as by a system call.",
         equal: "Reading the clock through the vDSO costs as much as by a system call ({}).",

@@ -24,12 +24,12 @@ pub const AREA: Area = Area {
     findings: &[
         Finding::Value {
             point: Select::point("concurrency/worth", &[("executor", "threads")]),
-            metric: "shortest-job",
+            metric: &metrics::SHORTEST_JOB,
             says: "A thread per job pays off for jobs longer than {}.",
         },
         Finding::Value {
             point: Select::point("concurrency/worth", &[("executor", "pool")]),
-            metric: "shortest-job",
+            metric: &metrics::SHORTEST_JOB,
             says: "A thread pool pays off for jobs longer than {}.",
         },
     ],

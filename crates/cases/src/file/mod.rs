@@ -30,17 +30,17 @@ pub const AREA: Area = Area {
         SummaryRow {
             label: "file created and written",
             point: Select::point("file/sync", &[("sync", "none"), ("dir", TEMP)]),
-            metric: "create-p50",
+            metric: &metrics::CREATE.times[0],
         },
         SummaryRow {
             label: "file created, written and synced",
             point: Select::point("file/sync", &[("sync", "file"), ("dir", TEMP)]),
-            metric: "create-p50",
+            metric: &metrics::CREATE.times[0],
         },
     ],
     findings: &[Finding::Value {
         point: Select::point("file/sync", &[("sync", "file"), ("dir", TEMP)]),
-        metric: "sync-cost",
+        metric: &metrics::SYNC_COST,
         says: "Syncing each file makes creating it {} times as expensive.",
     }],
     ..Area::new("file", CASES)

@@ -22,6 +22,8 @@ mod win_objects;
 pub(crate) use common::*;
 pub use common::{Lock, measure};
 
+use measure::TIME;
+
 use crate::{Area, Case, Finding, Select, SummaryRow};
 
 /// The area.
@@ -31,19 +33,19 @@ pub const AREA: Area = Area {
         SummaryRow {
             label: "lock and unlock, free (Mutex)",
             point: Select::point("lock/std-mutex", ALONE),
-            metric: "time",
+            metric: &TIME,
         },
         SummaryRow {
             label: "lock and unlock, contended by 2 threads",
             point: Select::point("lock/std-mutex", TWO),
-            metric: "time",
+            metric: &TIME,
         },
     ],
     findings: &[
         Finding::Ratio {
             of: Select::point("lock/std-mutex", TWO),
             to: Select::point("lock/std-mutex", ALONE),
-            metric: "time",
+            metric: &TIME,
             greater: "A second thread that contends for a mutex makes it {} as expensive.",
             less: "A mutex that two threads contend for is cheaper: alone it costs {} as much.",
             equal: "A second thread that contends for a mutex changes its cost little ({}).",
@@ -51,7 +53,7 @@ pub const AREA: Area = Area {
         Finding::Ratio {
             of: Select::point("lock/sysv-sem", ALONE),
             to: Select::point("lock/futex", ALONE),
-            metric: "time",
+            metric: &TIME,
             greater: "A free System V semaphore costs {} as much as a free futex-based lock.",
             less: "A free futex-based lock costs {} as much as a free System V semaphore.",
             equal: "A free System V semaphore costs as much as a free futex-based lock ({}).",

@@ -13,6 +13,8 @@ mod send;
 mod test_bed;
 mod trial;
 
+use measure::TIME;
+
 use crate::{Area, Case, Finding, Layout, Select, SummaryRow};
 
 /// The area.
@@ -21,13 +23,13 @@ pub const AREA: Area = Area {
     summary: &[SummaryRow {
         label: "mail to one recipient (event loop sender)",
         point: LOOP,
-        metric: "time",
+        metric: &TIME,
     }],
     findings: &[
         Finding::Ratio {
             of: LOOP,
             to: PROCESSES,
-            metric: "rate",
+            metric: &metrics::RATE,
             greater: "A mail sender as an event loop reaches {} as many recipients as one with a process per connection.",
             less: "A mail sender with a process per connection reaches {} as many recipients as an event loop.",
             equal: "A mail sender as an event loop reaches as many recipients as one with a process per connection ({}).",
@@ -35,7 +37,7 @@ pub const AREA: Area = Area {
         Finding::Ratio {
             of: PROCESSES,
             to: LOOP,
-            metric: "sender-cpu",
+            metric: &metrics::SENDER_CPU,
             greater: "A mail sender with a process per connection takes {} the CPU time of an event loop.",
             less: "A mail sender as an event loop takes {} the CPU time of one with a process per connection.",
             equal: "A mail sender as an event loop takes as much CPU time as one with processes ({}).",

@@ -15,6 +15,8 @@ mod trial;
 
 pub(crate) use common::*;
 
+use measure::TIME;
+
 use crate::{Area, Case, Finding, Layout, Select, SummaryRow};
 
 /// The area.
@@ -24,19 +26,19 @@ pub const AREA: Area = Area {
         SummaryRow {
             label: "connection answered (epoll, 100 at a time)",
             point: EPOLL,
-            metric: "time",
+            metric: &TIME,
         },
         SummaryRow {
             label: "connection answered (IOCP, 100 at a time)",
             point: IOCP,
-            metric: "time",
+            metric: &TIME,
         },
     ],
     findings: &[
         Finding::Ratio {
             of: EPOLL,
             to: THREADS,
-            metric: "rate",
+            metric: &metrics::RATE,
             greater: "An event loop (epoll) answers {} as many connections as a thread per connection.",
             less: "A thread per connection answers {} as many connections as an event loop (epoll).",
             equal: "An event loop (epoll) answers as many connections as a thread per connection ({}).",
@@ -44,7 +46,7 @@ pub const AREA: Area = Area {
         Finding::Ratio {
             of: THREADS,
             to: EPOLL,
-            metric: "server-cpu",
+            metric: &metrics::SERVER_CPU,
             greater: "A thread per connection takes {} the CPU time of an event loop (epoll).",
             less: "An event loop (epoll) takes {} the CPU time of a thread per connection.",
             equal: "An event loop (epoll) takes as much CPU time as a thread per connection ({}).",
@@ -52,7 +54,7 @@ pub const AREA: Area = Area {
         Finding::Ratio {
             of: FORK,
             to: THREADS,
-            metric: "server-cpu",
+            metric: &metrics::SERVER_CPU,
             greater: "A process per connection takes {} the CPU time of a thread per connection.",
             less: "A thread per connection takes {} the CPU time of a process per connection.",
             equal: "A process per connection takes as much CPU time as a thread ({}).",
@@ -60,7 +62,7 @@ pub const AREA: Area = Area {
         Finding::Ratio {
             of: IOCP,
             to: THREADS,
-            metric: "rate",
+            metric: &metrics::RATE,
             greater: "An event loop (IOCP) answers {} as many connections as a thread per connection.",
             less: "A thread per connection answers {} as many connections as an event loop (IOCP).",
             equal: "An event loop (IOCP) answers as many connections as a thread per connection ({}).",

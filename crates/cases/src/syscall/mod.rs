@@ -43,6 +43,8 @@ mod write_file_nul;
 
 pub(crate) use common::*;
 
+use measure::TIME;
+
 use crate::{Area, Case, Select, SummaryRow};
 
 /// The area.
@@ -51,12 +53,12 @@ pub const AREA: Area = Area {
         SummaryRow {
             label: "system call (getppid)",
             point: Select::case("syscall/getppid"),
-            metric: "time",
+            metric: &TIME,
         },
         SummaryRow {
             label: "system call (NtGetCurrentProcessorNumber)",
             point: Select::case("syscall/nt-get-current-processor"),
-            metric: "time",
+            metric: &TIME,
         },
     ],
     ..Area::new("syscall", CASES)

@@ -136,6 +136,9 @@ pub struct Run {
     #[arg(long, value_name = "RUN", num_args = 0..=1, default_missing_value = "",
           conflicts_with_all = ["filters", "quick", "full", "params", "dirs", "netns", "precision", "budget", "scale", "seed", "cpu", "slow_down", "tags"])]
     pub resume: Option<String>,
+    /// Print all tables of a run of all areas instead of its summary
+    #[arg(long, conflicts_with = "json")]
+    pub tables: bool,
     #[command(flatten)]
     pub output: Output,
     #[command(flatten)]
@@ -151,9 +154,6 @@ pub struct Output {
     /// Print the run as a JSON document instead of tables
     #[arg(long)]
     pub json: bool,
-    /// Print all tables of a run of all areas instead of its summary
-    #[arg(long, conflicts_with = "json")]
-    pub tables: bool,
     #[command(flatten)]
     pub files: Files,
 }

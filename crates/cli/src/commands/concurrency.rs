@@ -7,7 +7,7 @@ use measure::Params;
 use runner::{Options, Plan, Point};
 
 use super::answer::GOAL;
-use super::measure::measure;
+use super::measure::{Form, measure};
 use crate::args::{Concurrency, Goal};
 use crate::ending::{Ending, Usage};
 use crate::interrupt::stop_on_interrupt;
@@ -28,7 +28,8 @@ pub fn concurrency(args: &Concurrency) -> anyhow::Result<Ending> {
     let mut asked = jobs;
     asked.insert(GOAL.to_owned(), word(args.goal).to_owned());
     asked.insert("rounds".to_owned(), args.rounds.to_string());
-    measure(&plan, asked, &args.output, &args.store, &stop)
+    let form = Form::of(args.output.json, false);
+    measure(&plan, asked, form, &args.output, &args.store, &stop)
 }
 
 /// The jobs as parameters of the case: their description, or the file and its checksum.

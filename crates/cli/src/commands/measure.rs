@@ -10,7 +10,7 @@ use report::{closing_lines, file_systems, results_tables, summary};
 use results::{Document, Store};
 use runner::{Ended, Event, Plan, Request, RunError};
 
-use super::answer::{choice_of, in_words, with_answer};
+use super::answer::{GOAL, choice_of, in_words, with_answer};
 use crate::args::{FILTERS, Measuring, Output, StoreArg};
 use crate::ending::Ending;
 use crate::output::{note, page, print};
@@ -53,6 +53,7 @@ pub fn best_clock() -> anyhow::Result<ClockFacts> {
 pub fn measure(
     plan: &Plan,
     asked: BTreeMap<String, String>,
+    form: Form,
     output: &Output,
     store_arg: &StoreArg,
     stop: &AtomicBool,
@@ -62,7 +63,7 @@ pub fn measure(
     let tags = output.tags.iter().cloned().collect();
     let request = Request { plan, asked, tags, clock: &clock };
     let (ended, took) = watched(|watch| runner::begin(request, &mut store, stop, watch))?;
-    show_ended(&store, &ended, Some(took), output, store_arg)
+    show_ended(&store, &ended, Some(took), form, output, store_arg)
 }
 
 /// Shows the progress of a run while `work` makes it; also returns how long it took.
@@ -80,13 +81,14 @@ pub fn show_ended(
     store: &Store,
     ended: &Ended,
     took: Option<Duration>,
+    form: Form,
     output: &Output,
     store_arg: &StoreArg,
 ) -> anyhow::Result<Ending> {
     let document = store.document(&ended.id)?;
     let shown = match output.files.are_printed() {
         true => Ok(()),
-        false => show_results(&document, Form::of(output.json, output.tables), took),
+        false => show_results(&document, form, took),
     };
     let written = output.files.write(&document);
     // Printed even if the results could not be shown.
@@ -126,11 +128,10 @@ pub fn show_results(document: &Document, form: Form, took: Option<Duration>) -> 
     print(&closing_lines(document, took, &page()))
 }
 
-/// Whether it is shown as a summary, which names the machine itself.
+/// Whether it is shown as a summary, which names the machine itself: a run of all areas, made for no other answer.
 pub fn is_summarised(document: &Document, form: Form) -> bool {
-    form == Form::Usual
-        && !document.run.asked.contains_key(FILTERS)
-        && choice_of(document).is_none()
+    let asked = &document.run.asked;
+    form == Form::Usual && ![FILTERS, GOAL].iter().any(|key| asked.contains_key(*key))
 }
 
 /// The command that resumes an unfinished run.

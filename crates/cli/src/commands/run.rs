@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use runner::Plan;
 
-use super::measure::{measure, plan_of, show_ended, watched};
+use super::measure::{Form, measure, plan_of, show_ended, watched};
 use crate::args::Run;
 use crate::ending::Ending;
 use crate::interrupt::stop_on_interrupt;
@@ -22,7 +22,8 @@ pub fn run(args: &Run) -> anyhow::Result<Ending> {
     let plan = plan_of(&args.measuring)?;
     runner::check_directories(&plan)?;
     announce(&plan);
-    measure(&plan, args.measuring.asked(), &args.output, &args.store, &stop)
+    let form = Form::of(args.output.json, args.tables);
+    measure(&plan, args.measuring.asked(), form, &args.output, &args.store, &stop)
 }
 
 /// Resumes the run of that name, or the latest unfinished one if the name is empty.
@@ -30,7 +31,8 @@ fn resume(name: &str, args: &Run, stop: &AtomicBool) -> anyhow::Result<Ending> {
     let mut store = store_to_write(&args.store)?;
     let name = Some(name).filter(|name| !name.is_empty());
     let (ended, _) = watched(|watch| runner::resume(name, &mut store, stop, watch))?;
-    show_ended(&store, &ended, None, &args.output, &args.store)
+    let form = Form::of(args.output.json, args.tables);
+    show_ended(&store, &ended, None, form, &args.output, &args.store)
 }
 
 /// Reports a long duration, and the limits of this machine that bound what can be measured.

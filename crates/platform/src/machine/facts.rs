@@ -234,10 +234,11 @@ impl Findings {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
-    fn facts(found: &[(&'static str, &str)]) -> Vec<Fact> {
+    /// The facts of a machine of which only this was found.
+    pub fn facts(found: &[(&'static str, &str)]) -> Vec<Fact> {
         let mut findings = Findings::default();
         for (key, value) in found {
             findings.set(key, *value);

@@ -8,7 +8,7 @@ use crate::footnotes::{Footnotes, Reason};
 use crate::grid::{self, Cell, Column, Group};
 use crate::interval::interval_column;
 use crate::page::{Ink, Page};
-use crate::quantity::{Figure, figure, half_width};
+use crate::quantity::{Figure, figure, measured_half_width};
 use crate::rows::{COST, Row, word};
 use crate::text;
 
@@ -278,9 +278,8 @@ fn ending_cell(result: &CaseResult) -> Cell {
 }
 
 fn rounded(estimate: &Estimate, unit: &str) -> Figure {
-    let half_width = half_width(estimate.median, estimate.low, estimate.high);
-    // Rounds that all agree to the last digit do not make a measured value a whole number.
-    figure(estimate.median, half_width.max(estimate.median.abs() * 5e-4), unit)
+    let half_width = measured_half_width(estimate.median, estimate.low, estimate.high);
+    figure(estimate.median, half_width, unit)
 }
 
 /// The intervals, where any line has one.
