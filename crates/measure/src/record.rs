@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use platform::CaseError;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::cycles::UNIT;
 use crate::sentinel::{Ratios, Reading};
@@ -29,7 +29,7 @@ pub enum Line {
     /// A reason to doubt the figures of this round, in words without numbers, so that it equals those of other rounds.
     Doubt(String),
     /// The round is over; absent if the worker died.
-    End(End),
+    End(#[serde(with = "end")] Result<(), CaseError>),
 }
 
 /// Consecutive samples of one measuring thread.
@@ -230,34 +230,48 @@ impl RoundEnvironment {
     }
 }
 
-/// How a round ended.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", tag = "outcome", content = "reason")]
-pub enum End {
-    /// All went well.
-    Measured,
-    /// This system lacks it.
-    Unsupported(String),
-    /// An error occurred.
-    Failed(String),
-    /// Part of it was killed from outside: it may be repeated.
-    Interrupted(String),
-    /// The figure cannot be true.
-    Implausible(String),
-    /// It did not end in time.
-    TimedOut(String),
-}
+/// How a round ended, as an object: its outcome, which is `measured` or that of the error, and the error's reason.
+pub mod end {
+    use super::*;
 
-impl From<Result<(), CaseError>> for End {
-    fn from(result: Result<(), CaseError>) -> Self {
-        match result {
-            Ok(()) => Self::Measured,
-            Err(CaseError::Unsupported(reason)) => Self::Unsupported(reason),
-            Err(CaseError::Failed(reason)) => Self::Failed(reason),
-            Err(CaseError::Interrupted(reason)) => Self::Interrupted(reason),
-            Err(CaseError::Implausible(reason)) => Self::Implausible(reason),
-            Err(CaseError::TimedOut(reason)) => Self::TimedOut(reason),
+    #[derive(Serialize, Deserialize)]
+    #[serde(untagged)]
+    enum End {
+        Error(CaseError),
+        Measured { outcome: Measured },
+    }
+
+    #[derive(Serialize, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    enum Measured {
+        Measured,
+    }
+
+    /// For serde's `serialize_with`.
+    ///
+    /// # Errors
+    /// Those of the serializer.
+    pub fn serialize<S: Serializer>(
+        end: &Result<(), CaseError>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        match end {
+            Ok(()) => End::Measured { outcome: Measured::Measured }.serialize(serializer),
+            Err(error) => error.serialize(serializer),
         }
+    }
+
+    /// For serde's `deserialize_with`.
+    ///
+    /// # Errors
+    /// If it is neither.
+    pub fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Result<(), CaseError>, D::Error> {
+        Ok(match End::deserialize(deserializer)? {
+            End::Measured { .. } => Ok(()),
+            End::Error(error) => Err(error),
+        })
     }
 }
 
@@ -280,13 +294,32 @@ mod tests {
             combine: Combine::Least,
             value: 1.0,
         });
-        let end = Line::End(End::Unsupported("no".into()));
+        let end = Line::End(Err(CaseError::Unsupported("no".into())));
         let text = format!(
             "{}\n{}\n{{\"series\":{{\"cpu\":1,\"bu",
             serde_json::to_string(&metric).unwrap(),
             serde_json::to_string(&end).unwrap()
         );
         assert_eq!(parse_lines(&text), vec![metric, end]);
+    }
+
+    #[test]
+    fn the_end_of_a_round_reads_as_it_always_did() {
+        for (text, end) in [
+            (r#"{"end":{"outcome":"measured"}}"#, Ok(())),
+            (
+                r#"{"end":{"outcome":"timed-out","reason":"slow"}}"#,
+                Err(CaseError::TimedOut("slow".into())),
+            ),
+            (
+                r#"{"end":{"outcome":"unsupported","reason":"no"}}"#,
+                Err(CaseError::Unsupported("no".into())),
+            ),
+        ] {
+            assert_eq!(parse_lines(text), [Line::End(end.clone())], "{text}");
+            assert_eq!(serde_json::to_string(&Line::End(end)).unwrap(), text);
+        }
+        assert_eq!(parse_lines(r#"{"end":{"outcome":"other","reason":"?"}}"#), []);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use platform::environment::Environment;
 use serde::{Deserialize, Serialize};
 
 use crate::metric::Metric;
-use crate::record::{End, Line, MetricValue, OperationCounts, Params, RoundEnvironment, Series};
+use crate::record::{Line, MetricValue, OperationCounts, Params, RoundEnvironment, Series};
 use crate::sentinel::{Ratios, Reading, Sentinel};
 use crate::stats::median;
 use crate::survey::{ClockFacts, cost_of};
@@ -183,7 +183,7 @@ impl<'a> Round<'a> {
                 &counted,
             )));
         }
-        self.print(&Line::End(End::from(result)));
+        self.print(&Line::End(result));
     }
 
     /// Pins this thread to the measuring CPU, if the system can.

@@ -1,7 +1,10 @@
 use std::io;
 
+use serde::{Deserialize, Serialize};
+
 /// Why a case has no result.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[serde(rename_all = "kebab-case", tag = "outcome", content = "reason")]
 pub enum CaseError {
     /// This system does not support it, or does not permit it.
     #[error("{0}")]

@@ -6,8 +6,8 @@
 use std::collections::BTreeMap;
 
 pub use measure::Direction;
-use measure::Metric;
 pub use measure::stats::Interval;
+use measure::{CaseError, Metric};
 use serde::{Deserialize, Serialize};
 
 /// The schema number this build reads and writes.
@@ -137,6 +137,16 @@ pub enum Outcome {
 }
 
 impl Outcome {
+    /// That of a case that ended with this error.
+    pub fn of(error: &CaseError) -> Self {
+        match error {
+            CaseError::Unsupported(_) => Outcome::Unsupported,
+            CaseError::Failed(_) | CaseError::Interrupted(_) => Outcome::Failed,
+            CaseError::Implausible(_) => Outcome::Implausible,
+            CaseError::TimedOut(_) => Outcome::TimedOut,
+        }
+    }
+
     /// The word for it in documents: `measured`, `unsupported`, `failed`, `timed-out` or `implausible`.
     pub fn word(self) -> &'static str {
         match self {

@@ -23,7 +23,7 @@ use crate::id::{now_rfc3339, unix_ms};
 use crate::launch::{Report, RoundEnd, launch};
 use crate::machine::directories;
 use crate::plan::{Plan, Point};
-use crate::stored_round::{KIND_COUNT, KIND_ROUND, PASS_MS, StoredEnd, measuring_ms};
+use crate::stored_round::{KIND_COUNT, KIND_ROUND, PASS_MS, measuring_ms};
 
 /// Quiet samples of a round.
 const QUIET_SAMPLES: usize = 60;
@@ -110,8 +110,8 @@ impl<'a> Coordinator<'a> {
             let known = |e: &Evidence| e.point.case == row.case && e.point.params == row.params;
             before = self.evidence.iter().position(known);
             let Some(which) = before else { continue };
-            let Ok(end) = serde_json::from_str::<StoredEnd>(&row.outcome) else { continue };
-            self.add_output(which, &row.kind, &row.lines, &end.into(), at_ms);
+            let Ok(end) = serde_json::from_str::<RoundEnd>(&row.outcome) else { continue };
+            self.add_output(which, &row.kind, &row.lines, &end, at_ms);
         }
     }
 
@@ -307,7 +307,7 @@ impl<'a> Coordinator<'a> {
             case: point.case.clone(),
             params: point.params.clone(),
             kind: kind.to_owned(),
-            outcome: serde_json::to_string(&StoredEnd::from(end)).expect("plain values"),
+            outcome: serde_json::to_string(&end).expect("plain values"),
             started_ms,
             lines: text,
         };

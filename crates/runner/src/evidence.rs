@@ -1,10 +1,9 @@
 //! What the rounds of one point have shown so far, and whether more are needed.
 
 use measure::estimate::{JudgedRound, Levels, Unit};
-use measure::record::{
-    End, Line, MetricValue, OperationCounts, RoundEnvironment, Series, parse_lines,
-};
+use measure::record::{Line, MetricValue, OperationCounts, RoundEnvironment, Series, parse_lines};
 use measure::stats::{RoundMedian, interval_of};
+use platform::CaseError;
 use results::Outcome;
 
 use crate::launch::RoundEnd;
@@ -144,28 +143,20 @@ impl Evidence {
     /// Records how a round ended; true if its output can be used.
     fn take_end(&mut self, end: &RoundEnd) -> bool {
         let (outcome, reason) = match end {
-            RoundEnd::Reported(End::Measured) => {
+            RoundEnd::Reported(Ok(())) => {
                 self.crashes_in_a_row = 0;
                 return true;
             }
-            RoundEnd::Reported(End::Unsupported(reason)) => {
-                self.ending = Some((Outcome::Unsupported, reason.clone()));
-                return false;
-            }
-            RoundEnd::Reported(End::Failed(reason)) => {
-                self.ending = Some((Outcome::Failed, reason.clone()));
-                return false;
-            }
-            RoundEnd::Reported(End::Implausible(reason)) => {
-                self.ending = Some((Outcome::Implausible, reason.clone()));
-                return false;
-            }
-            RoundEnd::Reported(End::TimedOut(reason)) | RoundEnd::Hung(reason) => {
+            RoundEnd::Reported(Err(CaseError::TimedOut(reason))) | RoundEnd::Hung(reason) => {
                 self.hangs += 1;
                 (Outcome::TimedOut, reason)
             }
-            RoundEnd::Reported(End::Interrupted(reason)) | RoundEnd::Died(reason) => {
+            RoundEnd::Reported(Err(CaseError::Interrupted(reason))) | RoundEnd::Died(reason) => {
                 (Outcome::Failed, reason)
+            }
+            RoundEnd::Reported(Err(error)) => {
+                self.ending = Some((Outcome::of(error), error.to_string()));
+                return false;
             }
         };
         self.last_trouble = Some((outcome, reason.clone()));
@@ -198,7 +189,9 @@ impl Evidence {
             ("context switches", counts.expected_switches, counts.voluntary_switches),
             ("page faults", counts.expected_faults, counts.page_faults),
         ] {
-            let (Some(expected), Some(seen)) = (expected, seen.map(per_operation)) else { continue };
+            let (Some(expected), Some(seen)) = (expected, seen.map(per_operation)) else {
+                continue;
+            };
             if seen < expected * (1.0 - COUNTS_TOLERANCE) {
                 let reason = format!("{seen:.2} {what} per operation, where it makes {expected}");
                 self.ending = Some((Outcome::Implausible, reason));
@@ -326,7 +319,7 @@ mod tests {
     }
 
     fn measured() -> RoundEnd {
-        RoundEnd::Reported(End::Measured)
+        RoundEnd::Reported(Ok(()))
     }
 
     fn died() -> RoundEnd {
@@ -428,7 +421,11 @@ mod tests {
     fn broken_exclusion_is_final_and_a_wrong_number_of_calls_implausible() {
         let mut broken = evidence();
         assert!(broken.add_round(SAMPLES, &measured(), 0));
-        broken.add_round(SAMPLES, &RoundEnd::Reported(End::Failed("two inside".into())), 0);
+        broken.add_round(
+            SAMPLES,
+            &RoundEnd::Reported(Err(CaseError::Failed("two inside".into()))),
+            0,
+        );
         assert_eq!(time_of(&broken, &Levels::default()).outcome, Outcome::Failed);
         let mut idle = evidence();
         let counts = r#"{"counts":{"operations":200,"expected_syscalls":1.0,"syscalls":0}}"#;

@@ -9,9 +9,10 @@ use std::time::{Duration, Instant};
 
 use cases::order::WorkerOrder;
 use measure::RoundOrder;
-use measure::record::{End, Line, OperationCounts, parse_lines};
+use measure::record::{Line, OperationCounts, parse_lines};
 use measure::round::Mode;
 use platform::CaseError;
+use serde::{Deserialize, Serialize};
 
 /// The output of a worker, and how its round ended.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,11 +23,12 @@ pub struct Report {
     pub end: RoundEnd,
 }
 
-/// How a round ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// How a round ended; also stored with it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum RoundEnd {
     /// As the worker reported.
-    Reported(End),
+    Reported(#[serde(with = "measure::record::end")] Result<(), CaseError>),
     /// The worker crashed, was killed or ended without a report; the reason.
     Died(String),
     /// It did not end in time and was killed.
@@ -219,7 +221,24 @@ mod tests {
     fn the_end_that_a_worker_reports_counts() {
         let status = ExitStatus::default();
         let text = "{\"end\":{\"outcome\":\"unsupported\",\"reason\":\"no\"}}\n";
-        assert_eq!(end_of(text, status, ""), RoundEnd::Reported(End::Unsupported("no".into())));
+        let unsupported = Err(CaseError::Unsupported("no".into()));
+        assert_eq!(end_of(text, status, ""), RoundEnd::Reported(unsupported));
+    }
+
+    #[test]
+    fn how_a_round_ended_is_stored_as_it_always_was() {
+        for (end, stored) in [
+            (RoundEnd::Reported(Ok(())), r#"{"reported":{"outcome":"measured"}}"#),
+            (
+                RoundEnd::Reported(Err(CaseError::Unsupported("no".into()))),
+                r#"{"reported":{"outcome":"unsupported","reason":"no"}}"#,
+            ),
+            (RoundEnd::Died("killed by \"9\"\n".into()), r#"{"died":"killed by \"9\"\n"}"#),
+            (RoundEnd::Hung(String::new()), r#"{"hung":""}"#),
+        ] {
+            assert_eq!(serde_json::to_string(&end).unwrap(), stored);
+            assert_eq!(serde_json::from_str::<RoundEnd>(stored).unwrap(), end);
+        }
     }
 
     #[test]

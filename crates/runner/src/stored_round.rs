@@ -1,10 +1,5 @@
 //! Rounds as the store keeps them.
 
-use measure::record::End;
-use serde::{Deserialize, Serialize};
-
-use crate::launch::RoundEnd;
-
 /// Least time between the beginnings of two rounds of one point. The state of a machine rarely changes within a fifth
 /// of a second, and rounds in one state would agree more closely than the figure deserves.
 pub(crate) const PASS_MS: u64 = 150;
@@ -31,35 +26,6 @@ pub(crate) const KIND_COUNT: &str = "count";
 /// Stored kind of a timed round.
 pub(crate) const KIND_ROUND: &str = "round";
 
-/// How a round ended, as it is stored: as the worker reported, or how the worker ended.
-#[derive(Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum StoredEnd {
-    Reported(End),
-    Died(String),
-    Hung(String),
-}
-
-impl From<RoundEnd> for StoredEnd {
-    fn from(end: RoundEnd) -> Self {
-        match end {
-            RoundEnd::Reported(end) => Self::Reported(end),
-            RoundEnd::Died(reason) => Self::Died(reason),
-            RoundEnd::Hung(reason) => Self::Hung(reason),
-        }
-    }
-}
-
-impl From<StoredEnd> for RoundEnd {
-    fn from(end: StoredEnd) -> Self {
-        match end {
-            StoredEnd::Reported(end) => Self::Reported(end),
-            StoredEnd::Died(reason) => Self::Died(reason),
-            StoredEnd::Hung(reason) => Self::Hung(reason),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -80,20 +46,6 @@ mod tests {
         ] {
             let found: Vec<u64> = measuring_ms(started.iter().copied()).collect();
             assert_eq!(found, measured, "{started:?}");
-        }
-    }
-
-    #[test]
-    fn how_a_round_ended_reads_back_as_it_was_stored() {
-        for end in [
-            RoundEnd::Reported(End::Measured),
-            RoundEnd::Reported(End::Unsupported("no".into())),
-            RoundEnd::Died("killed by \"9\"\n".into()),
-            RoundEnd::Hung(String::new()),
-        ] {
-            let text = serde_json::to_string(&StoredEnd::from(end.clone())).unwrap();
-            let back: StoredEnd = serde_json::from_str(&text).unwrap();
-            assert_eq!(RoundEnd::from(back), end);
         }
     }
 }
