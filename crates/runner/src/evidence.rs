@@ -462,6 +462,34 @@ mod tests {
     }
 
     #[test]
+    fn too_few_switches_or_page_faults_make_a_figure_implausible() {
+        let reason = |counts: &str| {
+            let mut point = evidence();
+            point.add_count(&format!(r#"{{"counts":{{"operations":200,{counts}}}}}"#), &measured());
+            let result = time_of(&point, &Levels::default());
+            result.reason.filter(|_| result.outcome == Outcome::Implausible)
+        };
+        for (counts, expected) in [
+            (
+                r#""expected_switches":1.0,"voluntary_switches":100"#,
+                Some("0.50 context switches per operation, where it makes 1"),
+            ),
+            (r#""expected_switches":1.0,"voluntary_switches":195"#, None),
+            // Others may make it wait as well.
+            (r#""expected_switches":1.0,"voluntary_switches":400"#, None),
+            (
+                r#""expected_faults":16.0,"page_faults":0"#,
+                Some("0.00 page faults per operation, where it makes 16"),
+            ),
+            (r#""expected_faults":16.0,"page_faults":3200"#, None),
+            // A system that cannot count them proves nothing.
+            (r#""expected_faults":16.0"#, None),
+        ] {
+            assert_eq!(reason(counts).as_deref(), expected, "{counts}");
+        }
+    }
+
+    #[test]
     fn trials_are_as_many_as_asked_for_and_disturbed_ones_are_made_up_for() {
         let trial = |readings: &str| {
             format!(
