@@ -39,6 +39,9 @@ pub fn keep_interrupts_from(command: &mut Command) {
     os::keep_interrupts_from(command);
 }
 
+/// Whether the system can fork a process.
+pub const CAN_FORK: bool = cfg!(unix);
+
 /// Runs `work` in a forked copy of this process, which must have only one thread. The child ends
 /// with the code `work` returns, and is killed if this process ends first or drops the [`Child`].
 pub fn fork(work: impl FnOnce() -> i32) -> Result<Child, CaseError> {
@@ -135,6 +138,11 @@ mod os {
     }
 
     impl Child {
+        /// Its pid.
+        pub fn id(&self) -> i32 {
+            self.pid
+        }
+
         /// `None` while it runs; then `Ok` for exit code 0, else how it ended.
         pub fn try_wait(&mut self) -> Option<Result<(), String>> {
             if self.ended.is_none() {
@@ -277,6 +285,11 @@ mod os {
     pub enum Child {}
 
     impl Child {
+        /// Never called: there is no such child.
+        pub fn id(&self) -> i32 {
+            match *self {}
+        }
+
         /// Never called: there is no such child.
         pub fn try_wait(&mut self) -> Option<Result<(), String>> {
             match *self {}
