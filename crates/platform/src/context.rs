@@ -82,10 +82,8 @@ mod os {
                 (*second_context).uc_link = std::ptr::null_mut();
                 let address = contexts.expose_provenance();
                 // makecontext(3) takes a function of integers under the type of one without.
-                let function = std::mem::transmute::<
-                    extern "C" fn(c_int, c_int),
-                    extern "C" fn(),
-                >(second);
+                let function =
+                    std::mem::transmute::<extern "C" fn(c_int, c_int), extern "C" fn()>(second);
                 let (low, high) = (address as u32 as c_int, (address >> 32) as u32 as c_int);
                 libc::makecontext(second_context, function, 2, low, high);
                 Ok(Self { contexts, _stack: stack })

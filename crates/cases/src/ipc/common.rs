@@ -128,7 +128,7 @@ const STOP: u8 = u8::MAX;
 /// The block number that ends the partner.
 const STOP_BLOCK: u64 = u64::MAX;
 /// Bytes at the begin of a block that hold its number.
-const NUMBER: usize = size_of::<u64>();
+const NUMBER: usize = u64::BITS as usize / 8;
 /// The acknowledgement of blocks that arrived in order and unchanged, and that of others.
 const INTACT: u8 = 1;
 const DAMAGED: u8 = 2;
@@ -269,10 +269,7 @@ struct Asking<E: MessageEnd> {
 
 impl<E: MessageEnd> Asking<E> {
     #[inline(always)]
-    fn ask(
-        &mut self,
-        failed: &impl Fn(&str, &io::Error) -> CaseError,
-    ) -> Result<(), CaseError> {
+    fn ask(&mut self, failed: &impl Fn(&str, &io::Error) -> CaseError) -> Result<(), CaseError> {
         let number = (self.message[0] + 1) % STOP;
         let last = self.message.len() - 1;
         (self.message[0], self.message[last]) = (number, number);

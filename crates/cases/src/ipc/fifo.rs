@@ -56,8 +56,7 @@ fn fifo() -> Result<(File, File), CaseError> {
         }
         let open = || {
             // Opening for reading would wait for a writer: it is opened without waiting, and read with waiting.
-            let reader =
-                File::options().read(true).custom_flags(libc::O_NONBLOCK).open(&path)?;
+            let reader = File::options().read(true).custom_flags(libc::O_NONBLOCK).open(&path)?;
             let writer = File::options().write(true).open(&path)?;
             wait_for_data(&reader)?;
             Ok((reader, writer))

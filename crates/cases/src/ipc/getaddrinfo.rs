@@ -55,7 +55,9 @@ fn asks_elsewhere(hosts: &str, services: &str) -> Option<&'static str> {
         (address.starts_with("127.") && names.iter().any(|name| name == "localhost")).then_some(())
     };
     if !hosts.lines().any(|line| is_localhost(line).is_some()) {
-        return Some("/etc/hosts has no IPv4 address of localhost, so another service would be asked");
+        return Some(
+            "/etc/hosts has no IPv4 address of localhost, so another service would be asked",
+        );
     }
     let is_hosts = |line: &&str| line.trim_start().starts_with("hosts:");
     let first = services.lines().find(is_hosts).map(|line| words(line).get(1).cloned());
@@ -77,10 +79,14 @@ mod tests {
         let files_first = "passwd: files\nhosts:          files dns\n";
         assert_eq!(asks_elsewhere(hosts, files_first), None);
         assert_eq!(asks_elsewhere(hosts, ""), None);
-        for hosts in ["# 127.0.0.1 localhost\n", "::1 localhost\n", "127.0.0.1 localhost.example\n", ""] {
+        for hosts in
+            ["# 127.0.0.1 localhost\n", "::1 localhost\n", "127.0.0.1 localhost.example\n", ""]
+        {
             assert!(asks_elsewhere(hosts, files_first).is_some(), "{hosts}");
         }
-        for services in ["hosts: dns files\n", "hosts:\n", "hosts: resolve [!UNAVAIL=return] files\n"] {
+        for services in
+            ["hosts: dns files\n", "hosts:\n", "hosts: resolve [!UNAVAIL=return] files\n"]
+        {
             assert!(asks_elsewhere(hosts, services).is_some(), "{services}");
         }
     }

@@ -67,8 +67,16 @@ fn pair(messages: bool) -> Result<[File; 2], CaseError> {
         let flags = PIPE_ACCESS_DUPLEX | FILE_FLAG_FIRST_PIPE_INSTANCE;
         // SAFETY: the name ends with 0 and outlives the calls; no other memory is passed but `mode`.
         unsafe {
-            let server =
-                CreateNamedPipeW(name.as_ptr(), flags, kind | mode | PIPE_WAIT, 1, BUFFER, BUFFER, 0, null());
+            let server = CreateNamedPipeW(
+                name.as_ptr(),
+                flags,
+                kind | mode | PIPE_WAIT,
+                1,
+                BUFFER,
+                BUFFER,
+                0,
+                null(),
+            );
             let server = owned("CreateNamedPipeW", server)?;
             let access = GENERIC_READ | GENERIC_WRITE;
             let client =

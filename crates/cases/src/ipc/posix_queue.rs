@@ -33,14 +33,11 @@ pub const TRANSFER: Case = Case {
     comparable_to: "lmbench has no such measurement; stress-ng's `mq` stressor counts messages.",
     params: super::TRANSFER,
     metrics: &[BANDWIDTH],
-    run: |params, round| {
-        measure_transfer(params, round, MECHANISM, pair(block_of(params)?, 1)?)
-    },
+    run: |params, round| measure_transfer(params, round, MECHANISM, pair(block_of(params)?, 1)?),
     ..ROUND_TRIP
 };
 
-const MECHANISM: Mechanism =
-    Mechanism { name: "a POSIX message queue", calls: None, window: None };
+const MECHANISM: Mechanism = Mechanism { name: "a POSIX message queue", calls: None, window: None };
 
 /// A descriptor of the queue to receive from and one of the queue to send to: on Linux a queue's is a descriptor of a
 /// file.

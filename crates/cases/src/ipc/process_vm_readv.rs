@@ -43,9 +43,7 @@ pub const CASE: Case = Case {
             round.expect_syscalls(1.0);
             crate::syscall::time(round, "process_vm_readv", || {
                 // SAFETY: `local` describes `copy`, which is not used meanwhile; the memory of the child is only read.
-                unsafe {
-                    libc::process_vm_readv(pid, &local, 1, &remote, 1, 0) == length as isize
-                }
+                unsafe { libc::process_vm_readv(pid, &local, 1, &remote, 1, 0) == length as isize }
             })?;
             if copy != super::contents(length) || memory.iter().any(|&byte| byte != 0) {
                 return Err(CaseError::Failed("the copy is not the child's memory".into()));

@@ -30,8 +30,7 @@ pub const CASE: Case = Case {
     ..tcp::TRANSFER
 };
 
-const MECHANISM: Mechanism =
-    Mechanism { name: "sendfile over TCP", calls: None, window: None };
+const MECHANISM: Mechanism = Mechanism { name: "sendfile over TCP", calls: None, window: None };
 
 enum End {
     Sender(TcpStream, File),
@@ -73,9 +72,8 @@ fn send_from(file: &File, start: i64, bytes: usize, stream: &TcpStream) -> io::R
         while at < end {
             let rest = (end - at) as usize;
             // SAFETY: the descriptors are open, and the offset is valid; the call moves it.
-            let sent = unsafe {
-                libc::sendfile(stream.as_raw_fd(), file.as_raw_fd(), &mut at, rest)
-            };
+            let sent =
+                unsafe { libc::sendfile(stream.as_raw_fd(), file.as_raw_fd(), &mut at, rest) };
             if sent <= 0 {
                 break;
             }

@@ -1,7 +1,6 @@
-use std::cell::UnsafeCell;
 use std::io;
-use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+use std::sync::atomic::{AtomicU8, AtomicU32};
 
 use measure::{CaseError, Params, Round};
 use platform::address_wait::{Sharing, wait_while, wake_one};
@@ -82,7 +81,9 @@ struct Ring {
     sent: Counter,
     received: Counter,
     lengths: [AtomicU32; SLOTS as usize],
-    bytes: Shared<[Byte]>,
+    /// Atomic so that they may be changed through a shared reference; they are copied as plain bytes, because the counters
+    /// let only one task use a slot at a time.
+    bytes: Shared<[AtomicU8]>,
     /// The length of a slot.
     slot: usize,
     sharing: Sharing,
@@ -94,12 +95,6 @@ struct Counter {
     value: AtomicU32,
     awaited: AtomicU32,
 }
-
-/// A byte that one task writes while no other uses it.
-struct Byte(UnsafeCell<u8>);
-
-// SAFETY: the counters let only one task access a slot at a time.
-unsafe impl Sync for Byte {}
 
 impl Counter {
     const fn new() -> Self {
@@ -129,7 +124,7 @@ impl Counter {
 
 impl Ring {
     fn new(slot: usize, sharing: Sharing) -> Result<Shared<Self>, CaseError> {
-        let bytes = Shared::list(slot * SLOTS as usize, || Byte(UnsafeCell::new(0)))?;
+        let bytes = Shared::list(slot * SLOTS as usize, || AtomicU8::new(0))?;
         Shared::new(Self {
             sent: Counter::new(),
             received: Counter::new(),
@@ -154,8 +149,7 @@ impl Ring {
         // Full: the message before the slot's last one has not been received.
         self.received.wait_while(number.wrapping_sub(SLOTS), self.sharing)?;
         self.lengths[(number % SLOTS) as usize].store(message.len() as u32, Relaxed);
-        // SAFETY: the slot has room for the message, and the receiver uses it only after `sent` is increased. The bytes
-        // are in cells, so they may be written through a shared reference.
+        // SAFETY: the slot has room for the message, and the receiver uses it only after `sent` is increased.
         unsafe {
             std::ptr::copy_nonoverlapping(message.as_ptr(), self.slot(number), message.len());
         }

@@ -71,11 +71,8 @@ fn run(params: &Params, round: &mut Round, tees: bool) -> Result<(), CaseError> 
         }
         let transfer = |to: &File| {
             let mut start = 0;
-            let filled = if tees {
-                tee(&kept, &writer)
-            } else {
-                splice(&file, &mut start, &writer)
-            };
+            let filled =
+                if tees { tee(&kept, &writer) } else { splice(&file, &mut start, &writer) };
             filled && splice(&reader, null_mut(), to)
         };
         // Once into a file, whose contents are compared.

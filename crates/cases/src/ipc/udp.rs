@@ -64,7 +64,10 @@ impl MessageEnd for End {
 
 fn pair() -> Result<[End; 2], CaseError> {
     let pair = || -> io::Result<[End; 2]> {
-        let [first, second] = [UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?, UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?];
+        let [first, second] = [
+            UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?,
+            UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?,
+        ];
         first.connect(second.local_addr()?)?;
         second.connect(first.local_addr()?)?;
         first.set_read_timeout(Some(LOST_AFTER))?;

@@ -152,11 +152,8 @@ impl<E: TokenEnd> First<'_, E> {
     fn go_around(&mut self) -> Result<(), CaseError> {
         self.set.touch();
         self.seen.note(0);
-        self.end
-            .pass(self.token)
-            .map_err(|e| CaseError::from_io("passing the token", &e))?;
-        let taken =
-            self.end.take().map_err(|e| CaseError::from_io("waiting for the token", &e))?;
+        self.end.pass(self.token).map_err(|e| CaseError::from_io("passing the token", &e))?;
+        let taken = self.end.take().map_err(|e| CaseError::from_io("waiting for the token", &e))?;
         let due = (self.token + self.tasks as u32 - 1) % TOKENS;
         if taken != due {
             return Err(CaseError::Failed(format!("the token is {taken}, not {due}")));

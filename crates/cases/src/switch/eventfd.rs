@@ -48,8 +48,7 @@ fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
             fn take(&mut self) -> io::Result<u32> {
                 let mut value = 0u64;
                 // SAFETY: the descriptor is open, and `value` has the 8 bytes that are read.
-                let read =
-                    unsafe { libc::read(self.own.as_raw_fd(), (&raw mut value).cast(), 8) };
+                let read = unsafe { libc::read(self.own.as_raw_fd(), (&raw mut value).cast(), 8) };
                 if read == 8 { Ok(value as u32) } else { Err(io::Error::last_os_error()) }
             }
         }
