@@ -212,7 +212,7 @@ fn check_counts(name: &str, counts: &OperationCounts) {
         let seen = per_operation(seen);
         assert!((seen - expected).abs() < 1e-9, "{name}: {seen} system calls, not {expected}");
     }
-    if let (Some(expected), Some(seen)) = (counts.expected_switches, counts.voluntary_switches) {
+    if let (Some(expected), Some(seen)) = (counts.expected_switches, counts.switches()) {
         let seen = per_operation(seen);
         assert!(seen >= expected * 0.95, "{name}: {seen} switches, not {expected}");
     }

@@ -108,8 +108,7 @@ impl<'a> Round<'a> {
         self.expected.expected_syscalls = Some(per_operation);
     }
 
-    /// Declares how many voluntary context switches of this thread one operation makes at least; fewer make the figure
-    /// implausible.
+    /// Declares how many context switches of this thread one operation makes at least; fewer make the figure implausible.
     pub fn expect_switches(&mut self, per_operation: f64) {
         self.expected.expected_switches = Some(per_operation);
     }
