@@ -2,14 +2,15 @@
 //!
 //! A mechanism makes one end for each task ([`Tasks::beside`]). The measuring task's end goes to the thread of the round,
 //! the others to the partners, which answer until they receive a message to stop. It is sent when the measuring task drops
-//! its end, also after an error or a panic. Processes whose measuring task is killed are killed by the system.
+//! its end, also after an error or a panic. Processes end when the measuring task is killed, and it is killed
+//! when one of them is.
 
 use std::time::{Duration, Instant};
 
 use measure::{CaseError, Params, Round, RoundOrder};
 use platform::address_wait::Sharing;
 use platform::cpu::{pin_thread, pin_thread_to_any};
-use platform::process::{CAN_FORK, Child, fork};
+use platform::process::{CAN_FORK, Child, EndWithChildren, fork};
 
 use crate::{Param, Takes, value_of};
 
@@ -204,8 +205,12 @@ fn beside_processes<E>(
     }
     let own = ends.first_mut().and_then(Option::take).ok_or_else(no_end)?;
     ends.clear();
+    // A mechanism without an end of file would wait for a partner that was killed.
+    let watch = EndWithChildren::begin();
+    let measured = measure(own);
+    drop(watch);
     // After an error the children are killed: each is dropped.
-    measure(own)?;
+    measured?;
     children.iter_mut().try_for_each(await_end)
 }
 

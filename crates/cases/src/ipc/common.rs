@@ -190,9 +190,11 @@ pub fn length_of(params: &Params) -> Result<usize, CaseError> {
     }
 }
 
-/// Bytes that differ from page to page.
+/// Bytes of which no two pages are the same.
 pub fn contents(bytes: usize) -> Vec<u8> {
-    (0..bytes).map(|at| byte_of(at, 1)).collect()
+    let mut contents = vec![0; bytes];
+    fill(&mut contents, 1);
+    contents
 }
 
 /// A file without a name that has these [`contents`].
@@ -272,11 +274,11 @@ impl<E: MessageEnd> Asking<E> {
     fn ask(&mut self, failed: &impl Fn(&str, &io::Error) -> CaseError) -> Result<(), CaseError> {
         let number = (self.message[0] + 1) % STOP;
         let last = self.message.len() - 1;
-        (self.message[0], self.message[last]) = (number, number);
         if self.verifies {
-            fill(&mut self.message, number);
+            fill(&mut self.message, number.into());
             self.reply.fill(STOP);
         }
+        (self.message[0], self.message[last]) = (number, number);
         self.end.send(&self.message).map_err(|e| failed("send", &e))?;
         self.end.receive(&mut self.reply).map_err(|e| failed("receive", &e))?;
         let same = self.reply[0] == number && self.reply[last] == number;
@@ -296,14 +298,6 @@ impl<E: MessageEnd> Drop for Asking<E> {
 fn stop(end: &mut impl MessageEnd, message: &[u8]) {
     if end.send(message).is_err() && message.len() > 1 {
         let _ = end.send(&[STOP]);
-    }
-}
-
-/// Fills all but the first and the last byte with numbers that depend on `number`.
-fn fill(message: &mut [u8], number: u8) {
-    let last = message.len().max(1) - 1;
-    for (at, byte) in message.iter_mut().enumerate().take(last).skip(1) {
-        *byte = (at as u8).wrapping_mul(31).wrapping_add(number);
     }
 }
 
@@ -427,20 +421,27 @@ pub fn number_of(block: &[u8]) -> u64 {
 /// Fills a block with its number and bytes that depend on it.
 pub fn fill_block(block: &mut [u8], number: u64) {
     block[..NUMBER].copy_from_slice(&number.to_le_bytes());
-    for (at, byte) in block.iter_mut().enumerate().skip(NUMBER) {
-        *byte = byte_of(at, number);
-    }
-}
-
-fn byte_of(at: usize, number: u64) -> u8 {
-    // Pages differ too.
-    (at as u8) ^ (at >> 8) as u8 ^ (at >> 16) as u8 ^ (number as u8).wrapping_mul(151)
+    fill(&mut block[NUMBER..], number);
 }
 
 /// Whether the block is as [`fill_block`] makes it.
 pub fn is_block(block: &[u8], number: u64) -> bool {
-    let rest = block.iter().enumerate().skip(NUMBER);
-    number_of(block) == number && rest.into_iter().all(|(at, byte)| *byte == byte_of(at, number))
+    let mut words = block[NUMBER..].chunks(8).enumerate();
+    number_of(block) == number
+        && words.all(|(at, bytes)| *bytes == word_of(at, number)[..bytes.len()])
+}
+
+/// Fills `bytes` with what depends on their place and on `number`.
+fn fill(bytes: &mut [u8], number: u64) {
+    for (at, bytes) in bytes.chunks_mut(8).enumerate() {
+        bytes.copy_from_slice(&word_of(at, number)[..bytes.len()]);
+    }
+}
+
+/// Eight bytes at place `at`: multiples of odd numbers differ from each other.
+fn word_of(at: usize, number: u64) -> [u8; 8] {
+    let place = (at as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (place ^ number.wrapping_mul(0xd1b5_4a32_d192_ed03)).to_le_bytes()
 }
 
 /// Whether the error means that the other side has closed its end.
@@ -469,12 +470,10 @@ mod tests {
     }
 
     #[test]
-    fn a_message_begins_and_ends_with_its_number() {
-        let mut message = [9; 100];
-        fill(&mut message, 3);
-        assert_eq!((message[0], message[99]), (9, 9));
-        assert_ne!(message[1], message[2]);
-        fill(&mut [1], 3);
+    fn contents_differ_from_page_to_page() {
+        let contents = contents(3 * 4_096 + 5);
+        let pages: std::collections::BTreeSet<&[u8]> = contents.chunks(4_096).collect();
+        assert_eq!(pages.len(), 4);
     }
 
     #[test]

@@ -1,4 +1,3 @@
-use measure::CaseError;
 use platform::on_linux;
 
 use super::{BANDWIDTH, LENGTH, length_of};
@@ -21,6 +20,8 @@ pub const CASE: Case = Case {
         on_linux!(round, length, {
             use std::io::{Read, Seek};
             use std::os::fd::AsRawFd;
+
+            use measure::CaseError;
 
             let (from, mut to) = (super::file_of(length)?, super::file_of(0)?);
             let copy = || {

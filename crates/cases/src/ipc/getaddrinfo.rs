@@ -1,4 +1,3 @@
-use measure::CaseError;
 use platform::on_linux;
 
 use crate::{Case, Only};
@@ -8,7 +7,7 @@ pub const CASE: Case = Case {
     area: "ipc",
     name: "getaddrinfo",
     operation: "One getaddrinfo of localhost (IPv4, stream) and freeaddrinfo, answered from /etc/hosts.",
-    comparable_to: "libMicro's `getaddrinfo`-like cases ask the resolver; this one never sends a query.",
+    comparable_to: "lmbench and UnixBench have no such measurement.",
     only: Only::Linux("measured on Linux only"),
     core_bound: false,
     trials: None,
@@ -17,6 +16,8 @@ pub const CASE: Case = Case {
     run: |_, round| {
         on_linux!(round, {
             use std::ptr::{null, null_mut};
+
+            use measure::CaseError;
 
             let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
             if let Some(reason) = asks_elsewhere(&read("/etc/hosts"), &read("/etc/nsswitch.conf")) {

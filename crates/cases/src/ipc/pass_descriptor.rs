@@ -1,4 +1,3 @@
-use measure::CaseError;
 use platform::on_linux;
 
 use crate::{Case, Only};
@@ -21,6 +20,8 @@ pub const CASE: Case = Case {
             use std::mem::zeroed;
             use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
             use std::os::unix::net::UnixStream;
+
+            use measure::CaseError;
 
             /// Room for the header and one descriptor, aligned as a header is.
             const WORDS: usize = 4;
@@ -84,11 +85,11 @@ pub const CASE: Case = Case {
 /// What identifies the file of a descriptor.
 #[cfg(unix)]
 #[allow(dead_code, reason = "not on every system")]
-fn inode_of(fd: &impl std::os::fd::AsFd) -> Result<(u64, u64), CaseError> {
+fn inode_of(fd: &impl std::os::fd::AsFd) -> Result<(u64, u64), measure::CaseError> {
     use std::os::unix::fs::MetadataExt;
 
     let copy = fd.as_fd().try_clone_to_owned().map(std::fs::File::from);
     let metadata = copy.and_then(|file| file.metadata());
-    let metadata = metadata.map_err(|e| CaseError::from_io("fstat", &e))?;
+    let metadata = metadata.map_err(|e| measure::CaseError::from_io("fstat", &e))?;
     Ok((metadata.dev(), metadata.ino()))
 }

@@ -1,4 +1,3 @@
-use measure::CaseError;
 use platform::on_linux;
 
 use super::{BANDWIDTH, LENGTH, length_of};
@@ -19,6 +18,8 @@ pub const CASE: Case = Case {
         let length = length_of(params)?;
         on_linux!(round, length, {
             use std::io::{self, Read, Write};
+
+            use measure::CaseError;
 
             let failed = |e: io::Error| CaseError::from_io("a pipe", &e);
             let ((mut ready, mut says_ready), (mut ends, ends_child)) =

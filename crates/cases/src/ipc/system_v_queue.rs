@@ -52,15 +52,16 @@ struct Queue(i32);
 
 impl Queue {
     fn new() -> Result<Self, CaseError> {
-        on_linux!({
+        let made: Result<i32, CaseError> = on_linux!({
             let key = platform::cleanup::ipc_key();
             // SAFETY: makes a new queue under a key of our own; no memory is passed.
             let id = unsafe { libc::msgget(key, libc::IPC_CREAT | libc::IPC_EXCL | 0o600) };
             if id < 0 {
                 return Err(CaseError::last_os_error("msgget"));
             }
-            Ok(Self(id))
-        })
+            Ok(id)
+        });
+        made.map(Self)
     }
 
     /// Both ends, with buffers for messages of up to this length.
@@ -86,6 +87,7 @@ impl Drop for Queue {
     }
 }
 
+#[allow(dead_code, reason = "read on Linux only")]
 struct End {
     queue: i32,
     /// The type of the messages that it receives, and of those that it sends.

@@ -13,10 +13,9 @@ pub const CASE: Case = Case {
     operation: "One hand-over of a token of 4 bytes to another task, which waits for it: one write to a pipe and one read \
                 from a second one per task and hand-over. place=same: a context switch; other: a wake-up on another CPU. \
                 Half of the way there and back.",
-    comparable_to: "`perf bench sched pipe` reports this per hand-over too (usecs/op is the way there and back); \
-            UnixBench's `context1` counts the way there and back of processes; lmbench's `lat_pipe` reports the way \
-            there and back, and its `lat_ctx 2` subtracts the calls (see switch/ring); libMicro's `cascade_pipe` is \
-            of threads; stress-ng's `context` and `switch` stressors make the same calls.",
+    comparable_to: "lmbench's `lat_pipe`, `perf bench sched pipe` and UnixBench's `context1` make the same calls and count \
+            the way there and back, twice this; stress-ng's `switch` stressor sends in one direction; lmbench's \
+            `lat_ctx` subtracts the calls (see switch/ring).",
     only: Only::Everywhere,
     core_bound: false,
     trials: None,
