@@ -190,6 +190,9 @@ fn beside_processes<E>(
 ) -> Result<(), CaseError> {
     let mut ends: Vec<Option<E>> = ends.into_iter().map(Some).collect();
     let mut children = Vec::new();
+    // A mechanism without an end of file would wait for a partner that was killed. Dropped before the children, which are
+    // killed when dropped.
+    let watch = EndWithChildren::begin();
     for number in 1..ends.len() {
         children.push(fork(|| {
             let own = ends[number].take();
@@ -205,8 +208,6 @@ fn beside_processes<E>(
     }
     let own = ends.first_mut().and_then(Option::take).ok_or_else(no_end)?;
     ends.clear();
-    // A mechanism without an end of file would wait for a partner that was killed.
-    let watch = EndWithChildren::begin();
     let measured = measure(own);
     drop(watch);
     // After an error the children are killed: each is dropped.

@@ -151,7 +151,7 @@ fn a_killed_coordinator_loses_no_finished_round() {
             denied(&mut resume, &[libc::SYS_perf_event_open]);
         }
         let resumed = finish(&mut resume).with(0);
-        let document = is_whole(&resumed);
+        let document = is_whole(&resumed, POINTS);
         assert_eq!(document["run"]["id"], *id);
         assert_eq!(rounds(&bench, &id)[..before.len()], before[..], "what was stored stays");
         nothing_is_left(&bench);
@@ -187,7 +187,7 @@ fn told_to_stop_it_stops_and_says_how_to_go_on() {
         shown.complains(&["is not finished", &format!("oscost run --resume {id}")]);
         let resumed = bench.oscost("run --resume --json").with(0);
         assert!(resumed.err.contains(&format!("resuming run {id}")), "{}", resumed.err);
-        is_whole(&resumed);
+        is_whole(&resumed, POINTS);
     }
 }
 
@@ -207,5 +207,5 @@ fn a_run_under_way_is_left_alone() {
     let other = bench.oscost("run clock/std-instant --quick --budget 1s").with(0);
     assert!(other.err.contains(&format!("process {pid}")), "{}", other.err);
     assert!(other.err.contains("disturb"), "{}", other.err);
-    is_whole(&said_by(run).with(0));
+    is_whole(&said_by(run).with(0), POINTS);
 }

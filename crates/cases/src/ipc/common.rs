@@ -96,6 +96,12 @@ pub const BLOCK: Param = Param {
     takes: Takes::Size(16 << 20),
 };
 
+/// The same of queues, whose messages have at most 8 KiB unless the system is configured otherwise.
+const BLOCK_OF_QUEUE: Param = Param { default: &["4k"], full: &["64", "1k", "4k", "8k"], ..BLOCK };
+/// The same of UDP, whose datagrams have at most 65,507 bytes.
+const BLOCK_OF_UDP: Param =
+    Param { default: &["4k", "32k"], full: &["64", "1k", "4k", "32k"], ..BLOCK };
+
 /// The length of what one call moves or copies.
 pub const LENGTH: Param = Param {
     name: "bytes",
@@ -115,6 +121,10 @@ pub const ROUND_TRIP_OF_THREADS: &[Param] = &[MESSAGE, AS_THREADS, PLACE_OTHER];
 pub const TRANSFER: &[Param] = &[BLOCK, AS_PROCESSES, PLACE_OTHER];
 /// The same of what systems without fork have too.
 pub const TRANSFER_ANYWHERE: &[Param] = &[BLOCK, AS_PROCESSES_WHERE_POSSIBLE, PLACE_OTHER];
+/// The same of queues.
+pub const TRANSFER_OF_QUEUE: &[Param] = &[BLOCK_OF_QUEUE, AS_PROCESSES, PLACE_OTHER];
+/// The same of UDP.
+pub const TRANSFER_OF_UDP: &[Param] = &[BLOCK_OF_UDP, AS_PROCESSES_WHERE_POSSIBLE, PLACE_OTHER];
 /// The same of what only threads can use.
 pub const TRANSFER_OF_THREADS: &[Param] = &[BLOCK, AS_THREADS, PLACE_OTHER];
 

@@ -31,7 +31,7 @@ pub const TRANSFER: Case = Case {
     name: "posix-queue-bandwidth",
     operation: "One block as in ipc/pipe-bandwidth, as one message of a POSIX message queue that holds 8.",
     comparable_to: "lmbench has no such measurement; stress-ng's `mq` stressor counts messages.",
-    params: super::TRANSFER,
+    params: super::TRANSFER_OF_QUEUE,
     metrics: &[BANDWIDTH],
     run: |params, round| measure_transfer(params, round, MECHANISM, pair(block_of(params)?, 1)?),
     ..ROUND_TRIP

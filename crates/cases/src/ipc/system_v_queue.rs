@@ -32,7 +32,7 @@ pub const TRANSFER: Case = Case {
     operation: "One block as in ipc/pipe-bandwidth, copied into a buffer with its type, and sent as one message of a \
                 System V message queue of default size.",
     comparable_to: "lmbench has no such measurement; stress-ng's `msg` stressor counts messages.",
-    params: super::TRANSFER,
+    params: super::TRANSFER_OF_QUEUE,
     metrics: &[BANDWIDTH],
     run: |params, round| {
         let queue = Queue::new()?;

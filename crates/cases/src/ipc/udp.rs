@@ -6,8 +6,8 @@ use measure::CaseError;
 use socket2::SockRef;
 
 use super::{
-    BANDWIDTH, Mechanism, MessageEnd, ROUND_TRIP_ANYWHERE, TRANSFER_ANYWHERE, measure_round_trip,
-    measure_transfer, pipe, whole,
+    BANDWIDTH, Mechanism, MessageEnd, ROUND_TRIP_ANYWHERE, measure_round_trip, measure_transfer,
+    pipe, whole,
 };
 use crate::Case;
 
@@ -33,7 +33,7 @@ pub const TRANSFER: Case = Case {
                 acknowledged together, because a datagram that finds the receive buffer full is lost; one of them has \
                 that share of the acknowledgement.",
     comparable_to: "lmbench has no such measurement: the acknowledgements make this a transfer that loses nothing.",
-    params: TRANSFER_ANYWHERE,
+    params: super::TRANSFER_OF_UDP,
     metrics: &[BANDWIDTH],
     run: |params, round| measure_transfer(params, round, MECHANISM, pair()?),
     ..ROUND_TRIP
