@@ -488,8 +488,8 @@ mod linux {
         let measuring = platform::process::fork(|| {
             let mut order = super::order(name, &params, Mode::Sample);
             (order.quiet_samples, order.limit_ms) = (usize::MAX, 60_000);
-            round_of(&order, |round| (case.run)(&params, round));
-            0
+            let (_, result) = round_of(&order, |round| (case.run)(&params, round));
+            i32::from(result.is_err())
         });
         let mut measuring = measuring.unwrap();
         let pid = measuring.id();
