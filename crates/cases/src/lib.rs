@@ -9,11 +9,14 @@ pub mod clock;
 pub mod concurrency;
 pub mod doubt;
 pub mod file;
+pub mod ipc;
 pub mod lock;
 pub mod mail;
 pub mod net;
 pub mod order;
+pub mod partner;
 mod registry;
+pub mod switch;
 pub mod syscall;
 
 pub use area::{Area, Finding, Layout, Select, SummaryRow};

@@ -9,6 +9,8 @@ pub const AREAS: &[&Area] = &[
     &crate::clock::AREA,
     &crate::syscall::AREA,
     &crate::lock::AREA,
+    &crate::switch::AREA,
+    &crate::ipc::AREA,
     &crate::concurrency::AREA,
     &crate::file::AREA,
     &crate::net::AREA,

@@ -21,6 +21,10 @@ use serde_json::Value;
 const LOCKS: &str = "lock/sysv-sem lock/posix-sem-named lock/flock lock/fcntl \
                      --param as=processes --param workers=2";
 const POINTS: usize = 4;
+/// Tasks that wait for each other, and queues that outlive them.
+const PARTNERS: &str = "switch/pipe switch/futex ipc/fifo ipc/shm-futex ipc/posix-queue ipc/sysv-queue \
+                        --param as=processes --param place=same";
+const PARTNER_POINTS: usize = 6;
 
 fn kills(usual: usize) -> usize {
     let wanted = std::env::var("OSCOST_KILLS").ok();
@@ -50,11 +54,11 @@ fn run_begun(bench: &Bench) -> Option<String> {
 
 /// The run is there as a whole: each point once, measured or with its reason.
 #[track_caller]
-fn is_whole(said: &Said) -> Value {
+fn is_whole(said: &Said, points: usize) -> Value {
     let document = said.json();
     assert!(document["run"]["finished"].is_string(), "{}", document["run"]);
     let all = times(&document);
-    assert_eq!(all.len(), POINTS, "{document}");
+    assert_eq!(all.len(), points, "{document}");
     for result in all {
         match result["outcome"].as_str() {
             Some("measured") => {}
@@ -79,11 +83,20 @@ fn nothing_is_left(bench: &Bench) {
 
 #[test]
 fn killed_workers_cost_only_their_own_rounds() {
+    kill_workers(LOCKS, POINTS);
+}
+
+#[test]
+fn killed_partners_cost_only_their_own_rounds() {
+    kill_workers(PARTNERS, PARTNER_POINTS);
+}
+
+fn kill_workers(what: &str, points: usize) {
     let wanted = kills(10);
     let (mut killed, mut runs, mut given_up) = (0, 0, 0);
     while killed < wanted {
         let bench = Bench::new();
-        let run = spawn(&bench, &format!("run {LOCKS} --quick --budget 4s --json"));
+        let run = spawn(&bench, &format!("run {what} --quick --budget 4s --json"));
         let coordinator = run.id();
         let before = killed;
         let began = Instant::now();
@@ -96,7 +109,7 @@ fn killed_workers_cost_only_their_own_rounds() {
             }
         }
         let said = said_by(run).ended();
-        let document = is_whole(&said);
+        let document = is_whole(&said, points);
         let failed = times(&document).iter().filter(|r| r["outcome"] == "failed").count();
         assert_eq!(said.code, Some(if failed == 0 { 0 } else { 3 }), "{document}");
         let rounds = rounds(&bench, &said.saved());
@@ -138,7 +151,7 @@ fn a_killed_coordinator_loses_no_finished_round() {
             denied(&mut resume, &[libc::SYS_perf_event_open]);
         }
         let resumed = finish(&mut resume).with(0);
-        let document = is_whole(&resumed);
+        let document = is_whole(&resumed, POINTS);
         assert_eq!(document["run"]["id"], *id);
         assert_eq!(rounds(&bench, &id)[..before.len()], before[..], "what was stored stays");
         nothing_is_left(&bench);
@@ -174,7 +187,7 @@ fn told_to_stop_it_stops_and_says_how_to_go_on() {
         shown.complains(&["is not finished", &format!("oscost run --resume {id}")]);
         let resumed = bench.oscost("run --resume --json").with(0);
         assert!(resumed.err.contains(&format!("resuming run {id}")), "{}", resumed.err);
-        is_whole(&resumed);
+        is_whole(&resumed, POINTS);
     }
 }
 
@@ -194,5 +207,5 @@ fn a_run_under_way_is_left_alone() {
     let other = bench.oscost("run clock/std-instant --quick --budget 1s").with(0);
     assert!(other.err.contains(&format!("process {pid}")), "{}", other.err);
     assert!(other.err.contains("disturb"), "{}", other.err);
-    is_whole(&said_by(run).with(0));
+    is_whole(&said_by(run).with(0), POINTS);
 }

@@ -155,7 +155,7 @@ pub struct OperationCounts {
     /// System calls that each must make, if the case declares it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected_syscalls: Option<f64>,
-    /// Voluntary switches that each must make at least, if the case declares it.
+    /// Switches that each must make at least, if the case declares it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected_switches: Option<f64>,
     /// Page faults that each must take at least, if the case declares it.
@@ -176,6 +176,12 @@ pub struct OperationCounts {
 }
 
 impl OperationCounts {
+    /// All context switches. When a task wakes another on its own CPU, the scheduler may switch to that one at once: a
+    /// switch that the operation causes, but that the system does not count as voluntary.
+    pub fn switches(&self) -> Option<u64> {
+        self.voluntary_switches.map(|own| own + self.involuntary_switches.unwrap_or(0))
+    }
+
     /// Adds the counts of another thread.
     pub fn add(&mut self, operations: u64, counts: &platform::counters::Counts) {
         let sum = |to: &mut Option<u64>, more: Option<u64>| {

@@ -108,8 +108,7 @@ impl<'a> Round<'a> {
         self.expected.expected_syscalls = Some(per_operation);
     }
 
-    /// Declares how many voluntary context switches of this thread one operation makes at least; fewer make the figure
-    /// implausible.
+    /// Declares how many context switches of this thread one operation makes at least; fewer make the figure implausible.
     pub fn expect_switches(&mut self, per_operation: f64) {
         self.expected.expected_switches = Some(per_operation);
     }
@@ -135,8 +134,25 @@ impl<'a> Round<'a> {
     ///
     /// # Errors
     /// `Implausible` if the time is too short for the operation to have happened.
-    pub fn time(&mut self, mut operation: impl FnMut()) -> Result<(), CaseError> {
+    pub fn time(&mut self, operation: impl FnMut()) -> Result<(), CaseError> {
         let cpu = self.stay_on_one_cpu();
+        self.time_on(cpu, operation)
+    }
+
+    /// As [`Round::time`], on whichever CPUs of the round the scheduler chooses.
+    ///
+    /// # Errors
+    /// As [`Round::time`].
+    pub fn time_unpinned(&mut self, operation: impl FnMut()) -> Result<(), CaseError> {
+        use_all_cpus(self.order);
+        self.time_on(None, operation)
+    }
+
+    fn time_on(
+        &mut self,
+        cpu: Option<usize>,
+        mut operation: impl FnMut(),
+    ) -> Result<(), CaseError> {
         if self.order.mode != Mode::Sample {
             return self.count(operation);
         }
@@ -520,6 +536,22 @@ pub(crate) mod tests {
             timed += series.batch * series.samples.len() as u64;
         }
         assert!(timed >= 10 && calls > timed, "{calls} calls, {timed} of them timed");
+    }
+
+    #[test]
+    fn an_unpinned_operation_may_run_on_every_cpu_of_the_round() {
+        let order = order(Mode::Sample);
+        let mut allowed = Vec::new();
+        let (lines, result) = lines(&order, |round| {
+            round.time(platform::cpu::null_call)?;
+            round.time_unpinned(|| {
+                allowed = platform::cpu::allowed();
+            })
+        });
+        assert_eq!(result, Ok(()));
+        assert_eq!(allowed, order.cpus);
+        let Some(Line::Series(series)) = lines.last() else { panic!("{lines:?}") };
+        assert_eq!(series.cpu, None);
     }
 
     #[test]

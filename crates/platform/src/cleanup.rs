@@ -1,4 +1,4 @@
-//! Removes what outlives a killed process: temporary files, named semaphores, System V objects.
+//! Removes what outlives a killed process: temporary files, named semaphores and message queues, System V objects.
 //!
 //! Their names contain the pid of the worker that created them. They are removed by the worker when it gets SIGTERM, by
 //! the coordinator when the worker was killed, or by the next coordinator when both were.
@@ -30,7 +30,12 @@ pub fn semaphore_name() -> String {
     format!("/{PREFIX}{}", std::process::id())
 }
 
-/// The key of the one System V semaphore set a worker may have: `5c` and the pid.
+/// The name of the one POSIX message queue a worker may have.
+pub fn queue_name() -> String {
+    semaphore_name()
+}
+
+/// The key of the one System V semaphore set and the one System V message queue a worker may have: `5c` and the pid.
 pub fn ipc_key() -> i32 {
     ipc_key_of(std::process::id())
 }
@@ -93,7 +98,7 @@ pub(crate) use os::sweep_on_termination;
 
 #[cfg(target_os = "linux")]
 mod os {
-    use std::ffi::CString;
+    use std::ffi::{CStr, CString};
     use std::fs;
     use std::os::unix::ffi::OsStrExt;
     use std::sync::OnceLock;
@@ -101,10 +106,30 @@ mod os {
     use super::{PREFIX, ipc_key, ipc_key_of, pid_in, temp_path};
 
     const SEMAPHORES: &str = "/dev/shm";
+    /// Where the POSIX message queues are listed, if that file system is mounted.
+    const QUEUES: &str = "/dev/mqueue";
 
     pub fn sweep(pid: u32) {
         let _ = fs::remove_file(format!("{SEMAPHORES}/sem.{PREFIX}{pid}"));
+        remove_queue(&CString::new(format!("{PREFIX}{pid}")).unwrap_or_default());
         remove_semaphore_set(ipc_key_of(pid));
+        remove_message_queue(ipc_key_of(pid));
+    }
+
+    /// Removes the POSIX message queue of that name, without its slash, by the plain system call: a signal handler may.
+    fn remove_queue(name: &CStr) {
+        // SAFETY: the name is a string that outlives the call.
+        unsafe { libc::syscall(libc::SYS_mq_unlink, name.as_ptr()) };
+    }
+
+    fn remove_message_queue(key: i32) {
+        // SAFETY: the calls look up a queue by its key and remove it, without pointers.
+        unsafe {
+            let queue = libc::msgget(key, 0);
+            if queue >= 0 {
+                libc::msgctl(queue, libc::IPC_RMID, std::ptr::null_mut());
+            }
+        }
     }
 
     fn remove_semaphore_set(key: i32) {
@@ -122,17 +147,22 @@ mod os {
         let mut pids: Vec<u32> = named
             .filter_map(|entry| pid_in(entry.file_name().to_str()?.strip_prefix("sem.")?))
             .collect();
-        let sets = fs::read_to_string("/proc/sysvipc/sem").unwrap_or_default();
-        pids.extend(sets.lines().filter_map(|line| {
-            let key: i64 = line.split_whitespace().next()?.parse().ok()?;
-            (key >> 24 == 0x5c).then_some((key & 0x00ff_ffff) as u32)
-        }));
+        let queues = fs::read_dir(QUEUES).into_iter().flatten().flatten();
+        pids.extend(queues.filter_map(|entry| pid_in(entry.file_name().to_str()?)));
+        for kind in ["sem", "msg"] {
+            let list = fs::read_to_string(format!("/proc/sysvipc/{kind}")).unwrap_or_default();
+            pids.extend(list.lines().filter_map(|line| {
+                let key: i64 = line.split_whitespace().next()?.parse().ok()?;
+                (key >> 24 == 0x5c).then_some((key & 0x00ff_ffff) as u32)
+            }));
+        }
         pids
     }
 
     struct Mine {
         temp_file: CString,
         semaphore: CString,
+        queue: CString,
         key: i32,
     }
 
@@ -145,6 +175,7 @@ mod os {
         MINE.get_or_init(|| Mine {
             temp_file: path(temp_path().as_os_str().as_bytes()),
             semaphore: path(format!("{SEMAPHORES}/sem.{PREFIX}{pid}").as_bytes()),
+            queue: path(format!("{PREFIX}{pid}").as_bytes()),
             key: ipc_key(),
         });
         // SAFETY: the handler makes only async-signal-safe calls.
@@ -152,13 +183,15 @@ mod os {
     }
 
     extern "C" fn on_termination(_signal: libc::c_int) {
-        // SAFETY: unlink, semget, semctl and _exit are plain system calls; MINE was set before the
-        // handler was installed, and reading it takes no lock.
+        // SAFETY: all of these are plain system calls; MINE was set before the handler was installed, and reading it
+        // takes no lock.
         unsafe {
             if let Some(mine) = MINE.get() {
                 libc::unlink(mine.temp_file.as_ptr());
                 libc::unlink(mine.semaphore.as_ptr());
+                remove_queue(&mine.queue);
                 remove_semaphore_set(mine.key);
+                remove_message_queue(mine.key);
             }
             libc::_exit(143);
         }
@@ -209,6 +242,36 @@ mod tests {
         assert!(mine.path().exists() && !theirs.exists());
         drop(mine);
         fs::remove_dir(&parent).unwrap();
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn message_queues_of_the_dead_are_swept() {
+        const DEAD: u32 = 4_194_307;
+        let name = std::ffi::CString::new(format!("/{PREFIX}{DEAD}")).unwrap();
+        let key = ipc_key_of(DEAD);
+        let has_posix = |flags: libc::c_int| {
+            let mode: libc::mode_t = 0o600;
+            // SAFETY: the name is a string that outlives the call; no attributes are given.
+            let queue = unsafe {
+                libc::mq_open(name.as_ptr(), flags, mode, std::ptr::null_mut::<libc::mq_attr>())
+            };
+            // SAFETY: a descriptor of our own, or -1.
+            unsafe { libc::close(queue) };
+            queue >= 0
+        };
+        // SAFETY: looks for a queue, or makes one; no memory is passed.
+        let has_system_v = |flags: libc::c_int| unsafe { libc::msgget(key, flags) } >= 0;
+        let made = has_posix(libc::O_CREAT) && has_system_v(libc::IPC_CREAT | 0o600);
+        if testing::skip_unless(made, "needs message queues of both kinds") {
+            sweep(DEAD);
+            return;
+        }
+        if Path::new("/proc/sysvipc/msg").exists() {
+            assert!(os::pids_with_objects().contains(&DEAD));
+        }
+        sweep(DEAD);
+        assert!(!has_posix(0) && !has_system_v(0));
     }
 
     #[test]

@@ -6,6 +6,7 @@
 //! A case that exists on one system only is written inside `on_linux!`, `on_unix!` or
 //! `on_windows!`, which turn into that error elsewhere.
 
+pub mod address_wait;
 mod case_error;
 pub mod chain;
 #[cfg(unix)]
@@ -13,6 +14,7 @@ pub mod children;
 pub mod cleanup;
 pub mod client_socket;
 pub mod clock;
+pub mod context;
 pub mod counters;
 pub mod cpu;
 pub mod environment;

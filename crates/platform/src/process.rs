@@ -39,6 +39,9 @@ pub fn keep_interrupts_from(command: &mut Command) {
     os::keep_interrupts_from(command);
 }
 
+/// Whether the system can fork a process.
+pub const CAN_FORK: bool = cfg!(unix);
+
 /// Runs `work` in a forked copy of this process, which must have only one thread. The child ends
 /// with the code `work` returns, and is killed if this process ends first or drops the [`Child`].
 pub fn fork(work: impl FnOnce() -> i32) -> Result<Child, CaseError> {
@@ -46,6 +49,26 @@ pub fn fork(work: impl FnOnce() -> i32) -> Result<Child, CaseError> {
 }
 
 pub use os::Child;
+
+/// While it exists, this process is killed when the system kills one of its children, where that can be arranged (Linux):
+/// a task that would wait for such a child for ever ends with it.
+#[derive(Debug)]
+#[must_use = "it acts until it is dropped"]
+pub struct EndWithChildren(());
+
+impl EndWithChildren {
+    /// Begins. There must be one at a time.
+    pub fn begin() -> Self {
+        os::end_with_children(true);
+        Self(())
+    }
+}
+
+impl Drop for EndWithChildren {
+    fn drop(&mut self) {
+        os::end_with_children(false);
+    }
+}
 
 /// Waits until at least one of `pipes` is readable or was closed at its other end; returns for each whether it is.
 pub fn wait_readable(pipes: &[&PipeReader]) -> Result<Vec<bool>, CaseError> {
@@ -84,6 +107,30 @@ mod os {
     pub fn end_with_parent(_parent: Option<u32>) {}
 
     pub fn adopt_children() {}
+
+    #[cfg(target_os = "linux")]
+    pub fn end_with_children(begin: bool) {
+        extern "C" fn on_child(_: libc::c_int, child: *mut libc::siginfo_t, _: *mut libc::c_void) {
+            // SAFETY: the system passes what happened to the child; raise is async-signal-safe.
+            unsafe {
+                if matches!((*child).si_code, libc::CLD_KILLED | libc::CLD_DUMPED) {
+                    libc::raise(libc::SIGKILL);
+                }
+            }
+        }
+
+        // SAFETY: an all-zero sigaction has no flags and an empty mask; the handler makes only async-signal-safe calls.
+        unsafe {
+            let mut action: libc::sigaction = std::mem::zeroed();
+            action.sa_sigaction =
+                if begin { on_child as *const () as libc::sighandler_t } else { libc::SIG_DFL };
+            action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART | libc::SA_NOCLDSTOP;
+            libc::sigaction(libc::SIGCHLD, &action, std::ptr::null_mut());
+        }
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    pub fn end_with_children(_begin: bool) {}
 
     pub fn keep_own_descriptors() {
         #[cfg(target_os = "linux")]
@@ -135,6 +182,11 @@ mod os {
     }
 
     impl Child {
+        /// Its pid.
+        pub fn id(&self) -> i32 {
+            self.pid
+        }
+
         /// `None` while it runs; then `Ok` for exit code 0, else how it ended.
         pub fn try_wait(&mut self) -> Option<Result<(), String>> {
             if self.ended.is_none() {
@@ -251,6 +303,8 @@ mod os {
 
     pub fn end_with_parent(_parent: Option<u32>) {}
 
+    pub fn end_with_children(_begin: bool) {}
+
     pub fn adopt_children() {
         // SAFETY: an all-zero limit structure is valid and its stated size its own. The job's handle
         // is left open on purpose: the system closes it when we end, which ends the children.
@@ -277,6 +331,11 @@ mod os {
     pub enum Child {}
 
     impl Child {
+        /// Never called: there is no such child.
+        pub fn id(&self) -> i32 {
+            match *self {}
+        }
+
         /// Never called: there is no such child.
         pub fn try_wait(&mut self) -> Option<Result<(), String>> {
             match *self {}

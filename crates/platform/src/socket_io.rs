@@ -26,6 +26,11 @@ pub fn is_shortage(error: &io::Error) -> bool {
     os::is_shortage(error)
 }
 
+/// Whether a message was not sent because it is longer than the socket or the queue permits.
+pub fn is_message_too_long(error: &io::Error) -> bool {
+    os::is_message_too_long(error)
+}
+
 #[cfg(unix)]
 mod os {
     use std::io;
@@ -44,6 +49,10 @@ mod os {
         Ok(rustix::net::send(stream, bytes, no_signal)?)
     }
 
+    pub fn is_message_too_long(error: &io::Error) -> bool {
+        error.raw_os_error() == Some(libc::EMSGSIZE)
+    }
+
     pub fn is_shortage(error: &io::Error) -> bool {
         let shortages = [libc::EMFILE, libc::ENFILE, libc::ENOBUFS, libc::ENOMEM];
         error.raw_os_error().is_some_and(|code| shortages.contains(&code))
@@ -55,7 +64,9 @@ mod os {
     use std::io;
     use std::net::TcpStream;
 
-    use windows_sys::Win32::Networking::WinSock::{WSA_NOT_ENOUGH_MEMORY, WSAEMFILE, WSAENOBUFS};
+    use windows_sys::Win32::Networking::WinSock::{
+        WSA_NOT_ENOUGH_MEMORY, WSAEMFILE, WSAEMSGSIZE, WSAENOBUFS,
+    };
 
     pub fn receive(mut stream: &TcpStream, buffer: &mut [u8]) -> io::Result<usize> {
         io::Read::read(&mut stream, buffer)
@@ -63,6 +74,10 @@ mod os {
 
     pub fn send(mut stream: &TcpStream, bytes: &[u8]) -> io::Result<usize> {
         io::Write::write(&mut stream, bytes)
+    }
+
+    pub fn is_message_too_long(error: &io::Error) -> bool {
+        error.raw_os_error() == Some(WSAEMSGSIZE)
     }
 
     pub fn is_shortage(error: &io::Error) -> bool {

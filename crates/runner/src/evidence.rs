@@ -186,7 +186,7 @@ impl Evidence {
         let Some(counts) = self.counts else { return };
         let per_operation = |count: u64| count as f64 / counts.operations.max(1) as f64;
         for (what, expected, seen) in [
-            ("context switches", counts.expected_switches, counts.voluntary_switches),
+            ("context switches", counts.expected_switches, counts.switches()),
             ("page faults", counts.expected_faults, counts.page_faults),
         ] {
             let (Some(expected), Some(seen)) = (expected, seen.map(per_operation)) else {

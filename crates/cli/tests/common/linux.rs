@@ -187,7 +187,8 @@ pub fn signal_group(leader: u32, signal: libc::c_int) {
     assert_eq!(unsafe { libc::kill(-(leader as libc::pid_t), signal) }, 0);
 }
 
-/// What workers that no longer live have left in the system: named semaphores and System V sets.
+/// What workers that no longer live have left in the system: named semaphores, and System V sets and message queues.
+/// POSIX message queues are seen where their file system is mounted.
 pub fn left_in_system() -> Vec<String> {
     let dead = |pid: u32| !Path::new(&format!("/proc/{pid}")).exists();
     let mut left: Vec<String> = super::entries(Path::new("/dev/shm"))
@@ -197,11 +198,19 @@ pub fn left_in_system() -> Vec<String> {
             pid.is_some_and(dead)
         })
         .collect();
-    let sets = std::fs::read_to_string("/proc/sysvipc/sem").unwrap_or_default();
-    left.extend(sets.lines().filter_map(|line| {
-        let key: u32 = line.split_whitespace().next()?.parse().ok()?;
-        (key >> 24 == 0x5c && dead(key & 0x00ff_ffff)).then(|| format!("semaphore set {key:#x}"))
+    let queues = std::fs::read_dir("/dev/mqueue").into_iter().flatten().flatten();
+    left.extend(queues.filter_map(|entry| {
+        let name = entry.file_name().into_string().ok()?;
+        let pid = name.strip_prefix("oscost-")?.parse().ok()?;
+        dead(pid).then_some(name)
     }));
+    for (kind, list) in [("semaphore set", "sem"), ("message queue", "msg")] {
+        let list = std::fs::read_to_string(format!("/proc/sysvipc/{list}")).unwrap_or_default();
+        left.extend(list.lines().filter_map(|line| {
+            let key: u32 = line.split_whitespace().next()?.parse().ok()?;
+            (key >> 24 == 0x5c && dead(key & 0x00ff_ffff)).then(|| format!("{kind} {key:#x}"))
+        }));
+    }
     left
 }
 

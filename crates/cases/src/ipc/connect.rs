@@ -1,0 +1,79 @@
+use std::io::{self, Write};
+use std::net::{Ipv4Addr, TcpListener};
+
+use measure::CaseError;
+use platform::on_unix;
+
+use super::tcp::connect_to;
+use crate::{Case, Only};
+
+/// A connection that lasts no longer than it takes to make it.
+pub const TCP: Case = Case {
+    area: "ipc",
+    name: "tcp-connect",
+    operation: "One connection over the loopback interface (IPv4), by one task: socket, connect to a listening socket and \
+                accept, TCP_NODELAY and SO_LINGER 0 on both sides, close of both. SO_LINGER 0 makes the first close reset \
+                the connection, so that no port stays in TIME_WAIT.",
+    comparable_to: "lmbench's `lat_connect` counts the connect alone, to another process that accepts, and leaves ports in \
+            TIME_WAIT.",
+    only: Only::Everywhere,
+    core_bound: false,
+    trials: None,
+    params: &[],
+    metrics: &[],
+    run: |_, round| {
+        let failed = |e: io::Error| CaseError::from_io("a TCP connection over loopback", &e);
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(failed)?;
+        // Bytes arrive at the side that was accepted.
+        let [mut client, mut server] = connect_to(&listener).map_err(failed)?;
+        client.write_all(b"x").map_err(failed)?;
+        io::Read::read_exact(&mut server, &mut [0]).map_err(failed)?;
+        crate::syscall::time(round, "a TCP connection", || connect_to(&listener).is_ok())
+    },
+};
+
+/// The same without a network.
+pub const UNIX: Case = Case {
+    name: "unix-connect",
+    operation: "One Unix-domain stream connection by the path of a socket, by one task: socket, connect to a listening \
+                socket, accept, close of both.",
+    comparable_to: "lmbench's `lat_unix_connect` counts the connect alone, to another process that accepts.",
+    only: Only::Unix("measured on Unix-like systems only"),
+    run: |_, round| {
+        on_unix!(round, {
+            use std::os::fd::IntoRawFd;
+            use std::os::unix::net::{UnixListener, UnixStream};
+
+            /// Removes the socket's path.
+            struct Path(std::path::PathBuf);
+
+            impl Drop for Path {
+                fn drop(&mut self) {
+                    let _ = std::fs::remove_file(&self.0);
+                }
+            }
+
+            let failed = |e: io::Error| CaseError::from_io("a Unix-domain connection", &e);
+            let path = platform::cleanup::temp_path();
+            let listener = UnixListener::bind(&path).map_err(failed)?;
+            let path = Path(path);
+            let connect = || -> io::Result<[UnixStream; 2]> {
+                let client = UnixStream::connect(&path.0)?;
+                let (server, _) = listener.accept()?;
+                Ok([client, server])
+            };
+            let [mut client, mut server] = connect().map_err(failed)?;
+            client.write_all(b"x").map_err(failed)?;
+            io::Read::read_exact(&mut server, &mut [0]).map_err(failed)?;
+            let close = |stream: UnixStream| {
+                // SAFETY: the descriptor was the stream's own. An unoptimised program would make a second call to drop it.
+                unsafe { libc::close(stream.into_raw_fd()) == 0 }
+            };
+            round.expect_syscalls(5.0);
+            crate::syscall::time(round, "a Unix-domain connection", || {
+                connect().is_ok_and(|sides| sides.map(close) == [true, true])
+            })
+        })
+    },
+    ..TCP
+};

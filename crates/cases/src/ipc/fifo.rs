@@ -1,0 +1,82 @@
+use std::fs::File;
+
+use measure::CaseError;
+use platform::on_unix;
+
+use super::{BANDWIDTH, Mechanism, measure_round_trip, measure_transfer, message_of, pipe};
+use crate::{Case, Only};
+
+/// A message through a named pipe and back.
+pub const ROUND_TRIP: Case = Case {
+    name: "fifo",
+    operation: "One round trip as in ipc/pipe, through two FIFOs opened by their names.",
+    comparable_to: "lmbench's `lat_fifo` is this with a message of 1 byte.",
+    only: Only::Unix("Windows has ipc/named-pipe"),
+    params: super::ROUND_TRIP,
+    run: |params, round| {
+        let calls = (message_of(params)? == 1).then_some(2.0);
+        measure_round_trip(params, round, Mechanism { calls, ..MECHANISM }, pair()?)
+    },
+    ..pipe::ROUND_TRIP
+};
+
+/// Blocks through a named pipe.
+pub const TRANSFER: Case = Case {
+    name: "fifo-bandwidth",
+    operation: "One block as in ipc/pipe-bandwidth, through a FIFO opened by its name.",
+    comparable_to: "The difference to ipc/pipe-bandwidth is that of the file system, which does not store the data.",
+    only: Only::Unix("Windows has ipc/named-pipe-bandwidth"),
+    params: super::TRANSFER,
+    metrics: &[BANDWIDTH],
+    run: |params, round| measure_transfer(params, round, MECHANISM, pair()?),
+    ..ROUND_TRIP
+};
+
+const MECHANISM: Mechanism = Mechanism { name: "a FIFO", calls: None, window: None };
+
+fn pair() -> Result<[(File, File); 2], CaseError> {
+    let ((here, back), (there, forth)) = (fifo()?, fifo()?);
+    Ok([(here, forth), (there, back)])
+}
+
+/// A FIFO, opened for reading and for writing, whose name is removed at once.
+fn fifo() -> Result<(File, File), CaseError> {
+    on_unix!({
+        use std::ffi::CString;
+        use std::fs::remove_file;
+        use std::os::unix::ffi::OsStrExt;
+        use std::os::unix::fs::OpenOptionsExt;
+
+        let path = platform::cleanup::temp_path();
+        let name = CString::new(path.as_os_str().as_bytes())
+            .map_err(|e| CaseError::Failed(format!("the path of a FIFO: {e}")))?;
+        // SAFETY: the name is a string that outlives the call.
+        if unsafe { libc::mkfifo(name.as_ptr(), 0o600) } != 0 {
+            return Err(CaseError::last_os_error("mkfifo"));
+        }
+        let open = || {
+            // Opening for reading would wait for a writer: it is opened without waiting, and read with waiting.
+            let reader = File::options().read(true).custom_flags(libc::O_NONBLOCK).open(&path)?;
+            let writer = File::options().write(true).open(&path)?;
+            wait_for_data(&reader)?;
+            Ok((reader, writer))
+        };
+        let opened = open();
+        let removed = remove_file(&path);
+        let opened: std::io::Result<_> = opened.and_then(|ends| removed.map(|()| ends));
+        opened.map_err(|e| CaseError::from_io("a FIFO", &e))
+    })
+}
+
+/// Makes reads wait for data again.
+#[cfg(unix)]
+fn wait_for_data(file: &File) -> std::io::Result<()> {
+    use std::os::fd::AsRawFd;
+
+    // SAFETY: the descriptor is open; the calls take numbers only.
+    let done = unsafe {
+        let flags = libc::fcntl(file.as_raw_fd(), libc::F_GETFL);
+        libc::fcntl(file.as_raw_fd(), libc::F_SETFL, flags & !libc::O_NONBLOCK)
+    };
+    if done == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
+}

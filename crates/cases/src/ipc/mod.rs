@@ -1,0 +1,98 @@
+//! What it costs to exchange data between two tasks: round trips, bandwidth, connections.
+//!
+//! Each mechanism is one file: how its two ends are made, how an end sends and receives. The tasks, their places and the
+//! check of what arrives are the same for all of them.
+
+mod common;
+mod connect;
+mod copy_file_range;
+mod fifo;
+mod getaddrinfo;
+mod named_pipe;
+mod pass_descriptor;
+mod pipe;
+mod posix_queue;
+mod process_vm_readv;
+mod sendfile;
+mod shared_memory;
+mod splice;
+mod system_v_queue;
+mod tcp;
+mod tcp_connections;
+mod udp;
+mod unix_socket;
+
+pub use common::*;
+
+use measure::TIME;
+
+use crate::{Area, Case, Finding, Select, SummaryRow};
+
+/// The area.
+pub const AREA: Area = Area {
+    summary: &[SummaryRow {
+        label: "pipe round trip",
+        point: Select::point("ipc/pipe", ONE_BYTE),
+        metric: &TIME,
+    }],
+    findings: &[
+        Finding::Ratio {
+            of: Select::point("ipc/tcp", ONE_BYTE),
+            to: Select::point("ipc/unix-stream", ONE_BYTE),
+            metric: &TIME,
+            greater: "A round trip over TCP on this machine takes {} as long as over a Unix-domain socket.",
+            less: "A round trip over a Unix-domain socket takes {} as long as over TCP on this machine.",
+            equal: "A round trip over TCP on this machine takes as long as over a Unix-domain socket ({}).",
+        },
+        Finding::Ratio {
+            of: Select::point("ipc/pipe-bandwidth", BLOCKS_OF_64K),
+            to: Select::point("ipc/shm-futex-bandwidth", BLOCKS_OF_64K),
+            metric: &TIME,
+            greater: "64 KiB take {} as long through a pipe as through shared memory.",
+            less: "64 KiB take {} as long through shared memory as through a pipe.",
+            equal: "64 KiB take as long through a pipe as through shared memory ({}).",
+        },
+    ],
+    ..Area::new("ipc", CASES)
+};
+
+const ONE_BYTE: &[(&str, &str)] = &[("message", "1"), ("place", "other")];
+const BLOCKS_OF_64K: &[(&str, &str)] = &[("block", "64k"), ("place", "other")];
+
+/// Its cases.
+const CASES: &[&Case] = &[
+    &pipe::ROUND_TRIP,
+    &fifo::ROUND_TRIP,
+    &unix_socket::STREAM,
+    &unix_socket::DATAGRAM,
+    &unix_socket::SEQPACKET,
+    &tcp::ROUND_TRIP,
+    &udp::ROUND_TRIP,
+    &posix_queue::ROUND_TRIP,
+    &system_v_queue::ROUND_TRIP,
+    &shared_memory::ROUND_TRIP,
+    &shared_memory::WAIT_ON_ADDRESS,
+    &named_pipe::ROUND_TRIP,
+    &tcp_connections::CASE,
+    &pipe::TRANSFER,
+    &fifo::TRANSFER,
+    &unix_socket::STREAM_TRANSFER,
+    &unix_socket::DATAGRAM_TRANSFER,
+    &unix_socket::SEQPACKET_TRANSFER,
+    &tcp::TRANSFER,
+    &udp::TRANSFER,
+    &posix_queue::TRANSFER,
+    &system_v_queue::TRANSFER,
+    &shared_memory::TRANSFER,
+    &shared_memory::WAIT_ON_ADDRESS_TRANSFER,
+    &named_pipe::TRANSFER,
+    &sendfile::CASE,
+    &splice::SPLICE,
+    &splice::TEE,
+    &copy_file_range::CASE,
+    &process_vm_readv::CASE,
+    &pass_descriptor::CASE,
+    &connect::UNIX,
+    &connect::TCP,
+    &getaddrinfo::CASE,
+];

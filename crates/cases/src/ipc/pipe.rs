@@ -1,0 +1,54 @@
+use std::io::{self, PipeReader, PipeWriter};
+
+use measure::{CaseError, Params};
+
+use super::{
+    BANDWIDTH, Mechanism, ROUND_TRIP_ANYWHERE, TRANSFER_ANYWHERE, measure_round_trip,
+    measure_transfer, message_of,
+};
+use crate::{Case, Only};
+
+/// A message through a pipe and back through another.
+pub const ROUND_TRIP: Case = Case {
+    area: "ipc",
+    name: "pipe",
+    operation: "One round trip: a message written to a pipe, read by another task, which writes it to a second pipe, and \
+                read from there.",
+    comparable_to: "lmbench's `lat_pipe` is this with a message of 1 byte; `perf bench sched pipe` with 4 bytes; \
+            switch/pipe counts each direction.",
+    only: Only::Everywhere,
+    core_bound: false,
+    trials: None,
+    params: ROUND_TRIP_ANYWHERE,
+    metrics: &[],
+    run: |params, round| {
+        let calls = calls_of(params)?;
+        measure_round_trip(params, round, Mechanism { calls, ..MECHANISM }, pair()?)
+    },
+};
+
+/// Blocks through a pipe.
+pub const TRANSFER: Case = Case {
+    name: "pipe-bandwidth",
+    operation: "One block written to a pipe of default size and read by another task, which checks its number. The \
+                blocks of 1 MiB (at least 4, at most 2,048 blocks) are acknowledged together; one of them has that \
+                share of the acknowledgement.",
+    comparable_to: "lmbench's `bw_pipe` is this with blocks of 64 KiB; UnixBench's `pipe` has one task.",
+    params: TRANSFER_ANYWHERE,
+    metrics: &[BANDWIDTH],
+    run: |params, round| measure_transfer(params, round, MECHANISM, pair()?),
+    ..ROUND_TRIP
+};
+
+const MECHANISM: Mechanism = Mechanism { name: "a pipe", calls: None, window: None };
+
+/// A byte is never read in two parts.
+fn calls_of(params: &Params) -> Result<Option<f64>, CaseError> {
+    Ok((cfg!(unix) && message_of(params)? == 1).then_some(2.0))
+}
+
+fn pair() -> Result<[(PipeReader, PipeWriter); 2], CaseError> {
+    let pipe = || io::pipe().map_err(|e| CaseError::from_io("pipe", &e));
+    let ((here, back), (there, forth)) = (pipe()?, pipe()?);
+    Ok([(here, forth), (there, back)])
+}

@@ -1,0 +1,58 @@
+use platform::on_linux;
+
+use super::{BANDWIDTH, LENGTH, length_of};
+use crate::{Case, Only};
+
+/// Another process's memory, without its doing.
+pub const CASE: Case = Case {
+    area: "ipc",
+    name: "process-vm-readv",
+    operation: "One process_vm_readv of n bytes from the memory of a child process, which sleeps.",
+    comparable_to: "stress-ng's `vm-rw` stressor reads and writes back.",
+    only: Only::Linux("exists only on Linux"),
+    core_bound: false,
+    trials: None,
+    params: &[LENGTH],
+    metrics: &[BANDWIDTH],
+    run: |params, round| {
+        let length = length_of(params)?;
+        on_linux!(round, length, {
+            use std::io::{self, Read, Write};
+
+            use measure::CaseError;
+
+            let failed = |e: io::Error| CaseError::from_io("a pipe", &e);
+            let ((mut ready, mut says_ready), (mut ends, ends_child)) =
+                (io::pipe().map_err(failed)?, io::pipe().map_err(failed)?);
+            // The child has a copy at the same address, and writes there what this process does not have.
+            let mut memory = vec![0u8; length];
+            let mut ends_child = Some(ends_child);
+            let mut child = platform::process::fork(|| {
+                drop(ends_child.take());
+                memory.copy_from_slice(&super::contents(length));
+                std::hint::black_box(&memory);
+                let said = says_ready.write_all(&[1]);
+                let ended = ends.read(&mut [0]);
+                i32::from(said.is_err() || ended.is_err())
+            })?;
+            drop(says_ready);
+            ready.read_exact(&mut [0]).map_err(failed)?;
+            let mut copy = vec![0u8; length];
+            let pid = child.id();
+            let local = libc::iovec { iov_base: copy.as_mut_ptr().cast(), iov_len: length };
+            let remote = libc::iovec { iov_base: memory.as_mut_ptr().cast(), iov_len: length };
+            round.expect_syscalls(1.0);
+            crate::syscall::time(round, "process_vm_readv", || {
+                // SAFETY: `local` describes `copy`, which is not used meanwhile; the memory of the child is only read.
+                unsafe { libc::process_vm_readv(pid, &local, 1, &remote, 1, 0) == length as isize }
+            })?;
+            if copy != super::contents(length) || memory.iter().any(|&byte| byte != 0) {
+                return Err(CaseError::Failed("the copy is not the child's memory".into()));
+            }
+            drop(ends_child);
+            child.wait().map_err(CaseError::Failed)?;
+            super::report_bandwidth(round, length);
+            Ok(())
+        })
+    },
+};

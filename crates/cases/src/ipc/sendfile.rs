@@ -1,0 +1,94 @@
+use std::fs::File;
+use std::io::{self, Write};
+use std::net::TcpStream;
+
+use measure::CaseError;
+use platform::on_linux;
+
+use super::{
+    BANDWIDTH, Mechanism, MessageEnd, Stream, block_of, blocks_at_once, fill_block,
+    measure_transfer, number_of, tcp,
+};
+use crate::{Case, Only};
+
+/// Blocks of a file over a connection, without passing through user space.
+pub const CASE: Case = Case {
+    name: "sendfile-bandwidth",
+    operation: "One block as in ipc/tcp-bandwidth, sent by one sendfile from a cached file.",
+    comparable_to: "The difference to ipc/tcp-bandwidth is what sendfile saves or costs; lmbench has no such measurement; \
+            stress-ng's `sendfile` stressor sends to /dev/null.",
+    only: Only::Linux("measured on Linux only"),
+    params: super::TRANSFER,
+    metrics: &[BANDWIDTH],
+    run: |params, round| {
+        let bytes = block_of(params)?;
+        let file = file_of_blocks(bytes, blocks_at_once(bytes, &MECHANISM))?;
+        let [sender, receiver] = tcp::connection()?;
+        let ends = [End::Sender(sender, file), End::Receiver(Stream(receiver))];
+        measure_transfer(params, round, MECHANISM, ends)
+    },
+    ..tcp::TRANSFER
+};
+
+const MECHANISM: Mechanism = Mechanism { name: "sendfile over TCP", calls: None, window: None };
+
+enum End {
+    Sender(TcpStream, File),
+    Receiver(Stream<TcpStream>),
+}
+
+impl MessageEnd for End {
+    /// Sends not these bytes, but the block of the same number from the file, which has the same bytes.
+    #[inline(always)]
+    fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
+        match self {
+            Self::Receiver(stream) => stream.send(bytes),
+            Self::Sender(stream, file) => {
+                let start = (number_of(bytes) as i64).checked_mul(bytes.len() as i64);
+                match start.filter(|&start| start >= 0) {
+                    Some(start) => send_from(file, start, bytes.len(), stream),
+                    // The last block, which is not of the file.
+                    None => stream.write_all(bytes),
+                }
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn receive(&mut self, bytes: &mut [u8]) -> io::Result<()> {
+        match self {
+            Self::Receiver(stream) => stream.receive(bytes),
+            Self::Sender(stream, _) => io::Read::read_exact(stream, bytes),
+        }
+    }
+}
+
+#[inline(always)]
+fn send_from(file: &File, start: i64, bytes: usize, stream: &TcpStream) -> io::Result<()> {
+    let sent: Result<bool, CaseError> = on_linux!(file, start, bytes, stream, {
+        use std::os::fd::AsRawFd;
+
+        let (mut at, end) = (start, start + bytes as i64);
+        while at < end {
+            let rest = (end - at) as usize;
+            // SAFETY: the descriptors are open, and the offset is valid; the call moves it.
+            let sent =
+                unsafe { libc::sendfile(stream.as_raw_fd(), file.as_raw_fd(), &mut at, rest) };
+            if sent <= 0 {
+                break;
+            }
+        }
+        Ok(at == end)
+    });
+    if sent == Ok(true) { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// A file of that many blocks, each with its number and bytes.
+fn file_of_blocks(bytes: usize, blocks: usize) -> Result<File, CaseError> {
+    let (mut file, mut all) = (super::file_of(0)?, vec![0; bytes * blocks]);
+    for (number, block) in all.chunks_exact_mut(bytes).enumerate() {
+        fill_block(block, number as u64);
+    }
+    file.write_all(&all).map_err(|e| CaseError::from_io("writing a file", &e))?;
+    Ok(file)
+}

@@ -1,0 +1,157 @@
+use std::io;
+
+use measure::CaseError;
+use platform::on_linux;
+
+use super::{
+    BANDWIDTH, Mechanism, MessageEnd, block_of, measure_round_trip, measure_transfer, message_of,
+    pipe, whole,
+};
+use crate::{Case, Only};
+
+/// A message through a queue, and back through the same as another type.
+pub const ROUND_TRIP: Case = Case {
+    name: "sysv-queue",
+    operation: "One round trip: a message copied into a buffer with its type and sent to a System V message queue \
+                (msgsnd), received by another task (msgrcv by type), which sends it back to the same queue with another \
+                type.",
+    comparable_to: "lmbench has no such measurement; stress-ng's `msg` stressor counts messages.",
+    only: Only::Linux("measured on Linux only; Windows has no message queues"),
+    params: super::ROUND_TRIP,
+    run: |params, round| {
+        let queue = Queue::new()?;
+        let mechanism = Mechanism { calls: Some(2.0), ..MECHANISM };
+        measure_round_trip(params, round, mechanism, queue.ends(message_of(params)?))
+    },
+    ..pipe::ROUND_TRIP
+};
+
+/// Blocks through a queue.
+pub const TRANSFER: Case = Case {
+    name: "sysv-queue-bandwidth",
+    operation: "One block as in ipc/pipe-bandwidth, copied into a buffer with its type, and sent as one message of a \
+                System V message queue of default size.",
+    comparable_to: "lmbench has no such measurement; stress-ng's `msg` stressor counts messages.",
+    params: super::TRANSFER_OF_QUEUE,
+    metrics: &[BANDWIDTH],
+    run: |params, round| {
+        let queue = Queue::new()?;
+        measure_transfer(params, round, MECHANISM, queue.ends(block_of(params)?))
+    },
+    ..ROUND_TRIP
+};
+
+const MECHANISM: Mechanism =
+    Mechanism { name: "a System V message queue", calls: None, window: None };
+
+/// The type of a message stands before it.
+const TYPE: usize = size_of::<std::ffi::c_long>();
+
+/// The only queue of this process, removed when dropped.
+struct Queue(i32);
+
+impl Queue {
+    fn new() -> Result<Self, CaseError> {
+        let made: Result<i32, CaseError> = on_linux!({
+            let key = platform::cleanup::ipc_key();
+            // SAFETY: makes a new queue under a key of our own; no memory is passed.
+            let id = unsafe { libc::msgget(key, libc::IPC_CREAT | libc::IPC_EXCL | 0o600) };
+            if id < 0 {
+                return Err(CaseError::last_os_error("msgget"));
+            }
+            Ok(id)
+        });
+        made.map(Self)
+    }
+
+    /// Both ends, with buffers for messages of up to this length.
+    fn ends(&self, bytes: usize) -> [End; 2] {
+        [(1, 2), (2, 1)].map(|(own, other)| End {
+            queue: self.0,
+            own,
+            other,
+            // In whole words, so that the type is aligned.
+            buffer: vec![0; bytes.div_ceil(TYPE) + 1],
+        })
+    }
+}
+
+impl Drop for Queue {
+    fn drop(&mut self) {
+        let removed: Result<(), CaseError> = on_linux!({
+            // SAFETY: removes the queue this made; no memory is passed.
+            unsafe { libc::msgctl(self.0, libc::IPC_RMID, std::ptr::null_mut()) };
+            Ok(())
+        });
+        drop(removed);
+    }
+}
+
+#[allow(dead_code, reason = "read on Linux only")]
+struct End {
+    queue: i32,
+    /// The type of the messages that it receives, and of those that it sends.
+    own: std::ffi::c_long,
+    other: std::ffi::c_long,
+    buffer: Vec<std::ffi::c_long>,
+}
+
+impl MessageEnd for End {
+    #[inline(always)]
+    fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.buffer[0] = self.other;
+        assert!(bytes.len() <= (self.buffer.len() - 1) * TYPE, "it was made for shorter messages");
+        // SAFETY: the buffer has room for the bytes after its first word, as was checked.
+        unsafe {
+            let place = self.buffer.as_mut_ptr().add(1).cast::<u8>();
+            std::ptr::copy_nonoverlapping(bytes.as_ptr(), place, bytes.len());
+        }
+        self.send_buffer(bytes.len())
+    }
+
+    #[inline(always)]
+    fn receive(&mut self, bytes: &mut [u8]) -> io::Result<()> {
+        assert!(bytes.len() <= (self.buffer.len() - 1) * TYPE, "it was made for shorter messages");
+        let received = self.receive_buffer(bytes.len())?;
+        whole(received, bytes)?;
+        // SAFETY: the buffer has that many bytes after its first word, as was checked.
+        unsafe {
+            let place = self.buffer.as_ptr().add(1).cast::<u8>();
+            std::ptr::copy_nonoverlapping(place, bytes.as_mut_ptr(), received);
+        }
+        Ok(())
+    }
+}
+
+impl End {
+    #[inline(always)]
+    fn send_buffer(&mut self, bytes: usize) -> io::Result<()> {
+        let sent: Result<i32, CaseError> = on_linux!(bytes, {
+            // SAFETY: the buffer is a type and at least `bytes` bytes.
+            Ok(unsafe { libc::msgsnd(self.queue, self.buffer.as_ptr().cast(), bytes, 0) })
+        });
+        if sent == Ok(0) { Ok(()) } else { Err(send_error()) }
+    }
+
+    #[inline(always)]
+    fn receive_buffer(&mut self, most: usize) -> io::Result<usize> {
+        let received: Result<isize, CaseError> = on_linux!(most, {
+            let place = self.buffer.as_mut_ptr().cast();
+            // SAFETY: the buffer has room for a type and at least `most` bytes.
+            Ok(unsafe { libc::msgrcv(self.queue, place, most, self.own, 0) })
+        });
+        usize::try_from(received.unwrap_or(-1)).map_err(|_| io::Error::last_os_error())
+    }
+}
+
+/// Why msgsnd failed: the only thing that can be invalid here is the length of the message.
+#[cold]
+fn send_error() -> io::Error {
+    let error = io::Error::last_os_error();
+    let too_long: Result<io::Error, CaseError> = on_linux!({
+        let invalid = error.raw_os_error() == Some(libc::EINVAL);
+        let too_long = io::Error::from_raw_os_error(libc::EMSGSIZE);
+        if invalid { Ok(too_long) } else { Err(CaseError::from_io("msgsnd", &error)) }
+    });
+    too_long.unwrap_or(error)
+}

@@ -1,0 +1,80 @@
+use std::io;
+use std::net::{Ipv4Addr, UdpSocket};
+use std::time::Duration;
+
+use measure::CaseError;
+use socket2::SockRef;
+
+use super::{
+    BANDWIDTH, Mechanism, MessageEnd, ROUND_TRIP_ANYWHERE, measure_round_trip, measure_transfer,
+    pipe, whole,
+};
+use crate::Case;
+
+/// A datagram and one back.
+pub const ROUND_TRIP: Case = Case {
+    name: "udp",
+    operation: "One round trip: a message sent as a UDP datagram over the loopback interface (IPv4, connected sockets), \
+                received by another task, which sends it back.",
+    comparable_to: "lmbench's `lat_udp` is this with a message of 4 bytes.",
+    params: ROUND_TRIP_ANYWHERE,
+    run: |params, round| {
+        let calls = cfg!(unix).then_some(2.0);
+        measure_round_trip(params, round, Mechanism { calls, ..MECHANISM }, pair()?)
+    },
+    ..pipe::ROUND_TRIP
+};
+
+/// Blocks as datagrams.
+pub const TRANSFER: Case = Case {
+    name: "udp-bandwidth",
+    operation: "One block sent as a UDP datagram over the loopback interface (IPv4, connected sockets), and received by \
+                another task, which checks its number. The blocks of 64 KiB (at least 1, at most 128 blocks) are \
+                acknowledged together, because a datagram that finds the receive buffer full is lost; one of them has \
+                that share of the acknowledgement.",
+    comparable_to: "lmbench has no such measurement: the acknowledgements make this a transfer that loses nothing.",
+    params: super::TRANSFER_OF_UDP,
+    metrics: &[BANDWIDTH],
+    run: |params, round| measure_transfer(params, round, MECHANISM, pair()?),
+    ..ROUND_TRIP
+};
+
+const MECHANISM: Mechanism = Mechanism { name: "UDP", calls: None, window: Some(WINDOW) };
+
+/// Fits the receive buffer with the kernel's overhead.
+const WINDOW: usize = 64 << 10;
+/// A datagram that has not arrived by then is lost: the round fails.
+const LOST_AFTER: Duration = Duration::from_secs(1);
+/// The partner ends if nothing arrives for so long.
+const ENDED_AFTER: Duration = Duration::from_secs(10);
+
+struct End(UdpSocket);
+
+impl MessageEnd for End {
+    #[inline(always)]
+    fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
+        whole(self.0.send(bytes)?, bytes)
+    }
+
+    #[inline(always)]
+    fn receive(&mut self, bytes: &mut [u8]) -> io::Result<()> {
+        whole(self.0.recv(bytes)?, bytes)
+    }
+}
+
+fn pair() -> Result<[End; 2], CaseError> {
+    let pair = || -> io::Result<[End; 2]> {
+        let [first, second] = [
+            UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?,
+            UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?,
+        ];
+        first.connect(second.local_addr()?)?;
+        second.connect(first.local_addr()?)?;
+        first.set_read_timeout(Some(LOST_AFTER))?;
+        second.set_read_timeout(Some(ENDED_AFTER))?;
+        // Where the system permits no more, its default must do.
+        let _ = SockRef::from(&second).set_recv_buffer_size(8 * WINDOW);
+        Ok([End(first), End(second)])
+    };
+    pair().map_err(|e| CaseError::from_io("UDP sockets of loopback", &e))
+}

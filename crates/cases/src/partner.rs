@@ -1,0 +1,246 @@
+//! A measuring task and its partners, as threads of one process or as processes, on one CPU, on two, or unpinned.
+//!
+//! A mechanism makes one end for each task ([`Tasks::beside`]). The measuring task's end goes to the thread of the round,
+//! the others to the partners, which answer until they receive a message to stop. It is sent when the measuring task drops
+//! its end, also after an error or a panic. Processes end when the measuring task is killed, and it is killed
+//! when one of them is.
+
+use std::time::{Duration, Instant};
+
+use measure::{CaseError, Params, Round, RoundOrder};
+use platform::address_wait::Sharing;
+use platform::cpu::{pin_thread, pin_thread_to_any};
+use platform::process::{CAN_FORK, Child, EndWithChildren, fork};
+
+use crate::{Param, Takes, value_of};
+
+/// A partner process that has not ended this long after the measuring task is killed.
+const ENDS_WITHIN: Duration = Duration::from_secs(2);
+
+/// Tasks as processes and as threads.
+pub const AS: Param = Param {
+    name: "as",
+    meaning: "whether the tasks are processes, or threads of one process",
+    default: &["processes", "threads"],
+    full: &["processes", "threads"],
+    takes: Takes::Words(&[]),
+};
+
+/// As [`AS`], but as threads only with `--full`.
+pub const AS_PROCESSES: Param = Param { default: &["processes"], ..AS };
+
+/// As [`AS`], for cases that systems without fork have too: there as threads only.
+pub const AS_WHERE_POSSIBLE: Param = if CAN_FORK { AS } else { AS_THREADS };
+
+/// As [`AS_PROCESSES`], for cases that systems without fork have too: there as threads only.
+pub const AS_PROCESSES_WHERE_POSSIBLE: Param = if CAN_FORK { AS_PROCESSES } else { AS_THREADS };
+
+/// For what only threads of one process can share.
+pub const AS_THREADS: Param = Param { default: &["threads"], full: &["threads"], ..AS };
+
+/// On one CPU, on two, and where the scheduler puts them.
+pub const PLACE: Param = Param {
+    name: "place",
+    meaning: "tasks pinned to the same CPU, each pinned to another CPU, or unpinned",
+    default: &["same", "other", "unpinned"],
+    full: &["same", "other", "unpinned"],
+    takes: Takes::Words(&[]),
+};
+
+/// As [`PLACE`], by default on two CPUs only.
+pub const PLACE_OTHER: Param = Param { default: &["other"], ..PLACE };
+
+/// Where the tasks run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// All on the measuring CPU.
+    Same,
+    /// The partner on another CPU than the measuring task.
+    Other,
+    /// Where the scheduler puts them.
+    Unpinned,
+}
+
+/// What the tasks are, and where they run.
+#[derive(Debug, Clone)]
+pub struct Tasks {
+    processes: bool,
+    place: Place,
+    cpus: Vec<usize>,
+}
+
+impl Tasks {
+    /// Tasks as `params` (`as`, `place`) ask for; the calling thread is the measuring one, and is placed now.
+    ///
+    /// # Errors
+    /// `Unsupported` if there is no second CPU, or if threads cannot be pinned.
+    pub fn of(params: &Params, round: &Round) -> Result<Self, CaseError> {
+        let place = match value_of(params, "place")? {
+            "same" => Place::Same,
+            "unpinned" => Place::Unpinned,
+            _ => Place::Other,
+        };
+        Self::new(round.order(), value_of(params, "as")? == "processes", place)
+    }
+
+    /// Tasks of this kind at this place; the calling thread is the measuring one, and is placed now.
+    ///
+    /// # Errors
+    /// As [`Tasks::of`].
+    pub fn new(order: &RoundOrder, processes: bool, place: Place) -> Result<Self, CaseError> {
+        let cpus = order.cpus.clone();
+        if place == Place::Other && cpus.len() < 2 {
+            return Err(CaseError::Unsupported("needs two CPUs, and there is one".into()));
+        }
+        let tasks = Self { processes, place, cpus };
+        match (place, tasks.cpus.last()) {
+            (Place::Unpinned, _) | (_, None) => tasks.stay(&tasks.cpus)?,
+            (_, Some(&last)) => pin_thread(last)?,
+        }
+        Ok(tasks)
+    }
+
+    /// Where they run.
+    pub fn place(&self) -> Place {
+        self.place
+    }
+
+    /// Which kind of tasks share memory.
+    pub fn sharing(&self) -> Sharing {
+        if self.processes { Sharing::Processes } else { Sharing::Threads }
+    }
+
+    /// Times `operation`, on the measuring CPU unless the tasks are unpinned.
+    ///
+    /// # Errors
+    /// As [`Round::time`].
+    pub fn time(&self, round: &mut Round, operation: impl FnMut()) -> Result<(), CaseError> {
+        match self.place {
+            Place::Unpinned => round.time_unpinned(operation),
+            Place::Same | Place::Other => round.time(operation),
+        }
+    }
+
+    /// Runs `measure` with the first of `ends` on this thread, and `partner` with each other end and its number in a task
+    /// of its own. `measure` makes the partners return before or when it drops its end. An end that is dropped closes
+    /// nothing but its own descriptors, because each process drops its copies of the others' ends.
+    ///
+    /// # Errors
+    /// Those of `measure`; those of a partner; if a process cannot be made.
+    pub fn beside<E: Send>(
+        &self,
+        ends: Vec<E>,
+        partner: impl Fn(usize, E) -> Result<(), CaseError> + Sync,
+        measure: impl FnOnce(E) -> Result<(), CaseError>,
+    ) -> Result<(), CaseError> {
+        let work = |number: usize, end: E| {
+            self.take_place()?;
+            partner(number, end)
+        };
+        if self.processes {
+            beside_processes(ends, work, measure)
+        } else {
+            beside_threads(ends, work, measure)
+        }
+    }
+
+    /// Places a partner.
+    fn take_place(&self) -> Result<(), CaseError> {
+        match (self.place, &self.cpus[..]) {
+            (Place::Same, [.., last]) => pin_thread(*last),
+            (Place::Other, [.., other, _]) => pin_thread(*other),
+            _ => self.stay(&self.cpus),
+        }
+    }
+
+    /// Lets the calling thread run on all of `cpus`: where threads cannot be pinned, it does so anyway.
+    fn stay(&self, cpus: &[usize]) -> Result<(), CaseError> {
+        match pin_thread_to_any(cpus) {
+            Err(CaseError::Unsupported(_)) => Ok(()),
+            pinned => pinned,
+        }
+    }
+}
+
+fn beside_threads<E: Send>(
+    ends: Vec<E>,
+    work: impl Fn(usize, E) -> Result<(), CaseError> + Sync,
+    measure: impl FnOnce(E) -> Result<(), CaseError>,
+) -> Result<(), CaseError> {
+    let mut ends = ends.into_iter();
+    let own = ends.next().ok_or_else(no_end)?;
+    std::thread::scope(|scope| {
+        let work = &work;
+        let start = |(at, end)| scope.spawn(move || work(at + 1, end));
+        let threads: Vec<_> = ends.enumerate().map(start).collect();
+        let measured = measure(own);
+        let mut ended = Ok(());
+        for thread in threads {
+            let panicked = |_| Err(CaseError::Failed("a partner panicked".into()));
+            ended = ended.and(thread.join().unwrap_or_else(panicked));
+        }
+        with_reason_of_partner(measured, ended)
+    })
+}
+
+fn beside_processes<E>(
+    ends: Vec<E>,
+    work: impl Fn(usize, E) -> Result<(), CaseError>,
+    measure: impl FnOnce(E) -> Result<(), CaseError>,
+) -> Result<(), CaseError> {
+    let mut ends: Vec<Option<E>> = ends.into_iter().map(Some).collect();
+    let mut children = Vec::new();
+    // A mechanism without an end of file would wait for a partner that was killed. Dropped before the children, which are
+    // killed when dropped.
+    let watch = EndWithChildren::begin();
+    for number in 1..ends.len() {
+        children.push(fork(|| {
+            let own = ends[number].take();
+            ends.clear();
+            match own.map_or_else(|| Err(no_end()), |own| work(number, own)) {
+                Ok(()) => 0,
+                Err(reason) => {
+                    eprintln!("oscost worker: a partner: {reason}");
+                    1
+                }
+            }
+        })?);
+    }
+    let own = ends.first_mut().and_then(Option::take).ok_or_else(no_end)?;
+    ends.clear();
+    let measured = measure(own);
+    drop(watch);
+    // After an error the children are killed: each is dropped.
+    measured?;
+    children.iter_mut().try_for_each(await_end)
+}
+
+fn no_end() -> CaseError {
+    CaseError::Failed("a task has no end of the mechanism".into())
+}
+
+fn await_end(child: &mut Child) -> Result<(), CaseError> {
+    let began = Instant::now();
+    loop {
+        if let Some(ended) = child.try_wait() {
+            return ended.map_err(|how| CaseError::Failed(format!("a partner process: {how}")));
+        }
+        if began.elapsed() > ENDS_WITHIN {
+            return Err(CaseError::Failed("a partner process did not end".into()));
+        }
+        std::thread::sleep(Duration::from_micros(50));
+    }
+}
+
+/// A partner that fails makes the measuring task fail: both reasons.
+fn with_reason_of_partner(
+    measured: Result<(), CaseError>,
+    partner: Result<(), CaseError>,
+) -> Result<(), CaseError> {
+    match (measured, partner) {
+        (Err(CaseError::Failed(own)), Err(reason)) => {
+            Err(CaseError::Failed(format!("{own}; its partner: {reason}")))
+        }
+        (measured, partner) => measured.and(partner),
+    }
+}

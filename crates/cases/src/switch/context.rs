@@ -1,0 +1,46 @@
+use measure::{CaseError, Round};
+use platform::context::SecondContext;
+
+use crate::{Case, Only};
+
+/// A switch of stacks without the scheduler.
+pub const SWAPCONTEXT: Case = Case {
+    area: "switch",
+    name: "swapcontext",
+    operation: "One swapcontext of glibc to another context of the same thread, which includes one system call for the \
+                signal mask. Half of the way there and back.",
+    comparable_to: "stress-ng's `context` stressor makes the same calls among three contexts.",
+    only: Only::Linux("measured on Linux only; Windows has switch/fiber"),
+    core_bound: true,
+    trials: None,
+    params: &[],
+    metrics: &[],
+    run: |_, round| {
+        round.expect_syscalls(1.0);
+        run(round)
+    },
+};
+
+/// The same on Windows.
+pub const FIBER: Case = Case {
+    name: "fiber",
+    operation: "One SwitchToFiber to another fiber of the same thread. Half of the way there and back.",
+    comparable_to: "The counterpart of switch/swapcontext, without a system call.",
+    only: Only::Windows("exists only on Windows"),
+    run: |_, round| run(round),
+    ..SWAPCONTEXT
+};
+
+fn run(round: &mut Round) -> Result<(), CaseError> {
+    let mut second = SecondContext::new()?;
+    round.operations_per_call(2);
+    let mut failures = 0u64;
+    round.time(|| {
+        let before = second.entered();
+        failures += u64::from(!(second.enter() && second.entered() == before + 1));
+    })?;
+    match failures {
+        0 => Ok(()),
+        n => Err(CaseError::Failed(format!("{n} switches did not happen"))),
+    }
+}

@@ -1,0 +1,72 @@
+use measure::{CaseError, Params, Round};
+use platform::on_linux;
+
+use super::{EITHER, METRICS};
+use crate::{Case, Only};
+
+/// The token as the value of an eventfd.
+pub const CASE: Case = Case {
+    area: "switch",
+    name: "eventfd",
+    operation: "One hand-over of a token to another task, which waits for it: one write of a value to an eventfd and one \
+                read of a second one per task and hand-over. Half of the way there and back.",
+    comparable_to: "The calls of syscall/eventfd, which waits for nothing.",
+    only: Only::Linux("measured on Linux only; Windows has switch/event"),
+    core_bound: false,
+    trials: None,
+    params: EITHER,
+    metrics: METRICS,
+    run,
+};
+
+fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
+    on_linux!(params, round, {
+        use std::io;
+        use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+        use super::{TokenEnd, measure_pair};
+
+        /// An eventfd of value 0 is not readable: the token is added to this.
+        const SOME: u64 = 1 << 32;
+
+        struct End {
+            own: OwnedFd,
+            next: OwnedFd,
+        }
+
+        impl TokenEnd for End {
+            #[inline(always)]
+            fn pass(&mut self, token: u32) -> io::Result<()> {
+                let value = SOME + u64::from(token);
+                // SAFETY: the descriptor is open, and `value` has the 8 bytes that are written.
+                let written =
+                    unsafe { libc::write(self.next.as_raw_fd(), (&raw const value).cast(), 8) };
+                if written == 8 { Ok(()) } else { Err(io::Error::last_os_error()) }
+            }
+
+            #[inline(always)]
+            fn take(&mut self) -> io::Result<u32> {
+                let mut value = 0u64;
+                // SAFETY: the descriptor is open, and `value` has the 8 bytes that are read.
+                let read = unsafe { libc::read(self.own.as_raw_fd(), (&raw mut value).cast(), 8) };
+                if read == 8 { Ok(value as u32) } else { Err(io::Error::last_os_error()) }
+            }
+        }
+
+        let eventfd = || {
+            // SAFETY: makes a new descriptor; no memory is passed.
+            let fd = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC) };
+            if fd < 0 {
+                return Err(CaseError::last_os_error("eventfd"));
+            }
+            // SAFETY: it is new, so it has no other owner.
+            Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+        };
+        let (there, back) = (eventfd()?, eventfd()?);
+        let copy = |fd: &OwnedFd| fd.try_clone().map_err(|e| CaseError::from_io("dup", &e));
+        let (there_again, back_again) = (copy(&there)?, copy(&back)?);
+        let first = End { own: back, next: there };
+        let second = End { own: there_again, next: back_again };
+        measure_pair(params, round, [first, second], Some(1.0))
+    })
+}

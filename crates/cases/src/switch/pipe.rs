@@ -1,0 +1,72 @@
+use std::io::{self, PipeReader, PipeWriter, Read, Write};
+
+use measure::{CaseError, Params, Round};
+
+use super::{METRICS, TokenEnd, measure_pair};
+use crate::partner::{AS_WHERE_POSSIBLE, PLACE};
+use crate::{Case, Only};
+
+/// The token as bytes in a pipe, the classic.
+pub const CASE: Case = Case {
+    area: "switch",
+    name: "pipe",
+    operation: "One hand-over of a token of 4 bytes to another task, which waits for it: one write to a pipe and one read \
+                from a second one per task and hand-over. place=same: a context switch; other: a wake-up on another CPU. \
+                Half of the way there and back.",
+    comparable_to: "lmbench's `lat_pipe`, `perf bench sched pipe` and UnixBench's `context1` make the same calls and count \
+            the way there and back, twice this; stress-ng's `switch` stressor sends in one direction; lmbench's \
+            `lat_ctx` subtracts the calls (see switch/ring).",
+    only: Only::Everywhere,
+    core_bound: false,
+    trials: None,
+    params: &[AS_WHERE_POSSIBLE, PLACE],
+    metrics: METRICS,
+    run,
+};
+
+fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
+    let mut ends = ring_of_pipes(2)?.into_iter();
+    let (Some(first), Some(second)) = (ends.next(), ends.next()) else {
+        return Err(CaseError::Failed("two pipes have two ends".into()));
+    };
+    measure_pair(params, round, [first, second], platform::process::CAN_FORK.then_some(1.0))
+}
+
+/// One task's end of a ring of pipes.
+pub struct PipeEnd {
+    reader: PipeReader,
+    writer: PipeWriter,
+}
+
+/// A pipe from each of `tasks` tasks to the next.
+///
+/// # Errors
+/// If a pipe cannot be made.
+pub fn ring_of_pipes(tasks: usize) -> Result<Vec<PipeEnd>, CaseError> {
+    let pipes: io::Result<Vec<_>> = (0..tasks).map(|_| io::pipe()).collect();
+    let pipes = pipes.map_err(|e| CaseError::from_io("pipe", &e))?;
+    let (readers, mut writers): (Vec<_>, Vec<_>) = pipes.into_iter().unzip();
+    // Each writes into the pipe of the next.
+    writers.rotate_left(1.min(tasks));
+    let ends = readers.into_iter().zip(writers);
+    Ok(ends.map(|(reader, writer)| PipeEnd { reader, writer }).collect())
+}
+
+impl TokenEnd for PipeEnd {
+    #[inline(always)]
+    fn pass(&mut self, token: u32) -> io::Result<()> {
+        match self.writer.write(&token.to_le_bytes())? {
+            4 => Ok(()),
+            _ => Err(io::ErrorKind::WriteZero.into()),
+        }
+    }
+
+    #[inline(always)]
+    fn take(&mut self) -> io::Result<u32> {
+        let mut token = [0; 4];
+        match self.reader.read(&mut token)? {
+            4 => Ok(u32::from_le_bytes(token)),
+            _ => Err(io::ErrorKind::UnexpectedEof.into()),
+        }
+    }
+}
