@@ -6,6 +6,7 @@
 //! A case that exists on one system only is written inside `on_linux!`, `on_unix!` or
 //! `on_windows!`, which turn into that error elsewhere.
 
+pub mod aligned;
 mod case_error;
 pub mod chain;
 #[cfg(unix)]
@@ -16,6 +17,8 @@ pub mod clock;
 pub mod counters;
 pub mod cpu;
 pub mod environment;
+pub mod file_io;
+pub mod file_mapping;
 pub mod filesystem;
 pub mod limits;
 pub mod machine;
@@ -26,6 +29,7 @@ pub mod readiness;
 pub mod server_socket;
 pub mod shared;
 pub mod socket_io;
+pub mod system_path;
 pub mod tracer;
 pub mod tree;
 pub mod usage;
