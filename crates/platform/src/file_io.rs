@@ -374,8 +374,8 @@ mod tests {
         let [from_path, to_path] = ["from", "to"].map(path);
         std::fs::write(&from_path, vec![5u8; 10_000]).unwrap();
         let expected = std::fs::read(&from_path).unwrap();
-        type Way = fn(&File, &File) -> io::Result<usize>;
-        let ways: [(&str, Way); 3] = [
+        type Copier = fn(&File, &File) -> io::Result<usize>;
+        let ways: [(&str, Copier); 3] = [
             ("copy_range", |from, to| copy_range(from, to, 1 << 20)),
             ("send_file", |from, to| send_file(from, to, 1 << 20)),
             ("reflink", |from, to| reflink(from, to).map(|()| 10_000)),

@@ -8,18 +8,13 @@ use measure::{CaseError, Params, Round};
 use platform::aligned::AlignedBuffer;
 use platform::file_io::{copy_file_ex, copy_range, reflink, send_file};
 
-use super::directory::Home;
+use super::directory::{COPIED_FILES, Home};
 use super::figures::stage_of;
 use super::metrics;
 use super::pattern::{PIECE, Pattern, whole_blocks};
 use super::phases::Times;
 use super::{DIR, WHOLE_SIZE};
 use crate::{Case, Extent, Only, Param, Takes, Trials, size_of, value_of};
-
-/// `area/name`.
-pub const LABEL: &str = "file/copy";
-/// The original and the copy.
-pub const FILES: usize = 2;
 
 /// The buffer of the loop of read and write: that of cp(1).
 const BUFFER: usize = 256 << 10;
@@ -53,7 +48,7 @@ pub const CASE: Case = Case {
 
 fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
     let (how, size) = (value_of(params, "how")?, whole_blocks(params)?);
-    let home = Home::with_room(params, FILES, size)?;
+    let home = Home::with_room(params, COPIED_FILES, size)?;
     let [from, to] = [1, 2].map(|number| home.file(number));
     let mut pattern = Pattern::new();
     try_on_one_block(how, &home, &mut pattern)?;

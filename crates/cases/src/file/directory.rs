@@ -12,6 +12,11 @@ use crate::{count_of, size_of, value_of};
 /// The word for the system's directory for temporary files.
 pub const TEMP: &str = "temp";
 
+/// The case that has two files of the size it is given: the original and the copy.
+pub const COPY: &str = "file/copy";
+/// See [`COPY`].
+pub const COPIED_FILES: usize = 2;
+
 /// In the untimed pass each call is slowed a lot, and all files are alike.
 const COUNTED_FILES: usize = 100;
 /// Beside a file with sync there is for a while one without.
@@ -34,7 +39,7 @@ pub fn obstacle(case: &str, params: &Params) -> Option<CaseError> {
         let size = if params.contains_key("size") { size_of(params, "size")? } else { 0 };
         let files = match params.contains_key("files") {
             true => count_of(params, "files")? * AT_ONCE,
-            false if case == super::copy::LABEL => super::copy::FILES,
+            false if case == COPY => COPIED_FILES,
             false => 1,
         };
         Ok(shortage(&parent, files, size).err())

@@ -6,7 +6,8 @@ use std::path::Path;
 use measure::CaseError;
 use platform::file_mapping::FileMapping;
 
-use super::{BLOCK, BlockReader, Mode};
+use super::reader::{BlockReader, Mode};
+use crate::file::BLOCK;
 
 struct Mapped {
     mapping: FileMapping,

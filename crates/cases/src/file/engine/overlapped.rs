@@ -4,7 +4,7 @@ use std::path::Path;
 
 use measure::CaseError;
 
-use super::{Mode, ReadQueue};
+use super::reader::{Mode, ReadQueue};
 
 /// A queue of up to `depth` reads.
 ///
@@ -26,8 +26,8 @@ pub fn queue(path: &Path, mode: Mode, depth: usize) -> Result<Box<dyn ReadQueue>
             CreateIoCompletionPort, GetQueuedCompletionStatusEx, OVERLAPPED, OVERLAPPED_ENTRY,
         };
 
-        use super::super::BLOCK;
         use super::slots::Slots;
+        use crate::file::BLOCK;
 
         const NO_TIME_LIMIT: u32 = u32::MAX;
 

@@ -4,7 +4,7 @@ use std::fs::File;
 
 use measure::CaseError;
 
-use super::ReadQueue;
+use super::reader::ReadQueue;
 
 /// A queue of up to `depth` reads.
 ///
@@ -18,8 +18,8 @@ pub fn queue(file: File, depth: usize) -> Result<Box<dyn ReadQueue>, CaseError> 
 
         use libc::aiocb;
 
-        use super::super::BLOCK;
         use super::slots::Slots;
+        use crate::file::BLOCK;
 
         /// No system takes fewer in one list.
         const LIST_AT_MOST: usize = 16;

@@ -7,7 +7,8 @@ use measure::CaseError;
 use platform::aligned::AlignedBuffer;
 use platform::filesystem::read_at;
 
-use super::{BLOCK, BlockReader};
+use super::reader::BlockReader;
+use crate::file::BLOCK;
 
 struct Pread {
     file: File,

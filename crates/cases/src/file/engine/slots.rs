@@ -4,7 +4,7 @@ use std::mem::ManuallyDrop;
 
 use platform::aligned::AlignedBuffer;
 
-use super::BLOCK;
+use crate::file::BLOCK;
 
 /// A buffer of one block for each read. They are leaked unless [`Slots::free`] is called.
 pub struct Slots {

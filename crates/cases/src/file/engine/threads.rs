@@ -4,7 +4,8 @@ use std::sync::Barrier;
 
 use measure::CaseError;
 
-use super::{BlockReader, Reads, Schedule, one_at_a_time};
+use super::reader::BlockReader;
+use super::schedule::{Reads, Schedule, one_at_a_time};
 
 /// Reads blocks by a thread for each reader, which begin together and share the blocks.
 ///

@@ -15,6 +15,7 @@ use crate::file::engine::{
     BlockReader, Engine, Mode, ReadQueue, Reads, Schedule, one_at_a_time, read_by_threads,
     several_at_a_time,
 };
+use crate::file::directory::COPY;
 use crate::file::pattern::Pattern;
 use crate::file::{BLOCK, copy, obstacle, random_read, sequential_read, sequential_write};
 
@@ -145,14 +146,14 @@ fn too_little_room_is_found_before_anything_is_written() {
         folder.params(&[("mode", "buffered"), ("how", "read+write"), ("size", "1048576g")]);
     let write = obstacle("file/sequential-write", &params).unwrap().to_string();
     assert!(write.contains("1 file needs"), "{write}");
-    let copied = obstacle(copy::LABEL, &params).unwrap().to_string();
+    let copied = obstacle(COPY, &params).unwrap().to_string();
     assert!(copied.contains("2 files need"), "{copied}");
     for case in [&sequential_write::CASE, &sequential_read::CASE, &copy::CASE] {
         let refused = super::run(case, &params, RoundMode::Sample).unwrap_err();
         assert!(refused.to_string().contains("are free"), "{refused}");
     }
     assert_eq!(obstacle("file/stat-missing", &folder.params(&[])), None);
-    assert_eq!(copy::CASE.label(), copy::LABEL);
+    assert_eq!(copy::CASE.label(), COPY);
 }
 
 fn schedule<'a>(order: &'a [u32]) -> Schedule<'a> {
