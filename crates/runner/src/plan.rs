@@ -413,7 +413,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ordinary_run_of_files_ends_within_half_a_minute() {
+    fn an_ordinary_run_of_files_ends_within_a_minute() {
         let of = |options: Options| {
             let filters = vec!["file".to_owned()];
             plan(&Options { filters, ..options }, &[0, 1], 7).unwrap()
