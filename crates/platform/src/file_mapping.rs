@@ -58,8 +58,7 @@ mod os {
     pub fn map(file: &File, length: usize) -> io::Result<*const u8> {
         let (none, fd) = (std::ptr::null_mut(), file.as_raw_fd());
         // SAFETY: a new mapping at a place of the system's choice; the descriptor is open.
-        let place =
-            unsafe { libc::mmap(none, length, libc::PROT_READ, libc::MAP_SHARED, fd, 0) };
+        let place = unsafe { libc::mmap(none, length, libc::PROT_READ, libc::MAP_SHARED, fd, 0) };
         if place == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }

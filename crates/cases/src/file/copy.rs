@@ -93,7 +93,8 @@ enum Copy<'a> {
 
 impl<'a> Copy<'a> {
     fn prepare(how: &str, from: &'a Path, to: &'a Path) -> Result<Self, CaseError> {
-        let files = || -> io::Result<(File, File)> { Ok((File::open(from)?, File::create_new(to)?)) };
+        let files =
+            || -> io::Result<(File, File)> { Ok((File::open(from)?, File::create_new(to)?)) };
         Ok(match how {
             "CopyFileEx" => Self::ByName(from, to),
             _ => {
@@ -114,14 +115,12 @@ impl<'a> Copy<'a> {
 
     fn carry_out(&mut self, size: usize) -> io::Result<()> {
         match self {
-            Self::Buffered(from, to, buffer) => {
-                loop {
-                    match from.read(buffer)? {
-                        0 => return Ok(()),
-                        got => to.write_all(&buffer[..got])?,
-                    }
+            Self::Buffered(from, to, buffer) => loop {
+                match from.read(buffer)? {
+                    0 => return Ok(()),
+                    got => to.write_all(&buffer[..got])?,
                 }
-            }
+            },
             Self::InKernel(from, to, call) => {
                 let mut left = size;
                 while left > 0 {

@@ -114,9 +114,9 @@ impl Home {
             Some(kind) if filesystem::is_in_memory(&kind) => {
                 Err(CaseError::Unsupported(format!("{kind} is in memory only: it has no device")))
             }
-            Some(kind) if filesystem::keeps_own_cache(&kind) => {
-                Err(CaseError::Unsupported(format!("{kind} has a cache that cannot be looked into")))
-            }
+            Some(kind) if filesystem::keeps_own_cache(&kind) => Err(CaseError::Unsupported(
+                format!("{kind} has a cache that cannot be looked into"),
+            )),
             Some(_) => Ok(()),
         }
     }

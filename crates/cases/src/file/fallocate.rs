@@ -49,9 +49,9 @@ pub const CASE: Case = Case {
 /// Whether the file system says that it has so many bytes for the file, where the system can be asked.
 fn expect_allocated(file: &File, bytes: u64) -> Result<(), CaseError> {
     match allocated(file)? {
-        Some(has) if has < bytes => Err(CaseError::Failed(format!(
-            "fallocate of {bytes} bytes reserved {has}"
-        ))),
+        Some(has) if has < bytes => {
+            Err(CaseError::Failed(format!("fallocate of {bytes} bytes reserved {has}")))
+        }
         _ => Ok(()),
     }
 }

@@ -120,8 +120,8 @@ pub const BANDWIDTH: Metric =
         .with(Role::SameAs(TIME.name));
 
 /// Of reads of single blocks.
-pub const READS: Metric = Metric::higher("rate", "reads/s", "blocks read in a second")
-    .with(Role::SameAs(TIME.name));
+pub const READS: Metric =
+    Metric::higher("rate", "reads/s", "blocks read in a second").with(Role::SameAs(TIME.name));
 pub const READ_CPU: Metric =
     Metric::lower("cpu", "ns", "CPU time of this process for one read, with that of the kernel");
 pub const READ_TIMES: [Metric; 4] = [

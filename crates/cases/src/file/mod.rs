@@ -57,18 +57,27 @@ pub const AREA: Area = Area {
             metric: &metrics::CREATE.times[0],
         },
     ],
-    findings: &[Finding::Value {
-        point: Select::point("file/sync", &[("sync", "file"), ("dir", TEMP)]),
-        metric: &metrics::SYNC_COST,
-        says: "Syncing each file makes creating it {} times as expensive.",
-    }, Finding::Ratio {
-        of: Select::point("file/random-read", &[("engine", "io_uring"), ("depth", "16"), ("mode", "direct")]),
-        to: Select::point("file/random-read", &[("engine", "pread"), ("depth", "1"), ("mode", "direct")]),
-        metric: &metrics::READS,
-        greater: "Past the cache, io_uring with 16 reads at once reads {} times as many blocks of 4 KiB a second as pread.",
-        less: "Past the cache, pread reads {} times as many blocks of 4 KiB a second as io_uring with 16 reads at once.",
-        equal: "Past the cache, io_uring with 16 reads at once reads as many blocks of 4 KiB a second as pread: {} times as many.",
-    }],
+    findings: &[
+        Finding::Value {
+            point: Select::point("file/sync", &[("sync", "file"), ("dir", TEMP)]),
+            metric: &metrics::SYNC_COST,
+            says: "Syncing each file makes creating it {} times as expensive.",
+        },
+        Finding::Ratio {
+            of: Select::point(
+                "file/random-read",
+                &[("engine", "io_uring"), ("depth", "16"), ("mode", "direct")],
+            ),
+            to: Select::point(
+                "file/random-read",
+                &[("engine", "pread"), ("depth", "1"), ("mode", "direct")],
+            ),
+            metric: &metrics::READS,
+            greater: "Past the cache, io_uring with 16 reads at once reads {} times as many blocks of 4 KiB a second as pread.",
+            less: "Past the cache, pread reads {} times as many blocks of 4 KiB a second as io_uring with 16 reads at once.",
+            equal: "Past the cache, io_uring with 16 reads at once reads as many blocks of 4 KiB a second as pread: {} times as many.",
+        },
+    ],
     ..Area::new("file", CASES)
 };
 

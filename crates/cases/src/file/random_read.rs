@@ -4,9 +4,9 @@ use measure::stats::quantile;
 use measure::trial::{Timed, TrialContext};
 use measure::{CaseError, Params, Round};
 use platform::filesystem::drop_contents;
+use rand::SeedableRng;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
-use rand::SeedableRng;
 
 use super::directory::Home;
 use super::engine::{

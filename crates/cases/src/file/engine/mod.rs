@@ -6,12 +6,12 @@ mod mapping;
 mod overlapped;
 mod posix_aio;
 mod pread;
-mod reader;
+pub mod reader;
 mod schedule;
 mod slots;
 mod threads;
 
 pub use choice::Engine;
-pub use reader::{BlockReader, Mode, ReadQueue};
+pub use reader::Mode;
 pub use schedule::{Reads, Schedule, one_at_a_time, several_at_a_time};
 pub use threads::read_by_threads;

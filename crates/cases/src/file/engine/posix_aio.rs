@@ -141,7 +141,8 @@ pub fn queue(file: File, depth: usize) -> Result<Box<dyn ReadQueue>, CaseError> 
                         return; // requests and buffers are leaked, which the reads may still write to
                     }
                     let under_way = std::mem::take(&mut self.under_way).into_iter();
-                    self.under_way = under_way.filter(|&slot| self.outcome(slot).is_none()).collect();
+                    self.under_way =
+                        under_way.filter(|&slot| self.outcome(slot).is_none()).collect();
                 }
                 // SAFETY: all reads are complete, and the queue is no longer used; the requests came from boxes.
                 unsafe {

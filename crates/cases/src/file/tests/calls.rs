@@ -104,6 +104,9 @@ fn a_directory_that_is_there_already_is_no_figure() {
         system_path.make_directory().is_ok()
     });
     std::fs::remove_dir(&path).unwrap();
-    assert!(matches!(&broken, Err(CaseError::Failed(why)) if why.contains("then failed")), "{broken:?}");
+    assert!(
+        matches!(&broken, Err(CaseError::Failed(why)) if why.contains("then failed")),
+        "{broken:?}"
+    );
     assert!(made > 1);
 }

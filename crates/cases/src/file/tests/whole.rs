@@ -11,11 +11,11 @@ use measure::{CaseError, Params};
 
 use super::Folder;
 use crate::Case;
-use crate::file::engine::{
-    BlockReader, Engine, Mode, ReadQueue, Reads, Schedule, one_at_a_time, read_by_threads,
-    several_at_a_time,
-};
 use crate::file::directory::COPY;
+use crate::file::engine::reader::{BlockReader, ReadQueue};
+use crate::file::engine::{
+    Engine, Mode, Reads, Schedule, one_at_a_time, read_by_threads, several_at_a_time,
+};
 use crate::file::pattern::Pattern;
 use crate::file::{BLOCK, copy, obstacle, random_read, sequential_read, sequential_write};
 
@@ -116,8 +116,12 @@ fn each_read_makes_as_many_system_calls_as_it_says() {
         return testing::skip("counting system calls needs root and tracefs");
     };
     let folder = Folder::new("read-calls");
-    let values =
-        [("engine", &ENGINES[..]), ("depth", &["1", "16"]), ("mode", &["cached"]), ("size", &["1m"])];
+    let values = [
+        ("engine", &ENGINES[..]),
+        ("depth", &["1", "16"]),
+        ("mode", &["cached"]),
+        ("size", &["1m"]),
+    ];
     for params in points(&folder, &values) {
         let counts = match super::run(&random_read::CASE, &params, RoundMode::Count(tracepoint)) {
             Err(CaseError::Unsupported(_)) => continue,
