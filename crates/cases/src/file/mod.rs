@@ -105,8 +105,7 @@ const CASES: &[&Case] = &[
 /// A quick run has a path that is deep.
 fn thinned(params: &Params, extent: Extent) -> bool {
     let is_shallow = params.get("levels").is_some_and(|levels| levels != "32");
-    let is_short = params.get("length").is_some_and(|length| length == "8");
-    extent != Extent::Quick || !(is_shallow || is_short)
+    extent != Extent::Quick || !is_shallow
 }
 
 #[cfg(test)]

@@ -92,8 +92,8 @@ fn includes(params: &Params, extent: Extent) -> bool {
 /// With writing the file first.
 fn takes(params: &Params) -> Duration {
     let mib = match value_of(params, "mode") {
-        Ok("buffered") => Duration::from_micros(1_500),
-        _ => Duration::from_millis(5),
+        Ok("buffered") => Duration::from_millis(1),
+        _ => Duration::from_micros(2_500),
     };
     mib * size_of(params, "size").unwrap_or_default().div_ceil(PIECE) as u32
 }

@@ -24,7 +24,7 @@ pub const CASE: Case = Case {
         Param {
             name: "length",
             meaning: "the length of the file's name, in bytes",
-            default: &["8", "255"],
+            default: &["255"],
             full: &["8", "32", "128", "255"],
             takes: Takes::Count(LONGEST_NAME as u64),
         },
