@@ -124,9 +124,9 @@ pub fn several_at_a_time(
     let begun = clock.now();
     let mut started = vec![begun; depth];
     let (mut submitted, mut under_way, mut last) = (0, 0, begun);
-    for slot in 0..depth {
+    for (slot, kept) in blocks.iter_mut().enumerate() {
         let Some(block) = schedule.block(submitted) else { break };
-        blocks[slot] = block;
+        *kept = block;
         queue.submit(slot, offset_of(block)).map_err(failed)?;
         submitted += 1;
         under_way += 1;
