@@ -26,6 +26,9 @@ const FEW: &str = "run file/small file/layout --quick --param size=4k --param fi
 const MANY: &str =
     "run file/small file/layout file/sync --quick --param size=4k --param files=3000";
 
+/// Large files instead of many.
+const LARGE: &str = "run file/sequential-write file/copy file/random-read --quick --param size=64m";
+
 #[track_caller]
 fn is_empty(folder: &Path) {
     assert_eq!(entries(folder), Vec::<String>::new());
@@ -71,7 +74,7 @@ fn directories_that_cannot_be_used() {
         ("run file --dir a-file", &["a-file", "not a directory"]),
         ("run clock --dir tmp", &["\"dir\"", "they have"]),
         ("run file --param dir=tmp", &["tmp", "not a full path"]),
-        ("run file --param size=2048k", &["size", "at most 1024k"]),
+        ("run file --param size=2048k", &["size", "at most 1m"]),
         ("run file --param size=x", &["size", "it is not a count"]),
         ("run file --param files=0", &["files", "at least 1"]),
         ("run --resume --dir tmp", &["--resume", "--dir"]),
@@ -120,6 +123,14 @@ fn a_disk_that_fills_up_meanwhile_fails_the_case_and_nothing_stays() {
         assert_eq!(result["outcome"], "failed", "{result}");
         let reason = result["reason"].as_str().expect("a reason");
         assert!(reason.contains("creating a file") || reason.contains("signal"), "{reason}");
+    }
+    let mut command = bench
+        .command("run file/sequential-write file/copy --quick --param size=1m --dir small --json");
+    let command = with_file_system(&mut command, &folder, "size=32m");
+    let document = finish(with_file_size_limit(command, 100 << 10)).ended().json();
+    for result in times(&document).into_iter().filter(|r| r["outcome"] != "unsupported") {
+        let reason = result["reason"].as_str().unwrap_or_default();
+        assert!(result["outcome"] == "failed" && reason.contains("too large"), "{result}");
     }
     // Too little for what the trial of another program leaves, which takes the room after it was asked for.
     let mut command = bench.command(
@@ -232,7 +243,8 @@ fn after_a_kill_the_next_start_removes_everything() {
         let bench = Bench::new();
         let folder = bench.path("files");
         create_dir(&folder).expect("a folder");
-        let mut run = spawn(&bench, &format!("{MANY} --dir files --dir tmp"));
+        let what = if nth % 3 == 2 { LARGE } else { MANY };
+        let mut run = spawn(&bench, &format!("{what} --dir files --dir tmp"));
         std::thread::sleep(Duration::from_millis(100 + random(2_500)));
         // The whole group, or the coordinator alone, whose worker then ends by itself.
         let workers: Vec<u32> = users_of(&bench.temp());

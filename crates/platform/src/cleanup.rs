@@ -12,7 +12,7 @@ use crate::process_status::{is_alive, is_alive_and_ours};
 
 mod directory;
 
-pub use directory::Directory;
+pub use directory::{Directory, LONGEST_NAME};
 
 const PREFIX: &str = "oscost-";
 

@@ -7,6 +7,7 @@
 //! `on_windows!`, which turn into that error elsewhere.
 
 pub mod address_wait;
+pub mod aligned;
 mod case_error;
 pub mod chain;
 #[cfg(unix)]
@@ -18,6 +19,8 @@ pub mod context;
 pub mod counters;
 pub mod cpu;
 pub mod environment;
+pub mod file_io;
+pub mod file_mapping;
 pub mod filesystem;
 pub mod limits;
 pub mod machine;
@@ -28,6 +31,7 @@ pub mod readiness;
 pub mod server_socket;
 pub mod shared;
 pub mod socket_io;
+pub mod system_path;
 pub mod tracer;
 pub mod tree;
 pub mod usage;

@@ -348,9 +348,21 @@ fn short(value: f64) -> String {
 
 /// `4 KiB`, for `4k`.
 fn size_words(size: &str) -> String {
-    match size.strip_suffix('k') {
-        Some(number) => format!("{number} KiB"),
-        None => format!("{size} B"),
+    let (digits, unit) = split_unit(size);
+    let unit = match unit {
+        1 => "B",
+        1024 => "KiB",
+        _ => "MiB",
+    };
+    format!("{digits} {unit}")
+}
+
+/// `4` and 1024, for `4k`.
+fn split_unit(size: &str) -> (&str, u64) {
+    match (size.strip_suffix('k'), size.strip_suffix('m')) {
+        (Some(digits), _) => (digits, 1 << 10),
+        (_, Some(digits)) => (digits, 1 << 20),
+        _ => (size, 1),
     }
 }
 
@@ -363,8 +375,7 @@ fn thousands(number: &str) -> String {
 /// Where a value stands: known words in their order, numbers by size, then the rest.
 fn place(value: &str) -> (usize, u64, String) {
     let known = ORDERED.iter().position(|word| *word == value);
-    let digits = value.strip_suffix('k').unwrap_or(value);
-    let unit = if digits.len() < value.len() { 1024 } else { 1 };
+    let (digits, unit) = split_unit(value);
     let number = digits.parse::<u64>().ok().map(|number| number.saturating_mul(unit));
     let last = usize::from(number.is_none()) + ORDERED.len();
     (known.unwrap_or(last), number.unwrap_or(0), value.to_owned())
@@ -413,6 +424,7 @@ mod tests {
             ["0", "1k"],
             ["1k", "1500"],
             ["4k", "16k"],
+            ["128k", "1m"],
             ["flat", "fanned"],
             ["9", "x"],
         ] {

@@ -20,7 +20,8 @@ pub fn check_directories(plan: &Plan) -> Result<(), RunError> {
             .map_err(|source| RunError::NotWritable { dir: dir.to_owned(), source })?;
     }
     let is_named = |point: &&Point| point.params.get("dir").is_some_and(|dir| dir != TEMP);
-    match plan.points.iter().filter(is_named).find_map(|point| obstacle(&point.params)) {
+    match plan.points.iter().filter(is_named).find_map(|point| obstacle(&point.case, &point.params))
+    {
         Some(obstacle) => Err(RunError::NoRoom(obstacle)),
         None => Ok(()),
     }

@@ -413,15 +413,15 @@ mod tests {
     }
 
     #[test]
-    fn an_ordinary_run_of_files_ends_within_half_a_minute() {
+    fn an_ordinary_run_of_files_ends_within_a_minute() {
         let of = |options: Options| {
             let filters = vec!["file".to_owned()];
             plan(&Options { filters, ..options }, &[0, 1], 7).unwrap()
         };
         let ordinary = of(Options::default());
-        assert!(ordinary.budget_ms < 30_000, "{} ms", ordinary.budget_ms);
+        assert!(ordinary.budget_ms < 60_000, "{} ms", ordinary.budget_ms);
         let quick = of(Options { quick: true, ..Options::default() });
-        assert!(quick.budget_ms < 10_000, "{} ms", quick.budget_ms);
+        assert!(quick.budget_ms < 18_000, "{} ms", quick.budget_ms);
         let full = of(Options { full: true, ..Options::default() });
         let sizes = full.points.iter().filter(|point| point.case == "file/small");
         assert_eq!(sizes.filter(|point| point.params["files"] == "10000").count(), 8);

@@ -3,7 +3,7 @@ use std::path::PathBuf;
 
 use measure::trial::Timed;
 use measure::{CaseError, Params, Round};
-use platform::filesystem::{self, drop_contents, drop_everything};
+use platform::filesystem::{drop_contents, drop_everything};
 
 use super::directory::Fresh;
 use super::figures::{Took, report_cpu, stage_of, times_for};
@@ -46,7 +46,7 @@ pub const CASE: Case = Case {
 
 fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
     let fresh = Fresh::of(params, round)?;
-    refuse_unsure(&fresh)?;
+    fresh.home().refuse_without_device()?;
     let context = stage_of(round, 1)?;
     let shard = FileShard::flat(&fresh, 0..fresh.files)?;
     let mut times = times_for(&shard, round, &context);
@@ -72,19 +72,4 @@ fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
 fn put_on_device(name: &PathBuf) -> Result<(), CaseError> {
     let synced = File::open(name).and_then(|file| file.sync_all());
     synced.map_err(|e| CaseError::from_io("syncing a file", &e))
-}
-
-/// Some file systems have no device, and some a cache that cannot be looked into.
-fn refuse_unsure(fresh: &Fresh) -> Result<(), CaseError> {
-    let facts = filesystem::of(fresh.path())?;
-    match facts.kind {
-        None => Err(CaseError::Unsupported("the kind of file system is not known".into())),
-        Some(kind) if filesystem::is_in_memory(&kind) => {
-            Err(CaseError::Unsupported(format!("{kind} is in memory only: no read of it is cold")))
-        }
-        Some(kind) if filesystem::keeps_own_cache(&kind) => {
-            Err(CaseError::Unsupported(format!("{kind} has a cache that cannot be looked into")))
-        }
-        Some(_) => Ok(()),
-    }
 }

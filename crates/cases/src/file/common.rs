@@ -17,6 +17,18 @@ pub const BLOCK: usize = 4096;
 /// A larger file is not a small one.
 pub const SIZE_AT_MOST: u64 = 1 << 20;
 
+/// Larger single files have no time in any run.
+pub const WHOLE_AT_MOST: u64 = 16 << 30;
+
+/// How large the single file of a trial is: in an ordinary run what several trials have time for.
+pub const WHOLE_SIZE: Param = Param {
+    name: "size",
+    meaning: "the size of the file, in bytes",
+    default: &["32m"],
+    full: &["1g"],
+    takes: Takes::Size(WHOLE_AT_MOST),
+};
+
 /// In which directory the fresh one is made.
 pub const DIR: Param = Param {
     name: "dir",

@@ -12,6 +12,11 @@ use crate::{count_of, size_of, value_of};
 /// The word for the system's directory for temporary files.
 pub const TEMP: &str = "temp";
 
+/// The case that has two files of the size it is given: the original and the copy.
+pub const COPY: &str = "file/copy";
+/// See [`COPY`].
+pub const COPIED_FILES: usize = 2;
+
 /// In the untimed pass each call is slowed a lot, and all files are alike.
 const COUNTED_FILES: usize = 100;
 /// Beside a file with sync there is for a while one without.
@@ -28,11 +33,16 @@ pub fn path_of(value: &str) -> PathBuf {
 }
 
 /// Why a point of this area cannot be measured, before anything is written; `None` if it can.
-pub fn obstacle(params: &Params) -> Option<CaseError> {
+pub fn obstacle(case: &str, params: &Params) -> Option<CaseError> {
     let asked = || -> Result<Option<CaseError>, CaseError> {
         let parent = path_of(value_of(params, "dir")?);
-        let (files, size) = (count_of(params, "files")?, size_of(params, "size")?);
-        Ok(shortage(&parent, files * AT_ONCE, size).err())
+        let size = if params.contains_key("size") { size_of(params, "size")? } else { 0 };
+        let files = match params.contains_key("files") {
+            true => count_of(params, "files")? * AT_ONCE,
+            false if case == COPY => COPIED_FILES,
+            false => 1,
+        };
+        Ok(shortage(&parent, files, size).err())
     };
     asked().unwrap_or_else(Some)
 }
@@ -50,20 +60,71 @@ fn lack(room: &Room, files: u64, size: u64) -> Option<String> {
     let bytes = files * each + SPARE_BYTES;
     let inodes = files + SPARE_FILES;
     let mib = |bytes: u64| bytes.div_ceil(1 << 20);
+    let need = if files == 1 { "1 file needs".to_owned() } else { format!("{files} files need") };
     if room.free_bytes < bytes {
         let (needed, free) = (mib(bytes), room.free_bytes >> 20);
-        return Some(format!("{files} files need {needed} MiB and {free} MiB are free"));
+        return Some(format!("{need} {needed} MiB and {free} MiB are free"));
     }
     room.free_files
         .filter(|&free| free < inodes)
-        .map(|free| format!("{files} files need {inodes} inodes and {free} are free"))
+        .map(|free| format!("{need} {inodes} inodes and {free} are free"))
 }
 
-/// A fresh directory with room for the files of a trial, and what is to be in these; gone when dropped.
-pub struct Fresh {
+/// A fresh directory with room for files; gone when dropped, with all that is in it.
+pub struct Home {
     /// Removes all that is in it.
     _directory: Directory,
-    home: PathBuf,
+    path: PathBuf,
+}
+
+impl Home {
+    /// In the directory of the parameter `dir`, with room for so many files of `size` bytes.
+    ///
+    /// # Errors
+    /// Where there is no such directory, too little room in it, or it may not be written to.
+    pub fn with_room(params: &Params, files: usize, size: usize) -> Result<Self, CaseError> {
+        let parent = path_of(value_of(params, "dir")?);
+        shortage(&parent, files, size)?;
+        let directory = Directory::new_in(&parent).map_err(|e| {
+            CaseError::Failed(format!("making a directory in {}: {e}", parent.display()))
+        })?;
+        let path = make(directory.path().join(Directory::home()))?;
+        Ok(Self { _directory: directory, path })
+    }
+
+    /// Where its files are to be.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The path of a file in it, by its number.
+    pub fn file(&self, number: usize) -> PathBuf {
+        self.path.join(Directory::file(false, number))
+    }
+
+    /// Why the contents of its files cannot be sure to come from the device: some file systems have none, and some have a
+    /// cache that cannot be examined.
+    ///
+    /// # Errors
+    /// `Unsupported` if they cannot.
+    pub fn refuse_without_device(&self) -> Result<(), CaseError> {
+        let facts = filesystem::of(&self.path)?;
+        match facts.kind {
+            None => Err(CaseError::Unsupported("the kind of file system is not known".into())),
+            Some(kind) if filesystem::is_in_memory(&kind) => {
+                Err(CaseError::Unsupported(format!("{kind} is in memory only: it has no device")))
+            }
+            Some(kind) if filesystem::keeps_own_cache(&kind) => Err(CaseError::Unsupported(
+                format!("{kind} has a cache that cannot be looked into"),
+            )),
+            Some(_) => Ok(()),
+        }
+    }
+}
+
+/// The fresh directory of a trial of many files, and what is to be in these.
+pub struct Fresh {
+    home: Home,
     /// How many files there are to be; few in the untimed pass.
     pub files: usize,
     /// What is to be in them.
@@ -74,23 +135,23 @@ impl Fresh {
     /// As the parameters `dir`, `files` and `size` say.
     ///
     /// # Errors
-    /// Where there is no such directory, too little room in it, or it may not be written to.
+    /// As [`Home::with_room`].
     pub fn of(params: &Params, round: &Round) -> Result<Self, CaseError> {
-        let parent = path_of(value_of(params, "dir")?);
         let (files, size) = (count_of(params, "files")?, size_of(params, "size")?);
         let files = if round.is_counting() { files.min(COUNTED_FILES) } else { files };
-        shortage(&parent, files * AT_ONCE, size)?;
-        let directory = Directory::new_in(&parent).map_err(|e| {
-            CaseError::Failed(format!("making a directory in {}: {e}", parent.display()))
-        })?;
-        let home = make(directory.path().join(Directory::home()))?;
+        let home = Home::with_room(params, files * AT_ONCE, size)?;
         let contents = Contents::new(files, size);
-        Ok(Self { _directory: directory, home, files, contents })
+        Ok(Self { home, files, contents })
+    }
+
+    /// The directory itself.
+    pub fn home(&self) -> &Home {
+        &self.home
     }
 
     /// Where its files are to be.
     pub fn path(&self) -> &Path {
-        &self.home
+        self.home.path()
     }
 
     /// A directory in it, by its number.
@@ -102,7 +163,11 @@ impl Fresh {
     }
 }
 
-fn make(path: PathBuf) -> Result<PathBuf, CaseError> {
+/// Makes a directory.
+///
+/// # Errors
+/// Those of the call.
+pub fn make(path: PathBuf) -> Result<PathBuf, CaseError> {
     std::fs::create_dir(&path).map_err(|e| CaseError::from_io("making a directory", &e))?;
     Ok(path)
 }
@@ -122,5 +187,7 @@ mod tests {
         let said = lack(&few, 10_000, 0).unwrap();
         assert_eq!(said, "10000 files need 10300 inodes and 10299 are free");
         assert_eq!(lack(&Room { free_files: None, ..room }, 10_000, 0), None);
+        let said = lack(&room, 1, 64 << 20).unwrap();
+        assert_eq!(said, "1 file needs 69 MiB and 64 MiB are free");
     }
 }

@@ -1,8 +1,8 @@
-//! The metrics of the phases of a file.
+//! The metrics of the phases of files, and those of one large file.
 
 #![allow(missing_docs, reason = "each metric says what it means in its own text")]
 
-use measure::{Metric, Role};
+use measure::{Metric, Role, TIME};
 
 use super::phases::Phase;
 
@@ -113,6 +113,27 @@ pub const ALL: &[Metric] = WITH_SYNC.split_at(WITH_SYNC.len() - 1).0;
 /// Of files that are only read.
 pub const READING: &[Metric] =
     &[READ.rate, READ.times[0], READ.times[1], READ.times[2], READ.times[3], READ_BANDWIDTH, CPU];
+
+/// Of a file that is read, written or copied as a whole.
+pub const BANDWIDTH: Metric =
+    Metric::higher("bandwidth", "bytes/s", "bytes of the file in a second")
+        .with(Role::SameAs(TIME.name));
+
+/// Of reads of single blocks.
+pub const READS: Metric =
+    Metric::higher("rate", "reads/s", "blocks read in a second").with(Role::SameAs(TIME.name));
+pub const READ_CPU: Metric =
+    Metric::lower("cpu", "ns", "CPU time of this process for one read, with that of the kernel");
+pub const READ_TIMES: [Metric; 4] = [
+    Metric::lower("p50", "ns", "half of the reads took no longer, from submission to completion"),
+    Metric::lower("p90", "ns", "90 % of the reads took no longer"),
+    Metric::lower("p99", "ns", "99 % of the reads took no longer"),
+    Metric::lower("max", "ns", "the longest time of any read"),
+];
+
+/// Those of reads of single blocks.
+pub const BLOCKS: &[Metric] =
+    &[READS, READ_TIMES[0], READ_TIMES[1], READ_TIMES[2], READ_TIMES[3], READ_CPU];
 
 impl PhaseMetrics {
     /// Those of a phase.

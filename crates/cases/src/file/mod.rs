@@ -1,30 +1,49 @@
-//! What many small files cost: created and written, read back, asked for their size, renamed, listed and deleted.
+//! What files cost: many small ones created and written, read back, asked for their size, renamed, listed and deleted;
+//! single calls; and a large one written, read and copied.
 //!
-//! Each case is one trial of all these phases in a fresh directory, and varies one thing: a file of a few lines.
-//! What is on the clock is in [`phases`]; the directory, and whether there is room for it, in [`directory`]; what
+//! A case of small files is one trial of all these phases in a fresh directory, and varies one thing: a file of a few
+//! lines. What is on the clock is in [`phases`]; the directory, and whether there is room for it, in [`directory`]; what
 //! is in the files, and how it is verified, in [`contents`]; the metrics in [`figures`].
+//!
+//! What is in a large file is in [`pattern`]; the ways to read its blocks, one or several at a time, are in [`engine`].
 
 mod cold;
 mod common;
 mod contents;
+mod copy;
 mod create;
 mod directory;
+mod engine;
+mod fallocate;
 mod figures;
 mod layout;
 pub mod metrics;
+mod mkdir_rmdir;
+mod mmap;
+mod pattern;
 mod phases;
+mod random_read;
+mod sequential_read;
+mod sequential_write;
 mod small;
+mod stat_deep;
+mod stat_long;
+mod stat_missing;
 mod sync;
+mod truncate;
 mod workers;
 
 pub use directory::{TEMP, obstacle, path_of};
 
 pub(crate) use common::*;
 
-use crate::{Area, Case, Finding, Layout, Select, SummaryRow};
+use measure::Params;
+
+use crate::{Area, Case, Extent, Finding, Layout, Select, SummaryRow};
 
 /// The area.
 pub const AREA: Area = Area {
+    includes: thinned,
     layout: Layout::Phases,
     summary: &[
         SummaryRow {
@@ -38,17 +57,56 @@ pub const AREA: Area = Area {
             metric: &metrics::CREATE.times[0],
         },
     ],
-    findings: &[Finding::Value {
-        point: Select::point("file/sync", &[("sync", "file"), ("dir", TEMP)]),
-        metric: &metrics::SYNC_COST,
-        says: "Syncing each file makes creating it {} times as expensive.",
-    }],
+    findings: &[
+        Finding::Value {
+            point: Select::point("file/sync", &[("sync", "file"), ("dir", TEMP)]),
+            metric: &metrics::SYNC_COST,
+            says: "Syncing each file makes creating it {} times as expensive.",
+        },
+        Finding::Ratio {
+            of: Select::point(
+                "file/random-read",
+                &[("engine", "io_uring"), ("depth", "16"), ("mode", "direct")],
+            ),
+            to: Select::point(
+                "file/random-read",
+                &[("engine", "pread"), ("depth", "1"), ("mode", "direct")],
+            ),
+            metric: &metrics::READS,
+            greater: "Past the cache, io_uring with 16 reads at once reads {} times as many blocks of 4 KiB a second as pread.",
+            less: "Past the cache, pread reads {} times as many blocks of 4 KiB a second as io_uring with 16 reads at once.",
+            equal: "Past the cache, io_uring with 16 reads at once reads as many blocks of 4 KiB a second as pread: {} times as many.",
+        },
+    ],
     ..Area::new("file", CASES)
 };
 
 /// Its cases.
-const CASES: &[&Case] =
-    &[&small::CASE, &sync::CASE, &create::CASE, &layout::CASE, &workers::CASE, &cold::CASE];
+const CASES: &[&Case] = &[
+    &small::CASE,
+    &sync::CASE,
+    &create::CASE,
+    &layout::CASE,
+    &workers::CASE,
+    &cold::CASE,
+    &mkdir_rmdir::CASE,
+    &stat_missing::CASE,
+    &stat_deep::CASE,
+    &stat_long::CASE,
+    &truncate::CASE,
+    &fallocate::CASE,
+    &mmap::CASE,
+    &sequential_write::CASE,
+    &sequential_read::CASE,
+    &copy::CASE,
+    &random_read::CASE,
+];
+
+/// A quick run has a path that is deep.
+fn thinned(params: &Params, extent: Extent) -> bool {
+    let is_shallow = params.get("levels").is_some_and(|levels| levels != "32");
+    extent != Extent::Quick || !is_shallow
+}
 
 #[cfg(test)]
 mod tests;

@@ -1,8 +1,11 @@
+mod calls;
+mod whole;
+
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use measure::Params;
-use std::fs;
-use std::path::{Path, PathBuf};
 
 use measure::record::{Line, MetricValue, OperationCounts, parse_lines};
 use measure::round::Mode;
@@ -70,6 +73,12 @@ fn run(case: &Case, params: &Params, mode: Mode) -> Result<Vec<Line>, CaseError>
     })
 }
 
+/// The cases whose trials are phases of many files.
+fn cases_of_phases() -> impl Iterator<Item = &'static Case> {
+    let has_files = |case: &&Case| case.params.iter().any(|param| param.name == "files");
+    CASES.iter().copied().filter(has_files)
+}
+
 /// Every point of an ordinary run and of `--full`, with few files.
 fn points(case: &Case, folder: &Folder) -> Vec<Params> {
     let mut points = vec![folder.params(&[])];
@@ -96,7 +105,7 @@ fn points(case: &Case, folder: &Folder) -> Vec<Params> {
 #[test]
 fn every_case_tells_all_its_metrics_or_a_reason_and_leaves_nothing() {
     let folder = Folder::new("metrics");
-    for case in CASES {
+    for case in cases_of_phases() {
         for params in points(case, &folder) {
             let lines = match run(case, &params, Mode::Sample) {
                 Ok(lines) => lines,
@@ -145,7 +154,7 @@ fn each_file_makes_as_many_system_calls_as_it_says() {
         return testing::skip("counting system calls needs root and tracefs");
     };
     let folder = Folder::new("calls");
-    for case in CASES.iter().filter(|case| case.trials.is_some_and(|trials| trials.counted)) {
+    for case in cases_of_phases().filter(|case| case.trials.is_some_and(|trials| trials.counted)) {
         for params in points(case, &folder) {
             let lines = match run(case, &params, Mode::Count(tracepoint)) {
                 Err(CaseError::Unsupported(_)) => continue,
@@ -241,7 +250,7 @@ fn too_little_room_is_told_before_anything_is_written() {
     let params = folder.params(&[("files", "1000000"), ("size", "1024k"), ("sync", "none")]);
     // How much is free changes all the time.
     let needed = |text: &str| text.split_once(" and ").map(|(needed, _)| needed.to_owned());
-    let obstacle = needed(&obstacle(&params).unwrap().to_string()).unwrap();
+    let obstacle = needed(&obstacle("file/small", &params).unwrap().to_string()).unwrap();
     assert!(obstacle.contains(" files need "), "{obstacle}");
     let case_error = run(&small::CASE, &params, Mode::Sample).unwrap_err();
     assert_eq!(needed(&case_error.to_string()), Some(obstacle));

@@ -123,7 +123,7 @@ pub fn no_descriptor_stays_open(cases: &[&Case]) {
 }
 
 /// Gives the calling thread a table of descriptors of its own, where other tests change nothing.
-fn own_descriptors() -> Result<(), CaseError> {
+pub fn own_descriptors() -> Result<(), CaseError> {
     on_linux!({
         // SAFETY: affects the calling thread only.
         let done = unsafe { libc::unshare(libc::CLONE_FILES) };

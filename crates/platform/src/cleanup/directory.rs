@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 
 const PREFIX: &str = "oscost-files-";
 
-/// The longest name of a file or directory in it.
-const LONGEST_NAME: usize = 12;
+/// The longest name of a file or directory in it: that of most file systems.
+pub const LONGEST_NAME: usize = 255;
 
-/// How deep directories in it may lie: one for all of them, and its branches.
-const DEEPEST: usize = 2;
+/// How deep directories in it may lie: one for all of them, and its branches within each other.
+const DEEPEST: usize = 40;
 
 /// A new directory. It is removed with all files in it when this is dropped, or else by a sweep.
 ///
@@ -51,6 +51,11 @@ impl Directory {
     /// The name of a file in it: `f` or `g` and a number.
     pub fn file(renamed: bool, number: usize) -> String {
         format!("{}{number:07}", if renamed { 'g' } else { 'f' })
+    }
+
+    /// The name of a file in it that has this length, at most [`LONGEST_NAME`].
+    pub fn file_of_length(length: usize) -> String {
+        format!("f{:0width$}", 1, width = length.clamp(2, LONGEST_NAME) - 1)
     }
 
     /// The name of a directory in it: `d` and a number.
@@ -308,6 +313,22 @@ mod tests {
         for number in 0..3_000 {
             fs::write(directory.path().join(Directory::file(false, number)), "x").unwrap();
             fs::write(branch.join(Directory::file(true, number)), "x").unwrap();
+        }
+        drop(directory);
+        assert_eq!(fs::read_dir(&parent.0).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn deep_branches_and_long_names_are_removed() {
+        let parent = Parent::new("deep");
+        let directory = Directory::new_in(&parent.0).unwrap();
+        let branches = (0..32).map(Directory::branch);
+        let deep = branches.fold(directory.path().to_owned(), |path, branch| path.join(branch));
+        fs::create_dir_all(&deep).unwrap();
+        for length in [2, 8, LONGEST_NAME] {
+            let name = Directory::file_of_length(length);
+            assert_eq!(name.len(), length);
+            fs::write(directory.path().join(&name), "x").unwrap();
         }
         drop(directory);
         assert_eq!(fs::read_dir(&parent.0).unwrap().count(), 0);

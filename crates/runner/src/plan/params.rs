@@ -119,8 +119,8 @@ fn checked(param: &Param, value: &str, cpus: usize) -> Result<String, PlanError>
         },
         Takes::Size(most) => match parse_count(value) {
             Err(error) => Err(bad(format!("it {}", error.problem()))),
-            Ok(size) if size > most => Err(bad(format!("at most {}", in_k(most)))),
-            Ok(size) => Ok(in_k(size)),
+            Ok(size) if size > most => Err(bad(format!("at most {}", shortest(most)))),
+            Ok(size) => Ok(shortest(size)),
         },
         Takes::Directory => match cases::file::path_of(value) {
             path if !path.is_absolute() => Err(bad("it is not a full path".into())),
@@ -137,13 +137,14 @@ fn checked(param: &Param, value: &str, cpus: usize) -> Result<String, PlanError>
     }
 }
 
-/// A number of bytes in its shortest form.
-fn in_k(bytes: u64) -> String {
-    match bytes {
-        0 => "0".to_owned(),
-        _ if bytes.is_multiple_of(1024) => format!("{}k", bytes / 1024),
-        _ => bytes.to_string(),
-    }
+/// A number of bytes in its shortest form: `1g`, `32m`, `4k`, `100`.
+fn shortest(bytes: u64) -> String {
+    let in_unit = |(unit, shift): (&str, u32)| {
+        let whole = bytes > 0 && bytes.is_multiple_of(1 << shift);
+        whole.then(|| format!("{}{unit}", bytes >> shift))
+    };
+    let units = [("g", 30), ("m", 20), ("k", 10)];
+    units.into_iter().find_map(in_unit).unwrap_or_else(|| bytes.to_string())
 }
 
 /// A length multiplied by `scale`, in its stored form.
@@ -185,6 +186,21 @@ mod tests {
                     }
                 }
             }
+        }
+    }
+
+    #[test]
+    fn sizes_are_kept_in_one_form() {
+        for (bytes, text) in [
+            (0, "0"),
+            (100, "100"),
+            (4096, "4k"),
+            (1 << 20, "1m"),
+            (3 << 19, "1536k"),
+            (16 << 30, "16g"),
+        ] {
+            assert_eq!(shortest(bytes), text);
+            assert_eq!(parse_count(text), Ok(bytes));
         }
     }
 

@@ -1,0 +1,36 @@
+//! pread(2), or ReadFile with a position.
+
+use std::fs::File;
+use std::io;
+
+use measure::CaseError;
+use platform::aligned::AlignedBuffer;
+use platform::filesystem::read_at;
+
+use super::reader::BlockReader;
+use crate::file::BLOCK;
+
+struct Pread {
+    file: File,
+    buffer: AlignedBuffer,
+}
+
+impl BlockReader for Pread {
+    #[inline]
+    fn read(&mut self, offset: u64) -> io::Result<&[u8]> {
+        match read_at(&self.file, &mut self.buffer, offset)? {
+            BLOCK => Ok(&self.buffer),
+            _ => Err(io::ErrorKind::UnexpectedEof.into()),
+        }
+    }
+}
+
+/// Reads `file`, which no other thread may use.
+///
+/// # Errors
+/// None so far.
+pub fn reader(file: File) -> Result<Box<dyn BlockReader>, CaseError> {
+    let mut buffer = AlignedBuffer::new(BLOCK);
+    buffer.fill(0);
+    Ok(Box::new(Pread { file, buffer }))
+}

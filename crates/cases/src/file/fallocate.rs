@@ -1,0 +1,57 @@
+use std::fs::File;
+
+use measure::CaseError;
+use platform::file_io::{allocate, allocated, free_all};
+
+use super::directory::Home;
+use super::{DIR, WHOLE_AT_MOST};
+use crate::syscall::time;
+use crate::{Case, Only, Param, Takes, size_of};
+
+/// Space reserved and given back.
+pub const CASE: Case = Case {
+    area: "file",
+    name: "fallocate",
+    operation: "One fallocate of this size for an empty file and one ftruncate that frees it \
+                (SetFileInformationByHandle on Windows).",
+    comparable_to: "will-it-scale's `fallocate1` allocates 1 MiB in steps of 8 KiB before each ftruncate.",
+    only: Only::Everywhere,
+    core_bound: false,
+    trials: None,
+    params: &[
+        Param {
+            name: "size",
+            meaning: "how much is allocated, in bytes",
+            default: &["1m"],
+            full: &["64k", "1m", "16m"],
+            takes: Takes::Size(WHOLE_AT_MOST),
+        },
+        DIR,
+    ],
+    metrics: &[],
+    run: |params, round| {
+        let size = size_of(params, "size")?;
+        let home = Home::with_room(params, 1, size)?;
+        let file = File::create_new(home.file(1))
+            .map_err(|e| CaseError::from_io("creating a file", &e))?;
+        allocate(&file, size as u64).map_err(|e| CaseError::from_io("fallocate", &e))?;
+        expect_allocated(&file, size as u64)?;
+        free_all(&file)?;
+        if cfg!(unix) {
+            round.expect_syscalls(2.0);
+        }
+        time(round, "fallocate and ftruncate", || {
+            allocate(&file, size as u64).and_then(|()| free_all(&file)).is_ok()
+        })
+    },
+};
+
+/// Whether the file system says that it has so many bytes for the file, where the system can be asked.
+fn expect_allocated(file: &File, bytes: u64) -> Result<(), CaseError> {
+    match allocated(file)? {
+        Some(has) if has < bytes => {
+            Err(CaseError::Failed(format!("fallocate of {bytes} bytes reserved {has}")))
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,219 @@
+use std::time::Duration;
+
+use measure::stats::quantile;
+use measure::trial::{Timed, TrialContext};
+use measure::{CaseError, Params, Round};
+use platform::filesystem::drop_contents;
+use rand::SeedableRng;
+use rand::rngs::StdRng;
+use rand::seq::SliceRandom;
+
+use super::directory::Home;
+use super::engine::{
+    Engine, Mode, Reads, Schedule, one_at_a_time, read_by_threads, several_at_a_time,
+};
+use super::metrics;
+use super::pattern::{PIECE, Pattern, whole_blocks};
+use super::{BLOCK, DIR, WHOLE_AT_MOST};
+use crate::{Case, Extent, Only, Param, Takes, Trials, count_of, size_of, value_of};
+
+/// More reads at once than this say nothing new.
+const DEPTH_AT_MOST: u64 = 256;
+/// A trial reads for so long, but so many blocks at least and at most: of the fewest, 1 % is still one.
+const LENGTH: Duration = Duration::from_millis(25);
+const READS_AT_LEAST: usize = 100;
+const READS_AT_MOST: usize = 100_000;
+/// In the untimed pass each call is slowed a lot.
+const COUNTED_READS: usize = 256;
+
+/// Single blocks read in no order, by synchronous and asynchronous calls.
+pub const CASE: Case = Case {
+    area: "file",
+    name: "random-read",
+    operation: "One block of 4 KiB read into a buffer from a random place of a file, with this number of reads under way at \
+                once, and a look at the number in each of its sectors.",
+    comparable_to: "fio's `rw=randread` with the ioengines psync, posixaio, io_uring, mmap and windowsaio, `iodepth` and \
+            `direct`; sysbench's `fileio rndrd`. Latency is from the submission of a read until its block was checked.",
+    only: Only::Everywhere,
+    core_bound: false,
+    trials: Some(Trials { includes, counted: true, ..Trials::new(takes) }),
+    params: &[
+        Param {
+            name: "engine",
+            meaning: "how blocks are read: pread by one thread, or by a thread for each read under way; a copy from a mapping; \
+                      POSIX aio, io_uring, or overlapped reads with a completion port",
+            default: &["pread", "mmap", "threads", "posix-aio", "io_uring", "overlapped"],
+            full: &["pread", "mmap", "threads", "posix-aio", "io_uring", "overlapped"],
+            takes: Takes::Words(&[]),
+        },
+        Param {
+            name: "depth",
+            meaning: "the number of reads under way at once",
+            default: &["1", "16"],
+            full: &["1", "2", "4", "8", "16", "32", "64"],
+            takes: Takes::Count(DEPTH_AT_MOST),
+        },
+        Param {
+            name: "mode",
+            meaning: "whether blocks come from the cache, or past it from the device, or through it when they are not there \
+                      (cold)",
+            default: &["cached", "direct"],
+            full: &["cached", "direct", "cold"],
+            takes: Takes::Words(&[]),
+        },
+        Param {
+            name: "size",
+            meaning: "the size of the file, in bytes",
+            default: &["16m"],
+            full: &["256m"],
+            takes: Takes::Size(WHOLE_AT_MOST),
+        },
+        DIR,
+    ],
+    metrics: metrics::BLOCKS,
+    run,
+};
+
+fn mode_of(params: &Params) -> Result<Mode, CaseError> {
+    Ok(match value_of(params, "mode")? {
+        "direct" => Mode::Direct,
+        "cold" => Mode::Cold,
+        _ => Mode::Cached,
+    })
+}
+
+fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
+    let (size, mode) = (whole_blocks(params)?, mode_of(params)?);
+    let (name, depth) = (value_of(params, "engine")?, count_of(params, "depth")?);
+    let home = Home::with_room(params, 1, size)?;
+    let path = home.file(1);
+    if mode != Mode::Cached {
+        home.refuse_without_device()?;
+    }
+    // Refused before much is written.
+    let mut pattern = Pattern::new();
+    let tried = home.file(2);
+    drop(pattern.write_file(&tried, BLOCK)?);
+    drop(Engine::new(name, &tried, BLOCK, mode, depth)?);
+    std::fs::remove_file(&tried)?;
+
+    let written = pattern.write_file(&path, size)?;
+    if mode != Mode::Cached {
+        written.sync_all().map_err(|e| CaseError::from_io("syncing a file", &e))?;
+    }
+    if mode == Mode::Cold {
+        drop_contents(&written)?;
+    }
+    drop(written);
+    let mut engine = Engine::new(name, &path, size, mode, depth)?;
+    let mut order: Vec<u32> = (0..(size / BLOCK) as u32).collect();
+    order.shuffle(&mut StdRng::seed_from_u64(u64::from(std::process::id())));
+    let context = TrialContext::new(round, &round.order().cpus.clone())?;
+    let schedule = Schedule {
+        order: &order,
+        repeats: mode != Mode::Cold,
+        at_least: READS_AT_LEAST.max(depth),
+        at_most: READS_AT_MOST,
+        time: LENGTH,
+        clock: context.clock(),
+        clock_ns: round.order().clock.cost.get(),
+    };
+    if round.is_counting() {
+        return count(round, engine, &schedule, (name, depth));
+    }
+    let trial = round.trial_of(&context, || {
+        let reads = match &mut engine {
+            Engine::Blocking(reader) => one_at_a_time(reader.as_mut(), &schedule, (0, 1))?,
+            Engine::Queue(queue) => several_at_a_time(queue.as_mut(), &schedule, depth)?,
+            Engine::Threads(readers) => read_by_threads(readers, &schedule)?,
+        };
+        let took = Duration::from_nanos(reads.elapsed_ns as u64);
+        Ok(Timed { operations: reads.ns.len() as u64, value: reads, took })
+    })?;
+    report(round, trial.value, trial.usage.cpu);
+    Ok(())
+}
+
+fn report(round: &mut Round, mut reads: Reads, cpu: Duration) {
+    let count = reads.ns.len().max(1) as f64;
+    round.metric(&metrics::READS, count / (reads.elapsed_ns / 1e9));
+    reads.ns.sort_unstable_by(f64::total_cmp);
+    for (metric, p) in metrics::READ_TIMES.iter().zip([0.5, 0.9, 0.99, 1.0]) {
+        round.metric(metric, quantile(&reads.ns, p));
+    }
+    let each = cpu.as_nanos() as f64 / count;
+    if each > 0.0 {
+        round.metric(&metrics::READ_CPU, each);
+    }
+}
+
+/// Counts what reads make this thread do. Threads all make the same calls, so one is enough; what the threads of POSIX aio
+/// do is not this thread's, and is not counted.
+fn count(
+    round: &mut Round,
+    engine: Engine,
+    schedule: &Schedule,
+    (name, depth): (&str, usize),
+) -> Result<(), CaseError> {
+    let reads = COUNTED_READS.min(schedule.order.len());
+    let schedule = Schedule { at_least: reads, at_most: reads, ..schedule.clone() };
+    match engine {
+        Engine::Queue(_) if name == "posix-aio" => Ok(()),
+        Engine::Queue(mut queue) => round.count_trial(reads as u64, || {
+            several_at_a_time(queue.as_mut(), &schedule, depth).map(drop)
+        }),
+        Engine::Blocking(mut reader) => {
+            if cfg!(unix) && name == "pread" {
+                round.expect_syscalls(1.0);
+            }
+            round.count_trial(reads as u64, || {
+                one_at_a_time(reader.as_mut(), &schedule, (0, 1)).map(drop)
+            })
+        }
+        Engine::Threads(mut readers) => {
+            if cfg!(unix) {
+                round.expect_syscalls(1.0);
+            }
+            let reader = readers.first_mut().expect("a thread at least");
+            round.count_trial(reads as u64, || {
+                one_at_a_time(reader.as_mut(), &schedule, (0, 1)).map(drop)
+            })
+        }
+    }
+}
+
+/// One thread has one read under way, and a mapping is one of the cache. An ordinary run has those with several reads
+/// at once at the greater depth, and io_uring at both; a quick one compares two with each other that this system has.
+fn includes(params: &Params, extent: Extent) -> bool {
+    let value = |name: &str| value_of(params, name).unwrap_or_default();
+    let (engine, is_single, is_direct) =
+        (value("engine"), value("depth") == "1", value("mode") == "direct");
+    let blocking = matches!(engine, "pread" | "mmap");
+    let is_possible = (is_single || !blocking) && !(is_direct && engine == "mmap");
+    let is_queue = matches!(engine, "io_uring" | "overlapped");
+    let is_here = cfg!(windows) == (engine == "overlapped");
+    let is_telling = match extent {
+        Extent::Full => true,
+        Extent::Ordinary => blocking || is_queue || !is_single,
+        Extent::Quick => is_direct && (engine == "pread" || is_queue && is_here && !is_single),
+    };
+    is_possible && is_telling
+}
+
+/// With writing the file first, which is synced unless it is cached.
+fn takes(params: &Params) -> Duration {
+    let is_elsewhere = match value_of(params, "engine") {
+        Ok("overlapped") => cfg!(unix),
+        Ok("posix-aio") => cfg!(windows),
+        Ok("io_uring") => std::env::consts::OS != "linux",
+        _ => false,
+    };
+    if is_elsewhere {
+        return Duration::ZERO;
+    }
+    let mib = match value_of(params, "mode") {
+        Ok("cached") => Duration::from_micros(600),
+        _ => Duration::from_micros(2_500),
+    };
+    LENGTH + mib * size_of(params, "size").unwrap_or_default().div_ceil(PIECE) as u32
+}

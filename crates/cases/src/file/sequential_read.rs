@@ -1,0 +1,99 @@
+use std::fs::File;
+use std::io::Read;
+use std::time::Duration;
+
+use measure::trial::Timed;
+use measure::{CaseError, Params, Round};
+use platform::aligned::AlignedBuffer;
+use platform::file_io::{Access, open_direct};
+use platform::filesystem::drop_contents;
+
+use super::directory::Home;
+use super::figures::stage_of;
+use super::metrics;
+use super::pattern::{PIECE, Pattern, has_blocks_of, pieces, whole_blocks};
+use super::phases::Times;
+use super::{DIR, WHOLE_SIZE};
+use crate::{Case, Extent, Only, Param, Takes, Trials, size_of, value_of};
+
+/// A large file read from its beginning to its end.
+pub const CASE: Case = Case {
+    area: "file",
+    name: "sequential-read",
+    operation: "A file of this size read in pieces of 1 MiB: from the cache (buffered), through it when none of the file is \
+                in it (cold), or past it (direct).",
+    comparable_to: "lmbench's `bw_file_rd` in its variant `io_only`, which reads from the cache in pieces of 64 KiB; \
+            `dd bs=1M`, with iflag=direct; fio's `rw=read`.",
+    only: Only::Everywhere,
+    core_bound: false,
+    trials: Some(Trials { includes, ..Trials::new(takes) }),
+    params: &[
+        Param {
+            name: "mode",
+            meaning: "whether it is read from the cache, through it when it is not there, or past it",
+            default: &["buffered", "cold", "direct"],
+            full: &["buffered", "cold", "direct"],
+            takes: Takes::Words(&[]),
+        },
+        WHOLE_SIZE,
+        DIR,
+    ],
+    metrics: &[metrics::BANDWIDTH],
+    run,
+};
+
+fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
+    let (mode, size) = (value_of(params, "mode")?, whole_blocks(params)?);
+    let home = Home::with_room(params, 1, size)?;
+    let path = home.file(1);
+    if mode != "buffered" {
+        home.refuse_without_device()?;
+    }
+    let written = Pattern::new().write_file(&path, size)?;
+    if mode != "buffered" {
+        written.sync_all().map_err(|e| CaseError::from_io("syncing a file", &e))?;
+    }
+    drop(written);
+    let mut file = match mode {
+        "direct" => open_direct(&path, Access::Read)?,
+        _ => File::open(&path)?,
+    };
+    if mode == "cold" {
+        drop_contents(&file)?;
+    }
+    let context = stage_of(round, 1)?;
+    let clock_ns = round.order().clock.cost.get();
+    let mut times = Times::new(context.clock(), clock_ns, pieces(size));
+    let mut buffer = AlignedBuffer::new(PIECE);
+    // Its first use is not the file's.
+    buffer.fill(0);
+    round.trial_of(&context, || {
+        for nth in 0..pieces(size) {
+            let piece = &mut buffer[..PIECE.min(size - nth * PIECE)];
+            times.of_one("reading a file", || file.read_exact(piece))?;
+            if !has_blocks_of(nth, piece) {
+                return Err(CaseError::Failed(format!(
+                    "within 1 MiB of offset {} a block was read that belongs elsewhere",
+                    nth * PIECE
+                )));
+            }
+        }
+        Ok(Timed { value: (), operations: 1, took: times.sum() })
+    })?;
+    round.metric(&metrics::BANDWIDTH, size as f64 / times.sum().as_secs_f64().max(1e-9));
+    Ok(())
+}
+
+/// A quick run reads from the cache only.
+fn includes(params: &Params, extent: Extent) -> bool {
+    extent != Extent::Quick || value_of(params, "mode") == Ok("buffered")
+}
+
+/// With writing the file first.
+fn takes(params: &Params) -> Duration {
+    let mib = match value_of(params, "mode") {
+        Ok("buffered") => Duration::from_millis(1),
+        _ => Duration::from_micros(2_500),
+    };
+    mib * size_of(params, "size").unwrap_or_default().div_ceil(PIECE) as u32
+}
