@@ -13,6 +13,7 @@ pub mod lock;
 pub mod mail;
 pub mod net;
 pub mod order;
+pub mod place;
 mod registry;
 pub mod syscall;
 

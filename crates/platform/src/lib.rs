@@ -26,6 +26,7 @@ pub mod readiness;
 pub mod server_socket;
 pub mod shared;
 pub mod socket_io;
+pub mod topology;
 pub mod tracer;
 pub mod tree;
 pub mod usage;
