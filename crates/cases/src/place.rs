@@ -20,6 +20,13 @@ pub const PLACE: Param = Param {
     takes: Takes::Words(APART),
 };
 
+/// As [`PLACE`], where a run measures only the usual one unless another is asked for.
+pub const SPREAD: Param = Param {
+    full: &["spread"],
+    takes: Takes::Words(&["same", "unpinned", "smt", "core", "cache", "socket"]),
+    ..PLACE
+};
+
 /// The place that the parameter `place` asks for; spread where a case has no such parameter.
 ///
 /// # Errors

@@ -20,6 +20,7 @@ pub mod filesystem;
 pub mod limits;
 pub mod machine;
 pub mod network_namespace;
+pub mod pages;
 pub mod process;
 pub mod process_status;
 pub mod readiness;

@@ -72,7 +72,10 @@ fn waiting_precision() -> f64 {
 
 /// Plans a run of all points that `options` select, on these CPUs.
 pub fn plan(options: &Options, cpus: &[usize], seed: u64) -> Result<Plan, PlanError> {
-    let cases = unasked(choose(&options.filters)?)?;
+    let mut cases = unasked(choose(&options.filters)?)?;
+    if options.filters.is_empty() && extent_of(options) != Extent::Full {
+        cases.retain(|case| !cases::is_extended(case));
+    }
     for name in options.params.keys() {
         if !cases.iter().any(|case| case.params.iter().any(|param| param.name == name)) {
             return Err(PlanError::UnknownParam { name: name.clone(), known: params_of(&cases) });
