@@ -24,7 +24,7 @@ pub fn worker_scaling(results: &[CaseResult], seed: u64) -> Vec<CaseResult> {
     let row = |result: &&CaseResult| {
         let alone = params_alone(&result.params)?;
         let one = alone.iter().find_map(|params| by_point.get(&(result.case.as_str(), params)))?;
-        Some(scaling(result, one, seed))
+        scaling(result, one, seed)
     };
     by_point.values().filter_map(row).collect()
 }
@@ -53,20 +53,25 @@ fn params_alone(params: &BTreeMap<String, String>) -> Option<[BTreeMap<String, S
     Some([alone, with_its_own])
 }
 
-fn scaling(several: &CaseResult, one: &CaseResult, seed: u64) -> CaseResult {
+/// `None` if the figures are too large or too small to be divided by each other.
+fn scaling(several: &CaseResult, one: &CaseResult, seed: u64) -> Option<CaseResult> {
     let series = [&several.round_values[..], &one.round_values[..]];
     let ratio = |medians: &Vec<f64>| medians[0] / medians[1];
     let center = ratio(&resample::medians(&series));
     let draws = resample::draws(&series, seed).iter().map(ratio).collect();
     let (low, high) = resample::interval(resample::rounds(&series), center, draws);
     let rate_alone = median(&mut one.round_values.clone());
-    CaseResult {
+    let round_values: Vec<f64> =
+        several.round_values.iter().map(|rate| rate / rate_alone).collect();
+    let figures = [center, low, high];
+    let is_sound = figures.iter().chain(&round_values).all(|figure| figure.is_finite());
+    is_sound.then(|| CaseResult {
         estimate: Some(Estimate { median: center, low, high, level: LEVEL }),
         rounds: resample::rounds(&series) as u32,
-        round_values: several.round_values.iter().map(|rate| rate / rate_alone).collect(),
+        round_values,
         disturbed: several.disturbed || one.disturbed,
         ..CaseResult::of(&several.case, several.params.clone(), &SCALING)
-    }
+    })
 }
 
 #[cfg(test)]
