@@ -24,6 +24,7 @@ pub mod pages;
 pub mod process;
 pub mod process_status;
 pub mod readiness;
+pub mod seccomp;
 pub mod server_socket;
 pub mod shared;
 pub mod socket_io;
