@@ -124,8 +124,7 @@ mod tests {
             one
         };
         let of_a_lock = CaseResult { case: "lock/x".to_owned(), ..rate("4", "own", vec![1.0; 8]) };
-        let failed =
-            CaseResult { outcome: Outcome::Failed, ..rate("1", "own", vec![1e6; 8]) };
+        let failed = CaseResult { outcome: Outcome::Failed, ..rate("1", "own", vec![1e6; 8]) };
         let several = rate("4", "own", vec![3e6; 8]);
         assert_eq!(worker_scaling(&[processes, several.clone(), of_a_lock, failed], 1), []);
         assert_eq!(worker_scaling(&[], 1), []);

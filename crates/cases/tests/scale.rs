@@ -179,9 +179,13 @@ fn an_operation_that_fails_is_noticed() {
             // It fails in one of the workers, long after the first operation.
             let done = Shared::new(AtomicU64::new(0)).unwrap();
             let (_, result) = round(&params, Mode::CountRest, |params, round| {
-                scale::scale(params, round, "it", |_| Ok(()), |()| {
-                    done.fetch_add(1, Ordering::Relaxed) != 100
-                })
+                scale::scale(
+                    params,
+                    round,
+                    "it",
+                    |_| Ok(()),
+                    |()| done.fetch_add(1, Ordering::Relaxed) != 100,
+                )
             });
             let noticed = "it worked at first, then failed 1 times";
             assert_eq!(result, Err(CaseError::Failed(noticed.into())), "{workers} {workers_are}");
@@ -202,10 +206,11 @@ fn objects_are_shared_as_asked_for() {
     for workers_are in kinds() {
         for (share, expected) in [("own", 1 + 3), ("same", 1)] {
             let made = Shared::new(AtomicUsize::new(0)).unwrap();
-            let (_, result) = round(&params("3", workers_are, share), Mode::CountRest, |p, round| {
-                let make = |_| Ok(made.fetch_add(1, Ordering::Relaxed));
-                scale::scale(p, round, "it", make, |_| true)
-            });
+            let (_, result) =
+                round(&params("3", workers_are, share), Mode::CountRest, |p, round| {
+                    let make = |_| Ok(made.fetch_add(1, Ordering::Relaxed));
+                    scale::scale(p, round, "it", make, |_| true)
+                });
             assert_eq!(result, Ok(()));
             assert_eq!(made.load(Ordering::Relaxed), expected, "{workers_are} {share}");
         }

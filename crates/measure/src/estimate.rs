@@ -77,7 +77,8 @@ impl Levels {
     /// later runs.
     pub fn own_level(&self, cpu: Option<usize>) -> Option<(f64, f64)> {
         const ROUNDS_AT_LEAST: usize = 6;
-        let lows = self.seen.get(&(cpu, 1, false)).filter(|lows| lows.alu.len() >= ROUNDS_AT_LEAST)?;
+        let lows =
+            self.seen.get(&(cpu, 1, false)).filter(|lows| lows.alu.len() >= ROUNDS_AT_LEAST)?;
         Some((lowest_steady(&lows.alu)?.into(), lowest_steady(&lows.chase)?.into()))
     }
 
@@ -364,14 +365,20 @@ mod tests {
     #[test]
     fn workers_that_share_a_core_have_a_quiet_level_of_their_own() {
         let apart = Series { busy: 2, contended: true, ..series(560.0, 165.0, 20) };
-        let together = Series { shares_core: true, ..Series { readings: series(840.0, 1.0, 20).readings, ..apart.clone() } };
+        let together = Series {
+            shares_core: true,
+            ..Series { readings: series(840.0, 1.0, 20).readings, ..apart.clone() }
+        };
         let mut levels = Levels::default();
         for _ in 0..3 {
             levels.observe(&apart);
             levels.observe(&together);
         }
         for series in [apart, together] {
-            assert!(JudgedRound::of(std::slice::from_ref(&series), &levels).is_enough(), "{series:?}");
+            assert!(
+                JudgedRound::of(std::slice::from_ref(&series), &levels).is_enough(),
+                "{series:?}"
+            );
         }
         assert_eq!(levels.level(Some(1), 2).unwrap().alu, 560.0 / 800.0);
     }

@@ -51,7 +51,8 @@ impl Pages {
     /// Makes all of it read-only, then writable again, and writes to its first byte; whether that succeeded.
     #[inline(always)]
     pub fn protect_and_write(&mut self) -> bool {
-        let done = os::protect(self.first, self.bytes, false) && os::protect(self.first, self.bytes, true);
+        let done =
+            os::protect(self.first, self.bytes, false) && os::protect(self.first, self.bytes, true);
         if done {
             self.store(0, 2);
         }

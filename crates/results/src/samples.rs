@@ -221,7 +221,13 @@ fn result() -> impl Strategy<Value = CaseResult> {
         option::of(cycles()),
         option::of(frequency_slope()),
     );
-    let counts = (any::<u32>(), any::<u64>(), option::of(any::<bool>()), vec(text(), 0..3), vec(0..1024usize, 0..4));
+    let counts = (
+        any::<u32>(),
+        any::<u64>(),
+        option::of(any::<bool>()),
+        vec(text(), 0..3),
+        vec(0..1024usize, 0..4),
+    );
     (identity, better, outcome(), figures, counts).prop_map(
         |(identity, better, outcome, figures, counts)| CaseResult {
             case: identity.0,

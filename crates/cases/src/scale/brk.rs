@@ -1,6 +1,6 @@
 use platform::on_linux;
 
-use super::{BY_PROCESSES, METRICS, scale};
+use super::{BY_PROCESSES, METRICS};
 use crate::{Case, Only};
 
 /// The heap that the kernel keeps for a process.
@@ -16,12 +16,20 @@ pub const CASE: Case = Case {
     metrics: METRICS,
     run: |params, round| {
         on_linux!(params, round, {
+            use super::scale;
+
             round.expect_syscalls(2.0);
             // SAFETY: the memory is given back before anything else in this process can use it: the worker is its only thread.
-            scale(params, round, "sbrk", |_| Ok(()), |()| unsafe {
-                let failed = usize::MAX as *mut libc::c_void;
-                libc::sbrk(4096) != failed && libc::sbrk(-4096) != failed
-            })
+            scale(
+                params,
+                round,
+                "sbrk",
+                |_| Ok(()),
+                |()| unsafe {
+                    let failed = usize::MAX as *mut libc::c_void;
+                    libc::sbrk(4096) != failed && libc::sbrk(-4096) != failed
+                },
+            )
         })
     },
 };

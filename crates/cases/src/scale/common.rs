@@ -58,8 +58,7 @@ pub const SCALING: Metric = Metric::higher(
 .with(Role::Derived);
 
 /// The metrics of every operation.
-pub const METRICS: &[Metric] =
-    &[PARALLEL_RATE, WORKER_RATE, LEAST_SHARE, GREATEST_SHARE, SCALING];
+pub const METRICS: &[Metric] = &[PARALLEL_RATE, WORKER_RATE, LEAST_SHARE, GREATEST_SHARE, SCALING];
 
 /// Which points a run of this extent has: one worker alone shares with none, and a quick run leaves out several workers on
 /// objects of their own where they can share one.

@@ -1,6 +1,6 @@
 use platform::on_unix;
 
-use super::{METRICS, ON_AN_OBJECT, scale_by_number};
+use super::{METRICS, ON_AN_OBJECT};
 use crate::{Case, Only};
 
 /// Names in a directory, which has a lock.
@@ -18,6 +18,7 @@ pub const CASE: Case = Case {
     metrics: METRICS,
     run: |params, round| {
         on_unix!(params, round, {
+            use super::scale_by_number;
             use std::ffi::CString;
 
             use measure::CaseError;

@@ -1,6 +1,6 @@
 use platform::on_unix;
 
-use super::{ON_AN_OBJECT, METRICS, scale};
+use super::{METRICS, ON_AN_OBJECT};
 use crate::{Case, Only};
 
 /// Descriptors: threads share a table of them, processes do not.
@@ -16,16 +16,23 @@ pub const CASE: Case = Case {
     metrics: METRICS,
     run: |params, round| {
         on_unix!(params, round, {
+            use super::scale;
             use std::os::fd::AsRawFd;
 
             use crate::syscall::unnamed_file;
 
             round.expect_syscalls(2.0);
             // SAFETY: the descriptor is open; a copy that was made is closed.
-            scale(params, round, "dup", |_| unnamed_file::open(), |file| unsafe {
-                let copy = libc::dup(file.as_raw_fd());
-                copy >= 0 && libc::close(copy) == 0
-            })
+            scale(
+                params,
+                round,
+                "dup",
+                |_| unnamed_file::open(),
+                |file| unsafe {
+                    let copy = libc::dup(file.as_raw_fd());
+                    copy >= 0 && libc::close(copy) == 0
+                },
+            )
         })
     },
 };

@@ -1,6 +1,6 @@
 use platform::on_linux;
 
-use super::{ON_AN_OBJECT, METRICS, scale};
+use super::{METRICS, ON_AN_OBJECT};
 use crate::{Case, Only};
 
 /// A counter in the kernel.
@@ -16,6 +16,7 @@ pub const CASE: Case = Case {
     metrics: METRICS,
     run: |params, round| {
         on_linux!(params, round, {
+            use super::scale;
             use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
             use measure::CaseError;

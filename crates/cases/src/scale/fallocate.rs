@@ -1,6 +1,6 @@
 use platform::on_linux;
 
-use super::{ON_AN_OBJECT, METRICS, scale};
+use super::{METRICS, ON_AN_OBJECT};
 use crate::{Case, Only};
 
 /// The blocks of a file.
@@ -16,16 +16,23 @@ pub const CASE: Case = Case {
     metrics: METRICS,
     run: |params, round| {
         on_linux!(params, round, {
+            use super::scale;
             use std::os::fd::AsRawFd;
 
             use crate::syscall::unnamed_file;
 
             round.expect_syscalls(2.0);
             // SAFETY: the descriptor is open.
-            scale(params, round, "fallocate", |_| unnamed_file::open(), |file| unsafe {
-                let fd = file.as_raw_fd();
-                libc::fallocate(fd, 0, 0, 1 << 20) == 0 && libc::ftruncate(fd, 0) == 0
-            })
+            scale(
+                params,
+                round,
+                "fallocate",
+                |_| unnamed_file::open(),
+                |file| unsafe {
+                    let fd = file.as_raw_fd();
+                    libc::fallocate(fd, 0, 0, 1 << 20) == 0 && libc::ftruncate(fd, 0) == 0
+                },
+            )
         })
     },
 };

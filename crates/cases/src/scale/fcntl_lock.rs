@@ -1,6 +1,6 @@
 use platform::on_unix;
 
-use super::{METRICS, ON_AN_OBJECT, scale_by_number};
+use super::{METRICS, ON_AN_OBJECT};
 use crate::{Case, Only};
 
 /// The list of locks of a file.
@@ -17,6 +17,7 @@ pub const CASE: Case = Case {
     metrics: METRICS,
     run: |params, round| {
         on_unix!(params, round, {
+            use super::scale_by_number;
             use std::os::fd::AsRawFd;
 
             use crate::syscall::unnamed_file;

@@ -1,6 +1,6 @@
 use platform::on_linux;
 
-use super::{ON_AN_OBJECT, METRICS, scale};
+use super::{METRICS, ON_AN_OBJECT};
 use crate::{Case, Only};
 
 /// The table of waiting threads, which all futexes share.
@@ -16,6 +16,7 @@ pub const CASE: Case = Case {
     metrics: METRICS,
     run: |params, round| {
         on_linux!(params, round, {
+            use super::scale;
             use std::sync::atomic::AtomicU32;
 
             use platform::shared::Shared;
@@ -23,10 +24,16 @@ pub const CASE: Case = Case {
             let processes = crate::value_of(params, "as")? == "processes";
             let call = libc::FUTEX_WAKE | if processes { 0 } else { libc::FUTEX_PRIVATE_FLAG };
             round.expect_syscalls(1.0);
-            scale(params, round, "futex", |_| Shared::new(AtomicU32::new(0)), |word| {
-                // SAFETY: the word is aligned and lives as long as the process.
-                unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), call, 1) == 0 }
-            })
+            scale(
+                params,
+                round,
+                "futex",
+                |_| Shared::new(AtomicU32::new(0)),
+                |word| {
+                    // SAFETY: the word is aligned and lives as long as the process.
+                    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), call, 1) == 0 }
+                },
+            )
         })
     },
 };

@@ -1,6 +1,6 @@
 use platform::on_unix;
 
-use super::{ON_NOTHING, METRICS, scale};
+use super::{METRICS, ON_NOTHING};
 use crate::{Case, Only};
 
 /// The way into the kernel and back, where nothing is shared.
@@ -16,6 +16,8 @@ pub const CASE: Case = Case {
     metrics: METRICS,
     run: |params, round| {
         on_unix!(params, round, {
+            use super::scale;
+
             round.expect_syscalls(1.0);
             scale(
                 params,

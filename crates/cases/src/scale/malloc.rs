@@ -24,17 +24,23 @@ pub const CASE: Case = Case {
         };
 
         round.expect_syscalls(0.0);
-        scale(params, round, "malloc", |_| Ok(()), |()| {
-            // SAFETY: the layout is not empty; the block is written to if there is one, and freed with its own layout.
-            unsafe {
-                let block = black_box(alloc(BLOCK));
-                if block.is_null() {
-                    return false;
+        scale(
+            params,
+            round,
+            "malloc",
+            |_| Ok(()),
+            |()| {
+                // SAFETY: the layout is not empty; the block is written to if there is one, and freed with its own layout.
+                unsafe {
+                    let block = black_box(alloc(BLOCK));
+                    if block.is_null() {
+                        return false;
+                    }
+                    block.write_volatile(1);
+                    dealloc(block, BLOCK);
                 }
-                block.write_volatile(1);
-                dealloc(block, BLOCK);
-            }
-            true
-        })
+                true
+            },
+        )
     },
 };

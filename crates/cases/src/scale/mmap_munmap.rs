@@ -21,8 +21,12 @@ pub const CASE: Case = Case {
         if cfg!(unix) {
             round.expect_syscalls(2.0);
         }
-        scale(params, round, "new memory", |_| Ok(()), |()| {
-            Pages::new(BYTES).is_some_and(Pages::free)
-        })
+        scale(
+            params,
+            round,
+            "new memory",
+            |_| Ok(()),
+            |()| Pages::new(BYTES).is_some_and(Pages::free),
+        )
     },
 };

@@ -1,6 +1,6 @@
 use platform::on_unix;
 
-use super::{ON_AN_OBJECT, METRICS, scale};
+use super::{METRICS, ON_AN_OBJECT};
 use crate::{Case, Only};
 
 /// The way along a path, whose directories and file all may use at once.
@@ -16,6 +16,7 @@ pub const CASE: Case = Case {
     metrics: METRICS,
     run: |params, round| {
         on_unix!(params, round, {
+            use super::scale;
             use crate::syscall::named_files::{NamedFiles, c_path};
 
             let files = NamedFiles::new()?;

@@ -19,11 +19,17 @@ pub const CASE: Case = Case {
         let page = page_size();
         round.operations_per_call(PAGES as u64);
         round.expect_faults(1.0);
-        scale(params, round, "new memory", |_| Ok(()), |()| {
-            Pages::new(PAGES * page).is_some_and(|pages| {
-                pages.touch(page);
-                pages.free()
-            })
-        })
+        scale(
+            params,
+            round,
+            "new memory",
+            |_| Ok(()),
+            |()| {
+                Pages::new(PAGES * page).is_some_and(|pages| {
+                    pages.touch(page);
+                    pages.free()
+                })
+            },
+        )
     },
 };

@@ -1,6 +1,6 @@
 use platform::on_unix;
 
-use super::{METRICS, ON_AN_OBJECT, PAGES, scale};
+use super::{METRICS, ON_AN_OBJECT, PAGES};
 use crate::{Case, Only};
 
 /// Pages of a file in memory, mapped by several at once.
@@ -17,6 +17,7 @@ pub const CASE: Case = Case {
     metrics: METRICS,
     run: |params, round| {
         on_unix!(params, round, {
+            use super::scale;
             use std::os::unix::fs::FileExt;
 
             use measure::CaseError;

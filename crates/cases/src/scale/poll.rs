@@ -1,6 +1,6 @@
 use platform::on_unix;
 
-use super::{ON_AN_OBJECT, METRICS, scale};
+use super::{METRICS, ON_AN_OBJECT};
 use crate::{Case, Only};
 
 /// Watching descriptors.
@@ -16,17 +16,24 @@ pub const CASE: Case = Case {
     metrics: METRICS,
     run: |params, round| {
         on_unix!(params, round, {
+            use super::scale;
             use crate::syscall::idle_sockets;
 
             round.expect_syscalls(1.0);
-            scale(params, round, "poll", |_| idle_sockets::open(64), |sockets| {
-                let mut list = [libc::pollfd { fd: -1, events: libc::POLLIN, revents: 0 }; 64];
-                for (entry, &fd) in list.iter_mut().zip(&sockets.fds) {
-                    entry.fd = fd;
-                }
-                // SAFETY: the pointer and count describe `list`.
-                unsafe { libc::poll(list.as_mut_ptr(), 64, 0) == 0 }
-            })
+            scale(
+                params,
+                round,
+                "poll",
+                |_| idle_sockets::open(64),
+                |sockets| {
+                    let mut list = [libc::pollfd { fd: -1, events: libc::POLLIN, revents: 0 }; 64];
+                    for (entry, &fd) in list.iter_mut().zip(&sockets.fds) {
+                        entry.fd = fd;
+                    }
+                    // SAFETY: the pointer and count describe `list`.
+                    unsafe { libc::poll(list.as_mut_ptr(), 64, 0) == 0 }
+                },
+            )
         })
     },
 };

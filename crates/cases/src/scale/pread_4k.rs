@@ -1,6 +1,6 @@
 use platform::on_unix;
 
-use super::{ON_AN_OBJECT, METRICS, scale};
+use super::{METRICS, ON_AN_OBJECT};
 use crate::{Case, Only};
 
 /// Reading a page that is in memory already.
@@ -16,6 +16,7 @@ pub const CASE: Case = Case {
     metrics: METRICS,
     run: |params, round| {
         on_unix!(params, round, {
+            use super::scale;
             use std::os::fd::AsRawFd;
             use std::os::unix::fs::FileExt;
 
@@ -32,7 +33,8 @@ pub const CASE: Case = Case {
             scale(params, round, "pread", make, |file| {
                 let mut page = [0u8; 4096];
                 // SAFETY: the descriptor is open; the pointer and count describe `page`.
-                let read = unsafe { libc::pread(file.as_raw_fd(), page.as_mut_ptr().cast(), 4096, 0) };
+                let read =
+                    unsafe { libc::pread(file.as_raw_fd(), page.as_mut_ptr().cast(), 4096, 0) };
                 read == 4096 && std::hint::black_box(&page)[4095] == 1
             })
         })

@@ -1,6 +1,6 @@
 use platform::on_unix;
 
-use super::{ON_NOTHING, METRICS, scale};
+use super::{METRICS, ON_NOTHING};
 use crate::{Case, Only};
 
 /// Giving up a CPU that nobody else wants.
@@ -16,9 +16,17 @@ pub const CASE: Case = Case {
     metrics: METRICS,
     run: |params, round| {
         on_unix!(params, round, {
+            use super::scale;
+
             round.expect_syscalls(1.0);
             // SAFETY: takes nothing.
-            scale(params, round, "sched_yield", |_| Ok(()), |()| unsafe { libc::sched_yield() } == 0)
+            scale(
+                params,
+                round,
+                "sched_yield",
+                |_| Ok(()),
+                |()| unsafe { libc::sched_yield() } == 0,
+            )
         })
     },
 };

@@ -1,6 +1,6 @@
 use platform::on_windows;
 
-use super::{METRICS, ON_AN_OBJECT, scale};
+use super::{METRICS, ON_AN_OBJECT};
 use crate::{Case, Only};
 
 /// How a thread wakes another, without the waking.
@@ -16,6 +16,7 @@ pub const CASE: Case = Case {
     metrics: METRICS,
     run: |params, round| {
         on_windows!(params, round, {
+            use super::scale;
             use std::os::windows::io::{AsRawHandle, FromRawHandle, OwnedHandle};
             use std::ptr::null;
             use windows_sys::Win32::System::Threading::{CreateEventW, SetEvent};

@@ -1,6 +1,6 @@
 use platform::on_unix;
 
-use super::{METRICS, ON_NOTHING, scale};
+use super::{METRICS, ON_NOTHING};
 use crate::{Case, Only};
 
 /// The handlers of a process, which its threads share.
@@ -16,6 +16,7 @@ pub const CASE: Case = Case {
     metrics: METRICS,
     run: |params, round| {
         on_unix!(params, round, {
+            use super::scale;
             use std::cell::Cell;
 
             thread_local! {
@@ -27,17 +28,22 @@ pub const CASE: Case = Case {
             }
 
             // SAFETY: the handler only adds to a number of its thread, which needs no destructor.
-            let before = unsafe {
-                libc::signal(libc::SIGUSR2, count as *const () as libc::sighandler_t)
-            };
+            let before =
+                unsafe { libc::signal(libc::SIGUSR2, count as *const () as libc::sighandler_t) };
             if before == libc::SIG_ERR {
                 return Err(measure::CaseError::last_os_error("signal"));
             }
-            let result = scale(params, round, "raise", |_| Ok(()), |()| {
-                let handled = HANDLED.get();
-                // SAFETY: the signal is handled.
-                unsafe { libc::raise(libc::SIGUSR2) == 0 && HANDLED.get() == handled + 1 }
-            });
+            let result = scale(
+                params,
+                round,
+                "raise",
+                |_| Ok(()),
+                |()| {
+                    let handled = HANDLED.get();
+                    // SAFETY: the signal is handled.
+                    unsafe { libc::raise(libc::SIGUSR2) == 0 && HANDLED.get() == handled + 1 }
+                },
+            );
             // SAFETY: puts back what was there.
             unsafe { libc::signal(libc::SIGUSR2, before) };
             result

@@ -17,7 +17,8 @@ pub const CASE: Case = Case {
     run: |_, round| {
         on_unix!(round, {
             let here = std::env::current_dir();
-            let here = here.map_err(|e| measure::CaseError::from_io("the working directory", &e))?;
+            let here =
+                here.map_err(|e| measure::CaseError::from_io("the working directory", &e))?;
             let path = super::named_files::c_path(&here)?;
             round.expect_syscalls(1.0);
             // SAFETY: the path ends with NUL.

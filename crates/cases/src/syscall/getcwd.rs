@@ -21,7 +21,8 @@ pub const CASE: Case = Case {
             }
             super::time(round, "getcwd", || {
                 // SAFETY: the pointer and length describe `path`.
-                let found = unsafe { !libc::getcwd(path.as_mut_ptr().cast(), path.len()).is_null() };
+                let found =
+                    unsafe { !libc::getcwd(path.as_mut_ptr().cast(), path.len()).is_null() };
                 found && path[0] == b'/'
             })
         })

@@ -40,7 +40,7 @@ pub fn counts(params: &Params) -> Result<(usize, usize), CaseError> {
 pub struct IdleSockets {
     /// Their descriptors.
     pub fds: Vec<i32>,
-    _sockets: Box<dyn std::any::Any>,
+    _sockets: Box<dyn std::any::Any + Send + Sync>,
 }
 
 /// Opens `count` Unix-domain datagram sockets that nobody sends to: one descriptor each, not ready

@@ -49,7 +49,8 @@ pub const CASE: Case = Case {
                 libc::pwrite(fd, event.as_ptr().cast(), 1, 0) == 1
                     && libc::read(events, event.as_mut_ptr().cast(), EVENT) == EVENT as isize
             })?;
-            match event[..4] == watch.to_ne_bytes() && event[4..8] == libc::IN_MODIFY.to_ne_bytes() {
+            match event[..4] == watch.to_ne_bytes() && event[4..8] == libc::IN_MODIFY.to_ne_bytes()
+            {
                 true => Ok(()),
                 false => Err(CaseError::Failed("inotify reported another event".into())),
             }

@@ -23,7 +23,8 @@ pub const CASE: Case = Case {
             round.expect_syscalls(2.0);
             // SAFETY: both paths end with NUL.
             super::time(round, "link", || unsafe {
-                libc::link(first.as_ptr(), second.as_ptr()) == 0 && libc::unlink(second.as_ptr()) == 0
+                libc::link(first.as_ptr(), second.as_ptr()) == 0
+                    && libc::unlink(second.as_ptr()) == 0
             })
         })
     },

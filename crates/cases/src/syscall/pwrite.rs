@@ -35,7 +35,9 @@ pub const CASE: Case = Case {
             read.map_err(|e| CaseError::from_io("reading the temporary file", &e))?;
             match written == buffer {
                 true => Ok(()),
-                false => Err(CaseError::Failed("the file has other bytes than those written".into())),
+                false => {
+                    Err(CaseError::Failed("the file has other bytes than those written".into()))
+                }
             }
         })
     },

@@ -9,6 +9,7 @@ use platform::on_unix;
 ///
 /// # Errors
 /// Those of open(2); `Failed` if the file is empty or longer than a page.
+#[allow(dead_code, reason = "not on every system")]
 pub fn time(round: &mut Round, path: &CStr) -> Result<(), CaseError> {
     on_unix!(round, path, {
         const BYTES: usize = 4096;

@@ -38,7 +38,8 @@ pub const CASE: Case = Case {
                 let mut ready = watched;
                 let mut at_once = libc::timeval { tv_sec: 0, tv_usec: 0 };
                 // SAFETY: the set holds open descriptors up to `highest`; the others are absent.
-                let found = unsafe { libc::select(highest + 1, &mut ready, none, none, &mut at_once) };
+                let found =
+                    unsafe { libc::select(highest + 1, &mut ready, none, none, &mut at_once) };
                 found == active as libc::c_int
             })
         })

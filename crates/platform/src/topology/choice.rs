@@ -117,7 +117,9 @@ impl Topology {
             .find(|parts| parts.len() >= 2)
             .map(|parts| in_turn(&parts))
             .ok_or_else(|| {
-                CaseError::Unsupported(format!("{missing} among the CPUs that this process may use"))
+                CaseError::Unsupported(format!(
+                    "{missing} among the CPUs that this process may use"
+                ))
             })
     }
 }
@@ -143,7 +145,10 @@ fn groups<'a>(cpus: &[&'a CpuLocation], part: Part) -> Vec<Vec<&'a CpuLocation>>
 /// The first CPU of each part, then the second ones, and so on.
 fn in_turn(parts: &[Vec<&CpuLocation>]) -> Vec<usize> {
     let most = parts.iter().map(Vec::len).max().unwrap_or(0);
-    (0..most).flat_map(|at| parts.iter().filter_map(move |part| part.get(at))).map(|at| at.cpu).collect()
+    (0..most)
+        .flat_map(|at| parts.iter().filter_map(move |part| part.get(at)))
+        .map(|at| at.cpu)
+        .collect()
 }
 
 #[cfg(test)]
@@ -152,8 +157,7 @@ mod tests {
 
     /// CPUs with core, cache and socket.
     fn topology(cpus: &[(usize, Option<usize>, Option<usize>, Option<usize>)]) -> Topology {
-        let location =
-            |&(cpu, core, cache, socket): &_| CpuLocation { cpu, core, cache, socket };
+        let location = |&(cpu, core, cache, socket): &_| CpuLocation { cpu, core, cache, socket };
         Topology { cpus: cpus.iter().map(location).collect() }
     }
 

@@ -186,10 +186,7 @@ mod tests {
     fn complexes_of_one_socket_have_caches_of_their_own() {
         let machine = topology(&two_complexes());
         assert_eq!(machine.cpus_apart(Distance::Thread).unwrap(), [31, 15]);
-        assert_eq!(
-            machine.cpus_apart(Distance::Core).unwrap(),
-            (24..32).rev().collect::<Vec<_>>()
-        );
+        assert_eq!(machine.cpus_apart(Distance::Core).unwrap(), (24..32).rev().collect::<Vec<_>>());
         let caches = machine.cpus_apart(Distance::Cache).unwrap();
         assert_eq!((&caches[..4], caches.len()), (&[31, 23, 30, 22][..], 16));
         assert!(reason(machine.cpus_apart(Distance::Socket)).starts_with("no two sockets"));
