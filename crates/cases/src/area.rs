@@ -13,6 +13,9 @@ pub struct Area {
     /// Cases that a run measures only if it is a full one or a filter names them or the area: a run of everything leaves them
     /// out.
     pub extended: &'static [&'static str],
+    /// Whether its cases repeat operations of other areas under the same names: a name without an area then means the other
+    /// one's case.
+    pub repeats: bool,
     /// How its tables are laid out.
     pub layout: Layout,
     /// The costs that the summary shows.
@@ -95,6 +98,7 @@ impl Area {
             cases,
             includes: all,
             extended: &[],
+            repeats: false,
             layout: Layout::Points,
             summary: &[],
             findings: &[],

@@ -7,7 +7,8 @@ use crate::{Case, Only};
 pub const CASE: Case = Case {
     area: "scale",
     name: "eventfd",
-    operation: "One write of 8 bytes to an eventfd that works as a semaphore, and one read of 8 bytes: never waits, because each worker adds before it takes.",
+    operation: "One write of 8 bytes to an eventfd that works as a semaphore, and one read of 8 bytes: never waits, \
+                because each worker adds before it takes.",
     comparable_to: "will-it-scale's eventfd1 does the same with an eventfd for each task.",
     only: Only::Linux("measured on Linux only"),
     core_bound: true,

@@ -8,7 +8,8 @@ pub const CASE: Case = Case {
     area: "scale",
     name: "futex-wake",
     operation: "One FUTEX_WAKE for a word that nobody waits for; private to the process if workers are threads.",
-    comparable_to: "will-it-scale's futex1 to futex4 make calls that return at once; `perf bench futex hash` waits for a word that has another value.",
+    comparable_to: "will-it-scale's futex1 to futex4 make calls that return at once; `perf bench futex hash` waits for a \
+                    word that has another value.",
     only: Only::Linux("measured on Linux only"),
     core_bound: true,
     trials: None,

@@ -7,7 +7,7 @@ use crate::{Case, Only};
 pub const CASE: Case = Case {
     area: "scale",
     name: "getppid",
-    operation: "One getppid.",
+    operation: "One getppid, whose answer no C library keeps.",
     comparable_to: "will-it-scale's getppid1 makes the same call.",
     only: Only::Unix("Windows has no such call: see scale/set-event"),
     core_bound: true,

@@ -52,6 +52,7 @@ pub const AREA: Area = Area {
         "scale/signal",
         "scale/unix-stream",
     ],
+    repeats: true,
     findings: &[Finding::Value {
         point: Select::point("scale/open-close", &[("as", "threads"), ("share", "same")]),
         metric: &SCALING,

@@ -8,7 +8,8 @@ pub const CASE: Case = Case {
     area: "scale",
     name: "open-close",
     operation: "One open of a temporary file for reading, by its absolute path, and one close.",
-    comparable_to: "will-it-scale's open1 opens a file of each task for writing; lmbench's `lat_syscall open` has one task.",
+    comparable_to: "will-it-scale's open1 opens a file of each task for writing; lmbench's `lat_syscall open` has one \
+                    task.",
     only: Only::Unix("measured on Unix-like systems only"),
     core_bound: true,
     trials: None,

@@ -7,7 +7,8 @@ use crate::{Case, Only};
 pub const CASE: Case = Case {
     area: "scale",
     name: "pipe",
-    operation: "One write of 1 byte to a pipe and one read of 1 byte from it: never waits, because each worker writes before it reads.",
+    operation: "One write of 1 byte to a pipe and one read of 1 byte from it: never waits, because each worker writes \
+                before it reads.",
     comparable_to: "will-it-scale's pipe1 does the same with a pipe for each task.",
     only: Only::Unix("measured on Unix-like systems only"),
     core_bound: true,

@@ -7,7 +7,8 @@ use crate::{Case, Only};
 pub const CASE: Case = Case {
     area: "scale",
     name: "read-seek",
-    operation: "One lseek to the beginning of a cached temporary file and one read of 4,096 bytes, or of fewer if another worker has moved the position that both share.",
+    operation: "One lseek to the beginning of a cached temporary file and one read of 4,096 bytes, or of fewer if \
+                another worker has moved the position that both share.",
     comparable_to: "will-it-scale's readseek1 has a file for each task, its readseek2 one for all.",
     only: Only::Unix("measured on Unix-like systems only"),
     core_bound: true,

@@ -7,7 +7,8 @@ use crate::{Case, Only};
 pub const CASE: Case = Case {
     area: "scale",
     name: "unix-stream",
-    operation: "One write of 1 byte to a Unix-domain stream socket and one read of 1 byte from the other end: never waits, because each worker writes before it reads.",
+    operation: "One write of 1 byte to a Unix-domain stream socket and one read of 1 byte from the other end: never \
+                waits, because each worker writes before it reads.",
     comparable_to: "will-it-scale's unix1 does the same with a socket pair for each task.",
     only: Only::Unix("measured on Unix-like systems only"),
     core_bound: false,
