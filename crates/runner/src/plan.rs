@@ -416,6 +416,29 @@ mod tests {
     }
 
     #[test]
+    fn a_run_of_everything_leaves_out_operations_that_scale_like_others() {
+        let of = |options: Options| -> Vec<Point> {
+            let points = plan(&options, &[0, 1], 7).unwrap().points;
+            points.into_iter().filter(|point| point.case.starts_with("scale/")).collect()
+        };
+        let has = |points: &[Point], case: &str| points.iter().any(|point| point.case == case);
+        let ordinary = of(Options::default());
+        assert!(ordinary.len() <= 24 && has(&ordinary, "scale/open-close"), "{}", ordinary.len());
+        assert!(!has(&ordinary, "scale/brk"));
+        // One that shares with nobody is measured once, and several workers with both kinds of objects.
+        let of_open = ordinary.iter().filter(|point| point.case == "scale/open-close");
+        let of_open: Vec<[&str; 2]> = of_open
+            .map(|point| ["workers", "share"].map(|name| point.params[name].as_str()))
+            .collect();
+        assert_eq!(of_open, [["1", "own"], ["2", "own"], ["2", "same"]]);
+        let quick = of(Options { quick: true, ..Options::default() });
+        assert!(quick.len() <= 20 && quick.len() < ordinary.len(), "{}", quick.len());
+        assert!(has(&of(Options { full: true, ..Options::default() }), "scale/brk"));
+        let asked = Options { filters: vec!["scale".into()], ..Options::default() };
+        assert!(has(&of(asked), "scale/brk"));
+    }
+
+    #[test]
     fn an_ordinary_run_of_files_ends_within_half_a_minute() {
         let of = |options: Options| {
             let filters = vec!["file".to_owned()];

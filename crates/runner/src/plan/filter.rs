@@ -10,7 +10,8 @@ pub fn choose(filters: &[String]) -> Result<Vec<&'static Case>, PlanError> {
     let is_meant = |filter: &str, case: &Case| {
         let bare_name = filter == case.name && repeats(case);
         let of_another = |other: &&Case| other.name == case.name && !repeats(other);
-        matches(filter, &case.label()) && !(bare_name && all.iter().copied().any(|c| of_another(&c)))
+        matches(filter, &case.label())
+            && !(bare_name && all.iter().copied().any(|c| of_another(&c)))
     };
     for filter in filters {
         if !all.iter().any(|case| is_meant(filter, case)) {
