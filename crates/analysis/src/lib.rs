@@ -15,6 +15,7 @@ mod scope;
 mod simulated;
 mod spread;
 mod verdict;
+mod workers;
 
 pub use change::Ratio;
 pub use choice::{Answer, Candidate, Choice, Goal, SettledBy, choose};
@@ -26,6 +27,7 @@ pub use noise::NoiseCheck;
 pub use overtaking::overtakings;
 pub use scaling::scaling_laws;
 pub use verdict::Verdict;
+pub use workers::worker_scaling;
 
 use results::CaseResult;
 
@@ -35,5 +37,6 @@ pub fn derived(results: &[CaseResult], seed: u64) -> Vec<CaseResult> {
     let mut derived = scaling_laws(results, seed);
     derived.extend(crossovers(results, seed));
     derived.extend(overtakings(results, seed));
+    derived.extend(worker_scaling(results, seed));
     derived
 }

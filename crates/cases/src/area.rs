@@ -10,6 +10,12 @@ pub struct Area {
     pub cases: &'static [&'static Case],
     /// Which points a run of this extent measures, where no parameter was given explicitly.
     pub includes: fn(&Params, Extent) -> bool,
+    /// Cases that a run measures only if it is a full one or a filter names them or the area: a run of everything leaves them
+    /// out.
+    pub extended: &'static [&'static str],
+    /// Whether its cases repeat operations of other areas under the same names: a name without an area then means the other
+    /// one's case.
+    pub repeats: bool,
     /// How its tables are laid out.
     pub layout: Layout,
     /// The costs that the summary shows.
@@ -87,7 +93,16 @@ impl Area {
         fn all(_params: &Params, _extent: Extent) -> bool {
             true
         }
-        Self { name, cases, includes: all, layout: Layout::Points, summary: &[], findings: &[] }
+        Self {
+            name,
+            cases,
+            includes: all,
+            extended: &[],
+            repeats: false,
+            layout: Layout::Points,
+            summary: &[],
+            findings: &[],
+        }
     }
 }
 

@@ -17,11 +17,13 @@ pub mod order;
 pub mod partner;
 mod registry;
 pub mod switch;
+pub mod place;
+pub mod scale;
 pub mod syscall;
 
 pub use area::{Area, Finding, Layout, Select, SummaryRow};
 pub use case::{Case, Extent, Only, Param, Takes, Trials, count_of, length_of, size_of, value_of};
-pub use registry::{AREAS, all, area, find, includes, metric, trials_of};
+pub use registry::{AREAS, all, area, find, includes, is_extended, metric, trials_of};
 
 #[cfg(test)]
 mod tests {
@@ -51,6 +53,7 @@ mod tests {
         };
         for area in AREAS {
             assert!(area.cases.iter().all(|case| case.area == area.name), "{}", area.name);
+            assert!(area.extended.iter().all(|name| find(name).is_some()), "{}", area.name);
             area.summary.iter().for_each(|row| check(&row.point, row.metric));
             for finding in area.findings {
                 match finding {

@@ -11,6 +11,7 @@ pub const AREAS: &[&Area] = &[
     &crate::lock::AREA,
     &crate::switch::AREA,
     &crate::ipc::AREA,
+    &crate::scale::AREA,
     &crate::concurrency::AREA,
     &crate::file::AREA,
     &crate::net::AREA,
@@ -44,6 +45,11 @@ pub fn metric(case: &str, name: &str) -> Option<&'static Metric> {
 /// How the rounds of the case of that name are trials; `None` for a case whose operation is timed in batches.
 pub fn trials_of(name: &str) -> Option<Trials> {
     find(name).and_then(|case| case.trials)
+}
+
+/// Whether a run of everything leaves out the case, unless it is a full one.
+pub fn is_extended(case: &Case) -> bool {
+    area(case.area).is_some_and(|area| area.extended.contains(&case.label().as_str()))
 }
 
 /// Whether a run of this extent measures that point of the case, where no parameter was given explicitly.

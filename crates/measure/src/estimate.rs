@@ -12,11 +12,11 @@ pub const QUIET_SAMPLES_AT_LEAST: usize = 8;
 const STEADY: f32 = 1.015;
 
 /// The sentinel's readings of a whole run: for each CPU and number of busy CPUs (oscost's own workers are no
-/// disturbance, but they may share a core) the quiet levels, which are the lowest ratios that held steadily; and the
+/// disturbance, but they may share a core, for which those that do have levels of their own) the quiet levels, which are the lowest ratios that held steadily; and the
 /// core's speed.
 #[derive(Debug, Clone, Default)]
 pub struct Levels {
-    seen: BTreeMap<(Option<usize>, usize), Lows>,
+    seen: BTreeMap<(Option<usize>, usize, bool), Lows>,
     /// The chain's lower quartile in each sampled round, in ns, ascending; and in each trial.
     sampled_chains: Vec<f32>,
     trial_chains: Vec<f32>,
@@ -77,7 +77,8 @@ impl Levels {
     /// later runs.
     pub fn own_level(&self, cpu: Option<usize>) -> Option<(f64, f64)> {
         const ROUNDS_AT_LEAST: usize = 6;
-        let lows = self.seen.get(&(cpu, 1)).filter(|lows| lows.alu.len() >= ROUNDS_AT_LEAST)?;
+        let lows =
+            self.seen.get(&(cpu, 1, false)).filter(|lows| lows.alu.len() >= ROUNDS_AT_LEAST)?;
         Some((lowest_steady(&lows.alu)?.into(), lowest_steady(&lows.chase)?.into()))
     }
 
@@ -91,7 +92,7 @@ impl Levels {
                 if series.contended { &mut self.trial_chains } else { &mut self.sampled_chains };
             insert(kind, chain);
         }
-        let lows = self.seen.entry((series.cpu, series.busy)).or_default();
+        let lows = self.seen.entry((series.cpu, series.busy, series.shares_core)).or_default();
         let ratios: Vec<Ratios> = series.readings.iter().map(Reading::ratios).collect();
         observe_low(&mut lows.alu, ratios.iter().map(|r| r.alu));
         observe_low(&mut lows.chase, ratios.iter().map(|r| r.chase));
@@ -120,7 +121,13 @@ impl Levels {
 
     /// The quiet level of a CPU while `busy` of them work; `None` without readings.
     pub fn level(&self, cpu: Option<usize>, busy: usize) -> Option<Ratios> {
-        let lows = self.seen.get(&(cpu, busy))?;
+        self.level_of(&Series { cpu, busy, ..Series::default() })
+    }
+
+    /// The quiet level of the CPU of a series, with as many others at work; `None` without readings.
+    fn level_of(&self, series: &Series) -> Option<Ratios> {
+        let busy = series.busy;
+        let lows = self.seen.get(&(series.cpu, busy, series.shares_core))?;
         let earlier = self.earlier.filter(|_| busy == 1);
         let lower = |own: f32, earlier: Option<f32>| own.min(earlier.unwrap_or(own));
         Some(Ratios {
@@ -230,7 +237,7 @@ impl JudgedRound {
         });
         judged.contended_mean = (operations > 0.0).then(|| ns / operations);
         for series in series {
-            judged.add(series, levels.level(series.cpu, series.busy).as_ref());
+            judged.add(series, levels.level_of(series).as_ref());
         }
         let mut chains: Vec<f64> = judged.readings.iter().map(|r| f64::from(r.chain)).collect();
         if chains.is_empty() {
@@ -351,6 +358,29 @@ mod tests {
         let judged = JudgedRound::of(&[disturbed], &levels);
         assert!(!judged.is_enough());
         assert_eq!((judged.quiet.len(), judged.all.len()), (0, 20));
+    }
+
+    /// Two hardware threads of one core slow each other down: that is no disturbance, and no reason to think that two cores
+    /// were disturbed.
+    #[test]
+    fn workers_that_share_a_core_have_a_quiet_level_of_their_own() {
+        let apart = Series { busy: 2, contended: true, ..series(560.0, 165.0, 20) };
+        let together = Series {
+            shares_core: true,
+            ..Series { readings: series(840.0, 1.0, 20).readings, ..apart.clone() }
+        };
+        let mut levels = Levels::default();
+        for _ in 0..3 {
+            levels.observe(&apart);
+            levels.observe(&together);
+        }
+        for series in [apart, together] {
+            assert!(
+                JudgedRound::of(std::slice::from_ref(&series), &levels).is_enough(),
+                "{series:?}"
+            );
+        }
+        assert_eq!(levels.level(Some(1), 2).unwrap().alu, 560.0 / 800.0);
     }
 
     /// A trial runs the sentinel without its calls. When that was kept as calls of 0 ns, the level of the calls

@@ -50,6 +50,9 @@ pub struct Series {
     /// divided by their operations, not their median.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub contended: bool,
+    /// Whether other workers ran on hardware threads of the same core: also what the sentinel read is then slower.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub shares_core: bool,
     /// Whether there were so many other runnable threads before or after that they must have taken CPUs from the
     /// workers.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

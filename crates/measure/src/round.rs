@@ -83,6 +83,8 @@ pub struct Round<'a> {
     out: &'a mut dyn Write,
     expected: OperationCounts,
     operations_per_call: u64,
+    /// Whether the sentinel makes its calls into the kernel.
+    null_calls: bool,
     /// Times of one operation, in ns, of the samples so far.
     samples: Vec<f64>,
     /// When the round began, and the system's counters at that time; only if samples are taken.
@@ -95,7 +97,15 @@ impl<'a> Round<'a> {
         let samples = order.mode == Mode::Sample;
         let began = samples.then(|| (Stopwatch::start(), Environment::now(&order.cpus)));
         let expected = OperationCounts::default();
-        Self { order, out, expected, operations_per_call: 1, samples: Vec::new(), began }
+        Self {
+            order,
+            out,
+            expected,
+            operations_per_call: 1,
+            null_calls: true,
+            samples: Vec::new(),
+            began,
+        }
     }
 
     /// The order.
@@ -130,6 +140,16 @@ impl<'a> Round<'a> {
         self.operations_per_call = operations;
     }
 
+    pub(crate) fn operations_in_a_call(&self) -> u64 {
+        self.operations_per_call
+    }
+
+    /// Takes readings of the sentinel without its calls into the kernel: in a process whose calls pass a filter they would
+    /// look disturbed.
+    pub fn leave_out_null_calls(&mut self) {
+        self.null_calls = false;
+    }
+
     /// Measures `operation`, on one CPU: in batches, between readings of the sentinel.
     ///
     /// # Errors
@@ -157,6 +177,9 @@ impl<'a> Round<'a> {
             return self.count(operation);
         }
         let mut sampler = Sampler::new(self.order, cpu, 1)?;
+        if !self.null_calls {
+            sampler.leave_out_null_calls();
+        }
         sampler.calibrate(&mut operation)?;
         let watch = Stopwatch::start();
         let limit = Duration::from_millis(self.order.limit_ms).as_nanos() as f64;
@@ -335,6 +358,12 @@ impl Sampler {
         self.target = Nanoseconds::new(target.get().max(self.target.get()));
         self.series.contended = true;
         self.before = self.sentinel.read_steadily();
+    }
+
+    /// Makes the sentinel take all later readings without its calls into the kernel.
+    fn leave_out_null_calls(&mut self) {
+        self.sentinel.leave_out_calls();
+        self.before = self.sentinel.read();
     }
 
     /// Determines the length of a batch at which the clock's share is small enough.
@@ -570,6 +599,19 @@ pub(crate) mod tests {
         let [Line::Counts(counts)] = &lines[..] else { panic!("{lines:?}") };
         assert_eq!(counts.operations % 8, 0);
         assert_eq!(counts.expected_syscalls, Some(0.125));
+    }
+
+    #[test]
+    fn the_sentinel_can_do_without_its_calls() {
+        let (lines, _) = lines(&order(Mode::Sample), |round| {
+            round.leave_out_null_calls();
+            round.time(platform::cpu::null_call)
+        });
+        assert!(!lines.is_empty());
+        for line in lines {
+            let Line::Series(series) = line else { panic!("{line:?}") };
+            assert!(series.readings.iter().all(|reading| reading.calls.is_none()), "{series:?}");
+        }
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! A round with several workers at once, as threads or forked processes, on one shared object.
+//! A round with several workers at once, as threads or forked processes: they take turns with one shared object, such as a
+//! lock, or carry out the same operation in parallel.
 //!
 //! Each worker keeps to its CPU, runs the sentinel there, and times its own batches while the others continue. A batch
 //! that is in progress when the worker group is stopped ends early. The workers' results are in memory shared by all,
@@ -20,7 +21,7 @@ use platform::process::fork;
 use platform::shared::Shared;
 
 pub use placement::{Place, WORKERS_AT_MOST, WorkerGroup};
-pub use worker::Task;
+pub use worker::{Operations, Task};
 
 use coordinator::{coordinate, verify_exclusion};
 use state::{SharedState, Slot, phase};
@@ -31,9 +32,17 @@ use crate::record::{OperationCounts, Series};
 use crate::round::{Mode, Round, RoundOrder, use_all_cpus};
 use crate::stats::median;
 
-/// Operations of all workers in a second.
+/// Pairs of acquire and release of all workers in a second.
 pub const RATE: Metric =
     Metric::higher("rate", "pairs/s", "pairs per second of all workers together")
+        .with(Role::SameAs(TIME.name));
+/// Parallel operations of all workers in a second.
+pub const PARALLEL_RATE: Metric =
+    Metric::higher("rate", "op/s", "operations per second of all workers together")
+        .with(Role::SameAs(TIME.name));
+/// Parallel operations of one worker in a second.
+pub const WORKER_RATE: Metric =
+    Metric::higher("worker-rate", "op/s", "operations per second of one worker, on average")
         .with(Role::SameAs(TIME.name));
 /// Of the least served worker.
 pub const LEAST_SHARE: Metric =
@@ -44,22 +53,23 @@ pub const GREATEST_SHARE: Metric =
 
 impl Round<'_> {
     /// Measures `task` with several workers at once: the time of one operation as seen by a worker, operations per
-    /// second in all, each worker's share, and that operations exclude each other.
+    /// second in all, each worker's share, and, where it must be so, that operations exclude each other.
     ///
     /// # Errors
-    /// `Failed` if a worker dies, or if two were inside at once.
+    /// `Failed` if a worker dies, or if two were inside at once; `Unsupported` if there are no such CPUs.
     pub fn contend<W, T: Task<W>>(
         &mut self,
         worker_group: &WorkerGroup,
         task: &T,
     ) -> Result<(), CaseError> {
-        let order = self.order().clone();
+        let mut order = self.order().clone();
         if worker_group.workers == 0 || worker_group.workers > WORKERS_AT_MOST {
             let text =
                 format!("workers must be 1 to {WORKERS_AT_MOST}, not {}", worker_group.workers);
             return Err(CaseError::Failed(text));
         }
         use_all_cpus(&order);
+        order.cpus = worker_group.place.cpus(&order.cpus)?;
         // Some locks have a descriptor per worker.
         platform::limits::raise_descriptors();
         // Closing the last counter of a tracepoint takes Linux 50 ms: it must not be a worker's.
@@ -90,8 +100,10 @@ impl Round<'_> {
                 coordinated
             })?
         };
-        verify_exclusion(&state)?;
-        self.report(&state, worker_group, &order, oversubscribed);
+        if T::OPERATIONS == Operations::Exclusive {
+            verify_exclusion(&state)?;
+        }
+        self.report(&state, worker_group, &order, oversubscribed, T::OPERATIONS);
         Ok(())
     }
 
@@ -101,22 +113,24 @@ impl Round<'_> {
         worker_group: &WorkerGroup,
         order: &RoundOrder,
         oversubscribed: bool,
+        operations: Operations,
     ) {
         let slots = &state.slots;
         if order.mode != Mode::Sample {
             let mut sums = OperationCounts::default();
             for slot in slots.iter() {
-                sums.add(slot.operations.load(Ordering::Acquire), &slot.counts());
+                let calls = slot.operations.load(Ordering::Acquire);
+                sums.add(calls * self.operations_in_a_call(), &slot.counts());
             }
             self.print_counts(sums);
             return;
         }
         if let [alone] = &slots[..] {
             let series = alone.series(worker_group, 0, &order.cpus);
-            self.report_rate_alone(&series);
+            self.report_rate_alone(&series, operations);
             return self.print_series(series);
         }
-        self.report_shares(slots);
+        self.report_shares(slots, operations);
         for (number, slot) in slots.iter().enumerate() {
             let series =
                 Series { oversubscribed, ..slot.series(worker_group, number, &order.cpus) };
@@ -128,28 +142,39 @@ impl Round<'_> {
 
     /// The rate of a single worker: from the median of its samples, because CPU time used by another program is not part
     /// of the operation.
-    fn report_rate_alone(&mut self, series: &Series) {
+    fn report_rate_alone(&mut self, series: &Series, operations: Operations) {
         if series.samples.is_empty() {
             return;
         }
         let mut samples: Vec<f64> = series.samples.iter().map(|&ns| ns.into()).collect();
         let rate = 1e9 / median(&mut samples);
-        self.metric(&RATE, rate);
+        self.report_rate(rate, 1, operations);
+    }
+
+    /// The rate at which all workers together called the operation.
+    fn report_rate(&mut self, calls: f64, workers: usize, operations: Operations) {
+        let rate = calls * self.operations_in_a_call() as f64;
+        match operations {
+            Operations::Exclusive => self.metric(&RATE, rate),
+            Operations::Parallel => {
+                self.metric(&PARALLEL_RATE, rate);
+                self.metric(&WORKER_RATE, rate / workers as f64);
+            }
+        }
     }
 
     /// The rate of all workers together, and how fairly it was shared. The rate is the number of operations divided by
     /// the mean time that a worker was busy, so it is the number of workers divided by the mean time of an operation.
-    fn report_shares(&mut self, slots: &[Slot]) {
-        let operations: Vec<f64> =
+    fn report_shares(&mut self, slots: &[Slot], operations: Operations) {
+        let calls: Vec<f64> =
             slots.iter().map(|s| s.operations.load(Ordering::Acquire) as f64).collect();
-        let all: f64 = operations.iter().sum::<f64>().max(1.0);
+        let all: f64 = calls.iter().sum::<f64>().max(1.0);
         let busy_ns: u64 = slots.iter().map(|s| s.busy_ns.load(Ordering::Acquire)).sum();
         let mean_busy_ns = busy_ns.max(1) as f64 / slots.len() as f64;
-        let rate = all / mean_busy_ns * 1e9;
-        self.metric(&RATE, rate);
+        self.report_rate(all / mean_busy_ns * 1e9, slots.len(), operations);
         let share = |n: f64| n / all * slots.len() as f64;
-        let least = operations.iter().copied().fold(f64::INFINITY, f64::min);
-        let most = operations.iter().copied().fold(0.0, f64::max);
+        let least = calls.iter().copied().fold(f64::INFINITY, f64::min);
+        let most = calls.iter().copied().fold(0.0, f64::max);
         self.metric(&LEAST_SHARE, share(least));
         self.metric(&GREATEST_SHARE, share(most));
     }
@@ -178,7 +203,9 @@ mod tests {
     }
 
     impl Task<u32> for Slowing {
-        fn join(&self) -> Result<u32, CaseError> {
+        const OPERATIONS: Operations = Operations::Exclusive;
+
+        fn join(&self, _number: usize) -> Result<u32, CaseError> {
             Ok(0)
         }
 
@@ -227,6 +254,52 @@ mod tests {
                 let off = (product / workers as f64 - 1.0).abs();
                 assert!(off < 1e-3, "{workers} workers, product {product}: {series:?}");
             }
+        }
+    }
+
+    /// Four operations in a call, which takes some time.
+    struct Naps;
+
+    impl Task<usize> for Naps {
+        const OPERATIONS: Operations = Operations::Parallel;
+
+        fn join(&self, number: usize) -> Result<usize, CaseError> {
+            Ok(number)
+        }
+
+        fn operate(&self, _number: &mut usize) {
+            std::thread::sleep(Duration::from_micros(100));
+        }
+    }
+
+    #[test]
+    fn parallel_operations_have_a_rate_of_all_and_of_one_worker() {
+        for workers in [1, 3] {
+            let order = RoundOrder { limit_ms: 30, ..order(Mode::Sample) };
+            let mut out = Vec::new();
+            let worker_group = WorkerGroup { workers, processes: false, place: Place::Spread };
+            let mut round = Round::new(&order, &mut out);
+            round.operations_per_call(4);
+            round.contend(&worker_group, &Naps).unwrap();
+            let lines = parse_lines(std::str::from_utf8(&out).unwrap());
+            let rate = |name: &str| {
+                let metric = lines.iter().find_map(|line| match line {
+                    Line::Metric(metric) if metric.name == name => Some(metric),
+                    _ => None,
+                });
+                let metric = metric.unwrap_or_else(|| panic!("no {name} in {lines:?}"));
+                assert_eq!(metric.unit, "op/s");
+                metric.value
+            };
+            let (all, each) = (rate("rate"), rate("worker-rate"));
+            assert!((all / each - workers as f64).abs() < 1e-9, "{all} {each}");
+            // Nobody naps for less than asked for.
+            assert!(each > 0.0 && each <= 4.0 / 100e-6, "{each}");
+            let series = lines.iter().filter_map(|line| match line {
+                Line::Series(series) => Some(series),
+                _ => None,
+            });
+            assert!(series.flat_map(|s| &s.samples).all(|&ns| ns >= 25_000.0), "{lines:?}");
         }
     }
 

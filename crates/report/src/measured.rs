@@ -77,6 +77,7 @@ pub(crate) fn cost_choices(
     // Beside cycles, which hold at any frequency, the quiet share is what can best be missed.
     let moved = usize::from(has_cycles(rows));
     offer(2, "cycles", &|row| cycles_cell(row.cost()?));
+    offer(1, "CPUs", &|row| cpus_cell(row.cost()?));
     let heading = setting.scale().heading();
     offer(2 + moved, heading, &|row| picture_cell(row.cost()?, setting.scale(), page));
     offer(4 + moved, "p95", &|row| p95_cell(row.cost()?));
@@ -194,6 +195,14 @@ pub(crate) fn value_cell(result: &CaseResult) -> Cell {
 fn uncertain(result: &CaseResult) -> Option<Estimate> {
     let estimate = result.estimate.filter(|_| result.outcome == Outcome::Measured)?;
     (result.metric == COST || estimate.low != estimate.high).then_some(estimate)
+}
+
+/// The CPUs that were used, where they were chosen by what they have in common.
+fn cpus_cell(cost: &CaseResult) -> Option<Cell> {
+    let place = cost.params.get("place")?;
+    let chosen = cases::place::APART.contains(&place.as_str()) && !cost.cpus.is_empty();
+    let cpus: Vec<String> = cost.cpus.iter().map(usize::to_string).collect();
+    chosen.then(|| Cell::text(cpus.join(",")))
 }
 
 fn picture_cell(cost: &CaseResult, scale: Scale, page: &Page) -> Option<Cell> {

@@ -69,6 +69,20 @@ fn results_in_cycles() {
 }
 
 #[test]
+fn cpus_are_shown_where_they_were_chosen_by_what_they_share() {
+    let mut run = support::contended_locks();
+    for result in &mut run {
+        result.cpus = vec![3, 35];
+    }
+    assert!(!results_tables(&run, &WIDE).contains("CPUs"));
+    for result in &mut run {
+        result.params.insert("place".to_owned(), "smt".to_owned());
+    }
+    let text = results_tables(&run, &WIDE);
+    assert!(text.contains("CPUs") && text.contains("3,35"), "{text}");
+}
+
+#[test]
 fn contended_locks() {
     let run = support::contended_locks();
     let narrow = results_tables(&run, &NARROW);

@@ -82,6 +82,7 @@ fn result() -> impl Strategy<Value = CaseResult> {
                 estimate: measured.then_some(estimate),
                 cycles: None,
                 frequency_slope: None,
+                cpus: Vec::new(),
                 seen: measured.then(|| Seen {
                     min: at(0.9),
                     p5: at(0.95),

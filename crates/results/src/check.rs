@@ -191,6 +191,7 @@ impl CaseResult {
             estimate: None,
             cycles: None,
             frequency_slope: None,
+            cpus: Vec::new(),
             seen: None,
             quiet_share: None,
             quiet_quartiles: None,

@@ -84,6 +84,9 @@ pub struct CaseResult {
     /// How far the time follows the core's frequency, if it varied enough.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub frequency_slope: Option<FrequencySlope>,
+    /// The CPUs that the measuring threads were pinned to, ascending; empty if they were not pinned. Only for sampled metrics.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cpus: Vec<usize>,
     /// The distribution of all samples, quiet or not, as an application would have seen it. Only for sampled metrics.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seen: Option<Seen>,
@@ -265,6 +268,7 @@ impl CaseResult {
             estimate: None,
             cycles: None,
             frequency_slope: None,
+            cpus: Vec::new(),
             seen: None,
             quiet_share: None,
             quiet_quartiles: None,

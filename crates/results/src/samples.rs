@@ -89,6 +89,7 @@ pub(crate) fn measured(case: &str, median: f64) -> CaseResult {
             high: 1.04,
             adjusted: false,
         }),
+        cpus: vec![1],
         rounds: 3,
         samples: 1501,
         converged: Some(true),
@@ -112,6 +113,7 @@ pub(crate) fn unsupported(case: &str) -> CaseResult {
         estimate: None,
         cycles: None,
         frequency_slope: None,
+        cpus: Vec::new(),
         seen: None,
         quiet_share: None,
         quiet_quartiles: None,
@@ -219,7 +221,13 @@ fn result() -> impl Strategy<Value = CaseResult> {
         option::of(cycles()),
         option::of(frequency_slope()),
     );
-    let counts = (any::<u32>(), any::<u64>(), option::of(any::<bool>()), vec(text(), 0..3));
+    let counts = (
+        any::<u32>(),
+        any::<u64>(),
+        option::of(any::<bool>()),
+        vec(text(), 0..3),
+        vec(0..1024usize, 0..4),
+    );
     (identity, better, outcome(), figures, counts).prop_map(
         |(identity, better, outcome, figures, counts)| CaseResult {
             case: identity.0,
@@ -244,6 +252,7 @@ fn result() -> impl Strategy<Value = CaseResult> {
             samples: counts.1,
             converged: counts.2,
             doubts: counts.3,
+            cpus: counts.4,
         },
     )
 }

@@ -1,6 +1,6 @@
 //! From the evidence of a point to its figures: time, cycles, metrics, and the doubts about them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use measure::cycles::{Latency, UNIT};
 use measure::estimate::{ChainTimes, JudgedRound, Levels, Sample, Unit, distribution};
@@ -158,6 +158,7 @@ impl Evidence {
         result.cycles = medians.cycles_per_ns.map(|per_ns| interval.scaled(per_ns));
         result.quiet_share = Some(quiet_share);
         result.rounds = medians.rounds.len() as u32;
+        result.cpus = self.cpus();
         result.converged = Some(interval.half_width() <= self.wanted_precision(plan));
         result.per_op = self.counts.map(per_op);
         result.round_values = medians.rounds.iter().map(|m| m.median).collect();
@@ -230,6 +231,13 @@ impl Evidence {
             judged.iter().flat_map(|j| &j.quiet).filter_map(in_ns).collect();
         samples.sort_unstable_by(f64::total_cmp);
         (!samples.is_empty()).then(|| [quantile(&samples, 0.25), quantile(&samples, 0.75)])
+    }
+
+    /// The CPUs that the threads of its rounds were pinned to.
+    fn cpus(&self) -> Vec<usize> {
+        let series = self.rounds.iter().flat_map(|round| &round.series);
+        let cpus: BTreeSet<usize> = series.filter_map(|series| series.cpu).collect();
+        cpus.into_iter().collect()
     }
 
     /// The reasons for distrust that more than half of the rounds gave.

@@ -72,7 +72,10 @@ fn waiting_precision() -> f64 {
 
 /// Plans a run of all points that `options` select, on these CPUs.
 pub fn plan(options: &Options, cpus: &[usize], seed: u64) -> Result<Plan, PlanError> {
-    let cases = unasked(choose(&options.filters)?)?;
+    let mut cases = unasked(choose(&options.filters)?)?;
+    if options.filters.is_empty() && extent_of(options) != Extent::Full {
+        cases.retain(|case| !cases::is_extended(case));
+    }
     for name in options.params.keys() {
         if !cases.iter().any(|case| case.params.iter().any(|param| param.name == name)) {
             return Err(PlanError::UnknownParam { name: name.clone(), known: params_of(&cases) });
@@ -410,6 +413,29 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn a_run_of_everything_leaves_out_operations_that_scale_like_others() {
+        let of = |options: Options| -> Vec<Point> {
+            let points = plan(&options, &[0, 1], 7).unwrap().points;
+            points.into_iter().filter(|point| point.case.starts_with("scale/")).collect()
+        };
+        let has = |points: &[Point], case: &str| points.iter().any(|point| point.case == case);
+        let ordinary = of(Options::default());
+        assert!(ordinary.len() <= 24 && has(&ordinary, "scale/open-close"), "{}", ordinary.len());
+        assert!(!has(&ordinary, "scale/brk"));
+        // One that shares with nobody is measured once, and several workers with both kinds of objects.
+        let of_open = ordinary.iter().filter(|point| point.case == "scale/open-close");
+        let of_open: Vec<[&str; 2]> = of_open
+            .map(|point| ["workers", "share"].map(|name| point.params[name].as_str()))
+            .collect();
+        assert_eq!(of_open, [["1", "own"], ["2", "own"], ["2", "same"]]);
+        let quick = of(Options { quick: true, ..Options::default() });
+        assert!(quick.len() <= 20 && quick.len() < ordinary.len(), "{}", quick.len());
+        assert!(has(&of(Options { full: true, ..Options::default() }), "scale/brk"));
+        let asked = Options { filters: vec!["scale".into()], ..Options::default() };
+        assert!(has(&of(asked), "scale/brk"));
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! What the cases of locks share: the interface of a lock, parameters, metrics, and how a lock is measured.
 
+use crate::place::PLACE;
 use crate::{Extent, Param, Takes, count_of, value_of};
 use measure::worker_group::{
-    GREATEST_SHARE, LEAST_SHARE, Place, RATE, Task, WORKERS_AT_MOST, WorkerGroup,
+    GREATEST_SHARE, LEAST_SHARE, Operations, RATE, Task, WORKERS_AT_MOST, WorkerGroup,
 };
 use measure::{CaseError, Metric, Params, Round};
 use platform::shared::Shared;
@@ -79,14 +80,6 @@ pub const WORK: Param = Param {
     full: &["none", "loop100"],
     takes: Takes::Words(&[]),
 };
-pub const PLACE: Param = Param {
-    name: "place",
-    meaning: "workers all on the same CPU, spread one to a CPU in turn, or unpinned",
-    default: &["spread"],
-    full: &["same", "spread", "unpinned"],
-    takes: Takes::Words(&[]),
-};
-
 /// Which points a run of this extent has: a quick one has a worker alone and two that contend, and leaves
 /// out more workers than that.
 pub fn includes(params: &Params, extent: Extent) -> bool {
@@ -101,11 +94,7 @@ pub fn measure<L: Lock>(params: &Params, round: &mut Round, lock: &L) -> Result<
     let worker_group = WorkerGroup {
         workers: count_of(params, "workers")?,
         processes: of_processes(params)?,
-        place: match value_of(params, "place")? {
-            "same" => Place::Same,
-            "unpinned" => Place::Unpinned,
-            _ => Place::Spread,
-        },
+        place: crate::place::place_of(params)?,
     };
     match value_of(params, "work")? {
         "loop100" => round.contend(&worker_group, &Pairs::<L, 100> { lock }),
@@ -152,7 +141,9 @@ pub struct Pairs<'a, L, const STEPS: u32> {
 }
 
 impl<L: Lock, const STEPS: u32> Task<L::Hold> for Pairs<'_, L, STEPS> {
-    fn join(&self) -> Result<L::Hold, CaseError> {
+    const OPERATIONS: Operations = Operations::Exclusive;
+
+    fn join(&self, _number: usize) -> Result<L::Hold, CaseError> {
         self.lock.join()
     }
 

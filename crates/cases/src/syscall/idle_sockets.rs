@@ -1,6 +1,6 @@
 //! Descriptors to watch, on which nothing ever happens.
 
-use measure::CaseError;
+use measure::{CaseError, Params};
 use platform::on_unix;
 
 use crate::{Param, Takes};
@@ -14,11 +14,33 @@ pub const FDS: Param = Param {
     takes: Takes::Count(1 << 20),
 };
 
-/// Sockets that stay silent, closed when dropped.
+/// How many descriptors a case watches of which some are ready.
+pub const WATCHED: Param = Param { default: &["100"], full: &["10", "100", "500"], ..FDS };
+
+/// How many of them are ready.
+pub const ACTIVE: Param = Param {
+    name: "active",
+    meaning: "how many of 100 watched descriptors are readable",
+    default: &["50"],
+    full: &["1", "10", "50", "100"],
+    takes: Takes::Count(100),
+};
+
+/// How many descriptors are watched, and how many of them are ready: at least one.
+///
+/// # Errors
+/// `Failed` if a parameter is missing.
+pub fn counts(params: &Params) -> Result<(usize, usize), CaseError> {
+    let fds = crate::count_of(params, WATCHED.name)?;
+    let share = crate::count_of(params, ACTIVE.name)?;
+    Ok((fds, (fds * share).div_ceil(100).min(fds)))
+}
+
+/// Sockets on which nothing happens, closed when dropped.
 pub struct IdleSockets {
     /// Their descriptors.
     pub fds: Vec<i32>,
-    _sockets: Box<dyn std::any::Any>,
+    _sockets: Box<dyn std::any::Any + Send + Sync>,
 }
 
 /// Opens `count` Unix-domain datagram sockets that nobody sends to: one descriptor each, not ready
@@ -39,6 +61,24 @@ pub fn open(count: usize) -> Result<IdleSockets, CaseError> {
         let sockets = opened.map_err(|e| CaseError::from_io("an idle socket", &e))?;
         let fds = sockets.iter().map(AsRawFd::as_raw_fd).collect();
         Ok(IdleSockets { fds, _sockets: Box::new(sockets) })
+    })
+}
+
+/// As [`open`], with `active` of the sockets, evenly spread, readable for ever: they are at their end.
+///
+/// # Errors
+/// As of [`open`].
+pub fn open_partly_active(count: usize, active: usize) -> Result<IdleSockets, CaseError> {
+    let sockets = open(count)?;
+    on_unix!(sockets, active, {
+        let is_active = |at: &usize| (at + 1) * active / count > at * active / count;
+        for at in (0..count).filter(is_active) {
+            // SAFETY: the descriptor is an open socket.
+            if unsafe { libc::shutdown(sockets.fds[at], libc::SHUT_RD) } != 0 {
+                return Err(CaseError::last_os_error("shutdown of a socket for reading"));
+            }
+        }
+        Ok(sockets)
     })
 }
 
@@ -73,6 +113,19 @@ pub fn allow_descriptors(count: usize) -> Result<(), CaseError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn as_many_as_asked_for_are_active() {
+        for (count, active) in [(1, 1), (100, 1), (100, 33), (7, 5), (10, 10), (10, 0)] {
+            let sockets = open_partly_active(count, active).unwrap();
+            let watch = |&fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
+            let mut list: Vec<libc::pollfd> = sockets.fds.iter().map(watch).collect();
+            // SAFETY: the pointer and count describe `list`.
+            let ready = unsafe { libc::poll(list.as_mut_ptr(), count as libc::nfds_t, 0) };
+            assert_eq!(ready, active as libc::c_int, "of {count}");
+        }
+    }
 
     #[test]
     fn more_than_the_limit_is_unsupported() {

@@ -1,54 +1,91 @@
 //! What one call into the kernel costs.
 
+mod access;
+mod chdir;
+mod chmod;
 mod common;
 mod create_file_close;
+mod dup2;
 mod dup_close;
 mod duplicate_handle_close;
+mod epoll_ctl;
 mod epoll_wait;
 mod eventfd;
+mod fcntl;
 mod fstat;
+mod get_file_attributes;
 mod get_process_times;
+mod getcwd;
 mod getppid;
 mod getrandom_16;
 mod getrusage;
+mod getxattr;
 pub mod idle_sockets;
+mod inotify;
 mod io_uring_nop;
+mod link_unlink;
 mod lseek;
+pub mod named_files;
 mod nt_get_current_processor;
 mod open_close;
 mod poll;
+mod poll_active;
+mod pread;
 mod pread_4k;
+mod proc_read;
+mod pwrite;
 mod pwrite_4k;
 mod query_file_size;
 mod read_0;
 mod read_1;
 mod read_file_0;
 mod read_file_4k;
+mod read_whole;
+mod readv;
 #[cfg(test)]
 pub(crate) mod rehearsal;
 mod sched_yield;
+mod seccomp;
 mod select;
+mod select_active;
 mod set_event;
+mod setxattr;
 mod sigaction;
 mod sigprocmask;
 mod stat;
+mod statx;
 mod switch_to_thread;
+mod sys_read;
+mod transfer;
 mod uname;
 mod unimplemented;
 pub mod unnamed_file;
+mod utime;
 mod virtual_query;
 mod wait_0;
 mod write_1;
 mod write_file_nul;
+mod writev;
 
 pub(crate) use common::*;
 
-use measure::TIME;
+use measure::{Params, TIME};
 
-use crate::{Area, Case, Select, SummaryRow};
+use crate::{Area, Case, Extent, Select, SummaryRow};
 
 /// The area.
 pub const AREA: Area = Area {
+    includes,
+    extended: &[
+        "syscall/access",
+        "syscall/chdir",
+        "syscall/chmod",
+        "syscall/dup2",
+        "syscall/select-active",
+        "syscall/setxattr",
+        "syscall/utime",
+        "syscall/writev",
+    ],
     summary: &[
         SummaryRow {
             label: "system call (getppid)",
@@ -64,6 +101,12 @@ pub const AREA: Area = Area {
     ..Area::new("syscall", CASES)
 };
 
+/// Which points a run of this extent has: without rules there is no filter that could read anything.
+fn includes(params: &Params, _extent: Extent) -> bool {
+    let has = |name: &str, value: &str| params.get(name).is_some_and(|own| own == value);
+    !(has("rules", "0") && has("reads", "number"))
+}
+
 /// Its cases.
 const CASES: &[&Case] = &[
     &getppid::CASE,
@@ -77,17 +120,39 @@ const CASES: &[&Case] = &[
     &lseek::CASE,
     &read_0::CASE,
     &read_1::CASE,
+    &readv::CASE,
     &write_1::CASE,
+    &writev::CASE,
     &pread_4k::CASE,
+    &pread::CASE,
     &pwrite_4k::CASE,
+    &pwrite::CASE,
     &fstat::CASE,
     &stat::CASE,
+    &statx::CASE,
+    &access::CASE,
+    &chmod::CASE,
+    &utime::CASE,
+    &link_unlink::CASE,
+    &getxattr::CASE,
+    &setxattr::CASE,
     &open_close::CASE,
     &dup_close::CASE,
+    &dup2::CASE,
+    &fcntl::CASE,
+    &chdir::CASE,
+    &getcwd::CASE,
     &eventfd::CASE,
     &select::CASE,
+    &select_active::CASE,
     &poll::CASE,
+    &poll_active::CASE,
     &epoll_wait::CASE,
+    &epoll_ctl::CASE,
+    &inotify::CASE,
+    &proc_read::CASE,
+    &sys_read::CASE,
+    &seccomp::CASE,
     &io_uring_nop::CASE,
     &nt_get_current_processor::CASE,
     &switch_to_thread::CASE,
@@ -97,6 +162,7 @@ const CASES: &[&Case] = &[
     &read_file_4k::CASE,
     &write_file_nul::CASE,
     &query_file_size::CASE,
+    &get_file_attributes::CASE,
     &create_file_close::CASE,
     &duplicate_handle_close::CASE,
     &set_event::CASE,

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 
 use measure::CaseError;
 use platform::cleanup::temp_path;
@@ -9,8 +10,14 @@ use platform::{on_linux, on_unix};
 
 /// A file in the temporary directory that has no name, open for reading and writing.
 pub fn open() -> Result<File, CaseError> {
+    /// The second kind has the same name for a moment in all threads of this process.
+    static ALONE: Mutex<()> = Mutex::new(());
+
     let directory = std::env::temp_dir();
-    never_named(&directory).or_else(|_| named_no_longer(&temp_path()))
+    never_named(&directory).or_else(|_| {
+        let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        named_no_longer(&temp_path())
+    })
 }
 
 /// One that never had a name. Not every file system can make one.

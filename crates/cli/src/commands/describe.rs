@@ -29,6 +29,9 @@ pub fn list(args: &List) -> anyhow::Result<Ending> {
     Ok(Ending::Done)
 }
 
+/// Said of the cases that a run of everything leaves out.
+const EXTENDED: &str = "Measured only with --full, or if a filter names it or its area.";
+
 fn card(case: &Case) -> Card {
     let owned = |list: &[&str]| list.iter().map(|&text| text.to_owned()).collect();
     let param = |param: &cases::Param| CardParam {
@@ -42,7 +45,10 @@ fn card(case: &Case) -> Card {
         operation: case.operation.to_owned(),
         unit: "ns/op".to_owned(),
         better: Direction::Lower,
-        comparable_to: case.comparable_to.to_owned(),
+        comparable_to: match cases::is_extended(case) {
+            true => format!("{} {EXTENDED}", case.comparable_to),
+            false => case.comparable_to.to_owned(),
+        },
         params: case.params.iter().map(param).collect(),
         metrics: case.metrics.iter().map(|m| (m.name.to_owned(), m.meaning.to_owned())).collect(),
         unsupported: case.missing_here().map(str::to_owned),

@@ -1,5 +1,8 @@
 //! The workers of a worker group, and the CPUs that they run on.
 
+use platform::CaseError;
+use platform::topology::{self, Distance};
+
 /// The most workers a worker group may have: two per CPU of the largest machines.
 pub const WORKERS_AT_MOST: usize = 1024;
 
@@ -23,15 +26,39 @@ pub enum Place {
     Spread,
     /// Chosen by the scheduler.
     Unpinned,
+    /// In turn on CPUs that are this far apart.
+    Apart(Distance),
+}
+
+impl Place {
+    /// The CPUs among `allowed` that it uses, the first worker's last.
+    ///
+    /// # Errors
+    /// `Unsupported` with the reason if there are no two CPUs this far apart.
+    pub fn cpus(self, allowed: &[usize]) -> Result<Vec<usize>, CaseError> {
+        match self {
+            Self::Same | Self::Spread | Self::Unpinned => Ok(allowed.to_vec()),
+            Self::Apart(distance) => {
+                let mut cpus = topology::here(allowed).cpus_apart(distance)?;
+                cpus.reverse();
+                Ok(cpus)
+            }
+        }
+    }
 }
 
 impl WorkerGroup {
+    /// Whether several of its workers run on one core.
+    pub(super) fn shares_core(&self) -> bool {
+        self.workers > 1 && self.place == Place::Apart(Distance::Thread)
+    }
+
     /// The CPU of worker `number`; `None` if it may move.
     pub(super) fn cpu_of(&self, number: usize, cpus: &[usize]) -> Option<usize> {
         match self.place {
             Place::Same => cpus.last().copied(),
             // From the last down, so that a single worker has the CPU of all other single measurements.
-            Place::Spread => Some(cpus[cpus.len() - 1 - number % cpus.len()]),
+            Place::Spread | Place::Apart(_) => Some(cpus[cpus.len() - 1 - number % cpus.len()]),
             Place::Unpinned => None,
         }
     }
@@ -40,7 +67,7 @@ impl WorkerGroup {
     pub(super) fn busy(&self, cpus: &[usize]) -> usize {
         match self.place {
             Place::Same => 1,
-            Place::Spread | Place::Unpinned => self.workers.min(cpus.len()),
+            Place::Spread | Place::Unpinned | Place::Apart(_) => self.workers.min(cpus.len()),
         }
     }
 }

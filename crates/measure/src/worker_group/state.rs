@@ -110,6 +110,7 @@ impl Slot {
                 })
                 .collect(),
             contended,
+            shares_core: worker_group.shares_core(),
             ..Series::default()
         }
     }

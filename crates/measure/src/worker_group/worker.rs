@@ -24,14 +24,27 @@ const CHECKS_AT_LEAST: u64 = 64;
 const CHECKS_AT_MOST: u64 = 100_000;
 const LONG_CHECK: Nanoseconds = Nanoseconds::new(200e6);
 
+/// How the operations of several workers relate to each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Operations {
+    /// Only one worker may be inside at a time, which is tested.
+    Exclusive,
+    /// They may run at the same time.
+    Parallel,
+}
+
 /// What each worker does. `W` is the state of one worker, made by itself.
 pub trait Task<W>: Sync {
-    /// Prepares one worker, in its own thread or process.
-    fn join(&self) -> Result<W, CaseError>;
+    /// How the operations relate to each other.
+    const OPERATIONS: Operations;
+
+    /// Prepares worker `number`, counted from 0, in its own thread or process.
+    fn join(&self, number: usize) -> Result<W, CaseError>;
     /// The measured operation.
     fn operate(&self, worker: &mut W);
-    /// The operation again, with `inside` called where only one worker may be at a time.
-    fn exclusively(&self, worker: &mut W, inside: impl FnMut());
+    /// The operation again, with `inside` called where only one worker may be at a time. Needed only where operations
+    /// are exclusive: one that does not call `inside` fails the test of exclusion.
+    fn exclusively(&self, _worker: &mut W, _inside: impl FnMut()) {}
 }
 
 /// One member of the worker group.
@@ -64,7 +77,7 @@ impl<T> Worker<'_, T> {
     where
         T: Task<W>,
     {
-        let joined = self.pin().and_then(|()| self.task.join());
+        let joined = self.pin().and_then(|()| self.task.join(self.number));
         let mut own = joined.inspect_err(|_| {
             self.state.refused.store(self.number as u32 + 1, Ordering::Release);
         })?;
@@ -86,7 +99,9 @@ impl<T> Worker<'_, T> {
         }
         self.state.measured.fetch_add(1, Ordering::AcqRel);
         self.wait_for_phase(phase::CHECK);
-        self.check(&mut own);
+        if T::OPERATIONS == Operations::Exclusive {
+            self.check(&mut own);
+        }
         self.state.left.fetch_add(1, Ordering::AcqRel);
         Ok(())
     }

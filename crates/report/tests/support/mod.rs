@@ -18,6 +18,7 @@ fn named(label: &str, metric: &str, unit: &str) -> CaseResult {
         reason: None,
         cycles: None,
         frequency_slope: None,
+        cpus: Vec::new(),
         estimate: None,
         seen: None,
         quiet_share: None,

@@ -7,8 +7,14 @@ use super::error::PlanError;
 /// The cases that the filters name, in the order of the list; all if there are no filters.
 pub fn choose(filters: &[String]) -> Result<Vec<&'static Case>, PlanError> {
     let all = cases::all();
+    let is_meant = |filter: &str, case: &Case| {
+        let bare_name = filter == case.name && repeats(case);
+        let of_another = |other: &&Case| other.name == case.name && !repeats(other);
+        matches(filter, &case.label())
+            && !(bare_name && all.iter().copied().any(|c| of_another(&c)))
+    };
     for filter in filters {
-        if !all.iter().any(|case| matches(filter, &case.label())) {
+        if !all.iter().any(|case| is_meant(filter, case)) {
             let hint = nearest(filter, &all).map(|name| format!(" (did you mean {name}?)"));
             return Err(PlanError::UnknownCase {
                 filter: filter.clone(),
@@ -16,8 +22,13 @@ pub fn choose(filters: &[String]) -> Result<Vec<&'static Case>, PlanError> {
             });
         }
     }
-    let wanted = |label: &str| filters.is_empty() || filters.iter().any(|f| matches(f, label));
-    Ok(all.into_iter().filter(|case| wanted(&case.label())).collect())
+    let wanted = |case: &Case| filters.is_empty() || filters.iter().any(|f| is_meant(f, case));
+    Ok(all.iter().copied().filter(|case| wanted(case)).collect())
+}
+
+/// Whether the case is of an area that repeats operations of others.
+fn repeats(case: &Case) -> bool {
+    cases::area(case.area).is_some_and(|area| area.repeats)
 }
 
 /// Whether a filter matches: an area, a case's name with or without its area, or a pattern with `*`.
@@ -70,7 +81,11 @@ mod tests {
     #[test]
     fn filters_name_areas_cases_and_patterns() {
         assert_eq!(labels(&["syscall/getppid"]), ["syscall/getppid"]);
+        // An area that repeats operations of others gives way to them.
         assert_eq!(labels(&["getppid"]), ["syscall/getppid"]);
+        assert_eq!(labels(&["scale/getppid"]), ["scale/getppid"]);
+        assert_eq!(labels(&["futex-wake"]), ["scale/futex-wake"]);
+        assert_eq!(labels(&["*/getppid"]), ["syscall/getppid", "scale/getppid"]);
         assert_eq!(labels(&["lock/sysv*"]), ["lock/sysv-sem", "lock/sysv-sem-no-undo"]);
         assert!(labels(&["lock"]).iter().all(|label| label.starts_with("lock/")));
         assert_eq!(labels(&[]).len(), cases::all().len());

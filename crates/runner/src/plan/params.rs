@@ -66,13 +66,14 @@ pub(super) fn thinned(
     values.into_iter().step_by(every).collect()
 }
 
-/// A listed value resolved for this number of CPUs: `1xcpus` and `2xcpus` become a number, `1..4xcpus` and `few..4xcpus`
-/// several; with one CPU, `spread` becomes `same`.
+/// A listed value resolved for this number of CPUs: `1xcpus` and `2xcpus` become a number, `1..1xcpus`, `1..4xcpus` and
+/// `few..4xcpus` several; with one CPU, `spread` becomes `same`.
 fn on_this_machine(value: &str, cpus: usize) -> Vec<String> {
     match value {
         "1xcpus" => vec![cpus.to_string()],
         "2xcpus" => vec![(2 * cpus).min(WORKERS_AT_MOST).to_string()],
         "few..4xcpus" => few_up_to(4 * cpus).iter().map(usize::to_string).collect(),
+        "1..1xcpus" => sweep(cpus).iter().map(usize::to_string).collect(),
         "1..4xcpus" => sweep(4 * cpus).iter().map(usize::to_string).collect(),
         "spread" if cpus == 1 => vec!["same".to_owned()],
         _ => vec![value.to_owned()],

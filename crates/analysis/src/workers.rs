@@ -1,0 +1,168 @@
+//! How far an operation scales: the rate of several workers together by that of one worker alone.
+
+use std::collections::BTreeMap;
+
+use cases::scale::SCALING;
+use measure::stats::{LEVEL, median};
+use measure::worker_group::PARALLEL_RATE;
+use results::{CaseResult, Estimate, Outcome};
+
+use crate::resample;
+
+const AREA: &str = "scale/";
+
+/// The rows derived from the rates of the area `scale`: `scaling` for each point with several workers of which one worker
+/// alone was measured too, on the same CPUs and as a thread or process like them. One that shares with nobody stands for both
+/// values of `share`.
+///
+/// The estimate is the ratio of the medians of the rounds' rates; its interval comes from a bootstrap over rounds.
+/// `round_values` are the rounds' rates by the median rate of one worker.
+pub fn worker_scaling(results: &[CaseResult], seed: u64) -> Vec<CaseResult> {
+    let rates = results.iter().filter(|result| is_usable(result));
+    let by_point: BTreeMap<(&str, &BTreeMap<String, String>), &CaseResult> =
+        rates.map(|result| ((result.case.as_str(), &result.params), result)).collect();
+    let row = |result: &&CaseResult| {
+        let alone = params_alone(&result.params)?;
+        let one = alone.iter().find_map(|params| by_point.get(&(result.case.as_str(), params)))?;
+        scaling(result, one, seed)
+    };
+    by_point.values().filter_map(row).collect()
+}
+
+/// Whether it is a rate from which others can be derived.
+fn is_usable(result: &CaseResult) -> bool {
+    let values = &result.round_values;
+    result.case.starts_with(AREA)
+        && result.metric == PARALLEL_RATE.name
+        && result.outcome == Outcome::Measured
+        && !values.is_empty()
+        && values.iter().all(|rate| rate.is_finite() && *rate > 0.0)
+}
+
+/// The parameters of the points that one worker alone may have, the best first; `None` if this is such a point.
+fn params_alone(params: &BTreeMap<String, String>) -> Option<[BTreeMap<String, String>; 2]> {
+    if params.get("workers")? == "1" {
+        return None;
+    }
+    let mut alone = params.clone();
+    alone.insert("workers".to_owned(), "1".to_owned());
+    let mut with_its_own = alone.clone();
+    if let Some(share) = with_its_own.get_mut("share") {
+        "own".clone_into(share);
+    }
+    Some([alone, with_its_own])
+}
+
+/// `None` if the figures are too large or too small to be divided by each other.
+fn scaling(several: &CaseResult, one: &CaseResult, seed: u64) -> Option<CaseResult> {
+    let series = [&several.round_values[..], &one.round_values[..]];
+    let ratio = |medians: &Vec<f64>| medians[0] / medians[1];
+    let center = ratio(&resample::medians(&series));
+    let draws = resample::draws(&series, seed).iter().map(ratio).collect();
+    let (low, high) = resample::interval(resample::rounds(&series), center, draws);
+    let rate_alone = median(&mut one.round_values.clone());
+    let round_values: Vec<f64> =
+        several.round_values.iter().map(|rate| rate / rate_alone).collect();
+    let figures = [center, low, high];
+    let is_sound = figures.iter().chain(&round_values).all(|figure| figure.is_finite());
+    is_sound.then(|| CaseResult {
+        estimate: Some(Estimate { median: center, low, high, level: LEVEL }),
+        rounds: resample::rounds(&series) as u32,
+        round_values,
+        disturbed: several.disturbed || one.disturbed,
+        ..CaseResult::of(&several.case, several.params.clone(), &SCALING)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use rand::SeedableRng;
+    use rand::rngs::StdRng;
+    use results::Direction;
+
+    use super::*;
+    use crate::simulated::noise;
+
+    fn rate(workers: &str, share: &str, round_values: Vec<f64>) -> CaseResult {
+        let params = [("workers", workers), ("as", "threads"), ("share", share)];
+        let params = params.map(|(k, v)| (k.to_owned(), v.to_owned())).into();
+        let median = median(&mut round_values.clone());
+        CaseResult {
+            estimate: Some(Estimate { median, low: median, high: median, level: LEVEL }),
+            rounds: round_values.len() as u32,
+            round_values,
+            ..CaseResult::blank("scale/x", params, "rate", "op/s", Direction::Higher)
+        }
+    }
+
+    #[test]
+    fn several_workers_are_compared_with_one_alone() {
+        let results = [
+            rate("1", "own", vec![1e6; 8]),
+            rate("4", "own", vec![3.6e6; 8]),
+            rate("4", "same", vec![0.5e6; 8]),
+        ];
+        let rows = worker_scaling(&results, 1);
+        let factors: Vec<(&str, f64)> = rows
+            .iter()
+            .map(|row| (row.params["share"].as_str(), row.estimate.unwrap().median))
+            .collect();
+        assert_eq!(factors, [("own", 3.6), ("same", 0.5)]);
+        for row in &rows {
+            assert_eq!(row.check(), Ok(()));
+            assert_eq!((row.metric.as_str(), row.unit.as_str()), ("scaling", "x"));
+            assert_eq!(row.params["workers"], "4");
+        }
+    }
+
+    #[test]
+    fn without_one_alone_like_them_there_is_no_factor() {
+        let processes = {
+            let mut one = rate("1", "own", vec![1e6; 8]);
+            one.params.insert("as".to_owned(), "processes".to_owned());
+            one
+        };
+        let of_a_lock = CaseResult { case: "lock/x".to_owned(), ..rate("4", "own", vec![1.0; 8]) };
+        let failed = CaseResult { outcome: Outcome::Failed, ..rate("1", "own", vec![1e6; 8]) };
+        let several = rate("4", "own", vec![3e6; 8]);
+        assert_eq!(worker_scaling(&[processes, several.clone(), of_a_lock, failed], 1), []);
+        assert_eq!(worker_scaling(&[], 1), []);
+    }
+
+    #[test]
+    fn the_interval_covers_the_true_factor() {
+        let mut rng = StdRng::seed_from_u64(3);
+        let mut draw = |center: f64| -> Vec<f64> {
+            (0..20).map(|_| center * (1.0 + 0.05 * noise(&mut rng))).collect()
+        };
+        let covered = (0..200).filter(|&seed| {
+            let results = [rate("1", "own", draw(1e6)), rate("2", "own", draw(1.7e6))];
+            let found = worker_scaling(&results, seed)[0].estimate.unwrap();
+            found.low <= 1.7 && 1.7 <= found.high
+        });
+        let covered = covered.count();
+        assert!((180..=200).contains(&covered), "{covered} of 200");
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn any_rows_give_sound_rows(
+            rows in prop::collection::vec(crate::simulated::any_row("scale/x", "rate"), 0..12),
+            seed: u64
+        ) {
+            let rows: Vec<CaseResult> = rows
+                .into_iter()
+                .map(|mut row| {
+                    let workers = row.params["degree"].clone();
+                    row.params.insert("workers".to_owned(), workers);
+                    row
+                })
+                .collect();
+            for row in worker_scaling(&rows, seed) {
+                prop_assert_eq!(row.check(), Ok(()), "{:?}", row);
+            }
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! The parameter `place`: which CPUs several workers or a pair of tasks run on.
+
+use measure::worker_group::Place;
+use measure::{CaseError, Params};
+use platform::topology::Distance;
+
+use crate::{Param, Takes, value_of};
+
+/// The places that depend on what the CPUs have in common, nearest first.
+pub const APART: &[&str] = &["smt", "core", "cache", "socket"];
+
+/// On which CPUs workers run.
+pub const PLACE: Param = Param {
+    name: "place",
+    meaning: "workers all on the same CPU, spread one to a CPU in turn, or unpinned; or in turn on the hardware threads of one \
+              core (smt), on cores that share their last-level cache (core), on cores of one socket with different \
+              last-level caches (cache), or on different sockets (socket)",
+    default: &["spread"],
+    full: &["same", "spread", "unpinned"],
+    takes: Takes::Words(APART),
+};
+
+/// As [`PLACE`], where a run measures only the usual one unless another is asked for.
+pub const SPREAD: Param = Param {
+    full: &["spread"],
+    takes: Takes::Words(&["same", "unpinned", "smt", "core", "cache", "socket"]),
+    ..PLACE
+};
+
+/// The place that the parameter `place` asks for; spread where a case has no such parameter.
+///
+/// # Errors
+/// `Failed` if it has a value that is no place.
+pub fn place_of(params: &Params) -> Result<Place, CaseError> {
+    if !params.contains_key(PLACE.name) {
+        return Ok(Place::Spread);
+    }
+    Ok(match value_of(params, PLACE.name)? {
+        "same" => Place::Same,
+        "spread" => Place::Spread,
+        "unpinned" => Place::Unpinned,
+        "smt" => Place::Apart(Distance::Thread),
+        "core" => Place::Apart(Distance::Core),
+        "cache" => Place::Apart(Distance::Cache),
+        "socket" => Place::Apart(Distance::Socket),
+        other => return Err(CaseError::Failed(format!("parameter place: {other:?} is no place"))),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_value_that_can_be_given_is_a_place_of_its_own() {
+        let words = PLACE.full.iter().chain(APART);
+        let places: Vec<Place> = words
+            .map(|word| {
+                let params = Params::from([("place".to_owned(), (*word).to_owned())]);
+                place_of(&params).unwrap()
+            })
+            .collect();
+        let apart = |at: usize| places[at + 1..].iter().all(|other| *other != places[at]);
+        assert!((0..places.len()).all(apart), "{places:?}");
+        assert_eq!(place_of(&Params::new()), Ok(Place::Spread));
+        let unknown = Params::from([("place".to_owned(), "moon".to_owned())]);
+        assert!(place_of(&unknown).is_err());
+    }
+}

@@ -1,0 +1,172 @@
+//! What the cases of scaling share: parameters, metrics, and how several workers carry out one operation.
+
+use std::hint::black_box;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use measure::worker_group::{
+    GREATEST_SHARE, LEAST_SHARE, Operations, PARALLEL_RATE, Task, WORKER_RATE, WORKERS_AT_MOST,
+    WorkerGroup,
+};
+use measure::{CaseError, Metric, Params, Role, Round};
+use platform::shared::Shared;
+
+use crate::place::{SPREAD, place_of};
+use crate::{Extent, Param, Takes, count_of, value_of};
+
+/// Parameters of an operation on an object that is a worker's own or is shared.
+pub const ON_AN_OBJECT: &[Param] = &[WORKERS, AS, SHARE, SPREAD];
+/// Parameters of an operation on nothing that a program could share or not.
+pub const ON_NOTHING: &[Param] = &[WORKERS, AS, SPREAD];
+/// The same of one that threads of one process cannot carry out independently.
+pub const BY_PROCESSES: &[Param] = &[WORKERS, AS_PROCESSES, SPREAD];
+
+const WORKERS: Param = Param {
+    name: "workers",
+    meaning: "how many workers carry out the operation at the same time",
+    default: &["1", "1xcpus"],
+    full: &["1..1xcpus"],
+    takes: Takes::Count(WORKERS_AT_MOST as u64),
+};
+const AS: Param = Param {
+    name: "as",
+    meaning: "whether workers are threads of one process, or processes",
+    default: &["threads"],
+    full: &["threads", "processes"],
+    takes: Takes::Words(&[]),
+};
+const AS_PROCESSES: Param = Param {
+    name: "as",
+    meaning: "processes: threads of one process would be in each other's way",
+    default: &["processes"],
+    full: &["processes"],
+    takes: Takes::Words(&[]),
+};
+const SHARE: Param = Param {
+    name: "share",
+    meaning: "whether each worker has an object of its own, or all use the same one",
+    default: &["own", "same"],
+    full: &["own", "same"],
+    takes: Takes::Words(&[]),
+};
+
+/// The rate of several workers by that of one.
+pub const SCALING: Metric = Metric::higher(
+    "scaling",
+    "x",
+    "operations per second of all workers together, by those of one worker alone",
+)
+.with(Role::Derived);
+
+/// The metrics of every operation.
+pub const METRICS: &[Metric] = &[PARALLEL_RATE, WORKER_RATE, LEAST_SHARE, GREATEST_SHARE, SCALING];
+
+/// Which points a run of this extent has: one worker alone shares with none, and a quick run leaves out several workers on
+/// objects of their own where they can share one.
+pub fn includes(params: &Params, extent: Extent) -> bool {
+    let alone = params.get("workers").is_some_and(|workers| workers == "1");
+    match params.get("share").map(String::as_str) {
+        Some("same") => !alone,
+        Some(_) => alone || extent != Extent::Quick,
+        None => true,
+    }
+}
+
+/// Measures `operation` with the workers that `params` ask for, each on an object of its own or all on the same one. `make`
+/// makes the object of the worker of that number, in this worker; the same one for all is made before there are workers.
+/// `operation` says whether it did what it should, and `name` is what the reason of a failure begins with.
+///
+/// A lone worker is a thread or process beside that which waits for it, as each of several is: in a process with a single
+/// thread some calls take less time, which would look like bad scaling.
+///
+/// # Errors
+/// That of `make`; that of the system if the operation fails at once; `Failed` if it fails later.
+pub fn scale<O: Sync>(
+    params: &Params,
+    round: &mut Round,
+    name: &str,
+    make: impl Fn(usize) -> Result<O, CaseError> + Sync,
+    operation: impl Fn(&O) -> bool + Sync,
+) -> Result<(), CaseError> {
+    scale_by_number(params, round, name, make, |object, _| operation(object))
+}
+
+/// As [`scale`], of an operation that also depends on the number of the worker, counted from 0.
+///
+/// # Errors
+/// As of [`scale`].
+pub fn scale_by_number<O: Sync>(
+    params: &Params,
+    round: &mut Round,
+    name: &str,
+    make: impl Fn(usize) -> Result<O, CaseError> + Sync,
+    operation: impl Fn(&O, usize) -> bool + Sync,
+) -> Result<(), CaseError> {
+    let worker_group = WorkerGroup {
+        workers: count_of(params, WORKERS.name)?,
+        processes: value_of(params, AS.name)? == "processes",
+        place: place_of(params)?,
+    };
+    let is_same = params.get(SHARE.name).is_some_and(|share| share == "same");
+    // The first one shows whether this system can do it: also for workers whose reasons are lost with their process.
+    let first = make(worker_group.workers)?;
+    if !operation(&first, worker_group.workers) {
+        return Err(CaseError::last_os_error(name));
+    }
+    let same = is_same.then_some(first);
+    let failures = Shared::new(AtomicU64::new(0))?;
+    let task = Parallel { same: same.as_ref(), make, operation, failures: &failures };
+    round.contend(&worker_group, &task)?;
+    match failures.load(Ordering::Acquire) {
+        0 => Ok(()),
+        n => Err(CaseError::Failed(format!("{name} worked at first, then failed {n} times"))),
+    }
+}
+
+/// The operation with what it needs.
+struct Parallel<'a, O, M, F> {
+    same: Option<&'a O>,
+    make: M,
+    operation: F,
+    /// In memory that all workers share.
+    failures: &'a AtomicU64,
+}
+
+/// What a worker works on.
+enum Object<'a, O> {
+    Own(O),
+    Same(&'a O),
+}
+
+/// A worker.
+struct Worker<'a, O> {
+    number: usize,
+    object: Object<'a, O>,
+}
+
+impl<'a, O, M, F> Task<Worker<'a, O>> for Parallel<'a, O, M, F>
+where
+    O: Sync,
+    M: Fn(usize) -> Result<O, CaseError> + Sync,
+    F: Fn(&O, usize) -> bool + Sync,
+{
+    const OPERATIONS: Operations = Operations::Parallel;
+
+    fn join(&self, number: usize) -> Result<Worker<'a, O>, CaseError> {
+        let object = match self.same {
+            Some(same) => Object::Same(same),
+            None => Object::Own((self.make)(number)?),
+        };
+        Ok(Worker { number, object })
+    }
+
+    #[inline(always)]
+    fn operate(&self, worker: &mut Worker<'a, O>) {
+        let object = match &worker.object {
+            Object::Own(own) => own,
+            Object::Same(same) => same,
+        };
+        if !black_box((self.operation)(object, worker.number)) {
+            self.failures.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! How operations scale that several workers carry out at the same time, as threads or processes, on objects of their own or on
+//! the same one.
+
+mod brk;
+mod common;
+mod create_unlink;
+mod dup_close;
+mod eventfd;
+mod fallocate;
+mod fcntl_lock;
+mod futex_wake;
+mod getppid;
+mod lseek;
+mod malloc;
+mod mmap_munmap;
+mod mprotect;
+mod open_close;
+mod page_fault;
+mod page_fault_file;
+mod pipe;
+mod poll;
+mod pread_4k;
+mod pwrite_4k;
+mod read_seek;
+mod sched_yield;
+mod set_event;
+mod signal;
+mod unix_stream;
+
+pub(crate) use common::*;
+pub use common::{SCALING, scale};
+
+use crate::{Area, Case, Finding, Select};
+
+/// The area.
+pub const AREA: Area = Area {
+    includes,
+    extended: &[
+        "scale/brk",
+        "scale/dup-close",
+        "scale/eventfd",
+        "scale/fallocate",
+        "scale/fcntl-lock",
+        "scale/lseek",
+        "scale/mprotect",
+        "scale/page-fault-file",
+        "scale/pipe",
+        "scale/poll",
+        "scale/pread-4k",
+        "scale/read-seek",
+        "scale/sched-yield",
+        "scale/signal",
+        "scale/unix-stream",
+    ],
+    repeats: true,
+    findings: &[Finding::Value {
+        point: Select::point("scale/open-close", &[("as", "threads"), ("share", "same")]),
+        metric: &SCALING,
+        says: "One thread on each CPU, all opening the same file, together open it {} as often as one alone.",
+    }],
+    ..Area::new("scale", CASES)
+};
+
+/// Pages of a mapping that is touched.
+const PAGES: usize = 64;
+
+/// Its cases.
+const CASES: &[&Case] = &[
+    &getppid::CASE,
+    &sched_yield::CASE,
+    &open_close::CASE,
+    &create_unlink::CASE,
+    &lseek::CASE,
+    &pread_4k::CASE,
+    &pwrite_4k::CASE,
+    &read_seek::CASE,
+    &fallocate::CASE,
+    &fcntl_lock::CASE,
+    &dup_close::CASE,
+    &poll::CASE,
+    &eventfd::CASE,
+    &pipe::CASE,
+    &unix_stream::CASE,
+    &futex_wake::CASE,
+    &signal::CASE,
+    &malloc::CASE,
+    &brk::CASE,
+    &mmap_munmap::CASE,
+    &mprotect::CASE,
+    &page_fault::CASE,
+    &page_fault_file::CASE,
+    &set_event::CASE,
+];

@@ -1,0 +1,117 @@
+//! A filter for the system calls of a thread, in which each rule refuses a call that nobody makes.
+
+use crate::CaseError;
+
+/// The most rules of a filter: each is two of at most 4,096 instructions.
+pub const RULES_AT_MOST: usize = 2_000;
+
+/// Makes the kernel compare the number of each system call that the calling thread makes from now on with those of `rules`
+/// calls that no kernel has, and allow it if it is none of them; they fail with EACCES. The filter cannot be removed, and
+/// threads and processes that this one starts inherit it. If it `reads_argument`, the kernel cannot know the answer by the
+/// number alone and runs it for each call.
+///
+/// # Errors
+/// `Unsupported` if the system has no such filters or does not permit them; `Failed` if the filter has no effect.
+pub fn install(rules: usize, reads_argument: bool) -> Result<(), CaseError> {
+    os::install(rules.clamp(1, RULES_AT_MOST), reads_argument)
+}
+
+#[cfg(target_os = "linux")]
+mod os {
+    use crate::CaseError;
+
+    /// The first number of the refused calls: Linux has given out numbers below 600, and none above 1,024 outside of the
+    /// x32 ABI.
+    const FIRST_REFUSED: u32 = 50_000;
+
+    pub fn install(rules: usize, reads_argument: bool) -> Result<(), CaseError> {
+        let mut filter = program(rules, reads_argument);
+        let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_mut_ptr() };
+        // SAFETY: the calls take numbers, and a program that the kernel copies; it lives until then.
+        let done = unsafe {
+            libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
+                && libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const program)
+                    == 0
+        };
+        if !done {
+            let error = std::io::Error::last_os_error();
+            return Err(match error.raw_os_error() {
+                // A kernel built without filters.
+                Some(libc::EINVAL) => CaseError::Unsupported(format!("seccomp: {error}")),
+                _ => CaseError::from_io("seccomp", &error),
+            });
+        }
+        // SAFETY: no kernel has such a call.
+        let refused = unsafe { libc::syscall(FIRST_REFUSED as libc::c_long) } == -1;
+        let reason = std::io::Error::last_os_error();
+        match refused && reason.raw_os_error() == Some(libc::EACCES) {
+            true => Ok(()),
+            false => Err(CaseError::Failed(format!("the seccomp filter has no effect: {reason}"))),
+        }
+    }
+
+    /// The instructions (Linux, Documentation/userspace-api/seccomp_filter.rst), of which each rule has two.
+    fn program(rules: usize, reads_argument: bool) -> Vec<libc::sock_filter> {
+        const LOAD: u16 = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
+        const EQUAL: u16 = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
+        const RETURN: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
+        let instruction = |code, k, jf| libc::sock_filter { code, jt: 0, jf, k };
+        let offset = |of: usize| of as u32;
+        let number = offset(std::mem::offset_of!(libc::seccomp_data, nr));
+        let argument = offset(std::mem::offset_of!(libc::seccomp_data, args));
+        let refuse = libc::SECCOMP_RET_ERRNO | libc::EACCES as u32;
+        let mut filter = Vec::new();
+        if reads_argument {
+            filter.push(instruction(LOAD, argument, 0));
+        }
+        filter.push(instruction(LOAD, number, 0));
+        for rule in 0..rules as u32 {
+            filter.push(instruction(EQUAL, FIRST_REFUSED + rule, 1));
+            filter.push(instruction(RETURN, refuse, 0));
+        }
+        filter.push(instruction(RETURN, libc::SECCOMP_RET_ALLOW, 0));
+        filter
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+mod os {
+    use crate::CaseError;
+
+    pub fn install(_rules: usize, _reads_argument: bool) -> Result<(), CaseError> {
+        Err(CaseError::Unsupported("seccomp exists only on Linux".into()))
+    }
+}
+
+#[cfg(test)]
+#[cfg(target_os = "linux")]
+mod tests {
+    use super::*;
+
+    /// In threads of their own, which the filters end with.
+    #[test]
+    fn only_the_calls_with_rules_are_refused() {
+        for (rules, reads_argument) in [(1, false), (300, true), (RULES_AT_MOST, false)] {
+            let check = move || {
+                match install(rules, reads_argument) {
+                    Err(CaseError::Unsupported(reason)) => {
+                        println!("no filters here: {reason}");
+                        return;
+                    }
+                    other => assert_eq!(other, Ok(())),
+                }
+                let error_of = |number: usize| {
+                    // SAFETY: no kernel has such a call.
+                    let result = unsafe { libc::syscall(number as libc::c_long) };
+                    assert_eq!(result, -1);
+                    std::io::Error::last_os_error().raw_os_error()
+                };
+                assert_eq!(error_of(50_000 + rules - 1), Some(libc::EACCES));
+                assert_eq!(error_of(50_000 + rules), Some(libc::ENOSYS));
+                // SAFETY: takes nothing and cannot fail.
+                assert!(unsafe { libc::getpid() } > 0);
+            };
+            std::thread::spawn(check).join().unwrap();
+        }
+    }
+}
