@@ -8,6 +8,7 @@ mod frequency;
 mod multiple;
 mod noise;
 mod overtaking;
+mod ranking;
 mod resample;
 mod scaling;
 mod scope;
@@ -24,6 +25,7 @@ pub use frequency::{Frequencies, cpu_differences};
 pub use multiple::multiple;
 pub use noise::NoiseCheck;
 pub use overtaking::overtakings;
+pub use ranking::{Ranked, Ranking, rank_commands};
 pub use scaling::scaling_laws;
 pub use verdict::Verdict;
 

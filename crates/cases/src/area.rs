@@ -10,6 +10,8 @@ pub struct Area {
     pub cases: &'static [&'static Case],
     /// Which points a run of this extent measures, where no parameter was given explicitly.
     pub includes: fn(&Params, Extent) -> bool,
+    /// The command that asks for its cases, where a run does not measure them unasked.
+    pub only_by: Option<&'static str>,
     /// How its tables are laid out.
     pub layout: Layout,
     /// The costs that the summary shows.
@@ -87,7 +89,15 @@ impl Area {
         fn all(_params: &Params, _extent: Extent) -> bool {
             true
         }
-        Self { name, cases, includes: all, layout: Layout::Points, summary: &[], findings: &[] }
+        Self {
+            name,
+            cases,
+            includes: all,
+            only_by: None,
+            layout: Layout::Points,
+            summary: &[],
+            findings: &[],
+        }
     }
 }
 

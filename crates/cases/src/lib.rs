@@ -12,13 +12,15 @@ pub mod file;
 pub mod lock;
 pub mod mail;
 pub mod net;
+pub mod op;
 pub mod order;
 mod registry;
 pub mod syscall;
+pub mod time;
 
 pub use area::{Area, Finding, Layout, Select, SummaryRow};
 pub use case::{Case, Extent, Only, Param, Takes, Trials, count_of, length_of, size_of, value_of};
-pub use registry::{AREAS, all, area, find, includes, metric, trials_of};
+pub use registry::{AREAS, all, area, find, includes, metric, only_by, trials_of};
 
 #[cfg(test)]
 mod tests {

@@ -13,6 +13,8 @@ pub const AREAS: &[&Area] = &[
     &crate::file::AREA,
     &crate::net::AREA,
     &crate::mail::AREA,
+    &crate::op::AREA,
+    &crate::time::AREA,
 ];
 
 /// All cases, in the order they are listed.
@@ -42,6 +44,12 @@ pub fn metric(case: &str, name: &str) -> Option<&'static Metric> {
 /// How the rounds of the case of that name are trials; `None` for a case whose operation is timed in batches.
 pub fn trials_of(name: &str) -> Option<Trials> {
     find(name).and_then(|case| case.trials)
+}
+
+/// The command that asks for the case, where a run does not measure it unasked.
+pub fn only_by(case: &Case) -> Option<&'static str> {
+    let of_area = area(case.area).and_then(|area| area.only_by);
+    of_area.or_else(|| case.trials.and_then(|trials| trials.only_by))
 }
 
 /// Whether a run of this extent measures that point of the case, where no parameter was given explicitly.

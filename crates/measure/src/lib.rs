@@ -31,6 +31,7 @@ pub mod stats;
 pub mod survey;
 pub mod time;
 pub mod trial;
+pub mod user_code;
 pub mod work;
 pub mod worker_group;
 

@@ -89,7 +89,7 @@ fn pid_in(name: &str) -> Option<u32> {
 }
 
 #[cfg(target_os = "linux")]
-pub(crate) use os::sweep_on_termination;
+pub(crate) use os::{end_group_on_termination, sweep_on_termination};
 
 #[cfg(target_os = "linux")]
 mod os {
@@ -97,6 +97,7 @@ mod os {
     use std::fs;
     use std::os::unix::ffi::OsStrExt;
     use std::sync::OnceLock;
+    use std::sync::atomic::{AtomicBool, Ordering};
 
     use super::{PREFIX, ipc_key, ipc_key_of, pid_in, temp_path};
 
@@ -137,6 +138,12 @@ mod os {
     }
 
     static MINE: OnceLock<Mine> = OnceLock::new();
+    static ENDS_GROUP: AtomicBool = AtomicBool::new(false);
+
+    /// Makes SIGTERM also kill all processes of this process's group, if it began that group.
+    pub fn end_group_on_termination() {
+        ENDS_GROUP.store(true, Ordering::Relaxed);
+    }
 
     /// Makes SIGTERM remove what this process would leave behind, then end it.
     pub fn sweep_on_termination() {
@@ -152,13 +159,16 @@ mod os {
     }
 
     extern "C" fn on_termination(_signal: libc::c_int) {
-        // SAFETY: unlink, semget, semctl and _exit are plain system calls; MINE was set before the
+        // SAFETY: unlink, semget, semctl, kill and _exit are plain system calls; MINE was set before the
         // handler was installed, and reading it takes no lock.
         unsafe {
             if let Some(mine) = MINE.get() {
                 libc::unlink(mine.temp_file.as_ptr());
                 libc::unlink(mine.semaphore.as_ptr());
                 remove_semaphore_set(mine.key);
+            }
+            if ENDS_GROUP.load(Ordering::Relaxed) && libc::getpgrp() == libc::getpid() {
+                libc::kill(0, libc::SIGKILL);
             }
             libc::_exit(143);
         }

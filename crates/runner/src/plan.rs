@@ -5,10 +5,12 @@ mod filter;
 mod options;
 mod params;
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
-use cases::{Case, Extent, trials_of};
+use cases::{Case, Extent, only_by, trials_of};
 use measure::Params;
+use measure::user_code::UserCode;
 use serde::{Deserialize, Serialize};
 
 pub use error::PlanError;
@@ -53,6 +55,12 @@ pub struct Plan {
     /// Trials that a point gets whose rounds are trials.
     #[serde(default)]
     pub trials: usize,
+    /// The largest number of trials of a point, if it is not half as many again.
+    #[serde(default)]
+    pub trials_at_most: Option<usize>,
+    /// The user's own code that points measure, by their labels.
+    #[serde(default)]
+    pub user: BTreeMap<String, UserCode>,
     /// A point's rounds are spread over this time at least, in ms: the speed of a machine changes within seconds.
     pub spread_ms: u64,
     /// Seed of the order of rounds and of the bootstrap.
@@ -72,7 +80,10 @@ fn waiting_precision() -> f64 {
 
 /// Plans a run of all points that `options` select, on these CPUs.
 pub fn plan(options: &Options, cpus: &[usize], seed: u64) -> Result<Plan, PlanError> {
-    let cases = unasked(choose(&options.filters)?)?;
+    let cases = match (options.user.is_empty(), options.filters.is_empty()) {
+        (false, true) => Vec::new(),
+        _ => unasked(choose(&options.filters)?)?,
+    };
     for name in options.params.keys() {
         if !cases.iter().any(|case| case.params.iter().any(|param| param.name == name)) {
             return Err(PlanError::UnknownParam { name: name.clone(), known: params_of(&cases) });
@@ -82,6 +93,7 @@ pub fn plan(options: &Options, cpus: &[usize], seed: u64) -> Result<Plan, PlanEr
     for case in cases {
         points.extend(points_of(case, options, cpus.len())?);
     }
+    points.extend(options.user.iter().map(|(point, _)| point.clone()));
     plan_of(points, options, cpus, seed)
 }
 
@@ -111,6 +123,8 @@ pub fn plan_of(
         sampling_ms: (budget_ms as f64 * share) as u64,
         rounds_at_least: if options.quick { 6 } else { 20 },
         trials,
+        trials_at_most: options.trials_at_most,
+        user: options.user.iter().map(|(point, code)| (point.label(), code.clone())).collect(),
         spread_ms: if options.quick { 1_000 } else { 4_000 },
         seed: options.seed.unwrap_or(seed),
         cpus,
@@ -121,13 +135,12 @@ pub fn plan_of(
 
 /// The cases without those that another command measures; an error if no others are left.
 fn unasked(cases: Vec<&'static Case>) -> Result<Vec<&'static Case>, PlanError> {
-    let command = |case: &Case| trials_of(&case.label()).and_then(|trials| trials.only_by);
     let (asked_for, others): (Vec<_>, Vec<_>) =
-        cases.into_iter().partition(|case| command(case).is_some());
+        cases.into_iter().partition(|case| only_by(case).is_some());
     match (others.is_empty(), asked_for.first()) {
         (true, Some(case)) => Err(PlanError::AskedForOtherwise {
             case: case.label(),
-            command: command(case).unwrap_or_default(),
+            command: only_by(case).unwrap_or_default(),
         }),
         _ => Ok(others),
     }
@@ -159,6 +172,17 @@ fn trials_ms(points: &[Point], times: u32, quick: bool) -> u64 {
 }
 
 impl Point {
+    /// The case with its parameters in the usual notation.
+    pub fn label(&self) -> String {
+        results::label(&self.case, &self.params)
+    }
+
+    /// What has the same share of work bound by the core's frequency: the rounds of all points of a case, but of the user's
+    /// functions each.
+    pub(crate) fn kind(&self) -> String {
+        if self.case == cases::op::CASE_NAME { self.label() } else { self.case.clone() }
+    }
+
     /// Approximate duration of one trial; `None` for a case whose operation is timed in batches.
     pub fn trial_takes(&self) -> Option<Duration> {
         trials_of(&self.case).map(|trials| (trials.takes)(&self.params))
@@ -171,10 +195,15 @@ impl Plan {
         trials_of(&point.case).map_or(self.trials, |trials| trials.at_most.min(self.trials))
     }
 
-    /// The largest number of its trials, if some are disturbed or differ too much: half as many again.
+    /// The largest number of its trials, if some are disturbed or differ too much: usually half as many again.
     pub fn trials_at_most(&self, point: &Point) -> usize {
         let wanted = self.trials_of(point);
-        wanted + wanted / 2
+        self.trials_at_most.map_or(wanted + wanted / 2, |most| most.max(wanted))
+    }
+
+    /// The user's own code that a point measures.
+    pub fn user_code(&self, point: &Point) -> Option<&UserCode> {
+        self.user.get(&point.label())
     }
 }
 
