@@ -23,7 +23,7 @@ pub use mail::{Mail, MailArch, MailSend, TlsMode};
 pub use mail_sink::MailSink;
 pub use net::{Connections, Net, NetLoad, Serve};
 pub use noise::Noise;
-pub use run::{FILTERS, Measuring, OP, Output, Run};
+pub use run::{FILTERS, OP, Output, Run};
 pub use store::{Compare, Export, Files, Format, Import, Runs, Show, StoreArg};
 pub use time::{COMMANDS, Time};
 

@@ -67,11 +67,20 @@ fn several_commands_are_compared_with_the_fastest() {
     let comparison = &document["comparison"];
     assert_eq!(comparison["fastest"], commands[1], "{comparison}");
     let [other] = &comparison["others"].as_array().expect("others")[..] else { panic!() };
-    assert_eq!((&other["command"], &other["verdict"]), (&commands[0].into(), &"slower".into()));
+    // On a machine that is never quiet there is no verdict.
+    let verdict = other["verdict"].as_str().unwrap_or_default();
+    assert!(
+        ["slower", "cannot tell"].contains(&verdict) && other["command"] == commands[0],
+        "{other}"
+    );
     assert!(other["ratio"]["mid"].as_f64() > Some(1.5), "{other}");
     let shown = bench.oscost("show").with(0);
-    assert!(shown.out.contains(&format!("{} is the fastest.", commands[1])), "{}", shown.out);
-    assert!(shown.out.contains(&format!("{}: slower, ", commands[0])), "{}", shown.out);
+    let first = match verdict {
+        "slower" => "is the fastest.",
+        _ => "has the shortest time, but not by a significant difference.",
+    };
+    assert!(shown.out.contains(&format!("{} {first}", commands[1])), "{}", shown.out);
+    assert!(shown.out.contains(&format!("{}: {verdict}, ", commands[0])), "{}", shown.out);
 }
 
 /// A read and a write for each byte that dd(1) copies.
@@ -114,9 +123,11 @@ fn the_command_is_prepared_and_run_as_often_as_asked() {
     let commands = ["--prepare", "echo prepared >> log", "echo run >> log"];
     let said = time(&bench, "--runs 3 --no-count --show-output", &commands).with(0);
     assert_eq!(lines("log"), ["prepared", "run"].repeat(3), "{}", said.err);
-    time(&bench, "--runs 2 --show-output", &["echo counted >> counted; echo shown; echo too >&2"]).with(0);
+    time(&bench, "--runs 2 --show-output", &["echo counted >> counted; echo shown; echo too >&2"])
+        .with(0);
     assert_eq!(lines("counted").len(), 3, "once more, untimed");
-    let shown = time(&bench, "--runs 1 --no-count --show-output", &["echo shown; echo too >&2"]).with(0);
+    let shown =
+        time(&bench, "--runs 1 --no-count --show-output", &["echo shown; echo too >&2"]).with(0);
     assert!(shown.err.contains("shown\n") && shown.err.contains("too\n"), "{}", shown.err);
     let hidden = time(&bench, "--runs 1", &["echo shown"]).with(0);
     assert!(!hidden.err.contains("shown"), "{}", hidden.err);

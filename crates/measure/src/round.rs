@@ -336,10 +336,7 @@ impl Sampler {
     }
 
     /// Determines the length of a batch at which the clock's share is small enough.
-    pub(crate) fn calibrate(
-        &mut self,
-        operations: &mut impl FnMut(u64),
-    ) -> Result<(), CaseError> {
+    pub(crate) fn calibrate(&mut self, operations: &mut impl FnMut(u64)) -> Result<(), CaseError> {
         loop {
             let took = self.batch(operations);
             if took < self.target {

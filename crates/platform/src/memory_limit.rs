@@ -28,7 +28,11 @@ mod os {
         // SAFETY: `limit` is a valid place, and a valid limit.
         unsafe {
             libc::getrlimit(libc::RLIMIT_AS, &mut limit);
-            #[allow(clippy::useless_conversion, clippy::unnecessary_cast, reason = "FreeBSD's is signed")]
+            #[allow(
+                clippy::useless_conversion,
+                clippy::unnecessary_cast,
+                reason = "FreeBSD's is signed"
+            )]
             let wanted = most.min(limit.rlim_max as u64) as libc::rlim_t;
             limit.rlim_cur = wanted;
             if libc::setrlimit(libc::RLIMIT_AS, &limit) != 0 {
@@ -115,9 +119,8 @@ mod os {
             let job = CreateJobObjectW(std::ptr::null(), std::ptr::null());
             let mut limits: JOBOBJECT_EXTENDED_LIMIT_INFORMATION = std::mem::zeroed();
             limits.BasicLimitInformation.LimitFlags = JOB_OBJECT_LIMIT_PROCESS_MEMORY;
-            limits.ProcessMemoryLimit = counters
-                .PagefileUsage
-                .saturating_add(usize::try_from(bytes).unwrap_or(usize::MAX));
+            limits.ProcessMemoryLimit =
+                counters.PagefileUsage.saturating_add(usize::try_from(bytes).unwrap_or(usize::MAX));
             let set = SetInformationJobObject(
                 job,
                 JobObjectExtendedLimitInformation,

@@ -113,7 +113,9 @@ mod os {
     }
 
     pub fn end_group(leader: u32) {
-        let Some(leader) = libc::pid_t::try_from(leader).ok().filter(|&pid| pid > 1) else { return };
+        let Some(leader) = libc::pid_t::try_from(leader).ok().filter(|&pid| pid > 1) else {
+            return;
+        };
         // SAFETY: a plain call. While the group has processes, no other process or group gets its number.
         unsafe { libc::kill(-leader, libc::SIGKILL) };
     }

@@ -13,7 +13,10 @@ pub fn ranking_text(ranking: &Ranking, page: &Page) -> String {
     let is_slower = |ranked: &Ranked| ranked.compared.verdict == Verdict::Slower;
     let first = match ranking.others.iter().all(is_slower) {
         true => format!("{} is the fastest.", ranking.fastest),
-        false => format!("{} has the shortest time, but not by a significant difference.", ranking.fastest),
+        false => format!(
+            "{} has the shortest time, but not by a significant difference.",
+            ranking.fastest
+        ),
     };
     let mut text = text::hanging("", &first, page.prose_width());
     for ranked in &ranking.others {
@@ -84,7 +87,13 @@ mod tests {
         let unclear = ranked("make -j3", Verdict::CannotTell, [0.99, 1.01, 1.03], note);
         let ranking = Ranking { others: vec![unclear, slower], ..ranking };
         let text = ranking_text(&ranking, &page);
-        assert!(text.starts_with("make -j2 has the shortest time, but not by a significant"), "{text}");
-        assert!(text.contains("make -j3: cannot tell, 1.0 % longer (-1.0 to 3.0 %); about"), "{text}");
+        assert!(
+            text.starts_with("make -j2 has the shortest time, but not by a significant"),
+            "{text}"
+        );
+        assert!(
+            text.contains("make -j3: cannot tell, 1.0 % longer (-1.0 to 3.0 %); about"),
+            "{text}"
+        );
     }
 }

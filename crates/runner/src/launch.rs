@@ -241,8 +241,7 @@ fn launch_traced(
     stop: &AtomicBool,
 ) -> Result<Report, CaseError> {
     let began = Instant::now();
-    let (output, calls) =
-        platform::tracer::count_system_calls(command, limit, stop, LAST_CHANCE)?;
+    let (output, calls) = platform::tracer::count_system_calls(command, limit, stop, LAST_CHANCE)?;
     let hung = !output.status.success() && began.elapsed() >= limit;
     if !output.status.success() {
         platform::cleanup::sweep_dead();
@@ -278,7 +277,7 @@ fn end_of(text: &str, status: ExitStatus, errors: &str) -> RoundEnd {
         Some(end) => RoundEnd::Reported(end),
         None => {
             let last_line = errors.lines().rfind(|line| !line.trim().is_empty());
-            let last_line = last_line.map(|line| format!(": {line}")).unwrap_or_default();
+            let last_line = last_line.map(|line| format!(": {}", line.trim())).unwrap_or_default();
             RoundEnd::Died(format!("the worker ended with {status}{last_line}"))
         }
     }

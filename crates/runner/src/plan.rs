@@ -4,6 +4,7 @@ mod error;
 mod filter;
 mod options;
 mod params;
+mod point;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -18,21 +19,13 @@ pub use filter::choose;
 pub use options::Options;
 use options::extent_of;
 use params::{params_of, thinned, values_of};
+pub use point::Point;
 
 /// Wanted half-width of an interval, as a share: of a sampled core-bound point; of a sampled one that waits for memory, other
 /// CPUs, devices or timers; and of trials and of contending workers, whose rounds differ by 5 to 15 % from process to process.
 const PRECISION: f64 = 0.005;
 const WAITING_PRECISION: f64 = 0.02;
 const TRIAL_PRECISION: f64 = 0.15;
-
-/// One case with a value for each of its parameters.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Point {
-    /// `area/name`.
-    pub case: String,
-    /// Its parameters.
-    pub params: Params,
-}
 
 /// A run as planned; stored with it, so that it can be resumed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -169,24 +162,6 @@ fn trials_ms(points: &[Point], times: u32, quick: bool) -> u64 {
     // One in three is made again, of a quick run one in five.
     let to_repeat = if quick { 5 } else { 3 };
     (all + all / to_repeat).as_millis() as u64
-}
-
-impl Point {
-    /// The case with its parameters in the usual notation.
-    pub fn label(&self) -> String {
-        results::label(&self.case, &self.params)
-    }
-
-    /// What has the same share of work bound by the core's frequency: the rounds of all points of a case, but of the user's
-    /// functions each.
-    pub(crate) fn kind(&self) -> String {
-        if self.case == cases::op::CASE_NAME { self.label() } else { self.case.clone() }
-    }
-
-    /// Approximate duration of one trial; `None` for a case whose operation is timed in batches.
-    pub fn trial_takes(&self) -> Option<Duration> {
-        trials_of(&self.case).map(|trials| (trials.takes)(&self.params))
-    }
 }
 
 impl Plan {

@@ -59,8 +59,7 @@ fn name_of(library: &LibraryFile) -> Option<String> {
 /// A point for each of these commands, with the parameters that tell them apart.
 pub fn commands(commands: Vec<(Params, CommandLine)>) -> Vec<(Point, UserCode)> {
     let point = |params| Point { case: time::CASE_NAME.to_owned(), params };
-    let points = commands
-        .into_iter()
-        .map(|(params, command)| (point(params), UserCode::Command(command)));
+    let points =
+        commands.into_iter().map(|(params, command)| (point(params), UserCode::Command(command)));
     points.collect()
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use measure::CaseError;
 use measure::user_code::LibraryFile;
-use platform::library::{Library, load};
+use platform::library::load;
 
 /// The version of `include/oscost.h` that this program reads: its `OSCOST_VERSION`.
 pub const VERSION: u32 = 1;
@@ -177,7 +177,12 @@ mod tests {
         // SAFETY: literals that end with NUL.
         let name = |text: &CStr| unsafe { name_in(text.as_ptr()) };
         assert_eq!(name(c"sort 1k"), Ok("sort 1k".to_owned()));
-        for wrong in [c"", c"a\nb", c"\xff", c"0123456789012345678901234567890123456789012345678901234567890123x"] {
+        for wrong in [
+            c"",
+            c"a\nb",
+            c"\xff",
+            c"0123456789012345678901234567890123456789012345678901234567890123x",
+        ] {
             assert!(name(wrong).is_err(), "{wrong:?}");
         }
         // SAFETY: null is allowed.
@@ -189,11 +194,7 @@ mod tests {
         let path = std::env::temp_dir().join(format!("oscost-op-{}", std::process::id()));
         std::fs::write(&path, "no library").unwrap();
         let load = |checksum| {
-            let file = LibraryFile {
-                path: path.display().to_string(),
-                checksum,
-                memory: 1 << 20,
-            };
+            let file = LibraryFile { path: path.display().to_string(), checksum, memory: 1 << 20 };
             OpLibrary::load(&file).err().unwrap().to_string()
         };
         assert!(load(0).contains("was changed"), "{}", load(0));

@@ -70,8 +70,7 @@ fn run(_params: &Params, round: &mut Round) -> Result<(), CaseError> {
     let cpus = round.order().cpus.clone();
     let context = TrialContext::new(round, &cpus)?;
     let mut command = command_of(&line.words, line.show_output)?;
-    let trials =
-        round.trials(&context, 1, || run_command(&mut command, SyscallCounting::None))?;
+    let trials = round.trials(&context, 1, || run_command(&mut command, SyscallCounting::None))?;
     let finished = trials[0].value;
     check(&line, finished.code)?;
     report(&finished, &line, round);
@@ -103,7 +102,8 @@ fn prepare(line: &CommandLine) -> Result<(), CaseError> {
 
 fn command_of(words: &[String], show_output: bool) -> Result<Command, CaseError> {
     let command = platform::command::of_words(words);
-    let mut command = command.ok_or_else(|| CaseError::Failed("the command is empty".to_owned()))?;
+    let mut command =
+        command.ok_or_else(|| CaseError::Failed("the command is empty".to_owned()))?;
     let output = || if show_output { Stdio::from(std::io::stderr()) } else { Stdio::null() };
     command.stdin(Stdio::null()).stdout(output()).stderr(output());
     Ok(command)

@@ -11,13 +11,20 @@ pub const MAX_RESIDENT: Metric = Metric::lower(
     "bytes",
     "largest resident memory of any of its processes, or of the process that started it if that is more",
 );
-pub const VOLUNTARY_SWITCHES: Metric =
-    Metric::lower("voluntary-switches", "switches", "times one of its threads gave up its CPU, to wait");
+pub const VOLUNTARY_SWITCHES: Metric = Metric::lower(
+    "voluntary-switches",
+    "switches",
+    "times one of its threads gave up its CPU, to wait",
+);
 pub const INVOLUNTARY_SWITCHES: Metric =
     Metric::lower("involuntary-switches", "switches", "times one of its threads was preempted");
-pub const PAGE_FAULTS: Metric = Metric::lower("page-faults", "faults", "page faults, minor and major");
-pub const EXIT_CODE: Metric =
-    Metric::neutral("exit-code", "code", "its exit code; 128 and the signal's number after a signal");
+pub const PAGE_FAULTS: Metric =
+    Metric::lower("page-faults", "faults", "page faults, minor and major");
+pub const EXIT_CODE: Metric = Metric::neutral(
+    "exit-code",
+    "code",
+    "its exit code; 128 and the signal's number after a signal",
+);
 pub const FAILURES: Metric =
     Metric::lower("failures", "runs", "runs that ended with an exit code other than 0")
         .combined(Combine::Sum)

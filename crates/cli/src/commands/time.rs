@@ -17,7 +17,7 @@ use crate::interrupt::stop_on_interrupt;
 const RUNS: usize = 10;
 const RUNS_AT_MOST: usize = 40;
 /// The precision that is aimed at with these.
-const PRECISION: f64 = 0.01;
+const PRECISION: f64 = 0.02;
 /// A plan needs a time limit; this is as good as none.
 const NO_LIMIT: Duration = Duration::from_secs(30 * 24 * 3_600);
 
@@ -32,7 +32,7 @@ pub fn time(args: &Time) -> anyhow::Result<Ending> {
         user: runner::commands(commands),
         trials: Some(args.runs.unwrap_or(RUNS)),
         trials_at_most: Some(args.runs.unwrap_or(RUNS_AT_MOST)),
-        precision: Some(PRECISION),
+        precision: args.runs.is_none().then_some(PRECISION),
         budget: Some(args.budget.unwrap_or(NO_LIMIT)),
         ..Options::default()
     };
@@ -71,7 +71,9 @@ fn commands(args: &Time) -> Result<Vec<(Params, CommandLine)>, Usage> {
             params.insert(PREPARE.to_owned(), shown.clone());
         }
         if all.iter().any(|(other, _)| *other == params) {
-            return Err(Usage(format!("{shown:?} is given twice: compare it with itself by two runs")));
+            return Err(Usage(format!(
+                "{shown:?} is given twice: compare it with itself by two runs"
+            )));
         }
         let command = CommandLine {
             words,
@@ -113,7 +115,8 @@ fn words(line: &str, no_shell: bool) -> Result<Vec<String>, Usage> {
         return Ok(shell.into_iter().chain([line.to_owned()]).collect());
     }
     let words = shlex::split(line).filter(|words| !words.is_empty());
-    words.ok_or_else(|| Usage(format!("{line:?} cannot be split into words: a quote is not closed")))
+    words
+        .ok_or_else(|| Usage(format!("{line:?} cannot be split into words: a quote is not closed")))
 }
 
 /// A command as it would be typed in a shell.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use cases::Extent;
 use measure::user_code::UserCode;
 
-use super::Point;
+use super::point::Point;
 
 /// What a plan is made from.
 #[derive(Debug, Clone, Default)]
