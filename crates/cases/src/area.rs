@@ -16,6 +16,8 @@ pub struct Area {
     /// Whether its cases repeat operations of other areas under the same names: a name without an area then means the other
     /// one's case.
     pub repeats: bool,
+    /// The command that asks for its cases, where a run does not measure them unasked.
+    pub only_by: Option<&'static str>,
     /// How its tables are laid out.
     pub layout: Layout,
     /// The costs that the summary shows.
@@ -99,6 +101,7 @@ impl Area {
             includes: all,
             extended: &[],
             repeats: false,
+            only_by: None,
             layout: Layout::Points,
             summary: &[],
             findings: &[],

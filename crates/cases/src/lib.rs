@@ -13,17 +13,19 @@ pub mod ipc;
 pub mod lock;
 pub mod mail;
 pub mod net;
+pub mod op;
 pub mod order;
 pub mod partner;
-mod registry;
-pub mod switch;
 pub mod place;
+mod registry;
 pub mod scale;
+pub mod switch;
 pub mod syscall;
+pub mod time;
 
 pub use area::{Area, Finding, Layout, Select, SummaryRow};
 pub use case::{Case, Extent, Only, Param, Takes, Trials, count_of, length_of, size_of, value_of};
-pub use registry::{AREAS, all, area, find, includes, is_extended, metric, trials_of};
+pub use registry::{AREAS, all, area, find, includes, is_extended, metric, only_by, trials_of};
 
 #[cfg(test)]
 mod tests {

@@ -8,6 +8,7 @@ use std::str::FromStr;
 
 use mailsink::Latency;
 use measure::RoundOrder;
+use measure::user_code::LibraryFile;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use servers::Protocol;
@@ -27,6 +28,17 @@ pub enum WorkerOrder {
     Sink(SinkOrder),
     /// Serves one client, whose connection is standard input and output.
     Stdio(StdioOrder),
+    /// Loads a library of the user and prints the name of its function.
+    Name(NameOrder),
+}
+
+/// The library to name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NameOrder {
+    /// The library.
+    pub library: LibraryFile,
+    /// The pid of the process that asks: the worker ends with it.
+    pub parent: u32,
 }
 
 /// The server to run.
@@ -130,6 +142,10 @@ mod tests {
         let latency = |text: &str| text.parse().expect("a latency");
         for order in [
             WorkerOrder::Stdio(StdioOrder { protocol, timeout_ms: 20_000, server: 4711 }),
+            WorkerOrder::Name(NameOrder {
+                library: LibraryFile { path: "/x.so".to_owned(), checksum: 7, memory: 1 << 30 },
+                parent: 1,
+            }),
             WorkerOrder::Serve(ServeOrder {
                 architecture: "epoll".to_owned(),
                 protocol,

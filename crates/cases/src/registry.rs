@@ -16,6 +16,8 @@ pub const AREAS: &[&Area] = &[
     &crate::file::AREA,
     &crate::net::AREA,
     &crate::mail::AREA,
+    &crate::op::AREA,
+    &crate::time::AREA,
 ];
 
 /// All cases, in the order they are listed.
@@ -50,6 +52,12 @@ pub fn trials_of(name: &str) -> Option<Trials> {
 /// Whether a run of everything leaves out the case, unless it is a full one.
 pub fn is_extended(case: &Case) -> bool {
     area(case.area).is_some_and(|area| area.extended.contains(&case.label().as_str()))
+}
+
+/// The command that asks for the case, where a run does not measure it unasked.
+pub fn only_by(case: &Case) -> Option<&'static str> {
+    let of_area = area(case.area).and_then(|area| area.only_by);
+    of_area.or_else(|| case.trials.and_then(|trials| trials.only_by))
 }
 
 /// Whether a run of this extent measures that point of the case, where no parameter was given explicitly.

@@ -63,6 +63,7 @@ fn carry_out(clock: &ClockFacts, case: &str, params: &[(&str, &str)]) -> Result<
         limit_ms: 1_000,
         slow_down: 0.0,
         parent: None,
+        user: None,
     };
     let mut out = Vec::new();
     let case = cases::find(case).expect("there is such a case");

@@ -8,6 +8,7 @@ mod net;
 mod noise;
 mod run;
 mod store;
+mod time;
 mod values;
 
 use std::path::PathBuf;
@@ -22,8 +23,9 @@ pub use mail::{Mail, MailArch, MailSend, TlsMode};
 pub use mail_sink::MailSink;
 pub use net::{Connections, Net, NetLoad, Serve};
 pub use noise::Noise;
-pub use run::{FILTERS, Measuring, Output, Run};
+pub use run::{FILTERS, OP, Output, Run};
 pub use store::{Compare, Export, Files, Format, Import, Runs, Show, StoreArg};
+pub use time::{COMMANDS, Time};
 
 use crate::ending::Ending;
 
@@ -72,6 +74,8 @@ pub enum Command {
         after_help = "Examples:\n  oscost mail send --list recipients.csv --message message.eml --from bounce@example.org --connections 1500\n  oscost mail sink --listen 127.0.0.1:2525"
     )]
     Mail(Mail),
+    /// Measure whole commands: time, memory, switches, faults, system calls; and compare them.
+    Time(Time),
     /// Compare runs: ratios with confidence intervals, and a verdict for each case.
     Compare(Compare),
     /// Find the smallest difference that this machine can show, by measuring twice and comparing.

@@ -10,9 +10,11 @@ mod mail;
 mod measure;
 mod net;
 mod noise;
+mod ranking;
 mod run;
 mod shell;
 mod show;
+mod time;
 mod worker;
 
 pub use compare::compare;
@@ -25,4 +27,5 @@ pub use noise::noise;
 pub use run::run;
 pub use shell::{completions, man};
 pub use show::{runs, show};
+pub use time::time;
 pub use worker::worker;

@@ -28,6 +28,7 @@ fn main() -> ExitCode {
         Ok(Command::Concurrency(concurrency)) => commands::concurrency(&concurrency),
         Ok(Command::Net(net)) => commands::net(&net),
         Ok(Command::Mail(mail)) => commands::mail(&mail),
+        Ok(Command::Time(time)) => commands::time(&time),
         Ok(Command::Compare(compare)) => commands::compare(&compare),
         Ok(Command::Noise(noise)) => commands::noise(&noise),
         Ok(Command::Export(export)) => commands::export(&export),

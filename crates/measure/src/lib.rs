@@ -6,17 +6,50 @@
 //! (texts that reports recognise), [`record`] (a worker's output), [`estimate`] (from rounds to a figure with its
 //! interval), [`stats`].
 //!
-//! The timing primitives can be used alone:
+//! # As a crate of one's own programs
+//!
+//! A program that times itself needs three things from here, which depend on nothing else in it:
+//!
+//! - [`time::Stopwatch`]: start, elapsed, stop. It uses the system's monotonic clock; [`time::Stopwatch::start_on`] takes
+//!   another [`time::Clock`], such as the cheapest one that [`survey::survey`] finds.
+//! - [`count::parse_count`], [`count::parse_duration`] and [`count::parse_percentage`]: the values of command lines, such as
+//!   `10k`, `2.5ms` and `0.5%`, with errors that say what is expected. [`count::format_duration`] is the inverse of the second.
+//! - [`stats`]: medians, quantiles and their intervals.
 //!
 //! ```
-//! use measure::time::Stopwatch;
+//! use measure::count::{format_duration, parse_count, parse_duration};
+//! use measure::stats::median;
+//! use measure::survey::survey;
+//! use measure::time::{Clock, Stopwatch};
 //!
+//! // What a user typed: a number of repetitions, and a time limit.
+//! let repetitions = parse_count("1k").expect("a count");
+//! let limit = parse_duration("2.5s").expect("a duration");
+//! assert_eq!((repetitions, format_duration(limit)), (1_024, "2.5s".to_owned()));
+//! assert_eq!(parse_count("1.5k").unwrap_err().problem(), "is not a count: digits, then k, m or g if you like, as in 10k");
+//!
+//! // The system's monotonic clock; a watch that was stopped is gone, one that is read goes on.
 //! let watch = Stopwatch::start();
-//! let sum: u64 = (0..1000).sum();
-//! let spent = watch.elapsed();
-//! assert_eq!(sum, 499_500);
-//! println!("{} ns", spent.get());
+//! let sum: u64 = (0..repetitions).sum();
+//! let first = watch.elapsed();
+//! let all = watch.stop();
+//! assert!(sum == 523_776 && first <= all);
+//!
+//! // The cheapest clock of this machine that is fine enough, and what one reading of it costs.
+//! let best = &survey()[0];
+//! let clock = best.clock().unwrap_or_else(Clock::monotonic);
+//! let mut times: Vec<f64> = (0..100)
+//!     .map(|_| {
+//!         let watch = Stopwatch::start_on(clock);
+//!         std::hint::black_box((0..repetitions).sum::<u64>());
+//!         watch.stop().get() - best.cost.get()
+//!     })
+//!     .collect();
+//! println!("{:.0} ns with {}", median(&mut times), best.name);
 //! ```
+//!
+//! `examples/repeat.rs` is a whole program. To measure a function with all of oscost, that is in fresh processes, beside the
+//! sentinel and with an interval, write it as a library for `oscost run --op` (`docs/op.md`).
 
 pub mod count;
 pub mod cycles;
@@ -31,6 +64,7 @@ pub mod stats;
 pub mod survey;
 pub mod time;
 pub mod trial;
+pub mod user_code;
 pub mod work;
 pub mod worker_group;
 

@@ -15,6 +15,7 @@ use crate::sentinel::{Ratios, Reading, Sentinel};
 use crate::stats::median;
 use crate::survey::{ClockFacts, cost_of};
 use crate::time::{Clock, Nanoseconds, Stopwatch};
+use crate::user_code::UserCode;
 use crate::work::turn;
 
 /// No measured operation is shorter: less means that it did not happen.
@@ -51,6 +52,9 @@ pub struct RoundOrder {
     pub slow_down: f64,
     /// The coordinator's pid, if it starts workers directly.
     pub parent: Option<u32>,
+    /// The user's own code, if that is what the case measures.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user: Option<UserCode>,
 }
 
 /// What a round does.
@@ -68,7 +72,8 @@ pub enum Mode {
 }
 
 impl Mode {
-    pub(crate) fn counting(self) -> SyscallCounting {
+    /// How the untimed pass counts system calls.
+    pub fn counting(self) -> SyscallCounting {
         match self {
             Self::Count(id) => SyscallCounting::Tracepoint(id),
             Self::CountForTracer => SyscallCounting::Marks,
@@ -156,7 +161,17 @@ impl<'a> Round<'a> {
     /// `Implausible` if the time is too short for the operation to have happened.
     pub fn time(&mut self, operation: impl FnMut()) -> Result<(), CaseError> {
         let cpu = self.stay_on_one_cpu();
-        self.time_on(cpu, operation)
+        self.time_on(cpu, repeated(operation))
+    }
+
+    /// As [`Round::time`], of a closure that carries out the given number of operations: a call of a function that cannot be
+    /// inlined takes about 1 ns, which is then paid once a batch.
+    ///
+    /// # Errors
+    /// As [`Round::time`].
+    pub fn time_batches(&mut self, operations: impl FnMut(u64)) -> Result<(), CaseError> {
+        let cpu = self.stay_on_one_cpu();
+        self.time_on(cpu, operations)
     }
 
     /// As [`Round::time`], on whichever CPUs of the round the scheduler chooses.
@@ -165,27 +180,27 @@ impl<'a> Round<'a> {
     /// As [`Round::time`].
     pub fn time_unpinned(&mut self, operation: impl FnMut()) -> Result<(), CaseError> {
         use_all_cpus(self.order);
-        self.time_on(None, operation)
+        self.time_on(None, repeated(operation))
     }
 
     fn time_on(
         &mut self,
         cpu: Option<usize>,
-        mut operation: impl FnMut(),
+        mut operations: impl FnMut(u64),
     ) -> Result<(), CaseError> {
         if self.order.mode != Mode::Sample {
-            return self.count(operation);
+            return self.count(operations);
         }
         let mut sampler = Sampler::new(self.order, cpu, 1)?;
         if !self.null_calls {
             sampler.leave_out_null_calls();
         }
-        sampler.calibrate(&mut operation)?;
+        sampler.calibrate(&mut operations)?;
         let watch = Stopwatch::start();
         let limit = Duration::from_millis(self.order.limit_ms).as_nanos() as f64;
         let mut quiet = 0;
         while quiet < self.order.quiet_samples && watch.elapsed().get() < limit {
-            quiet += usize::from(sampler.sample(&mut operation));
+            quiet += usize::from(sampler.sample(&mut operations));
             if sampler.series.samples.len() >= CHUNK {
                 self.print_series(sampler.take_series());
             }
@@ -231,20 +246,16 @@ impl<'a> Round<'a> {
         pin_thread(cpu).ok().map(|()| cpu)
     }
 
-    fn count(&mut self, mut operation: impl FnMut()) -> Result<(), CaseError> {
+    fn count(&mut self, mut operations: impl FnMut(u64)) -> Result<(), CaseError> {
         // The first few may include one-time work.
-        for _ in 0..3 {
-            operation();
-        }
+        operations(3);
         let mut counters = ThreadCounters::open(self.order.mode.counting());
         let one = Stopwatch::start();
-        operation();
+        operations(1);
         let affordable = (COUNTING_LIMIT.get() / one.stop().get().max(1.0)) as u64;
         let calls = affordable.clamp(1, COUNTED_OPERATIONS);
         counters.start();
-        for _ in 0..calls {
-            operation();
-        }
+        operations(calls);
         let counts = counters.stop();
         let mut sums = OperationCounts::default();
         sums.add(calls * self.operations_per_call, &counts);
@@ -276,6 +287,15 @@ impl<'a> Round<'a> {
         // The coordinator has closed the pipe: nothing is left to do.
         if writeln!(self.out, "{text}").and_then(|()| self.out.flush()).is_err() {
             std::process::exit(1);
+        }
+    }
+}
+
+/// The operation as a closure that carries it out the given number of times.
+fn repeated(mut operation: impl FnMut()) -> impl FnMut(u64) {
+    move |n| {
+        for _ in 0..n {
+            operation();
         }
     }
 }
@@ -367,15 +387,15 @@ impl Sampler {
     }
 
     /// Determines the length of a batch at which the clock's share is small enough.
-    pub(crate) fn calibrate(&mut self, operation: &mut impl FnMut()) -> Result<(), CaseError> {
+    pub(crate) fn calibrate(&mut self, operations: &mut impl FnMut(u64)) -> Result<(), CaseError> {
         loop {
-            let took = self.batch(operation);
+            let took = self.batch(operations);
             if took < self.target {
                 self.grow_batch(took)?;
                 continue;
             }
             // The least of a few is the time of an undisturbed batch.
-            let few = (0..4).map(|_| self.batch(operation).get());
+            let few = (0..4).map(|_| self.batch(operations).get());
             let least = Nanoseconds::new(few.fold(f64::INFINITY, f64::min));
             if least < self.target {
                 self.grow_batch(least)?;
@@ -410,12 +430,10 @@ impl Sampler {
 
     /// Runs one batch on the clock; the clock's cost is subtracted.
     #[inline]
-    pub(crate) fn batch(&self, operation: &mut impl FnMut()) -> Nanoseconds {
+    pub(crate) fn batch(&self, operations: &mut impl FnMut(u64)) -> Nanoseconds {
         let n = self.series.batch;
         let start = self.clock.now();
-        for _ in 0..n {
-            operation();
-        }
+        operations(n);
         if self.extra_turns > 0 {
             turn(self.extra_turns);
         }
@@ -426,15 +444,15 @@ impl Sampler {
 
     /// Takes one sample: one operation off the clock to reload what the sentinel evicted, a batch, the sentinel.
     /// Returns whether it was quiet.
-    pub(crate) fn sample(&mut self, operation: &mut impl FnMut()) -> bool {
+    pub(crate) fn sample(&mut self, operations: &mut impl FnMut(u64)) -> bool {
         if self.series.contended {
-            let took = self.batch(operation);
+            let took = self.batch(operations);
             self.push(took);
             return true;
         }
         let switches = involuntary_switches();
-        operation();
-        let took = self.batch(operation);
+        operations(1);
+        let took = self.batch(operations);
         let after = self.sentinel.read();
         let preempted = involuntary_switches() > switches;
         self.push(took);
@@ -535,6 +553,7 @@ pub(crate) mod tests {
             limit_ms: 2_000,
             slow_down: 0.0,
             parent: None,
+            user: None,
         }
     }
 

@@ -94,7 +94,7 @@ fn pid_in(name: &str) -> Option<u32> {
 }
 
 #[cfg(target_os = "linux")]
-pub(crate) use os::sweep_on_termination;
+pub(crate) use os::{end_group_on_termination, sweep_on_termination};
 
 #[cfg(target_os = "linux")]
 mod os {
@@ -102,6 +102,7 @@ mod os {
     use std::fs;
     use std::os::unix::ffi::OsStrExt;
     use std::sync::OnceLock;
+    use std::sync::atomic::{AtomicBool, Ordering};
 
     use super::{PREFIX, ipc_key, ipc_key_of, pid_in, temp_path};
 
@@ -167,6 +168,12 @@ mod os {
     }
 
     static MINE: OnceLock<Mine> = OnceLock::new();
+    static ENDS_GROUP: AtomicBool = AtomicBool::new(false);
+
+    /// Makes SIGTERM also kill all processes of this process's group, if it began that group.
+    pub fn end_group_on_termination() {
+        ENDS_GROUP.store(true, Ordering::Relaxed);
+    }
 
     /// Makes SIGTERM remove what this process would leave behind, then end it.
     pub fn sweep_on_termination() {
@@ -192,6 +199,9 @@ mod os {
                 remove_queue(&mine.queue);
                 remove_semaphore_set(mine.key);
                 remove_message_queue(mine.key);
+            }
+            if ENDS_GROUP.load(Ordering::Relaxed) && libc::getpgrp() == libc::getpid() {
+                libc::kill(0, libc::SIGKILL);
             }
             libc::_exit(143);
         }

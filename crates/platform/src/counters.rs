@@ -42,6 +42,11 @@ pub(crate) const MARK: u64 = 0x6f73_6374;
 pub(crate) const MARK_START: u64 = 1;
 #[cfg(target_os = "linux")]
 pub(crate) const MARK_STOP: u64 = 2;
+/// Counts the calls of this thread after its next successful execve(2), and of all threads and processes that begin later.
+#[cfg(target_os = "linux")]
+pub(crate) const MARK_COMMAND: u64 = 3;
+#[cfg(target_os = "linux")]
+pub(crate) use os::mark_command;
 
 #[cfg(unix)]
 mod usage {
@@ -148,6 +153,13 @@ mod os {
             Some(Self(counter))
         }
 
+        /// Counts those of the processes that the calling thread starts from now on, each after its execve(2). `None` where
+        /// this is not permitted.
+        pub fn from_exec(tracepoint: u64) -> Option<Self> {
+            let flags = FLAG_DISABLED | FLAG_INHERIT | FLAG_ENABLE_ON_EXEC;
+            perf_event_of(PERF_TYPE_TRACEPOINT, tracepoint, flags).map(Self)
+        }
+
         /// System calls so far.
         pub fn syscalls(&self) -> Option<u64> {
             read_one(&self.0)
@@ -205,6 +217,11 @@ mod os {
         unsafe { libc::prctl(MARK as libc::c_int, which, 0, 0, 0) };
     }
 
+    /// Leaves the mark that a command begins. To be called between fork and execve(2).
+    pub(crate) fn mark_command() {
+        mark(super::MARK_COMMAND);
+    }
+
     const PERF_TYPE_HARDWARE: u32 = 0;
     const PERF_TYPE_TRACEPOINT: u32 = 2;
     const PERF_COUNT_HW_CPU_CYCLES: u64 = 0;
@@ -213,6 +230,7 @@ mod os {
     const PERF_EVENT_IOC_DISABLE: libc::c_ulong = 0x2401;
     const FLAG_DISABLED: u64 = 1;
     const FLAG_INHERIT: u64 = 2;
+    const FLAG_ENABLE_ON_EXEC: u64 = 1 << 12;
 
     /// The first published version of `struct perf_event_attr` (linux/perf_event.h,
     /// PERF_ATTR_SIZE_VER0), which every later kernel accepts.
@@ -322,6 +340,11 @@ mod os {
             None
         }
 
+        /// Never.
+        pub fn from_exec(_tracepoint: u64) -> Option<Self> {
+            None
+        }
+
         /// System calls so far.
         pub fn syscalls(&self) -> Option<u64> {
             match self.0 {}
@@ -390,6 +413,11 @@ mod os {
     impl ProcessCounter {
         /// Never.
         pub fn start(_tracepoint: u64) -> Option<Self> {
+            None
+        }
+
+        /// Never.
+        pub fn from_exec(_tracepoint: u64) -> Option<Self> {
             None
         }
 

@@ -1,5 +1,6 @@
 //! Child processes that end with their parent.
 
+use std::fs::File;
 use std::io::PipeReader;
 use std::process::Command;
 
@@ -42,6 +43,26 @@ pub fn keep_interrupts_from(command: &mut Command) {
 /// Whether the system can fork a process.
 pub const CAN_FORK: bool = cfg!(unix);
 
+/// Makes the end of this process, which began a process group (see [`keep_interrupts_from`]), that of all its children, as
+/// far as the system supports it: when its coordinator dies on Linux, in any case on Windows.
+pub fn end_children_with_me() {
+    os::end_children_with_me();
+}
+
+/// Kills what is left of the process group that the ended process `leader` began. On Windows see
+/// [`end_children_with_me`].
+pub fn end_group(leader: u32) {
+    os::end_group(leader);
+}
+
+/// Returns this process's standard output, which from now on is discarded when code in other languages writes to it.
+///
+/// # Errors
+/// If there is none, or no null device.
+pub fn divert_standard_output() -> std::io::Result<File> {
+    os::divert_standard_output()
+}
+
 /// Runs `work` in a forked copy of this process, which must have only one thread. The child ends
 /// with the code `work` returns, and is killed if this process ends first or drops the [`Child`].
 pub fn fork(work: impl FnOnce() -> i32) -> Result<Child, CaseError> {
@@ -83,8 +104,9 @@ pub fn adopt_children() {
 
 #[cfg(unix)]
 mod os {
+    use std::fs::File;
     use std::io::PipeReader;
-    use std::os::fd::AsRawFd;
+    use std::os::fd::{AsFd, AsRawFd};
     use std::os::unix::process::CommandExt;
     use std::process::Command;
 
@@ -131,6 +153,29 @@ mod os {
 
     #[cfg(not(target_os = "linux"))]
     pub fn end_with_children(_begin: bool) {}
+
+    pub fn end_children_with_me() {
+        #[cfg(target_os = "linux")]
+        crate::cleanup::end_group_on_termination();
+    }
+
+    pub fn end_group(leader: u32) {
+        let Some(leader) = libc::pid_t::try_from(leader).ok().filter(|&pid| pid > 1) else {
+            return;
+        };
+        // SAFETY: a plain call. While the group has processes, no other process or group gets its number.
+        unsafe { libc::kill(-leader, libc::SIGKILL) };
+    }
+
+    pub fn divert_standard_output() -> std::io::Result<File> {
+        let output = std::io::stdout().as_fd().try_clone_to_owned()?;
+        let null = File::options().write(true).open("/dev/null")?;
+        // SAFETY: both descriptors are open; standard output is the process's own to replace.
+        match unsafe { libc::dup2(null.as_raw_fd(), libc::STDOUT_FILENO) } {
+            -1 => Err(std::io::Error::last_os_error()),
+            _ => Ok(output.into()),
+        }
+    }
 
     pub fn keep_own_descriptors() {
         #[cfg(target_os = "linux")]
@@ -282,10 +327,13 @@ mod os {
 
 #[cfg(windows)]
 mod os {
+    use std::fs::File;
     use std::io::PipeReader;
+    use std::os::windows::io::{AsHandle, IntoRawHandle};
     use std::os::windows::process::CommandExt;
     use std::process::Command;
 
+    use windows_sys::Win32::System::Console::{STD_OUTPUT_HANDLE, SetStdHandle};
     use windows_sys::Win32::System::JobObjects::{
         AssignProcessToJobObject, CreateJobObjectW, JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE,
         JOBOBJECT_EXTENDED_LIMIT_INFORMATION, JobObjectExtendedLimitInformation,
@@ -304,6 +352,23 @@ mod os {
     pub fn end_with_parent(_parent: Option<u32>) {}
 
     pub fn end_with_children(_begin: bool) {}
+
+    /// In a job of this process's own, which ends with it.
+    pub fn end_children_with_me() {
+        adopt_children();
+    }
+
+    pub fn end_group(_leader: u32) {}
+
+    pub fn divert_standard_output() -> std::io::Result<File> {
+        let output = std::io::stdout().as_handle().try_clone_to_owned()?;
+        let null = File::options().write(true).open("NUL")?;
+        // SAFETY: the handle is open, and stays so: nothing else owns it.
+        match unsafe { SetStdHandle(STD_OUTPUT_HANDLE, null.into_raw_handle()) } {
+            0 => Err(std::io::Error::last_os_error()),
+            _ => Ok(output.into()),
+        }
+    }
 
     pub fn adopt_children() {
         // SAFETY: an all-zero limit structure is valid and its stated size its own. The job's handle

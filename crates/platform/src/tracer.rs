@@ -4,34 +4,43 @@
 //! 100 us slower, so it is used for counting, never for timing.
 
 use std::process::{Command, Output};
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use crate::CaseError;
 
-/// Runs `command` to its end under a tracer, and counts the system calls that its threads and
-/// children make between their marks (see [`crate::counters::ThreadCounters`]). The process is
-/// killed after `limit`.
+/// Runs `command`, which begins a process group, to its end under a tracer, and counts the system calls that its threads
+/// and children make between their marks (see [`crate::counters::ThreadCounters`]), and those of a command that it runs
+/// (see [`crate::command`]). The group is killed after `limit`, or `last_chance` after `stop` is set.
 pub fn count_system_calls(
     command: &mut Command,
     limit: Duration,
+    stop: &AtomicBool,
+    last_chance: Duration,
 ) -> Result<(Output, u64), CaseError> {
-    os::count_system_calls(command, limit)
+    os::count_system_calls(command, limit, stop, last_chance)
 }
 
 #[cfg(target_os = "linux")]
 mod os {
     use std::collections::HashMap;
     use std::os::unix::process::CommandExt;
-    use std::process::{Command, Output, Stdio};
+    use std::process::{Command, ExitStatus, Output, Stdio};
+    use std::sync::atomic::{AtomicBool, Ordering};
     use std::sync::mpsc;
-    use std::time::Duration;
+    use std::time::{Duration, Instant};
 
     use crate::CaseError;
-    use crate::counters::{MARK, MARK_START, MARK_STOP};
+    use crate::counters::{MARK, MARK_COMMAND, MARK_START, MARK_STOP};
+
+    /// How often requests to stop are checked.
+    const LOOK_EVERY: Duration = Duration::from_millis(50);
 
     pub fn count_system_calls(
         command: &mut Command,
         limit: Duration,
+        stop: &AtomicBool,
+        last_chance: Duration,
     ) -> Result<(Output, u64), CaseError> {
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         // SAFETY: between fork and exec the child makes one plain system call.
@@ -41,28 +50,26 @@ mod os {
                 _ => Err(std::io::Error::last_os_error()),
             });
         }
-        let child = command.spawn().map_err(|e| CaseError::from_io("ptrace", &e))?;
+        let mut child = command.spawn().map_err(|e| CaseError::from_io("ptrace", &e))?;
         let pid = child.id() as libc::pid_t;
-        let (ended, end) = mpsc::channel::<()>();
-        let watchdog = std::thread::spawn(move || {
-            if end.recv_timeout(limit) == Err(mpsc::RecvTimeoutError::Timeout) {
-                // SAFETY: the traced child is reaped only after this thread was notified of its end.
-                unsafe { libc::kill(pid, libc::SIGKILL) };
-            }
+        let traced = std::thread::scope(|scope| {
+            let (ended, end) = mpsc::channel::<()>();
+            scope.spawn(move || end_in_time(pid, &end, limit, stop, last_chance));
+            let traced = Tracer::default().trace(pid).inspect_err(|_| {
+                // SAFETY: not reaped yet, so the pid is still our child's; its status goes nowhere.
+                unsafe {
+                    libc::kill(pid, libc::SIGKILL);
+                    libc::waitpid(pid, std::ptr::null_mut(), libc::__WALL);
+                }
+            });
+            drop(ended);
+            traced
         });
-        let traced = trace(pid).inspect_err(|_| {
-            // SAFETY: not reaped yet, so the pid is still our child's; its status goes nowhere.
-            unsafe {
-                libc::kill(pid, libc::SIGKILL);
-                libc::waitpid(pid, std::ptr::null_mut(), libc::__WALL);
-            }
-        });
-        drop(ended);
-        let _ = watchdog.join();
+        // Processes that it left behind are traced too: they would wait for this process.
+        kill_group(pid);
         // The tracer has reaped it; what it wrote is still in the pipes.
         let (calls, status) = traced?;
         let mut output = Output { status, stdout: Vec::new(), stderr: Vec::new() };
-        let mut child = child;
         if let Some(mut pipe) = child.stdout.take() {
             std::io::Read::read_to_end(&mut pipe, &mut output.stdout)?;
         }
@@ -72,52 +79,127 @@ mod os {
         Ok((output, calls))
     }
 
+    /// Kills the process and its group unless the other end of `end` is closed in time.
+    fn end_in_time(
+        pid: libc::pid_t,
+        end: &mpsc::Receiver<()>,
+        limit: Duration,
+        stop: &AtomicBool,
+        last_chance: Duration,
+    ) {
+        let mut deadline = Instant::now() + limit;
+        let mut stopping = false;
+        while end.recv_timeout(LOOK_EVERY) == Err(mpsc::RecvTimeoutError::Timeout) {
+            if !stopping && stop.load(Ordering::Relaxed) {
+                stopping = true;
+                deadline = deadline.min(Instant::now() + last_chance);
+            }
+            if Instant::now() >= deadline {
+                // SAFETY: the traced child is reaped only after this thread was notified of its end.
+                unsafe { libc::kill(pid, libc::SIGKILL) };
+                kill_group(pid);
+                return;
+            }
+        }
+    }
+
+    fn kill_group(leader: libc::pid_t) {
+        // SAFETY: a plain call. The command began a group; while that has processes, no other one gets its number.
+        unsafe { libc::kill(-leader, libc::SIGKILL) };
+    }
+
     /// What we know of one traced thread.
     #[derive(Default)]
     struct Thread {
         inside_call: bool,
         counting: bool,
+        /// Whether its next execve(2) begins a command: attempts at it are not counted.
+        begins_command: bool,
     }
 
-    fn trace(leader: libc::pid_t) -> Result<(u64, std::process::ExitStatus), CaseError> {
-        let mut threads: HashMap<libc::pid_t, Thread> = HashMap::new();
-        let mut calls = 0;
-        let mut configured = false;
-        loop {
-            let mut status = 0;
-            // SAFETY: `status` is a valid place.
-            let pid = unsafe { libc::waitpid(-1, &mut status, libc::__WALL | libc::__WNOTHREAD) };
-            if pid < 0 {
-                return Err(CaseError::last_os_error("waitpid of the traced worker"));
-            }
-            if libc::WIFEXITED(status) || libc::WIFSIGNALED(status) {
-                threads.remove(&pid);
-                if pid == leader {
-                    use std::os::unix::process::ExitStatusExt;
-                    return Ok((calls, std::process::ExitStatus::from_raw(status)));
+    /// What is known of all traced threads.
+    #[derive(Default)]
+    struct Tracer {
+        threads: HashMap<libc::pid_t, Thread>,
+        /// Whether threads and processes that begin now are counted.
+        counts_new: bool,
+        calls: u64,
+    }
+
+    impl Tracer {
+        fn trace(mut self, leader: libc::pid_t) -> Result<(u64, ExitStatus), CaseError> {
+            let mut configured = false;
+            loop {
+                let mut status = 0;
+                // SAFETY: `status` is a valid place.
+                let pid =
+                    unsafe { libc::waitpid(-1, &mut status, libc::__WALL | libc::__WNOTHREAD) };
+                if pid < 0 {
+                    return Err(CaseError::last_os_error("waitpid of the traced worker"));
                 }
-                continue;
-            }
-            if !configured {
-                set_options(leader)?;
-                configured = true;
-            }
-            let deliver = match libc::WSTOPSIG(status) {
-                stop if stop == libc::SIGTRAP | 0x80 => {
-                    let thread = threads.entry(pid).or_default();
-                    thread.inside_call = !thread.inside_call;
-                    if thread.inside_call {
-                        calls += u64::from(count_entry(pid, thread));
+                if libc::WIFEXITED(status) || libc::WIFSIGNALED(status) {
+                    self.threads.remove(&pid);
+                    if pid == leader {
+                        use std::os::unix::process::ExitStatusExt;
+                        return Ok((self.calls, ExitStatus::from_raw(status)));
                     }
-                    0
+                    continue;
                 }
-                // Stops of our own making: exec, new threads and children.
-                libc::SIGTRAP | libc::SIGSTOP => 0,
-                signal => signal,
-            };
-            // SAFETY: the thread is stopped and ours to continue; if it was killed meanwhile the
-            // call fails and the next wait tells.
-            unsafe { libc::ptrace(libc::PTRACE_SYSCALL, pid, 0, deliver) };
+                if !configured {
+                    set_options(leader)?;
+                    configured = true;
+                }
+                let deliver = match libc::WSTOPSIG(status) {
+                    stop if stop == libc::SIGTRAP | 0x80 => {
+                        self.at_call(pid);
+                        0
+                    }
+                    // Stops of our own making: exec, new threads and children.
+                    libc::SIGTRAP | libc::SIGSTOP => {
+                        self.thread(pid);
+                        0
+                    }
+                    signal => signal,
+                };
+                // SAFETY: the thread is stopped and ours to continue; if it was killed meanwhile the
+                // call fails and the next wait tells.
+                unsafe { libc::ptrace(libc::PTRACE_SYSCALL, pid, 0, deliver) };
+            }
+        }
+
+        fn thread(&mut self, pid: libc::pid_t) -> &mut Thread {
+            let counting = self.counts_new;
+            self.threads.entry(pid).or_insert_with(|| Thread { counting, ..Thread::default() })
+        }
+
+        /// A thread enters or leaves a call.
+        fn at_call(&mut self, pid: libc::pid_t) {
+            let thread = self.thread(pid);
+            thread.inside_call = !thread.inside_call;
+            if !thread.inside_call {
+                return;
+            }
+            match entered_call(pid) {
+                Some((number, first, second))
+                    if number == libc::SYS_prctl as u64 && first as u32 as u64 == MARK =>
+                {
+                    match second {
+                        MARK_START => thread.counting = true,
+                        MARK_STOP => thread.counting = false,
+                        MARK_COMMAND => {
+                            (thread.counting, thread.begins_command) = (true, true);
+                            self.counts_new = true;
+                        }
+                        _ => {}
+                    }
+                }
+                Some((number, ..))
+                    if number == libc::SYS_execve as u64 && thread.begins_command => {}
+                _ => {
+                    thread.begins_command = false;
+                    self.calls += u64::from(thread.counting);
+                }
+            }
         }
     }
 
@@ -131,23 +213,6 @@ mod os {
         match unsafe { libc::ptrace(libc::PTRACE_SETOPTIONS, leader, 0, options) } {
             0 => Ok(()),
             _ => Err(CaseError::last_os_error("ptrace options")),
-        }
-    }
-
-    /// Whether the call that `pid` is entering counts; a mark switches counting instead.
-    fn count_entry(pid: libc::pid_t, thread: &mut Thread) -> bool {
-        match entered_call(pid) {
-            Some((number, first, second))
-                if number == libc::SYS_prctl as u64 && first as u32 as u64 == MARK =>
-            {
-                thread.counting = match second {
-                    MARK_START => true,
-                    MARK_STOP => false,
-                    _ => thread.counting,
-                };
-                false
-            }
-            _ => thread.counting,
         }
     }
 
@@ -182,6 +247,7 @@ mod os {
 #[cfg(not(target_os = "linux"))]
 mod os {
     use std::process::{Command, Output};
+    use std::sync::atomic::AtomicBool;
     use std::time::Duration;
 
     use crate::CaseError;
@@ -189,6 +255,8 @@ mod os {
     pub fn count_system_calls(
         _command: &mut Command,
         _limit: Duration,
+        _stop: &AtomicBool,
+        _last_chance: Duration,
     ) -> Result<(Output, u64), CaseError> {
         Err(CaseError::Unsupported("system calls cannot be counted on this system".into()))
     }

@@ -22,7 +22,7 @@ impl Label {
     pub(crate) fn parse(label: &str) -> Label {
         let label = text::clean(label);
         let (case, params) = match label.strip_suffix('}').and_then(|l| l.split_once('{')) {
-            Some((case, params)) => (case, params.split(',').map(key_and_value).collect()),
+            Some((case, params)) => (case, params_in(params)),
             None => (label.as_str(), Vec::new()),
         };
         let (area, name) = case.split_once('/').unwrap_or(("", case));
@@ -63,9 +63,20 @@ fn listed(params: &[Param], separator: &str) -> String {
     params.join(separator)
 }
 
-fn key_and_value(param: &str) -> Param {
-    let (key, value) = param.split_once('=').unwrap_or((param, ""));
-    (key.to_owned(), value.to_owned())
+/// `as=threads,workers=4`. A value may have commas, as a command line does: what has no `=` belongs to the value before it.
+fn params_in(text: &str) -> Vec<Param> {
+    let mut params: Vec<Param> = Vec::new();
+    for part in text.split(',') {
+        match (part.split_once('='), params.last_mut()) {
+            (Some((key, value)), _) => params.push((key.to_owned(), value.to_owned())),
+            (None, Some((_, value))) => {
+                value.push(',');
+                value.push_str(part);
+            }
+            (None, None) => params.push((part.to_owned(), String::new())),
+        }
+    }
+    params
 }
 
 fn speaks_for_itself(value: &str) -> bool {
@@ -166,5 +177,7 @@ mod tests {
     fn odd_labels_lose_nothing() {
         assert_eq!(Label::parse("loose{").full(), "loose{");
         assert_eq!(Label::parse("a/b{c}").full(), "b{c=}");
+        let command = "command{command=echo a,b {c},shell=sh}";
+        assert_eq!(Label::parse(&format!("time/{command}")).full(), command);
     }
 }

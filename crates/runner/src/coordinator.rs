@@ -9,6 +9,7 @@ use measure::RoundOrder;
 use measure::cycles::Timebase;
 use measure::estimate::{EarlierLevel, Levels};
 use measure::round::Mode;
+use measure::user_code::UserCode;
 use platform::counters::syscall_tracepoint;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
@@ -340,9 +341,10 @@ impl<'a> Coordinator<'a> {
             level: self.levels.level(self.plan.cpus.last().copied(), 1),
             ns_per_iteration: self.levels.ns_per_iteration(),
             quiet_samples: QUIET_SAMPLES,
-            limit_ms: limit_ms(point),
+            limit_ms: limit_ms(point, self.plan),
             slow_down: self.plan.slow_down,
             parent: Some(std::process::id()),
+            user: self.plan.user_code(point).cloned(),
         }
     }
 
@@ -350,15 +352,16 @@ impl<'a> Coordinator<'a> {
         let spent = self.spent();
         let remaining = self.budget().saturating_sub(spent);
         let by_time = spent.as_secs_f64() / self.budget().as_secs_f64().max(0.001);
-        let done = self.evidence.iter().filter(|e| !e.needs_rounds()).count();
-        let by_points = done as f64 / self.evidence.len().max(1) as f64;
+        let done: f64 = self.evidence.iter().map(|e| e.share_done(self.plan)).sum();
+        let by_points = done / self.evidence.len().max(1) as f64;
         let label =
             results::label(&self.evidence[which].point.case, &self.evidence[which].point.params);
-        (self.watch)(Event::Round {
-            label: &label,
-            done: by_time.max(by_points).min(1.0),
-            remaining,
-        });
+        let done = by_time.max(by_points).min(1.0);
+        // Before anything is done, the budget is all that is known.
+        let at_this_rate = spent.as_secs_f64() * (1.0 - done) / done;
+        let remaining = Duration::try_from_secs_f64(at_this_rate)
+            .map_or(remaining, |at_this_rate| at_this_rate.min(remaining));
+        (self.watch)(Event::Round { label: &label, done, remaining });
     }
 
     fn rest_until(&self, moment: Instant) {
@@ -380,8 +383,12 @@ impl<'a> Coordinator<'a> {
     }
 }
 
-/// Time limit of a round, in ms: for samples, or several times the expected duration of a trial, for busy machines.
-fn limit_ms(point: &Point) -> u64 {
+/// Time limit of a round, in ms: for samples, that of a command, or several times the expected duration of a trial, for
+/// busy machines.
+fn limit_ms(point: &Point, plan: &Plan) -> u64 {
+    if let Some(UserCode::Command(command)) = plan.user_code(point) {
+        return command.limit_ms;
+    }
     point.trial_takes().map_or(ROUND_MS, |takes| takes.as_millis() as u64 * 5)
 }
 

@@ -19,6 +19,8 @@ const HANGS_AT_MOST: u32 = 2;
 /// More rounds than this hardly narrow the interval.
 const ROUNDS_AT_MOST: usize = 40;
 const CONTENDED_ROUNDS_AT_MOST: usize = 20;
+/// Where a plan allows for many trials, more than wanted are made only until they took this long together.
+const LONG_TRIALS_NS: f64 = 10e9;
 /// Tolerated difference between the counted and the expected system calls per operation, as a share.
 const CALLS_TOLERANCE: f64 = 0.02;
 /// Tolerated shortfall of the switches and page faults that each operation must make, as a share.
@@ -88,6 +90,18 @@ impl Evidence {
     /// Whether more rounds are needed.
     pub fn needs_rounds(&self) -> bool {
         self.ending.is_none() && !self.converged && !self.given_up
+    }
+
+    /// The share of its rounds that is done, as far as their number is planned.
+    pub(crate) fn share_done(&self, plan: &Plan) -> f64 {
+        match self.needs_rounds() {
+            false => 1.0,
+            true if self.of_trials => {
+                let planned = plan.trials_at_most(&self.point).max(1);
+                (self.rounds.len() as f64 / planned as f64).min(1.0)
+            }
+            true => 0.0,
+        }
     }
 
     /// Rounds that gave samples.
@@ -259,12 +273,22 @@ impl Evidence {
     /// Whether the planned number of quiet trials has been made and they agree well enough, or the largest number of trials.
     /// The 95 % interval of six extends from the least to the greatest: one outlier decides it. That of nine does not.
     fn has_all_trials(&self, plan: &Plan, levels: &Levels) -> bool {
-        if self.rounds.len() >= plan.trials_at_most(&self.point) {
+        let (made, wanted) = (self.rounds.len(), plan.trials_of(&self.point));
+        let is_long = plan.trials_at_most.is_some() && self.trials_took_ns() >= LONG_TRIALS_NS;
+        if made >= plan.trials_at_most(&self.point) || (is_long && made >= wanted) {
             return true;
         }
         let quiet = self.quiet_medians(self.unit(), levels, plan.seed);
         let is_precise = || interval_of(&quiet, plan.seed).half_width() <= plan.trial_precision;
-        quiet.len() >= plan.trials_of(&self.point) && is_precise()
+        quiet.len() >= wanted && is_precise()
+    }
+
+    /// How long its trials took together, in ns.
+    fn trials_took_ns(&self) -> f64 {
+        let took = |series: &Series| {
+            series.samples.iter().map(|&ns| f64::from(ns)).sum::<f64>() * series.batch as f64
+        };
+        self.rounds.iter().filter_map(|round| round.series.first()).map(took).sum()
     }
 
     pub(crate) fn judged(&self, levels: &Levels) -> Vec<JudgedRound> {

@@ -44,17 +44,17 @@ impl<'a> Core<'a> {
         all: &[Evidence],
         seed: u64,
     ) -> Self {
-        let mut by_case: BTreeMap<&str, Vec<Vec<TimeAndChain>>> = BTreeMap::new();
+        let mut by_kind: BTreeMap<String, Vec<Vec<TimeAndChain>>> = BTreeMap::new();
         for evidence in
             all.iter().filter(|evidence| !evidence.of_trials && !evidence.is_contended())
         {
             let rounds = evidence.judged(levels);
             let known = rounds.iter().filter_map(|round| time_and_chain(round, seed));
-            by_case.entry(&evidence.point.case).or_default().push(known.collect());
+            by_kind.entry(evidence.point.kind()).or_default().push(known.collect());
         }
-        let fitted = by_case.into_iter().filter_map(|(case, points)| {
-            Slope::fit(&points, seed).map(|slope| (case.to_owned(), slope))
-        });
+        let fitted = by_kind
+            .into_iter()
+            .filter_map(|(kind, points)| Slope::fit(&points, seed).map(|slope| (kind, slope)));
         Self { slopes: fitted.collect(), ..Self::of(levels, latency) }
     }
 
@@ -184,7 +184,7 @@ impl Evidence {
             });
             medians.collect()
         };
-        let slope = core.slopes.get(&self.point.case).filter(|_| !self.is_contended());
+        let slope = core.slopes.get(&self.point.kind()).filter(|_| !self.is_contended());
         let counted = of(Unit::Multiplications);
         match (self.unit(), core.multiplication_ns()) {
             (Unit::Multiplications, Some(ns)) if !counted.is_empty() => {

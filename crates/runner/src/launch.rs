@@ -9,8 +9,10 @@ use std::time::{Duration, Instant};
 
 use cases::order::WorkerOrder;
 use measure::RoundOrder;
+use measure::count::format_duration;
 use measure::record::{Line, OperationCounts, parse_lines};
 use measure::round::Mode;
+use measure::user_code::UserCode;
 use platform::CaseError;
 use serde::{Deserialize, Serialize};
 
@@ -37,6 +39,8 @@ pub enum RoundEnd {
 
 /// How long after its own time limit a worker may take to end.
 const GRACE: Duration = Duration::from_secs(12);
+/// The same for a worker that runs a command of the user, which has a time limit of its own.
+const GRACE_OF_COMMAND: Duration = Duration::from_secs(2);
 /// How long a worker may continue after a request to stop: most rounds are shorter.
 const LAST_CHANCE: Duration = Duration::from_millis(500);
 /// How often requests to stop are checked.
@@ -47,13 +51,56 @@ const OUTPUT_AT_MOST: usize = 16 << 20;
 /// Runs one round in a fresh process of this program. When `stop` is set, the worker may take a moment to end, and is
 /// then killed.
 pub fn launch(order: &RoundOrder, stop: &AtomicBool) -> Result<Report, CaseError> {
-    let limit = Duration::from_millis(order.limit_ms) + GRACE;
     let mut command = WorkerOrder::Round(Box::new(order.clone())).command();
     command.stdin(Stdio::null());
-    if order.mode == Mode::CountForTracer {
-        return launch_traced(&mut command, limit);
+    let limit = limit_of(order);
+    let mut report = match order.mode {
+        Mode::CountForTracer => launch_traced(&mut command, limit, stop)?,
+        _ => {
+            let shows_output =
+                matches!(&order.user, Some(UserCode::Command(command)) if command.show_output);
+            launch_plainly(&mut command, limit, stop, shows_output)?
+        }
+    };
+    if let Some(user) = &order.user {
+        report.end = in_users_words(report.end, user);
     }
-    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    Ok(report)
+}
+
+fn limit_of(order: &RoundOrder) -> Duration {
+    let grace = match order.user {
+        Some(UserCode::Command(_)) => GRACE_OF_COMMAND,
+        _ => GRACE,
+    };
+    Duration::from_millis(order.limit_ms) + grace
+}
+
+/// Names the user's code in what ended its worker.
+fn in_users_words(end: RoundEnd, user: &UserCode) -> RoundEnd {
+    match (end, user) {
+        (RoundEnd::Died(reason), UserCode::Library(library)) => {
+            RoundEnd::Died(format!("{}: {reason}", library.path))
+        }
+        (RoundEnd::Hung(reason), UserCode::Library(library)) => {
+            RoundEnd::Hung(format!("{}: {reason}", library.path))
+        }
+        (RoundEnd::Hung(_), UserCode::Command(command)) => RoundEnd::Hung(format!(
+            "the command did not end within {}; --time-limit changes that",
+            format_duration(Duration::from_millis(command.limit_ms))
+        )),
+        (end, _) => end,
+    }
+}
+
+fn launch_plainly(
+    command: &mut Command,
+    limit: Duration,
+    stop: &AtomicBool,
+    shows_output: bool,
+) -> Result<Report, CaseError> {
+    let errors = if shows_output { Stdio::inherit() } else { Stdio::piped() };
+    command.stdout(Stdio::piped()).stderr(errors);
     let mut child = match command.spawn() {
         Ok(child) => child,
         // Too many processes or too little memory at present: the next round may succeed.
@@ -70,17 +117,31 @@ pub fn launch(order: &RoundOrder, stop: &AtomicBool) -> Result<Report, CaseError
     });
     let (output, errors) = pipes.inspect_err(|_| end_now(&mut child))?;
     let (status, hung) = await_end(&mut child, &output, limit, stop)?;
-    // Its child processes may still hold the pipes; they are not waited for.
+    // Processes that it left behind would disturb the next round.
+    platform::process::end_group(pid);
+    // Those that left its group may still hold the pipes; they are not waited for.
     let (output, errors) = (output.text(LAST_CHANCE), errors.text(LAST_CHANCE));
     if hung || !status.success() {
         platform::cleanup::sweep(pid);
     }
-    let end = if hung {
-        RoundEnd::Hung(format!("the worker did not end within {} s", limit.as_secs()))
-    } else {
-        end_of(&output, status, &errors)
-    };
+    let end = if hung { hung_after(limit) } else { end_of(&output, status, &errors) };
     Ok(Report { text: output, end })
+}
+
+fn hung_after(limit: Duration) -> RoundEnd {
+    RoundEnd::Hung(format!("the worker did not end within {} s", limit.as_secs()))
+}
+
+/// What a worker prints, if it succeeds within `limit`.
+pub fn output_of(command: &mut Command, limit: Duration, stop: &AtomicBool) -> Option<String> {
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut child = command.spawn().ok()?;
+    let pid = child.id();
+    let output = Pipe::read(child.stdout.take()).inspect_err(|_| end_now(&mut child)).ok()?;
+    let (status, hung) = await_end(&mut child, &output, limit, stop).ok()?;
+    platform::process::end_group(pid);
+    let text = output.text(LAST_CHANCE);
+    (status.success() && !hung).then_some(text)
 }
 
 /// Waits for the worker's end, and kills it if that takes too long; also returns whether it was killed.
@@ -174,8 +235,14 @@ fn read_all(mut pipe: impl Read, kept: &Mutex<Vec<u8>>) {
 }
 
 /// The untimed pass under a tracer, which adds the number of system calls to the worker's counts.
-fn launch_traced(command: &mut Command, limit: Duration) -> Result<Report, CaseError> {
-    let (output, calls) = platform::tracer::count_system_calls(command, limit)?;
+fn launch_traced(
+    command: &mut Command,
+    limit: Duration,
+    stop: &AtomicBool,
+) -> Result<Report, CaseError> {
+    let began = Instant::now();
+    let (output, calls) = platform::tracer::count_system_calls(command, limit, stop, LAST_CHANCE)?;
+    let hung = !output.status.success() && began.elapsed() >= limit;
     if !output.status.success() {
         platform::cleanup::sweep_dead();
     }
@@ -193,7 +260,10 @@ fn launch_traced(command: &mut Command, limit: Duration) -> Result<Report, CaseE
         .iter()
         .map(|line| serde_json::to_string(line).expect("a line has only plain values") + "\n")
         .collect();
-    let end = end_of(&text, output.status, &String::from_utf8_lossy(&output.stderr));
+    let end = match hung {
+        true => hung_after(limit),
+        false => end_of(&text, output.status, &String::from_utf8_lossy(&output.stderr)),
+    };
     Ok(Report { text, end })
 }
 
@@ -207,7 +277,7 @@ fn end_of(text: &str, status: ExitStatus, errors: &str) -> RoundEnd {
         Some(end) => RoundEnd::Reported(end),
         None => {
             let last_line = errors.lines().rfind(|line| !line.trim().is_empty());
-            let last_line = last_line.map(|line| format!(": {line}")).unwrap_or_default();
+            let last_line = last_line.map(|line| format!(": {}", line.trim())).unwrap_or_default();
             RoundEnd::Died(format!("the worker ended with {status}{last_line}"))
         }
     }

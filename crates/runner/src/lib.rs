@@ -19,6 +19,7 @@ mod plan;
 mod run;
 mod stored_round;
 mod timebase;
+mod user;
 pub mod worker;
 
 pub use directories::check_directories;
@@ -30,3 +31,4 @@ pub use noise::{NOISE_TAG, stored_noise_checks};
 pub use plan::{Options, Plan, PlanError, Point, choose, plan, plan_of};
 pub use run::{Ended, Ending, Request, begin, resume};
 pub use timebase::{best_clock, timebase_on};
+pub use user::{commands, functions};

@@ -4,11 +4,14 @@ mod error;
 mod filter;
 mod options;
 mod params;
+mod point;
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
-use cases::{Case, Extent, trials_of};
+use cases::{Case, Extent, only_by, trials_of};
 use measure::Params;
+use measure::user_code::UserCode;
 use serde::{Deserialize, Serialize};
 
 pub use error::PlanError;
@@ -16,21 +19,13 @@ pub use filter::choose;
 pub use options::Options;
 use options::extent_of;
 use params::{params_of, thinned, values_of};
+pub use point::Point;
 
 /// Wanted half-width of an interval, as a share: of a sampled core-bound point; of a sampled one that waits for memory, other
 /// CPUs, devices or timers; and of trials and of contending workers, whose rounds differ by 5 to 15 % from process to process.
 const PRECISION: f64 = 0.005;
 const WAITING_PRECISION: f64 = 0.02;
 const TRIAL_PRECISION: f64 = 0.15;
-
-/// One case with a value for each of its parameters.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Point {
-    /// `area/name`.
-    pub case: String,
-    /// Its parameters.
-    pub params: Params,
-}
 
 /// A run as planned; stored with it, so that it can be resumed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -53,6 +48,12 @@ pub struct Plan {
     /// Trials that a point gets whose rounds are trials.
     #[serde(default)]
     pub trials: usize,
+    /// The largest number of trials of a point, if it is not half as many again.
+    #[serde(default)]
+    pub trials_at_most: Option<usize>,
+    /// The user's own code that points measure, by their labels.
+    #[serde(default)]
+    pub user: BTreeMap<String, UserCode>,
     /// A point's rounds are spread over this time at least, in ms: the speed of a machine changes within seconds.
     pub spread_ms: u64,
     /// Seed of the order of rounds and of the bootstrap.
@@ -72,7 +73,10 @@ fn waiting_precision() -> f64 {
 
 /// Plans a run of all points that `options` select, on these CPUs.
 pub fn plan(options: &Options, cpus: &[usize], seed: u64) -> Result<Plan, PlanError> {
-    let mut cases = unasked(choose(&options.filters)?)?;
+    let mut cases = match (options.user.is_empty(), options.filters.is_empty()) {
+        (false, true) => Vec::new(),
+        _ => unasked(choose(&options.filters)?)?,
+    };
     if options.filters.is_empty() && extent_of(options) != Extent::Full {
         cases.retain(|case| !cases::is_extended(case));
     }
@@ -85,6 +89,7 @@ pub fn plan(options: &Options, cpus: &[usize], seed: u64) -> Result<Plan, PlanEr
     for case in cases {
         points.extend(points_of(case, options, cpus.len())?);
     }
+    points.extend(options.user.iter().map(|(point, _)| point.clone()));
     plan_of(points, options, cpus, seed)
 }
 
@@ -114,6 +119,8 @@ pub fn plan_of(
         sampling_ms: (budget_ms as f64 * share) as u64,
         rounds_at_least: if options.quick { 6 } else { 20 },
         trials,
+        trials_at_most: options.trials_at_most,
+        user: options.user.iter().map(|(point, code)| (point.label(), code.clone())).collect(),
         spread_ms: if options.quick { 1_000 } else { 4_000 },
         seed: options.seed.unwrap_or(seed),
         cpus,
@@ -124,13 +131,12 @@ pub fn plan_of(
 
 /// The cases without those that another command measures; an error if no others are left.
 fn unasked(cases: Vec<&'static Case>) -> Result<Vec<&'static Case>, PlanError> {
-    let command = |case: &Case| trials_of(&case.label()).and_then(|trials| trials.only_by);
     let (asked_for, others): (Vec<_>, Vec<_>) =
-        cases.into_iter().partition(|case| command(case).is_some());
+        cases.into_iter().partition(|case| only_by(case).is_some());
     match (others.is_empty(), asked_for.first()) {
         (true, Some(case)) => Err(PlanError::AskedForOtherwise {
             case: case.label(),
-            command: command(case).unwrap_or_default(),
+            command: only_by(case).unwrap_or_default(),
         }),
         _ => Ok(others),
     }
@@ -161,23 +167,21 @@ fn trials_ms(points: &[Point], times: u32, quick: bool) -> u64 {
     (all + all / to_repeat).as_millis() as u64
 }
 
-impl Point {
-    /// Approximate duration of one trial; `None` for a case whose operation is timed in batches.
-    pub fn trial_takes(&self) -> Option<Duration> {
-        trials_of(&self.case).map(|trials| (trials.takes)(&self.params))
-    }
-}
-
 impl Plan {
     /// The number of trials of a point whose rounds are trials.
     pub fn trials_of(&self, point: &Point) -> usize {
         trials_of(&point.case).map_or(self.trials, |trials| trials.at_most.min(self.trials))
     }
 
-    /// The largest number of its trials, if some are disturbed or differ too much: half as many again.
+    /// The largest number of its trials, if some are disturbed or differ too much: usually half as many again.
     pub fn trials_at_most(&self, point: &Point) -> usize {
         let wanted = self.trials_of(point);
-        wanted + wanted / 2
+        self.trials_at_most.map_or(wanted + wanted / 2, |most| most.max(wanted))
+    }
+
+    /// The user's own code that a point measures.
+    pub fn user_code(&self, point: &Point) -> Option<&UserCode> {
+        self.user.get(&point.label())
     }
 }
 

@@ -1,10 +1,13 @@
 //! The worker process, which executes one order: a round, a server, a sink, or one connection of a server. For a
 //! round it needs only the system calls of the case, a clock, write and exit.
 
+use std::io::{BufWriter, Write};
 use std::time::Duration;
 
-use cases::order::{ServeOrder, SinkOrder, StdioOrder, WorkerOrder};
+use cases::op::library::OpLibrary;
+use cases::order::{NameOrder, ServeOrder, SinkOrder, StdioOrder, WorkerOrder};
 use mailsink::{Sink, SinkOptions};
+use measure::user_code::UserCode;
 use measure::{CaseError, Round, RoundOrder};
 use platform::limits::raise_descriptors;
 use servers::{Architecture, ServerOptions};
@@ -30,6 +33,7 @@ pub fn work(order: &str) -> Result<(), WorkerError> {
         WorkerOrder::Round(order) => make_round(&order),
         WorkerOrder::Serve(order) => serve(&order)?,
         WorkerOrder::Sink(order) => sink(&order)?,
+        WorkerOrder::Name(order) => name(&order)?,
     }
     Ok(())
 }
@@ -38,17 +42,56 @@ pub fn work(order: &str) -> Result<(), WorkerError> {
 fn make_round(order: &RoundOrder) {
     platform::process::end_with_parent(order.parent);
     measure::round::use_all_cpus(order);
-    // Not locked for the other orders: a thread of the server prints its reports.
-    let mut out = std::io::stdout().lock();
-    let mut round = Round::new(order, &mut out);
-    let result = match cases::find(&order.case) {
+    match &order.user {
+        // Not locked for the other orders: a thread of the server prints its reports.
+        None => print_round(order, &mut std::io::stdout().lock(), Ok(())),
+        Some(UserCode::Command(_)) => {
+            platform::process::end_children_with_me();
+            print_round(order, &mut std::io::stdout().lock(), Ok(()));
+        }
+        Some(UserCode::Library(library)) => {
+            platform::process::end_children_with_me();
+            let (mut out, contained) = contain(library.memory);
+            print_round(order, &mut out, contained);
+        }
+    }
+}
+
+/// Makes a round if what it needs is `ready`.
+fn print_round(order: &RoundOrder, out: &mut dyn Write, ready: Result<(), CaseError>) {
+    let mut round = Round::new(order, out);
+    let result = ready.and_then(|()| match cases::find(&order.case) {
         None => Err(CaseError::Unsupported(format!("this worker knows no case {}", order.case))),
         Some(case) => match case.missing_here() {
             Some(reason) => Err(CaseError::Unsupported(reason.to_owned())),
             None => (case.run)(&order.params, &mut round),
         },
-    };
+    });
     round.end(result);
+}
+
+/// Limits what code of the user can do to this worker: its memory, and what it prints among the worker's records. Returns
+/// where these go, and whether that succeeded.
+fn contain(memory: u64) -> (Box<dyn Write>, Result<(), CaseError>) {
+    let limited = platform::memory_limit::limit_growth(memory);
+    match platform::process::divert_standard_output() {
+        Ok(output) => (Box::new(BufWriter::new(output)), limited),
+        Err(e) => {
+            let diverted = Err(CaseError::from_io("diverting standard output", &e));
+            (Box::new(std::io::stdout()), limited.and(diverted))
+        }
+    }
+}
+
+/// Prints the name of the user's function.
+fn name(order: &NameOrder) -> Result<(), CaseError> {
+    platform::process::end_with_parent(Some(order.parent));
+    platform::process::end_children_with_me();
+    let (mut out, contained) = contain(order.library.memory);
+    contained?;
+    let library = OpLibrary::load(&order.library)?;
+    writeln!(out, "{}", library.name())?;
+    Ok(out.flush()?)
 }
 
 fn serve(order: &ServeOrder) -> Result<(), CaseError> {

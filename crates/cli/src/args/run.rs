@@ -53,6 +53,27 @@ pub struct Measuring {
     pub slow_down: Option<f64>,
 }
 
+impl Run {
+    /// What a plan is made from, with the user's functions.
+    ///
+    /// # Errors
+    /// If a directory cannot be named as text, or a library cannot be used.
+    pub fn options(&self) -> anyhow::Result<Options> {
+        let user = runner::functions(&self.ops, self.op_memory)?;
+        Ok(Options { user, ..self.measuring.options()? })
+    }
+
+    /// The options that were given, as text by name, to be kept with the run.
+    pub fn asked(&self) -> BTreeMap<String, String> {
+        let mut asked = self.measuring.asked();
+        let paths: Vec<String> = self.ops.iter().map(|path| path.display().to_string()).collect();
+        if !paths.is_empty() {
+            asked.insert(OP.to_owned(), paths.join(" "));
+        }
+        asked
+    }
+}
+
 impl Measuring {
     /// What a plan is made from.
     ///
@@ -83,7 +104,7 @@ impl Measuring {
             cpu: self.cpu,
             slow_down: self.slow_down,
             scale: self.scale,
-            trials: None,
+            ..Options::default()
         })
     }
 
@@ -119,6 +140,8 @@ fn full_path(dir: &Path) -> Result<String, Usage> {
 
 /// The key under which the areas and cases that were asked for are kept with a run.
 pub const FILTERS: &str = "filters";
+/// The same for the user's own functions.
+pub const OP: &str = "op";
 
 /// `oscost run`.
 #[derive(Debug, Args)]
@@ -128,13 +151,21 @@ Examples:
   oscost run syscall/getppid --precision 0.2%
   oscost run lock/futex --param workers=1..8 --param place=same,spread
   oscost run file --dir /srv --dir /dev/shm
+  oscost run --op ./mine.so
   oscost run --resume")]
 pub struct Run {
     #[command(flatten)]
     pub measuring: Measuring,
+    /// Measure the function in this shared library, written as include/oscost.h says (may be repeated); without filters
+    /// nothing else
+    #[arg(long = "op", value_name = "FILE")]
+    pub ops: Vec<PathBuf>,
+    /// How much memory the library of --op may use
+    #[arg(long, value_name = "BYTES", value_parser = op_memory, allow_hyphen_values = true, default_value = "1g")]
+    pub op_memory: u64,
     /// Continue the latest unfinished run, or the run named
     #[arg(long, value_name = "RUN", num_args = 0..=1, default_missing_value = "",
-          conflicts_with_all = ["filters", "quick", "full", "params", "dirs", "netns", "precision", "budget", "scale", "seed", "cpu", "slow_down", "tags"])]
+          conflicts_with_all = ["filters", "quick", "full", "params", "dirs", "netns", "precision", "budget", "scale", "seed", "cpu", "slow_down", "tags", "ops"])]
     pub resume: Option<String>,
     /// Print all tables of a run of all areas instead of its summary
     #[arg(long, conflicts_with = "json")]
@@ -163,6 +194,13 @@ fn scale(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(scale) if plain && scale > 0.0 && scale <= 1_000.0 => Ok(scale),
         _ => Err("it is not a factor above 0 and up to 1000, as in 0.01".into()),
+    }
+}
+
+fn op_memory(text: &str) -> Result<u64, String> {
+    match count(text)? {
+        bytes if bytes < 1 << 20 => Err("it must be at least 1m".into()),
+        bytes => Ok(bytes),
     }
 }
 

@@ -8,10 +8,11 @@ use anyhow::Context;
 use measure::survey::ClockFacts;
 use report::{closing_lines, file_systems, results_tables, summary};
 use results::{Document, Store};
-use runner::{Ended, Event, Plan, Request, RunError};
+use runner::{Ended, Event, Options, Plan, Request, RunError};
 
 use super::answer::{GOAL, choice_of, in_words, with_answer};
-use crate::args::{FILTERS, Measuring, Output, StoreArg};
+use super::ranking::with_ranking;
+use crate::args::{COMMANDS, FILTERS, OP, Output, StoreArg};
 use crate::ending::Ending;
 use crate::output::{note, page, print};
 use crate::progress::Progress;
@@ -40,8 +41,8 @@ impl Form {
 }
 
 /// Plans what the user asked for, for this machine.
-pub fn plan_of(measuring: &Measuring) -> anyhow::Result<Plan> {
-    Ok(runner::plan(&measuring.options()?, &platform::cpu::allowed(), runner::random_seed())?)
+pub fn plan_of(options: &Options) -> anyhow::Result<Plan> {
+    Ok(runner::plan(options, &platform::cpu::allowed(), runner::random_seed())?)
 }
 
 /// The clock to time with.
@@ -109,11 +110,16 @@ pub fn show_ended(
 /// Prints the run as a JSON document, or as the answer it was made for, or as a summary, or as tables.
 pub fn show_results(document: &Document, form: Form, took: Option<Duration>) -> anyhow::Result<()> {
     let choice = choice_of(document);
+    let ranking = analysis::rank_commands(document);
     if form == Form::Json {
-        return print(&match choice {
-            None => results::to_json(document),
-            Some(choice) => with_answer(document, &choice)?,
+        return print(&match (choice, ranking) {
+            (None, None) => results::to_json(document),
+            (None, Some(ranking)) => with_ranking(document, &ranking)?,
+            (Some(choice), _) => with_answer(document, &choice)?,
         });
+    }
+    if let Some(ranking) = ranking {
+        print(&report::ranking_text(&ranking, &page()))?;
     }
     match choice {
         Some(choice) => print(&in_words(&choice, document))?,
@@ -131,7 +137,7 @@ pub fn show_results(document: &Document, form: Form, took: Option<Duration>) -> 
 /// Whether it is shown as a summary, which names the machine itself: a run of all areas, made for no other answer.
 pub fn is_summarised(document: &Document, form: Form) -> bool {
     let asked = &document.run.asked;
-    form == Form::Usual && ![FILTERS, GOAL].iter().any(|key| asked.contains_key(*key))
+    form == Form::Usual && ![FILTERS, GOAL, OP, COMMANDS].iter().any(|key| asked.contains_key(*key))
 }
 
 /// The command that resumes an unfinished run.

@@ -27,7 +27,7 @@ pub fn noise(args: &Noise) -> anyhow::Result<Ending> {
         let tags = BTreeMap::from([(NOISE_TAG.to_owned(), new_id())]);
         let mut ids: Vec<String> = Vec::new();
         for _ in 0..2 {
-            let plan = plan_of(&args.measuring)?;
+            let plan = plan_of(&args.measuring.options()?)?;
             let asked = args.measuring.asked();
             let request = Request { plan: &plan, asked, tags: tags.clone(), clock: &clock };
             let (ended, _) = watched(|watch| runner::begin(request, &mut store, &stop, watch))?;

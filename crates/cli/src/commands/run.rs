@@ -19,11 +19,11 @@ pub fn run(args: &Run) -> anyhow::Result<Ending> {
     if let Some(name) = &args.resume {
         return resume(name, args, &stop);
     }
-    let plan = plan_of(&args.measuring)?;
+    let plan = plan_of(&args.options()?)?;
     runner::check_directories(&plan)?;
     announce(&plan);
     let form = Form::of(args.output.json, args.tables);
-    measure(&plan, args.measuring.asked(), form, &args.output, &args.store, &stop)
+    measure(&plan, args.asked(), form, &args.output, &args.store, &stop)
 }
 
 /// Resumes the run of that name, or the latest unfinished one if the name is empty.

@@ -131,11 +131,13 @@ impl<T> Worker<'_, T> {
     fn sample(&self, sampler: &mut Sampler, mut operate: impl FnMut()) -> Result<(), CaseError> {
         let contended = self.worker_group.workers > 1;
         let left_out = Cell::new(0);
-        let mut operate_in_time = || {
-            if contended && self.phase() >= phase::STOP {
-                left_out.set(left_out.get() + 1);
-            } else {
-                operate();
+        let mut operate_in_time = |n: u64| {
+            for _ in 0..n {
+                if contended && self.phase() >= phase::STOP {
+                    left_out.set(left_out.get() + 1);
+                } else {
+                    operate();
+                }
             }
         };
         if !contended {

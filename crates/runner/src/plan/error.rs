@@ -45,4 +45,24 @@ pub enum PlanError {
         /// The CPUs that it may use.
         allowed: String,
     },
+    /// A library of the user that cannot be read.
+    #[error("--op {path}: {problem}")]
+    Library {
+        /// Its path.
+        path: String,
+        /// The problem.
+        problem: String,
+    },
+    /// Two libraries whose functions have one name.
+    #[error(
+        "{first} and {second} are both named {name:?}: measure them in two runs, and compare these with `oscost compare`"
+    )]
+    SameName {
+        /// The name.
+        name: String,
+        /// The first library.
+        first: String,
+        /// The second library.
+        second: String,
+    },
 }

@@ -4,6 +4,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use cases::Extent;
+use measure::user_code::UserCode;
+
+use super::point::Point;
 
 /// What a plan is made from.
 #[derive(Debug, Clone, Default)]
@@ -30,6 +33,10 @@ pub struct Options {
     pub scale: Option<f64>,
     /// Number of trials of each point whose rounds are trials.
     pub trials: Option<usize>,
+    /// The largest number of trials, if some are disturbed or differ too much.
+    pub trials_at_most: Option<usize>,
+    /// The user's own functions or commands to be measured. If there are any and no filters, nothing else is measured.
+    pub user: Vec<(Point, UserCode)>,
 }
 
 /// How much is measured: `quick` takes precedence over `full`.

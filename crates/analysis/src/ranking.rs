@@ -1,0 +1,142 @@
+//! Commands of one run compared with the fastest of them, by the rules by which runs are compared.
+
+use std::collections::BTreeMap;
+
+use cases::time::{CASE_NAME, COMMAND};
+use measure::TIME;
+use results::{CaseResult, Document, Outcome};
+
+use crate::compare::{Compared, Settings, compare};
+use crate::noise::NoiseCheck;
+
+/// The commands of a run, the one with the shortest median time first.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ranking {
+    /// What the fastest is called.
+    pub fastest: String,
+    /// The others, in the order of their medians.
+    pub others: Vec<Ranked>,
+}
+
+/// A command compared with the fastest.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ranked {
+    /// What it is called.
+    pub command: String,
+    /// Its time divided by that of the fastest, with the verdict on it.
+    pub compared: Compared,
+}
+
+/// Compares the elapsed times of a run's commands; `None` if fewer than two were measured. All comparisons share one chance
+/// of error. That the fastest was selected from the same data does not raise it (see `crate::choice`).
+pub fn rank_commands(document: &Document) -> Option<Ranking> {
+    let measured = |result: &&CaseResult| {
+        result.case == CASE_NAME
+            && result.metric == TIME.name
+            && result.outcome == Outcome::Measured
+            && result.estimate.is_some()
+    };
+    let mut times: Vec<&CaseResult> = document.results.iter().filter(measured).collect();
+    let median = |result: &CaseResult| result.estimate.map_or(f64::INFINITY, |e| e.median);
+    times.sort_by(|a, b| median(a).total_cmp(&median(b)));
+    let (fastest, others) = times.split_first().filter(|(_, others)| !others.is_empty())?;
+    let names = names(&times);
+    let usual = Settings::default();
+    let settings = Settings { chance: usual.chance / others.len() as f64, ..usual };
+    let base = alone(document, fastest);
+    let ranked = others.iter().zip(&names[1..]).filter_map(|(other, name)| {
+        let rows = compare(&base, &alone(document, other), &NoiseCheck::default(), &settings);
+        let compared = rows.into_iter().next()?;
+        Some(Ranked { command: name.clone(), compared })
+    });
+    Some(Ranking { fastest: names[0].clone(), others: ranked.collect() })
+}
+
+/// The run as if it had measured this result only, of a point that all commands share.
+fn alone(document: &Document, result: &CaseResult) -> Document {
+    let result = CaseResult { params: BTreeMap::new(), ..result.clone() };
+    Document { results: vec![result], ..document.clone() }
+}
+
+/// The command lines, with their other parameters where two are the same.
+fn names(times: &[&CaseResult]) -> Vec<String> {
+    let line = |result: &CaseResult| result.params.get(COMMAND).cloned().unwrap_or_default();
+    let lines: Vec<String> = times.iter().map(|result| line(result)).collect();
+    let is_shared = |name: &String| lines.iter().filter(|other| *other == name).count() > 1;
+    let name = |(result, line): (&&CaseResult, &String)| {
+        if !is_shared(line) {
+            return line.clone();
+        }
+        let others = result.params.iter().filter(|(key, _)| *key != COMMAND);
+        let others: Vec<String> = others.map(|(key, value)| format!("{key}={value}")).collect();
+        format!("{line} ({})", others.join(", "))
+    };
+    times.iter().zip(&lines).map(name).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use measure::stats::{LEVEL, median};
+    use results::{Direction, Estimate, RunInfo};
+
+    use super::*;
+    use crate::verdict::Verdict;
+
+    fn time(command: &str, round_values: Vec<f64>) -> CaseResult {
+        let params = BTreeMap::from([(COMMAND.to_owned(), command.to_owned())]);
+        let median = median(&mut round_values.clone());
+        CaseResult {
+            estimate: Some(Estimate { median, low: median, high: median, level: LEVEL }),
+            rounds: round_values.len() as u32,
+            round_values,
+            ..CaseResult::blank(CASE_NAME, params, "time", "ns/op", Direction::Lower)
+        }
+    }
+
+    fn document(results: Vec<CaseResult>) -> Document {
+        let run = RunInfo {
+            id: "x".to_owned(),
+            started: String::new(),
+            finished: None,
+            seed: 1,
+            oscost: String::new(),
+            tags: BTreeMap::new(),
+            asked: BTreeMap::new(),
+            core_clock_ghz: None,
+            area_seconds: BTreeMap::new(),
+        };
+        Document { schema: 2, run, machine: serde_json::Map::new(), results }
+    }
+
+    fn around(median: f64) -> Vec<f64> {
+        (0..11).map(|n| median * (1.0 + 0.001 * f64::from(n - 5))).collect()
+    }
+
+    #[test]
+    fn the_fastest_comes_first_and_the_others_have_a_verdict() {
+        let all = [("slow", 2e8), ("fast", 1e8), ("alike", 1.001e8)];
+        let results = all.map(|(name, ns)| time(name, around(ns)));
+        let ranking = rank_commands(&document(results.to_vec())).unwrap();
+        assert_eq!(ranking.fastest, "fast");
+        let others: Vec<(&str, Verdict)> = ranking
+            .others
+            .iter()
+            .map(|ranked| (ranked.command.as_str(), ranked.compared.verdict))
+            .collect();
+        assert_eq!(others, [("alike", Verdict::Same), ("slow", Verdict::Slower)]);
+        let ratio = ranking.others[1].compared.ratio.unwrap();
+        assert!(ratio.low < 2.0 && 2.0 < ratio.high && ratio.high < 2.02, "{ratio:?}");
+    }
+
+    #[test]
+    fn one_command_is_compared_with_nothing() {
+        assert_eq!(rank_commands(&document(vec![time("only", around(1e6))])), None);
+    }
+
+    #[test]
+    fn few_runs_are_no_evidence() {
+        let results = vec![time("a", vec![1e6; 3]), time("b", vec![2e6; 3])];
+        let ranking = rank_commands(&document(results)).unwrap();
+        assert_eq!(ranking.others[0].compared.verdict, Verdict::CannotTell);
+    }
+}

@@ -1,0 +1,261 @@
+//! Running a command to its end, and what the system reports of it.
+
+use std::process::Command;
+use std::time::Duration;
+
+use crate::CaseError;
+use crate::counters::SyscallCounting;
+
+/// How a command ended, and what it and the children that it has waited for used. `None`: not reported by this system.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Finished {
+    /// Its exit code; 128 and the signal's number if a signal ended it, as in shells.
+    pub code: i32,
+    /// CPU time in user mode.
+    pub user: Option<Duration>,
+    /// CPU time in the kernel.
+    pub system: Option<Duration>,
+    /// Largest resident memory of any of its processes, in bytes. On Linux no less than this process has now: a child
+    /// begins as its copy.
+    pub max_resident: Option<u64>,
+    /// Voluntary context switches.
+    pub voluntary_switches: Option<u64>,
+    /// Involuntary context switches.
+    pub involuntary_switches: Option<u64>,
+    /// Page faults, minor and major.
+    pub page_faults: Option<u64>,
+    /// System calls of all its threads and processes after the execve(2) that started it, if counted here. A tracer counts
+    /// them elsewhere.
+    pub syscalls: Option<u64>,
+}
+
+/// Runs `command` to its end, with its system calls counted in this way.
+///
+/// # Errors
+/// If it cannot be started.
+pub fn run(command: &mut Command, counting: SyscallCounting) -> Result<Finished, CaseError> {
+    os::run(command, counting)
+}
+
+/// The system's command interpreter, which runs the text that follows these words: sh(1), or cmd.exe on Windows.
+pub fn shell() -> [&'static str; 2] {
+    if cfg!(windows) { ["cmd.exe", "/C"] } else { ["/bin/sh", "-c"] }
+}
+
+/// The command of these words: a program and its arguments; `None` if there are none. What follows those of [`shell`] is
+/// passed on as it is.
+pub fn of_words(words: &[String]) -> Option<Command> {
+    let (program, arguments) = words.split_first()?;
+    let mut command = Command::new(program);
+    os::add_arguments(&mut command, arguments);
+    Some(command)
+}
+
+#[cfg(unix)]
+mod os {
+    use std::process::Command;
+    use std::time::Duration;
+
+    use super::Finished;
+    use crate::CaseError;
+    use crate::counters::{ProcessCounter, SyscallCounting};
+
+    pub fn add_arguments(command: &mut Command, arguments: &[String]) {
+        command.args(arguments);
+    }
+
+    pub fn run(command: &mut Command, counting: SyscallCounting) -> Result<Finished, CaseError> {
+        forget_peak();
+        let counter = match counting {
+            SyscallCounting::Tracepoint(id) => ProcessCounter::from_exec(id),
+            SyscallCounting::Marks => {
+                mark_children(command);
+                None
+            }
+            SyscallCounting::None => None,
+        };
+        let child = command.spawn();
+        let name = || command.get_program().to_string_lossy().into_owned();
+        let child = child.map_err(|e| CaseError::Failed(format!("{}: {e}", name())))?;
+        let (status, usage) = wait(child.id() as libc::pid_t)?;
+        let code = match libc::WIFSIGNALED(status) {
+            true => 128 + libc::WTERMSIG(status),
+            false => libc::WEXITSTATUS(status),
+        };
+        let count = |count: libc::c_long| u64::try_from(count).ok();
+        // macOS reports bytes, the others units of 1024.
+        let unit = if cfg!(target_os = "macos") { 1 } else { 1024 };
+        Ok(Finished {
+            code,
+            user: Some(of_timeval(usage.ru_utime)),
+            system: Some(of_timeval(usage.ru_stime)),
+            max_resident: count(usage.ru_maxrss).map(|size| size * unit),
+            voluntary_switches: count(usage.ru_nvcsw),
+            involuntary_switches: count(usage.ru_nivcsw),
+            page_faults: count(usage.ru_minflt + usage.ru_majflt),
+            syscalls: counter.and_then(|counter| counter.syscalls()),
+        })
+    }
+
+    /// Makes the kernel forget the largest resident memory of this process (proc_pid_clear_refs(5)): its children begin with
+    /// that. Where this is denied, their figures are no smaller than it.
+    fn forget_peak() {
+        #[cfg(target_os = "linux")]
+        let _ = std::fs::write("/proc/self/clear_refs", "5");
+    }
+
+    /// Has the tracer count all calls of the child from its execve(2) on, and of the processes that it starts.
+    fn mark_children(command: &mut Command) {
+        #[cfg(target_os = "linux")]
+        {
+            use std::os::unix::process::CommandExt;
+            // SAFETY: between fork and exec the child makes one plain system call.
+            unsafe {
+                command.pre_exec(|| {
+                    crate::counters::mark_command();
+                    Ok(())
+                });
+            }
+        }
+        #[cfg(not(target_os = "linux"))]
+        let _ = command;
+    }
+
+    fn wait(pid: libc::pid_t) -> Result<(libc::c_int, libc::rusage), CaseError> {
+        let mut status = 0;
+        // SAFETY: an all-zero rusage is valid, and both are valid places for the call to fill. The pid is that of a child
+        // that nothing else waits for.
+        unsafe {
+            let mut usage: libc::rusage = std::mem::zeroed();
+            while libc::wait4(pid, &mut status, 0, &mut usage) < 0 {
+                let error = std::io::Error::last_os_error();
+                if error.kind() != std::io::ErrorKind::Interrupted {
+                    return Err(CaseError::from_io("wait4", &error));
+                }
+            }
+            Ok((status, usage))
+        }
+    }
+
+    fn of_timeval(time: libc::timeval) -> Duration {
+        Duration::new(time.tv_sec.max(0) as u64, time.tv_usec.max(0) as u32 * 1_000)
+    }
+}
+
+#[cfg(windows)]
+mod os {
+    use std::os::windows::io::AsRawHandle;
+    use std::os::windows::process::CommandExt;
+    use std::process::Command;
+    use std::time::Duration;
+
+    use windows_sys::Win32::Foundation::FILETIME;
+    use windows_sys::Win32::System::ProcessStatus::{
+        GetProcessMemoryInfo, PROCESS_MEMORY_COUNTERS,
+    };
+    use windows_sys::Win32::System::Threading::GetProcessTimes;
+
+    use super::{Finished, shell};
+    use crate::CaseError;
+    use crate::counters::SyscallCounting;
+
+    /// cmd.exe does not unquote as other programs do.
+    pub fn add_arguments(command: &mut Command, arguments: &[String]) {
+        let is_shell = command.get_program() == shell()[0];
+        match arguments {
+            [option, line] if is_shell && option == shell()[1] => {
+                command.arg(option).raw_arg(line);
+            }
+            _ => {
+                command.args(arguments);
+            }
+        }
+    }
+
+    pub fn run(command: &mut Command, _counting: SyscallCounting) -> Result<Finished, CaseError> {
+        let name = command.get_program().to_string_lossy().into_owned();
+        let failed = |e: std::io::Error| CaseError::Failed(format!("{name}: {e}"));
+        let mut child = command.spawn().map_err(failed)?;
+        let status = child.wait().map_err(failed)?;
+        let mut finished = Finished {
+            code: status.code().unwrap_or(1),
+            user: None,
+            system: None,
+            max_resident: None,
+            voluntary_switches: None,
+            involuntary_switches: None,
+            page_faults: None,
+            syscalls: None,
+        };
+        // The system reports each process alone: of a shell that would not be what it has started.
+        if name == shell()[0] {
+            return Ok(finished);
+        }
+        // SAFETY: the handle is open until `child` is dropped; all places are valid, and all-zero structures too.
+        unsafe {
+            let mut times = [FILETIME { dwLowDateTime: 0, dwHighDateTime: 0 }; 4];
+            let [created, ended, kernel, user] = &mut times;
+            let process = child.as_raw_handle();
+            if GetProcessTimes(process, created, ended, kernel, user) != 0 {
+                finished.user = Some(of_filetime(times[3]));
+                finished.system = Some(of_filetime(times[2]));
+            }
+            let mut counters: PROCESS_MEMORY_COUNTERS = std::mem::zeroed();
+            let size = size_of::<PROCESS_MEMORY_COUNTERS>() as u32;
+            if GetProcessMemoryInfo(process, &mut counters, size) != 0 {
+                finished.max_resident = Some(counters.PeakWorkingSetSize as u64);
+                finished.page_faults = Some(u64::from(counters.PageFaultCount));
+            }
+        }
+        Ok(finished)
+    }
+
+    fn of_filetime(time: FILETIME) -> Duration {
+        let hundreds_of_ns = u64::from(time.dwHighDateTime) << 32 | u64::from(time.dwLowDateTime);
+        Duration::from_nanos(hundreds_of_ns.saturating_mul(100))
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    fn sh(script: &str) -> Finished {
+        let [shell, option] = shell();
+        run(Command::new(shell).args([option, script]), SyscallCounting::None).unwrap()
+    }
+
+    #[test]
+    fn the_exit_code_is_that_of_a_shell() {
+        assert_eq!(sh("exit 3").code, 3);
+        assert_eq!(sh("kill -9 $$").code, 137);
+        let error = run(&mut Command::new("/nosuch/program"), SyscallCounting::None).unwrap_err();
+        assert!(error.to_string().starts_with("/nosuch/program: "), "{error}");
+    }
+
+    #[test]
+    fn what_its_children_use_is_included() {
+        let busy = sh("sh -c 'i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done'; sleep 0.01");
+        assert!(busy.user >= Some(Duration::from_millis(10)), "{busy:?}");
+        assert!(busy.voluntary_switches >= Some(1) && busy.page_faults >= Some(1), "{busy:?}");
+        let large = sh("head -c 60000000 /dev/zero | tail -c 60000000 >/dev/null");
+        assert!(large.max_resident >= Some(50_000_000), "{large:?}");
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn the_system_calls_of_all_its_processes_are_counted() {
+        let Some(id) = crate::counters::syscall_tracepoint() else {
+            return testing::skip("the tracepoint of system calls needs root and tracefs");
+        };
+        let calls = |copies: u32| {
+            let script = format!("dd if=/dev/zero of=/dev/null bs=1 count={copies} 2>/dev/null; :");
+            let [shell, option] = shell();
+            let counting = SyscallCounting::Tracepoint(id);
+            let finished = run(Command::new(shell).args([option, &script]), counting).unwrap();
+            finished.syscalls.unwrap()
+        };
+        // A read and a write for each byte.
+        assert_eq!(calls(2_000) - calls(1_000), 2_000);
+    }
+}
