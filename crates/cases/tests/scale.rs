@@ -102,6 +102,7 @@ fn round(
         limit_ms: 5,
         slow_down: 0.0,
         parent: None,
+        user: None,
     };
     let mut out = Vec::new();
     let result = run(params, &mut Round::new(&order, &mut out));
