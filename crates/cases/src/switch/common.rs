@@ -91,7 +91,7 @@ pub fn measure_ring<E: TokenEnd>(
     let seen = Seen::by(tasks, count)?;
     round.operations_per_call(count as u64);
     if tasks.place() == Place::Same {
-        // One of the tasks is counted: it blocks once while the token goes around.
+        // Counted in the measuring task, which another one must replace while the token goes around.
         round.expect_switches(1.0 / count as f64);
     }
     let partner = |number: usize, mut end: E| {
