@@ -9,7 +9,7 @@ mod point;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use cases::{Case, Extent, only_by, trials_of};
+use cases::{Case, Extent, Param, Takes, only_by, trials_of};
 use measure::Params;
 use measure::user_code::UserCode;
 use serde::{Deserialize, Serialize};
@@ -212,7 +212,10 @@ fn points_of(case: &Case, options: &Options, cpus: usize) -> Result<Vec<Point>, 
             })
             .collect();
     }
-    let by_hand = case.params.iter().any(|param| options.params.contains_key(param.name));
+    // Another directory is another place for the same points.
+    let chooses = |param: &&Param| param.takes != Takes::Directory;
+    let mut choosing = case.params.iter().filter(chooses);
+    let by_hand = choosing.any(|param| options.params.contains_key(param.name));
     all.retain(|params| by_hand || cases::includes(case, params, extent_of(options)));
     Ok(all.into_iter().map(|params| Point { case: case.label(), params }).collect())
 }
@@ -455,6 +458,24 @@ mod tests {
         let full = of(Options { full: true, ..Options::default() });
         let sizes = full.points.iter().filter(|point| point.case == "file/small");
         assert_eq!(sizes.filter(|point| point.params["files"] == "10000").count(), 8);
+    }
+
+    #[test]
+    fn another_directory_has_the_points_of_an_ordinary_run() {
+        let of = |params: &[(&str, &[&str])]| {
+            let owned = |values: &[&str]| values.iter().map(|value| (*value).to_owned()).collect();
+            let params = params.iter().map(|(name, values)| ((*name).to_owned(), owned(values)));
+            let filters = vec!["file/random-read".to_owned()];
+            let options = Options { filters, params: params.collect(), ..Options::default() };
+            plan(&options, &[0, 1], 7).unwrap().points.len()
+        };
+        let temp = std::env::temp_dir();
+        let temp = temp.to_str().unwrap();
+        let ordinary = of(&[]);
+        assert_eq!(of(&[("dir", &[temp])]), ordinary);
+        assert_eq!(of(&[("dir", &[temp, "temp"])]), 2 * ordinary);
+        // What is chosen by hand is measured, and says itself where it cannot be.
+        assert_eq!(of(&[("engine", &["pread"]), ("mode", &["cached"])]), 2);
     }
 
     #[test]

@@ -46,7 +46,7 @@ pub const CASE: Case = Case {
 
 fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
     let fresh = Fresh::of(params, round)?;
-    fresh.home().refuse_without_device()?;
+    fresh.home().refuse_uncertain_cache()?;
     let context = stage_of(round, 1)?;
     let shard = FileShard::flat(&fresh, 0..fresh.files)?;
     let mut times = times_for(&shard, round, &context);

@@ -102,18 +102,28 @@ impl Home {
         self.path.join(Directory::file(false, number))
     }
 
-    /// Why the contents of its files cannot be sure to come from the device: some file systems have none, and some have a
-    /// cache that cannot be examined.
+    /// Refuses file systems in memory, which have no device to write to or to read from.
     ///
     /// # Errors
-    /// `Unsupported` if they cannot.
-    pub fn refuse_without_device(&self) -> Result<(), CaseError> {
-        let facts = filesystem::of(&self.path)?;
-        match facts.kind {
-            None => Err(CaseError::Unsupported("the kind of file system is not known".into())),
+    /// `Unsupported` if it is on one.
+    pub fn refuse_in_memory(&self) -> Result<(), CaseError> {
+        match filesystem::of(&self.path)?.kind {
             Some(kind) if filesystem::is_in_memory(&kind) => {
                 Err(CaseError::Unsupported(format!("{kind} is in memory only: it has no device")))
             }
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses file systems from which a read cannot be sure to come from the device: those in memory, and those with a
+    /// cache that cannot be examined.
+    ///
+    /// # Errors
+    /// `Unsupported` if it is on one, or the kind is not known.
+    pub fn refuse_uncertain_cache(&self) -> Result<(), CaseError> {
+        self.refuse_in_memory()?;
+        match filesystem::of(&self.path)?.kind {
+            None => Err(CaseError::Unsupported("the kind of file system is not known".into())),
             Some(kind) if filesystem::keeps_own_cache(&kind) => Err(CaseError::Unsupported(
                 format!("{kind} has a cache that cannot be looked into"),
             )),

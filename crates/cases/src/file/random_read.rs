@@ -87,8 +87,10 @@ fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
     let (name, depth) = (value_of(params, "engine")?, count_of(params, "depth")?);
     let home = Home::with_room(params, 1, size)?;
     let path = home.file(1);
-    if mode != Mode::Cached {
-        home.refuse_without_device()?;
+    match mode {
+        Mode::Cold => home.refuse_uncertain_cache()?,
+        Mode::Direct => home.refuse_in_memory()?,
+        Mode::Cached => {}
     }
     // Refused before much is written.
     let mut pattern = Pattern::new();

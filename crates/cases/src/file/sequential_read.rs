@@ -46,8 +46,10 @@ fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
     let (mode, size) = (value_of(params, "mode")?, whole_blocks(params)?);
     let home = Home::with_room(params, 1, size)?;
     let path = home.file(1);
-    if mode != "buffered" {
-        home.refuse_without_device()?;
+    match mode {
+        "cold" => home.refuse_uncertain_cache()?,
+        "direct" => home.refuse_in_memory()?,
+        _ => {}
     }
     let written = Pattern::new().write_file(&path, size)?;
     if mode != "buffered" {

@@ -43,11 +43,11 @@ fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
     let (mode, size) = (value_of(params, "mode")?, whole_blocks(params)?);
     let home = Home::with_room(params, 1, size)?;
     let path = home.file(1);
+    if mode != "buffered" {
+        home.refuse_in_memory()?;
+    }
     let mut file = match mode {
-        "direct" => {
-            home.refuse_without_device()?;
-            open_direct(&path, Access::Create)?
-        }
+        "direct" => open_direct(&path, Access::Create)?,
         _ => Pattern::new().write_file(&path, 0)?,
     };
     let context = stage_of(round, 1)?;
