@@ -7,8 +7,9 @@ use crate::{Case, Only};
 pub const CASE: Case = Case {
     area: "scale",
     name: "brk",
-    operation: "One sbrk of 4,096 bytes and one of as many less.",
-    comparable_to: "will-it-scale's brk1 does the same.",
+    operation: "Three brk system calls: one that asks where the heap ends, one that makes it 4,096 bytes longer, and one \
+                that makes it as long as before.",
+    comparable_to: "will-it-scale's brk1 makes the last two.",
     only: Only::Linux("measured on Linux only"),
     core_bound: false,
     trials: None,
@@ -18,16 +19,21 @@ pub const CASE: Case = Case {
         on_linux!(params, round, {
             use super::scale;
 
-            round.expect_syscalls(2.0);
-            // SAFETY: the memory is given back before anything else in this process can use it: the worker is its only thread.
+            // The C library's allocator has the heap too: it must end where that left it, and a worker must be the only
+            // thread of its process.
+            let ends_at = |end: libc::c_long| {
+                // SAFETY: the heap becomes longer, or as long as it was found just before.
+                unsafe { libc::syscall(libc::SYS_brk, end) }
+            };
+            round.expect_syscalls(3.0);
             scale(
                 params,
                 round,
-                "sbrk",
+                "brk",
                 |_| Ok(()),
-                |()| unsafe {
-                    let failed = usize::MAX as *mut libc::c_void;
-                    libc::sbrk(4096) != failed && libc::sbrk(-4096) != failed
+                |()| {
+                    let end = ends_at(0);
+                    end > 0 && ends_at(end + 4096) == end + 4096 && ends_at(end) == end
                 },
             )
         })

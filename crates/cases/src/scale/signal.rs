@@ -10,7 +10,7 @@ pub const CASE: Case = Case {
     operation: "One raise of SIGUSR2, which the worker itself handles at once by a function that adds to a counter.",
     comparable_to: "will-it-scale's signal1 does the same.",
     only: Only::Unix("Windows has no such signals"),
-    core_bound: true,
+    core_bound: false,
     trials: None,
     params: ON_NOTHING,
     metrics: METRICS,

@@ -10,7 +10,7 @@ pub const CASE: Case = Case {
                 removes it.",
     comparable_to: "Event loops do it for each connection; the measured peers have no such case.",
     only: Only::Linux("measured on Linux only"),
-    core_bound: true,
+    core_bound: false,
     trials: None,
     params: &[],
     metrics: &[],

@@ -9,7 +9,7 @@ pub const CASE: Case = Case {
     operation: "One getxattr of 16 bytes of a temporary file, by its absolute path.",
     comparable_to: "Access control lists and SELinux labels are stored so; the measured peers have no such case.",
     only: Only::Linux("measured on Linux only"),
-    core_bound: true,
+    core_bound: false,
     trials: None,
     params: &[],
     metrics: &[],

@@ -9,7 +9,7 @@ pub const CASE: Case = Case {
     operation: "One open of /proc/self/stat, one read of all of it, and one close.",
     comparable_to: "What `ps` and `top` do for each process; the measured peers have no such case.",
     only: Only::Linux("measured on Linux only"),
-    core_bound: true,
+    core_bound: false,
     trials: None,
     params: &[],
     metrics: &[],

@@ -9,7 +9,7 @@ pub const CASE: Case = Case {
     operation: "One open of /sys/devices/system/cpu/online, one read of all of it, and one close.",
     comparable_to: "Monitoring programs read many such files; the measured peers have no such case.",
     only: Only::Linux("measured on Linux only"),
-    core_bound: true,
+    core_bound: false,
     trials: None,
     params: &[],
     metrics: &[],
