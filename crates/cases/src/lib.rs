@@ -4,6 +4,7 @@
 //! shows it with a real one.
 
 mod area;
+pub mod atomic;
 mod case;
 pub mod clock;
 pub mod concurrency;
@@ -11,10 +12,12 @@ pub mod doubt;
 pub mod file;
 pub mod lock;
 pub mod mail;
+pub mod memory;
 pub mod net;
 pub mod order;
 mod registry;
 pub mod syscall;
+mod together;
 
 pub use area::{Area, Finding, Layout, Select, SummaryRow};
 pub use case::{Case, Extent, Only, Param, Takes, Trials, count_of, length_of, size_of, value_of};

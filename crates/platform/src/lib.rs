@@ -6,6 +6,7 @@
 //! A case that exists on one system only is written inside `on_linux!`, `on_unix!` or
 //! `on_windows!`, which turn into that error elsewhere.
 
+pub mod allocator;
 mod case_error;
 pub mod chain;
 #[cfg(unix)]
@@ -19,6 +20,8 @@ pub mod environment;
 pub mod filesystem;
 pub mod limits;
 pub mod machine;
+pub mod mapped_file;
+pub mod memory;
 pub mod network_namespace;
 pub mod process;
 pub mod process_status;
@@ -26,9 +29,11 @@ pub mod readiness;
 pub mod server_socket;
 pub mod shared;
 pub mod socket_io;
+pub mod stream;
 pub mod tracer;
 pub mod tree;
 pub mod usage;
+pub mod userfault;
 
 pub use case_error::CaseError;
 

@@ -14,7 +14,7 @@ mod host;
 mod kernel;
 pub(crate) mod tree;
 
-pub(super) use cpu::{core_type, emulator};
+pub(super) use cpu::{core_type, emulator, reported_cache_bytes};
 
 pub(super) fn find() -> Findings {
     find_under(Path::new("/"))
@@ -81,6 +81,7 @@ fn find_system(findings: &mut Findings, tree: &Tree, uname: &Uname, compat: Opti
     findings.set("congestion_control", congestion_control);
     findings.set("distribution", distribution(tree));
     findings.set("libc", c_library());
+    findings.set("allocator", crate::allocator::name());
     findings.set("hardware", host::hardware(tree));
     findings.set("hypervisor", host::hypervisor(tree));
     let gvisor = compat.as_deref() == Some("gVisor");
