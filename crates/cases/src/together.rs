@@ -3,9 +3,9 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use measure::CaseError;
 use measure::time::{Clock, Stopwatch};
 use measure::trial::Timed;
-use measure::CaseError;
 use platform::cpu::pin_thread;
 
 /// How long a thread that is ready waits for the others.

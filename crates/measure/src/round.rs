@@ -135,8 +135,20 @@ impl<'a> Round<'a> {
     ///
     /// # Errors
     /// `Implausible` if the time is too short for the operation to have happened.
-    pub fn time(&mut self, mut operation: impl FnMut()) -> Result<(), CaseError> {
-        let cpu = self.stay_on_one_cpu();
+    pub fn time(&mut self, operation: impl FnMut()) -> Result<(), CaseError> {
+        self.time_on(self.order.cpus.last().copied(), operation)
+    }
+
+    /// As [`Round::time`], on a CPU of the case's choice; `None` where there is none to choose.
+    ///
+    /// # Errors
+    /// As [`Round::time`].
+    pub fn time_on(
+        &mut self,
+        cpu: Option<usize>,
+        mut operation: impl FnMut(),
+    ) -> Result<(), CaseError> {
+        let cpu = cpu.filter(|&cpu| pin_thread(cpu).is_ok());
         if self.order.mode != Mode::Sample {
             return self.count(operation);
         }
@@ -184,12 +196,6 @@ impl<'a> Round<'a> {
             )));
         }
         self.print(&Line::End(result));
-    }
-
-    /// Pins this thread to the measuring CPU, if the system can.
-    fn stay_on_one_cpu(&self) -> Option<usize> {
-        let cpu = *self.order.cpus.last()?;
-        pin_thread(cpu).ok().map(|()| cpu)
     }
 
     fn count(&mut self, mut operation: impl FnMut()) -> Result<(), CaseError> {

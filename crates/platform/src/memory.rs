@@ -266,7 +266,8 @@ mod linux {
     pub fn available() -> Option<u64> {
         let tree = Tree::new(Path::new("/"));
         let meminfo = tree.text("proc/meminfo")?;
-        let kib = field(&meminfo, "MemAvailable")?.strip_suffix("kB")?.trim().parse::<u64>().ok()?;
+        let kib =
+            field(&meminfo, "MemAvailable")?.strip_suffix("kB")?.trim().parse::<u64>().ok()?;
         let of_system = kib.checked_mul(1024)?;
         let of_groups = cgroup::memory_left(&tree);
         Some(of_groups.map_or(of_system, |left| left.min(of_system)))
@@ -282,7 +283,13 @@ mod linux {
                 let range = hexadecimal(from)?..hexadecimal(to)?;
                 inside = range.contains(&address);
             } else if inside && let Some(rest) = line.strip_prefix("AnonHugePages:") {
-                return rest.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024);
+                return rest
+                    .trim()
+                    .strip_suffix("kB")?
+                    .trim()
+                    .parse::<u64>()
+                    .ok()?
+                    .checked_mul(1024);
             }
         }
         None
@@ -309,7 +316,8 @@ mod os {
     use std::ptr::NonNull;
 
     use windows_sys::Win32::System::Memory::{
-        MEM_COMMIT, MEM_DECOMMIT, MEM_RELEASE, MEM_RESERVE, PAGE_READWRITE, VirtualAlloc, VirtualFree,
+        MEM_COMMIT, MEM_DECOMMIT, MEM_RELEASE, MEM_RESERVE, PAGE_READWRITE, VirtualAlloc,
+        VirtualFree,
     };
     use windows_sys::Win32::System::SystemInformation::{
         GetNativeSystemInfo, GlobalMemoryStatusEx, MEMORYSTATUSEX, SYSTEM_INFO,
@@ -339,7 +347,8 @@ mod os {
         /// If the system refuses; `Unsupported` for huge pages, which need a privilege that few accounts have.
         pub fn new(bytes: usize, pages: Pages) -> Result<Self, CaseError> {
             if pages == Pages::Huge {
-                let text = "large pages need SeLockMemoryPrivilege, and are not measured on Windows";
+                let text =
+                    "large pages need SeLockMemoryPrivilege, and are not measured on Windows";
                 return Err(CaseError::Unsupported(text.into()));
             }
             let bytes = bytes.max(1).next_multiple_of(page_size());
@@ -360,8 +369,9 @@ mod os {
 
         fn commit(&self) -> Result<(), CaseError> {
             // SAFETY: the range is part of this reservation.
-            let place =
-                unsafe { VirtualAlloc(self.start().cast(), self.bytes, MEM_COMMIT, PAGE_READWRITE) };
+            let place = unsafe {
+                VirtualAlloc(self.start().cast(), self.bytes, MEM_COMMIT, PAGE_READWRITE)
+            };
             if place.is_null() { Err(CaseError::last_os_error("VirtualAlloc")) } else { Ok(()) }
         }
 

@@ -111,8 +111,7 @@ mod os {
             let (from, len) = (page.as_ptr() as u64, page.len() as u64);
             let mut copy = Copy { to, from, len, mode: 0, copied: 0 };
             // SAFETY: the structure is that of the request; the kernel copies to a missing page of the region.
-            let done =
-                unsafe { libc::ioctl(self.events.as_raw_fd(), UFFDIO_COPY as _, &mut copy) };
+            let done = unsafe { libc::ioctl(self.events.as_raw_fd(), UFFDIO_COPY as _, &mut copy) };
             if done != 0 {
                 return Err(CaseError::last_os_error("UFFDIO_COPY"));
             }

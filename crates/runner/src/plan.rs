@@ -80,7 +80,7 @@ pub fn plan(options: &Options, cpus: &[usize], seed: u64) -> Result<Plan, PlanEr
     }
     let mut points = Vec::new();
     for case in cases {
-        points.extend(points_of(case, options, cpus.len())?);
+        points.extend(points_of(case, options, cpus)?);
     }
     plan_of(points, options, cpus, seed)
 }
@@ -190,7 +190,7 @@ fn with_measuring_cpu_last(cpus: &[usize], wanted: Option<usize>) -> Result<Vec<
 }
 
 /// Every combination of the parameters' values.
-fn points_of(case: &Case, options: &Options, cpus: usize) -> Result<Vec<Point>, PlanError> {
+fn points_of(case: &Case, options: &Options, cpus: &[usize]) -> Result<Vec<Point>, PlanError> {
     let mut all = vec![Params::new()];
     for param in case.params {
         let values = thinned(param, case, options, values_of(param, options, cpus)?);

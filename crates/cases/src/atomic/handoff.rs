@@ -36,23 +36,24 @@ pub const CASE: Case = Case {
 fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
     let [there, here] = pair(value_of(params, "pair")?, &round.order().cpus)?;
     let line = Line::default();
+    let line = &line.0;
     std::thread::scope(|scope| {
         let (ready_tx, ready_rx) = std::sync::mpsc::channel();
-        let answer = || {
+        let other = move || {
             let pinned = pin_thread(there);
             let runs = pinned.is_ok();
             let _ = ready_tx.send(pinned);
             if runs {
-                answer(&line.0);
+                answer(line);
             }
         };
-        let started = std::thread::Builder::new().spawn_scoped(scope, answer);
+        let started = std::thread::Builder::new().spawn_scoped(scope, other);
         started.map_err(|e| CaseError::from_io("a second thread", &e))?;
         ready_rx.recv().map_err(|_| CaseError::Failed("the second thread ended".into()))??;
-        let ended = End(&line.0);
+        let ended = End(line);
         round.expect_syscalls(0.0);
         let mut number = 0;
-        let timed = round.time_on(here, || number = transfer(&line.0, number));
+        let timed = round.time_on(Some(here), || number = transfer(line, number));
         drop(ended);
         timed
     })
@@ -133,7 +134,8 @@ mod tests {
     fn a_pair_is_of_two_usable_cpus() {
         assert_eq!(pair("first-last", &[2, 5, 7]), Ok([2, 7]));
         assert_eq!(pair("5-2", &[2, 5, 7]), Ok([5, 2]));
-        let unsupported = |text, cpus: &[usize]| matches!(pair(text, cpus), Err(CaseError::Unsupported(_)));
+        let unsupported =
+            |text, cpus: &[usize]| matches!(pair(text, cpus), Err(CaseError::Unsupported(_)));
         assert!(unsupported("first-last", &[3]));
         assert!(unsupported("2-4", &[2, 5]));
         assert!(matches!(pair("2-2", &[2, 5]), Err(CaseError::Failed(_))));

@@ -27,7 +27,7 @@ pub const CASE: Case = Case {
                     copied byte once; STREAM counts it twice. `perf bench mem` has memset and memcpy.",
     only: Only::Everywhere,
     core_bound: false,
-    trials: Some(Trials { includes, ..Trials::new(takes) }),
+    trials: Some(Trials { includes, at_most: 4, ..Trials::new(takes) }),
     params: &[
         Param {
             name: "op",
@@ -57,13 +57,19 @@ pub const CASE: Case = Case {
 
 const OPS: &[&str] = &["read", "write", "copy", "memset", "memcpy", "memmove"];
 
-/// All CPUs together only read and copy what is larger than caches: within their own caches they do not share anything.
+/// An ordinary run has the operations on memory of which there is more than caches hold; within caches those that differ most
+/// from them; and all CPUs together where they share something.
 fn includes(params: &Params, extent: Extent) -> bool {
-    let is = |name: &str, values: &[&str]| params.get(name).is_some_and(|v| values.contains(&v.as_str()));
+    let is = |name: &str, values: &[&str]| {
+        params.get(name).is_some_and(|own| values.contains(&own.as_str()))
+    };
+    let (alone, large) = (is("workers", &["1"]), is("size", &["64m"]));
     match extent {
         Extent::Full => true,
-        Extent::Ordinary => is("workers", &["1"]) || is("op", &["read", "copy"]) && is("size", &["64m"]),
-        Extent::Quick => is("op", &["copy"]) && is("size", &["64m"]),
+        Extent::Ordinary if !alone => large && is("op", &["read", "copy"]),
+        Extent::Ordinary if large => !is("op", &["memmove"]),
+        Extent::Ordinary => is("op", &["read", "memcpy", "memmove"]),
+        Extent::Quick => large && is("op", &["copy"]),
     }
 }
 
@@ -169,10 +175,9 @@ impl Pass {
             Op::Read => self.wrong += u64::from(stream::read(self.buffer()) != self.expected),
             Op::Write => stream::write(self.buffer_mut(), value),
             // SAFETY: source and buffer have this size and are two regions.
-            Op::Copy => stream::copy(
-                unsafe { std::slice::from_raw_parts(source, size) },
-                self.buffer_mut(),
-            ),
+            Op::Copy => {
+                stream::copy(unsafe { std::slice::from_raw_parts(source, size) }, self.buffer_mut())
+            }
             // SAFETY: the buffer has this size.
             Op::Memset => unsafe { to.write_bytes(value as u8, size) },
             // SAFETY: source and buffer have this size and are two regions.

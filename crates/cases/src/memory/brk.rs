@@ -34,7 +34,9 @@ pub const CASE: Case = Case {
                 }
                 for at in (0..bytes).step_by(page) {
                     // SAFETY: the address is between the old end and the new one.
-                    unsafe { std::ptr::with_exposed_provenance_mut::<u8>(end + at).write_volatile(1) };
+                    unsafe {
+                        std::ptr::with_exposed_provenance_mut::<u8>(end + at).write_volatile(1)
+                    };
                 }
                 brk(end) == end
             })

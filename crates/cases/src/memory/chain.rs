@@ -89,8 +89,7 @@ impl<'a> Chain<'a> {
         /// From here on, lines that are all at the beginning of their stride would share few sets.
         const SKEWED_FROM: usize = 4096;
         let number = number as usize;
-        let skew =
-            if self.stride < SKEWED_FROM { 0 } else { number * LINE % self.stride };
+        let skew = if self.stride < SKEWED_FROM { 0 } else { number * LINE % self.stride };
         self.region.start().wrapping_add(number * self.stride + skew)
     }
 
@@ -138,9 +137,14 @@ mod tests {
     fn every_chain_visits_each_line_once() {
         let region = Region::new(1 << 20, Pages::Base).unwrap();
         for visits in [Visits::Random, Visits::Clustered] {
-            for (size, stride) in
-                [(128, 64), (4096, 64), (96 << 10, 64), (1 << 20, 64), (1 << 20, 4096), (100_000, 256)]
-            {
+            for (size, stride) in [
+                (128, 64),
+                (4096, 64),
+                (96 << 10, 64),
+                (1 << 20, 64),
+                (1 << 20, 4096),
+                (100_000, 256),
+            ] {
                 let chain = Chain::new(&region, size, stride, visits).unwrap();
                 assert_eq!(chain.count(), size / stride);
                 assert_eq!(chain.length(), chain.count(), "{size} {stride} {visits:?}");

@@ -28,6 +28,9 @@ pub const OTHERS: Param = Param {
     takes: Takes::Words(&[]),
 };
 
+/// The same, by default only alone.
+pub const OTHERS_IF_FULL: Param = Param { default: &["0"], ..OTHERS };
+
 /// The size of memory of an operation on mappings.
 pub const fn size(default: &'static [&'static str], full: &'static [&'static str]) -> Param {
     let meaning = "bytes of memory, in pages of the usual size";
@@ -45,7 +48,8 @@ pub fn bytes_of(params: &Params, name: &str, round: &Round) -> Result<usize, Cas
     let cpu = round.order().cpus.last().copied().unwrap_or(0);
     let llc = reported_caches(cpu).last_level();
     let bytes = llc.and_then(|bytes| usize::try_from(bytes).ok()?.checked_mul(4));
-    bytes.ok_or_else(|| CaseError::Unsupported("the size of the last-level cache is unknown".into()))
+    bytes
+        .ok_or_else(|| CaseError::Unsupported("the size of the last-level cache is unknown".into()))
 }
 
 /// Memory of this size, in pages of the usual size, whose pages all exist.

@@ -20,10 +20,12 @@ pub const WRITE: Case = Case {
     trials: None,
     params: &[],
     metrics: &[],
-    run: |_, round| time(round, |page| {
-        // SAFETY: the caller gives a page of a writable region.
-        unsafe { page.write_volatile(1) };
-    }),
+    run: |_, round| {
+        time(round, |page| {
+            // SAFETY: the caller gives a page of a writable region.
+            unsafe { page.write_volatile(1) };
+        })
+    },
 };
 
 /// The page of zeros that all share.
@@ -33,10 +35,12 @@ pub const READ: Case = Case {
                 processes share.",
     comparable_to: "The difference to memory/fault-anonymous is taking a page and zeroing it.",
     only: Only::Linux("only Linux is known to have a shared page of zeros"),
-    run: |_, round| time(round, |page| {
-        // SAFETY: the caller gives a page of a readable region.
-        std::hint::black_box(unsafe { page.read_volatile() });
-    }),
+    run: |_, round| {
+        time(round, |page| {
+            // SAFETY: the caller gives a page of a readable region.
+            std::hint::black_box(unsafe { page.read_volatile() });
+        })
+    },
     ..WRITE
 };
 
@@ -57,4 +61,34 @@ fn time(round: &mut Round, touch: impl Fn(*mut u8)) -> Result<(), CaseError> {
         next += 1;
     })?;
     discarded
+}
+
+#[cfg(test)]
+mod tests {
+    use measure::Params;
+    use measure::record::{Line, parse_lines};
+    use measure::round::Mode;
+
+    use super::*;
+    use crate::syscall::rehearsal;
+
+    #[test]
+    fn a_page_that_was_touched_before_is_no_fault() {
+        let order = rehearsal::order("test/x", &Params::new(), Mode::CountRest);
+        let mut out = Vec::new();
+        let first = std::sync::atomic::AtomicPtr::new(std::ptr::null_mut::<u8>());
+        let touch = |page: *mut u8| {
+            use std::sync::atomic::Ordering::Relaxed;
+            let _ = first.compare_exchange(std::ptr::null_mut(), page, Relaxed, Relaxed);
+            // SAFETY: the first page of the region, which lives as long as the round.
+            unsafe { first.load(Relaxed).write_volatile(1) };
+        };
+        time(&mut Round::new(&order, &mut out), touch).unwrap();
+        let lines = parse_lines(std::str::from_utf8(&out).unwrap());
+        let [Line::Counts(counts)] = &lines[..] else { panic!("{lines:?}") };
+        if let Some(expected) = counts.expected_faults {
+            let counted = counts.page_faults.unwrap() as f64 / counts.operations as f64;
+            assert!(counted < expected * 0.5, "{counted} instead of {expected}");
+        }
+    }
 }

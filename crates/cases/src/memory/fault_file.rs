@@ -93,7 +93,9 @@ fn cached() -> Result<(File, usize), CaseError> {
         match (&file).read(&mut buffer) {
             Ok(0) => break,
             Ok(read) => part += read,
-            Err(error) => return Err(CaseError::from_io("reading this program's own file", &error)),
+            Err(error) => {
+                return Err(CaseError::from_io("reading this program's own file", &error));
+            }
         }
     }
     match part / AROUND * AROUND {

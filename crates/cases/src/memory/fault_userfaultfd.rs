@@ -42,7 +42,8 @@ pub const CASE: Case = Case {
             // SAFETY: the address is within the region.
             std::hint::black_box(unsafe { region.start().add(PAGES * page).read_volatile() });
             let handled = handler.join();
-            let panicked = |_| Err(CaseError::Failed("the thread that handles faults panicked".into()));
+            let panicked =
+                |_| Err(CaseError::Failed("the thread that handles faults panicked".into()));
             timed.and(handled.unwrap_or_else(panicked))
         })
     },

@@ -1,6 +1,6 @@
 use platform::on_linux;
 
-use super::{OTHERS, size};
+use super::{OTHERS_IF_FULL, size};
 use crate::{Case, Only};
 
 /// Giving pages back while keeping the addresses.
@@ -14,7 +14,7 @@ pub const CASE: Case = Case {
     only: Only::Linux("elsewhere the advice is only a hint"),
     core_bound: false,
     trials: None,
-    params: &[size(&["4k"], &["4k", "64k", "1m", "16m", "256m"]), OTHERS],
+    params: &[size(&["4k"], &["4k", "64k", "1m", "16m", "256m"]), OTHERS_IF_FULL],
     metrics: &[],
     run: |params, round| {
         on_linux!(params, round, {

@@ -28,7 +28,9 @@ pub const PAIR: Case = Case {
     params: &[size(&["64", "64k"])],
     metrics: &[],
     run: |params, round| {
-        let block = Block::of(bytes_of(params, "size", round)?)?;
+        let bytes = bytes_of(params, "size", round)?;
+        platform::memory::require(bytes as u64)?;
+        let block = Block::of(bytes)?;
         let mut failures = 0u64;
         round.time(|| {
             let place = block.allocate();

@@ -52,11 +52,8 @@ pub const L1_LATENCY: Metric = Metric::lower("l1-latency", "ns", "a load from th
 pub const L2_LATENCY: Metric = Metric::lower("l2-latency", "ns", "a load from the L2 cache");
 pub const LLC_LATENCY: Metric =
     Metric::lower("llc-latency", "ns", "a load from the last-level cache");
-pub const MEMORY_LATENCY: Metric = Metric::lower(
-    "memory-latency",
-    "ns",
-    "a load from memory, where hardly any misses the TLB",
-);
+pub const MEMORY_LATENCY: Metric =
+    Metric::lower("memory-latency", "ns", "a load from memory, where hardly any misses the TLB");
 
 /// The metrics of the sweep over sizes.
 pub const CACHES: &[Metric] = &[

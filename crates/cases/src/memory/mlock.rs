@@ -18,7 +18,7 @@ pub const CASE: Case = Case {
     run: |params, round| {
         on_unix!(params, round, {
             use measure::CaseError;
-            
+
             use super::{bytes_of, populated};
 
             let bytes = bytes_of(params, "size", round)?;
@@ -30,7 +30,8 @@ pub const CASE: Case = Case {
             };
             if !lock_once() {
                 let error = std::io::Error::last_os_error();
-                let text = format!("mlock: {error}; the limit of locked memory is that of ulimit -l");
+                let text =
+                    format!("mlock: {error}; the limit of locked memory is that of ulimit -l");
                 return Err(CaseError::Unsupported(text));
             }
             round.expect_syscalls(2.0);

@@ -20,7 +20,8 @@ pub const CASE: Case = Case {
             use super::{bytes_of, expect_faults};
             use crate::value_of;
 
-            let (bytes, touch) = (bytes_of(params, "size", round)?, value_of(params, "touch")? == "yes");
+            let (bytes, touch) =
+                (bytes_of(params, "size", round)?, value_of(params, "touch")? == "yes");
             let page = platform::memory::page_size();
             if touch {
                 platform::memory::require(bytes as u64)?;

@@ -107,3 +107,34 @@ fn includes(params: &Params, extent: Extent) -> bool {
         Extent::Quick => !is_huge && !has("size", &["64k", "256k", "1m", "4m"]),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::syscall::rehearsal;
+
+    /// The end of the heap belongs to the allocator, which other tests use at the same time: `tests/heap.rs` measures that.
+    fn all_but_brk() -> Vec<&'static Case> {
+        CASES.iter().copied().filter(|case| case.name != brk::CASE.name).collect()
+    }
+
+    #[test]
+    fn every_case_can_be_measured_or_says_why_not() {
+        rehearsal::every_case_gives_samples_or_a_reason(&all_but_brk());
+    }
+
+    #[test]
+    fn each_makes_as_many_system_calls_as_it_says() {
+        rehearsal::system_calls_are_as_expected(&all_but_brk());
+    }
+
+    #[test]
+    fn each_takes_as_many_page_faults_as_it_says() {
+        rehearsal::page_faults_are_as_expected(&all_but_brk());
+    }
+
+    #[test]
+    fn no_descriptor_stays_open() {
+        rehearsal::no_descriptor_stays_open(&all_but_brk());
+    }
+}

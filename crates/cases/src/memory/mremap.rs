@@ -1,6 +1,6 @@
 use platform::on_linux;
 
-use super::{OTHERS, size};
+use super::{OTHERS_IF_FULL, size};
 use crate::{Case, Only};
 
 /// Moving pages to another address.
@@ -14,7 +14,7 @@ pub const CASE: Case = Case {
     only: Only::Linux("exists only on Linux"),
     core_bound: false,
     trials: None,
-    params: &[size(&["4k"], &["4k", "64k", "1m", "16m", "256m"]), OTHERS],
+    params: &[size(&["4k"], &["4k", "64k", "1m", "16m", "256m"]), OTHERS_IF_FULL],
     metrics: &[],
     run: |params, round| {
         on_linux!(params, round, {
@@ -56,14 +56,17 @@ pub const CASE: Case = Case {
             };
             if !move_once() {
                 let error = std::io::Error::last_os_error();
-                let text = format!("mremap with MREMAP_DONTUNMAP, which Linux has since 5.7: {error}");
+                let text =
+                    format!("mremap with MREMAP_DONTUNMAP, which Linux has since 5.7: {error}");
                 return Err(CaseError::Unsupported(text));
             }
             round.expect_syscalls(1.0);
             crate::syscall::time(round, "mremap", move_once)?;
             match lost {
                 0 => Ok(()),
-                n => Err(CaseError::Implausible(format!("after {n} moves the contents were others"))),
+                n => {
+                    Err(CaseError::Implausible(format!("after {n} moves the contents were others")))
+                }
             }
         })
     },

@@ -25,7 +25,8 @@ pub const CASE: Case = Case {
             use super::bytes_of;
             use crate::value_of;
 
-            let (bytes, touch) = (bytes_of(params, "size", round)?, value_of(params, "touch")? == "yes");
+            let (bytes, touch) =
+                (bytes_of(params, "size", round)?, value_of(params, "touch")? == "yes");
             if touch {
                 platform::memory::require(bytes as u64)?;
             }

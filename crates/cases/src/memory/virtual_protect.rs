@@ -17,7 +17,9 @@ pub const CASE: Case = Case {
     metrics: &[],
     run: |params, round| {
         on_windows!(params, round, {
-            use windows_sys::Win32::System::Memory::{PAGE_READONLY, PAGE_READWRITE, VirtualProtect};
+            use windows_sys::Win32::System::Memory::{
+                PAGE_READONLY, PAGE_READWRITE, VirtualProtect,
+            };
 
             use super::{Other, bytes_of, populated};
 

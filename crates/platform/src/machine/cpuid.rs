@@ -199,7 +199,9 @@ impl<F: Fn(u32, u32) -> Leaf> Cpuid<F> {
                 let [_, ebx, ..] = self.leaf(EXTENDED + 4 + level, 0)?;
                 u64::from(if level == 1 { (ebx >> 16) & 0xff } else { (ebx >> 16) & 0xfff })
             }
-            _ => self.tlb_entries_in_table(level).or_else(|| self.tlb_entries_by_descriptor(level))?,
+            _ => self
+                .tlb_entries_in_table(level)
+                .or_else(|| self.tlb_entries_by_descriptor(level))?,
         };
         (entries != 0).then_some(entries)
     }
@@ -220,8 +222,14 @@ impl<F: Fn(u32, u32) -> Leaf> Cpuid<F> {
 
     /// Descriptors of Intel's leaf 2 (SDM volume 2A, table 3-12), one in each byte, on processors without leaf 0x18.
     fn tlb_entries_by_descriptor(&self, level: u32) -> Option<u64> {
-        const DESCRIPTORS: [(u8, u32, u64); 6] =
-            [(0x03, 1, 64), (0xb3, 1, 128), (0xb4, 1, 256), (0xca, 2, 512), (0xc1, 2, 1024), (0xc3, 2, 1536)];
+        const DESCRIPTORS: [(u8, u32, u64); 6] = [
+            (0x03, 1, 64),
+            (0xb3, 1, 128),
+            (0xb4, 1, 256),
+            (0xca, 2, 512),
+            (0xc1, 2, 1024),
+            (0xc3, 2, 1536),
+        ];
         let registers = self.leaf(2, 0)?;
         let valid = registers.iter().filter(|register| *register >> 31 == 0);
         // The lowest byte of the first register is a count; no descriptor of a TLB equals it.
