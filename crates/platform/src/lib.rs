@@ -23,6 +23,7 @@ pub mod machine;
 pub mod mapped_file;
 pub mod memory;
 pub mod network_namespace;
+pub mod pointer_chase;
 pub mod process;
 pub mod process_status;
 pub mod readiness;

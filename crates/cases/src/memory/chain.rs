@@ -2,6 +2,7 @@
 
 use measure::CaseError;
 use platform::memory::Region;
+use platform::pointer_chase;
 
 use super::permutation::Permutation;
 
@@ -99,16 +100,11 @@ impl<'a> Chain<'a> {
         unsafe { self.address(number).cast::<*const u8>().write(self.address(next)) };
     }
 
-    /// Goes on by this number of loads, a multiple of 16 or else rounded down to one.
+    /// Goes on by this number of loads, a multiple of 16 or else rounded down to one, at least 16.
     #[inline(always)]
     pub fn walk(&mut self, loads: usize) {
-        let mut at = self.at;
-        for _ in 0..loads / 16 {
-            for _ in 0..16 {
-                // SAFETY: every line of the cycle contains the address of another.
-                at = unsafe { at.cast::<*const u8>().read_volatile() };
-            }
-        }
+        // SAFETY: every line of the cycle contains the address of another.
+        let at = unsafe { pointer_chase::follow(self.at, (loads / pointer_chase::TURN).max(1)) };
         self.at = std::hint::black_box(at);
     }
 
