@@ -332,6 +332,21 @@ mod tests {
     }
 
     #[test]
+    fn memory_and_atomic_operations_are_measured_within_their_share() {
+        let budget_ms = |area: &str, quick| {
+            let options = Options { filters: vec![area.to_owned()], quick, ..Options::default() };
+            plan(&options, &[0, 1], 7).unwrap().budget_ms
+        };
+        // What only another system has takes no time; the least budget of a run is 12 s, of a quick one 5 s.
+        let missing = cases::area("memory").unwrap().cases.iter();
+        let missing = missing.filter(|case| case.missing_here().is_some()).count() as u64;
+        let ordinary = budget_ms("memory", false) - missing * 600;
+        assert!(ordinary <= 27_000, "{ordinary} ms");
+        assert!(budget_ms("memory", true) <= 7_000, "{} ms", budget_ms("memory", true));
+        assert!(budget_ms("atomic", false) <= 14_000 && budget_ms("atomic", true) <= 7_000);
+    }
+
+    #[test]
     fn an_ordinary_run_of_senders_ends_within_minutes() {
         let of = |options: Options| {
             let filters = vec!["mail".to_owned()];

@@ -69,7 +69,7 @@ fn includes(params: &Params, extent: Extent) -> bool {
         Extent::Ordinary if !alone => large && is("op", &["read", "copy"]),
         Extent::Ordinary if large => !is("op", &["memmove"]),
         Extent::Ordinary => is("op", &["read", "memcpy", "memmove"]),
-        Extent::Quick => large && is("op", &["copy"]),
+        Extent::Quick => large && alone && is("op", &["copy"]),
     }
 }
 

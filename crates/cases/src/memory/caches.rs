@@ -12,7 +12,7 @@ use super::metrics::{
     CACHES, Detected, L1, L1_LATENCY, L2, L2_LATENCY, LLC, LLC_LATENCY, MEMORY_LATENCY, TLB_L1,
     TLB_L2,
 };
-use crate::{Case, Only, Trials};
+use crate::{Case, Extent, Only, Trials};
 
 /// Points of a sweep for each doubling of the size.
 const PER_DOUBLING: usize = 4;
@@ -47,7 +47,11 @@ pub const CASE: Case = Case {
                     lines of cache away, so that neither is mistaken for the other.",
     only: Only::Everywhere,
     core_bound: false,
-    trials: Some(Trials { at_most: 5, ..Trials::new(|_: &Params| Duration::from_millis(300)) }),
+    trials: Some(Trials {
+        at_most: 5,
+        includes: |_, extent| extent != Extent::Quick,
+        ..Trials::new(|_: &Params| Duration::from_millis(300))
+    }),
     params: &[],
     metrics: CACHES,
     run,

@@ -26,7 +26,7 @@ pub const CASE: Case = Case {
         region.require_huge_pages()?;
         region.discard()?;
         let (mut touched, mut discarded) = (0, Ok(()));
-        round.expect_syscalls(0.0);
+        // No number of system calls: giving the pages back is one in 64 operations.
         expect_faults(round, 1.0);
         round.time(|| {
             if touched == COUNT {

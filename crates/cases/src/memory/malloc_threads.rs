@@ -1,7 +1,8 @@
 use std::sync::Mutex;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, TrySendError, sync_channel};
 use std::time::Duration;
 
+use measure::time::Stopwatch;
 use measure::trial::TrialContext;
 use measure::{CaseError, Params, Round};
 
@@ -17,7 +18,7 @@ const SPAN: Duration = Duration::from_millis(12);
 const BATCH: usize = 100;
 /// Batches that may be on their way to another thread.
 const QUEUED: usize = 8;
-/// A thread to which nothing is given for this time gives up.
+/// A thread whose partner does nothing for this time gives up.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Several threads that allocate.
@@ -139,22 +140,29 @@ impl Work for Member {
             }
             Self::Allocates(batch, sender) => {
                 batch.allocate()?;
-                // The other thread may have ended before this one.
-                if sender.send(batch.places.map(|place| place.expose_provenance())).is_err() {
-                    batch.free();
-                }
+                let mut places = Some(batch.places.map(|place| place.expose_provenance()));
+                actively(|| match sender.try_send(places.take()?) {
+                    Ok(()) => Some(()),
+                    Err(TrySendError::Full(back)) => {
+                        places = Some(back);
+                        None
+                    }
+                    // The other thread has ended before this one.
+                    Err(TrySendError::Disconnected(_)) => {
+                        batch.free();
+                        Some(())
+                    }
+                })?;
                 Ok(0)
             }
-            Self::Frees(block, receiver) => match receiver.recv_timeout(PATIENCE) {
+            Self::Frees(block, receiver) => actively(|| match receiver.try_recv() {
                 Ok(places) => {
                     free(*block, places);
-                    Ok(BATCH as u64)
+                    Some(BATCH as u64)
                 }
-                Err(RecvTimeoutError::Disconnected) => Ok(0),
-                Err(RecvTimeoutError::Timeout) => {
-                    Err(CaseError::TimedOut("the other thread allocated nothing".into()))
-                }
-            },
+                Err(TryRecvError::Disconnected) => Some(0),
+                Err(TryRecvError::Empty) => None,
+            }),
         }
     }
 
@@ -165,6 +173,23 @@ impl Work for Member {
         }
         Ok(())
     }
+}
+
+/// Tries until there is a result: a thread that slept would have to be woken, which takes longer than allocating.
+fn actively<T>(mut attempt: impl FnMut() -> Option<T>) -> Result<T, CaseError> {
+    /// Attempts between two looks at the watch, after which another thread may run.
+    const ATTEMPTS: usize = 1_000;
+    let watch = Stopwatch::start();
+    while watch.elapsed().get() < PATIENCE.as_nanos() as f64 {
+        for _ in 0..ATTEMPTS {
+            if let Some(result) = attempt() {
+                return Ok(result);
+            }
+            std::hint::spin_loop();
+        }
+        std::thread::yield_now();
+    }
+    Err(CaseError::TimedOut("the other thread did not take or give any blocks".into()))
 }
 
 fn free(block: Block, places: [usize; BATCH]) {
