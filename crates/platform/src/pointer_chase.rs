@@ -82,8 +82,8 @@ mod tests {
         let mut ring = vec![std::ptr::null::<u8>(); 1_000];
         let start = ring.as_ptr();
         let address = |at: usize| start.wrapping_add(at).cast::<u8>();
-        for at in 0..ring.len() {
-            ring[at] = address((at + 1) % 1_000);
+        for (at, next) in ring.iter_mut().enumerate() {
+            *next = address((at + 1) % 1_000);
         }
         for turns in [1, 7, 100] {
             // SAFETY: each element is the address of another.

@@ -174,9 +174,10 @@ impl Pass {
         match self.op {
             Op::Read => self.wrong += u64::from(stream::read(self.buffer()) != self.expected),
             Op::Write => stream::write(self.buffer_mut(), value),
-            // SAFETY: source and buffer have this size and are two regions.
             Op::Copy => {
-                stream::copy(unsafe { std::slice::from_raw_parts(source, size) }, self.buffer_mut())
+                // SAFETY: the source has this size, and is another region than the buffer.
+                let source = unsafe { std::slice::from_raw_parts(source, size) };
+                stream::copy(source, self.buffer_mut());
             }
             // SAFETY: the buffer has this size.
             Op::Memset => unsafe { to.write_bytes(value as u8, size) },

@@ -10,6 +10,8 @@ use crate::{Case, Only, Param, Takes, size_of, value_of};
 /// As many loads as a call makes at least and at most.
 const LOADS_AT_LEAST: usize = 64;
 const LOADS_AT_MOST: usize = 1024;
+/// Lines of a chain whose length is checked in each round; that of longer ones takes too long.
+const CHECKED_AT_MOST: usize = 4_096;
 /// What fits the first-level data cache of every processor, beside what the sentinel reads.
 const WITHIN_L1: usize = 8 << 10;
 
@@ -106,6 +108,9 @@ fn time(round: &mut Round, size: usize, stride: usize, pages: Pages) -> Result<(
         region.require_huge_pages()?;
     }
     let mut chain = Chain::new(&region, size, stride, Visits::Random)?;
+    if chain.count() <= CHECKED_AT_MOST && chain.length() != chain.count() {
+        return Err(CaseError::Implausible("the loads do not visit all lines".into()));
+    }
     // A lap, of what is small: the sample that follows the sentinel's own loads is made after one call.
     let loads = chain.count().clamp(LOADS_AT_LEAST, LOADS_AT_MOST) / 16 * 16;
     round.operations_per_call(loads as u64);
