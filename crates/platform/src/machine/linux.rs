@@ -313,13 +313,14 @@ mod tests {
     fn without_files_all_that_comes_from_files_is_unknown() {
         let fixture = Fixture::new(&[]);
         let facts = find_under(fixture.root()).into_facts();
-        const LIVE: [&str; 18] = [
+        const LIVE: [&str; 19] = [
             "os",
             "release",
             "build",
             "arch",
             "tick_hz",
             "libc",
+            "allocator",
             "hypervisor",
             "container", // from the environment, if set
             "privileges",
