@@ -68,6 +68,10 @@ pub enum Takes {
     Length,
     /// Any number of bytes from 0 to this, such as 4k.
     Size(u64),
+    /// Any number of bytes from 1 to this, such as 256m, or `4xllc`: four times the last-level cache.
+    Footprint(u64),
+    /// Two CPUs, such as 0-3, or `first-last`: the first and the last that the process may use.
+    CpuPair,
     /// A directory by its full path, or a word that stands for one.
     Directory,
 }

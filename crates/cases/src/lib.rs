@@ -4,6 +4,7 @@
 //! shows it with a real one.
 
 mod area;
+pub mod atomic;
 mod case;
 pub mod clock;
 pub mod concurrency;
@@ -12,6 +13,7 @@ pub mod file;
 pub mod ipc;
 pub mod lock;
 pub mod mail;
+pub mod memory;
 pub mod net;
 pub mod op;
 pub mod order;
@@ -22,6 +24,7 @@ pub mod scale;
 pub mod switch;
 pub mod syscall;
 pub mod time;
+mod together;
 
 pub use area::{Area, Finding, Layout, Select, SummaryRow};
 pub use case::{Case, Extent, Only, Param, Takes, Trials, count_of, length_of, size_of, value_of};

@@ -8,6 +8,8 @@ use crate::{Area, Case, Extent, Trials};
 pub const AREAS: &[&Area] = &[
     &crate::clock::AREA,
     &crate::syscall::AREA,
+    &crate::memory::AREA,
+    &crate::atomic::AREA,
     &crate::lock::AREA,
     &crate::switch::AREA,
     &crate::ipc::AREA,

@@ -160,8 +160,20 @@ impl<'a> Round<'a> {
     /// # Errors
     /// `Implausible` if the time is too short for the operation to have happened.
     pub fn time(&mut self, operation: impl FnMut()) -> Result<(), CaseError> {
-        let cpu = self.stay_on_one_cpu();
-        self.time_on(cpu, repeated(operation))
+        self.time_on(self.order.cpus.last().copied(), operation)
+    }
+
+    /// As [`Round::time`], on a CPU of the case's choice; `None` where there is none to choose.
+    ///
+    /// # Errors
+    /// As [`Round::time`].
+    pub fn time_on(
+        &mut self,
+        cpu: Option<usize>,
+        operation: impl FnMut(),
+    ) -> Result<(), CaseError> {
+        let cpu = cpu.filter(|&cpu| pin_thread(cpu).is_ok());
+        self.sample(cpu, repeated(operation))
     }
 
     /// As [`Round::time`], of a closure that carries out the given number of operations: a call of a function that cannot be
@@ -170,8 +182,8 @@ impl<'a> Round<'a> {
     /// # Errors
     /// As [`Round::time`].
     pub fn time_batches(&mut self, operations: impl FnMut(u64)) -> Result<(), CaseError> {
-        let cpu = self.stay_on_one_cpu();
-        self.time_on(cpu, operations)
+        let cpu = self.order.cpus.last().copied().filter(|&cpu| pin_thread(cpu).is_ok());
+        self.sample(cpu, operations)
     }
 
     /// As [`Round::time`], on whichever CPUs of the round the scheduler chooses.
@@ -180,10 +192,10 @@ impl<'a> Round<'a> {
     /// As [`Round::time`].
     pub fn time_unpinned(&mut self, operation: impl FnMut()) -> Result<(), CaseError> {
         use_all_cpus(self.order);
-        self.time_on(None, repeated(operation))
+        self.sample(None, repeated(operation))
     }
 
-    fn time_on(
+    fn sample(
         &mut self,
         cpu: Option<usize>,
         mut operations: impl FnMut(u64),
@@ -238,12 +250,6 @@ impl<'a> Round<'a> {
             )));
         }
         self.print(&Line::End(result));
-    }
-
-    /// Pins this thread to the measuring CPU, if the system can.
-    fn stay_on_one_cpu(&self) -> Option<usize> {
-        let cpu = *self.order.cpus.last()?;
-        pin_thread(cpu).ok().map(|()| cpu)
     }
 
     fn count(&mut self, mut operations: impl FnMut(u64)) -> Result<(), CaseError> {

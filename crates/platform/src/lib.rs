@@ -8,6 +8,7 @@
 
 pub mod address_wait;
 pub mod aligned;
+pub mod allocator;
 mod case_error;
 pub mod chain;
 #[cfg(unix)]
@@ -26,9 +27,12 @@ pub mod filesystem;
 pub mod library;
 pub mod limits;
 pub mod machine;
+pub mod mapped_file;
+pub mod memory;
 pub mod memory_limit;
 pub mod network_namespace;
 pub mod pages;
+pub mod pointer_chase;
 pub mod process;
 pub mod process_status;
 pub mod readiness;
@@ -36,11 +40,13 @@ pub mod seccomp;
 pub mod server_socket;
 pub mod shared;
 pub mod socket_io;
+pub mod stream;
 pub mod system_path;
 pub mod topology;
 pub mod tracer;
 pub mod tree;
 pub mod usage;
+pub mod userfault;
 
 pub use case_error::CaseError;
 

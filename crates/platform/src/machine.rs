@@ -34,6 +34,37 @@ pub fn core_type(cpu: usize) -> Option<String> {
     system::core_type(cpu)
 }
 
+/// What this machine reports of the caches and translation lookaside buffers of a CPU; `None` for each that it does not
+/// report, or does not have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReportedCaches {
+    /// Bytes of the first-level data cache.
+    pub l1d: Option<u64>,
+    /// Bytes of the second-level cache.
+    pub l2: Option<u64>,
+    /// Bytes of the third-level cache.
+    pub l3: Option<u64>,
+    /// Entries of the first-level TLB for data pages of the usual size.
+    pub tlb_l1: Option<u64>,
+    /// The same of the second level.
+    pub tlb_l2: Option<u64>,
+}
+
+impl ReportedCaches {
+    /// Bytes of the last level.
+    pub fn last_level(&self) -> Option<u64> {
+        self.l3.or(self.l2)
+    }
+}
+
+/// The caches of `cpu`.
+pub fn reported_caches(cpu: usize) -> ReportedCaches {
+    let bytes = |name| system::reported_cache_bytes(cpu, name);
+    let entries = |level| cpuid::here().tlb_entries(level);
+    let (l1d, l2, l3) = (bytes("l1d"), bytes("l2"), bytes("l3"));
+    ReportedCaches { l1d, l2, l3, tlb_l1: entries(1), tlb_l2: entries(2) }
+}
+
 /// As [`crate::cpu::emulator`].
 pub(crate) fn emulator() -> Option<String> {
     cpuid::here().emulator().or_else(system::emulator)

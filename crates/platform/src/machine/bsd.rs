@@ -17,9 +17,16 @@ pub(super) fn emulator() -> Option<String> {
     (number("sysctl.proc_translated") == Some(1)).then(|| "Rosetta 2".to_owned())
 }
 
+/// The size of the cache that facts call `name`, as macOS reports it (FreeBSD does not), or the processor.
+pub(super) fn reported_cache_bytes(_cpu: usize, name: &str) -> Option<u64> {
+    let reported = number(&format!("hw.{name}cachesize")).filter(|bytes| *bytes != 0);
+    reported.or_else(|| cpuid::here().cache_bytes(name))
+}
+
 pub(super) fn find() -> Findings {
     let mut findings = Findings::default();
     find_system(&mut findings);
+    findings.set("allocator", crate::allocator::name());
     find_cpu(&mut findings);
     find_clock(&mut findings);
     find_memory(&mut findings);
@@ -124,15 +131,10 @@ fn find_cpu(findings: &mut Findings) {
     let smt = threads_per_core.map(|threads| if threads > 1 { "on" } else { "off" });
     findings.set("smt", smt);
     findings.set("numa_nodes", number("vm.ndomains"));
-    for (key, sysctl, name) in [
-        ("cache_l1d", "hw.l1dcachesize", "l1d"),
-        ("cache_l1i", "hw.l1icachesize", "l1i"),
-        ("cache_l2", "hw.l2cachesize", "l2"),
-        ("cache_l3", "hw.l3cachesize", "l3"),
-    ] {
-        let reported = number(sysctl).filter(|bytes| *bytes != 0);
-        let bytes = reported.or_else(|| cpuid::here().cache_bytes(name));
-        findings.set(key, bytes.map(size));
+    for (key, name) in
+        [("cache_l1d", "l1d"), ("cache_l1i", "l1i"), ("cache_l2", "l2"), ("cache_l3", "l3")]
+    {
+        findings.set(key, reported_cache_bytes(0, name).map(size));
     }
     if let Some(identity) = cpuid::here().identity() {
         identity.add_to(findings);

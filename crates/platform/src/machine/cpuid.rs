@@ -192,6 +192,54 @@ impl<F: Fn(u32, u32) -> Leaf> Cpuid<F> {
         (khz != 0).then_some(u64::from(khz))
     }
 
+    /// The number of entries for data pages of 4 KiB in the translation lookaside buffer of that level, 1 or 2.
+    pub(super) fn tlb_entries(&self, level: u32) -> Option<u64> {
+        let entries = match self.vendor()?.as_str() {
+            "AuthenticAMD" | "HygonGenuine" => {
+                let [_, ebx, ..] = self.leaf(EXTENDED + 4 + level, 0)?;
+                u64::from(if level == 1 { (ebx >> 16) & 0xff } else { (ebx >> 16) & 0xfff })
+            }
+            _ => self
+                .tlb_entries_in_table(level)
+                .or_else(|| self.tlb_entries_by_descriptor(level))?,
+        };
+        (entries != 0).then_some(entries)
+    }
+
+    /// Intel's leaf 0x18, which has one subleaf for each TLB.
+    fn tlb_entries_in_table(&self, level: u32) -> Option<u64> {
+        const TABLE: u32 = 0x18;
+        /// Types of TLB: for data, for both, for loads only.
+        const OF_DATA: [u32; 3] = [1, 3, 4];
+        const MOST_TLBS: u32 = 16;
+        let [last, ..] = self.leaf(TABLE, 0)?;
+        let tlbs = (0..=last.min(MOST_TLBS)).filter_map(|subleaf| self.leaf(TABLE, subleaf));
+        let found = tlbs.filter(|[_, ebx, _, edx]| {
+            OF_DATA.contains(&(edx & 0x1f)) && (edx >> 5) & 7 == level && ebx & 1 == 1
+        });
+        found.map(|[_, ebx, sets, _]| u64::from(ebx >> 16) * u64::from(sets)).max()
+    }
+
+    /// Descriptors of Intel's leaf 2 (SDM volume 2A, table 3-12), one in each byte, on processors without leaf 0x18.
+    fn tlb_entries_by_descriptor(&self, level: u32) -> Option<u64> {
+        const DESCRIPTORS: [(u8, u32, u64); 6] = [
+            (0x03, 1, 64),
+            (0xb3, 1, 128),
+            (0xb4, 1, 256),
+            (0xca, 2, 512),
+            (0xc1, 2, 1024),
+            (0xc3, 2, 1536),
+        ];
+        let registers = self.leaf(2, 0)?;
+        let valid = registers.iter().filter(|register| *register >> 31 == 0);
+        // The lowest byte of the first register is a count; no descriptor of a TLB equals it.
+        let bytes: Vec<u8> = valid.flat_map(|register| register.to_le_bytes()).collect();
+        DESCRIPTORS
+            .iter()
+            .find(|(descriptor, of_level, _)| *of_level == level && bytes.contains(descriptor))
+            .map(|(_, _, entries)| *entries)
+    }
+
     /// The size in bytes of the cache that facts call `name`, such as `l1d`.
     pub(super) fn cache_bytes(&self, name: &str) -> Option<u64> {
         const MOST_CACHES: u32 = 16;
@@ -436,6 +484,38 @@ mod tests {
         let extended = (EXTENDED, [EXTENDED + 0x1f, 0, 0, 0]);
         let amd = processor(&[BASIC, extended, (EXTENDED + 0x1d, entry)]);
         assert_eq!(amd.cache_bytes("l1d"), Some(48 << 10));
+    }
+
+    #[test]
+    fn tlbs_come_from_the_table_of_each_vendor() {
+        let vendor = |name: &[u8; 12]| {
+            let [ebx, edx, ecx] = registers(name);
+            (0, [0x20, ebx, ecx, edx])
+        };
+        let (intel, amd) = (vendor(b"GenuineIntel"), vendor(b"AuthenticAMD"));
+        let extended = (EXTENDED, [EXTENDED + 8, 0, 0, 0]);
+        // As on Zen 3.
+        let sizes = [
+            (EXTENDED + 5, [0, 0xff40_ff40, 0, 0]),
+            (EXTENDED + 6, [0, 0x8800_4200 | 0x800 << 16, 0, 0]),
+        ];
+        let zen = processor(&[amd, extended, sizes[0], sizes[1]]);
+        assert_eq!([1, 2].map(|level| zen.tlb_entries(level)), [Some(64), Some(0x800)]);
+        // As on Sapphire Rapids: instructions; loads of 16 sets and 6 ways; both, of 128 sets and 16 ways.
+        let (_, signature) = intel;
+        let rapids = Cpuid(move |function, subleaf| match (function, subleaf) {
+            (0, _) => signature,
+            (0x18, 0) => [3, 0, 0, 0],
+            (0x18, 1) => [0, 8 << 16 | 1, 32, 2 | 1 << 5],
+            (0x18, 2) => [0, 6 << 16 | 1, 16, 4 | 1 << 5],
+            (0x18, 3) => [0, 16 << 16 | 3, 128, 3 | 2 << 5],
+            _ => Leaf::default(),
+        });
+        assert_eq!([1, 2].map(|level| rapids.tlb_entries(level)), [Some(96), Some(2048)]);
+        let skylake = processor(&[intel, (2, [0x7603_6301, 0x00f0_b5ff, 0, 0x00c3_0000])]);
+        assert_eq!([1, 2].map(|level| skylake.tlb_entries(level)), [Some(64), Some(1536)]);
+        assert_eq!(processor(&[]).tlb_entries(1), None);
+        assert_eq!(processor(&[intel]).tlb_entries(1), None);
     }
 
     #[test]

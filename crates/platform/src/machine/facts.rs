@@ -132,6 +132,7 @@ pub(super) const FACTS: &[(&str, &str, Group, bool)] = &[
     ("congestion_control", "TCP congestion control", Group::System, true),
     ("distribution", "Distribution", Group::System, true),
     ("libc", "C library", Group::System, true),
+    ("allocator", "Allocator (malloc)", Group::System, true),
     ("arch", "Architecture", Group::System, true),
     ("hardware", "Hardware", Group::System, true),
     ("hypervisor", "Hypervisor", Group::System, true),

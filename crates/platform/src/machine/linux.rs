@@ -14,7 +14,7 @@ mod host;
 mod kernel;
 pub(crate) mod tree;
 
-pub(super) use cpu::{core_type, emulator};
+pub(super) use cpu::{core_type, emulator, reported_cache_bytes};
 
 pub(super) fn find() -> Findings {
     find_under(Path::new("/"))
@@ -81,6 +81,7 @@ fn find_system(findings: &mut Findings, tree: &Tree, uname: &Uname, compat: Opti
     findings.set("congestion_control", congestion_control);
     findings.set("distribution", distribution(tree));
     findings.set("libc", c_library());
+    findings.set("allocator", crate::allocator::name());
     findings.set("hardware", host::hardware(tree));
     findings.set("hypervisor", host::hypervisor(tree));
     let gvisor = compat.as_deref() == Some("gVisor");
@@ -312,13 +313,14 @@ mod tests {
     fn without_files_all_that_comes_from_files_is_unknown() {
         let fixture = Fixture::new(&[]);
         let facts = find_under(fixture.root()).into_facts();
-        const LIVE: [&str; 18] = [
+        const LIVE: [&str; 19] = [
             "os",
             "release",
             "build",
             "arch",
             "tick_hz",
             "libc",
+            "allocator",
             "hypervisor",
             "container", // from the environment, if set
             "privileges",

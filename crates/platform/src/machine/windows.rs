@@ -49,6 +49,7 @@ pub(super) fn find() -> Findings {
     let mut findings = Findings::default();
     let wine = wine_version();
     find_system(&mut findings, wine.as_deref());
+    findings.set("allocator", crate::allocator::name());
     find_cpu(&mut findings);
     find_clock(&mut findings);
     find_memory(&mut findings);
@@ -265,16 +266,22 @@ fn find_cpu(findings: &mut Findings) {
     let threads = cores.map(|core| u64::from(core.ProcessorMask.count_ones())).max();
     findings.set("threads_per_core", threads);
     findings.set("smt", threads.map(|threads| if threads > 1 { "on" } else { "off" }));
-    for (key, name, level, kind) in [
-        ("cache_l1d", "l1d", 1, CacheData),
-        ("cache_l1i", "l1i", 1, CacheInstruction),
-        ("cache_l2", "l2", 2, CacheUnified),
-        ("cache_l3", "l3", 3, CacheUnified),
-    ] {
-        let reported = cache_bytes(&topology, level, kind);
-        let bytes = reported.or_else(|| cpuid::here().cache_bytes(name));
-        findings.set(key, bytes.map(size));
+    for (key, name) in
+        [("cache_l1d", "l1d"), ("cache_l1i", "l1i"), ("cache_l2", "l2"), ("cache_l3", "l3")]
+    {
+        findings.set(key, reported_cache_bytes(0, name).map(size));
     }
+}
+
+/// The size of the cache that facts call `name`.
+pub(super) fn reported_cache_bytes(_cpu: usize, name: &str) -> Option<u64> {
+    let (level, kind) = match name {
+        "l1d" => (1, CacheData),
+        "l1i" => (1, CacheInstruction),
+        "l2" => (2, CacheUnified),
+        _ => (3, CacheUnified),
+    };
+    cache_bytes(&topology(), level, kind).or_else(|| cpuid::here().cache_bytes(name))
 }
 
 fn cache_bytes(

@@ -31,11 +31,11 @@ pub(super) fn params_of(cases: &[&'static Case]) -> String {
 pub(super) fn values_of(
     param: &Param,
     options: &Options,
-    cpus: usize,
+    cpus: &[usize],
 ) -> Result<Vec<String>, PlanError> {
     let mut values: Vec<String> = match options.params.get(param.name) {
         Some(given) => {
-            given.iter().map(|value| checked(param, value, cpus)).collect::<Result<_, _>>()?
+            given.iter().map(|value| checked(param, value, cpus.len())).collect::<Result<_, _>>()?
         }
         None => {
             let listed = if options.full { param.full } else { param.default };
@@ -66,10 +66,13 @@ pub(super) fn thinned(
     values.into_iter().step_by(every).collect()
 }
 
-/// A listed value resolved for this number of CPUs: `1xcpus` and `2xcpus` become a number, `1..1xcpus`, `1..4xcpus` and
-/// `few..4xcpus` several; with one CPU, `spread` becomes `same`.
-fn on_this_machine(value: &str, cpus: usize) -> Vec<String> {
+/// A listed value resolved for these CPUs: `1xcpus` and `2xcpus` become a number, `1..1xcpus`, `1..4xcpus` and `few..4xcpus`
+/// several, `each-pair` all pairs of CPUs; with one CPU, `spread` becomes `same`.
+fn on_this_machine(value: &str, all_cpus: &[usize]) -> Vec<String> {
+    let cpus = all_cpus.len();
     match value {
+        "each-pair" if cpus > 1 => pairs_of(all_cpus),
+        "each-pair" => vec!["first-last".to_owned()],
         "1xcpus" => vec![cpus.to_string()],
         "2xcpus" => vec![(2 * cpus).min(WORKERS_AT_MOST).to_string()],
         "few..4xcpus" => few_up_to(4 * cpus).iter().map(usize::to_string).collect(),
@@ -78,6 +81,15 @@ fn on_this_machine(value: &str, cpus: usize) -> Vec<String> {
         "spread" if cpus == 1 => vec!["same".to_owned()],
         _ => vec![value.to_owned()],
     }
+}
+
+/// All pairs of CPUs, such as `0-1`.
+fn pairs_of(cpus: &[usize]) -> Vec<String> {
+    let with_later = |(at, one): (usize, &usize)| {
+        let pairs = cpus[at + 1..].iter().map(|other| format!("{one}-{other}"));
+        pairs.collect::<Vec<_>>()
+    };
+    cpus.iter().enumerate().flat_map(with_later).collect()
 }
 
 /// Numbers from 1 to `last`: all up to 16, else in steps of a quarter.
@@ -122,6 +134,19 @@ fn checked(param: &Param, value: &str, cpus: usize) -> Result<String, PlanError>
             Err(error) => Err(bad(format!("it {}", error.problem()))),
             Ok(size) if size > most => Err(bad(format!("at most {}", shortest(most)))),
             Ok(size) => Ok(shortest(size)),
+        },
+        Takes::Footprint(most) => match (value, parse_count(value)) {
+            ("4xllc", _) => Ok(value.to_owned()),
+            (_, Err(error)) => Err(bad(format!("it {}", error.problem()))),
+            (_, Ok(0)) => Err(bad("it must be at least 1".into())),
+            (_, Ok(size)) if size > most => Err(bad(format!("at most {}", shortest(most)))),
+            (_, Ok(size)) => Ok(shortest(size)),
+        },
+        Takes::CpuPair => match value.split_once('-').map(|(a, b)| [a, b].map(str::parse::<usize>))
+        {
+            _ if value == "first-last" => Ok(value.to_owned()),
+            Some([Ok(one), Ok(other)]) if one != other => Ok(format!("{one}-{other}")),
+            _ => Err(bad("two CPUs, such as 0-1, or first-last".into())),
         },
         Takes::Directory => match cases::file::path_of(value) {
             path if !path.is_absolute() => Err(bad("it is not a full path".into())),
@@ -175,7 +200,7 @@ mod tests {
         for case in cases::all() {
             for param in case.params {
                 for value in param.default.iter().chain(param.full) {
-                    for value in on_this_machine(value, 2) {
+                    for value in on_this_machine(value, &[0, 1]) {
                         let checked = checked(param, &value, 64);
                         assert_eq!(
                             checked.as_ref(),
@@ -188,6 +213,12 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn a_matrix_of_cpus_has_each_pair_once() {
+        assert_eq!(on_this_machine("each-pair", &[0, 2, 5]), ["0-2", "0-5", "2-5"]);
+        assert_eq!(on_this_machine("each-pair", &[3]), ["first-last"]);
     }
 
     #[test]

@@ -33,6 +33,24 @@ pub(super) fn memory_limit(tree: &Tree, own_kernel: bool) -> Option<String> {
     shown(limit, own_kernel, |bytes| size(bytes as u64))
 }
 
+/// The memory that this process's groups leave it, in bytes, with what the page cache could give back; `None` if none of
+/// them has a limit.
+pub(crate) fn memory_left(tree: &Tree) -> Option<u64> {
+    let left = least(tree, "memory", |directory| {
+        let first = |files: [&str; 2]| {
+            files.into_iter().find_map(|file| bytes_of(&tree.text(&format!("{directory}/{file}"))?))
+        };
+        let limit = first(["memory.max", "memory.limit_in_bytes"])?;
+        let used = first(["memory.current", "memory.usage_in_bytes"]).unwrap_or(0.0);
+        let stat = tree.text(&format!("{directory}/memory.stat")).unwrap_or_default();
+        let cached = ["total_inactive_file ", "inactive_file "].into_iter().find_map(|name| {
+            stat.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<f64>().ok())
+        });
+        Some((limit - used + cached.unwrap_or(0.0)).max(0.0))
+    });
+    left?.map(|bytes| bytes as u64)
+}
+
 fn shown(limit: Option<f64>, own_kernel: bool, show: impl Fn(f64) -> String) -> Option<String> {
     match limit {
         Some(limit) => Some(show(limit)),
@@ -255,6 +273,21 @@ mod tests {
         assert_eq!(limits(&unmounted, true), (None, None));
         let files = [("proc/self/mountinfo", V2), ("proc/self/cgroup", "odd\n")];
         assert_eq!(limits(&files, true), (None, None));
+    }
+
+    #[test]
+    fn memory_that_is_left_includes_what_the_page_cache_can_give_back() {
+        let fixture = Fixture::new(&[
+            ("proc/self/mountinfo", V2),
+            ("proc/self/cgroup", "0::/app\n"),
+            ("sys/fs/cgroup/app/memory.max", "1000000\n"),
+            ("sys/fs/cgroup/app/memory.current", "700000\n"),
+            ("sys/fs/cgroup/app/memory.stat", "anon 400000\ninactive_file 200000\n"),
+        ]);
+        assert_eq!(memory_left(&Tree::new(fixture.root())), Some(500_000));
+        let unlimited =
+            Fixture::new(&[("proc/self/mountinfo", V2), ("proc/self/cgroup", "0::/\n")]);
+        assert_eq!(memory_left(&Tree::new(unlimited.root())), None);
     }
 
     #[test]

@@ -25,7 +25,7 @@ pub(super) fn find(findings: &mut Findings, tree: &Tree, own_kernel: bool) {
     for (key, name) in
         [("cache_l1d", "l1d"), ("cache_l1i", "l1i"), ("cache_l2", "l2"), ("cache_l3", "l3")]
     {
-        let bytes = cache_bytes(tree, name).or_else(|| cpuid::here().cache_bytes(name));
+        let bytes = cache_bytes(tree, 0, name).or_else(|| cpuid::here().cache_bytes(name));
         findings.set(key, bytes.map(size));
     }
     findings.set("governor", governor(tree, own_kernel));
@@ -217,8 +217,13 @@ fn smt(tree: &Tree, threads_per_core: Option<u64>) -> Option<&'static str> {
     }
 }
 
-fn cache_bytes(tree: &Tree, name: &str) -> Option<u64> {
-    let folder = format!("{CPUS}/cpu0/cache");
+/// The size of the cache of one of this machine's CPUs that facts call `name`.
+pub(crate) fn reported_cache_bytes(cpu: usize, name: &str) -> Option<u64> {
+    cache_bytes(&Tree::new(Path::new("/")), cpu, name).or_else(|| cpuid::here().cache_bytes(name))
+}
+
+fn cache_bytes(tree: &Tree, cpu: usize, name: &str) -> Option<u64> {
+    let folder = format!("{CPUS}/cpu{cpu}/cache");
     tree.names(&folder)?.iter().find_map(|index| {
         let text = |file: &str| tree.text(&format!("{folder}/{index}/{file}"));
         let found = match (text("level")?.as_str(), text("type")?.as_str()) {
@@ -326,10 +331,10 @@ mod tests {
         let cores = Cores::read(&tree).unwrap();
         assert_eq!(cores, Cores { count: 2, threads_per_core: 2 });
         assert_eq!(smt(&tree, None), Some("on"));
-        assert_eq!(cache_bytes(&tree, "l1d"), Some(48 << 10));
-        assert_eq!(cache_bytes(&tree, "l1i"), Some(32 << 10));
-        assert_eq!(cache_bytes(&tree, "l2"), Some(1280 << 10));
-        assert_eq!(cache_bytes(&tree, "l3"), None);
+        assert_eq!(cache_bytes(&tree, 0, "l1d"), Some(48 << 10));
+        assert_eq!(cache_bytes(&tree, 0, "l1i"), Some(32 << 10));
+        assert_eq!(cache_bytes(&tree, 0, "l2"), Some(1280 << 10));
+        assert_eq!(cache_bytes(&tree, 0, "l3"), None);
         assert_eq!(governor(&tree, true).unwrap(), "performance, powersave");
         assert_eq!(turbo(&tree), Some("on"));
         assert_eq!(

@@ -1,0 +1,43 @@
+use std::sync::atomic::Ordering::SeqCst;
+
+use super::{Line, RATE, TRIALS, WORKERS, share};
+use crate::{Case, Only};
+
+/// On a line of one's own.
+pub const PRIVATE: Case = Case {
+    area: "atomic",
+    name: "add",
+    operation: "One atomic addition of 1 to a 64-bit value that only this CPU uses, sequentially consistent.",
+    comparable_to: "stress-ng's `atomic` mixes such operations; libMicro's `atomic_inc` is not part of it on Linux.",
+    only: Only::Everywhere,
+    core_bound: true,
+    trials: None,
+    params: &[],
+    metrics: &[],
+    run: |_, round| {
+        let line = Line::default();
+        round.expect_syscalls(0.0);
+        round.time(|| {
+            line.0.fetch_add(1, SeqCst);
+        })
+    },
+};
+
+/// On a line that several CPUs use.
+pub const SHARED: Case = Case {
+    name: "add-shared",
+    operation: "One atomic addition of 1 to a 64-bit value that all threads add to, as one of them sees it.",
+    comparable_to: "The difference to atomic/add is moving the cache line between CPUs. will-it-scale has no such \
+                    measurement; its results show the effect in the kernel's own counters.",
+    core_bound: false,
+    trials: TRIALS,
+    params: &[WORKERS],
+    metrics: &[RATE],
+    run: |params, round| {
+        let add = |line: &std::sync::atomic::AtomicU64| {
+            line.fetch_add(1, SeqCst);
+        };
+        share(params, round, add, |operations, value| operations == value)
+    },
+    ..PRIVATE
+};

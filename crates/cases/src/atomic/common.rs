@@ -1,0 +1,110 @@
+//! What the cases of atomic operations share: a cache line, and how several CPUs operate on the same one.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use measure::trial::{Timed, TrialContext};
+use measure::{CaseError, Metric, Params, Role, Round, TIME};
+
+use crate::together::{Work, in_sum, together};
+use crate::{Param, Takes, Trials, count_of};
+
+/// How long the threads operate.
+const SPAN: Duration = Duration::from_millis(10);
+/// Operations between two looks at the clock.
+const BATCH: u64 = 1_000;
+
+/// Operations in a second.
+pub const RATE: Metric =
+    Metric::higher("rate", "ops/s", "operations per second of all threads together")
+        .with(Role::SameAs(TIME.name));
+
+/// How many threads share the line.
+pub const WORKERS: Param = Param {
+    name: "workers",
+    meaning: "how many threads, each on a CPU of its own, operate on the same cache line",
+    default: &["2", "1xcpus"],
+    full: &["1", "2", "1xcpus"],
+    takes: Takes::Count(1024),
+};
+
+/// How the shared cases are measured.
+pub const TRIALS: Option<Trials> = Some(Trials::new(|_: &Params| SPAN));
+
+/// A value on a pair of cache lines of its own: some processors fetch two at once.
+#[repr(align(128))]
+#[derive(Debug, Default)]
+pub struct Line(pub AtomicU64);
+
+/// Measures `operate` by several threads on one line, of whose final value `is_right` judges, given the number of operations
+/// and the value.
+///
+/// # Errors
+/// `Unsupported` if there are fewer CPUs than threads; `Implausible` if operations were lost.
+pub fn share(
+    params: &Params,
+    round: &mut Round,
+    operate: impl Fn(&AtomicU64) + Sync,
+    is_right: impl Fn(u64, u64) -> bool,
+) -> Result<(), CaseError> {
+    let workers = count_of(params, "workers")?;
+    let all = round.order().cpus.clone();
+    if workers > all.len() {
+        let text = format!("needs {workers} CPUs; this process may use {}", all.len());
+        return Err(CaseError::Unsupported(text));
+    }
+    // From the last down, so that a single one has the CPU of all other single measurements.
+    let cpus: Vec<usize> = all.iter().rev().take(workers).copied().collect();
+    let (line, operate) = (Line::default(), &operate);
+    let context = TrialContext::new(round, &cpus)?;
+    let trial = round.trial_of(&context, || {
+        let one = |_| Ok(Operations { line: &line.0, operate });
+        let sum = in_sum(&together(context.clock(), &cpus, SPAN, one)?);
+        Ok(Timed { value: (sum.value, sum.operations), operations: sum.operations, took: sum.took })
+    })?;
+    let (rate, operations) = trial.value;
+    round.metric(&RATE, rate);
+    verify(operations, line.0.load(Ordering::Acquire), is_right)
+}
+
+fn verify(
+    operations: u64,
+    value: u64,
+    is_right: impl Fn(u64, u64) -> bool,
+) -> Result<(), CaseError> {
+    if is_right(operations, value) {
+        return Ok(());
+    }
+    let text = format!("{operations} operations left the value {value}");
+    Err(CaseError::Implausible(text))
+}
+
+struct Operations<'a, F> {
+    line: &'a AtomicU64,
+    operate: &'a F,
+}
+
+impl<F: Fn(&AtomicU64)> Work for Operations<'_, F> {
+    fn batch(&mut self) -> Result<u64, CaseError> {
+        for _ in 0..BATCH {
+            (self.operate)(self.line);
+        }
+        Ok(BATCH)
+    }
+
+    fn verify(&mut self) -> Result<(), CaseError> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_operation_that_was_lost_is_implausible() {
+        let equal = |operations, value| operations == value;
+        assert_eq!(verify(1_000, 1_000, equal), Ok(()));
+        assert!(matches!(verify(1_000, 999, equal), Err(CaseError::Implausible(_))));
+    }
+}

@@ -1,0 +1,272 @@
+use std::time::Duration;
+
+use measure::trial::TrialContext;
+use measure::{CaseError, Params, Round};
+use platform::memory::{Pages, Region, require};
+use platform::stream;
+
+use super::metrics::BANDWIDTH;
+use super::{FOUR_TIMES_LLC, SIZE_AT_MOST, bytes_of};
+use crate::together::{Work, in_sum, together};
+use crate::{Case, Extent, Only, Param, Takes, Trials, count_of, value_of};
+
+/// How long the threads work, and at least how many bytes they pass over between two looks at the clock.
+const SPAN: Duration = Duration::from_millis(12);
+const BATCH: usize = 256 << 10;
+/// How far memmove moves its bytes.
+const DISTANCE: usize = stream::BLOCK;
+
+/// Bytes in a second.
+pub const CASE: Case = Case {
+    area: "memory",
+    name: "bandwidth",
+    operation: "One pass of a thread over its own buffer of a size: reading, writing or copying in a loop of \
+                16-byte accesses, or memset, memcpy (from a second buffer), or memmove (by 64 bytes within \
+                the buffer) of the C library.",
+    comparable_to: "lmbench's `bw_mem rd, wr, cp, bzero, bcopy` and sysbench's `memory` count bytes in the same way, a \
+                    copied byte once; STREAM counts it twice. `perf bench mem` has memset and memcpy.",
+    only: Only::Everywhere,
+    core_bound: false,
+    trials: Some(Trials { includes, at_most: 4, ..Trials::new(takes) }),
+    params: &[
+        Param {
+            name: "op",
+            meaning: "what is done with the buffer",
+            default: OPS,
+            full: OPS,
+            takes: Takes::Words(&[]),
+        },
+        Param {
+            name: "size",
+            meaning: "bytes of a buffer, in pages of the usual size",
+            default: &["256k", "64m"],
+            full: &["4k", "16k", "64k", "256k", "1m", "4m", "16m", "64m", "256m", FOUR_TIMES_LLC],
+            takes: Takes::Footprint(SIZE_AT_MOST),
+        },
+        Param {
+            name: "workers",
+            meaning: "how many threads, each on a CPU of its own, pass over a buffer of their own",
+            default: &["1", "1xcpus"],
+            full: &["1", "1xcpus"],
+            takes: Takes::Count(1024),
+        },
+    ],
+    metrics: &[BANDWIDTH],
+    run,
+};
+
+const OPS: &[&str] = &["read", "write", "copy", "memset", "memcpy", "memmove"];
+
+/// An ordinary run has the operations on memory of which there is more than caches hold; within caches those that differ most
+/// from them; and all CPUs together where they share something.
+fn includes(params: &Params, extent: Extent) -> bool {
+    let is = |name: &str, values: &[&str]| {
+        params.get(name).is_some_and(|own| values.contains(&own.as_str()))
+    };
+    let (alone, large) = (is("workers", &["1"]), is("size", &["64m"]));
+    match extent {
+        Extent::Full => true,
+        Extent::Ordinary if !alone => large && is("op", &["read", "copy"]),
+        Extent::Ordinary if large => !is("op", &["memmove"]),
+        Extent::Ordinary => is("op", &["read", "memcpy", "memmove"]),
+        Extent::Quick => large && alone && is("op", &["copy"]),
+    }
+}
+
+fn takes(params: &Params) -> Duration {
+    let is_large = params.get("size").is_some_and(|size| size.ends_with('m') || size.contains('x'));
+    let millis = if is_large { 60 } else { 0 };
+    SPAN + Duration::from_millis(millis)
+}
+
+fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
+    let workers = count_of(params, "workers")?;
+    let all = round.order().cpus.clone();
+    if workers > all.len() {
+        let text = format!("needs {workers} CPUs; this process may use {}", all.len());
+        return Err(CaseError::Unsupported(text));
+    }
+    // From the last down, so that a single one has the CPU of all other single measurements.
+    let cpus: Vec<usize> = all.iter().rev().take(workers).copied().collect();
+    let (op, size) = (value_of(params, "op")?, bytes_of(params, "size", round)?);
+    let size = (size / stream::BLOCK).max(2) * stream::BLOCK;
+    let buffers = if matches!(op, "copy" | "memcpy") { 2 } else { 1 };
+    require((size * buffers * workers) as u64)?;
+    let context = TrialContext::new(round, &cpus)?;
+    let trial = round.trial_of(&context, || {
+        let shares = together(context.clock(), &cpus, SPAN, |_| Pass::new(op, size))?;
+        Ok(in_sum(&shares))
+    })?;
+    round.metric(&BANDWIDTH, trial.value * size as f64);
+    Ok(())
+}
+
+/// The passes of one thread.
+struct Pass {
+    op: Op,
+    buffer: Region,
+    source: Option<Region>,
+    size: usize,
+    passes: u64,
+    /// Passes whose result was wrong.
+    wrong: u64,
+    /// What a pass of reading must give.
+    expected: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Op {
+    Read,
+    Write,
+    Copy,
+    Memset,
+    Memcpy,
+    Memmove,
+}
+
+impl Pass {
+    fn new(op: &str, size: usize) -> Result<Self, CaseError> {
+        let op = match op {
+            "read" => Op::Read,
+            "write" => Op::Write,
+            "copy" => Op::Copy,
+            "memset" => Op::Memset,
+            "memcpy" => Op::Memcpy,
+            _ => Op::Memmove,
+        };
+        let buffer = filled(size)?;
+        let source = match op {
+            Op::Copy | Op::Memcpy => Some(filled(size)?),
+            _ => None,
+        };
+        let mut pass = Self { op, buffer, source, size, passes: 0, wrong: 0, expected: 0 };
+        pass.expected = stream::read(pass.buffer());
+        if pass.source.is_some() {
+            stream::write(pass.buffer_mut(), 0);
+        }
+        Ok(pass)
+    }
+
+    fn buffer(&self) -> &[u8] {
+        // SAFETY: the region has this size at least, all of it initialised, and is borrowed as long as the slice.
+        unsafe { std::slice::from_raw_parts(self.buffer.start(), self.size) }
+    }
+
+    fn buffer_mut(&mut self) -> &mut [u8] {
+        // SAFETY: as above; the region is borrowed mutably.
+        unsafe { std::slice::from_raw_parts_mut(self.buffer.start(), self.size) }
+    }
+
+    /// What is copied; nothing where nothing is.
+    fn source(&self) -> &[u8] {
+        match &self.source {
+            // SAFETY: as above.
+            Some(source) => unsafe { std::slice::from_raw_parts(source.start(), self.size) },
+            None => &[],
+        }
+    }
+
+    fn pass(&mut self) {
+        self.passes += 1;
+        let (size, value) = (self.size, self.passes);
+        let source = std::ptr::from_ref(self.source()).cast::<u8>();
+        let to = std::hint::black_box(self.buffer.start());
+        match self.op {
+            Op::Read => self.wrong += u64::from(stream::read(self.buffer()) != self.expected),
+            Op::Write => stream::write(self.buffer_mut(), value),
+            Op::Copy => {
+                // SAFETY: the source has this size, and is another region than the buffer.
+                let source = unsafe { std::slice::from_raw_parts(source, size) };
+                stream::copy(source, self.buffer_mut());
+            }
+            // SAFETY: the buffer has this size.
+            Op::Memset => unsafe { to.write_bytes(value as u8, size) },
+            // SAFETY: source and buffer have this size and are two regions.
+            Op::Memcpy => unsafe { to.copy_from_nonoverlapping(source, size) },
+            // SAFETY: both ranges are within the buffer.
+            Op::Memmove => unsafe { to.copy_from(to.add(DISTANCE), size - DISTANCE) },
+        }
+        std::hint::black_box(self.buffer.start());
+    }
+}
+
+impl Work for Pass {
+    fn batch(&mut self) -> Result<u64, CaseError> {
+        let passes = (BATCH / self.size).max(1) as u64;
+        for _ in 0..passes {
+            self.pass();
+        }
+        Ok(passes)
+    }
+
+    fn verify(&mut self) -> Result<(), CaseError> {
+        let (value, size, moves) = (self.passes, self.size, self.passes as usize * DISTANCE);
+        let is_right = match self.op {
+            Op::Read => self.wrong == 0,
+            Op::Write => self.buffer().chunks_exact(8).all(|word| word == value.to_ne_bytes()),
+            Op::Copy | Op::Memcpy => self.buffer() == self.source(),
+            Op::Memset => self.buffer().iter().all(|&byte| byte == value as u8),
+            // The last block is never overwritten, and is at the beginning after enough moves.
+            Op::Memmove => {
+                let buffer = self.buffer();
+                let first = moves.min(size - DISTANCE);
+                buffer[..8] == word_at(first).to_ne_bytes()
+            }
+        };
+        let wrong = || CaseError::Implausible("the buffer has not the expected contents".into());
+        if is_right && self.passes > 0 { Ok(()) } else { Err(wrong()) }
+    }
+}
+
+/// Memory of this size in pages of the usual size, each word of which differs from its neighbours.
+fn filled(size: usize) -> Result<Region, CaseError> {
+    let region = Region::new(size, Pages::Base)?;
+    for at in (0..size).step_by(8) {
+        // SAFETY: the region has this size, a multiple of a word.
+        unsafe { region.start().add(at).cast::<u64>().write(word_at(at)) };
+    }
+    Ok(region)
+}
+
+fn word_at(at: usize) -> u64 {
+    (at as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_pass_changes_the_buffer_as_it_should() {
+        for op in OPS {
+            for passes in [1, 3, 100] {
+                let mut pass = Pass::new(op, 4096).unwrap();
+                (0..passes).for_each(|_| pass.pass());
+                assert_eq!(pass.verify(), Ok(()), "{op}, {passes} passes");
+            }
+        }
+    }
+
+    #[test]
+    fn a_pass_that_does_too_little_is_implausible() {
+        let implausible = |pass: &mut Pass| matches!(pass.verify(), Err(CaseError::Implausible(_)));
+        for op in OPS {
+            let mut none = Pass::new(op, 4096).unwrap();
+            assert!(implausible(&mut none), "{op} that was never carried out");
+        }
+        for op in ["write", "copy", "memset", "memcpy"] {
+            let mut pass = Pass::new(op, 4096).unwrap();
+            pass.pass();
+            pass.buffer_mut()[4095] ^= 1;
+            assert!(implausible(&mut pass), "{op} of one byte less");
+        }
+        let mut read = Pass::new("read", 4096).unwrap();
+        read.buffer_mut()[100] ^= 1;
+        read.pass();
+        assert!(implausible(&mut read));
+        let mut moved = Pass::new("memmove", 4096).unwrap();
+        moved.pass();
+        moved.passes += 1;
+        assert!(implausible(&mut moved));
+    }
+}

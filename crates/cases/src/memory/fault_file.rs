@@ -1,0 +1,105 @@
+use std::fs::File;
+use std::io::Read;
+
+use measure::CaseError;
+use platform::mapped_file::FileMappings;
+use platform::memory::page_size;
+
+use super::expect_faults;
+use crate::{Case, Only};
+
+/// The part of the file that is mapped, and how often, so that there are pages for most of a round.
+const PART: usize = 4 << 20;
+const MAPPINGS: usize = 64;
+/// What Linux maps in one fault: up to 16 pages that are in memory (`fault_around_bytes`).
+const AROUND: usize = 64 << 10;
+
+/// A page that is in the page cache.
+pub const READ: Case = Case {
+    area: "memory",
+    name: "fault-file",
+    operation: "One first read within each 64 KiB of a private mapping of this program's own file, which is \
+                cached: Linux maps the page and up to 15 around it (fault-around).",
+    comparable_to: "lmbench's `lat_pagefault` touches pages of a file in random order, and divides by pages: up to 16 of \
+                    them share a fault.",
+    only: Only::Linux("the number of pages that a fault maps differs between systems"),
+    core_bound: false,
+    trials: None,
+    params: &[],
+    metrics: &[],
+    run: |_, round| {
+        let (file, part) = cached()?;
+        let mappings = FileMappings::new(&file, part, MAPPINGS)?;
+        let (mut next, mut reset) = (0, Ok(()));
+        round.expect_syscalls(0.0);
+        expect_faults(round, 1.0);
+        round.time(|| {
+            if next == mappings.len() {
+                next = 0;
+                reset = reset.clone().and_then(|()| mappings.reset(&file));
+            }
+            // SAFETY: the address is within the mappings.
+            std::hint::black_box(unsafe { mappings.start().add(next).read_volatile() });
+            next += AROUND;
+        })?;
+        reset
+    },
+};
+
+/// A page of which a copy is made.
+pub const COPY: Case = Case {
+    name: "fault-copy-on-write",
+    operation: "One first write to a page of a private mapping of a cached file that is mapped for reading already: \
+                the system takes a page, copies 4 KiB to it and maps it instead.",
+    comparable_to: "After fork(2) parent and child pay the same for each page that they write. lmbench's `lat_proc fork` \
+                    contains such faults.",
+    run: |_, round| {
+        let (file, part) = cached()?;
+        // Each write takes a page of memory: as many as in memory/fault-anonymous.
+        let mappings = FileMappings::new(&file, part, MAPPINGS / 4)?;
+        platform::memory::require(mappings.len() as u64)?;
+        let page = page_size();
+        let read_all = || {
+            for at in (0..mappings.len()).step_by(page) {
+                // SAFETY: the address is within the mappings.
+                std::hint::black_box(unsafe { mappings.start().add(at).read_volatile() });
+            }
+        };
+        read_all();
+        let (mut next, mut reset) = (0, Ok(()));
+        round.expect_syscalls(0.0);
+        expect_faults(round, 1.0);
+        round.time(|| {
+            if next == mappings.len() {
+                next = 0;
+                reset = reset.clone().and_then(|()| mappings.reset(&file));
+                read_all();
+            }
+            // SAFETY: the address is within the mappings, which are writable and private.
+            unsafe { mappings.start().add(next).write_volatile(1) };
+            next += page;
+        })?;
+        reset
+    },
+    ..READ
+};
+
+/// This program's own file, of which the part to be mapped has just been read; the length of that part.
+fn cached() -> Result<(File, usize), CaseError> {
+    let file = crate::syscall::own_program()?;
+    let mut buffer = vec![0; AROUND];
+    let mut part = 0;
+    while part < PART {
+        match (&file).read(&mut buffer) {
+            Ok(0) => break,
+            Ok(read) => part += read,
+            Err(error) => {
+                return Err(CaseError::from_io("reading this program's own file", &error));
+            }
+        }
+    }
+    match part / AROUND * AROUND {
+        0 => Err(CaseError::Unsupported("this program's file is smaller than 64 KiB".into())),
+        part => Ok((file, part)),
+    }
+}

@@ -1,0 +1,48 @@
+use measure::CaseError;
+use platform::memory::{HUGE_PAGE, Pages, Region, require};
+
+use super::expect_faults;
+use crate::{Case, Only};
+
+/// Huge pages that are touched before all are given back at once.
+const COUNT: usize = 64;
+
+/// A new huge page of zeros.
+pub const CASE: Case = Case {
+    area: "memory",
+    name: "fault-huge",
+    operation: "One first write to 2 MiB of private anonymous memory for which huge pages were asked \
+                (MADV_HUGEPAGE): the system takes a huge page, zeroes it and maps it.",
+    comparable_to: "512 times memory/fault-anonymous give as much memory.",
+    only: Only::Linux("other systems have no advice that asks for huge pages"),
+    core_bound: false,
+    trials: None,
+    params: &[],
+    metrics: &[],
+    run: |_, round| {
+        require((COUNT * HUGE_PAGE) as u64)?;
+        let region = Region::new(COUNT * HUGE_PAGE, Pages::Huge)?;
+        region.populate();
+        region.require_huge_pages()?;
+        region.discard()?;
+        let (mut touched, mut discarded) = (0, Ok(()));
+        // No number of system calls: giving the pages back is one in 64 operations.
+        expect_faults(round, 1.0);
+        round.time(|| {
+            if touched == COUNT {
+                touched = 0;
+                discarded = discarded.clone().and_then(|()| region.discard());
+            }
+            // SAFETY: the address is within the region.
+            unsafe { region.start().add(touched * HUGE_PAGE).write_volatile(1) };
+            touched += 1;
+        })?;
+        discarded?;
+        match region.huge_bytes() {
+            Some(huge) if huge as usize == touched * HUGE_PAGE => Ok(()),
+            _ => Err(CaseError::Interrupted(
+                "the system ran out of huge pages meanwhile and used others".into(),
+            )),
+        }
+    },
+};

@@ -1,0 +1,145 @@
+use std::hint::black_box;
+
+use measure::{CaseError, Params, Round};
+use platform::memory::{Pages, Region};
+
+use super::chain::{Chain, LINE, Visits};
+use super::{FOUR_TIMES_LLC, PAGES_MEANING, SIZE_AT_MOST, bytes_of};
+use crate::{Case, Only, Param, Takes, size_of, value_of};
+
+/// As many loads as a call makes at least and at most.
+const LOADS_AT_LEAST: usize = 64;
+const LOADS_AT_MOST: usize = 1024;
+/// Lines of a chain whose length is checked in each round; that of longer ones takes too long.
+const CHECKED_AT_MOST: usize = 4_096;
+/// What fits the first-level data cache of every processor, beside what the sentinel reads.
+const WITHIN_L1: usize = 8 << 10;
+
+/// A load within memory of some size.
+pub const CASE: Case = Case {
+    area: "memory",
+    name: "load",
+    operation: "One load whose address is the result of the one before, within memory of a size, of \
+                whose lines each is visited once in a pseudo-random order before any is visited again.",
+    comparable_to: "lmbench's `lat_mem_rd -t` visits lines in random order too; without `-t` it visits \
+                    them in descending order, which prefetchers follow. Both take the pages that the \
+                    system chooses: huge ones make large sizes look faster.",
+    only: Only::Everywhere,
+    core_bound: false,
+    trials: None,
+    params: &[
+        Param {
+            name: "size",
+            meaning: "bytes of memory",
+            default: &["256k", "4m", "256m"],
+            full: &[
+                "4k",
+                "8k",
+                "16k",
+                "32k",
+                "64k",
+                "128k",
+                "256k",
+                "512k",
+                "1m",
+                "2m",
+                "4m",
+                "8m",
+                "16m",
+                "32m",
+                "64m",
+                "128m",
+                "256m",
+                FOUR_TIMES_LLC,
+            ],
+            takes: Takes::Footprint(SIZE_AT_MOST),
+        },
+        Param {
+            name: "stride",
+            meaning: "the distance of the lines in bytes; from 4k on, each is one line further from \
+                      the beginning of its stride than the one before",
+            default: &["64"],
+            full: &["64", "256", "4k"],
+            takes: Takes::Footprint(1 << 20),
+        },
+        Param {
+            name: "pages",
+            meaning: PAGES_MEANING,
+            default: &["base", "huge"],
+            full: &["base", "huge"],
+            takes: Takes::Words(&[]),
+        },
+    ],
+    metrics: &[],
+    run,
+};
+
+/// A load from the first-level data cache.
+pub const L1: Case = Case {
+    name: "load-l1",
+    operation: "One load whose address is the result of the one before, within 8 KiB, which are in the \
+                first-level data cache.",
+    comparable_to: "lmbench's `lat_mem_rd` at its smallest sizes. It is the latency that processor \
+                    manuals give, in cycles.",
+    core_bound: true,
+    params: &[],
+    run: |_, round| {
+        round.expect_syscalls(0.0);
+        time(round, WITHIN_L1, LINE, Pages::Base)
+    },
+    ..CASE
+};
+
+fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
+    let pages = match value_of(params, "pages")? {
+        "huge" => Pages::Huge,
+        _ => Pages::Base,
+    };
+    let (size, stride) = (bytes_of(params, "size", round)?, size_of(params, "stride")?);
+    round.expect_syscalls(0.0);
+    time(round, size, stride, pages)
+}
+
+fn time(round: &mut Round, size: usize, stride: usize, pages: Pages) -> Result<(), CaseError> {
+    platform::memory::require(size as u64)?;
+    let region = Region::new(size, pages)?;
+    if pages == Pages::Huge {
+        region.populate();
+        region.require_huge_pages()?;
+    }
+    let mut chain = Chain::new(&region, size, stride, Visits::Random)?;
+    if chain.count() <= CHECKED_AT_MOST && chain.length() != chain.count() {
+        return Err(CaseError::Implausible("the loads do not visit all lines".into()));
+    }
+    // A lap, of what is small: the sample that follows the sentinel's own loads is made after one call.
+    let loads = chain.count().clamp(LOADS_AT_LEAST, LOADS_AT_MOST) / 16 * 16;
+    round.operations_per_call(loads as u64);
+    round.time(|| {
+        chain.walk(loads);
+        black_box(&chain);
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use measure::round::Mode;
+
+    use super::*;
+    use crate::syscall::rehearsal::run as rehearse;
+
+    fn outcome(params: &[(&str, &str)]) -> Result<(), CaseError> {
+        let params = params.iter().map(|&(k, v)| (k.to_owned(), v.to_owned())).collect();
+        rehearse(&CASE, &params, Mode::CountRest).1
+    }
+
+    #[test]
+    fn what_the_machine_cannot_have_is_unsupported() {
+        let unsupported =
+            |params: &[(&str, &str)]| matches!(outcome(params), Err(CaseError::Unsupported(_)));
+        assert!(unsupported(&[("size", "4k"), ("stride", "4k"), ("pages", "base")]));
+        if platform::memory::available().is_some() {
+            assert!(unsupported(&[("size", "4096g"), ("stride", "64"), ("pages", "base")]));
+        }
+        assert_eq!(outcome(&[("size", "8k"), ("stride", "4k"), ("pages", "base")]), Ok(()));
+    }
+}

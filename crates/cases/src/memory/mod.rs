@@ -1,0 +1,140 @@
+//! What memory costs: loads and bandwidth, page faults, mappings, and the allocator.
+
+mod bandwidth;
+mod boundaries;
+mod brk;
+mod caches;
+mod chain;
+mod common;
+mod fault_anonymous;
+mod fault_file;
+mod fault_huge;
+mod fault_userfaultfd;
+mod load;
+mod madvise;
+mod malloc;
+mod malloc_threads;
+pub mod metrics;
+mod mlock;
+mod mmap_munmap;
+mod mprotect;
+mod mremap;
+mod permutation;
+mod virtual_alloc;
+mod virtual_lock;
+mod virtual_protect;
+
+pub(crate) use common::*;
+
+use measure::{Params, TIME};
+
+use crate::{Area, Case, Extent, Finding, Select, SummaryRow};
+
+/// The area.
+pub const AREA: Area = Area {
+    includes,
+    summary: &[
+        SummaryRow {
+            label: "memory load (L1 cache)",
+            point: Select::case("memory/load-l1"),
+            metric: &TIME,
+        },
+        SummaryRow { label: "memory load (256 MiB)", point: BASE_PAGES, metric: &TIME },
+        SummaryRow {
+            label: "page fault (anonymous memory)",
+            point: Select::case("memory/fault-anonymous"),
+            metric: &TIME,
+        },
+    ],
+    findings: &[
+        Finding::Ratio {
+            of: BASE_PAGES,
+            to: Select::point("memory/load", &[("size", "256m"), ("pages", "huge")]),
+            metric: &TIME,
+            greater: "A load within 256 MiB takes {} as long without huge pages.",
+            less: "A load within 256 MiB takes {} as long with huge pages.",
+            equal: "Huge pages do not change the time of a load within 256 MiB ({}).",
+        },
+        Finding::Ratio {
+            of: Select::point("memory/mprotect", &[("size", "4k"), ("others", "1")]),
+            to: Select::point("memory/mprotect", &[("size", "4k"), ("others", "0")]),
+            metric: &TIME,
+            greater: "mprotect takes {} as long while another CPU runs a thread of the process.",
+            less: "mprotect takes {} as long while no other CPU runs a thread of the process.",
+            equal: "mprotect takes as long while another CPU runs a thread of the process ({}).",
+        },
+    ],
+    ..Area::new("memory", CASES)
+};
+
+const BASE_PAGES: Select = Select::point("memory/load", &[("size", "256m"), ("pages", "base")]);
+
+/// Its cases.
+const CASES: &[&Case] = &[
+    &load::L1,
+    &load::CASE,
+    &caches::CASE,
+    &bandwidth::CASE,
+    &fault_anonymous::WRITE,
+    &fault_anonymous::READ,
+    &fault_file::READ,
+    &fault_file::COPY,
+    &fault_huge::CASE,
+    &fault_userfaultfd::CASE,
+    &mmap_munmap::CASE,
+    &mprotect::CASE,
+    &mremap::CASE,
+    &madvise::CASE,
+    &brk::CASE,
+    &mlock::CASE,
+    &malloc::PAIR,
+    &malloc::LIVE_BLOCKS,
+    &malloc_threads::CASE,
+    &virtual_alloc::CASE,
+    &virtual_protect::CASE,
+    &virtual_lock::CASE,
+];
+
+/// Huge pages only where they differ most from others; a quick run has none, and fewer sizes.
+fn includes(params: &Params, extent: Extent) -> bool {
+    let has = |name: &str, values: &[&str]| {
+        params.get(name).is_some_and(|own| values.contains(&own.as_str()))
+    };
+    let is_huge = has("pages", &["huge"]);
+    match extent {
+        Extent::Full => true,
+        Extent::Ordinary => !is_huge || has("size", &["256m"]),
+        Extent::Quick => !is_huge && !has("size", &["64k", "256k", "1m", "4m"]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::syscall::rehearsal;
+
+    /// The end of the heap belongs to the allocator, which other tests use at the same time: `tests/heap.rs` measures that.
+    fn all_but_brk() -> Vec<&'static Case> {
+        CASES.iter().copied().filter(|case| case.name != brk::CASE.name).collect()
+    }
+
+    #[test]
+    fn every_case_can_be_measured_or_says_why_not() {
+        rehearsal::every_case_gives_samples_or_a_reason(&all_but_brk());
+    }
+
+    #[test]
+    fn each_makes_as_many_system_calls_as_it_says() {
+        rehearsal::system_calls_are_as_expected(&all_but_brk());
+    }
+
+    #[test]
+    fn each_takes_as_many_page_faults_as_it_says() {
+        rehearsal::page_faults_are_as_expected(&all_but_brk());
+    }
+
+    #[test]
+    fn no_descriptor_stays_open() {
+        rehearsal::no_descriptor_stays_open(&all_but_brk());
+    }
+}

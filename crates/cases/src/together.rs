@@ -1,0 +1,184 @@
+//! Threads that do the same at the same time, each on a CPU of its own.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use measure::CaseError;
+use measure::time::{Clock, Stopwatch};
+use measure::trial::Timed;
+use platform::cpu::pin_thread;
+
+/// How long a thread that is ready waits for the others.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What one thread did.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Share {
+    /// Number of operations.
+    pub operations: u64,
+    /// Their time.
+    pub took: Duration,
+}
+
+/// What one of the threads does.
+pub trait Work {
+    /// Does a batch of operations, of 10 to 1,000 us; returns their number.
+    ///
+    /// # Errors
+    /// If it cannot be done.
+    fn batch(&mut self) -> Result<u64, CaseError>;
+
+    /// Checks, off the clock, that all batches did what they should.
+    ///
+    /// # Errors
+    /// `Implausible` if they did not.
+    fn verify(&mut self) -> Result<(), CaseError>;
+}
+
+/// Prepares one thread for each of `cpus`, which start together and do batches for `span`; what each did. `prepare` is called
+/// in the thread, on its CPU, with its number.
+///
+/// # Errors
+/// `Unsupported` if threads cannot be pinned; else that of the first thread that failed.
+pub fn together<W: Work>(
+    clock: Clock,
+    cpus: &[usize],
+    span: Duration,
+    prepare: impl Fn(usize) -> Result<W, CaseError> + Sync,
+) -> Result<Vec<Share>, CaseError> {
+    let (ready, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
+    let one = |number: usize, cpu: usize| {
+        let prepared = pin_thread(cpu).and_then(|()| prepare(number));
+        failed.fetch_or(prepared.is_err(), Ordering::AcqRel);
+        ready.fetch_add(1, Ordering::AcqRel);
+        let mut work = prepared?;
+        wait_for(&ready, cpus.len())?;
+        if failed.load(Ordering::Acquire) {
+            return Ok(None); // another thread has the reason
+        }
+        let share = repeat(clock, span, &mut work);
+        failed.fetch_or(share.is_err(), Ordering::AcqRel);
+        let share = share?;
+        work.verify()?;
+        Ok(Some(share))
+    };
+    std::thread::scope(|scope| {
+        let one = &one;
+        let start = |(number, &cpu): (usize, &usize)| {
+            let started = std::thread::Builder::new().spawn_scoped(scope, move || one(number, cpu));
+            // Those that did start must not wait for it.
+            started.inspect_err(|_| {
+                failed.store(true, Ordering::Release);
+                ready.fetch_add(1, Ordering::AcqRel);
+            })
+        };
+        let threads: Vec<_> = cpus.iter().enumerate().map(start).collect();
+        let mut shares = Vec::with_capacity(threads.len());
+        let mut trouble = None;
+        for thread in threads {
+            let ended = match thread {
+                Ok(thread) => thread
+                    .join()
+                    .unwrap_or_else(|_| Err(CaseError::Failed("a thread panicked".into()))),
+                Err(error) => Err(CaseError::from_io("starting a thread", &error)),
+            };
+            match ended {
+                Ok(share) => shares.extend(share),
+                Err(error) => trouble = trouble.or(Some(error)),
+            }
+        }
+        trouble.map_or(Ok(shares), Err)
+    })
+}
+
+/// The threads begin within a microsecond of each other: they wait actively, and give way to those still to come.
+fn wait_for(ready: &AtomicUsize, all: usize) -> Result<(), CaseError> {
+    let watch = Stopwatch::start();
+    while ready.load(Ordering::Acquire) < all {
+        if watch.elapsed().get() > PATIENCE.as_nanos() as f64 {
+            return Err(CaseError::TimedOut("the other threads did not start".into()));
+        }
+        std::thread::yield_now();
+    }
+    Ok(())
+}
+
+fn repeat(clock: Clock, span: Duration, work: &mut impl Work) -> Result<Share, CaseError> {
+    let start = clock.now();
+    let mut operations = 0;
+    loop {
+        operations += work.batch()?;
+        let took = clock.between(start, clock.now()).get();
+        if took >= span.as_nanos() as f64 {
+            return Ok(Share { operations, took: Duration::from_nanos(took as u64) });
+        }
+    }
+}
+
+/// The operations of all threads and the time that they spent on them, so that the quotient is the time of one operation as a
+/// thread sees it; beside it the operations of all threads in a second.
+pub fn in_sum(shares: &[Share]) -> Timed<f64> {
+    let rates = shares.iter().map(|share| share.operations as f64 / share.took.as_secs_f64());
+    Timed {
+        value: rates.sum(),
+        operations: shares.iter().map(|share| share.operations).sum(),
+        took: shares.iter().map(|share| share.took).sum(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use measure::round::Mode;
+
+    use super::*;
+    use crate::syscall::rehearsal::order;
+
+    struct Sleeper(u64);
+
+    impl Work for Sleeper {
+        fn batch(&mut self) -> Result<u64, CaseError> {
+            std::thread::sleep(Duration::from_millis(1));
+            self.0 += 10;
+            Ok(10)
+        }
+
+        fn verify(&mut self) -> Result<(), CaseError> {
+            if self.0 > 0 { Ok(()) } else { Err(CaseError::Implausible("nothing done".into())) }
+        }
+    }
+
+    fn clock() -> Clock {
+        order("test/x", &measure::Params::new(), Mode::Sample).clock.clock().unwrap()
+    }
+
+    #[test]
+    fn all_threads_work_for_the_whole_time() {
+        let cpus = platform::cpu::allowed();
+        let span = Duration::from_millis(5);
+        let shares = together(clock(), &cpus, span, |_| Ok(Sleeper(0))).unwrap();
+        assert_eq!(shares.len(), cpus.len());
+        assert!(shares.iter().all(|share| share.took >= span && share.operations >= 10));
+        let sum = in_sum(&shares);
+        assert_eq!(sum.operations, shares.iter().map(|share| share.operations).sum::<u64>());
+        assert!(sum.took >= span * cpus.len() as u32);
+    }
+
+    #[test]
+    fn one_that_fails_ends_all() {
+        let cpu = platform::cpu::allowed()[0];
+        let prepare = |number| match number {
+            1 => Err(CaseError::Unsupported("no more memory".into())),
+            _ => Ok(Sleeper(0)),
+        };
+        let refused = together(clock(), &[cpu; 3], Duration::from_millis(1), prepare);
+        assert_eq!(refused, Err(CaseError::Unsupported("no more memory".into())));
+    }
+
+    #[test]
+    fn the_time_of_an_operation_is_that_of_a_thread_and_the_rate_that_of_all() {
+        let share = Share { operations: 100, took: Duration::from_micros(10) };
+        let sum = in_sum(&[share; 4]);
+        assert_eq!((sum.operations, sum.took), (400, Duration::from_micros(40)));
+        assert!((sum.value / 4e7 - 1.0).abs() < 1e-9, "{}", sum.value);
+    }
+}
