@@ -13,6 +13,7 @@ mod scaling;
 mod scope;
 #[cfg(test)]
 mod simulated;
+mod spawning;
 mod spread;
 mod verdict;
 
@@ -25,6 +26,7 @@ pub use multiple::multiple;
 pub use noise::NoiseCheck;
 pub use overtaking::overtakings;
 pub use scaling::scaling_laws;
+pub use spawning::spawn_crossings;
 pub use verdict::Verdict;
 
 use results::CaseResult;
@@ -34,6 +36,7 @@ use results::CaseResult;
 pub fn derived(results: &[CaseResult], seed: u64) -> Vec<CaseResult> {
     let mut derived = scaling_laws(results, seed);
     derived.extend(crossovers(results, seed));
+    derived.extend(spawn_crossings(results, seed));
     derived.extend(overtakings(results, seed));
     derived
 }

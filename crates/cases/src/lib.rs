@@ -13,8 +13,10 @@ pub mod lock;
 pub mod mail;
 pub mod net;
 pub mod order;
+pub mod process;
 mod registry;
 pub mod syscall;
+pub mod thread;
 
 pub use area::{Area, Finding, Layout, Select, SummaryRow};
 pub use case::{Case, Extent, Only, Param, Takes, Trials, count_of, length_of, size_of, value_of};

@@ -9,6 +9,8 @@ pub const AREAS: &[&Area] = &[
     &crate::clock::AREA,
     &crate::syscall::AREA,
     &crate::lock::AREA,
+    &crate::process::AREA,
+    &crate::thread::AREA,
     &crate::concurrency::AREA,
     &crate::file::AREA,
     &crate::net::AREA,

@@ -22,10 +22,17 @@ pub mod machine;
 pub mod network_namespace;
 pub mod process;
 pub mod process_status;
+#[cfg(unix)]
+pub mod program;
 pub mod readiness;
+#[cfg(unix)]
+pub mod resident_memory;
 pub mod server_socket;
 pub mod shared;
+#[cfg(unix)]
+pub mod sleeping_children;
 pub mod socket_io;
+pub mod thread_key;
 pub mod tracer;
 pub mod tree;
 pub mod usage;

@@ -33,6 +33,21 @@ pub(super) fn memory_limit(tree: &Tree, own_kernel: bool) -> Option<String> {
     shown(limit, own_kernel, |bytes| size(bytes as u64))
 }
 
+/// The memory that this process's groups may still use, in bytes; `None` if there is no limit. Cached files that were not
+/// read lately give way.
+pub(super) fn memory_left(tree: &Tree) -> Option<u64> {
+    let left = least(tree, "memory", |directory| {
+        let bytes = |file: &str| bytes_of(&tree.text(&format!("{directory}/{file}"))?);
+        let limit = bytes("memory.max").or_else(|| bytes("memory.limit_in_bytes"))?;
+        let used = bytes("memory.current").or_else(|| bytes("memory.usage_in_bytes"))?;
+        let stat = tree.text(&format!("{directory}/memory.stat")).unwrap_or_default();
+        let cached = stat.lines().find_map(|line| line.strip_prefix("inactive_file "));
+        let cached = cached.and_then(bytes_of).unwrap_or(0.0);
+        Some((limit - used + cached).clamp(0.0, limit))
+    })?;
+    left.map(|bytes| bytes as u64)
+}
+
 fn shown(limit: Option<f64>, own_kernel: bool, show: impl Fn(f64) -> String) -> Option<String> {
     match limit {
         Some(limit) => Some(show(limit)),
@@ -236,6 +251,27 @@ mod tests {
             true,
         );
         assert_eq!(found, some("1 CPU", "none"));
+    }
+
+    #[test]
+    fn cached_files_count_as_memory_left() {
+        let left = |files: &[(&str, &str)]| {
+            let fixture = Fixture::new(files);
+            memory_left(&Tree::new(fixture.root()))
+        };
+        let groups = [("proc/self/mountinfo", V2), ("proc/self/cgroup", "0::/pod/app\n")];
+        assert_eq!(left(&groups), None);
+        let pod = [
+            ("sys/fs/cgroup/pod/memory.max", "1000000\n"),
+            ("sys/fs/cgroup/pod/memory.current", "700000\n"),
+            ("sys/fs/cgroup/pod/memory.stat", "anon 1\ninactive_file 200000\n"),
+        ];
+        assert_eq!(left(&[&groups[..], &pod].concat()), Some(500_000));
+        let app = [
+            ("sys/fs/cgroup/pod/app/memory.max", "800000\n"),
+            ("sys/fs/cgroup/pod/app/memory.current", "900000\n"),
+        ];
+        assert_eq!(left(&[&groups[..], &pod, &app].concat()), Some(0));
     }
 
     #[test]
