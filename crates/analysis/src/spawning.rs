@@ -102,8 +102,9 @@ mod tests {
     use super::*;
 
     fn rows(memory: &str, pages: &str, fork_ns: f64, spawn_ns: f64) -> [CaseResult; 2] {
-        let params: BTreeMap<String, String> =
-            [("memory", memory), ("pages", pages)].map(|(k, v)| (k.to_owned(), v.to_owned())).into();
+        let params: BTreeMap<String, String> = [("memory", memory), ("pages", pages)]
+            .map(|(k, v)| (k.to_owned(), v.to_owned()))
+            .into();
         [(&TIME, fork_ns), (&SPAWN, spawn_ns)].map(|(metric, ns)| CaseResult {
             estimate: Some(Estimate { median: ns, low: ns, high: ns, level: LEVEL }),
             rounds: 6,

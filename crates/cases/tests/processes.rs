@@ -98,9 +98,7 @@ fn memory_reports_forks_and_spawns() {
             Err(CaseError::Unsupported(reason)) => println!("{pages}: {reason}"),
             other => {
                 assert_eq!(other, Ok(()), "{pages}");
-                let is_spawn = |line: &&Line| {
-                    matches!(line, Line::Metric(metric) if metric.name == "spawn" && metric.value > 0.0)
-                };
+                let is_spawn = |line: &&Line| matches!(line, Line::Metric(metric) if metric.name == "spawn" && metric.value > 0.0);
                 assert_eq!(lines.iter().filter(is_spawn).count(), 1, "{lines:?}");
             }
         }

@@ -134,7 +134,8 @@ mod os {
             let mut of_mapping = lines.by_ref().take_while(|line| range(line).is_none());
             let (mut all, mut huge) = (None, None);
             for line in &mut of_mapping {
-                let bytes = |rest: &str| Some(rest.trim().strip_suffix(" kB")?.parse::<u64>().ok()? << 10);
+                let bytes =
+                    |rest: &str| Some(rest.trim().strip_suffix(" kB")?.parse::<u64>().ok()? << 10);
                 if let Some(rest) = line.strip_prefix("Rss:") {
                     all = bytes(rest);
                 } else if let Some(rest) = line.strip_prefix("AnonHugePages:") {
@@ -152,9 +153,9 @@ mod os {
             }
             // The kernel may lack a few huge pages at the edges; the rest are base pages, and few.
             match pages {
-                Pages::Huge if self.huge < bytes - bytes / 16 => Err(CaseError::Unsupported(format!(
-                    "{huge} of {wanted} MiB are in huge pages: the kernel gave no more"
-                ))),
+                Pages::Huge if self.huge < bytes - bytes / 16 => Err(CaseError::Unsupported(
+                    format!("{huge} of {wanted} MiB are in huge pages: the kernel gave no more"),
+                )),
                 Pages::Base if self.huge > 0 => Err(CaseError::Unsupported(format!(
                     "{huge} of {wanted} MiB are in huge pages although none were wanted"
                 ))),

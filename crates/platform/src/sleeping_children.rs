@@ -109,7 +109,8 @@ mod tests {
     #[test]
     #[cfg(target_os = "linux")]
     fn children_end_with_their_parent() {
-        let pid_file = std::env::temp_dir().join(format!("oscost-test-children-{}", std::process::id()));
+        let pid_file =
+            std::env::temp_dir().join(format!("oscost-test-children-{}", std::process::id()));
         let mut parent = crate::process::fork(|| {
             let children = SleepingChildren::start(2).unwrap();
             let text = children.pids.iter().map(|pid| format!("{pid}\n")).collect::<String>();

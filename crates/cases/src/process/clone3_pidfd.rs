@@ -45,7 +45,9 @@ pub const CASE: Case = Case {
                     let closed = libc::close(pidfd);
                     match (waited, info.si_code, closed) {
                         (0, libc::CLD_EXITED, 0) => Ok(info.si_status()),
-                        (0, code, 0) => Err(io::Error::other(format!("the child ended with {code}"))),
+                        (0, code, 0) => {
+                            Err(io::Error::other(format!("the child ended with {code}")))
+                        }
                         (0, _, _) => Err(io::Error::last_os_error()),
                         _ => Err(error),
                     }

@@ -3,6 +3,7 @@
 use std::hint::black_box;
 use std::io::{self, ErrorKind};
 
+use measure::time::Nanoseconds;
 use measure::{CaseError, Round};
 
 use crate::{Param, Takes};
@@ -19,10 +20,14 @@ pub const PROGRAM: Param = Param {
 /// The exit code of a child that executes nothing: neither success nor what a crash gives.
 pub const EXIT_CODE: i32 = 7;
 
+/// No system starts a process in less time.
+const LEAST_TIME: Nanoseconds = Nanoseconds::new(1_000.0);
+
 /// Times `start_and_reap`, which starts one child, waits for it and returns its exit code; each must end with `expected`.
 ///
 /// # Errors
-/// The reason why the first child was not started or ended otherwise; `Failed` if that happened to a later one.
+/// The reason why the first child was not started or ended otherwise; `Failed` if that happened to a later one;
+/// `Implausible` if it takes too little time for a process to have been started.
 pub fn time(
     round: &mut Round,
     name: &str,
@@ -36,6 +41,9 @@ pub fn time(
         failures += u64::from(!ended.is_ok_and(|code| code == expected));
     })?;
     match failures {
+        0 if round.median_time().is_some_and(|time| time < LEAST_TIME) => {
+            Err(CaseError::Implausible(format!("{name} in less than 1 us: it did not happen")))
+        }
         0 => Ok(()),
         n => Err(CaseError::Failed(format!("{name} worked at first, then failed {n} times"))),
     }

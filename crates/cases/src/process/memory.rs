@@ -96,8 +96,7 @@ fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
         let context = TrialContext::new(round, &cpu)?;
         let clock = context.clock();
         let program = Program::tiny()?;
-        let pages =
-            if value_of(params, "pages")? == "huge" { Pages::Huge } else { Pages::Base };
+        let pages = if value_of(params, "pages")? == "huge" { Pages::Huge } else { Pages::Base };
         let bytes = usize::try_from(bytes_of(params)?)
             .map_err(|_| CaseError::Unsupported("more than this processor addresses".into()))?;
         let _memory = ResidentMemory::new(bytes, pages)?;

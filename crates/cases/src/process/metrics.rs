@@ -1,5 +1,7 @@
 //! The metrics of processes beside the time of one operation.
 
+#![allow(missing_docs, reason = "each metric says what it means in its own text")]
+
 use measure::{Metric, Role};
 
 pub const SPAWN: Metric = Metric::lower(

@@ -17,7 +17,7 @@ pub const CASE: Case = Case {
     name: "local",
     operation: "One call, through a pointer that the compiler cannot follow, of a function that returns the calling thread's \
                 value of a variable, and one addition of it; 16 of them in a row.",
-    comparable_to: "No program named here measures it. A read that is compiled into its caller, as most are, saves the call: \
+    comparable_to: "lmbench, libMicro and the others have nothing like it. A read that is compiled into its caller, as most are, saves the call: \
             a bare load remains.",
     only: Only::Everywhere,
     core_bound: true,
@@ -59,11 +59,7 @@ fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
 }
 
 /// Times calls of `read`.
-fn measure<A: Copy>(
-    round: &mut Round,
-    read: fn(A) -> usize,
-    argument: A,
-) -> Result<(), CaseError> {
+fn measure<A: Copy>(round: &mut Round, read: fn(A) -> usize, argument: A) -> Result<(), CaseError> {
     // Whatever it reads, the compiler does not know: no call can be left out or moved.
     let read = black_box(read);
     let (mut sum, mut calls) = (0usize, 0usize);

@@ -38,7 +38,12 @@ fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
             // joined.
             let error = unsafe {
                 let mut thread: libc::pthread_t = std::mem::zeroed();
-                match libc::pthread_create(&mut thread, null(), next, without_provenance_mut(number)) {
+                match libc::pthread_create(
+                    &mut thread,
+                    null(),
+                    next,
+                    without_provenance_mut(number),
+                ) {
                     0 => libc::pthread_join(thread, &mut result),
                     error => error,
                 }

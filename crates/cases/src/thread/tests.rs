@@ -18,8 +18,7 @@ fn every_case_can_be_measured_or_says_why_not() {
 
 #[test]
 fn each_makes_as_many_system_calls_as_it_says() {
-    let sampled: Vec<&Case> =
-        CASES.iter().copied().filter(|case| case.trials.is_none()).collect();
+    let sampled: Vec<&Case> = CASES.iter().copied().filter(|case| case.trials.is_none()).collect();
     rehearsal::system_calls_are_as_expected(&sampled);
 }
 

@@ -27,8 +27,11 @@ const PATIENCE: Duration = Duration::from_secs(3);
 
 const P90: Metric =
     Metric::lower("wake-p90", "ns", "the time that nine in ten wake-ups of a trial do not exceed");
-const P99: Metric =
-    Metric::lower("wake-p99", "ns", "the time that 99 in a hundred wake-ups of a trial do not exceed");
+const P99: Metric = Metric::lower(
+    "wake-p99",
+    "ns",
+    "the time that 99 in a hundred wake-ups of a trial do not exceed",
+);
 
 /// The metrics of every wake-up.
 pub const METRICS: &[Metric] = &[P90, P99];
@@ -281,7 +284,8 @@ mod tests {
 
     #[test]
     fn each_wake_up_of_a_thread_that_slept_counts() {
-        let way = Parked { woken: AtomicBool::new(false), wakes: u32::MAX, called: AtomicU32::new(0) };
+        let way =
+            Parked { woken: AtomicBool::new(false), wakes: u32::MAX, called: AtomicU32::new(0) };
         let cpu = platform::cpu::allowed()[0];
         let wake_ups = wake_repeatedly(&way, cpu, SHORT, 20).unwrap();
         let times = &wake_ups.ascending_ns;
