@@ -6,9 +6,11 @@ use crate::{Case, Only};
 pub const CASE: Case = Case {
     area: "process",
     name: "clone3-pidfd",
-    operation: "One clone3 with CLONE_PIDFD whose child, a copy as by fork, ends at once with _exit, one waitid(P_PIDFD) that \
-                returns its exit code, and one close of the descriptor; parent and child on one CPU.",
-    comparable_to: "The difference to process/fork is the descriptor, less what the C library's fork does before and after.",
+    operation: "One clone3 with CLONE_PIDFD whose child, a copy as by fork, ends at once with \
+                _exit, one waitid(P_PIDFD) that returns its exit code, and one close of the \
+                descriptor; parent and child on one CPU.",
+    comparable_to: "The difference to process/fork is the descriptor, less what the C library's \
+            fork does before and after.",
     only: Only::Linux("exists only on Linux"),
     core_bound: false,
     trials: None,

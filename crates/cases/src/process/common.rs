@@ -11,7 +11,8 @@ use crate::{Param, Takes};
 /// The program that a case executes.
 pub const PROGRAM: Param = Param {
     name: "program",
-    meaning: "a static ELF file whose only system call ends it, or the `true` that is installed, with its libraries",
+    meaning: "a static ELF file whose only system call ends it, or the `true` that is installed, \
+              with its libraries",
     default: &["static"],
     full: &["static", "true"],
     takes: Takes::Words(&[]),

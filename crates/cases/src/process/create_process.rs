@@ -11,10 +11,11 @@ const PROCESSES: u32 = 5;
 pub const CASE: Case = Case {
     area: "process",
     name: "create-process",
-    operation: "One CreateProcess of `cmd /d /c exit 7`, one WaitForSingleObject for its end, one GetExitCodeProcess, and \
-                CloseHandle of process and thread; the time is the mean of a trial's 5, all on one CPU.",
-    comparable_to: "The counterpart of process/sh: the least program that every Windows has. lmbench and the others \
-            start no programs on Windows.",
+    operation: "One CreateProcess of `cmd /d /c exit 7`, one WaitForSingleObject for its end, one \
+                GetExitCodeProcess, and CloseHandle of process and thread; the time is the mean of \
+                a trial's 5, all on one CPU.",
+    comparable_to: "The counterpart of process/sh: the least program that every Windows has. \
+            lmbench and the others start no programs on Windows.",
     only: Only::Windows("exists only on Windows; see process/fork and process/posix-spawn"),
     core_bound: false,
     trials: Some(Trials::new(takes)),

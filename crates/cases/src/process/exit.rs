@@ -11,10 +11,12 @@ const CHILDREN: u32 = 300;
 pub const CASE: Case = Case {
     area: "process",
     name: "exit",
-    operation: "From a mark that a forked child sets just before _exit until the parent's waitpid, which began before, \
-                returns on the same CPU; the time is the median of a trial's 300 children.",
-    comparable_to: "libMicro's `exit` measures a batch of children, from a barrier that starts them all until the last wait, \
-            divided by their number. The difference to process/fork is the start.",
+    operation: "From a mark that a forked child sets just before _exit until the parent's waitpid, \
+                which began before, returns on the same CPU; the time is the median of a trial's \
+                300 children.",
+    comparable_to: "libMicro's `exit` measures a batch of children, from a barrier that starts \
+            them all until the last wait, divided by their number. The difference to process/fork \
+            is the start.",
     only: Only::Unix("Windows has no fork; see process/create-process"),
     core_bound: false,
     trials: Some(Trials::new(takes)),

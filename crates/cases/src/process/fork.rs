@@ -6,11 +6,12 @@ use crate::{Case, Only};
 pub const CASE: Case = Case {
     area: "process",
     name: "fork",
-    operation: "One fork whose child ends at once with _exit, and one waitpid that returns its exit code; parent and \
-                child on one CPU.",
-    comparable_to: "lmbench's `lat_proc fork`, `perf bench syscall fork` and UnixBench's `spawn` do the same, unpinned, so that \
-            parent and child may run on two CPUs, and end the child with exit; osbench's create_processes forks 100 \
-            children before it waits for the first; libMicro's `fork` leaves out the wait.",
+    operation: "One fork whose child ends at once with _exit, and one waitpid that returns its \
+                exit code; parent and child on one CPU.",
+    comparable_to: "lmbench's `lat_proc fork`, `perf bench syscall fork` and UnixBench's `spawn` \
+            do the same, unpinned, so that parent and child may run on two CPUs, and end the child \
+            with exit; osbench's create_processes forks 100 children before it waits for the \
+            first; libMicro's `fork` leaves out the wait.",
     only: Only::Unix("Windows has no fork; see process/create-process"),
     core_bound: false,
     trials: None,

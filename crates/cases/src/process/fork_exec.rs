@@ -7,11 +7,11 @@ use crate::{Case, Only, value_of};
 pub const CASE: Case = Case {
     area: "process",
     name: "fork-exec",
-    operation: "One fork whose child executes a program with execve, which ends at once, and one waitpid that returns its \
-                exit code; parent and child on one CPU.",
-    comparable_to: "lmbench's `lat_proc exec` executes a program that is linked with the C library and prints a line, \
-            `perf bench syscall execve` executes `true`: both are program=true here, unpinned. UnixBench's `execl` \
-            replaces a process by a program without a fork.",
+    operation: "One fork whose child executes a program with execve, which ends at once, and one \
+                waitpid that returns its exit code; parent and child on one CPU.",
+    comparable_to: "lmbench's `lat_proc exec` executes a program that is linked with the C library \
+            and prints a line, `perf bench syscall execve` executes `true`: both are program=true \
+            here, unpinned. UnixBench's `execl` replaces a process by a program without a fork.",
     only: Only::Unix("Windows has no fork; see process/create-process"),
     core_bound: false,
     trials: None,

@@ -7,10 +7,10 @@ use crate::{Case, Only, value_of};
 pub const CASE: Case = Case {
     area: "process",
     name: "posix-spawn",
-    operation: "One posix_spawn without attributes and actions of a program that ends at once, and one waitpid that returns \
-                its exit code; parent and child on one CPU.",
-    comparable_to: "The same program as process/fork-exec and process/vfork-exec. glibc and musl share the memory with the \
-            child until it executes the program, as vfork does.",
+    operation: "One posix_spawn without attributes and actions of a program that ends at once, and \
+                one waitpid that returns its exit code; parent and child on one CPU.",
+    comparable_to: "The same program as process/fork-exec and process/vfork-exec. glibc and musl \
+            share the memory with the child until it executes the program, as vfork does.",
     only: Only::Unix("Windows has no posix_spawn; see process/create-process"),
     core_bound: false,
     trials: None,

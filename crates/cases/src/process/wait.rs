@@ -7,9 +7,11 @@ use crate::{Case, Extent, Only, Param, Takes, count_of};
 pub const CASE: Case = Case {
     area: "process",
     name: "wait",
-    operation: "One waitpid with WNOHANG for any child of a process whose children all live and sleep: it returns 0.",
-    comparable_to: "lmbench and the others have nothing like it. A server that reaps its children by \
-            SIGCHLD makes this call once more for each signal than a child has ended; the kernel looks at each child.",
+    operation: "One waitpid with WNOHANG for any child of a process whose children all live and \
+                sleep: it returns 0.",
+    comparable_to: "lmbench and the others have nothing like it. A server that reaps its children \
+            by SIGCHLD makes this call once more for each signal than a child has ended; the \
+            kernel looks at each child.",
     only: Only::Unix("Windows waits for handles, 64 at a time: see syscall/wait-0"),
     // What the kernel reads of a thousand children does not fit the first cache.
     core_bound: false,

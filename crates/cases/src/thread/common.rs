@@ -15,7 +15,8 @@ const THREADS_AT_MOST: u64 = 10_000;
 /// How many threads live while another is created.
 pub const THREADS: Param = Param {
     name: "threads",
-    meaning: "how many threads of the process live before one more is created; all but its creator sleep",
+    meaning: "how many threads of the process live before one more is created; all but its creator \
+              sleep",
     default: &["1", "10", "512"],
     full: &["1", "10", "64", "256", "512"],
     takes: Takes::Count(THREADS_AT_MOST),

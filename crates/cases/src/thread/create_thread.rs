@@ -8,11 +8,12 @@ use crate::{Case, Only};
 pub const CASE: Case = Case {
     area: "thread",
     name: "create-thread",
-    operation: "One CreateThread of a thread that returns a number at once, one WaitForSingleObject for its end, one \
-                GetExitCodeThread that gets the number, and one CloseHandle; the creator stays on one CPU, the thread may run \
-                on any.",
-    comparable_to: "The counterpart of thread/pthread-create. osbench's create_threads uses _beginthreadex, which adds the C \
-            library's data of a thread, and creates 100 threads before it waits for the first.",
+    operation: "One CreateThread of a thread that returns a number at once, one \
+                WaitForSingleObject for its end, one GetExitCodeThread that gets the number, and \
+                one CloseHandle; the creator stays on one CPU, the thread may run on any.",
+    comparable_to: "The counterpart of thread/pthread-create. osbench's create_threads uses \
+            _beginthreadex, which adds the C library's data of a thread, and creates 100 threads \
+            before it waits for the first.",
     only: Only::Windows("exists only on Windows; see thread/pthread-create"),
     core_bound: false,
     trials: None,

@@ -8,10 +8,11 @@ use crate::{Case, Only};
 pub const CASE: Case = Case {
     area: "thread",
     name: "pthread-create",
-    operation: "One pthread_create without attributes of a thread that returns a number at once, and one pthread_join that \
-                gets the number; both threads on one CPU.",
-    comparable_to: "osbench's create_threads creates 100 threads before it joins the first, unpinned; libMicro's \
-            `pthread_create` leaves out the joins; will-it-scale's threadspawn1 is the same pair.",
+    operation: "One pthread_create without attributes of a thread that returns a number at once, \
+                and one pthread_join that gets the number; both threads on one CPU.",
+    comparable_to: "osbench's create_threads creates 100 threads before it joins the first, \
+            unpinned; libMicro's `pthread_create` leaves out the joins; will-it-scale's \
+            threadspawn1 is the same pair.",
     only: Only::Unix("Windows has CreateThread: see thread/create-thread"),
     core_bound: false,
     trials: None,

@@ -8,10 +8,11 @@ use crate::{Case, Only};
 pub const CASE: Case = Case {
     area: "thread",
     name: "std-spawn",
-    operation: "One std::thread::Builder::spawn of a thread that returns a number at once, and one join that gets the number; \
-                on systems whose threads inherit it, both on one CPU.",
-    comparable_to: "The difference to thread/pthread-create is what Rust's standard library adds: memory for the result and \
-            the handle, and on Unix a signal stack that detects the overflow of the thread's own.",
+    operation: "One std::thread::Builder::spawn of a thread that returns a number at once, and one \
+                join that gets the number; on systems whose threads inherit it, both on one CPU.",
+    comparable_to: "The difference to thread/pthread-create is what Rust's standard library adds: \
+            memory for the result and the handle, and on Unix a signal stack that detects the \
+            overflow of the thread's own.",
     only: Only::Everywhere,
     core_bound: false,
     trials: None,

@@ -47,7 +47,8 @@ pub const PARAMS: &[Param] = &[
     },
     Param {
         name: "asleep",
-        meaning: "how long the thread has been asleep at least: an idle CPU sleeps deeper with time",
+        meaning: "how long the thread has been asleep at least: an idle CPU sleeps deeper with \
+                  time",
         default: &["50us"],
         full: &["50us", "1ms", "10ms"],
         takes: Takes::Length,

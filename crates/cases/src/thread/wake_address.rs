@@ -8,8 +8,9 @@ use crate::{Case, Only};
 pub const CASE: Case = Case {
     area: "thread",
     name: "wake-address",
-    operation: "From just before a store of 1 and WakeByAddressSingle until the thread that slept in WaitOnAddress reads the \
-                clock, the median of a trial's wake-ups; the waking thread then waits.",
+    operation: "From just before a store of 1 and WakeByAddressSingle until the thread that slept \
+                in WaitOnAddress reads the clock, the median of a trial's wake-ups; the waking \
+                thread then waits.",
     comparable_to: "The counterpart of thread/wake-futex.",
     only: Only::Windows("exists only on Windows; see thread/wake-futex"),
     core_bound: false,

@@ -8,10 +8,11 @@ use crate::{Case, Only};
 pub const CASE: Case = Case {
     area: "thread",
     name: "wake-condvar",
-    operation: "From just before a flag is set under its mutex and pthread_cond_signal is called without it, until the \
-                thread that slept in pthread_cond_wait has the mutex and reads the clock, the median of a trial's wake-ups; \
-                the waking thread then waits.",
-    comparable_to: "The difference to thread/wake-futex is what the C library does around that call.",
+    operation: "From just before a flag is set under its mutex and pthread_cond_signal is called \
+                without it, until the thread that slept in pthread_cond_wait has the mutex and \
+                reads the clock, the median of a trial's wake-ups; the waking thread then waits.",
+    comparable_to: "The difference to thread/wake-futex is what the C library does around that \
+            call.",
     only: Only::Unix("Windows has its own: see thread/wake-srw-condvar"),
     core_bound: false,
     trials: Some(wake::TRIALS),

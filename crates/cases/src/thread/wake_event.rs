@@ -8,9 +8,11 @@ use crate::{Case, Only};
 pub const CASE: Case = Case {
     area: "thread",
     name: "wake-event",
-    operation: "From just before a SetEvent of an automatic event until the thread that slept in WaitForSingleObject reads \
-                the clock, the median of a trial's wake-ups; the waking thread then waits.",
-    comparable_to: "The counterpart of thread/wake-eventfd; syscall/set-event is the call without a thread that waits.",
+    operation: "From just before a SetEvent of an automatic event until the thread that slept in \
+                WaitForSingleObject reads the clock, the median of a trial's wake-ups; the waking \
+                thread then waits.",
+    comparable_to: "The counterpart of thread/wake-eventfd; syscall/set-event is the call without \
+            a thread that waits.",
     only: Only::Windows("exists only on Windows; see thread/wake-eventfd"),
     core_bound: false,
     trials: Some(wake::TRIALS),

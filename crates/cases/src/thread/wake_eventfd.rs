@@ -8,10 +8,11 @@ use crate::{Case, Only};
 pub const CASE: Case = Case {
     area: "thread",
     name: "wake-eventfd",
-    operation: "From just before a write of 8 bytes to an eventfd until the thread that slept in a read of it reads the \
-                clock, the median of a trial's wake-ups; the waking thread then waits.",
-    comparable_to: "syscall/eventfd is the pair of calls without sleeping; `perf bench sched pipe` uses a pipe and measures \
-            round trips.",
+    operation: "From just before a write of 8 bytes to an eventfd until the thread that slept in a \
+                read of it reads the clock, the median of a trial's wake-ups; the waking thread \
+                then waits.",
+    comparable_to: "syscall/eventfd is the pair of calls without sleeping; `perf bench sched pipe` \
+            uses a pipe and measures round trips.",
     only: Only::Linux("measured on Linux only; see thread/wake-event for Windows"),
     core_bound: false,
     trials: Some(wake::TRIALS),

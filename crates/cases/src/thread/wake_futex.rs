@@ -8,11 +8,12 @@ use crate::{Case, Only};
 pub const CASE: Case = Case {
     area: "thread",
     name: "wake-futex",
-    operation: "From just before a store of 1 and futex(FUTEX_WAKE) until the thread that slept in futex(FUTEX_WAIT) reads \
-                the clock, the median of a trial's wake-ups; the waking thread then waits.",
-    comparable_to: "`perf bench futex wake` times the waking calls alone; schbench and cyclictest measure wake-ups too, of \
-            many threads or by a timer. Half a round trip of lmbench's lat_ctx or `perf bench sched pipe` includes the \
-            switch away.",
+    operation: "From just before a store of 1 and futex(FUTEX_WAKE) until the thread that slept in \
+                futex(FUTEX_WAIT) reads the clock, the median of a trial's wake-ups; the waking \
+                thread then waits.",
+    comparable_to: "`perf bench futex wake` times the waking calls alone; schbench and cyclictest \
+            measure wake-ups too, of many threads or by a timer. Half a round trip of lmbench's \
+            lat_ctx or `perf bench sched pipe` includes the switch away.",
     only: Only::Linux("exists only on Linux; see thread/wake-address for Windows"),
     core_bound: false,
     trials: Some(wake::TRIALS),

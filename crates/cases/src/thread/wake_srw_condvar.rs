@@ -8,9 +8,10 @@ use crate::{Case, Only};
 pub const CASE: Case = Case {
     area: "thread",
     name: "wake-srw-condvar",
-    operation: "From just before a flag is set under its SRWLOCK and WakeConditionVariable is called without it, until the \
-                thread that slept in SleepConditionVariableSRW has the lock and reads the clock, the median of a trial's \
-                wake-ups; the waking thread then waits.",
+    operation: "From just before a flag is set under its SRWLOCK and WakeConditionVariable is \
+                called without it, until the thread that slept in SleepConditionVariableSRW has \
+                the lock and reads the clock, the median of a trial's wake-ups; the waking thread \
+                then waits.",
     comparable_to: "The counterpart of thread/wake-condvar.",
     only: Only::Windows("exists only on Windows; see thread/wake-condvar"),
     core_bound: false,
