@@ -37,21 +37,14 @@ pub const AREA: Area = Area {
             metric: &TIME,
         },
     ],
-    findings: &[
-        Finding::Ratio {
-            of: Select::point("process/fork-exec", &[("program", "static")]),
-            to: Select::point("process/posix-spawn", &[("program", "static")]),
-            metric: &TIME,
-            greater: "Starting a program by fork and exec takes {} as long as by posix_spawn.",
-            less: "Starting a program by posix_spawn takes {} as long as by fork and exec.",
-            equal: "Starting a program by fork and exec takes as long as by posix_spawn ({}).",
-        },
-        Finding::Value {
-            point: Select::point("process/memory", &[("pages", "base")]),
-            metric: &metrics::SPAWN_FROM,
-            says: "Spawning a program is cheaper than fork from {} of resident memory on.",
-        },
-    ],
+    findings: &[Finding::Ratio {
+        of: Select::point("process/fork-exec", &[("program", "static")]),
+        to: Select::point("process/posix-spawn", &[("program", "static")]),
+        metric: &TIME,
+        greater: "Starting a program by fork and exec takes {} as long as by posix_spawn.",
+        less: "Starting a program by posix_spawn takes {} as long as by fork and exec.",
+        equal: "Starting a program by fork and exec takes as long as by posix_spawn ({}).",
+    }],
     ..Area::new("process", CASES)
 };
 

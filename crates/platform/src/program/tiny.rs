@@ -1,34 +1,40 @@
 //! The file of the least program: ELF headers and the few instructions that end a process (elf(5), System V ABI).
 
-use std::ffi::{CStr, CString};
-#[cfg(not(target_os = "linux"))]
-use std::path::Path;
-
-#[cfg(not(target_os = "linux"))]
-use crate::CaseError;
+use std::ffi::CStr;
+#[cfg(target_os = "linux")]
+use std::ffi::CString;
 
 /// The exit code of the program: neither success nor what a shell or a crash gives.
 pub(super) const EXIT_CODE: libc::c_int = 7;
 
 /// The file, removed when this is dropped.
+#[cfg(target_os = "linux")]
 pub(super) struct TinyFile {
     path: CString,
     /// A process has one temporary file.
-    #[cfg(target_os = "linux")]
     _alone: std::sync::MutexGuard<'static, ()>,
 }
 
+#[cfg(target_os = "linux")]
 impl TinyFile {
     pub(super) fn path(&self) -> &CStr {
         &self.path
     }
 }
 
+/// There is none on this system.
+#[cfg(not(target_os = "linux"))]
+pub(super) enum TinyFile {}
+
 #[cfg(not(target_os = "linux"))]
 impl TinyFile {
-    pub(super) fn create(_path: &Path) -> Result<Self, CaseError> {
+    pub(super) fn create(_path: &std::path::Path) -> Result<Self, crate::CaseError> {
         let reason = "static programs are made for Linux only";
-        Err(CaseError::Unsupported(reason.to_owned()))
+        Err(crate::CaseError::Unsupported(reason.to_owned()))
+    }
+
+    pub(super) fn path(&self) -> &CStr {
+        match *self {}
     }
 }
 
