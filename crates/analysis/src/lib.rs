@@ -14,6 +14,7 @@ mod scaling;
 mod scope;
 #[cfg(test)]
 mod simulated;
+mod spawning;
 mod spread;
 mod verdict;
 mod workers;
@@ -28,6 +29,7 @@ pub use noise::NoiseCheck;
 pub use overtaking::overtakings;
 pub use ranking::{Ranked, Ranking, rank_commands};
 pub use scaling::scaling_laws;
+pub use spawning::spawn_crossings;
 pub use verdict::Verdict;
 pub use workers::worker_scaling;
 
@@ -38,6 +40,7 @@ use results::CaseResult;
 pub fn derived(results: &[CaseResult], seed: u64) -> Vec<CaseResult> {
     let mut derived = scaling_laws(results, seed);
     derived.extend(crossovers(results, seed));
+    derived.extend(spawn_crossings(results, seed));
     derived.extend(overtakings(results, seed));
     derived.extend(worker_scaling(results, seed));
     derived

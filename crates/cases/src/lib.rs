@@ -19,10 +19,12 @@ pub mod op;
 pub mod order;
 pub mod partner;
 pub mod place;
+pub mod process;
 mod registry;
 pub mod scale;
 pub mod switch;
 pub mod syscall;
+pub mod thread;
 pub mod time;
 mod together;
 

@@ -11,6 +11,8 @@ pub const AREAS: &[&Area] = &[
     &crate::memory::AREA,
     &crate::atomic::AREA,
     &crate::lock::AREA,
+    &crate::process::AREA,
+    &crate::thread::AREA,
     &crate::switch::AREA,
     &crate::ipc::AREA,
     &crate::scale::AREA,

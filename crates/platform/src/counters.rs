@@ -33,7 +33,9 @@ pub enum SyscallCounting {
     None,
 }
 
-pub use os::{ProcessCounter, ThreadCounters, involuntary_switches, syscall_tracepoint};
+pub use os::{
+    ProcessCounter, ThreadCounters, involuntary_switches, syscall_tracepoint, voluntary_switches,
+};
 
 /// First argument of the `prctl` that marks start and stop for the tracer ("osct").
 #[cfg(target_os = "linux")]
@@ -164,6 +166,11 @@ mod os {
         pub fn syscalls(&self) -> Option<u64> {
             read_one(&self.0)
         }
+    }
+
+    /// Voluntary context switches of the calling thread since its start; `None` where unknown.
+    pub fn voluntary_switches() -> Option<u64> {
+        usage::read().map(|usage| usage.ru_nvcsw.max(0) as u64)
     }
 
     /// Involuntary context switches of the calling thread since its start; 0 where unknown.
@@ -326,6 +333,11 @@ mod os {
         }
     }
 
+    /// Voluntary context switches of the calling thread since its start; `None` where unknown.
+    pub fn voluntary_switches() -> Option<u64> {
+        usage::read().map(|usage| usage.ru_nvcsw.max(0) as u64)
+    }
+
     /// Involuntary context switches of the calling thread since its start; 0 where unknown.
     pub fn involuntary_switches() -> u64 {
         usage::read().map_or(0, |usage| usage.ru_nivcsw.max(0) as u64)
@@ -405,6 +417,11 @@ mod os {
     /// Windows does not report it.
     pub fn involuntary_switches() -> u64 {
         0
+    }
+
+    /// Windows does not report it.
+    pub fn voluntary_switches() -> Option<u64> {
+        None
     }
 
     /// Nothing counts system calls here.

@@ -35,13 +35,20 @@ pub mod pages;
 pub mod pointer_chase;
 pub mod process;
 pub mod process_status;
+#[cfg(unix)]
+pub mod program;
 pub mod readiness;
+#[cfg(unix)]
+pub mod resident_memory;
 pub mod seccomp;
 pub mod server_socket;
 pub mod shared;
+#[cfg(unix)]
+pub mod sleeping_children;
 pub mod socket_io;
 pub mod stream;
 pub mod system_path;
+pub mod thread_key;
 pub mod topology;
 pub mod tracer;
 pub mod tree;

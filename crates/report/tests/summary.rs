@@ -5,7 +5,7 @@ mod run;
 
 use std::time::Duration;
 
-use cases::{AREAS, Finding, Select};
+use cases::{AREAS, Area, Finding, Only, Select, SummaryRow};
 use insta::assert_snapshot;
 use report::{Page, summary};
 use results::{CaseResult, Document, Estimate, Interval, Outcome, SCHEMA};
@@ -39,18 +39,20 @@ fn result(point: &Select, metric: &str, values: [f64; 3]) -> CaseResult {
     }
 }
 
-/// A figure for every row and finding of every area, all different.
+/// A figure for every row and finding of every area, all different within an area.
 fn everything() -> Vec<CaseResult> {
+    AREAS.iter().flat_map(|area| everything_of(area)).collect()
+}
+
+fn everything_of(area: &Area) -> Vec<CaseResult> {
     let mut wanted: Vec<(&Select, &str)> = Vec::new();
-    for area in AREAS {
-        wanted.extend(area.summary.iter().map(|row| (&row.point, row.metric.name)));
-        for finding in area.findings {
-            match finding {
-                Finding::Ratio { of, to, metric, .. } => {
-                    wanted.extend([(of, metric.name), (to, metric.name)])
-                }
-                Finding::Value { point, metric, .. } => wanted.push((point, metric.name)),
+    wanted.extend(area.summary.iter().map(|row| (&row.point, row.metric.name)));
+    for finding in area.findings {
+        match finding {
+            Finding::Ratio { of, to, metric, .. } => {
+                wanted.extend([(of, metric.name), (to, metric.name)])
             }
+            Finding::Value { point, metric, .. } => wanted.push((point, metric.name)),
         }
     }
     let mut results: Vec<CaseResult> = Vec::new();
@@ -64,9 +66,31 @@ fn everything() -> Vec<CaseResult> {
     results
 }
 
+/// Whether a system has the point of this result: a run is of one system.
+fn exists_on(system: &str, result: &CaseResult) -> bool {
+    let on_windows = system == "windows";
+    match result.params.get("arch").map(String::as_str) {
+        Some("iocp") => return on_windows,
+        Some("epoll" | "fork") => return !on_windows,
+        _ => {}
+    }
+    match cases::find(&result.case).expect("the case exists").only {
+        Only::Windows(_) => on_windows,
+        Only::Linux(_) | Only::Unix(_) => !on_windows,
+        Only::Everywhere | Only::X86_64(_) => true,
+    }
+}
+
 #[test]
-fn a_page_has_room_for_all_that_areas_can_say() {
-    let mut results = everything();
+fn a_page_has_room_for_all_that_areas_can_say_of_a_system() {
+    for system in ["linux", "windows"] {
+        let mut results = everything();
+        results.retain(|result| exists_on(system, result));
+        assert_has_room(results);
+    }
+}
+
+fn assert_has_room(mut results: Vec<CaseResult>) {
     for (nth, result) in results.iter_mut().enumerate() {
         result.doubts.push(format!("one of several reasons to doubt, number {}", nth % 5));
         if result.metric == "time" {
@@ -79,7 +103,9 @@ fn a_page_has_room_for_all_that_areas_can_say() {
         assert!(text.lines().count() <= 45, "{} lines:\n{text}", text.lines().count());
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
         for area in AREAS {
-            for row in area.summary {
+            let is_measured =
+                |row: &&SummaryRow| results.iter().any(|r| row.point.matches(&r.case, &r.params));
+            for row in area.summary.iter().filter(is_measured) {
                 assert!(text.contains(row.label), "{}:\n{text}", row.label);
             }
         }

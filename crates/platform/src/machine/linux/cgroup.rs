@@ -257,6 +257,27 @@ mod tests {
     }
 
     #[test]
+    fn cached_files_count_as_memory_left() {
+        let left = |files: &[(&str, &str)]| {
+            let fixture = Fixture::new(files);
+            memory_left(&Tree::new(fixture.root()))
+        };
+        let groups = [("proc/self/mountinfo", V2), ("proc/self/cgroup", "0::/pod/app\n")];
+        assert_eq!(left(&groups), None);
+        let pod = [
+            ("sys/fs/cgroup/pod/memory.max", "1000000\n"),
+            ("sys/fs/cgroup/pod/memory.current", "700000\n"),
+            ("sys/fs/cgroup/pod/memory.stat", "anon 1\ninactive_file 200000\n"),
+        ];
+        assert_eq!(left(&[&groups[..], &pod].concat()), Some(500_000));
+        let app = [
+            ("sys/fs/cgroup/pod/app/memory.max", "800000\n"),
+            ("sys/fs/cgroup/pod/app/memory.current", "900000\n"),
+        ];
+        assert_eq!(left(&[&groups[..], &pod, &app].concat()), Some(0));
+    }
+
+    #[test]
     fn groups_without_limits_have_none() {
         let files = [("proc/self/mountinfo", V2), ("proc/self/cgroup", "0::/\n")];
         assert_eq!(limits(&files, true), some("none", "none"));

@@ -1,0 +1,68 @@
+//! What the cases of processes share: how starting and reaping a child is timed and verified, and the programs started.
+
+use std::hint::black_box;
+use std::io::{self, ErrorKind};
+
+use measure::time::Nanoseconds;
+use measure::{CaseError, Round};
+
+use crate::{Param, Takes};
+
+/// The program that a case executes.
+pub const PROGRAM: Param = Param {
+    name: "program",
+    meaning: "a static ELF file whose only system call ends it, or the `true` that is installed, \
+              with its libraries",
+    default: &["static"],
+    full: &["static", "true"],
+    takes: Takes::Words(&[]),
+};
+
+/// The exit code of a child that executes nothing: neither success nor what a crash gives.
+pub const EXIT_CODE: i32 = 7;
+
+/// No system starts a process in less time.
+const LEAST_TIME: Nanoseconds = Nanoseconds::new(1_000.0);
+
+/// Times `start_and_reap`, which starts one child, waits for it and returns its exit code; each must end with `expected`.
+///
+/// # Errors
+/// The reason why the first child was not started or ended otherwise; `Failed` if that happened to a later one;
+/// `Implausible` if it takes too little time for a process to have been started.
+pub fn time(
+    round: &mut Round,
+    name: &str,
+    expected: i32,
+    mut start_and_reap: impl FnMut() -> io::Result<i32>,
+) -> Result<(), CaseError> {
+    verify(name, expected, start_and_reap())?;
+    let mut failures = 0u64;
+    round.time(|| {
+        let ended = black_box(start_and_reap());
+        failures += u64::from(!ended.is_ok_and(|code| code == expected));
+    })?;
+    match failures {
+        0 if round.median_time().is_some_and(|time| time < LEAST_TIME) => {
+            Err(CaseError::Implausible(format!("{name} in less than 1 us: it did not happen")))
+        }
+        0 => Ok(()),
+        n => Err(CaseError::Failed(format!("{name} worked at first, then failed {n} times"))),
+    }
+}
+
+/// Verifies the end of one child.
+///
+/// # Errors
+/// As [`time`]. A shortage of processes or memory is `Unsupported`.
+pub fn verify(name: &str, expected: i32, ended: io::Result<i32>) -> Result<(), CaseError> {
+    match ended {
+        Ok(code) if code == expected => Ok(()),
+        Ok(code) => {
+            Err(CaseError::Failed(format!("{name}: exit code {code} instead of {expected}")))
+        }
+        Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::OutOfMemory) => {
+            Err(CaseError::Unsupported(format!("{name}: {e}")))
+        }
+        Err(e) => Err(CaseError::from_io(name, &e)),
+    }
+}

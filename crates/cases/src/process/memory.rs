@@ -1,0 +1,166 @@
+use std::time::Duration;
+
+use measure::count::parse_count;
+use measure::{CaseError, Params, Round};
+use platform::on_unix;
+
+use super::metrics::{SPAWN, SPAWN_FROM};
+use crate::{Case, Extent, Only, Param, Takes, Trials, value_of};
+
+/// How long a trial forks and spawns, about; and how often at least and at most.
+const LONG_ENOUGH: Duration = Duration::from_millis(60);
+const TIMES: std::ops::RangeInclusive<u32> = 4..=100;
+
+/// How the size of a process slows down its forks, and not its spawns.
+pub const CASE: Case = Case {
+    area: "process",
+    name: "memory",
+    operation: "One fork whose child ends at once with _exit, and one waitpid that returns its \
+                exit code, of a process with this resident memory in private pages that were \
+                written; parent and child on one CPU; the time is the median of a trial. Beside it \
+                `spawn`: posix_spawn of the program of process/posix-spawn, by turns.",
+    comparable_to: "process/fork and process/posix-spawn are the same in a process of a few MiB. \
+            lmbench and UnixBench fork only small processes.",
+    only: Only::Unix("CreateProcess copies no memory: see process/create-process"),
+    core_bound: false,
+    trials: Some(Trials { includes, ..Trials::new(takes) }),
+    params: &[
+        Param {
+            name: "memory",
+            meaning: "the resident memory of the parent, beside its own few MiB",
+            default: &["1m", "16m", "128m", "1g"],
+            full: &["1m", "4m", "16m", "64m", "256m", "1g", "4g"],
+            takes: Takes::Words(&["2m", "8m", "32m", "512m", "2g", "8g", "16g", "32g", "64g"]),
+        },
+        Param {
+            name: "pages",
+            meaning: "whether it is in base pages or in transparent huge pages",
+            default: &["base", "huge"],
+            full: &["base", "huge"],
+            takes: Takes::Words(&[]),
+        },
+    ],
+    metrics: &[SPAWN, SPAWN_FROM],
+    run,
+};
+
+/// Less than some huge pages cannot be in huge pages; a quick run has two small sizes in base pages.
+fn includes(params: &Params, extent: Extent) -> bool {
+    const SOME_HUGE_PAGES: u64 = 8 << 20;
+    let bytes = bytes_of(params).unwrap_or_default();
+    let is_huge = value_of(params, "pages").is_ok_and(|pages| pages == "huge");
+    let is_small = value_of(params, "memory").is_ok_and(|memory| ["1m", "128m"].contains(&memory));
+    match extent {
+        Extent::Quick => !is_huge && is_small,
+        Extent::Ordinary | Extent::Full => !is_huge || bytes >= SOME_HUGE_PAGES,
+    }
+}
+
+fn bytes_of(params: &Params) -> Result<u64, CaseError> {
+    parse_count(value_of(params, "memory")?)
+        .map_err(|e| CaseError::Failed(format!("parameter memory: {e}")))
+}
+
+/// How long one fork and one spawn take together, about, by the number of pages whose entries are copied.
+fn one_takes(params: &Params) -> Duration {
+    const PAIR: Duration = Duration::from_micros(400);
+    const A_MEBIBYTE: Duration = Duration::from_micros(40);
+    let mebibytes = (bytes_of(params).unwrap_or_default() >> 20) as u32;
+    let is_huge = value_of(params, "pages").is_ok_and(|pages| pages == "huge");
+    PAIR + A_MEBIBYTE * if is_huge { mebibytes / 100 } else { mebibytes }
+}
+
+fn times(params: &Params) -> u32 {
+    let fitting = LONG_ENOUGH.as_nanos() / one_takes(params).as_nanos();
+    (fitting as u32).clamp(*TIMES.start(), *TIMES.end())
+}
+
+/// Writing the memory first, then forks and spawns.
+fn takes(params: &Params) -> Duration {
+    const WRITING_A_MEBIBYTE: Duration = Duration::from_micros(300);
+    let mebibytes = (bytes_of(params).unwrap_or_default() >> 20) as u32;
+    WRITING_A_MEBIBYTE * mebibytes + one_takes(params) * times(params)
+}
+
+fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
+    on_unix!(params, round, {
+        use std::io;
+
+        use measure::stats::median;
+        use measure::trial::{Timed, TrialContext};
+        use platform::program::{Program, reap};
+        use platform::resident_memory::{Pages, ResidentMemory};
+
+        use super::common::{EXIT_CODE, verify};
+
+        let cpu = round.order().cpus.last().copied().into_iter().collect::<Vec<_>>();
+        let context = TrialContext::new(round, &cpu)?;
+        let clock = context.clock();
+        let program = Program::tiny()?;
+        let pages = if value_of(params, "pages")? == "huge" { Pages::Huge } else { Pages::Base };
+        let bytes = usize::try_from(bytes_of(params)?)
+            .map_err(|_| CaseError::Unsupported("more than this processor addresses".into()))?;
+        let _memory = ResidentMemory::new(bytes, pages)?;
+        let fork = || {
+            // SAFETY: the child ends at once, by an async-signal-safe call.
+            match unsafe { libc::fork() } {
+                -1 => Err(io::Error::last_os_error()),
+                // SAFETY: ends the child and runs nothing of the parent's.
+                0 => unsafe { libc::_exit(EXIT_CODE) },
+                pid => reap(pid),
+            }
+        };
+        let spawn = || program.spawn().and_then(reap);
+        let times = times(params);
+        let trial = round.trial_of(&context, || {
+            let (mut forks, mut spawns) = (Vec::new(), Vec::new());
+            // The first of each is not counted: it may make what later ones reuse.
+            for turn in 0..=times {
+                let begin = clock.now();
+                let forked = fork();
+                let between = clock.now();
+                let spawned = spawn();
+                let end = clock.now();
+                verify("fork", EXIT_CODE, forked)?;
+                verify("posix_spawn", program.exit_code(), spawned)?;
+                if turn > 0 {
+                    forks.push(clock.between(begin, between).get());
+                    spawns.push(clock.between(between, end).get());
+                }
+            }
+            let took = Duration::from_nanos((median(&mut forks) * f64::from(times)) as u64);
+            Ok(Timed { value: median(&mut spawns), operations: u64::from(times), took })
+        })?;
+        round.metric(&SPAWN, trial.value);
+        Ok(())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn params(memory: &str, pages: &str) -> Params {
+        [("memory", memory), ("pages", pages)].map(|(k, v)| (k.to_owned(), v.to_owned())).into()
+    }
+
+    #[test]
+    fn a_run_has_few_points_of_each_kind_of_page() {
+        let count = |extent, values: &[&str]| {
+            let points = values.iter().flat_map(|m| [params(m, "base"), params(m, "huge")]);
+            points.filter(|point| includes(point, extent)).count()
+        };
+        let memory = &CASE.params[0];
+        assert_eq!(count(Extent::Quick, memory.default), 2);
+        assert_eq!(count(Extent::Ordinary, memory.default), 7);
+        assert_eq!(count(Extent::Full, memory.full), 12);
+    }
+
+    #[test]
+    fn a_trial_of_much_memory_forks_less_often() {
+        assert!(times(&params("1m", "base")) > times(&params("1g", "base")));
+        assert_eq!(times(&params("4g", "base")), *TIMES.start());
+        assert!(takes(&params("4g", "base")) > takes(&params("1g", "base")));
+        assert!(takes(&params("1g", "base")) < Duration::from_secs(1));
+    }
+}

@@ -1,0 +1,63 @@
+//! What starting, ending and waiting for processes costs.
+//!
+//! The measuring process stays on one CPU, and its children inherit that: a figure includes the switch to the child and
+//! back, and no wake-up of another CPU.
+
+mod clone3_pidfd;
+mod common;
+mod create_process;
+mod exit;
+mod fork;
+mod fork_exec;
+mod memory;
+pub mod metrics;
+mod posix_spawn;
+mod sh;
+mod vfork_exec;
+mod wait;
+
+pub use common::time;
+
+use measure::TIME;
+
+use crate::{Area, Case, Finding, Select, SummaryRow};
+
+/// The area.
+pub const AREA: Area = Area {
+    includes: wait::includes,
+    summary: &[
+        SummaryRow {
+            label: "process (fork, exit, wait)",
+            point: Select::case("process/fork"),
+            metric: &TIME,
+        },
+        SummaryRow {
+            label: "process (CreateProcess, wait)",
+            point: Select::case("process/create-process"),
+            metric: &TIME,
+        },
+    ],
+    findings: &[Finding::Ratio {
+        of: Select::point("process/fork-exec", &[("program", "static")]),
+        to: Select::point("process/posix-spawn", &[("program", "static")]),
+        metric: &TIME,
+        greater: "Starting a program by fork and exec takes {} as long as by posix_spawn.",
+        less: "Starting a program by posix_spawn takes {} as long as by fork and exec.",
+        equal: "Starting a program by fork and exec takes as long as by posix_spawn ({}).",
+    }],
+    ..Area::new("process", CASES)
+};
+
+/// Its cases.
+const CASES: &[&Case] = &[
+    &fork::CASE,
+    &fork_exec::CASE,
+    &vfork_exec::CASE,
+    &posix_spawn::CASE,
+    &sh::CASE,
+    &clone3_pidfd::CASE,
+    &create_process::CASE,
+    &exit::CASE,
+    &wait::CASE,
+    &memory::CASE,
+];

@@ -1,0 +1,55 @@
+//! What threads cost: starting and joining one, its own variables, and waking it.
+
+mod common;
+mod create_thread;
+mod local;
+mod pthread_create;
+mod std_spawn;
+mod wake;
+mod wake_address;
+mod wake_condvar;
+mod wake_event;
+mod wake_eventfd;
+mod wake_futex;
+mod wake_srw_condvar;
+
+pub(crate) use common::*;
+
+use measure::TIME;
+
+use crate::{Area, Case, Select, SummaryRow};
+
+/// The area.
+pub const AREA: Area = Area {
+    includes: common::includes,
+    summary: &[
+        SummaryRow {
+            label: "thread (create and join)",
+            point: Select::point("thread/pthread-create", &[("threads", "1")]),
+            metric: &TIME,
+        },
+        SummaryRow {
+            label: "thread (create and join)",
+            point: Select::point("thread/create-thread", &[("threads", "1")]),
+            metric: &TIME,
+        },
+    ],
+    ..Area::new("thread", CASES)
+};
+
+/// Its cases.
+const CASES: &[&Case] = &[
+    &pthread_create::CASE,
+    &create_thread::CASE,
+    &std_spawn::CASE,
+    &local::CASE,
+    &wake_futex::CASE,
+    &wake_condvar::CASE,
+    &wake_eventfd::CASE,
+    &wake_address::CASE,
+    &wake_srw_condvar::CASE,
+    &wake_event::CASE,
+];
+
+#[cfg(test)]
+mod tests;

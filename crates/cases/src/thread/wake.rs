@@ -1,0 +1,308 @@
+//! How long a sleeping thread takes to run again after another has woken it.
+//!
+//! One thread sleeps, this one wakes it, many times in a trial. The time is from just before the call that wakes until the
+//! sleeper, after its own call has returned, reads the clock: the system's monotonic one, which all CPUs share, less what
+//! reading it costs. Meanwhile the waking thread waits, so that on the same CPU the sleeper gets it. It wakes only a
+//! thread that has been asleep for the time of the parameter `asleep`; a wake-up whose sleeper did not give up the CPU,
+//! by the system's own count, is left out, and many of those fail the trial.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::thread::Thread;
+use std::time::Duration;
+
+use measure::stats::{median, quantile};
+use measure::survey::cost_of;
+use measure::time::{Clock, Stopwatch, Ticks};
+use measure::trial::{Timed, TrialContext};
+use measure::{CaseError, Metric, Params, Round};
+use platform::counters::voluntary_switches;
+use platform::cpu::pin_thread;
+
+use crate::{Param, Takes, Trials, length_of, value_of};
+
+/// Number of wake-ups of a trial.
+const WAKE_UPS: u32 = 400;
+/// A thread that does not answer for this long has missed its wake-up.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+const P90: Metric =
+    Metric::lower("wake-p90", "ns", "the time that nine in ten wake-ups of a trial do not exceed");
+const P99: Metric = Metric::lower(
+    "wake-p99",
+    "ns",
+    "the time that 99 in a hundred wake-ups of a trial do not exceed",
+);
+
+/// The metrics of every wake-up.
+pub const METRICS: &[Metric] = &[P90, P99];
+
+/// The parameters of every wake-up.
+pub const PARAMS: &[Param] = &[
+    Param {
+        name: "place",
+        meaning: "whether the sleeper has a CPU of its own, or the one of the thread that wakes it",
+        default: &["spread", "same"],
+        full: &["spread", "same"],
+        takes: Takes::Words(&[]),
+    },
+    Param {
+        name: "asleep",
+        meaning: "how long the thread has been asleep at least: an idle CPU sleeps deeper with \
+                  time",
+        default: &["50us"],
+        full: &["50us", "1ms", "10ms"],
+        takes: Takes::Length,
+    },
+];
+
+/// How wake-ups are measured.
+pub const TRIALS: Trials = Trials::new(takes);
+
+fn takes(params: &Params) -> Duration {
+    const AROUND_ONE: Duration = Duration::from_micros(40);
+    (length_of(params, "asleep").unwrap_or_default() + AROUND_ONE) * wake_ups(params)
+}
+
+/// Fewer of those that take long.
+fn wake_ups(params: &Params) -> u32 {
+    const SHORT: Duration = Duration::from_micros(500);
+    let is_short = length_of(params, "asleep").is_ok_and(|asleep| asleep <= SHORT);
+    if is_short { WAKE_UPS } else { WAKE_UPS / 8 }
+}
+
+/// A way in which one thread sleeps until another wakes it. A call of `wake` lets one call of `sleep` return, also one that
+/// begins later.
+pub trait Sleep: Sync {
+    /// Sleeps until woken.
+    fn sleep(&self);
+
+    /// Wakes the sleeper: this whole call is on the clock.
+    fn wake(&self);
+}
+
+/// What the two threads exchange.
+#[derive(Default)]
+struct State {
+    /// Number of times that the sleeper was about to sleep.
+    ready: AtomicU32,
+    /// Number of wake-ups that it has answered; and of the last one the time, and whether it gave up the CPU before.
+    answered: AtomicU32,
+    awake_at: AtomicU64,
+    slept: AtomicBool,
+    /// Whether the system counts it when this thread gives up the CPU.
+    counts_switches: AtomicBool,
+    stop: AtomicBool,
+}
+
+/// Measures wake-ups by `way`, with the parameters of [`PARAMS`].
+///
+/// # Errors
+/// `Implausible` if the thread did not sleep, as far as the system counts that; `TimedOut` if a wake-up was missed.
+pub fn measure(params: &Params, round: &mut Round, way: &impl Sleep) -> Result<(), CaseError> {
+    let cpus = &round.order().cpus;
+    let own = cpus.last().copied().unwrap_or_default();
+    let other = match value_of(params, "place")? {
+        "same" => own,
+        _ => cpus.iter().rev().nth(1).copied().ok_or_else(|| {
+            CaseError::Unsupported("this process may use only one CPU".to_owned())
+        })?,
+    };
+    let used = if own == other { vec![own] } else { vec![other, own] };
+    let context = TrialContext::new(round, &used)?;
+    let (asleep, count) = (length_of(params, "asleep")?, wake_ups(params));
+    let trial = round.trial_of(&context, || {
+        pin_thread(own)?;
+        let wake_ups = wake_repeatedly(way, other, asleep, count)?;
+        let took = Duration::from_nanos((wake_ups.median() * f64::from(count)) as u64);
+        Ok(Timed { value: wake_ups, operations: u64::from(count), took })
+    })?;
+    round.metric(&P90, quantile(&trial.value.ascending_ns, 0.90));
+    round.metric(&P99, quantile(&trial.value.ascending_ns, 0.99));
+    if !trial.value.counts_switches {
+        round.doubt("the system does not count whether the thread slept");
+    }
+    Ok(())
+}
+
+/// The wake-ups of a trial.
+struct WakeUps {
+    ascending_ns: Vec<f64>,
+    counts_switches: bool,
+}
+
+impl WakeUps {
+    fn median(&self) -> f64 {
+        median(&mut self.ascending_ns.clone())
+    }
+}
+
+fn wake_repeatedly(
+    way: &impl Sleep,
+    cpu: usize,
+    asleep: Duration,
+    count: u32,
+) -> Result<WakeUps, CaseError> {
+    let (clock, state) = (Clock::monotonic(), State::default());
+    let clock_cost = cost_of(clock).get();
+    let waking = std::thread::current();
+    std::thread::scope(|scope| {
+        let sleeper = scope.spawn(|| sleep_repeatedly(way, cpu, clock, &state, &waking));
+        let mut slept_ns = Vec::with_capacity(count as usize);
+        let mut missed = None;
+        for number in 1..=count {
+            let Some(ns) = wake_once(way, number, asleep, clock, &state) else {
+                missed = Some(number);
+                break;
+            };
+            if state.slept.load(Ordering::Acquire) {
+                slept_ns.push((ns - clock_cost).max(0.0));
+            }
+        }
+        // Once more for a thread that sleeps, and once for one that is about to.
+        state.stop.store(true, Ordering::Release);
+        way.wake();
+        sleeper.join().map_err(|_| CaseError::Failed("the sleeping thread panicked".into()))??;
+        if let Some(number) = missed {
+            return Err(CaseError::TimedOut(format!("wake-up {number} of {count} was missed")));
+        }
+        slept_ns.sort_by(f64::total_cmp);
+        if slept_ns.len() < count as usize / 2 {
+            let slept = slept_ns.len();
+            let reason = format!("the thread slept before only {slept} of {count} wake-ups");
+            return Err(CaseError::Implausible(reason));
+        }
+        let counts_switches = state.counts_switches.load(Ordering::Acquire);
+        Ok(WakeUps { ascending_ns: slept_ns, counts_switches })
+    })
+}
+
+/// The sleeping thread.
+fn sleep_repeatedly(
+    way: &impl Sleep,
+    cpu: usize,
+    clock: Clock,
+    state: &State,
+    waking: &Thread,
+) -> Result<(), CaseError> {
+    pin_thread(cpu)?;
+    let before = voluntary_switches();
+    std::thread::sleep(Duration::from_millis(1));
+    let counts_switches = voluntary_switches() > before;
+    state.counts_switches.store(counts_switches, Ordering::Release);
+    for number in 1.. {
+        let before = voluntary_switches();
+        state.ready.store(number, Ordering::Release);
+        way.sleep();
+        let awake_at = clock.now();
+        if state.stop.load(Ordering::Acquire) {
+            break;
+        }
+        let slept = !counts_switches || voluntary_switches() > before;
+        state.awake_at.store(awake_at.0, Ordering::Release);
+        state.slept.store(slept, Ordering::Release);
+        state.answered.store(number, Ordering::Release);
+        waking.unpark();
+    }
+    Ok(())
+}
+
+/// Wakes the sleeper when it has been asleep long enough, and waits for its answer; returns the time in ns, `None` if there
+/// was no answer.
+fn wake_once(
+    way: &impl Sleep,
+    number: u32,
+    asleep: Duration,
+    clock: Clock,
+    state: &State,
+) -> Option<f64> {
+    let watch = Stopwatch::start();
+    let is_over = || watch.elapsed().get() > PATIENCE.as_nanos() as f64;
+    while state.ready.load(Ordering::Acquire) < number {
+        if is_over() {
+            return None;
+        }
+        // On the same CPU the sleeper needs it to go to sleep.
+        std::thread::yield_now();
+    }
+    let ready = Stopwatch::start();
+    while ready.elapsed().get() < asleep.as_nanos() as f64 {
+        std::thread::yield_now();
+    }
+    let begin = clock.now();
+    way.wake();
+    while state.answered.load(Ordering::Acquire) < number {
+        if is_over() {
+            return None;
+        }
+        std::thread::park_timeout(PATIENCE / 4);
+    }
+    let awake_at = Ticks(state.awake_at.load(Ordering::Acquire));
+    Some(clock.between(begin, awake_at).get())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SHORT: Duration = Duration::from_micros(20);
+
+    /// One that sleeps as it should, for as long as `wakes` says.
+    struct Parked {
+        woken: AtomicBool,
+        wakes: u32,
+        called: AtomicU32,
+    }
+
+    impl Sleep for Parked {
+        fn sleep(&self) {
+            while !self.woken.swap(false, Ordering::AcqRel) {
+                std::thread::sleep(Duration::from_micros(100));
+            }
+        }
+
+        fn wake(&self) {
+            if self.called.fetch_add(1, Ordering::AcqRel) < self.wakes {
+                self.woken.store(true, Ordering::Release);
+            }
+        }
+    }
+
+    /// One that waits without sleeping.
+    #[derive(Default)]
+    struct Spinning(AtomicBool);
+
+    impl Sleep for Spinning {
+        fn sleep(&self) {
+            while !self.0.swap(false, Ordering::AcqRel) {
+                std::hint::spin_loop();
+            }
+        }
+
+        fn wake(&self) {
+            self.0.store(true, Ordering::Release);
+        }
+    }
+
+    #[test]
+    fn each_wake_up_of_a_thread_that_slept_counts() {
+        let way =
+            Parked { woken: AtomicBool::new(false), wakes: u32::MAX, called: AtomicU32::new(0) };
+        let cpu = platform::cpu::allowed()[0];
+        let wake_ups = wake_repeatedly(&way, cpu, SHORT, 20).unwrap();
+        let times = &wake_ups.ascending_ns;
+        assert!((10..=20).contains(&times.len()), "{}", times.len());
+        assert!(times.iter().all(|ns| *ns >= 0.0) && times.is_sorted());
+        // Each wake-up, and one for the end.
+        assert_eq!(way.called.into_inner(), 21);
+    }
+
+    #[test]
+    fn a_thread_that_did_not_sleep_is_noticed() {
+        let cpu = platform::cpu::allowed()[0];
+        if voluntary_switches().is_none() {
+            return testing::not_applicable("switches are not counted on this system");
+        }
+        let result = wake_repeatedly(&Spinning::default(), cpu, SHORT, 20);
+        assert!(matches!(result.err(), Some(CaseError::Implausible(_))));
+    }
+}

@@ -1,0 +1,157 @@
+//! The file of the least program: ELF headers and the few instructions that end a process (elf(5), System V ABI).
+
+use std::ffi::CStr;
+#[cfg(target_os = "linux")]
+use std::ffi::CString;
+
+/// The exit code of the program: neither success nor what a shell or a crash gives.
+pub(super) const EXIT_CODE: libc::c_int = 7;
+
+/// The file, removed when this is dropped.
+#[cfg(target_os = "linux")]
+pub(super) struct TinyFile {
+    path: CString,
+    /// A process has one temporary file.
+    _alone: std::sync::MutexGuard<'static, ()>,
+}
+
+#[cfg(target_os = "linux")]
+impl TinyFile {
+    pub(super) fn path(&self) -> &CStr {
+        &self.path
+    }
+}
+
+/// There is none on this system.
+#[cfg(not(target_os = "linux"))]
+pub(super) enum TinyFile {}
+
+#[cfg(not(target_os = "linux"))]
+impl TinyFile {
+    pub(super) fn create(_path: &std::path::Path) -> Result<Self, crate::CaseError> {
+        let reason = "static programs are made for Linux only";
+        Err(crate::CaseError::Unsupported(reason.to_owned()))
+    }
+
+    pub(super) fn path(&self) -> &CStr {
+        match *self {}
+    }
+}
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use std::ffi::CString;
+    use std::fs::{self, OpenOptions};
+    use std::io::{self, Write};
+    use std::os::unix::ffi::OsStrExt;
+    use std::os::unix::fs::OpenOptionsExt;
+    use std::path::Path;
+    use std::sync::{Mutex, PoisonError};
+    use std::time::Duration;
+
+    use super::super::{Program, reap};
+    use super::{EXIT_CODE, TinyFile};
+    use crate::CaseError;
+
+    static ALONE: Mutex<()> = Mutex::new(());
+
+    impl TinyFile {
+        /// Writes the file and executes it once.
+        pub(in super::super) fn create(path: &Path) -> Result<Self, CaseError> {
+            let contents = elf(super::code::EM_MACHINE, super::code::EXIT);
+            let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+            let path_text = CString::new(path.as_os_str().as_bytes())
+                .map_err(|e| CaseError::Failed(format!("the path of temporary files: {e}")))?;
+            let file = Self { path: path_text, _alone: alone };
+            write(path, &contents)
+                .map_err(|e| CaseError::from_io("writing a program to a temporary file", &e))?;
+            file.try_it()?;
+            Ok(file)
+        }
+
+        /// A child that another thread has just forked may have the file open for writing until it executes its own
+        /// program: meanwhile this one cannot be executed.
+        fn try_it(&self) -> Result<(), CaseError> {
+            const TIMES: u32 = 1_000;
+            let program = Program::new(vec![self.path.clone()], EXIT_CODE, None);
+            let mut started = program.spawn();
+            for _ in 1..TIMES {
+                if !started.as_ref().is_err_and(|e| e.raw_os_error() == Some(libc::ETXTBSY)) {
+                    break;
+                }
+                std::thread::sleep(Duration::from_millis(1));
+                started = program.spawn();
+            }
+            let what = "executing a temporary file";
+            let code = started.and_then(reap).map_err(|e| CaseError::from_io(what, &e))?;
+            if code == EXIT_CODE {
+                return Ok(());
+            }
+            Err(CaseError::Failed(format!("{what}: exit code {code} instead of {EXIT_CODE}")))
+        }
+    }
+
+    impl Drop for TinyFile {
+        fn drop(&mut self) {
+            // If it is not there, that is what is wanted.
+            let _ = fs::remove_file(Path::new(std::ffi::OsStr::from_bytes(self.path.to_bytes())));
+        }
+    }
+
+    fn write(path: &Path, contents: &[u8]) -> io::Result<()> {
+        // One that an ended process with this pid left would be executed by whoever may read it.
+        let _ = fs::remove_file(path);
+        let mut options = OpenOptions::new();
+        let mut file = options.write(true).create_new(true).mode(0o700).open(path)?;
+        file.write_all(contents)
+    }
+
+    /// A program of one segment, which is the whole file, and a stack that is not executable.
+    pub(super) fn elf(machine: u16, code: &[u8]) -> Vec<u8> {
+        const BASE: u64 = 0x40_0000;
+        const HEADER: u16 = 64;
+        const SEGMENT: u16 = 56;
+        const SEGMENTS: u16 = 2;
+        const PAGE: u64 = 0x1_0000; // the largest that an architecture has
+        let code_at = u64::from(HEADER + SEGMENT * SEGMENTS);
+        let size = code_at + code.len() as u64;
+        let mut file = Vec::with_capacity(size as usize);
+        // ELF, 64 bits, little-endian, version 1, System V.
+        file.extend([0x7f, b'E', b'L', b'F', 2, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+        let half = |file: &mut Vec<u8>, values: &[u16]| {
+            values.iter().for_each(|value| file.extend(value.to_le_bytes()));
+        };
+        let word = |file: &mut Vec<u8>, values: &[u32]| {
+            values.iter().for_each(|value| file.extend(value.to_le_bytes()));
+        };
+        let long = |file: &mut Vec<u8>, values: &[u64]| {
+            values.iter().for_each(|value| file.extend(value.to_le_bytes()));
+        };
+        half(&mut file, &[2 /* ET_EXEC */, machine]);
+        word(&mut file, &[1]);
+        long(&mut file, &[BASE + code_at, u64::from(HEADER), 0]); // entry, segments, sections
+        word(&mut file, &[0]);
+        half(&mut file, &[HEADER, SEGMENT, SEGMENTS, 64, 0, 0]);
+        word(&mut file, &[1 /* PT_LOAD */, 5 /* read and execute */]);
+        long(&mut file, &[0, BASE, BASE, size, size, PAGE]);
+        word(&mut file, &[0x6474_e551 /* PT_GNU_STACK */, 6 /* read and write */]);
+        long(&mut file, &[0, 0, 0, 0, 0, 16]);
+        file.extend(code);
+        file
+    }
+}
+
+/// `exit_group(EXIT_CODE)`.
+#[cfg(target_os = "linux")]
+mod code {
+    #[cfg(target_arch = "x86_64")]
+    pub const EM_MACHINE: u16 = 62;
+    /// mov edi, 7; mov eax, 231; syscall
+    #[cfg(target_arch = "x86_64")]
+    pub const EXIT: &[u8] = &[0xbf, 7, 0, 0, 0, 0xb8, 231, 0, 0, 0, 0x0f, 0x05];
+    #[cfg(target_arch = "aarch64")]
+    pub const EM_MACHINE: u16 = 183;
+    /// mov x0, #7; mov x8, #94; svc #0
+    #[cfg(target_arch = "aarch64")]
+    pub const EXIT: &[u8] = &[0xe0, 0, 0x80, 0xd2, 0xc8, 0x0b, 0x80, 0xd2, 0x01, 0, 0, 0xd4];
+}
