@@ -135,6 +135,11 @@ mod os {
     }
 
     impl Child {
+        /// Its process id, which is not used again before it is waited for.
+        pub fn pid(&self) -> u32 {
+            self.pid as u32
+        }
+
         /// `None` while it runs; then `Ok` for exit code 0, else how it ended.
         pub fn try_wait(&mut self) -> Option<Result<(), String>> {
             if self.ended.is_none() {
@@ -277,6 +282,11 @@ mod os {
     pub enum Child {}
 
     impl Child {
+        /// Never called: there is no such child.
+        pub fn pid(&self) -> u32 {
+            match *self {}
+        }
+
         /// Never called: there is no such child.
         pub fn try_wait(&mut self) -> Option<Result<(), String>> {
             match *self {}
