@@ -14,7 +14,9 @@ pub mod mail;
 pub mod net;
 pub mod order;
 mod registry;
+pub mod signal;
 pub mod syscall;
+pub mod timer;
 
 pub use area::{Area, Finding, Layout, Select, SummaryRow};
 pub use case::{Case, Extent, Only, Param, Takes, Trials, count_of, length_of, size_of, value_of};

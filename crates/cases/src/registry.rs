@@ -8,6 +8,8 @@ use crate::{Area, Case, Extent, Trials};
 pub const AREAS: &[&Area] = &[
     &crate::clock::AREA,
     &crate::syscall::AREA,
+    &crate::signal::AREA,
+    &crate::timer::AREA,
     &crate::lock::AREA,
     &crate::concurrency::AREA,
     &crate::file::AREA,
