@@ -22,10 +22,12 @@ pub mod place;
 pub mod process;
 mod registry;
 pub mod scale;
+pub mod signal;
 pub mod switch;
 pub mod syscall;
 pub mod thread;
 pub mod time;
+pub mod timer;
 mod together;
 
 pub use area::{Area, Finding, Layout, Select, SummaryRow};

@@ -10,6 +10,8 @@ pub const AREAS: &[&Area] = &[
     &crate::syscall::AREA,
     &crate::memory::AREA,
     &crate::atomic::AREA,
+    &crate::signal::AREA,
+    &crate::timer::AREA,
     &crate::lock::AREA,
     &crate::process::AREA,
     &crate::thread::AREA,

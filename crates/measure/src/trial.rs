@@ -120,6 +120,30 @@ impl Round<'_> {
         done.map(|()| self.report_counts(operations, &[counts]))
     }
 
+    /// In the untimed pass: runs `operation` as many times, with what `prepare` returns just before, and reports the system
+    /// calls, switches and faults of the operations alone.
+    ///
+    /// # Errors
+    /// Those of the operation.
+    pub fn count_each<T>(
+        &mut self,
+        operations: u64,
+        mut prepare: impl FnMut() -> T,
+        mut operation: impl FnMut(T) -> Result<(), CaseError>,
+    ) -> Result<(), CaseError> {
+        let mut counts = Vec::new();
+        for _ in 0..operations {
+            let mut counters = ThreadCounters::open(self.order().mode.counting());
+            let prepared = prepare();
+            counters.start();
+            let done = operation(prepared);
+            counts.push(counters.stop());
+            done?;
+        }
+        self.report_counts(operations, &counts);
+        Ok(())
+    }
+
     /// In the untimed pass: reports what the threads or processes that shared the operations have counted.
     pub fn report_counts(&mut self, operations: u64, counts: &[Counts]) {
         let mut sums = OperationCounts::default();
@@ -281,8 +305,22 @@ mod tests {
         let counts = Counts { syscalls: Some(40), ..Counts::default() };
         round.report_counts(10, &[counts, counts]);
         round.doubt("not said in this pass");
+        let mut prepared = 0;
+        let prepare = || {
+            prepared += 1;
+            std::thread::sleep(Duration::from_millis(1));
+            prepared
+        };
+        round
+            .count_each(3, prepare, |number| {
+                (1..=3).contains(&number).then_some(()).ok_or(CaseError::Failed(String::new()))
+            })
+            .unwrap();
         let lines = parse_lines(std::str::from_utf8(&out).unwrap());
-        let [Line::Counts(own), Line::Counts(others)] = &lines[..] else { panic!("{lines:?}") };
+        let [Line::Counts(own), Line::Counts(others), Line::Counts(each)] = &lines[..] else {
+            panic!("{lines:?}")
+        };
+        assert!(each.operations == 3 && each.voluntary_switches.unwrap_or(0) < 3, "{each:?}");
         assert_eq!((own.operations, others.operations, others.syscalls), (7, 10, Some(80)));
     }
 }

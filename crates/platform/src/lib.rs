@@ -24,6 +24,8 @@ pub mod environment;
 pub mod file_io;
 pub mod file_mapping;
 pub mod filesystem;
+pub mod forbidden_page;
+pub mod jump;
 pub mod library;
 pub mod limits;
 pub mod machine;
@@ -44,11 +46,14 @@ pub mod seccomp;
 pub mod server_socket;
 pub mod shared;
 #[cfg(unix)]
+pub mod signal;
+#[cfg(unix)]
 pub mod sleeping_children;
 pub mod socket_io;
 pub mod stream;
 pub mod system_path;
 pub mod thread_key;
+pub mod timer;
 pub mod topology;
 pub mod tracer;
 pub mod tree;

@@ -227,9 +227,9 @@ mod os {
     }
 
     impl Child {
-        /// Its pid.
-        pub fn id(&self) -> i32 {
-            self.pid
+        /// Its process id, which is not used again before it is waited for.
+        pub fn pid(&self) -> u32 {
+            self.pid as u32
         }
 
         /// `None` while it runs; then `Ok` for exit code 0, else how it ended.
@@ -397,7 +397,7 @@ mod os {
 
     impl Child {
         /// Never called: there is no such child.
-        pub fn id(&self) -> i32 {
+        pub fn pid(&self) -> u32 {
             match *self {}
         }
 

@@ -38,7 +38,7 @@ pub const CASE: Case = Case {
             drop(says_ready);
             ready.read_exact(&mut [0]).map_err(failed)?;
             let mut copy = vec![0u8; length];
-            let pid = child.id();
+            let pid = child.pid() as libc::pid_t;
             let local = libc::iovec { iov_base: copy.as_mut_ptr().cast(), iov_len: length };
             let remote = libc::iovec { iov_base: memory.as_mut_ptr().cast(), iov_len: length };
             round.expect_syscalls(1.0);

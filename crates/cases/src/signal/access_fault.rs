@@ -1,0 +1,40 @@
+use platform::forbidden_page::{ForbiddenPage, Remedy};
+
+use crate::{Case, Only, Param, Takes, value_of};
+
+/// How runtimes check pointers and write barriers without a comparison: they let the access fault.
+pub const CASE: Case = Case {
+    area: "signal",
+    name: "access-fault",
+    operation: "One access to a page that permits none, and its handling, by a handler of SIGSEGV or a \
+                vectored exception handler. With remedy=skip it is a load, after which the handler \
+                continues; with remedy=permit it is a store, which is repeated after the handler has made \
+                the page writable (mprotect, VirtualProtect), and then the page is protected again.",
+    comparable_to: "lmbench's `lat_sig prot` returns to a store to a read-only mapping, which faults again; \
+                    remedy=skip is like it. stress-ng's `sigsegv` leaves the handler by siglongjmp.",
+    only: Only::Everywhere,
+    core_bound: true,
+    trials: None,
+    params: &[Param {
+        name: "remedy",
+        meaning: "whether the handler skips the access, or permits it",
+        default: &["skip", "permit"],
+        full: &["skip", "permit"],
+        takes: Takes::Words(&[]),
+    }],
+    metrics: &[],
+    run: |params, round| {
+        let (remedy, calls) = match value_of(params, "remedy")? {
+            // The return from the handler; with it permission and protection.
+            "skip" => (Remedy::Skip, 1.0),
+            _ => (Remedy::Permit, 3.0),
+        };
+        let page = ForbiddenPage::new(remedy)?;
+        let mut value = 0u8;
+        round.expect_syscalls(calls);
+        super::time_handled(round, "the access", 1, ForbiddenPage::handled, || {
+            value = value.wrapping_add(1);
+            page.access(value)
+        })
+    },
+};

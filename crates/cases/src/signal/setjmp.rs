@@ -1,0 +1,46 @@
+use platform::jump::{SignalMask, jump_back};
+
+use crate::{Case, Only, Param, Takes, value_of};
+
+/// Jumps in one call of the loop, which saves and restores registers around all of them.
+const JUMPS: u64 = 64;
+
+/// What error handling by long jumps costs.
+pub const CASE: Case = Case {
+    area: "signal",
+    name: "setjmp",
+    operation: "One sigsetjmp and one siglongjmp that returns to it, in a loop in assembly.",
+    comparable_to: "libMicro's `longjmp` jumps without the signal mask, `siglongjmp` with it. On Linux setjmp is \
+                    sigsetjmp without the mask.",
+    only: Only::Unix("Windows has no signal mask, and its longjmp unwinds the stack"),
+    core_bound: true,
+    trials: None,
+    params: &[Param {
+        name: "mask",
+        meaning: "whether the signal mask is stored and restored, by a system call each",
+        default: &["not-saved", "saved"],
+        full: &["not-saved", "saved"],
+        takes: Takes::Words(&[]),
+    }],
+    metrics: &[],
+    run: |params, round| {
+        let (mask, calls) = match value_of(params, "mask")? {
+            "saved" => (SignalMask::Saved, 2.0),
+            _ => (SignalMask::NotSaved, 0.0),
+        };
+        jump_back(1, mask)?;
+        round.expect_syscalls(calls);
+        let arrived = std::cell::Cell::new(0);
+        super::time_handled(
+            round,
+            "siglongjmp",
+            JUMPS,
+            || arrived.get(),
+            || {
+                let jumps = jump_back(JUMPS, mask).unwrap_or(0);
+                arrived.set(arrived.get() + jumps);
+                jumps == JUMPS
+            },
+        )
+    },
+};

@@ -1,0 +1,62 @@
+//! How exactly sleeps end, idle and under load, and what creating and arming a timer costs.
+
+mod arm_itimer;
+mod arm_timerfd;
+mod arm_waitable_timer;
+mod busy_threads;
+mod clock_nanosleep;
+mod common;
+mod create_timer;
+mod epoll;
+mod io_uring;
+mod metrics;
+mod nanosleep;
+mod poll;
+mod setitimer;
+mod sleep;
+mod sleeping;
+mod timerfd;
+mod waitable_timer;
+
+pub(crate) use common::*;
+pub(crate) use sleeping::*;
+
+use crate::{Area, Case, Select, SummaryRow};
+
+/// The area.
+pub const AREA: Area = Area {
+    summary: &[
+        SummaryRow {
+            label: "sleep of 1 ms: overshoot (nanosleep)",
+            point: Select::point("timer/nanosleep", ONE_MS),
+            metric: &metrics::OVERSHOOT_P50,
+        },
+        SummaryRow {
+            label: "sleep of 1 ms: overshoot (high-resolution timer)",
+            point: Select::point("timer/waitable-timer-high-resolution", ONE_MS),
+            metric: &metrics::OVERSHOOT_P50,
+        },
+    ],
+    ..Area::new("timer", CASES)
+};
+
+const ONE_MS: &[(&str, &str)] = &[("length", "1ms"), ("load", "none")];
+
+/// Its cases.
+const CASES: &[&Case] = &[
+    &nanosleep::CASE,
+    &clock_nanosleep::CASE,
+    &poll::CASE,
+    &epoll::CASE,
+    &timerfd::CASE,
+    &setitimer::CASE,
+    &io_uring::CASE,
+    &sleep::CASE,
+    &waitable_timer::CASE,
+    &waitable_timer::HIGH_RESOLUTION,
+    &create_timer::CASE,
+    &arm_timerfd::CASE,
+    &arm_itimer::CASE,
+    &arm_waitable_timer::CREATE,
+    &arm_waitable_timer::ARM,
+];

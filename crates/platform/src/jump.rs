@@ -1,0 +1,216 @@
+//! Non-local jumps of the C library: sigsetjmp(3) and siglongjmp(3).
+//!
+//! Rust cannot call sigsetjmp: a function that returns twice is unknown to its compiler, which would keep values in
+//! registers and stack slots that the second return finds changed. So the loop around both calls is in assembly, and keeps
+//! all its state in registers that the calls preserve. Assembly and not C, because this crate is also built and checked
+//! for systems without a C compiler for them at hand.
+
+use crate::CaseError;
+
+/// Whether sigsetjmp stores the signal mask, which siglongjmp then restores: each makes one system call for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SignalMask {
+    /// Stored and restored.
+    Saved,
+    /// Left alone.
+    NotSaved,
+}
+
+/// Calls sigsetjmp `times` times, and after each time siglongjmp, which returns to it. Returns how many jumps arrived
+/// with the value that they were made with.
+///
+/// # Errors
+/// `Unsupported` on Windows, whose threads have no signal mask, and on processors for which there is no loop.
+///
+/// # Panics
+/// If `times` is 0 or above [`i32::MAX`].
+#[inline(always)]
+pub fn jump_back(times: u64, mask: SignalMask) -> Result<u64, CaseError> {
+    assert!((1..=i32::MAX as u64).contains(&times), "{times} jumps at once");
+    os::jump_back(times, mask)
+}
+
+#[cfg(all(unix, any(target_arch = "x86_64", target_arch = "aarch64")))]
+mod os {
+    use std::ffi::c_int;
+    use std::mem::MaybeUninit;
+
+    use super::SignalMask;
+    use crate::CaseError;
+
+    /// More than the `sigjmp_buf` of any supported C library, of which the largest has about 400 bytes.
+    #[repr(C, align(16))]
+    pub(super) struct JumpBuffer([MaybeUninit<u8>; 1024]);
+
+    pub(super) type SetJump = unsafe extern "C" fn(*mut JumpBuffer, c_int) -> c_int;
+    pub(super) type LongJump = unsafe extern "C" fn(*mut JumpBuffer, c_int) -> !;
+
+    unsafe extern "C" {
+        // In the C libraries of Linux, `sigsetjmp` may be a macro for this function.
+        #[cfg_attr(target_os = "linux", link_name = "__sigsetjmp")]
+        fn sigsetjmp(buffer: *mut JumpBuffer, save_mask: c_int) -> c_int;
+        fn siglongjmp(buffer: *mut JumpBuffer, value: c_int) -> !;
+    }
+
+    #[inline(always)]
+    pub fn jump_back(times: u64, mask: SignalMask) -> Result<u64, CaseError> {
+        let save_mask = c_int::from(mask == SignalMask::Saved);
+        Ok(jump_with(times, save_mask, sigsetjmp, siglongjmp))
+    }
+
+    #[inline(always)]
+    pub(super) fn jump_with(times: u64, save_mask: c_int, set: SetJump, jump: LongJump) -> u64 {
+        let mut buffer = JumpBuffer([MaybeUninit::uninit(); 1024]);
+        // SAFETY: the buffer is large enough, aligned, and used by the loop only, which returns before it ends. No frame
+        // is left by a jump: the loop calls both functions itself.
+        unsafe { set_and_jump(&mut buffer, save_mask, times, set, jump) }
+    }
+
+    /// For each value from `times` down to 1: sets the buffer, jumps with the value, and counts the arrival. Stops early if
+    /// another value arrives.
+    #[cfg(target_arch = "x86_64")]
+    #[unsafe(naked)]
+    unsafe extern "C" fn set_and_jump(
+        buffer: *mut JumpBuffer,
+        save_mask: c_int,
+        times: u64,
+        set: SetJump,
+        jump: LongJump,
+    ) -> u64 {
+        std::arch::naked_asm!(
+            "push rbx",
+            "push rbp",
+            "push r12",
+            "push r13",
+            "push r14",
+            "push r15",
+            "sub rsp, 8", // the stack is aligned to 16 bytes at each call
+            "mov rbx, rdi",
+            "mov r12d, esi",
+            "mov r13, rdx",
+            "mov r14, rcx",
+            "mov r15, r8",
+            "xor ebp, ebp",
+            "2:",
+            "mov rdi, rbx",
+            "mov esi, r12d",
+            "call r14",
+            "test eax, eax",
+            "jnz 3f",
+            "mov rdi, rbx",
+            "mov esi, r13d",
+            "call r15",
+            "ud2",
+            "3:",
+            "cmp eax, r13d",
+            "jne 4f",
+            "inc rbp",
+            "dec r13",
+            "jnz 2b",
+            "4:",
+            "mov rax, rbp",
+            "add rsp, 8",
+            "pop r15",
+            "pop r14",
+            "pop r13",
+            "pop r12",
+            "pop rbp",
+            "pop rbx",
+            "ret",
+        )
+    }
+
+    /// As on x86-64.
+    #[cfg(target_arch = "aarch64")]
+    #[unsafe(naked)]
+    unsafe extern "C" fn set_and_jump(
+        buffer: *mut JumpBuffer,
+        save_mask: c_int,
+        times: u64,
+        set: SetJump,
+        jump: LongJump,
+    ) -> u64 {
+        std::arch::naked_asm!(
+            "stp x29, x30, [sp, #-64]!",
+            "mov x29, sp",
+            "stp x19, x20, [sp, #16]",
+            "stp x21, x22, [sp, #32]",
+            "stp x23, x24, [sp, #48]",
+            "mov x19, x0",
+            "mov w20, w1",
+            "mov x21, x2",
+            "mov x22, x3",
+            "mov x23, x4",
+            "mov x24, xzr",
+            "2:",
+            "mov x0, x19",
+            "mov w1, w20",
+            "blr x22",
+            "cbnz w0, 3f",
+            "mov x0, x19",
+            "mov w1, w21",
+            "blr x23",
+            "brk #1",
+            "3:",
+            "cmp w0, w21",
+            "b.ne 4f",
+            "add x24, x24, #1",
+            "subs x21, x21, #1",
+            "b.ne 2b",
+            "4:",
+            "mov x0, x24",
+            "ldp x19, x20, [sp, #16]",
+            "ldp x21, x22, [sp, #32]",
+            "ldp x23, x24, [sp, #48]",
+            "ldp x29, x30, [sp], #64",
+            "ret",
+        )
+    }
+}
+
+#[cfg(all(unix, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
+mod os {
+    use super::SignalMask;
+    use crate::CaseError;
+
+    pub fn jump_back(_times: u64, _mask: SignalMask) -> Result<u64, CaseError> {
+        Err(CaseError::Unsupported("there is no loop of jumps for this processor".into()))
+    }
+}
+
+#[cfg(not(unix))]
+mod os {
+    use super::SignalMask;
+    use crate::CaseError;
+
+    pub fn jump_back(_times: u64, _mask: SignalMask) -> Result<u64, CaseError> {
+        Err(CaseError::Unsupported("Windows has no sigsetjmp".into()))
+    }
+}
+
+#[cfg(test)]
+#[cfg(all(unix, any(target_arch = "x86_64", target_arch = "aarch64")))]
+mod tests {
+    use std::ffi::c_int;
+
+    use super::*;
+
+    #[test]
+    fn every_jump_arrives() {
+        for mask in [SignalMask::Saved, SignalMask::NotSaved] {
+            assert_eq!(jump_back(1, mask), Ok(1));
+            assert_eq!(jump_back(1_000, mask), Ok(1_000));
+        }
+    }
+
+    #[test]
+    fn a_set_that_returns_at_once_with_a_value_is_no_jump() {
+        unsafe extern "C" fn returns_at_once<B>(_buffer: *mut B, _save_mask: c_int) -> c_int {
+            7
+        }
+        unsafe extern "C" fn never<B>(_buffer: *mut B, _value: c_int) -> ! {
+            std::process::abort()
+        }
+        assert_eq!(os::jump_with(100, 0, returns_at_once, never), 0);
+    }
+}
