@@ -33,6 +33,7 @@ fn round(size: &str, mode: Mode) -> (Vec<Line>, Result<(), CaseError>) {
         limit_ms: 20,
         slow_down: 0.0,
         parent: None,
+        user: None,
     };
     let mut out = Vec::new();
     let case = cases::find(&order.case).expect("the case");

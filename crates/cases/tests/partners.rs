@@ -73,6 +73,7 @@ fn order(case: &str, params: &Params, mode: Mode) -> RoundOrder {
         limit_ms: 5,
         slow_down: 0.0,
         parent: None,
+        user: None,
     }
 }
 
@@ -492,7 +493,7 @@ mod linux {
             i32::from(result.is_err())
         });
         let mut measuring = measuring.unwrap();
-        let pid = measuring.id();
+        let pid = measuring.pid();
         let partners = until(|| {
             let partners = children_of(pid);
             (!partners.is_empty()).then_some(partners)
