@@ -5,6 +5,7 @@ mod tiny;
 use std::ffi::{CStr, CString};
 use std::io;
 use std::path::Path;
+use std::time::Duration;
 
 use libc::{c_char, c_int, pid_t};
 
@@ -49,7 +50,30 @@ impl Program {
     fn tiny_at(path: &Path) -> Result<Self, CaseError> {
         let file = TinyFile::create(path)?;
         let path = file.path().to_owned();
-        Ok(Self::new(vec![path], tiny::EXIT_CODE, Some(file)))
+        let program = Self::new(vec![path], tiny::EXIT_CODE, Some(file));
+        program.try_it()?;
+        Ok(program)
+    }
+
+    /// Executes it once. A child that another thread has just forked may have the file open for writing until it executes
+    /// its own program: meanwhile this one cannot be executed.
+    fn try_it(&self) -> Result<(), CaseError> {
+        const TIMES: u32 = 1_000;
+        let mut started = self.spawn();
+        for _ in 1..TIMES {
+            if !started.as_ref().is_err_and(|e| e.raw_os_error() == Some(libc::ETXTBSY)) {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+            started = self.spawn();
+        }
+        let what = "executing a temporary file";
+        let code = started.and_then(reap).map_err(|e| CaseError::from_io(what, &e))?;
+        if code == self.exit_code {
+            return Ok(());
+        }
+        let expected = self.exit_code;
+        Err(CaseError::Failed(format!("{what}: exit code {code} instead of {expected}")))
     }
 
     /// The first of these files that exists, with further arguments; its exit code is 0.

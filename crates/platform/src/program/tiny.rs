@@ -47,16 +47,14 @@ mod linux {
     use std::os::unix::fs::OpenOptionsExt;
     use std::path::Path;
     use std::sync::{Mutex, PoisonError};
-    use std::time::Duration;
 
-    use super::super::{Program, reap};
-    use super::{EXIT_CODE, TinyFile};
+    use super::TinyFile;
     use crate::CaseError;
 
     static ALONE: Mutex<()> = Mutex::new(());
 
     impl TinyFile {
-        /// Writes the file and executes it once.
+        /// Writes the file.
         pub(in super::super) fn create(path: &Path) -> Result<Self, CaseError> {
             let contents = elf(super::code::EM_MACHINE, super::code::EXIT);
             let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -65,29 +63,7 @@ mod linux {
             let file = Self { path: path_text, _alone: alone };
             write(path, &contents)
                 .map_err(|e| CaseError::from_io("writing a program to a temporary file", &e))?;
-            file.try_it()?;
             Ok(file)
-        }
-
-        /// A child that another thread has just forked may have the file open for writing until it executes its own
-        /// program: meanwhile this one cannot be executed.
-        fn try_it(&self) -> Result<(), CaseError> {
-            const TIMES: u32 = 1_000;
-            let program = Program::new(vec![self.path.clone()], EXIT_CODE, None);
-            let mut started = program.spawn();
-            for _ in 1..TIMES {
-                if !started.as_ref().is_err_and(|e| e.raw_os_error() == Some(libc::ETXTBSY)) {
-                    break;
-                }
-                std::thread::sleep(Duration::from_millis(1));
-                started = program.spawn();
-            }
-            let what = "executing a temporary file";
-            let code = started.and_then(reap).map_err(|e| CaseError::from_io(what, &e))?;
-            if code == EXIT_CODE {
-                return Ok(());
-            }
-            Err(CaseError::Failed(format!("{what}: exit code {code} instead of {EXIT_CODE}")))
         }
     }
 
@@ -99,7 +75,7 @@ mod linux {
     }
 
     fn write(path: &Path, contents: &[u8]) -> io::Result<()> {
-        // One that an ended process with this pid left would be executed by whoever may read it.
+        // A killed process that had the same pid may have left one.
         let _ = fs::remove_file(path);
         let mut options = OpenOptions::new();
         let mut file = options.write(true).create_new(true).mode(0o700).open(path)?;
@@ -107,7 +83,7 @@ mod linux {
     }
 
     /// A program of one segment, which is the whole file, and a stack that is not executable.
-    pub(super) fn elf(machine: u16, code: &[u8]) -> Vec<u8> {
+    fn elf(machine: u16, code: &[u8]) -> Vec<u8> {
         const BASE: u64 = 0x40_0000;
         const HEADER: u16 = 64;
         const SEGMENT: u16 = 56;
