@@ -25,6 +25,8 @@ pub const CASE: Case = Case {
             use platform::process::fork;
             use platform::signal::{Blocked, Installed, count, handled};
 
+            /// Longer than any round.
+            const LONGEST_S: libc::c_uint = 60;
             static PARENT: AtomicI32 = AtomicI32::new(0);
 
             /// The child's handler.
@@ -45,6 +47,9 @@ pub const CASE: Case = Case {
             let ended = handled(libc::SIGCHLD);
             let child = fork(|| {
                 let _ = pin_thread(cpu);
+                // Where the system does not end it with its parent, this does.
+                // SAFETY: takes a number only. The signal is neither handled nor blocked.
+                unsafe { libc::alarm(LONGEST_S) };
                 let Ok(_handler) = install(libc::SIGUSR1, answer) else { return 1 };
                 loop {
                     blocked.wait();

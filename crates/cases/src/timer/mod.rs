@@ -60,3 +60,33 @@ const CASES: &[&Case] = &[
     &arm_waitable_timer::CREATE,
     &arm_waitable_timer::ARM,
 ];
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::Extent;
+    use crate::syscall::rehearsal::default_points;
+
+    #[test]
+    fn the_rounds_stay_within_their_share_of_a_run() {
+        /// Trials of a point, and the time to start one.
+        const TRIALS: u32 = 6;
+        const START: Duration = Duration::from_millis(25);
+        let all = |extent| -> Duration {
+            let points =
+                CASES.iter().filter(|case| case.missing_here().is_none()).flat_map(|case| {
+                    let takes = |params| Some((case.trials?.takes)(&params) + START);
+                    let measured = default_points(case);
+                    let measured =
+                        measured.into_iter().filter(|p| crate::includes(case, p, extent));
+                    measured.filter_map(takes).collect::<Vec<_>>()
+                });
+            points.sum::<Duration>() * TRIALS
+        };
+        let (ordinary, quick) = (all(Extent::Ordinary), all(Extent::Quick));
+        assert!(ordinary < Duration::from_millis(12_500), "{ordinary:?}");
+        assert!(quick < Duration::from_millis(3_500), "{quick:?}");
+    }
+}

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use hdrhistogram::Histogram;
 use measure::count::format_duration;
+use measure::stats::median;
 use measure::trial::{Timed, TrialContext};
 use measure::{CaseError, Metric, Params, Round};
 use platform::clock::os_clocks;
@@ -17,8 +18,8 @@ use crate::{Extent, Param, Takes, Trials, length_of, value_of};
 pub const PARAMS: &[Param] = &[
     Param {
         name: "length",
-        meaning: "how long a sleep is asked for; a round has 300 sleeps, or 100 of 500 us and more, but only as many as \
-                  fit into 200 ms, and ends early after 400 ms",
+        meaning: "how long a sleep is asked for; a round has 300 sleeps, or 100 of 500 us and more, but only as many \
+                  as fit into 150 ms, and ends early after 300 ms; its time of one sleep is their median",
         default: &["10us", "100us", "1ms", "10ms"],
         full: &["10us", "100us", "1ms", "10ms"],
         takes: Takes::Length,
@@ -52,7 +53,7 @@ const COUNTED: u64 = 10;
 const LATER: Duration = Duration::from_millis(2);
 /// A round ends after this time, if it has this number of sleeps: with load, or where sleeps end at ticks only, they may
 /// take many times as long as asked for.
-const ENOUGH: (Duration, u64) = (Duration::from_millis(400), 10);
+const ENOUGH: (Duration, u64) = (Duration::from_millis(300), 10);
 /// Shorter ones may be over before the thread gives up the CPU.
 const SURELY_SWITCHES: Duration = Duration::from_millis(1);
 
@@ -72,13 +73,13 @@ struct Overshoots {
     early: u64,
 }
 
-/// An ordinary run has all lengths on idle CPUs, and 1 ms on busy ones; a quick one only the former.
+/// An ordinary run has all lengths on idle CPUs, and 1 ms on busy ones; a quick one a short and a usual length on idle ones.
 fn all_lengths(params: &Params, extent: Extent) -> bool {
     let is = |name, value| value_of(params, name) == Ok(value);
     match extent {
         Extent::Full => true,
         Extent::Ordinary => is("load", "none") || is("length", "1ms"),
-        Extent::Quick => is("load", "none"),
+        Extent::Quick => is("load", "none") && (is("length", "10us") || is("length", "1ms")),
     }
 }
 
@@ -104,7 +105,7 @@ fn by_ticks(params: &Params, extent: Extent) -> bool {
 
 /// Number of sleeps in a round.
 fn sleeps(length: Duration) -> u32 {
-    const ALL: Duration = Duration::from_millis(200);
+    const ALL: Duration = Duration::from_millis(150);
     let most = if length < Duration::from_micros(500) { 300 } else { 100 };
     let fitting = ALL.as_nanos() / length.as_nanos().max(1);
     (fitting as u32).clamp(1, most)
@@ -166,7 +167,8 @@ fn count(
     round.count_each(COUNTED, begins, |begins_ns| sleep(length, begins_ns))
 }
 
-/// Sleeps again and again; each time the clock is read just before and just after.
+/// Sleeps again and again; each time the clock is read just before and just after. Their time is the number of sleeps times
+/// the median: a single sleep that another program delays by some milliseconds would double the mean of short ones.
 fn time_sleeps(
     length: Duration,
     sleeper: &Sleeper,
@@ -176,7 +178,8 @@ fn time_sleeps(
     let ns = Histogram::new_with_bounds(1, GREATEST_NS, 3);
     let ns = ns.map_err(|e| CaseError::Failed(e.to_string()))?;
     let mut overshoots = Overshoots { ns, early: 0 };
-    let mut took = Duration::ZERO;
+    let mut times_ns = Vec::new();
+    let begin_ns = now_ns();
     for number in 0..WARM_UP + sleeps(length) {
         let began_ns = now_ns();
         sleep(length, began_ns)?;
@@ -185,15 +188,17 @@ fn time_sleeps(
             return Err(ended_early(sleeper.name, length, asked_ns - slept_ns));
         }
         if number >= WARM_UP {
-            took += Duration::from_nanos(slept_ns);
+            times_ns.push(slept_ns as f64);
             overshoots.early += u64::from(slept_ns < asked_ns);
             overshoots.ns.saturating_record(slept_ns.saturating_sub(asked_ns));
         }
-        if took >= ENOUGH.0 && overshoots.ns.len() >= ENOUGH.1 {
+        let elapsed = Duration::from_nanos(now_ns() - begin_ns);
+        if elapsed >= ENOUGH.0 && overshoots.ns.len() >= ENOUGH.1 {
             break;
         }
     }
     let operations = overshoots.ns.len();
+    let took = Duration::from_nanos((median(&mut times_ns) * operations as f64) as u64);
     Ok(Timed { value: overshoots, operations, took })
 }
 
@@ -273,6 +278,7 @@ mod tests {
         let timed = time_sleeps(length, &sleeper(cfg!(windows)), longer).unwrap();
         assert!(cfg!(windows) || timed.value.ns.min() >= 19_900_000, "{}", timed.value.ns.min());
         assert!(timed.value.ns.max() < GREATEST_NS);
+        assert!(cfg!(windows) || timed.took >= length * 2 * timed.operations as u32);
     }
 
     #[test]
@@ -317,7 +323,7 @@ mod tests {
         let number = |length: &str| sleeps(measure::count::parse_duration(length).unwrap());
         assert_eq!(
             ["100ns", "10us", "100us", "1ms", "10ms", "1h"].map(number),
-            [300, 300, 300, 100, 20, 1]
+            [300, 300, 300, 100, 15, 1]
         );
     }
 
