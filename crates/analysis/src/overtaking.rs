@@ -371,7 +371,7 @@ mod tests {
             if connections.iter().any(|n| result.params["connections"] == n.to_string()) {
                 result
                     .doubts
-                    .push("client-saturated: the generator could not ask for more".to_owned());
+                    .push("client-saturated: the load generator was the bottleneck".to_owned());
             }
         }
     }

@@ -175,7 +175,7 @@ fn sync_that_is_none_is_marked() {
         finish(pretended(&mut command, &[libc::SYS_fsync, libc::SYS_fdatasync])).with(0).json();
     let marked = doubts_of(&document);
     let marked =
-        marked.iter().filter(|d| d.contains("next to nothing") || d.contains("nothing to sync"));
+        marked.iter().filter(|d| d.contains("too little time") || d.contains("nothing to sync"));
     assert_eq!(marked.count(), 2, "{document}");
     if !testing::skip_unless(Path::new("/dev/shm").exists(), "there is no /dev/shm") {
         let document = bench.oscost(&format!("{run} --dir /dev/shm")).with(0).json();

@@ -113,7 +113,7 @@ fn odd() -> Vec<CaseResult> {
             if dir == "/dev/shm" && sync == "file" {
                 point[0]
                     .doubts
-                    .push("tmpfs is in memory only: there is nothing to sync".to_owned());
+                    .push("tmpfs stores files in memory only: there is nothing to sync".to_owned());
             }
             results.extend(point);
         }
@@ -123,7 +123,7 @@ fn odd() -> Vec<CaseResult> {
                 "file/cold",
                 &of,
                 Outcome::Unsupported,
-                "tmpfs is in memory only: no read of it is cold",
+                "tmpfs stores files in memory only, so that no read is cold",
             ),
             _ => ended(
                 "file/cold",

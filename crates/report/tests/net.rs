@@ -104,7 +104,7 @@ fn result() -> impl Strategy<Value = CaseResult> {
         values(&["apart", "same"]),
     );
     let doubt = prop_oneof![
-        Just("client-saturated: the generator could not ask for more".to_owned()),
+        Just("client-saturated: the load generator was the bottleneck".to_owned()),
         Just("connections were reset".to_owned()),
         "[a-z ]{1,120}",
     ];

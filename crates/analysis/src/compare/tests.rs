@@ -141,7 +141,7 @@ fn a_time_that_the_generator_held_back_is_no_verdict() {
     let (base, mut new) = (all(50e3, 10e3), all(60e3, 8e3));
     let [faster, better] = [Verdict::Faster, Verdict::Better];
     assert_eq!(verdicts(base.clone(), new.clone()), [faster, better]);
-    new[0].doubts.push("client-saturated: the generator could not ask for more".to_owned());
+    new[0].doubts.push("client-saturated: the load generator was the bottleneck".to_owned());
     assert_eq!(verdicts(base, new), [Verdict::CannotTell, better]);
 }
 

@@ -12,21 +12,24 @@ use super::phases::{FileOps, FileShard, Phase, Plain};
 use super::{DIR, FILES, SIZE, SIZE_AT_MOST};
 use crate::{Case, Only, Param, Takes, value_of};
 
-/// Files that must be fetched from the device.
+/// Files that must be read from the device.
 pub const CASE: Case = Case {
     area: "file",
     name: "cold",
-    operation: "One file opened, read and closed whose contents are in no cache of this system.",
-    comparable_to: "As the reading of file/small, which is from the cache. It is made sure with mincore that nothing of \
-            a file is left there; what the device or a host keeps is beyond that.",
-    only: Only::Linux("only Linux drops a file from its cache and says that it is gone"),
+    operation: "One open, read and close of a file whose contents are not in the page cache.",
+    comparable_to: "The read phase of file/small reads from the page cache. mincore verifies that \
+                no page of a file is cached; caches of the device or of a virtual machine's host \
+                remain. fio's `invalidate=1` drops the page cache of its files without such a \
+                check.",
+    only: Only::Linux("only Linux can drop a file from the page cache and verify that it is gone"),
     core_bound: false,
     trials: Some(super::UNCOUNTED),
     params: &[
         Param {
             name: "dropped",
-            meaning: "whether the files' contents are dropped from the cache, or then, as root, all that the \
-                      system caches, names and inodes too",
+            meaning: "what is dropped before the files are read: their contents (posix_fadvise), \
+                      or everything in the system's caches, including dentries and inodes \
+                      (/proc/sys/vm/drop_caches, as root)",
             default: &["contents"],
             full: &["contents"],
             takes: Takes::Words(&["all"]),
@@ -74,16 +77,16 @@ fn put_on_device(name: &PathBuf) -> Result<(), CaseError> {
     synced.map_err(|e| CaseError::from_io("syncing a file", &e))
 }
 
-/// Some file systems have no device, and some a cache that cannot be looked into.
+/// Refuses file systems without a device, and those with a cache that mincore does not show.
 fn refuse_unsure(fresh: &Fresh) -> Result<(), CaseError> {
     let facts = filesystem::of(fresh.path())?;
     match facts.kind {
         None => Err(CaseError::Unsupported("the kind of file system is not known".into())),
         Some(kind) if filesystem::is_in_memory(&kind) => {
-            Err(CaseError::Unsupported(format!("{kind} is in memory only: no read of it is cold")))
+            Err(CaseError::Unsupported(format!("{kind} stores files in memory only, so that no read is cold")))
         }
         Some(kind) if filesystem::keeps_own_cache(&kind) => {
-            Err(CaseError::Unsupported(format!("{kind} has a cache that cannot be looked into")))
+            Err(CaseError::Unsupported(format!("{kind} has a cache of its own, which mincore does not show")))
         }
         Some(_) => Ok(()),
     }

@@ -1,8 +1,8 @@
-//! What many small files cost: created and written, read back, asked for their size, renamed, listed and deleted.
+//! The cost of many small files: creating and writing, reading, stat, renaming, listing and deleting.
 //!
-//! Each case is one trial of all these phases in a fresh directory, and varies one thing: a file of a few lines.
-//! What is on the clock is in [`phases`]; the directory, and whether there is room for it, in [`directory`]; what
-//! is in the files, and how it is verified, in [`contents`]; the metrics in [`figures`].
+//! A round of each case is one trial of all these phases in a new directory; each case varies one property. The timed
+//! calls are in [`phases`], the directory and the check for free space in [`directory`], the contents of the files and
+//! their verification in [`contents`], and the computation of the metrics in [`figures`].
 
 mod cold;
 mod common;

@@ -72,7 +72,7 @@ fn point(manner: &Manner, connections: u32, delay_ms: f64) -> Vec<CaseResult> {
     let mut time = one("time", "ns/op", 1e9 / rate, 0.02);
     time.per_op = Some(PerOp { syscalls: Some(manner.calls), ..PerOp::default() });
     if rate == SINK {
-        time.doubts.push("receiver-saturated: the sink could take no more".to_owned());
+        time.doubts.push("receiver-saturated: the sink was the bottleneck".to_owned());
     }
     let open =
         f64::from(if manner.arch == "processes" { connections.min(64) } else { connections });

@@ -85,7 +85,7 @@ fn load(case: &str, manner: &Manner, connections: u32, generator: f64) -> Vec<Ca
     let mut time = one("time", "ns/op", 1e9 / rate, 0.021);
     time.per_op = Some(PerOp { syscalls: Some(manner.calls), ..PerOp::default() });
     if asked > generator {
-        time.doubts.push("client-saturated: the generator could not ask for more".to_owned());
+        time.doubts.push("client-saturated: the load generator was the bottleneck".to_owned());
     }
     vec![
         time,
@@ -144,11 +144,11 @@ pub fn answer() -> Vec<CaseResult> {
     for arch in ["wsapoll", "iocp"] {
         results.extend(LEVELS.map(|n| ended(case, arch, n, Outcome::Unsupported, NO_WINDOWS)));
     }
-    let processes = "the server could start no further process or thread";
+    let processes = "the server could not start another process or thread";
     doubt(&mut results, "fork", 2500, processes);
     doubt(&mut results, "threads", 5000, processes);
     doubt(&mut results, "poll", 2500, "connections were reset");
-    let dropped = "more connections waited to be accepted than may (net.core.somaxconn): the system dropped some";
+    let dropped = "the accept queue was full (net.core.somaxconn): the system dropped connections";
     doubt(&mut results, "pool", 5000, dropped);
     doubt(&mut results, "poll", 1000, "hardly ever quiet: this figure is of disturbed samples too");
     results.extend(analysis::overtakings(&results, 1));
