@@ -238,7 +238,7 @@ proptest! {
         let exists = |result: &&CaseResult| result.outcome != Outcome::Unsupported;
         for (key, value) in results.iter().filter(exists).flat_map(|result| &result.params) {
             let found = words_of(value).iter().any(|words| said.contains(words.as_str()));
-            prop_assert!(found || said.contains("says why): "), "{key}={value} in\n{text}");
+            prop_assert!(found || said.contains("list`): "), "{key}={value} in\n{text}");
         }
     }
 }

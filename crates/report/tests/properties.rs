@@ -299,7 +299,7 @@ proptest! {
             let in_table = rows.iter().any(|row| is_called(row, &names));
             let unsupported = result.outcome == Outcome::Unsupported;
             let named_below = names.iter().any(|name| below.contains(name.as_str()));
-            let folded = unsupported && (named_below || below.contains("list` says why): "));
+            let folded = unsupported && (named_below || below.contains("list`): "));
             prop_assert!(in_table || folded, "{names:?} in\n{text}");
         }
         let mut seen = BTreeSet::new();
@@ -322,7 +322,7 @@ proptest! {
         for (key, value) in results.iter().flat_map(|result| &result.params) {
             let values = said.split(|c: char| !c.is_alphanumeric() && c != '-');
             let mut found = values.filter(|word| *word == key || word == value);
-            let counted = said.contains("says why): ");
+            let counted = said.contains("list`): ");
             prop_assert!(found.next().is_some() || counted, "{key}={value} in\n{text}");
         }
     }

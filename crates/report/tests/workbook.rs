@@ -255,7 +255,7 @@ fn odd_texts_and_numbers_stay_what_they_are() {
     let summary = cells(&parts, "summary");
     let rows = columns(&summary, &["=1+1", "workers", "outcome", "reason", "doubts", "median"]);
     assert_eq!(rows[0][..3], ["@x", "007", "failed"]);
-    assert!(rows[0][3].ends_with("(cut: 40000 characters in all, which JSON has)"));
+    assert!(rows[0][3].ends_with("(cut: 40000 characters in total, see JSON)"));
     assert!(rows[0][3].len() <= 32_767);
     assert_eq!(rows[0][4], "=cmd|' /C calc'!A0");
     assert_eq!(rows[1][3], "a\u{fffd}\u{fffd}<&\"b");

@@ -1,4 +1,4 @@
-//! `concurrency/worth`: from which length on a job is worth a thread.
+//! `concurrency/worth`: the job length from which an executor pays off.
 
 use crate::concurrency::derived::{doubts, said};
 use crate::concurrency::shape::{
@@ -10,7 +10,7 @@ use crate::page::{Ink, Page};
 use crate::rows::Row;
 use crate::text;
 
-/// The tables of `rows`, one for each number of jobs and degree, with what they come to.
+/// The tables of `rows`, one per number of jobs and degree, with the crossing points.
 pub(crate) fn tables(rows: &[&Row], page: &Page) -> String {
     let groups = grouped(rows.iter().copied(), &["executor", "length"]);
     groups.iter().map(|group| table(group, page) + "\n").collect()
@@ -35,7 +35,7 @@ fn table(group: &Group, page: &Page) -> String {
         + &missing_lines(&cases, page)
 }
 
-/// From which length on each executor is worth it, and why that is not known of the others.
+/// The job length from which each executor pays off, or the reason why it is unknown.
 fn shortest(derived: &[&Row], page: &Page) -> String {
     let mut known = Vec::new();
     let mut unknown = Vec::new();
@@ -45,7 +45,7 @@ fn shortest(derived: &[&Row], page: &Page) -> String {
             let place = job_place(executor);
             match measured(result) {
                 Some(_) => {
-                    known.push(format!("{place} from {} on{}", said(result), doubts(&[result])));
+                    known.push(format!("{place} {}{}", said(result), doubts(&[result])));
                 }
                 None => unknown.push(format!("{place}: {}", said(result))),
             }
@@ -53,7 +53,7 @@ fn shortest(derived: &[&Row], page: &Page) -> String {
     }
     let mut lines = Vec::new();
     if !known.is_empty() {
-        lines.push(format!("a job is worth {}", known.join(", ")));
+        lines.push(format!("shortest job that pays off: {}", known.join(", ")));
     }
     lines.extend(unknown);
     lines.into_iter().map(|line| text::hanging("", &line, page.prose_width())).collect()
