@@ -67,7 +67,7 @@ fn a_store_that_is_none() {
         bench.oscost(&format!("run {CASE} --store {store}")).with(2).complains(words);
     }
     assert_eq!(std::fs::read_to_string(bench.path("garbage")).expect("left"), "not a store\n");
-    bench.oscost("show").with(2).complains(&["no store here yet", "oscost run"]);
+    bench.oscost("show").with(2).complains(&["no store exists here", "oscost run"]);
     bench.oscost("run --resume").with(2).complains(&["no run is unfinished"]);
 }
 

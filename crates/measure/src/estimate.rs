@@ -1,4 +1,4 @@
-//! From the output of rounds to a figure: which samples were quiet, and their estimate.
+//! Computes a figure from the output of rounds: classifies samples as quiet or disturbed, and estimates the median.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use crate::record::Series;
 use crate::sentinel::{Ratios, Reading};
 use crate::stats::{RoundMedian, median, quantile};
 
-/// With fewer quiet samples a round is not used and is repeated.
+/// The minimum number of quiet samples of a round; a round with fewer is discarded and repeated.
 pub const QUIET_SAMPLES_AT_LEAST: usize = 8;
 /// The relative width of a steady level.
 const STEADY: f32 = 1.015;
@@ -68,7 +68,7 @@ pub struct ChainTimes {
 }
 
 impl Levels {
-    /// With the quiet ratios of earlier runs: a short run that is disturbed throughout has none of its own.
+    /// With the quiet ratios of earlier runs, since a short run that is disturbed throughout has no quiet samples.
     pub fn with_earlier(earlier: Option<EarlierLevel>) -> Self {
         Self { earlier, ..Self::default() }
     }

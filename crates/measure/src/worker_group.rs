@@ -31,16 +31,22 @@ use crate::record::{OperationCounts, Series};
 use crate::round::{Mode, Round, RoundOrder, use_all_cpus};
 use crate::stats::median;
 
-/// Operations of all workers in a second.
+/// Operations per second of all workers together.
 pub const RATE: Metric =
     Metric::higher("rate", "pairs/s", "pairs per second of all workers together")
         .with(Role::SameAs(TIME.name));
-/// Of the least served worker.
-pub const LEAST_SHARE: Metric =
-    Metric::higher("least-share", "of fair", "what the least served worker got, in fair shares");
-/// Of the best served worker.
-pub const GREATEST_SHARE: Metric =
-    Metric::lower("greatest-share", "of fair", "what the best served worker got, in fair shares");
+/// The share of the least served worker.
+pub const LEAST_SHARE: Metric = Metric::higher(
+    "least-share",
+    "of fair",
+    "operations of the least served worker, relative to a fair share",
+);
+/// The share of the best served worker.
+pub const GREATEST_SHARE: Metric = Metric::lower(
+    "greatest-share",
+    "of fair",
+    "operations of the best served worker, relative to a fair share",
+);
 
 impl Round<'_> {
     /// Measures `task` with several workers at once: the time of one operation as seen by a worker, operations per

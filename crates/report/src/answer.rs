@@ -155,7 +155,9 @@ fn rivals_sentences(
                 format!(
                     "For {goal}, take {simplest}: at most {within:.1} % worse than the first one below, and the simplest."
                 ),
-                format!("The measurements do not show which of {rivals} is best, and the difference does not matter."),
+                format!(
+                    "The measurements do not show which of {rivals} is best, and the difference does not matter."
+                ),
             ]
         }
         SettledBy::Rounds(rounds) => {
@@ -164,7 +166,8 @@ fn rivals_sentences(
         SettledBy::Nothing => {
             vec![
                 cannot(),
-                "The figures vary too much between rounds for any number of rounds to decide it.".to_owned(),
+                "The figures vary too much between rounds for any number of rounds to decide it."
+                    .to_owned(),
             ]
         }
     }
@@ -232,8 +235,7 @@ fn table(choice: &Choice, names: &[String], page: &Page) -> String {
 /// The meaning of the headings.
 fn legend(choice: &Choice, setting: &Setting) -> String {
     let shown = |goal: Goal| setting.figures.contains(&goal);
-    let turnaround =
-        "turnaround: time from the start until a job is complete, divided by its length, mean over the jobs";
+    let turnaround = "turnaround: time from the start until a job is complete, divided by its length, mean over the jobs";
     let worst = match shown(Goal::Turnaround) {
         true => "worst: the highest turnaround of any job",
         false => {

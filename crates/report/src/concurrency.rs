@@ -61,8 +61,9 @@ fn legend(rows: &[&Row], page: &Page) -> String {
     let has = |metric: &str| results().any(|r| r.metric == metric && r.estimate.is_some());
     let has_jobs = results().any(|result| result.case == JOBS);
     let base = if has_jobs { "; job k: k times base" } else { "" };
-    let mut lines =
-        vec![format!("elapsed: until all jobs are complete, ± half its {level:.0} % interval{base}")];
+    let mut lines = vec![format!(
+        "elapsed: until all jobs are complete, ± half its {level:.0} % interval{base}"
+    )];
     if has(TURNAROUND.name) {
         lines.push(
             "turnaround: time until a job is complete / its length, mean over the jobs".to_owned(),

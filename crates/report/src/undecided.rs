@@ -141,8 +141,8 @@ mod tests {
     #[test]
     fn rows_are_counted_by_case_and_reasons_by_their_words() {
         let rows = [
-            row("lock/futex{workers=2}", "about 40 times as many rounds would settle it"),
-            row("lock/futex{workers=4}", "about 3 times as many rounds would settle it"),
+            row("lock/futex{workers=2}", "about 40 times as many rounds would decide it"),
+            row("lock/futex{workers=4}", "about 3 times as many rounds would decide it"),
             row("net/answer", "the machine itself varies by 4.0 %"),
         ];
         let text = undecided_text(&rows.iter().collect::<Vec<_>>(), &PAGE);
@@ -150,7 +150,7 @@ mod tests {
             "cannot tell: 3 rows (`--all` shows them)",
             "  lock  futex (2)",
             "  net   answer",
-            "    2  about 3 to 40 times as many rounds would settle it",
+            "    2  about 3 to 40 times as many rounds would decide it",
             "    1  the machine itself varies by 4.0 %",
         ];
         assert_eq!(text.lines().collect::<Vec<_>>(), lines);

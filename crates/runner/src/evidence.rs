@@ -1,4 +1,4 @@
-//! What the rounds of one point have shown so far, and whether more are needed.
+//! The evidence from the rounds of one point, and whether more rounds are needed.
 
 use measure::estimate::{JudgedRound, Levels, Unit};
 use measure::record::{Line, MetricValue, OperationCounts, RoundEnvironment, Series, parse_lines};
@@ -9,14 +9,14 @@ use results::Outcome;
 use crate::launch::RoundEnd;
 use crate::plan::{Plan, Point};
 
-/// Sampling stops at this share of the precision asked for: which samples were quiet is decided at the end once more, and an
-/// interval that had just become narrow enough would be too wide again.
+/// Sampling stops at this share of the requested precision: samples are classified again at the end of the run, and an
+/// interval that was just narrow enough could then be too wide.
 const STOP_BELOW: f64 = 0.8;
 /// Consecutive crashes after which a point is given up.
 const CRASHES_AT_MOST: u32 = 3;
 /// Hangs after which a point is given up: each costs many seconds.
 const HANGS_AT_MOST: u32 = 2;
-/// More rounds than this hardly narrow the interval.
+/// The maximum number of rounds: more hardly narrow the interval.
 const ROUNDS_AT_MOST: usize = 40;
 const CONTENDED_ROUNDS_AT_MOST: usize = 20;
 /// Tolerated difference between the counted and the expected system calls per operation, as a share.
@@ -26,7 +26,7 @@ const COUNTS_TOLERANCE: f64 = 0.05;
 /// System calls per operation that are tolerated where none is expected.
 const STRAY_CALLS: f64 = 0.02;
 
-/// What is known of one point.
+/// The evidence of one point.
 #[derive(Debug, Clone)]
 pub struct Evidence {
     /// The point.
@@ -48,7 +48,7 @@ pub struct Evidence {
     pub(crate) given_up: bool,
 }
 
-/// What one round printed.
+/// The output of one round.
 #[derive(Debug, Clone)]
 pub(crate) struct Round {
     pub(crate) series: Vec<Series>,
@@ -107,7 +107,7 @@ impl Evidence {
             self.counted = true;
             self.verify_counts();
         } else if self.ending.is_none() && !self.has_trouble() {
-            self.counted = true; // it ended well and had nothing to count
+            self.counted = true; // it ended normally, without counts
         }
     }
 
@@ -256,7 +256,7 @@ impl Evidence {
         }
     }
 
-    /// Whether the planned number of quiet trials has been made and they agree well enough, or the largest number of trials.
+    /// Whether the planned number of quiet trials is reached and they agree well enough, or the maximum number of trials.
     /// The 95 % interval of six extends from the least to the greatest: one outlier decides it. That of nine does not.
     fn has_all_trials(&self, plan: &Plan, levels: &Levels) -> bool {
         if self.rounds.len() >= plan.trials_at_most(&self.point) {
@@ -387,7 +387,7 @@ mod tests {
         assert!(!evidence.needs_rounds(), "six of eight counted");
     }
 
-    /// What a damaged worker printed must not end the run.
+    /// The output of a damaged worker must not end the run.
     #[test]
     fn rounds_whose_readings_are_missing_or_damaged_still_give_a_time() {
         let series = |readings: &str| {
@@ -455,7 +455,7 @@ mod tests {
                 assert_eq!(said, implausible, "{syscalls} calls at batch size {batch}");
             }
         }
-        // Where none is expected, a few strays among thousands of operations are none of its own.
+        // If none is expected, a few stray calls among thousands of operations do not belong to the operation.
         assert!(!is_implausible(0.0, 10_000, 0) && !is_implausible(0.0, 10_000, 150));
         assert!(is_implausible(0.0, 10_000, 5_000) && is_implausible(0.0, 200, 200));
         assert!(!is_implausible(8.0, 200, 1_600) && is_implausible(8.0, 200, 1_400));
@@ -479,7 +479,7 @@ mod tests {
             let params = Params::new();
             let point = Point { case: "concurrency/jobs".into(), params };
             let (mut evidence, mut levels) = (Evidence::new(point), Levels::default());
-            // What the machine is when quiet, it has shown before.
+            // Earlier runs have shown the quiet levels of the machine.
             (0..9).for_each(|_| {
                 levels.observe(&match parse_lines(&quiet).remove(0) {
                     Line::Series(series) => series,

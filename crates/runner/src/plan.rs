@@ -1,4 +1,4 @@
-//! What a run measures: which points, how precisely, for how long.
+//! The plan of a run: its points, precision and time limits.
 
 mod error;
 mod filter;
@@ -46,11 +46,11 @@ pub struct Plan {
     pub trial_precision: f64,
     /// Longest time for the whole run, in ms. Each point gets one round at least, however long that takes.
     pub budget_ms: u64,
-    /// How much of it the sampled points may take beyond their least number of rounds, while trials are still to be made.
+    /// The part of it that sampled points may take beyond their minimum number of rounds, while trials are outstanding.
     pub sampling_ms: u64,
-    /// Rounds a point gets at least.
+    /// The minimum number of rounds of a point.
     pub rounds_at_least: usize,
-    /// Trials that a point gets whose rounds are trials.
+    /// The number of trials of a point whose rounds are trials.
     #[serde(default)]
     pub trials: usize,
     /// A point's rounds are spread over this time at least, in ms: the speed of a machine changes within seconds.
@@ -65,7 +65,7 @@ pub struct Plan {
     pub coordinator: u32,
 }
 
-/// That of a run planned before plans had it.
+/// The value for a run planned before plans had this field.
 fn waiting_precision() -> f64 {
     WAITING_PRECISION
 }
@@ -153,7 +153,7 @@ fn trials_ms(points: &[Point], times: u32, quick: bool) -> u64 {
         Some(((trials.takes)(&point.params) + AROUND_ONE) * (sampled + u32::from(trials.counted)))
     };
     let all: Duration = points.iter().filter_map(of_point).sum();
-    // One in three is made again, of a quick run one in five.
+    // One in three is repeated, in a quick run one in five.
     let to_repeat = if quick { 5 } else { 3 };
     (all + all / to_repeat).as_millis() as u64
 }
@@ -309,7 +309,7 @@ mod tests {
             let is_exec = |point: &&Point| point.params["arch"] == "exec";
             (plan.points.len(), plan.points.iter().filter(is_exec).count(), plan.budget_ms)
         };
-        // How many there are depends on the architectures that this system has.
+        // Their number depends on the architectures that this system supports.
         let (all, exec, budget_ms) = of(Options::default());
         assert!(exec == 1 && all <= 25 && budget_ms < 50_000, "{all} {exec} {budget_ms}");
         let (few, none, budget_ms) = of(Options { quick: true, ..Options::default() });
@@ -326,7 +326,7 @@ mod tests {
             let options = Options { filters, quick, ..Options::default() };
             plan(&options, &[0, 1], 7).unwrap().budget_ms
         };
-        // A quarter of it is for trials to be repeated, of a quick run a sixth.
+        // A quarter of it is for repeated trials, in a quick run a sixth.
         let (ordinary, quick) = (budget_ms(false), budget_ms(true));
         assert!(ordinary <= 75_000 * 4 / 3 && quick <= 18_000 * 6 / 5, "{ordinary} {quick}");
     }

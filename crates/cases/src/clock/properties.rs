@@ -21,9 +21,12 @@ pub const UNTIL_TICK: Duration = Duration::from_millis(12);
 const UNTIL_THERE: Duration = Duration::from_millis(100);
 
 /// The smallest step in any round.
-pub const STEP: Metric =
-    Metric::lower("step", "ns", "the smallest difference between two consecutive readings that differ")
-        .combined(Combine::Least);
+pub const STEP: Metric = Metric::lower(
+    "step",
+    "ns",
+    "the smallest difference between two consecutive readings that differ",
+)
+.combined(Combine::Least);
 /// The median step that a program sees which reads the clock in a loop.
 pub const GRANULARITY: Metric = Metric::lower(
     "granularity",
@@ -36,12 +39,9 @@ pub const BACK: Metric =
     Metric::lower("back", "steps", "readings lower than the previous one, on one CPU")
         .combined(Combine::Sum);
 /// Of all rounds together.
-pub const BACK_ACROSS_CPUS: Metric = Metric::lower(
-    "back-across-cpus",
-    "steps",
-    "readings lower than an earlier one on another CPU",
-)
-.combined(Combine::Sum);
+pub const BACK_ACROSS_CPUS: Metric =
+    Metric::lower("back-across-cpus", "steps", "readings lower than an earlier one on another CPU")
+        .combined(Combine::Sum);
 
 /// Reports `step`, `granularity` and `back` of a clock, which is read in a loop on this CPU. Reports no
 /// step and no granularity if the clock did not change within `patience`.

@@ -165,7 +165,8 @@ fn parse_job(fields: &[&str]) -> Result<Job, String> {
         [length, share, arrival] => (length, share, arrival),
         _ => {
             return Err(
-                "a job is a length, a CPU share and optionally an arrival, such as `5ms 30% 20ms`".into()
+                "a job is a length, a CPU share and optionally an arrival, such as `5ms 30% 20ms`"
+                    .into(),
             );
         }
     };

@@ -20,8 +20,11 @@ pub const TURNAROUND_WORST: Metric =
 pub const CPU_USE: Metric = Metric::neutral("cpu-use", "CPUs", "CPU time divided by elapsed time");
 pub const VOLUNTARY_SWITCHES: Metric =
     Metric::lower("voluntary-switches", "switches", "context switches of threads that blocked");
-pub const INVOLUNTARY_SWITCHES: Metric =
-    Metric::lower("involuntary-switches", "switches", "context switches of threads that were preempted");
+pub const INVOLUNTARY_SWITCHES: Metric = Metric::lower(
+    "involuntary-switches",
+    "switches",
+    "context switches of threads that were preempted",
+);
 pub const OVERHEAD: Metric = Metric::lower(
     "overhead",
     "share",

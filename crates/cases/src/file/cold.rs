@@ -82,12 +82,12 @@ fn refuse_unsure(fresh: &Fresh) -> Result<(), CaseError> {
     let facts = filesystem::of(fresh.path())?;
     match facts.kind {
         None => Err(CaseError::Unsupported("the kind of file system is not known".into())),
-        Some(kind) if filesystem::is_in_memory(&kind) => {
-            Err(CaseError::Unsupported(format!("{kind} stores files in memory only, so that no read is cold")))
-        }
-        Some(kind) if filesystem::keeps_own_cache(&kind) => {
-            Err(CaseError::Unsupported(format!("{kind} has a cache of its own, which mincore does not show")))
-        }
+        Some(kind) if filesystem::is_in_memory(&kind) => Err(CaseError::Unsupported(format!(
+            "{kind} stores files in memory only, so that no read is cold"
+        ))),
+        Some(kind) if filesystem::keeps_own_cache(&kind) => Err(CaseError::Unsupported(format!(
+            "{kind} has a cache of its own, which mincore does not show"
+        ))),
         Some(_) => Ok(()),
     }
 }

@@ -127,9 +127,8 @@ fn batched(shard: &FileShard) -> Result<Box<dyn FileOps>, CaseError> {
             fn carry_out(&mut self, requests: &[Entry], outcome: &mut [i32]) -> io::Result<()> {
                 for request in requests {
                     // SAFETY: the memory that requests refer to outlives this call, which waits for all of them.
-                    unsafe { self.ring.submission().push(request) }.map_err(|_| {
-                        io::Error::other("the submission queue is full")
-                    })?;
+                    unsafe { self.ring.submission().push(request) }
+                        .map_err(|_| io::Error::other("the submission queue is full"))?;
                 }
                 let (mut left, mut failed) = (requests.len(), None);
                 while left > 0 {
@@ -290,8 +289,7 @@ fn batched(shard: &FileShard) -> Result<Box<dyn FileOps>, CaseError> {
             }
         }
 
-        let lacking =
-            |e| CaseError::Unsupported(format!("io_uring with fixed descriptors: {e}"));
+        let lacking = |e| CaseError::Unsupported(format!("io_uring with fixed descriptors: {e}"));
         let ring =
             IoUring::new((BATCH * CALLS_AT_MOST).next_power_of_two() as u32).map_err(lacking)?;
         ring.submitter().register_files_sparse(BATCH as u32).map_err(lacking)?;

@@ -50,19 +50,20 @@ pub const READ: PhaseMetrics =
     phase!("read", "files/s", "files read per second, from open to close", "read");
 pub const STAT: PhaseMetrics =
     phase!("stat", "files/s", "stat calls per second", "looked up by stat");
-pub const RENAME: PhaseMetrics =
-    phase!("rename", "files/s", "files renamed per second", "renamed");
+pub const RENAME: PhaseMetrics = phase!("rename", "files/s", "files renamed per second", "renamed");
 pub const LIST: PhaseMetrics =
     phase!("list", "names/s", "directory entries read per second", "listed");
-pub const DELETE: PhaseMetrics =
-    phase!("delete", "files/s", "files deleted per second", "deleted");
+pub const DELETE: PhaseMetrics = phase!("delete", "files/s", "files deleted per second", "deleted");
 
 /// All phases in their order.
 pub const PHASES: [&PhaseMetrics; 6] = [&CREATE, &READ, &STAT, &RENAME, &LIST, &DELETE];
 
-pub const WRITE_BANDWIDTH: Metric =
-    Metric::higher("write-bandwidth", "bytes/s", "bytes written per second while files are created")
-        .with(Role::SameAs(CREATE.rate.name));
+pub const WRITE_BANDWIDTH: Metric = Metric::higher(
+    "write-bandwidth",
+    "bytes/s",
+    "bytes written per second while files are created",
+)
+.with(Role::SameAs(CREATE.rate.name));
 pub const READ_BANDWIDTH: Metric =
     Metric::higher("read-bandwidth", "bytes/s", "bytes read per second")
         .with(Role::SameAs(READ.rate.name));

@@ -239,7 +239,10 @@ pub fn expect_size(shard: &FileShard, size: u64) -> Result<(), CaseError> {
     if size == shard.size() as u64 {
         return Ok(());
     }
-    Err(CaseError::Failed(format!("stat reported {size} bytes for a file of {} bytes", shard.size())))
+    Err(CaseError::Failed(format!(
+        "stat reported {size} bytes for a file of {} bytes",
+        shard.size()
+    )))
 }
 
 /// How long each operation of a phase took.

@@ -78,7 +78,9 @@ fn judge(round: &mut Round, with: f64, without: f64, fresh: &Fresh) {
     }
     let kind = filesystem::of(fresh.path()).ok().and_then(|facts| facts.kind);
     match kind.filter(|kind| filesystem::is_in_memory(kind)) {
-        Some(kind) => round.doubt(&format!("{kind} stores files in memory only: there is nothing to sync")),
+        Some(kind) => {
+            round.doubt(&format!("{kind} stores files in memory only: there is nothing to sync"))
+        }
         None => round.doubt("sync took too little time for the data to have reached a device"),
     }
 }

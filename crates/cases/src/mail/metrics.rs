@@ -4,9 +4,8 @@
 
 use measure::{Metric, Role, TIME};
 
-pub const RATE: Metric =
-    Metric::higher("rate", "recipients/s", "accepted recipients per second")
-        .with(Role::SameAs(TIME.name));
+pub const RATE: Metric = Metric::higher("rate", "recipients/s", "accepted recipients per second")
+    .with(Role::SameAs(TIME.name));
 pub const TRANSACTIONS: Metric = Metric::higher(
     "transactions",
     "transactions/s",
@@ -26,10 +25,16 @@ pub const GREETING_P50: Metric = Metric::lower(
     "ns",
     "half of the connections received the server's greeting within this time from connect",
 );
-pub const GREETING_P99: Metric =
-    Metric::lower("greeting-p99", "ns", "99 of 100 connections received the greeting within this time");
-pub const EHLO_P50: Metric =
-    Metric::lower("ehlo-p50", "ns", "half of the connections received the reply to EHLO within this time");
+pub const GREETING_P99: Metric = Metric::lower(
+    "greeting-p99",
+    "ns",
+    "99 of 100 connections received the greeting within this time",
+);
+pub const EHLO_P50: Metric = Metric::lower(
+    "ehlo-p50",
+    "ns",
+    "half of the connections received the reply to EHLO within this time",
+);
 pub const EHLO_P99: Metric = Metric::lower(
     "ehlo-p99",
     "ns",

@@ -149,9 +149,9 @@ impl DeliveryTrial {
         let said = said.take(3).collect::<Vec<_>>().join("; ");
         match wrong(self.summary.count, &said, [before, after]) {
             Some(why) => Err(CaseError::Failed(why)),
-            None if self.settled() == 0 => {
-                Err(CaseError::Failed("no recipient was accepted within the counted time".to_owned()))
-            }
+            None if self.settled() == 0 => Err(CaseError::Failed(
+                "no recipient was accepted within the counted time".to_owned(),
+            )),
             None => Ok(self),
         }
     }
@@ -269,7 +269,10 @@ mod tests {
         };
         assert_eq!(wrong_of(10, 0, counted(15, 0)), None);
         let cases = [
-            (wrong_of(10, 0, counted(14, 0)), "the sink accepted 9 recipients, and the sender counted 10"),
+            (
+                wrong_of(10, 0, counted(14, 0)),
+                "the sink accepted 9 recipients, and the sender counted 10",
+            ),
             (wrong_of(10, 2, counted(15, 0)), "2 recipients were not accepted: 550 no"),
             (wrong_of(10, 0, counted(15, 1)), "1 messages were sent in test mode"),
         ];

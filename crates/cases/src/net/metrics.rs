@@ -38,10 +38,14 @@ pub const VOLUNTARY_SWITCHES: Metric = Metric::lower(
     "switches",
     "context switches of server threads that blocked, per reply",
 );
-pub const INVOLUNTARY_SWITCHES: Metric =
-    Metric::lower("involuntary-switches", "switches", "context switches of server threads that were preempted, per reply");
+pub const INVOLUNTARY_SWITCHES: Metric = Metric::lower(
+    "involuntary-switches",
+    "switches",
+    "context switches of server threads that were preempted, per reply",
+);
 pub const ERRORS: Metric =
-    Metric::lower("errors", "share", "failed exchanges as a share of all exchanges").with(Role::Failures);
+    Metric::lower("errors", "share", "failed exchanges as a share of all exchanges")
+        .with(Role::Failures);
 pub const UNANSWERED: Metric = Metric::lower(
     "unanswered",
     "ns",
@@ -77,8 +81,11 @@ pub const MEMORY: Metric = Metric::lower(
 .with(Role::OwnCost);
 pub const PROCESSES: Metric =
     Metric::lower("processes", "processes", "processes of the server, per connection held");
-pub const THREADS: Metric =
-    Metric::lower("threads", "threads", "threads of all processes of the server, per connection held");
+pub const THREADS: Metric = Metric::lower(
+    "threads",
+    "threads",
+    "threads of all processes of the server, per connection held",
+);
 
 /// The metrics of idle connections.
 pub const HOLD: &[Metric] = &[MEMORY, PROCESSES, THREADS];

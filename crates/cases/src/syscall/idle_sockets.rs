@@ -60,8 +60,9 @@ pub fn allow_descriptors(count: usize) -> Result<(), CaseError> {
             }
             if limit.rlim_max < needed {
                 let most = limit.rlim_max;
-                let reason =
-                    format!("needs {needed} descriptors, and the hard limit is {most} (ulimit -Hn)");
+                let reason = format!(
+                    "needs {needed} descriptors, and the hard limit is {most} (ulimit -Hn)"
+                );
                 return Err(CaseError::Unsupported(reason));
             }
             limit.rlim_cur = needed;

@@ -23,7 +23,9 @@ pub const CASE: Case = Case {
             call();
             let refused = std::io::Error::last_os_error();
             if refused.raw_os_error() != Some(libc::ENOSYS) {
-                let reason = format!("an unknown system call fails with another error than ENOSYS: {refused}");
+                let reason = format!(
+                    "an unknown system call fails with another error than ENOSYS: {refused}"
+                );
                 return Err(measure::CaseError::Unsupported(reason));
             }
             round.expect_syscalls(1.0);

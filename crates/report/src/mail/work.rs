@@ -28,7 +28,8 @@ pub(crate) fn costs(sweep: &Sweep, page: &Page) -> String {
         shown.chain(memory).collect()
     };
     let text = laid_out(sweep, title, layout, page);
-    let note = "calls: system calls; waits: blocking context switches; memory: in total, with the list";
+    let note =
+        "calls: system calls; waits: blocking context switches; memory: in total, with the list";
     if text.is_empty() { text } else { text + &faint(note, page) }
 }
 

@@ -20,7 +20,9 @@ pub(crate) fn what_digits_mean(results: &[&CaseResult], area: &str, page: &Page)
     let level = results.iter().find_map(|result| result.estimate).map(|e| e.level * 100.0);
     let Some(level) = level else { return String::new() };
     let lines = [
-        format!("digits: as many as the {level:.0} % interval justifies, at most three; ±: half its width"),
+        format!(
+            "digits: as many as the {level:.0} % interval justifies, at most three; ±: half its width"
+        ),
         format!("all metrics of the area {area}: --json, --csv and --xlsx"),
     ];
     lines.iter().map(|line| faint(line, page)).collect()

@@ -201,7 +201,7 @@ fn texts_and_lists_have_limits() {
     let error = parse_document(&long).expect_err("too long");
     assert_eq!(
         error.to_string(),
-        "line 2: the text goes on beyond 64 MiB, the most a document may have"
+        "line 2: the text is longer than 64 MiB, the limit for a document"
     );
     let many = format!("\"results\": [{}7", "7,\n".repeat(MAX_RESULTS));
     let (text, line) = damaged("\"results\": [", &format!("{many}],\"rest\": ["));
