@@ -75,7 +75,7 @@ fn a_document_goes_from_store_to_store_unchanged() {
 
     let file = there.write("run.json", &run.out);
     there.oscost("import run.json").with(0).complains(&["is imported"]);
-    there.oscost("import run.json").with(0).complains(&["already there"]);
+    there.oscost("import run.json").with(0).complains(&["already in the store"]);
     assert_eq!(there.oscost("export kernel=patched").with(0).out, run.out);
     assert_eq!(there.oscost("show last --json").with(0).out, run.out);
 
@@ -210,7 +210,7 @@ fn a_run_whose_id_is_an_area_wins_if_it_is_named_in_full() {
     };
     assert_eq!(shown("clock"), "clock");
     // `syscall` is an area, and only the beginning of the other run's id.
-    bench.oscost("show syscall").with(2).complains(&["measured nothing of syscall"]);
+    bench.oscost("show syscall").with(2).complains(&["has no results for syscall"]);
     assert_eq!(shown("syscalls"), "syscalls");
     assert_eq!(shown("sysc"), "syscalls");
 }

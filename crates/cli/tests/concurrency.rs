@@ -118,7 +118,7 @@ fn the_answer_names_the_candidates() {
     let csv = std::fs::read_to_string(bench.path("answer.csv")).expect("a table");
     assert!(csv.contains("concurrency/answer"), "{csv}");
     assert!(std::fs::read(bench.path("answer.xlsx")).is_ok_and(|file| file.starts_with(b"PK")));
-    assert!(said.err.contains("ways to do these jobs, 3 times each"), "{}", said.err);
+    assert!(said.err.contains("candidates for these jobs, 3 trials each"), "{}", said.err);
     for words in [
         "mean turnaround",
         "these 4 jobs",

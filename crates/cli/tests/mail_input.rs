@@ -273,7 +273,7 @@ fn more_wrong_addresses_than_anybody_would_read_are_counted() {
     let said = send(&bench, &list, MESSAGE, &format!("--relay {}", sink.address)).with(1);
     assert_eq!(said.err.lines().count(), 12, "{}", said.err);
     assert!(
-        said.err.contains("line 3: ") && said.err.ends_with("and 990 like these\n"),
+        said.err.contains("line 3: ") && said.err.ends_with("and 990 more\n"),
         "{said:?}"
     );
     assert!(said.out.contains("1,000      99.9  1000 with an invalid address"), "{}", said.out);

@@ -371,7 +371,7 @@ fn mx_records_that_lead_to_loopback_are_still_in_test_mode() {
     assert!(asked >= 4, "it was asked {asked} times");
     assert_eq!((&said.json()["test_mode"], &said.json()["delivered"]), (&true.into(), &3.into()));
     assert!(
-        said.err.contains("test mode: nobody receives anything; --really-send"),
+        said.err.contains("test mode: no message is sent; --really-send"),
         "{}",
         said.err
     );

@@ -43,7 +43,7 @@ fn a_ramp_has_a_row_for_each_step() {
         assert!(said.out.lines().any(|line| line.starts_with(first)), "{first:?}: {}", said.out);
     }
     assert!(
-        said.out.contains("server's CPU time unknown: name its process with --server-pid"),
+        said.out.contains("server's CPU time unknown: specify its process with --server-pid"),
         "{}",
         said.out
     );
@@ -80,7 +80,7 @@ fn an_open_loop_and_idle_connections() {
     let bench = Bench::new();
     let load = format!("net load --to {} --protocol echo --concurrency 10", echoing());
     let said = bench.oscost(&format!("{load} --rate 100 --duration 500ms")).with(0);
-    assert!(said.out.contains("100 requests a second planned, for 500ms"), "{}", said.out);
+    assert!(said.out.contains("100 requests per second planned, for 500ms"), "{}", said.out);
     let said = bench.oscost(&format!("{load} --idle --duration 100ms")).with(0);
     assert!(said.out.starts_with("10 of 10 connections idle"), "{}", said.out);
     let idle = bench.oscost(&format!("{load} --idle --duration 100ms --json")).with(0).json();

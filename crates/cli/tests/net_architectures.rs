@@ -27,7 +27,7 @@ fn entries(list: &str) -> Vec<String> {
 /// The names of those that this system has.
 fn here(list: &str) -> Vec<String> {
     let entries = entries(list);
-    let here = entries.iter().filter(|entry| !entry.contains("(not here: "));
+    let here = entries.iter().filter(|entry| !entry.contains("(unsupported here: "));
     here.filter_map(|entry| entry.split(' ').next()).map(str::to_owned).collect()
 }
 
@@ -123,12 +123,12 @@ fn the_list_names_what_this_system_lacks_with_the_reason() {
     let here = here(&list);
     let entries = entries(&list);
     let is_said = |reason: &str| entries.iter().any(|entry| entry.contains(reason));
-    assert!(is_said("(not here: "), "{list}");
+    assert!(is_said("(unsupported here: "), "{list}");
     if cfg!(windows) {
         let mut names = here.clone();
         names.sort_unstable();
         assert_eq!(names, ["iocp", "pool", "select", "threads", "tokio", "wsapoll"]);
-        assert!(is_said("(not here: Windows has no fork)"), "{list}");
+        assert!(is_said("(unsupported here: Windows has no fork)"), "{list}");
     } else {
         let has = |name: &str| here.iter().any(|here| here == name);
         assert!(has("fork") && has("threads") && !has("iocp"), "{list}");

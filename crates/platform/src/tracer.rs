@@ -111,7 +111,7 @@ mod os {
                     }
                     0
                 }
-                // Stops of our own making: exec, new threads and children.
+                // Stops requested by this tracer: exec, new threads and children.
                 libc::SIGTRAP | libc::SIGSTOP => 0,
                 signal => signal,
             };
