@@ -377,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn three_percent_is_told() {
+    fn a_difference_of_three_percent_is_detected() {
         let times = [1.0, 1.03, 1.03, 1.2, 1.5, 2.0];
         for (rounds, common, at_least) in
             [(6, 0.0, 0.65), (8, 0.0, 0.75), (10, 0.0, 0.85), (10, 0.03, 0.5)]
@@ -394,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn the_best_is_told_with_what_it_gains() {
+    fn the_best_is_reported_with_its_gain() {
         let results = [
             row("serial", "1", "time", rounds(200.0, 0.005, 1)),
             row("serial", "1", "turnaround", rounds(9.0, 0.005, 2)),
@@ -436,7 +436,7 @@ mod tests {
     }
 
     #[test]
-    fn more_rounds_are_asked_for_and_do_settle_it() {
+    fn the_recommended_number_of_rounds_decides() {
         let noisy = |count: usize| {
             let values = |center: f64, salt: u64| -> Vec<f64> {
                 let mut rng = StdRng::seed_from_u64(salt);
@@ -462,7 +462,7 @@ mod tests {
     }
 
     #[test]
-    fn what_failed_stays_with_its_reason() {
+    fn failed_candidates_are_kept_with_their_reason() {
         let mut failed = row("tokio", "2", "time", vec![1.0]);
         failed.outcome = Outcome::TimedOut;
         failed.reason = Some("time was up".to_owned());

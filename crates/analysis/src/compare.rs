@@ -187,7 +187,7 @@ impl Judge<'_> {
         } else if within && floor <= self.settings.margin {
             (Verdict::Same, String::new())
         } else {
-            cannot_tell(what_would_settle(change.by.abs(), half, (lowest, floor), margin))
+            cannot_tell(what_would_decide(change.by.abs(), half, (lowest, floor), margin))
         }
     }
 }
@@ -253,7 +253,7 @@ fn why_no_pair(base: Option<&CaseResult>, new: Option<&CaseResult>) -> String {
 }
 
 /// The factor by which more rounds would decide it, or that a quieter machine is needed.
-fn what_would_settle(
+fn what_would_decide(
     distance: f64,
     half: f64,
     (floor, floor_share): (f64, f64),

@@ -407,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn lengths_that_failed_are_told() {
+    fn failed_lengths_are_reported() {
         let mut rng = StdRng::seed_from_u64(2);
         let (threads, serial) = rounds((0.5, 3_000.0), 10, &mut rng);
         let mut results = worth("serial", "1", &serial);

@@ -381,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn it_crosses_where_the_rates_do() {
+    fn the_crossing_is_where_the_rates_cross() {
         // 10 % slower with 10, 10 % faster with 100: the crossing is half way between by logarithms.
         let rows = overtakings(&both([50e3, 100e3 / 1.1, 110e3, 120e3, 130e3], [100e3; 5], 0.0), 1);
         assert_eq!(rows.len(), 2);
@@ -403,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_cross_is_said_in_words() {
+    fn missing_crossings_have_a_reason() {
         let flat = [100e3; 5];
         assert_eq!(reason(&both([120e3; 5], flat, 0.01)), "from the start");
         assert_eq!(reason(&both([80e3; 5], flat, 0.01)), "never within 1 to 5000");
@@ -451,7 +451,7 @@ mod tests {
     }
 
     #[test]
-    fn levels_that_failed_are_told() {
+    fn failed_levels_are_reported() {
         let mut run = both([50e3, 100e3 / 1.1, 110e3, 120e3, 130e3], [100e3; 5], 0.0);
         run.retain(|r| r.params["arch"] != "threads" || r.params["connections"] != "5000");
         assert_eq!(overtakings(&run, 1)[0].doubts, ["without 5000, not measured with both"]);

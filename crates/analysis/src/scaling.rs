@@ -487,7 +487,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_told() {
+    fn missing_degrees_are_reported() {
         let mut rng = StdRng::seed_from_u64(4);
         let law = Law { rate_one: 10.0, sigma: 0.1, kappa: 0.02 };
         let mut rows = sweep(|degree| law.rate(degree), 10, &mut rng);

@@ -21,7 +21,7 @@ fn main() -> ExitCode {
         test("no_executor_is_faster_than_the_jobs", no_executor_is_faster_than_the_jobs),
         test("one_at_a_time_takes_the_sum", one_at_a_time_takes_the_sum),
         test("the_order_decides_whose_turn_it_is", the_order_decides_whose_turn_it_is),
-        test("work_is_the_cpu_time_asked_for", work_is_the_cpu_time_asked_for),
+        test("work_takes_the_requested_cpu_time", work_takes_the_requested_cpu_time),
         test("degrees_and_lengths_are_measured", degrees_and_lengths_are_measured),
     ];
     libtest_mimic::run(&arguments, trials).exit_code()
@@ -141,7 +141,7 @@ fn the_order_decides_whose_turn_it_is(clock: &ClockFacts) {
     assert!(outcome.value("turnaround-p25") >= 1.25 - 1e-3);
 }
 
-fn work_is_the_cpu_time_asked_for(clock: &ClockFacts) {
+fn work_takes_the_requested_cpu_time(clock: &ClockFacts) {
     let outcome = jobs(clock, "serial", ["cpu", "longest", "one", "25"]).unwrap();
     if cfg!(unix) {
         // A neighbour makes it longer; what makes it half as long is a wrong calibration.

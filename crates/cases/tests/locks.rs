@@ -21,8 +21,8 @@ fn main() -> ExitCode {
     arguments.test_threads = Some(1);
     let mut trials = vec![
         test("fcntl_locks_do_not_exclude_threads", fcntl_refuses_threads),
-        test("a_lock_that_does_nothing_is_caught", a_lock_that_does_nothing_is_caught),
-        test("a_lock_that_is_not_shared_is_caught", a_lock_that_is_not_shared_is_caught),
+        test("a_lock_without_effect_is_detected", a_lock_without_effect_is_detected),
+        test("an_unshared_lock_is_detected", an_unshared_lock_is_detected),
     ];
     for case in lock::AREA.cases.iter().filter(|case| case.missing_here().is_none()) {
         for workers_are in kinds_of_workers(case) {
@@ -188,7 +188,7 @@ fn fcntl_refuses_threads(bench: &Bench) {
     assert!(matches!(run("2"), Err(CaseError::Unsupported(why)) if why.contains("the process")));
 }
 
-fn a_lock_that_does_nothing_is_caught(bench: &Bench) {
+fn a_lock_without_effect_is_detected(bench: &Bench) {
     struct Nothing;
 
     impl Lock for Nothing {
@@ -217,7 +217,7 @@ fn a_lock_that_does_nothing_is_caught(bench: &Bench) {
 }
 
 /// A lock in memory that forked workers each have a copy of.
-fn a_lock_that_is_not_shared_is_caught(bench: &Bench) {
+fn an_unshared_lock_is_detected(bench: &Bench) {
     struct Private(AtomicBool);
 
     impl Lock for Private {

@@ -34,7 +34,7 @@ fn a_run_prints_a_table_and_is_saved() {
 }
 
 #[test]
-fn each_area_has_figures_and_what_is_not_measured_says_why() {
+fn each_area_has_figures_or_reasons() {
     let bench = Bench::new();
     let document = bench.oscost("run clock syscall lock --quick --json").with(0).json();
     for area in ["clock/", "syscall/", "lock/"] {
@@ -61,7 +61,7 @@ fn each_area_has_figures_and_what_is_not_measured_says_why() {
 }
 
 #[test]
-fn a_document_goes_from_store_to_store_unchanged() {
+fn export_and_import_keep_a_document_unchanged() {
     let (here, there) = (Bench::new(), Bench::new());
     let run = short_run(&here, "--json --seed 18446744073709551615 --tag kernel=patched --tag a=b");
     let document = run.json();
@@ -121,7 +121,7 @@ fn parameters_and_precision_are_taken() {
 }
 
 #[test]
-fn a_budget_too_short_for_all_gives_each_one_round_and_says_so() {
+fn too_short_a_budget_gives_each_point_one_round_and_a_note() {
     let bench = Bench::new();
     let run = bench.oscost("run clock concurrency/worth --budget 100ms --json").with(0);
     for result in times(&run.json()).iter().filter(|r| r["outcome"] == "measured") {
@@ -132,7 +132,7 @@ fn a_budget_too_short_for_all_gives_each_one_round_and_says_so() {
 }
 
 #[test]
-fn what_a_system_lacks_is_told_with_its_reason() {
+fn unsupported_cases_are_listed_with_their_reason() {
     let bench = Bench::new();
     let run = bench.oscost(&format!("run {}", MISSING.0)).with(3);
     assert!(run.out.contains("unsupported") && run.out.contains(MISSING.1), "{}", run.out);
@@ -195,7 +195,7 @@ fn show_takes_areas_and_cases_as_filters() {
 }
 
 #[test]
-fn a_run_whose_id_is_an_area_wins_if_it_is_named_in_full() {
+fn a_full_run_id_takes_precedence_over_an_area() {
     let bench = Bench::new();
     let document = short_run(&bench, "--json").out;
     let id = bench.oscost("show --json").with(0).json()["run"]["id"].clone();

@@ -210,7 +210,7 @@ fn wrong_jobs_are_refused_with_their_line() {
 }
 
 #[test]
-fn an_answer_without_enough_time_says_so() {
+fn an_answer_with_too_little_time_has_a_note() {
     let bench = Bench::new();
     let ask = "concurrency --jobs 3 --length 300us --bound wait --rounds 40 --budget 300ms";
     let said = bench.oscost(ask).ended();

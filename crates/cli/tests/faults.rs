@@ -19,7 +19,7 @@ fn full() -> File {
 }
 
 #[test]
-fn nobody_reads_stdout() {
+fn a_closed_stdout_is_no_error() {
     let bench = Bench::new();
     for arguments in [RUN, "list", "show", "runs", "env", "export", "completions bash", "--help"] {
         let mut child = bench.command(arguments).spawn().expect("the program starts");

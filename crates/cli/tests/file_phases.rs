@@ -41,7 +41,7 @@ fn each_phase_is_measured_and_no_file_is_left() {
 
 #[test]
 #[cfg(windows)]
-fn what_windows_lacks_gives_its_reason() {
+fn unsupported_cases_on_windows_give_their_reason() {
     let bench = Bench::new();
     let synced = "run file/sync --quick --param files=60 --json";
     let document = bench.oscost(synced).with(0).json();

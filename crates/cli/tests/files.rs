@@ -32,7 +32,7 @@ fn is_empty(folder: &Path) {
 }
 
 #[test]
-fn directories_asked_for_are_measured_and_described() {
+fn requested_directories_are_measured_and_described() {
     let bench = Bench::new();
     let [one, two] = ["one", "two with spaces"].map(|name| bench.path(name));
     [&one, &two].iter().for_each(|folder| create_dir(folder).expect("a folder"));
@@ -82,7 +82,7 @@ fn directories_that_cannot_be_used() {
 }
 
 #[test]
-fn what_may_not_be_written_to_is_told_before_anything_is_written() {
+fn unwritable_directories_are_reported_before_measuring() {
     if testing::skip_unless_root("to become a user without rights, and to mount") {
         return;
     }
@@ -189,7 +189,7 @@ fn sync_that_is_none_is_marked() {
 }
 
 #[test]
-fn what_this_system_lacks_is_unsupported() {
+fn unsupported_ways_are_reported_as_unsupported() {
     let bench = Bench::new();
     let run = "run file/create file/cold --quick --param files=40 --json";
     let mut command = bench.command(run);

@@ -148,7 +148,7 @@ fn a_killed_coordinator_loses_no_finished_round() {
 }
 
 #[test]
-fn told_to_stop_it_stops_and_says_how_to_go_on() {
+fn a_stopped_run_prints_the_command_to_resume() {
     // Ctrl-C goes to all processes at the terminal, a request to terminate to one.
     let to_all = |run: &Child| signal_group(run.id(), libc::SIGINT);
     let to_one = |run: &Child| {

@@ -63,18 +63,18 @@ fn connections_drop_at_every_phase_shared() {
 }
 
 #[test]
-fn everything_goes_wrong_personal() {
+fn all_faults_with_personal_messages() {
     survives(recipients(5_000), PERSONAL, ALL, "--connections 200 --timeout 1s");
 }
 
 #[test]
-fn everything_goes_wrong_shared() {
+fn all_faults_with_shared_messages() {
     survives(recipients(2_000), SHARED, ALL, "--connections 200 --recipients 20 --timeout 1s");
 }
 
 /// Each way to carry connections, and each way to send a message.
 #[test]
-fn everything_goes_wrong_however_connections_are_carried() {
+fn all_faults_with_each_architecture() {
     for how in [
         "--connections 200 --loops 1 --no-pipelining",
         "--connections 200 --loops 3 --no-chunking",
@@ -90,7 +90,7 @@ fn everything_goes_wrong_however_connections_are_carried() {
 }
 
 #[test]
-fn everything_goes_wrong_within_tls() {
+fn all_faults_within_tls() {
     let sink = format!("--tls --fault starttls:stall:1% {ALL}");
     for how in ["--loops 2", "--no-chunking", "--arch threads", "--arch processes --no-chunking"] {
         let how = format!("{how} --connections 30 --timeout 1s");
@@ -132,7 +132,7 @@ fn a_long_message_reaches_a_slow_reader() {
 
 /// In a destination of its own each failure counts for few, and recipients are given up in good time.
 #[test]
-fn who_never_answers_is_given_up() {
+fn silent_servers_are_given_up() {
     let bench = Bench::new();
     write(&bench, 200, 20, PERSONAL);
     let server = Sink::start(&bench, "--fault rcpt:4xx:100%");
@@ -152,7 +152,7 @@ fn who_never_answers_is_given_up() {
 /// A file of routes that has no place for a domain: its recipients have failed, and the journal says so though no
 /// connection was ever made.
 #[test]
-fn who_has_no_route_has_failed_for_good() {
+fn recipients_without_a_route_fail_permanently() {
     let bench = Bench::new();
     write(&bench, 100, 10, PERSONAL);
     bench.write("routes", "elsewhere.test 127.0.0.1:9\n");
@@ -165,7 +165,7 @@ fn who_has_no_route_has_failed_for_good() {
 
 /// Any faults, together with any way to send. What was tried is printed, so that it can be tried again.
 #[test]
-fn whatever_goes_wrong_everybody_has_a_fate() {
+fn every_recipient_has_a_final_status_under_any_faults() {
     const PHASES: [&str; 12] = [
         "connect", "ehlo", "starttls", "mail", "rcpt", "data", "body", "end", "rset", "quit",
         "any", "any",

@@ -224,7 +224,7 @@ fn sinks_that_cannot_be() {
 }
 
 #[test]
-fn addresses_that_are_none_are_told_with_their_lines_and_others_are_delivered_to() {
+fn invalid_addresses_are_reported_with_their_lines_and_valid_ones_delivered() {
     let bench = Bench::new();
     let sink = Sink::start(&bench, "");
     let list = "email,name\n\
@@ -298,7 +298,7 @@ fn international_addresses_need_a_server_that_takes_them() {
 }
 
 #[test]
-fn messages_that_are_too_large_are_told_with_both_sizes() {
+fn too_large_messages_are_reported_with_both_sizes() {
     let bench = Bench::new();
     let sink = Sink::start(&bench, "--size 1000");
     let message = format!(
@@ -411,7 +411,7 @@ fn secret_file(path: &Path) {
 fn secret_file(_path: &Path) {}
 
 #[test]
-fn files_with_passwords_are_looked_at_closely() {
+fn password_files_are_checked() {
     let bench = Bench::new();
     let arguments = format!("{NOWHERE} --auth-file auth");
     for (content, words) in [
@@ -499,7 +499,7 @@ mod linux {
     }
 
     #[test]
-    fn full_disk_ends_it_and_nobody_gets_what_is_not_written_down() {
+    fn a_full_disk_ends_the_delivery_and_no_unrecorded_mail_is_sent() {
         if testing::skip_unless_root("to mount a small file system") {
             return;
         }

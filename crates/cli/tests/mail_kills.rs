@@ -76,22 +76,22 @@ fn is_killed_and_goes_on(times: usize, how: &str) {
 }
 
 #[test]
-fn a_killed_sender_goes_on() {
+fn a_killed_sender_resumes() {
     is_killed_and_goes_on(kills(6), "--connections 20 --loops 2");
 }
 
 #[test]
-fn a_killed_sender_goes_on_without_chunks() {
+fn a_killed_sender_resumes_without_chunking() {
     is_killed_and_goes_on(kills(6), "--connections 20 --no-chunking");
 }
 
 #[test]
-fn a_killed_sender_of_threads_goes_on() {
+fn a_killed_sender_with_threads_resumes() {
     is_killed_and_goes_on(kills(3), "--connections 20 --arch threads");
 }
 
 #[test]
-fn a_killed_sender_of_processes_goes_on() {
+fn a_killed_sender_with_processes_resumes() {
     is_killed_and_goes_on(kills(3), "--connections 10 --arch processes");
 }
 
@@ -154,7 +154,7 @@ fn told_to_stop_it_finishes_what_is_under_way() {
 }
 
 #[test]
-fn told_to_stop_it_does_not_wait_for_who_says_nothing() {
+fn a_stopped_sender_does_not_wait_for_silent_servers() {
     for how in ["", "--arch threads", "--arch processes"] {
         let bench = Bench::new();
         write(&bench, 10, 1, PERSONAL);
@@ -184,7 +184,7 @@ fn a_delivery_under_way_is_left_alone() {
 }
 
 #[test]
-fn a_killed_server_that_comes_back_gets_the_rest() {
+fn a_restarted_server_receives_the_remaining_mail() {
     for how in
         ["--connections 20", "--connections 20 --no-chunking", "--connections 20 --arch threads"]
     {

@@ -84,7 +84,7 @@ fn its_tables_say_what_was_the_limit() {
 }
 
 #[test]
-fn what_cannot_be_is_refused_with_the_reason() {
+fn impossible_parameters_are_rejected_with_the_reason() {
     let bench = Bench::new();
     let run = "run mail --quick --param arch=loop --param connections=10,400 --param delay=0 --param \
                recipients=3000 --param domains=300 --budget 8s --json";

@@ -117,7 +117,7 @@ fn password_is_said_over_tls_and_written_nowhere() {
 
 /// Unless one says otherwise, the password is only for the relay, and for one with a valid certificate.
 #[test]
-fn password_is_for_a_relay_that_proves_who_it_is() {
+fn password_is_sent_only_to_an_authenticated_relay() {
     let bench = bench();
     let sink = Sink::start(&bench, &format!("--tls --user me:{PASSWORD}"));
     let arguments = format!("--relay {} --auth-file auth {SOON}", sink.address);
@@ -386,7 +386,7 @@ fn mx_records_that_lead_to_loopback_are_still_in_test_mode() {
 }
 
 #[test]
-fn where_mail_stays_on_this_machine_is_said_by_all_targets() {
+fn mail_is_local_only_if_all_targets_are_local() {
     let bench = bench();
     let sink = Sink::start(&bench, "");
     // One domain goes elsewhere; as nobody on the list is there, no connection is made to it.

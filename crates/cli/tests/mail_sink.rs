@@ -43,7 +43,7 @@ fn end(child: Child) -> common::Said {
 }
 
 #[test]
-fn it_counts_logs_and_captures_what_it_throws_away() {
+fn discarded_mail_is_counted_logged_and_captured() {
     let bench = Bench::new();
     let (child, address) =
         start(&bench, "--log log.jsonl --capture mail --json --fault rset:4xx:100%");
@@ -61,7 +61,7 @@ fn it_counts_logs_and_captures_what_it_throws_away() {
 }
 
 #[test]
-fn it_shows_a_table_and_offers_the_extensions_asked_for() {
+fn the_sink_prints_a_table_and_offers_the_selected_extensions() {
     let bench = Bench::new();
     let (child, address) = start(&bench, "--tls --write-ca ca.pem --without chunking");
     assert_eq!(codes(address, MESSAGE, 7), "220 250 250 250 354 250 221");
@@ -95,7 +95,7 @@ fn its_parent_gets_its_counts_and_resource_usage() {
 }
 
 #[test]
-fn without_descriptors_it_waits_for_some_and_goes_on() {
+fn the_sink_survives_a_shortage_of_descriptors() {
     let bench = Bench::new();
     let program = bench.command("").get_program().to_owned();
     let mut command = std::process::Command::new("sh");

@@ -88,7 +88,7 @@ fn an_open_loop_and_idle_connections() {
 }
 
 #[test]
-fn nobody_there_and_wrong_replies_are_no_success() {
+fn refused_connections_and_wrong_replies_are_failures() {
     let bench = Bench::new();
     let nobody = TcpListener::bind("127.0.0.1:0").and_then(|it| it.local_addr()).expect("a port");
     let load = format!("net load --to {nobody} --protocol 450 --duration 100ms");
@@ -100,7 +100,7 @@ fn nobody_there_and_wrong_replies_are_no_success() {
 }
 
 #[test]
-fn what_cannot_be_meant() {
+fn contradictory_options_are_rejected() {
     let bench = Bench::new();
     let to = "--to 127.0.0.1:9 --protocol 450";
     for (arguments, words) in [

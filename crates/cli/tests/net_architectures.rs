@@ -155,7 +155,7 @@ fn each_client_gets_a_reply_to_each_request() {
 }
 
 #[test]
-fn a_server_that_closes_says_so() {
+fn a_server_announces_the_end_of_a_connection() {
     for_each("--protocol http-close", |_, server| {
         let mut client = connect(server.address);
         client.write_all(GET).expect("it reads");

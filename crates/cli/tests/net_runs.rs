@@ -23,7 +23,7 @@ fn value(document: &Value, metric: &str) -> f64 {
 }
 
 #[test]
-fn each_case_tells_what_a_server_does() {
+fn each_case_reports_its_metrics() {
     let bench = Bench::new();
     let run =
         |what: &str| bench.oscost(&format!("run {what} --quick --budget 6s --json")).with(0).json();
@@ -69,7 +69,7 @@ fn the_untimed_pass_counts_what_the_server_calls() {
 }
 
 #[test]
-fn what_this_system_lacks_is_told_and_not_measured() {
+fn unsupported_architectures_are_reported_and_not_measured() {
     let bench = Bench::new();
     let said = bench
         .oscost("run net/answer --param arch=iocp --param connections=1 --quick --json")
@@ -82,7 +82,7 @@ fn what_this_system_lacks_is_told_and_not_measured() {
 }
 
 #[test]
-fn a_network_of_its_own_is_used_or_refused_with_the_reason() {
+fn a_network_namespace_is_used_or_rejected_with_the_reason() {
     let bench = Bench::new();
     let run = "run net/answer --netns --param arch=epoll --param connections=5 --quick --budget 5s --json";
     let document = bench.oscost(run).ended().json();
@@ -101,7 +101,7 @@ fn a_network_of_its_own_is_used_or_refused_with_the_reason() {
 }
 
 #[test]
-fn limits_that_cut_a_sweep_short_are_told_with_what_raises_them() {
+fn limits_that_shorten_a_sweep_are_reported_with_the_remedy() {
     let bench = Bench::new();
     let run =
         "run net/answer --param arch=epoll --param connections=10,500 --quick --budget 4s --json";

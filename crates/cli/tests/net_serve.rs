@@ -85,7 +85,7 @@ fn every_server_ends_at_sigterm_and_leaves_nothing() {
 }
 
 #[test]
-fn wrong_usage_is_told() {
+fn wrong_usage_is_reported() {
     let bench = Bench::new();
     bench.oscost("net serve --arch epol").with(2).complains(&["epol", "epoll", "--arch"]);
     bench.oscost("net serve --protocol smtp").with(2).complains(&["smtp", "450", "http-close"]);

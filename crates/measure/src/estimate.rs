@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_quiet_is_decided_by_the_level_of_the_whole_run() {
+    fn quiet_samples_are_classified_by_the_level_of_the_whole_run() {
         let (disturbed, quiet) = (series(760.0, 220.0, 20), series(560.0, 165.0, 20));
         let mut levels = Levels::default();
         levels.observe(&disturbed);
@@ -437,7 +437,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_run_shows_is_kept_if_it_rests_on_enough_rounds() {
+    fn a_level_is_stored_if_based_on_enough_rounds() {
         let mut levels = Levels::default();
         for rounds in 0..6 {
             assert_eq!(levels.own_level(Some(1)), None, "{rounds}");

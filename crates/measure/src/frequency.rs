@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_steady_frequency_and_scattered_times_tell_nothing() {
+    fn a_steady_frequency_gives_no_slope() {
         assert_eq!(Slope::fit(&[rounds(1.0, 0.002, 0.002, 6)], 7), None);
         assert_eq!(Slope::fit(&[rounds(1.0, 1.0, 0.02, 8)], 9), None);
         assert_eq!(Slope::fit(&[], 1), None);

@@ -286,7 +286,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_came_before_a_crash_is_kept() {
+    fn output_before_a_crash_is_kept() {
         let metric = Line::Metric(MetricValue {
             name: "step".into(),
             unit: "ns".into(),

@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn equals_are_taken_in_order_and_a_clock_that_goes_back_is_not() {
+    fn equal_clocks_are_taken_in_order_and_backward_ones_rejected() {
         let facts = |name: &str, cost: f64, backward: u32| ClockFacts {
             name: name.into(),
             ns_per_tick: 1.0,

@@ -231,7 +231,7 @@ mod tests {
     use crate::round::tests::order;
 
     #[test]
-    fn a_trial_tells_its_time_and_what_the_sentinel_saw_on_each_cpu() {
+    fn a_trial_reports_its_time_and_the_sentinel_of_each_cpu() {
         let order = order(Mode::Sample);
         let mut out = Vec::new();
         let mut round = Round::new(&order, &mut out);
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trial_of_many_operations_tells_the_time_of_one() {
+    fn a_trial_of_many_operations_reports_the_time_of_one() {
         let order = order(Mode::Sample);
         let mut out = Vec::new();
         let mut round = Round::new(&order, &mut out);

@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn what_all_agree_on_is_shared_unless_it_tells_labels_apart() {
+    fn common_parameters_are_shared_unless_labels_would_become_equal() {
         let list =
             labels(&["lock/spin{place=spread,workers=1}", "lock/spin{place=spread,workers=2}"]);
         assert_eq!(title("lock", &shared(&list)), "lock (place=spread)");

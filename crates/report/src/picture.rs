@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn shapes_can_be_told_apart() {
+    fn different_distributions_give_different_pictures() {
         let tight = seen([164.0, 164.5, 164.8, 164.9, 165.1, 165.9, 167.0]);
         let skewed = seen([164.0, 164.5, 164.9, 168.0, 177.0, 201.0, 240.0]);
         let two_peaks = seen([164.0, 164.5, 164.8, 165.9, 218.0, 221.0, 226.0]);

@@ -79,7 +79,7 @@ fn candidates(spread: f64) -> Vec<CaseResult> {
 }
 
 #[test]
-fn the_best_is_told() {
+fn the_best_candidate_is_named() {
     let choice = choose(&candidates(0.004), Goal::Turnaround);
     let text = answer_text(&choice, "these 40 jobs", &NARROW);
     assert!(text.starts_with(
@@ -93,14 +93,14 @@ fn the_best_is_told() {
 }
 
 #[test]
-fn what_ties_is_told() {
+fn ties_are_reported() {
     let choice = choose(&candidates(0.0007), Goal::Elapsed);
     assert!(choice.advised().is_some());
     assert_snapshot!("answer_tie_80", answer_text(&choice, "these 40 jobs", &NARROW));
 }
 
 #[test]
-fn what_cannot_be_told_is_told() {
+fn undecided_choices_are_reported() {
     let choice = choose(&candidates(0.006), Goal::Elapsed);
     assert!(choice.rounds_that_would_settle().is_some());
     assert_snapshot!("answer_open_80", answer_text(&choice, "these 40 jobs", &NARROW));

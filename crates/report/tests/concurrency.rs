@@ -89,7 +89,7 @@ fn candidates() {
 }
 
 #[test]
-fn what_is_computed_from_cases_is_no_case() {
+fn derived_metrics_are_not_counted_as_cases() {
     let closing = |results: &[CaseResult]| closing_line(results, None, &NARROW);
     assert_eq!(closing(&executors::default_jobs()), "162 cases: 162 measured\n");
     assert_eq!(closing(&executors::degrees()), "16 cases: 16 measured\n");
@@ -229,7 +229,7 @@ proptest! {
     }
 
     #[test]
-    fn whatever_tells_cases_apart_is_said(
+    fn every_distinguishing_parameter_is_shown(
         results in prop::collection::vec(result(), 1..12), width in 60usize..200
     ) {
         let text = results_tables(&results, &Page { width, colour: false, unicode: true });

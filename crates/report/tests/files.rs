@@ -171,7 +171,7 @@ fn no_line_is_wider_than_the_page() {
 }
 
 #[test]
-fn what_holds_the_directories() {
+fn file_systems_of_the_directories() {
     let facts = [
         ("type", json!("ext4")),
         ("device", json!("/dev/nvme0n1p2")),

@@ -42,7 +42,7 @@ fn a_plain_page_has_plain_characters() {
 }
 
 #[test]
-fn what_is_derived_is_no_case() {
+fn derived_metrics_are_not_counted_as_cases() {
     let closing = closing_line(&servers::requests(), None, &NARROW);
     assert_eq!(closing, "15 cases: 15 measured\n");
 }

@@ -287,7 +287,7 @@ proptest! {
     }
 
     #[test]
-    fn no_row_is_lost_or_told_from_another_by_nothing(
+    fn every_row_is_shown_with_a_unique_name(
         results in prop::collection::vec(result(), 1..14), page in page()
     ) {
         let text = results_tables(&results, &page);
@@ -314,7 +314,7 @@ proptest! {
     }
 
     #[test]
-    fn a_title_says_what_row_names_leave_out(
+    fn a_title_has_the_parameters_that_row_names_omit(
         results in prop::collection::vec(result(), 1..14), page in page()
     ) {
         let text = results_tables(&results, &page);

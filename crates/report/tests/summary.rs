@@ -158,7 +158,7 @@ fn a_rate_that_the_generator_limited_is_a_lower_bound() {
 }
 
 #[test]
-fn what_makes_the_time_of_a_point_doubtful_does_so_for_its_other_metrics() {
+fn a_doubt_about_the_time_applies_to_all_metrics_of_a_point() {
     let synced = &[("dir", "temp"), ("sync", "file")];
     let point = Select::point("file/sync", synced);
     let mut time = result(&point, "time", [1e6, 2e6, 9e6]);

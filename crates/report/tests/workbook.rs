@@ -222,7 +222,7 @@ fn the_figures_of_a_chart_are_those_of_the_document() {
 }
 
 #[test]
-fn what_failed_is_no_point_of_a_chart() {
+fn failed_results_are_not_in_charts() {
     let mut jobs = executors::default_jobs();
     for result in
         jobs.iter_mut().filter(|r| r.params["executor"] == "tokio" && r.params["jobs"] == "8")

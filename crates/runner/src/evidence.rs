@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_found_before_a_worker_kept_dying_is_kept_with_a_doubt() {
+    fn figures_from_before_repeated_crashes_are_kept_with_a_doubt() {
         let (mut point, mut levels) = (evidence(), Levels::default());
         assert!(point.add_round(SAMPLES, &measured(), 0));
         point.latest_series().iter().for_each(|series| levels.observe(series));
@@ -355,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn what_most_rounds_doubt_is_doubted() {
+    fn a_doubt_of_most_rounds_is_a_doubt_of_the_point() {
         let (mut point, mut levels) = (evidence(), Levels::default());
         let doubted = format!("{SAMPLES}\n{{\"doubt\":\"nothing reached a device\"}}");
         for (text, count) in [(SAMPLES, 0), (&doubted, 0), (&doubted, 1)] {
@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trial_whose_cpu_time_was_taken_is_made_up_for() {
+    fn a_trial_with_stolen_cpu_time_is_repeated() {
         let trial = |environment: &str| {
             let series = r#"{"series":{"cpu":0,"busy":1,"batch":1,"samples":[9e8],"readings":[[1,1,1,null],[1,1,1,null]],"contended":true}}"#;
             format!("{series}\n{{\"environment\":{environment}}}")
@@ -462,7 +462,7 @@ mod tests {
     }
 
     #[test]
-    fn trials_are_as_many_as_asked_for_and_disturbed_ones_are_made_up_for() {
+    fn the_number_of_trials_is_as_planned_and_disturbed_ones_are_repeated() {
         let trial = |readings: &str| {
             format!(
                 r#"{{"series":{{"cpu":0,"busy":1,"batch":1,"samples":[9e6],"readings":{readings},"contended":true,"ns_per_iteration":0.5}}}}"#

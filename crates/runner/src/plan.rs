@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cpu_to_measure_on_comes_last() {
+    fn the_measuring_cpu_is_the_last_one() {
         let options = Options { cpu: Some(0), ..Options::default() };
         assert_eq!(plan(&options, &[0, 1], 7).unwrap().cpus, [1, 0]);
         let options = Options { cpu: Some(9), ..Options::default() };
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ordinary_run_of_servers_leaves_out_what_takes_long_unless_asked_for() {
+    fn a_default_run_of_servers_omits_long_points_unless_requested() {
         let of = |options: Options| {
             let filters = vec!["net/answer".to_owned()];
             let plan = plan(&Options { filters, ..options }, &[0, 1], 7).unwrap();
@@ -398,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_run_measures_unasked_has_points_of_every_case() {
+    fn a_default_run_has_points_of_every_case() {
         for quick in [false, true] {
             for filter in ["lock", "concurrency", "file"] {
                 let all = choose(&[filter.to_owned()]).unwrap();
@@ -444,7 +444,7 @@ mod tests {
     }
 
     #[test]
-    fn a_case_with_a_command_of_its_own_is_not_measured_unasked() {
+    fn a_case_with_a_separate_command_is_not_in_a_default_run() {
         let of = |filter: &str| {
             let options = Options { filters: vec![filter.into()], ..Options::default() };
             plan(&options, &[0, 1], 7).map(|plan| plan.points)

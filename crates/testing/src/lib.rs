@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_says_that_this_is_ci() {
+    fn variables_that_identify_ci() {
         assert!(says_ci(Some("true")) && says_ci(Some("1")));
         assert!(!says_ci(None) && !says_ci(Some("")) && !says_ci(Some("false")));
     }
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_system_cannot_have_never_fails() {
+    fn unsupported_tests_never_fail() {
         not_applicable("only a test of what does not apply");
     }
 

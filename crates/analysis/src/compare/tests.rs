@@ -56,7 +56,7 @@ fn three_percent_is_found_and_chance_is_not() {
 }
 
 #[test]
-fn what_says_the_same_is_compared_once() {
+fn equivalent_metrics_are_compared_once() {
     let metrics = |case: &str| {
         let all = ["time", "rate", "server-cpu", "reply-p99"].map(|metric| CaseResult {
             metric: metric.to_owned(),
@@ -146,7 +146,7 @@ fn a_time_that_the_generator_held_back_is_no_verdict() {
 }
 
 #[test]
-fn what_was_disturbed_throughout_is_no_verdict() {
+fn points_disturbed_throughout_get_no_verdict() {
     let of_rate = |rate: f64| result("a/b", rounds(rate, 1e-3, 12, 1));
     let (base, mut new) = (of_rate(100.0), of_rate(300.0));
     new.disturbed = true;
@@ -165,7 +165,7 @@ fn a_run_that_drifted_is_no_verdict() {
 }
 
 #[test]
-fn what_cannot_be_paired_says_why() {
+fn results_without_a_counterpart_have_a_reason() {
     let mut unsupported = result("a/b", vec![1.0, 2.0]);
     unsupported.outcome = Outcome::Unsupported;
     unsupported.estimate = None;
@@ -332,7 +332,7 @@ fn run_of(time: f64) -> Document {
 }
 
 #[test]
-fn what_disturbed_a_point_disturbed_all_of_its_metrics() {
+fn a_disturbance_applies_to_all_metrics_of_a_point() {
     let of = |metric: &str, value: f64| CaseResult {
         metric: metric.to_owned(),
         better: if metric.ends_with("rate") { Direction::Higher } else { Direction::Lower },
@@ -438,7 +438,7 @@ fn few_rounds_that_agree_by_chance_are_no_difference() {
 }
 
 #[test]
-fn what_follows_from_several_points_is_not_compared_again() {
+fn derived_metrics_are_not_compared() {
     let mut law = result("concurrency/degree", rounds(0.1, 0.01, 8, 1));
     law.metric = "amdahl-serial".to_owned();
     let mut from = result("net/answer", rounds(0.1, 0.01, 8, 1));

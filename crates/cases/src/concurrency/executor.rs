@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn the_shortest_that_has_arrived_comes_first() {
+    fn the_shortest_arrived_job_runs_first() {
         let clock = Clock::monotonic();
         let work = Work::calibrate(clock).unwrap();
         let done = shortest_first(&jobs(), &work, clock);

@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn without_files_all_that_comes_from_files_is_unknown() {
+    fn without_files_their_facts_are_unknown() {
         let fixture = Fixture::new(&[]);
         let facts = find_under(fixture.root()).into_facts();
         const LIVE: [&str; 18] = [

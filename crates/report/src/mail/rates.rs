@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn what_binds_follows_from_who_was_busy() {
+    fn the_bottleneck_follows_from_cpu_use() {
         for (shares, open, limit) in [
             ([0.97, 0.4], 100.0, Limit::Sender),
             ([0.95, 0.95], 100.0, Limit::Sender),

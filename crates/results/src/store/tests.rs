@@ -81,7 +81,7 @@ fn a_run_is_kept_as_it_arrives() {
 }
 
 #[test]
-fn what_cannot_be_stored_is_refused_and_changes_nothing() {
+fn invalid_data_is_rejected_and_the_store_unchanged() {
     let (_folder, mut store) = new_store();
     begin(&mut store, "a", "2026-11-21T20:36:55Z");
     store.put_results("a", &[measured("lock/futex", 20.0)]).expect("put");
@@ -243,7 +243,7 @@ fn a_missing_store_is_not_made_by_reading() {
 }
 
 #[test]
-fn what_is_not_a_store_is_refused_and_left_as_it_is() {
+fn files_of_other_programs_are_rejected_and_unchanged() {
     let (folder, _) = place();
     let foreign = folder.path().join("foreign.sqlite");
     Connection::open(&foreign)
@@ -450,7 +450,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn a_document_comes_out_as_it_went_in(document in any_document()) {
+    fn a_stored_document_reads_back_equal(document in any_document()) {
         let (_folder, mut store) = new_store();
         prop_assert_eq!(store.import(&document).expect("added"), Imported::Added);
         prop_assert_eq!(store.document(&document.run.id).expect("there"), document.clone());
@@ -458,7 +458,7 @@ proptest! {
     }
 
     #[test]
-    fn a_round_comes_out_as_it_went_in(
+    fn a_stored_round_reads_back_equal(
         lines in "(?s).{0,300}",
         started_ms in any::<i64>(),
         seq in 0..=i64::MAX as u64,

@@ -169,7 +169,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_run_measures_unasked_are_values_that_can_be_asked_for() {
+    fn default_values_are_accepted_as_explicit_values() {
         for case in cases::all() {
             for param in case.params {
                 for value in param.default.iter().chain(param.full) {

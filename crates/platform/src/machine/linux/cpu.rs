@@ -341,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn a_guest_has_no_governor_and_a_fake_kernel_does_not_tell() {
+    fn a_guest_has_no_governor_and_an_emulated_kernel_reports_none() {
         let fixture = Fixture::new(&[("sys/devices/system/cpu/online", "0\n")]);
         let tree = Tree::new(fixture.root());
         assert_eq!(governor(&tree, true).unwrap(), "none");
