@@ -1,18 +1,18 @@
-//! What a user does: measure, look, compare, pass on.
+//! The commands of a user: measure, show, compare, export and import.
 
 mod common;
 
 use common::{Bench, CASE, finish, times};
 use serde_json::Value;
 
-/// A case that this system cannot have, and the reason it gives.
+/// A case that this system does not support, and its reason.
 const MISSING: (&str, &str) = if cfg!(windows) {
     ("lock/sysv-sem", "Windows has no")
 } else {
     ("lock/critical-section", "only on Windows")
 };
 
-/// A run as short as it can be told.
+/// The shortest possible run.
 const SHORT: &str = "--quick --budget 1500ms";
 
 fn short_run(bench: &Bench, more: &str) -> common::Said {
@@ -50,7 +50,7 @@ fn each_area_has_figures_or_reasons() {
                 assert!(0.0 < median && low <= median && median <= high, "{result}");
             }
             Some("measured") => {}
-            // Where other programs hold the CPUs, workers in line may all wait for one that does not run.
+            // If other programs use the CPUs, all workers in line may wait for one that is not running.
             Some("unsupported" | "timed-out") => {
                 assert!(result["reason"].as_str().is_some_and(|why| !why.is_empty()), "{result}");
                 assert!(result.get("estimate").is_none(), "{result}");
@@ -87,7 +87,7 @@ fn export_and_import_keep_a_document_unchanged() {
     assert_eq!(std::fs::read_to_string(another.path("again.json")).expect("exported"), run.out);
 }
 
-/// A measured time has all that the schema promises, in order.
+/// A measured time has all fields of the schema, in order.
 fn is_as_documented(result: &Value) {
     assert_eq!(result["outcome"], "measured", "{result}");
     assert_eq!((&result["unit"], &result["better"]), (&"ns/op".into(), &"lower".into()));
@@ -282,7 +282,7 @@ fn extra_work_on_the_clock_is_found_as_slower() {
     // Under Wine a process takes longer to start: more time for as many rounds.
     let budget = if cfg!(windows) { "10s" } else { "3s" };
     let run = format!("run {CASE} --quick --budget {budget}");
-    // A machine may be too loaded to tell; it must never tell the contrary.
+    // On a loaded machine the verdict may be undecided, but it must never be the opposite.
     for _attempt in 0..3 {
         bench.oscost(&run).with(0);
         bench.oscost(&format!("{run} --slow-down 30%")).with(0);

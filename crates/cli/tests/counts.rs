@@ -1,4 +1,4 @@
-//! What each operation makes the kernel do, whoever counts it.
+//! The system calls and switches of each operation, by each way of counting.
 #![cfg(target_os = "linux")]
 
 mod common;

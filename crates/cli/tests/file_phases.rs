@@ -1,4 +1,4 @@
-//! The area `file` on every system: each phase is measured, what the system lacks gives its reason, and nothing is left.
+//! The area `file` on every system: each phase is measured, unsupported points have a reason, and no file is left.
 
 mod common;
 

@@ -12,19 +12,19 @@ use common::{Bench, said_by};
 use mailsink::hosted::Hosted;
 use serde_json::Value;
 
-/// Starts a sink; gives it and where it listens, once it does.
+/// Starts a sink; returns it and its address when it listens.
 fn start(bench: &Bench, arguments: &str) -> (Child, SocketAddr) {
     let arguments = format!("mail sink --listen 127.0.0.1:0 {arguments}");
     let mut child = bench.command(&arguments).spawn().expect("the program starts");
     let mut said = String::new();
     let stderr = child.stderr.as_mut().expect("a pipe");
-    // No more is said before the end.
+    // It prints nothing more before its end.
     BufReader::with_capacity(1, stderr).read_line(&mut said).expect("it says where it listens");
     let address = said.split_whitespace().find_map(|word| word.trim_end_matches(';').parse().ok());
     (child, address.unwrap_or_else(|| panic!("no address in: {said}")))
 }
 
-/// Says something and gives the codes of so many replies.
+/// Sends text and returns the codes of the next replies.
 fn codes(address: SocketAddr, text: &str, replies: usize) -> String {
     let mut stream = TcpStream::connect(address).expect("it listens");
     stream.set_read_timeout(Some(Duration::from_secs(60))).expect("a socket");
@@ -107,7 +107,7 @@ fn the_sink_survives_a_shortage_of_descriptors() {
     while sink.report().expect("it goes on").counts.no_descriptor == 0 {
         std::thread::sleep(Duration::from_millis(1));
     }
-    // Whoever goes makes room for one who waits.
+    // A closed connection frees a descriptor for a waiting one.
     clients.reverse();
     while let Some(client) = clients.pop() {
         client.set_read_timeout(Some(Duration::from_secs(60))).expect("a socket");

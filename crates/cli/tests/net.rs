@@ -1,4 +1,4 @@
-//! `oscost net`: a load on a small server of ours, as a user would put it on.
+//! `oscost net`: a load on a small test server, as a user would run it.
 
 mod common;
 
@@ -7,7 +7,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 
 use common::Bench;
 
-/// Serves connections with a thread for each.
+/// Serves connections with one thread per connection.
 fn serving(serve: fn(&mut TcpStream)) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let to = listener.local_addr().expect("an address");

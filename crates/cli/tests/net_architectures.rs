@@ -24,7 +24,7 @@ fn entries(list: &str) -> Vec<String> {
     lines.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
 }
 
-/// The names of those that this system has.
+/// The names of the architectures that this system supports.
 fn here(list: &str) -> Vec<String> {
     let entries = entries(list);
     let here = entries.iter().filter(|entry| !entry.contains("(unsupported here: "));
@@ -41,7 +41,7 @@ fn for_each(options: &str, check: impl Fn(&str, Hosted)) {
     }
 }
 
-/// Starts a server of each architecture and checks all at a time: for checks that mostly wait.
+/// Starts a server of each architecture and checks all at once, for checks that mostly wait.
 #[track_caller]
 fn for_all_at_once(options: &str, check: impl Fn(&str, Hosted) + Sync) {
     let bench = Bench::new();
@@ -93,7 +93,7 @@ fn ends(stream: &mut TcpStream) {
     }
 }
 
-/// So many connections at a time; over each, the request is sent and answered that many times.
+/// Opens `connections` connections at once, and sends a number of requests over each.
 #[track_caller]
 fn talk(to: SocketAddr, connections: usize, request: &[u8], times: usize, reply: &[u8]) {
     let mut streams: Vec<TcpStream> = (0..connections).map(|_| connect(to)).collect();

@@ -1,5 +1,5 @@
-//! The area `net` as a user runs it: servers that answer, limits that are told of, and nothing left however it
-//! ends.
+//! The area `net` as a user runs it: servers answer, limits are reported, and nothing is left in any case of
+//! termination.
 //!
 //! `OSCOST_KILLS=50 cargo test -p oscost --test net_runs` kills more often than the few times of an ordinary test.
 #![cfg(target_os = "linux")]
@@ -137,7 +137,7 @@ fn however_it_is_killed_no_server_and_no_network_is_left() {
         );
         let mut run = bench.command(&run).spawn().expect("the program starts");
         std::thread::sleep(Duration::from_millis(100 + random(1_500) as u64));
-        // The coordinator, or whoever it has started: a worker, a server, one of its processes.
+        // The coordinator, or a process that it has started: a worker, a server, one of its processes.
         if let (all @ [_, ..], 1..) = (&descendants(run.id())[..], nth % 3) {
             signal_descendant(run.id(), all[random(all.len())], libc::SIGKILL);
             std::thread::sleep(Duration::from_millis(random(300) as u64));

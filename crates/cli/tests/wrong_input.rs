@@ -1,4 +1,4 @@
-//! What the user got wrong: one line that says what, where and what to do; exit code 2.
+//! Wrong usage: one line with the problem, its place and the remedy; exit code 2.
 
 mod common;
 

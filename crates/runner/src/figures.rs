@@ -314,7 +314,8 @@ fn frequency_slope(slope: &Slope, adjusted: bool) -> FrequencySlope {
 fn core_bound_doubt(slope: &Slope) -> Option<String> {
     let apart = slope.high < *CORE_BOUND_SLOPES.start() || slope.low > *CORE_BOUND_SLOPES.end();
     apart.then(|| {
-        "its cycles change with the core's frequency, although the case is declared core-bound".to_owned()
+        "its cycles change with the core's frequency, although the case is declared core-bound"
+            .to_owned()
     })
 }
 

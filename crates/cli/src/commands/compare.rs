@@ -146,9 +146,7 @@ fn unit_line(base: &Document, new: &Document, rows: &[Compared], name: &str) -> 
             let differs = cpu_differences(base, new);
             (!differs.is_empty()).then(|| {
                 let facts = differs.join(", ");
-                format!(
-                    "possibly another CPU than in {name} ({facts}): times are compared in ns"
-                )
+                format!("possibly another CPU than in {name} ({facts}): times are compared in ns")
             })
         }
     }

@@ -99,8 +99,6 @@ fn report(args: &Noise, checked: &NoiseCheck, wrong: &[Compared]) -> anyhow::Res
     for row in wrong {
         text.push_str(&format!("  {} {}: {}\n", row.label, row.metric, row.verdict.word()));
     }
-    text.push_str(
-        "`oscost compare` now reports no smaller differences on this machine.\n",
-    );
+    text.push_str("`oscost compare` now reports no smaller differences on this machine.\n");
     print(&text)
 }

@@ -94,7 +94,8 @@ fn effort(text: &mut String, summary: &Summary) {
         carried.groups as f64 / (carried.transactions.max(1)) as f64
     );
     if carried.failed > 0 {
-        let _ = writeln!(text, "{} connections could not be established or were lost", carried.failed);
+        let _ =
+            writeln!(text, "{} connections could not be established or were lost", carried.failed);
     }
     if carried.shortages > 0 {
         let _ = writeln!(text, "shortages of ports or descriptors: {}", carried.shortages);

@@ -78,7 +78,9 @@ fn check(args: &NetLoad) -> Result<(), Usage> {
         return Err(Usage(format!("--status is for http, not for {protocol}")));
     }
     if let Some(source) = args.sources.iter().find(|source| source.is_ipv4() != to.is_ipv4()) {
-        return Err(Usage(format!("--source {source} cannot connect to {to}: one is IPv4, the other IPv6")));
+        return Err(Usage(format!(
+            "--source {source} cannot connect to {to}: one is IPv4, the other IPv6"
+        )));
     }
     if let Some(cpu) = args.bind_cpu.filter(|cpu| !platform::cpu::allowed().contains(cpu)) {
         return Err(Usage(format!("--bind-cpu {cpu}: this CPU is not available to this process")));
@@ -232,8 +234,10 @@ fn notes(step: &Step) -> Vec<String> {
         notes.push(format!("{} connections were requested", step.concurrency));
     }
     if let Some(rate) = step.rate.filter(|rate| step.replies_per_s() < AS_ASKED * rate) {
-        notes
-            .push(format!("{:.0} of {rate} requests per second were answered", step.replies_per_s()));
+        notes.push(format!(
+            "{:.0} of {rate} requests per second were answered",
+            step.replies_per_s()
+        ));
     }
     notes.extend(errors(&step.errors));
     let longest = Duration::from_nanos(step.reply.max());
