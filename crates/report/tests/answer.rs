@@ -1,4 +1,4 @@
-//! The answer to which way to carry out one's own jobs is best, at the widths people have.
+//! The recommendation for the user's jobs, at usual widths.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ fn params(executor: &str, degree: &str, order: &str) -> BTreeMap<String, String>
 
 /// The rows of one candidate, its rounds up to five times `spread` from the median.
 fn measured(params: BTreeMap<String, String>, figures: [f64; 3], spread: f64) -> Vec<CaseResult> {
-    // The rounds of each candidate come in another order.
+    // The rounds of each candidate are in a different order.
     let step = figures[0] as i32 % 10 + 1;
     let row = |(metric, unit, center): (&str, &str, f64)| {
         let round_values: Vec<f64> =

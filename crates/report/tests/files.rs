@@ -1,4 +1,4 @@
-//! The tables of the area `file`, at the widths people have.
+//! The tables of the area `file`, at usual widths.
 
 use std::collections::BTreeMap;
 
@@ -38,7 +38,7 @@ fn figure(
     CaseResult { estimate: Some(estimate), rounds: 10, ..blank }
 }
 
-/// All metrics of one point whose files have so many KiB and take `more` us more to create.
+/// All metrics of one point with files of this size in KiB, which take `more` us more to create.
 fn point(case: &str, of: &[(&str, &str)], kib: f64, more: f64) -> Vec<CaseResult> {
     let of = params(of);
     let mut time = figure(case, &of, "time", "ns/op", 24_000.0 + more * 1e3);

@@ -1,4 +1,4 @@
-//! What people see, at the widths they have.
+//! The printed output, at usual widths.
 
 #[path = "support/run.rs"]
 mod run;

@@ -1,4 +1,4 @@
-//! The tables of the area `mail`, at the widths people have.
+//! The tables of the area `mail`, at usual widths.
 
 #[path = "support/senders.rs"]
 mod senders;

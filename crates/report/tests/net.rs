@@ -1,4 +1,4 @@
-//! The tables of the area `net`, at the widths people have.
+//! The tables of the area `net`, at usual widths.
 
 #[path = "support/servers.rs"]
 mod servers;

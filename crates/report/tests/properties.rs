@@ -1,4 +1,4 @@
-//! What must be true of any results on any page.
+//! Properties of the output for arbitrary results on arbitrary pages.
 
 mod support;
 
@@ -135,7 +135,7 @@ fn printed_rows(text: &str) -> Vec<String> {
     rows.into_iter().map(row).collect()
 }
 
-/// What all results of an area that have a parameter agree on.
+/// The parameters with the same value in all results of an area that have them.
 fn agreed(results: &[CaseResult], area: &str) -> BTreeMap<String, String> {
     let mut values: BTreeMap<&String, BTreeSet<&String>> = BTreeMap::new();
     for (key, value) in results.iter().filter(|r| r.case.starts_with(area)).flat_map(|r| &r.params)
@@ -146,8 +146,8 @@ fn agreed(results: &[CaseResult], area: &str) -> BTreeMap<String, String> {
     agreed.map(|(key, values)| (key.clone(), values.first().unwrap().to_string())).collect()
 }
 
-/// What a row may be called: in full, with the names of words left out, or with those of all parameters in
-/// the heading; and each of them without what the title says of all rows.
+/// The possible names of a row: in full, without the parameter names of words, or with parameter names in the
+/// heading; and each of them without the parameters in the title.
 fn names_of(result: &CaseResult, results: &[CaseResult]) -> Vec<String> {
     let (area, name) = result.case.split_once('/').unwrap();
     let agreed = agreed(results, area);
@@ -168,7 +168,7 @@ fn forms(name: &str, params: &BTreeMap<String, String>) -> [String; 3] {
     [results::label(name, params), short, values]
 }
 
-/// Whether a table row is called by one of `names`.
+/// Whether a table row has one of `names`.
 fn is_called(row: &str, names: &[String]) -> bool {
     names.iter().any(|name| row.starts_with(&format!("{name} ")))
 }

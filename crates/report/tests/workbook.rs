@@ -30,7 +30,7 @@ fn parts_of(document: &Document) -> BTreeMap<String, String> {
     parts(&workbook(document).unwrap())
 }
 
-/// What stands between `start` and the next `end`, each time.
+/// All texts between `start` and the next `end`.
 fn between<'a>(text: &'a str, start: &'a str, end: &'a str) -> Vec<&'a str> {
     text.split(start).skip(1).filter_map(|rest| Some(rest.split_once(end)?.0)).collect()
 }
@@ -158,7 +158,7 @@ fn the_summary_has_a_row_for_every_result_and_the_run_its_facts() {
 fn charts_refer_to_cells_and_show_every_figure() {
     let document = whole_run();
     let parts = parts_of(&document);
-    // Two for each kind on each set of CPUs and each base, one of degrees, one of what is worth it.
+    // Two for each kind on each set of CPUs and each base, one of degrees, one of `worth`.
     let charts = charts(&parts);
     assert_eq!(charts.len(), 2 * 3 * 2 * 3 + 1 + 1);
     for chart in &charts {

@@ -1,6 +1,7 @@
-//! What the tests of all crates share: a test that needs root, tracefs, a program or whatever else a machine may lack
-//! says that it is skipped. In CI, where `scripts/install-test-needs` has installed what tests need, it fails instead:
-//! nothing passes there by being skipped. What an operating system cannot have at all is [`not_applicable`], in CI too.
+//! Shared by the tests of all crates: a test that needs root, tracefs, a program or another resource that a machine may lack
+//! reports that it is skipped. In CI, where `scripts/install-test-needs` has installed what tests need, it fails instead:
+//! no test passes there by being skipped. A test of something that an operating system does not support is
+//! [`not_applicable`], also in CI.
 
 use std::io::Write;
 

@@ -17,7 +17,7 @@ pub const CASE: Case = Case {
     name: "degree",
     operation: "A list of jobs of equal length carried out by `degree` threads on all CPUs.",
     comparable_to: "The degrees together give the parameters of Amdahl's law and the Universal \
-                Scalability Law: the serial share, contention, coherency, and the degree beyond \
+                Scalability Law: the serial share, contention, coherence, and the degree beyond \
                 which more threads reduce the rate. sysbench's `cpu` with several `--threads` \
                 gives rates at single degrees.",
     only: Only::Everywhere,
@@ -35,7 +35,7 @@ pub const CASE: Case = Case {
             name: "degree",
             meaning: "how many jobs are under way at once",
             // Five degrees on two CPUs: up to the number of CPUs, and beyond it, where the fitted laws
-            // separate contention from coherency.
+            // separate contention from coherence.
             default: &["few..4xcpus"],
             full: &["1..4xcpus"],
             takes: Takes::Count(DEGREE_AT_MOST as u64),

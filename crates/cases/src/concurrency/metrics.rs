@@ -74,7 +74,7 @@ pub const USL_CONTENTION: Metric = Metric::lower(
 pub const USL_COHERENCE: Metric = Metric::lower(
     "usl-coherence",
     "share",
-    "the coherency coefficient: the share lost per other job in progress, by the Universal Scalability Law",
+    "the coherence coefficient: the share lost per other job in progress, by the Universal Scalability Law",
 )
 .with(Role::Derived);
 pub const USL_KNEE: Metric = Metric::neutral(

@@ -61,7 +61,7 @@ impl Sink {
         }
     }
 
-    /// Ends it by SIGTERM.
+    /// Stops it by SIGTERM.
     pub fn stop(mut self) -> Received {
         let child = self.child.take().expect("it runs");
         signal(&child, libc::SIGTERM);

@@ -1,5 +1,5 @@
-//! A run of the area `net` with all that can happen to a point: the rates follow from what a connection costs the
-//! server and from what the load generator is able to ask for.
+//! A simulated run of the area `net` with points of all kinds: rates follow from the cost of a connection for the
+//! server, and from the maximum rate of the load generator.
 
 use std::collections::BTreeMap;
 
@@ -8,10 +8,10 @@ use results::{CaseResult, Direction, Estimate, Outcome, PerOp};
 const ROUNDS: usize = 6;
 pub const LEVELS: [u32; 8] = [1, 10, 100, 500, 1000, 1500, 2500, 5000];
 
-/// What the generator is able to ask for in a second.
+/// The maximum rate of the generator.
 const GENERATOR: f64 = 62e3;
 
-/// An architecture: CPU time of a connection in ns, that of another one in flight, calls, switches, memory held.
+/// An architecture: CPU time per connection in ns, additional time per connection in flight, calls, switches, memory.
 struct Manner {
     arch: &'static str,
     cpu: f64,
@@ -58,7 +58,7 @@ fn figure(
     relative: f64,
 ) -> CaseResult {
     let half_width = value.abs() * relative;
-    // Architectures are not disturbed alike.
+    // Architectures are disturbed differently.
     let nth = of["arch"].len() + of["connections"].len();
     let place = |i: usize| ((i * 5 + nth) % ROUNDS) as f64 / 5.0;
     let round = |i: usize| value + half_width * (2.0 * place(i) - 1.0);
@@ -116,7 +116,7 @@ fn doubt(results: &mut [CaseResult], arch: &str, from: u32, why: &str) {
 
 const NO_WINDOWS: &str = "there is none on Linux";
 
-/// `net/answer` on Linux, with points of every outcome, and what is derived from it.
+/// `net/answer` on Linux, with points of every outcome and derived results.
 pub fn answer() -> Vec<CaseResult> {
     let case = "net/answer";
     let mut results = Vec::new();
@@ -125,7 +125,7 @@ pub fn answer() -> Vec<CaseResult> {
             match (manner.arch, connections) {
                 ("exec", 101..) => {}
                 ("fork", 5000) => {
-                    let why = "not one reply: 5000 connections were refused";
+                    let why = "no reply: 5000 connections were refused";
                     results.push(ended(case, "fork", 5000, Outcome::Failed, why));
                 }
                 ("prefork", 5000) => {
@@ -133,8 +133,8 @@ pub fn answer() -> Vec<CaseResult> {
                     results.push(ended(case, "prefork", 5000, Outcome::TimedOut, why));
                 }
                 ("tokio", 5000) => {
-                    let why = "5000 connections need 5064 descriptors, and a process may have 4096 here: \
-                               `ulimit -n 5064` as root raises that";
+                    let why = "5000 connections need 5064 descriptors, and the limit per process is 4096: \
+                               `ulimit -n 5064` as root raises it";
                     results.push(ended(case, "tokio", 5000, Outcome::Unsupported, why));
                 }
                 _ => results.extend(load(case, manner, connections, GENERATOR)),
@@ -170,7 +170,7 @@ pub fn requests() -> Vec<CaseResult> {
     results
 }
 
-/// `net/hold` with so many connections.
+/// `net/hold` with this number of connections.
 pub fn hold(levels: &[u32]) -> Vec<CaseResult> {
     let case = "net/hold";
     let mut results = Vec::new();
