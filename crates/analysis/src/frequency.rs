@@ -1,4 +1,5 @@
-//! The core's frequency in two runs: whether they can be compared in cycles, and the difference of the machine's own speed.
+//! The core's frequency in two runs: whether they can be compared in cycles, and the difference of the machine's own
+//! speed.
 
 use results::{CaseResult, Document, Interval, Reference};
 

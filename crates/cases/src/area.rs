@@ -43,8 +43,8 @@ pub struct SummaryRow {
     pub metric: &'static Metric,
 }
 
-/// Selects a point of a run by its case and some of its parameters. If several points match, selects the first one in the
-/// order of the plan.
+/// Selects a point of a run by its case and some of its parameters. If several points match, selects the first one in
+/// the order of the plan.
 #[derive(Debug, Clone, Copy)]
 pub struct Select {
     /// `area/name`.

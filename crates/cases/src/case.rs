@@ -15,7 +15,8 @@ pub struct Case {
     /// The systems on which it exists.
     pub only: Only,
     /// Whether the time of one operation on an otherwise idle CPU depends only on the core's frequency; if so, it is
-    /// estimated in core cycles. False for operations that wait for memory, other cores, devices or timers, and for trials.
+    /// estimated in core cycles. False for operations that wait for memory, other cores, devices or timers, and for
+    /// trials.
     pub core_bound: bool,
     /// How its trials are measured, if each round is one trial; `None` if its operation is timed in batches.
     pub trials: Option<Trials>,

@@ -21,8 +21,8 @@ pub const WORKER: &str = "worker";
 pub enum WorkerOrder {
     /// Runs one round of one case, and prints its records as JSON Lines.
     Round(Box<RoundOrder>),
-    /// Runs a server. Prints its address, then its resource usage whenever it reads a line from standard input, until the
-    /// end of standard input.
+    /// Runs a server. Prints its address, then its resource usage whenever it reads a line from standard input, until
+    /// the end of standard input.
     Serve(ServeOrder),
     /// Runs an SMTP sink, in the same way.
     Sink(SinkOrder),

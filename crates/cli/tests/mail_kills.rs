@@ -1,5 +1,5 @@
-//! Mail senders and servers that are killed, stopped or without disk space: no recipient is lost, and those who may have
-//! received the message twice are reported.
+//! Mail senders and servers that are killed, stopped or without disk space: no recipient is lost, and those who may
+//! have received the message twice are reported.
 //!
 //! `OSCOST_KILLS=30 cargo test -p oscost --test mail_kills -- --nocapture` kills more often than an
 //! ordinary test, and prints what it found.

@@ -303,8 +303,8 @@ fn nothing_in_a_message_ends_it_early() {
     assert!(!bare.contains(['\r', '\n']), "{received:?}");
 }
 
-/// A name server on loopback: the MX of every domain is its `mx.` name, and each name has this address. It ends with the
-/// test program.
+/// A name server on loopback: the MX of every domain is its `mx.` name, and each name has this address. It ends with
+/// the test program.
 struct NameServer {
     address: SocketAddr,
     asked: Arc<AtomicUsize>,

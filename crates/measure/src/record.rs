@@ -46,8 +46,8 @@ pub struct Series {
     /// The sentinel before the first sample, between each two, and after the last. With several workers only before the
     /// first and after the last: in between it would detect the other workers.
     pub readings: Vec<Reading>,
-    /// Whether other workers contended at the same time. If so, the round is one trial: its value is the time of all samples
-    /// divided by their operations, not their median.
+    /// Whether other workers contended at the same time. If so, the round is one trial: its value is the time of all
+    /// samples divided by their operations, not their median.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub contended: bool,
     /// Whether there were so many other runnable threads before or after that they must have taken CPUs from the

@@ -1,8 +1,8 @@
 //! A small picture of a distribution: the times of all samples relative to the estimate.
 //!
 //! Each character is a step of 5 % of the estimate, on the same scale in all rows of a table, so that rows can be
-//! compared. A peak over the second character means that most samples are close to the estimate. A long tail or a second
-//! peak to the right is caused by neighbours, interrupts and other modes of the operation.
+//! compared. A peak over the second character means that most samples are close to the estimate. A long tail or a
+//! second peak to the right is caused by neighbours, interrupts and other modes of the operation.
 
 use results::Seen;
 

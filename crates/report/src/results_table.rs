@@ -211,7 +211,8 @@ impl Tables<'_> {
         (last.min(LAST_CORE_RANK), grid::total_width(&columns) <= self.page.table_width())
     }
 
-    /// Formats the `costs` in one table, with the metrics of `others` beside them or in a separate table; `rows` are all rows.
+    /// Formats the `costs` in one table, with the metrics of `others` beside them or in a separate table; `rows` are
+    /// all rows.
     fn text(&self, rows: &[&Row], costs: &[&Row], others: &[&Row]) -> String {
         if costs.is_empty() {
             return self.metric_tables(self.first_heading(), others, None).join("\n");

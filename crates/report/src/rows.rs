@@ -165,7 +165,8 @@ pub(crate) fn reasons(result: &CaseResult) -> Vec<Reason> {
     reasons
 }
 
-/// Whether the definition of the case has the metric of `result` with that unit, and the result has a figure or a reason.
+/// Whether the definition of the case has the metric of `result` with that unit, and the result has a figure or a
+/// reason.
 ///
 /// A foreign file may contain anything.
 pub(crate) fn is_described(result: &CaseResult) -> bool {

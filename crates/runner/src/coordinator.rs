@@ -235,7 +235,8 @@ impl<'a> Coordinator<'a> {
                 if self.must_stop() {
                     return Ok(false);
                 }
-                // On a busy machine the time may be up before the first round of a point, which is measured nevertheless.
+                // On a busy machine the time may be up before the first round of a point, which is measured
+                // nevertheless.
                 let evidence = &self.evidence[which];
                 let has_time = self.spent() < self.budget() || evidence.rounds() == 0;
                 if has_time && evidence.needs_rounds() {

@@ -256,8 +256,9 @@ impl Evidence {
         }
     }
 
-    /// Whether the planned number of quiet trials is reached and they agree well enough, or the maximum number of trials.
-    /// The 95 % interval of six extends from the least to the greatest: one outlier decides it. That of nine does not.
+    /// Whether the planned number of quiet trials is reached and they agree well enough, or the maximum number of
+    /// trials. The 95 % interval of six extends from the least to the greatest: one outlier decides it. That of nine
+    /// does not.
     fn has_all_trials(&self, plan: &Plan, levels: &Levels) -> bool {
         if self.rounds.len() >= plan.trials_at_most(&self.point) {
             return true;

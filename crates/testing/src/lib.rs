@@ -1,6 +1,6 @@
-//! Shared by the tests of all crates: a test that needs root, tracefs, a program or another resource that a machine may lack
-//! reports that it is skipped. In CI, where `scripts/install-test-needs` has installed what tests need, it fails instead:
-//! no test passes there by being skipped. A test of something that an operating system does not support is
+//! Shared by the tests of all crates: a test that needs root, tracefs, a program or another resource that a machine may
+//! lack reports that it is skipped. In CI, where `scripts/install-test-needs` has installed what tests need, it fails
+//! instead: no test passes there by being skipped. A test of something that an operating system does not support is
 //! [`not_applicable`], also in CI.
 
 use std::io::Write;

@@ -27,7 +27,8 @@ pub fn path_of(value: &str) -> PathBuf {
     if value == TEMP { std::env::temp_dir() } else { PathBuf::from(value) }
 }
 
-/// Checks before anything is written whether a point of this area can be measured; `None` if it can, otherwise the reason.
+/// Checks before anything is written whether a point of this area can be measured; `None` if it can, otherwise the
+/// reason.
 pub fn obstacle(params: &Params) -> Option<CaseError> {
     let asked = || -> Result<Option<CaseError>, CaseError> {
         let parent = path_of(value_of(params, "dir")?);

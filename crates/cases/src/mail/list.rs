@@ -1,8 +1,8 @@
 //! The list of recipients, in many domains, of which a few are large and most are small.
 //!
 //! The sizes follow Zipf's law exactly (the n-th largest domain has 1/n of the recipients of the largest). The order of
-//! the domains spreads each size over the whole list, so that any part of the list resembles the whole, except for domains
-//! larger than that part. No random numbers are used: all trials have the same list.
+//! the domains spreads each size over the whole list, so that any part of the list resembles the whole, except for
+//! domains larger than that part. No random numbers are used: all trials have the same list.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};

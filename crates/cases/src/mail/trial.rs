@@ -117,7 +117,8 @@ impl DeliveryTrial {
         let (delivered, seen) = std::thread::scope(|scope| {
             let (delivery, sampler) = (&delivery, &mut sampler);
             let watching = scope.spawn(move || watch(delivery, sampler, &is_over, times));
-            // After the start of the sampler's thread, which is not pinned to this CPU, and whose calls are not counted.
+            // After the start of the sampler's thread, which is not pinned to this CPU, and whose calls are not
+            // counted.
             let _ = keep_process_to(&[test_bed.sender]);
             let _ = counter.set(match mode {
                 Mode::Count(tracepoint) => ProcessCounter::start(tracepoint),

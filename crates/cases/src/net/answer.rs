@@ -29,8 +29,8 @@ pub const CASE: Case = Case {
         Param {
             name: "connections",
             meaning: "the number of connections in flight",
-            // Most changes occur between 1 and 10, where event loops overtake threads; beyond 100 rates and costs hardly
-            // change, as one more level shows. `includes` selects the architectures measured at each level.
+            // Most changes occur between 1 and 10, where event loops overtake threads; beyond 100 rates and costs
+            // hardly change, as one more level shows. `includes` selects the architectures measured at each level.
             default: &["1", "10", "100", "1000"],
             full: &["1", "10", "100", "500", "1000", "1500", "2500", "5000"],
             takes: Takes::Count(10_000),
@@ -47,8 +47,8 @@ fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
 }
 
 /// Whether a run of this extent measures this point. A default run compares processes, threads and event loops by the
-/// number of connections, and shows the effect of other ways to wait. Therefore these three architectures are measured at
-/// most levels, and the others at one or two:
+/// number of connections, and shows the effect of other ways to wait. Therefore these three architectures are measured
+/// at most levels, and the others at one or two:
 ///
 /// - `exec` has the same rate at every level, and takes more than a second to open a thousand connections;
 /// - `prefork` and `pool` have 64 processes or threads at any level, so that more connections only wait longer;

@@ -23,7 +23,8 @@ pub const CASE: Case = Case {
         Param {
             meaning: "the architecture of the server (`oscost net serve --list`); those with a fixed number of processes \
                       or threads serve no more connections than that",
-            // `epoll-level` is within a few percent of `epoll` here, and with one CPU `epoll-per-cpu` has only one loop.
+            // `epoll-level` is within a few percent of `epoll` here, and with one CPU `epoll-per-cpu` has only one
+            // loop.
             default: &all_but::<10>(&["exec", "prefork", "pool", "epoll-level", "epoll-per-cpu"]),
             full: &all_but::<13>(&["prefork", "pool"]),
             takes: Takes::Words(&["prefork", "pool"]),

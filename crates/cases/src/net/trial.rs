@@ -41,8 +41,8 @@ pub struct Speed {
     pub replies: f64,
 }
 
-/// The approximate duration of a trial: starting the server, opening the connections, warming up, counting, and stopping
-/// the server with all its processes.
+/// The approximate duration of a trial: starting the server, opening the connections, warming up, counting, and
+/// stopping the server with all its processes.
 pub fn takes(params: &Params, speed: &Speed) -> Duration {
     if !super::is_here(params) {
         return AROUND;

@@ -1,4 +1,5 @@
-//! Tests for every case: it runs a real round, makes the expected number of system calls, and leaves no descriptor open.
+//! Tests for every case: it runs a real round, makes the expected number of system calls, and leaves no descriptor
+//! open.
 
 use std::sync::OnceLock;
 

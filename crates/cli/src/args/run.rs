@@ -33,7 +33,8 @@ pub struct Measuring {
     /// Connect servers and clients over a virtual network (veth) instead of loopback; needs root on Linux
     #[arg(long)]
     pub netns: bool,
-    /// A point is complete when its interval's half-width is below this share [default: 0.5%; trials and contended locks: 15%]
+    /// A point is complete when its interval's half-width is below this share [default: 0.5%; trials and contended
+    /// locks: 15%]
     #[arg(long, value_name = "SHARE", value_parser = share, allow_hyphen_values = true)]
     pub precision: Option<f64>,
     /// Time limit for the whole run, such as 30s or 2m; each point gets one round at least

@@ -132,8 +132,8 @@ pub struct Fake {
 }
 
 impl Fake {
-    /// Greets with `220 fake`. `answers` are the beginnings of commands with their replies; a missing line end is added,
-    /// and an empty reply closes the connection.
+    /// Greets with `220 fake`. `answers` are the beginnings of commands with their replies; a missing line end is
+    /// added, and an empty reply closes the connection.
     pub fn start(answers: &'static [(&'static str, &'static str)]) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("it is bound");

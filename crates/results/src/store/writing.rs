@@ -147,7 +147,8 @@ impl Store {
     /// Stores the facts known after a run: the core's frequency and the time of each area.
     ///
     /// # Errors
-    /// [`StoreError::UnknownRun`]; [`StoreError::Unsound`] for figures that cannot be true. The store is then unchanged.
+    /// [`StoreError::UnknownRun`]; [`StoreError::Unsound`] for figures that cannot be true. The store is then
+    /// unchanged.
     pub fn put_run_facts(
         &mut self,
         id: &str,

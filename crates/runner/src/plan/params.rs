@@ -96,7 +96,8 @@ fn few_up_to(last: usize) -> Vec<usize> {
     below.chain([last]).collect()
 }
 
-/// A value given explicitly, checked and in its stored form: a count in digits, a length in its shortest form, or a word.
+/// A value given explicitly, checked and in its stored form: a count in digits, a length in its shortest form, or a
+/// word.
 fn checked(param: &Param, value: &str, cpus: usize) -> Result<String, PlanError> {
     let bad = |problem: String| bad_value(param, value, problem);
     match param.takes {
