@@ -262,7 +262,7 @@ fn invalid_addresses_are_reported_with_their_lines_and_valid_ones_delivered() {
     let text = "the part before the @ has the character ' ', which is not allowed there";
     assert!(replies.iter().any(|reply| reply["reply"] == text), "{replies:?}");
     let again = bench.oscost(&format!("{command} --resume")).with(1).json();
-    assert_eq!(again["replies"], document["replies"], "the same is told of what was before");
+    assert_eq!(again["replies"], document["replies"], "the earlier replies are reported again");
 }
 
 #[test]

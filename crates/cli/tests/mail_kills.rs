@@ -68,7 +68,7 @@ fn is_killed_and_goes_on(times: usize, how: &str) {
     let received = sink.stop();
     let in_flight = report["in_flight_when_killed"].as_u64().expect("a number") as usize;
     judge(&bench, recipients, &report, &received, in_flight);
-    assert_eq!(received.recipients(), recipients, "nobody is forgotten");
+    assert_eq!(received.recipients(), recipients, "no recipient is lost");
     println!(
         "{how}: {killed} kills, {in_flight} were under way, {} came twice",
         received.repeats()

@@ -368,10 +368,10 @@ fn mx_records_that_lead_to_loopback_are_still_in_test_mode() {
         format!("--nameserver {} --port {} --json {SOON}", server.address, sink.address.port());
     let said = send(&bench, list, message, &arguments).with(0);
     let asked = server.asked.load(Ordering::Relaxed);
-    assert!(asked >= 4, "it was asked {asked} times");
+    assert!(asked >= 4, "it received {asked} queries");
     assert_eq!((&said.json()["test_mode"], &said.json()["delivered"]), (&true.into(), &3.into()));
     assert!(said.err.contains("test mode: no message is sent; --really-send"), "{}", said.err);
-    assert!(sink.messages().is_empty(), "somebody got it");
+    assert!(sink.messages().is_empty(), "a message was received");
     let said = send(&bench, list, message, &format!("{arguments} --really-send")).with(0);
     assert_eq!(said.json()["test_mode"], false);
     let messages = sink.messages();
@@ -389,11 +389,11 @@ fn mail_is_local_only_if_all_targets_are_local() {
     bench.write("routes", &format!("x.test {}\nelsewhere.test 192.0.2.1:25\n", sink.address));
     let said = send(&bench, LIST, MESSAGE, "--route routes --json").with(0);
     assert_eq!(said.json()["test_mode"], true);
-    assert!(sink.messages().is_empty(), "somebody got it");
+    assert!(sink.messages().is_empty(), "a message was received");
     bench.write("routes", &format!("x.test {}\n", sink.address));
     let said = send(&bench, LIST, MESSAGE, "--route routes --json --dry").with(0);
     assert_eq!(said.json()["test_mode"], true);
-    assert!(sink.messages().is_empty(), "somebody got it");
+    assert!(sink.messages().is_empty(), "a message was received");
     let said = send(&bench, LIST, MESSAGE, "--route routes --json").with(0);
     assert_eq!(said.json()["test_mode"], false);
     assert_eq!(sink.messages().len(), 1);

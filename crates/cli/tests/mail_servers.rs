@@ -381,7 +381,7 @@ fn smtp_sink_counts_as_many_messages_as_were_sent() {
             text += &String::from_utf8_lossy(&buffer[..bytes]);
             let begins = text.rfind("mesg=").map_or(0, |at| at + "mesg=".len());
             if let Some((count, _)) = text[begins..].split_once('\r') {
-                *last.lock().expect("nobody panics there") = count.parse().expect("a number");
+                *last.lock().expect("not poisoned") = count.parse().expect("a number");
                 text.drain(..begins.saturating_sub("mesg=".len()));
             }
         }
@@ -391,7 +391,7 @@ fn smtp_sink_counts_as_many_messages_as_were_sent() {
     let arguments = format!("--relay {address} --connections 200 --recipients 1 --json");
     let said = bench.oscost(&order.command(&arguments));
     let delivered = said.json()["delivered"].clone();
-    let is_all = || *counted.lock().expect("nobody panics there") >= messages;
+    let is_all = || *counted.lock().expect("not poisoned") >= messages;
     let began = Instant::now();
     while !is_all() && began.elapsed() < Duration::from_secs(30) {
         std::thread::sleep(Duration::from_millis(10));
@@ -400,5 +400,5 @@ fn smtp_sink_counts_as_many_messages_as_were_sent() {
     sink.wait().expect("our own child");
     reader.join().expect("a reader");
     assert_eq!(delivered, messages, "{said:?}");
-    assert_eq!(*counted.lock().expect("nobody panics there"), messages);
+    assert_eq!(*counted.lock().expect("not poisoned"), messages);
 }

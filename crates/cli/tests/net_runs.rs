@@ -93,7 +93,7 @@ fn a_network_namespace_is_used_or_rejected_with_the_reason() {
         Some("unsupported") => {
             let why = time["reason"].as_str().expect("a reason");
             assert!(why.contains("namespace") || why.contains("ip"), "{why}");
-            testing::skip(&format!("a network of its own: {why}"));
+            testing::skip(&format!("a network namespace: {why}"));
         }
         other => panic!("{other:?}: {time}"),
     }

@@ -36,7 +36,7 @@ fn reply_of(address: SocketAddr) -> String {
 /// A network namespace may be removed before the server ends: no connection can wake the server, and it ends anyway.
 #[test]
 fn a_server_without_its_network_ends_with_its_input() {
-    if testing::skip_unless_root("to give a server a network of its own") {
+    if testing::skip_unless_root("to create a network namespace for a server") {
         return;
     }
     let bench = Bench::new();

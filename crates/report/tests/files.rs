@@ -96,7 +96,7 @@ fn run() -> Vec<CaseResult> {
                 "file/create",
                 &of,
                 Outcome::Unsupported,
-                "io_uring with descriptors of its own: Operation not permitted (os error 1)",
+                "io_uring with fixed descriptors: Operation not permitted (os error 1)",
             )),
             _ => results.extend(point("file/create", &of, 4.0, 1.0)),
         }

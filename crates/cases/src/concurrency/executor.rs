@@ -232,7 +232,7 @@ mod tests {
             let done = executor.carry_out(&jobs(), &work, clock).unwrap();
             assert_eq!(done.len(), 6, "{name}");
             for (job, done) in jobs().iter().zip(&done) {
-                // A wait is never shorter than asked for.
+                // A wait is never shorter than requested.
                 assert!(done.at >= job.arrival + job.length.mul_f64(0.5), "{name}: {done:?}");
                 assert_eq!(done.cpu.is_some(), cfg!(unix), "{name}");
             }

@@ -102,7 +102,7 @@ pub struct NetLoad {
     /// Process id of the server, to show its CPU time and memory, and whether it or the generator was the bottleneck
     #[arg(long, value_name = "PID")]
     pub server_pid: Option<u32>,
-    /// Allow a server on another machine. Ask its owner first
+    /// Allow a server on another machine; get the permission of its owner first
     #[arg(long)]
     pub beyond_this_machine: bool,
     /// Print the steps as one JSON document

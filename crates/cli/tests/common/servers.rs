@@ -150,7 +150,7 @@ impl Fake {
 
     /// All data received over all connections.
     pub fn received(&self) -> Vec<u8> {
-        self.received.lock().expect("nobody panics there").clone()
+        self.received.lock().expect("not poisoned").clone()
     }
 
     /// The same as text.
@@ -195,7 +195,7 @@ struct Listening<'a>(&'a TcpStream, &'a Mutex<Vec<u8>>);
 impl Read for Listening<'_> {
     fn read(&mut self, room: &mut [u8]) -> std::io::Result<usize> {
         let bytes = self.0.read(room)?;
-        self.1.lock().expect("nobody panics here").extend_from_slice(&room[..bytes]);
+        self.1.lock().expect("not poisoned").extend_from_slice(&room[..bytes]);
         Ok(bytes)
     }
 }
