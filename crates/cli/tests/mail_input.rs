@@ -388,7 +388,7 @@ fn wrong_password_ends_it_at_once() {
         let said = send(&bench, LIST, MESSAGE, &arguments).with(3);
         let last = said.err.lines().last().expect("words");
         assert_eq!(
-            last, "oscost: 127.0.0.1 does not let us in: 535 5.7.8 name or password wrong",
+            last, "oscost: 127.0.0.1 rejected the login: 535 5.7.8 name or password wrong",
             "{how}"
         );
     }
@@ -446,9 +446,9 @@ fn journals_that_do_not_fit() {
     let relay = format!("--relay {}", sink.address);
     let command = order.command(&relay);
     let resume = order.command(&format!("{relay} --resume"));
-    bench.oscost(&resume).with(2).complains(&["no journal", "leave out --resume"]);
+    bench.oscost(&resume).with(2).complains(&["does not exist", "omit --resume"]);
     bench.oscost(&command).with(0);
-    bench.oscost(&command).with(2).complains(&["is there already", "--resume", "--journal"]);
+    bench.oscost(&command).with(2).complains(&["already exists", "--resume", "--journal"]);
     // The delivery is complete: no recipient receives the message again.
     bench.oscost(&resume).with(0);
     assert_eq!(sink.messages().len(), 1);
@@ -468,7 +468,7 @@ fn journals_that_do_not_fit() {
     let empty = order.command(&format!("{relay} --resume --journal empty"));
     bench.oscost(&empty).with(2).complains(&["empty is not the journal of a delivery"]);
     let onto = order.command(&format!("{relay} --journal text"));
-    bench.oscost(&onto).with(2).complains(&["text is there already"]);
+    bench.oscost(&onto).with(2).complains(&["text already exists"]);
     assert_eq!(sink.messages().len(), 1);
 }
 
