@@ -61,7 +61,7 @@ impl Footnotes {
     /// The notes as lines below the table, each with its number of rows if it marks more than one.
     pub(crate) fn lines(&self, page: &Page) -> String {
         let notes = self.notes.iter().map(|note| (note.reason.text.as_str(), note.rows));
-        let others = ("other reasons (see `--json`)", self.rows_with_others);
+        let others = ("other reasons: see `--json`", self.rows_with_others);
         let others = Some(others).filter(|(_, rows)| *rows > 0);
         let numbered = notes.chain(others).enumerate();
         numbered.map(|(number, (text, rows))| line(letter(number), text, rows, page)).collect()
@@ -115,7 +115,7 @@ mod tests {
         let notes = Footnotes::of(&rows);
         let marks: Vec<String> = rows.iter().map(|row| notes.mark(row)).collect();
         assert_eq!(marks, ["b", "c", "d", "e", "f", "g", "g", "g", "a"]);
-        let last = "g  other reasons: `--json` has them all (3 rows)\n";
+        let last = "g  other reasons: see `--json` (3 rows)\n";
         assert!(notes.lines(&PAGE).ends_with(last));
     }
 }

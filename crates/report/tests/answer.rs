@@ -114,7 +114,7 @@ fn few_candidates_and_none() {
     assert!(none.contains("timed out") && none.contains("a  not done within 60 s"), "{none}");
     let one = answer_text(&choose(&candidates(0.01)[..3], Goal::Elapsed), "jobs.txt", &NARROW);
     assert!(one.starts_with(
-        "For the elapsed time of jobs.txt, take serial (in the given order): nothing else\nwas tried.\n"
+        "For the elapsed time of jobs.txt, take serial (in the given order): it was the\nonly candidate.\n"
     ));
     let empty = answer_text(&choose(&[], Goal::WorstTurnaround), "jobs.txt", &NARROW);
     assert_eq!(empty, "There is no figure for the worst turnaround of jobs.txt.\n");

@@ -60,7 +60,7 @@ fn other_places_have_tables_of_their_own_and_unknown_shapes_the_usual_ones() {
     run.push(later);
     let text = results_tables(&run, &NARROW);
     assert!(text.contains("net/hold (place=same): "), "{text}");
-    assert_eq!(text.matches("what each of 500").count(), 2, "{text}");
+    assert_eq!(text.matches("cost of each of 500").count(), 2, "{text}");
     assert!(text.contains("node0"), "{text}");
 }
 

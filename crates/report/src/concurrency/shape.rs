@@ -144,17 +144,6 @@ pub(crate) fn order_words(order: &str) -> String {
     }
 }
 
-/// How one job of `executor` runs: `as a thread`, `in a pool`.
-pub(crate) fn job_place(executor: &str) -> String {
-    match executor {
-        "threads" => "as a thread".to_owned(),
-        "pool" => "in a pool".to_owned(),
-        "rayon" => "as a rayon task".to_owned(),
-        "tokio" => "as a tokio task".to_owned(),
-        other => format!("with {other}"),
-    }
-}
-
 /// The value of a row's parameter; empty where it has none of this name.
 pub(crate) fn param<'a>(row: &Row<'a>, key: &str) -> &'a str {
     let params = row.results.first().copied().map(|result| &result.params);

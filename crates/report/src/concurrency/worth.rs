@@ -2,7 +2,7 @@
 
 use crate::concurrency::derived::{doubts, said};
 use crate::concurrency::shape::{
-    Group, grouped, is_derived, job_place, length_words, param, values,
+    Group, grouped, is_derived, length_words, param, values,
 };
 use crate::concurrency::side_by_side::{SideBySide, measured, missing_lines};
 use crate::grid::{Cell, Column};
@@ -42,12 +42,11 @@ fn shortest(derived: &[&Row], page: &Page) -> String {
     for executor in values(derived, "executor") {
         let of_it = derived.iter().filter(|row| param(row, "executor") == executor);
         for result in of_it.flat_map(|row| &row.results) {
-            let place = job_place(executor);
             match measured(result) {
                 Some(_) => {
-                    known.push(format!("{place} {}{}", said(result), doubts(&[result])));
+                    known.push(format!("{executor} {}{}", said(result), doubts(&[result])));
                 }
-                None => unknown.push(format!("{place}: {}", said(result))),
+                None => unknown.push(format!("{executor}: {}", said(result))),
             }
         }
     }
