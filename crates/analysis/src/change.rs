@@ -8,8 +8,8 @@ use crate::frequency::{Frequencies, cpu_differences, speed_shift};
 use crate::scope::References;
 use crate::spread::{Spread, grid_step, welch};
 
-/// Smaller differences, as shares, are not reported, whatever the rounds' spread: the placement of a program and its
-/// data in memory changes a figure by that much.
+/// Smaller differences, as shares, are not reported, independent of the spread of the rounds: the placement of a
+/// program and its data in memory changes a figure by this share.
 pub(crate) const FLOOR_AT_LEAST: f64 = 0.01;
 /// The same for core cycles, which are independent of the core's frequency and of disturbances.
 const CYCLES_FLOOR_AT_LEAST: f64 = 0.002;

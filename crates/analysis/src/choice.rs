@@ -1,4 +1,4 @@
-//! Which of several ways to carry out the same jobs is best for a goal?
+//! Chooses the best of several ways to carry out the same jobs for a goal.
 //!
 //! Each candidate is compared with the one that has the best median. All comparisons share one chance of error
 //! (Bonferroni). That the best was selected from the same data does not raise it: a wrong answer needs some other
@@ -25,7 +25,7 @@ const MOST_ROUNDS: f64 = 1_000.0;
 /// The figure to minimise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Goal {
-    /// The time until the last job is done.
+    /// The time until the last job is complete.
     Elapsed,
     /// The mean over the jobs of completion time divided by length.
     Turnaround,
@@ -47,9 +47,9 @@ impl Goal {
 /// One way to carry out the jobs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Candidate {
-    /// All its parameters: `executor`, `degree`, `order`, and what the jobs are.
+    /// All its parameters: `executor`, `degree`, `order`, and those of the jobs.
     pub params: BTreeMap<String, String>,
-    /// Until the last job is done, in ns.
+    /// The time until the last job is complete, in ns.
     pub elapsed: Option<Estimate>,
     /// Mean turnaround over the jobs, in lengths of the job.
     pub turnaround: Option<Estimate>,
@@ -286,8 +286,8 @@ mod tests {
         ("pool", "4"),
     ];
 
-    /// Six candidates whose true times are those of the first by these, measured in turn on a machine whose
-    /// rounds differ by `common`, trials by `own`, and some trials by much.
+    /// Six candidates with the given true ratios to the first, measured in turn on a machine whose rounds differ by
+    /// `common`, whose trials differ by `own`, and which delays some trials much.
     fn measured(
         times: [f64; 6],
         rounds: usize,
@@ -306,8 +306,8 @@ mod tests {
         rows.map(|((executor, degree), values)| row(executor, degree, "time", values)).collect()
     }
 
-    /// How often, of as many trials, is the first candidate called best, another one, and a set of
-    /// candidates given without it?
+    /// The share of choices that name the first candidate as best, another one, and a set of candidates without the
+    /// first.
     fn shares(times: [f64; 6], rounds: usize, common: f64, own: f64) -> [f64; 3] {
         const TRIALS: usize = 500;
         let mut rng = StdRng::seed_from_u64(21);
@@ -336,11 +336,11 @@ mod tests {
     fn a_wrong_answer_is_rare() {
         for rounds in [6, 8, 10] {
             for (common, own) in [(0.0, 0.005), (0.0, 0.02), (0.03, 0.005), (0.01, 0.01)] {
-                // All alike: no best is right, and the first is left out as seldom.
+                // All are equal: no candidate may be called best, and the first one must rarely be left out.
                 let [right, wrong, excluded] = shares([1.0; 6], rounds, common, own);
                 assert!(right + wrong <= 0.05, "{rounds} {common} {own}: {right} {wrong}");
                 assert!(wrong + excluded <= 0.05, "{rounds} {common} {own}: {wrong} {excluded}");
-                // One is best by very little, as against the floor.
+                // One is better by less than the floor.
                 let [_, wrong, excluded] =
                     shares([1.0, 1.01, 1.01, 1.01, 1.2, 2.0], rounds, common, own);
                 assert!(wrong + excluded <= 0.05, "{rounds} {common} {own}: {wrong} {excluded}");
@@ -348,7 +348,7 @@ mod tests {
         }
     }
 
-    /// All intervals of a choice are to hold together.
+    /// All intervals of a choice must be simultaneous.
     #[test]
     fn ratios_hold_together() {
         const TRIALS: usize = 500;
@@ -377,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn three_percent_is_told() {
+    fn a_difference_of_three_percent_is_detected() {
         let times = [1.0, 1.03, 1.03, 1.2, 1.5, 2.0];
         for (rounds, common, at_least) in
             [(6, 0.0, 0.65), (8, 0.0, 0.75), (10, 0.0, 0.85), (10, 0.03, 0.5)]
@@ -387,14 +387,14 @@ mod tests {
         }
     }
 
-    /// A ladder of rounds, the same for the same salt.
+    /// Deterministic rounds for each salt.
     fn rounds(center: f64, spread: f64, salt: u64) -> Vec<f64> {
         let mut rng = StdRng::seed_from_u64(salt);
         (0..10).map(|_| center * (1.0 + spread * noise(&mut rng))).collect()
     }
 
     #[test]
-    fn the_best_is_told_with_what_it_gains() {
+    fn the_best_is_reported_with_its_gain() {
         let results = [
             row("serial", "1", "time", rounds(200.0, 0.005, 1)),
             row("serial", "1", "turnaround", rounds(9.0, 0.005, 2)),
@@ -436,7 +436,7 @@ mod tests {
     }
 
     #[test]
-    fn more_rounds_are_asked_for_and_do_settle_it() {
+    fn the_recommended_number_of_rounds_decides() {
         let noisy = |count: usize| {
             let values = |center: f64, salt: u64| -> Vec<f64> {
                 let mut rng = StdRng::seed_from_u64(salt);
@@ -456,13 +456,13 @@ mod tests {
         assert!((7..=400).contains(&asked), "{asked}");
         let settled = choose(&noisy(asked as usize * 2), Goal::Elapsed);
         assert!(settled.advised().is_some(), "{asked}: {:?}", settled.answer);
-        // One round says nothing of its spread.
+        // One round has no spread.
         let once = choose(&noisy(1), Goal::Elapsed);
         assert_eq!(once.rounds_that_would_settle(), Some(FEWEST_ROUNDS));
     }
 
     #[test]
-    fn what_failed_stays_with_its_reason() {
+    fn failed_candidates_are_kept_with_their_reason() {
         let mut failed = row("tokio", "2", "time", vec![1.0]);
         failed.outcome = Outcome::TimedOut;
         failed.reason = Some("time was up".to_owned());

@@ -2,7 +2,7 @@
 //!
 //! The interval of a ratio comes from the spread between rounds, that is between fresh processes, of both runs
 //! (`Spread`). All comparisons with one run share one chance of error (Bonferroni), so that their intervals are
-//! simultaneous. Holm's procedure would find more only if most rows have changed, and has no intervals of its own.
+//! simultaneous. Holm's procedure would find more only if most rows have changed, and provides no intervals.
 //!
 //! No verdict falls below the noise floor: the change of the machine itself, in the course of these runs (`drift`), in
 //! its speed from one to the other (`speed_shift`), in the frequency of an operation's steady modes (`unshared_shift`),
@@ -187,7 +187,7 @@ impl Judge<'_> {
         } else if within && floor <= self.settings.margin {
             (Verdict::Same, String::new())
         } else {
-            cannot_tell(what_would_settle(change.by.abs(), half, (lowest, floor), margin))
+            cannot_tell(what_would_decide(change.by.abs(), half, (lowest, floor), margin))
         }
     }
 }
@@ -253,7 +253,7 @@ fn why_no_pair(base: Option<&CaseResult>, new: Option<&CaseResult>) -> String {
 }
 
 /// The factor by which more rounds would decide it, or that a quieter machine is needed.
-fn what_would_settle(
+fn what_would_decide(
     distance: f64,
     half: f64,
     (floor, floor_share): (f64, f64),
@@ -265,11 +265,11 @@ fn what_would_settle(
     let times = (half / room).powi(2);
     if room <= 0.0 || floor_is_too_high {
         let floor = floor_share * 100.0;
-        format!("the machine itself varies by {floor:.1} %: a quieter one would settle it")
+        format!("the machine itself varies by {floor:.1} %: a quieter one would decide it")
     } else if times > 1_000.0 {
-        "no number of rounds would settle it: it varies too much from round to round".to_owned()
+        "no number of rounds would decide it: the figures vary too much between rounds".to_owned()
     } else {
-        format!("about {:.0} times as many rounds would settle it", times.max(2.0).ceil())
+        format!("about {:.0} times as many rounds would decide it", times.max(2.0).ceil())
     }
 }
 

@@ -140,7 +140,7 @@ struct Timed<'a> {
     result: &'a CaseResult,
 }
 
-/// The serial counterpart: with the same parameters, or, as serial has no degree of its own, another degree.
+/// The serial counterpart, with the same parameters except the degree, which serial execution lacks.
 fn serial_of<'g, 'a>(
     params: &BTreeMap<String, String>,
     groups: &'g BTreeMap<BTreeMap<String, String>, Vec<Timed<'a>>>,
@@ -252,8 +252,8 @@ mod tests {
         LENGTHS.iter().map(|(_, ns)| *ns).collect()
     }
 
-    /// Rounds of 64 jobs done so that each takes `share` of its length and `overhead` ns, and of the
-    /// same done serially.
+    /// Rounds of 64 jobs that each take `share` of their length and `overhead` ns, and of the same jobs executed
+    /// serially.
     fn rounds(
         (share, overhead): (f64, f64),
         rounds: usize,
@@ -407,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn lengths_that_failed_are_told() {
+    fn failed_lengths_are_reported() {
         let mut rng = StdRng::seed_from_u64(2);
         let (threads, serial) = rounds((0.5, 3_000.0), 10, &mut rng);
         let mut results = worth("serial", "1", &serial);

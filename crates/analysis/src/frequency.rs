@@ -1,4 +1,5 @@
-//! The core's frequency in two runs: what can be compared in cycles, and the difference of the machine's own speed.
+//! The core's frequency in two runs: whether they can be compared in cycles, and the difference of the machine's own
+//! speed.
 
 use results::{CaseResult, Document, Interval, Reference};
 
@@ -65,7 +66,7 @@ pub(crate) fn speed_shift(
     }
 }
 
-/// How far, 0 to 1, the result's time follows the core's frequency at most; 1 where that is unknown.
+/// The upper bound, 0 to 1, of the dependence of the result's time on the core's frequency; 1 if unknown.
 fn share_followed(base: &CaseResult, new: &CaseResult) -> f64 {
     match (base.frequency_slope, new.frequency_slope) {
         (Some(base), Some(new)) => base.high.max(new.high).clamp(0.0, 1.0),
@@ -73,13 +74,13 @@ fn share_followed(base: &CaseResult, new: &CaseResult) -> f64 {
     }
 }
 
-/// By how much the reference readings of two runs differ, as logarithms.
+/// The differences of the reference readings of two runs, as logarithms.
 struct Shifts {
     /// The greatest of `alu` and `chase`.
     absolute: f64,
     /// The chain, that is the core's cycle time.
     chain: Option<f64>,
-    /// The greatest of `alu` and `chase`, each by the chain: what is not the frequency.
+    /// The greatest of `alu` and `chase`, each divided by the chain, which excludes the frequency.
     beside_chain: Option<f64>,
 }
 

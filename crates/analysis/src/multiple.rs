@@ -1,12 +1,12 @@
-//! How many times one average is another, with its interval.
+//! The ratio of two averages, with its interval.
 
 use crate::change::Ratio;
 use crate::resample;
 
-/// The mean over the medians of `a` by that of `b`, each series the rounds' values at one place that both were
-/// measured at. The interval comes from a bootstrap over rounds.
+/// The mean of the medians of `a` divided by that of `b`. Each series has the rounds' values at one level at which both
+/// were measured. The interval comes from a bootstrap over rounds.
 ///
-/// `None` where there is no place, a series is empty, or the means are not both above zero.
+/// `None` if there is no level, a series is empty, or a mean is not above zero.
 pub fn multiple(a: &[&[f64]], b: &[&[f64]], seed: u64) -> Option<Ratio> {
     let series: Vec<&[f64]> = a.iter().chain(b).copied().collect();
     if a.is_empty() || b.is_empty() || series.iter().any(|values| values.is_empty()) {

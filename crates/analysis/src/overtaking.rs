@@ -1,4 +1,4 @@
-//! The number of connections from which one server architecture answers more than another, or at less cost.
+//! The number of connections from which one server architecture has a higher rate or a lower cost than another.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -72,11 +72,11 @@ fn pairs() -> impl Iterator<Item = (&'static str, &'static str)> {
     [("threads", "fork")].into_iter().chain(over_threads).chain(others)
 }
 
-/// The points that differ in architecture and connections only.
+/// Points that differ only in architecture and connections.
 struct Sweep<'a> {
     case: &'a str,
     params: BTreeMap<String, String>,
-    /// By architecture, without those that do not exist here.
+    /// Points by architecture, without unsupported ones.
     levels: BTreeMap<&'a str, BTreeMap<u32, Level<'a>>>,
 }
 
@@ -347,7 +347,7 @@ mod tests {
         }
     }
 
-    /// A sweep of `arch` with these replies a second, each on 5 us of CPU or as long as it took.
+    /// A sweep of `arch` with these replies per second, each with 5 us of CPU time or its elapsed time.
     fn sweep(arch: &str, rates: [f64; 5], spread: f64) -> Vec<CaseResult> {
         let mut rng = StdRng::seed_from_u64(7);
         let mut of_level = |(connections, rate): (u32, f64)| {
@@ -371,7 +371,7 @@ mod tests {
             if connections.iter().any(|n| result.params["connections"] == n.to_string()) {
                 result
                     .doubts
-                    .push("client-saturated: the generator could not ask for more".to_owned());
+                    .push("client-saturated: the load generator was the bottleneck".to_owned());
             }
         }
     }
@@ -381,8 +381,8 @@ mod tests {
     }
 
     #[test]
-    fn it_crosses_where_the_rates_do() {
-        // 10 % slower with 10, as much faster with 100: half way between, by logarithms.
+    fn the_crossing_is_where_the_rates_cross() {
+        // 10 % slower with 10, 10 % faster with 100: the crossing is half way between by logarithms.
         let rows = overtakings(&both([50e3, 100e3 / 1.1, 110e3, 120e3, 130e3], [100e3; 5], 0.0), 1);
         assert_eq!(rows.len(), 2);
         for (row, metric) in rows.iter().zip(["faster-from", "cheaper-from"]) {
@@ -403,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_cross_is_said_in_words() {
+    fn missing_crossings_have_a_reason() {
         let flat = [100e3; 5];
         assert_eq!(reason(&both([120e3; 5], flat, 0.01)), "from the start");
         assert_eq!(reason(&both([80e3; 5], flat, 0.01)), "never within 1 to 5000");
@@ -429,7 +429,7 @@ mod tests {
         saturate(&mut run, "epoll", &[100, 1000, 5000]);
         let row = &overtakings(&run, 1)[0];
         assert_eq!(row.doubts, ["it may lie elsewhere: a rate at 100 to 5000 is a lower bound"]);
-        // The slower one might be the faster one: nothing is known, but by CPU time.
+        // The slower one may be the faster one, so that only the CPU time can be compared.
         let mut run = both(fast, flat, 0.01);
         saturate(&mut run, "threads", &LEVELS);
         let rows = overtakings(&run, 1);
@@ -451,13 +451,13 @@ mod tests {
     }
 
     #[test]
-    fn levels_that_failed_are_told() {
+    fn failed_levels_are_reported() {
         let mut run = both([50e3, 100e3 / 1.1, 110e3, 120e3, 130e3], [100e3; 5], 0.0);
         run.retain(|r| r.params["arch"] != "threads" || r.params["connections"] != "5000");
         assert_eq!(overtakings(&run, 1)[0].doubts, ["without 5000, not measured with both"]);
     }
 
-    /// Rows as nothing should have them, with the parameters of this area.
+    /// Arbitrary rows, also impossible ones, with the parameters of this area.
     fn any_row() -> impl Strategy<Value = CaseResult> {
         let metric = prop::sample::select(&["rate", "server-cpu"][..]);
         (crate::simulated::any_row("net/answer", "rate"), metric).prop_map(|(mut row, metric)| {

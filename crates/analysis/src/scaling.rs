@@ -49,7 +49,7 @@ impl Kind {
         }
     }
 
-    /// Its terms of `N / X(N)`: their factors are what is fitted.
+    /// Its terms of `N / X(N)`, whose factors are fitted.
     fn terms(self, degree: f64) -> Vec<f64> {
         match self {
             Kind::Amdahl => vec![1.0, degree],
@@ -170,7 +170,7 @@ struct Fits {
 ///
 /// The estimate is of the law fitted to the medians of all rounds; its interval comes from a bootstrap over rounds.
 /// `round_values` are the laws fitted to each pass over all degrees. The interval is not that of *their* median: if the
-/// true value lies at the edge of the allowed range (`kappa` is 0), fits to single passes are truncated there so often
+/// true value lies at the edge of the allowed range (`kappa` is 0), fits to single passes are often truncated there, so
 /// that 71 % of such intervals for sigma cover it, and 96 % of these.
 pub fn scaling_laws(results: &[CaseResult], seed: u64) -> Vec<CaseResult> {
     let mut groups: BTreeMap<BTreeMap<String, String>, Vec<(f64, &CaseResult)>> = BTreeMap::new();
@@ -416,7 +416,7 @@ mod tests {
         rows.iter().find(|row| row.metric == metric).unwrap()
     }
 
-    /// How often the intervals cover the law's own parameters, at the edge of what it allows and within.
+    /// The coverage of the intervals for parameters at the edge of the allowed range and within it.
     #[test]
     fn intervals_cover_the_true_law() {
         const TRIALS: u64 = 150;
@@ -487,7 +487,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_told() {
+    fn missing_degrees_are_reported() {
         let mut rng = StdRng::seed_from_u64(4);
         let law = Law { rate_one: 10.0, sigma: 0.1, kappa: 0.02 };
         let mut rows = sweep(|degree| law.rate(degree), 10, &mut rng);

@@ -82,7 +82,7 @@ impl<'a> Points<'a> {
         let point = self.points.get(&(result.case.as_str(), &result.params))?;
         if point.disturbed {
             return Some(
-                "disturbed nearly throughout: a quieter machine would settle it".to_owned(),
+                "disturbed nearly throughout: a quieter machine would decide it".to_owned(),
             );
         }
         if let Some(doubt) = point.saturated.filter(|_| role(result) != Role::OwnCost) {

@@ -2,32 +2,33 @@ use std::time::Duration;
 
 use measure::{CaseError, Metric, Params, Round};
 
-/// One measured thing, with its definition card.
+/// A case: one measured operation, with its definition.
 pub struct Case {
-    /// The family it belongs to, which is also its folder.
+    /// Its area, which is also the name of its folder.
     pub area: &'static str,
     /// Its name within the area.
     pub name: &'static str,
-    /// One sentence that says what one operation is.
+    /// What one operation is, in one sentence.
     pub operation: &'static str,
-    /// How it relates to look-alikes elsewhere.
+    /// Similar measurements of other tools, and how they differ.
     pub comparable_to: &'static str,
-    /// Where it exists.
+    /// The systems on which it exists.
     pub only: Only,
-    /// Whether the core's frequency bounds the time of one operation on a CPU of its own: then it is estimated in core
-    /// cycles. Not so what waits for memory, other cores, devices or timers, nor what is a trial.
+    /// Whether the time of one operation on an otherwise idle CPU depends only on the core's frequency; if so, it is
+    /// estimated in core cycles. False for operations that wait for memory, other cores, devices or timers, and for
+    /// trials.
     pub core_bound: bool,
-    /// How its rounds are measured where each is one whole trial; `None` where its operation is timed in batches.
+    /// How its trials are measured, if each round is one trial; `None` if its operation is timed in batches.
     pub trials: Option<Trials>,
     /// Its parameters.
     pub params: &'static [Param],
-    /// Its metrics beside the time of one operation.
+    /// Its metrics besides the time of one operation.
     pub metrics: &'static [Metric],
-    /// Set-up, the operation, tear-down.
+    /// Runs one round: set-up, the operation, tear-down.
     pub run: fn(&Params, &mut Round) -> Result<(), CaseError>,
 }
 
-/// Where a case exists; elsewhere it is unsupported for the reason given.
+/// The systems on which a case exists, with the reason why it is unsupported on others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Only {
     /// On every system.
@@ -49,15 +50,15 @@ pub struct Param {
     pub name: &'static str,
     /// What it means.
     pub meaning: &'static str,
-    /// What an ordinary run measures: few, telling values.
+    /// The values that a default run measures: few, and as different as possible.
     pub default: &'static [&'static str],
-    /// What `--full` measures.
+    /// The values that `--full` measures.
     pub full: &'static [&'static str],
-    /// What values it takes.
+    /// The values that it accepts.
     pub takes: Takes,
 }
 
-/// What values a parameter takes.
+/// The values that a parameter accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Takes {
     /// Its default and full values, and these further words.
@@ -72,22 +73,22 @@ pub enum Takes {
     Footprint(u64),
     /// Two CPUs, such as 0-3, or `first-last`: the first and the last that the process may use.
     CpuPair,
-    /// A directory by its full path, or a word that stands for one.
+    /// A directory by its absolute path, or a word that stands for one.
     Directory,
 }
 
-/// How a case is measured whose rounds are whole trials.
+/// How a case is measured whose rounds are trials.
 #[derive(Debug, Clone, Copy)]
 pub struct Trials {
-    /// About how long one takes.
+    /// The approximate duration of a trial.
     pub takes: fn(&Params) -> Duration,
-    /// The command that asks for it, where a run does not measure it unasked.
+    /// The only command that measures it, if `oscost run` does not.
     pub only_by: Option<&'static str>,
-    /// Whether the untimed pass runs it too: then it calls `Round::count_trial` in it.
+    /// Whether the untimed pass runs it too, and so calls `Round::count_trial`.
     pub counted: bool,
-    /// A point gets no more trials than this.
+    /// The maximum number of trials per point.
     pub at_most: usize,
-    /// Which points a run of this extent has, where no parameter was given by hand.
+    /// Whether a run of this extent measures a point, if no parameter was given explicitly.
     pub includes: fn(&Params, Extent) -> bool,
 }
 
@@ -96,14 +97,14 @@ pub struct Trials {
 pub enum Extent {
     /// `--quick`.
     Quick,
-    /// Neither.
+    /// Neither `--quick` nor `--full`.
     Ordinary,
     /// `--full`.
     Full,
 }
 
 impl Trials {
-    /// The usual way, about so long.
+    /// Trials of about this duration, with the usual settings.
     pub const fn new(takes: fn(&Params) -> Duration) -> Self {
         fn all(_params: &Params, _extent: Extent) -> bool {
             true
@@ -118,7 +119,7 @@ impl Case {
         format!("{}/{}", self.area, self.name)
     }
 
-    /// Why this system has no such thing; `None` if it may have it.
+    /// Why this system does not support the case; `None` if it may support it.
     pub fn missing_here(&self) -> Option<&'static str> {
         let (here, reason) = match self.only {
             Only::Everywhere => return None,
@@ -134,7 +135,7 @@ impl Case {
 /// The value of a parameter.
 ///
 /// # Errors
-/// `Failed` if it was not given: the planner gives every parameter a case has.
+/// `Failed` if it is missing; the planner sets every parameter of a case.
 pub fn value_of<'a>(params: &'a Params, name: &str) -> Result<&'a str, CaseError> {
     let missing = || CaseError::Failed(format!("the parameter {name} is missing"));
     params.get(name).map(String::as_str).ok_or_else(missing)
@@ -143,7 +144,7 @@ pub fn value_of<'a>(params: &'a Params, name: &str) -> Result<&'a str, CaseError
 /// The value of a parameter that is a count.
 ///
 /// # Errors
-/// `Failed` if it was not given or is not a count.
+/// `Failed` if it is missing or not a count.
 pub fn count_of(params: &Params, name: &str) -> Result<usize, CaseError> {
     let text = value_of(params, name)?;
     let wrong = |e: &dyn std::fmt::Display| CaseError::Failed(format!("parameter {name}: {e}"));
@@ -154,7 +155,7 @@ pub fn count_of(params: &Params, name: &str) -> Result<usize, CaseError> {
 /// The value of a parameter that is a number of bytes.
 ///
 /// # Errors
-/// `Failed` if it was not given or is no such number.
+/// `Failed` if it is missing or not a number of bytes.
 pub fn size_of(params: &Params, name: &str) -> Result<usize, CaseError> {
     count_of(params, name)
 }
@@ -162,7 +163,7 @@ pub fn size_of(params: &Params, name: &str) -> Result<usize, CaseError> {
 /// The value of a parameter that is a duration.
 ///
 /// # Errors
-/// `Failed` if it was not given or is not a duration.
+/// `Failed` if it is missing or not a duration.
 pub fn length_of(params: &Params, name: &str) -> Result<Duration, CaseError> {
     let text = value_of(params, name)?;
     measure::count::parse_duration(text)

@@ -1,40 +1,40 @@
-//! The texts of doubts about servers under load; reports recognise saturation and failures by them.
+//! The texts of doubts about servers under load, by which reports recognise saturation and failures.
 
 /// The load generator was the bottleneck: a rate is a lower bound of the server's.
-pub const CLIENT_SATURATED: &str = "client-saturated: the generator could not ask for more";
+pub const CLIENT_SATURATED: &str = "client-saturated: the load generator was the bottleneck";
 
 /// The receiver of mail was the bottleneck: a rate is a lower bound of the sender's.
-pub const RECEIVER_SATURATED: &str = "receiver-saturated: the sink could take no more";
+pub const RECEIVER_SATURATED: &str = "receiver-saturated: the sink was the bottleneck";
 
 /// The server had too few processes or threads.
-pub const NO_PROCESS: &str = "the server could start no further process or thread";
+pub const NO_PROCESS: &str = "the server could not start another process or thread";
 /// The server had too few descriptors.
-pub const NO_DESCRIPTOR: &str = "the server had no descriptor for a further connection";
+pub const NO_DESCRIPTOR: &str = "the server had no descriptor for another connection";
 /// The server had too little memory.
-pub const NO_MEMORY: &str = "the server had no memory for a further connection";
+pub const NO_MEMORY: &str = "the server had no memory for another connection";
 /// The server closed connections of slow clients.
-pub const CLIENTS_SLOW: &str = "clients kept the server waiting too long";
+pub const CLIENTS_SLOW: &str = "the server closed connections of clients that were too slow";
 /// The server accepted too slowly.
 pub const QUEUE_FULL: &str =
-    "more connections waited to be accepted than may (net.core.somaxconn): the system dropped some";
+    "the accept queue was full (net.core.somaxconn): the system dropped connections";
 /// Clients could not connect.
 pub const REFUSED: &str = "connections were refused";
 /// Clients lost their connection.
 pub const RESET: &str = "connections were reset";
 /// Clients timed out.
-pub const TIMED_OUT: &str = "connections or replies did not come in time";
+pub const TIMED_OUT: &str = "connects or replies timed out";
 /// The server ended too early.
 pub const CLOSED_EARLY: &str = "connections were closed before the reply";
 /// The generator had too few ports.
-pub const NO_PORT: &str = "the generator had no local port for a further connection";
+pub const NO_PORT: &str = "the generator had no local port for another connection";
 /// The generator had too few descriptors.
-pub const CLIENT_NO_DESCRIPTOR: &str = "the generator had no descriptor for a further connection";
+pub const CLIENT_NO_DESCRIPTOR: &str = "the generator had no descriptor for another connection";
 
 /// The sender of mail lacked a port, descriptor, thread or process.
 pub const NO_ROOM: &str =
-    "there was no port, descriptor, thread or process for a further connection";
+    "the sender had no port, descriptor, thread or process for another connection";
 /// The sender of mail lost connections.
-pub const BROKE: &str = "connections could not be made, or broke";
+pub const BROKE: &str = "connections failed or were lost";
 
 /// All doubts that report a failure under load.
 const GAVE_WAY: [&str; 13] = [

@@ -41,17 +41,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_guide_for_contributors_shows_a_real_case() {
+    fn contributing_md_quotes_a_real_case() {
         let guide = include_str!("../../../CONTRIBUTING.md");
         assert!(guide.contains(include_str!("syscall/getppid.rs").trim_end()));
     }
 
     #[test]
-    fn what_the_summary_names_exists() {
+    fn points_and_metrics_of_the_summary_exist() {
         let check = |point: &Select, metric: &Metric| {
             let case = find(point.case).unwrap_or_else(|| panic!("no case {}", point.case));
             for (name, value) in point.params {
-                // What is derived from several points keeps the other parameters.
+                // A metric derived from several points keeps the other parameters.
                 let param = case.params.iter().find(|param| param.name == *name);
                 let param = param.unwrap_or_else(|| panic!("{} has no {name}", point.case));
                 let is_measured = param.default.contains(value)
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn every_case_has_a_card_and_a_name_of_its_own() {
+    fn every_case_has_a_definition_and_a_unique_name() {
         let mut labels = std::collections::BTreeSet::new();
         for case in all() {
             let label = case.label();

@@ -1,4 +1,4 @@
-//! Orders to worker processes. A worker is this program, started again for one task.
+//! Orders to worker processes. A worker is this program, started again for a single task.
 
 use std::fmt::Display;
 use std::net::SocketAddr;
@@ -16,13 +16,14 @@ use servers::Protocol;
 /// The first argument of a worker; the second is its order as JSON.
 pub const WORKER: &str = "worker";
 
-/// What a worker does.
+/// The task of a worker.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WorkerOrder {
-    /// Makes one round of one case, and prints its records as JSON Lines.
+    /// Runs one round of one case, and prints its records as JSON Lines.
     Round(Box<RoundOrder>),
-    /// Runs a server; prints its address, then its resource usage for each line on standard input, until that ends.
+    /// Runs a server. Prints its address, then its resource usage whenever it reads a line from standard input, until
+    /// the end of standard input.
     Serve(ServeOrder),
     /// Runs an SMTP sink, in the same way.
     Sink(SinkOrder),
@@ -51,13 +52,13 @@ pub struct ServeOrder {
     pub protocol: Protocol,
     /// The address to listen at; port 0 is any free one.
     pub listen: SocketAddr,
-    /// How long it waits for a client, in ms.
+    /// The time limit for a client, in ms.
     pub timeout_ms: u64,
-    /// Threads or processes that are started beforehand, where the architecture has them.
+    /// The number of threads or processes started in advance, for architectures that do so.
     pub workers: usize,
     /// The CPUs that it may use.
     pub cpus: Vec<usize>,
-    /// The tracepoint at which its system calls are counted; `None` if they are not.
+    /// The tracepoint that counts its system calls; `None` if they are not counted.
     pub tracepoint: Option<u64>,
 }
 
@@ -70,7 +71,7 @@ pub struct SinkOrder {
     pub latencies: Vec<Latency>,
     /// The CPUs that it may use.
     pub cpus: Vec<usize>,
-    /// The tracepoint at which its system calls are counted; `None` if they are not.
+    /// The tracepoint that counts its system calls; `None` if they are not counted.
     pub tracepoint: Option<u64>,
 }
 
@@ -80,9 +81,9 @@ pub struct StdioOrder {
     /// The protocol to speak.
     #[serde(serialize_with = "as_text", deserialize_with = "from_text")]
     pub protocol: Protocol,
-    /// How long to wait for the client, in ms.
+    /// The time limit for the client, in ms.
     pub timeout_ms: u64,
-    /// The server's process id: the worker ends with it.
+    /// The server's process id; the worker ends when the server does.
     pub server: u32,
 }
 
@@ -109,7 +110,7 @@ pub fn worker() -> Command {
 }
 
 /// The file of this program. On Linux, `/proc` may be missing, or the file may have been replaced since this process
-/// started: the running one is still reachable.
+/// started; `/proc/self/exe` still refers to the running file.
 fn this_program() -> PathBuf {
     const SELF: &str = "/proc/self/exe";
     match std::env::current_exe() {

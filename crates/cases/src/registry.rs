@@ -1,4 +1,4 @@
-//! All areas and cases, and what is described of them.
+//! All areas and cases, and functions to look them up.
 
 use measure::{Metric, Params, TIME};
 
@@ -42,7 +42,7 @@ pub fn area(name: &str) -> Option<&'static Area> {
     AREAS.iter().copied().find(|area| area.name == name)
 }
 
-/// The metric of that name which the case reports, or the time of its operation.
+/// The metric of that name of the case, or the time of its operation.
 pub fn metric(case: &str, name: &str) -> Option<&'static Metric> {
     if name == TIME.name {
         return Some(&TIME);
@@ -50,7 +50,7 @@ pub fn metric(case: &str, name: &str) -> Option<&'static Metric> {
     find(case)?.metrics.iter().find(|metric| metric.name == name)
 }
 
-/// How the rounds of the case of that name are trials; `None` for a case whose operation is timed in batches.
+/// The trial settings of the case of that name; `None` if its operation is timed in batches.
 pub fn trials_of(name: &str) -> Option<Trials> {
     find(name).and_then(|case| case.trials)
 }
@@ -66,7 +66,7 @@ pub fn only_by(case: &Case) -> Option<&'static str> {
     of_area.or_else(|| case.trials.and_then(|trials| trials.only_by))
 }
 
-/// Whether a run of this extent measures that point of the case, where no parameter was given explicitly.
+/// Whether a run of this extent measures that point of the case, if no parameter was given explicitly.
 pub fn includes(case: &Case, params: &Params, extent: Extent) -> bool {
     let of_area = area(case.area).is_none_or(|area| (area.includes)(params, extent));
     of_area && case.trials.is_none_or(|trials| (trials.includes)(params, extent))

@@ -1,5 +1,5 @@
-//! Lists of jobs in real rounds, by every executor: what they tell cannot be less than what the jobs
-//! take, in whatever order and however many at once.
+//! Lists of jobs in real rounds, by every executor: no reported time is below the lower bound for the jobs,
+//! for any order and degree.
 //!
 //! One executor forks, which a process with other threads must not do. So these tests run one after
 //! the other on the main thread, which the usual test harness cannot do.
@@ -21,7 +21,7 @@ fn main() -> ExitCode {
         test("no_executor_is_faster_than_the_jobs", no_executor_is_faster_than_the_jobs),
         test("one_at_a_time_takes_the_sum", one_at_a_time_takes_the_sum),
         test("the_order_decides_whose_turn_it_is", the_order_decides_whose_turn_it_is),
-        test("work_is_the_cpu_time_asked_for", work_is_the_cpu_time_asked_for),
+        test("work_takes_the_requested_cpu_time", work_takes_the_requested_cpu_time),
         test("degrees_and_lengths_are_measured", degrees_and_lengths_are_measured),
     ];
     libtest_mimic::run(&arguments, trials).exit_code()
@@ -36,7 +36,7 @@ fn test(name: &str, check: fn(&ClockFacts)) -> Trial {
 
 static CLOCK: LazyLock<ClockFacts> = LazyLock::new(|| survey().remove(0));
 
-/// What a round outcome.
+/// The outcome of a round.
 struct Timed {
     elapsed_ms: f64,
     metrics: Vec<MetricValue>,
@@ -105,7 +105,7 @@ fn no_executor_is_faster_than_the_jobs(clock: &ClockFacts) {
                 continue;
             }
             let outcome = outcome.unwrap_or_else(|e| panic!("{executor}, {kind}: {e}"));
-            // Waiting is never shorter than asked for: all of 15 ms, or half of it.
+            // Waiting is never shorter than requested: all of 15 ms, or half of it.
             let least = if kind == "wait" { 15.0 } else { 7.5 };
             assert!(outcome.elapsed_ms >= least, "{executor}: {} ms", outcome.elapsed_ms);
             let share = least / 15.0;
@@ -126,7 +126,7 @@ fn one_at_a_time_takes_the_sum(clock: &ClockFacts) {
     for executor in ["serial", "threads", "threads-up-front", "pool", "rayon", "tokio"] {
         let outcome = jobs(clock, executor, ["wait", "longest", "all", "1"]).unwrap();
         assert!(outcome.elapsed_ms >= 30.0, "{executor}: {} ms", outcome.elapsed_ms);
-        // On no number of CPUs could waiting for 15 ms be done sooner.
+        // No number of CPUs shortens a wait of 15 ms.
         assert!(outcome.value("overhead") >= 0.999, "{executor}");
     }
 }
@@ -142,10 +142,10 @@ fn the_order_decides_whose_turn_it_is(clock: &ClockFacts) {
     assert!(outcome.value("turnaround-p25") >= 1.25 - 1e-3);
 }
 
-fn work_is_the_cpu_time_asked_for(clock: &ClockFacts) {
+fn work_takes_the_requested_cpu_time(clock: &ClockFacts) {
     let outcome = jobs(clock, "serial", ["cpu", "longest", "one", "25"]).unwrap();
     if cfg!(unix) {
-        // A neighbour makes it longer; what makes it half as long is a wrong calibration.
+        // A neighbour makes it longer; only a wrong calibration could make it half as long.
         assert!(outcome.value("work-error") > -0.5, "{}", outcome.value("work-error"));
         assert!(outcome.value("voluntary-switches") >= 0.0);
     }

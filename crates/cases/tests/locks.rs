@@ -1,5 +1,5 @@
-//! Every lock in real rounds: that it excludes, that a broken one is caught, and how many system
-//! calls it makes.
+//! Every lock in real rounds: it excludes other workers, a broken one is detected, and the number of its
+//! system calls is as expected.
 //!
 //! A round of processes forks, which a process with other threads must not do. So these tests run
 //! one after the other on the main thread, which the usual test harness cannot do.
@@ -21,8 +21,8 @@ fn main() -> ExitCode {
     arguments.test_threads = Some(1);
     let mut trials = vec![
         test("fcntl_locks_do_not_exclude_threads", fcntl_refuses_threads),
-        test("a_lock_that_does_nothing_is_caught", a_lock_that_does_nothing_is_caught),
-        test("a_lock_that_is_not_shared_is_caught", a_lock_that_is_not_shared_is_caught),
+        test("a_lock_without_effect_is_detected", a_lock_without_effect_is_detected),
+        test("an_unshared_lock_is_detected", an_unshared_lock_is_detected),
     ];
     for case in lock::AREA.cases.iter().filter(|case| case.missing_here().is_none()) {
         for workers_are in kinds_of_workers(case) {
@@ -48,7 +48,7 @@ fn test(name: impl Into<String>, check: impl FnOnce(&Bench) + Send + 'static) ->
 static BENCH: LazyLock<Bench> =
     LazyLock::new(|| Bench { clock: survey().remove(0), cpus: platform::cpu::allowed() });
 
-/// What a round needs to know of this machine.
+/// The facts about this machine that a round needs.
 struct Bench {
     clock: ClockFacts,
     cpus: Vec<usize>,
@@ -61,8 +61,8 @@ impl Bench {
         mode: Mode,
         run: impl Fn(&Params, &mut Round) -> Result<(), CaseError>,
     ) -> (Vec<Line>, Result<(), CaseError>) {
-        // Where other programs hold the CPUs, ten workers in line for a fair spin lock may all wait
-        // for one that does not run: that a round is then given up is right, and says nothing more.
+        // If other programs use the CPUs, ten workers in line for a fair spin lock may all wait for
+        // one that is not running. The round is then given up, which is correct.
         let again = |tried: &(Vec<Line>, Result<(), CaseError>)| {
             matches!(tried.1, Err(CaseError::TimedOut(_)))
         };
@@ -107,7 +107,7 @@ fn params(workers: &str, workers_are: &str) -> Params {
         .into()
 }
 
-/// Threads, processes or both: what `--full` measures and this system has.
+/// Threads, processes or both, as measured by `--full` and supported by this system.
 fn kinds_of_workers(case: &Case) -> impl Iterator<Item = &'static str> {
     let kinds = case.params.iter().find(|param| param.name == "as").expect("all locks have it");
     let only_processes = case.name == "fcntl";
@@ -122,13 +122,13 @@ fn every_worker_is_measured(bench: &Bench, case: &Case, workers_are: &str) {
     assert_eq!(result, Ok(()));
     let series: Vec<&Series> =
         lines.iter().filter_map(|l| if let Line::Series(s) = l { Some(s) } else { None }).collect();
-    // One of full batches for each worker, and one of what it did beside them.
+    // One series of full batches per worker, and one of its other operations.
     assert!((10..=20).contains(&series.len()), "{} series", series.len());
     for series in series {
         assert!(!series.samples.is_empty());
         assert!(series.contended);
         assert_eq!(series.readings.len(), 2, "the sentinel before and after the round");
-        // A lone short batch may be nothing to a coarse clock.
+        // A single short batch may be too short for a coarse clock.
         assert!(series.samples.iter().all(|&ns| ns >= 0.0), "{:?}", series.samples);
     }
     let metrics: Vec<&str> = lines
@@ -139,8 +139,8 @@ fn every_worker_is_measured(bench: &Bench, case: &Case, workers_are: &str) {
     assert_eq!(metrics, promised);
 }
 
-/// Locks that enter the kernel twice for each pair, whoever waits. All others never do while a
-/// worker is alone.
+/// Locks that enter the kernel twice for each pair, even if no worker waits. All others do not enter
+/// it with a single worker.
 const TWO_CALLS: &[&str] =
     &["sysv-sem", "sysv-sem-no-undo", "fcntl", "flock", "pipe-token", "eventfd-token"];
 
@@ -189,7 +189,7 @@ fn fcntl_refuses_threads(bench: &Bench) {
     assert!(matches!(run("2"), Err(CaseError::Unsupported(why)) if why.contains("the process")));
 }
 
-fn a_lock_that_does_nothing_is_caught(bench: &Bench) {
+fn a_lock_without_effect_is_detected(bench: &Bench) {
     struct Nothing;
 
     impl Lock for Nothing {
@@ -217,8 +217,8 @@ fn a_lock_that_does_nothing_is_caught(bench: &Bench) {
     }
 }
 
-/// A lock in memory that forked workers each have a copy of.
-fn a_lock_that_is_not_shared_is_caught(bench: &Bench) {
+/// A lock in private memory, of which each forked worker has a copy.
+fn an_unshared_lock_is_detected(bench: &Bench) {
     struct Private(AtomicBool);
 
     impl Lock for Private {

@@ -1,4 +1,4 @@
-//! The names of metrics stand in one place: in the description of their area, not as texts in other crates.
+//! The names of metrics occur only in the definition of their area, not as strings in other crates.
 
 // The source is the same on every system.
 #![cfg(unix)]
@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// All Rust files below a folder, but for folders and files of tests.
+/// All Rust files below a folder, except folders and files of tests.
 fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).expect("a folder of the source tree") {
         let path = entry.expect("an entry").path();
@@ -34,7 +34,7 @@ fn a_literal_is_found_and_a_longer_text_is_none() {
 
 #[test]
 fn no_other_crate_has_names_of_metrics_as_texts() {
-    // Those of one word, such as `rate`, are words of other things too.
+    // Names of one word, such as `rate`, also occur with other meanings.
     let names: BTreeSet<&str> = cases::all()
         .iter()
         .flat_map(|case| case.metrics)

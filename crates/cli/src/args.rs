@@ -29,7 +29,7 @@ pub use time::{COMMANDS, Time};
 
 use crate::ending::Ending;
 
-/// Measure what an operating system costs: clocks, system calls, locks, files, servers and mail.
+/// Measure the costs of an operating system: clocks, system calls, locks, files, servers and mail.
 #[derive(Debug, Parser)]
 #[command(
     name = "oscost",
@@ -109,7 +109,7 @@ pub enum Command {
 /// Parses the command line.
 ///
 /// # Errors
-/// How the program ends, after a mistake or a request for help, which has been printed.
+/// The exit code after a usage error or a request for help, which has been printed.
 pub fn parse() -> Result<Command, Ending> {
     let mut arguments = std::env::args_os().skip(1);
     if arguments.next().is_some_and(|first| first == WORKER) {
@@ -119,7 +119,7 @@ pub fn parse() -> Result<Command, Ending> {
     match Cli::try_parse() {
         Ok(cli) => Ok(cli.command),
         Err(error) => {
-            // If it cannot be printed, the exit code still reports the mistake.
+            // If it cannot be printed, the exit code still reports the error.
             let print = || drop(error.print());
             match error.kind() {
                 ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {

@@ -54,7 +54,7 @@ impl Ending {
     }
 }
 
-/// Whether the user named a run that cannot be resumed, here or at present.
+/// Whether the user named a run that cannot be resumed on this machine or at present.
 fn is_wrong_run(error: &RunError) -> bool {
     use StoreError::{AmbiguousRun, Damaged, UnknownRun};
     match error {

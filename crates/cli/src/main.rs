@@ -1,4 +1,4 @@
-//! The `oscost` command: what an operating system costs.
+//! The `oscost` command.
 //!
 //! Arguments are parsed, one command is executed, and its ending becomes the exit code: 0 done,
 //! 1 a check failed, 2 wrong usage, 3 something could not be measured.

@@ -1,18 +1,18 @@
-//! What a user does: measure, look, compare, pass on.
+//! The commands of a user: measure, show, compare, export and import.
 
 mod common;
 
 use common::{Bench, CASE, finish, times};
 use serde_json::Value;
 
-/// A case that this system cannot have, and the reason it gives.
+/// A case that this system does not support, and its reason.
 const MISSING: (&str, &str) = if cfg!(windows) {
     ("lock/sysv-sem", "Windows has no")
 } else {
     ("lock/critical-section", "only on Windows")
 };
 
-/// A run as short as it can be told.
+/// The shortest possible run.
 const SHORT: &str = "--quick --budget 1500ms";
 
 fn short_run(bench: &Bench, more: &str) -> common::Said {
@@ -34,7 +34,7 @@ fn a_run_prints_a_table_and_is_saved() {
 }
 
 #[test]
-fn each_area_has_figures_and_what_is_not_measured_says_why() {
+fn each_area_has_figures_or_reasons() {
     let bench = Bench::new();
     let document = bench.oscost("run clock syscall lock --quick --json").with(0).json();
     for area in ["clock/", "syscall/", "lock/"] {
@@ -50,7 +50,7 @@ fn each_area_has_figures_and_what_is_not_measured_says_why() {
                 assert!(0.0 < median && low <= median && median <= high, "{result}");
             }
             Some("measured") => {}
-            // Where other programs hold the CPUs, workers in line may all wait for one that does not run.
+            // If other programs use the CPUs, all workers in line may wait for one that is not running.
             Some("unsupported" | "timed-out") => {
                 assert!(result["reason"].as_str().is_some_and(|why| !why.is_empty()), "{result}");
                 assert!(result.get("estimate").is_none(), "{result}");
@@ -61,7 +61,7 @@ fn each_area_has_figures_and_what_is_not_measured_says_why() {
 }
 
 #[test]
-fn a_document_goes_from_store_to_store_unchanged() {
+fn export_and_import_keep_a_document_unchanged() {
     let (here, there) = (Bench::new(), Bench::new());
     let run = short_run(&here, "--json --seed 18446744073709551615 --tag kernel=patched --tag a=b");
     let document = run.json();
@@ -75,7 +75,7 @@ fn a_document_goes_from_store_to_store_unchanged() {
 
     let file = there.write("run.json", &run.out);
     there.oscost("import run.json").with(0).complains(&["is imported"]);
-    there.oscost("import run.json").with(0).complains(&["already there"]);
+    there.oscost("import run.json").with(0).complains(&["already in the store"]);
     assert_eq!(there.oscost("export kernel=patched").with(0).out, run.out);
     assert_eq!(there.oscost("show last --json").with(0).out, run.out);
 
@@ -87,7 +87,7 @@ fn a_document_goes_from_store_to_store_unchanged() {
     assert_eq!(std::fs::read_to_string(another.path("again.json")).expect("exported"), run.out);
 }
 
-/// A measured time has all that the schema promises, in order.
+/// A measured time has all fields of the schema, in order.
 fn is_as_documented(result: &Value) {
     assert_eq!(result["outcome"], "measured", "{result}");
     assert_eq!((&result["unit"], &result["better"]), (&"ns/op".into(), &"lower".into()));
@@ -121,7 +121,7 @@ fn parameters_and_precision_are_taken() {
 }
 
 #[test]
-fn a_budget_too_short_for_all_gives_each_one_round_and_says_so() {
+fn too_short_a_budget_gives_each_point_one_round_and_a_note() {
     let bench = Bench::new();
     let run = bench.oscost("run clock concurrency/worth --budget 100ms --json").with(0);
     for result in times(&run.json()).iter().filter(|r| r["outcome"] == "measured") {
@@ -132,7 +132,7 @@ fn a_budget_too_short_for_all_gives_each_one_round_and_says_so() {
 }
 
 #[test]
-fn what_a_system_lacks_is_told_with_its_reason() {
+fn unsupported_cases_are_listed_with_their_reason() {
     let bench = Bench::new();
     let run = bench.oscost(&format!("run {}", MISSING.0)).with(3);
     assert!(run.out.contains("unsupported") && run.out.contains(MISSING.1), "{}", run.out);
@@ -195,7 +195,7 @@ fn show_takes_areas_and_cases_as_filters() {
 }
 
 #[test]
-fn a_run_whose_id_is_an_area_wins_if_it_is_named_in_full() {
+fn a_full_run_id_takes_precedence_over_an_area() {
     let bench = Bench::new();
     let document = short_run(&bench, "--json").out;
     let id = bench.oscost("show --json").with(0).json()["run"]["id"].clone();
@@ -210,7 +210,7 @@ fn a_run_whose_id_is_an_area_wins_if_it_is_named_in_full() {
     };
     assert_eq!(shown("clock"), "clock");
     // `syscall` is an area, and only the beginning of the other run's id.
-    bench.oscost("show syscall").with(2).complains(&["measured nothing of syscall"]);
+    bench.oscost("show syscall").with(2).complains(&["has no results for syscall"]);
     assert_eq!(shown("syscalls"), "syscalls");
     assert_eq!(shown("sysc"), "syscalls");
 }
@@ -282,7 +282,7 @@ fn extra_work_on_the_clock_is_found_as_slower() {
     // Under Wine a process takes longer to start: more time for as many rounds.
     let budget = if cfg!(windows) { "10s" } else { "3s" };
     let run = format!("run {CASE} --quick --budget {budget}");
-    // A machine may be too loaded to tell; it must never tell the contrary.
+    // On a loaded machine the verdict may be undecided, but it must never be the opposite.
     for _attempt in 0..3 {
         bench.oscost(&run).with(0);
         bench.oscost(&format!("{run} --slow-down 30%")).with(0);

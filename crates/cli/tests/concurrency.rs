@@ -1,5 +1,5 @@
-//! Lists of jobs, from the command line to tables, workbook and answer. Jobs are of a millisecond and
-//! less: what is looked at here is never how long they took.
+//! Lists of jobs, from the command line to tables, workbook and answer. Jobs take a millisecond or
+//! less, and no test checks their times.
 
 mod common;
 
@@ -19,7 +19,7 @@ fn of_metric<'a>(document: &'a Value, metric: &str) -> Vec<&'a Value> {
 #[test]
 fn the_experiment_is_measured_shown_and_compared() {
     let bench = Bench::new();
-    // Time for all rounds also where a process takes half a second to start; else it ends sooner.
+    // Enough time for all rounds even if a process takes half a second to start.
     let first = bench.oscost(&format!("{PART} --budget 30s --json")).with(0);
     let document = first.json();
     assert_eq!(times(&document).len(), 2);
@@ -118,7 +118,7 @@ fn the_answer_names_the_candidates() {
     let csv = std::fs::read_to_string(bench.path("answer.csv")).expect("a table");
     assert!(csv.contains("concurrency/answer"), "{csv}");
     assert!(std::fs::read(bench.path("answer.xlsx")).is_ok_and(|file| file.starts_with(b"PK")));
-    assert!(said.err.contains("ways to do these jobs, 3 times each"), "{}", said.err);
+    assert!(said.err.contains("candidates for these jobs, 3 trials each"), "{}", said.err);
     for words in [
         "mean turnaround",
         "these 4 jobs",
@@ -137,7 +137,7 @@ fn the_answer_names_the_candidates() {
     assert!(["best", "cannot-tell"].contains(&answer["verdict"].as_str().unwrap()), "{answer}");
     assert_eq!(answer["candidates"].as_array().unwrap().len(), times(&document).len());
     assert_eq!(document["run"]["asked"]["jobs"], "4");
-    // What other tools wrote may be read back, answer and all.
+    // Documents written by other tools can be imported, including the answer.
     bench.write("answer.json", &bench.oscost("show --json").out);
     bench.oscost("import answer.json").with(0);
 }
@@ -153,7 +153,7 @@ fn jobs_come_from_a_file() {
     assert!(list.starts_with("jobs.txt#"), "{list}");
     let shown = bench.oscost("show").with(0);
     assert!(shown.out.contains("jobs in jobs.txt"), "{}", shown.out);
-    // Another list under the same name is something else.
+    // Another list under the same name is a different point.
     bench.write("jobs.txt", "1ms 100%\n");
     let other = bench.oscost(&format!("{ask} --json")).with(0).json();
     assert_ne!(other["results"][0]["params"]["list"].as_str(), Some(list.as_str()));
@@ -210,7 +210,7 @@ fn wrong_jobs_are_refused_with_their_line() {
 }
 
 #[test]
-fn an_answer_without_enough_time_says_so() {
+fn an_answer_with_too_little_time_has_a_note() {
     let bench = Bench::new();
     let ask = "concurrency --jobs 3 --length 300us --bound wait --rounds 40 --budget 300ms";
     let said = bench.oscost(ask).ended();

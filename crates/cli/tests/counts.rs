@@ -1,4 +1,4 @@
-//! What each operation makes the kernel do, whoever counts it.
+//! The system calls and switches of each operation, by each way of counting.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -53,7 +53,7 @@ fn by_a_user_without_rights() {
 }
 
 #[test]
-fn by_nobody_where_the_tracer_is_denied_too() {
+fn counts_are_absent_if_the_tracer_is_denied_too() {
     let bench = Bench::new();
     let run = "run syscall/getppid --quick --budget 1500ms --json";
     let calls = [libc::SYS_perf_event_open, libc::SYS_ptrace];

@@ -1,5 +1,5 @@
-//! Surroundings in which something is missing, full or forbidden: a clear word and the right exit
-//! code, never a panic, never a hang.
+//! Environments in which something is missing, full or forbidden: a clear message and the right exit
+//! code, never a panic or a hang.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -19,16 +19,16 @@ fn full() -> File {
 }
 
 #[test]
-fn nobody_reads_stdout() {
+fn a_closed_stdout_is_no_error() {
     let bench = Bench::new();
     for arguments in [RUN, "list", "show", "runs", "env", "export", "completions bash", "--help"] {
         let mut child = bench.command(arguments).spawn().expect("the program starts");
         drop(child.stdout.take());
         let said = said_by(child).with(0);
-        // A run is saved even if nobody looks.
+        // A run is saved even if its output is not read.
         assert_eq!(said.err.contains("saved as run"), arguments == RUN, "{}", said.err);
     }
-    // The exit code says what was found, read or not.
+    // The exit code reports the result even if the output is not read.
     let mut run = bench.command("run lock/critical-section").spawn().expect("the program starts");
     drop(run.stdout.take());
     said_by(run).with(3);
@@ -75,7 +75,7 @@ fn the_store_is_not_ours() {
         let said = finish(as_nobody(&mut bench.command(arguments))).with(2);
         said.complains(&["permission denied", "OSCOST_STORE"]);
     }
-    // What may be read in a folder that may not be written to is read.
+    // A readable store in a read-only folder can be read.
     mode(&bench.store(), 0o644);
     mode(&bench.path("."), 0o755);
     assert!(finish(as_nobody(&mut bench.command("show"))).with(0).out.contains("std-instant"));

@@ -1,4 +1,4 @@
-//! The area `file` on every system: each phase is measured, what the system lacks gives its reason, and nothing is left.
+//! The area `file` on every system: each phase is measured, unsupported points have a reason, and no file is left.
 
 mod common;
 
@@ -41,7 +41,7 @@ fn each_phase_is_measured_and_no_file_is_left() {
 
 #[test]
 #[cfg(windows)]
-fn what_windows_lacks_gives_its_reason() {
+fn unsupported_cases_on_windows_give_their_reason() {
     let bench = Bench::new();
     let synced = "run file/sync --quick --param files=60 --json";
     let document = bench.oscost(synced).with(0).json();

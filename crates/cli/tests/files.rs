@@ -1,5 +1,5 @@
-//! The area `file`: directories that cannot be used, disks that fill up, sync that is none; and killed at any
-//! moment, nothing stays.
+//! The area `file`: unusable directories, full disks and sync without effect; and no file is left after a kill at any
+//! moment.
 //!
 //! `OSCOST_KILLS=50 cargo test -p oscost --test files -- --nocapture` kills more often than an ordinary test.
 #![cfg(target_os = "linux")]
@@ -35,7 +35,7 @@ fn is_empty(folder: &Path) {
 }
 
 #[test]
-fn directories_asked_for_are_measured_and_described() {
+fn requested_directories_are_measured_and_described() {
     let bench = Bench::new();
     let [one, two] = ["one", "two with spaces"].map(|name| bench.path(name));
     [&one, &two].iter().for_each(|folder| create_dir(folder).expect("a folder"));
@@ -58,7 +58,7 @@ fn directories_asked_for_are_measured_and_described() {
     is_empty(&bench.temp());
     let shown = bench.oscost("show").with(0).out;
     assert!(shown.contains("two with spaces: ") && shown.contains("free"), "{shown}");
-    // What was exported is taken in again, with the file systems.
+    // An exported run can be imported, including its file systems.
     bench.write("run.json", &serde_json::to_string(&document).expect("JSON"));
     bench.oscost("import run.json --store other.sqlite").with(0);
     let again = bench.oscost("export --store other.sqlite").with(0).json();
@@ -85,7 +85,7 @@ fn directories_that_cannot_be_used() {
 }
 
 #[test]
-fn what_may_not_be_written_to_is_told_before_anything_is_written() {
+fn unwritable_directories_are_reported_before_measuring() {
     if testing::skip_unless_root("to become a user without rights, and to mount") {
         return;
     }
@@ -114,7 +114,7 @@ fn a_disk_that_fills_up_meanwhile_fails_the_case_and_nothing_stays() {
     let bench = Bench::new();
     let folder = bench.path("small");
     create_dir(&folder).expect("a folder");
-    // Room is there by what the system says, but a file may not grow: the same error in the middle.
+    // The system reports enough space, but files may not grow: the error occurs during the trial.
     let mut command = bench
         .command("run file/small --quick --param size=128k --param files=50 --dir small --json");
     let command = with_file_system(&mut command, &folder, "size=32m");
@@ -132,7 +132,7 @@ fn a_disk_that_fills_up_meanwhile_fails_the_case_and_nothing_stays() {
         let reason = result["reason"].as_str().unwrap_or_default();
         assert!(result["outcome"] == "failed" && reason.contains("too large"), "{result}");
     }
-    // Too little for what the trial of another program leaves, which takes the room after it was asked for.
+    // Too little space, since another program fills the disk after the check.
     let mut command = bench.command(
         "run file/small --quick --param size=4k --param files=4000 --dir small --budget 4s --json",
     );
@@ -180,13 +180,13 @@ fn sync_that_is_none_is_marked() {
         let doubts = synced.flat_map(|r| r["doubts"].as_array().cloned().unwrap_or_default());
         doubts.filter_map(|doubt| doubt.as_str().map(str::to_owned)).collect()
     };
-    // Calls that say they did it, and did nothing.
+    // Calls that report success without effect.
     let mut command = bench.command(run);
     let document =
         finish(pretended(&mut command, &[libc::SYS_fsync, libc::SYS_fdatasync])).with(0).json();
     let marked = doubts_of(&document);
     let marked =
-        marked.iter().filter(|d| d.contains("next to nothing") || d.contains("nothing to sync"));
+        marked.iter().filter(|d| d.contains("too little time") || d.contains("nothing to sync"));
     assert_eq!(marked.count(), 2, "{document}");
     if !testing::skip_unless(Path::new("/dev/shm").exists(), "there is no /dev/shm") {
         let document = bench.oscost(&format!("{run} --dir /dev/shm")).with(0).json();
@@ -200,7 +200,7 @@ fn sync_that_is_none_is_marked() {
 }
 
 #[test]
-fn what_this_system_lacks_is_unsupported() {
+fn unsupported_ways_are_reported_as_unsupported() {
     let bench = Bench::new();
     let run = "run file/create file/cold --quick --param files=40 --json";
     let mut command = bench.command(run);
@@ -234,8 +234,8 @@ fn spawn(bench: &Bench, arguments: &str) -> Child {
     bench.command(arguments).process_group(0).spawn().expect("the program starts")
 }
 
-/// Everything killed at a random moment: the next start removes what was left, here and in a directory that it is
-/// not message of again.
+/// All processes are killed at a random moment: the next start removes their files, also in a directory that it does
+/// not use again.
 #[test]
 fn after_a_kill_the_next_start_removes_everything() {
     let (wanted, mut left) = (kills(4), 0);

@@ -1,7 +1,7 @@
-//! Workers and coordinators killed at random moments: nothing is lost, nothing is left.
+//! Workers and coordinators killed at random moments: no round is lost, and no process, file or semaphore is left.
 //!
-//! `OSCOST_KILLS=100 cargo test -p oscost --test kills -- --nocapture` kills more often than the
-//! few times of an ordinary test, and tells what it found.
+//! `OSCOST_KILLS=100 cargo test -p oscost --test kills -- --nocapture` kills more often than an
+//! ordinary test, and prints what it found.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -31,7 +31,7 @@ fn kills(usual: usize) -> usize {
     wanted.map_or(usual, |count| count.parse().expect("OSCOST_KILLS is a number"))
 }
 
-/// A number below `limit` that nobody could foresee.
+/// A random number below `limit`.
 fn random(limit: usize) -> usize {
     RandomState::new().hash_one(Instant::now()) as usize % limit
 }
@@ -52,7 +52,7 @@ fn run_begun(bench: &Bench) -> Option<String> {
     store.runs().ok()?.last().map(|run| run.id.clone())
 }
 
-/// The run is there as a whole: each point once, measured or with its reason.
+/// The run is complete: each point occurs once, measured or with a reason.
 #[track_caller]
 fn is_whole(said: &Said, points: usize) -> Value {
     let document = said.json();
@@ -77,7 +77,7 @@ fn is_whole(said: &Said, points: usize) -> Value {
 fn nothing_is_left(bench: &Bench) {
     until("no process is left", || users_of(&bench.temp()).is_empty());
     assert_eq!(entries(&bench.temp()), Vec::<String>::new());
-    // What somebody else's worker removes just now is soon gone.
+    // Files that another worker is removing disappear soon.
     until(&format!("nothing of {:?} is left", left_in_system()), || left_in_system().is_empty());
 }
 
@@ -127,7 +127,7 @@ fn a_killed_coordinator_loses_no_finished_round() {
     for nth in 0..wanted {
         let bench = Bench::new();
         let mut command = bench.command(&format!("run {LOCKS} --quick --budget 2s"));
-        // Every other time it dies early, while it traces its workers.
+        // Every second time it is killed early, while it traces its workers.
         let within_ms = if nth % 2 == 0 { 1_900 } else { 400 };
         let traces = nth % 2 == 1;
         if traces {
@@ -146,7 +146,7 @@ fn a_killed_coordinator_loses_no_finished_round() {
         assert_eq!(numbers, (0..before.len() as u64).collect::<Vec<u64>>(), "none is missing");
         let mut resume = bench.command("run --resume --json");
         if traces {
-            // Without the filter it would be another machine than the run was begun on.
+            // Without the filter, the machine would differ from the one on which the run began.
             bench.oscost("run --resume").with(2).complains(&["cannot be resumed here", "seccomp"]);
             denied(&mut resume, &[libc::SYS_perf_event_open]);
         }
@@ -161,7 +161,7 @@ fn a_killed_coordinator_loses_no_finished_round() {
 }
 
 #[test]
-fn told_to_stop_it_stops_and_says_how_to_go_on() {
+fn a_stopped_run_prints_the_command_to_resume() {
     // Ctrl-C goes to all processes at the terminal, a request to terminate to one.
     let to_all = |run: &Child| signal_group(run.id(), libc::SIGINT);
     let to_one = |run: &Child| {

@@ -54,7 +54,7 @@ fn every_recipient_gets_the_message_once_by_each_architecture() {
         let all = received(&bench, &log);
         assert_eq!(all.len(), RECIPIENTS, "{arch}");
         assert_eq!(all.iter().collect::<BTreeSet<_>>().len(), RECIPIENTS, "{arch}");
-        send("").with(2).complains(&["is there already"]);
+        send("").with(2).complains(&["already exists"]);
         send("--resume").with(0);
         assert_eq!(received(&bench, &log).len(), RECIPIENTS, "{arch}: resumed, it sends nothing");
         let report = sink.stop();

@@ -1,6 +1,6 @@
-//! `oscost mail send` to a server at which everything goes wrong: everybody's fate is known at the end, and true.
+//! `oscost mail send` to a server with all kinds of faults: each recipient has the correct final status.
 //!
-//! `OSCOST_MAIL_RECIPIENTS=50000 cargo test -p oscost --test mail_faults -- --nocapture` takes longer lists, and tells
+//! `OSCOST_MAIL_RECIPIENTS=50000 cargo test -p oscost --test mail_faults -- --nocapture` takes longer lists, and prints
 //! what it found.
 #![cfg(target_os = "linux")]
 
@@ -12,11 +12,11 @@ use common::mail::{PERSONAL, Received, SHARED, Sink, deliver, judge, send, write
 use common::{Bench, finish};
 use serde_json::Value;
 
-/// All that drops connections, one in five at each phase; and refusals.
+/// Faults that drop one in five connections in each phase, and rejections.
 const DROPS: &str = "--fault connect:drop:20% --fault ehlo:drop:20% --fault mail:drop:20% --fault rcpt:drop:20% \
     --fault data:drop:20% --fault body:drop:20% --fault end:drop:10% --fault end:late:10% \
     --fault rcpt:4xx:10% --fault rcpt:5xx:5%";
-/// A little of everything.
+/// All faults at low rates.
 const ALL: &str = "--fault any:drop:2% --fault any:reset:2% --fault any:4xx:2% --fault any:5xx:1% \
     --fault any:malformed:1% --fault any:endless:1% --fault any:slowly:1% --fault any:stall:0.5% --fault end:late:5%";
 /// In KiB.
@@ -27,7 +27,7 @@ fn recipients(usual: usize) -> usize {
     wanted.map_or(usual, |count| count.parse().expect("OSCOST_MAIL_RECIPIENTS is a number"))
 }
 
-/// Delivers through faults, and judges.
+/// Delivers to a server with faults, and checks the result.
 #[track_caller]
 fn survives(recipients: usize, message: &str, sink: &str, send: &str) -> Value {
     let bench = Bench::new();
@@ -63,18 +63,18 @@ fn connections_drop_at_every_phase_shared() {
 }
 
 #[test]
-fn everything_goes_wrong_personal() {
+fn all_faults_with_personal_messages() {
     survives(recipients(5_000), PERSONAL, ALL, "--connections 200 --timeout 1s");
 }
 
 #[test]
-fn everything_goes_wrong_shared() {
+fn all_faults_with_shared_messages() {
     survives(recipients(2_000), SHARED, ALL, "--connections 200 --recipients 20 --timeout 1s");
 }
 
-/// Each way to carry connections, and each way to send a message.
+/// Each architecture, and each way to send a message.
 #[test]
-fn everything_goes_wrong_however_connections_are_carried() {
+fn all_faults_with_each_architecture() {
     for how in [
         "--connections 200 --loops 1 --no-pipelining",
         "--connections 200 --loops 3 --no-chunking",
@@ -90,7 +90,7 @@ fn everything_goes_wrong_however_connections_are_carried() {
 }
 
 #[test]
-fn everything_goes_wrong_within_tls() {
+fn all_faults_within_tls() {
     let sink = format!("--tls --fault starttls:stall:1% {ALL}");
     for how in ["--loops 2", "--no-chunking", "--arch threads", "--arch processes --no-chunking"] {
         let how = format!("{how} --connections 30 --timeout 1s");
@@ -98,7 +98,7 @@ fn everything_goes_wrong_within_tls() {
     }
 }
 
-/// A handshake that fails now and then is no reason to say a password in clear, nor to end for want of a way to say it.
+/// After an occasional failed handshake, the sender neither sends the password in clear nor gives up.
 #[test]
 fn a_password_waits_for_tls() {
     use std::os::unix::fs::PermissionsExt;
@@ -113,7 +113,7 @@ fn a_password_waits_for_tls() {
     assert!(report["connections_failed"].as_u64() > Some(0), "{report}");
 }
 
-/// A message that fills all buffers on its way goes on when there is room again.
+/// A message that fills all buffers continues when there is space again.
 #[test]
 fn a_long_message_reaches_a_slow_reader() {
     let message = format!("{SHARED}{}", "a line as good as any other\n".repeat(100_000));
@@ -130,9 +130,9 @@ fn a_long_message_reaches_a_slow_reader() {
     }
 }
 
-/// In a destination of its own each failure counts for few, and recipients are given up in good time.
+/// Each failure affects only its destination, and recipients are given up in time.
 #[test]
-fn who_never_answers_is_given_up() {
+fn silent_servers_are_given_up() {
     let bench = Bench::new();
     write(&bench, 200, 20, PERSONAL);
     let server = Sink::start(&bench, "--fault rcpt:4xx:100%");
@@ -144,15 +144,15 @@ fn who_never_answers_is_given_up() {
     let received = server.stop();
     judge(&bench, 200, &report, &received, 0);
     assert_eq!((&report["deferred"], received.messages), (&200.into(), 0), "{report}");
-    // 1 s of waits of 2 ms each, at each of which nearly all are tried.
+    // 1 s of retry delays of 2 ms, after each of which nearly all recipients are tried.
     let deferrals = report["deferrals"].as_u64();
     assert!(deferrals > Some(180 * 400) && deferrals <= Some(200 * 501), "{report}");
 }
 
-/// A file of routes that has no place for a domain: its recipients have failed, and the journal says so though no
-/// connection was ever made.
+/// A file of routes without a domain of the list: the recipients of that domain fail, and the journal records that,
+/// although no connection was made.
 #[test]
-fn who_has_no_route_has_failed_for_good() {
+fn recipients_without_a_route_fail_permanently() {
     let bench = Bench::new();
     write(&bench, 100, 10, PERSONAL);
     bench.write("routes", "elsewhere.test 127.0.0.1:9\n");
@@ -163,9 +163,9 @@ fn who_has_no_route_has_failed_for_good() {
     }
 }
 
-/// Any faults, together with any way to send. What was tried is printed, so that it can be tried again.
+/// Arbitrary faults with arbitrary options, which are printed so that a failure can be reproduced.
 #[test]
-fn whatever_goes_wrong_everybody_has_a_fate() {
+fn every_recipient_has_a_final_status_under_any_faults() {
     const PHASES: [&str; 12] = [
         "connect", "ehlo", "starttls", "mail", "rcpt", "data", "body", "end", "rset", "quit",
         "any", "any",
@@ -180,7 +180,7 @@ fn whatever_goes_wrong_everybody_has_a_fate() {
         let mut sink = format!("--seed {seed}");
         for _ in 0..=luck.below(4) {
             let (phase, kind) = (PHASES[luck.below(12)], KINDS[luck.below(8)]);
-            // Nothing that goes wrong nearly always: it would take long to be given up.
+            // No faults at nearly 100 %, which would take long to be given up.
             sink += &format!(" --fault {phase}:{kind}:{}%", 1 + luck.below(20));
         }
         let offers = ["", " --without pipelining", " --without chunking", " --tls", " --helo-only"];
@@ -207,12 +207,12 @@ fn whatever_goes_wrong_everybody_has_a_fate() {
     }
 }
 
-/// Chance that a seed decides.
+/// Pseudo-random numbers from a seed.
 struct SmallLuck(u64);
 
 impl SmallLuck {
     fn below(&mut self, limit: usize) -> usize {
-        // As Knuth's MMIX has it; the high bits are the better ones.
+        // The generator of Knuth's MMIX; the high bits are the better ones.
         self.0 =
             self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) as usize % limit

@@ -1,5 +1,5 @@
-//! `oscost mail` with what it cannot use: a line that says what, where and what to do, and the exit code. 2: it was
-//! not used as it can be; 3: it could not be done; 1: some recipients did not get it.
+//! `oscost mail` with invalid input: one line with the problem, its place and the remedy, and the exit code. 2: wrong
+//! usage; 3: the delivery was not possible; 1: some recipients did not receive the message.
 
 mod common;
 
@@ -11,14 +11,14 @@ use common::{Bench, Said};
 use serde_json::Value;
 
 const LIST: &str = "email\nyou@x.test\n";
-/// Nothing listens there, and nothing is to: tests that must not get that far name it.
+/// An address without a listener, for tests that must fail before they connect.
 const NOWHERE: &str = "--relay 127.0.0.1:1";
-/// What the system says of an address in use: Windows has its own text in each language, Wine perhaps none.
+/// The system's message for an address in use: localised on Windows, possibly empty under Wine.
 const IN_USE: &str = if cfg!(windows) { "os error 10048" } else { "in use" };
-/// Once more, and then no more.
+/// Options for one retry.
 const SOON: &str = "--retry-after 100ms --give-up 100ms";
 
-/// The only thing that was said to recipients, and what that meant for them.
+/// The only reply to recipients, and its outcome.
 #[track_caller]
 fn reply(said: &Said) -> (String, String) {
     let document = said.json();
@@ -162,14 +162,14 @@ fn numbers_that_are_none() {
         }
         for value in HUGE {
             let soon = SOON.replace(&format!("--{name} 100ms"), "");
-            // Were there no relay, name servers might be asked.
+            // Without a relay, name servers could be queried.
             if name == "port" {
                 send(&bench, LIST, MESSAGE, &format!("--port={value}")).with(2).complains(&[name]);
                 continue;
             }
             let arguments = format!("{NOWHERE} {soon} --no-journal --{name}={value}{unit}");
             let said = send(&bench, LIST, MESSAGE, &arguments);
-            // What is no more than very much is taken.
+            // Values up to the limits are accepted.
             let is_taken = matches!(name, "transactions") && value != HUGE[3];
             assert_eq!(said.code, Some(if is_taken { 1 } else { 2 }), "{arguments}: {}", said.err);
         }
@@ -224,7 +224,7 @@ fn sinks_that_cannot_be() {
 }
 
 #[test]
-fn addresses_that_are_none_are_told_with_their_lines_and_others_are_delivered_to() {
+fn invalid_addresses_are_reported_with_their_lines_and_valid_ones_delivered() {
     let bench = Bench::new();
     let sink = Sink::start(&bench, "");
     let list = "email,name\n\
@@ -262,7 +262,7 @@ fn addresses_that_are_none_are_told_with_their_lines_and_others_are_delivered_to
     let text = "the part before the @ has the character ' ', which is not allowed there";
     assert!(replies.iter().any(|reply| reply["reply"] == text), "{replies:?}");
     let again = bench.oscost(&format!("{command} --resume")).with(1).json();
-    assert_eq!(again["replies"], document["replies"], "the same is told of what was before");
+    assert_eq!(again["replies"], document["replies"], "the earlier replies are reported again");
 }
 
 #[test]
@@ -272,10 +272,7 @@ fn more_wrong_addresses_than_anybody_would_read_are_counted() {
     let list = format!("email\njo@x.test\n{}", "nobody\n".repeat(1_000));
     let said = send(&bench, &list, MESSAGE, &format!("--relay {}", sink.address)).with(1);
     assert_eq!(said.err.lines().count(), 12, "{}", said.err);
-    assert!(
-        said.err.contains("line 3: ") && said.err.ends_with("and 990 like these\n"),
-        "{said:?}"
-    );
+    assert!(said.err.contains("line 3: ") && said.err.ends_with("and 990 more\n"), "{said:?}");
     assert!(said.out.contains("1,000      99.9  1000 with an invalid address"), "{}", said.out);
 }
 
@@ -298,7 +295,7 @@ fn international_addresses_need_a_server_that_takes_them() {
 }
 
 #[test]
-fn messages_that_are_too_large_are_told_with_both_sizes() {
+fn too_large_messages_are_reported_with_both_sizes() {
     let bench = Bench::new();
     let sink = Sink::start(&bench, "--size 1000");
     let message = format!(
@@ -383,7 +380,7 @@ fn wrong_password_ends_it_at_once() {
     let sink = Sink::start(&bench, "--tls --user me:right --write-ca ca.pem");
     secret_file(&bench.write("auth", "me:guessed\n"));
     for how in ["loop", "threads"] {
-        // It would be tried again for hours.
+        // It would be retried for hours.
         let arguments = format!(
             "--relay {} --auth-file auth --tls required --ca ca.pem --arch {how}",
             sink.address
@@ -391,7 +388,7 @@ fn wrong_password_ends_it_at_once() {
         let said = send(&bench, LIST, MESSAGE, &arguments).with(3);
         let last = said.err.lines().last().expect("words");
         assert_eq!(
-            last, "oscost: 127.0.0.1 does not let us in: 535 5.7.8 name or password wrong",
+            last, "oscost: 127.0.0.1 rejected the login: 535 5.7.8 name or password wrong",
             "{how}"
         );
     }
@@ -411,7 +408,7 @@ fn secret_file(path: &Path) {
 fn secret_file(_path: &Path) {}
 
 #[test]
-fn files_with_passwords_are_looked_at_closely() {
+fn password_files_are_checked() {
     let bench = Bench::new();
     let arguments = format!("{NOWHERE} --auth-file auth");
     for (content, words) in [
@@ -449,10 +446,10 @@ fn journals_that_do_not_fit() {
     let relay = format!("--relay {}", sink.address);
     let command = order.command(&relay);
     let resume = order.command(&format!("{relay} --resume"));
-    bench.oscost(&resume).with(2).complains(&["no journal", "leave out --resume"]);
+    bench.oscost(&resume).with(2).complains(&["does not exist", "omit --resume"]);
     bench.oscost(&command).with(0);
-    bench.oscost(&command).with(2).complains(&["is there already", "--resume", "--journal"]);
-    // It is over: nobody gets it again.
+    bench.oscost(&command).with(2).complains(&["already exists", "--resume", "--journal"]);
+    // The delivery is complete: no recipient receives the message again.
     bench.oscost(&resume).with(0);
     assert_eq!(sink.messages().len(), 1);
     let dry = bench.oscost(&format!("{resume} --dry"));
@@ -471,7 +468,7 @@ fn journals_that_do_not_fit() {
     let empty = order.command(&format!("{relay} --resume --journal empty"));
     bench.oscost(&empty).with(2).complains(&["empty is not the journal of a delivery"]);
     let onto = order.command(&format!("{relay} --journal text"));
-    bench.oscost(&onto).with(2).complains(&["text is there already"]);
+    bench.oscost(&onto).with(2).complains(&["text already exists"]);
     assert_eq!(sink.messages().len(), 1);
 }
 
@@ -499,7 +496,7 @@ mod linux {
     }
 
     #[test]
-    fn full_disk_ends_it_and_nobody_gets_what_is_not_written_down() {
+    fn a_full_disk_ends_the_delivery_and_no_unrecorded_mail_is_sent() {
         if testing::skip_unless_root("to mount a small file system") {
             return;
         }

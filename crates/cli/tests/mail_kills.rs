@@ -1,8 +1,8 @@
-//! Senders and servers of mail that are killed, stopped, or without room: nobody is forgotten, and whoever may have
-//! got it twice is told of.
+//! Mail senders and servers that are killed, stopped or without disk space: no recipient is lost, and those who may
+//! have received the message twice are reported.
 //!
-//! `OSCOST_KILLS=30 cargo test -p oscost --test mail_kills -- --nocapture` kills more often than the few times of
-//! an ordinary test, and tells what it found.
+//! `OSCOST_KILLS=30 cargo test -p oscost --test mail_kills -- --nocapture` kills more often than an
+//! ordinary test, and prints what it found.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -24,18 +24,18 @@ fn kills(usual: usize) -> usize {
     wanted.map_or(usual, |count| count.parse().expect("OSCOST_KILLS is a number"))
 }
 
-/// A number below `limit` that nobody could foresee.
+/// A random number below `limit`.
 fn random(limit: usize) -> usize {
     RandomState::new().hash_one(Instant::now()) as usize % limit
 }
 
-/// Lets a delivery go on for a while that nobody could foresee, but not to its end.
+/// Lets a delivery run for a random time, but not to its end.
 fn let_it_begin(bench: &Bench, child: &Child, at_most_ms: usize) {
     let log = bench.path("log.jsonl");
     let size = || std::fs::metadata(&log).map_or(0, |data| data.len());
     let before = size();
     let began = Instant::now();
-    // A delivery that goes on may be at its end at once.
+    // A resumed delivery may end at once.
     while size() == before && began.elapsed() < Duration::from_secs(5) && is_alive(child) {
         std::thread::sleep(Duration::from_millis(1));
     }
@@ -46,9 +46,9 @@ fn is_alive(child: &Child) -> bool {
     platform::process_status::is_alive(child.id())
 }
 
-/// Kills the sender so often, then has it go on to the end, and judges.
+/// Kills the sender `times` times, then lets it finish, and checks the result.
 fn is_killed_and_goes_on(times: usize, how: &str) {
-    // Enough that it is not at its end before it was killed so often.
+    // Enough recipients that the delivery does not end before the last kill.
     let recipients = RECIPIENTS.max(times * 500);
     let bench = Bench::new();
     write(&bench, recipients, 50, PERSONAL);
@@ -68,7 +68,7 @@ fn is_killed_and_goes_on(times: usize, how: &str) {
     let received = sink.stop();
     let in_flight = report["in_flight_when_killed"].as_u64().expect("a number") as usize;
     judge(&bench, recipients, &report, &received, in_flight);
-    assert_eq!(received.recipients(), recipients, "nobody is forgotten");
+    assert_eq!(received.recipients(), recipients, "no recipient is lost");
     println!(
         "{how}: {killed} kills, {in_flight} were under way, {} came twice",
         received.repeats()
@@ -76,22 +76,22 @@ fn is_killed_and_goes_on(times: usize, how: &str) {
 }
 
 #[test]
-fn a_killed_sender_goes_on() {
+fn a_killed_sender_resumes() {
     is_killed_and_goes_on(kills(6), "--connections 20 --loops 2");
 }
 
 #[test]
-fn a_killed_sender_goes_on_without_chunks() {
+fn a_killed_sender_resumes_without_chunking() {
     is_killed_and_goes_on(kills(6), "--connections 20 --no-chunking");
 }
 
 #[test]
-fn a_killed_sender_of_threads_goes_on() {
+fn a_killed_sender_with_threads_resumes() {
     is_killed_and_goes_on(kills(3), "--connections 20 --arch threads");
 }
 
 #[test]
-fn a_killed_sender_of_processes_goes_on() {
+fn a_killed_sender_with_processes_resumes() {
     is_killed_and_goes_on(kills(3), "--connections 10 --arch processes");
 }
 
@@ -119,7 +119,7 @@ fn killed_processes_of_a_sender_are_made_up_for() {
     println!("{killed} processes killed, {} came twice", received.repeats());
 }
 
-/// Says how to go on, and that not all is done.
+/// Checks that the output names the command to resume, and the number of remaining recipients.
 #[track_caller]
 fn names_the_way_on(said: &Said) {
     let last = said.err.lines().last().unwrap_or_default();
@@ -154,7 +154,7 @@ fn told_to_stop_it_finishes_what_is_under_way() {
 }
 
 #[test]
-fn told_to_stop_it_does_not_wait_for_who_says_nothing() {
+fn a_stopped_sender_does_not_wait_for_silent_servers() {
     for how in ["", "--arch threads", "--arch processes"] {
         let bench = Bench::new();
         write(&bench, 10, 1, PERSONAL);
@@ -184,7 +184,7 @@ fn a_delivery_under_way_is_left_alone() {
 }
 
 #[test]
-fn a_killed_server_that_comes_back_gets_the_rest() {
+fn a_restarted_server_receives_the_remaining_mail() {
     for how in
         ["--connections 20", "--connections 20 --no-chunking", "--connections 20 --arch threads"]
     {
@@ -210,14 +210,14 @@ fn there_is_no_room_for_the_journal() {
     if testing::skip_unless_root("to mount a small file system") {
         return;
     }
-    // With more room all may be delivered before it is full, and only what became of the last not be written.
+    // With more space, all recipients may be delivered to before the disk is full, and only the last statuses are lost.
     for size in ["8k", "64k", "200k"] {
         let bench = Bench::new();
         write(&bench, RECIPIENTS, 50, PERSONAL);
         let folder = bench.path("small");
         std::fs::create_dir(&folder).expect("a folder");
         let sink = Sink::start(&bench, "");
-        // What is written there is lost with the process: a hard link cannot save it, so it is counted by the log.
+        // The journal there is lost with the process, and a hard link cannot save it, so the log is counted.
         let mut command =
             send(&bench, &format!("--relay {} --journal small/journal", sink.address));
         let said = finish(with_file_system(&mut command, &folder, &format!("size={size}")));
@@ -236,7 +236,7 @@ fn nothing_is_delivered_that_is_not_in_the_journal() {
     let bench = Bench::new();
     write(&bench, RECIPIENTS, 50, PERSONAL);
     let sink = Sink::start(&bench, "");
-    // As on a full disk, but what was written can be looked at afterwards.
+    // As on a full disk, but the written data can be read afterwards.
     let mut command = send(&bench, &format!("--relay {} --connections 20", sink.address));
     let said = finish(common::linux::with_file_size(&mut command, 150 * 1024)).with(3);
     assert!(said.err.contains("cannot be written"), "{said:?}");
@@ -258,7 +258,7 @@ fn told_twice_to_stop_it_ends_at_once() {
         let sink = Sink::start(&bench, "--fault end:stall:100%");
         let to = format!("--relay {} --connections 5 {how}", sink.address);
         let child = begin(&bench, &to);
-        // As many as there are connections wait for an answer that never comes.
+        // Each connection waits for a reply that never comes.
         let journal =
             || std::fs::metadata(bench.path("list.csv.journal-wal")).map(|data| data.len());
         until("it has begun", || journal().is_ok_and(|size| size > 0));

@@ -1,7 +1,7 @@
-//! How much memory a delivery needs, however long the list.
+//! The memory of a delivery is independent of the length of the list.
 //!
 //! `cargo test -p oscost --test mail_memory -- --ignored --nocapture` takes the longest lists, which takes minutes,
-//! and tells what it found.
+//! and prints what it found.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -16,7 +16,7 @@ use common::mail::{SHARED, Sink, begin, deliver, said_of, signal, watch_memory, 
 
 const MIB: u64 = 1024;
 
-/// Test mode, to many servers that are one: all in all so many recipients and domains, at 1,500 connections.
+/// A delivery in test mode to one server under many addresses, with 1,500 connections.
 fn takes_no_more_than(most: u64, recipients: usize, domains: usize, how: &str) {
     let bench = Bench::new();
     write(&bench, recipients, domains, SHARED);
@@ -57,7 +57,7 @@ fn a_long_list_of_many_domains() {
     takes_no_more_than(150 * MIB, 200_000, 9_113, "--arch poll");
 }
 
-/// Millions are begun with, go on for some seconds, and are stopped.
+/// A delivery to millions of recipients is started and stopped after some seconds.
 #[test]
 #[ignore = "takes minutes"]
 fn a_list_of_millions_is_read_as_it_is_needed() {

@@ -1,5 +1,5 @@
-//! The area `mail` as a user runs it: every architecture delivers, limits are told of, and nothing is left however it
-//! ends.
+//! The area `mail` as a user runs it: every architecture delivers, limits are reported, and nothing is left in any case
+//! of termination.
 //!
 //! `OSCOST_KILLS=50 cargo test -p oscost --test mail_runs` kills more often than the few times of an ordinary test.
 #![cfg(target_os = "linux")]
@@ -13,7 +13,7 @@ use common::linux::{descendants, signal_descendant, until, users_of, with_descri
 use common::{Bench, entries, finish, said_by, times};
 use serde_json::Value;
 
-/// A list that is written and read in no time.
+/// A list that is quickly written and read.
 const SMALL: &str = "--param recipients=3000 --param domains=300";
 
 /// A metric's value, of the point with this architecture.
@@ -32,7 +32,7 @@ fn every_architecture_delivers_to_the_same_list() {
     let run = format!(
         "run mail --quick --budget 25s --param connections=30 --param delay=10ms {SMALL} --json"
     );
-    // That the sink took each recipient and no message, the case has seen to: else it had failed.
+    // The case has checked that the sink accepted each recipient and no message.
     let document = bench.oscost(&run).with(0).json();
     for arch in ["loop", "poll", "threads", "processes"] {
         let of = |metric| value(&document, arch, metric);
@@ -78,13 +78,13 @@ fn its_tables_say_what_was_the_limit() {
     let said = bench.oscost(&run).with(0);
     let title = "mail/send (delay=10ms, domains=300, recipients=3000): recipients accepted per";
     assert!(said.out.contains(title), "{}", said.out);
-    // At one connection nothing is busy, unless others are.
+    // With one connection neither CPU is busy, except by other programs.
     let legends = ["~: neither CPU", "?: the machine was disturbed"];
     assert!(legends.iter().any(|legend| said.out.contains(legend)), "{}", said.out);
 }
 
 #[test]
-fn what_cannot_be_is_refused_with_the_reason() {
+fn impossible_parameters_are_rejected_with_the_reason() {
     let bench = Bench::new();
     let run = "run mail --quick --param arch=loop --param connections=10,400 --param delay=0 --param \
                recipients=3000 --param domains=300 --budget 8s --json";
@@ -120,7 +120,7 @@ fn however_it_is_killed_no_sender_sink_or_list_is_left() {
         );
         let mut run = bench.command(&run).spawn().expect("the program starts");
         std::thread::sleep(Duration::from_millis(100 + random(2_000) as u64));
-        // The coordinator, or whoever it has started: a worker, a sink, a connection's process.
+        // The coordinator, or a process that it has started: a worker, a sink, the process of a connection.
         if let (all @ [_, ..], 1..) = (&descendants(run.id())[..], nth % 3) {
             signal_descendant(run.id(), all[random(all.len())], libc::SIGKILL);
             std::thread::sleep(Duration::from_millis(random(300) as u64));
@@ -128,7 +128,7 @@ fn however_it_is_killed_no_sender_sink_or_list_is_left() {
         run.kill().expect("our own child");
         said_by(run);
         until("no process is left", || users_of(&bench.temp()).is_empty());
-        // The list is the next run's to remove.
+        // The next run removes the list.
         bench.oscost("run clock/time --quick --budget 2s").ended();
         assert_eq!(entries(&bench.temp()), Vec::<String>::new());
     }

@@ -1,5 +1,5 @@
-//! `oscost mail send` against servers, lists and messages that mean harm: no password in clear, nothing that was not
-//! meant, and nothing delivered in test mode.
+//! `oscost mail send` against hostile servers, lists and messages: no password in clear, no injected commands, and no
+//! delivery in test mode.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -16,7 +16,7 @@ use common::{Bench, Said, entries, said_by};
 
 const LIST: &str = "email\nyou@x.test\n";
 const PASSWORD: &str = "Tr0ub4dor&3";
-/// The same in base64, as `AUTH LOGIN` says it, and the end of what `AUTH PLAIN` says (by coreutils' base64).
+/// The password in base64 as in `AUTH LOGIN`, and the end of the `AUTH PLAIN` response (by coreutils' base64).
 const ENCODED: [&str; 2] = ["VHIwdWI0ZG9yJjM", "bWUAVHIwdWI0ZG9yJjM"];
 const SOON: &str = "--retry-after 100ms --give-up 100ms";
 
@@ -28,13 +28,13 @@ fn bench() -> Bench {
     bench
 }
 
-/// Whether some bytes have the password, in whatever form it may be said. In a PLAIN answer the name before shifts it.
+/// Whether some bytes contain the password in any of its forms. In a PLAIN response, the user name before shifts it.
 fn tells(bytes: &[u8]) -> bool {
     let has = |what: &str| bytes.windows(what.len()).any(|some| some == what.as_bytes());
     has(PASSWORD) || ENCODED.iter().any(|form| has(form)) || has("AG1lAFRy")
 }
 
-/// Checks that nothing the program has said or written has the password.
+/// Checks that no output or file of the program contains the password.
 #[track_caller]
 fn is_kept_secret(bench: &Bench, said: &Said) {
     assert!(!tells(said.out.as_bytes()) && !tells(said.err.as_bytes()), "{said:?}");
@@ -48,7 +48,7 @@ fn is_kept_secret(bench: &Bench, said: &Said) {
 fn password_is_not_said_in_clear() {
     let bench = bench();
     for fake in [
-        // Offers AUTH without TLS, or has had the word STARTTLS taken out on its way.
+        // Offers AUTH without TLS, or an attacker has removed STARTTLS.
         Fake::start(&[
             ("EHLO", "250-fake\r\n250-PIPELINING\r\n250 AUTH PLAIN LOGIN"),
             ("AUTH", "235 ok"),
@@ -57,12 +57,12 @@ fn password_is_not_said_in_clear() {
             ("EHLO", "250-fake\r\n250-XXXXXXXX\r\n250 AUTH PLAIN LOGIN"),
             ("AUTH", "235 ok"),
         ]),
-        // Offers TLS and then does not want it.
+        // Offers TLS and then rejects it.
         Fake::start(&[
             ("EHLO", "250-fake\r\n250-STARTTLS\r\n250 AUTH PLAIN"),
             ("STARTTLS", "454 no"),
         ]),
-        // Says that it begins TLS and does not: the handshake fails, and it is tried again in clear.
+        // Accepts STARTTLS without a handshake: the handshake fails, and the sender retries in clear.
         Fake::start(&[
             ("EHLO", "250-fake\r\n250-STARTTLS\r\n250 AUTH PLAIN"),
             ("STARTTLS", "220 go on"),
@@ -95,7 +95,7 @@ fn password_is_said_over_tls_and_written_nowhere() {
     let said = send(&bench, LIST, MESSAGE, &format!("{relay} --auth-file auth")).with(0);
     is_kept_secret(&bench, &said);
     assert_eq!(sink.message().envelope["tls"], true);
-    // From the environment, while it can be looked at.
+    // From the environment, while another process can read it.
     let order = Order::new(&bench, LIST, MESSAGE);
     let slow = Sink::start(&bench, "--tls --latency connect=2s --write-ca slow.pem");
     let relay = format!("--relay {} --tls required --ca slow.pem", slow.address);
@@ -115,9 +115,9 @@ fn password_is_said_over_tls_and_written_nowhere() {
     assert_eq!(slow.messages().len(), 1);
 }
 
-/// Unless one says otherwise, the password is only for the relay, and for one with a valid certificate.
+/// By default, the password is sent only to a relay with a valid certificate.
 #[test]
-fn password_is_for_a_relay_that_proves_who_it_is() {
+fn password_is_sent_only_to_an_authenticated_relay() {
     let bench = bench();
     let sink = Sink::start(&bench, &format!("--tls --user me:{PASSWORD}"));
     let arguments = format!("--relay {} --auth-file auth {SOON}", sink.address);
@@ -149,7 +149,7 @@ fn password_that_is_refused_is_written_nowhere() {
 #[test]
 fn words_before_tls_do_not_pass_for_words_under_it() {
     let bench = bench();
-    // As one who stands between can do: answers to what is yet to be asked, in clear.
+    // A man in the middle can inject replies in clear before the commands.
     let fake = Fake::start(&[
         ("EHLO", "250-fake\r\n250-PIPELINING\r\n250 STARTTLS"),
         ("STARTTLS", "220 go on\r\n250-fake\r\n250 AUTH PLAIN\r\n235 welcome\r\n"),
@@ -293,7 +293,7 @@ fn nothing_in_a_message_ends_it_early() {
             assert!(!bare.contains(['\r', '\n']), "{line}: {text:?}");
         }
     }
-    // As it is on the wire: not even a server with its own idea of line ends sees an end.
+    // As on the wire: even servers that accept bare line feeds see no end of data.
     let fake = Fake::start(&[]);
     let message = format!("{BEGIN}a\n.\nb\r.\rc\r\n.\n{SECOND}");
     send(&bench, LIST, message, &format!("--relay {}", fake.address)).with(0);
@@ -303,8 +303,8 @@ fn nothing_in_a_message_ends_it_early() {
     assert!(!bare.contains(['\r', '\n']), "{received:?}");
 }
 
-/// A name server on loopback: mail for every domain goes to `mx.` of it, and each name has this address. It ends
-/// with the test program.
+/// A name server on loopback: the MX of every domain is its `mx.` name, and each name has this address. It ends with
+/// the test program.
 struct NameServer {
     address: SocketAddr,
     asked: Arc<AtomicUsize>,
@@ -337,13 +337,13 @@ fn answer(question: &[u8], target: [u8; 4]) -> Option<Vec<u8>> {
     let kind = u16::from_be_bytes([*question.get(end)?, *question.get(end + 1)?]);
     let data = match kind {
         A => target.to_vec(),
-        // Preference 10, and "mx" before the name that was asked for.
+        // Preference 10, and "mx" before the queried name.
         MX => vec![0, 10, 2, b'm', b'x', 0xc0, 12],
         _ => Vec::new(),
     };
     let answers = u8::from(!data.is_empty());
     let mut answer = question[..2].to_vec();
-    // An answer, with authority, without error: to one question, so many.
+    // An authoritative answer without error: one question and the number of answers.
     answer.extend([0x85, 0x80, 0, 1, 0, answers, 0, 0, 0, 0]);
     answer.extend(&question[12..end + 4]);
     if answers > 0 {
@@ -368,14 +368,10 @@ fn mx_records_that_lead_to_loopback_are_still_in_test_mode() {
         format!("--nameserver {} --port {} --json {SOON}", server.address, sink.address.port());
     let said = send(&bench, list, message, &arguments).with(0);
     let asked = server.asked.load(Ordering::Relaxed);
-    assert!(asked >= 4, "it was asked {asked} times");
+    assert!(asked >= 4, "it received {asked} queries");
     assert_eq!((&said.json()["test_mode"], &said.json()["delivered"]), (&true.into(), &3.into()));
-    assert!(
-        said.err.contains("test mode: nobody receives anything; --really-send"),
-        "{}",
-        said.err
-    );
-    assert!(sink.messages().is_empty(), "somebody got it");
+    assert!(said.err.contains("test mode: no message is sent; --really-send"), "{}", said.err);
+    assert!(sink.messages().is_empty(), "a message was received");
     let said = send(&bench, list, message, &format!("{arguments} --really-send")).with(0);
     assert_eq!(said.json()["test_mode"], false);
     let messages = sink.messages();
@@ -386,18 +382,18 @@ fn mx_records_that_lead_to_loopback_are_still_in_test_mode() {
 }
 
 #[test]
-fn where_mail_stays_on_this_machine_is_said_by_all_targets() {
+fn mail_is_local_only_if_all_targets_are_local() {
     let bench = bench();
     let sink = Sink::start(&bench, "");
-    // One domain goes elsewhere; as nobody on the list is there, no connection is made to it.
+    // One domain has a remote route; no recipient of the list is in it, so that no connection is made to it.
     bench.write("routes", &format!("x.test {}\nelsewhere.test 192.0.2.1:25\n", sink.address));
     let said = send(&bench, LIST, MESSAGE, "--route routes --json").with(0);
     assert_eq!(said.json()["test_mode"], true);
-    assert!(sink.messages().is_empty(), "somebody got it");
+    assert!(sink.messages().is_empty(), "a message was received");
     bench.write("routes", &format!("x.test {}\n", sink.address));
     let said = send(&bench, LIST, MESSAGE, "--route routes --json --dry").with(0);
     assert_eq!(said.json()["test_mode"], true);
-    assert!(sink.messages().is_empty(), "somebody got it");
+    assert!(sink.messages().is_empty(), "a message was received");
     let said = send(&bench, LIST, MESSAGE, "--route routes --json").with(0);
     assert_eq!(said.json()["test_mode"], false);
     assert_eq!(sink.messages().len(), 1);

@@ -1,5 +1,5 @@
-//! `oscost mail send` with Postfix and Exim as they come from Debian: what they keep is what was to be sent, each
-//! message once. A server that is not there is skipped with a word about it, but not in CI (`CI=true`).
+//! `oscost mail send` with Postfix and Exim as packaged by Debian: they store exactly the sent messages, each once. The
+//! test of a server that is not installed is skipped with a message, but fails in CI (`CI=true`).
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -19,7 +19,7 @@ use common::servers::{MESSAGE, Order};
 use mail_parser::MessageParser;
 
 const MESSAGES: usize = 1_000;
-/// Longest time a server may take to deliver what it has taken: Exim has processes of its own for each message.
+/// The maximum time in which a server delivers accepted messages: Exim starts several processes per message.
 const DELIVERED_WITHIN: Duration = Duration::from_secs(600);
 /// Messages whose signatures are checked.
 const CHECKED: usize = 20;
@@ -37,13 +37,13 @@ fn free_port() -> SocketAddr {
     probe.local_addr().expect("it is bound")
 }
 
-/// Says that a server's test is skipped; in CI it fails.
+/// Reports that a server's test is skipped; fails in CI.
 fn skip(what: &str, why: &str) {
     testing::skip(&format!("nothing is tested with {what}: {why}"));
 }
 
 impl Server {
-    /// Starts one, if it is there.
+    /// Starts a server, if it is installed.
     fn start(kind: &str) -> Option<Self> {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let address = free_port();
@@ -69,7 +69,7 @@ impl Server {
         folder.flatten().map(|entry| fs::read(entry.path()).expect("a message")).collect()
     }
 
-    /// Waits until it has delivered all that it has taken.
+    /// Waits until it has delivered all accepted messages.
     fn finish(&self) {
         let began = Instant::now();
         while !["queue/incoming", "queue/active", "queue/deferred", "queue/maildrop", "spool/input"]
@@ -95,7 +95,7 @@ impl Drop for Server {
     }
 }
 
-/// Whether a folder has no files, nor those in it; what vanishes meanwhile does not count.
+/// Whether a folder and its subfolders have no files. Files that are removed during the search are ignored.
 fn is_without_files(folder: &Path) -> bool {
     let Ok(entries) = fs::read_dir(folder) else { return true };
     entries.flatten().all(|entry| {
@@ -136,7 +136,7 @@ fn name(number: usize) -> String {
     format!("{first} {last} {number}")
 }
 
-/// An address as the list has it, and as it goes over the wire.
+/// An address in the list, and its form on the wire.
 fn email(number: usize) -> (String, String) {
     match number % 4 {
         // The same by another implementation (Python's encodings.idna).
@@ -157,7 +157,7 @@ fn list() -> String {
     "number,email,name\n".to_owned() + &rows.collect::<String>()
 }
 
-/// Delivers to a server in either way, and compares what it has then with what was to be sent.
+/// Delivers to a server in both ways, and compares the stored messages with the sent ones.
 fn deliver(kind: &str) {
     for how in ["", "--no-chunking"] {
         deliver_by(kind, how);
@@ -179,7 +179,7 @@ fn deliver_by(kind: &str, how: &str) {
     let said = bench.oscost(&order.command(&arguments)).with(0).json();
     assert_eq!(said["delivered"], MESSAGES, "{said}");
     assert_eq!(said["test_mode"], false);
-    // Sender and recipient along with the message before, which is what PIPELINING is for.
+    // Sender and recipient are sent together with the previous message (PIPELINING).
     let each = said["round_trips"].as_f64().expect("a number") / MESSAGES as f64;
     assert!(each < 3.5, "{each} round trips for each message: they were not pipelined");
     server.finish();
@@ -203,14 +203,14 @@ fn exim_gets_each_message_once_and_as_it_is() {
     deliver("exim");
 }
 
-/// The message as the sender made it: what servers add stands before.
+/// The message as sent, without the fields that servers prepend.
 fn own(message: &[u8]) -> &str {
     let text = std::str::from_utf8(message).expect("UTF-8, as it was sent");
     let begins = text.find("\nDKIM-Signature:").expect("a signature") + 1;
     &text[begins..]
 }
 
-/// Compares a message with what was to be sent; gives its Message-ID.
+/// Compares a message with the sent one; returns its Message-ID.
 fn check(message: &[u8]) -> String {
     let own = own(message);
     let (header, body) = own.split_once("\n\n").expect("a header");
@@ -249,7 +249,7 @@ fn check(message: &[u8]) -> String {
     parsed.message_id().expect("a Message-ID").to_owned()
 }
 
-/// A key for DKIM, made and used by openssl: an implementation that has nothing to do with ours.
+/// A key for DKIM, created and used by openssl, an independent implementation.
 struct Key {
     private: PathBuf,
     public: PathBuf,
@@ -306,7 +306,7 @@ impl Key {
         let public = self.public.to_str().expect("a plain path");
         let said = openssl(&["dgst", "-sha256", "-verify", public, "-signature", raw, data]);
         assert_eq!(String::from_utf8_lossy(&said).trim(), "Verified OK");
-        // What is not there when it is signed must not pass when it is added.
+        // A field that is missing when the message is signed must not verify when it is added.
         fs::write(data, signed + "x").expect("a file is written");
         let mut other = Command::new("openssl");
         other.args(["dgst", "-sha256", "-verify", public, "-signature", raw, data]);
@@ -374,14 +374,14 @@ fn smtp_sink_counts_as_many_messages_as_were_sent() {
         .expect("smtp-sink starts");
     let counted = Arc::new(Mutex::new(0));
     let (mut counts, last) = (sink.stdout.take().expect("a pipe"), Arc::clone(&counted));
-    // It says "sess=1 quit=1 mesg=1" and a carriage return each time one of them changes.
+    // It prints "sess=1 quit=1 mesg=1" and a carriage return whenever one of them changes.
     let reader = std::thread::spawn(move || {
         let (mut text, mut buffer) = (String::new(), [0; 64 * 1024]);
         while let Ok(bytes @ 1..) = counts.read(&mut buffer) {
             text += &String::from_utf8_lossy(&buffer[..bytes]);
             let begins = text.rfind("mesg=").map_or(0, |at| at + "mesg=".len());
             if let Some((count, _)) = text[begins..].split_once('\r') {
-                *last.lock().expect("nobody panics there") = count.parse().expect("a number");
+                *last.lock().expect("not poisoned") = count.parse().expect("a number");
                 text.drain(..begins.saturating_sub("mesg=".len()));
             }
         }
@@ -391,7 +391,7 @@ fn smtp_sink_counts_as_many_messages_as_were_sent() {
     let arguments = format!("--relay {address} --connections 200 --recipients 1 --json");
     let said = bench.oscost(&order.command(&arguments));
     let delivered = said.json()["delivered"].clone();
-    let is_all = || *counted.lock().expect("nobody panics there") >= messages;
+    let is_all = || *counted.lock().expect("not poisoned") >= messages;
     let began = Instant::now();
     while !is_all() && began.elapsed() < Duration::from_secs(30) {
         std::thread::sleep(Duration::from_millis(10));
@@ -400,5 +400,5 @@ fn smtp_sink_counts_as_many_messages_as_were_sent() {
     sink.wait().expect("our own child");
     reader.join().expect("a reader");
     assert_eq!(delivered, messages, "{said:?}");
-    assert_eq!(*counted.lock().expect("nobody panics there"), messages);
+    assert_eq!(*counted.lock().expect("not poisoned"), messages);
 }

@@ -12,19 +12,19 @@ use common::{Bench, said_by};
 use mailsink::hosted::Hosted;
 use serde_json::Value;
 
-/// Starts a sink; gives it and where it listens, once it does.
+/// Starts a sink; returns it and its address when it listens.
 fn start(bench: &Bench, arguments: &str) -> (Child, SocketAddr) {
     let arguments = format!("mail sink --listen 127.0.0.1:0 {arguments}");
     let mut child = bench.command(&arguments).spawn().expect("the program starts");
     let mut said = String::new();
     let stderr = child.stderr.as_mut().expect("a pipe");
-    // No more is said before the end.
+    // It prints nothing more before its end.
     BufReader::with_capacity(1, stderr).read_line(&mut said).expect("it says where it listens");
     let address = said.split_whitespace().find_map(|word| word.trim_end_matches(';').parse().ok());
     (child, address.unwrap_or_else(|| panic!("no address in: {said}")))
 }
 
-/// Says something and gives the codes of so many replies.
+/// Sends text and returns the codes of the next replies.
 fn codes(address: SocketAddr, text: &str, replies: usize) -> String {
     let mut stream = TcpStream::connect(address).expect("it listens");
     stream.set_read_timeout(Some(Duration::from_secs(60))).expect("a socket");
@@ -43,7 +43,7 @@ fn end(child: Child) -> common::Said {
 }
 
 #[test]
-fn it_counts_logs_and_captures_what_it_throws_away() {
+fn discarded_mail_is_counted_logged_and_captured() {
     let bench = Bench::new();
     let (child, address) =
         start(&bench, "--log log.jsonl --capture mail --json --fault rset:4xx:100%");
@@ -61,7 +61,7 @@ fn it_counts_logs_and_captures_what_it_throws_away() {
 }
 
 #[test]
-fn it_shows_a_table_and_offers_the_extensions_asked_for() {
+fn the_sink_prints_a_table_and_offers_the_selected_extensions() {
     let bench = Bench::new();
     let (child, address) = start(&bench, "--tls --write-ca ca.pem --without chunking");
     assert_eq!(codes(address, MESSAGE, 7), "220 250 250 250 354 250 221");
@@ -95,7 +95,7 @@ fn its_parent_gets_its_counts_and_resource_usage() {
 }
 
 #[test]
-fn without_descriptors_it_waits_for_some_and_goes_on() {
+fn the_sink_survives_a_shortage_of_descriptors() {
     let bench = Bench::new();
     let program = bench.command("").get_program().to_owned();
     let mut command = std::process::Command::new("sh");
@@ -107,7 +107,7 @@ fn without_descriptors_it_waits_for_some_and_goes_on() {
     while sink.report().expect("it goes on").counts.no_descriptor == 0 {
         std::thread::sleep(Duration::from_millis(1));
     }
-    // Whoever goes makes room for one who waits.
+    // A closed connection frees a descriptor for a waiting one.
     clients.reverse();
     while let Some(client) = clients.pop() {
         client.set_read_timeout(Some(Duration::from_secs(60))).expect("a socket");

@@ -1,4 +1,4 @@
-//! `oscost net`: a load on a small server of ours, as a user would put it on.
+//! `oscost net`: a load on a small test server, as a user would run it.
 
 mod common;
 
@@ -7,7 +7,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 
 use common::Bench;
 
-/// Serves connections with a thread for each.
+/// Serves connections with one thread per connection.
 fn serving(serve: fn(&mut TcpStream)) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let to = listener.local_addr().expect("an address");
@@ -43,7 +43,7 @@ fn a_ramp_has_a_row_for_each_step() {
         assert!(said.out.lines().any(|line| line.starts_with(first)), "{first:?}: {}", said.out);
     }
     assert!(
-        said.out.contains("server's CPU time unknown: name its process with --server-pid"),
+        said.out.contains("server's CPU time unknown: specify its process with --server-pid"),
         "{}",
         said.out
     );
@@ -80,7 +80,7 @@ fn an_open_loop_and_idle_connections() {
     let bench = Bench::new();
     let load = format!("net load --to {} --protocol echo --concurrency 10", echoing());
     let said = bench.oscost(&format!("{load} --rate 100 --duration 500ms")).with(0);
-    assert!(said.out.contains("100 requests a second planned, for 500ms"), "{}", said.out);
+    assert!(said.out.contains("100 requests per second planned, for 500ms"), "{}", said.out);
     let said = bench.oscost(&format!("{load} --idle --duration 100ms")).with(0);
     assert!(said.out.starts_with("10 of 10 connections idle"), "{}", said.out);
     let idle = bench.oscost(&format!("{load} --idle --duration 100ms --json")).with(0).json();
@@ -88,7 +88,7 @@ fn an_open_loop_and_idle_connections() {
 }
 
 #[test]
-fn nobody_there_and_wrong_replies_are_no_success() {
+fn refused_connections_and_wrong_replies_are_failures() {
     let bench = Bench::new();
     let nobody = TcpListener::bind("127.0.0.1:0").and_then(|it| it.local_addr()).expect("a port");
     let load = format!("net load --to {nobody} --protocol 450 --duration 100ms");
@@ -100,7 +100,7 @@ fn nobody_there_and_wrong_replies_are_no_success() {
 }
 
 #[test]
-fn what_cannot_be_meant() {
+fn contradictory_options_are_rejected() {
     let bench = Bench::new();
     let to = "--to 127.0.0.1:9 --protocol 450";
     for (arguments, words) in [

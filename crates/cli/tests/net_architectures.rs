@@ -24,10 +24,10 @@ fn entries(list: &str) -> Vec<String> {
     lines.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
 }
 
-/// The names of those that this system has.
+/// The names of the architectures that this system supports.
 fn here(list: &str) -> Vec<String> {
     let entries = entries(list);
-    let here = entries.iter().filter(|entry| !entry.contains("(not here: "));
+    let here = entries.iter().filter(|entry| !entry.contains("(unsupported here: "));
     here.filter_map(|entry| entry.split(' ').next()).map(str::to_owned).collect()
 }
 
@@ -41,7 +41,7 @@ fn for_each(options: &str, check: impl Fn(&str, Hosted)) {
     }
 }
 
-/// Starts a server of each architecture and checks all at a time: for checks that mostly wait.
+/// Starts a server of each architecture and checks all at once, for checks that mostly wait.
 #[track_caller]
 fn for_all_at_once(options: &str, check: impl Fn(&str, Hosted) + Sync) {
     let bench = Bench::new();
@@ -93,7 +93,7 @@ fn ends(stream: &mut TcpStream) {
     }
 }
 
-/// So many connections at a time; over each, the request is sent and answered that many times.
+/// Opens `connections` connections at once, and sends a number of requests over each.
 #[track_caller]
 fn talk(to: SocketAddr, connections: usize, request: &[u8], times: usize, reply: &[u8]) {
     let mut streams: Vec<TcpStream> = (0..connections).map(|_| connect(to)).collect();
@@ -123,12 +123,12 @@ fn the_list_names_what_this_system_lacks_with_the_reason() {
     let here = here(&list);
     let entries = entries(&list);
     let is_said = |reason: &str| entries.iter().any(|entry| entry.contains(reason));
-    assert!(is_said("(not here: "), "{list}");
+    assert!(is_said("(unsupported here: "), "{list}");
     if cfg!(windows) {
         let mut names = here.clone();
         names.sort_unstable();
         assert_eq!(names, ["iocp", "pool", "select", "threads", "tokio", "wsapoll"]);
-        assert!(is_said("(not here: Windows has no fork)"), "{list}");
+        assert!(is_said("(unsupported here: Windows has no fork)"), "{list}");
     } else {
         let has = |name: &str| here.iter().any(|here| here == name);
         assert!(has("fork") && has("threads") && !has("iocp"), "{list}");
@@ -155,7 +155,7 @@ fn each_client_gets_a_reply_to_each_request() {
 }
 
 #[test]
-fn a_server_that_closes_says_so() {
+fn a_server_announces_the_end_of_a_connection() {
     for_each("--protocol http-close", |_, server| {
         let mut client = connect(server.address);
         client.write_all(GET).expect("it reads");

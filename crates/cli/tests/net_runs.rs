@@ -1,5 +1,5 @@
-//! The area `net` as a user runs it: servers that answer, limits that are told of, and nothing left however it
-//! ends.
+//! The area `net` as a user runs it: servers answer, limits are reported, and nothing is left in any case of
+//! termination.
 //!
 //! `OSCOST_KILLS=50 cargo test -p oscost --test net_runs` kills more often than the few times of an ordinary test.
 #![cfg(target_os = "linux")]
@@ -23,7 +23,7 @@ fn value(document: &Value, metric: &str) -> f64 {
 }
 
 #[test]
-fn each_case_tells_what_a_server_does() {
+fn each_case_reports_its_metrics() {
     let bench = Bench::new();
     let run =
         |what: &str| bench.oscost(&format!("run {what} --quick --budget 6s --json")).with(0).json();
@@ -69,7 +69,7 @@ fn the_untimed_pass_counts_what_the_server_calls() {
 }
 
 #[test]
-fn what_this_system_lacks_is_told_and_not_measured() {
+fn unsupported_architectures_are_reported_and_not_measured() {
     let bench = Bench::new();
     let said = bench
         .oscost("run net/answer --param arch=iocp --param connections=1 --quick --json")
@@ -82,7 +82,7 @@ fn what_this_system_lacks_is_told_and_not_measured() {
 }
 
 #[test]
-fn a_network_of_its_own_is_used_or_refused_with_the_reason() {
+fn a_network_namespace_is_used_or_rejected_with_the_reason() {
     let bench = Bench::new();
     let run = "run net/answer --netns --param arch=epoll --param connections=5 --quick --budget 5s --json";
     let document = bench.oscost(run).ended().json();
@@ -93,7 +93,7 @@ fn a_network_of_its_own_is_used_or_refused_with_the_reason() {
         Some("unsupported") => {
             let why = time["reason"].as_str().expect("a reason");
             assert!(why.contains("namespace") || why.contains("ip"), "{why}");
-            testing::skip(&format!("a network of its own: {why}"));
+            testing::skip(&format!("a network namespace: {why}"));
         }
         other => panic!("{other:?}: {time}"),
     }
@@ -101,7 +101,7 @@ fn a_network_of_its_own_is_used_or_refused_with_the_reason() {
 }
 
 #[test]
-fn limits_that_cut_a_sweep_short_are_told_with_what_raises_them() {
+fn limits_that_shorten_a_sweep_are_reported_with_the_remedy() {
     let bench = Bench::new();
     let run =
         "run net/answer --param arch=epoll --param connections=10,500 --quick --budget 4s --json";
@@ -137,7 +137,7 @@ fn however_it_is_killed_no_server_and_no_network_is_left() {
         );
         let mut run = bench.command(&run).spawn().expect("the program starts");
         std::thread::sleep(Duration::from_millis(100 + random(1_500) as u64));
-        // The coordinator, or whoever it has started: a worker, a server, one of its processes.
+        // The coordinator, or a process that it has started: a worker, a server, one of its processes.
         if let (all @ [_, ..], 1..) = (&descendants(run.id())[..], nth % 3) {
             signal_descendant(run.id(), all[random(all.len())], libc::SIGKILL);
             std::thread::sleep(Duration::from_millis(random(300) as u64));

@@ -12,14 +12,14 @@ use common::linux::{descendants, until};
 use common::{Bench, said_by};
 use servers::ARCHITECTURES;
 
-/// Starts a server; gives it and where it listens, once it does.
+/// Starts a server; returns it and its address when it listens.
 fn start(bench: &Bench, architecture: &str) -> (Child, SocketAddr) {
     let arguments =
         format!("net serve --arch {architecture} --listen 127.0.0.1:0 --workers 4 --timeout 2s");
     let mut child = bench.command(&arguments).spawn().expect("the program starts");
     let mut said = String::new();
     let stderr = child.stderr.as_mut().expect("a pipe");
-    // No more is said before the end.
+    // It prints nothing more before its end.
     BufReader::with_capacity(1, stderr).read_line(&mut said).expect("it says where it listens");
     let address = said.split_whitespace().find_map(|word| word.trim_end_matches(';').parse().ok());
     (child, address.unwrap_or_else(|| panic!("no address in: {said}")))
@@ -33,10 +33,10 @@ fn reply_of(address: SocketAddr) -> String {
     reply
 }
 
-/// A network of its own may go before the server does: then nothing can connect to wake it, and it ends all the same.
+/// A network namespace may be removed before the server ends: no connection can wake the server, and it ends anyway.
 #[test]
 fn a_server_without_its_network_ends_with_its_input() {
-    if testing::skip_unless_root("to give a server a network of its own") {
+    if testing::skip_unless_root("to create a network namespace for a server") {
         return;
     }
     let bench = Bench::new();
@@ -85,7 +85,7 @@ fn every_server_ends_at_sigterm_and_leaves_nothing() {
 }
 
 #[test]
-fn wrong_usage_is_told() {
+fn wrong_usage_is_reported() {
     let bench = Bench::new();
     bench.oscost("net serve --arch epol").with(2).complains(&["epol", "epoll", "--arch"]);
     bench.oscost("net serve --protocol smtp").with(2).complains(&["smtp", "450", "http-close"]);

@@ -1,4 +1,4 @@
-//! The scripts that judge oscost beside other programs say what to install where these are missing.
+//! The scripts that compare oscost with other programs report the packages to install if these are missing.
 #![cfg(target_os = "linux")]
 
 mod common;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use common::{Bench, Said, finish};
 
-/// Each script, and the packages of the programs that it needs beside those of [`PRESENT`].
+/// Each script, with the packages of the programs that it needs besides those of [`PRESENT`].
 const JUDGES: [(&str, &[&str]); 5] = [
     ("judge-answers", &[]),
     ("judge-files", &["gcc", "fio"]),
@@ -46,7 +46,7 @@ fn run(bench: &Bench, script: &str, arguments: &[&Path]) -> Said {
     finish(&mut command)
 }
 
-/// Exit code 2 and one line, which says all this.
+/// Exit code 2 and one line that contains all these texts.
 #[track_caller]
 fn tells(said: Said, script: &str, words: &[&str]) {
     let said = said.with(2);

@@ -1,4 +1,4 @@
-//! What the user got wrong: one line that says what, where and what to do; exit code 2.
+//! Wrong usage: one line with the problem, its place and the remedy; exit code 2.
 
 mod common;
 
@@ -67,7 +67,7 @@ fn a_store_that_is_none() {
         bench.oscost(&format!("run {CASE} --store {store}")).with(2).complains(words);
     }
     assert_eq!(std::fs::read_to_string(bench.path("garbage")).expect("left"), "not a store\n");
-    bench.oscost("show").with(2).complains(&["no store here yet", "oscost run"]);
+    bench.oscost("show").with(2).complains(&["no store exists here", "oscost run"]);
     bench.oscost("run --resume").with(2).complains(&["no run is unfinished"]);
 }
 
@@ -79,10 +79,10 @@ fn runs_that_are_not_there() {
         ("show nope", &["\"nope\" is neither a run nor an area or case;", "oscost runs"][..]),
         ("show sycall", &["\"sycall\" is neither", "(did you mean syscall?)", "oscost list"]),
         ("show last nope", &["no case matches \"nope\""]),
-        ("show lock", &["measured nothing of lock"]),
+        ("show lock", &["has no results for lock"]),
         ("show kernel=6.12 clock", &["no run has the tag kernel=6.12"]),
         ("show last~7", &["last~7"]),
-        ("show last lock", &["measured nothing of lock"]),
+        ("show last lock", &["has no results for lock"]),
         ("compare last a=b", &["a=b"]),
         ("runs --delete nope", &["nope"]),
         ("run --resume nope", &["nope"]),

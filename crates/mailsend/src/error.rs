@@ -13,13 +13,13 @@ pub enum SendError {
     #[error(transparent)]
     Journal(#[from] JournalError),
     /// The list can no longer be read.
-    #[error("the list cannot be read any more: {0}")]
+    #[error("the list can no longer be read: {0}")]
     List(io::Error),
     /// The message cannot be built.
     #[error("the message cannot be signed: {0}")]
     Message(String),
     /// The relay rejected the password; further attempts could lock the user out.
-    #[error("{server} does not let us in: {why}")]
+    #[error("{server} rejected the login: {why}")]
     Login {
         /// The server.
         server: String,
@@ -30,6 +30,6 @@ pub enum SendError {
     #[error("{0}: {1}")]
     System(&'static str, io::Error),
     /// The transport does not exist on this system.
-    #[error("not on this system: {0}")]
+    #[error("unsupported on this system: {0}")]
     Unsupported(&'static str),
 }

@@ -76,12 +76,11 @@ pub struct Entry {
 pub enum JournalError {
     /// The file exists.
     #[error(
-        "{0} is there already: if it is the journal of this delivery, begun before, --resume goes on with it; --journal \
-         names another"
+        "{0} already exists: --resume continues if it is the journal of this delivery; --journal selects another file"
     )]
     Exists(PathBuf),
     /// There is no journal to resume.
-    #[error("there is no journal {0} to go on with: leave out --resume to begin")]
+    #[error("the journal {0} does not exist: omit --resume to start a new delivery")]
     Missing(PathBuf),
     /// It is not a journal, or damaged.
     #[error("{0} is not the journal of a delivery: {1}")]

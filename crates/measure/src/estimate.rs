@@ -1,4 +1,4 @@
-//! From the output of rounds to a figure: which samples were quiet, and their estimate.
+//! Computes a figure from the output of rounds: classifies samples as quiet or disturbed, and estimates the median.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use crate::record::Series;
 use crate::sentinel::{Ratios, Reading};
 use crate::stats::{RoundMedian, median, quantile};
 
-/// With fewer quiet samples a round is not used and is repeated.
+/// The minimum number of quiet samples of a round; a round with fewer is discarded and repeated.
 pub const QUIET_SAMPLES_AT_LEAST: usize = 8;
 /// The relative width of a steady level.
 const STEADY: f32 = 1.015;
@@ -68,7 +68,7 @@ pub struct ChainTimes {
 }
 
 impl Levels {
-    /// With the quiet ratios of earlier runs: a short run that is disturbed throughout has none of its own.
+    /// With the quiet ratios of earlier runs, since a short run that is disturbed throughout has no quiet samples.
     pub fn with_earlier(earlier: Option<EarlierLevel>) -> Self {
         Self { earlier, ..Self::default() }
     }
@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_quiet_is_decided_by_the_level_of_the_whole_run() {
+    fn quiet_samples_are_classified_by_the_level_of_the_whole_run() {
         let (disturbed, quiet) = (series(760.0, 220.0, 20), series(560.0, 165.0, 20));
         let mut levels = Levels::default();
         levels.observe(&disturbed);
@@ -467,7 +467,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_run_shows_is_kept_if_it_rests_on_enough_rounds() {
+    fn a_level_is_stored_if_based_on_enough_rounds() {
         let mut levels = Levels::default();
         for rounds in 0..6 {
             assert_eq!(levels.own_level(Some(1)), None, "{rounds}");

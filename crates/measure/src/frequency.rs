@@ -1,4 +1,4 @@
-//! How far the time of an operation follows the core's frequency.
+//! The dependence of an operation's time on the core's frequency.
 
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -17,7 +17,7 @@ pub struct Slope {
     pub high: f64,
 }
 
-/// One round: its time and the time of the chain meanwhile, in any units.
+/// One round: its time, and the time of the chain during it, in any units.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TimeAndChain {
     /// The round's median time of one operation.
@@ -97,7 +97,7 @@ fn slopes_of(points: &[Vec<(f64, f64)>]) -> Vec<(f64, f64)> {
     slopes
 }
 
-/// The value below which half of the weight lies; `None` of fewer than `at_least`.
+/// The weighted median; `None` if there are fewer than `at_least` values.
 fn weighted_median(values: &mut [(f64, f64)], at_least: usize) -> Option<f64> {
     if values.len() < at_least.max(1) {
         return None;
@@ -115,7 +115,7 @@ fn weighted_median(values: &mut [(f64, f64)], at_least: usize) -> Option<f64> {
 mod tests {
     use super::*;
 
-    /// Rounds at frequencies 10 % apart at most, of times that follow them with this slope and scatter by a share.
+    /// Rounds at frequencies at most 10 % apart, with times of this slope and a relative scatter.
     fn rounds(slope: f64, scatter: f64, spread: f64, seed: u64) -> Vec<TimeAndChain> {
         let mut rng = StdRng::seed_from_u64(seed);
         (0..20)
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_steady_frequency_and_scattered_times_tell_nothing() {
+    fn a_steady_frequency_gives_no_slope() {
         assert_eq!(Slope::fit(&[rounds(1.0, 0.002, 0.002, 6)], 7), None);
         assert_eq!(Slope::fit(&[rounds(1.0, 1.0, 0.02, 8)], 9), None);
         assert_eq!(Slope::fit(&[], 1), None);

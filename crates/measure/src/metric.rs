@@ -1,8 +1,8 @@
-//! A figure that a case reports beside the time of one operation: its name, unit and direction, in one place.
+//! Metrics: the figures that cases report, with their names, units and directions.
 
 use crate::record::{Combine, Direction};
 
-/// What a metric is. Each area lists its own; results carry the name, the unit and the direction.
+/// The definition of a metric. Each area lists its own; results include the name, the unit and the direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Metric {
     /// Its name within its case.
@@ -11,27 +11,27 @@ pub struct Metric {
     pub unit: &'static str,
     /// Which values are better.
     pub better: Direction,
-    /// What becomes of the values of several rounds.
+    /// How the values of several rounds are combined.
     pub combine: Combine,
-    /// What it means, for the case's definition.
+    /// Its meaning, as shown in the definition of the case.
     pub meaning: &'static str,
-    /// How two runs are compared by it.
+    /// Its role in the comparison of two runs.
     pub role: Role,
 }
 
-/// How two runs are compared by a metric that has a direction.
+/// The role of a metric with a direction in the comparison of two runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
-    /// By itself; not where something else than the thing measured limited it.
+    /// It is compared, unless something other than the measured program limited it.
     Figure,
-    /// As [`Role::Figure`], and also where the load generator or the receiver was the bottleneck: it is what the measured program
-    /// itself has spent on an operation.
+    /// As [`Role::Figure`], but also compared if the load generator or the receiver was the bottleneck, since it is the
+    /// measured program's own cost of an operation.
     OwnCost,
-    /// As [`Role::Figure`], and also where connections failed: it says how many.
+    /// As [`Role::Figure`], but also compared if connections failed, since it is their share.
     Failures,
-    /// Not at all where the point also has the metric of this name, of which it is the reciprocal or a fixed multiple.
+    /// It is not compared if the point also has the metric of this name, whose reciprocal or fixed multiple it is.
     SameAs(&'static str),
-    /// Not at all: it is computed from several points of a run, which are compared.
+    /// It is not compared, since it is computed from several points of a run, which are compared.
     Derived,
 }
 
@@ -39,7 +39,7 @@ pub enum Role {
 pub const TIME: Metric = Metric::lower("time", "ns/op", "the time of one operation");
 
 impl Metric {
-    /// One of which higher values are better.
+    /// A metric with better higher values.
     pub const fn higher(name: &'static str, unit: &'static str, meaning: &'static str) -> Self {
         Self {
             name,
@@ -51,22 +51,22 @@ impl Metric {
         }
     }
 
-    /// One of which lower values are better.
+    /// A metric with better lower values.
     pub const fn lower(name: &'static str, unit: &'static str, meaning: &'static str) -> Self {
         Self { better: Direction::Lower, ..Self::higher(name, unit, meaning) }
     }
 
-    /// One that describes, and is neither better nor worse.
+    /// A metric without a better direction.
     pub const fn neutral(name: &'static str, unit: &'static str, meaning: &'static str) -> Self {
         Self { better: Direction::Neither, ..Self::higher(name, unit, meaning) }
     }
 
-    /// The same in another role.
+    /// The same metric with another role.
     pub const fn with(self, role: Role) -> Self {
         Self { role, ..self }
     }
 
-    /// The same, of which a point's value is made in another way than by the median over its rounds.
+    /// The same metric, whose values are combined in another way than by the median over rounds.
     pub const fn combined(self, combine: Combine) -> Self {
         Self { combine, ..self }
     }

@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn where_nothing_is_known_nobody_is_in_the_way() {
+    fn without_load_data_there_is_no_oversubscription() {
         assert!(!oversubscribed(2, None, None));
         assert!(oversubscribed(2, None, Some(0.1)));
     }
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_took_shows_in_long_trials_only() {
+    fn cpu_time_of_others_is_used_in_long_trials_only() {
         let ms = Duration::from_millis;
         for (busy, own, elapsed, taken) in [
             (1_000, 990, 1_000, Some(0.01)),

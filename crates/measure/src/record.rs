@@ -37,7 +37,7 @@ pub enum Line {
 pub struct Series {
     /// The CPU it was pinned to, if any.
     pub cpu: Option<usize>,
-    /// How many CPUs the case kept busy.
+    /// The number of CPUs that the case kept busy.
     pub busy: usize,
     /// Operations in a batch.
     pub batch: u64,
@@ -46,8 +46,8 @@ pub struct Series {
     /// The sentinel before the first sample, between each two, and after the last. With several workers only before the
     /// first and after the last: in between it would detect the other workers.
     pub readings: Vec<Reading>,
-    /// Whether other workers contended meanwhile. Then the round is one trial: its value is the time of all samples
-    /// divided by their operations, not their median.
+    /// Whether other workers contended at the same time. If so, the round is one trial: its value is the time of all
+    /// samples divided by their operations, not their median.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub contended: bool,
     /// Whether other workers ran on hardware threads of the same core: also what the sentinel read is then slower.
@@ -66,7 +66,7 @@ pub struct Series {
 }
 
 impl Series {
-    /// Whether sample `at` was undisturbed, and the thread was not preempted meanwhile.
+    /// Whether sample `at` was undisturbed, and the thread was not preempted during it.
     pub fn is_quiet(&self, at: usize, level: &Ratios) -> bool {
         self.is_undisturbed(at, level) && !self.is_preempted(at)
     }
@@ -228,7 +228,7 @@ pub struct RoundEnvironment {
 }
 
 impl RoundEnvironment {
-    /// Whether stealing or throttling took so much time that a trial does not count. Pressure and interrupts are
+    /// Whether steal time or throttling exceeds the share at which a trial is discarded. Pressure and interrupts are
     /// ignored, because the measured operation causes both itself.
     pub fn took_cpu_time(&self) -> bool {
         /// Steal is counted in steps of 10 ms: a single step is no share of a shorter round.
@@ -295,7 +295,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_came_before_a_crash_is_kept() {
+    fn output_before_a_crash_is_kept() {
         let metric = Line::Metric(MetricValue {
             name: "step".into(),
             unit: "ns".into(),

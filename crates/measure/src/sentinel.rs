@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reference_that_is_not_in_use_tells_nothing() {
+    fn an_unused_reference_is_ignored() {
         let without = Reading { calls: None, ..QUIET };
         assert!(without.ratios().are_quiet(&QUIET.ratios()));
         assert!(QUIET.ratios().are_quiet(&without.ratios()));

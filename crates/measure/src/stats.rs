@@ -178,7 +178,7 @@ mod tests {
         (0..12).map(|_| rng.random::<f64>()).sum::<f64>() - 6.0
     }
 
-    /// How often the interval covers the truth, with noise between rounds and within them.
+    /// The coverage of the interval, with noise between rounds and within them.
     fn coverage(rounds: usize, between: impl Fn(&mut StdRng) -> f64, within: f64) -> f64 {
         const TRIALS: usize = 1_500;
         let mut rng = StdRng::seed_from_u64(7);
@@ -217,9 +217,9 @@ mod tests {
         }
     }
 
-    /// How often the interval covers the truth where rounds are added until it is narrow enough, as a run does: a run
-    /// stops when the rounds happen to agree, which makes intervals too narrow more often. The frequency changes from
-    /// round to round and within rounds, and the readings of the chain that it is taken out by scatter too.
+    /// The coverage of the interval if rounds are added until it is narrow enough, as in a run. A run stops when the
+    /// rounds happen to agree, which makes intervals too narrow more often. The frequency changes between rounds and
+    /// within rounds, and the readings of the chain that correct for it also scatter.
     fn coverage_with_early_stopping(scatter: f64, precision: f64) -> (f64, f64) {
         const TRIALS: usize = 600;
         const ROUNDS: std::ops::RangeInclusive<usize> = 8..=40;

@@ -12,7 +12,7 @@ const SHORTEST_BATCH: Nanoseconds = Nanoseconds::new(10_000.0);
 /// A clock is preferred to a cheaper one if it costs at most this factor more, so that the choice between two equal
 /// clocks does not change from run to run.
 const AS_GOOD: f64 = 1.25;
-/// How far two calibrations of the time stamp counter may be apart.
+/// The tolerated relative difference of two calibrations of the time stamp counter.
 const TSC_AGREEMENT: f64 = 100e-6;
 
 /// The measured properties of one clock.
@@ -26,7 +26,7 @@ pub struct ClockFacts {
     pub cost: Nanoseconds,
     /// Its step: all differences between readings are multiples of it.
     pub step: Nanoseconds,
-    /// How often a reading was lower than the one before.
+    /// The number of readings lower than the previous one.
     pub backward: u32,
 }
 
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn equals_are_taken_in_order_and_a_clock_that_goes_back_is_not() {
+    fn equal_clocks_are_taken_in_order_and_backward_ones_rejected() {
         let facts = |name: &str, cost: f64, backward: u32| ClockFacts {
             name: name.into(),
             ns_per_tick: 1.0,

@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stopwatch_sees_a_sleep_and_never_goes_back() {
+    fn a_stopwatch_measures_a_sleep_and_is_monotonic() {
         let watch = Stopwatch::start();
         std::thread::sleep(std::time::Duration::from_millis(5));
         let first = watch.elapsed();

@@ -35,7 +35,7 @@ impl TrialContext {
             .ok_or_else(|| CaseError::Unsupported(format!("no clock named {} here", facts.name)))?;
         let kept = keep_process_to(cpus);
         if cpus.len() == 1 {
-            kept?; // on all of them it is at any rate
+            kept?; // with several CPUs, the process may already run on all of them
         }
         let sentinel = Sentinel::new(clock, facts).without_calls();
         Ok(Self { clock, cpus: cpus.to_vec(), sentinel, work: None })
@@ -61,7 +61,7 @@ impl TrialContext {
         round.order().ns_per_iteration.map_or(Ok(found), |ns| Work::of_ns_per_iteration(ns.into()))
     }
 
-    /// The sentinel on each of the CPUs, without its calls: these have steady modes of their own, some percent apart,
+    /// Runs the sentinel on each of the CPUs, without its calls: these have several steady modes, some percent apart,
     /// which do not affect a trial of milliseconds.
     fn readings(&self) -> Vec<Reading> {
         let readings = self.cpus.iter().map(|&cpu| {
@@ -82,7 +82,7 @@ pub struct Trial<T> {
     pub value: T,
     /// Its elapsed time.
     pub elapsed: Duration,
-    /// Resource usage of this process meanwhile.
+    /// Resource usage of this process during the trial.
     pub usage: ProcessUsage,
 }
 
@@ -255,7 +255,7 @@ mod tests {
     use crate::round::tests::order;
 
     #[test]
-    fn a_trial_tells_its_time_and_what_the_sentinel_saw_on_each_cpu() {
+    fn a_trial_reports_its_time_and_the_sentinel_of_each_cpu() {
         let order = order(Mode::Sample);
         let mut out = Vec::new();
         let mut round = Round::new(&order, &mut out);
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trial_of_many_operations_tells_the_time_of_one() {
+    fn a_trial_of_many_operations_reports_the_time_of_one() {
         let order = order(Mode::Sample);
         let mut out = Vec::new();
         let mut round = Round::new(&order, &mut out);

@@ -44,12 +44,18 @@ pub const PARALLEL_RATE: Metric =
 pub const WORKER_RATE: Metric =
     Metric::higher("worker-rate", "op/s", "operations per second of one worker, on average")
         .with(Role::SameAs(TIME.name));
-/// Of the least served worker.
-pub const LEAST_SHARE: Metric =
-    Metric::higher("least-share", "of fair", "what the least served worker got, in fair shares");
-/// Of the best served worker.
-pub const GREATEST_SHARE: Metric =
-    Metric::lower("greatest-share", "of fair", "what the best served worker got, in fair shares");
+/// The share of the least served worker.
+pub const LEAST_SHARE: Metric = Metric::higher(
+    "least-share",
+    "of fair",
+    "operations of the least served worker, relative to a fair share",
+);
+/// The share of the best served worker.
+pub const GREATEST_SHARE: Metric = Metric::lower(
+    "greatest-share",
+    "of fair",
+    "operations of the best served worker, relative to a fair share",
+);
 
 impl Round<'_> {
     /// Measures `task` with several workers at once: the time of one operation as seen by a worker, operations per

@@ -99,7 +99,7 @@ fn the_gate_keeps_the_good_and_lets_few_bad_through() {
 }
 
 #[test]
-fn what_was_quiet_is_judged_by_the_whole_run_not_by_a_disturbed_stretch() {
+fn quiet_samples_are_classified_by_the_whole_run_not_by_a_disturbed_part() {
     let (quiet, disturbed) = (rounds("quiet"), rounds("disturbed"));
     let alone = levels(disturbed.iter()).level(Some(1), 1).unwrap();
     let together = levels(quiet.iter().chain(&disturbed));

@@ -1,9 +1,9 @@
 //! Chains of dependent instructions, whose time is a fixed number of core cycles.
 //!
 //! Each instruction needs the result of the one before, so a chain takes its number of instructions times their
-//! latency, even if the core could execute other instructions meanwhile: a program on the core's other hardware thread hardly slows
-//! it. They are written in assembly, since an optimiser folds multiplications by a constant into one. Additions
-//! of constants would not do: recent Intel cores fold those themselves when they rename registers.
+//! latency, even if the core could execute other instructions at the same time: a program on the core's other hardware
+//! thread hardly slows it. They are written in assembly, since an optimiser folds multiplications by a constant into
+//! one. Additions of constants would not do: recent Intel cores fold those themselves when they rename registers.
 
 /// Instructions in one iteration of a chain's loop. The loop's own two instructions run in parallel.
 pub const TURN: u32 = 16;

@@ -22,7 +22,7 @@ pub fn reap_by_handler() -> io::Result<()> {
 /// Forks. The child is killed when this process ends first, where the system supports that.
 ///
 /// Other threads do not exist in the child, but the locks that they held are still locked: the child must not use their
-/// data. The memory allocator is safe: the C library takes care of it.
+/// data. The memory allocator is usable: the C library resets its locks.
 ///
 /// # Errors
 /// Those of fork(2), such as a shortage of processes or memory.
@@ -148,7 +148,7 @@ mod tests {
 
     use super::*;
 
-    /// In a process of its own: the handler is the whole process'.
+    /// Runs in a separate process, since the handler applies to the whole process.
     #[test]
     fn children_are_counted_until_they_end_and_none_stays() {
         let mut tester = crate::process::fork(|| {

@@ -456,7 +456,7 @@ mod tests {
 
     #[test]
     #[cfg(target_os = "linux")]
-    fn what_a_thread_and_its_children_do_is_counted_together() {
+    fn a_thread_and_its_children_are_counted_together() {
         let Some(id) = syscall_tracepoint() else {
             return testing::skip("the tracepoint of system calls needs root and tracefs");
         };

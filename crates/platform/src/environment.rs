@@ -20,7 +20,7 @@ impl Environment {
     }
 }
 
-/// Why measurements on `cpus` are not trustworthy, in one line; `None` if no reason is known.
+/// Why measurements on `cpus` are unreliable, in one line; `None` if no reason is known.
 ///
 /// If there was steal time before, the calling thread is kept busy for `over`, because steal time only accrues on a CPU
 /// that has work to do.
@@ -68,7 +68,7 @@ impl Fitness {
     }
 }
 
-/// Other systems are not read.
+/// Not implemented on this system.
 #[cfg(not(target_os = "linux"))]
 mod os {
     use super::Environment;

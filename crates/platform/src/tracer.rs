@@ -154,7 +154,7 @@ mod os {
                         self.at_call(pid);
                         0
                     }
-                    // Stops of our own making: exec, new threads and children.
+                    // Stops requested by this tracer: exec, new threads and children.
                     libc::SIGTRAP | libc::SIGSTOP => {
                         self.thread(pid);
                         0
@@ -162,7 +162,7 @@ mod os {
                     signal => signal,
                 };
                 // SAFETY: the thread is stopped and ours to continue; if it was killed meanwhile the
-                // call fails and the next wait tells.
+                // call fails and the next wait reports it.
                 unsafe { libc::ptrace(libc::PTRACE_SYSCALL, pid, 0, deliver) };
             }
         }

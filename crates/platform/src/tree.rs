@@ -59,7 +59,7 @@ mod os {
             if tree.processes >= PROCESSES_AT_MOST {
                 break;
             }
-            // The CPU time of one that ended meanwhile is counted for its parent from now on.
+            // The CPU time of a process that has ended is counted for its parent from now on.
             if let Some(read) = one(child, with_memory) {
                 tree = sum(tree, read);
                 waiting.extend(children(child));

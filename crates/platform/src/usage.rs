@@ -19,8 +19,8 @@ impl ProcessUsage {
         os::process_usage().unwrap_or_default()
     }
 
-    /// The usage of this process's running children. One that ends meanwhile may be missed. Zero where the system does not
-    /// report it.
+    /// The usage of this process's running children. A child that ends during the call may be missed. Zero where the
+    /// system does not report it.
     pub fn of_running_children() -> Self {
         os::of_running_children()
     }

@@ -1,4 +1,4 @@
-//! Which of several ways to carry out one's own jobs to take: an answer in words, and the figures behind it.
+//! Recommends one of several ways to carry out the user's jobs: an answer in sentences, and a table of the figures.
 
 use std::collections::BTreeMap;
 
@@ -12,19 +12,19 @@ use crate::quantity::{Figure, figure, half_width, interval_figure};
 use crate::rows::word;
 use crate::text;
 
-/// More names than this are counted in a sentence, not told.
+/// The maximum number of names in a sentence; others are counted.
 const MOST_NAMES: usize = 4;
 
-/// Names are wrapped to no less than this before columns are left out.
+/// The minimum width of names; on narrower pages columns are left out.
 const LEAST_NAMES: usize = 16;
 
-/// Ratios below this are told as percentages.
+/// Ratios below this are shown as percentages.
 const FEW_PERCENT: f64 = 1.2;
 
-/// Ratios from here on need no digits.
+/// Ratios from here on are shown as `over 1000`.
 const LARGEST_RATIO: f64 = 1_000.0;
 
-/// The answer to `choice` and a table of all candidates; `jobs` is what they carry out, such as
+/// The answer to `choice` and a table of all candidates; `jobs` describes their jobs, such as
 /// `these 40 jobs`.
 pub fn answer_text(choice: &Choice, jobs: &str, page: &Page) -> String {
     let names = names(&choice.candidates);
@@ -45,7 +45,7 @@ fn goal_name(goal: Goal) -> &'static str {
     }
 }
 
-/// What each candidate is called, each differently as far as its parameters do.
+/// The name of each candidate; names differ wherever parameters differ.
 fn names(candidates: &[Candidate]) -> Vec<String> {
     let short: Vec<String> = candidates.iter().map(|c| name(&c.params)).collect();
     let is_shared = |name: &String| short.iter().filter(|other| *other == name).count() > 1;
@@ -72,7 +72,7 @@ fn name(params: &BTreeMap<String, String>) -> String {
     if param("order") == "shortest" { name + ", shortest first" } else { name }
 }
 
-/// The name within a sentence: what follows its first comma in brackets.
+/// The name within a sentence, with the part after its first comma in brackets.
 fn in_words(name: &str) -> String {
     let article = if name.starts_with("pool ") { "the " } else { "" };
     match name.split_once(", ") {
@@ -116,8 +116,8 @@ fn best_sentence(goal: &str, by: Option<Ratio>, names: &[String]) -> String {
             let (times, next) = (times(by), in_words(next));
             format!("For {goal}, take {best}: {times} than the next, {next}.")
         }
-        (_, [_]) => format!("For {goal}, take {best}: nothing else was tried."),
-        _ => format!("For {goal}, take {best}: nothing else has a figure."),
+        (_, [_]) => format!("For {goal}, take {best}: it was the only candidate."),
+        _ => format!("For {goal}, take {best}: no other candidate has a figure."),
     }
 }
 
@@ -132,7 +132,7 @@ fn times(Ratio { mid, low, high }: Ratio) -> String {
     format!("{mid:.places$} times better ({low:.places$} to {high:.places$})")
 }
 
-/// Decimals that tell the ends of an interval of ratios apart.
+/// The number of decimals at which the ends of an interval of ratios differ.
 fn places(low: f64, high: f64) -> usize {
     match high - low {
         width if width > 2.0 => 0,
@@ -147,30 +147,33 @@ fn rivals_sentences(
     settled_by: SettledBy,
     names: &[String],
 ) -> Vec<String> {
-    let cannot = || format!("It cannot be told which of {rivals} is best for {goal}.");
+    let cannot = || format!("The measurements do not show which of {rivals} is best for {goal}.");
     match settled_by {
         SettledBy::DoesNotMatter { within, simplest } => {
             let (within, simplest) = (within * 100.0, in_words(&names[simplest]));
             vec![
                 format!(
-                    "For {goal}, take {simplest}: certainly within {within:.1} % of the first below, and simplest."
+                    "For {goal}, take {simplest}: at most {within:.1} % worse than the first one below, and the simplest."
                 ),
-                format!("Which of {rivals} is best cannot be told and does not matter."),
+                format!(
+                    "The measurements do not show which of {rivals} is best, and the difference does not matter."
+                ),
             ]
         }
         SettledBy::Rounds(rounds) => {
-            vec![cannot(), format!("About {rounds} rounds of each would settle it.")]
+            vec![cannot(), format!("About {rounds} rounds of each would decide it.")]
         }
         SettledBy::Nothing => {
             vec![
                 cannot(),
-                "It varies too much from round to round for any number of them.".to_owned(),
+                "The figures vary too much between rounds for any number of rounds to decide it."
+                    .to_owned(),
             ]
         }
     }
 }
 
-/// By how much the rest is worse.
+/// By how much the other candidates are worse.
 fn rest_sentence(choice: &Choice, among: &[usize], names: &[String]) -> Option<String> {
     let rest = choice.candidates.iter().enumerate().filter(|(at, _)| !among.contains(at));
     let lows = rest.filter_map(|(_, candidate)| candidate.against_best).map(|ratio| ratio.low);
@@ -182,16 +185,16 @@ fn rest_sentence(choice: &Choice, among: &[usize], names: &[String]) -> Option<S
     Some(format!("All others are at least {least} worse than {}.", in_words(&names[among[0]])))
 }
 
-/// What a table tells of each candidate besides its place.
+/// The columns of a table of candidates.
 struct Setting<'a> {
     figures: &'a [Goal],
-    /// Those of them that have their intervals beside them.
+    /// The figures that are shown with intervals.
     intervals: &'a [Goal],
-    /// The names are wrapped to no less than this.
+    /// The minimum width of names.
     names: usize,
 }
 
-/// A row for each candidate, with as much as the page has room for.
+/// A row per candidate, with as many columns as fit the page.
 fn table(choice: &Choice, names: &[String], page: &Page) -> String {
     let reasons: Vec<Vec<Reason>> = choice.candidates.iter().map(reasons).collect();
     let notes = Footnotes::of(&reasons);
@@ -229,20 +232,19 @@ fn table(choice: &Choice, names: &[String], page: &Page) -> String {
     text + &page.paint_lines(Ink::Faint, &legend)
 }
 
-/// What the headings mean.
+/// The meaning of the headings.
 fn legend(choice: &Choice, setting: &Setting) -> String {
     let shown = |goal: Goal| setting.figures.contains(&goal);
-    let turnaround =
-        "turnaround: from the start until a job is done, divided by its length, mean over the jobs";
+    let turnaround = "turnaround: time from the start until a job is complete, divided by its length, mean over the jobs";
     let worst = match shown(Goal::Turnaround) {
-        true => "worst: the same of the job that fares worst",
+        true => "worst: the highest turnaround of any job",
         false => {
-            "worst: from the start until a job is done, divided by its length, of the job that fares worst"
+            "worst: time from the start until a job is complete, divided by its length, highest of any job"
         }
     };
     let of = goal_name(choice.goal);
     let (ratio, first) =
-        (ratio_heading(choice), "divided by the first's, in intervals that hold together");
+        (ratio_heading(choice), "divided by that of the first, with simultaneous intervals");
     let shown = [
         shown(Goal::Turnaround).then(|| turnaround.to_owned()),
         shown(Goal::WorstTurnaround).then(|| worst.to_owned()),
@@ -295,7 +297,7 @@ fn interval(Estimate { median, low, high, .. }: Estimate, page: &Page) -> Option
     Some(Cell::figure(Figure { number: page.signs(&number), unit }))
 }
 
-/// `1.81 (1.72 … 1.93)`; or that it is the best, or why it is not compared.
+/// `1.81 (1.72 … 1.93)`; `best`, or the reason why it is not compared.
 fn against_best(choice: &Choice, at: usize, page: &Page) -> Cell {
     let candidate = &choice.candidates[at];
     if let Some((outcome, _)) = &candidate.ending {
@@ -318,7 +320,7 @@ fn against_best(choice: &Choice, at: usize, page: &Page) -> Cell {
     Cell::figure(Figure { number: format!("{mid:.places$}"), unit })
 }
 
-/// What stands for a candidate where none is best for certain.
+/// The remark on a candidate if no candidate is certainly the best.
 fn standing(choice: &Choice, at: usize) -> Cell {
     match &choice.answer {
         Answer::CannotTell { among, settled_by } if among.contains(&at) => match settled_by {
@@ -332,7 +334,7 @@ fn standing(choice: &Choice, at: usize) -> Cell {
     }
 }
 
-/// Why a candidate has no figure, or why its figure is to be doubted.
+/// The reasons why a candidate has no figure, or why its figure is doubtful.
 fn reasons(candidate: &Candidate) -> Vec<Reason> {
     let ending = candidate.ending.iter().map(|(_, reason)| (reason, true));
     let doubts = candidate.doubts.iter().map(|doubt| (doubt, false));

@@ -1,4 +1,4 @@
-//! What each case measures: one line per case, or its whole definition card.
+//! The definitions of cases: one line per case, or the whole definition.
 
 use results::Direction;
 
@@ -12,17 +12,17 @@ pub struct Card {
     pub label: String,
     /// What one operation is, in a sentence.
     pub operation: String,
-    /// Unit of the cost, or of the main metric.
+    /// The unit of the cost, or of the main metric.
     pub unit: String,
-    /// Which direction of it is better.
+    /// The better direction of the cost.
     pub better: Direction,
-    /// How it relates to look-alikes elsewhere; may be empty.
+    /// Similar measurements of other tools, and how they differ; may be empty.
     pub comparable_to: String,
-    /// What can be varied.
+    /// Its parameters.
     pub params: Vec<CardParam>,
-    /// Metrics and what they mean.
+    /// Its metrics with their meanings.
     pub metrics: Vec<(String, String)>,
-    /// Why this system does not have it, if so.
+    /// Why this system does not support it; `None` if it does.
     pub unsupported: Option<String>,
 }
 
@@ -33,13 +33,13 @@ pub struct CardParam {
     pub name: String,
     /// What it means.
     pub meaning: String,
-    /// What `oscost run` measures.
+    /// The values that `oscost run` measures.
     pub default: Vec<String>,
-    /// What `oscost run --full` measures.
+    /// The values that `oscost run --full` measures.
     pub full: Vec<String>,
 }
 
-/// One entry per case: its name and what one operation is; areas apart.
+/// One entry per case with its name and operation; empty lines separate areas.
 pub fn cards_short(cards: &[Card], page: &Page) -> String {
     const WIDEST_NAME: usize = 28;
     let widths = cards.iter().map(|card| text::width(&card.label));
@@ -76,7 +76,7 @@ fn short(card: &Card, column: usize, page: &Page) -> String {
     page.paint_lines(Ink::Faint, &lines)
 }
 
-/// The whole card of each case, an empty line between them.
+/// The whole definition of each case, separated by empty lines.
 pub fn cards(cards: &[Card], page: &Page) -> String {
     let texts: Vec<String> = cards.iter().map(|card| whole(card, page)).collect();
     texts.join("\n")

@@ -1,4 +1,4 @@
-//! Runs side by side: ratios with their intervals, and what can be said for certain.
+//! The table of a comparison of runs: ratios with their intervals, and verdicts.
 
 use analysis::{Difference, Ratio, Verdict};
 
@@ -13,10 +13,10 @@ use crate::rows::COST;
 use crate::text;
 use crate::undecided::{is_undecided, undecided_text};
 
-/// Longer keys of what else differs do not push all values to the right.
+/// The maximum width of the column of keys under `also differs`.
 const WIDEST_KEY: usize = 24;
 
-/// Figures are left out where the names of rows would get less than this.
+/// The minimum width of row names; on narrower pages figures are left out.
 const LEAST_NAMES: usize = 14;
 
 fn ink(verdict: Verdict) -> Ink {
@@ -29,11 +29,11 @@ fn ink(verdict: Verdict) -> Ink {
     }
 }
 
-/// As many undecided rows have room beside what changed; of more, the cases are named and counted.
+/// The maximum number of undecided rows in the tables; if there are more, they are summarised by case.
 const MOST_UNDECIDED: usize = 20;
 
-/// The runs, what else differs, a table per area of what changed and what cannot be decided, the counts of verdicts
-/// and the noise floor. All other rows are in the tables if the comparison says so.
+/// The names of the runs, other differences between them, a table per area with changed and undecided rows, the counts
+/// of verdicts, and the noise floor. With `all`, the tables have all rows.
 pub fn compare_table(comparison: &Comparison, page: &Page) -> String {
     let mut text = runs_text(comparison, page);
     text.push_str(&differences_text(comparison, page));
@@ -66,7 +66,7 @@ pub fn compare_table(comparison: &Comparison, page: &Page) -> String {
     text
 }
 
-/// Whether a difference is certain in some run.
+/// Whether a difference is certain in any run.
 fn has_changed(row: &CompareRow) -> bool {
     row.news.iter().any(|cell| cell.verdict.is_difference())
 }
@@ -78,7 +78,7 @@ fn facts_text(comparison: &Comparison, page: &Page) -> String {
     if text.is_empty() { text } else { format!("\n{text}") }
 }
 
-/// What the runs are called in the table: `new`, or `new 1`, `new 2` ...
+/// The names of the runs in the table: `new`, or `new 1`, `new 2` ...
 fn run_names(comparison: &Comparison) -> Vec<String> {
     match comparison.news.len() {
         1 => vec!["new".to_owned()],
@@ -124,7 +124,7 @@ struct Group<'a> {
     title: String,
     shared: Vec<Param>,
     rows: Vec<&'a CompareRow>,
-    /// What the rows are called beside `shared`.
+    /// The labels of the rows, without the `shared` parameters.
     labels: Vec<Label>,
 }
 
@@ -177,18 +177,18 @@ fn group_text(group: &Group, comparison: &Comparison, page: &Page) -> String {
 }
 
 impl Group<'_> {
-    /// Whether a line above the table says what all rows have in common, as it is more than the area.
+    /// Whether a title above the table names the shared parameters, in addition to the area.
     fn is_titled(&self) -> bool {
         !self.shared.is_empty() || self.rows[0].metric != COST
     }
 
-    /// What the first column is headed: nothing below a title.
+    /// The heading of the first column, which is empty below a title.
     fn heading(&self) -> &str {
         if self.is_titled() { "" } else { &self.title }
     }
 }
 
-/// A line per row; `None` where the page is too narrow for it.
+/// A line per row; `None` if the page is too narrow.
 fn side_by_side(
     group: &Group,
     comparison: &Comparison,
@@ -211,10 +211,10 @@ fn side_by_side(
         return None;
     }
     if !fits(&columns) {
-        // Two figures and their ratio say one thing twice: the new figure can be missed.
+        // The new figure is redundant beside the base and the ratio, so that it is left out first.
         columns.remove(1);
     }
-    // A narrow page tells the ratio only, so that each row stays on its line.
+    // A narrow page shows only the ratio, so that each row fits one line.
     let fits_without_figures = || fits(&columns[1..]) && names(&columns[1..]).len() > 1;
     if room(&columns) < LEAST_NAMES || (!fits(&columns) && fits_without_figures()) {
         columns.remove(0);
@@ -254,13 +254,13 @@ fn one_below_the_other(
     names.into_iter().map(|column| column.spread(&below)).chain(columns).collect()
 }
 
-/// Why a cell has no better verdict.
+/// The reason for an undecided verdict.
 fn reasons(cell: &CompareCell) -> Option<Reason> {
     let grave = cell.verdict == Verdict::NotComparable;
     (!cell.note.is_empty()).then(|| Reason { text: cell.note.clone(), grave })
 }
 
-/// The ratio, the verdict and the mark; the last only where some row has one.
+/// The columns of ratios, verdicts and marks; the last only if any row has a mark.
 fn verdict_columns(cells: &[Option<&CompareCell>], notes: &Footnotes) -> Vec<Column> {
     let column = |cell_of: &mut dyn FnMut(&CompareCell) -> grid::Cell| -> Vec<grid::Cell> {
         cells.iter().map(|cell| cell.map(&mut *cell_of).unwrap_or_default()).collect()
@@ -299,7 +299,7 @@ fn ratio_cell(ratio: Ratio) -> grid::Cell {
     })
 }
 
-/// How often each verdict was given, a line per run.
+/// The number of rows per verdict, a line per run.
 fn summary(comparison: &Comparison, page: &Page) -> String {
     let mut text = String::new();
     for (i, name) in run_names(comparison).iter().enumerate() {
@@ -323,7 +323,7 @@ fn summary(comparison: &Comparison, page: &Page) -> String {
     }
     text
 }
-/// An upper bound beyond this says only that nothing is known, and its digits would push all else off the page.
+/// Upper bounds beyond this are shown as `>1000`: they carry no information, and their digits would not fit.
 fn bound(ratio: f64, places: usize) -> String {
     const NOTHING_KNOWN: f64 = 1_000.0;
     if ratio > NOTHING_KNOWN { ">1000".to_owned() } else { format!("{ratio:.places$}") }

@@ -1,22 +1,21 @@
-//! What a comparison of runs says, before it is shown.
+//! The data of a comparison of runs, before formatting.
 
 use analysis::{Difference, Ratio, Verdict};
 
-/// One base run and the runs held against it.
+/// A base run and the runs compared with it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Comparison {
-    /// The base run, in words.
+    /// A description of the base run.
     pub base: String,
-    /// The other runs, in words.
+    /// Descriptions of the other runs.
     pub news: Vec<String>,
-    /// What else differs between the runs; empty when nothing does.
+    /// Other differences between the runs, such as of their machines.
     pub also_differs: Vec<Difference>,
-    /// What is to be known before the rows: the core's frequency in both runs, and what was compared in cycles; one
-    /// text per line.
+    /// Lines above the rows: the core's frequency in the runs, and what was compared in cycles.
     pub facts: Vec<String>,
-    /// Whether rows that are the same are shown too.
+    /// Whether unchanged rows are shown too.
     pub all: bool,
-    /// What the smallest difference is that this machine can tell, one text per line.
+    /// The smallest difference that this machine can resolve, one text per line.
     pub noise_floor: Vec<String>,
     /// One per metric of each case.
     pub rows: Vec<CompareRow>,
@@ -29,9 +28,9 @@ pub struct CompareRow {
     pub label: String,
     /// `time` for the cost.
     pub metric: String,
-    /// The base's figure; `None` when it has none.
+    /// The base's figure, if it has one.
     pub base: Option<Cell>,
-    /// One per other run.
+    /// One cell per other run.
     pub news: Vec<CompareCell>,
 }
 
@@ -48,15 +47,15 @@ pub struct Cell {
     pub unit: String,
 }
 
-/// One other run's figure held against the base's.
+/// The figure of another run compared with that of the base.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CompareCell {
-    /// `None` when this run has no figure.
+    /// The figure of this run, if it has one.
     pub figure: Option<Cell>,
-    /// `None` when there is nothing to divide.
+    /// The ratio to the base; `None` if one of the figures is missing.
     pub ratio: Option<Ratio>,
-    /// What can be said for certain.
+    /// The verdict.
     pub verdict: Verdict,
-    /// What would settle it, or why it can't be compared; may be empty.
+    /// What would decide an open verdict, or why the figures cannot be compared; may be empty.
     pub note: String,
 }

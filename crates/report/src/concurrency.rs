@@ -1,4 +1,4 @@
-//! The tables of the area `concurrency`, which tell of executors side by side.
+//! The tables of the area `concurrency`, with executors side by side.
 
 mod candidates;
 mod degree;
@@ -23,9 +23,9 @@ use crate::page::{Ink, Page};
 use crate::rows::{Row, areas};
 use crate::text;
 
-/// What the tables here show, and all other results, for the tables every area has.
+/// Splits `results` into those that these tables show, and all others, which the tables of points show.
 ///
-/// A case of a shape not known here, or a second result for what is there already, is with the others.
+/// Cases of unknown shape and duplicate results are among the others.
 pub(crate) fn parted(results: Vec<&CaseResult>) -> (Vec<&CaseResult>, Vec<&CaseResult>) {
     let mut seen = HashSet::new();
     results.into_iter().partition(|result| {
@@ -33,7 +33,7 @@ pub(crate) fn parted(results: Vec<&CaseResult>) -> (Vec<&CaseResult>, Vec<&CaseR
     })
 }
 
-/// The tables of `results`, all of shapes known here, and what their columns mean.
+/// The tables of `results`, which all have known shapes, and the meaning of their columns.
 pub(crate) fn tables(results: &[&CaseResult], page: &Page) -> String {
     let areas = areas(results.iter().copied());
     let rows: Vec<&Row> = areas.iter().flat_map(|area| &area.rows).collect();
@@ -46,13 +46,13 @@ pub(crate) fn tables(results: &[&CaseResult], page: &Page) -> String {
         + &legend(&rows, page)
 }
 
-/// Those of `rows` that are of `case`.
+/// The rows of `case`.
 pub(crate) fn of_case<'a, 'r>(rows: &[&'a Row<'r>], case: &str) -> Vec<&'a Row<'r>> {
     let is_of_case = |row: &&&Row| row.results.iter().any(|result| result.case == case);
     rows.iter().filter(is_of_case).copied().collect()
 }
 
-/// What the columns mean, in four lines at most on a page of usual width.
+/// The meaning of the columns, in at most four lines on a page of usual width.
 fn legend(rows: &[&Row], page: &Page) -> String {
     let results = || rows.iter().flat_map(|row| &row.results);
     let Some(level) = results().find_map(|result| result.estimate).map(|e| e.level * 100.0) else {
@@ -61,11 +61,12 @@ fn legend(rows: &[&Row], page: &Page) -> String {
     let has = |metric: &str| results().any(|r| r.metric == metric && r.estimate.is_some());
     let has_jobs = results().any(|result| result.case == JOBS);
     let base = if has_jobs { "; job k: k times base" } else { "" };
-    let mut lines =
-        vec![format!("elapsed: until all jobs are done, ± half its {level:.0} % interval{base}")];
+    let mut lines = vec![format!(
+        "elapsed: until all jobs are complete, ± half its {level:.0} % interval{base}"
+    )];
     if has(TURNAROUND.name) {
         lines.push(
-            "turnaround: mean over the jobs of (time until it is done / its length)".to_owned(),
+            "turnaround: time until a job is complete / its length, mean over the jobs".to_owned(),
         );
     }
     let compared: Vec<&Row> = [of_case(rows, JOBS), of_case(rows, WORTH)].concat();

@@ -5,7 +5,7 @@ use crate::page::Page;
 use crate::quantity::figure;
 use crate::text;
 
-/// Share of a time that its last digit shown may stand for.
+/// The share of a time by which its last digit is chosen.
 const SHOWN: f64 = 0.05;
 /// Columns of the page that a reply's count and outcome take.
 const BESIDE_REPLY: usize = 24;
@@ -21,7 +21,7 @@ pub struct OutcomeLine {
     pub outcome: &'static str,
     /// Number of recipients.
     pub recipients: usize,
-    /// What must be known of them; may be empty.
+    /// A remark; may be empty.
     pub note: String,
 }
 
@@ -75,7 +75,7 @@ pub fn outcome_table(lines: &[OutcomeLine], all: usize, page: &Page) -> String {
     )
 }
 
-/// The times to the replies, a phase a line.
+/// The times to the replies, one phase per line.
 pub fn reply_time_table(lines: &[ReplyTimes], page: &Page) -> String {
     let phases = lines.iter().map(|line| Cell::text(line.phase)).collect();
     let mut columns = vec![Column::words("time to the reply", phases)];
@@ -89,7 +89,7 @@ pub fn reply_time_table(lines: &[ReplyTimes], page: &Page) -> String {
     grid::table(columns, page)
 }
 
-/// The replies that decided on recipients. A long reply is cut.
+/// The replies that decided the outcome of recipients. Long replies are cut.
 pub fn reply_table(lines: &[ReplyLine], page: &Page) -> String {
     let room = page.table_width().saturating_sub(BESIDE_REPLY).max(BESIDE_REPLY);
     let reply = |line: &ReplyLine| {
@@ -139,7 +139,7 @@ pub fn counter_table(counters: &[(String, u64)], page: &Page) -> String {
     grid::table(vec![Column::words("counter", names), Column::set_right("number", counts)], page)
 }
 
-/// Names with their meanings, which wrap beside them.
+/// Names with their meanings, which are wrapped in a separate column.
 pub fn definition_list(definitions: &[(&str, String)], page: &Page) -> String {
     let widest = definitions.iter().map(|(name, _)| text::width(name)).max().unwrap_or(0);
     let line = |(name, meaning): &(&str, String)| {

@@ -1,9 +1,9 @@
-//! What a machine is, on one page.
+//! The description of a machine, on one page.
 
 use crate::page::{Ink, Page};
 use crate::text;
 
-/// Labels longer than this do not push all values to the right.
+/// The maximum width of the column of labels.
 const WIDEST_LABEL: usize = 24;
 
 /// Groups of labelled values, such as `("cpu", [("model", "AMD EPYC 7B13"), ...])`, wrapped at the page's width.
@@ -20,7 +20,7 @@ pub fn env_page(groups: &[(String, Vec<(String, String)>)], page: &Page) -> Stri
     texts.join("\n")
 }
 
-/// A value of several lines has each of them begin in the column of values.
+/// A label with its value. Each line of a value starts in the column of values.
 fn line(label: &str, value: &str, column: usize, page: &Page) -> String {
     let label = text::clean(label);
     let indent = " ".repeat(column + 4);

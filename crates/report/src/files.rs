@@ -1,4 +1,4 @@
-//! The tables of the area `file`: phases side by side, and below them what holds the directories.
+//! The tables of the area `file`: phases side by side, and the file systems of the directories below them.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -15,7 +15,7 @@ use crate::quantity::{figure, format_per_op_briefly, half_width, with_thousands}
 use crate::rows::{Row, areas, word};
 use crate::text;
 
-/// The cases, each with the parameters that tell its rows apart.
+/// The cases, each with the parameters by which its rows differ.
 const CASES: [(&str, &[&str]); 6] = [
     ("file/small", &["size"]),
     ("file/sync", &["sync"]),
@@ -25,7 +25,7 @@ const CASES: [(&str, &[&str]); 6] = [
     ("file/cold", &["size"]),
 ];
 
-/// Values of parameters in the order they are shown; numbers follow by size.
+/// Values of parameters in the order in which they are shown; numbers follow by size.
 const ORDERED: [&str; 10] = [
     "none",
     "file",
@@ -39,10 +39,10 @@ const ORDERED: [&str; 10] = [
     "separate",
 ];
 
-/// On a page as wide as this bandwidths stand in the first table.
+/// The page width from which the first table shows bandwidths.
 const ROOM_FOR_ALL: usize = 100;
 
-/// What the tables here show, and all other results.
+/// Splits `results` into those that these tables show, and all others.
 pub(crate) fn parted(results: Vec<&CaseResult>) -> (Vec<&CaseResult>, Vec<&CaseResult>) {
     let mut seen = HashSet::new();
     let is_known = |result: &CaseResult| {
@@ -57,7 +57,7 @@ pub(crate) fn parted(results: Vec<&CaseResult>) -> (Vec<&CaseResult>, Vec<&CaseR
     })
 }
 
-/// The tables of `results`, all of cases known here, and what their columns mean.
+/// The tables of `results`, which all belong to known cases, and the meaning of their columns.
 pub(crate) fn tables(results: &[&CaseResult], page: &Page) -> String {
     let areas = areas(results.iter().copied());
     let rows: Vec<&Row> = areas.iter().flat_map(|area| &area.rows).collect();
@@ -73,7 +73,7 @@ pub(crate) fn tables(results: &[&CaseResult], page: &Page) -> String {
     text + &legend(page)
 }
 
-/// What holds the directories of `results`, as a run keeps it with its machine: a line for each.
+/// The file systems of the directories of `results`, as recorded with the machine of the run; one line each.
 pub fn file_systems(results: &[CaseResult], machine: &Map<String, Value>, page: &Page) -> String {
     let dirs: BTreeSet<&str> =
         results.iter().filter_map(|result| result.params.get("dir")).map(String::as_str).collect();
@@ -146,7 +146,7 @@ impl<'a, 'r> Tables<'a, 'r> {
             title.push_str(&format!(" in {dir}"));
         }
         if self.group.param("dropped") == "all" {
-            title.push_str(", all caches emptied");
+            title.push_str(", all caches dropped");
         }
         title
     }
@@ -172,7 +172,7 @@ impl<'a, 'r> Tables<'a, 'r> {
         keys.map(column).collect()
     }
 
-    /// Files a second, and what one costs.
+    /// Files per second, and the cost of a file.
     fn rates(&self, rows: &[&Row], notes: &Footnotes, page: &Page) -> String {
         let mut columns: Vec<(Column, usize)> = Vec::new();
         for (nth, phase) in PHASES.iter().enumerate() {
@@ -216,7 +216,7 @@ impl<'a, 'r> Tables<'a, 'r> {
         grid::table(give_way(shown), page)
     }
 
-    /// How long one file takes: half of them, 99 % and all.
+    /// The times of a file: median, 99th percentile and maximum.
     fn latencies(&self, rows: &[&Row], page: &Page) -> String {
         let set = |parts: &[usize]| -> Vec<Column> {
             let mut columns = self.key_columns(rows);
@@ -246,7 +246,7 @@ impl<'a, 'r> Tables<'a, 'r> {
         format!("\n{}", grid::table(give_way(columns.clone()), page))
     }
 
-    /// Bytes a second, where files differ in size and the first table had no room for it.
+    /// Bytes per second, if files differ in size and the first table has no room for them.
     fn bandwidths(&self, rows: &[&Row], page: &Page) -> String {
         let mut columns = bandwidth_columns(rows);
         if !self.keys.contains(&"size") || columns.is_empty() || page.table_width() >= ROOM_FOR_ALL
@@ -257,7 +257,7 @@ impl<'a, 'r> Tables<'a, 'r> {
         format!("\n{}", grid::table(give_way(columns), page))
     }
 
-    /// What could not be measured here at all, and why.
+    /// The unsupported rows, with their reasons.
     fn missing(&self, page: &Page) -> String {
         let mut missing: Vec<(String, Vec<String>)> = Vec::new();
         for row in self.group.rows.iter().filter(|row| row.outcome() == Outcome::Unsupported) {
@@ -318,7 +318,7 @@ fn widest(row: &Row) -> Option<String> {
     })
 }
 
-/// Each reason once: most are those of all figures of a row.
+/// Each reason once, since most apply to all figures of a row.
 fn once(reasons: Vec<Reason>) -> Vec<Reason> {
     let mut kept: Vec<Reason> = Vec::new();
     for reason in reasons {
@@ -366,13 +366,13 @@ fn split_unit(size: &str) -> (&str, u64) {
     }
 }
 
-/// `10,000`; what is no number stays as it is.
+/// `10,000`; text that is not a number is unchanged.
 fn thousands(number: &str) -> String {
     let is_plain = number.bytes().all(|b| b.is_ascii_digit());
     if is_plain { with_thousands(number) } else { number.to_owned() }
 }
 
-/// Where a value stands: known words in their order, numbers by size, then the rest.
+/// The sort key of a value: known words in their order, numbers by size, then other values.
 fn place(value: &str) -> (usize, u64, String) {
     let known = ORDERED.iter().position(|word| *word == value);
     let (digits, unit) = split_unit(value);
@@ -383,9 +383,9 @@ fn place(value: &str) -> (usize, u64, String) {
 
 fn legend(page: &Page) -> String {
     let lines = [
-        "/s: files (list: names) a second; ±: the widest 95 % interval of these in the row",
-        "us: the median / 99 % / the longest of one file's times",
-        "CPU, calls: of one file in all phases (calls: without list); more in --json, --csv, --xlsx",
+        "/s: files (list: names) per second; ±: the widest 95 % interval of these in the row",
+        "us: median / 99th percentile / maximum of the time per file",
+        "CPU, calls: per file in all phases (calls: without list); more in --json, --csv, --xlsx",
     ];
     let set = |line: &str| {
         let wrapped = text::hanging("", &page.signs(line), page.prose_width());

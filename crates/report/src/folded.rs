@@ -1,4 +1,4 @@
-//! What this system does not have: named below an area's table, as few lines as say it.
+//! Cases that this system does not support: listed below the table of an area in few lines.
 
 use results::Outcome;
 
@@ -7,23 +7,24 @@ use crate::page::{Ink, Page};
 use crate::rows::{Area, Row};
 use crate::text;
 
-/// No area has more lines than this about what is not there.
+/// The maximum number of lines about unsupported rows per area.
 const MOST_LINES: usize = 6;
 
-/// Rows that are missing here for the same reason.
+/// Rows that are unsupported for the same reason.
 struct Missing<'a, 'r> {
     reason: String,
     rows: Vec<&'a Row<'r>>,
 }
 
-/// Whether a row is named below the table, not in it.
+/// Whether a row is listed below the table instead of in it.
 pub(crate) fn is_folded(row: &Row) -> bool {
     row.outcome() == Outcome::Unsupported
 }
 
-/// The commonest reasons with the rows they concern, and what is left of the rows.
+/// Lists the commonest reasons with their rows, then the other rows.
 ///
-/// All the rows are named while there is room, with their reason if possible; then they are counted.
+/// Names all rows if they fit into [`MOST_LINES`], as many as possible with their reason; otherwise counts the
+/// other rows.
 pub(crate) fn folded_lines(area: &Area, page: &Page) -> String {
     let missing = by_reason(area);
     let most_to_none = || (0..=missing.len()).rev();
@@ -34,7 +35,7 @@ pub(crate) fn folded_lines(area: &Area, page: &Page) -> String {
     page.paint_lines(Ink::Faint, &text)
 }
 
-/// The first `told` of `missing` with their reasons, and a line about the rest.
+/// Lists the first `shown` entries of `missing` with their reasons, and formats the other rows with `rest`.
 fn lines(
     area: &Area,
     missing: &[Missing],
@@ -56,14 +57,14 @@ fn lines(
 }
 
 fn named_rest(area: &Area, rows: &[&Row]) -> String {
-    format!("(`oscost list` says why): {}", names(area, rows).join(", "))
+    format!("(reasons: `oscost list`): {}", names(area, rows).join(", "))
 }
 
 fn counted_rest(_: &Area, rows: &[&Row]) -> String {
-    format!("(`oscost list` says why): {} more", rows.len())
+    format!("(reasons: `oscost list`): {} more", rows.len())
 }
 
-/// The reasons, that of most rows first.
+/// The unsupported rows by reason, the reason with most rows first.
 fn by_reason<'a, 'r>(area: &'a Area<'r>) -> Vec<Missing<'a, 'r>> {
     let mut missing: Vec<Missing> = Vec::new();
     for row in area.rows.iter().filter(|row| is_folded(row)) {
@@ -80,7 +81,7 @@ fn by_reason<'a, 'r>(area: &'a Area<'r>) -> Vec<Missing<'a, 'r>> {
     missing
 }
 
-/// The names of `rows`; a case all of whose rows are there is named once, with their number.
+/// The names of `rows`. A case of which all rows are listed is named once, with their number.
 fn names(area: &Area, rows: &[&Row]) -> Vec<String> {
     let labels: Vec<Label> = rows.iter().map(|row| row.label.clone()).collect();
     let mut names = Vec::new();

@@ -3,22 +3,22 @@
 use crate::page::{Ink, Page};
 use crate::text;
 
-/// More reasons than this are noise; what is beyond shares one last letter.
+/// The maximum number of letters; all further reasons share the last one.
 const MOST_NOTES: usize = 6;
 
 /// Why a figure is missing or doubtful.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Reason {
     pub text: String,
-    /// There is no figure because of it; such a reason is the last to be left out.
+    /// Whether it is the reason why there is no figure; such reasons are left out last.
     pub grave: bool,
 }
 
-/// The reasons that get a letter, those of most rows first.
+/// The reasons with a letter, those of most rows first.
 #[derive(Debug)]
 pub(crate) struct Footnotes {
     notes: Vec<Note>,
-    /// Rows with a reason that got no letter of its own.
+    /// The number of rows with a reason that shares the last letter.
     rows_with_others: usize,
 }
 
@@ -29,7 +29,7 @@ struct Note {
 }
 
 impl Footnotes {
-    /// The notes for rows of which each has these reasons.
+    /// The footnotes for rows with these reasons.
     pub(crate) fn of(rows: &[Vec<Reason>]) -> Footnotes {
         let mut notes: Vec<Note> = Vec::new();
         for reason in rows.iter().flatten() {
@@ -38,7 +38,7 @@ impl Footnotes {
                 notes.push(Note { reason: reason.clone(), rows: rows.iter().filter(has).count() });
             }
         }
-        // One reason too many takes no more room than saying that there is one.
+        // A single further reason takes no more room than the line about other reasons.
         if notes.len() > MOST_NOTES + 1 {
             notes.sort_by_key(|note| std::cmp::Reverse((note.reason.grave, note.rows)));
             notes.truncate(MOST_NOTES);
@@ -58,10 +58,10 @@ impl Footnotes {
         numbers.into_iter().map(letter).collect()
     }
 
-    /// The notes as lines below the table, with how many rows each one marks where it is more than one.
+    /// The notes as lines below the table, each with its number of rows if it marks more than one.
     pub(crate) fn lines(&self, page: &Page) -> String {
         let notes = self.notes.iter().map(|note| (note.reason.text.as_str(), note.rows));
-        let others = ("other reasons: `--json` has them all", self.rows_with_others);
+        let others = ("other reasons: see `--json`", self.rows_with_others);
         let others = Some(others).filter(|(_, rows)| *rows > 0);
         let numbered = notes.chain(others).enumerate();
         numbered.map(|(number, (text, rows))| line(letter(number), text, rows, page)).collect()
@@ -115,7 +115,7 @@ mod tests {
         let notes = Footnotes::of(&rows);
         let marks: Vec<String> = rows.iter().map(|row| notes.mark(row)).collect();
         assert_eq!(marks, ["b", "c", "d", "e", "f", "g", "g", "g", "a"]);
-        let last = "g  other reasons: `--json` has them all (3 rows)\n";
+        let last = "g  other reasons: see `--json` (3 rows)\n";
         assert!(notes.lines(&PAGE).ends_with(last));
     }
 }

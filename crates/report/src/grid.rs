@@ -1,4 +1,4 @@
-//! Columns set side by side under one light rule: decimal points and units line up, nothing is boxed.
+//! Tables of columns under a light rule, without boxes. Decimal points and units are aligned.
 
 use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
 
@@ -9,19 +9,19 @@ use crate::text;
 /// Headings of figures longer than this wrap, at hyphens too.
 const WIDEST_HEADING: usize = 12;
 
-/// Headings of narrow columns wrap to this, unless a word or the figures are wider.
+/// The width to which headings of narrow columns are wrapped, unless a word or the figures are wider.
 const NARROW_HEADING: usize = 9;
 
-/// No heading is longer than this, whatever a file from elsewhere says.
+/// The maximum length of a heading, also of one from a foreign file.
 const WIDEST_NAME: usize = 24;
 
-/// What the heading of a group needs besides its own width: a space and a bit of rule on both sides.
+/// The width that the heading of a group needs besides its text: a space and a part of the rule on both sides.
 const HEADING_MARGIN: usize = 4;
 
 /// Columns between two groups.
 const GROUP_GAP: usize = 2;
 
-/// A column that may wrap is not made narrower than this.
+/// The minimum width of a column that may wrap.
 const NARROWEST_WRAP: usize = 12;
 
 /// One cell of a column.
@@ -66,7 +66,7 @@ impl Cell {
         Cell { ink, ..self }
     }
 
-    /// What this system could not tell.
+    /// The cell for an unknown value.
     pub(crate) fn unknown() -> Cell {
         Cell::inked("-", Ink::Faint)
     }
@@ -105,7 +105,7 @@ impl Column {
         }
     }
 
-    /// A column of figures no wider than they and the longest word of its heading need.
+    /// A column of figures as narrow as the figures and the longest word of the heading permit.
     pub(crate) fn narrow(heading: &str, cells: Vec<Cell>) -> Column {
         let column = Column::figures("", cells);
         let words = heading.split_inclusive([' ', '-', '\n']).map(|word| text::width(word.trim()));
@@ -114,23 +114,23 @@ impl Column {
         Column { heading: heading_lines(heading, width), ..column }
     }
 
-    /// A column of figures no wider than they and its heading of one line need.
+    /// A column of figures as narrow as the figures and the heading on one line permit.
     pub(crate) fn set_right(heading: &str, cells: Vec<Cell>) -> Column {
         Column { heading: vec![heading.to_owned()], ..Column::figures("", cells) }
     }
 
-    /// A column whose heading and cells are set by others.
+    /// A column whose heading and cells are already formatted.
     pub(crate) fn set(heading: String, cells: Vec<String>) -> Column {
         let cells = cells.into_iter().map(Cell::text).collect();
         Column { heading: vec![heading], ..Column::words("", cells) }
     }
 
-    /// A column of words that gives way where the page is too narrow; its heading names the table.
+    /// A column of words that is wrapped if the page is too narrow; its heading names the table.
     pub(crate) fn names(heading: &str, cells: Vec<Cell>) -> Column {
         Column { wraps: true, heading_ink: Ink::Heading, gap: 0, ..Column::words(heading, cells) }
     }
 
-    /// The same column with its words wrapped where the page is too narrow.
+    /// The same column with its words wrapped if the page is too narrow.
     pub(crate) fn wrapping(self) -> Column {
         Column { wraps: true, ..self }
     }
@@ -150,12 +150,12 @@ impl Column {
         Column { cells, ..self }
     }
 
-    /// Whether no row has anything to say here.
+    /// Whether all cells are empty.
     pub(crate) fn is_blank(&self) -> bool {
         self.cells.iter().all(|(text, _)| text.is_empty())
     }
 
-    /// Columns of the page it takes beside another one.
+    /// Columns of the page that it takes, including the gap before it.
     pub(crate) fn width(&self) -> usize {
         self.gap + self.content_width()
     }
@@ -167,7 +167,7 @@ impl Column {
         widths.max().unwrap_or(0)
     }
 
-    /// The column with its cells wrapped to `width`, and its heading where it is wider than that.
+    /// The column with its cells, and its heading if it is too wide, wrapped to `width`.
     fn wrapped(mut self, width: usize) -> Column {
         let is_too_wide = |line: &String| text::width(line) > width;
         if self.heading.iter().any(is_too_wide) {
@@ -185,7 +185,7 @@ pub(crate) fn total_width(columns: &[Column]) -> usize {
     columns.iter().map(Column::width).sum()
 }
 
-/// Columns under a heading of their own; an empty one leaves them as they are.
+/// Columns under a common heading; with an empty heading they are unchanged.
 #[derive(Debug, Clone)]
 pub(crate) struct Group {
     heading: String,
@@ -193,7 +193,7 @@ pub(crate) struct Group {
 }
 
 impl Group {
-    /// `columns`, set apart further where their heading needs the room.
+    /// `columns`, spaced further if the heading needs it.
     pub(crate) fn new(heading: &str, mut columns: Vec<Column>) -> Group {
         let needed = if heading.is_empty() { 0 } else { text::width(heading) + HEADING_MARGIN };
         let span = total_width(&columns) - columns[0].gap;
@@ -222,7 +222,7 @@ impl Group {
 
 /// The table of the columns of `groups`, with the headings of groups above those of columns.
 ///
-/// Nothing in it is wrapped: it must fit the page.
+/// No cell is wrapped: the table must fit the page.
 pub(crate) fn grouped_table(mut groups: Vec<Group>, page: &Page) -> String {
     groups[0].columns[0].gap = 0;
     let headings: String = groups.iter().map(|group| group.heading_line(page)).collect();
@@ -234,7 +234,7 @@ pub(crate) fn grouped_table(mut groups: Vec<Group>, page: &Page) -> String {
 /// The table of `columns`, each with as many cells as the others; ends with a newline.
 pub(crate) fn table(mut columns: Vec<Column>, page: &Page) -> String {
     columns[0].gap = 0;
-    // The last first: those before it say what the row is.
+    // The last columns first, since the first ones identify the row.
     for at in (0..columns.len()).rev().filter(|&at| columns[at].wraps).collect::<Vec<_>>() {
         let total = total_width(&columns);
         if total > page.table_width() {
@@ -281,7 +281,7 @@ fn lay_out(columns: &[Column], page: &Page) -> Table {
     table
 }
 
-/// The lines of a heading, at least one: broken where its author broke it and where it is too long.
+/// The lines of a heading, at least one: broken at its newlines and where it is too long.
 fn heading_lines(heading: &str, width: usize) -> Vec<String> {
     let wrap = |line: &str| -> Vec<String> {
         let line = text::clean(line);
@@ -291,7 +291,7 @@ fn heading_lines(heading: &str, width: usize) -> Vec<String> {
     heading.split('\n').flat_map(wrap).collect()
 }
 
-/// The cells as text, figures padded so that their points and their units line up.
+/// The cells as text, with figures padded so that decimal points and units are aligned.
 fn aligned(cells: &[Cell]) -> Vec<(String, Ink)> {
     let mut widths = (0, 0, 0);
     for cell in cells {

@@ -1,4 +1,4 @@
-//! Short names for rows that share a heading: `lock/spin{as=threads,workers=4}` without what can be missed.
+//! Short names for rows under a common heading: `lock/spin{as=threads,workers=4}` without the shared parts.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -7,7 +7,7 @@ use crate::text;
 /// The name of a parameter and its value.
 pub(crate) type Param = (String, String);
 
-/// A case with its parameters, as `area/name{key=value,...}` says it.
+/// A case with its parameters, parsed from `area/name{key=value,...}`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Label {
     /// The family of the case.
@@ -29,7 +29,7 @@ impl Label {
         Label { area: area.to_owned(), name: name.to_owned(), params }
     }
 
-    /// `spin{as=threads,workers=4}`: what follows `area/` on the command line.
+    /// `spin{as=threads,workers=4}`: the label without `area/`.
     pub(crate) fn full(&self) -> String {
         if self.params.is_empty() {
             return self.name.clone();
@@ -37,13 +37,13 @@ impl Label {
         format!("{}{{{}}}", self.name, listed(&self.params, ","))
     }
 
-    /// The same label less what `shared` says.
+    /// The same label without the `shared` parameters.
     pub(crate) fn without(&self, shared: &[Param]) -> Label {
         let params = self.params.iter().filter(|param| !shared.contains(param)).cloned().collect();
         Label { params, ..self.clone() }
     }
 
-    /// `spin threads workers=4`: words speak for themselves, numbers and yes or no keep their name.
+    /// `spin threads workers=4`: words are shown without the name of their parameter; numbers, yes and no with it.
     pub(crate) fn short(&self) -> String {
         let mut text = self.name.clone();
         for (key, value) in &self.params {
@@ -84,8 +84,8 @@ fn speaks_for_itself(value: &str) -> bool {
     is_word && !["yes", "no", "on", "off", "true", "false", "none"].contains(&value)
 }
 
-/// What all of `labels` that have a parameter agree on, where most have it; nothing if two of them would
-/// become the same without it.
+/// The parameters that most of `labels` have, with the same value in all of these. Empty if two labels would become
+/// equal without them.
 pub(crate) fn shared(labels: &[Label]) -> Vec<Param> {
     let labels: BTreeSet<&Label> = labels.iter().collect();
     let mut values: BTreeMap<&str, Vec<&Param>> = BTreeMap::new();
@@ -102,7 +102,7 @@ pub(crate) fn shared(labels: &[Label]) -> Vec<Param> {
     if stripped.len() == labels.len() { shared } else { Vec::new() }
 }
 
-/// `lock (place=spread, work=none)`: an area and what its rows share.
+/// `lock (place=spread, work=none)`: an area and the parameters that its rows share.
 pub(crate) fn title(area: &str, shared: &[Param]) -> String {
     match shared {
         [] => area.to_owned(),
@@ -110,7 +110,7 @@ pub(crate) fn title(area: &str, shared: &[Param]) -> String {
     }
 }
 
-/// Where `label` belongs among `labels`: cases and words in the order of their first appearance, numbers in theirs.
+/// The sort key of `label` among `labels`: cases and words in the order of first appearance, numbers by size.
 pub(crate) fn rank(label: &Label, labels: &[Label]) -> (usize, Vec<u64>) {
     let case = labels.iter().position(|other| other.name == label.name);
     let params = || labels.iter().flat_map(|label| &label.params);
@@ -121,8 +121,8 @@ pub(crate) fn rank(label: &Label, labels: &[Label]) -> (usize, Vec<u64>) {
     (case.unwrap_or(0), label.params.iter().map(place).collect())
 }
 
-/// What to call each of `labels` within `room` columns: in full where that fits, short otherwise,
-/// and never so short that two of them become the same.
+/// The name of each of `labels` within `room` columns: in full if that fits, otherwise short, but never so short that
+/// two of them become equal.
 pub(crate) fn shortened(labels: &[Label], room: usize) -> Vec<String> {
     let full: Vec<String> = labels.iter().map(Label::full).collect();
     if full.iter().all(|text| text::width(text) <= room) {
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn what_all_agree_on_is_shared_unless_it_tells_labels_apart() {
+    fn common_parameters_are_shared_unless_labels_would_become_equal() {
         let list =
             labels(&["lock/spin{place=spread,workers=1}", "lock/spin{place=spread,workers=2}"]);
         assert_eq!(title("lock", &shared(&list)), "lock (place=spread)");

@@ -1,8 +1,8 @@
-//! How oscost shows results to people: tables and pictures made of text, and a workbook with charts.
+//! The output of results: text tables with small pictures, and a workbook with charts.
 //!
 //! Everything here is a pure function from data to text for a [`Page`]; nothing measures, stores or prints.
 //! The text ends with a newline and no line of it is wider than the page, down to 60 columns.
-//! Colour is only ever an extra: without it the same words and marks are there.
+//! Colour is optional: words and marks carry the same information.
 
 mod answer;
 mod cards;

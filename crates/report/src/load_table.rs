@@ -1,15 +1,15 @@
-//! The steps of a load on a server, one a line.
+//! The table of the steps of a load on a server, one step per line.
 
 use crate::footnotes::{Footnotes, Reason};
 use crate::grid::{self, Cell, Column, Group};
 use crate::page::{Ink, Page};
 use crate::quantity::figure;
 
-/// From this width on, the time until the server had closed is shown too.
+/// The page width from which the time until the server closed the connection is shown.
 const ROOM_FOR_CLOSE: usize = 100;
-/// Below this width connections and the time to connect are left out.
+/// The page width below which connections and the time to connect are left out.
 const ROOM_FOR_CONNECT: usize = 80;
-/// Times of single exchanges vary by more than this; so many digits of them are shown.
+/// The relative variation of the times of single exchanges, by which their digits are chosen.
 const SHOWN: f64 = 0.01;
 
 /// One step of a load.
@@ -17,27 +17,27 @@ const SHOWN: f64 = 0.01;
 pub struct LoadLine {
     /// Connections that were open.
     pub in_flight: usize,
-    /// Connections established, each second.
+    /// Connections established per second.
     pub connections_per_s: f64,
-    /// Right replies, each second.
+    /// Correct replies per second.
     pub replies_per_s: f64,
-    /// Median and 99th percentile of the time to connect, in ns; `None` where none did.
+    /// Median and 99th percentile of the time to connect, in ns; `None` if no connection was established.
     pub connect: Option<[u64; 2]>,
     /// The same of the time to the reply.
     pub reply: Option<[u64; 2]>,
-    /// The same of the time until the server had closed.
+    /// The same of the time until the server closed the connection.
     pub close: Option<[u64; 2]>,
-    /// What went wrong.
+    /// The errors.
     pub errors: u64,
-    /// CPUs the generator itself used, as a share of one.
+    /// CPU time of the generator divided by elapsed time.
     pub client_cpu: Option<f64>,
-    /// CPUs the server used, as a share of one.
+    /// CPU time of the server divided by elapsed time.
     pub server_cpu: Option<f64>,
-    /// What must be known of these figures; the grave first.
+    /// Remarks on these figures, the most serious first.
     pub notes: Vec<String>,
 }
 
-/// The steps with the notes below; connections a second only where some were made.
+/// The steps with notes below; connections per second only if some were established.
 pub fn load_table(lines: &[LoadLine], page: &Page) -> String {
     if lines.is_empty() {
         return String::new();

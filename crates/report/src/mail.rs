@@ -1,5 +1,5 @@
-//! The tables of the area `mail`: a sender as an event loop, with a thread or with a process for each connection,
-//! side by side.
+//! The tables of the area `mail`: senders with an event loop, with a thread per connection and with a process per
+//! connection side by side.
 
 mod latency;
 mod levels;
@@ -22,9 +22,9 @@ const SEND: &str = "mail/send";
 /// Parameters of the case.
 const PARAMS: [&str; 5] = ["arch", "connections", "delay", "domains", "recipients"];
 
-/// What the tables here show, and all other results.
+/// Splits `results` into those that these tables show, and all others.
 ///
-/// A case of a shape not known here, or a second result for what is there already, is with the others.
+/// Cases of unknown shape and duplicate results are among the others.
 pub(crate) fn parted(results: Vec<&CaseResult>) -> (Vec<&CaseResult>, Vec<&CaseResult>) {
     let mut seen = HashSet::new();
     results
@@ -43,7 +43,7 @@ fn is_known(result: &CaseResult) -> bool {
         && result.params.iter().all(is_usual)
 }
 
-/// The tables of `results`, all of shapes known here, and what their columns mean.
+/// The tables of `results`, which all have known shapes, and the meaning of their columns.
 pub(crate) fn tables(results: &[&CaseResult], page: &Page) -> String {
     let sweeps = sweeps(results);
     let mut text: String = sweeps.iter().map(|sweep| of_sweep(sweep, page) + "\n").collect();
@@ -51,7 +51,7 @@ pub(crate) fn tables(results: &[&CaseResult], page: &Page) -> String {
     text
 }
 
-/// The results by parameters other than architecture and connections: the least delay first.
+/// The results by parameters other than architecture and connections, ordered by delay.
 fn sweeps<'r>(results: &[&'r CaseResult]) -> Vec<Sweep<'r>> {
     type Named<'r> = Vec<(&'r str, &'r str)>;
     let mut groups: Vec<(Named, Vec<&CaseResult>)> = Vec::new();

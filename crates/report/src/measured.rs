@@ -1,4 +1,4 @@
-//! The columns of what was measured: costs and what belongs to them, and further metrics.
+//! The columns of figures: costs with their intervals and counts, and further metrics.
 
 use results::{CaseResult, Estimate, Interval, Outcome, PerOp};
 
@@ -13,17 +13,17 @@ use crate::quantity::{
 };
 use crate::rows::{COST, Metric, Row, reasons, word};
 
-/// A column the table may have; the higher its rank, the sooner a narrow page leaves it out.
+/// A possible column of the table. A narrow page leaves out the columns of the highest rank first.
 pub(crate) struct Choice {
     pub column: Column,
     pub rank: usize,
 }
 
-/// How a table is set.
+/// The setting of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Setting {
     Roomy,
-    /// With shorter pictures and counts, and less between the columns.
+    /// With shorter pictures and counts, and narrower gaps between columns.
     Tight,
 }
 
@@ -35,7 +35,7 @@ impl Setting {
         }
     }
 
-    /// The column as far from the one before it as this setting wants it.
+    /// The column with the gap of this setting before it.
     pub(crate) fn spaced(self, column: Column) -> Column {
         match self {
             Setting::Roomy => column,
@@ -51,7 +51,7 @@ impl Setting {
     }
 }
 
-/// All that can be said of the costs of `rows`.
+/// All columns for the costs of `rows`.
 pub(crate) fn cost_choices(
     rows: &[&Row],
     setting: Setting,
@@ -74,7 +74,7 @@ pub(crate) fn cost_choices(
         choices.extend(column.map(|column| Choice { column, rank }));
     };
     let per_op = |count: Option<f64>| Some(Cell::number(setting.per_op(count?)));
-    // Beside cycles, which hold at any frequency, the quiet share is what can best be missed.
+    // Beside cycles, which hold at any frequency, the quiet share is the least important column.
     let moved = usize::from(has_cycles(rows));
     offer(2, "cycles", &|row| cycles_cell(row.cost()?));
     offer(1, "CPUs", &|row| cpus_cell(row.cost()?));
@@ -90,23 +90,23 @@ pub(crate) fn cost_choices(
     choices
 }
 
-/// Whether the cost of any row is known in core cycles.
+/// Whether any row has its cost in core cycles.
 pub(crate) fn has_cycles(rows: &[&Row]) -> bool {
     rows.iter().any(|row| row.cost().is_some_and(|cost| cost.cycles.is_some()))
 }
 
-/// The cost in core cycles, as exact as that in ns.
+/// The cost in core cycles, with the relative precision of that in ns.
 fn cycles_cell(cost: &CaseResult) -> Option<Cell> {
     let Interval { median, low, high } = cost.cycles?;
     Some(Cell::figure(figure(median, measured_half_width(median, low, high), "count")))
 }
 
-/// What is shown of metrics besides their figures.
+/// The columns of metrics besides their figures.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Detail {
-    /// How sure they are.
+    /// Intervals.
     pub intervals: bool,
-    /// In each of them, how a case ended that gave no figure at all.
+    /// The outcome of a case without any figure, in each column.
     pub endings: bool,
 }
 
@@ -138,7 +138,7 @@ fn result_of<'a>(row: &Row<'a>, metric: Metric, detail: Detail) -> Option<&'a Ca
     row.result(metric).or_else(|| row.ending().filter(|_| detail.endings))
 }
 
-/// The metric's name, with its unit where the figures don't show it.
+/// The metric's name, with its unit unless the figures show it.
 fn heading(metric: Metric) -> String {
     match metric {
         Metric { name, unit } if name == unit || carries_unit(unit) => name.to_owned(),
@@ -146,19 +146,19 @@ fn heading(metric: Metric) -> String {
     }
 }
 
-/// The intervals, where any row has one.
+/// The column of intervals; `None` if no row has one.
 fn intervals(results: &[Option<&CaseResult>], page: &Page) -> Option<Column> {
     interval_column(results.iter().map(|result| uncertain((*result)?)), page)
 }
 
-/// The letters of each row's reasons, where any row has one.
+/// The column of footnote letters; `None` if no row has one.
 fn mark_column(reasons: impl Iterator<Item = Vec<Reason>>, notes: &Footnotes) -> Option<Column> {
     let cells = reasons.map(|reasons| Cell::inked(notes.mark(&reasons), Ink::Doubt));
     let column = Column::words("", cells.collect()).close();
     (!column.is_blank()).then_some(column)
 }
 
-/// A column of the cells that rows have; `None` where none has one.
+/// A column of cells; `None` if no row has one.
 fn optional_column(
     heading: &str,
     rows: &[&Row],
@@ -176,7 +176,7 @@ fn optional_column(
     Some(Column::figures(heading, cells.collect()))
 }
 
-/// The estimate, or how it ended.
+/// The estimate, or the outcome.
 pub(crate) fn value_cell(result: &CaseResult) -> Cell {
     match (result.outcome, result.estimate) {
         (Outcome::Measured, Some(e)) => {
@@ -191,7 +191,7 @@ pub(crate) fn value_cell(result: &CaseResult) -> Cell {
     }
 }
 
-/// Where it was measured, its estimate, but not of a property that all rounds agree on.
+/// The estimate of a measured result, unless it is a property with the same value in all rounds.
 fn uncertain(result: &CaseResult) -> Option<Estimate> {
     let estimate = result.estimate.filter(|_| result.outcome == Outcome::Measured)?;
     (result.metric == COST || estimate.low != estimate.high).then_some(estimate)

@@ -1,23 +1,23 @@
-//! The columns that say what the rows of a table are.
+//! The columns with the names of rows.
 
 use crate::grid::{self, Cell, Column};
 use crate::labels::{self, Label};
 use crate::page::Ink;
 use crate::text;
 
-/// Names that can be wrapped are not made narrower than this for the sake of a column that can be missed.
+/// The minimum width of wrapped names; on narrower pages optional columns are left out.
 const NARROWEST: usize = 24;
 
-/// Columns between two parameters; a number may stand closer to what is before it.
+/// Columns between two parameters. A number may be closer to the column before it.
 const GAP: usize = 2;
 const GAP_BEFORE_NUMBER: usize = 1;
 
-/// The names of rows within `room`: case and parameters apart where they fit so, else in one column.
+/// The names of rows within `room`: case and parameters in separate columns if these fit, otherwise in one column.
 pub(crate) fn columns(heading: &str, labels: &[Label], room: usize) -> Vec<Column> {
     apart(heading, labels, room).map_or_else(|| vec![together(heading, labels, room)], Vec::from)
 }
 
-/// Whether all of `labels` have the same parameters, and any at all.
+/// Whether all of `labels` have the same parameters, and at least one.
 pub(crate) fn are_alike(labels: &[Label]) -> bool {
     let keys = |label: &'_ Label| -> Vec<String> {
         label.params.iter().map(|(key, _)| key.clone()).collect()
@@ -25,7 +25,7 @@ pub(crate) fn are_alike(labels: &[Label]) -> bool {
     labels.iter().all(|label| !label.params.is_empty() && keys(label) == keys(&labels[0]))
 }
 
-/// The least that `names` can be wrapped to in good style; parameters in columns are never wrapped.
+/// The minimum width to which `names` can be wrapped. Parameters in columns are never wrapped.
 pub(crate) fn least_width(names: &[Column]) -> usize {
     match names {
         [one] => one.width().min(NARROWEST),
@@ -39,9 +39,9 @@ pub(crate) fn together(heading: &str, labels: &[Label], room: usize) -> Column {
     Column::names(heading, names.collect())
 }
 
-/// A column of cases and one with the parameters; `None` unless all rows have the same ones and `room` is enough.
+/// A column of cases and one of parameters; `None` unless all rows have the same parameters and these fit `room`.
 ///
-/// A case with several rows is named in each of them, but stands out in the first.
+/// A case with several rows is named in each of them, and emphasised in the first.
 pub(crate) fn apart(heading: &str, labels: &[Label], room: usize) -> Option<[Column; 2]> {
     let (keys, params) = params_block(labels)?;
     let repeats = |at: usize| at > 0 && labels[at - 1].name == labels[at].name;
@@ -55,7 +55,7 @@ pub(crate) fn apart(heading: &str, labels: &[Label], room: usize) -> Option<[Col
 
 /// The names of the parameters, and below them the values for each of `labels`.
 ///
-/// Numbers stand to the right and their name may reach over the words before them, which keeps
+/// Numbers are aligned right, and their name may extend over the words before them, which keeps
 /// `as=processes, workers=4` as narrow as its longest value.
 fn params_block(labels: &[Label]) -> Option<(String, Vec<String>)> {
     if !are_alike(labels) {
@@ -71,7 +71,7 @@ fn params_block(labels: &[Label]) -> Option<(String, Vec<String>)> {
     Some((heading, lines))
 }
 
-/// Adds one parameter to the right of those that are there.
+/// Adds one parameter to the right.
 fn add_param(heading: &mut String, lines: &mut [String], key: &str, values: &[&str]) {
     let is_number = values.iter().all(|value| value.parse::<f64>().is_ok());
     let (values_gap, heading_gap) = match (heading.is_empty(), is_number) {

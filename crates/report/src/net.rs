@@ -21,9 +21,9 @@ use wording::{heading, missing, what_digits_mean};
 use crate::footnotes::Footnotes;
 use crate::page::Page;
 
-/// What the tables here show, and all other results.
+/// Splits `results` into those that these tables show, and all others.
 ///
-/// A case of a shape not known here, or a second result for what is there already, is with the others.
+/// Cases of unknown shape and duplicate results are among the others.
 pub(crate) fn parted(results: Vec<&CaseResult>) -> (Vec<&CaseResult>, Vec<&CaseResult>) {
     let mut seen = HashSet::new();
     results.into_iter().partition(|result| {
@@ -31,7 +31,7 @@ pub(crate) fn parted(results: Vec<&CaseResult>) -> (Vec<&CaseResult>, Vec<&CaseR
     })
 }
 
-/// The tables of `results`, all of shapes known here, and what their columns mean.
+/// The tables of `results`, which all have known shapes, and the meaning of their columns.
 pub(crate) fn tables(results: &[&CaseResult], page: &Page) -> String {
     let sweeps = sweeps(results);
     let mut text: String = sweeps.iter().map(|sweep| of_sweep(sweep, page) + "\n").collect();
@@ -39,7 +39,7 @@ pub(crate) fn tables(results: &[&CaseResult], page: &Page) -> String {
     text
 }
 
-/// What one case came to on one network and with one way of placing server and clients.
+/// The tables of one case on one network and with one placement of server and clients.
 fn of_sweep(sweep: &Sweep, page: &Page) -> String {
     let reasons: Vec<_> = sweep.archs.iter().map(|arch| arch.reasons()).collect();
     let notes = Footnotes::of(&reasons);

@@ -1,25 +1,25 @@
-//! Where the text goes: how wide, and what it can show there.
+//! The properties of the output: its width, colours and character set.
 
 use anstyle::{AnsiColor, Style};
 
-/// Narrower than this no table is laid out; a narrower terminal wraps the lines itself.
+/// The minimum width of tables; a narrower terminal wraps the lines itself.
 const NARROWEST: usize = 60;
 
-/// Running text is not set wider than this: longer lines are hard to read.
+/// The maximum width of running text: longer lines are hard to read.
 const WIDEST_PROSE: usize = 100;
 
-/// The terminal, file or mail the text is for.
+/// The terminal or file that the text is written to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Page {
-    /// Columns a line may fill.
+    /// The width of a line in columns.
     pub width: usize,
-    /// Whether ANSI colour is wanted.
+    /// Whether to use ANSI colours.
     pub colour: bool,
-    /// Whether characters beyond ASCII are wanted.
+    /// Whether to use characters beyond ASCII.
     pub unicode: bool,
 }
 
-/// What a piece of text means, for those who see colour.
+/// The meaning of a piece of text, which selects its colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Ink {
     #[default]
@@ -32,22 +32,22 @@ pub(crate) enum Ink {
 }
 
 impl Page {
-    /// Columns a table may fill.
+    /// The width of tables in columns.
     pub(crate) fn table_width(&self) -> usize {
         self.width.max(NARROWEST)
     }
 
-    /// Columns running text may fill.
+    /// The width of running text in columns.
     pub(crate) fn prose_width(&self) -> usize {
         self.table_width().min(WIDEST_PROSE)
     }
 
-    /// The character light rules are made of.
+    /// The character of light rules.
     pub(crate) fn rule(&self) -> char {
         if self.unicode { '─' } else { '-' }
     }
 
-    /// Our own text with `±` and other signs put in ASCII where the page needs it.
+    /// `text` with `±` and other signs replaced by ASCII if the page requires it.
     pub(crate) fn signs(&self, text: &str) -> String {
         if self.unicode {
             return text.to_owned();
@@ -55,7 +55,7 @@ impl Page {
         text.replace('±', "+-").replace('…', "..").replace('→', "->")
     }
 
-    /// `text` in `ink`, or as it is where no colour is wanted.
+    /// `text` in `ink`, or unchanged if the page has no colours.
     pub(crate) fn paint(&self, ink: Ink, text: &str) -> String {
         if !self.colour || ink == Ink::Plain || text.is_empty() {
             return text.to_owned();

@@ -1,17 +1,17 @@
-//! A small picture of a distribution: how much worse than the estimate applications really see an operation.
+//! A small picture of a distribution: the times of all samples relative to the estimate.
 //!
-//! Each character is a step of 5 % of the estimate, on a scale all rows of a table have, so that they can be compared:
-//! a peak over the second character is a cost that is what it says, a long tail or a second peak to the
-//! right is what neighbours, interrupts and other modes add.
+//! Each character is a step of 5 % of the estimate, on the same scale in all rows of a table, so that rows can be
+//! compared. A peak over the second character means that most samples are close to the estimate. A long tail or a
+//! second peak to the right is caused by neighbours, interrupts and other modes of the operation.
 
 use results::Seen;
 
-/// How far a picture reaches.
+/// The range of a picture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Scale {
     /// From -5 % to +40 %.
     Full,
-    /// From -5 % to +30 %, for tables with little room.
+    /// From -5 % to +30 %, for narrow tables.
     Short,
 }
 
@@ -23,7 +23,7 @@ impl Scale {
         }
     }
 
-    /// The heading of a column of pictures, no wider than they; that of short ones is for the legend to explain.
+    /// The heading of a column of pictures, no wider than they. The legend explains that of short ones.
     pub(crate) fn heading(self) -> &'static str {
         match self {
             Scale::Full => "-5 … +40 %",
@@ -34,16 +34,16 @@ impl Scale {
 
 const STEP: f64 = 0.05;
 
-/// Shares of samples below this leave a step empty.
+/// Steps with a smaller share of samples are empty.
 const LEAST_SHARE: f64 = 0.005;
 
 const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// Where all samples fell relative to `estimate`; the ends of the scale gather what is beyond them.
+/// The distribution of all samples relative to `estimate`. The ends of the scale include all samples beyond them.
 ///
 /// In Unicode the height of a block is the share of samples, the highest one being full; in ASCII a digit gives the
 /// share in tenths, rounded up.
-/// Empty when the estimate isn't positive, as there is no scale then.
+/// Empty if the estimate is not positive, since there is no scale.
 pub(crate) fn picture(seen: &Seen, estimate: f64, scale: Scale, unicode: bool) -> String {
     if !(estimate > 0.0 && estimate.is_finite()) {
         return String::new();
@@ -54,7 +54,7 @@ pub(crate) fn picture(seen: &Seen, estimate: f64, scale: Scale, unicode: bool) -
     shares.into_iter().map(sign).collect()
 }
 
-/// The share of samples in each step, taken as spread evenly between neighbouring quantiles.
+/// The share of samples in each step, assuming an even distribution between neighbouring quantiles.
 fn shares(seen: &Seen, estimate: f64, scale: Scale) -> Vec<f64> {
     let quantiles = [
         (seen.min, seen.p5, 0.05),
@@ -75,7 +75,7 @@ fn shares(seen: &Seen, estimate: f64, scale: Scale) -> Vec<f64> {
     shares
 }
 
-/// Where a sample lies on the scale: step i reaches from i to i + 1, the estimate is in the middle of step 1.
+/// The position of a sample on the scale: step i reaches from i to i + 1, and the estimate is in the middle of step 1.
 fn position(sample: f64, estimate: f64) -> f64 {
     (sample / estimate - 1.0) / STEP + 1.5
 }
@@ -108,7 +108,7 @@ fn digit(share: f64) -> char {
     char::from(b'0' + tenths.clamp(1, 9))
 }
 
-/// A bar that fills `share` (0 to 1) of `width`, to eighths of a character where there are such.
+/// A bar that fills `share` (0 to 1) of `width`, in eighths of a character if the page has such characters.
 pub(crate) fn bar(share: f64, width: usize, unicode: bool) -> String {
     const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
     let share = if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.0 };
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn shapes_can_be_told_apart() {
+    fn different_distributions_give_different_pictures() {
         let tight = seen([164.0, 164.5, 164.8, 164.9, 165.1, 165.9, 167.0]);
         let skewed = seen([164.0, 164.5, 164.9, 168.0, 177.0, 201.0, 240.0]);
         let two_peaks = seen([164.0, 164.5, 164.8, 165.9, 218.0, 221.0, 226.0]);

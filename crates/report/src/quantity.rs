@@ -1,12 +1,12 @@
-//! Figures as people read them: a fitting unit, and no more digits than the interval carries.
+//! Formatting of figures: a suitable unit, and no more digits than the interval justifies.
 
 use std::fmt;
 use std::time::Duration;
 
-/// More digits than this are never printed: they can't be compared at a glance.
+/// The maximum number of digits, which keeps figures easy to compare.
 const MOST_DIGITS: i32 = 4;
 
-/// Fewer digits than this make different figures look the same, however wide their intervals are.
+/// The minimum number of digits: with fewer, different figures would look equal.
 const LEAST_DIGITS: i32 = 2;
 
 /// Half-widths below this share of the median print as `<0.1 %`.
@@ -22,7 +22,7 @@ const BYTE_STEPS: [(f64, &str); 4] = [(1.0, "B"), (1e3, "kB"), (1e6, "MB"), (1e9
 const BYTE_RATE_STEPS: [(f64, &str); 4] =
     [(1.0, "B/s"), (1e3, "kB/s"), (1e6, "MB/s"), (1e9, "GB/s")];
 
-/// A printed figure: its number and its unit apart, so that tables can align both.
+/// A formatted figure: number and unit are separate, so that tables can align both.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Figure {
     /// Such as `164.9`.
@@ -49,7 +49,7 @@ impl fmt::Display for Figure {
 
 /// A value of a result in its `unit` (`ns/op`, `pairs/s`, `share`, `steps` ...) with the half-width of its interval.
 ///
-/// Times, shares and bytes carry their unit; what a rate or a count counts is for the heading to say.
+/// Times, shares and bytes have their unit in the figure; the unit of a rate or a count is in the heading.
 pub fn figure(value: f64, half_width: f64, unit: &str) -> Figure {
     let time = |scale: f64| scaled(value * scale, half_width * scale, &TIME_STEPS);
     match unit {
@@ -72,7 +72,7 @@ pub(crate) fn cycles_figure(cycles: f64, half_width: f64) -> Figure {
     scaled(cycles, half_width, &CYCLE_STEPS)
 }
 
-/// Whether [`figure`] prints the whole unit, so that a heading need not.
+/// Whether [`figure`] includes the whole unit, so that the heading need not.
 pub fn carries_unit(unit: &str) -> bool {
     const OTHERS: [&str; 5] = ["share", "bytes", "bytes/s", "cycles", "cycles/op"];
     let time = unit.strip_suffix("/op").unwrap_or(unit);
@@ -105,7 +105,7 @@ pub fn share_figure(share: f64) -> Figure {
     Figure::new(number, "%")
 }
 
-/// How often something happens per operation, such as `2`, `0.051` or `<0.001`.
+/// A count per operation, such as `2`, `0.051` or `<0.001`.
 pub fn format_per_op(times: f64) -> String {
     per_op(times, 3)
 }
@@ -132,10 +132,10 @@ fn per_op(times: f64, decimals: usize) -> String {
     }
 }
 
-/// An interval as its larger side relative to the median, such as `±0.2 %`; `<0.1 %` when tiny, and
-/// `>100 %` when the median says next to nothing.
+/// An interval as its larger side relative to the median, such as `±0.2 %`; `<0.1 %` for small ones, and
+/// `>100 %` if it is larger than the median.
 ///
-/// `None` where the median is zero: nothing is relative to that.
+/// `None` if the median is zero.
 pub fn format_interval(median: f64, low: f64, high: f64) -> Option<String> {
     interval_figure(median, low, high).map(|figure| figure.to_string())
 }
@@ -160,13 +160,13 @@ pub fn half_width(median: f64, low: f64, high: f64) -> f64 {
     (high - median).max(median - low).max(0.0)
 }
 
-/// The same of a measured value, at least 0.05 % of it: rounds that all agree to the last digit do not make it a whole
-/// number.
+/// The same for a measured value, but at least 0.05 % of it, so that rounds with equal values do not remove its
+/// decimals.
 pub(crate) fn measured_half_width(median: f64, low: f64, high: f64) -> f64 {
     half_width(median, low, high).max(median.abs() * TINY_INTERVAL)
 }
 
-/// How long something took, such as `8.3 s`, `2 min 13 s` or `1 h 4 min`.
+/// A duration, such as `8.3 s`, `2 min 13 s` or `1 h 4 min`.
 pub fn format_duration(took: Duration) -> String {
     let tenths = took.as_millis() / 100;
     let seconds = took.as_secs();
@@ -177,7 +177,7 @@ pub fn format_duration(took: Duration) -> String {
     }
 }
 
-/// `value` in the largest of `steps` that leaves a digit before the point.
+/// `value` in the largest of `steps` for which it is at least 1.
 fn scaled(value: f64, half_width: f64, steps: &[(f64, &str)]) -> Figure {
     let mut at = steps.iter().rposition(|(scale, _)| value.abs() >= *scale).unwrap_or(0);
     let mut number = digits(value / steps[at].0, half_width / steps[at].0);
@@ -189,7 +189,7 @@ fn scaled(value: f64, half_width: f64, steps: &[(f64, &str)]) -> Figure {
     Figure::new(number, steps[at].1)
 }
 
-/// A count in plain digits, with thousands marked.
+/// A count in plain digits, with thousands separators.
 fn count(value: f64, half_width: f64) -> String {
     if value.fract() == 0.0 && half_width == 0.0 && value.abs() < 1e15 {
         return with_thousands(&format!("{value:.0}"));
@@ -206,12 +206,12 @@ fn digits(value: f64, half_width: f64) -> String {
         return "0".to_owned();
     }
     let last = last_place(value, half_width);
-    // Rounding may give the number a digit more in front: 0.99996 becomes 1.000.
+    // Rounding may add a leading digit: 0.99996 becomes 1.000.
     let unit = 10f64.powi(last);
     let last = last_place((value / unit).round() * unit, half_width);
     if last < 0 {
         let text = format!("{value:.*}", last.unsigned_abs() as usize);
-        // An exact figure needs no zeros to say how exact it is.
+        // An exact figure needs no trailing zeros.
         let exact = text.trim_end_matches('0').trim_end_matches('.');
         return if half_width == 0.0 { exact.to_owned() } else { text };
     }
@@ -227,7 +227,7 @@ fn last_place(value: f64, half_width: f64) -> i32 {
 
 /// The power of ten of the first digit of `value`.
 fn place(value: f64) -> i32 {
-    // The cast saturates, so that zero has a very small place and infinity a very large one.
+    // The cast saturates: zero gets a very small place and infinity a very large one.
     value.abs().log10().floor() as i32
 }
 

@@ -1,6 +1,6 @@
-//! The tables of a run: one per area, a row per case with its parameters; `concurrency` has its own.
+//! The tables of a run: one per area, a row per case with its parameters. Some areas have their own layouts.
 //!
-//! What could not be measured stays visible: failures as rows, missing things folded below the table.
+//! Failed cases are shown as rows, and unsupported ones are listed below the table.
 
 use std::time::Duration;
 
@@ -22,16 +22,16 @@ use crate::quantity::format_duration;
 use crate::rows::{Area, COST, Metric, Row, areas, word};
 use crate::text;
 
-/// On a page as wide as this all metrics stand in one table, if they fit.
+/// The minimum page width for one table with all metrics.
 const ROOM_FOR_ALL: usize = 120;
 
-/// On a page as wide as this no table is set tight.
+/// The page width from which no table is set tight.
 const ROOM_FOR_ROOMY: usize = 100;
 
-/// Ranks up to this one belong to the table at any usual width; the others are for wide pages.
+/// Columns up to this rank are shown at any usual width; the others on wide pages only.
 const LAST_CORE_RANK: usize = 3;
 
-/// The results as tables, one or two per area unless a page is too narrow, with footnotes below each and a
+/// Formats the results as one or two tables per area (more on a narrow page), with footnotes below each and a
 /// legend at the end.
 pub fn results_tables(results: &[CaseResult], page: &Page) -> String {
     if results.is_empty() {
@@ -42,7 +42,7 @@ pub fn results_tables(results: &[CaseResult], page: &Page) -> String {
     for (layout, parted, tables) in LAYOUTS {
         let (of_layout, others): (Vec<&CaseResult>, Vec<&CaseResult>) =
             rest.into_iter().partition(|result| layout_of(result) == layout);
-        // What has another shape than that layout knows is shown point by point.
+        // Results that do not fit the layout of their area are shown as points.
         let (known, odd) = parted(of_layout);
         rest = others.into_iter().chain(odd).collect();
         if !known.is_empty() {
@@ -55,7 +55,7 @@ pub fn results_tables(results: &[CaseResult], page: &Page) -> String {
     texts.join("\n")
 }
 
-/// The results that a layout can show and those it cannot, and its tables.
+/// A layout: splits results into those that it can show and others, and formats its tables.
 type Sort = for<'r> fn(Vec<&'r CaseResult>) -> (Vec<&'r CaseResult>, Vec<&'r CaseResult>);
 type Show = for<'r, 's, 'p> fn(&'s [&'r CaseResult], &'p Page) -> String;
 
@@ -73,7 +73,7 @@ fn layout_of(result: &CaseResult) -> Layout {
     area.map_or(Layout::Points, |area| area.layout)
 }
 
-/// The tables every area has, and their legend.
+/// The tables in the layout of points, and their legend.
 fn area_tables(results: &[&CaseResult], page: &Page) -> String {
     let mut text = String::new();
     let mut settings = Vec::new();
@@ -90,7 +90,7 @@ fn area_tables(results: &[&CaseResult], page: &Page) -> String {
 /// How many cases were measured and how many were not, such as
 /// `46 cases: 41 measured (2 with doubts), 3 unsupported, 2 failed, in 2 min 13 s`.
 ///
-/// What is computed from the results of several cases is no case.
+/// Metrics derived from several cases are not counted as cases.
 pub fn closing_line(results: &[CaseResult], took: Option<Duration>, page: &Page) -> String {
     let areas =
         areas(results.iter().filter(|result| !is_derived(result) && !net::is_derived(result)));
@@ -118,7 +118,7 @@ pub fn closing_line(results: &[CaseResult], took: Option<Duration>, page: &Page)
     text::hanging("", &line, page.prose_width())
 }
 
-/// What a run ends with: the core's frequency where it is known, and the [`closing_line`] with the time of each area.
+/// The end of a run's output: the core's frequency if it is known, and the [`closing_line`] with the time per area.
 pub fn closing_lines(document: &Document, took: Option<Duration>, page: &Page) -> String {
     let run = &document.run;
     let mut text = String::new();
@@ -143,7 +143,7 @@ pub fn closing_lines(document: &Document, took: Option<Duration>, page: &Page) -
     text
 }
 
-/// The text, and how its table of costs is set if there is one.
+/// The text, and the setting of its table of costs if there is one.
 fn area_text(area: &Area, page: &Page) -> (String, Option<Setting>) {
     let shown: Vec<&Row> = area.rows.iter().filter(|row| !is_folded(row)).collect();
     let reasons: Vec<Vec<Reason>> = shown.iter().map(|row| row.reasons()).collect();
@@ -164,7 +164,7 @@ fn area_text(area: &Area, page: &Page) -> (String, Option<Setting>) {
     (text, (!costs.is_empty()).then_some(tables.setting))
 }
 
-/// Which costs were adjusted to the run's median frequency, and how far each follows it.
+/// Names the costs that were adjusted to the run's median frequency, each with its slope.
 fn adjusted_lines(rows: &[&Row], page: &Page) -> String {
     let adjusted = rows.iter().filter_map(|row| {
         let slope = row.cost()?.frequency_slope.filter(|slope| slope.adjusted)?;
@@ -175,17 +175,17 @@ fn adjusted_lines(rows: &[&Row], page: &Page) -> String {
         return String::new();
     }
     let line = format!(
-        "adjusted to the run's median core clock, by how far the cost was seen to follow it (0: not at all, 1: in full): {}",
+        "adjusted to the run's median core clock in proportion to the measured dependence of the cost on it (0: none, 1: full): {}",
         adjusted.join(", ")
     );
     page.paint_lines(Ink::Faint, &text::hanging("", &line, page.prose_width()))
 }
 
-/// What the tables of an area have in common.
+/// The settings that the tables of an area share.
 #[derive(Clone, Copy)]
 struct Tables<'a> {
     area: &'a Area<'a>,
-    /// Whether all rows have the same parameters: then these have columns of their own.
+    /// Whether all rows have the same parameters, which then have separate columns.
     uniform: bool,
     setting: Setting,
     notes: &'a Footnotes,
@@ -193,7 +193,7 @@ struct Tables<'a> {
 }
 
 impl Tables<'_> {
-    /// The same tables, set tight where that tells more of the costs or keeps names in one line.
+    /// The same tables, set tight if that shows more columns of costs or keeps names on one line.
     fn set_for(self, costs: &[&Row]) -> Self {
         if costs.is_empty() || self.page.table_width() >= ROOM_FOR_ROOMY {
             return self;
@@ -205,13 +205,14 @@ impl Tables<'_> {
         if gains && unwrapped_tight >= unwrapped { tight } else { self }
     }
 
-    /// The last core rank a table of costs has room for, and whether no name must be wrapped for it.
+    /// The last rank of columns that fits a table of costs, and whether all names fit one line.
     fn core_shown(&self, costs: &[&Row]) -> (usize, bool) {
         let (columns, last) = self.cost_columns(costs);
         (last.min(LAST_CORE_RANK), grid::total_width(&columns) <= self.page.table_width())
     }
 
-    /// The `costs` in one table, the metrics of `others` beside them or in a table of their own; `rows` are all.
+    /// Formats the `costs` in one table, with the metrics of `others` beside them or in a separate table; `rows` are
+    /// all rows.
     fn text(&self, rows: &[&Row], costs: &[&Row], others: &[&Row]) -> String {
         if costs.is_empty() {
             return self.metric_tables(self.first_heading(), others, None).join("\n");
@@ -228,12 +229,12 @@ impl Tables<'_> {
         tables.join("\n")
     }
 
-    /// Below a title that names the area the first heading need not.
+    /// The first heading, which names the area unless a title does.
     fn first_heading(&self) -> &str {
         if self.area.shared.is_empty() { &self.area.name } else { "" }
     }
 
-    /// Costs and further metrics side by side, where the page is wide enough for it.
+    /// Costs and further metrics side by side, if the page is wide enough.
     fn all_in_one(&self, rows: &[&Row]) -> Option<String> {
         let metrics = self.area.further_metrics();
         if self.page.table_width() < ROOM_FOR_ALL || metrics.is_empty() {
@@ -249,7 +250,7 @@ impl Tables<'_> {
         fits.then(|| grid::table(self.fitting(names, choices).0, self.page))
     }
 
-    /// The columns of a table of costs, and the last rank of them it has room for.
+    /// The columns of a table of costs, and the last rank that fits.
     fn cost_columns(&self, rows: &[&Row]) -> (Vec<Column>, usize) {
         let choices = cost_choices(rows, self.setting, self.notes, self.page);
         let room = self.room_beside(width_to(0, &choices));
@@ -258,7 +259,7 @@ impl Tables<'_> {
         self.fitting(names, choices)
     }
 
-    /// The names of `rows`: parameters apart within `room`, or shortened to `comfortable_room` where they can be.
+    /// The names of `rows`: with separate parameters within `room`, or shortened to `comfortable_room` if possible.
     fn names(
         &self,
         heading: &str,
@@ -273,7 +274,7 @@ impl Tables<'_> {
         }
     }
 
-    /// The names of the rows and as many of the columns as the page has room for, and the last rank of these.
+    /// The names of the rows and as many of the columns as fit the page, and the last rank of these.
     fn fitting(&self, names: Vec<Column>, choices: Vec<Choice>) -> (Vec<Column>, usize) {
         let fits = |rank: &usize| {
             let wraps = *rank <= LAST_CORE_RANK;
@@ -286,10 +287,10 @@ impl Tables<'_> {
         (names.into_iter().chain(kept).collect(), last)
     }
 
-    /// Metrics other than the cost in one table if that can be done, else in as few as possible.
+    /// The metrics other than the cost in as few tables as possible.
     ///
-    /// Below a table of costs, whose names had `room_for_names`, they come without intervals; where they are
-    /// all there is, intervals are shown if one table has room for them.
+    /// Below a table of costs, whose names had `room_for_names`, they are shown without intervals. If there are no
+    /// costs, intervals are shown if they fit into one table.
     fn metric_tables(
         &self,
         heading: &str,
@@ -318,7 +319,7 @@ impl Tables<'_> {
         tables
     }
 
-    /// The columns for `metrics` of the rows that have any of them, and whether the page has room for them.
+    /// The columns for `metrics` of the rows that have any of them, and whether they fit the page.
     fn metric_table(
         &self,
         heading: &str,
@@ -354,7 +355,7 @@ fn width_to(rank: usize, choices: &[Choice]) -> usize {
 
 /// The rows for the table of costs, and those for the tables of further metrics.
 ///
-/// Where no cost was measured at all, a failed one does not make a table of its own.
+/// If no cost was measured at all, failed ones do not get a separate table.
 fn parted<'a, 'r>(rows: &[&'a Row<'r>]) -> (Vec<&'a Row<'r>>, Vec<&'a Row<'r>>) {
     let is_measured = |result: &&CaseResult| result.outcome == Outcome::Measured;
     let any_cost = rows.iter().any(|row| row.cost().as_ref().is_some_and(is_measured));
@@ -367,7 +368,7 @@ fn parted<'a, 'r>(rows: &[&'a Row<'r>]) -> (Vec<&'a Row<'r>>, Vec<&'a Row<'r>>) 
     (costs, others)
 }
 
-/// Whether a row has figures besides its cost, or ended otherwise than its cost says.
+/// Whether a row has figures besides its cost, or another outcome than its cost.
 fn has_more(row: &Row) -> bool {
     let says_more = |result: &&CaseResult| match row.cost() {
         Some(cost) => {
@@ -380,7 +381,7 @@ fn has_more(row: &Row) -> bool {
     row.results.iter().filter(|r| r.metric != COST).any(says_more)
 }
 
-/// What the columns of `tables` mean, in four lines at most.
+/// The meaning of the columns of `tables`, in at most four lines.
 fn legend(results: &[&CaseResult], settings: &[Setting], tables: &str, page: &Page) -> String {
     let Some(level) = results.iter().find_map(|result| result.estimate).map(|e| e.level * 100.0)
     else {
@@ -419,7 +420,7 @@ fn legend(results: &[&CaseResult], settings: &[Setting], tables: &str, page: &Pa
     lines.into_iter().map(set).collect()
 }
 
-/// What the pictures show in tables set so.
+/// The meaning of the pictures in tables of this setting.
 fn pictures(settings: &[Setting], page: &Page) -> String {
     let (scales, unicode, ascii) =
         match [Setting::Roomy, Setting::Tight].map(|setting| settings.contains(&setting)) {

@@ -6,7 +6,7 @@ use results::{CaseResult, Outcome};
 use crate::footnotes::Reason;
 use crate::labels::{self, Label, Param};
 
-/// All ways of saying that the interval stayed too wide, as a measurement's doubts begin with it.
+/// The beginning of all doubts about an interval that remained too wide.
 const TOO_WIDE: &str = "interval wider than asked";
 
 /// The metric that is a row's cost.
@@ -19,16 +19,16 @@ pub(crate) struct Row<'a> {
     pub results: Vec<&'a CaseResult>,
 }
 
-/// The rows of one area, those of a case together.
+/// The rows of one area, grouped by case.
 #[derive(Debug)]
 pub(crate) struct Area<'a> {
     pub name: String,
-    /// The parameters all rows have in common; their labels do not repeat them.
+    /// The parameters that all rows share; labels do not repeat them.
     pub shared: Vec<Param>,
     pub rows: Vec<Row<'a>>,
 }
 
-/// A column of figures: metrics of one name with different units do not mix.
+/// A column of figures, by name and unit: metrics with different units have different columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Metric<'a> {
     pub name: &'a str,
@@ -36,7 +36,7 @@ pub(crate) struct Metric<'a> {
 }
 
 impl<'a> Row<'a> {
-    /// The result for `metric`; one without a figure need not know the unit.
+    /// The result for `metric`. A result without a figure may lack the unit.
     pub(crate) fn result(&self, metric: Metric) -> Option<&'a CaseResult> {
         let same = |r: &&&CaseResult| {
             let unit_matters = r.outcome == Outcome::Measured;
@@ -50,7 +50,7 @@ impl<'a> Row<'a> {
         self.results.iter().find(|r| r.metric == COST).copied()
     }
 
-    /// Where the case ended without any figure and only that is known of it: that.
+    /// The only result of a case that ended without any figure.
     pub(crate) fn ending(&self) -> Option<&'a CaseResult> {
         match self.results.as_slice() {
             [only] if only.outcome != Outcome::Measured && only.metric == COST => Some(only),
@@ -58,7 +58,7 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// How the row as a whole ended: the worst of what went wrong, or `Measured` if anything was.
+    /// The outcome of the row: `Measured` if it has any figure, otherwise the most serious outcome.
     pub(crate) fn outcome(&self) -> Outcome {
         const BY_WEIGHT: [Outcome; 4] =
             [Outcome::Failed, Outcome::TimedOut, Outcome::Implausible, Outcome::Measured];
@@ -66,7 +66,7 @@ impl<'a> Row<'a> {
         BY_WEIGHT.into_iter().find(has).unwrap_or(Outcome::Unsupported)
     }
 
-    /// Why figures of it are missing or doubtful.
+    /// The reasons why figures of the row are missing or doubtful.
     pub(crate) fn reasons(&self) -> Vec<Reason> {
         self.results.iter().flat_map(|result| reasons(result)).collect()
     }
@@ -85,7 +85,7 @@ impl<'a> Metric<'a> {
 }
 
 impl Area<'_> {
-    /// Puts the rows of a case together and takes out of their labels what all have in common.
+    /// Groups the rows by case, and removes the shared parameters from their labels.
     fn tidy(&mut self) {
         let labels: Vec<Label> = self.rows.iter().map(|row| row.label.clone()).collect();
         self.shared = labels::shared(&labels);
@@ -95,7 +95,7 @@ impl Area<'_> {
         self.rows.sort_by_cached_key(|row| labels::rank(&row.label, &labels));
     }
 
-    /// `lock (place=spread)`: its name and what all rows have in common.
+    /// `lock (place=spread)`: the name of the area and the shared parameters.
     pub(crate) fn title(&self) -> String {
         labels::title(&self.name, &self.shared)
     }
@@ -137,7 +137,7 @@ pub(crate) fn areas<'a>(results: impl IntoIterator<Item = &'a CaseResult>) -> Ve
     areas
 }
 
-/// Adds `result` to the row it belongs to; a second value of the same metric begins a row of its own.
+/// Adds `result` to its row. A second value of the same metric starts a new row.
 fn add<'a>(rows: &mut Vec<Row<'a>>, label: Label, result: &'a CaseResult) {
     let same =
         |r: &CaseResult| r.metric == result.metric && (r.unit == result.unit || r.metric == COST);
@@ -148,7 +148,7 @@ fn add<'a>(rows: &mut Vec<Row<'a>>, label: Label, result: &'a CaseResult) {
     }
 }
 
-/// Why `result` is no figure, or why its figure is doubtful.
+/// The reasons why `result` has no figure, or why its figure is doubtful.
 pub(crate) fn reasons(result: &CaseResult) -> Vec<Reason> {
     let doubt = |text: &str| Reason { text: text.to_owned(), grave: false };
     let mut reasons = Vec::new();
@@ -165,16 +165,17 @@ pub(crate) fn reasons(result: &CaseResult) -> Vec<Reason> {
     reasons
 }
 
-/// Whether the case's description has the metric of `result`, with that unit, and the result has a figure or says why not.
+/// Whether the definition of the case has the metric of `result` with that unit, and the result has a figure or a
+/// reason.
 ///
-/// A file from elsewhere may hold anything.
+/// A foreign file may contain anything.
 pub(crate) fn is_described(result: &CaseResult) -> bool {
     let has_figure = result.outcome != Outcome::Measured || result.estimate.is_some();
     let metric = cases::metric(&result.case, &result.metric);
     has_figure && metric.is_some_and(|metric| metric.unit == result.unit)
 }
 
-/// How a measurement ended, as people read it.
+/// The word for an outcome.
 pub(crate) fn word(outcome: Outcome) -> &'static str {
     match outcome {
         Outcome::Measured => "measured",

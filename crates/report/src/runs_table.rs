@@ -4,10 +4,10 @@ use crate::grid::{self, Cell, Column};
 use crate::page::{Ink, Page};
 use crate::quantity::figure;
 
-/// A page narrower than this has no rounds.
+/// The page width below which the column of rounds is left out.
 const ROOM_FOR_ROUNDS: usize = 72;
 
-/// What was asked for is not wrapped to less than this in a column of its own.
+/// The minimum width of the column with the command line.
 const LEAST_ASKED: usize = 20;
 
 /// One run as `oscost runs` lists it.
@@ -23,15 +23,15 @@ pub struct RunLine {
     pub cases: usize,
     /// Rounds taken so far.
     pub rounds: u64,
-    /// The machine in a few words.
+    /// A short description of the machine.
     pub machine: String,
     /// The tags as `key=value`, separated by spaces.
     pub tags: String,
-    /// What was asked for.
+    /// The requested filters and options.
     pub asked: String,
 }
 
-/// The runs, one a line; a narrow page has no starting time (the name holds it) and wraps what was asked.
+/// The runs, one per line. A narrow page omits the starting time, which the name includes, and wraps the last column.
 pub fn runs_table(runs: &[RunLine], page: &Page) -> String {
     if runs.is_empty() {
         return "no runs\n".to_owned();

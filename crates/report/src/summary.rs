@@ -1,6 +1,6 @@
-//! The summary of a run: one page with the machine, what the commonest things cost, and what follows from it.
+//! The summary of a run: one page with the machine, the costs of common operations, and conclusions.
 //!
-//! What is shown of an area, the area says itself (`cases::Area::summary` and `findings`).
+//! Each area defines its rows and conclusions (`cases::Area::summary` and `findings`).
 
 use std::time::Duration;
 
@@ -19,19 +19,19 @@ use crate::results_table::closing_line;
 use crate::rows::{COST, reasons};
 use crate::text;
 
-/// Behind a figure that is doubtful.
+/// The mark behind a doubtful figure.
 const DOUBTFUL: &str = "?";
 
-/// Two figures are called equal only where the whole interval of their ratio is within this share of 1.
+/// Two figures are reported as equal only if the whole interval of their ratio is within this share of 1.
 const EQUAL_WITHIN: f64 = 0.1;
 
-/// No more reasons for doubt than these are named.
+/// The maximum number of reasons for doubt that are named.
 const REASONS_AT_MOST: usize = 3;
 
-/// The seed of the bootstrap: the same document is shown the same.
+/// The seed of the bootstrap; it is constant, so that a document always gives the same page.
 const SEED: u64 = 1;
 
-/// The page that a run of all areas ends with.
+/// The page at the end of a run of all areas.
 pub fn summary(
     document: &Document,
     areas: &[&Area],
@@ -48,7 +48,7 @@ pub fn summary(
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
 }
 
-/// The machine, and the frequency of its core meanwhile.
+/// The machine, and the frequency of its core during the run.
 fn machine(document: &Document, page: &Page) -> String {
     let fact = |key: &str| document.machine.get(key).and_then(|value| value.as_str());
     let known = |key: &str| fact(key).filter(|text| !["unknown", "none"].contains(text));
@@ -65,7 +65,7 @@ fn machine(document: &Document, page: &Page) -> String {
     page.paint_lines(Ink::Heading, &text::hanging("", &line, page.prose_width()))
 }
 
-/// A row for each cost that was measured, or failed.
+/// A row per cost that was measured or failed.
 fn costs(results: &[CaseResult], areas: &[&Area], page: &Page) -> String {
     let rows = areas.iter().flat_map(|area| area.summary);
     let rows: Vec<(&SummaryRow, &CaseResult)> = rows
@@ -102,8 +102,8 @@ fn cycles(result: &CaseResult) -> Option<Cell> {
     Some(Cell::figure(cycles_figure(median, measured_half_width(median, low, high))))
 }
 
-/// Whether a figure is doubtful, or the time of its point is: what disturbed that has disturbed all of its metrics.
-/// Saturation is no doubt here: a finding says "at least".
+/// Whether a figure is doubtful, or the time of its point is, since a disturbance affects all metrics of a point.
+/// Saturation does not count here, since findings state it as "at least".
 fn is_doubtful(results: &[CaseResult], result: &CaseResult) -> bool {
     let of_point =
         |r: &&CaseResult| r.metric == COST && r.case == result.case && r.params == result.params;
@@ -112,7 +112,7 @@ fn is_doubtful(results: &[CaseResult], result: &CaseResult) -> bool {
     all.into_iter().any(|reason| !is_saturated(&reason.text))
 }
 
-/// The sentences whose figures were measured.
+/// The findings whose figures were measured.
 fn findings(results: &[CaseResult], areas: &[&Area], page: &Page) -> String {
     let all = areas.iter().flat_map(|area| area.findings);
     let sentences: Vec<String> = all.filter_map(|finding| sentence(results, finding)).collect();
@@ -122,7 +122,7 @@ fn findings(results: &[CaseResult], areas: &[&Area], page: &Page) -> String {
     lines.collect()
 }
 
-/// The finding as a sentence; `None` where its figures are missing or tell nothing.
+/// The finding as a sentence; `None` if its figures are missing or inconclusive.
 fn sentence(results: &[CaseResult], finding: &Finding) -> Option<String> {
     match finding {
         Finding::Value { point, metric, says } => {
@@ -139,7 +139,7 @@ fn sentence(results: &[CaseResult], finding: &Finding) -> Option<String> {
             let doubtful = is_doubtful(results, of) || is_doubtful(results, to);
             let [of_bound, to_bound] =
                 [of, to].map(|r| r.doubts.iter().any(|doubt| is_saturated(doubt)));
-            // A rate that the other side held back is a lower bound: it may only be the greater one.
+            // A rate limited by the other side is a lower bound, which can only be the greater one of the two.
             let (says, ratio, is_bound) = match ratio {
                 Ratio { low, .. } if low > 1.0 && !to_bound => (greater, ratio, of_bound),
                 Ratio { high, .. } if high < 1.0 && !of_bound => (less, inverse(ratio), to_bound),
@@ -177,7 +177,7 @@ fn find<'r>(results: &'r [CaseResult], point: &Select, metric: &Metric) -> Optio
     results.iter().find(|r| r.metric == metric.name && point.matches(&r.case, &r.params))
 }
 
-/// The point that matches, and has all parameters not named in common with the `other`, of the same metric.
+/// The point that matches and shares all parameters that are not named with `other`, for the same metric.
 fn find_beside<'r>(
     results: &'r [CaseResult],
     point: &Select,
@@ -196,7 +196,7 @@ fn find_beside<'r>(
     results.iter().find(is_beside).filter(|_| other.outcome == Outcome::Measured)
 }
 
-/// What the marks mean, how many figures are doubtful and why, and where the rest is.
+/// The meaning of the marks, the number of doubtful figures with reasons, and the command for all tables.
 fn closing(document: &Document, took: Option<Duration>, page: &Page) -> String {
     let results = &document.results;
     let mut by_reason: Vec<(String, Vec<(&str, &_)>)> = Vec::new();

@@ -4,13 +4,12 @@ use textwrap::core::Word;
 use textwrap::{Options, WordSeparator, WordSplitter};
 use unicode_width::UnicodeWidthStr;
 
-/// Columns `text` takes on a terminal.
+/// The width of `text` on a terminal in columns.
 pub(crate) fn width(text: &str) -> usize {
     text.width()
 }
 
-/// `text` on one line: control characters and blanks of every kind (a file from elsewhere may hold
-/// any) become spaces.
+/// `text` on one line: control characters and white space (a foreign file may contain any) are replaced by spaces.
 pub(crate) fn clean(text: &str) -> String {
     text.chars().map(|c| if c.is_control() || c.is_whitespace() { ' ' } else { c }).collect()
 }

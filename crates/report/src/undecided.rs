@@ -1,4 +1,4 @@
-//! What a comparison cannot tell, in few lines: how many rows of which cases, and why.
+//! A short list of the undecided rows of a comparison: their number by case, and the reasons.
 
 use std::collections::BTreeMap;
 
@@ -9,16 +9,16 @@ use crate::labels::Label;
 use crate::page::{Ink, Page};
 use crate::text;
 
-/// More reasons than this are noise.
+/// The maximum number of reasons.
 const MOST_REASONS: usize = 6;
 
-/// Whether nothing can be said for certain of the row in some run.
+/// Whether the row is undecided in any run.
 pub(crate) fn is_undecided(row: &CompareRow) -> bool {
     let nothing = |verdict| matches!(verdict, Verdict::CannotTell | Verdict::NotComparable);
     row.news.iter().any(|cell| nothing(cell.verdict))
 }
 
-/// The cases of `rows` by area with how many rows each has, and the reasons with how many rows they are of.
+/// The cases of `rows` by area with their number of rows, and the reasons with their number of rows.
 pub(crate) fn undecided_text(rows: &[&CompareRow], page: &Page) -> String {
     if rows.is_empty() {
         return String::new();
@@ -55,7 +55,7 @@ fn entry<V: Default>(list: &mut Vec<(String, V)>, key: String) -> &mut V {
     &mut list[at].1
 }
 
-/// The reasons, those of most rows first; those that differ in nothing but numbers are one, with the range of these.
+/// The reasons, those of most rows first. Reasons that differ only in numbers are combined, with the range of these.
 fn reasons(rows: &[&CompareRow]) -> Vec<(String, usize)> {
     let mut kinds: BTreeMap<Vec<String>, Vec<Vec<String>>> = BTreeMap::new();
     let notes = rows.iter().flat_map(|row| &row.news).map(|cell| &cell.note);
@@ -141,8 +141,8 @@ mod tests {
     #[test]
     fn rows_are_counted_by_case_and_reasons_by_their_words() {
         let rows = [
-            row("lock/futex{workers=2}", "about 40 times as many rounds would settle it"),
-            row("lock/futex{workers=4}", "about 3 times as many rounds would settle it"),
+            row("lock/futex{workers=2}", "about 40 times as many rounds would decide it"),
+            row("lock/futex{workers=4}", "about 3 times as many rounds would decide it"),
             row("net/answer", "the machine itself varies by 4.0 %"),
         ];
         let text = undecided_text(&rows.iter().collect::<Vec<_>>(), &PAGE);
@@ -150,7 +150,7 @@ mod tests {
             "cannot tell: 3 rows (`--all` shows them)",
             "  lock  futex (2)",
             "  net   answer",
-            "    2  about 3 to 40 times as many rounds would settle it",
+            "    2  about 3 to 40 times as many rounds would decide it",
             "    1  the machine itself varies by 4.0 %",
         ];
         assert_eq!(text.lines().collect::<Vec<_>>(), lines);

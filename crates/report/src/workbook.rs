@@ -1,5 +1,5 @@
-//! A run as an Excel workbook: every round's value, a summary, the run itself, and charts that refer to cells,
-//! so that they can be reworked.
+//! A run as an Excel workbook: the value of every round, a summary, the description of the run, and charts that refer
+//! to cells, so that they can be edited.
 
 mod charts;
 mod curves;
@@ -11,19 +11,19 @@ use rust_xlsxwriter::{DocProperties, ExcelDateTime, Workbook, XlsxError};
 
 use crate::workbook::pages::ROWS_OF_A_SHEET;
 
-/// Why a document cannot be made a workbook.
+/// Why a document cannot be converted to a workbook.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkbookError {
-    /// Excel's format has no room for what is in the document, such as more than 16,384 parameters.
+    /// The document exceeds a limit of Excel's format, such as 16,384 columns.
     #[error("the results do not fit an Excel workbook: {0}; JSON and CSV have no such limits")]
     Format(#[from] XlsxError),
 }
 
-/// The bytes of an XLSX file with all of `document`: the same document gives the same bytes.
+/// The bytes of an XLSX file with all data of `document`. The same document gives the same bytes.
 ///
 /// The sheets `raw` (a row for each round's value) and `summary` (a row for each metric of each case) continue
-/// on `raw 2`, `summary 2` where Excel's limit of rows is reached. A text longer than Excel allows ends with a
-/// note of how much was cut. What cannot be true is a failure, as in [`CaseResult::sound`].
+/// on `raw 2`, `summary 2` if they exceed Excel's limit of rows. A text longer than Excel allows ends with a
+/// note of how much was cut. Impossible values become failures, as in [`CaseResult::sound`].
 pub fn workbook(document: &Document) -> Result<Vec<u8>, WorkbookError> {
     Ok(with_sheets_of(ROWS_OF_A_SHEET, document)?)
 }

@@ -1,4 +1,4 @@
-//! The answer to which way to carry out one's own jobs is best, at the widths people have.
+//! The recommendation for the user's jobs, at usual widths.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ fn params(executor: &str, degree: &str, order: &str) -> BTreeMap<String, String>
 
 /// The rows of one candidate, its rounds up to five times `spread` from the median.
 fn measured(params: BTreeMap<String, String>, figures: [f64; 3], spread: f64) -> Vec<CaseResult> {
-    // The rounds of each candidate come in another order.
+    // The rounds of each candidate are in a different order.
     let step = figures[0] as i32 % 10 + 1;
     let row = |(metric, unit, center): (&str, &str, f64)| {
         let round_values: Vec<f64> =
@@ -79,7 +79,7 @@ fn candidates(spread: f64) -> Vec<CaseResult> {
 }
 
 #[test]
-fn the_best_is_told() {
+fn the_best_candidate_is_named() {
     let choice = choose(&candidates(0.004), Goal::Turnaround);
     let text = answer_text(&choice, "these 40 jobs", &NARROW);
     assert!(text.starts_with(
@@ -93,14 +93,14 @@ fn the_best_is_told() {
 }
 
 #[test]
-fn what_ties_is_told() {
+fn ties_are_reported() {
     let choice = choose(&candidates(0.0007), Goal::Elapsed);
     assert!(choice.advised().is_some());
     assert_snapshot!("answer_tie_80", answer_text(&choice, "these 40 jobs", &NARROW));
 }
 
 #[test]
-fn what_cannot_be_told_is_told() {
+fn undecided_choices_are_reported() {
     let choice = choose(&candidates(0.006), Goal::Elapsed);
     assert!(choice.rounds_that_would_settle().is_some());
     assert_snapshot!("answer_open_80", answer_text(&choice, "these 40 jobs", &NARROW));
@@ -114,7 +114,7 @@ fn few_candidates_and_none() {
     assert!(none.contains("timed out") && none.contains("a  not done within 60 s"), "{none}");
     let one = answer_text(&choose(&candidates(0.01)[..3], Goal::Elapsed), "jobs.txt", &NARROW);
     assert!(one.starts_with(
-        "For the elapsed time of jobs.txt, take serial (in the given order): nothing else\nwas tried.\n"
+        "For the elapsed time of jobs.txt, take serial (in the given order): it was the\nonly candidate.\n"
     ));
     let empty = answer_text(&choose(&[], Goal::WorstTurnaround), "jobs.txt", &NARROW);
     assert_eq!(empty, "There is no figure for the worst turnaround of jobs.txt.\n");

@@ -1,4 +1,4 @@
-//! The tables of the area `concurrency`, at the widths people have.
+//! The tables of the area `concurrency`, at usual widths.
 
 #[allow(dead_code, reason = "the tests of the workbook use the rest")]
 #[path = "support/executors.rs"]
@@ -17,7 +17,7 @@ const WIDE: Page = Page { width: 140, ..NARROW };
 const NARROWEST: Page = Page { width: 60, ..NARROW };
 const ASCII: Page = Page { unicode: false, ..NARROW };
 
-/// Jobs of two kinds as more executors than fit, some of which fail, are doubtful or do not exist.
+/// Jobs of two kinds with more executors than fit, some of which fail, are doubtful or unsupported.
 fn odd_jobs() -> Vec<CaseResult> {
     const EXECUTORS: [&str; 7] =
         ["serial", "threads", "threads-up-front", "pool", "rayon", "tokio", "tokio-current"];
@@ -89,7 +89,7 @@ fn candidates() {
 }
 
 #[test]
-fn what_is_computed_from_cases_is_no_case() {
+fn derived_metrics_are_not_counted_as_cases() {
     let closing = |results: &[CaseResult]| closing_line(results, None, &NARROW);
     assert_eq!(closing(&executors::default_jobs()), "162 cases: 162 measured\n");
     assert_eq!(closing(&executors::degrees()), "16 cases: 16 measured\n");
@@ -201,7 +201,7 @@ fn result() -> impl Strategy<Value = CaseResult> {
     )
 }
 
-/// How the tables may say the value of a parameter.
+/// The forms in which tables may show the value of a parameter.
 fn words_of(value: &str) -> Vec<String> {
     let spaced = value.replacen(|c: char| c.is_ascii_alphabetic(), "\0", 1);
     let unit = spaced.find('\0').map(|at| format!("{} {}", &value[..at], &value[at..]));
@@ -229,16 +229,16 @@ proptest! {
     }
 
     #[test]
-    fn whatever_tells_cases_apart_is_said(
+    fn every_distinguishing_parameter_is_shown(
         results in prop::collection::vec(result(), 1..12), width in 60usize..200
     ) {
         let text = results_tables(&results, &Page { width, colour: false, unicode: true });
         let said = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        // What does not exist here is folded: its executor is named with the reason.
+        // Unsupported rows are folded: the executor is named with the reason.
         let exists = |result: &&CaseResult| result.outcome != Outcome::Unsupported;
         for (key, value) in results.iter().filter(exists).flat_map(|result| &result.params) {
             let found = words_of(value).iter().any(|words| said.contains(words.as_str()));
-            prop_assert!(found || said.contains("says why): "), "{key}={value} in\n{text}");
+            prop_assert!(found || said.contains("list`): "), "{key}={value} in\n{text}");
         }
     }
 }

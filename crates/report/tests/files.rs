@@ -1,4 +1,4 @@
-//! The tables of the area `file`, at the widths people have.
+//! The tables of the area `file`, at usual widths.
 
 use std::collections::BTreeMap;
 
@@ -38,7 +38,7 @@ fn figure(
     CaseResult { estimate: Some(estimate), rounds: 10, ..blank }
 }
 
-/// All metrics of one point whose files have so many KiB and take `more` us more to create.
+/// All metrics of one point with files of this size in KiB, which take `more` us more to create.
 fn point(case: &str, of: &[(&str, &str)], kib: f64, more: f64) -> Vec<CaseResult> {
     let of = params(of);
     let mut time = figure(case, &of, "time", "ns/op", 24_000.0 + more * 1e3);
@@ -96,7 +96,7 @@ fn run() -> Vec<CaseResult> {
                 "file/create",
                 &of,
                 Outcome::Unsupported,
-                "io_uring with descriptors of its own: Operation not permitted (os error 1)",
+                "io_uring with fixed descriptors: Operation not permitted (os error 1)",
             )),
             _ => results.extend(point("file/create", &of, 4.0, 1.0)),
         }
@@ -113,7 +113,7 @@ fn odd() -> Vec<CaseResult> {
             if dir == "/dev/shm" && sync == "file" {
                 point[0]
                     .doubts
-                    .push("tmpfs is in memory only: there is nothing to sync".to_owned());
+                    .push("tmpfs stores files in memory only: there is nothing to sync".to_owned());
             }
             results.extend(point);
         }
@@ -123,7 +123,7 @@ fn odd() -> Vec<CaseResult> {
                 "file/cold",
                 &of,
                 Outcome::Unsupported,
-                "tmpfs is in memory only: no read of it is cold",
+                "tmpfs stores files in memory only, so that no read is cold",
             ),
             _ => ended(
                 "file/cold",
@@ -171,7 +171,7 @@ fn no_line_is_wider_than_the_page() {
 }
 
 #[test]
-fn what_holds_the_directories() {
+fn file_systems_of_the_directories() {
     let facts = [
         ("type", json!("ext4")),
         ("device", json!("/dev/nvme0n1p2")),

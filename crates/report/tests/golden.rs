@@ -1,4 +1,4 @@
-//! What people see, at the widths they have.
+//! The printed output, at usual widths.
 
 #[path = "support/run.rs"]
 mod run;
@@ -165,7 +165,7 @@ fn row(label: &str, metric: &str, base: Cell, news: &[(f64, Verdict, &str)]) -> 
 
 fn comparison(runs: usize) -> Comparison {
     use Verdict::{Better, CannotTell, Faster, Same, Slower};
-    let more = "about 24 more rounds would settle it";
+    let more = "about 24 more rounds would decide it";
     let cases = [
         (
             "syscall/getppid",
@@ -264,7 +264,7 @@ fn a_comparison_shows_what_is_the_same_where_asked() {
 
 #[test]
 fn many_undecided_rows_are_counted_by_case() {
-    let more = "about 24 times as many rounds would settle it";
+    let more = "about 24 times as many rounds would decide it";
     let rows = support::contended_locks().into_iter().filter_map(|result| {
         let base = Cell {
             median: result.estimate?.median,

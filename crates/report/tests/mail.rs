@@ -1,4 +1,4 @@
-//! The tables of the area `mail`, at the widths people have.
+//! The tables of the area `mail`, at usual widths.
 
 #[path = "support/senders.rs"]
 mod senders;
@@ -40,7 +40,7 @@ fn no_line_is_wider_than_the_page() {
 }
 
 #[test]
-fn another_list_has_tables_of_its_own_and_unknown_shapes_the_usual_ones() {
+fn another_list_has_separate_tables_and_unknown_shapes_are_shown_as_points() {
     let mut run = senders::ordinary();
     let mut smaller = run.clone();
     for result in &mut smaller {

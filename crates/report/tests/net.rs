@@ -1,4 +1,4 @@
-//! The tables of the area `net`, at the widths people have.
+//! The tables of the area `net`, at usual widths.
 
 #[path = "support/servers.rs"]
 mod servers;
@@ -42,7 +42,7 @@ fn a_plain_page_has_plain_characters() {
 }
 
 #[test]
-fn what_is_derived_is_no_case() {
+fn derived_metrics_are_not_counted_as_cases() {
     let closing = closing_line(&servers::requests(), None, &NARROW);
     assert_eq!(closing, "15 cases: 15 measured\n");
 }
@@ -60,7 +60,7 @@ fn other_places_have_tables_of_their_own_and_unknown_shapes_the_usual_ones() {
     run.push(later);
     let text = results_tables(&run, &NARROW);
     assert!(text.contains("net/hold (place=same): "), "{text}");
-    assert_eq!(text.matches("what each of 500").count(), 2, "{text}");
+    assert_eq!(text.matches("cost of each of 500").count(), 2, "{text}");
     assert!(text.contains("node0"), "{text}");
 }
 
@@ -104,7 +104,7 @@ fn result() -> impl Strategy<Value = CaseResult> {
         values(&["apart", "same"]),
     );
     let doubt = prop_oneof![
-        Just("client-saturated: the generator could not ask for more".to_owned()),
+        Just("client-saturated: the load generator was the bottleneck".to_owned()),
         Just("connections were reset".to_owned()),
         "[a-z ]{1,120}",
     ];

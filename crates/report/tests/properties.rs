@@ -1,4 +1,4 @@
-//! What must be true of any results on any page.
+//! Properties of the output for arbitrary results on arbitrary pages.
 
 mod support;
 
@@ -136,7 +136,7 @@ fn printed_rows(text: &str) -> Vec<String> {
     rows.into_iter().map(row).collect()
 }
 
-/// What all results of an area that have a parameter agree on.
+/// The parameters with the same value in all results of an area that have them.
 fn agreed(results: &[CaseResult], area: &str) -> BTreeMap<String, String> {
     let mut values: BTreeMap<&String, BTreeSet<&String>> = BTreeMap::new();
     for (key, value) in results.iter().filter(|r| r.case.starts_with(area)).flat_map(|r| &r.params)
@@ -147,8 +147,8 @@ fn agreed(results: &[CaseResult], area: &str) -> BTreeMap<String, String> {
     agreed.map(|(key, values)| (key.clone(), values.first().unwrap().to_string())).collect()
 }
 
-/// What a row may be called: in full, with the names of words left out, or with those of all parameters in
-/// the heading; and each of them without what the title says of all rows.
+/// The possible names of a row: in full, without the parameter names of words, or with parameter names in the
+/// heading; and each of them without the parameters in the title.
 fn names_of(result: &CaseResult, results: &[CaseResult]) -> Vec<String> {
     let (area, name) = result.case.split_once('/').unwrap();
     let agreed = agreed(results, area);
@@ -169,7 +169,7 @@ fn forms(name: &str, params: &BTreeMap<String, String>) -> [String; 3] {
     [results::label(name, params), short, values]
 }
 
-/// Whether a table row is called by one of `names`.
+/// Whether a table row has one of `names`.
 fn is_called(row: &str, names: &[String]) -> bool {
     names.iter().any(|name| row.starts_with(&format!("{name} ")))
 }
@@ -288,7 +288,7 @@ proptest! {
     }
 
     #[test]
-    fn no_row_is_lost_or_told_from_another_by_nothing(
+    fn every_row_is_shown_with_a_unique_name(
         results in prop::collection::vec(result(), 1..14), page in page()
     ) {
         let text = results_tables(&results, &page);
@@ -300,7 +300,7 @@ proptest! {
             let in_table = rows.iter().any(|row| is_called(row, &names));
             let unsupported = result.outcome == Outcome::Unsupported;
             let named_below = names.iter().any(|name| below.contains(name.as_str()));
-            let folded = unsupported && (named_below || below.contains("list` says why): "));
+            let folded = unsupported && (named_below || below.contains("list`): "));
             prop_assert!(in_table || folded, "{names:?} in\n{text}");
         }
         let mut seen = BTreeSet::new();
@@ -315,7 +315,7 @@ proptest! {
     }
 
     #[test]
-    fn a_title_says_what_row_names_leave_out(
+    fn a_title_has_the_parameters_that_row_names_omit(
         results in prop::collection::vec(result(), 1..14), page in page()
     ) {
         let text = results_tables(&results, &page);
@@ -323,7 +323,7 @@ proptest! {
         for (key, value) in results.iter().flat_map(|result| &result.params) {
             let values = said.split(|c: char| !c.is_alphanumeric() && c != '-');
             let mut found = values.filter(|word| *word == key || word == value);
-            let counted = said.contains("says why): ");
+            let counted = said.contains("list`): ");
             prop_assert!(found.next().is_some() || counted, "{key}={value} in\n{text}");
         }
     }

@@ -1,4 +1,4 @@
-//! The page that a run of all areas ends with.
+//! The page at the end of a run of all areas.
 
 #[path = "support/run.rs"]
 mod run;
@@ -142,7 +142,7 @@ fn a_usual_run() {
     assert_snapshot!("summary_80", summary(&document(results), AREAS, None, &NARROW));
 }
 
-/// Rates of two architectures: what the summary says of them.
+/// The finding for the rates of two architectures.
 fn said(epoll: [f64; 3], threads: [f64; 3], saturated: &str) -> Vec<String> {
     let arch = |name: &'static str| match name {
         "epoll" => &[("arch", "epoll"), ("connections", "100")][..],
@@ -167,7 +167,7 @@ fn a_rate_that_the_generator_limited_is_a_lower_bound() {
     for (rates, saturated, start) in [
         ((more, fewer), "", Some(format!("{epoll} 1.20"))),
         ((more, fewer), "epoll", Some(format!("{epoll} at least 1.20"))),
-        // It may be that threads would answer more.
+        // Threads might have a higher rate.
         ((more, fewer), "threads", None),
         ((fewer, more), "", Some("- A thread per connection answers 1.20".to_owned())),
         ((fewer, more), "epoll", None),
@@ -184,7 +184,7 @@ fn a_rate_that_the_generator_limited_is_a_lower_bound() {
 }
 
 #[test]
-fn what_makes_the_time_of_a_point_doubtful_does_so_for_its_other_metrics() {
+fn a_doubt_about_the_time_applies_to_all_metrics_of_a_point() {
     let synced = &[("dir", "temp"), ("sync", "file")];
     let point = Select::point("file/sync", synced);
     let mut time = result(&point, "time", [1e6, 2e6, 9e6]);

@@ -30,7 +30,7 @@ fn parts_of(document: &Document) -> BTreeMap<String, String> {
     parts(&workbook(document).unwrap())
 }
 
-/// What stands between `start` and the next `end`, each time.
+/// All texts between `start` and the next `end`.
 fn between<'a>(text: &'a str, start: &'a str, end: &'a str) -> Vec<&'a str> {
     text.split(start).skip(1).filter_map(|rest| Some(rest.split_once(end)?.0)).collect()
 }
@@ -158,7 +158,7 @@ fn the_summary_has_a_row_for_every_result_and_the_run_its_facts() {
 fn charts_refer_to_cells_and_show_every_figure() {
     let document = whole_run();
     let parts = parts_of(&document);
-    // Two for each kind on each set of CPUs and each base, one of degrees, one of what is worth it.
+    // Two for each kind on each set of CPUs and each base, one of degrees, one of `worth`.
     let charts = charts(&parts);
     assert_eq!(charts.len(), 2 * 3 * 2 * 3 + 1 + 1);
     for chart in &charts {
@@ -222,7 +222,7 @@ fn the_figures_of_a_chart_are_those_of_the_document() {
 }
 
 #[test]
-fn what_failed_is_no_point_of_a_chart() {
+fn failed_results_are_not_in_charts() {
     let mut jobs = executors::default_jobs();
     for result in
         jobs.iter_mut().filter(|r| r.params["executor"] == "tokio" && r.params["jobs"] == "8")
@@ -255,7 +255,7 @@ fn odd_texts_and_numbers_stay_what_they_are() {
     let summary = cells(&parts, "summary");
     let rows = columns(&summary, &["=1+1", "workers", "outcome", "reason", "doubts", "median"]);
     assert_eq!(rows[0][..3], ["@x", "007", "failed"]);
-    assert!(rows[0][3].ends_with("(cut: 40000 characters in all, which JSON has)"));
+    assert!(rows[0][3].ends_with("(cut: 40000 characters in total, see JSON)"));
     assert!(rows[0][3].len() <= 32_767);
     assert_eq!(rows[0][4], "=cmd|' /C calc'!A0");
     assert_eq!(rows[1][3], "a\u{fffd}\u{fffd}<&\"b");

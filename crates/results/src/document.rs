@@ -18,7 +18,7 @@ pub const SCHEMA: u32 = 2;
 pub struct Document {
     /// Always [`SCHEMA`] in what this build writes.
     pub schema: u32,
-    /// Which run this is.
+    /// The identity of the run.
     pub run: RunInfo,
     /// Facts about the machine: key to a string, number or `"unknown"`, in the order of `oscost env`.
     pub machine: serde_json::Map<String, serde_json::Value>,
@@ -81,7 +81,7 @@ pub struct CaseResult {
     /// core-bound cases, if the core's cycles could be counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cycles: Option<Interval>,
-    /// How far the time follows the core's frequency, if it varied enough.
+    /// The dependence of the time on the core's frequency, if that varied enough.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub frequency_slope: Option<FrequencySlope>,
     /// The CPUs that the measuring threads were pinned to, ascending; empty if they were not pinned. Only for sampled metrics.

@@ -28,7 +28,7 @@ const SEEN_KEYS: &[&str] = &["min", "p5", "p25", "p50", "p75", "p95", "p99", "me
 pub fn parse_document(text: &str) -> Result<Document, ImportError> {
     if text.len() > MAX_TEXT_BYTES {
         let message = format!(
-            "the text goes on beyond {} MiB, the most a document may have",
+            "the text is longer than {} MiB, the limit for a document",
             MAX_TEXT_BYTES >> 20
         );
         return Err(ImportError { line: line_at(text, MAX_TEXT_BYTES), message });

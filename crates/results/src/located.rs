@@ -68,7 +68,7 @@ impl<'t> Located<'t> {
         Ok(elements.into_iter().map(|element| self.inside(element)).collect())
     }
 
-    /// The innermost value `path` leads to, as far as it leads.
+    /// The innermost value on `path` that exists.
     pub(crate) fn follow(&self, path: &[&str]) -> Located<'t> {
         let mut here = *self;
         for key in path {

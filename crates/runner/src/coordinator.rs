@@ -28,7 +28,7 @@ use crate::stored_round::{KIND_COUNT, KIND_ROUND, PASS_MS, measuring_ms};
 
 /// Quiet samples of a round.
 const QUIET_SAMPLES: usize = 60;
-/// How long a round takes samples at most, and how long a worker group contends.
+/// The maximum time for which a round takes samples, and the time for which a worker group contends.
 const ROUND_MS: u64 = 15;
 /// Rounds of a sampled point in one pass over points of which some are trials.
 const SAMPLED_ROUNDS_A_PASS: usize = 3;
@@ -46,19 +46,19 @@ pub(crate) struct Coordinator<'a> {
     stop: &'a AtomicBool,
     watch: &'a mut dyn FnMut(Event),
     began: Instant,
-    /// How long the run had gone on before it was resumed.
+    /// The time that the run had taken before it was resumed.
     earlier: Duration,
     next_seq: u64,
-    /// How long the rounds of each area have taken.
+    /// The time of the rounds of each area.
     area_time: BTreeMap<String, Duration>,
-    /// How much of that was for sampled points.
+    /// The part of that time for sampled points.
     sampled_time: Duration,
     /// Key of the sentinel's quiet levels in the store; `None` if unknown.
     level_key: Option<String>,
 }
 
 impl<'a> Coordinator<'a> {
-    /// Of no rounds yet.
+    /// A run without rounds.
     pub(crate) fn new(
         plan: &'a Plan,
         id: &'a str,
@@ -101,7 +101,7 @@ impl<'a> Coordinator<'a> {
     pub(crate) fn replay(&mut self, rows: &[RoundRow]) {
         let mut before = None;
         for (row, at_ms) in rows.iter().zip(measuring_ms(rows.iter().map(|row| row.started_ms))) {
-            // A round that cannot be read has also used its number and its time.
+            // A round that cannot be read has also used a number and time.
             let took = Duration::from_millis(at_ms).saturating_sub(self.earlier);
             if let Some(which) = before {
                 self.add_area_time(which, took);
@@ -133,12 +133,12 @@ impl<'a> Coordinator<'a> {
         register_directories_of(self.plan);
         platform::cleanup::sweep_dead();
         platform::process::adopt_children();
-        // Away from the CPU that measures, if there is another; a worker chooses its own CPU.
+        // Move away from the measuring CPU, if there is another; a worker chooses its CPU itself.
         if let [first, _, ..] = self.plan.cpus[..] {
             let _ = platform::cpu::pin_thread(first);
         }
         let outcome = self.count_and_sample();
-        // A worker killed just before we began may have ended only meanwhile.
+        // A worker killed just before this run began may end only now.
         platform::cleanup::sweep_dead();
         let _ = platform::cpu::pin_thread_to_any(&self.plan.cpus);
         if matches!(outcome, Err(RunError::TakenOver { .. })) {
@@ -236,7 +236,8 @@ impl<'a> Coordinator<'a> {
                 if self.must_stop() {
                     return Ok(false);
                 }
-                // On a busy machine the time may be up before the first round of a point: that one is made all the same.
+                // On a busy machine the time may be up before the first round of a point, which is measured
+                // nevertheless.
                 let evidence = &self.evidence[which];
                 let has_time = self.spent() < self.budget() || evidence.rounds() == 0;
                 if has_time && evidence.needs_rounds() {
@@ -288,7 +289,7 @@ impl<'a> Coordinator<'a> {
         order
     }
 
-    /// Makes one round of one point, and stores it at once.
+    /// Runs one round of one point, and stores it at once.
     fn round(&mut self, which: usize, mode: Mode) -> Result<(), RunError> {
         self.announce(which);
         let at = self.spent();

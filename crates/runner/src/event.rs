@@ -11,7 +11,7 @@ pub enum Event<'a> {
         label: &'a str,
         /// Share of the run that is done, 0 to 1.
         done: f64,
-        /// How long the rest will take, at most.
+        /// The maximum remaining time.
         remaining: Duration,
     },
     /// A message for the user; the run continues.

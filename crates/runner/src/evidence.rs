@@ -1,4 +1,4 @@
-//! What the rounds of one point have shown so far, and whether more are needed.
+//! The evidence from the rounds of one point, and whether more rounds are needed.
 
 use measure::estimate::{JudgedRound, Levels, Unit};
 use measure::record::{Line, MetricValue, OperationCounts, RoundEnvironment, Series, parse_lines};
@@ -9,14 +9,14 @@ use results::Outcome;
 use crate::launch::RoundEnd;
 use crate::plan::{Plan, Point};
 
-/// Sampling stops at this share of the precision asked for: which samples were quiet is decided at the end once more, and an
-/// interval that had just become narrow enough would be too wide again.
+/// Sampling stops at this share of the requested precision: samples are classified again at the end of the run, and an
+/// interval that was just narrow enough could then be too wide.
 const STOP_BELOW: f64 = 0.8;
 /// Consecutive crashes after which a point is given up.
 const CRASHES_AT_MOST: u32 = 3;
 /// Hangs after which a point is given up: each costs many seconds.
 const HANGS_AT_MOST: u32 = 2;
-/// More rounds than this hardly narrow the interval.
+/// The maximum number of rounds: more hardly narrow the interval.
 const ROUNDS_AT_MOST: usize = 40;
 const CONTENDED_ROUNDS_AT_MOST: usize = 20;
 /// Where a plan allows for many trials, more than wanted are made only until they took this long together.
@@ -28,7 +28,7 @@ const COUNTS_TOLERANCE: f64 = 0.05;
 /// System calls per operation that are tolerated where none is expected.
 const STRAY_CALLS: f64 = 0.02;
 
-/// What is known of one point.
+/// The evidence of one point.
 #[derive(Debug, Clone)]
 pub struct Evidence {
     /// The point.
@@ -50,7 +50,7 @@ pub struct Evidence {
     pub(crate) given_up: bool,
 }
 
-/// What one round printed.
+/// The output of one round.
 #[derive(Debug, Clone)]
 pub(crate) struct Round {
     pub(crate) series: Vec<Series>,
@@ -121,7 +121,7 @@ impl Evidence {
             self.counted = true;
             self.verify_counts();
         } else if self.ending.is_none() && !self.has_trouble() {
-            self.counted = true; // it ended well and had nothing to count
+            self.counted = true; // it ended normally, without counts
         }
     }
 
@@ -270,8 +270,9 @@ impl Evidence {
         }
     }
 
-    /// Whether the planned number of quiet trials has been made and they agree well enough, or the largest number of trials.
-    /// The 95 % interval of six extends from the least to the greatest: one outlier decides it. That of nine does not.
+    /// Whether the planned number of quiet trials is reached and they agree well enough, or the maximum number of
+    /// trials. The 95 % interval of six extends from the least to the greatest: one outlier decides it. That of nine
+    /// does not.
     fn has_all_trials(&self, plan: &Plan, levels: &Levels) -> bool {
         let (made, wanted) = (self.rounds.len(), plan.trials_of(&self.point));
         let is_long = plan.trials_at_most.is_some() && self.trials_took_ns() >= LONG_TRIALS_NS;
@@ -367,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_found_before_a_worker_kept_dying_is_kept_with_a_doubt() {
+    fn figures_from_before_repeated_crashes_are_kept_with_a_doubt() {
         let (mut point, mut levels) = (evidence(), Levels::default());
         assert!(point.add_round(SAMPLES, &measured(), 0));
         point.latest_series().iter().for_each(|series| levels.observe(series));
@@ -379,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn what_most_rounds_doubt_is_doubted() {
+    fn a_doubt_of_most_rounds_is_a_doubt_of_the_point() {
         let (mut point, mut levels) = (evidence(), Levels::default());
         let doubted = format!("{SAMPLES}\n{{\"doubt\":\"nothing reached a device\"}}");
         for (text, count) in [(SAMPLES, 0), (&doubted, 0), (&doubted, 1)] {
@@ -392,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trial_whose_cpu_time_was_taken_is_made_up_for() {
+    fn a_trial_with_stolen_cpu_time_is_repeated() {
         let trial = |environment: &str| {
             let series = r#"{"series":{"cpu":0,"busy":1,"batch":1,"samples":[9e8],"readings":[[1,1,1,null],[1,1,1,null]],"contended":true}}"#;
             format!("{series}\n{{\"environment\":{environment}}}")
@@ -411,7 +412,7 @@ mod tests {
         assert!(!evidence.needs_rounds(), "six of eight counted");
     }
 
-    /// What a damaged worker printed must not end the run.
+    /// The output of a damaged worker must not end the run.
     #[test]
     fn rounds_whose_readings_are_missing_or_damaged_still_give_a_time() {
         let series = |readings: &str| {
@@ -479,7 +480,7 @@ mod tests {
                 assert_eq!(said, implausible, "{syscalls} calls at batch size {batch}");
             }
         }
-        // Where none is expected, a few strays among thousands of operations are none of its own.
+        // If none is expected, a few stray calls among thousands of operations do not belong to the operation.
         assert!(!is_implausible(0.0, 10_000, 0) && !is_implausible(0.0, 10_000, 150));
         assert!(is_implausible(0.0, 10_000, 5_000) && is_implausible(0.0, 200, 200));
         assert!(!is_implausible(8.0, 200, 1_600) && is_implausible(8.0, 200, 1_400));
@@ -514,7 +515,7 @@ mod tests {
     }
 
     #[test]
-    fn trials_are_as_many_as_asked_for_and_disturbed_ones_are_made_up_for() {
+    fn the_number_of_trials_is_as_planned_and_disturbed_ones_are_repeated() {
         let trial = |readings: &str| {
             format!(
                 r#"{{"series":{{"cpu":0,"busy":1,"batch":1,"samples":[9e6],"readings":{readings},"contended":true,"ns_per_iteration":0.5}}}}"#
@@ -531,7 +532,7 @@ mod tests {
             let params = Params::new();
             let point = Point { case: "concurrency/jobs".into(), params };
             let (mut evidence, mut levels) = (Evidence::new(point), Levels::default());
-            // What the machine is when quiet, it has shown before.
+            // Earlier runs have shown the quiet levels of the machine.
             (0..9).for_each(|_| {
                 levels.observe(&match parse_lines(&quiet).remove(0) {
                     Line::Series(series) => series,

@@ -1,4 +1,4 @@
-//! From the evidence of a point to its figures: time, cycles, metrics, and the doubts about them.
+//! Computes the figures of a point from its evidence: time, cycles, metrics, and doubts.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +15,7 @@ use crate::plan::Plan;
 
 /// A quiet share below this makes a figure doubtful.
 const QUIET_SHARE_AT_LEAST: f64 = 0.05;
-/// Fewer rounds with quiet samples than this have no interval to speak of: then all samples are used.
+/// The minimum number of rounds with quiet samples for an interval; with fewer, all samples are used.
 const QUIET_ROUNDS_AT_LEAST: usize = 3;
 /// Quartiles of the quiet samples further apart than this share are those of several modes.
 const ONE_MODE: f64 = 0.05;
@@ -23,7 +23,7 @@ const ONE_MODE: f64 = 0.05;
 /// doubtful.
 const CORE_BOUND_SLOPES: std::ops::RangeInclusive<f64> = 0.7..=1.3;
 
-/// What the whole run knows of the core, by which the figures of all points are given.
+/// Facts about the core from the whole run, which the figures of all points depend on.
 pub struct Core<'a> {
     levels: &'a Levels,
     latency: &'a Latency,
@@ -32,12 +32,12 @@ pub struct Core<'a> {
 }
 
 impl<'a> Core<'a> {
-    /// Without knowing how far the cases follow the frequency.
+    /// Without the dependence of the cases on the frequency.
     pub fn of(levels: &'a Levels, latency: &'a Latency) -> Self {
         Self { levels, latency, chain: levels.chain_times(), slopes: BTreeMap::new() }
     }
 
-    /// With what the rounds of all points say of how far each case follows the frequency.
+    /// With the dependence of each case on the frequency, from the rounds of all points.
     pub fn with_slopes(
         levels: &'a Levels,
         latency: &'a Latency,
@@ -58,7 +58,7 @@ impl<'a> Core<'a> {
         Self { slopes: fitted.collect(), ..Self::of(levels, latency) }
     }
 
-    /// The core's frequency in the course of the run; `None` where cycles could not be counted.
+    /// The core's frequency in the course of the run; `None` if cycles could not be counted.
     pub fn clock(&self) -> Option<Interval> {
         let chain = self.chain?;
         Some(Interval {
@@ -68,13 +68,13 @@ impl<'a> Core<'a> {
         })
     }
 
-    /// What one multiplication takes at the run's median frequency, in ns.
+    /// The time of one multiplication at the run's median frequency, in ns.
     fn multiplication_ns(&self) -> Option<f64> {
         self.chain.map(|chain| chain.median / UNIT)
     }
 }
 
-/// The quiet median of a round on the wall's clock, and the core's speed meanwhile.
+/// The quiet median of a round in wall-clock time, and the core's speed during the round.
 fn time_and_chain(round: &JudgedRound, seed: u64) -> Option<TimeAndChain> {
     let time = round.quiet_median(Unit::Nanoseconds, seed)?.median;
     Some(TimeAndChain { time, chain: round.chain_ns? })
@@ -82,14 +82,14 @@ fn time_and_chain(round: &JudgedRound, seed: u64) -> Option<TimeAndChain> {
 
 /// The medians of a point's rounds, and how to give them in ns and cycles.
 struct Medians {
-    /// In the result's unit, ns: at the run's median frequency, or of the wall's clock.
+    /// In ns: at the run's median frequency, or of wall-clock time.
     rounds: Vec<RoundMedian>,
     /// Interval of one ns, where the figure is one of cycles.
     cycles_per_ns: Option<f64>,
 }
 
 impl Evidence {
-    /// All results of this point, as the evidence stands.
+    /// All results of this point, from the evidence so far.
     pub fn results(&self, plan: &Plan, core: &Core) -> Vec<CaseResult> {
         let mut time = self.blank(TIME.name, TIME.unit, TIME.better);
         if let Some((outcome, reason)) = self.ending.clone() {
@@ -165,7 +165,7 @@ impl Evidence {
         fill_seen(result, judged);
     }
 
-    /// The rounds' medians: of quiet samples, or of all where hardly any were quiet.
+    /// The medians of the rounds: of quiet samples, or of all samples if hardly any were quiet.
     fn medians(
         &self,
         judged: &[JudgedRound],
@@ -217,8 +217,8 @@ impl Evidence {
         }
     }
 
-    /// The quartiles of all quiet samples, in the result's unit; none where workers contended, whose samples are no
-    /// operation's own time.
+    /// The quartiles of all quiet samples, in the result's unit; `None` if workers contended, whose samples
+    /// are not the time of a single operation.
     fn quiet_quartiles(&self, judged: &[JudgedRound], core: &Core) -> Option<[f64; 2]> {
         if judged.iter().any(|j| j.contended_mean.is_some()) {
             return None;
@@ -240,7 +240,7 @@ impl Evidence {
         cpus.into_iter().collect()
     }
 
-    /// The reasons for distrust that more than half of the rounds gave.
+    /// The doubts that more than half of the rounds reported.
     fn own_doubts(&self) -> Vec<String> {
         let mut rounds_by_doubt: BTreeMap<&str, usize> = BTreeMap::new();
         for doubt in self.rounds.iter().flat_map(|round| &round.doubts) {
@@ -251,7 +251,7 @@ impl Evidence {
         usual.map(|(doubt, _)| doubt.to_owned()).collect()
     }
 
-    /// The figures beside the time, in the order the case gave them.
+    /// The metrics other than the time, in the order in which the case reported them.
     fn metrics(&self, plan: &Plan, levels: &Levels) -> Vec<CaseResult> {
         let quiet: Vec<bool> = self.judged(levels).iter().map(JudgedRound::is_enough).collect();
         let mut names: Vec<&MetricValue> = Vec::new();
@@ -270,7 +270,7 @@ impl Evidence {
             .collect()
     }
 
-    /// One figure of what the rounds gave: a median of the quiet ones, but what was ever seen of all.
+    /// Combines the values of one metric: a median uses quiet rounds only, a minimum or sum all rounds.
     fn combined(&self, metric: &MetricValue, values: &[(f64, bool)], plan: &Plan) -> CaseResult {
         let mut result = self.blank(&metric.name, &metric.unit, metric.better);
         let all = values.iter().map(|&(value, _)| value);
@@ -285,7 +285,7 @@ impl Evidence {
                 let rounds = result.round_values.iter().map(|&value| RoundMedian::exact(value));
                 interval_of(&rounds.collect::<Vec<_>>(), plan.seed)
             }
-            // A least value or a count of all that was seen is a fact, not an estimate.
+            // A minimum or a sum over all rounds is a fact, not an estimate.
             Combine::Least => fact(all.fold(f64::INFINITY, f64::min)),
             Combine::Sum => fact(all.sum()),
         };
@@ -298,7 +298,7 @@ impl Evidence {
     }
 }
 
-/// What an application would have seen: all samples, by the clock on the wall.
+/// The distribution that an application would have seen: all samples, in wall-clock time.
 fn fill_seen(result: &mut CaseResult, judged: Vec<JudgedRound>) {
     let mut all: Vec<f64> = judged.into_iter().flat_map(|j| j.all).map(|s| s.ns).collect();
     result.samples = all.len() as u64;
@@ -318,15 +318,16 @@ fn frequency_slope(slope: &Slope, adjusted: bool) -> FrequencySlope {
     FrequencySlope { slope: slope.slope, low: slope.low, high: slope.high, adjusted }
 }
 
-/// Why a case that is declared core-bound may not be, if its slope says so.
+/// A doubt if the slope of a case that is declared core-bound contradicts that.
 fn core_bound_doubt(slope: &Slope) -> Option<String> {
     let apart = slope.high < *CORE_BOUND_SLOPES.start() || slope.low > *CORE_BOUND_SLOPES.end();
     apart.then(|| {
-        "does not follow the core's frequency as it should: its cycles change with it".to_owned()
+        "its cycles change with the core's frequency, although the case is declared core-bound"
+            .to_owned()
     })
 }
 
-/// Medians of the sentinel's readings beside the quiet samples.
+/// Medians of the sentinel's readings around the quiet samples.
 fn reference(judged: &[JudgedRound]) -> Option<Reference> {
     let readings: Vec<_> = judged.iter().flat_map(|j| &j.readings).collect();
     let median_of = |part: &dyn Fn(&measure::sentinel::Reading) -> Option<f32>| {

@@ -37,13 +37,13 @@ pub enum RoundEnd {
     Hung(String),
 }
 
-/// How long after its own time limit a worker may take to end.
+/// The time that a worker may take to end after its time limit.
 const GRACE: Duration = Duration::from_secs(12);
 /// The same for a worker that runs a command of the user, which has a time limit of its own.
 const GRACE_OF_COMMAND: Duration = Duration::from_secs(2);
-/// How long a worker may continue after a request to stop: most rounds are shorter.
+/// The time for which a worker may continue after a request to stop; most rounds are shorter.
 const LAST_CHANCE: Duration = Duration::from_millis(500);
-/// How often requests to stop are checked.
+/// The interval at which requests to stop are checked.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// Limit of a worker's output, in bytes: more than any round prints.
 const OUTPUT_AT_MOST: usize = 16 << 20;
@@ -161,7 +161,7 @@ fn await_end(
             return Ok((status, false));
         }
         if Instant::now() >= deadline {
-            // It may have ended meanwhile: then there is nothing to kill.
+            // It may have ended in the meantime, so that there is no process to kill.
             let _ = child.kill();
             return Ok((child.wait().map_err(failed)?, true));
         }

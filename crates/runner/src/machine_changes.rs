@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_goes_on_where_nothing_that_it_recorded_has_changed() {
+    fn a_run_continues_if_no_recorded_fact_has_changed() {
         let facts = platform::machine::describe();
         let changed = |begun: &[(&str, &str)], now: &[(&str, &str)]| {
             changed_since(&run(begun), &run(now), &facts).map(|first| first.key)

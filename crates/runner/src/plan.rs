@@ -1,4 +1,4 @@
-//! What a run measures: which points, how precisely, for how long.
+//! The plan of a run: its points, precision and time limits.
 
 mod error;
 mod filter;
@@ -41,11 +41,11 @@ pub struct Plan {
     pub trial_precision: f64,
     /// Longest time for the whole run, in ms. Each point gets one round at least, however long that takes.
     pub budget_ms: u64,
-    /// How much of it the sampled points may take beyond their least number of rounds, while trials are still to be made.
+    /// The part of it that sampled points may take beyond their minimum number of rounds, while trials are outstanding.
     pub sampling_ms: u64,
-    /// Rounds a point gets at least.
+    /// The minimum number of rounds of a point.
     pub rounds_at_least: usize,
-    /// Trials that a point gets whose rounds are trials.
+    /// The number of trials of a point whose rounds are trials.
     #[serde(default)]
     pub trials: usize,
     /// The largest number of trials of a point, if it is not half as many again.
@@ -66,7 +66,7 @@ pub struct Plan {
     pub coordinator: u32,
 }
 
-/// That of a run planned before plans had it.
+/// The value for a run planned before plans had this field.
 fn waiting_precision() -> f64 {
     WAITING_PRECISION
 }
@@ -162,7 +162,7 @@ fn trials_ms(points: &[Point], times: u32, quick: bool) -> u64 {
         Some(((trials.takes)(&point.params) + AROUND_ONE) * (sampled + u32::from(trials.counted)))
     };
     let all: Duration = points.iter().filter_map(of_point).sum();
-    // One in three is made again, of a quick run one in five.
+    // One in three is repeated, in a quick run one in five.
     let to_repeat = if quick { 5 } else { 3 };
     (all + all / to_repeat).as_millis() as u64
 }
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cpu_to_measure_on_comes_last() {
+    fn the_measuring_cpu_is_the_last_one() {
         let options = Options { cpu: Some(0), ..Options::default() };
         assert_eq!(plan(&options, &[0, 1], 7).unwrap().cpus, [1, 0]);
         let options = Options { cpu: Some(9), ..Options::default() };
@@ -312,14 +312,14 @@ mod tests {
     }
 
     #[test]
-    fn an_ordinary_run_of_servers_leaves_out_what_takes_long_unless_asked_for() {
+    fn a_default_run_of_servers_omits_long_points_unless_requested() {
         let of = |options: Options| {
             let filters = vec!["net/answer".to_owned()];
             let plan = plan(&Options { filters, ..options }, &[0, 1], 7).unwrap();
             let is_exec = |point: &&Point| point.params["arch"] == "exec";
             (plan.points.len(), plan.points.iter().filter(is_exec).count(), plan.budget_ms)
         };
-        // How many there are depends on the architectures that this system has.
+        // Their number depends on the architectures that this system supports.
         let (all, exec, budget_ms) = of(Options::default());
         assert!(exec == 1 && all <= 25 && budget_ms < 50_000, "{all} {exec} {budget_ms}");
         let (few, none, budget_ms) = of(Options { quick: true, ..Options::default() });
@@ -336,7 +336,7 @@ mod tests {
             let options = Options { filters, quick, ..Options::default() };
             plan(&options, &[0, 1], 7).unwrap().budget_ms
         };
-        // A quarter of it is for trials to be repeated, of a quick run a sixth.
+        // A quarter of it is for repeated trials, in a quick run a sixth.
         let (ordinary, quick) = (budget_ms(false), budget_ms(true));
         assert!(ordinary <= 75_000 * 4 / 3 && quick <= 18_000 * 6 / 5, "{ordinary} {quick}");
     }
@@ -423,7 +423,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_run_measures_unasked_has_points_of_every_case() {
+    fn a_default_run_has_points_of_every_case() {
         for quick in [false, true] {
             for filter in ["lock", "concurrency", "file"] {
                 let all = choose(&[filter.to_owned()]).unwrap();
@@ -510,7 +510,7 @@ mod tests {
     }
 
     #[test]
-    fn a_case_with_a_command_of_its_own_is_not_measured_unasked() {
+    fn a_case_with_a_separate_command_is_not_in_a_default_run() {
         let of = |filter: &str| {
             let options = Options { filters: vec![filter.into()], ..Options::default() };
             plan(&options, &[0, 1], 7).map(|plan| plan.points)

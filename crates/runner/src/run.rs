@@ -1,4 +1,4 @@
-//! Runs: describes the machine, has all rounds made, and concludes.
+//! Runs: describes the machine, runs all rounds, and derives results.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
@@ -161,7 +161,7 @@ fn measured_by(plan: &Plan) -> Option<u32> {
     (pid != std::process::id() && platform::process_status::is_alive_and_ours(pid)).then_some(pid)
 }
 
-/// The id of the unfinished run that `name` stands for.
+/// The id of the unfinished run that `name` refers to.
 fn unfinished_run(name: Option<&str>, store: &Store) -> Result<String, RunError> {
     let id = match name {
         None => store.unfinished()?.ok_or(RunError::NothingToResume)?,
@@ -210,8 +210,8 @@ fn conclude(store: &mut Store, id: String, complete: bool) -> Result<Ended, RunE
     Ok(Ended { id, ending })
 }
 
-/// Unsupported is an answer; failed, timed out and implausible are not. A run of unsupported points only has measured
-/// nothing.
+/// Unsupported points are results; failed, timed out and implausible ones are not. A run with only unsupported points
+/// has measured nothing.
 fn ending_of(results: &[CaseResult]) -> Ending {
     let answered = |outcome| matches!(outcome, Outcome::Measured | Outcome::Unsupported);
     let any_measured = results.iter().any(|result| result.outcome == Outcome::Measured);

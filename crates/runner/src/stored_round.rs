@@ -1,4 +1,4 @@
-//! Rounds as the store keeps them.
+//! Rounds as recorded in the store.
 
 /// Least time between the beginnings of two rounds of one point. The state of a machine rarely changes within a fifth
 /// of a second, and rounds in one state would agree more closely than the figure deserves.

@@ -1,6 +1,7 @@
-//! What the tests of all crates share: a test that needs root, tracefs, a program or whatever else a machine may lack
-//! says that it is skipped. In CI, where `scripts/install-test-needs` has installed what tests need, it fails instead:
-//! nothing passes there by being skipped. What an operating system cannot have at all is [`not_applicable`], in CI too.
+//! Shared by the tests of all crates: a test that needs root, tracefs, a program or another resource that a machine may
+//! lack reports that it is skipped. In CI, where `scripts/install-test-needs` has installed what tests need, it fails
+//! instead: no test passes there by being skipped. A test of something that an operating system does not support is
+//! [`not_applicable`], also in CI.
 
 use std::io::Write;
 
@@ -88,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_says_that_this_is_ci() {
+    fn variables_that_identify_ci() {
         assert!(says_ci(Some("true")) && says_ci(Some("1")));
         assert!(!says_ci(None) && !says_ci(Some("")) && !says_ci(Some("false")));
     }
@@ -100,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_system_cannot_have_never_fails() {
+    fn unsupported_tests_never_fail() {
         not_applicable("only a test of what does not apply");
     }
 

@@ -1,6 +1,6 @@
 //! The difference between each candidate and the best one, with its interval.
 //!
-//! A trial on a shared machine is now and then a third longer for external reasons. Values further than five robust
+//! A trial on a shared machine occasionally takes a third longer for external reasons. Values further than five robust
 //! standard deviations from their median are left out, and Welch's t interval is taken of the logarithms of the rest. In
 //! simulations (85 % of values within a normal 0.5 %, 15 % up to 40 % longer, six candidates) this detects a difference of
 //! 3 % in 73, 85 and 91 % of cases with 6, 8 and 10 rounds; Yuen's trimmed means in 31 to 57 %, medians with a bootstrap

@@ -56,7 +56,7 @@ fn three_percent_is_found_and_chance_is_not() {
 }
 
 #[test]
-fn what_says_the_same_is_compared_once() {
+fn equivalent_metrics_are_compared_once() {
     let metrics = |case: &str| {
         let all = ["time", "rate", "server-cpu", "reply-p99"].map(|metric| CaseResult {
             metric: metric.to_owned(),
@@ -73,10 +73,10 @@ fn what_says_the_same_is_compared_once() {
 
 #[test]
 fn no_verdict_falls_below_the_floor() {
-    // Half a percent, told apart beyond doubt, and still not called a difference.
+    // Half a percent, which is significant, and still below the floor.
     let (base, new) = (rounds(100.0, 1e-5, 12, 1), rounds(100.5, 1e-5, 12, 2));
     assert_eq!(verdict(base, new), Verdict::Same);
-    // A difference that equal runs have shown before.
+    // A difference that equal runs showed before.
     let (base, new) = (
         run(vec![result("a/b", rounds(100.0, 1e-3, 12, 1))]),
         run(vec![result("a/b", rounds(104.0, 1e-3, 12, 2))]),
@@ -107,7 +107,7 @@ fn a_machine_that_ran_at_another_speed_is_no_verdict() {
     let row = first(&base, &with_speed(75.5, 583.0, 363.0));
     assert_eq!(row.verdict, Verdict::CannotTell);
     assert!(row.note.contains("varies by 14.1 %"), "{}", row.note);
-    // A kernel whose calls are slower by as much is what the comparison is to find.
+    // A comparison must detect a kernel whose calls are slower by this share.
     let row = first(&base, &with_speed(89.0, 665.0, 390.0));
     assert_eq!((row.verdict, row.floor), (Verdict::Slower, 0.01));
 }
@@ -141,12 +141,12 @@ fn a_time_that_the_generator_held_back_is_no_verdict() {
     let (base, mut new) = (all(50e3, 10e3), all(60e3, 8e3));
     let [faster, better] = [Verdict::Faster, Verdict::Better];
     assert_eq!(verdicts(base.clone(), new.clone()), [faster, better]);
-    new[0].doubts.push("client-saturated: the generator could not ask for more".to_owned());
+    new[0].doubts.push("client-saturated: the load generator was the bottleneck".to_owned());
     assert_eq!(verdicts(base, new), [Verdict::CannotTell, better]);
 }
 
 #[test]
-fn what_was_disturbed_throughout_is_no_verdict() {
+fn points_disturbed_throughout_get_no_verdict() {
     let of_rate = |rate: f64| result("a/b", rounds(rate, 1e-3, 12, 1));
     let (base, mut new) = (of_rate(100.0), of_rate(300.0));
     new.disturbed = true;
@@ -165,7 +165,7 @@ fn a_run_that_drifted_is_no_verdict() {
 }
 
 #[test]
-fn what_cannot_be_paired_says_why() {
+fn results_without_a_counterpart_have_a_reason() {
     let mut unsupported = result("a/b", vec![1.0, 2.0]);
     unsupported.outcome = Outcome::Unsupported;
     unsupported.estimate = None;
@@ -193,7 +193,7 @@ fn facts_in_which_runs_differ_are_listed() {
     );
 }
 
-/// A run on a known CPU at `ghz` of results that have cycles: what takes so many cycles takes `cycles / ghz` ns.
+/// A run on a known CPU at `ghz` of results with cycles: an operation of `cycles` takes `cycles / ghz` ns.
 fn run_at(ghz: f64, cycles: &[(&str, Vec<f64>)]) -> Document {
     let with_cycles = |(case, cycles): &(&str, Vec<f64>)| {
         let mut result = result(case, cycles.iter().map(|cycles| cycles / ghz).collect());
@@ -332,7 +332,7 @@ fn run_of(time: f64) -> Document {
 }
 
 #[test]
-fn what_disturbed_a_point_disturbed_all_of_its_metrics() {
+fn a_disturbance_applies_to_all_metrics_of_a_point() {
     let of = |metric: &str, value: f64| CaseResult {
         metric: metric.to_owned(),
         better: if metric.ends_with("rate") { Direction::Higher } else { Direction::Lower },
@@ -438,7 +438,7 @@ fn few_rounds_that_agree_by_chance_are_no_difference() {
 }
 
 #[test]
-fn what_follows_from_several_points_is_not_compared_again() {
+fn derived_metrics_are_not_compared() {
     let mut law = result("concurrency/degree", rounds(0.1, 0.01, 8, 1));
     law.metric = "amdahl-serial".to_owned();
     let mut from = result("net/answer", rounds(0.1, 0.01, 8, 1));
@@ -487,10 +487,10 @@ fn a_run_from_before_cycles_is_compared_in_ns() {
     assert_eq!(time.verdict, Verdict::Slower);
 }
 
-/// How rounds scatter: what one is multiplied by, from its number of so many.
+/// A distribution of rounds: the factor of a round, by its number and the number of rounds.
 type Scattering = fn(&mut StdRng, usize, usize) -> f64;
 
-/// Scatter as rounds were seen to have it, and worse. None of these has a difference between runs.
+/// Observed distributions of rounds, and worse ones. None has a difference between runs.
 const SCATTERINGS: [(&str, Scattering); 6] = [
     ("normal", |rng, _, _| (0.05 * noise(rng)).exp()),
     ("skewed", |rng, _, _| 1.0 + 0.1 * (-(1.0 - rng.random::<f64>()).ln())),
@@ -509,7 +509,7 @@ const SCATTERINGS: [(&str, Scattering); 6] = [
     ("drifting", |rng, round, of| (0.01 * noise(rng) + 0.1 * round as f64 / of as f64).exp()),
 ];
 
-/// So many rows, all equal but for chance, of 6 to 10 rounds each.
+/// Rows that differ only by chance, with 6 to 10 rounds each.
 fn equal_rows(rng: &mut StdRng, rows: usize, scatter: Scattering) -> Document {
     let row = |row: usize, rng: &mut StdRng| {
         let n = 6 + row % 5;
@@ -518,7 +518,7 @@ fn equal_rows(rng: &mut StdRng, rows: usize, scatter: Scattering) -> Document {
     run((0..rows).map(|number| row(number, rng)).collect())
 }
 
-/// The error rate is that of all rows together, however their rounds scatter.
+/// The error rate applies to all rows together, for any distribution of their rounds.
 #[test]
 fn wrong_verdicts_stay_within_the_promised_chance() {
     const FAMILIES: usize = 40;
@@ -536,7 +536,7 @@ fn wrong_verdicts_stay_within_the_promised_chance() {
     }
 }
 
-/// What the acceptance of cycles asks for: 1 % found in 9 of 10 tries among 300 rows, and nothing else.
+/// The requirement for cycles: a change of 1 % is found in 9 of 10 tries among 300 rows, and no other row differs.
 #[test]
 fn one_percent_of_cycles_is_found_among_hundreds_of_rows() {
     const TRIES: usize = 20;

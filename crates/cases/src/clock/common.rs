@@ -1,4 +1,4 @@
-//! What the cases of clocks share: parameters, metrics and how a clock is measured.
+//! Shared by the cases of clocks: parameters, metrics, and the measurement of a clock.
 
 use super::properties::{self, UNTIL_TICK};
 use crate::{Param, Takes};
@@ -6,10 +6,10 @@ use measure::time::Stopwatch;
 use measure::{CaseError, Metric, Round};
 use std::hint::black_box;
 
-/// How a clock of the kernel is asked.
+/// How a clock of the kernel is read.
 pub const VIA: Param = Param {
     name: "via",
-    meaning: "the C library's function, which asks the vDSO, or the system call itself",
+    meaning: "whether the C library's function reads the clock, through the vDSO, or a system call",
     default: &["vdso", "syscall"],
     full: &["vdso", "syscall"],
     takes: Takes::Words(&[]),
@@ -19,8 +19,11 @@ pub const VIA: Param = Param {
 pub const METRICS: &[Metric] =
     &[properties::STEP, properties::GRANULARITY, properties::BACK, properties::BACK_ACROSS_CPUS];
 
-/// Measures what `read` costs and what the clock can tell. `units` gives what a reading shows, in
-/// units of `ns_per_unit`.
+/// Measures the cost of `read` and the properties of the clock. `units` converts a reading to a number
+/// of units of `ns_per_unit`.
+///
+/// # Errors
+/// As [`Round::time`].
 pub fn measure_clock<R>(
     round: &mut Round,
     ns_per_unit: f64,
@@ -34,14 +37,17 @@ pub fn measure_clock<R>(
     Ok(())
 }
 
-/// Reports all that a clock can tell that every thread reads alike.
+/// Reports all properties of a clock that gives all threads the same time.
 pub fn report_properties(round: &mut Round, ns_per_unit: f64, read: impl Fn() -> u64 + Sync) {
     properties::on_one_cpu(round, ns_per_unit, UNTIL_TICK, &read);
     properties::across_cpus(round, &read);
 }
 
-/// As [`measure_clock`], for the time stamp counter, whose rate is found out for the purpose: to
-/// some 0.01 %, within 1 ms.
+/// As [`measure_clock`], for the time stamp counter, whose rate is calibrated first: to about 0.01 %,
+/// within 1 ms.
+///
+/// # Errors
+/// As [`measure_clock`].
 #[allow(dead_code, reason = "not on every system")]
 pub fn measure_tsc(round: &mut Round, read: impl Fn() -> u64 + Sync) -> Result<(), CaseError> {
     let ns_per_tick = || {
@@ -51,16 +57,16 @@ pub fn measure_tsc(round: &mut Round, read: impl Fn() -> u64 + Sync) -> Result<(
         }
         watch.elapsed().get() / read().saturating_sub(start).max(1) as f64
     };
-    // The middle one: an interrupt between the two clocks spoils one of them.
+    // The median: an interrupt between the readings of the two clocks distorts one rate.
     let mut rates = [ns_per_tick(), ns_per_tick(), ns_per_tick()];
     rates.sort_by(f64::total_cmp);
     measure_clock(round, rates[1], &read, |ticks| ticks)
 }
 
-/// Sees to it that a clock could be read: a reading of 0 is what stands there if it could not.
+/// Checks that a clock could be read. The buffer still holds 0 if the call failed.
 ///
 /// # Errors
-/// What the system said last.
+/// The last error of the system.
 #[allow(dead_code, reason = "not on every system")]
 pub fn check_reading(name: &str, reading: u64) -> Result<(), CaseError> {
     if reading == 0 { Err(CaseError::last_os_error(name)) } else { Ok(()) }

@@ -3,12 +3,13 @@ use platform::on_windows;
 use super::METRICS;
 use crate::{Case, Only};
 
-/// The wall clock, as coarse as the timer interrupt.
+/// The wall clock with the resolution of the timer interrupt.
 pub const CASE: Case = Case {
     area: "clock",
     name: "get-system-time-as-file-time",
     operation: "One GetSystemTimeAsFileTime.",
-    comparable_to: "The counterpart of clock/gettime{id=realtime-coarse}; it counts units of 100 ns.",
+    comparable_to: "The Windows counterpart of clock/gettime{id=realtime-coarse}; its unit is 100 \
+                ns.",
     only: Only::Windows("exists only on Windows"),
     core_bound: true,
     trials: None,
@@ -20,7 +21,7 @@ pub const CASE: Case = Case {
             use windows_sys::Win32::System::SystemInformation::GetSystemTimeAsFileTime;
 
             let read = |now: &mut FILETIME| {
-                // SAFETY: `now` is a valid place; the call cannot fail.
+                // SAFETY: `now` is a valid buffer; the call cannot fail.
                 unsafe { GetSystemTimeAsFileTime(now) };
             };
             let mut now = FILETIME { dwLowDateTime: 0, dwHighDateTime: 0 };

@@ -3,12 +3,12 @@ use platform::on_windows;
 use super::METRICS;
 use crate::{Case, Only};
 
-/// The wall clock, as fine as Windows can tell it.
+/// The wall clock with the best resolution that Windows offers.
 pub const CASE: Case = Case {
     area: "clock",
     name: "get-system-time-precise",
     operation: "One GetSystemTimePreciseAsFileTime.",
-    comparable_to: "The counterpart of clock/gettime{id=realtime}; it counts units of 100 ns.",
+    comparable_to: "The Windows counterpart of clock/gettime{id=realtime}; its unit is 100 ns.",
     only: Only::Windows("exists only on Windows"),
     core_bound: true,
     trials: None,
@@ -20,7 +20,7 @@ pub const CASE: Case = Case {
             use windows_sys::Win32::System::SystemInformation::GetSystemTimePreciseAsFileTime;
 
             let read = |now: &mut FILETIME| {
-                // SAFETY: `now` is a valid place; the call cannot fail.
+                // SAFETY: `now` is a valid buffer; the call cannot fail.
                 unsafe { GetSystemTimePreciseAsFileTime(now) };
             };
             let mut now = FILETIME { dwLowDateTime: 0, dwHighDateTime: 0 };

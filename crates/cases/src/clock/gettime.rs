@@ -18,14 +18,16 @@ const CLOCKS: &[&str] = &[
     "tai",
 ];
 
-/// Every clock of the kernel.
+/// All clocks of the kernel.
 pub const CASE: Case = Case {
     area: "clock",
     name: "gettime",
-    operation: "One clock_gettime of the clock `id`, by the C library's function or by the system \
-                call itself.",
-    comparable_to: "libMicro's `clock_gettime` reads realtime by the C library's function. A clock that \
-            the vDSO does not know is read by a system call either way: the counted calls tell.",
+    operation: "One clock_gettime of the clock `id`, by the C library's function or by a system \
+                call.",
+    comparable_to: "libMicro's `clock_gettime` reads the realtime clock by the C library's \
+                function, and stress-ng's `--vdso` the monotonic one by the vDSO's function. A \
+                clock that the vDSO lacks is read by a system call either way, as the number of \
+                system calls shows.",
     only: Only::Linux("measured on Linux only"),
     core_bound: true,
     trials: None,
@@ -50,7 +52,7 @@ fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
         use super::properties;
         use crate::value_of;
 
-        /// Costs and properties of the clock that `read` reads.
+        /// Measures the cost and the properties of the clock that `read` reads.
         fn measure(
             round: &mut Round,
             is_shared: bool,
@@ -74,7 +76,7 @@ fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
             check(&read)
         }
 
-        /// No clock shows this: what stays there if a call fails.
+        /// The content of the buffer before a call, and after one that failed; no clock returns it.
         const NOT_READ: libc::timespec = libc::timespec { tv_sec: 0, tv_nsec: -1 };
 
         fn check(read: impl Fn(&mut libc::timespec)) -> Result<(), CaseError> {
@@ -106,16 +108,16 @@ fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
             other => return Err(CaseError::Unsupported(format!("there is no clock {other}"))),
         };
 
-        // The reading stays where the call put it: copying it would wait for the call's own stores.
+        // The reading is not copied, since a copy would wait for the stores of the call.
         let by_vdso = |now: &mut libc::timespec| {
-            // SAFETY: `now` is a valid place for the reading.
+            // SAFETY: `now` is a valid buffer for the reading.
             unsafe { libc::clock_gettime(id, now) };
         };
         let by_syscall = |now: &mut libc::timespec| {
-            // SAFETY: `now` is a valid place for the reading.
+            // SAFETY: `now` is a valid buffer for the reading.
             unsafe { libc::syscall(libc::SYS_clock_gettime, id, &raw mut *now) };
         };
-        // Each thread has a CPU time of its own: nothing to compare.
+        // Each thread has its own CPU time, so readings of two threads cannot be compared.
         let is_shared = id != libc::CLOCK_THREAD_CPUTIME_ID;
         if value_of(params, "via")? == "vdso" {
             measure(round, is_shared, by_vdso)

@@ -4,12 +4,13 @@ use platform::on_linux;
 use super::{METRICS, VIA};
 use crate::{Case, Only};
 
-/// The wall clock as older programs read it.
+/// The wall clock by its older interface.
 pub const CASE: Case = Case {
     area: "clock",
     name: "gettimeofday",
-    operation: "One gettimeofday, by the C library's function or by the system call itself.",
-    comparable_to: "libMicro's `gettimeofday` calls the C library's function.",
+    operation: "One gettimeofday, by the C library's function or by a system call.",
+    comparable_to: "libMicro's `gettimeofday` calls the C library's function, and stress-ng's \
+                `--vdso` the vDSO's.",
     only: Only::Linux("measured on Linux only"),
     core_bound: true,
     trials: None,
@@ -45,13 +46,13 @@ fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
 
         if crate::value_of(params, "via")? == "vdso" {
             measure(round, |now| {
-                // SAFETY: `now` is a valid place for the reading; no time zone is asked for.
+                // SAFETY: `now` is a valid buffer for the reading; the time zone is not requested.
                 unsafe { libc::gettimeofday(now, std::ptr::null_mut()) };
             })
         } else {
             round.expect_syscalls(1.0);
             measure(round, |now| {
-                // SAFETY: `now` is a valid place for the reading; no time zone is asked for.
+                // SAFETY: `now` is a valid buffer for the reading; the time zone is not requested.
                 unsafe { libc::syscall(libc::SYS_gettimeofday, &raw mut *now, 0usize) };
             })
         }

@@ -1,7 +1,7 @@
-//! What reading a clock costs, and what it can tell.
+//! The cost of reading a clock, and its resolution and monotonicity.
 //!
-//! Each clock is one file: how it is read, and how a reading becomes a number. What a clock can
-//! tell ([`properties`]) is found out in the same way for all of them.
+//! Each file reads one clock and converts a reading to a number. The [`properties`] of all clocks are
+//! measured in the same way.
 
 mod common;
 mod get_system_time_as_file_time;
@@ -64,12 +64,12 @@ mod tests {
     use crate::syscall::rehearsal;
 
     #[test]
-    fn every_clock_can_be_measured_or_says_why_not() {
+    fn every_clock_gives_samples_or_a_reason() {
         rehearsal::every_case_gives_samples_or_a_reason(CASES);
     }
 
     #[test]
-    fn a_clock_read_by_a_system_call_makes_one() {
+    fn system_calls_are_as_expected() {
         rehearsal::system_calls_are_as_expected(CASES);
     }
 
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fine_clock_shows_all_its_properties() {
+    fn all_properties_of_a_fine_clock_are_reported() {
         let (lines, result) = rehearsal::run(&std_instant::CASE, &Params::new(), Mode::Sample);
         assert_eq!(result, Ok(()));
         let value = |name: &str| {

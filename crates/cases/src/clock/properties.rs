@@ -1,4 +1,4 @@
-//! What a clock can tell: its steps, and whether it ever goes back.
+//! The properties of a clock: its resolution, and whether it ever goes backwards.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -9,42 +9,42 @@ use measure::{Combine, Metric, Round};
 use platform::counters::involuntary_switches;
 use platform::cpu::pin_thread;
 
-/// The most changes of a clock that are looked at.
+/// The most changes of a clock that are recorded.
 const CHANGES: usize = 20_000;
-/// Readings between two looks at the watch.
+/// Readings of the clock between two checks of the time limit.
 const BURST: usize = 64;
-/// How long a clock is looked at that changes, and one of which little is expected.
+/// How long a clock is read after its first change, and how long one that is not expected to change.
 pub const BRIEFLY: Duration = Duration::from_millis(1);
-/// How long a clock is looked at until it changes: longer than the ticks of most kernels.
+/// How long a clock is read until its first change: longer than the tick of most kernels.
 pub const UNTIL_TICK: Duration = Duration::from_millis(12);
-/// How long a thread may take to get to its CPU.
+/// How long a thread may take to move to its CPU.
 const UNTIL_THERE: Duration = Duration::from_millis(100);
 
-/// The smallest step seen in any round.
-pub const STEP: Metric =
-    Metric::lower("step", "ns", "the smallest difference between two readings that differ")
-        .combined(Combine::Least);
-/// What a program that reads the clock over and over sees.
+/// The smallest step in any round.
+pub const STEP: Metric = Metric::lower(
+    "step",
+    "ns",
+    "the smallest difference between two consecutive readings that differ",
+)
+.combined(Combine::Least);
+/// The median step that a program sees which reads the clock in a loop.
 pub const GRANULARITY: Metric = Metric::lower(
     "granularity",
     "ns",
-    "the usual difference between two readings that differ, read as fast as can be: a fine \
-     clock's own cost, a coarse one's tick",
+    "the median difference between two consecutive readings that differ: the cost of a reading for \
+     a fine clock, the tick for a coarse one",
 );
 /// Of all rounds together.
 pub const BACK: Metric =
-    Metric::lower("back", "steps", "readings lower than the one before, on one CPU")
+    Metric::lower("back", "steps", "readings lower than the previous one, on one CPU")
         .combined(Combine::Sum);
 /// Of all rounds together.
-pub const BACK_ACROSS_CPUS: Metric = Metric::lower(
-    "back-across-cpus",
-    "steps",
-    "readings lower than one taken before on another CPU",
-)
-.combined(Combine::Sum);
+pub const BACK_ACROSS_CPUS: Metric =
+    Metric::lower("back-across-cpus", "steps", "readings lower than an earlier one on another CPU")
+        .combined(Combine::Sum);
 
-/// Reports `step`, `granularity` and `back` of a clock, read over and over on this CPU. A clock
-/// that did not change within `patience` has no step and no granularity this time.
+/// Reports `step`, `granularity` and `back` of a clock, which is read in a loop on this CPU. Reports no
+/// step and no granularity if the clock did not change within `patience`.
 pub fn on_one_cpu(round: &mut Round, ns_per_unit: f64, patience: Duration, read: impl Fn() -> u64) {
     if round.order().mode != Mode::Sample {
         return;
@@ -57,22 +57,23 @@ pub fn on_one_cpu(round: &mut Round, ns_per_unit: f64, patience: Duration, read:
     round.metric(&BACK, seen.back as f64);
 }
 
-/// Reports `back-across-cpus` of a clock that all threads share; nothing where there is no second
-/// CPU to be had.
+/// Reports `back-across-cpus` of a clock that all threads share. Reports nothing if there is no second
+/// CPU.
 pub fn across_cpus(round: &mut Round, read: impl Fn() -> u64 + Sync) {
     let Some((_, others)) = round.order().cpus.split_last() else { return };
     if others.is_empty() || round.order().mode != Mode::Sample {
         return;
     }
-    // Another one in each round, so that a run tries many.
+    // A different CPU in each round, so that a run covers many.
     let other = others[std::process::id() as usize % others.len()];
     if let Some(back) = backward_between(|| pin_thread(other).is_ok(), read) {
         round.metric(&BACK_ACROSS_CPUS, back as f64);
     }
 }
 
-/// The patience for a clock that ticks every second. If this one ends within 150 ms, sleeps until
-/// just before it does, on average 11 ms; else, in most rounds, the tick is not waited for.
+/// The patience for a clock that ticks every second. If the next tick is less than 150 ms away, sleeps
+/// until just before it, which takes 11 ms on average over all rounds; otherwise, in most rounds, does
+/// not wait for the tick.
 pub fn patience_for_the_second() -> Duration {
     const SOON: Duration = Duration::from_millis(150);
     const BEFORE: Duration = Duration::from_millis(1);
@@ -85,14 +86,14 @@ pub fn patience_for_the_second() -> Duration {
     UNTIL_TICK
 }
 
-/// What was seen of a clock, in its own units.
+/// The observed properties of a clock, in its own units.
 struct Seen {
     step_and_granularity: Option<(u64, u64)>,
     back: u64,
 }
 
-/// Reads a clock over and over. Differences are dropped during which our CPU was taken away: of a
-/// coarse clock they would be several ticks, and on a busy CPU the usual ones.
+/// Reads a clock in a loop. Discards differences during which this thread was preempted: for a coarse
+/// clock they would span several ticks, and on a busy CPU they would be the majority.
 fn watch(patience: Duration, read: impl Fn() -> u64) -> Seen {
     let mut differences = Vec::with_capacity(CHANGES + BURST);
     let (mut back, mut last) = (0, read());
@@ -123,8 +124,9 @@ fn watch(patience: Duration, read: impl Fn() -> u64) -> Seen {
     Seen { step_and_granularity, back }
 }
 
-/// Has this thread and another read a clock for 1 ms, each after it has seen the latest reading of
-/// both; counts readings lower than that. `None` if the other did not get to its place in time.
+/// Lets this thread and another one read a clock for 1 ms, each after it has loaded the latest reading
+/// of both, and counts the readings lower than that. `None` if the other thread did not reach its CPU
+/// in time.
 fn backward_between(
     take_place: impl FnOnce() -> bool + Send,
     read: impl Fn() -> u64 + Sync,
@@ -145,7 +147,7 @@ fn backward_between(
             }
             let mut back = 0;
             ready.store(true, Ordering::Release);
-            // Once more after the end, so that even a thread that came late has compared.
+            // Once more after the end, so that even a thread that started late has compared.
             while !stop.load(Ordering::Acquire) {
                 back += burst();
             }
@@ -154,7 +156,7 @@ fn backward_between(
         let other = other.ok()?;
         let (there, wait) = (|| ready.load(Ordering::Acquire), Stopwatch::start());
         while !there() && !other.is_finished() && !is_over(wait, UNTIL_THERE) {
-            // It begins on our CPU, where we were put before.
+            // The other thread starts on this thread's CPU, to which this thread is pinned.
             std::thread::yield_now();
         }
         let (is_there, look) = (there(), Stopwatch::start());
@@ -178,11 +180,11 @@ mod tests {
 
     use super::*;
 
-    /// For what is seen at once unless the machine is busy.
+    /// The patience for changes that occur at once, unless the machine is busy.
     const LONG: Duration = Duration::from_secs(10);
 
     #[test]
-    fn the_tick_of_a_coarse_clock_is_found() {
+    fn the_tick_of_a_coarse_clock_is_measured() {
         let readings = Cell::new(0);
         let seen = watch(LONG, || {
             readings.set(readings.get() + 1);
@@ -193,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn the_smallest_step_is_not_the_usual_one() {
+    fn step_is_the_smallest_and_granularity_the_median() {
         let (now, readings) = (Cell::new(0), Cell::new(0u64));
         let seen = watch(LONG, || {
             readings.set(readings.get() + 1);
@@ -204,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_goes_back_is_caught() {
+    fn a_clock_that_goes_backwards_is_detected() {
         let readings = Cell::new(0u64);
         let seen = watch(BRIEFLY, || {
             readings.set(readings.get() + 1);
@@ -214,24 +216,24 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_stands_has_no_step() {
+    fn a_stopped_clock_has_no_step() {
         let seen = watch(BRIEFLY, || 7);
         assert_eq!(seen.step_and_granularity, None);
         assert_eq!(seen.back, 0);
     }
 
     #[test]
-    fn a_cpu_whose_clock_is_behind_is_caught() {
+    fn a_cpu_whose_clock_is_behind_is_detected() {
         let base = std::time::Instant::now();
         let mine = std::thread::current().id();
         let ns = || 1_000_000_000 + base.elapsed().as_nanos() as u64;
         let behind = || ns() - if std::thread::current().id() == mine { 0 } else { 500_000_000 };
-        // On a busy machine the other thread may come too late.
-        let sooner_or_later = |read: &(dyn Fn() -> u64 + Sync)| {
+        // On a busy machine the other thread may start too late.
+        let repeated = |read: &(dyn Fn() -> u64 + Sync)| {
             (0..100).find_map(|_| backward_between(|| true, read)).unwrap()
         };
-        assert!(sooner_or_later(&behind) > 0);
-        assert_eq!(sooner_or_later(&ns), 0);
+        assert!(repeated(&behind) > 0);
+        assert_eq!(repeated(&ns), 0);
         assert_eq!(backward_between(|| false, ns), None);
     }
 }

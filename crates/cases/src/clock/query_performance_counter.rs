@@ -3,12 +3,12 @@ use platform::on_windows;
 use super::METRICS;
 use crate::{Case, Only};
 
-/// The clock that Windows programs time with.
+/// The clock by which Windows programs measure intervals.
 pub const CASE: Case = Case {
     area: "clock",
     name: "query-performance-counter",
     operation: "One QueryPerformanceCounter.",
-    comparable_to: "The counterpart of clock/gettime{id=monotonic}.",
+    comparable_to: "The Windows counterpart of clock/gettime{id=monotonic}.",
     only: Only::Windows("exists only on Windows"),
     core_bound: true,
     trials: None,
@@ -21,11 +21,11 @@ pub const CASE: Case = Case {
             };
 
             let mut hz = 0;
-            // SAFETY: `hz` is a valid place; the call cannot fail since Windows XP.
+            // SAFETY: `hz` is a valid buffer; the call cannot fail since Windows XP.
             unsafe { QueryPerformanceFrequency(&mut hz) };
             let read = || {
                 let mut ticks = 0;
-                // SAFETY: `ticks` is a valid place; the call cannot fail since Windows XP.
+                // SAFETY: `ticks` is a valid buffer; the call cannot fail since Windows XP.
                 unsafe { QueryPerformanceCounter(&mut ticks) };
                 ticks
             };

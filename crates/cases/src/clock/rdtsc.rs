@@ -3,10 +3,10 @@ use platform::on_x86_64;
 use super::METRICS;
 use crate::{Case, Only, Param, Takes};
 
-/// Whether the counter is kept from being read before or after its turn.
+/// Whether a fence keeps the reading in program order.
 pub const FENCE: Param = Param {
     name: "fence",
-    meaning: "whether an lfence keeps the reading in its place among other instructions",
+    meaning: "whether an lfence keeps the reading in program order",
     default: &["none", "lfence"],
     full: &["none", "lfence"],
     takes: Takes::Words(&[]),
@@ -16,10 +16,11 @@ pub const FENCE: Param = Param {
 pub const CASE: Case = Case {
     area: "clock",
     name: "rdtsc",
-    operation: "One rdtsc; with fence=lfence after an lfence, so that it is not read before what \
-                comes earlier.",
-    comparable_to: "What the vDSO's clocks do inside. Without a fence it may be read early, which shows \
-            as back-across-cpus.",
+    operation: "One rdtsc instruction; with fence=lfence after an lfence, so that all earlier \
+                instructions have completed when the counter is read.",
+    comparable_to: "The instruction by which the vDSO reads the time on most machines. stress-ng's \
+                `--tsc` executes it in an unrolled loop. Without a fence the processor may read \
+                the counter early, which shows as `back-across-cpus`.",
     only: Only::X86_64("an instruction of x86-64 processors"),
     core_bound: true,
     trials: None,

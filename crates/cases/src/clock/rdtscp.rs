@@ -4,13 +4,15 @@ use super::METRICS;
 use super::rdtsc::FENCE;
 use crate::{Case, Only};
 
-/// The time stamp counter together with the number of the processor.
+/// The time stamp counter together with the processor's number.
 pub const CASE: Case = Case {
     area: "clock",
     name: "rdtscp",
-    operation: "One rdtscp, which waits until all earlier instructions are done; with \
-                fence=lfence an lfence follows, so that nothing later begins before.",
-    comparable_to: "The usual end of a hand-made timing loop, where clock/rdtsc is its beginning.",
+    operation: "One rdtscp instruction, which waits until all earlier instructions have completed; \
+                with fence=lfence followed by an lfence, so that no later instruction starts \
+                before.",
+    comparable_to: "Hand-written timing loops often begin with clock/rdtsc and end with this \
+                instruction; stress-ng's `--tsc` executes rdtsc.",
     only: Only::X86_64("an instruction of x86-64 processors"),
     core_bound: true,
     trials: None,
@@ -28,7 +30,7 @@ pub const CASE: Case = Case {
             if value_of(params, "fence")? == "lfence" {
                 super::measure_tsc(round, || {
                     let mut processor = 0;
-                    // SAFETY: the instructions exist; `processor` is a valid place.
+                    // SAFETY: the instructions exist; `processor` is a valid buffer.
                     unsafe {
                         let ticks = __rdtscp(&mut processor);
                         _mm_lfence();
@@ -38,7 +40,7 @@ pub const CASE: Case = Case {
             } else {
                 super::measure_tsc(round, || {
                     let mut processor = 0;
-                    // SAFETY: the instruction exists; `processor` is a valid place.
+                    // SAFETY: the instruction exists; `processor` is a valid buffer.
                     unsafe { __rdtscp(&mut processor) }
                 })
             }

@@ -3,13 +3,15 @@ use std::time::Instant;
 use super::{METRICS, measure_clock};
 use crate::{Case, Only};
 
-/// The clock that Rust programs time with.
+/// The clock by which Rust programs measure intervals.
 pub const CASE: Case = Case {
     area: "clock",
     name: "std-instant",
-    operation: "One Instant::now of Rust's standard library.",
-    comparable_to: "On Linux clock_gettime of the monotonic clock, on Windows QueryPerformanceCounter, \
-            each with what the library adds.",
+    operation: "One Instant::now() of Rust's standard library.",
+    comparable_to: "Calls clock_gettime of the monotonic clock on Linux and \
+                QueryPerformanceCounter on Windows: the difference to these cases is the cost of \
+                the library. Rust's own benchmark `instant_contention_01_threads` makes the same \
+                call.",
     only: Only::Everywhere,
     core_bound: true,
     trials: None,

@@ -8,10 +8,10 @@ use crate::{Case, Only};
 pub const CASE: Case = Case {
     area: "clock",
     name: "time",
-    operation: "One time, which gives whole seconds, by the C library's function or by the system \
-                call itself.",
-    comparable_to: "The cheapest way to a time stamp; clock/gettime{id=realtime-coarse} is as cheap and \
-            finer.",
+    operation: "One time, which returns whole seconds, by the C library's function or by a system \
+                call.",
+    comparable_to: "libMicro's `time` calls the C library's function. \
+                clock/gettime{id=realtime-coarse} costs about as much and has a finer resolution.",
     only: Only::Linux("measured on Linux only"),
     core_bound: true,
     trials: None,
@@ -28,7 +28,7 @@ fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
 
         use super::{check_reading, properties};
 
-        /// As [`super::measure_clock`], but rarely waits for the tick.
+        /// As [`super::measure_clock`], but waits for a tick in few rounds only.
         fn measure(round: &mut Round, read: impl Fn() -> u64 + Sync) -> Result<(), CaseError> {
             check_reading("time", read())?;
             round.time(|| {
@@ -45,7 +45,7 @@ fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
 
         if crate::value_of(params, "via")? == "vdso" {
             measure(round, || {
-                // SAFETY: no copy of the answer is asked for.
+                // SAFETY: no copy of the result is requested.
                 let seconds = unsafe { libc::time(std::ptr::null_mut()) };
                 seconds.max(0) as u64
             })
@@ -53,7 +53,7 @@ fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
             platform::on_x86_64!(round, {
                 round.expect_syscalls(1.0);
                 measure(round, || {
-                    // SAFETY: no copy of the answer is asked for.
+                    // SAFETY: no copy of the result is requested.
                     let seconds = unsafe { libc::syscall(libc::SYS_time, 0usize) };
                     seconds.max(0) as u64
                 })

@@ -11,59 +11,60 @@ use super::metrics;
 use super::trial::report;
 use crate::{Case, Only, Param, Takes, Trials, count_of, value_of};
 
-/// The parameter that names a file of jobs, with its checksum after a `#`; with it there are no `jobs`,
-/// `length` and `bound`.
+/// The parameter that names a file of jobs, with its checksum after a `#`. It replaces `jobs`, `length`
+/// and `bound`.
 pub const LIST: &str = "list";
 
 pub const CASE: Case = Case {
     area: "concurrency",
     name: "answer",
-    operation: "One's own list of jobs carried out, from the start until the last is done.",
-    comparable_to: "As concurrency/jobs, for the jobs described or listed in a file; `oscost concurrency` \
-            measures every candidate and says which is best.",
+    operation: "The user's list of jobs carried out, from the start until the last job is \
+                complete.",
+    comparable_to: "As concurrency/jobs, for jobs described by options or listed in a file; \
+                `oscost concurrency` measures every candidate and reports the best one.",
     only: Only::Everywhere,
     core_bound: false,
     trials: Some(Trials { only_by: Some("oscost concurrency"), ..Trials::new(takes) }),
     params: &[
         Param {
             name: "executor",
-            meaning: "who does the jobs",
+            meaning: "what carries out the jobs (see concurrency/jobs)",
             default: &["serial", "threads", "pool", "tokio"],
             full: &["serial", "threads", "pool", "tokio"],
             takes: Takes::Words(&[]),
         },
         Param {
             name: "degree",
-            meaning: "how many jobs are under way at once, at most",
+            meaning: "the maximum number of jobs in progress at once",
             default: &["1"],
             full: &["1"],
             takes: Takes::Count(DEGREE_AT_MOST as u64),
         },
         Param {
             name: "order",
-            meaning: "whether jobs are begun in the order given, or the shortest first of those that \
-                      have arrived",
+            meaning: "whether jobs start in the given order, or the shortest job first of those \
+                      that have arrived",
             default: &["given"],
             full: &["given"],
             takes: Takes::Words(&["shortest"]),
         },
         Param {
             name: "jobs",
-            meaning: "how many jobs there are",
+            meaning: "the number of jobs",
             default: &["40"],
             full: &["40"],
             takes: Takes::Count(JOBS_AT_MOST as u64),
         },
         Param {
             name: "length",
-            meaning: "their lengths, evenly from one to the other",
+            meaning: "the lengths of the jobs, evenly spaced over the range",
             default: &["5ms..80ms"],
             full: &["5ms..80ms"],
             takes: Takes::Words(&[]),
         },
         Param {
             name: "bound",
-            meaning: "whether they need a CPU, wait, or both with this CPU share",
+            meaning: "whether the jobs need a CPU, wait, or do both with this CPU share",
             default: &["mixed:30"],
             full: &["mixed:30"],
             takes: Takes::Words(&[]),
@@ -89,10 +90,10 @@ fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
     Ok(())
 }
 
-/// The jobs that the parameters describe, or the file they name has, by arrival.
+/// The jobs that the parameters describe, or those in the file that they name, ordered by arrival.
 ///
 /// # Errors
-/// `Failed` if the file is not what it was when the run was planned.
+/// `Failed` if the file has changed since the run was planned.
 pub fn list_of(params: &Params) -> Result<Vec<Job>, CaseError> {
     let Some(file) = params.get(LIST) else {
         let lengths = parse_lengths(value_of(params, "length")?).map_err(CaseError::Failed)?;
@@ -114,7 +115,7 @@ fn by_arrival(mut jobs: Vec<Job>) -> Vec<Job> {
     jobs
 }
 
-/// The ways in which these jobs may be done on so many CPUs: executor, degree and order.
+/// The candidates for these jobs on `cpus` CPUs: executor, degree and order.
 pub fn candidates(jobs: &[Job], cpus: usize) -> Vec<Params> {
     let all_at_once = jobs.len().min(DEGREE_AT_MOST);
     let mut degrees: Vec<usize> = [cpus, 2 * cpus, 4 * cpus, all_at_once]
@@ -140,7 +141,7 @@ pub fn candidates(jobs: &[Job], cpus: usize) -> Vec<Params> {
     ways.collect()
 }
 
-/// Serially the sum of all jobs, else about the ideal.
+/// The sum of all jobs for serial execution, otherwise about the ideal time.
 pub fn takes(params: &Params) -> Duration {
     let jobs = list_of(params).unwrap_or_default();
     let sum: Duration = jobs.iter().map(|job| job.length).sum();

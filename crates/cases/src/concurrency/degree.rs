@@ -9,22 +9,24 @@ use super::list::{JOBS_AT_MOST, parse_bound};
 use super::metrics;
 use crate::{Case, Only, Param, Takes, Trials, count_of, length_of, value_of};
 
-/// A trial carries out the list so often.
+/// The number of times that a trial carries out the list.
 const TIMES: usize = 3;
 
 pub const CASE: Case = Case {
     area: "concurrency",
     name: "degree",
-    operation: "A list of jobs, all of one length, carried out on all CPUs by so many threads at once.",
-    comparable_to: "The degrees together give Amdahl's law and the Universal Scalability Law: the serial share, \
-            contention, coherence, and the degree beyond which more threads make it slower.",
+    operation: "A list of jobs of equal length carried out by `degree` threads on all CPUs.",
+    comparable_to: "The degrees together give the parameters of Amdahl's law and the Universal \
+                Scalability Law: the serial share, contention, coherence, and the degree beyond \
+                which more threads reduce the rate. sysbench's `cpu` with several `--threads` \
+                gives rates at single degrees.",
     only: Only::Everywhere,
     core_bound: false,
     trials: Some(Trials::new(takes)),
     params: &[
         Param {
             name: "kind",
-            meaning: "whether jobs need a CPU, or wait half of the time",
+            meaning: "the number of jobs in progress at once",
             default: &["cpu", "mixed"],
             full: &["cpu", "mixed"],
             takes: Takes::Words(&[]),
@@ -32,30 +34,30 @@ pub const CASE: Case = Case {
         Param {
             name: "degree",
             meaning: "how many jobs are under way at once",
-            // Five levels on two CPUs: up to the number of CPUs, and beyond it, where the laws that
-            // are fitted to them tell contention from coherence.
+            // Five degrees on two CPUs: up to the number of CPUs, and beyond it, where the fitted laws
+            // separate contention from coherence.
             default: &["few..4xcpus"],
             full: &["1..4xcpus"],
             takes: Takes::Count(DEGREE_AT_MOST as u64),
         },
         Param {
             name: "executor",
-            meaning: "who does the jobs",
+            meaning: "what carries out the jobs (see concurrency/jobs)",
             default: &["threads"],
             full: &["threads", "pool"],
             takes: Takes::Words(&["threads-up-front", "pool", "rayon"]),
         },
         Param {
             name: "jobs",
-            meaning: "how many jobs the list has",
-            // As many in each turn at any of the default degrees.
+            meaning: "the number of jobs in the list",
+            // A multiple of each default degree, so that all threads carry out equally many jobs.
             default: &["48"],
             full: &["96"],
             takes: Takes::Count(JOBS_AT_MOST as u64),
         },
         Param {
             name: "length",
-            meaning: "the length of each",
+            meaning: "the length of each job",
             default: &["500us"],
             full: &["500us"],
             takes: Takes::Length,
@@ -86,7 +88,7 @@ fn jobs_of(params: &Params) -> Result<Vec<Job>, CaseError> {
     Ok(vec![job; count_of(params, "jobs")?])
 }
 
-/// As if there were two CPUs.
+/// Estimated for two CPUs.
 pub fn takes(params: &Params) -> Duration {
     let jobs = jobs_of(params).unwrap_or_default();
     let sum: Duration = jobs.iter().map(|job| job.length).sum();

@@ -1,4 +1,4 @@
-//! Who carries out the jobs of a list, and what came of it.
+//! The executors that carry out a list of jobs, and the result of each job.
 
 use std::num::NonZeroUsize;
 use std::time::Duration;
@@ -14,10 +14,10 @@ use serde::de::DeserializeOwned;
 
 use super::job::Job;
 
-/// The most jobs that may be under way at once: each may be a thread or a process.
+/// The maximum number of jobs in progress at once; each may take a thread or a process.
 pub const DEGREE_AT_MOST: usize = 1024;
 
-/// The names of all executors, as the parameter has them.
+/// The names of all executors, as values of the parameter `executor`.
 pub const NAMES: &[&str] = &[
     "serial",
     "threads",
@@ -29,36 +29,36 @@ pub const NAMES: &[&str] = &[
     "processes",
 ];
 
-/// An executor, ready to begin: what lives longer than a list of jobs is made already.
+/// An executor. Threads that outlive a list of jobs already exist.
 pub enum Executor {
     /// One job after the other on the calling thread.
     Serial(ConcurrentExecution),
-    /// A thread for each job, or threads made for each list.
+    /// A thread per job, or threads created for each list.
     Threads(ConcurrentExecution),
-    /// Threads that stay.
+    /// A pool of persistent threads.
     Pool(Pool),
     /// Rayon's pool.
     Rayon(Rayon),
-    /// Tasks on tokio's threads, or on the calling one.
+    /// Tasks on tokio's threads, or on the calling thread.
     Tokio(Tokio),
-    /// A process for each job.
+    /// A process per job.
     Processes(Processes),
 }
 
-/// How a job ended.
+/// The result of a job.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Done {
-    /// When, from the start of the list.
+    /// When the job completed, from the start of the list.
     pub at: Duration,
-    /// The CPU time its work took, where the system tells.
+    /// The CPU time of its work; `None` if the system does not report it.
     pub cpu: Option<Duration>,
 }
 
 impl Executor {
-    /// The executor of that name, for at most `degree` jobs at once on so many CPUs.
+    /// The executor of that name, for at most `degree` jobs at once on `cpus` CPUs.
     ///
     /// # Errors
-    /// `Unsupported` where this system has none such, `Failed` where it cannot be made.
+    /// `Unsupported` if this system lacks it, `Failed` if its threads cannot be created.
     pub fn new(name: &str, degree: usize, cpus: usize) -> Result<Self, CaseError> {
         let failed = |e: &dyn std::fmt::Display| CaseError::Failed(format!("{name}: {e}"));
         let at_least_one = |n: usize| NonZeroUsize::new(n.clamp(1, DEGREE_AT_MOST)).expect("not 0");
@@ -83,11 +83,11 @@ impl Executor {
         })
     }
 
-    /// Carries out `jobs`, handed out in this order; how each ended, in the same order. A job that has
-    /// not arrived yet is waited for in its own slot: those after it arrive later still.
+    /// Carries out `jobs`, handed out in this order, and returns their results in the same order. A job
+    /// that has not arrived yet occupies its slot while it waits, since all later jobs arrive later still.
     ///
     /// # Errors
-    /// `Failed` where a job was not done.
+    /// `Failed` if a job was not completed.
     pub fn carry_out(
         &self,
         jobs: &[Job],
@@ -118,14 +118,14 @@ impl Executor {
         Ok(done.collect())
     }
 
-    /// Carries out `jobs`, which must be there from the start, and reads no clock for any of them: two
-    /// readings take about as long as it takes to hand a job to a pool.
+    /// Carries out `jobs`, which must all arrive at the start, without reading a clock per job: two
+    /// readings take about as long as handing a job to a pool.
     ///
     /// # Errors
-    /// `Failed` where a job was not done, or arrives later.
+    /// `Failed` if a job was not completed, or arrives later.
     pub fn carry_out_untimed(&self, jobs: &[Job], work: &Work) -> Result<(), CaseError> {
         if jobs.iter().any(|job| !job.arrival.is_zero()) {
-            return Err(CaseError::Failed("a job that arrives later needs a clock".into()));
+            return Err(CaseError::Failed("a job with a later arrival needs a clock".into()));
         }
         let task = |job: Job| -> Handling<'static, ()> {
             let work = *work;
@@ -134,8 +134,8 @@ impl Executor {
         self.hand_out(jobs, |job| job.carry_out(work), task).map(drop)
     }
 
-    /// Hands out `jobs` in this order, to `handler` or, as tasks, to `task`; what each gave, in the same
-    /// order.
+    /// Hands out `jobs` in this order, to `handler` or, as tasks, to `task`. Returns the results in the
+    /// same order.
     fn hand_out<R>(
         &self,
         jobs: &[Job],
@@ -170,18 +170,18 @@ impl Executor {
             None => all
                 .into_iter()
                 .collect::<Option<_>>()
-                .ok_or_else(|| CaseError::Failed("a job was neither done nor refused".into())),
+                .ok_or_else(|| CaseError::Failed("a job neither completed nor failed".into())),
         }
     }
 }
 
-/// Carries out `jobs` one after the other, of those that have arrived always the shortest; how each
-/// ended, in the order given.
+/// Carries out `jobs` one after the other, always the shortest of those that have arrived. Returns their
+/// results in the given order.
 pub fn shortest_first(jobs: &[Job], work: &Work, clock: Clock) -> Vec<Done> {
     let start = clock.now();
     let mut all = vec![Done { at: Duration::ZERO, cpu: None }; jobs.len()];
     let mut left: Vec<usize> = (0..jobs.len()).collect();
-    // The shortest comes last, where it is cheap to take.
+    // The shortest job is the last element, where removing it is cheap.
     left.sort_by_key(|&number| std::cmp::Reverse((jobs[number].length, number)));
     while !left.is_empty() {
         let now = since(clock, start);
@@ -197,8 +197,7 @@ pub fn shortest_first(jobs: &[Job], work: &Work, clock: Clock) -> Vec<Done> {
     all
 }
 
-/// When the job ended and what CPU time it took, in ns: plain numbers, which also another process can
-/// send.
+/// The end of the job and its CPU time, in ns: plain numbers, which another process can send.
 fn ended(cpu: Option<Duration>, clock: Clock, start: Ticks) -> (u64, Option<u64>) {
     (since(clock, start).as_nanos() as u64, cpu.map(|cpu| cpu.as_nanos() as u64))
 }
@@ -207,7 +206,7 @@ fn since(clock: Clock, start: Ticks) -> Duration {
     Duration::from_nanos(clock.between(start, clock.now()).get() as u64)
 }
 
-/// The time left until then; `None` if there is none: even to sleep for no time costs a turn.
+/// The time left until then; `None` if it has passed: even sleeping for no time yields the CPU.
 fn until(moment: Duration, clock: Clock, start: Ticks) -> Option<Duration> {
     let left = moment.checked_sub(if moment.is_zero() { moment } else { since(clock, start) })?;
     (!left.is_zero()).then_some(left)
@@ -233,7 +232,7 @@ mod tests {
             let done = executor.carry_out(&jobs(), &work, clock).unwrap();
             assert_eq!(done.len(), 6, "{name}");
             for (job, done) in jobs().iter().zip(&done) {
-                // A wait is never shorter than asked for.
+                // A wait is never shorter than requested.
                 assert!(done.at >= job.arrival + job.length.mul_f64(0.5), "{name}: {done:?}");
                 assert_eq!(done.cpu.is_some(), cfg!(unix), "{name}");
             }
@@ -244,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn the_shortest_that_has_arrived_comes_first() {
+    fn the_shortest_arrived_job_runs_first() {
         let clock = Clock::monotonic();
         let work = Work::calibrate(clock).unwrap();
         let done = shortest_first(&jobs(), &work, clock);

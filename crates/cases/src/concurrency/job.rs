@@ -1,52 +1,52 @@
-//! A job: so much CPU time and so much waiting, in turn, from when it arrives.
+//! A job: alternating slices of CPU time and waiting, starting at its arrival.
 
 use std::time::Duration;
 
 use measure::work::Work;
 
-/// CPU time and waiting alternate in slices of about this length together.
+/// The approximate length of one slice of CPU time and one slice of waiting together.
 const SLICE: Duration = Duration::from_millis(1);
-/// A job has at most so many slices of each.
+/// The maximum number of slices of each kind in a job.
 const SLICES_AT_MOST: u32 = 10;
 
-/// Something to be done that keeps a CPU busy for a part of its length and waits for the rest, as for a
+/// A job that uses a CPU for a part of its length and waits for the rest, as a program waits for a
 /// disk or another machine.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Job {
-    /// How long it takes where nothing else is done. Never zero.
+    /// How long the job takes on an idle machine. Never zero.
     pub length: Duration,
-    /// The share of it, 0 to 1, that needs a CPU.
+    /// The share of its length that needs a CPU, 0 to 1.
     pub cpu_share: f64,
-    /// When it can be begun, from the start of the list.
+    /// The earliest time at which the job can start, from the start of the list.
     pub arrival: Duration,
 }
 
-/// One part of a job.
+/// One slice of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Slice {
-    /// Needs a CPU for so long.
+    /// Needs a CPU for this long.
     Work(Duration),
-    /// Needs nothing for so long.
+    /// Waits for this long, without a CPU.
     Wait(Duration),
 }
 
 impl Job {
-    /// A job that is there from the start.
+    /// A job that arrives at the start of the list.
     pub fn new(length: Duration, cpu_share: f64) -> Self {
         Self { length, cpu_share, arrival: Duration::ZERO }
     }
 
-    /// How much of it needs a CPU.
+    /// The CPU time of the job.
     pub fn cpu(&self) -> Duration {
         self.length.mul_f64(self.cpu_share)
     }
 
-    /// When it would be done if nothing stood in its way.
+    /// The earliest time at which the job can be complete.
     pub fn soonest(&self) -> Duration {
         self.arrival + self.length
     }
 
-    /// Its parts, in order: work and waiting alternate, work first.
+    /// The slices of the job in order: work and waiting alternate, work first.
     pub fn slices(&self) -> impl Iterator<Item = Slice> + use<> {
         let cpu = self.cpu();
         let wait = self.length - cpu;
@@ -58,7 +58,7 @@ impl Job {
         )
     }
 
-    /// Does the job on the calling thread, and reads no clock.
+    /// Carries out the job on the calling thread, without reading a clock.
     pub fn carry_out(&self, work: &Work) {
         for slice in self.slices() {
             match slice {
@@ -68,7 +68,7 @@ impl Job {
         }
     }
 
-    /// Does the job as a task that gives way to others while it waits, and reads no clock.
+    /// Carries out the job as a task that yields to other tasks while it waits, without reading a clock.
     pub async fn carry_out_async(&self, work: &Work) {
         for slice in self.slices() {
             match slice {
@@ -78,7 +78,7 @@ impl Job {
         }
     }
 
-    /// Does the job on the calling thread; how much CPU time its work took, where the system tells.
+    /// Carries out the job on the calling thread. Returns the CPU time of its work, if the system reports it.
     pub fn carry_out_timed(&self, work: &Work) -> Option<Duration> {
         let mut spent = Some(Duration::ZERO);
         for slice in self.slices() {
@@ -90,7 +90,7 @@ impl Job {
         spent
     }
 
-    /// As [`Job::carry_out_timed`], as a task that gives way to others while it waits.
+    /// As [`Job::carry_out_timed`], as a task that yields to other tasks while it waits.
     pub async fn carry_out_timed_async(&self, work: &Work) -> Option<Duration> {
         let mut spent = Some(Duration::ZERO);
         for slice in self.slices() {
@@ -117,9 +117,9 @@ fn add(sum: &mut Option<Duration>, more: Option<Duration>) {
     *sum = sum.zip(more).map(|(sum, more)| sum + more);
 }
 
-/// The shortest time in which so many CPUs can do all jobs, however they are scheduled: no job is done
-/// sooner than by itself, and from any moment on the CPUs have to do the work of all that arrive
-/// later (McNaughton 1959, where all are there from the start).
+/// A lower bound of the time in which `cpus` CPUs can complete all jobs under any schedule: no job
+/// completes earlier than it would alone, and from any moment on the CPUs must do the work of all jobs
+/// that arrive later (McNaughton 1959, where all jobs arrive at the start).
 pub fn ideal(jobs: &[Job], cpus: usize) -> Duration {
     let alone = jobs.iter().map(Job::soonest).max().unwrap_or_default();
     let mut latest_first: Vec<&Job> = jobs.iter().collect();
@@ -138,7 +138,7 @@ pub(super) mod tests {
     use super::*;
 
     thread_local! {
-        /// How many pieces of work this thread has timed.
+        /// The number of slices of work that this thread has timed.
         pub(in super::super) static TIMED: Cell<usize> = const { Cell::new(0) };
     }
 
@@ -171,7 +171,7 @@ pub(super) mod tests {
             (vec![Job::new(ms(10), 0.0), Job::new(ms(20), 0.0)], 1, 20),
             (vec![Job::new(ms(10), 0.5), Job::new(ms(20), 0.5)], 1, 20),
             (vec![Job { arrival: ms(100), ..cpu(10) }, cpu(10)], 1, 110),
-            // Two that arrive together must share the one CPU from then on.
+            // Two jobs that arrive together share the only CPU from then on.
             (
                 vec![Job { arrival: ms(100), ..cpu(10) }, Job { arrival: ms(100), ..cpu(10) }],
                 1,

@@ -15,27 +15,28 @@ use crate::{Case, Extent, Only, Param, Takes, Trials, count_of, length_of, value
 pub const CASE: Case = Case {
     area: "concurrency",
     name: "jobs",
-    operation: "A list of jobs carried out, from the first being handed out until the last is done; \
-                job k of n lasts k times the base.",
-    comparable_to: "Elapsed time and turnaround of serial and concurrent execution. `--full` is the published \
-            experiment: base lengths of 10 to 2430 ms, on one CPU, longest first, at most 25 at once; \
-            an ordinary run has three of these lengths at 0.003 of it.",
+    operation: "A list of jobs carried out, from handing out the first job until the last one is \
+                complete; job k of n lasts k times the base length.",
+    comparable_to: "Elapsed time and turnaround of serial and concurrent execution, as in a \
+                published experiment that `--full` repeats: base lengths of 10 to 2430 ms, one \
+                CPU, longest job first, at most 25 jobs at once. A default run has three of these \
+                lengths divided by 333. osbench's `create_threads` measures the creation of idle \
+                threads only.",
     only: Only::Everywhere,
     core_bound: false,
     trials: Some(Trials { includes, ..Trials::new(takes) }),
     params: &[
         Param {
             name: "executor",
-            meaning: "who does the jobs: one thread serially, a thread for each, threads made up front, \
-                      a pool of threads that stay, rayon's pool, tokio's tasks on as many threads as \
-                      CPUs or on the current one, or a process for each",
+            meaning: "the number of jobs in the list",
             default: &["serial", "threads", "tokio"],
             full: &["serial", "threads"],
             takes: Takes::Words(NAMES),
         },
         Param {
             name: "kind",
-            meaning: "whether jobs need a CPU, wait, or do both by turns, half of the time each",
+            meaning: "whether the jobs need a CPU, wait, or alternate between both with equal \
+                      shares",
             default: &["cpu", "wait", "mixed"],
             full: &["cpu", "wait", "mixed"],
             takes: Takes::Words(&[]),
@@ -43,8 +44,8 @@ pub const CASE: Case = Case {
         Param {
             name: "jobs",
             meaning: "how many jobs the list has",
-            // Few, where the cost of handing them out shows most, and many, where the turnaround
-            // differs most.
+            // Few jobs, where the cost of handing them out shows most, and many, where the turnarounds
+            // differ most.
             default: &["2", "17"],
             full: &["2", "5", "8", "11", "14", "17"],
             takes: Takes::Count(JOBS_AT_MOST as u64),
@@ -52,15 +53,15 @@ pub const CASE: Case = Case {
         Param {
             name: "base",
             meaning: "the length of the shortest job",
-            // As short as what a thread costs, and long beside it: with 2.43 ms the ratios change by
-            // a few percent more, and a trial takes three times as long.
+            // From about the cost of a thread to many times that. With 2.43 ms the ratios change by
+            // only a few percent more, and a trial takes three times as long.
             default: &["30us", "270us", "810us"],
             full: &["10ms", "30ms", "90ms", "270ms", "810ms", "2.43s"],
             takes: Takes::Length,
         },
         Param {
             name: "order",
-            meaning: "in which order the jobs are handed out",
+            meaning: "the order in which the jobs are handed out, by length",
             default: &["longest"],
             full: &["longest"],
             takes: Takes::Words(&["shortest", "shuffled"]),
@@ -68,7 +69,7 @@ pub const CASE: Case = Case {
         CPUS,
         Param {
             name: "degree",
-            meaning: "how many jobs are under way at once, at most",
+            meaning: "the maximum number of jobs in progress at once",
             default: &["25"],
             full: &["25"],
             takes: Takes::Count(DEGREE_AT_MOST as u64),
@@ -78,10 +79,10 @@ pub const CASE: Case = Case {
     run,
 };
 
-/// On which CPUs the jobs run.
+/// The CPUs on which the jobs run.
 pub const CPUS: Param = Param {
     name: "cpus",
-    meaning: "whether all is kept to one CPU, or may use all",
+    meaning: "whether all threads are pinned to one CPU or may use all CPUs",
     default: &["one", "all"],
     full: &["one"],
     takes: Takes::Words(&["all"]),
@@ -103,7 +104,7 @@ fn jobs_of(params: &Params) -> Result<Vec<Job>, CaseError> {
     Ok(steps(count_of(params, "jobs")?, length_of(params, "base")?, share))
 }
 
-/// Jobs in steps of length, as they are handed out; shuffled anew in each process.
+/// The jobs in the order in which they are handed out. Each process shuffles them differently.
 fn ordered(mut shortest_first: Vec<Job>, order: &str) -> Vec<Job> {
     match order {
         "longest" => shortest_first.reverse(),
@@ -116,8 +117,8 @@ fn ordered(mut shortest_first: Vec<Job>, order: &str) -> Vec<Job> {
     shortest_first
 }
 
-/// Not what would tell the same again: jobs that only wait need no second CPU. A quick run has the many
-/// jobs only, those that need a CPU on all CPUs and those that wait.
+/// Leaves out redundant points: jobs that only wait need no second CPU. A quick run has only the longer
+/// list, of jobs that need a CPU on all CPUs, and of jobs that wait on one.
 pub fn includes(params: &Params, extent: Extent) -> bool {
     let is = |name: &str, value: &str| params.get(name).is_some_and(|has| has == value);
     match extent {
@@ -131,7 +132,7 @@ pub fn includes(params: &Params, extent: Extent) -> bool {
     }
 }
 
-/// Serially the sum of all jobs, else about the ideal.
+/// The sum of all jobs for serial execution, otherwise about the ideal time.
 pub fn takes(params: &Params) -> Duration {
     let jobs = jobs_of(params).unwrap_or_default();
     match (value_of(params, "executor"), value_of(params, "cpus")) {
@@ -150,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn jobs_are_handed_out_in_the_order_asked_for() {
+    fn jobs_are_handed_out_in_the_given_order() {
         let list =
             || jobs_of(&params(&[("kind", "cpu"), ("jobs", "17"), ("base", "1ms")])).unwrap();
         let lengths = |order| -> Vec<u128> {
@@ -164,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn how_long_a_trial_takes_is_foreseen() {
+    fn the_duration_of_a_trial_is_estimated() {
         let of = |executor, kind, cpus| {
             let given = [("executor", executor), ("kind", kind), ("cpus", cpus)];
             let list = [("jobs", "3"), ("base", "10ms")];

@@ -1,4 +1,4 @@
-//! Lists of jobs: the experiment's, one described in a few words, and one read from a file.
+//! Lists of jobs: of the published experiment, described by options, or read from a file.
 
 use std::fmt;
 use std::path::Path;
@@ -13,19 +13,19 @@ use super::job::Job;
 
 /// The most jobs a list may have.
 pub const JOBS_AT_MOST: usize = 10_000;
-/// The longest a job may take, and arrive after the start.
+/// The maximum length of a job, and of its arrival after the start.
 pub const LENGTH_AT_MOST: Duration = Duration::from_secs(3_600);
-/// More than any list of so many jobs takes.
+/// The maximum size of a file; `JOBS_AT_MOST` jobs take less.
 const BYTES_AT_MOST: u64 = 1 << 20;
-/// Seed of the order in which described jobs are given: the same each time.
+/// Seed for the order of described jobs: always the same.
 const SEED: u64 = 7;
 
-/// What is wrong with a list of jobs.
+/// An error in a list of jobs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListError {
-    /// The line it is in, from 1; 0 where it is in none.
+    /// The line of the error, from 1; 0 if it concerns the whole list.
     pub line: usize,
-    /// What is wrong.
+    /// The error.
     pub problem: String,
 }
 
@@ -44,10 +44,10 @@ fn wrong(line: usize, problem: impl Into<String>) -> ListError {
     ListError { line, problem: problem.into() }
 }
 
-/// Which part of a job needs a CPU: `cpu`, `wait`, or `mixed:30` for 30 %.
+/// Parses the CPU share of a job: `cpu`, `wait`, or `mixed:30` for 30 %.
 ///
 /// # Errors
-/// In words, anything else.
+/// A message for anything else.
 pub fn parse_bound(text: &str) -> Result<f64, String> {
     match text {
         "cpu" => Ok(1.0),
@@ -55,30 +55,30 @@ pub fn parse_bound(text: &str) -> Result<f64, String> {
         "mixed" => Ok(0.5),
         _ => match text.strip_prefix("mixed:") {
             Some(share) => parse_share(share),
-            None => Err("it is not cpu, wait or mixed:SHARE, as in mixed:30".into()),
+            None => Err("expected cpu, wait or mixed:SHARE, such as mixed:30".into()),
         },
     }
 }
 
-/// A share of 0 to 100 %, the sign may be left out.
+/// Parses a share of 0 to 100 %; the percent sign is optional.
 fn parse_share(text: &str) -> Result<f64, String> {
     let number = text.strip_suffix('%').unwrap_or(text);
     let plain = number.bytes().all(|b| b.is_ascii_digit() || b == b'.');
     match number.parse::<f64>() {
         Ok(percent) if plain && percent <= 100.0 => Ok(percent / 100.0),
-        _ => Err(format!("{text:?} is not a CPU share of 0 to 100, as in 30 or 30%")),
+        _ => Err(format!("{text:?} is not a CPU share of 0 to 100, such as 30 or 30%")),
     }
 }
 
-/// A length or a range of lengths: `5ms` or `5ms..80ms`.
+/// Parses a length or a range of lengths: `5ms` or `5ms..80ms`.
 ///
 /// # Errors
-/// In words, anything else, and a length of nothing or over an hour.
+/// A message for anything else, for a length of 0 and for one over an hour.
 pub fn parse_lengths(text: &str) -> Result<[Duration; 2], String> {
     let (from, to) = text.split_once("..").unwrap_or((text, text));
     let lengths = [parse_length(from)?, parse_length(to)?];
     if lengths[0] > lengths[1] {
-        return Err(format!("{text} goes from the longer to the shorter"));
+        return Err(format!("the range {text} starts with the longer length"));
     }
     Ok(lengths)
 }
@@ -94,13 +94,12 @@ fn parse_length(text: &str) -> Result<Duration, String> {
     Ok(length)
 }
 
-/// The experiment's list: job k of n lasts k times the base, the shortest first.
+/// The list of the published experiment: job k of n lasts k times the base, the shortest first.
 pub fn steps(count: usize, base: Duration, cpu_share: f64) -> Vec<Job> {
     (1..=count as u32).map(|k| Job::new(base * k, cpu_share)).collect()
 }
 
-/// So many jobs with lengths evenly from one to the other, in an order that looks like chance and is
-/// always the same.
+/// `count` jobs with evenly spaced lengths, in a pseudo-random order that is always the same.
 pub fn described(count: usize, [from, to]: [Duration; 2], cpu_share: f64) -> Vec<Job> {
     let step = (to - from).div_f64((count.max(2) - 1) as f64);
     let mut jobs: Vec<Job> =
@@ -109,10 +108,10 @@ pub fn described(count: usize, [from, to]: [Duration; 2], cpu_share: f64) -> Vec
     jobs
 }
 
-/// Reads the jobs in a file; see [`parse`].
+/// Reads the jobs in a file (see [`parse`]), and its checksum.
 ///
 /// # Errors
-/// What is wrong with the file, or in which line of it.
+/// If the file cannot be read, is too large, or has an error in a line.
 pub fn read(path: &Path) -> Result<(Vec<Job>, String), ListError> {
     use std::io::Read;
     let mut bytes = Vec::new();
@@ -120,7 +119,7 @@ pub fn read(path: &Path) -> Result<(Vec<Job>, String), ListError> {
         .and_then(|file| file.take(BYTES_AT_MOST + 1).read_to_end(&mut bytes))
         .map_err(|e| wrong(0, format!("cannot be read: {e}")))?;
     if bytes.len() as u64 > BYTES_AT_MOST {
-        return Err(wrong(0, "is too large for a list of jobs: over 1 MiB"));
+        return Err(wrong(0, "is larger than 1 MiB, the limit for a list of jobs"));
     }
     let checksum = checksum(&bytes);
     let text = String::from_utf8(bytes).map_err(|e| {
@@ -130,16 +129,16 @@ pub fn read(path: &Path) -> Result<(Vec<Job>, String), ListError> {
     Ok((parse(&text)?, checksum))
 }
 
-/// Identifies a list's contents: CRC-32, in hex.
+/// The CRC-32 of a list's contents, in hex.
 fn checksum(bytes: &[u8]) -> String {
     format!("{:08x}", crc32fast::hash(bytes))
 }
 
-/// One job a line: its length, its CPU share in percent, and, if not at the start, when it arrives;
-/// between spaces or commas. Empty lines and what follows a `#` are passed over.
+/// Parses one job per line: its length, its CPU share in percent, and optionally its arrival, separated
+/// by spaces or commas. Empty lines and comments after `#` are ignored.
 ///
 /// # Errors
-/// The first line that is wrong.
+/// The first error, with its line.
 pub fn parse(text: &str) -> Result<Vec<Job>, ListError> {
     let mut jobs = Vec::new();
     for (at, line) in text.trim_start_matches('\u{feff}').lines().enumerate() {
@@ -155,7 +154,7 @@ pub fn parse(text: &str) -> Result<Vec<Job>, ListError> {
         jobs.push(parse_job(&fields).map_err(|problem| wrong(at + 1, problem))?);
     }
     if jobs.is_empty() {
-        return Err(wrong(0, "has no jobs: a line for each, such as `5ms 30%`"));
+        return Err(wrong(0, "has no jobs: expected one line per job, such as `5ms 30%`"));
     }
     Ok(jobs)
 }
@@ -166,13 +165,14 @@ fn parse_job(fields: &[&str]) -> Result<Job, String> {
         [length, share, arrival] => (length, share, arrival),
         _ => {
             return Err(
-                "a job is a length, a CPU share and perhaps an arrival: `5ms 30% 20ms`".into()
+                "a job is a length, a CPU share and optionally an arrival, such as `5ms 30% 20ms`"
+                    .into(),
             );
         }
     };
     let arrival = parse_duration(arrival).map_err(|e| e.to_string())?;
     if arrival > LENGTH_AT_MOST {
-        return Err(format!("a job cannot arrive after {fields:?}: at most 1h"));
+        return Err(format!("the arrival in {fields:?} is too late: at most 1h"));
     }
     Ok(Job { length: parse_length(length)?, cpu_share: parse_share(share)?, arrival })
 }
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_has_a_job_a_line() {
+    fn a_file_has_one_job_per_line() {
         let jobs = parse("# ours\n5ms 30%\n\n80ms,100,20ms # late\r\n1.5s\t0\n").unwrap();
         assert_eq!(
             jobs,
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_with_its_line() {
+    fn errors_are_reported_with_their_line() {
         for (text, line, problem) in [
             ("", 0, "has no jobs"),
             ("# nothing\n\n", 0, "has no jobs"),
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn described_jobs_are_evenly_long_and_always_in_the_same_order() {
+    fn described_jobs_have_evenly_spaced_lengths_and_always_the_same_order() {
         let jobs = described(40, [ms(5), ms(83)], 0.3);
         assert_eq!(jobs, described(40, [ms(5), ms(83)], 0.3));
         let mut lengths: Vec<Duration> = jobs.iter().map(|job| job.length).collect();

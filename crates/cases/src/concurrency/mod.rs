@@ -1,8 +1,8 @@
-//! What it costs and gains to carry out a list of jobs concurrently: as threads, tasks or processes
-//! instead of one after the other.
+//! Costs and benefits of carrying out a list of jobs concurrently, by threads, tasks or processes, instead
+//! of serially.
 //!
-//! A case here is a list of jobs and an executor; its operation is the whole list, and each of its
-//! rounds is one trial. How jobs are made is in [`job`] and [`list`], who does them in [`executor`].
+//! A case is a list of jobs and an executor; its operation is the whole list, and each of its rounds is
+//! one trial. [`job`] and [`list`] define the jobs, and [`executor`] carries them out.
 
 mod answer;
 mod degree;

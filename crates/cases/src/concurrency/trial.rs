@@ -1,4 +1,4 @@
-//! One trial: a list of jobs carried out by an executor, and the figures that come of it.
+//! One trial: an executor carries out a list of jobs, and the metrics of this trial.
 
 use std::time::Duration;
 
@@ -14,7 +14,10 @@ use super::metrics::{
 };
 use crate::value_of;
 
-/// The processors that the parameter `cpus` asks for: one, where single measurements are made, or all.
+/// The CPUs that the parameter `cpus` selects: the one on which single-threaded cases are measured, or all.
+///
+/// # Errors
+/// As [`TrialContext::new`].
 pub fn stage_of(params: &Params, round: &Round) -> Result<TrialContext, CaseError> {
     let cpus = &round.order().cpus;
     match value_of(params, "cpus")? {
@@ -23,7 +26,7 @@ pub fn stage_of(params: &Params, round: &Round) -> Result<TrialContext, CaseErro
     }
 }
 
-/// Reports what a trial of `jobs` gave, job for job as they were `done`.
+/// Reports the metrics of a trial of `jobs`, whose results are in the order of the jobs.
 pub fn report(round: &mut Round, jobs: &[Job], trial: &Trial<Vec<Done>>, context: &TrialContext) {
     let turnarounds = jobs.iter().zip(&trial.value).map(|(job, done)| {
         done.at.saturating_sub(job.arrival).as_secs_f64() / job.length.as_secs_f64()
@@ -57,7 +60,7 @@ pub fn report(round: &mut Round, jobs: &[Job], trial: &Trial<Vec<Done>>, context
     }
 }
 
-/// `None` where no work was asked for, or the system does not tell what it took.
+/// The metric `work-error`; `None` if the jobs have no work, or the system does not report its CPU time.
 fn work_error(jobs: &[Job], done: &[Done]) -> Option<f64> {
     let asked: Duration = jobs.iter().map(Job::cpu).sum();
     let took = done.iter().map(|done| done.cpu).sum::<Option<Duration>>()?;

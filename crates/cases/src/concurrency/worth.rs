@@ -9,25 +9,27 @@ use super::list::JOBS_AT_MOST;
 use super::metrics;
 use crate::{Case, Extent, Only, Param, Takes, Trials, count_of, length_of, value_of};
 
-/// A trial carries out the list so often, or as often as takes so long.
+/// The maximum number of times that a trial carries out the list.
 const TIMES_AT_MOST: usize = 20;
+/// The length at which a trial ends before `TIMES_AT_MOST`.
 const LONG_ENOUGH: Duration = Duration::from_millis(30);
-/// The longest jobs of a quick run: threads are worth it before.
+/// The longest jobs of a quick run: threads pay off for shorter ones.
 const QUICK_LENGTH_AT_MOST: Duration = Duration::from_micros(100);
 
 pub const CASE: Case = Case {
     area: "concurrency",
     name: "worth",
-    operation: "A list of CPU-bound jobs, all of one length, carried out on all CPUs by an executor.",
-    comparable_to: "Against the serial executor the lengths together give the shortest job that is worth a \
-            thread, a place in a pool, or a task.",
+    operation: "A list of CPU-bound jobs of equal length carried out by an executor on all CPUs.",
+    comparable_to: "Compared with the serial executor, the lengths together give the shortest job \
+                for which a thread, a pool or a task pays off. osbench's `create_threads` measures \
+                only the creation of threads.",
     only: Only::Everywhere,
     core_bound: false,
     trials: Some(Trials { includes, ..Trials::new(takes) }),
     params: &[
         Param {
             name: "executor",
-            meaning: "who does the jobs",
+            meaning: "what carries out the jobs (see concurrency/jobs)",
             default: &["serial", "threads", "pool", "rayon", "tokio"],
             full: &["serial", "threads", "threads-up-front", "pool", "rayon", "tokio", "processes"],
             takes: Takes::Words(NAMES),
@@ -35,8 +37,8 @@ pub const CASE: Case = Case {
         Param {
             name: "length",
             meaning: "the length of each job",
-            // Half a decade between each two: a pool or rayon overtakes serial near the lower end,
-            // threads and tokio near the upper, and a crossing needs a length on both sides of it.
+            // Half a decade between neighbours: a pool or rayon overtakes serial execution near the
+            // lower end, threads and tokio near the upper one, and a crossing needs a length on both sides.
             default: &["1us", "3us", "10us", "30us", "100us", "300us"],
             full: &[
                 "1us", "2us", "5us", "10us", "20us", "50us", "100us", "200us", "500us", "1ms",
@@ -46,14 +48,14 @@ pub const CASE: Case = Case {
         },
         Param {
             name: "jobs",
-            meaning: "how many jobs the list has",
+            meaning: "the number of jobs in the list",
             default: &["64"],
             full: &["64"],
             takes: Takes::Count(JOBS_AT_MOST as u64),
         },
         Param {
             name: "degree",
-            meaning: "how many jobs are under way at once, at most",
+            meaning: "the maximum number of jobs in progress at once",
             default: &["1xcpus"],
             full: &["1xcpus"],
             takes: Takes::Count(DEGREE_AT_MOST as u64),
@@ -82,14 +84,16 @@ fn times(length: Duration, count: usize) -> usize {
     (fitting as usize).clamp(2, TIMES_AT_MOST)
 }
 
-/// A quick run leaves out rayon, whose figures are close to the pool's, and the longest jobs.
+/// Whether a run of this extent measures this point: a quick run leaves out rayon, whose figures are close
+/// to the pool's, and the longest jobs.
 pub fn includes(params: &Params, extent: Extent) -> bool {
     let is_long = length_of(params, "length").is_ok_and(|length| length > QUICK_LENGTH_AT_MOST);
     let is_rayon = params.get("executor").is_some_and(|name| name == "rayon");
     extent != Extent::Quick || !(is_long || is_rayon)
 }
 
-/// Serially, with a thread or a process for each job where there is one.
+/// Estimated as serial execution, plus the creation of a thread or process for each job if the executor
+/// does that.
 pub fn takes(params: &Params) -> Duration {
     const THREAD: Duration = Duration::from_micros(20);
     let length = length_of(params, "length").unwrap_or_default();
@@ -132,10 +136,10 @@ mod tests {
     }
 
     #[test]
-    fn no_clock_is_read_for_a_job() {
+    fn no_clock_is_read_per_job() {
         serially(&CASE, &[("length", "5us")]);
         assert_eq!(TIMED.get(), 0);
-        // Where the turnaround of each job is told, there is one.
+        // Where the turnaround of each job is reported, a clock is read.
         let list = [("kind", "cpu"), ("base", "5us"), ("order", "shortest"), ("cpus", "all")];
         serially(&jobs::CASE, &list);
         assert_eq!(TIMED.get(), 5);

@@ -12,21 +12,24 @@ use super::phases::{FileOps, FileShard, Phase, Plain};
 use super::{DIR, FILES, SIZE, SIZE_AT_MOST};
 use crate::{Case, Only, Param, Takes, value_of};
 
-/// Files that must be fetched from the device.
+/// Files that must be read from the device.
 pub const CASE: Case = Case {
     area: "file",
     name: "cold",
-    operation: "One file opened, read and closed whose contents are in no cache of this system.",
-    comparable_to: "As the reading of file/small, which is from the cache. It is made sure with mincore that nothing of \
-            a file is left there; what the device or a host keeps is beyond that.",
-    only: Only::Linux("only Linux drops a file from its cache and says that it is gone"),
+    operation: "One open, read and close of a file whose contents are not in the page cache.",
+    comparable_to: "The read phase of file/small reads from the page cache. mincore verifies that \
+                no page of a file is cached; caches of the device or of a virtual machine's host \
+                remain. fio's `invalidate=1` drops the page cache of its files without such a \
+                check.",
+    only: Only::Linux("only Linux can drop a file from the page cache and verify that it is gone"),
     core_bound: false,
     trials: Some(super::UNCOUNTED),
     params: &[
         Param {
             name: "dropped",
-            meaning: "whether the files' contents are dropped from the cache, or then, as root, all that the \
-                      system caches, names and inodes too",
+            meaning: "what is dropped before the files are read: their contents (posix_fadvise), \
+                      or everything in the system's caches, including dentries and inodes \
+                      (/proc/sys/vm/drop_caches, as root)",
             default: &["contents"],
             full: &["contents"],
             takes: Takes::Words(&["all"]),

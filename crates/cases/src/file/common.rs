@@ -1,4 +1,4 @@
-//! What the cases of files share: parameters, and how long a trial takes.
+//! Shared by the cases of files: parameters, and the duration of a trial.
 
 use super::directory::TEMP;
 use crate::{Extent, Param, Takes, Trials, count_of, size_of, value_of};
@@ -8,19 +8,19 @@ use std::time::Duration;
 pub const UNCOUNTED: Trials = Trials { includes, ..Trials::new(takes) };
 pub const COUNTED: Trials = Trials { counted: true, ..UNCOUNTED };
 
-/// More files than this need more room for what is kept of them than for themselves.
+/// The maximum number of files: with more, their recorded times take more memory than the files.
 pub const FILES_AT_MOST: u64 = 1_000_000;
 
-/// The block of most file systems.
+/// The block size of most file systems.
 pub const BLOCK: usize = 4096;
 
-/// A larger file is not a small one.
+/// The maximum size of a small file.
 pub const SIZE_AT_MOST: u64 = 1 << 20;
 
-/// Larger single files have no time in any run.
+/// The maximum size of the single file of a trial.
 pub const WHOLE_AT_MOST: u64 = 16 << 30;
 
-/// How large the single file of a trial is: in an ordinary run what several trials have time for.
+/// The size of the single file of a trial: in a default run one that leaves time for several trials.
 pub const WHOLE_SIZE: Param = Param {
     name: "size",
     meaning: "the size of the file, in bytes",
@@ -29,39 +29,40 @@ pub const WHOLE_SIZE: Param = Param {
     takes: Takes::Size(WHOLE_AT_MOST),
 };
 
-/// In which directory the fresh one is made.
+/// The parent of the new directory.
 pub const DIR: Param = Param {
     name: "dir",
-    meaning: "in which directory the fresh one is made: `temp` or, with --dir, any",
+    meaning: "the parent of the new directory: `temp`, the system's directory for temporary files, \
+              or any directory given with --dir",
     default: &[TEMP],
     full: &[TEMP],
     takes: Takes::Directory,
 };
 
-/// How many files there are: in an ordinary run as many as several trials have time for, of which the slowest 1 %
-/// are still 20.
+/// The number of files: by default as many as several trials have time for, so that the slowest 1 % are still 20
+/// files.
 pub const FILES: Param = Param {
     name: "files",
-    meaning: "how many files there are",
+    meaning: "the number of files",
     default: &["2000"],
     full: &["10000"],
     takes: Takes::Count(FILES_AT_MOST),
 };
 
-/// As many as those cases have time for that have more points.
+/// The number of files in cases with more points.
 pub const FEWER_FILES: Param = Param { default: &["1000"], ..FILES };
 
-/// How large each of them is, where that is not what is compared.
+/// The size of each file, in cases that do not vary it.
 pub const SIZE: Param = Param {
     name: "size",
-    meaning: "how large each file is, in bytes",
+    meaning: "the size of each file, in bytes",
     default: &["4k"],
     full: &["4k"],
     takes: Takes::Size(SIZE_AT_MOST),
 };
 
-/// A quick run has files of at most one block; of the ways to sync, to create and to share a directory
-/// those that differ most.
+/// Whether a run of this extent measures this point: a quick run has files of at most one block, and only
+/// the values of `sync`, `how` and `where` that differ most.
 pub fn includes(params: &Params, extent: Extent) -> bool {
     let is = |name: &str, value: &str| params.get(name).is_some_and(|has| has == value);
     let is_large = size_of(params, "size").is_ok_and(|size| size > BLOCK);
@@ -70,7 +71,7 @@ pub fn includes(params: &Params, extent: Extent) -> bool {
     extent != Extent::Quick || !(is_large || differs_little)
 }
 
-/// About how long a trial takes on a virtual machine's disk, with removing what is left.
+/// The approximate duration of a trial on a virtual machine's disk, including the removal of the directory.
 pub fn takes(params: &Params) -> Duration {
     const FILE: Duration = Duration::from_micros(40);
     const KIB: Duration = Duration::from_nanos(1_500);

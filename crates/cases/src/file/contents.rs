@@ -1,13 +1,13 @@
-//! What is in the files: random bytes, different in each, so that one taken for another is found.
+//! The contents of the files: random bytes, different in each file, so that a mix-up is detected.
 
 use measure::CaseError;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
-/// How far the contents of one file begin after those of the one before.
+/// The distance between the beginnings of two consecutive files in the random bytes.
 const STEP: usize = 64;
 
-/// The contents of files, each a stretch of the same random bytes, and their checksums.
+/// The contents of the files, each a slice of the same random bytes, and their checksums.
 pub struct Contents {
     bytes: Vec<u8>,
     size: usize,
@@ -15,40 +15,40 @@ pub struct Contents {
 }
 
 impl Contents {
-    /// Of so many files of that size.
+    /// The contents of `files` files of `size` bytes.
     pub fn new(files: usize, size: usize) -> Self {
         let mut bytes = vec![0u8; size + files * STEP];
-        // Nothing that a file system could compress.
+        // Random bytes, which a file system cannot compress.
         StdRng::seed_from_u64(1).fill_bytes(&mut bytes);
         let mut all = Self { bytes, size, checksums: Vec::new() };
         all.checksums = (0..files).map(|number| crc32fast::hash(all.of(number))).collect();
         all
     }
 
-    /// Bytes in each.
+    /// The size of each file in bytes.
     pub fn size(&self) -> usize {
         self.size
     }
 
-    /// What is to be in a file.
+    /// The contents of a file.
     pub fn of(&self, number: usize) -> &[u8] {
         &self.bytes[number * STEP..][..self.size]
     }
 
-    /// Whether that is what was read from it.
+    /// Checks the bytes read from a file.
     ///
     /// # Errors
-    /// `Failed` if it is not.
+    /// `Failed` if they differ from its contents.
     pub fn verify(&self, number: usize, read: &[u8]) -> Result<(), CaseError> {
         if read.len() != self.size {
             let (had, has) = (self.size, read.len());
             return Err(CaseError::Failed(format!(
-                "of the {had} bytes written to a file, {has} were there when it was read back"
+                "{had} bytes were written to a file, and {has} were read back"
             )));
         }
         if crc32fast::hash(read) != self.checksums[number] {
             return Err(CaseError::Failed(
-                "a file had other contents when it was read back than were written".into(),
+                "the bytes read back from a file differ from those written".into(),
             ));
         }
         Ok(())
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_other_byte_length_or_file_is_noticed() {
+    fn a_wrong_byte_length_or_file_is_detected() {
         let contents = Contents::new(3, 1_024);
         let mut read = contents.of(1).to_vec();
         assert_eq!(contents.verify(1, &read), Ok(()));

@@ -7,22 +7,23 @@ use super::phases::{FileOps, FileShard, Plain};
 use super::{DIR, FEWER_FILES, SIZE};
 use crate::{Case, Only, Param, Takes, value_of};
 
-/// Ways to make a file.
+/// The ways to create a file.
 pub const CASE: Case = Case {
     area: "file",
     name: "create",
-    operation: "One file through all phases of file/small, made by open with O_CREAT, by open with O_TMPFILE \
-                and linkat when it is written, or, as all its phases but the listing, by io_uring in batches \
-                of 32 with one system call for each.",
-    comparable_to: "A file linked when it is whole is never seen half written. In a batch each file's latency is the \
-            batch's.",
+    operation: "One file taken through all phases of file/small, created by open with O_CREAT, by \
+                open with O_TMPFILE and linkat after writing, or by io_uring, which runs all \
+                phases except listing in batches of 32 files with one system call per batch.",
+    comparable_to: "With O_TMPFILE and linkat no other process sees an incomplete file. With \
+                io_uring each file's latency is that of its batch. fio's `filecreate` measures the \
+                open alone.",
     only: Only::Everywhere,
     core_bound: false,
     trials: Some(super::COUNTED),
     params: &[
         Param {
             name: "how",
-            meaning: "how files are made",
+            meaning: "how files are created",
             default: &["open", "tmpfile+link", "io_uring"],
             full: &["open", "tmpfile+link", "io_uring"],
             takes: Takes::Words(&[]),
@@ -52,7 +53,7 @@ fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
     measure(round, &fresh, vec![(shard, way)]).map(drop)
 }
 
-/// Without a name until they are written.
+/// Files that get their name after they are written.
 fn linked(fresh: &Fresh) -> Result<Box<dyn FileOps>, CaseError> {
     platform::on_linux!(fresh, {
         use std::ffi::CString;
@@ -79,7 +80,7 @@ fn linked(fresh: &Fresh) -> Result<Box<dyn FileOps>, CaseError> {
                         unnamed.write(true).mode(0o666).custom_flags(libc::O_TMPFILE);
                         let mut file = unnamed.open(&self.directory)?;
                         file.write_all(contents)?;
-                        // As open(2) has it: with AT_EMPTY_PATH only the privileged may.
+                        // As in open(2): AT_EMPTY_PATH requires privileges.
                         let itself = format!("/proc/self/fd/{}\0", file.as_raw_fd());
                         let (here, follow) = (libc::AT_FDCWD, libc::AT_SYMLINK_FOLLOW);
                         // SAFETY: both paths end with NUL.
@@ -97,7 +98,7 @@ fn linked(fresh: &Fresh) -> Result<Box<dyn FileOps>, CaseError> {
     })
 }
 
-/// By io_uring, so many files with one system call.
+/// By io_uring, a batch of files with one system call.
 fn batched(shard: &FileShard) -> Result<Box<dyn FileOps>, CaseError> {
     platform::on_linux!(shard, {
         use std::ffi::CString;
@@ -121,14 +122,13 @@ fn batched(shard: &FileShard) -> Result<Box<dyn FileOps>, CaseError> {
         }
 
         impl Batched {
-            /// Submits requests and waits for all; what each of those outcome whose `user_data` is its number in
-            /// the batch.
+            /// Submits requests and waits for all of them. Stores in `outcome` the results of those requests
+            /// whose `user_data` is a number in the batch.
             fn carry_out(&mut self, requests: &[Entry], outcome: &mut [i32]) -> io::Result<()> {
                 for request in requests {
-                    // SAFETY: what requests refer to outlives this call, which waits for all of them.
-                    unsafe { self.ring.submission().push(request) }.map_err(|_| {
-                        io::Error::other("more requests than the ring has room for")
-                    })?;
+                    // SAFETY: the memory that requests refer to outlives this call, which waits for all of them.
+                    unsafe { self.ring.submission().push(request) }
+                        .map_err(|_| io::Error::other("the submission queue is full"))?;
                 }
                 let (mut left, mut failed) = (requests.len(), None);
                 while left > 0 {
@@ -136,7 +136,7 @@ fn batched(shard: &FileShard) -> Result<Box<dyn FileOps>, CaseError> {
                     for entry in self.ring.completion() {
                         left -= 1;
                         if entry.result() < 0 {
-                            // The first says why: those linked to it are only called off.
+                            // The first error is the cause: requests linked to it are only cancelled.
                             failed = failed.or(Some(-entry.result()));
                         }
                         if let Some(place) = outcome.get_mut(entry.user_data() as usize) {
@@ -148,7 +148,7 @@ fn batched(shard: &FileShard) -> Result<Box<dyn FileOps>, CaseError> {
             }
         }
 
-        /// The file's own descriptor, which only the ring knows.
+        /// The file's fixed descriptor, which only the ring can use.
         fn slot(nth: usize) -> DestinationSlot {
             DestinationSlot::try_from_slot_target(nth as u32).expect("a small number")
         }
@@ -238,7 +238,7 @@ fn batched(shard: &FileShard) -> Result<Box<dyn FileOps>, CaseError> {
                 for (batch, names) in
                     shard.files.chunks(BATCH).zip(self.names.clone().chunks(BATCH))
                 {
-                    times.of(batch.len(), "asking for files' sizes with io_uring", || {
+                    times.of(batch.len(), "statx with io_uring", || {
                         let asked = names.iter().zip(&mut stats).map(|([name, _], to)| {
                             let to = (&raw mut *to).cast::<statx>();
                             opcode::Statx::new(Fd(libc::AT_FDCWD), name.as_ptr(), to)
@@ -289,8 +289,7 @@ fn batched(shard: &FileShard) -> Result<Box<dyn FileOps>, CaseError> {
             }
         }
 
-        let lacking =
-            |e| CaseError::Unsupported(format!("io_uring with descriptors of its own: {e}"));
+        let lacking = |e| CaseError::Unsupported(format!("io_uring with fixed descriptors: {e}"));
         let ring =
             IoUring::new((BATCH * CALLS_AT_MOST).next_power_of_two() as u32).map_err(lacking)?;
         ring.submitter().register_files_sparse(BATCH as u32).map_err(lacking)?;

@@ -1,4 +1,4 @@
-//! The fresh directory of a trial, and whether there is room for it.
+//! The new directory of a trial, and the check for free space.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use platform::filesystem::{self, Room};
 use super::contents::Contents;
 use crate::{count_of, size_of, value_of};
 
-/// The word for the system's directory for temporary files.
+/// The value of `dir` for the system's directory for temporary files.
 pub const TEMP: &str = "temp";
 
 /// The case that has two files of the size it is given: the original and the copy.
@@ -17,13 +17,13 @@ pub const COPY: &str = "file/copy";
 /// See [`COPY`].
 pub const COPIED_FILES: usize = 2;
 
-/// In the untimed pass each call is slowed a lot, and all files are alike.
+/// The number of files in the untimed pass, in which calls are slow and all files make the same calls.
 const COUNTED_FILES: usize = 100;
-/// Beside a file with sync there is for a while one without.
+/// The maximum number of files per file of the trial: a synced file has an unsynced twin for a while.
 const AT_ONCE: usize = 2;
-/// What a file takes besides its blocks: its inode and its name.
+/// The bytes that a file takes besides its blocks, for its inode and its directory entry.
 const BYTES_BESIDES: u64 = 512;
-/// Directories, and what others make meanwhile.
+/// Reserve for directories, and for files that other programs create meanwhile.
 const SPARE_FILES: u64 = 300;
 const SPARE_BYTES: u64 = 4 << 20;
 
@@ -32,7 +32,8 @@ pub fn path_of(value: &str) -> PathBuf {
     if value == TEMP { std::env::temp_dir() } else { PathBuf::from(value) }
 }
 
-/// Why a point of this area cannot be measured, before anything is written; `None` if it can.
+/// Checks before anything is written whether a point of this area can be measured; `None` if it can, otherwise the
+/// reason.
 pub fn obstacle(case: &str, params: &Params) -> Option<CaseError> {
     let asked = || -> Result<Option<CaseError>, CaseError> {
         let parent = path_of(value_of(params, "dir")?);
@@ -54,7 +55,7 @@ fn shortage(parent: &Path, files: usize, size: usize) -> Result<(), CaseError> {
         .map_or(Ok(()), |lack| Err(CaseError::Failed(format!("{}: {lack}", parent.display()))))
 }
 
-/// What there is too little of for so many files of that size, in words.
+/// The resource that is insufficient for `files` files of `size` bytes, as a message.
 fn lack(room: &Room, files: u64, size: u64) -> Option<String> {
     let each = size.next_multiple_of(room.block_bytes.max(1)) + BYTES_BESIDES;
     let bytes = files * each + SPARE_BYTES;
@@ -70,7 +71,7 @@ fn lack(room: &Room, files: u64, size: u64) -> Option<String> {
         .map(|free| format!("{need} {inodes} inodes and {free} are free"))
 }
 
-/// A fresh directory with room for files; gone when dropped, with all that is in it.
+/// A new directory with space for files. It is removed with everything in it when dropped.
 pub struct Home {
     /// Removes all that is in it.
     _directory: Directory,
@@ -78,21 +79,21 @@ pub struct Home {
 }
 
 impl Home {
-    /// In the directory of the parameter `dir`, with room for so many files of `size` bytes.
+    /// Creates one in the directory of the parameter `dir`, with space for `files` files of `size` bytes.
     ///
     /// # Errors
-    /// Where there is no such directory, too little room in it, or it may not be written to.
+    /// If the parent does not exist, is not writable, or has too little free space.
     pub fn with_room(params: &Params, files: usize, size: usize) -> Result<Self, CaseError> {
         let parent = path_of(value_of(params, "dir")?);
         shortage(&parent, files, size)?;
         let directory = Directory::new_in(&parent).map_err(|e| {
-            CaseError::Failed(format!("making a directory in {}: {e}", parent.display()))
+            CaseError::Failed(format!("creating a directory in {}: {e}", parent.display()))
         })?;
         let path = make(directory.path().join(Directory::home()))?;
         Ok(Self { _directory: directory, path })
     }
 
-    /// Where its files are to be.
+    /// Its path.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -108,9 +109,9 @@ impl Home {
     /// `Unsupported` if it is on one.
     pub fn refuse_in_memory(&self) -> Result<(), CaseError> {
         match filesystem::of(&self.path)?.kind {
-            Some(kind) if filesystem::is_in_memory(&kind) => {
-                Err(CaseError::Unsupported(format!("{kind} is in memory only: it has no device")))
-            }
+            Some(kind) if filesystem::is_in_memory(&kind) => Err(CaseError::Unsupported(format!(
+                "{kind} stores files in memory only and has no device"
+            ))),
             _ => Ok(()),
         }
     }
@@ -125,24 +126,24 @@ impl Home {
         match filesystem::of(&self.path)?.kind {
             None => Err(CaseError::Unsupported("the kind of file system is not known".into())),
             Some(kind) if filesystem::keeps_own_cache(&kind) => Err(CaseError::Unsupported(
-                format!("{kind} has a cache that cannot be looked into"),
+                format!("{kind} has a cache of its own, which mincore does not show"),
             )),
             Some(_) => Ok(()),
         }
     }
 }
 
-/// The fresh directory of a trial of many files, and what is to be in these.
+/// The new directory of a trial of many files, and their contents.
 pub struct Fresh {
     home: Home,
-    /// How many files there are to be; few in the untimed pass.
+    /// The number of files, which is small in the untimed pass.
     pub files: usize,
-    /// What is to be in them.
+    /// The contents of the files.
     pub contents: Contents,
 }
 
 impl Fresh {
-    /// As the parameters `dir`, `files` and `size` say.
+    /// Creates the directory that the parameters `dir`, `files` and `size` describe.
     ///
     /// # Errors
     /// As [`Home::with_room`].
@@ -159,26 +160,26 @@ impl Fresh {
         &self.home
     }
 
-    /// Where its files are to be.
+    /// The path of the directory.
     pub fn path(&self) -> &Path {
         self.home.path()
     }
 
-    /// A directory in it, by its number.
+    /// Creates a subdirectory by its number.
     ///
     /// # Errors
-    /// Those of making a directory.
+    /// If it cannot be created.
     pub fn branch(&self, number: usize) -> Result<PathBuf, CaseError> {
         make(self.path().join(Directory::branch(number)))
     }
 }
 
-/// Makes a directory.
+/// Creates a directory.
 ///
 /// # Errors
 /// Those of the call.
 pub fn make(path: PathBuf) -> Result<PathBuf, CaseError> {
-    std::fs::create_dir(&path).map_err(|e| CaseError::from_io("making a directory", &e))?;
+    std::fs::create_dir(&path).map_err(|e| CaseError::from_io("creating a directory", &e))?;
     Ok(path)
 }
 
@@ -187,7 +188,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn room_is_asked_for_by_whole_blocks_and_inodes() {
+    fn space_is_counted_in_whole_blocks_and_inodes() {
         let room = Room { block_bytes: 4096, free_bytes: 64 << 20, free_files: Some(10_300) };
         assert_eq!(lack(&room, 10_000, 4096), None);
         assert_eq!(lack(&room, 10_000, 1), None);

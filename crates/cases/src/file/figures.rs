@@ -1,4 +1,4 @@
-//! From the times of a trial's operations to its metrics.
+//! Computes the metrics of a trial from the times of its operations.
 
 use std::sync::Barrier;
 use std::time::Duration;
@@ -11,25 +11,25 @@ use super::directory::Fresh;
 use super::metrics::{CPU, PhaseMetrics, READ_BANDWIDTH, WRITE_BANDWIDTH};
 use super::phases::{FileOps, FileShard, Phase, Times, carry_out};
 
-/// A thread's files and what it does with them.
+/// The files of a thread, and the operations on them.
 pub type Member<'a> = (FileShard<'a>, Box<dyn FileOps>);
 
-/// What a phase took, over all threads.
+/// The times of a phase, of all threads together.
 pub struct Took {
-    /// Which phase.
+    /// The phase.
     pub phase: Phase,
-    /// Operations of all threads.
+    /// The number of operations of all threads.
     pub operations: usize,
-    /// From its beginning, had nothing been verified, until the slowest thread was done.
+    /// The time until the slowest thread was done, without verification.
     pub elapsed: Duration,
-    /// Of each operation, ascending.
+    /// The time of each operation, ascending.
     pub ns: Vec<f64>,
-    /// CPU time that is not theirs, such as that of verifying.
+    /// CPU time that belongs to no operation, such as that of verification.
     pub aside: Duration,
 }
 
 impl Took {
-    /// Of what each thread took.
+    /// Combines the times of all threads.
     pub fn of(phase: Phase, all: Vec<Times>) -> Self {
         let elapsed = all.iter().map(Times::sum).max().unwrap_or_default();
         let aside: f64 = all.iter().map(|times| times.aside_ns).sum();
@@ -40,7 +40,7 @@ impl Took {
         Self { phase, operations, elapsed, ns, aside }
     }
 
-    /// The median of its operations, in ns.
+    /// The median time of its operations, in ns.
     pub fn median_ns(&self) -> f64 {
         if self.ns.is_empty() { 0.0 } else { quantile(&self.ns, 0.5) }
     }
@@ -51,14 +51,14 @@ impl Took {
         let seconds = self.elapsed.as_secs_f64().max(1e-9);
         round.metric(&metrics.rate, self.operations as f64 / seconds);
         if self.phase == Phase::List {
-            return; // a name has no latency of its own
+            return; // one call returns many names
         }
         for (metric, p) in metrics.times.iter().zip([0.5, 0.9, 0.99, 1.0]) {
             round.metric(metric, quantile(&self.ns, p));
         }
     }
 
-    /// Reports the bytes it moved in a second.
+    /// Reports the bytes transferred per second.
     pub fn report_bandwidth(&self, round: &mut Round, metric: &Metric, size: usize) {
         if size > 0 {
             let bytes = (self.operations * size) as f64;
@@ -68,7 +68,7 @@ impl Took {
     }
 }
 
-/// The CPUs of a trial: the one where single measurements are made, or all for several threads.
+/// The CPUs of a trial: the one on which single-threaded cases are measured, or all CPUs for several threads.
 ///
 /// # Errors
 /// As [`TrialContext::new`].
@@ -78,13 +78,13 @@ pub fn stage_of(round: &Round, threads: usize) -> Result<TrialContext, CaseError
     TrialContext::new(round, &cpus[first..])
 }
 
-/// No times yet, for the files of one thread.
+/// An empty record of times for the files of one thread.
 pub fn times_for(shard: &FileShard, round: &Round, context: &TrialContext) -> Times {
     Times::new(context.clock(), round.order().clock.cost.get(), shard.files.len())
 }
 
-/// One trial of all phases, with all its metrics; what each phase took. In the untimed pass, only what it makes
-/// the kernel do.
+/// Runs one trial of all phases, reports its metrics, and returns the times of each phase. In the untimed pass, only
+/// counts system calls, switches and faults.
 ///
 /// # Errors
 /// Those of the phases.
@@ -118,17 +118,16 @@ pub fn measure(
     Ok(trial.value)
 }
 
-/// Says how many system calls a file must make in all phases but the listing, one at a time with ordinary calls:
-/// so many more than to open, write and close it, to open, read and close it, to ask for its size, to rename and to
-/// delete it.
+/// Declares the number of system calls per file in all phases except listing, for ordinary calls on one file at a
+/// time: open, write and close; open, read and close; stat; rename; unlink; and `more` others.
 pub fn expect_calls(round: &mut Round, fresh: &Fresh, more: f64) {
     let writes = if fresh.contents.size() > 0 { 1.0 } else { 0.0 };
-    // With debug assertions the standard library asks of each descriptor it closes whether it is open.
-    let asks = if cfg!(all(unix, debug_assertions)) { 2.0 } else { 0.0 };
-    round.expect_syscalls(8.0 + writes + asks + more);
+    // With debug assertions the standard library checks of each descriptor that it closes whether it is open.
+    let checks = if cfg!(all(unix, debug_assertions)) { 2.0 } else { 0.0 };
+    round.expect_syscalls(8.0 + writes + checks + more);
 }
 
-/// Reports CPU time for one of so many files, where the system tells it finely enough.
+/// Reports the CPU time per file, unless the resolution of the system's CPU time is too coarse.
 pub fn report_cpu(round: &mut Round, cpu: Duration, files: usize) {
     let each = cpu.as_nanos() as f64 / files.max(1) as f64;
     if each > 0.0 {
@@ -136,11 +135,11 @@ pub fn report_cpu(round: &mut Round, cpu: Duration, files: usize) {
     }
 }
 
-/// A phase by all threads at once, each of which begins when all are ready.
+/// Runs a phase in all threads at once; each begins when all are ready.
 fn together(phase: Phase, members: &mut [Member], blank: &[Times]) -> Result<Took, CaseError> {
     if let ([(shard, way)], [times]) = (&mut *members, blank) {
         let mut times = times.clone();
-        times.ns.reserve(shard.files.len()); // a clone has no room
+        times.ns.reserve(shard.files.len()); // a clone has no spare capacity
         carry_out(phase, shard, way.as_mut(), &mut times)?;
         return Ok(Took::of(phase, vec![times]));
     }
@@ -167,7 +166,7 @@ fn together(phase: Phase, members: &mut [Member], blank: &[Times]) -> Result<Too
     Ok(Took::of(phase, all.into_iter().collect::<Result<_, _>>()?))
 }
 
-/// All phases but the listing, whose calls are not a file's own.
+/// Counts all phases except listing, whose calls belong to no single file.
 fn count(
     round: &mut Round,
     fresh: &Fresh,

@@ -1,6 +1,6 @@
 //! The metrics of the phases of files, and those of one large file.
 
-#![allow(missing_docs, reason = "each metric says what it means in its own text")]
+#![allow(missing_docs, reason = "the text of each metric documents it")]
 
 use measure::{Metric, Role, TIME};
 
@@ -8,11 +8,12 @@ use super::phases::Phase;
 
 /// The metrics of one phase.
 pub struct PhaseMetrics {
-    /// Its name, with which the names of its metrics begin.
+    /// The name of the phase, with which the names of its metrics begin.
     pub name: &'static str,
-    /// Operations of all files in a second.
+    /// Operations per second, of all files.
     pub rate: Metric,
-    /// The time of one: its median, 90 %, 99 % and the maximum. Listing has none: a name has no time of its own.
+    /// The time of one operation: median, 90th and 99th percentile, maximum. Not reported for listing, since one call
+    /// returns many names.
     pub times: [Metric; 4],
 }
 
@@ -44,36 +45,37 @@ macro_rules! phase {
 }
 
 pub const CREATE: PhaseMetrics =
-    phase!("create", "files/s", "files created and written in a second", "created and written");
+    phase!("create", "files/s", "files created and written per second", "created and written");
 pub const READ: PhaseMetrics =
-    phase!("read", "files/s", "files read in a second, from open to close", "read");
+    phase!("read", "files/s", "files read per second, from open to close", "read");
 pub const STAT: PhaseMetrics =
-    phase!("stat", "files/s", "files asked for their size in a second", "asked for their size");
-pub const RENAME: PhaseMetrics =
-    phase!("rename", "files/s", "files renamed in a second", "renamed");
+    phase!("stat", "files/s", "stat calls per second", "looked up by stat");
+pub const RENAME: PhaseMetrics = phase!("rename", "files/s", "files renamed per second", "renamed");
 pub const LIST: PhaseMetrics =
-    phase!("list", "names/s", "names read in a second when the directories are listed", "listed");
-pub const DELETE: PhaseMetrics =
-    phase!("delete", "files/s", "files deleted in a second", "deleted");
+    phase!("list", "names/s", "directory entries read per second", "listed");
+pub const DELETE: PhaseMetrics = phase!("delete", "files/s", "files deleted per second", "deleted");
 
 /// All phases in their order.
 pub const PHASES: [&PhaseMetrics; 6] = [&CREATE, &READ, &STAT, &RENAME, &LIST, &DELETE];
 
-pub const WRITE_BANDWIDTH: Metric =
-    Metric::higher("write-bandwidth", "bytes/s", "bytes written in a second of creating files")
-        .with(Role::SameAs(CREATE.rate.name));
+pub const WRITE_BANDWIDTH: Metric = Metric::higher(
+    "write-bandwidth",
+    "bytes/s",
+    "bytes written per second while files are created",
+)
+.with(Role::SameAs(CREATE.rate.name));
 pub const READ_BANDWIDTH: Metric =
-    Metric::higher("read-bandwidth", "bytes/s", "bytes read in a second")
+    Metric::higher("read-bandwidth", "bytes/s", "bytes read per second")
         .with(Role::SameAs(READ.rate.name));
 pub const CPU: Metric =
-    Metric::lower("cpu", "ns", "CPU time for one file in all phases, without that of verifying it");
+    Metric::lower("cpu", "ns", "CPU time per file in all phases, without verification");
 pub const SYNC_COST: Metric = Metric::lower(
     "sync-cost",
     "x",
-    "how many times as long creating a file takes with sync as without, in the median",
+    "median time to create a file with sync, divided by the median without",
 );
 
-/// The metrics of all phases, and what syncing costs.
+/// The metrics of all phases, and the cost of syncing.
 pub const WITH_SYNC: &[Metric] = &[
     CREATE.rate,
     CREATE.times[0],
@@ -110,7 +112,7 @@ pub const WITH_SYNC: &[Metric] = &[
 /// The metrics of all phases.
 pub const ALL: &[Metric] = WITH_SYNC.split_at(WITH_SYNC.len() - 1).0;
 
-/// Of files that are only read.
+/// The metrics of files that are only read.
 pub const READING: &[Metric] =
     &[READ.rate, READ.times[0], READ.times[1], READ.times[2], READ.times[3], READ_BANDWIDTH, CPU];
 
@@ -136,7 +138,7 @@ pub const BLOCKS: &[Metric] =
     &[READS, READ_TIMES[0], READ_TIMES[1], READ_TIMES[2], READ_TIMES[3], READ_CPU];
 
 impl PhaseMetrics {
-    /// Those of a phase.
+    /// The metrics of `phase`.
     pub fn of(phase: Phase) -> &'static Self {
         match phase {
             Phase::Create => &CREATE,

@@ -1,11 +1,11 @@
 //! What files cost: many small ones created and written, read back, asked for their size, renamed, listed and deleted;
 //! single calls; and a large one written, read and copied.
 //!
-//! A case of small files is one trial of all these phases in a fresh directory, and varies one thing: a file of a few
-//! lines. What is on the clock is in [`phases`]; the directory, and whether there is room for it, in [`directory`]; what
-//! is in the files, and how it is verified, in [`contents`]; the metrics in [`figures`].
+//! A round of a case of small files is one trial of all these phases in a new directory; each case varies one property. The
+//! timed calls are in [`phases`], the directory and the check for free space in [`directory`], the contents of the files and
+//! their verification in [`contents`], and the computation of the metrics in [`figures`].
 //!
-//! What is in a large file is in [`pattern`]; the ways to read its blocks, one or several at a time, are in [`engine`].
+//! The contents of large files are in [`pattern`]; the ways to read their blocks, one or several at a time, in [`engine`].
 
 mod cold;
 mod common;

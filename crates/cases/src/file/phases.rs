@@ -1,4 +1,4 @@
-//! The phases of a trial. What is on the clock are the closures given to [`Times::of_one`], and nothing else.
+//! The phases of a trial. Only the closures passed to [`Times::of_one`] and [`Times::of`] are timed.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -19,11 +19,11 @@ use super::directory::Fresh;
 pub enum Phase {
     /// Created and written.
     Create,
-    /// Read as a whole, and verified off the clock.
+    /// Read as a whole, and verified, which is not timed.
     Read,
-    /// Asked for its size.
+    /// Its metadata read.
     Stat,
-    /// Given another name in the same directory.
+    /// Renamed within its directory.
     Rename,
     /// All directories read; one operation is one name.
     List,
@@ -32,7 +32,7 @@ pub enum Phase {
 }
 
 impl Phase {
-    /// In the order in which they come.
+    /// All phases, in the order in which they run.
     pub const ALL: [Self; 6] =
         [Self::Create, Self::Read, Self::Stat, Self::Rename, Self::List, Self::Delete];
 }
@@ -40,27 +40,27 @@ impl Phase {
 /// The files of one thread.
 pub struct FileShard<'a> {
     contents: &'a Contents,
-    /// Each with its number, its name and the one it is renamed to.
+    /// Each file with its number, its name and its new name.
     pub files: Vec<(usize, PathBuf, PathBuf)>,
-    /// The directories they are in, with how many entries each has.
+    /// The directories of the files, each with its number of entries.
     folders: Vec<(PathBuf, usize)>,
 }
 
 impl<'a> FileShard<'a> {
-    /// Those of the fresh directory with these numbers, in it.
+    /// The files with these numbers, in the new directory itself.
     ///
     /// # Errors
-    /// None so far.
+    /// Never.
     pub fn flat(fresh: &'a Fresh, numbers: Range<usize>) -> Result<Self, CaseError> {
         let folder = fresh.path().to_owned();
         let folders = vec![(folder, fresh.files)];
         Ok(Self::new(fresh, folders, numbers))
     }
 
-    /// Those with these numbers, in a directory in it.
+    /// The files with these numbers, in a subdirectory.
     ///
     /// # Errors
-    /// Those of making a directory.
+    /// If a directory cannot be created.
     pub fn in_branch(
         fresh: &'a Fresh,
         branch: usize,
@@ -70,10 +70,10 @@ impl<'a> FileShard<'a> {
         Ok(Self::new(fresh, folders, numbers))
     }
 
-    /// All of them, by turns in so many directories in it.
+    /// All files, spread in turn over `branches` subdirectories.
     ///
     /// # Errors
-    /// Those of making a directory.
+    /// If a directory cannot be created.
     pub fn fanned(fresh: &'a Fresh, branches: usize) -> Result<Self, CaseError> {
         let each = |branch: usize| (fresh.files + branches - 1 - branch) / branches;
         let folders = (0..branches).map(|branch| Ok((fresh.branch(branch)?, each(branch))));
@@ -89,20 +89,20 @@ impl<'a> FileShard<'a> {
         Self { contents: &fresh.contents, files: numbers.map(file).collect(), folders }
     }
 
-    /// What is to be in a file.
+    /// The contents of a file.
     pub fn contents(&self, number: usize) -> &'a [u8] {
         self.contents.of(number)
     }
 
-    /// Bytes in each file.
+    /// The size of each file in bytes.
     pub fn size(&self) -> usize {
         self.contents.size()
     }
 
-    /// Whether that is what is to be in a file; off the clock.
+    /// Checks the bytes read from a file, which is not timed.
     ///
     /// # Errors
-    /// `Failed` if it is not.
+    /// `Failed` if they differ from its contents.
     pub fn verify(&self, number: usize, read: &[u8], times: &mut Times) -> Result<(), CaseError> {
         let watch = Stopwatch::start_on(times.clock);
         let verified = self.contents.verify(number, read);
@@ -115,14 +115,14 @@ impl<'a> FileShard<'a> {
         for (folder, files) in &self.folders {
             let count = times.of(*files, "reading a directory", || count_entries(folder))?;
             if count != *files {
-                return Err(CaseError::Failed(format!("of {files} files {count} were listed")));
+                return Err(CaseError::Failed(format!("listing {files} files gave {count} names")));
             }
         }
         Ok(())
     }
 }
 
-/// How files are dealt with: unless said otherwise, one at a time with ordinary calls.
+/// The operations of the phases; by default one file at a time with ordinary calls.
 pub trait FileOps: Send {
     /// Creates and writes all files.
     ///
@@ -136,10 +136,10 @@ pub trait FileOps: Send {
         Ok(())
     }
 
-    /// Reads all files; each must be as it was written.
+    /// Reads and verifies all files.
     ///
     /// # Errors
-    /// Those of the calls; `Failed` if a file is not as it was written.
+    /// Those of the calls; `Failed` if the contents of a file are wrong.
     fn read(&mut self, shard: &FileShard, times: &mut Times) -> Result<(), CaseError> {
         let mut buffer = vec![0; shard.size() + 1];
         for (number, name, _) in &shard.files {
@@ -149,13 +149,13 @@ pub trait FileOps: Send {
         Ok(())
     }
 
-    /// Asks for the size of all files, which must be what was written.
+    /// Reads the metadata of all files and checks their size.
     ///
     /// # Errors
-    /// Those of the calls; `Failed` if a size is another one.
+    /// Those of the calls; `Failed` if a size is wrong.
     fn stat(&mut self, shard: &FileShard, times: &mut Times) -> Result<(), CaseError> {
         for (_, name, _) in &shard.files {
-            let facts = times.of_one("asking for a file's size", || fs::metadata(name))?;
+            let facts = times.of_one("stat of a file", || fs::metadata(name))?;
             expect_size(shard, facts.len())?;
         }
         Ok(())
@@ -184,7 +184,7 @@ pub trait FileOps: Send {
     }
 }
 
-/// The ordinary way.
+/// One file at a time, with ordinary calls.
 pub struct Plain;
 
 impl FileOps for Plain {}
@@ -209,7 +209,7 @@ pub fn carry_out(
     }
 }
 
-/// A new file with these contents, still open.
+/// Creates a file with these contents and returns it open.
 #[inline]
 pub fn create(name: &Path, contents: &[u8]) -> io::Result<File> {
     let mut file = OpenOptions::new().write(true).create_new(true).open(name)?;
@@ -217,7 +217,7 @@ pub fn create(name: &Path, contents: &[u8]) -> io::Result<File> {
     Ok(file)
 }
 
-/// A file's contents, of which there should be `size` bytes and are at most one more told; how many there are.
+/// Reads a file that should have `size` bytes into a buffer of one byte more. Returns the number of bytes read.
 #[inline]
 pub fn read(name: &Path, buffer: &mut [u8], size: usize) -> io::Result<usize> {
     let mut file = File::open(name)?;
@@ -231,35 +231,38 @@ pub fn read(name: &Path, buffer: &mut [u8], size: usize) -> io::Result<usize> {
     Ok(got)
 }
 
-/// Whether a file's size is what was written.
+/// Checks the size of a file.
 ///
 /// # Errors
-/// `Failed` if it is not.
+/// `Failed` if it is wrong.
 pub fn expect_size(shard: &FileShard, size: u64) -> Result<(), CaseError> {
     if size == shard.size() as u64 {
         return Ok(());
     }
-    Err(CaseError::Failed(format!("a file of {} bytes was said to have {size}", shard.size())))
+    Err(CaseError::Failed(format!(
+        "stat reported {size} bytes for a file of {} bytes",
+        shard.size()
+    )))
 }
 
 /// How long each operation of a phase took.
 #[derive(Debug, Clone)]
 pub struct Times {
     clock: Clock,
-    /// What a reading of the clock costs, to be taken off.
+    /// The cost of a reading of the clock, which is subtracted.
     clock_ns: f64,
-    /// Of each operation, or of each of a batch.
+    /// The time of each operation; in a batch, each gets the time of the batch.
     pub ns: Vec<f64>,
-    /// All of them together.
+    /// The sum of all times, each batch counted once.
     pub sum_ns: f64,
-    /// Operations.
+    /// The number of operations.
     pub count: usize,
-    /// CPU time spent between them, on what is not theirs.
+    /// CPU time spent between operations, such as on verification.
     pub aside_ns: f64,
 }
 
 impl Times {
-    /// For so many operations.
+    /// An empty record with capacity for `operations` operations.
     pub fn new(clock: Clock, clock_ns: f64, operations: usize) -> Self {
         let ns = Vec::with_capacity(operations);
         Self { clock, clock_ns, ns, sum_ns: 0.0, count: 0, aside_ns: 0.0 }
@@ -268,7 +271,7 @@ impl Times {
     /// Times one operation.
     ///
     /// # Errors
-    /// Those of the operation, with what it was to do.
+    /// Those of the operation, with its description.
     #[inline(always)]
     pub fn of_one<T>(
         &mut self,
@@ -278,10 +281,10 @@ impl Times {
         self.of(1, what, operation)
     }
 
-    /// Times a batch of them, of which each is done when all are.
+    /// Times a batch of operations, each of which is complete when all are.
     ///
     /// # Errors
-    /// Those of the operation, with what it was to do.
+    /// Those of the operation, with its description.
     #[inline(always)]
     pub fn of<T>(
         &mut self,
@@ -299,7 +302,7 @@ impl Times {
         done.map_err(|e| CaseError::from_io(what, &e))
     }
 
-    /// All operations together.
+    /// The total time of all operations.
     pub fn sum(&self) -> Duration {
         Duration::from_nanos(self.sum_ns as u64)
     }

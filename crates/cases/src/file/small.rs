@@ -7,21 +7,23 @@ use super::phases::{FileShard, Plain};
 use super::{DIR, FILES, SIZE, SIZE_AT_MOST};
 use crate::{Case, Only, Param, Takes};
 
-/// One file after the other, by its size.
+/// All phases with one thread, by file size.
 pub const CASE: Case = Case {
     area: "file",
     name: "small",
-    operation: "One file created and written, read back, asked for its size, renamed and deleted, each \
-                phase for all files before the next.",
-    comparable_to: "create, stat and delete are fio's filecreate, filestat and filedelete; create with its write is \
-            osbench's create_files, which deletes in the same loop.",
+    operation: "One file created and written, read back, looked up by stat, renamed and deleted, \
+                where all files pass through a phase before the next phase begins.",
+    comparable_to: "The create, stat and delete phases correspond to fio's `filecreate`, \
+                `filestat` and `filedelete`; creating with its write corresponds to osbench's \
+                `create_files`, which also deletes in the timed loop. lmbench's `lat_fs` creates \
+                and deletes files of 0 to 10 KiB.",
     only: Only::Everywhere,
     core_bound: false,
     trials: Some(super::COUNTED),
     params: &[
         Param {
-            // Nothing, less than a block, one, and more of them: what a file costs, and what its
-            // contents add. The largest takes the longest and settles the bandwidth.
+            // No block, a part of one, one, and several: the cost of a file, and the cost of its
+            // contents. The largest files take longest and show the bandwidth.
             default: &["0", "1k", "4k", "16k", "128k"],
             full: &["0", "1k", "4k", "8k", "16k", "32k", "64k", "128k"],
             takes: Takes::Size(SIZE_AT_MOST),

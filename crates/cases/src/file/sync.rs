@@ -13,20 +13,22 @@ use super::phases::{FileOps, FileShard, Plain, Times, create};
 use super::{DIR, FILES, SIZE};
 use crate::{Case, Only, Param, Takes, value_of};
 
-/// Less than this more than without, and nothing can have reached a device: the quickest take about 10 us for one
-/// write, and a file needs two that follow one another, of its contents and of where they are.
+/// If a sync takes less than this additional time, no data can have reached a device: the fastest devices take about
+/// 10 us per write, and a file needs two consecutive writes, of its contents and of its metadata.
 const REACHES_NO_DEVICE_NS: f64 = 20_000.0;
-/// Nor is a sync believed that makes creating a file no more than so much slower.
+/// Nor can it if a synced file takes at most this many times as long as an unsynced one.
 const NO_SLOWER: f64 = 1.1;
 
-/// What it costs that a file is there after a power failure.
+/// The cost of making a file durable.
 pub const CASE: Case = Case {
     area: "file",
     name: "sync",
-    operation: "One file through all phases of file/small; when it is written, it is synced with fsync \
-                (FlushFileBuffers on Windows), or so is then its directory.",
-    comparable_to: "As fio's `fsync_on_close`; mail servers and databases sync so. `sync-cost` is against files that \
-            are created by turns with these, without sync.",
+    operation: "One file taken through all phases of file/small, where it is synced with fsync \
+                (FlushFileBuffers on Windows) after writing, optionally followed by a sync of its \
+                directory.",
+    comparable_to: "fio's `fsync_on_close` does the same; mail servers and databases sync in this \
+                way. `sync-cost` compares with unsynced files that are created alternately with \
+                these.",
     only: Only::Everywhere,
     core_bound: false,
     trials: Some(super::COUNTED),
@@ -57,7 +59,7 @@ fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
         "file" => None,
         _ => Some(filesystem::directory_to_sync(fresh.path())?),
     };
-    // How many calls these make is not held against them: where fsync is made to do nothing, `sync-cost` says so.
+    // The number of system calls is not checked: where fsync does nothing, `sync-cost` shows it.
     let twins_median = Arc::new(OnceLock::new());
     let twins = !round.is_counting();
     let synced = Synced { directory, twins, twins_median: Arc::clone(&twins_median) };
@@ -68,7 +70,7 @@ fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
     Ok(())
 }
 
-/// Reports what sync costs, and says so where that cannot be true.
+/// Reports the cost of sync, with a doubt if it is too low to be true.
 fn judge(round: &mut Round, with: f64, without: f64, fresh: &Fresh) {
     round.metric(&metrics::SYNC_COST, with / without.max(1.0));
     if !is_next_to_nothing(with, without) {
@@ -76,8 +78,10 @@ fn judge(round: &mut Round, with: f64, without: f64, fresh: &Fresh) {
     }
     let kind = filesystem::of(fresh.path()).ok().and_then(|facts| facts.kind);
     match kind.filter(|kind| filesystem::is_in_memory(kind)) {
-        Some(kind) => round.doubt(&format!("{kind} is in memory only: there is nothing to sync")),
-        None => round.doubt("sync cost next to nothing: it cannot have reached a device"),
+        Some(kind) => {
+            round.doubt(&format!("{kind} stores files in memory only: there is nothing to sync"))
+        }
+        None => round.doubt("sync took too little time for the data to have reached a device"),
     }
 }
 
@@ -85,12 +89,12 @@ fn is_next_to_nothing(with: f64, without: f64) -> bool {
     with - without < REACHES_NO_DEVICE_NS || with < without * NO_SLOWER
 }
 
-/// Each file is synced, and then its directory if it is here.
+/// Syncs each file, and then `directory` if there is one.
 struct Synced {
     directory: Option<File>,
-    /// Whether each file gets a twin before it, which is not synced.
+    /// Whether an unsynced twin is created before each file.
     twins: bool,
-    /// What a twin took in the median, in ns.
+    /// The median time of a twin, in ns.
     twins_median: Arc<OnceLock<f64>>,
 }
 
@@ -100,7 +104,7 @@ impl FileOps for Synced {
         for (number, name, new_name) in &shard.files {
             let contents = shard.contents(*number);
             if self.twins {
-                // Under the name that the file will have later.
+                // The twin has the name to which the file is renamed later.
                 let cpu = thread_cpu_time();
                 twins.of_one("creating a file", || create(new_name, contents).map(drop))?;
                 times.aside_ns += since(cpu);
@@ -123,7 +127,7 @@ impl FileOps for Synced {
     }
 }
 
-/// CPU time since then, in ns; nothing where the system does not tell.
+/// CPU time since then, in ns; 0 if the system does not report it.
 fn since(then: Option<std::time::Duration>) -> f64 {
     let spent = then.zip(thread_cpu_time()).map(|(then, now)| now.saturating_sub(then));
     spent.unwrap_or_default().as_nanos() as f64
@@ -134,14 +138,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_sync_that_reaches_no_device_is_told_by_what_it_costs() {
+    fn a_sync_that_reaches_no_device_is_recognised_by_its_cost() {
         for (with, without, nothing) in [
             (9_000.0, 8_800.0, true),     // tmpfs, or a library that syncs nothing
             (25_000.0, 8_000.0, true),    // only into the kernel
             (60_000.0, 12_000.0, false),  // a device with a protected cache
             (700_000.0, 12_000.0, false), // a virtual disk
             (9e6, 12_000.0, false),       // a spinning disk
-            (1.03e6, 1e6, true),          // slow without, hardly slower with
+            (1.03e6, 1e6, true),          // slow without sync, hardly slower with it
             (1.5e6, 1e6, false),
         ] {
             assert_eq!(is_next_to_nothing(with, without), nothing, "{with} {without}");

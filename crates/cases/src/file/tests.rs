@@ -17,7 +17,7 @@ use super::figures::measure;
 use super::phases::{FileOps, FileShard, Plain, Times};
 use super::*;
 
-/// A folder of a test's own, which must be empty at its end.
+/// The folder of one test, which must be empty at its end.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -61,7 +61,7 @@ fn order(params: &Params, mode: Mode) -> RoundOrder {
     }
 }
 
-/// Runs a case on a thread of its own, which may be kept to a CPU.
+/// Runs a case in a separate thread, which the case may pin to a CPU.
 fn run(case: &Case, params: &Params, mode: Mode) -> Result<Vec<Line>, CaseError> {
     let order = order(params, mode);
     std::thread::scope(|scope| {
@@ -80,7 +80,7 @@ fn cases_of_phases() -> impl Iterator<Item = &'static Case> {
     CASES.iter().copied().filter(has_files)
 }
 
-/// Every point of an ordinary run and of `--full`, with few files.
+/// Every point of a default run and of `--full`, with few files.
 fn points(case: &Case, folder: &Folder) -> Vec<Params> {
     let mut points = vec![folder.params(&[])];
     for param in case.params.iter().filter(|param| param.name != "dir") {
@@ -104,7 +104,7 @@ fn points(case: &Case, folder: &Folder) -> Vec<Params> {
 }
 
 #[test]
-fn every_case_tells_all_its_metrics_or_a_reason_and_leaves_nothing() {
+fn every_case_reports_all_metrics_or_a_reason_and_leaves_no_file() {
     let folder = Folder::new("metrics");
     for case in cases_of_phases() {
         for params in points(case, &folder) {
@@ -125,7 +125,7 @@ fn every_case_tells_all_its_metrics_or_a_reason_and_leaves_nothing() {
                 .collect();
             assert!(metrics.iter().all(|m| m.value.is_finite() && m.value > 0.0), "{metrics:?}");
             for name in case.metrics.iter().map(|metric| metric.name) {
-                // No bytes, no bandwidth; no sync, no cost of it; and CPU time may be text in coarse steps.
+                // Empty files have no bandwidth, unsynced ones no cost of sync, and CPU time may be too coarse.
                 let may_lack = (name.contains("bandwidth") && params["size"] == "0")
                     || (name == "sync-cost" && params["sync"] == "none")
                     || name == "cpu";
@@ -146,8 +146,8 @@ fn every_case_tells_all_its_metrics_or_a_reason_and_leaves_nothing() {
 }
 
 #[test]
-fn each_file_makes_as_many_system_calls_as_it_says() {
-    // Without it the tracer counts them: in the tests of the program.
+fn system_calls_per_file_are_as_expected() {
+    // Without a tracepoint the tracer counts the calls: in the tests of the program.
     let Some(tracepoint) = platform::counters::syscall_tracepoint() else {
         if std::env::consts::OS != "linux" {
             return testing::not_applicable("system calls are counted on Linux only");
@@ -173,7 +173,7 @@ fn each_file_makes_as_many_system_calls_as_it_says() {
     }
 }
 
-/// Creates files as they should be, then does something to them.
+/// Creates correct files, then damages them.
 struct Spoilt(fn(&[(usize, PathBuf, PathBuf)]));
 
 impl FileOps for Spoilt {
@@ -191,14 +191,14 @@ fn change(name: &Path, how: impl FnOnce(&mut Vec<u8>)) {
 }
 
 #[test]
-fn what_is_not_as_it_was_written_fails_the_trial() {
+fn damaged_files_fail_the_trial() {
     let folder = Folder::new("spoilt");
     let params = folder.params(&[("files", "20"), ("size", "4k")]);
     let order = order(&params, Mode::Sample);
     type Spoil = fn(&[(usize, PathBuf, PathBuf)]);
     let spoils: [(Spoil, &str); 7] = [
         (|_| {}, ""),
-        (|files| change(&files[19].1, |bytes| bytes[4_095] ^= 1), "other contents"),
+        (|files| change(&files[19].1, |bytes| bytes[4_095] ^= 1), "differ from those written"),
         (|files| change(&files[7].1, |bytes| bytes.truncate(4_095)), "4095 were there"),
         (|files| change(&files[7].1, |bytes| bytes.push(0)), "4097 were there"),
         (|files| change(&files[0].1, Vec::clear), "0 were there"),
@@ -210,7 +210,7 @@ fn what_is_not_as_it_was_written_fails_the_trial() {
                 fs::rename(&files[1].1, &files[0].1).unwrap();
                 fs::rename(&aside, &files[1].1).unwrap();
             },
-            "other contents",
+            "differ from those written",
         ),
     ];
     for (spoil, found) in spoils {
@@ -230,7 +230,7 @@ fn what_is_not_as_it_was_written_fails_the_trial() {
 }
 
 #[test]
-fn a_file_too_many_is_noticed_when_they_are_listed() {
+fn a_surplus_file_is_detected_by_listing() {
     let folder = Folder::new("listed");
     let params = folder.params(&[("files", "20"), ("size", "0")]);
     let order = order(&params, Mode::Sample);
@@ -238,18 +238,18 @@ fn a_file_too_many_is_noticed_when_they_are_listed() {
     let mut round = Round::new(&order, &mut out);
     let fresh = Fresh::of(&params, &round).unwrap();
     let shard = FileShard::flat(&fresh, 0..fresh.files).unwrap();
-    // Named as one of ours, so that it goes with the rest.
+    // Named like a file of the trial, so that it is removed with them.
     let spoil: Box<dyn FileOps> =
         Box::new(Spoilt(|files| fs::write(files[0].1.with_file_name("f0000099"), "").unwrap()));
     let case_error = measure(&mut round, &fresh, vec![(shard, spoil)]).map(drop).unwrap_err();
-    assert_eq!(case_error, CaseError::Failed("of 20 files 21 were listed".into()));
+    assert_eq!(case_error, CaseError::Failed("listing 20 files gave 21 names".into()));
 }
 
 #[test]
-fn too_little_room_is_told_before_anything_is_written() {
+fn insufficient_space_is_reported_before_anything_is_written() {
     let folder = Folder::new("room");
     let params = folder.params(&[("files", "1000000"), ("size", "1024k"), ("sync", "none")]);
-    // How much is free changes all the time.
+    // The free space changes all the time.
     let needed = |text: &str| text.split_once(" and ").map(|(needed, _)| needed.to_owned());
     let obstacle = needed(&obstacle("file/small", &params).unwrap().to_string()).unwrap();
     assert!(obstacle.contains(" files need "), "{obstacle}");
@@ -258,7 +258,7 @@ fn too_little_room_is_told_before_anything_is_written() {
 }
 
 #[test]
-fn a_trial_takes_as_long_as_its_files() {
+fn the_estimated_duration_grows_with_the_files() {
     let of = |pairs: &[(&str, &str)]| {
         takes(&pairs.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect())
     };

@@ -7,30 +7,31 @@ use super::phases::{FileShard, Plain};
 use super::{DIR, FEWER_FILES, SIZE};
 use crate::{Case, Only, Param, Takes, count_of, value_of};
 
-/// More threads than this say nothing new of a file system.
+/// The maximum number of threads; more add no information about a file system.
 const WORKERS_AT_MOST: u64 = 64;
 
-/// Several threads at once, in one directory or each in its own.
+/// Several threads at once, in the same directory or in separate ones.
 pub const CASE: Case = Case {
     area: "file",
     name: "workers",
-    operation: "One file through all phases of file/small, by one of so many threads, which share the files \
-                and begin each phase together.",
-    comparable_to: "will-it-scale's open1 and unlink1 (separate) and open2 and unlink2 (same directory) do single calls.",
+    operation: "One file taken through all phases of file/small by one of `workers` threads, which \
+                divide the files among themselves and begin each phase together.",
+    comparable_to: "will-it-scale's `open1` and `unlink1` (separate directories) and `open2` and \
+                `unlink2` (same directory) measure single calls.",
     only: Only::Everywhere,
     core_bound: false,
     trials: Some(super::UNCOUNTED),
     params: &[
         Param {
             name: "workers",
-            meaning: "how many threads there are",
+            meaning: "the number of threads",
             default: &["1", "2", "4"],
             full: &["1", "2", "4", "8", "16"],
             takes: Takes::Count(WORKERS_AT_MOST),
         },
         Param {
             name: "where",
-            meaning: "whether all work in the same directory, or each in one of its own",
+            meaning: "whether all threads use the same directory, or each a separate one",
             default: &["same", "separate"],
             full: &["same", "separate"],
             takes: Takes::Words(&[]),

@@ -1,4 +1,4 @@
-//! What the cases of locks share: the interface of a lock, parameters, metrics, and how a lock is measured.
+//! Shared by the cases of locks: the interface of a lock, parameters, metrics, and the measurement of a lock.
 
 use crate::place::PLACE;
 use crate::{Extent, Param, Takes, count_of, value_of};
@@ -10,27 +10,30 @@ use platform::shared::Shared;
 use std::cell::UnsafeCell;
 use std::mem::MaybeUninit;
 
-/// A lock that several workers can use. It is made once, before the workers exist.
+/// A lock that several workers can use. It is created once, before the workers.
 pub trait Lock: Sync {
-    /// What one worker needs to use it, such as a descriptor of its own.
+    /// What one worker needs to use the lock, such as a file descriptor or a guard.
     type Hold;
 
-    /// Makes a worker's own part, in that worker.
+    /// Creates the worker's part of the lock; called in the worker.
+    ///
+    /// # Errors
+    /// If the system refuses a resource.
     fn join(&self) -> Result<Self::Hold, CaseError>;
 
     /// Waits until the worker has the lock.
     fn acquire(&self, hold: &mut Self::Hold);
 
-    /// Gives it back.
+    /// Releases the lock.
     fn release(&self, hold: &mut Self::Hold);
 
-    /// As `acquire`, so that no other worker is inside: other than `acquire` only for locks whose
-    /// measured operation lets several in.
+    /// Acquires the lock exclusively. Differs from `acquire` only for locks whose measured operation
+    /// admits several workers at once.
     fn acquire_alone(&self, hold: &mut Self::Hold) {
         self.acquire(hold);
     }
 
-    /// Ends `acquire_alone`.
+    /// Releases a lock acquired by `acquire_alone`.
     fn release_alone(&self, hold: &mut Self::Hold) {
         self.release(hold);
     }
@@ -38,15 +41,15 @@ pub trait Lock: Sync {
 
 /// Parameters of a lock that only threads of one process can share.
 pub const THREADS: &[Param] = &[WORKERS, AS_THREADS, WORK, PLACE];
-/// Parameters of a lock that processes can share, measured so only with `--full`.
+/// Parameters of a lock that processes can share; measured between processes only with `--full`.
 pub const THREADS_OR_PROCESSES: &[Param] = &[WORKERS, AS_EITHER_IF_FULL, WORK, PLACE];
-/// Parameters of a lock made for processes: measured so by default.
+/// Parameters of a lock meant for processes; measured between threads and between processes by default.
 pub const PROCESSES_TOO: &[Param] = &[WORKERS, AS_EITHER, WORK, PLACE];
 
 pub const WORKERS: Param = Param {
     name: "workers",
-    meaning: "how many workers take turns",
-    // Alone, contended, and with more workers than CPUs: between these little changes but the degree.
+    meaning: "the number of workers that acquire and release the lock",
+    // Uncontended, contended, and oversubscribed. The numbers between them add little information.
     default: &["1", "2", "2xcpus"],
     full: &["1", "2", "3", "4", "5", "10"],
     takes: Takes::Count(WORKERS_AT_MOST as u64),
@@ -75,13 +78,13 @@ pub const AS_EITHER: Param = Param {
 };
 pub const WORK: Param = Param {
     name: "work",
-    meaning: "what is done inside: nothing, or an integer loop of 100 steps",
+    meaning: "the work done while holding the lock: none, or an integer loop of 100 iterations",
     default: &["none"],
     full: &["none", "loop100"],
     takes: Takes::Words(&[]),
 };
-/// Which points a run of this extent has: a quick one has a worker alone and two that contend, and leaves
-/// out more workers than that.
+/// Whether a run of this extent measures this point: a quick run has one worker and two workers, and
+/// no larger numbers.
 pub fn includes(params: &Params, extent: Extent) -> bool {
     extent != Extent::Quick || count_of(params, "workers").is_ok_and(|workers| workers <= 2)
 }
@@ -89,7 +92,10 @@ pub fn includes(params: &Params, extent: Extent) -> bool {
 /// The metrics of every lock.
 pub const METRICS: &[Metric] = &[RATE, LEAST_SHARE, GREATEST_SHARE];
 
-/// Measures `lock` with the workers that `params` ask for.
+/// Measures `lock` with the workers that `params` describe.
+///
+/// # Errors
+/// As [`Round::contend`].
 pub fn measure<L: Lock>(params: &Params, round: &mut Round, lock: &L) -> Result<(), CaseError> {
     let worker_group = WorkerGroup {
         workers: count_of(params, "workers")?,
@@ -103,12 +109,18 @@ pub fn measure<L: Lock>(params: &Params, round: &mut Round, lock: &L) -> Result<
 }
 
 /// Whether the workers are processes.
+///
+/// # Errors
+/// `Failed` if the parameter `as` is missing.
 pub fn of_processes(params: &Params) -> Result<bool, CaseError> {
     Ok(value_of(params, "as")? == "processes")
 }
 
-/// Expects, where one worker is alone, that a lock which enters the kernel only to wait and to
-/// wake never does.
+/// Expects no system call where there is only one worker, for a lock that enters the kernel only to wait
+/// and to wake.
+///
+/// # Errors
+/// `Failed` if the parameter `workers` is missing.
 pub fn expect_no_calls_alone(params: &Params, round: &mut Round) -> Result<(), CaseError> {
     if count_of(params, "workers")? == 1 {
         round.expect_syscalls(0.0);
@@ -116,12 +128,12 @@ pub fn expect_no_calls_alone(params: &Params, round: &mut Round) -> Result<(), C
     Ok(())
 }
 
-/// Shared memory for what a C library makes in place and must not be moved. Begins as zero bits.
+/// Shared memory, zeroed, for an object that a C library initialises in place and that must not be moved.
 pub struct InPlace<T: 'static>(Shared<Opaque<T>>);
 
 pub struct Opaque<T>(UnsafeCell<MaybeUninit<T>>);
 
-// SAFETY: all that is done with the value is to pass its address on.
+// SAFETY: Rust code never accesses the value; it only passes its address to C functions.
 unsafe impl<T> Sync for Opaque<T> {}
 
 impl<T> InPlace<T> {
@@ -135,7 +147,7 @@ impl<T> InPlace<T> {
     }
 }
 
-/// Acquire, so many steps of work, release.
+/// The measured operation: acquires the lock, runs `STEPS` iterations of work, and releases the lock.
 pub struct Pairs<'a, L, const STEPS: u32> {
     lock: &'a L,
 }
@@ -163,7 +175,7 @@ impl<L: Lock, const STEPS: u32> Task<L::Hold> for Pairs<'_, L, STEPS> {
     }
 }
 
-/// An integer loop in which each step waits for the one before.
+/// An integer loop in which each iteration depends on the previous one.
 #[inline(always)]
 pub fn work<const STEPS: u32>() {
     let mut x = std::hint::black_box(1u32);

@@ -4,12 +4,13 @@ use platform::on_windows;
 use super::{METRICS, THREADS};
 use crate::{Case, Only};
 
-/// The mutex Windows programs have used since Windows 95.
+/// The recursive mutex of Windows programs.
 pub const CASE: Case = Case {
     area: "lock",
     name: "critical-section",
-    operation: "One EnterCriticalSection and LeaveCriticalSection.",
-    comparable_to: "Compare lock/srwlock, which is smaller and cannot be entered twice.",
+    operation: "One EnterCriticalSection and LeaveCriticalSection of one critical section.",
+    comparable_to: "The Windows counterpart of lock/pthread-mutex-recursive. lock/srwlock is \
+                smaller and not recursive.",
     only: Only::Windows("exists only on Windows"),
     core_bound: true,
     trials: None,
@@ -37,19 +38,19 @@ fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
 
             #[inline(always)]
             fn acquire(&self, (): &mut ()) {
-                // SAFETY: it was initialised before, and is never deleted.
+                // SAFETY: the section is initialised and never deleted.
                 unsafe { EnterCriticalSection(self.0.get()) };
             }
 
             #[inline(always)]
             fn release(&self, (): &mut ()) {
-                // SAFETY: as above; this worker entered it just before.
+                // SAFETY: as above; this worker has entered the section.
                 unsafe { LeaveCriticalSection(self.0.get()) };
             }
         }
 
         let section = InPlace::<CRITICAL_SECTION>::new()?;
-        // SAFETY: the place is fresh, and ours as long as the process lives.
+        // SAFETY: the memory is new and lives as long as the process.
         unsafe { InitializeCriticalSection(section.get()) };
         measure(params, round, &CriticalSection(section))
     })

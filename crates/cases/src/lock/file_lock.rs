@@ -6,13 +6,15 @@ use crate::{Case, Only, count_of};
 
 const UNIX: Only = Only::Unix("Windows has neither of these locks");
 
-/// The record locks of POSIX, which belong to a process.
+/// POSIX record locks, which belong to a process.
 pub const FCNTL: Case = Case {
     area: "lock",
     name: "fcntl",
-    operation: "One lock and unlock of the first byte of a file in the temporary directory, by fcntl \
-                with F_SETLKW.",
-    comparable_to: "will-it-scale's lock2 does the same and counts two operations to a pair.",
+    operation: "One lock and unlock of the first byte of a file in the temporary directory by \
+                fcntl with F_SETLKW.",
+    comparable_to: "will-it-scale's `lock2` does the same and counts each pair as two operations. \
+                stress-ng's `--lockf` and libMicro's `cascade_fcntl` lock several ranges or pass a \
+                lock between processes.",
     only: UNIX,
     core_bound: true,
     trials: None,
@@ -21,7 +23,7 @@ pub const FCNTL: Case = Case {
     run: |params, round| {
         if !of_processes(params)? && count_of(params, "workers")? > 1 {
             return Err(CaseError::Unsupported(String::from(
-                "fcntl record locks belong to the process: threads of one process do not exclude \
+                "fcntl record locks belong to the process, so that threads of one process do not exclude \
                  each other",
             )));
         }
@@ -29,12 +31,14 @@ pub const FCNTL: Case = Case {
     },
 };
 
-/// The locks of BSD, which belong to an open file.
+/// BSD file locks, which belong to an open file description.
 pub const FLOCK: Case = Case {
     name: "flock",
-    operation: "One lock and unlock of a file in the temporary directory by flock; each worker has \
-                opened the file itself.",
-    comparable_to: "The difference to lock/fcntl is the price of looking after ranges of bytes.",
+    operation: "One lock and unlock of a file in the temporary directory by flock, where each \
+                worker has opened the file itself.",
+    comparable_to: "The difference to lock/fcntl is the cost of managing byte ranges. stress-ng's \
+                `--flock` also tries shared and non-blocking locks; libMicro's `cascade_flock` \
+                passes a lock between processes.",
     run: |params, round| run(params, round, Kind::Whole),
     ..FCNTL
 };
@@ -53,8 +57,8 @@ fn run(params: &Params, round: &mut Round, kind: Kind) -> Result<(), CaseError> 
 
         use super::{Lock, measure};
 
-        /// A file that is removed when the round is over. It is not kept open: closing any
-        /// descriptor of it would give up the process's record locks.
+        /// A file that is removed at the end of the round. It is not kept open, since closing any
+        /// of its descriptors would release the record locks of the process.
         struct TemporaryFile(PathBuf);
 
         impl TemporaryFile {
@@ -73,7 +77,7 @@ fn run(params: &Params, round: &mut Round, kind: Kind) -> Result<(), CaseError> 
 
         impl Drop for TemporaryFile {
             fn drop(&mut self) {
-                // If that fails, the coordinator removes it after the round.
+                // If this fails, the coordinator removes the file after the round.
                 let _ = fs::remove_file(&self.0);
             }
         }

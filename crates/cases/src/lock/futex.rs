@@ -4,16 +4,16 @@ use platform::on_linux;
 use super::{METRICS, THREADS_OR_PROCESSES};
 use crate::{Case, Only};
 
-/// The least that a lock which sleeps can do.
+/// The minimal mutex that sleeps while it waits.
 pub const CASE: Case = Case {
     area: "lock",
     name: "futex",
-    operation: "One lock and unlock of Ulrich Drepper's mutex of one word (\"Futexes Are Tricky\", the \
-                second and third): a compare-and-swap, then a swap, and calls into the kernel only to \
-                wait and to wake.",
-    comparable_to: "`perf bench futex` and will-it-scale's futex1 to futex4 measure the system call itself; \
-            this one is made only where somebody waits.",
-    only: Only::Linux("exists only on Linux; see lock/wait-on-address for Windows"),
+    operation: "One lock and unlock of a futex-based mutex of one 32-bit word (after mutexes 2 and \
+                3 of Ulrich Drepper's \"Futexes Are Tricky\"): a compare-and-swap and a swap, with \
+                futex calls only to wait and to wake.",
+    comparable_to: "`perf bench futex` and will-it-scale's `futex1` to `futex4` measure the system \
+                call itself, which this lock makes only when a worker waits.",
+    only: Only::Linux("exists only on Linux; Windows has WaitOnAddress: see lock/wait-on-address"),
     core_bound: true,
     trials: None,
     params: THREADS_OR_PROCESSES,

@@ -1,7 +1,7 @@
-//! What taking and releasing a lock costs, alone and among others.
+//! The cost of acquiring and releasing a lock, uncontended and contended.
 //!
-//! Each lock is one file: how it is made, how a worker joins, acquires and releases. All else, the
-//! workers, their places, the clock and the proof of mutual exclusion, is the same for all of them.
+//! Each file implements one lock: creating it, joining as a worker, acquiring and releasing. The
+//! workers, their CPUs, the timing and the check of mutual exclusion are the same for all locks.
 
 mod common;
 mod critical_section;

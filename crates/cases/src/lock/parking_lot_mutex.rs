@@ -7,14 +7,15 @@ use platform::shared::Shared;
 use super::{Lock, METRICS, THREADS, expect_no_calls_alone, measure};
 use crate::{Case, Only};
 
-/// The mutex of one byte of Rust's parking_lot.
+/// The mutex of Rust's parking_lot crate.
 pub const CASE: Case = Case {
     area: "lock",
     name: "parking-lot-mutex",
-    operation: "One lock and unlock of the mutex in Rust's parking_lot crate (WebKit's WTF::Lock in \
-                Rust), by making and dropping its guard.",
-    comparable_to: "Compare lock/std-mutex: this one queues its waiters in a table of its own, and now and then \
-            hands over in order.",
+    operation: "One lock and unlock of parking_lot's Mutex (a port of WebKit's WTF::Lock to Rust), \
+                by creating and dropping its guard.",
+    comparable_to: "parking_lot's own benchmark `mutex` counts lock and unlock pairs per second. \
+                Unlike lock/std-mutex, this mutex queues waiters in a global table of the library \
+                and occasionally hands the lock over in queue order.",
     only: Only::Everywhere,
     core_bound: true,
     trials: None,
@@ -29,7 +30,7 @@ pub const CASE: Case = Case {
 struct ParkingLot(&'static Mutex<()>);
 
 impl Lock for ParkingLot {
-    /// Not an `Option`: asking whether there is a guard to drop would be a fifth of the time.
+    /// Not an `Option`: its check whether there is a guard to drop would be a fifth of the time.
     type Hold = MaybeUninit<MutexGuard<'static, ()>>;
 
     fn join(&self) -> Result<Self::Hold, CaseError> {
@@ -43,7 +44,7 @@ impl Lock for ParkingLot {
 
     #[inline(always)]
     fn release(&self, hold: &mut Self::Hold) {
-        // SAFETY: this worker acquired it just before, which wrote the guard.
+        // SAFETY: this worker holds the lock, and acquiring it wrote the guard.
         unsafe { hold.assume_init_drop() };
     }
 }

@@ -4,14 +4,15 @@ use platform::on_unix;
 use super::{METRICS, PROCESSES_TOO, THREADS};
 use crate::{Case, Only};
 
-/// As threads use it.
+/// An unnamed semaphore for threads.
 pub const PRIVATE: Case = Case {
     area: "lock",
     name: "posix-sem-private",
-    operation: "One sem_wait and one sem_post on an unnamed semaphore of value 1 that only the threads \
-                of this process may use.",
-    comparable_to: "will-it-scale's posix_semaphore1 does the same with one semaphore to each worker, which is \
-            workers=1 here.",
+    operation: "One sem_wait and one sem_post on an unnamed semaphore with the initial value 1, \
+                which only threads of this process may use.",
+    comparable_to: "will-it-scale's `posix_semaphore1` does the same with one semaphore per \
+                worker, which is workers=1 here; stress-ng's `--sem` also uses sem_trywait and \
+                sem_timedwait.",
     only: Only::Linux("measured on Linux only; macOS has no unnamed semaphores"),
     core_bound: true,
     trials: None,
@@ -20,23 +21,25 @@ pub const PRIVATE: Case = Case {
     run: |params, round| run(params, round, Kind::Private),
 };
 
-/// As processes use it that have memory in common.
+/// An unnamed semaphore in shared memory.
 pub const SHARED: Case = Case {
     name: "posix-sem-shared",
-    operation: "One sem_wait and one sem_post on an unnamed semaphore of value 1 in memory that \
-                processes share.",
-    comparable_to: "The difference to lock/posix-sem-private is the price of waiting and waking across \
-            processes; alone there is none.",
+    operation: "One sem_wait and one sem_post on an unnamed semaphore with the initial value 1 in \
+                memory shared by processes.",
+    comparable_to: "The difference to lock/posix-sem-private is the cost of waiting and waking \
+                across processes; with one worker there is none.",
     params: PROCESSES_TOO,
     run: |params, round| run(params, round, Kind::Shared),
     ..PRIVATE
 };
 
-/// As processes use it that know only its name.
+/// A named semaphore.
 pub const NAMED: Case = Case {
     name: "posix-sem-named",
-    operation: "One sem_wait and one sem_post on a semaphore of value 1 that sem_open made.",
-    comparable_to: "Once it is open there should be no difference to lock/posix-sem-shared on Linux.",
+    operation: "One sem_wait and one sem_post on a semaphore with the initial value 1, created by \
+                sem_open.",
+    comparable_to: "On Linux, an open named semaphore is expected to cost as much as \
+                lock/posix-sem-shared.",
     only: Only::Unix("Windows has no POSIX semaphores"),
     core_bound: true,
     trials: None,
@@ -63,7 +66,7 @@ fn run(params: &Params, round: &mut Round, kind: Kind) -> Result<(), CaseError> 
 
         struct Semaphore(*mut libc::sem_t);
 
-        // SAFETY: a semaphore is made to be used by several threads.
+        // SAFETY: several threads may use a semaphore at the same time.
         unsafe impl Sync for Semaphore {}
 
         impl Lock for Semaphore {
@@ -75,7 +78,7 @@ fn run(params: &Params, round: &mut Round, kind: Kind) -> Result<(), CaseError> 
 
             #[inline(always)]
             fn acquire(&self, (): &mut ()) {
-                // SAFETY: the semaphore was made before, and is never unmade.
+                // SAFETY: the semaphore is initialised and never destroyed.
                 let done = unsafe { libc::sem_wait(self.0) };
                 assert!(done == 0, "sem_wait: {}", io::Error::last_os_error());
             }
@@ -88,12 +91,12 @@ fn run(params: &Params, round: &mut Round, kind: Kind) -> Result<(), CaseError> 
             }
         }
 
-        /// The name is taken back at once: forked workers inherit the semaphore.
+        /// Creates a named semaphore and unlinks its name at once; forked workers inherit the semaphore.
         fn named() -> Result<*mut libc::sem_t, CaseError> {
             let name = platform::cleanup::semaphore_name();
-            let name = CString::new(name).expect("a name of ours has no NUL in it");
+            let name = CString::new(name).expect("the name has no NUL in it");
             let (new, mode, value) = (libc::O_CREAT | libc::O_EXCL, 0o600, 1);
-            // SAFETY: the name ends with NUL; mode and value are what goes with O_CREAT.
+            // SAFETY: the name ends with NUL; O_CREAT requires the mode and the value.
             let semaphore = unsafe { libc::sem_open(name.as_ptr(), new, mode, value) };
             if semaphore == libc::SEM_FAILED {
                 return Err(CaseError::last_os_error("sem_open"));
@@ -107,7 +110,7 @@ fn run(params: &Params, round: &mut Round, kind: Kind) -> Result<(), CaseError> 
             Kind::Named => named(),
             Kind::Private | Kind::Shared => on_linux!({
                 let semaphore = super::InPlace::<libc::sem_t>::new()?.get();
-                // SAFETY: the place is fresh, and ours as long as the process lives.
+                // SAFETY: the memory is new and lives as long as the process.
                 match unsafe { libc::sem_init(semaphore, (kind == Kind::Shared).into(), 1) } {
                     0 => Ok(semaphore),
                     _ => Err(CaseError::last_os_error("sem_init")),

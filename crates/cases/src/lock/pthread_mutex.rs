@@ -6,13 +6,15 @@ use crate::{Case, Only};
 
 const LINUX: Only = Only::Linux("measured on Linux only");
 
-/// What `PTHREAD_MUTEX_INITIALIZER` gives.
+/// The default mutex.
 pub const NORMAL: Case = Case {
     area: "lock",
     name: "pthread-mutex",
-    operation: "One pthread_mutex_lock and pthread_mutex_unlock of a normal mutex.",
-    comparable_to: "will-it-scale's pthread_mutex1 does the same with one mutex for all workers, its \
-            pthread_mutex2 with one to each.",
+    operation: "One pthread_mutex_lock and pthread_mutex_unlock of a mutex of type \
+                PTHREAD_MUTEX_NORMAL.",
+    comparable_to: "will-it-scale's `pthread_mutex1` does the same with one mutex for all workers, \
+                its `pthread_mutex2` with one mutex per worker. libMicro's `mutex` is the \
+                uncontended case; sysbench's `mutex` also counts its loop of work.",
     only: Only::Unix("Windows has no pthread mutexes"),
     core_bound: true,
     trials: None,
@@ -21,70 +23,74 @@ pub const NORMAL: Case = Case {
     run: |params, round| run(params, round, Kind::Normal),
 };
 
-/// One that refuses a second lock by its holder.
+/// A mutex that returns an error when its owner locks it again.
 pub const ERRORCHECK: Case = Case {
     name: "pthread-mutex-errorcheck",
-    operation: "As lock/pthread-mutex, of a mutex that notices misuse (PTHREAD_MUTEX_ERRORCHECK).",
-    comparable_to: "The difference to lock/pthread-mutex is the price of knowing the holder.",
+    operation: "As lock/pthread-mutex, with a mutex that detects relocking and unlocking by \
+                another thread (PTHREAD_MUTEX_ERRORCHECK).",
+    comparable_to: "The difference to lock/pthread-mutex is the cost of recording the owner.",
     run: |params, round| run(params, round, Kind::ErrorCheck),
     ..NORMAL
 };
 
-/// One that its holder may lock again.
+/// A mutex that its owner may lock again.
 pub const RECURSIVE: Case = Case {
     name: "pthread-mutex-recursive",
-    operation: "As lock/pthread-mutex, of a mutex that its holder may lock again \
-                (PTHREAD_MUTEX_RECURSIVE), which here it does not.",
-    comparable_to: "The difference to lock/pthread-mutex is the price of knowing the holder and how often it \
-            holds.",
+    operation: "As lock/pthread-mutex, with a recursive mutex (PTHREAD_MUTEX_RECURSIVE) that its \
+                owner locks only once.",
+    comparable_to: "The difference to lock/pthread-mutex is the cost of recording the owner and \
+                the lock count.",
     run: |params, round| run(params, round, Kind::Recursive),
     ..NORMAL
 };
 
-/// One for which a waiter spins before it sleeps.
+/// A mutex whose waiters spin before they sleep.
 pub const ADAPTIVE: Case = Case {
     name: "pthread-mutex-adaptive",
-    operation: "As lock/pthread-mutex, of a mutex for which a waiter spins a little before it sleeps \
+    operation: "As lock/pthread-mutex, with a mutex whose waiters spin briefly before they sleep \
                 (PTHREAD_MUTEX_ADAPTIVE_NP).",
-    comparable_to: "The difference to lock/pthread-mutex among several workers is what spinning saves or \
-            wastes.",
+    comparable_to: "With several workers, the difference to lock/pthread-mutex is the effect of \
+                spinning.",
     only: LINUX,
     run: |params, round| run(params, round, Kind::Adaptive),
     ..NORMAL
 };
 
-/// One whose holder may die.
+/// A mutex that survives the death of its owner.
 pub const ROBUST: Case = Case {
     name: "pthread-mutex-robust",
-    operation: "As lock/pthread-mutex, of a mutex that the next one gets when its holder has died \
-                (PTHREAD_MUTEX_ROBUST).",
-    comparable_to: "The difference to lock/pthread-mutex is the price of the list of held mutexes that the \
-            kernel reads when a thread dies; compare lock/sysv-sem, where the kernel keeps it.",
+    operation: "As lock/pthread-mutex, with a robust mutex (PTHREAD_MUTEX_ROBUST): if its owner \
+                dies, the next locker acquires it with EOWNERDEAD.",
+    comparable_to: "The difference to lock/pthread-mutex is the cost of the per-thread list of \
+                held mutexes, which the kernel reads when a thread dies. For lock/sysv-sem the \
+                kernel maintains such a list itself.",
     only: LINUX,
     params: THREADS_OR_PROCESSES,
     run: |params, round| run(params, round, Kind::Robust),
     ..NORMAL
 };
 
-/// One that lends its holder the priority of who waits.
+/// A mutex with priority inheritance.
 pub const PI: Case = Case {
     name: "pthread-mutex-pi",
-    operation: "As lock/pthread-mutex, of a mutex that lends its holder the priority of those who wait \
-                (PTHREAD_PRIO_INHERIT).",
-    comparable_to: "`perf bench futex lock-pi` enters the kernel for every lock and unlock; this mutex only \
-            where somebody waits.",
+    operation: "As lock/pthread-mutex, with a mutex whose owner inherits the priority of its \
+                waiters (PTHREAD_PRIO_INHERIT).",
+    comparable_to: "`perf bench futex lock-pi` enters the kernel for every lock and unlock; this \
+                mutex does so only when a worker waits.",
     only: LINUX,
     params: THREADS_OR_PROCESSES,
     run: |params, round| run(params, round, Kind::PriorityInheriting),
     ..NORMAL
 };
 
-/// One that processes may share.
+/// A mutex that processes can share.
 pub const PSHARED: Case = Case {
     name: "pthread-mutex-pshared",
-    operation: "As lock/pthread-mutex, of a mutex that processes may share (PTHREAD_PROCESS_SHARED).",
-    comparable_to: "The difference to lock/pthread-mutex is the price of waiting and waking across processes; \
-            alone there is none.",
+    operation: "As lock/pthread-mutex, with a mutex that processes can share \
+                (PTHREAD_PROCESS_SHARED).",
+    comparable_to: "The difference to lock/pthread-mutex is the cost of waiting and waking across \
+                processes; with one worker there is none. libMicro's `mutex -p` is the uncontended \
+                case.",
     params: THREADS_OR_PROCESSES,
     run: |params, round| run(params, round, Kind::ProcessShared),
     ..NORMAL
@@ -120,7 +126,7 @@ fn run(params: &Params, round: &mut Round, kind: Kind) -> Result<(), CaseError> 
 
             #[inline(always)]
             fn acquire(&self, (): &mut ()) {
-                // SAFETY: the mutex was made before, and is never unmade.
+                // SAFETY: the mutex is initialised and never destroyed.
                 let error = unsafe { libc::pthread_mutex_lock(self.0.get()) };
                 assert!(error == 0, "{}", message("pthread_mutex_lock", error));
             }
@@ -147,7 +153,7 @@ fn run(params: &Params, round: &mut Round, kind: Kind) -> Result<(), CaseError> 
         fn of_kind(kind: Kind, shared: bool) -> Result<Mutex, CaseError> {
             let mutex = InPlace::<libc::pthread_mutex_t>::new()?;
             let attributes = InPlace::<libc::pthread_mutexattr_t>::new()?.get();
-            // SAFETY: both places are fresh, and ours as long as the process lives; the attributes
+            // SAFETY: the memory of both is new and lives as long as the process; the attributes
             // are initialised before they are changed and used.
             unsafe {
                 succeed("pthread_mutexattr_init", libc::pthread_mutexattr_init(attributes))?;

@@ -4,14 +4,15 @@ use platform::on_unix;
 use super::{METRICS, THREADS_OR_PROCESSES};
 use crate::{Case, Only};
 
-/// Several may read at once.
+/// Read locks, which several workers can hold at once.
 pub const READ: Case = Case {
     area: "lock",
     name: "rwlock-read",
-    operation: "One pthread_rwlock_rdlock and pthread_rwlock_unlock; readers do not wait for each \
+    operation: "One pthread_rwlock_rdlock and pthread_rwlock_unlock; readers do not exclude each \
                 other.",
-    comparable_to: "Readers let each other in, but share one word of memory: what it costs more with more \
-            workers is the price of passing that around.",
+    comparable_to: "lmbench, libMicro, will-it-scale and sysbench have no test of read-write \
+                locks. All readers modify one word of the lock: the additional time with more \
+                workers is the cost of moving its cache line between CPUs.",
     only: Only::Unix("Windows has no pthread read-write locks; see lock/srwlock"),
     core_bound: true,
     trials: None,
@@ -20,11 +21,11 @@ pub const READ: Case = Case {
     run: run::<false>,
 };
 
-/// Only one may write.
+/// Write locks, which one worker holds at a time.
 pub const WRITE: Case = Case {
     name: "rwlock-write",
     operation: "One pthread_rwlock_wrlock and pthread_rwlock_unlock.",
-    comparable_to: "The difference to lock/pthread-mutex is the price of knowing readers.",
+    comparable_to: "The difference to lock/pthread-mutex is the cost of supporting readers.",
     run: run::<true>,
     ..READ
 };
@@ -49,7 +50,7 @@ fn run<const WRITE: bool>(params: &Params, round: &mut Round) -> Result<(), Case
                 if WRITE {
                     return self.acquire_alone(hold);
                 }
-                // SAFETY: the lock was made before, and is never unmade.
+                // SAFETY: the lock is initialised and never destroyed.
                 let error = unsafe { libc::pthread_rwlock_rdlock(self.0.get()) };
                 assert!(error == 0, "{}", message("pthread_rwlock_rdlock", error));
             }
@@ -75,7 +76,7 @@ fn run<const WRITE: bool>(params: &Params, round: &mut Round) -> Result<(), Case
 
         let lock = InPlace::<libc::pthread_rwlock_t>::new()?;
         let attributes = InPlace::<libc::pthread_rwlockattr_t>::new()?.get();
-        // SAFETY: both places are fresh, and ours as long as the process lives; the attributes are
+        // SAFETY: the memory of both is new and lives as long as the process; the attributes are
         // initialised before they are changed and used.
         let error = unsafe {
             let mut error = libc::pthread_rwlockattr_init(attributes);

@@ -8,14 +8,15 @@ use platform::shared::Shared;
 use super::{Lock, METRICS, THREADS_OR_PROCESSES, expect_no_calls_alone, measure};
 use crate::{Case, Only};
 
-/// Whoever comes first.
+/// An unfair spin lock.
 pub const TEST_AND_TEST_AND_SET: Case = Case {
     area: "lock",
     name: "spin-ttas",
-    operation: "One lock and unlock of a spin lock: an atomic swap, repeated once a plain read has \
-                seen it free, with a pause between reads; then a store.",
-    comparable_to: "The difference to lock/futex with one worker is its atomic swap on unlock; with more \
-            workers than CPUs, what not sleeping costs.",
+    operation: "One lock and unlock of a test-and-test-and-set spin lock: an atomic swap, which is \
+                repeated after plain reads with a pause have seen the lock free, and a store.",
+    comparable_to: "will-it-scale's `ppc-spinlock` tests are such locks for PowerPC. The \
+                difference to lock/futex is one atomic swap on unlock with one worker, and the \
+                cost of not sleeping with more workers than CPUs.",
     only: Only::Everywhere,
     core_bound: true,
     trials: None,
@@ -27,13 +28,14 @@ pub const TEST_AND_TEST_AND_SET: Case = Case {
     },
 };
 
-/// In the order of arrival.
+/// A fair spin lock.
 pub const TICKET: Case = Case {
     name: "spin-ticket",
-    operation: "One lock and unlock of a ticket lock: an atomic addition draws a number, reads with a \
-                pause between them wait until it is served; then a store serves the next.",
-    comparable_to: "The difference to lock/spin-ttas is the price of fairness; with more workers than CPUs \
-            that is ruinous, since the next in line is often one that does not run.",
+    operation: "One lock and unlock of a ticket lock: an atomic addition takes a ticket, reads \
+                with a pause wait until the ticket is served, and a store serves the next one.",
+    comparable_to: "The difference to lock/spin-ttas is the cost of first-come, first-served \
+                order. With more workers than CPUs that cost is very high, since the next worker \
+                in line is often not running.",
     run: |params, round| {
         expect_no_calls_alone(params, round)?;
         measure(params, round, &Ticket(Shared::new(Counters::default())?))

@@ -4,12 +4,13 @@ use platform::on_windows;
 use super::{METRICS, THREADS};
 use crate::{Case, Only};
 
-/// The lock of one word of newer Windows programs.
+/// The lock of one word that newer Windows programs use.
 pub const CASE: Case = Case {
     area: "lock",
     name: "srwlock",
-    operation: "One AcquireSRWLockExclusive and ReleaseSRWLockExclusive.",
-    comparable_to: "Compare lock/critical-section, which knows its holder.",
+    operation: "One AcquireSRWLockExclusive and ReleaseSRWLockExclusive of one lock.",
+    comparable_to: "The Windows counterpart of lock/pthread-mutex. lock/critical-section records \
+                its owner.",
     only: Only::Windows("exists only on Windows"),
     core_bound: true,
     trials: None,
@@ -37,13 +38,13 @@ fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
 
             #[inline(always)]
             fn acquire(&self, (): &mut ()) {
-                // SAFETY: zero bits, which it began as, are a free lock.
+                // SAFETY: the memory is initially zero, which is a free lock.
                 unsafe { AcquireSRWLockExclusive(self.0.get()) };
             }
 
             #[inline(always)]
             fn release(&self, (): &mut ()) {
-                // SAFETY: this worker acquired it just before.
+                // SAFETY: this worker holds the lock.
                 unsafe { ReleaseSRWLockExclusive(self.0.get()) };
             }
         }

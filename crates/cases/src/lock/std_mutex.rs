@@ -11,9 +11,10 @@ use crate::{Case, Only};
 pub const CASE: Case = Case {
     area: "lock",
     name: "std-mutex",
-    operation: "One lock and unlock of Rust's std::sync::Mutex, by making and dropping its guard.",
-    comparable_to: "On Linux it is a futex: the difference to lock/futex is its check for poisoning, and \
-            spinning before it sleeps.",
+    operation: "One lock and unlock of Rust's std::sync::Mutex, by creating and dropping its \
+                guard.",
+    comparable_to: "On Linux std::sync::Mutex is a futex-based mutex: the differences to \
+                lock/futex are its check for poisoning, and that it spins before it sleeps.",
     only: Only::Everywhere,
     core_bound: true,
     trials: None,
@@ -28,7 +29,7 @@ pub const CASE: Case = Case {
 struct StdMutex(&'static Mutex<()>);
 
 impl Lock for StdMutex {
-    /// Not an `Option`: asking whether there is a guard to drop would be a fifth of the time.
+    /// Not an `Option`: its check whether there is a guard to drop would be a fifth of the time.
     type Hold = MaybeUninit<MutexGuard<'static, ()>>;
 
     fn join(&self) -> Result<Self::Hold, CaseError> {
@@ -37,12 +38,12 @@ impl Lock for StdMutex {
 
     #[inline(always)]
     fn acquire(&self, hold: &mut Self::Hold) {
-        hold.write(self.0.lock().expect("no worker ever panics inside"));
+        hold.write(self.0.lock().expect("no worker panics while it holds the lock"));
     }
 
     #[inline(always)]
     fn release(&self, hold: &mut Self::Hold) {
-        // SAFETY: this worker acquired it just before, which wrote the guard.
+        // SAFETY: this worker holds the lock, and acquiring it wrote the guard.
         unsafe { hold.assume_init_drop() };
     }
 }

@@ -6,14 +6,16 @@ use crate::{Case, Only};
 
 const ELSEWHERE: Only = Only::Linux("measured on Linux only; Windows has no System V semaphores");
 
-/// As programs used it for a mutex between processes before futexes.
+/// The mutex between processes that programs used before futexes existed.
 pub const WITH_UNDO: Case = Case {
     area: "lock",
     name: "sysv-sem",
-    operation: "One acquire and release of a System V semaphore used as a mutex: one semop of three \
-                operations on a set of two (wait for zero on 0, wait for zero on 1, add 1 to 0), then \
-                one semop that takes 1 from 0; all with SEM_UNDO.",
-    comparable_to: "lmbench's `lat_sem` passes a token through two semaphores and so counts a switch.",
+    operation: "One acquire and one release of a System V semaphore used as a mutex: one semop \
+                with three operations on a set of two semaphores (wait for zero on 0, wait for \
+                zero on 1, add 1 to 0), and one semop that subtracts 1 from 0; all with SEM_UNDO.",
+    comparable_to: "libMicro's `semop` adds 1 and subtracts 1 with single operations and without \
+                SEM_UNDO; lmbench's `lat_sem` passes a token through two semaphores, which \
+                includes a context switch.",
     only: ELSEWHERE,
     core_bound: true,
     trials: None,
@@ -22,11 +24,12 @@ pub const WITH_UNDO: Case = Case {
     run: |params, round| run(params, round, true),
 };
 
-/// The same without the kernel's promise to undo it when the holder dies.
+/// The same without SEM_UNDO, by which the kernel releases the semaphore when its holder dies.
 pub const WITHOUT_UNDO: Case = Case {
     name: "sysv-sem-no-undo",
     operation: "As lock/sysv-sem, without SEM_UNDO.",
-    comparable_to: "The difference to lock/sysv-sem is the price of the kernel's undo list.",
+    comparable_to: "The difference to lock/sysv-sem is the cost of the kernel's undo list. \
+                libMicro's `semop` makes two calls with one operation each.",
     run: |params, round| run(params, round, false),
     ..WITH_UNDO
 };
@@ -63,7 +66,7 @@ fn run(params: &Params, round: &mut Round, undo: bool) -> Result<(), CaseError> 
 
         impl Drop for SemaphoreSet {
             fn drop(&mut self) {
-                // SAFETY: removes the set this made; no memory is passed.
+                // SAFETY: removes the set that this value created; no memory is passed.
                 unsafe { libc::semctl(self.id, 0, libc::IPC_RMID) };
             }
         }
@@ -75,7 +78,7 @@ fn run(params: &Params, round: &mut Round, undo: bool) -> Result<(), CaseError> 
             assert!(done == 0, "semop: {}", std::io::Error::last_os_error());
         }
 
-        // SAFETY: makes a new set under a key of our own; no memory is passed.
+        // SAFETY: creates a new set under a key from the cleanup registry; no memory is passed.
         let id = unsafe {
             libc::semget(platform::cleanup::ipc_key(), 2, libc::IPC_CREAT | libc::IPC_EXCL | 0o600)
         };

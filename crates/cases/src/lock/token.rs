@@ -4,13 +4,13 @@ use platform::{on_linux, on_unix};
 use super::{METRICS, THREADS_OR_PROCESSES};
 use crate::{Case, Only};
 
-/// One byte, and who has read it holds the lock.
+/// A pipe with one byte: the worker that has read the byte holds the lock.
 pub const PIPE: Case = Case {
     area: "lock",
     name: "pipe-token",
-    operation: "One read of the only byte from a pipe, and one write of it back.",
-    comparable_to: "will-it-scale's pipe1 makes the same calls with one pipe to each worker, which is workers=1 \
-            here; GNU make's job server is this lock.",
+    operation: "One read of the only byte from a pipe, and one write of this byte back.",
+    comparable_to: "will-it-scale's `pipe1` makes the same calls with one pipe per worker, which \
+                is workers=1 here. GNU make's job server is such a lock.",
     only: Only::Unix("measured on Unix-like systems only"),
     core_bound: true,
     trials: None,
@@ -19,13 +19,13 @@ pub const PIPE: Case = Case {
     run: run_pipe,
 };
 
-/// The same without a buffer.
+/// The same with an eventfd, which has no data buffer.
 pub const EVENTFD: Case = Case {
     name: "eventfd-token",
-    operation: "One read that takes 1 from an eventfd of value 1 (EFD_SEMAPHORE), and one write that \
-                gives it back.",
-    comparable_to: "will-it-scale's eventfd1 makes the same calls with one eventfd to each worker, which is \
-            workers=1 here.",
+    operation: "One read that takes 1 from an eventfd with the initial value 1 (EFD_SEMAPHORE), \
+                and one write that adds 1.",
+    comparable_to: "will-it-scale's `eventfd1` makes the same calls with one eventfd per worker, \
+                which is workers=1 here.",
     only: Only::Linux("measured on Linux only"),
     run: run_eventfd,
     ..PIPE
@@ -101,12 +101,12 @@ fn run_eventfd(params: &Params, round: &mut Round) -> Result<(), CaseError> {
             }
         }
 
-        // SAFETY: makes a new descriptor; no memory is passed.
+        // SAFETY: creates a new descriptor; no memory is passed.
         let fd = unsafe { libc::eventfd(1, libc::EFD_SEMAPHORE | libc::EFD_CLOEXEC) };
         if fd < 0 {
             return Err(CaseError::last_os_error("eventfd"));
         }
-        // SAFETY: it is new, so nobody else's.
+        // SAFETY: the descriptor is new and has no other owner.
         let token = EventFd(unsafe { OwnedFd::from_raw_fd(fd) });
         round.expect_syscalls(2.0);
         measure(params, round, &token)

@@ -4,13 +4,14 @@ use platform::on_windows;
 use super::{METRICS, THREADS};
 use crate::{Case, Only};
 
-/// The least that a lock which sleeps can do on Windows.
+/// The minimal mutex on Windows that sleeps while it waits.
 pub const CASE: Case = Case {
     area: "lock",
     name: "wait-on-address",
-    operation: "One lock and unlock of a mutex of one word as in lock/futex: a compare-and-swap, then a \
-                swap, with WaitOnAddress and WakeByAddressSingle where somebody waits.",
-    comparable_to: "The same algorithm as lock/futex has on Linux, but only between threads.",
+    operation: "One lock and unlock of the one-word mutex of lock/futex: a compare-and-swap and a \
+                swap, with WaitOnAddress and WakeByAddressSingle only to wait and to wake.",
+    comparable_to: "The Windows counterpart of lock/futex, with the same algorithm, but only for \
+                threads of one process.",
     only: Only::Windows("exists only on Windows"),
     core_bound: true,
     trials: None,
@@ -53,7 +54,7 @@ fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
             #[inline(always)]
             fn release(&self, (): &mut ()) {
                 if self.0.swap(FREE, Release) == HELD_AND_AWAITED {
-                    // SAFETY: the address is only looked up among those waited for.
+                    // SAFETY: the address is only compared with those that threads wait on.
                     unsafe { WakeByAddressSingle(self.0.as_ptr().cast()) };
                 }
             }
@@ -63,7 +64,7 @@ fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
         fn acquire_slowly(state: &AtomicU32) {
             while state.swap(HELD_AND_AWAITED, Acquire) != FREE {
                 let while_it_is = HELD_AND_AWAITED;
-                // SAFETY: both places have the size given and outlive the call.
+                // SAFETY: both buffers have the given size and outlive the call.
                 let done = unsafe {
                     WaitOnAddress(
                         state.as_ptr().cast(),

@@ -4,13 +4,13 @@ use platform::on_windows;
 use super::{METRICS, THREADS};
 use crate::{Case, Only};
 
-/// A kernel object that knows its holder.
+/// A kernel object that records its owner.
 pub const MUTEX: Case = Case {
     area: "lock",
     name: "win-mutex",
-    operation: "One WaitForSingleObject and ReleaseMutex of a mutex object without a name.",
-    comparable_to: "A kernel object that processes can share, here used by threads of one process: compare \
-            lock/critical-section, which enters the kernel only to wait.",
+    operation: "One WaitForSingleObject and ReleaseMutex of an unnamed mutex object.",
+    comparable_to: "A kernel object that processes can share, used here by threads of one process. \
+                lock/critical-section enters the kernel only to wait.",
     only: Only::Windows("exists only on Windows"),
     core_bound: true,
     trials: None,
@@ -19,21 +19,22 @@ pub const MUTEX: Case = Case {
     run: |params, round| run(params, round, Kind::Mutex),
 };
 
-/// A kernel object that counts.
+/// A kernel object with a counter.
 pub const SEMAPHORE: Case = Case {
     name: "win-semaphore",
-    operation: "One WaitForSingleObject and ReleaseSemaphore of a semaphore object of value 1 without a \
-                name.",
-    comparable_to: "The difference to lock/win-mutex is the price of knowing the holder.",
+    operation: "One WaitForSingleObject and ReleaseSemaphore of an unnamed semaphore object with \
+                the initial value 1.",
+    comparable_to: "The difference to lock/win-mutex is the cost of recording the owner. The \
+                Windows counterpart of lock/posix-sem-shared.",
     run: |params, round| run(params, round, Kind::Semaphore),
     ..MUTEX
 };
 
-/// A kernel object that one waiter passes.
+/// A kernel object that releases one waiter at a time.
 pub const EVENT: Case = Case {
     name: "win-event",
-    operation: "One WaitForSingleObject and SetEvent of an auto-reset event object without a name.",
-    comparable_to: "The difference to lock/win-semaphore is the price of counting.",
+    operation: "One WaitForSingleObject and SetEvent of an unnamed auto-reset event object.",
+    comparable_to: "The difference to lock/win-semaphore is the cost of the counter.",
     run: |params, round| run(params, round, Kind::Event),
     ..MUTEX
 };
@@ -58,7 +59,7 @@ fn run(params: &Params, round: &mut Round, kind: Kind) -> Result<(), CaseError> 
 
         use super::{Lock, measure};
 
-        /// An object to wait for, and the call that lets the next one pass.
+        /// A kernel object, and the call that releases it.
         struct Object<R> {
             handle: OwnedHandle,
             release: R,
@@ -75,13 +76,13 @@ fn run(params: &Params, round: &mut Round, kind: Kind) -> Result<(), CaseError> 
             fn acquire(&self, (): &mut ()) {
                 // SAFETY: the handle is open.
                 let waited = unsafe { WaitForSingleObject(self.handle.as_raw_handle(), INFINITE) };
-                assert!(waited == WAIT_OBJECT_0, "waiting gave {waited:#x}");
+                assert!(waited == WAIT_OBJECT_0, "WaitForSingleObject returned {waited:#x}");
             }
 
             #[inline(always)]
             fn release(&self, (): &mut ()) {
                 let done = (self.release)(self.handle.as_raw_handle());
-                assert!(done != 0, "releasing: {}", io::Error::last_os_error());
+                assert!(done != 0, "releasing the object: {}", io::Error::last_os_error());
             }
         }
 
@@ -89,7 +90,7 @@ fn run(params: &Params, round: &mut Round, kind: Kind) -> Result<(), CaseError> 
             if handle.is_null() {
                 return Err(CaseError::last_os_error("creating a kernel object"));
             }
-            // SAFETY: it is new, so nobody else's.
+            // SAFETY: the handle is new and has no other owner.
             Ok(unsafe { OwnedHandle::from_raw_handle(handle) })
         }
 
@@ -105,7 +106,7 @@ fn run(params: &Params, round: &mut Round, kind: Kind) -> Result<(), CaseError> 
             Kind::Semaphore => {
                 // SAFETY: no attributes and no name are given.
                 let handle = owned(unsafe { CreateSemaphoreW(null(), 1, 1, null()) })?;
-                // SAFETY: the handle is open; the value before is not asked for.
+                // SAFETY: the handle is open; the previous value is not requested.
                 let release = |semaphore| unsafe { ReleaseSemaphore(semaphore, 1, null_mut()) };
                 measure(params, round, &Object { handle, release })
             }

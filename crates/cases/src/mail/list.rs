@@ -1,8 +1,8 @@
-//! The list of recipients: in many domains, a few of them large and most small.
+//! The list of recipients, in many domains, of which a few are large and most are small.
 //!
-//! The sizes follow Zipf's law to the letter (the n-th largest has an n-th of the largest), and the order of the
-//! domains spreads each size over the whole list, so that any part of it is like the whole but for domains larger than
-//! that part. Nothing is left to chance: all trials are of the same list.
+//! The sizes follow Zipf's law exactly (the n-th largest domain has 1/n of the recipients of the largest). The order of
+//! the domains spreads each size over the whole list, so that any part of the list resembles the whole, except for
+//! domains larger than that part. No random numbers are used: all trials have the same list.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -14,7 +14,7 @@ use platform::cleanup::Directory;
 
 use crate::count_of;
 
-/// The list and the routes as files, gone when dropped.
+/// The list and the routes as files, which are removed when dropped.
 pub struct Post {
     /// Removes the files.
     directory: Directory,
@@ -24,10 +24,10 @@ pub struct Post {
 }
 
 impl Post {
-    /// The list that the parameters `recipients` and `domains` ask for, in a directory of its own.
+    /// Writes the list that the parameters `recipients` and `domains` describe to a new directory.
     ///
     /// # Errors
-    /// Where there are fewer recipients than domains; where it cannot be written.
+    /// If there are fewer recipients than domains, or if the list cannot be written.
     pub fn write(params: &Params) -> Result<Self, CaseError> {
         let (recipients, domains) = (count_of(params, "recipients")?, count_of(params, "domains")?);
         if recipients < domains {
@@ -41,10 +41,10 @@ impl Post {
         Ok(Self { directory, list, domains })
     }
 
-    /// A file of routes to these sinks, to each as many domains as to the others.
+    /// Writes a file of routes that distributes the domains evenly over these sinks.
     ///
     /// # Errors
-    /// Where it cannot be written.
+    /// If it cannot be written.
     pub fn routes(&self, sinks: &[SocketAddr]) -> Result<PathBuf, CaseError> {
         let path = self.directory.path().join(Directory::file(false, 1));
         let written = || -> io::Result<()> {
@@ -80,7 +80,7 @@ fn write(path: &Path, recipients: usize, domains: usize) -> io::Result<()> {
 /// How many recipients each domain has, the largest first.
 fn sizes(recipients: usize, domains: usize) -> Vec<usize> {
     let harmonic: f64 = (1..=domains).map(|rank| 1.0 / rank as f64).sum();
-    // One is everybody's; the others are shared out, and what whole numbers leave is the largest ones'.
+    // Each domain has one recipient; the others are distributed by rank, and the remainder goes to the largest domains.
     let more = recipients - domains;
     let share = |rank: usize| (more as f64 / harmonic / rank as f64) as usize;
     let mut sizes: Vec<usize> = (1..=domains).map(|rank| 1 + share(rank)).collect();
@@ -89,8 +89,8 @@ fn sizes(recipients: usize, domains: usize) -> Vec<usize> {
     sizes
 }
 
-/// The order of domains in the list: those of like size lie as far apart as they can. Steps of the golden ratio divide
-/// a circle so, however many are taken.
+/// The order of domains in the list, in which domains of similar size are as far apart as possible. Steps of the golden
+/// ratio divide a circle in this way for any number of steps.
 fn order(domains: usize) -> Vec<usize> {
     const STEP: f64 = 0.618_033_988_749_894_9;
     let place = |domain: usize| ((domain + 1) as f64 * STEP + 0.5).fract();
@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_second_domain_has_half_of_the_first_and_all_have_somebody() {
+    fn domain_sizes_follow_zipfs_law_and_none_is_empty() {
         for (recipients, domains) in [(200_000, 9_113), (100, 100), (101, 7), (1, 1)] {
             let sizes = sizes(recipients, domains);
             assert_eq!((sizes.len(), sizes.iter().sum()), (domains, recipients));
@@ -118,12 +118,12 @@ mod tests {
     }
 
     #[test]
-    fn every_domain_is_in_the_list_once_and_its_parts_are_alike() {
+    fn every_domain_is_in_the_list_once_and_sizes_are_spread_evenly() {
         let (sizes, order) = (sizes(200_000, 9_113), order(9_113));
         let mut sorted = order.clone();
         sorted.sort_unstable();
         assert_eq!(sorted, (0..9_113).collect::<Vec<_>>());
-        // But for the sixteen largest, which hold a third of all, each tenth has its share.
+        // Except for the sixteen largest domains, which hold a third of all recipients, each tenth has its share.
         let small = |part: &[usize]| -> usize {
             part.iter().filter(|&&domain| domain >= 16).map(|&domain| sizes[domain]).sum()
         };

@@ -1,74 +1,85 @@
 //! The metrics of a delivery.
 
-#![allow(missing_docs, reason = "each metric says what it means in its own text")]
+#![allow(missing_docs, reason = "the text of each metric documents it")]
 
 use measure::{Metric, Role, TIME};
 
-pub const RATE: Metric =
-    Metric::higher("rate", "recipients/s", "recipients a second that were accepted")
-        .with(Role::SameAs(TIME.name));
+pub const RATE: Metric = Metric::higher("rate", "recipients/s", "accepted recipients per second")
+    .with(Role::SameAs(TIME.name));
 pub const TRANSACTIONS: Metric = Metric::higher(
     "transactions",
     "transactions/s",
-    "transactions a second, each with up to 100 recipients of a domain",
+    "SMTP transactions per second, each with up to 100 recipients of a domain",
 );
 pub const CONNECTIONS: Metric =
-    Metric::neutral("connections", "connections/s", "connections a second that were made");
+    Metric::neutral("connections", "connections/s", "connections established per second");
 pub const OPEN: Metric =
-    Metric::neutral("open", "connections", "the most connections that were open at a time");
+    Metric::neutral("open", "connections", "the maximum number of connections open at once");
 pub const ROUND_TRIPS: Metric = Metric::lower(
     "round-trips",
     "round trips",
-    "groups of commands for each of which a reply was waited for, by transaction",
+    "round trips per transaction: groups of pipelined commands whose replies the sender waited for",
 );
 pub const GREETING_P50: Metric = Metric::lower(
     "greeting-p50",
     "ns",
-    "from connecting to the server's greeting: half of the connections",
+    "half of the connections received the server's greeting within this time from connect",
 );
-pub const GREETING_P99: Metric =
-    Metric::lower("greeting-p99", "ns", "the same: 99 of 100 connections");
-pub const EHLO_P50: Metric =
-    Metric::lower("ehlo-p50", "ns", "from EHLO to its reply: half of the connections");
-pub const EHLO_P99: Metric = Metric::lower("ehlo-p99", "ns", "the same: 99 of 100 connections");
+pub const GREETING_P99: Metric = Metric::lower(
+    "greeting-p99",
+    "ns",
+    "99 of 100 connections received the greeting within this time",
+);
+pub const EHLO_P50: Metric = Metric::lower(
+    "ehlo-p50",
+    "ns",
+    "half of the connections received the reply to EHLO within this time",
+);
+pub const EHLO_P99: Metric = Metric::lower(
+    "ehlo-p99",
+    "ns",
+    "99 of 100 connections received the reply to EHLO within this time",
+);
 pub const RSET_P50: Metric = Metric::lower(
     "rset-p50",
     "ns",
-    "from sending a transaction, with the RSET after it, to the last reply: half of those that another follows",
+    "half of the transactions that another one follows were answered within this time, including their RSET",
 );
-pub const RSET_P99: Metric = Metric::lower("rset-p99", "ns", "the same: 99 of 100 of them");
+pub const RSET_P99: Metric =
+    Metric::lower("rset-p99", "ns", "99 of 100 such transactions were answered within this time");
 pub const QUIT_P50: Metric = Metric::lower(
     "quit-p50",
     "ns",
-    "the same with QUIT: half of the connections' last transactions",
+    "half of the last transactions of a connection were answered within this time, including QUIT",
 );
-pub const QUIT_P99: Metric = Metric::lower("quit-p99", "ns", "the same: 99 of 100 of them");
+pub const QUIT_P99: Metric =
+    Metric::lower("quit-p99", "ns", "99 of 100 such transactions were answered within this time");
 pub const SENDER_CPU: Metric =
-    Metric::lower("sender-cpu", "ns", "CPU time of the sender and all its processes, by recipient")
+    Metric::lower("sender-cpu", "ns", "CPU time of all processes of the sender, per recipient")
         .with(Role::OwnCost);
 pub const SENDER_BUSY: Metric =
-    Metric::neutral("sender-busy", "share", "the share of its CPU's time that the sender used");
+    Metric::neutral("sender-busy", "share", "CPU time of the sender divided by elapsed time");
 pub const SINK_CPU: Metric =
-    Metric::neutral("sink-cpu", "ns", "CPU time of the sink, by recipient");
+    Metric::neutral("sink-cpu", "ns", "CPU time of the sink, per recipient");
 pub const SINK_BUSY: Metric =
-    Metric::neutral("sink-busy", "share", "the share of its CPU's time that the sink used");
+    Metric::neutral("sink-busy", "share", "CPU time of the sink divided by elapsed time");
 pub const MEMORY: Metric = Metric::lower(
     "memory",
     "bytes",
-    "memory of the sender and all its processes at the end of the counted time, with the list and page tables",
+    "memory of all processes of the sender at the end of the counted time, with the list and page tables",
 ).with(Role::OwnCost);
 pub const VOLUNTARY_SWITCHES: Metric = Metric::lower(
     "voluntary-switches",
     "switches",
-    "times the sender gave up its CPU, to wait, by recipient",
+    "context switches of sender threads that blocked, per recipient",
 );
 pub const INVOLUNTARY_SWITCHES: Metric = Metric::lower(
     "involuntary-switches",
     "switches",
-    "times the sender was preempted, by recipient",
+    "context switches of sender threads that were preempted, per recipient",
 );
 
-/// All of them.
+/// All metrics of a delivery.
 pub const ALL: &[Metric] = &[
     RATE,
     TRANSACTIONS,

@@ -1,10 +1,10 @@
-//! How fast a list of recipients gets its mail from a sender that is an event loop, or has a thread or a process for
-//! each connection.
+//! The rate and cost of delivering mail to a list of recipients, by a sender with an event loop, or with a thread or a
+//! process per connection.
 //!
-//! All architectures are `oscost mail send`, with the same queue and the same SMTP session; they differ in what drives a
-//! connection. The sender runs in the round's process, `oscost mail sink` in another: [`test_bed`] chooses their CPUs,
-//! [`list`] writes the list of recipients, [`sampler`] reads the counters at both ends of the counted time. Each round is
-//! one trial: a delivery in test mode, stopped after the counted time.
+//! All architectures are those of `oscost mail send`, with the same queue and the same SMTP session; they differ in
+//! what drives a connection. The sender runs in the round's process, and `oscost mail sink` in another: [`test_bed`]
+//! chooses their CPUs, [`list`] writes the list of recipients, and [`sampler`] reads the counters at the beginning and
+//! the end of the counted time. Each round is one trial: a delivery in test mode, stopped after the counted time.
 
 mod list;
 pub mod metrics;

@@ -1,4 +1,4 @@
-//! Reads a delivery's counters at the beginning and at the end of the counted time, from a thread of its own.
+//! Reads the counters of a delivery at the beginning and the end of the counted time, in a separate thread.
 
 use std::sync::OnceLock;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -20,34 +20,34 @@ pub struct Moment {
     at: Instant,
     /// Recipients whose delivery has ended.
     pub settled: u32,
-    /// What the sender and all its processes have spent.
+    /// The resource usage of all processes of the sender.
     pub sender: ProcessUsage,
-    /// System calls of the sender and all its processes; `None` where they are not counted.
+    /// System calls of all processes of the sender; `None` if they are not counted.
     pub syscalls: Option<u64>,
-    /// What the sink has counted and spent.
+    /// The counters and the resource usage of the sink.
     pub sink: SinkReport,
 }
 
 /// Reads the counters of the sender and the sink.
 pub struct Sampler<'a> {
-    /// Sees the sender's recipients.
+    /// The sink, which counts the accepted recipients.
     pub sink: &'a mut Hosted,
-    /// Counts the sender's system calls, if they are to be counted.
+    /// The counter of the sender's system calls, if they are counted.
     pub counter: &'a OnceLock<Option<ProcessCounter>>,
 }
 
 impl Sampler<'_> {
-    /// Now, with so many settled; `aside` is the CPU time of this process that was no part of sending.
+    /// The counters now, with `settled` recipients; `aside` is CPU time of this process not spent on sending.
     ///
     /// # Errors
-    /// Where the sink has ended.
+    /// If the sink has ended.
     pub fn now(&mut self, settled: u32, aside: Duration) -> Result<Moment, CaseError> {
         let at = Instant::now();
         let counter = self.counter.get().and_then(Option::as_ref);
         let syscalls = counter.and_then(ProcessCounter::syscalls);
         let sink = self.sink.report()?;
         let own = ProcessUsage::now();
-        // The sink is a child, too. It has one thread beside the one that reports.
+        // The sink is also a child. It has one thread besides the one that reports.
         let of_sink = ProcessUsage {
             cpu: Duration::from_nanos(sink.cpu_ns),
             voluntary_switches: sink.voluntary_switches,
@@ -66,29 +66,29 @@ impl Moment {
         self.at.saturating_duration_since(earlier.at)
     }
 
-    /// What the sender has spent since `earlier`.
+    /// The resource usage of the sender since `earlier`.
     pub fn spent_since(&self, earlier: &Self) -> ProcessUsage {
         self.sender.since(earlier.sender)
     }
 }
 
-/// The counters at both ends of the counted time.
+/// The counters at the beginning and the end of the counted time.
 #[derive(Debug)]
 pub struct Seen {
-    /// When the counted time began; `None` if it was all over before.
+    /// At the beginning of the counted time; `None` if the delivery ended before.
     pub first: Option<Moment>,
-    /// When it ended; `None` if it was all over before.
+    /// At the end of the counted time; `None` if the delivery ended before.
     pub last: Option<Moment>,
-    /// Memory of the sender and all its processes then, in bytes; `None` where the system does not report it.
+    /// Memory of all processes of the sender at the end, in bytes; `None` if the system does not report it.
     pub memory: Option<u64>,
-    /// CPU time of the sampler's own thread, which is no part of sending.
+    /// CPU time of the sampler's thread, which is not spent on sending.
     pub cost: Duration,
 }
 
-/// Samples a delivery, and stops it after the counted time. `over` is closed when the delivery ends before.
+/// Samples a delivery, and stops it after the counted time. `over` is closed when the delivery ends earlier.
 ///
 /// # Errors
-/// Where the sink has ended.
+/// If the sink has ended.
 pub fn watch(
     delivery: &Delivery,
     sampler: &mut Sampler,
@@ -127,7 +127,7 @@ fn look(
     Ok(seen)
 }
 
-/// How many are settled after so long; `None` if nobody is left, or it is over.
+/// The number of settled recipients after `time`; `None` if all are settled or the delivery has ended.
 fn settled_after(delivery: &Delivery, over: &Receiver<()>, time: Duration) -> Option<u32> {
     let is_on = over.recv_timeout(time) == Err(RecvTimeoutError::Timeout);
     let progress = delivery.progress();
@@ -135,7 +135,7 @@ fn settled_after(delivery: &Delivery, over: &Receiver<()>, time: Duration) -> Op
     (is_on && (settled as usize) < progress.of).then_some(settled)
 }
 
-/// Memory of this process and those it started, but for the sink.
+/// Memory of this process and its children, except the sink.
 fn memory(sink: u32) -> Option<u64> {
     let all = ProcessTree::of(std::process::id()).ok()?.memory?;
     let of_sink = ProcessTree::of(sink).ok().and_then(|tree| tree.memory);

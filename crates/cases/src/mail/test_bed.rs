@@ -23,36 +23,36 @@ use super::list::Post;
 use crate::order::{SinkOrder, WorkerOrder};
 use crate::{count_of, value_of};
 
-/// Addresses where the sink listens: a list goes to many servers.
+/// The number of addresses at which the sink listens: mail to a list goes to many servers.
 pub const SINKS: u8 = 100;
 /// The defaults of `oscost mail send`.
 const PER_DOMAIN: usize = 20;
 const PER_TRANSACTION: usize = 100;
 const PER_CONNECTION: u32 = 100;
-/// Longer than any reply takes here: after so long none will come.
+/// The time limit for a reply, longer than any reply takes here.
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// Deferred recipients are not retried within a trial.
 const RETRY: Duration = Duration::from_secs(60);
 
-/// The message, which in test mode is sent to nobody.
+/// The message, which is not sent in test mode.
 const MESSAGE: &[u8] =
     b"From: Sender <sender@bench.example>\r\nSubject: Measured\r\n\r\nNobody reads this.\r\n";
 
 /// The CPUs of a round.
 pub struct TestBed {
-    /// All of them.
+    /// All CPUs.
     pub context: TrialContext,
-    /// The sender's.
+    /// The CPU of the sender.
     pub sender: usize,
-    /// The sink's; the sender's where there is no other.
+    /// The CPU of the sink; that of the sender if there is no other.
     pub sink: usize,
 }
 
 impl TestBed {
-    /// Gives the sender a CPU of its own, if there are two.
+    /// Gives sender and sink separate CPUs if there are two.
     ///
     /// # Errors
-    /// Where this system cannot place processes so.
+    /// If this system cannot pin processes to them.
     pub fn new(round: &Round) -> Result<Self, CaseError> {
         platform::limits::raise_descriptors();
         let cpus = &round.order().cpus;
@@ -64,16 +64,16 @@ impl TestBed {
         Ok(Self { context: TrialContext::new(round, &both)?, sender, sink })
     }
 
-    /// A sink in a process of its own, at many addresses where the system has them, else at many ports.
+    /// Starts a sink in a separate process, at many addresses if the system has them, otherwise at many ports.
     ///
     /// # Errors
-    /// Where it cannot be started.
+    /// If it cannot be started.
     pub fn sink(&self, delay: &str) -> Result<Hosted, CaseError> {
         let nth_address = |nth| match WHOLE_LOOPBACK {
             true => Ipv4Addr::new(127, 0, 1, nth),
             false => Ipv4Addr::LOCALHOST,
         };
-        // Only the first replies of a group of commands are delayed, as over a network with such round trips.
+        // Only the first reply of each group of commands is delayed, as over a network with this round-trip time.
         let phases: &[&str] = if delay == "0" { &[] } else { &["connect", "ehlo", "mail"] };
         let latencies = phases.iter().map(|phase| format!("{phase}={delay}").parse());
         let latencies: Result<Vec<Latency>, _> = latencies.collect();
@@ -87,10 +87,10 @@ impl TestBed {
     }
 }
 
-/// What the parameters call an architecture.
+/// The architecture that the parameters name.
 ///
 /// # Errors
-/// Unsupported where this system lacks it.
+/// Unsupported if this system lacks it.
 pub fn how(params: &Params) -> Result<Transport, CaseError> {
     Ok(match value_of(params, "arch")? {
         "poll" => Transport::Loops(1, PollBackend::Poll),
@@ -103,10 +103,10 @@ pub fn how(params: &Params) -> Result<Transport, CaseError> {
     })
 }
 
-/// The delivery: in test mode, without TLS or a journal.
+/// The options of the delivery: in test mode, without TLS and without a journal.
 ///
 /// # Errors
-/// Where the files cannot be read.
+/// If the files cannot be read.
 pub fn plan(params: &Params, post: &Post, sink: &Hosted) -> Result<DeliveryOptions, CaseError> {
     let failed = |e: &dyn std::fmt::Display| CaseError::Failed(e.to_string());
     let list = List::open(&post.list, None).map_err(|e| failed(&e))?;

@@ -1,4 +1,4 @@
-//! One trial: a delivery in test mode for a moment, and the figures that come of it.
+//! One trial: a delivery in test mode for a short time, and its metrics.
 
 use std::sync::{Arc, OnceLock, mpsc};
 use std::time::Duration;
@@ -24,19 +24,19 @@ use super::sampler::{Moment, Sampler, Seen, watch};
 use super::test_bed::{SINKS, TestBed, how, plan};
 use crate::{count_of, value_of};
 
-/// Time before the counted one, in which connections are made.
+/// Time before the counted time, in which connections are established.
 const WARM_UP: Duration = Duration::from_millis(150);
-/// For each of these.
+/// Additional time per connection.
 const WARM_UP_EACH: Duration = Duration::from_micros(100);
 /// The counted time.
 const COUNTED: Duration = Duration::from_millis(250);
-/// To start a sink and to stop it.
+/// The time to start a sink and to stop it.
 const AROUND: Duration = Duration::from_millis(100);
 
-/// A process that uses this share of its CPU or more is saturated.
+/// A process that uses at least this share of its CPU is saturated.
 const BUSY: f64 = 0.9;
 
-/// The phases whose latencies are reported: in test mode there are no others.
+/// The phases whose latencies are reported; test mode has no others.
 const PHASES: [(SmtpPhase, &Metric, &Metric); 4] = [
     (SmtpPhase::Greeting, &GREETING_P50, &GREETING_P99),
     (SmtpPhase::Hello, &EHLO_P50, &EHLO_P99),
@@ -44,7 +44,10 @@ const PHASES: [(SmtpPhase, &Metric, &Metric); 4] = [
     (SmtpPhase::Quit, &QUIT_P50, &QUIT_P99),
 ];
 
-/// A delivery as the parameters say.
+/// Runs the delivery that the parameters describe.
+///
+/// # Errors
+/// If the sink or the delivery fails.
 pub fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
     how(params)?;
     let test_bed = TestBed::new(round)?;
@@ -68,21 +71,21 @@ pub fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
     sink.stop()
 }
 
-/// About how long a trial takes: a sink is started, a list of so many recipients written and read, so many
-/// connections made, the delivery counted, and all connections ended, each in the time `end`.
+/// The approximate duration of a trial: starting a sink, writing and reading the list of recipients, establishing the
+/// connections, counting, and ending all connections, each in the time `end`.
 pub fn takes(recipients: usize, connections: usize, end: Duration) -> Duration {
-    /// To write and read a recipient.
+    /// The time to write and read a recipient.
     const RECIPIENT: Duration = Duration::from_nanos(600);
     let times = |time: Duration, count| time * u32::try_from(count).unwrap_or(u32::MAX);
     AROUND + times(RECIPIENT, recipients) + warm_up(connections) + COUNTED + times(end, connections)
 }
 
-/// How long it takes until so many connections are made, with any architecture.
+/// The time in which any architecture establishes `connections` connections.
 fn warm_up(connections: usize) -> Duration {
     WARM_UP + WARM_UP_EACH * u32::try_from(connections).unwrap_or(u32::MAX)
 }
 
-/// A delivery that has ended, with the counters before, during and after it.
+/// A completed delivery, with the counters before, during and after it.
 struct DeliveryTrial {
     /// Before the delivery.
     before: Moment,
@@ -114,7 +117,8 @@ impl DeliveryTrial {
         let (delivered, seen) = std::thread::scope(|scope| {
             let (delivery, sampler) = (&delivery, &mut sampler);
             let watching = scope.spawn(move || watch(delivery, sampler, &is_over, times));
-            // Not before the sampler's thread has started: it is not kept to this CPU, and its calls are not counted.
+            // After the start of the sampler's thread, which is not pinned to this CPU, and whose calls are not
+            // counted.
             let _ = keep_process_to(&[test_bed.sender]);
             let _ = counter.set(match mode {
                 Mode::Count(tracepoint) => ProcessCounter::start(tracepoint),
@@ -139,16 +143,16 @@ impl DeliveryTrial {
         .checked()
     }
 
-    /// Fails where nothing was delivered, or where the sender's and the sink's counts differ.
+    /// Fails if nothing was delivered, or if the counts of sender and sink differ.
     fn checked(self) -> Result<Self, CaseError> {
         let [before, after] = [&self.before, &self.after].map(|moment| &moment.sink.counts);
         let said = self.summary.replies.iter().map(|(_, reply, _)| reply.as_str());
         let said = said.take(3).collect::<Vec<_>>().join("; ");
         match wrong(self.summary.count, &said, [before, after]) {
             Some(why) => Err(CaseError::Failed(why)),
-            None if self.settled() == 0 => {
-                Err(CaseError::Failed("not one recipient was accepted in time".to_owned()))
-            }
+            None if self.settled() == 0 => Err(CaseError::Failed(
+                "no recipient was accepted within the counted time".to_owned(),
+            )),
             None => Ok(self),
         }
     }
@@ -224,7 +228,7 @@ impl DeliveryTrial {
         ns as f64 / self.counted().as_nanos().max(1) as f64
     }
 
-    /// What limited the sender other than its own CPU.
+    /// The bottlenecks other than the CPU of the sender.
     fn doubts(&self, test_bed: &TestBed) -> Vec<&'static str> {
         let carried = &self.summary.carried;
         let all = [
@@ -237,7 +241,7 @@ impl DeliveryTrial {
     }
 }
 
-/// What is wrong with a delivery, by the sender's counts and those of the sink before and after it.
+/// The error in a delivery, if any, by the counts of the sender, and those of the sink before and after it.
 fn wrong(count: Count, said: &str, [before, after]: [&Counted; 2]) -> Option<String> {
     let taken = after.rcpts - before.rcpts;
     let messages = after.messages - before.messages;
@@ -246,7 +250,7 @@ fn wrong(count: Count, said: &str, [before, after]: [&Counted; 2]) -> Option<Str
         () if messages > 0 => Some(format!("{messages} messages were sent in test mode")),
         () if lost > 0 => Some(format!("{lost} recipients were not accepted: {said}")),
         () if taken != u64::from(count.delivered) => Some(format!(
-            "the sink took {taken} recipients, and the sender says {}",
+            "the sink accepted {taken} recipients, and the sender counted {}",
             count.delivered
         )),
         () => None,
@@ -258,7 +262,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_trial_is_good_only_if_both_sides_say_the_same_and_nobody_got_anything() {
+    fn a_trial_fails_if_the_counts_differ_or_a_message_was_sent() {
         let counted = |rcpts, messages| Counted { rcpts, messages, ..Counted::default() };
         let wrong_of = |delivered, failed, after: Counted| {
             let count = Count { delivered, failed, ..Count::default() };
@@ -266,7 +270,10 @@ mod tests {
         };
         assert_eq!(wrong_of(10, 0, counted(15, 0)), None);
         let cases = [
-            (wrong_of(10, 0, counted(14, 0)), "the sink took 9 recipients, and the sender says 10"),
+            (
+                wrong_of(10, 0, counted(14, 0)),
+                "the sink accepted 9 recipients, and the sender counted 10",
+            ),
             (wrong_of(10, 2, counted(15, 0)), "2 recipients were not accepted: 550 no"),
             (wrong_of(10, 0, counted(15, 1)), "1 messages were sent in test mode"),
         ];

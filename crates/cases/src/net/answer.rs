@@ -12,10 +12,12 @@ use crate::{Case, Extent, Only, Param, Takes, count_of, value_of};
 pub const CASE: Case = Case {
     area: "net",
     name: "answer",
-    operation: "A connection accepted, answered with `450 too busy` and closed, by a server that has a CPU of its \
-                own, while so many connections are in flight.",
-    comparable_to: "A web server with `Connection: close` does this and also reads a request; smtp-source and \
-            ApacheBench load a server like this, but do not check what comes.",
+    operation: "One connection accepted, answered with `450 too busy` and closed by a server on a \
+                separate CPU, while `connections` connections are in flight.",
+    comparable_to: "A web server with `Connection: close` also reads a request. ApacheBench (`ab` \
+                without `-k`) and smtp-source load a server in this way, but do not check the \
+                contents of the replies. lmbench's `lat_connect` measures one connection at a \
+                time, without a reply.",
     only: Only::Everywhere,
     core_bound: false,
     trials: Some(super::trials(takes, includes)),
@@ -26,9 +28,9 @@ pub const CASE: Case = Case {
         },
         Param {
             name: "connections",
-            meaning: "how many connections are in flight",
-            // Most change between 1 and 10, where event loops overtake threads; beyond 100 rates and costs hardly
-            // change, which one more level shows. `includes` says which architectures are measured at which.
+            meaning: "the number of connections in flight",
+            // Most changes occur between 1 and 10, where event loops overtake threads; beyond 100 rates and costs
+            // hardly change, as one more level shows. `includes` selects the architectures measured at each level.
             default: &["1", "10", "100", "1000"],
             full: &["1", "10", "100", "500", "1000", "1500", "2500", "5000"],
             takes: Takes::Count(10_000),
@@ -44,13 +46,14 @@ fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
     trial::run(params, Protocol::TOO_BUSY, round)
 }
 
-/// The questions of an ordinary run are how a process, a thread and an event loop compare, from how many connections
-/// on, and what other ways of waiting change. So these three are at most levels, the others at one or two:
+/// Whether a run of this extent measures this point. A default run compares processes, threads and event loops by the
+/// number of connections, and shows the effect of other ways to wait. Therefore these three architectures are measured
+/// at most levels, and the others at one or two:
 ///
-/// - `exec` answers as many a second at every level, and takes more than a second to open a thousand connections;
-/// - `prefork` and `pool` have 64 processes or threads at any level, where more connections only wait longer;
-/// - `fork` is as fast at 10 as at 100;
-/// - with one connection nothing but waking an idle CPU is seen of any event loop.
+/// - `exec` has the same rate at every level, and takes more than a second to open a thousand connections;
+/// - `prefork` and `pool` have 64 processes or threads at any level, so that more connections only wait longer;
+/// - `fork` is as fast with 10 connections as with 100;
+/// - with one connection, all event loops only show the cost of waking an idle CPU.
 pub fn includes(params: &Params, extent: Extent) -> bool {
     let connections = count_of(params, "connections").unwrap_or(0);
     let arch = value_of(params, "arch").unwrap_or_default();

@@ -1,11 +1,11 @@
-//! What the cases of servers share: the architectures as a parameter, and which exist here.
+//! Shared by the cases of servers: the parameter `arch`, and which architectures this system supports.
 
 use crate::{Extent, Param, Takes, Trials, value_of};
 use measure::Params;
 use servers::{ARCHITECTURES, Architecture};
 use std::time::Duration;
 
-/// Six trials of each point, each with a server of its own: more points tell more than more trials of fewer points.
+/// Six trials of each point, each with a new server: more points are more informative than more trials of fewer points.
 pub const fn trials(
     takes: fn(&Params) -> Duration,
     includes: fn(&Params, Extent) -> bool,
@@ -13,27 +13,27 @@ pub const fn trials(
     Trials { takes, only_by: None, counted: true, at_most: 6, includes }
 }
 
-/// Whether this system has the architecture of a point. Where it lacks it, a trial ends at once as unsupported.
+/// Whether this system supports the architecture of a point. If not, a trial ends at once as unsupported.
 pub fn is_here(params: &Params) -> bool {
     let found = value_of(params, "arch").ok().and_then(Architecture::find);
     found.is_none_or(|architecture| architecture.missing_here().is_none())
 }
 
-/// Whether an ordinary run lists an architecture that this system lacks: once, with the reason.
+/// Whether a default run lists an architecture that this system lacks: at one point, with the reason.
 pub fn is_listed_as_missing(connections: usize, extent: Extent) -> bool {
     connections == 100 && extent == Extent::Ordinary
 }
 
-/// How the server is built: where that is not said otherwise, in every way there is.
+/// The architecture of the server; by default all of them.
 pub const ARCH: Param = Param {
     name: "arch",
-    meaning: "how the server is built (`oscost net serve --list`)",
+    meaning: "the architecture of the server (`oscost net serve --list`)",
     default: &all_but::<15>(&[]),
     full: &all_but::<15>(&[]),
     takes: Takes::Words(&[]),
 };
 
-/// The names of all architectures but some, in their order: `N` names, or it does not compile.
+/// The names of all architectures except `left_out`, in their order. Compilation fails unless there are `N`.
 pub const fn all_but<const N: usize>(left_out: &[&str]) -> [&'static str; N] {
     let mut names = [""; N];
     let (mut nth, mut found) = (0, 0);
@@ -45,7 +45,7 @@ pub const fn all_but<const N: usize>(left_out: &[&str]) -> [&'static str; N] {
         }
         nth += 1;
     }
-    assert!(found == N && found + left_out.len() == ARCHITECTURES.len(), "N, or a name, is wrong");
+    assert!(found == N && found + left_out.len() == ARCHITECTURES.len(), "N or a name is wrong");
     names
 }
 
@@ -60,7 +60,7 @@ pub const fn is_one_of(name: &str, names: &[&str]) -> bool {
     false
 }
 
-/// Operators are not for constants yet.
+/// The operator `==` is not available in constant functions.
 pub const fn is_same(a: &[u8], b: &[u8]) -> bool {
     let mut at = 0;
     while at < a.len() && at < b.len() && a[at] == b[at] {

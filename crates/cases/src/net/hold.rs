@@ -13,18 +13,20 @@ use crate::{Case, Extent, Only, Param, Takes, count_of, value_of};
 pub const CASE: Case = Case {
     area: "net",
     name: "hold",
-    operation: "A connection opened, its first HTTP request answered, and then kept idle among so many.",
-    comparable_to: "What servers are sized by that push messages or keep sessions open; the memory is the server's own, \
-            without what the kernel keeps for sockets.",
+    operation: "One connection opened, its first HTTP request answered, and then kept open and \
+                idle, until there are `connections` of them.",
+    comparable_to: "The figures by which servers for push messages or long sessions are sized. The \
+                memory is that of the server's processes, without the kernel's memory for sockets. \
+                No load generator (wrk, ab, h2load) reports it.",
     only: Only::Everywhere,
     core_bound: false,
     trials: Some(super::trials(takes, includes)),
     params: &[
         Param {
-            meaning: "how the server is built (`oscost net serve --list`); those with a fixed number of processes or \
-                      threads hold no more connections than that",
-            // One event loop of each system: what a connection takes of the server's memory does not depend on the
-            // call by which the loop waits.
+            meaning: "the architecture of the server (`oscost net serve --list`); those with a fixed number of processes \
+                      or threads hold no more connections than that",
+            // One event loop per system: the memory per connection does not depend on the call by which the loop
+            // waits.
             default: &all_but::<7>(&[
                 "exec",
                 "prefork",
@@ -41,7 +43,7 @@ pub const CASE: Case = Case {
         },
         Param {
             name: "connections",
-            meaning: "how many connections are held",
+            meaning: "the number of connections held open",
             default: &["500"],
             full: &["100", "500", "5000"],
             takes: Takes::Count(10_000),
@@ -59,7 +61,7 @@ fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
     super::limits::check(connections)?;
     let mut server = test_bed.server(params, Protocol::HTTP, round)?;
     let mut generator = test_bed.generator(&server, Protocol::HTTP)?;
-    // What the first connections cost once is not theirs.
+    // The first connections also cause costs that occur once per server.
     generator.hold(connections.min(8))?;
     let before = ProcessTree::of(server.pid())?;
     let reported = server.report()?;
@@ -79,7 +81,7 @@ fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
         round.report_counts(more as u64, &[counts]);
     } else {
         round.trial_of(&test_bed.context, || {
-            Ok(Timed { took: hold()?, operations: connections as u64, value: () }) // all but the first few
+            Ok(Timed { took: hold()?, operations: connections as u64, value: () }) // all except the first few
         })?;
         let after = ProcessTree::of(server.pid())?;
         let by_connection = |after: f64, before: f64| (after - before).max(0.0) / more as f64;
@@ -94,7 +96,8 @@ fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
     server.end_now()
 }
 
-/// A process takes most, an event loop least.
+/// Whether a run of this extent measures this point: a quick run has processes, which take most memory, and event
+/// loops, which take least.
 pub fn includes(params: &Params, extent: Extent) -> bool {
     let arch = value_of(params, "arch").unwrap_or_default();
     match extent {
@@ -103,8 +106,8 @@ pub fn includes(params: &Params, extent: Extent) -> bool {
     }
 }
 
-/// About how long a trial takes: the server is started, the connections are opened, memory is read of each of its
-/// processes, and all of them end.
+/// The approximate duration of a trial: starting the server, opening the connections, reading the memory of each of its
+/// processes, and ending all of them.
 pub fn takes(params: &Params) -> Duration {
     const AROUND: Duration = Duration::from_millis(70);
     if !is_here(params) {

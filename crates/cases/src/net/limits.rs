@@ -1,28 +1,28 @@
-//! Which limits of this system would cut a sweep of connections short, and what to type to raise them.
+//! The limits of this system that would end a sweep of connections early, and the commands to raise them.
 
 use measure::{CaseError, Params};
 use platform::limits::{Limit, descriptors, of_connections};
 
-/// What server and generator need beside their connections.
+/// The descriptors that server and generator need besides those of their connections.
 const BESIDE: u64 = 64;
 
-/// Whether so many connections can be had here at all.
+/// Checks whether this system permits `connections` connections.
 ///
 /// # Errors
-/// Unsupported if not, with what to do.
+/// Unsupported if not, with the command that raises the limit.
 pub fn check(connections: usize) -> Result<(), CaseError> {
     let needed = connections as u64 + BESIDE;
     match descriptors() {
         Some(may) if may < needed => Err(CaseError::Unsupported(format!(
-            "{connections} connections need {needed} descriptors, and a process may have {may} here: \
-             `ulimit -n {needed}` as root raises that"
+            "{connections} connections need {needed} descriptors, and the limit per process is {may}: \
+             `ulimit -n {needed}` as root raises it"
         ))),
         _ => Ok(()),
     }
 }
 
-/// A line for each limit that would cut short what is to be measured at these points, each a case's name and
-/// parameters; none where there is none.
+/// A line for each limit that would affect the measurements of these points, each given by its case's name and its
+/// parameters.
 pub fn notes<'a>(points: impl Iterator<Item = (&'a str, &'a Params)>) -> Vec<String> {
     let connections = points
         .filter(|(case, _)| case.starts_with("net/") || case.starts_with("mail/"))
@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_limit_is_reported_only_where_it_cuts_short() {
+    fn a_limit_is_reported_only_if_it_is_too_low() {
         let limit = Limit {
             name: "net.core.somaxconn",
             now: 128,
@@ -66,10 +66,10 @@ mod tests {
     }
 
     #[test]
-    fn only_connections_over_a_network_count() {
+    fn only_cases_of_net_and_mail_have_connections() {
         let params: Params = [("connections".to_owned(), "999999999999".to_owned())].into();
         assert!(notes([("lock/futex", &params)].into_iter()).is_empty());
-        // No system takes so many.
+        // No system permits that many connections.
         assert_eq!(
             notes([("net/answer", &params)].into_iter()).is_empty(),
             of_connections().is_empty()
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn more_than_there_are_descriptors_is_not_supported() {
+    fn more_connections_than_descriptors_are_unsupported() {
         assert!(check(1).is_ok());
         let all = descriptors().map(|may| check(may as usize));
         assert!(all.is_none_or(|checked| matches!(checked, Err(CaseError::Unsupported(_)))));

@@ -1,11 +1,11 @@
-//! The metrics of servers under load, and what follows from them.
+//! The metrics of servers under load, and metrics derived from them.
 
-#![allow(missing_docs, reason = "each metric says what it means in its own text")]
+#![allow(missing_docs, reason = "the text of each metric documents it")]
 
 use measure::{Metric, Role, TIME};
 
 pub const RATE: Metric =
-    Metric::higher("rate", "replies/s", "replies a second, complete and correct")
+    Metric::higher("rate", "replies/s", "complete and correct replies per second")
         .with(Role::SameAs(TIME.name));
 pub const CONNECT_P50: Metric =
     Metric::lower("connect-p50", "ns", "half of the connections were established within this time");
@@ -14,8 +14,7 @@ pub const CONNECT_P99: Metric =
 pub const REPLY_P50: Metric = Metric::lower(
     "reply-p50",
     "ns",
-    "half of the replies were complete within this time from the request for the connection, or for the reply where \
-     the connection stays",
+    "half of the replies were complete within this time, from connect, or from the request on a persistent connection",
 );
 pub const REPLY_P90: Metric =
     Metric::lower("reply-p90", "ns", "nine of ten replies were complete within this time");
@@ -23,33 +22,37 @@ pub const REPLY_P99: Metric =
     Metric::lower("reply-p99", "ns", "99 of 100 replies were complete within this time");
 pub const REPLY_WORST: Metric = Metric::lower("reply-worst", "ns", "the longest time of any reply");
 pub const SERVER_CPU: Metric =
-    Metric::lower("server-cpu", "ns", "CPU time of the server and all its processes, by reply")
+    Metric::lower("server-cpu", "ns", "CPU time of all processes of the server, per reply")
         .with(Role::OwnCost);
 pub const SERVER_BUSY: Metric =
-    Metric::neutral("server-busy", "CPUs", "CPUs that the server kept busy");
+    Metric::neutral("server-busy", "CPUs", "CPU time of the server divided by elapsed time");
 pub const GENERATOR_CPU: Metric =
-    Metric::neutral("generator-cpu", "ns", "CPU time of the load generator, by reply");
+    Metric::neutral("generator-cpu", "ns", "CPU time of the load generator, per reply");
 pub const GENERATOR_BUSY: Metric = Metric::neutral(
     "generator-busy",
     "share",
-    "the share of the time in which the generator was not waiting",
+    "the share of the time in which the generator was not waiting for events",
 );
 pub const VOLUNTARY_SWITCHES: Metric = Metric::lower(
     "voluntary-switches",
     "switches",
-    "times the server gave up its CPU, to wait, by reply",
+    "context switches of server threads that blocked, per reply",
 );
-pub const INVOLUNTARY_SWITCHES: Metric =
-    Metric::lower("involuntary-switches", "switches", "times the server was preempted, by reply");
+pub const INVOLUNTARY_SWITCHES: Metric = Metric::lower(
+    "involuntary-switches",
+    "switches",
+    "context switches of server threads that were preempted, per reply",
+);
 pub const ERRORS: Metric =
-    Metric::lower("errors", "share", "failed exchanges, as a share of all").with(Role::Failures);
+    Metric::lower("errors", "share", "failed exchanges as a share of all exchanges")
+        .with(Role::Failures);
 pub const UNANSWERED: Metric = Metric::lower(
     "unanswered",
     "ns",
-    "how long the oldest of the requests under way at the end had been waiting",
+    "how long the oldest request that was unanswered at the end had been waiting",
 );
 
-/// The metrics of a load, and what is derived from several.
+/// The metrics of a load, and metrics derived from several loads.
 pub const LOAD: &[Metric] = &[
     RATE,
     CONNECT_P50,
@@ -73,26 +76,29 @@ pub const LOAD: &[Metric] = &[
 pub const MEMORY: Metric = Metric::lower(
     "memory",
     "bytes",
-    "memory of the server and all its processes, with page tables, by connection held",
+    "memory of all processes of the server, with page tables, per connection held",
 )
 .with(Role::OwnCost);
 pub const PROCESSES: Metric =
-    Metric::lower("processes", "processes", "processes of the server, by connection held");
-pub const THREADS: Metric =
-    Metric::lower("threads", "threads", "threads of all its processes, by connection held");
+    Metric::lower("processes", "processes", "processes of the server, per connection held");
+pub const THREADS: Metric = Metric::lower(
+    "threads",
+    "threads",
+    "threads of all processes of the server, per connection held",
+);
 
-/// The metrics of connections that are held.
+/// The metrics of idle connections.
 pub const HOLD: &[Metric] = &[MEMORY, PROCESSES, THREADS];
 
 pub const FASTER_FROM: Metric = Metric::lower(
     "faster-from",
     "connections",
-    "from how many connections on an architecture answers more than another",
+    "the number of connections from which an architecture has a higher rate than another",
 )
 .with(Role::Derived);
 pub const CHEAPER_FROM: Metric = Metric::lower(
     "cheaper-from",
     "connections",
-    "from how many connections on an architecture answers with less CPU time than another",
+    "the number of connections from which an architecture takes less CPU time per reply than another",
 )
 .with(Role::Derived);

@@ -1,8 +1,8 @@
-//! How many clients a server can answer that is built as a process, a thread or an event loop per connection.
+//! The rate and cost of servers with a process or a thread per connection, or with an event loop.
 //!
 //! All architectures serve the same protocol to the same load generator, which checks every reply. The server runs in a
-//! process of its own, the generator in the round's process; [`test_bed`] chooses their CPUs and the network. Each round
-//! is one trial, with a server started for it.
+//! separate process, the generator in the round's process; [`test_bed`] chooses their CPUs and the network. Each round
+//! is one trial with a newly started server.
 
 mod answer;
 mod common;
@@ -71,7 +71,7 @@ pub const AREA: Area = Area {
     ..Area::new("net", CASES)
 };
 
-// 100 connections at a time to servers of some architectures.
+// Servers of some architectures with 100 connections in flight.
 const EPOLL: Select = Select::point("net/answer", &[("arch", "epoll"), ("connections", "100")]);
 const IOCP: Select = Select::point("net/answer", &[("arch", "iocp"), ("connections", "100")]);
 const FORK: Select = Select::point("net/answer", &[("arch", "fork"), ("connections", "100")]);

@@ -12,18 +12,19 @@ use crate::{Case, Extent, Only, Param, Takes, count_of, value_of};
 pub const CASE: Case = Case {
     area: "net",
     name: "requests",
-    operation: "An HTTP request answered with a fixed 503 on a connection that stays, one of so many, each with \
-                one request under way.",
-    comparable_to: "`wrk` against nginx with `return 503` does the same; the reply here is shorter, and checked byte for \
-            byte.",
+    operation: "One HTTP request answered with a fixed 503 on a persistent connection, while each \
+                of `connections` connections has one request in progress.",
+    comparable_to: "`wrk` or `ab -k` against nginx with `return 503` does the same; here the reply \
+                is shorter, and is checked byte for byte.",
     only: Only::Everywhere,
     core_bound: false,
     trials: Some(super::trials(takes, includes)),
     params: &[
         Param {
-            meaning: "how the server is built (`oscost net serve --list`); those with a fixed number of processes or \
-                      threads serve no more connections than that",
-            // `epoll-level` is within a few percent of `epoll` here, and the CPU of the server has one loop only.
+            meaning: "the architecture of the server (`oscost net serve --list`); those with a fixed number of processes \
+                      or threads serve no more connections than that",
+            // `epoll-level` is within a few percent of `epoll` here, and with one CPU `epoll-per-cpu` has only one
+            // loop.
             default: &all_but::<10>(&["exec", "prefork", "pool", "epoll-level", "epoll-per-cpu"]),
             full: &all_but::<13>(&["prefork", "pool"]),
             takes: Takes::Words(&["prefork", "pool"]),
@@ -31,7 +32,7 @@ pub const CASE: Case = Case {
         },
         Param {
             name: "connections",
-            meaning: "how many connections there are",
+            meaning: "the number of connections",
             default: &["1", "100", "1000"],
             full: &["1", "10", "100", "500", "1000", "1500", "2500", "5000"],
             takes: Takes::Count(10_000),
@@ -47,8 +48,8 @@ fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
     trial::run(params, Protocol::HTTP, round)
 }
 
-/// As in `net/answer`; `select` and `poll` differ from `epoll` only where there are many connections, and beyond 100
-/// of them `fork` takes seconds to begin, since its process that accepts gets its turn so rarely.
+/// As in `net/answer`. `select` and `poll` differ from `epoll` only with many connections. With more than 100, `fork`
+/// takes seconds to start, since its accepting process rarely gets the CPU.
 pub fn includes(params: &Params, extent: Extent) -> bool {
     let connections = count_of(params, "connections").unwrap_or(0);
     let arch = value_of(params, "arch").unwrap_or_default();

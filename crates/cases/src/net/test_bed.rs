@@ -13,29 +13,29 @@ use servers::hosted::Hosted;
 use crate::order::{ServeOrder, WorkerOrder, worker};
 use crate::{Param, Takes, value_of};
 
-/// On which CPUs.
+/// The CPUs of server and clients.
 pub const PLACE: Param = Param {
     name: "place",
-    meaning: "whether the server has a CPU of its own and the clients the others, both have the same one, or \
-              the system may place them anywhere",
+    meaning: "whether server and clients have separate CPUs (apart), share one CPU (same), or may \
+              run on any CPU (any)",
     default: &["apart"],
     full: &["apart"],
     takes: Takes::Words(&["same", "any"]),
 };
 
-/// Over which network.
+/// The network between server and clients.
 pub const NETWORK: Param = Param {
     name: "network",
-    meaning: "whether they meet over loopback, or in two network namespaces joined by a pair of veth \
-              devices (`--netns`)",
+    meaning: "whether server and clients communicate over loopback, or are in two network \
+              namespaces connected by a veth pair (`--netns`)",
     default: &["loopback"],
     full: &["loopback"],
     takes: Takes::Words(&["veth"]),
 };
 
-/// Threads or processes started beforehand, where the architecture is such.
+/// The number of threads or processes of architectures that start them in advance.
 const WORKERS: usize = 64;
-/// How long a client may keep the server waiting, in ms: longer than any wait of ours.
+/// The time limit of the server for a client, in ms: longer than any wait of the load generator.
 const TIMEOUT_MS: u64 = 20_000;
 
 /// The CPUs and the network of a round.
@@ -48,10 +48,10 @@ pub struct TestBed {
 }
 
 impl TestBed {
-    /// As the parameters ask for.
+    /// The test bed that the parameters describe.
     ///
     /// # Errors
-    /// Where this system cannot place processes so, or does not permit namespaces.
+    /// If this system cannot pin processes to these CPUs, or does not permit namespaces.
     pub fn new(params: &Params, round: &Round) -> Result<Self, CaseError> {
         platform::limits::raise_descriptors();
         let cpus = &round.order().cpus;
@@ -71,11 +71,11 @@ impl TestBed {
         Ok(Self { context: TrialContext::new(round, &used)?, server_cpus, client_cpu, network })
     }
 
-    /// A server of the architecture that the parameters name, in a process of its own; in the untimed pass its
+    /// Starts a server of the architecture that the parameters name in a separate process. In the untimed pass its
     /// system calls are counted.
     ///
     /// # Errors
-    /// Unsupported where this system lacks the architecture.
+    /// Unsupported if this system lacks the architecture.
     pub fn server(
         &self,
         params: &Params,
@@ -106,10 +106,10 @@ impl TestBed {
         Hosted::start(command.args(order.arguments()))
     }
 
-    /// The generator of a load on that server.
+    /// The load generator for that server.
     ///
     /// # Errors
-    /// Where the system gives no means to wait for many sockets.
+    /// If the system has no facility to wait for many sockets.
     pub fn generator(&self, server: &Hosted, protocol: Protocol) -> Result<Generator, CaseError> {
         let shares_cpu = self.server_cpus.len() == 1
             && self.client_cpu.is_none_or(|cpu| self.server_cpus == [cpu]);

@@ -1,4 +1,4 @@
-//! One trial: a load on a server for a moment, and the figures that come of it.
+//! One trial: a load on a server for a short time, and its metrics.
 
 use std::time::Duration;
 
@@ -20,28 +20,29 @@ use super::metrics::{
 use super::test_bed::TestBed;
 use crate::count_of;
 
-/// The counted time of a trial. With many connections 100 ms can be less than it takes to serve each of them once,
-/// and the percentiles would be those of the connections served first: three services of each are waited for.
+/// The counted time of a trial. With many connections, 100 ms can be too short to serve each of them once, and the
+/// percentiles would be those of the connections served first. Therefore the trial waits until each could be served
+/// three times.
 const WINDOW: Window = Window {
     at_least: Duration::from_millis(100),
     service_rounds: 3,
     at_most: Duration::from_millis(1_000),
 };
-/// To start a server, to stop it, and to read its reports.
+/// The time to start a server, to stop it, and to read its reports.
 const AROUND: Duration = Duration::from_millis(60);
-/// Before it is counted the load is on for this at least.
+/// The minimum time under load before counting starts.
 const SETTLING: Duration = Duration::from_millis(10);
 
-/// What a server of an architecture does in a second, about, on a small machine.
+/// The approximate speed of an architecture on a small machine, per second.
 pub struct Speed {
-    /// Connections that it accepts.
+    /// Connections that the server accepts.
     pub accepted: f64,
-    /// Replies that it gives, to whoever is connected.
+    /// Replies that the server sends on established connections.
     pub replies: f64,
 }
 
-/// About how long a trial takes: the server is started, the connections are opened, the load settles and is
-/// counted, and the server is stopped with all its processes.
+/// The approximate duration of a trial: starting the server, opening the connections, warming up, counting, and
+/// stopping the server with all its processes.
 pub fn takes(params: &Params, speed: &Speed) -> Duration {
     if !super::is_here(params) {
         return AROUND;
@@ -54,7 +55,10 @@ pub fn takes(params: &Params, speed: &Speed) -> Duration {
     AROUND + opening + settling + counted
 }
 
-/// A load of as many connections as the parameters say.
+/// Runs the load that the parameters describe.
+///
+/// # Errors
+/// If a limit is too low, or if server or generator fail.
 pub fn run(params: &Params, protocol: Protocol, round: &mut Round) -> Result<(), CaseError> {
     let test_bed = TestBed::new(params, round)?;
     let connections = count_of(params, "connections")?;
@@ -77,16 +81,16 @@ pub fn run(params: &Params, protocol: Protocol, round: &mut Round) -> Result<(),
     server.end_now()
 }
 
-/// What was seen of one load.
+/// The observations of one load.
 struct Seen {
     step: Step,
     server: ServerReport,
-    /// Connections that the system dropped since too many waited to be accepted.
+    /// Connections that the system dropped because the accept queue was full.
     overflows: Option<u64>,
 }
 
 impl Seen {
-    /// A load on so many connections; `ask` asks the server what it and the system have counted so far.
+    /// Runs a load on `connections` connections. `ask` reads the counters of the server and of the system.
     fn of(
         generator: &mut Generator,
         connections: usize,
@@ -108,7 +112,7 @@ impl Seen {
         Self { step, server: end?.since(start?), overflows }.checked()
     }
 
-    /// A load without a single reply has no figure; a wrong reply makes all figures worthless.
+    /// Fails if there was no reply, or if a reply was wrong.
     fn checked(self) -> Result<Self, CaseError> {
         let errors = &self.step.errors;
         if let Some(wrong) = &errors.first_wrong {
@@ -121,7 +125,7 @@ impl Seen {
                 .map(|kind| format!("{} {kind}", errors.count(kind)))
                 .collect();
             let met = if met.is_empty() { "no error".to_owned() } else { met.join(", ") };
-            return Err(CaseError::Failed(format!("not one reply: {met}")));
+            return Err(CaseError::Failed(format!("no reply: {met}")));
         }
         Ok(self)
     }
@@ -163,7 +167,7 @@ impl Seen {
         self.doubts().into_iter().for_each(|why| round.doubt(why));
     }
 
-    /// Why the server was saturated or rejected clients; whether the generator was the bottleneck.
+    /// The reasons why the server was saturated or rejected clients, and whether the generator was the bottleneck.
     fn doubts(&self) -> Vec<&'static str> {
         let (step, server) = (&self.step, &self.server);
         let had = |kind| step.errors.count(kind) > 0;
@@ -195,7 +199,7 @@ pub fn counts_of(report: &ServerReport) -> Counts {
     }
 }
 
-/// `None` where there were no times.
+/// `None` if there are no times.
 fn quantile_of(times: &Histogram<u64>, p: f64) -> Option<f64> {
     (!times.is_empty()).then(|| times.value_at_quantile(p) as f64)
 }
@@ -209,7 +213,7 @@ mod tests {
 
     use super::*;
 
-    /// A generator of a load on a server that answers one connection after the other, `each` for so long at least.
+    /// A load generator for a server that answers one connection at a time and takes at least `each` for it.
     fn generator(each: Duration) -> Generator {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let to = listener.local_addr().unwrap();
@@ -222,7 +226,7 @@ mod tests {
         Generator::new(Load::new(to, Protocol::TOO_BUSY)).unwrap()
     }
 
-    /// A load on such a server that says it has used so much CPU time meanwhile.
+    /// A load on such a server that reports this CPU time.
     fn seen(each: Duration, connections: usize, server_cpu: Duration) -> Seen {
         let mut cpu_ns = [7, 7 + server_cpu.as_nanos() as u64].into_iter();
         let mut ask = || {
@@ -232,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn the_generator_is_the_bottleneck_only_where_the_server_says_it_was_idle() {
+    fn the_generator_is_the_bottleneck_only_if_the_server_was_idle() {
         let is_client_saturated = |server_cpu: Duration| {
             let mut seen = seen(Duration::ZERO, 2, server_cpu);
             assert_eq!(seen.step.server_cpu, Some(server_cpu));
@@ -244,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn many_connections_are_counted_until_all_were_served_several_times() {
+    fn counting_lasts_until_all_connections_were_served_several_times() {
         // In 100 ms at most 50 of the 60 are answered.
         let step = seen(Duration::from_millis(2), 60, Duration::ZERO).step;
         let is_cut_short = step.elapsed >= WINDOW.at_most;

@@ -1,4 +1,4 @@
-//! What the cases of system calls share: how a call is timed, and the file some of them use.
+//! Shared by the cases of system calls: timing of a checked call, and the file that some of them use.
 
 use measure::{CaseError, Round};
 use platform::on_unix;
@@ -6,13 +6,13 @@ use std::ffi::CString;
 use std::fs::File;
 use std::hint::black_box;
 
-/// Times `call`, which says whether it did what it should.
+/// Times `call`, which returns whether it succeeded.
 ///
-/// It is made once before, to see that this system has it; and every call on the clock is looked
-/// at, for which one addition is on the clock with it.
+/// Calls it once before the timing, to find out whether this system supports it. The result of every
+/// timed call is checked, which adds one addition to the timed code.
 ///
 /// # Errors
-/// What the system said to the first call; `Failed` if a later one went wrong.
+/// The system's error if the first call fails; `Failed` if a later one does.
 pub fn time(
     round: &mut Round,
     name: &str,
@@ -29,13 +29,19 @@ pub fn time(
     }
 }
 
-/// This program's own file, open for reading: it is there, is cached, and need not be made.
+/// Opens this program's own file for reading: it exists and is in the page cache.
+///
+/// # Errors
+/// If the file cannot be found or opened.
 pub fn own_program() -> Result<File, CaseError> {
     let opened = std::env::current_exe().and_then(File::open);
     opened.map_err(|e| CaseError::from_io("opening this program's own file", &e))
 }
 
-/// Where that file is, for calls that take a path.
+/// The path of this program's own file, for calls that take a path.
+///
+/// # Errors
+/// If the file cannot be found.
 #[allow(dead_code, reason = "not on every system")]
 pub fn path_of_own_program() -> Result<CString, CaseError> {
     on_unix!({

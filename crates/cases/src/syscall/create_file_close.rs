@@ -2,14 +2,14 @@ use platform::on_windows;
 
 use crate::{Case, Only};
 
-/// The way along a path, a handle, and giving it back.
+/// Path lookup, allocation of a handle, and its release.
 pub const CASE: Case = Case {
     area: "syscall",
     name: "create-file-close",
-    operation: "One CreateFileW that opens this program's own file for reading, by its absolute \
-                path, and one CloseHandle.",
-    comparable_to: "The counterpart of syscall/open-close; osbench's `create_files` makes and writes the \
-            file too.",
+    operation: "One CreateFileW that opens this program's own file for reading by its absolute \
+                path, and one CloseHandle of the handle.",
+    comparable_to: "The Windows counterpart of syscall/open-close. osbench's `create_files` also \
+                creates, writes and deletes the file.",
     only: Only::Windows("exists only on Windows"),
     core_bound: true,
     trials: None,

@@ -2,14 +2,14 @@ use platform::on_unix;
 
 use crate::{Case, Only};
 
-/// A descriptor more and one less, without a path.
+/// Allocating and releasing a descriptor, without a path lookup.
 pub const CASE: Case = Case {
     area: "syscall",
     name: "dup-close",
-    operation: "One dup of a regular file's descriptor and one close of the copy.",
-    comparable_to: "will-it-scale's `dup1` counts the pair too; libMicro's `dup` leaves the close off the \
-            clock.",
-    only: Only::Unix("Windows has DuplicateHandle: see syscall/duplicate-handle-close"),
+    operation: "One dup of the descriptor of a regular file and one close of the copy.",
+    comparable_to: "will-it-scale's `dup1` also counts the pair; libMicro's `dup` does not time \
+                the close.",
+    only: Only::Unix("Windows has DuplicateHandle; see syscall/duplicate-handle-close"),
     core_bound: true,
     trials: None,
     params: &[],

@@ -2,13 +2,13 @@ use platform::on_windows;
 
 use crate::{Case, Only};
 
-/// A handle more and one less, without a path.
+/// Allocating and releasing a handle, without a path lookup.
 pub const CASE: Case = Case {
     area: "syscall",
     name: "duplicate-handle-close",
-    operation: "One DuplicateHandle of a regular file's handle within the process and one \
+    operation: "One DuplicateHandle of the handle of a regular file within the process and one \
                 CloseHandle of the copy.",
-    comparable_to: "The counterpart of syscall/dup-close.",
+    comparable_to: "The Windows counterpart of syscall/dup-close.",
     only: Only::Windows("exists only on Windows"),
     core_bound: true,
     trials: None,

@@ -3,14 +3,14 @@ use platform::on_linux;
 use super::idle_sockets::FDS;
 use crate::{Case, Only};
 
-/// Watching with the call that was told before what to watch.
+/// Polling descriptors that were registered before the call.
 pub const CASE: Case = Case {
     area: "syscall",
     name: "epoll-wait",
-    operation: "One epoll_wait with timeout 0 on an epoll that watches so many idle Unix-domain \
-                sockets for reading: none is readable.",
-    comparable_to: "`perf bench epoll wait` counts events that did come; syscall/poll is the same \
-            question without an epoll.",
+    operation: "One epoll_wait with timeout 0 on an epoll instance that watches `fds` idle \
+                Unix-domain sockets for reading; none is readable.",
+    comparable_to: "`perf bench epoll wait` counts events that did occur. syscall/poll and \
+                syscall/select check the same sockets without an epoll instance.",
     only: Only::Linux("measured on Linux only"),
     core_bound: true,
     trials: None,

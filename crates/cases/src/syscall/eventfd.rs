@@ -2,14 +2,14 @@ use platform::on_linux;
 
 use crate::{Case, Only};
 
-/// How a thread wakes an event loop, without the sleeping.
+/// The two calls by which a thread wakes an event loop, without blocking and waking.
 pub const CASE: Case = Case {
     area: "syscall",
     name: "eventfd",
-    operation: "One write of 8 bytes to an eventfd and one read of them by the same thread: two \
-                calls, no waiting.",
-    comparable_to: "will-it-scale's `eventfd1` counts the pair too.",
-    only: Only::Linux("measured on Linux only; Windows has SetEvent: see syscall/set-event"),
+    operation: "One write of 8 bytes to an eventfd and one read of these 8 bytes by the same \
+                thread, which never blocks.",
+    comparable_to: "will-it-scale's `eventfd1` also counts the pair.",
+    only: Only::Linux("measured on Linux only; Windows has SetEvent; see syscall/set-event"),
     core_bound: true,
     trials: None,
     params: &[],

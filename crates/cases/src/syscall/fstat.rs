@@ -2,13 +2,13 @@ use platform::on_unix;
 
 use crate::{Case, Only};
 
-/// What is known about an open file.
+/// Reading the metadata of an open file.
 pub const CASE: Case = Case {
     area: "syscall",
     name: "fstat",
-    operation: "One fstat of an open regular file, this program's own.",
+    operation: "One fstat of an open regular file, which is this program's own.",
     comparable_to: "lmbench's `lat_syscall fstat` and will-it-scale's `fstat1` make the same call.",
-    only: Only::Unix("Windows has GetFileSizeEx: see syscall/query-file-size"),
+    only: Only::Unix("Windows has GetFileSizeEx; see syscall/query-file-size"),
     core_bound: true,
     trials: None,
     params: &[],
@@ -22,7 +22,7 @@ pub const CASE: Case = Case {
             let (fd, mut facts) = (file.as_raw_fd(), unsafe { std::mem::zeroed() });
             round.expect_syscalls(1.0);
             super::time(round, "fstat", || {
-                // SAFETY: the descriptor is open, and `facts` a valid place for the answer.
+                // SAFETY: the descriptor is open, and `facts` is a valid buffer for the result.
                 unsafe { libc::fstat(fd, &mut facts) == 0 }
             })
         })

@@ -2,12 +2,12 @@ use platform::on_windows;
 
 use crate::{Case, Only};
 
-/// What a process asks to know what it has used.
+/// Reading the CPU time of the calling process.
 pub const CASE: Case = Case {
     area: "syscall",
     name: "get-process-times",
     operation: "One GetProcessTimes of the calling process.",
-    comparable_to: "The counterpart of syscall/getrusage.",
+    comparable_to: "The Windows counterpart of syscall/getrusage.",
     only: Only::Windows("exists only on Windows"),
     core_bound: true,
     trials: None,

@@ -2,13 +2,15 @@ use platform::on_linux;
 
 use crate::{Case, Only};
 
-/// The randomness for one hash seed or identifier.
+/// The random bytes for a hash seed or an identifier.
 pub const CASE: Case = Case {
     area: "syscall",
     name: "getrandom-16",
-    operation: "One getrandom of 16 bytes, made with the system call itself: since version 2.41 \
-                glibc's function of that name may stay out of the kernel.",
-    comparable_to: "No older suite has it; the kernel's `vdso_test_getrandom` compares it with the vDSO.",
+    operation: "One getrandom system call for 16 bytes. The C library's getrandom is not used, \
+                since glibc 2.41 and later answer it in user space through the vDSO.",
+    comparable_to: "The kernel's `vdso_test_getrandom` compares this call with the vDSO's. \
+                stress-ng's `--getrandom` reads blocks of other sizes, and lmbench and libMicro \
+                have no such test.",
     only: Only::Linux("measured on Linux only"),
     core_bound: true,
     trials: None,

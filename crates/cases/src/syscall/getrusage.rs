@@ -2,13 +2,13 @@ use platform::on_unix;
 
 use crate::{Case, Only};
 
-/// What a process asks to know what it has used.
+/// Reading the resource usage of the calling process.
 pub const CASE: Case = Case {
     area: "syscall",
     name: "getrusage",
     operation: "One getrusage of the calling process (RUSAGE_SELF), which has one thread.",
     comparable_to: "libMicro's `getrusage` makes the same call.",
-    only: Only::Unix("Windows has GetProcessTimes: see syscall/get-process-times"),
+    only: Only::Unix("Windows has GetProcessTimes; see syscall/get-process-times"),
     core_bound: true,
     trials: None,
     params: &[],
@@ -19,7 +19,7 @@ pub const CASE: Case = Case {
             let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
             round.expect_syscalls(1.0);
             super::time(round, "getrusage", || {
-                // SAFETY: `usage` is a valid place for the answer.
+                // SAFETY: `usage` is a valid buffer for the result.
                 unsafe { libc::getrusage(libc::RUSAGE_SELF, &mut usage) == 0 }
             })
         })

@@ -1,14 +1,14 @@
-//! Descriptors to watch, on which nothing ever happens.
+//! Descriptors to watch that never become ready.
 
 use measure::{CaseError, Params};
 use platform::on_unix;
 
 use crate::{Param, Takes};
 
-/// How many descriptors a case watches.
+/// The number of descriptors that a case watches.
 pub const FDS: Param = Param {
     name: "fds",
-    meaning: "how many descriptors are watched",
+    meaning: "the number of descriptors watched",
     default: &["10", "100", "500"],
     full: &["1", "10", "100", "500", "1000"],
     takes: Takes::Count(1 << 20),
@@ -43,17 +43,17 @@ pub struct IdleSockets {
     _sockets: Box<dyn std::any::Any + Send + Sync>,
 }
 
-/// Opens `count` Unix-domain datagram sockets that nobody sends to: one descriptor each, not ready
-/// for reading, to be had on every Unix-like system.
+/// Opens `count` Unix-domain datagram sockets that receive nothing: each takes one descriptor, which is
+/// never ready for reading. Every Unix-like system has them.
 ///
 /// # Errors
-/// `Unsupported` if so many descriptors cannot be had.
+/// `Unsupported` if the limit on descriptors is too low.
 pub fn open(count: usize) -> Result<IdleSockets, CaseError> {
     on_unix!(count, {
         use std::os::fd::AsRawFd;
         use std::os::unix::net::UnixDatagram;
 
-        /// Descriptors that the program has open anyway, at most.
+        /// The most other descriptors that the program has open.
         const BESIDES: usize = 20;
 
         allow_descriptors(count + BESIDES)?;
@@ -82,11 +82,14 @@ pub fn open_partly_active(count: usize, active: usize) -> Result<IdleSockets, Ca
     })
 }
 
-/// Raises this process's own limit, as far as it may.
+/// Raises this process's limit on open descriptors to at least `count`.
+///
+/// # Errors
+/// `Unsupported` if the hard limit is lower.
 pub fn allow_descriptors(count: usize) -> Result<(), CaseError> {
     on_unix!(count, {
         let needed = count as libc::rlim_t;
-        // SAFETY: `limit` is a valid place for the answer, and then a valid limit.
+        // SAFETY: `limit` is a valid buffer for the result, and then holds a valid limit.
         unsafe {
             let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
             if libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) != 0 {
@@ -97,8 +100,9 @@ pub fn allow_descriptors(count: usize) -> Result<(), CaseError> {
             }
             if limit.rlim_max < needed {
                 let most = limit.rlim_max;
-                let reason =
-                    format!("needs {needed} descriptors, the limit is {most} (ulimit -Hn)");
+                let reason = format!(
+                    "needs {needed} descriptors, and the hard limit is {most} (ulimit -Hn)"
+                );
                 return Err(CaseError::Unsupported(reason));
             }
             limit.rlim_cur = needed;

@@ -2,20 +2,21 @@ use platform::on_linux;
 
 use crate::{Case, Only, Param, Takes};
 
-/// What a request costs when many share one system call.
+/// The cost of a request when several share one system call.
 pub const CASE: Case = Case {
     area: "syscall",
     name: "io-uring-nop",
-    operation: "One no-op through io_uring, submitted and reaped with the others of its batch by \
-                one io_uring_enter.",
-    comparable_to: "fio's `t/io_uring -N1` does the same, with several batches under way; one batch is \
-            one system call.",
+    operation: "One no-op request through io_uring. Each io_uring_enter submits `batch` such \
+                requests and waits for their completions.",
+    comparable_to: "fio's `t/io_uring -N1` also measures no-op requests, but keeps several batches \
+                in flight; here the next batch is submitted when all requests of the previous one \
+                are complete.",
     only: Only::Linux("io_uring exists only on Linux"),
     core_bound: true,
     trials: None,
     params: &[Param {
         name: "batch",
-        meaning: "how many requests share one system call",
+        meaning: "the number of requests that share one system call",
         default: &["1", "8", "64"],
         full: &["1", "2", "4", "8", "16", "32", "64", "128"],
         takes: Takes::Count(1 << 20),

@@ -2,13 +2,13 @@ use platform::on_unix;
 
 use crate::{Case, Only};
 
-/// The cheapest call that looks up a descriptor.
+/// The shortest call that looks up a descriptor.
 pub const CASE: Case = Case {
     area: "syscall",
     name: "lseek",
     operation: "One lseek to the start of a regular file.",
     comparable_to: "will-it-scale's `lseek1` makes the same call.",
-    only: Only::Unix("Windows keeps file positions otherwise"),
+    only: Only::Unix("measured on Unix-like systems only"),
     core_bound: true,
     trials: None,
     params: &[],

@@ -1,4 +1,4 @@
-//! What one call into the kernel costs.
+//! The cost of single system calls.
 
 mod access;
 mod chdir;
@@ -179,12 +179,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_case_can_be_measured_or_says_why_not() {
+    fn every_case_gives_samples_or_a_reason() {
         rehearsal::every_case_gives_samples_or_a_reason(CASES);
     }
 
     #[test]
-    fn each_makes_as_many_system_calls_as_it_says() {
+    fn system_calls_are_as_expected() {
         rehearsal::system_calls_are_as_expected(CASES);
     }
 
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_that_fails_at_once_gives_the_systems_reason() {
+    fn an_immediate_failure_is_reported_with_its_error() {
         let order = rehearsal::order("test/x", &measure::Params::new(), Mode::Sample);
         let mut out = Vec::new();
         let missing = std::env::temp_dir().join("oscost-has-no-such-file");
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_that_fails_later_is_noticed() {
+    fn a_later_failure_is_an_error() {
         let order = rehearsal::order("test/x", &measure::Params::new(), Mode::Sample);
         let mut out = Vec::new();
         let mut calls = 0;
@@ -217,7 +217,7 @@ mod tests {
             calls += 1;
             calls != 10
         });
-        let noticed = "read worked at first, then failed 1 times";
-        assert_eq!(result, Err(CaseError::Failed(noticed.into())));
+        let expected = "read worked at first, then failed 1 times";
+        assert_eq!(result, Err(CaseError::Failed(expected.into())));
     }
 }

@@ -2,14 +2,14 @@ use platform::on_windows;
 
 use crate::{Case, Only};
 
-/// The cheapest way into the Windows kernel and back.
+/// The shortest system call of Windows.
 pub const CASE: Case = Case {
     area: "syscall",
     name: "nt-get-current-processor",
-    operation: "One NtGetCurrentProcessorNumber, made in ntdll itself: the function of kernel32 \
-                that asks the same stays out of the kernel.",
-    comparable_to: "The counterpart of syscall/getppid: it takes nothing, does next to nothing and cannot \
-            fail.",
+    operation: "One NtGetCurrentProcessorNumber of ntdll, which enters the kernel; kernel32's \
+                GetCurrentProcessorNumber does not.",
+    comparable_to: "The Windows counterpart of syscall/getppid: the call has no arguments, does \
+                almost no work and cannot fail.",
     only: Only::Windows("exists only on Windows"),
     core_bound: true,
     trials: None,

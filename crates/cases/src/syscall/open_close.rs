@@ -2,15 +2,15 @@ use platform::on_unix;
 
 use crate::{Case, Only};
 
-/// The way along a path, a descriptor, and giving it back.
+/// Path lookup, allocation of a descriptor, and its release.
 pub const CASE: Case = Case {
     area: "syscall",
     name: "open-close",
-    operation: "One open of this program's own file for reading, by its absolute path, and one \
-                close.",
-    comparable_to: "lmbench's `lat_syscall open` counts the pair too; will-it-scale's `open1` opens a \
-            temporary file for writing.",
-    only: Only::Unix("Windows has CreateFile: see syscall/create-file-close"),
+    operation: "One open of this program's own file for reading by its absolute path, and one \
+                close of the descriptor.",
+    comparable_to: "lmbench's `lat_syscall open` also counts the pair; will-it-scale's `open1` \
+                opens a temporary file for writing.",
+    only: Only::Unix("Windows has CreateFile; see syscall/create-file-close"),
     core_bound: true,
     trials: None,
     params: &[],

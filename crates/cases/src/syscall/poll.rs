@@ -3,16 +3,17 @@ use platform::on_unix;
 use super::idle_sockets::FDS;
 use crate::{Case, Only};
 
-/// Watching with the call that takes a list.
+/// Polling descriptors that are passed in an array.
 pub const CASE: Case = Case {
     area: "syscall",
     name: "poll",
-    operation: "One poll with timeout 0 that waits for any of so many idle Unix-domain sockets to \
-                be readable: none is.",
-    comparable_to: "libMicro's `poll` does the same with 256 socket pairs; will-it-scale's `poll2` waits \
-            to write to 128 files, which are ready, and fills the list each time.",
-    only: Only::Unix("Windows has WaitForSingleObject for one: see syscall/wait-0"),
-    // Hundreds of sockets are visited: more than the first cache holds.
+    operation: "One poll with timeout 0 on `fds` idle Unix-domain sockets for reading; none is \
+                readable.",
+    comparable_to: "libMicro's `poll` does the same with 256 socket pairs. will-it-scale's `poll2` \
+                waits to write to 128 files, which are always ready, and fills the array before \
+                each call.",
+    only: Only::Unix("Windows has WaitForSingleObject for one handle; see syscall/wait-0"),
+    // Hundreds of sockets do not fit into the L1 cache.
     core_bound: false,
     trials: None,
     params: &[FDS],

@@ -2,13 +2,14 @@ use platform::on_unix;
 
 use crate::{Case, Only};
 
-/// A page of a file that is in memory already.
+/// Reading 4 KiB from the page cache.
 pub const CASE: Case = Case {
     area: "syscall",
     name: "pread-4k",
-    operation: "One pread of the first 4,096 bytes of this program's own file, which is cached.",
-    comparable_to: "will-it-scale's `pread1` reads as much from a temporary file.",
-    only: Only::Unix("Windows has ReadFile: see syscall/read-file-4k"),
+    operation: "One pread of the first 4,096 bytes of this program's own file, which is in the \
+                page cache.",
+    comparable_to: "will-it-scale's `pread1` reads as many bytes from a temporary file.",
+    only: Only::Unix("Windows has ReadFile; see syscall/read-file-4k"),
     core_bound: true,
     trials: None,
     params: &[],

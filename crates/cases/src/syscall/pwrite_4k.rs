@@ -2,13 +2,13 @@ use platform::on_unix;
 
 use crate::{Case, Only};
 
-/// A page into a file, as far as the cache.
+/// Writing 4 KiB into the page cache.
 pub const CASE: Case = Case {
     area: "syscall",
     name: "pwrite-4k",
-    operation: "One pwrite of 4,096 bytes over the same 4,096 bytes of a file without a name in \
-                the temporary directory; nothing is flushed to the disk.",
-    comparable_to: "will-it-scale's `pwrite1` makes the same call.",
+    operation: "One pwrite that overwrites the same 4,096 bytes of an unnamed file in the \
+                temporary directory; nothing is synced.",
+    comparable_to: "will-it-scale's `pwrite1` makes the same call on a temporary file.",
     only: Only::Unix("measured on Unix-like systems only"),
     core_bound: true,
     trials: None,

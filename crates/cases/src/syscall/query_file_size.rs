@@ -2,12 +2,12 @@ use platform::on_windows;
 
 use crate::{Case, Only};
 
-/// What is known about an open file.
+/// Reading the size of an open file.
 pub const CASE: Case = Case {
     area: "syscall",
     name: "query-file-size",
-    operation: "One GetFileSizeEx of an open regular file, this program's own.",
-    comparable_to: "The counterpart of syscall/fstat.",
+    operation: "One GetFileSizeEx of an open regular file, which is this program's own.",
+    comparable_to: "The Windows counterpart of syscall/fstat.",
     only: Only::Windows("exists only on Windows"),
     core_bound: true,
     trials: None,
@@ -21,7 +21,7 @@ pub const CASE: Case = Case {
             let file = super::own_program()?;
             let (handle, mut size) = (file.as_raw_handle(), 0i64);
             super::time(round, "GetFileSizeEx", || {
-                // SAFETY: the handle is open, and `size` a valid place for the answer.
+                // SAFETY: the handle is open, and `size` is a valid buffer for the result.
                 unsafe { GetFileSizeEx(handle, &mut size) != 0 }
             })
         })

@@ -2,13 +2,13 @@ use platform::on_unix;
 
 use crate::{Case, Only};
 
-/// All of a read but the data.
+/// A read without its data transfer.
 pub const CASE: Case = Case {
     area: "syscall",
     name: "read-0",
-    operation: "One read of 0 bytes from a regular file, this program's own.",
-    comparable_to: "lmbench's `lat_syscall read` reads 1 byte: see syscall/read-1.",
-    only: Only::Unix("Windows has ReadFile: see syscall/read-file-0"),
+    operation: "One read of 0 bytes from a regular file, which is this program's own.",
+    comparable_to: "lmbench's `lat_syscall read` reads 1 byte; see syscall/read-1.",
+    only: Only::Unix("Windows has ReadFile; see syscall/read-file-0"),
     core_bound: true,
     trials: None,
     params: &[],

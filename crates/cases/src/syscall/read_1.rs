@@ -2,13 +2,13 @@ use platform::on_unix;
 
 use crate::{Case, Only};
 
-/// The shortest read that gives data.
+/// The shortest read that transfers data.
 pub const CASE: Case = Case {
     area: "syscall",
     name: "read-1",
     operation: "One read of 1 byte from /dev/zero.",
     comparable_to: "lmbench's `lat_syscall read` makes the same call.",
-    only: Only::Unix("Windows has ReadFile: see syscall/read-file-0 and syscall/read-file-4k"),
+    only: Only::Unix("Windows has ReadFile; see syscall/read-file-0 and syscall/read-file-4k"),
     core_bound: true,
     trials: None,
     params: &[],

@@ -2,12 +2,12 @@ use platform::on_windows;
 
 use crate::{Case, Only};
 
-/// All of a read but the data.
+/// A read without its data transfer.
 pub const CASE: Case = Case {
     area: "syscall",
     name: "read-file-0",
-    operation: "One ReadFile of 0 bytes from a regular file, this program's own.",
-    comparable_to: "The counterpart of syscall/read-0.",
+    operation: "One ReadFile of 0 bytes from a regular file, which is this program's own.",
+    comparable_to: "The Windows counterpart of syscall/read-0.",
     only: Only::Windows("exists only on Windows"),
     core_bound: true,
     trials: None,

@@ -2,13 +2,13 @@ use platform::on_windows;
 
 use crate::{Case, Only};
 
-/// A page of a file that is in memory already.
+/// Reading 4 KiB from the page cache.
 pub const CASE: Case = Case {
     area: "syscall",
     name: "read-file-4k",
-    operation: "One ReadFile of the first 4,096 bytes of this program's own file, which is \
-                cached; the position is given with the call.",
-    comparable_to: "The counterpart of syscall/pread-4k.",
+    operation: "One ReadFile of the first 4,096 bytes of this program's own file, which is in the \
+                page cache; the file offset is passed with the call.",
+    comparable_to: "The Windows counterpart of syscall/pread-4k.",
     only: Only::Windows("exists only on Windows"),
     core_bound: true,
     trials: None,
@@ -26,7 +26,7 @@ pub const CASE: Case = Case {
                 // SAFETY: an all-zero structure means position 0 and no event.
                 let mut start: OVERLAPPED = unsafe { std::mem::zeroed() };
                 // SAFETY: the handle is open; the pointer and count describe `page`, and the call
-                // waits until it is done, as the file was not opened for overlapped calls.
+                // is synchronous, since the file was not opened for overlapped I/O.
                 let done =
                     unsafe { ReadFile(handle, page.as_mut_ptr(), 4096, &mut got, &mut start) };
                 done != 0 && got == 4096

@@ -1,4 +1,5 @@
-//! What every case must pass: a real round, its system calls counted, and nothing left open.
+//! Tests for every case: it runs a real round, makes the expected number of system calls, and leaves no descriptor
+//! open.
 
 use std::sync::OnceLock;
 
@@ -11,7 +12,7 @@ use platform::on_linux;
 
 use crate::{Case, Param, Takes};
 
-/// A short round of `case`.
+/// The order for a short round of `case`.
 pub fn order(case: &str, params: &Params, mode: Mode) -> RoundOrder {
     static CLOCK: OnceLock<ClockFacts> = OnceLock::new();
     RoundOrder {
@@ -30,7 +31,7 @@ pub fn order(case: &str, params: &Params, mode: Mode) -> RoundOrder {
     }
 }
 
-/// Runs a round of `case` as a worker does, in a thread of its own, which stays on one CPU.
+/// Runs a round of `case` as a worker does, in a separate thread that is pinned to one CPU.
 pub fn run(case: &Case, params: &Params, mode: Mode) -> (Vec<Line>, Result<(), CaseError>) {
     let order = order(&case.label(), params, mode);
     let round = || {
@@ -122,7 +123,7 @@ pub fn every_case_gives_samples_or_a_reason(cases: &[&Case]) {
     }
 }
 
-/// Where system calls can be counted, each case that knows how many it makes makes just so many.
+/// Where system calls can be counted, each case that declares their number makes exactly that number.
 pub fn system_calls_are_as_expected(cases: &[&Case]) {
     let Some(tracepoint) = syscall_tracepoint() else {
         println!("system calls cannot be counted here");
@@ -132,7 +133,7 @@ pub fn system_calls_are_as_expected(cases: &[&Case]) {
         for params in default_points(case) {
             let (lines, result) = run(case, &params, Mode::Count(tracepoint));
             if result.is_err() || case.trials.is_some_and(|trials| !trials.counted) {
-                continue; // the other test says why; such trials are not counted
+                continue; // the other test reports the reason; such trials are not counted
             }
             let [Line::Counts(counts)] = &lines[..] else { panic!("{lines:?}") };
             let counted = counts.syscalls.unwrap() as f64 / counts.operations as f64;
@@ -145,7 +146,7 @@ pub fn system_calls_are_as_expected(cases: &[&Case]) {
     }
 }
 
-/// After every case as many descriptors are open as before.
+/// No case changes the number of open descriptors.
 pub fn no_descriptor_stays_open(cases: &[&Case]) {
     let open = || std::fs::read_dir("/proc/thread-self/fd").map(Iterator::count);
     if own_descriptors().is_err() {
@@ -160,7 +161,7 @@ pub fn no_descriptor_stays_open(cases: &[&Case]) {
     }
 }
 
-/// Gives the calling thread a table of descriptors of its own, where other tests change nothing.
+/// Gives the calling thread a private descriptor table, which other tests do not change.
 pub fn own_descriptors() -> Result<(), CaseError> {
     on_linux!({
         // SAFETY: affects the calling thread only.

@@ -3,16 +3,16 @@ use platform::on_unix;
 use super::idle_sockets::FDS;
 use crate::{Case, Only};
 
-/// Watching with the oldest of the three calls.
+/// Polling descriptors that are passed in a bit set.
 pub const CASE: Case = Case {
     area: "syscall",
     name: "select",
-    operation: "One copy of the set and one select with timeout 0 that waits for any of so many \
-                idle Unix-domain sockets to be readable: none is.",
-    comparable_to: "libMicro's `select` does the same with 256 socket pairs; lmbench's `lat_select` \
-            watches copies of one descriptor for writing.",
+    operation: "One select with timeout 0 on `fds` idle Unix-domain sockets for reading, none of \
+                which is readable, and one copy of the descriptor set, which select overwrites.",
+    comparable_to: "libMicro's `select` does the same with 256 socket pairs; lmbench's \
+                `lat_select` watches duplicates of one descriptor for writing.",
     only: Only::Unix("measured on Unix-like systems only"),
-    // Hundreds of sockets are visited: more than the first cache holds.
+    // Hundreds of sockets do not fit into the L1 cache.
     core_bound: false,
     trials: None,
     params: &[FDS],

@@ -2,12 +2,13 @@ use platform::on_windows;
 
 use crate::{Case, Only};
 
-/// How a thread wakes another, without the waking.
+/// The call by which a thread wakes another, without blocking and waking.
 pub const CASE: Case = Case {
     area: "syscall",
     name: "set-event",
-    operation: "One SetEvent of an automatic event that is set already and nobody waits for.",
-    comparable_to: "The counterpart of the write in syscall/eventfd.",
+    operation: "One SetEvent of an auto-reset event that is already set and that no thread waits \
+                for.",
+    comparable_to: "The Windows counterpart of the write in syscall/eventfd.",
     only: Only::Windows("exists only on Windows"),
     core_bound: true,
     trials: None,
@@ -19,7 +20,7 @@ pub const CASE: Case = Case {
             use std::ptr::null;
             use windows_sys::Win32::System::Threading::{CreateEventW, SetEvent};
 
-            // SAFETY: an event without name and with the usual security.
+            // SAFETY: an event without a name and with the default security descriptor.
             let handle = unsafe { CreateEventW(null(), 0, 0, null()) };
             if handle.is_null() {
                 return Err(measure::CaseError::last_os_error("CreateEventW"));

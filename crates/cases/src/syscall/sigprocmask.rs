@@ -2,12 +2,12 @@ use platform::on_unix;
 
 use crate::{Case, Only};
 
-/// What a runtime does around every section that no signal may interrupt.
+/// The call by which a runtime blocks signals around a critical section.
 pub const CASE: Case = Case {
     area: "syscall",
     name: "sigprocmask",
-    operation: "One sigprocmask that sets the mask the thread has already and returns the old \
-                one.",
+    operation: "One sigprocmask that sets the signal mask which the thread already has, and \
+                returns it as the old one.",
     comparable_to: "libMicro's `sigprocmask` alternates between two masks.",
     only: Only::Unix("Windows has no such signals"),
     core_bound: true,
@@ -16,7 +16,7 @@ pub const CASE: Case = Case {
     metrics: &[],
     run: |_, round| {
         on_unix!(round, {
-            // SAFETY: an all-zero set is valid, and a null new set only asks for the present one.
+            // SAFETY: an all-zero set is valid, and with a null new set the call only reads the present one.
             let present = unsafe {
                 let mut present: libc::sigset_t = std::mem::zeroed();
                 libc::sigprocmask(libc::SIG_SETMASK, std::ptr::null(), &mut present);

@@ -2,15 +2,15 @@ use platform::on_unix;
 
 use crate::{Case, Only};
 
-/// The way along a path, and what is known about its end.
+/// Path lookup, and reading the metadata of the file.
 pub const CASE: Case = Case {
     area: "syscall",
     name: "stat",
-    operation: "One stat of this program's own file by its absolute path; the longer the path, \
-                the dearer.",
-    comparable_to: "lmbench's `lat_syscall stat` and will-it-scale's `stat1` make the same call, each of \
-            another path.",
-    only: Only::Unix("Windows has to open the file: see syscall/create-file-close"),
+    operation: "One stat of this program's own file by its absolute path; its cost grows with the \
+                number of path components.",
+    comparable_to: "lmbench's `lat_syscall stat` and will-it-scale's `stat1` make the same call on \
+                other paths.",
+    only: Only::Unix("Windows must open the file first; see syscall/create-file-close"),
     core_bound: true,
     trials: None,
     params: &[],
@@ -22,7 +22,7 @@ pub const CASE: Case = Case {
             let mut facts = unsafe { std::mem::zeroed() };
             round.expect_syscalls(1.0);
             super::time(round, "stat", || {
-                // SAFETY: the path ends with NUL, and `facts` is a valid place for the answer.
+                // SAFETY: the path ends with NUL, and `facts` is a valid buffer for the result.
                 unsafe { libc::stat(path.as_ptr(), &mut facts) == 0 }
             })
         })

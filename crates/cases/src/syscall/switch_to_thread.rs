@@ -2,12 +2,12 @@ use platform::on_windows;
 
 use crate::{Case, Only};
 
-/// A trip to the scheduler that finds nobody else to run.
+/// A call of the scheduler that finds no other thread to run.
 pub const CASE: Case = Case {
     area: "syscall",
     name: "switch-to-thread",
-    operation: "One SwitchToThread on a CPU where nothing else waits to run.",
-    comparable_to: "The counterpart of syscall/sched-yield.",
+    operation: "One SwitchToThread on a CPU with no other runnable thread.",
+    comparable_to: "The Windows counterpart of syscall/sched-yield.",
     only: Only::Windows("exists only on Windows"),
     core_bound: false,
     trials: None,
@@ -18,7 +18,7 @@ pub const CASE: Case = Case {
             use windows_sys::Win32::System::Threading::SwitchToThread;
 
             round.time(|| {
-                // SAFETY: takes nothing. Its answer, whether another thread ran, is no failure.
+                // SAFETY: takes no argument. The result says whether another thread ran; both are fine.
                 std::hint::black_box(unsafe { SwitchToThread() });
             })
         })

@@ -7,7 +7,8 @@ pub const CASE: Case = Case {
     area: "syscall",
     name: "uname",
     operation: "One uname, which copies 390 bytes of names out of the kernel.",
-    comparable_to: "UnixBench's `syscall` makes cheaper calls only; here the copying shows.",
+    comparable_to: "UnixBench's `syscall` makes only calls that copy no data; stress-ng's `--get` \
+                calls uname among many other calls.",
     only: Only::Linux("elsewhere uname is a library function over several sysctl calls"),
     core_bound: true,
     trials: None,
@@ -19,7 +20,7 @@ pub const CASE: Case = Case {
             let mut names: libc::utsname = unsafe { std::mem::zeroed() };
             round.expect_syscalls(1.0);
             super::time(round, "uname", || {
-                // SAFETY: `names` is a valid place for the names.
+                // SAFETY: `names` is a valid buffer for the result.
                 unsafe { libc::uname(&mut names) == 0 }
             })
         })

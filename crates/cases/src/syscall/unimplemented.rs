@@ -2,13 +2,15 @@ use platform::on_linux;
 
 use crate::{Case, Only};
 
-/// The way into the kernel and back, with nothing called there.
+/// Entering and leaving the kernel, without a system call function.
 pub const CASE: Case = Case {
     area: "syscall",
     name: "unimplemented",
-    operation: "One system call of a number that no kernel has given out (65,535), refused with \
+    operation: "One system call with a number that no kernel assigns (65,535), which fails with \
                 ENOSYS.",
-    comparable_to: "libMicro and lmbench have none; getppid less this is what a real function adds.",
+    comparable_to: "stress-ng's `--enosys` calls random unassigned numbers; lmbench and libMicro \
+                have no such test. The difference to syscall/getppid is the cost of a minimal \
+                system call function.",
     only: Only::Linux("elsewhere an unknown system call ends the process with SIGSYS"),
     core_bound: true,
     trials: None,
@@ -16,12 +18,14 @@ pub const CASE: Case = Case {
     metrics: &[],
     run: |_, round| {
         on_linux!(round, {
-            // SAFETY: the kernel looks at nothing but the number.
+            // SAFETY: the kernel reads nothing but the number.
             let call = || unsafe { libc::syscall(65_535) } == -1;
             call();
             let refused = std::io::Error::last_os_error();
             if refused.raw_os_error() != Some(libc::ENOSYS) {
-                let reason = format!("an unknown system call gives not ENOSYS but: {refused}");
+                let reason = format!(
+                    "an unknown system call fails with another error than ENOSYS: {refused}"
+                );
                 return Err(measure::CaseError::Unsupported(reason));
             }
             round.expect_syscalls(1.0);

@@ -1,4 +1,4 @@
-//! A file to write to that leaves nothing behind.
+//! An unnamed file to write to, which disappears when it is closed.
 
 use std::fs::File;
 use std::path::Path;
@@ -8,7 +8,10 @@ use measure::CaseError;
 use platform::cleanup::temp_path;
 use platform::{on_linux, on_unix};
 
-/// A file in the temporary directory that has no name, open for reading and writing.
+/// Opens a file without a name in the temporary directory for reading and writing.
+///
+/// # Errors
+/// If the temporary directory does not permit it.
 pub fn open() -> Result<File, CaseError> {
     /// The second kind has the same name for a moment in all threads of this process.
     static ALONE: Mutex<()> = Mutex::new(());
@@ -20,7 +23,7 @@ pub fn open() -> Result<File, CaseError> {
     })
 }
 
-/// One that never had a name. Not every file system can make one.
+/// Opens a file that never had a name (O_TMPFILE), which not every file system supports.
 fn never_named(directory: &Path) -> Result<File, CaseError> {
     on_linux!(directory, {
         use std::os::unix::fs::OpenOptionsExt;
@@ -31,7 +34,7 @@ fn never_named(directory: &Path) -> Result<File, CaseError> {
     })
 }
 
-/// One whose name, `path`, is removed as soon as it is open.
+/// Creates the file `path` and removes its name at once.
 fn named_no_longer(path: &Path) -> Result<File, CaseError> {
     on_unix!(path, {
         let mut options = File::options();

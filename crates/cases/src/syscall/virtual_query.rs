@@ -2,12 +2,13 @@ use platform::on_windows;
 
 use crate::{Case, Only};
 
-/// A look into the process's own address space.
+/// Looking up a region of the process's own address space.
 pub const CASE: Case = Case {
     area: "syscall",
     name: "virtual-query",
     operation: "One VirtualQuery of the region that holds a local variable.",
-    comparable_to: "Linux has no such call, only a line of /proc/self/maps; mincore comes nearest.",
+    comparable_to: "Linux has no such call: a program reads /proc/self/maps, or calls mincore for \
+                the residency of pages.",
     only: Only::Windows("exists only on Windows"),
     core_bound: true,
     trials: None,

@@ -2,12 +2,12 @@ use platform::on_windows;
 
 use crate::{Case, Only};
 
-/// Asking whether something happened, without waiting.
+/// Checking whether an event is set, without waiting.
 pub const CASE: Case = Case {
     area: "syscall",
     name: "wait-0",
-    operation: "One WaitForSingleObject with timeout 0 for an event that is not set.",
-    comparable_to: "The counterpart of syscall/poll with one descriptor.",
+    operation: "One WaitForSingleObject with timeout 0 on an event that is not set.",
+    comparable_to: "The Windows counterpart of syscall/poll with one descriptor.",
     only: Only::Windows("exists only on Windows"),
     core_bound: true,
     trials: None,
@@ -20,7 +20,7 @@ pub const CASE: Case = Case {
             use windows_sys::Win32::Foundation::WAIT_TIMEOUT;
             use windows_sys::Win32::System::Threading::{CreateEventW, WaitForSingleObject};
 
-            // SAFETY: an event without name and with the usual security.
+            // SAFETY: an event without a name and with the default security descriptor.
             let handle = unsafe { CreateEventW(null(), 0, 0, null()) };
             if handle.is_null() {
                 return Err(measure::CaseError::last_os_error("CreateEventW"));

@@ -2,14 +2,14 @@ use platform::on_unix;
 
 use crate::{Case, Only};
 
-/// The shortest write that takes data.
+/// The shortest write that transfers data.
 pub const CASE: Case = Case {
     area: "syscall",
     name: "write-1",
     operation: "One write of 1 byte to /dev/null.",
-    comparable_to: "lmbench's `lat_syscall write` makes the same call; will-it-scale's `write1` writes 4 \
-            KiB to a file.",
-    only: Only::Unix("Windows has WriteFile: see syscall/write-file-nul"),
+    comparable_to: "lmbench's `lat_syscall write` makes the same call; will-it-scale's `write1` \
+                writes 4 KiB to a file.",
+    only: Only::Unix("Windows has WriteFile; see syscall/write-file-nul"),
     core_bound: true,
     trials: None,
     params: &[],

@@ -2,12 +2,12 @@ use platform::on_windows;
 
 use crate::{Case, Only};
 
-/// The shortest write that takes data.
+/// The shortest write that transfers data.
 pub const CASE: Case = Case {
     area: "syscall",
     name: "write-file-nul",
-    operation: "One WriteFile of 1 byte to NUL.",
-    comparable_to: "The counterpart of syscall/write-1.",
+    operation: "One WriteFile of 1 byte to the device NUL.",
+    comparable_to: "The Windows counterpart of syscall/write-1.",
     only: Only::Windows("exists only on Windows"),
     core_bound: true,
     trials: None,

@@ -35,7 +35,7 @@ pub struct Concurrency {
     /// What to minimise
     #[arg(long, value_enum, default_value = "elapsed")]
     pub goal: Goal,
-    /// Number of trials of each way; more trials resolve smaller differences
+    /// Number of trials of each candidate; more trials resolve smaller differences
     #[arg(long, value_name = "N", default_value = "10", value_parser = rounds, allow_hyphen_values = true)]
     pub rounds: usize,
     /// Time limit, such as 30s or 2m [default: none]
@@ -50,7 +50,7 @@ pub struct Concurrency {
 /// What to minimise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Goal {
-    /// The time until the last job is done
+    /// The time until the last job is complete
     Elapsed,
     /// The mean over all jobs of (completion - arrival) / length
     Turnaround,

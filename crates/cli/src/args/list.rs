@@ -11,10 +11,10 @@ pub struct List {
     /// Areas (`clock`), cases (`lock/futex`) or patterns (`lock/pthread*`) to list [default: all]
     #[arg(value_name = "FILTER")]
     pub filters: Vec<String>,
-    /// Print all that is known of each case: parameters, metrics, similar tools
+    /// Print the full definition of each case: operation, similar tools, parameters, metrics
     #[arg(long, short)]
     pub long: bool,
-    /// Print the list as JSON, with all that is known of each case
+    /// Print the list with all definitions as JSON
     #[arg(long)]
     pub json: bool,
 }

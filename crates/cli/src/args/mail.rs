@@ -12,7 +12,7 @@ use super::values::{CONNECTIONS_AT_MOST, count, cpu, time};
 /// `oscost mail`.
 #[derive(Debug, Subcommand)]
 pub enum Mail {
-    /// Deliver a message to all recipients of a list; in test mode nobody receives anything.
+    /// Deliver a message to all recipients of a list; in test mode no message is sent.
     Send(Box<MailSend>),
     /// Run an SMTP server that discards mail, until Ctrl-C or SIGTERM; print its counters at the end.
     Sink(Box<MailSink>),
@@ -46,7 +46,7 @@ pub struct MailSend {
     /// Use a return path that names the recipient (VERP): bounce+jo=example.net@example.org
     #[arg(long)]
     pub verp: bool,
-    /// Add the header List-Unsubscribe; {name} stands for a column: "<https://example.org/out?{id}>"
+    /// Add the header List-Unsubscribe; {name} is replaced by a column: "<https://example.org/out?{id}>"
     #[arg(long, value_name = "URIS")]
     pub list_unsubscribe: Option<String>,
     /// Declare that unsubscribing takes one click (RFC 8058)
@@ -72,7 +72,7 @@ pub struct MailSend {
     #[arg(long, conflicts_with = "dry")]
     pub really_send: bool,
 
-    /// Simultaneous connections in all
+    /// Simultaneous connections in total
     #[arg(long, value_name = "N", default_value = "1500", value_parser = connections, allow_hyphen_values = true, help_heading = "Concurrency")]
     pub connections: usize,
     /// Simultaneous connections to one domain; a relay gets all
@@ -103,7 +103,7 @@ pub struct MailSend {
     /// Longest time between two retries
     #[arg(long, value_name = "TIME", default_value = "30m", value_parser = period, allow_hyphen_values = true, help_heading = "Retries and journal")]
     pub retry_at_most: Duration,
-    /// Give a recipient up when it has been deferred for this time in all
+    /// Give up a recipient that has been deferred for this time in total
     #[arg(long, value_name = "TIME", default_value = "4h", value_parser = period, allow_hyphen_values = true, help_heading = "Retries and journal")]
     pub give_up: Duration,
     /// File that records the status of each recipient [default: the list's name with .journal]
@@ -209,7 +209,7 @@ fn connections(text: &str) -> Result<usize, String> {
     }
 }
 
-/// Each loop has a thread and 64 KiB; more loops than CPUs gain nothing.
+/// Each loop takes a thread and 64 KiB; more loops than CPUs have no benefit.
 const LOOPS_AT_MOST: usize = 1_024;
 
 fn loops(text: &str) -> Result<usize, String> {

@@ -38,7 +38,7 @@ pub struct Serve {
     /// Timeout for a client that does not send or read
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = budget, allow_hyphen_values = true)]
     pub timeout: Duration,
-    /// Number of threads or processes, in architectures that start them beforehand
+    /// Number of threads or processes, for architectures that start them in advance
     #[arg(long, value_name = "N", default_value = "64", value_parser = workers, allow_hyphen_values = true)]
     pub workers: usize,
     /// Run on these CPUs only, such as 0 or 0,2 [default: all]
@@ -102,7 +102,7 @@ pub struct NetLoad {
     /// Process id of the server, to show its CPU time and memory, and whether it or the generator was the bottleneck
     #[arg(long, value_name = "PID")]
     pub server_pid: Option<u32>,
-    /// Allow a server on another machine. Ask its owner first
+    /// Allow a server on another machine; get the permission of its owner first
     #[arg(long)]
     pub beyond_this_machine: bool,
     /// Print the steps as one JSON document
@@ -113,9 +113,9 @@ pub struct NetLoad {
 /// The numbers of connections.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Connections {
-    /// A step for each of these.
+    /// One step for each of these.
     Each(Vec<usize>),
-    /// The steps between these two.
+    /// Steps from the first to the second.
     Range(usize, usize),
 }
 

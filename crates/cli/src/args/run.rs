@@ -33,13 +33,14 @@ pub struct Measuring {
     /// Connect servers and clients over a virtual network (veth) instead of loopback; needs root on Linux
     #[arg(long)]
     pub netns: bool,
-    /// A point is done when its interval's half-width is below this share [default: 0.5%; trials and contended locks: 15%]
+    /// A point is complete when its interval's half-width is below this share [default: 0.5%; trials and contended
+    /// locks: 15%]
     #[arg(long, value_name = "SHARE", value_parser = share, allow_hyphen_values = true)]
     pub precision: Option<f64>,
     /// Time limit for the whole run, such as 30s or 2m; each point gets one round at least
     #[arg(long, value_name = "TIME", value_parser = budget, allow_hyphen_values = true)]
     pub budget: Option<Duration>,
-    /// Multiply the length of all jobs of `concurrency` cases by this factor, such as 0.01
+    /// Multiply the lengths of all jobs of `concurrency` cases by this factor, such as 0.01
     #[arg(long, value_name = "FACTOR", value_parser = scale, allow_hyphen_values = true)]
     pub scale: Option<f64>,
     /// Seed for the random order of the rounds [default: random]
@@ -75,7 +76,7 @@ impl Run {
 }
 
 impl Measuring {
-    /// What a plan is made from.
+    /// The options of a plan.
     ///
     /// # Errors
     /// If a directory cannot be named as text.
@@ -138,7 +139,7 @@ fn full_path(dir: &Path) -> Result<String, Usage> {
     named.ok_or_else(|| Usage(format!("--dir {}: its name is not UTF-8", path.display())))
 }
 
-/// The key under which the areas and cases that were asked for are kept with a run.
+/// The key under which the requested areas and cases are stored with a run.
 pub const FILTERS: &str = "filters";
 /// The same for the user's own functions.
 pub const OP: &str = "op";

@@ -85,13 +85,13 @@ pub struct Compare {
     /// The runs to compare with it
     #[arg(required = true)]
     pub news: Vec<String>,
-    /// Exit with code 1 if a case is slower for certain by more than this share, such as 5%
+    /// Exit with code 1 if a case is certainly slower by more than this share, such as 5%
     #[arg(long, value_name = "SHARE", value_parser = share, allow_hyphen_values = true)]
     pub fail_above: Option<f64>,
     /// Differences smaller than this share are called `same`
     #[arg(long, value_name = "SHARE", value_parser = share, allow_hyphen_values = true, default_value = "2%")]
     pub margin: f64,
-    /// Show all rows, including those that are the same
+    /// Show all rows, including unchanged ones
     #[arg(long)]
     pub all: bool,
     /// Print the comparison as JSON, with every row

@@ -1,4 +1,4 @@
-//! The answer of `oscost concurrency`, in words and as JSON.
+//! The answer of `oscost concurrency`, as text and as JSON.
 
 use analysis::{Answer, Candidate, Choice, Ratio};
 use cases::concurrency::LIST;
@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::output::page;
 
-/// The option under which a run keeps its goal.
+/// The option under which a run stores its goal.
 pub const GOAL: &str = "goal";
 
 /// The choice among the candidates of a run of `oscost concurrency`; `None` for other runs.
@@ -22,7 +22,7 @@ pub fn choice_of(document: &Document) -> Option<Choice> {
     Some(analysis::choose(&document.results, goal))
 }
 
-/// The choice in words and a table.
+/// The choice as text and a table.
 pub fn in_words(choice: &Choice, document: &Document) -> String {
     let asked = |name: &str| document.run.asked.get(name);
     let jobs = match (asked(LIST), asked("jobs")) {
@@ -35,7 +35,7 @@ pub fn in_words(choice: &Choice, document: &Document) -> String {
     report::answer_text(choice, &jobs, &page())
 }
 
-/// A run's document, with the answer that it was made for.
+/// A run's document with its answer.
 #[derive(Serialize)]
 struct WithAnswer<'a> {
     #[serde(flatten)]
@@ -72,7 +72,7 @@ struct EndingJson<'a> {
     reason: &'a str,
 }
 
-/// The run as one document in JSON, with the answer that it was made for.
+/// The run with its answer as a JSON document.
 pub fn with_answer(document: &Document, choice: &Choice) -> anyhow::Result<String> {
     let document = serde_json::from_str(&results::to_json(document))?;
     let whole = WithAnswer { document, answer: answer_json(choice) };

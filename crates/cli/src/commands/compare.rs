@@ -139,16 +139,14 @@ fn unit_line(base: &Document, new: &Document, rows: &[Compared], name: &str) -> 
         (true, false) => Some(format!("{name} has no core cycles: times are compared in ns")),
         (false, true) => Some("base has no core cycles: times are compared in ns".to_owned()),
         (true, true) if in_cycles > 0 => Some(format!(
-            "in core cycles (cyc), which do not follow the core clock: {in_cycles} of {} rows; other times in ns",
+            "in core cycles (cyc), which do not depend on the core clock: {in_cycles} of {} rows; other times in ns",
             rows.len()
         )),
         (true, true) => {
             let differs = cpu_differences(base, new);
             (!differs.is_empty()).then(|| {
                 let facts = differs.join(", ");
-                format!(
-                    "not certainly the same CPU as in {name} ({facts}): times are compared in ns"
-                )
+                format!("possibly another CPU than in {name} ({facts}): times are compared in ns")
             })
         }
     }
@@ -164,7 +162,7 @@ fn floor_lines(compared: &[Vec<Compared>], noise: &NoiseCheck, settings: &Settin
     let median = measure::stats::median(&mut floors) * 100.0;
     let margin = settings.margin * 100.0;
     let basis = match noise.checks() {
-        0 => "no noise check is known for this machine: `oscost noise` makes one".to_owned(),
+        0 => "no noise check of this machine is stored; `oscost noise` runs one".to_owned(),
         n => format!("from these runs and {n} noise checks"),
     };
     vec![
@@ -209,7 +207,7 @@ fn absent() -> CompareCell {
         figure: None,
         ratio: None,
         verdict: analysis::Verdict::NotComparable,
-        note: "this run did not measure it".to_owned(),
+        note: "not measured in this run".to_owned(),
     }
 }
 

@@ -1,4 +1,4 @@
-//! `oscost concurrency`: serial or concurrent, for one's own jobs?
+//! `oscost concurrency`: compares serial and concurrent execution of the user's jobs.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::output::note;
 
 /// The case that the candidates are measured with.
 const CASE: &str = "concurrency/answer";
-/// From this time on, a hint says how to shorten it.
+/// From this duration on, a hint explains how to shorten it.
 const LONG: Duration = Duration::from_secs(300);
 
 /// Measures the candidates for the given jobs and reports which is best.
@@ -66,10 +66,10 @@ fn announce(plan: &Plan, args: &Concurrency) {
     let (ways, trials) = (plan.points.len(), plan.trials);
     let time = report::quantity::format_duration(budget);
     let shorter = match budget > LONG && args.budget.is_none() {
-        true => "; fewer --rounds or a --budget end it sooner",
+        true => "; fewer --rounds or a --budget shorten it",
         false => "",
     };
-    note(&format!("{ways} ways to do these jobs, {trials} times each: up to {time}{shorter}"));
+    note(&format!("{ways} candidates for these jobs, {trials} trials each: up to {time}{shorter}"));
 }
 
 fn word(goal: Goal) -> &'static str {

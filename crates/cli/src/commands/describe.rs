@@ -131,7 +131,7 @@ pub fn env(args: &Env) -> anyhow::Result<Ending> {
         print(&serde_json::to_string_pretty(&machine)?)?;
         return Ok(Ending::Done);
     }
-    let timed_by = format!("{}, {:.1} ns a reading", clock.name, clock.cost.get());
+    let timed_by = format!("{}, {:.1} ns per reading", clock.name, clock.cost.get());
     let groups: Vec<(String, Vec<(String, String)>)> = Group::ALL
         .iter()
         .map(|&group| {

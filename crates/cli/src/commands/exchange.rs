@@ -39,7 +39,7 @@ pub fn import(args: &Import) -> anyhow::Result<Ending> {
     let id = &document.run.id;
     match store.import(&document)? {
         Imported::Added => note(&format!("run {id} is imported")),
-        Imported::AlreadyThere => note(&format!("run {id} was already there, the same")),
+        Imported::AlreadyThere => note(&format!("run {id} is already in the store, unchanged")),
     }
     Ok(Ending::Done)
 }

@@ -1,4 +1,4 @@
-//! Files to which results are written beside the tables.
+//! Files to which results are written in addition to the tables.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use crate::ending::Usage;
 use crate::output::print;
 
 impl Files {
-    /// Checks that the files can be created, before minutes of measuring.
+    /// Checks before a run that the files can be created.
     pub fn check(&self) -> Result<(), Usage> {
         let named = [&self.csv, &self.xlsx];
         named.into_iter().flatten().try_for_each(|path| {

@@ -1,4 +1,4 @@
-//! What the commands that measure have in common.
+//! Functions shared by the commands that measure.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
@@ -30,7 +30,7 @@ pub enum Form {
 }
 
 impl Form {
-    /// As the flags say.
+    /// The format that the flags select.
     pub fn of(json: bool, tables: bool) -> Self {
         match (json, tables) {
             (true, _) => Self::Json,
@@ -40,7 +40,7 @@ impl Form {
     }
 }
 
-/// Plans what the user asked for, for this machine.
+/// Plans the requested measurements for this machine.
 pub fn plan_of(options: &Options) -> anyhow::Result<Plan> {
     Ok(runner::plan(options, &platform::cpu::allowed(), runner::random_seed())?)
 }
@@ -67,7 +67,7 @@ pub fn measure(
     show_ended(&store, &ended, Some(took), form, output, store_arg)
 }
 
-/// Shows the progress of a run while `work` makes it; also returns how long it took.
+/// Shows the progress of a run during `work`; also returns its duration.
 pub fn watched(
     work: impl FnOnce(&mut dyn FnMut(Event<'_>)) -> Result<Ended, RunError>,
 ) -> Result<(Ended, Duration), RunError> {
@@ -77,7 +77,7 @@ pub fn watched(
     Ok((ended?, took))
 }
 
-/// Shows a run that has just ended, in all formats that the user asked for.
+/// Shows a run that has just ended, in all requested formats.
 pub fn show_ended(
     store: &Store,
     ended: &Ended,
@@ -107,7 +107,7 @@ pub fn show_ended(
     shown.and(written).map(|()| ending)
 }
 
-/// Prints the run as a JSON document, or as the answer it was made for, or as a summary, or as tables.
+/// Prints the run as a JSON document, an answer, a summary or tables.
 pub fn show_results(document: &Document, form: Form, took: Option<Duration>) -> anyhow::Result<()> {
     let choice = choice_of(document);
     let ranking = analysis::rank_commands(document);
@@ -134,7 +134,7 @@ pub fn show_results(document: &Document, form: Form, took: Option<Duration>) -> 
     print(&closing_lines(document, took, &page()))
 }
 
-/// Whether it is shown as a summary, which names the machine itself: a run of all areas, made for no other answer.
+/// Whether it is shown as a summary, which includes the machine: a run of all areas that is not an answer.
 pub fn is_summarised(document: &Document, form: Form) -> bool {
     let asked = &document.run.asked;
     form == Form::Usual && ![FILTERS, GOAL, OP, COMMANDS].iter().any(|key| asked.contains_key(*key))

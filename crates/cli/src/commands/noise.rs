@@ -1,4 +1,4 @@
-//! `oscost noise`: measures the same twice and compares, which shows how far equal measurements differ on this machine.
+//! `oscost noise`: runs the same measurements twice and compares them, to find the smallest detectable difference.
 //! The runs are stored, and `compare` uses them.
 
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ use crate::interrupt::stop_on_interrupt;
 use crate::output::{note, print};
 use crate::store::store_to_write;
 
-/// Makes the checks and reports them.
+/// Runs the checks and reports their results.
 pub fn noise(args: &Noise) -> anyhow::Result<Ending> {
     let stop = stop_on_interrupt()?;
     let clock = best_clock()?;
@@ -53,7 +53,7 @@ fn check(store: &Store, ids: &[String], checked: &mut NoiseCheck) -> anyhow::Res
     Ok(rows.into_iter().filter(|row| row.verdict.is_difference()).collect())
 }
 
-/// The checks, and the verdicts of a difference where there is none.
+/// The checks, and the wrong verdicts.
 #[derive(Serialize)]
 struct NoiseJson<'a> {
     schema: u32,
@@ -93,14 +93,12 @@ fn report(args: &Noise, checked: &NoiseCheck, wrong: &[Compared]) -> anyhow::Res
         largest * 100.0
     );
     match wrong {
-        [] => text.push_str("No verdict of a difference was given, which is right.\n"),
-        _ => text.push_str("Verdicts of a difference where there is none:\n"),
+        [] => text.push_str("The comparison reported no difference, as expected.\n"),
+        _ => text.push_str("The comparison wrongly reported these differences:\n"),
     }
     for row in wrong {
         text.push_str(&format!("  {} {}: {}\n", row.label, row.metric, row.verdict.word()));
     }
-    text.push_str(
-        "`oscost compare` on this machine now gives no verdict below these differences.\n",
-    );
+    text.push_str("`oscost compare` now reports no smaller differences on this machine.\n");
     print(&text)
 }

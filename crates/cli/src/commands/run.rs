@@ -41,7 +41,9 @@ fn announce(plan: &Plan) {
     let budget = Duration::from_millis(plan.budget_ms);
     if budget > LONG {
         let time = report::quantity::format_duration(budget);
-        note(&format!("this takes up to {time}; what is measured is kept, and --resume continues"));
+        note(&format!(
+            "this takes up to {time}; every round is saved, and --resume continues after an interruption"
+        ));
     }
     let points = plan.points.iter().map(|point| (point.case.as_str(), &point.params));
     cases::net::limits::notes(points).iter().for_each(|line| note(line));

@@ -31,7 +31,7 @@ pub fn show(args: &Show) -> anyhow::Result<Ending> {
         document.results.retain(|result| labels.contains(&result.case));
         if document.results.is_empty() {
             let filters = filters.join(" ");
-            return Err(Usage(format!("run {id} measured nothing of {filters}")).into());
+            return Err(Usage(format!("run {id} has no results for {filters}")).into());
         }
     }
     args.files.write(&document)?;

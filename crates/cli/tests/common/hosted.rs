@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::{Bench, said_by};
 
-/// A server or sink in a process of its own.
+/// A server or sink in a separate process.
 pub struct Hosted {
     /// None once it was waited for.
     child: Option<Child>,
@@ -36,7 +36,7 @@ impl Hosted {
         Self { child: Some(child), input, output, address }
     }
 
-    /// What it has counted and spent so far.
+    /// Its counters and resource usage so far.
     #[track_caller]
     pub fn report(&mut self) -> Value {
         let input = self.input.as_mut().expect("it runs");
@@ -44,7 +44,7 @@ impl Hosted {
         line(&mut self.output)
     }
 
-    /// Ends its input, at which it must end well; gives its last report.
+    /// Closes its input, upon which it must end normally; returns its last report.
     #[track_caller]
     pub fn stop(mut self) -> Value {
         let report = self.report();

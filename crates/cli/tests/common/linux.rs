@@ -1,4 +1,4 @@
-//! What a user's surroundings can be like on Linux: few rights, few resources, other processes.
+//! Environments of a user on Linux: few rights, few resources, other processes.
 
 use std::ffi::CString;
 use std::io;
@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 /// A user without any rights.
 pub const NOBODY: u32 = 65_534;
 
-/// Has `command` do something before it becomes another program. `prepare` runs in a forked child:
-/// plain system calls only.
+/// Runs `prepare` in the forked child before the program of `command` starts. `prepare` may make plain system calls
+/// only.
 pub fn before(
     command: &mut Command,
     prepare: impl FnMut() -> io::Result<()> + Send + Sync + 'static,
@@ -66,7 +66,7 @@ pub fn with_descriptors(command: &mut Command, count: u64) -> &mut Command {
     })
 }
 
-/// Refused what would make a file larger than this, as on a full disk.
+/// With a limit on the size of files, so that writes fail as on a full disk.
 pub fn with_file_size(command: &mut Command, bytes: u64) -> &mut Command {
     before(command, move || {
         let limit = libc::rlimit { rlim_cur: bytes, rlim_max: bytes };
@@ -78,7 +78,7 @@ pub fn with_file_size(command: &mut Command, bytes: u64) -> &mut Command {
     })
 }
 
-/// With an empty file system of this size over `folder`, seen by nobody else. Needs root.
+/// With an empty file system of this size mounted over `folder` in a private namespace. Needs root.
 pub fn with_file_system<'a>(
     command: &'a mut Command,
     folder: &Path,
@@ -104,7 +104,7 @@ pub fn denied<'a>(command: &'a mut Command, calls: &[libc::c_long]) -> &'a mut C
     answered(command, calls, libc::EPERM)
 }
 
-/// With these system calls doing nothing and saying that all went well.
+/// With these system calls doing nothing and reporting success.
 pub fn pretended<'a>(command: &'a mut Command, calls: &[libc::c_long]) -> &'a mut Command {
     answered(command, calls, 0)
 }
@@ -165,10 +165,10 @@ pub fn users_of(temp: &Path) -> Vec<u32> {
     pids().filter(uses).collect()
 }
 
-/// Sends a signal to a process if it still descends from `ancestor`. Says whether it did.
+/// Sends a signal to a process if it still descends from `ancestor`; returns whether it did.
 pub fn signal_descendant(ancestor: u32, pid: u32, signal: libc::c_int) -> bool {
-    // SAFETY: plain calls. The descriptor stands for one process whatever becomes of its number,
-    // so that no other one is ever hit.
+    // SAFETY: plain calls. The descriptor refers to one process even if its number is reused,
+    // so that no other process is hit.
     unsafe {
         let process = libc::syscall(libc::SYS_pidfd_open, pid, 0);
         if process < 0 {
@@ -187,8 +187,8 @@ pub fn signal_group(leader: u32, signal: libc::c_int) {
     assert_eq!(unsafe { libc::kill(-(leader as libc::pid_t), signal) }, 0);
 }
 
-/// What workers that no longer live have left in the system: named semaphores, and System V sets and message queues.
-/// POSIX message queues are seen where their file system is mounted.
+/// Named semaphores, System V sets and message queues of workers that have ended. POSIX message queues are seen where their
+/// file system is mounted.
 pub fn left_in_system() -> Vec<String> {
     let dead = |pid: u32| !Path::new(&format!("/proc/{pid}")).exists();
     let mut left: Vec<String> = super::entries(Path::new("/dev/shm"))
@@ -214,7 +214,7 @@ pub fn left_in_system() -> Vec<String> {
     left
 }
 
-/// Waits until something is so; it must become so some time.
+/// Waits until a condition holds; fails if it never does.
 #[track_caller]
 pub fn until(what: &str, mut so: impl FnMut() -> bool) {
     let began = Instant::now();

@@ -1,4 +1,4 @@
-//! Mail from `oscost mail send` to `oscost mail sink`: who was to get it, who got it, and what the journal says.
+//! Mail from `oscost mail send` to `oscost mail sink`: intended recipients, actual recipients, and the journal.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -12,25 +12,25 @@ use serde_json::Value;
 
 use super::{Bench, Said, said_by, said_within};
 
-/// No delivery of these tests takes longer, however large.
+/// The maximum duration of a delivery in these tests.
 const DEADLINE: Duration = Duration::from_secs(1_200);
-/// The same for all: who is put off is tried again soon.
+/// Options of all deliveries: deferred recipients are retried soon.
 const SOON: &str = "--retry-after 20ms --retry-at-most 200ms --give-up 60s";
-/// The journal's numbers for what happens, in its order: sending, delivered, deferred, uncertain, failed, given up.
+/// The journal's numbers of events, in order: sending, delivered, deferred, uncertain, failed, given up.
 pub const SENDING: u8 = 0;
 pub const DELIVERED: u8 = 1;
 pub const UNCERTAIN: u8 = 3;
 pub const FAILED: u8 = 4;
 pub const GIVEN_UP: u8 = 5;
 
-/// A message that is another for each recipient.
+/// A personalised message.
 pub const PERSONAL: &str =
     "From: Us <us@oscost.test>\nTo: {email}\nSubject: To {name}\n\nDear {name},\n.hello\n";
-/// A message that is the same for all.
+/// A message that is equal for all recipients.
 pub const SHARED: &str =
     "From: Us <us@oscost.test>\nTo: all@oscost.test\nSubject: To all\n\nDear all\n";
 
-/// A sink in a process of its own.
+/// A sink in a separate process.
 pub struct Sink {
     /// None once it was waited for.
     child: Option<Child>,
@@ -61,7 +61,7 @@ impl Sink {
         }
     }
 
-    /// Ends it as a user does.
+    /// Stops it by SIGTERM.
     pub fn stop(mut self) -> Received {
         let child = self.child.take().expect("it runs");
         signal(&child, libc::SIGTERM);
@@ -69,7 +69,7 @@ impl Sink {
         Received::read(&self.log)
     }
 
-    /// Ends it as the system does that is out of memory.
+    /// Kills it, as the system does when it is out of memory.
     pub fn kill(self) -> SocketAddr {
         self.address
     }
@@ -91,7 +91,7 @@ pub fn signal(child: &Child, signal: libc::c_int) {
     assert_eq!(unsafe { libc::kill(child.id() as libc::pid_t, signal) }, 0);
 }
 
-/// How often a sink has got the message for whom.
+/// The number of messages that a sink has received per recipient.
 #[derive(Debug, Default)]
 pub struct Received {
     times: HashMap<usize, usize>,
@@ -99,7 +99,7 @@ pub struct Received {
 }
 
 impl Received {
-    /// What a sink has written down, also one that was killed.
+    /// The log of a sink, also of one that was killed.
     pub fn read(log: &Path) -> Self {
         let mut all = Self::default();
         let text = std::fs::read_to_string(log).unwrap_or_default();
@@ -113,17 +113,17 @@ impl Received {
         all
     }
 
-    /// For a recipient.
+    /// The number for one recipient.
     pub fn times(&self, number: usize) -> usize {
         self.times.get(&number).copied().unwrap_or(0)
     }
 
-    /// How many messages too many came.
+    /// The number of duplicate messages.
     pub fn repeats(&self) -> usize {
         self.times.values().map(|times| times - 1).sum()
     }
 
-    /// How many got it.
+    /// The number of recipients with a message.
     pub fn recipients(&self) -> usize {
         self.times.len()
     }
@@ -149,7 +149,7 @@ pub fn write(bench: &Bench, recipients: usize, domains: usize, message: &str) {
     bench.write("message.eml", message);
 }
 
-/// Begins a delivery, which tells of its end by JSON.
+/// Starts a delivery that prints its result as JSON.
 pub fn begin(bench: &Bench, arguments: &str) -> Child {
     send(bench, arguments).spawn().expect("the program starts")
 }
@@ -163,7 +163,7 @@ pub fn send(bench: &Bench, arguments: &str) -> Command {
     bench.command(&command)
 }
 
-/// Delivers to the end; what was said, and how much memory it needed at most, in KiB.
+/// Delivers to the end; returns its output and its maximum memory in KiB.
 pub fn deliver(bench: &Bench, arguments: &str) -> (Said, u64) {
     let child = begin(bench, arguments);
     let memory = watch_memory(&child);
@@ -171,7 +171,7 @@ pub fn deliver(bench: &Bench, arguments: &str) -> (Said, u64) {
     (said, memory.join().expect("a watcher"))
 }
 
-/// Looks at a process until it ends; gives the most memory it had at a time, in KiB.
+/// Watches a process until it ends; returns its maximum memory in KiB.
 pub fn watch_memory(child: &Child) -> std::thread::JoinHandle<u64> {
     let status = format!("/proc/{}/status", child.id());
     std::thread::spawn(move || {
@@ -187,7 +187,7 @@ pub fn watch_memory(child: &Child) -> std::thread::JoinHandle<u64> {
     })
 }
 
-/// What the journal says of each recipient, in its order.
+/// The events of each recipient in the journal, in order.
 pub fn events(bench: &Bench) -> HashMap<usize, Vec<u8>> {
     let journal = rusqlite::Connection::open(bench.path("list.csv.journal")).expect("a journal");
     let query = "SELECT recipient, what FROM event ORDER BY number";
@@ -202,8 +202,8 @@ pub fn events(bench: &Bench) -> HashMap<usize, Vec<u8>> {
     all
 }
 
-/// Checks that everybody's fate is known and true; `excused` messages may have come twice besides those that the
-/// report tells of.
+/// Checks that each recipient has a correct final status. Besides the reported duplicates, `excused` messages may have
+/// been received twice.
 #[track_caller]
 pub fn judge(
     bench: &Bench,

@@ -1,5 +1,5 @@
-//! Drives the real program as a user would: each test with a store and a temporary folder of its
-//! own, each command with a deadline.
+//! Runs the real program as a user would: each test has a separate store and temporary folder, and
+//! each command a deadline.
 #![allow(dead_code, reason = "each test program uses a part of this")]
 
 pub mod hosted;
@@ -26,7 +26,7 @@ const DEADLINE: Duration = Duration::from_secs(if cfg!(windows) { 400 } else { 1
 /// The program's copy in a bench that others use too.
 const COPY: &str = "oscost-copy";
 
-/// A place to work in: a store, and a folder for what the program keeps for a while.
+/// A working directory: a store, and a folder for temporary files.
 pub struct Bench {
     folder: tempfile::TempDir,
 }
@@ -98,7 +98,7 @@ impl Bench {
     }
 }
 
-/// What a command said, and its exit code (`None` if a signal ended it).
+/// The output of a command, and its exit code (`None` if a signal ended it).
 #[derive(Debug)]
 pub struct Said {
     pub code: Option<i32>,
@@ -114,14 +114,14 @@ impl Said {
         self
     }
 
-    /// Checks that it ended in good order: measured, or with a reason for what was not.
+    /// Checks that it ended normally: with measurements, or with reasons for missing ones.
     #[track_caller]
     pub fn ended(self) -> Self {
         assert!(matches!(self.code, Some(0 | 3)), "{:?}: {}\n{}", self.code, self.err, self.out);
         self
     }
 
-    /// Checks that stderr is one line which says all this.
+    /// Checks that stderr is one line that contains all these texts.
     #[track_caller]
     pub fn complains(self, words: &[&str]) -> Self {
         assert_eq!(self.err.lines().count(), 1, "{}", self.err);
@@ -146,7 +146,7 @@ impl Said {
     }
 }
 
-/// Runs a command to its end; it must not panic, nor take for ever.
+/// Runs a command to its end; it must neither panic nor exceed its deadline.
 pub fn finish(command: &mut Command) -> Said {
     let child = command.spawn().expect("the program starts");
     said_by(child)
@@ -157,7 +157,7 @@ pub fn said_by(child: Child) -> Said {
     said_within(child, DEADLINE)
 }
 
-/// Waits for a started command that may take so long.
+/// Waits for a started command for at most this time.
 pub fn said_within(mut child: Child, deadline: Duration) -> Said {
     let out = read(child.stdout.take());
     let err = read(child.stderr.take());

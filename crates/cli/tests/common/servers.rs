@@ -1,4 +1,4 @@
-//! Mail servers to deliver to: the sink, and made-up ones that say what a test wants them to.
+//! Mail servers to deliver to: the sink, and fake ones with scripted replies.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::{Bench, Said};
 
-/// A message of no interest.
+/// An arbitrary message.
 pub const MESSAGE: &str = "From: me@sender.test\nSubject: Hello\n\nHello {address}\n";
 
 /// Files of one bench have different numbers.
@@ -32,9 +32,9 @@ pub struct Sink {
 /// A message that the sink has accepted.
 #[derive(Debug)]
 pub struct Captured {
-    /// What was said before: `from`, `to`, `tls` and more.
+    /// The envelope: `from`, `to`, `tls` and more.
     pub envelope: Value,
-    /// The message as it came, without the dots that were doubled for the way.
+    /// The message as received, without dot-stuffing.
     pub message: Vec<u8>,
 }
 
@@ -54,7 +54,7 @@ impl Sink {
         let mut child = command.spawn().expect("the program starts");
         let mut said = String::new();
         let stderr = child.stderr.as_mut().expect("a pipe");
-        // No more is said before the end.
+        // It prints nothing more before its end.
         BufReader::with_capacity(1, stderr).read_line(&mut said).expect("it says where it listens");
         let mut words = said.split_whitespace();
         let address = words.find_map(|word| word.trim_end_matches(';').parse().ok());
@@ -62,7 +62,7 @@ impl Sink {
         Self { child, address, captured: bench.path(&captured) }
     }
 
-    /// What it has accepted so far, in that order.
+    /// The messages accepted so far, in order.
     pub fn messages(&self) -> Vec<Captured> {
         let mut names = super::entries(&self.captured);
         names.retain(|name| name.ends_with(".eml"));
@@ -94,7 +94,7 @@ impl Drop for Sink {
     }
 }
 
-/// A delivery's files, of which no other delivery has the same.
+/// The files of a delivery, unique to it.
 pub struct Order {
     /// The list's name.
     pub list: String,
@@ -132,8 +132,8 @@ pub struct Fake {
 }
 
 impl Fake {
-    /// Greets with `220 fake`; `answers` are what lines begin with, and what is answered then: an end of the last
-    /// line is added where it is missing; an empty answer closes the connection.
+    /// Greets with `220 fake`. `answers` are the beginnings of commands with their replies; a missing line end is
+    /// added, and an empty reply closes the connection.
     pub fn start(answers: &'static [(&'static str, &'static str)]) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("it is bound");
@@ -148,9 +148,9 @@ impl Fake {
         Self { address, received }
     }
 
-    /// All that was said to it, over all connections.
+    /// All data received over all connections.
     pub fn received(&self) -> Vec<u8> {
-        self.received.lock().expect("nobody panics there").clone()
+        self.received.lock().expect("not poisoned").clone()
     }
 
     /// The same as text.
@@ -189,13 +189,13 @@ fn converse(
     Ok(())
 }
 
-/// A connection, all of which is kept that comes.
+/// Serves a connection, and records all received data.
 struct Listening<'a>(&'a TcpStream, &'a Mutex<Vec<u8>>);
 
 impl Read for Listening<'_> {
     fn read(&mut self, room: &mut [u8]) -> std::io::Result<usize> {
         let bytes = self.0.read(room)?;
-        self.1.lock().expect("nobody panics here").extend_from_slice(&room[..bytes]);
+        self.1.lock().expect("not poisoned").extend_from_slice(&room[..bytes]);
         Ok(bytes)
     }
 }

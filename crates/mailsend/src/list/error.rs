@@ -37,7 +37,7 @@ pub enum ListError {
     /// The column with the addresses cannot be determined.
     #[error(
         "the list {} has no column named email, e-mail, address, mail or recipient, but {}: \
-         --address-column says which one has the addresses. (Columns are separated by commas.)",
+         specify the column of addresses with --address-column. (Columns are separated by commas.)",
         path.display(),
         quoted(columns)
     )]

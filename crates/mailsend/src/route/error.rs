@@ -20,7 +20,7 @@ pub enum RouteError {
     },
     /// A host name cannot be resolved.
     #[error(
-        "no address found for mail server {host}: {cause}; give its address, or look at its name"
+        "no address found for mail server {host}: {cause}; check the name, or give its address"
     )]
     Unresolvable {
         /// The host.

@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_removed_with_its_files_when_dropped() {
+    fn dropping_removes_the_directory_with_its_files() {
         let parent = Parent::new("dropped");
         let directory = Directory::new_in(&parent.0).unwrap();
         let branch = directory.path().join(Directory::home()).join(Directory::branch(255));
@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_put_there_stays() {
+    fn foreign_files_are_kept() {
         let parent = Parent::new("strangers");
         let directory = Directory::new_in(&parent.0).unwrap();
         let path = directory.path().to_owned();

@@ -258,7 +258,7 @@ softirq 356242 0 45761 4 11426 125610 0 175 53983 0 119283
     }
 
     #[test]
-    fn what_a_container_hides_is_none_and_never_zero() {
+    fn hidden_counters_are_none_not_zero() {
         // Masked files are empty; those that sandboxes emulate contain zeros.
         let zeros = "cpu  0 0 0 0 0 0 0 0 0 0\ncpu0 0 0 0 0 0 0 0 0 0 0\nintr 0\nctxt 0\nbtime 1795349643\n";
         for stat in ["", zeros, "cpu  odd\ncpu0\nintr\n", "cpu  1 2 3 4\ncpu0 1 2 3 4\n"] {

@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_difference_needs_both_counts_and_goes_forwards() {
+    fn a_difference_needs_both_counts_and_no_decrease() {
         let ms = |ms| Some(Duration::from_millis(ms));
         let earlier = Environment {
             steal: ms(20),

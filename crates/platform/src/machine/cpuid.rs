@@ -447,7 +447,7 @@ mod tests {
     }
 
     #[test]
-    fn tsc_rate_comes_from_the_hypervisor_or_the_crystal() {
+    fn tsc_rate_is_read_from_hypervisor_or_crystal() {
         let kvm = signed(HYPERVISOR + 0x10, b"KVMKVMKVM\0\0\0");
         let rate = (HYPERVISOR + 0x10, [2_599_998, 0, 0, 0]);
         let guest = processor(&[BASIC, GUEST, (HYPERVISOR, kvm), rate]);

@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn without_files_all_that_comes_from_files_is_unknown() {
+    fn without_files_their_facts_are_unknown() {
         let fixture = Fixture::new(&[]);
         let facts = find_under(fixture.root()).into_facts();
         const LIVE: [&str; 19] = [
@@ -454,7 +454,7 @@ mod tests {
         let fixture = Fixture::new(&[
             ("proc/sys/kernel/osrelease", "4.4.0\n"),
             ("proc/sys/kernel/version", "#1 SMP Sun Jan 10 15:06:54 PST 2016\n"),
-            // gVisor writes each CPU as a core of its own, whatever the host has.
+            // gVisor reports each CPU as a separate core, independent of the host.
             (
                 "proc/cpuinfo",
                 "processor\t: 0\nmodel name\t: unknown\nphysical id\t: 0\ncore id\t\t: 0\nflags\t\t: fpu tsc\n\nprocessor\t: 1\nmodel name\t: unknown\nphysical id\t: 0\ncore id\t\t: 1\n",

@@ -1,4 +1,4 @@
-//! `concurrency/answer`: the candidates for one's own jobs, a row each.
+//! `concurrency/answer`: the candidates for the user's jobs, one row each.
 
 use cases::concurrency::metrics::{TURNAROUND, TURNAROUND_WORST};
 use results::CaseResult;
@@ -13,10 +13,10 @@ use crate::page::{Ink, Page};
 use crate::rows::{COST, Row};
 use crate::text;
 
-/// What tells candidates for the same jobs apart.
+/// The parameters in which candidates for the same jobs differ.
 const OF_CANDIDATES: [&str; 3] = ["executor", "degree", "order"];
 
-/// The tables of `rows`, one for each list of jobs.
+/// The tables of `rows`, one per list of jobs.
 pub(crate) fn tables(rows: &[&Row], page: &Page) -> String {
     let groups = grouped(rows.iter().copied(), &OF_CANDIDATES);
     let table = |jobs: &[Param], rows: &[&Row]| {
@@ -37,7 +37,7 @@ fn table(rows: &[&Row], page: &Page) -> String {
     let marks = reasons.iter().map(|reasons| Cell::inked(notes.mark(reasons), Ink::Doubt));
     let marks = Column::words("", marks.collect()).close();
     let labels: Vec<Label> = rows.iter().map(|row| label(row)).collect();
-    // A narrow page tells fewer intervals, so that each candidate stays on its line.
+    // A narrow page shows fewer intervals, so that each candidate fits one line.
     let with = |with_interval: &[&str]| {
         let mut columns = figures(rows, with_interval, page);
         columns.extend(Some(marks.clone()).filter(|column| !column.is_blank()));
@@ -51,7 +51,7 @@ fn table(rows: &[&Row], page: &Page) -> String {
     grid::table(names.into_iter().chain(columns).collect(), page) + &notes.lines(page)
 }
 
-/// What the candidates took, with the intervals of some metrics.
+/// The figures of the candidates, with the intervals of some metrics.
 fn figures(rows: &[&Row], with_interval: &[&str], page: &Page) -> Vec<Column> {
     let mut columns = Vec::new();
     let headings =
@@ -68,7 +68,7 @@ fn figures(rows: &[&Row], with_interval: &[&str], page: &Page) -> Vec<Column> {
     columns
 }
 
-/// The executor, and how many jobs it has at once in which order.
+/// The executor, its degree and its order.
 fn label(row: &Row) -> Label {
     let params = ["degree", "order"].map(|key| (key.to_owned(), param(row, key).to_owned()));
     let name = param(row, "executor").to_owned();

@@ -1,4 +1,4 @@
-//! `concurrency/degree`: what more jobs at once bring, and the laws that describe it.
+//! `concurrency/degree`: the effect of the degree of concurrency, and the laws fitted to it.
 
 use cases::concurrency::metrics::{AMDAHL_SERIAL, RATE, USL_COHERENCE, USL_CONTENTION, USL_KNEE};
 use results::CaseResult;
@@ -13,14 +13,14 @@ use crate::picture::bar;
 use crate::rows::{COST, Row};
 use crate::text;
 
-/// The columns a bar may fill, and the fewest that make one.
+/// The maximum and minimum width of a bar.
 const WIDEST_BAR: usize = 32;
 const NARROWEST_BAR: usize = 8;
 
 /// Columns between the figures and the bars.
 const BAR_GAP: usize = 2;
 
-/// The tables of `rows`, one for each kind of jobs, with what they come to.
+/// The tables of `rows`, one per kind of jobs, with the fitted laws.
 pub(crate) fn tables(rows: &[&Row], page: &Page) -> String {
     let groups = grouped(rows.iter().copied(), &["degree"]);
     groups.iter().map(|group| table(group, page) + "\n").collect()
@@ -52,7 +52,7 @@ fn table(group: &Group, page: &Page) -> String {
     text
 }
 
-/// All columns the page has room for.
+/// All columns that fit the page.
 fn columns(rows: &[&Row], notes: &Footnotes, page: &Page) -> Vec<Column> {
     let results = |metric: &str| -> Vec<Option<&CaseResult>> {
         rows.iter().map(|row| row.results.iter().copied().find(|r| r.metric == metric)).collect()
@@ -81,7 +81,7 @@ fn columns(rows: &[&Row], notes: &Footnotes, page: &Page) -> Vec<Column> {
     columns
 }
 
-/// How many times as fast as one at once.
+/// The speedup relative to degree 1.
 fn speed_ups(rows: &[&Row], times: &[Option<&CaseResult>]) -> Vec<Option<f64>> {
     let median = |time: &Option<&CaseResult>| Some(measured((*time)?)?.median).filter(|m| *m > 0.0);
     let alone = rows.iter().position(|row| param(row, "degree") == "1");
@@ -98,7 +98,7 @@ fn bars(speed_ups: &[Option<f64>], width: usize, page: &Page) -> Column {
     Column::words("", speed_ups.iter().map(picture).collect())
 }
 
-/// Amdahl's law and the Universal Scalability Law in words, as far as they were fitted.
+/// The parameters of Amdahl's law and of the Universal Scalability Law, if fitted.
 fn fit_lines(derived: &[&CaseResult]) -> Vec<String> {
     let laws = [
         ("Amdahl", &[AMDAHL_SERIAL.name][..]),
@@ -113,7 +113,7 @@ fn fit_lines(derived: &[&CaseResult]) -> Vec<String> {
     lines.collect()
 }
 
-/// A parameter of a law in words, or why it has none.
+/// A parameter of a law with its name, or the reason why it is missing.
 fn parameter(result: &CaseResult) -> String {
     match (result.metric.as_str(), measured(result)) {
         (metric, Some(_)) if metric == AMDAHL_SERIAL.name => format!("{} serial", said(result)),

@@ -1,4 +1,4 @@
-//! Figures computed from other results, in words.
+//! Formatting of derived figures.
 
 use results::{CaseResult, Estimate, Outcome};
 
@@ -6,7 +6,7 @@ use crate::concurrency::side_by_side::measured;
 use crate::quantity::{figure, half_width};
 use crate::rows::word;
 
-/// A figure with its interval, such as `38 us (34 to 41)`, or why there is none.
+/// A figure with its interval, such as `38 us (34 to 41)`, or the reason why there is none.
 pub(crate) fn said(result: &CaseResult) -> String {
     match measured(result) {
         Some(estimate) => with_interval(&estimate, &result.unit),
@@ -14,7 +14,7 @@ pub(crate) fn said(result: &CaseResult) -> String {
     }
 }
 
-/// `38 us (34 to 41)`; the ends have their own unit where it is another.
+/// `38 us (34 to 41)`; the ends of the interval have units if theirs differ.
 fn with_interval(estimate: &Estimate, unit: &str) -> String {
     let half_width = half_width(estimate.median, estimate.low, estimate.high);
     let [mid, low, high] =
@@ -26,7 +26,7 @@ fn with_interval(estimate: &Estimate, unit: &str) -> String {
     }
 }
 
-/// Reasons to distrust figures, to be said right after them, each once.
+/// The doubts about figures, to be appended to them, each once.
 pub(crate) fn doubts(results: &[&CaseResult]) -> String {
     let mut all: Vec<&str> = Vec::new();
     for doubt in results.iter().flat_map(|result| &result.doubts) {
@@ -37,7 +37,7 @@ pub(crate) fn doubts(results: &[&CaseResult]) -> String {
     if all.is_empty() { String::new() } else { format!(" (doubtful: {})", all.join("; ")) }
 }
 
-/// Why there is no figure: what does not apply says so itself.
+/// The reason why there is no figure.
 pub(crate) fn no_figure(result: &CaseResult) -> String {
     let reason = result.reason.as_deref().unwrap_or("no reason was given");
     match result.outcome {

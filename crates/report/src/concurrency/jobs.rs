@@ -1,4 +1,4 @@
-//! `concurrency/jobs`: what the executors made of the same list of jobs.
+//! `concurrency/jobs`: the executors side by side for the same lists of jobs.
 
 use crate::concurrency::shape::{
     Group, JOBS, cpus_words, grouped, kind_words, length_words, order_words,
@@ -10,7 +10,7 @@ use crate::rows::Row;
 use crate::text;
 use cases::concurrency::metrics::{OVERHEAD, WORK_ERROR};
 
-/// The tables of `rows`, one for each kind of jobs and way of handing them out.
+/// The tables of `rows`, one per kind of jobs, CPUs, order and degree.
 pub(crate) fn tables(rows: &[&Row], page: &Page) -> String {
     let groups = grouped(rows.iter().copied(), &["executor", "base", "jobs"]);
     let mut text: String = groups.iter().map(|group| table(group, page) + "\n").collect();
@@ -54,7 +54,7 @@ fn table(group: &Group, page: &Page) -> String {
         + &missing_lines(&group.rows, page)
 }
 
-/// How much longer than an ideal schedule each executor took in the median over the lines.
+/// The overhead of each executor relative to an ideal schedule, as the median over the lines.
 fn overheads(side_by_side: &SideBySide) -> Option<String> {
     let shown = |executor: &str| {
         let median = median(side_by_side.medians(executor, OVERHEAD.name))?;
@@ -64,7 +64,7 @@ fn overheads(side_by_side: &SideBySide) -> Option<String> {
     (!shown.is_empty()).then(|| format!("over an ideal schedule (median): {}", shown.join(", ")))
 }
 
-/// How well the jobs' calibrated work was as long as it was asked to be.
+/// The deviation of the jobs' calibrated work from the requested CPU time.
 fn accuracy(rows: &[&Row]) -> Option<String> {
     let errors = rows.iter().flat_map(|row| &row.results).filter(|r| r.metric == WORK_ERROR.name);
     let errors: Vec<f64> =
@@ -72,7 +72,7 @@ fn accuracy(rows: &[&Row]) -> Option<String> {
     let worst = errors.iter().copied().fold(0.0, f64::max);
     let median = median(errors)?;
     Some(format!(
-        "CPU-bound work was within {} of what was asked, in the median over cells; worst {}",
+        "CPU time of the jobs deviates from the requested one by {} (median over cells), at most {}",
         share_words(median),
         share_words(worst)
     ))
@@ -82,7 +82,7 @@ fn accuracy(rows: &[&Row]) -> Option<String> {
 fn share_words(share: f64) -> String {
     let decimals = if share.abs() < 0.0995 { 1 } else { 0 };
     let percent = format!("{:.decimals$}", share * 100.0);
-    // Minus nothing is nothing.
+    // Minus zero is shown as zero.
     format!("{} %", if percent == "-0.0" { "0.0" } else { &percent })
 }
 

@@ -1,4 +1,4 @@
-//! What the cases of the area `concurrency` look like, and their parameters in words.
+//! The known shapes of the results of the area `concurrency`, and words for their parameters.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -12,10 +12,10 @@ pub(crate) const DEGREE: &str = "concurrency/degree";
 pub(crate) const WORTH: &str = "concurrency/worth";
 pub(crate) const ANSWER: &str = "concurrency/answer";
 
-/// The executor the others are compared with.
+/// The executor with which the others are compared.
 pub(crate) const SERIAL: &str = "serial";
 
-/// Values of parameters in the order they are shown; others follow in that of the alphabet.
+/// Values of parameters in the order in which they are shown; others follow in alphabetical order.
 const ORDERED: [&str; 16] = [
     SERIAL,
     "threads",
@@ -35,15 +35,15 @@ const ORDERED: [&str; 16] = [
     "shuffled",
 ];
 
-/// Parameters in the order tables are sorted by; the rest in that of the alphabet.
+/// Parameters in the order by which tables are sorted; others follow in alphabetical order.
 const SORTED_BY: [&str; 4] = ["order", "degree", "cpus", "kind"];
 
-/// Longer names of executors, lengths and numbers than these are of no shape known here.
+/// The maximum lengths of names of executors, lengths and numbers of known shape.
 const LONGEST_NAME: usize = 16;
 const LONGEST_LENGTH: usize = 9;
 const LONGEST_NUMBER: usize = 6;
 
-/// Whether `result` is computed from other results of its run, and no case of its own.
+/// Whether `result` is derived from other results of its run.
 pub(crate) fn is_derived(result: &CaseResult) -> bool {
     let lacks = |param: &str| !result.params.contains_key(param);
     match result.case.as_str() {
@@ -53,7 +53,7 @@ pub(crate) fn is_derived(result: &CaseResult) -> bool {
     }
 }
 
-/// Whether the area's own tables know what to do with `result`.
+/// Whether the tables of this area can show `result`.
 pub(crate) fn is_known(result: &CaseResult) -> bool {
     let params: &[&str] = match result.case.as_str() {
         JOBS => &["base", "cpus", "degree", "executor", "jobs", "kind", "order"],
@@ -70,7 +70,7 @@ pub(crate) fn is_known(result: &CaseResult) -> bool {
         && result.params.iter().all(|(key, value)| is_usual(&result.case, key, value))
 }
 
-/// Whether tables and charts have room for the value of a parameter, and can sort by it.
+/// Whether tables and charts can show the value of a parameter and sort by it.
 fn is_usual(case: &str, key: &str, value: &str) -> bool {
     let is_range = case == ANSWER && matches!(key, "length" | "bound");
     match key {
@@ -93,7 +93,7 @@ pub(crate) fn number(text: &str) -> Option<u32> {
     text.parse().ok().filter(|number| is_plain && *number > 0)
 }
 
-/// The nanoseconds `4.05ms` stands for.
+/// The nanoseconds of a duration such as `4.05ms`.
 pub(crate) fn length_ns(text: &str) -> Option<f64> {
     let (number, unit) = number_and_unit(text)?;
     let scale = [("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9)];
@@ -126,7 +126,7 @@ pub(crate) fn kind_words(kind: &str) -> String {
     }
 }
 
-/// `on one CPU`, for the CPUs that were to be used.
+/// `on one CPU`, for a value of `cpus`.
 pub(crate) fn cpus_words(cpus: &str) -> String {
     match cpus {
         "one" => "on one CPU".to_owned(),
@@ -144,27 +144,16 @@ pub(crate) fn order_words(order: &str) -> String {
     }
 }
 
-/// What one job is called that `executor` carries out: `a thread`, `a pool slot`.
-pub(crate) fn job_place(executor: &str) -> String {
-    match executor {
-        "threads" => "a thread".to_owned(),
-        "pool" => "a pool slot".to_owned(),
-        "rayon" => "a rayon task".to_owned(),
-        "tokio" => "a tokio task".to_owned(),
-        other => format!("being handed to {other}"),
-    }
-}
-
 /// The value of a row's parameter; empty where it has none of this name.
 pub(crate) fn param<'a>(row: &Row<'a>, key: &str) -> &'a str {
     let params = row.results.first().copied().map(|result| &result.params);
     params.and_then(|params| params.get(key)).map_or("", String::as_str)
 }
 
-/// Rows with the same parameters but for those they are told apart by.
+/// Rows with the same parameters, except those by which they differ.
 #[derive(Debug)]
 pub(crate) struct Group<'a, 'r> {
-    /// What they have in common.
+    /// The shared parameters.
     pub params: BTreeMap<&'r str, &'r str>,
     pub rows: Vec<&'a Row<'r>>,
 }
@@ -176,7 +165,7 @@ impl Group<'_, '_> {
     }
 }
 
-/// `rows` by their parameters other than `within`, in the order tables are shown.
+/// `rows` grouped by their parameters other than `within`, in the order of the tables.
 pub(crate) fn grouped<'a, 'r>(
     rows: impl IntoIterator<Item = &'a Row<'r>>,
     within: &[&str],
@@ -207,7 +196,7 @@ fn by_params(a: &BTreeMap<&str, &str>, b: &BTreeMap<&str, &str>) -> Ordering {
     keys.into_iter().map(compare).find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
 }
 
-/// Where a value stands in the order values are shown.
+/// The sort key of a value.
 pub(crate) fn place(value: &str) -> usize {
     ORDERED.iter().position(|known| *known == value).unwrap_or(ORDERED.len())
 }

@@ -1,4 +1,4 @@
-//! Executors side by side: what the serial one took, and what the others took as multiples of that.
+//! Executors side by side: the figures of the serial one, and those of the others as multiples of it.
 
 use cases::concurrency::metrics::{OVERHEAD, TURNAROUND};
 use results::{CaseResult, Estimate, Outcome};
@@ -12,39 +12,39 @@ use crate::quantity::{Figure, figure, measured_half_width};
 use crate::rows::{COST, Row, word};
 use crate::text;
 
-/// What executors did with the same jobs, a line for each.
+/// The figures of several executors for the same jobs, one line per list of jobs.
 pub(crate) struct SideBySide<'a, 'r> {
     lines: Vec<Line<'a, 'r>>,
     executors: Vec<Executor<'a, 'r>>,
     notes: Footnotes,
 }
 
-/// Jobs that all executors carried out.
+/// A list of jobs that all executors carried out.
 struct Line<'a, 'r> {
-    /// What of their parameters tells lines apart.
+    /// The parameters in which lines differ.
     keys: Vec<&'r str>,
     rows: Vec<&'a Row<'r>>,
 }
 
-/// What one executor did, by line.
+/// The figures of one executor, by line.
 struct Executor<'a, 'r> {
     name: &'r str,
     cells: Vec<Option<&'a Row<'r>>>,
 }
 
-/// How much is told of each executor.
+/// The columns per executor.
 #[derive(Debug, Clone, Copy)]
 struct Layout {
-    /// How sure the figures of all executors are, or only the time of the first.
+    /// Whether all executors have intervals, or only the time of the first.
     all_intervals: bool,
     first_interval: bool,
-    /// The first executor's turnaround, beside the ratios to it.
+    /// Whether the first executor's turnaround is shown beside the ratios to it.
     first_turnaround: bool,
     overhead: bool,
     turnaround: &'static str,
 }
 
-/// From all there is to tell down to the least; a page gets the first it has room for.
+/// The layouts from the widest to the narrowest; a page gets the first one that fits.
 const LAYOUTS: [Layout; 6] = {
     let all = Layout {
         all_intervals: true,
@@ -68,7 +68,7 @@ const LEAST: Layout = Layout {
     turnaround: "turn-\naround",
 };
 
-/// What is printed, and whether it says all there is of overheads.
+/// The text, and whether it includes all overheads.
 pub(crate) struct Printed {
     pub text: String,
     pub tells_overhead: bool,
@@ -77,7 +77,7 @@ pub(crate) struct Printed {
 impl<'a, 'r> SideBySide<'a, 'r> {
     /// `rows` of one table, a line for each combination of `keys`; the serial executor first if it is there.
     ///
-    /// Executors that do not exist here are left out.
+    /// Executors that this system does not support are left out.
     pub(crate) fn of(rows: &[&'a Row<'r>], keys: &[&str]) -> SideBySide<'a, 'r> {
         let exists = |row: &&Row| row.outcome() != Outcome::Unsupported;
         let existing: Vec<&Row> = rows.iter().copied().filter(exists).collect();
@@ -100,8 +100,7 @@ impl<'a, 'r> SideBySide<'a, 'r> {
         SideBySide { lines, executors, notes: Footnotes::of(&reasons) }
     }
 
-    /// As few tables as the page has room for, and the notes below them. `keys` are the columns that say what
-    /// the lines are.
+    /// As few tables as possible, and the notes below them. `keys` are the columns that identify the lines.
     pub(crate) fn print(&self, keys: &[Column], page: &Page) -> Printed {
         let Some((first, others)) = self.executors.split_first() else {
             return Printed { text: String::new(), tells_overhead: true };
@@ -142,7 +141,7 @@ impl<'a, 'r> SideBySide<'a, 'r> {
         groups
     }
 
-    /// What the executor took that the others are compared with.
+    /// The columns of the executor with which the others are compared.
     fn first_group(&self, first: &Executor, layout: &Layout, page: &Page) -> Group {
         let times = first.results(COST);
         let elapsed = |heading| Column::figures(heading, cells(&times, value_cell));
@@ -167,7 +166,7 @@ impl<'a, 'r> SideBySide<'a, 'r> {
         Group::new("", columns)
     }
 
-    /// What `other` took as multiples of what `first` did.
+    /// The figures of `other` as multiples of those of `first`.
     fn ratio_group(
         &self,
         first: &Executor,
@@ -194,7 +193,7 @@ impl<'a, 'r> SideBySide<'a, 'r> {
         Group::new(if has_turnaround { other.name } else { "" }, columns)
     }
 
-    /// The letters of the reasons for what one executor's figures lack.
+    /// The footnote letters of one executor's figures.
     fn marks(&self, executor: &Executor) -> Option<Column> {
         let mark = |row: &Option<&Row>| {
             let reasons = row.map(Row::reasons).unwrap_or_default();
@@ -215,12 +214,12 @@ impl<'a, 'r> SideBySide<'a, 'r> {
         self.lines.iter().map(|line| line.keys[at]).collect()
     }
 
-    /// The names of the executors, that of the one the others are compared with first.
+    /// The names of the executors; the first is the one with which the others are compared.
     pub(crate) fn executors(&self) -> Vec<&'r str> {
         self.executors.iter().map(|executor| executor.name).collect()
     }
 
-    /// The medians one executor has of `metric`, over all lines that have any.
+    /// The medians of `metric` of one executor, for all lines that have one.
     pub(crate) fn medians(&self, executor: &str, metric: &str) -> Vec<f64> {
         let of_it = self.executors.iter().filter(|other| other.name == executor);
         let results = of_it.flat_map(|executor| executor.results(metric)).flatten();
@@ -262,12 +261,12 @@ fn cells(results: &[Option<&CaseResult>], cell_of: impl Fn(&CaseResult) -> Cell)
     results.iter().map(cell).collect()
 }
 
-/// The estimate of a result that has one.
+/// The estimate of a result, if it has one.
 pub(crate) fn measured(result: &CaseResult) -> Option<Estimate> {
     result.estimate.filter(|_| result.outcome == Outcome::Measured)
 }
 
-/// A value, or how the case ended.
+/// A value, or the outcome.
 pub(crate) fn value_cell(result: &CaseResult) -> Cell {
     measured(result)
         .map_or_else(|| ending_cell(result), |e| Cell::figure(rounded(&e, &result.unit)))
@@ -282,12 +281,12 @@ fn rounded(estimate: &Estimate, unit: &str) -> Figure {
     figure(estimate.median, half_width, unit)
 }
 
-/// The intervals, where any line has one.
+/// The intervals, if any line has one.
 pub(crate) fn intervals(results: &[Option<&CaseResult>], page: &Page) -> Option<Column> {
     interval_column(results.iter().map(|result| measured((*result)?)), page)
 }
 
-/// How much longer than an ideal schedule it took.
+/// The overhead relative to an ideal schedule.
 fn overhead_column(executor: &Executor) -> Option<Column> {
     let shown = cells(&executor.results(OVERHEAD.name), |result| match measured(result) {
         Some(_) => value_cell(result),
@@ -297,7 +296,7 @@ fn overhead_column(executor: &Executor) -> Option<Column> {
     (!column.is_blank()).then_some(column)
 }
 
-/// `other` as a multiple of `first`; as it is where there is nothing to compare it with.
+/// `other` as a multiple of `first`; its outcome if there is no figure to compare.
 fn ratio_cell(first: Option<&CaseResult>, other: Option<&CaseResult>, suffix: &str) -> Cell {
     let Some(other) = other else { return Cell::default() };
     let Some(estimate) = measured(other) else { return ending_cell(other) };
@@ -308,7 +307,7 @@ fn ratio_cell(first: Option<&CaseResult>, other: Option<&CaseResult>, suffix: &s
     }
 }
 
-/// The ratio, marked where the two intervals overlap.
+/// The ratio, marked if the two intervals overlap.
 fn compared(base: &Estimate, other: &Estimate) -> Cell {
     let number = ratio_text(other.median / base.median);
     if other.low <= base.high && base.low <= other.high {
@@ -322,7 +321,7 @@ fn compared(base: &Estimate, other: &Estimate) -> Cell {
     Cell::number(number).in_ink(ink)
 }
 
-/// A ratio with as many digits as tell it from its neighbours.
+/// A ratio with three significant digits.
 pub(crate) fn ratio_text(ratio: f64) -> String {
     match ratio {
         r if !r.is_finite() => "?".to_owned(),
@@ -334,7 +333,7 @@ pub(crate) fn ratio_text(ratio: f64) -> String {
     }
 }
 
-/// `unsupported here (reason): processes, tokio`: executors this system does not have, a line for each reason.
+/// `unsupported here (reason): processes, tokio`: unsupported executors, one line per reason.
 pub(crate) fn missing_lines(rows: &[&Row], page: &Page) -> String {
     let mut missing: Vec<(String, Vec<&str>)> = Vec::new();
     for executor in values(rows, "executor") {

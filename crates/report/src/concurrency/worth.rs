@@ -1,16 +1,14 @@
-//! `concurrency/worth`: from which length on a job is worth a thread.
+//! `concurrency/worth`: the job length from which an executor pays off.
 
 use crate::concurrency::derived::{doubts, said};
-use crate::concurrency::shape::{
-    Group, grouped, is_derived, job_place, length_words, param, values,
-};
+use crate::concurrency::shape::{Group, grouped, is_derived, length_words, param, values};
 use crate::concurrency::side_by_side::{SideBySide, measured, missing_lines};
 use crate::grid::{Cell, Column};
 use crate::page::{Ink, Page};
 use crate::rows::Row;
 use crate::text;
 
-/// The tables of `rows`, one for each number of jobs and degree, with what they come to.
+/// The tables of `rows`, one per number of jobs and degree, with the crossing points.
 pub(crate) fn tables(rows: &[&Row], page: &Page) -> String {
     let groups = grouped(rows.iter().copied(), &["executor", "length"]);
     groups.iter().map(|group| table(group, page) + "\n").collect()
@@ -35,25 +33,24 @@ fn table(group: &Group, page: &Page) -> String {
         + &missing_lines(&cases, page)
 }
 
-/// From which length on each executor is worth it, and why that is not known of the others.
+/// The job length from which each executor pays off, or the reason why it is unknown.
 fn shortest(derived: &[&Row], page: &Page) -> String {
     let mut known = Vec::new();
     let mut unknown = Vec::new();
     for executor in values(derived, "executor") {
         let of_it = derived.iter().filter(|row| param(row, "executor") == executor);
         for result in of_it.flat_map(|row| &row.results) {
-            let place = job_place(executor);
             match measured(result) {
                 Some(_) => {
-                    known.push(format!("{place} from {} on{}", said(result), doubts(&[result])));
+                    known.push(format!("{executor} {}{}", said(result), doubts(&[result])));
                 }
-                None => unknown.push(format!("{place}: {}", said(result))),
+                None => unknown.push(format!("{executor}: {}", said(result))),
             }
         }
     }
     let mut lines = Vec::new();
     if !known.is_empty() {
-        lines.push(format!("a job is worth {}", known.join(", ")));
+        lines.push(format!("shortest job that pays off: {}", known.join(", ")));
     }
     lines.extend(unknown);
     lines.into_iter().map(|line| text::hanging("", &line, page.prose_width())).collect()

@@ -1,4 +1,4 @@
-//! How long servers let a sender wait, by what it waited for.
+//! Latencies of the replies to a sender, by phase.
 
 use super::levels::shown_levels;
 use crate::grid::Column;
@@ -12,7 +12,7 @@ use cases::mail::metrics::{
 };
 use measure::Metric;
 
-/// What is waited for: its name, and the metrics of it.
+/// A phase: its name and its metrics.
 const PHASES: [(&str, &Metric, &Metric); 4] = [
     ("greeting", &GREETING_P50, &GREETING_P99),
     ("EHLO", &EHLO_P50, &EHLO_P99),
@@ -20,7 +20,7 @@ const PHASES: [(&str, &Metric, &Metric); 4] = [
     ("with QUIT", &QUIT_P50, &QUIT_P99),
 ];
 
-/// The half and the 99 % of each phase, for the levels that tell most.
+/// Median and 99th percentile of each phase, for the most informative levels.
 pub(crate) fn table(sweep: &Sweep, page: &Page) -> String {
     let at = shown_levels(sweep, sweep.levels.len());
     let blocks: Vec<Block> = at.iter().filter_map(|at| of_level(sweep, *at)).collect();
@@ -28,7 +28,7 @@ pub(crate) fn table(sweep: &Sweep, page: &Page) -> String {
         return String::new();
     }
     let names = levels::names(sweep.archs.iter().map(|arch| arch.name));
-    let title = sweep.title("time until all was answered (p50 / p99)");
+    let title = sweep.title("time until the reply (p50 / p99)");
     heading(&title, page) + &levels::laid_out(&names, vec![blocks], page)
 }
 

@@ -1,15 +1,15 @@
-//! Which numbers of connections the tables of senders show.
+//! The numbers of connections that the tables of senders show.
 
 use crate::net::levels;
 use crate::net::sweep::Sweep;
 
-/// Which levels tell most where there is no room for all: many, and fewer.
+/// The order of importance of levels if not all fit: many connections, then fewer.
 const MOST_INFORMATIVE: [u32; 4] = [1500, 100, 1, 5000];
 
-/// No more levels than these are told of in detail, on however wide a page.
+/// The maximum number of levels shown in detail, on pages of any width.
 const MOST_LEVELS: usize = 3;
 
-/// The positions of the `count` levels that tell most, ascending.
+/// The positions of the `count` most informative levels, ascending.
 pub(crate) fn shown_levels(sweep: &Sweep, count: usize) -> Vec<usize> {
     levels::shown_levels_of(sweep, count.min(MOST_LEVELS), &MOST_INFORMATIVE)
 }

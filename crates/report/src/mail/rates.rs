@@ -1,5 +1,4 @@
-//! How many recipients each architecture reaches, how many times as many as a process for each connection, and what
-//! held it back.
+//! The rate of each sender architecture, its ratio to that of a process per connection, and its bottleneck.
 
 use analysis::{Ratio, multiple};
 use cases::mail::metrics::{OPEN, RATE, SENDER_BUSY, SINK_BUSY};
@@ -13,29 +12,29 @@ use crate::net::sweep::{Arch, Point, Sweep};
 use crate::net::wording::{faint, heading};
 use crate::page::{Ink, Page};
 
-/// From this share of its CPU on, whoever uses it could do no more: as the case has it.
+/// A process that uses at least this share of its CPU is saturated, as in the case.
 const BUSY: f64 = 0.9;
-/// Fewer connections than this share of those asked for were never all there.
+/// If fewer than this share of the allowed connections were open, their limit was not reached.
 const ALL: f64 = 0.98;
 
-/// What the others are held against.
+/// The architecture with which the others are compared.
 const BASE: &str = "processes";
 
-/// The seed of the bootstrap: the same document is shown the same.
+/// The seed of the bootstrap; it is constant, so that a document always gives the same tables.
 const SEED: u64 = 1;
 
-/// What kept a sender from sending more.
+/// The bottleneck of a sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Limit {
-    /// Its own CPU.
+    /// The CPU of the sender.
     Sender,
     /// The CPU of the sink.
     Sink,
-    /// Replies that were waited for: more connections would send more.
+    /// Waiting for replies: more connections would increase the rate.
     RoundTrips,
-    /// There were never as many connections as there might have been.
+    /// The allowed number of connections was never reached.
     Connections,
-    /// Something else ran meanwhile.
+    /// Unknown, since other programs disturbed the machine.
     Unknown,
 }
 
@@ -44,16 +43,16 @@ impl Limit {
         (Limit::Sink, "*: at least this much: the sink was the bottleneck, not the sender"),
         (
             Limit::RoundTrips,
-            "~: neither CPU was busy, all waited for replies: more connections would do more",
+            "~: neither CPU was busy, all connections waited for replies: more would increase the rate",
         ),
         (
             Limit::Connections,
-            "<: neither CPU was busy, and there were never as many connections as allowed",
+            "<: neither CPU was busy, and the allowed number of connections was never reached",
         ),
-        (Limit::Unknown, "?: the machine was disturbed: what was the limit cannot be told"),
+        (Limit::Unknown, "?: the machine was disturbed: the bottleneck is unknown"),
     ];
 
-    /// Of a point; `None` where it was not measured.
+    /// The bottleneck at a point; `None` if it was not measured.
     pub(crate) fn of(point: &Point, connections: u32) -> Option<Limit> {
         let of = |metric: &Metric| point.estimate(metric).map(|estimate| estimate.median);
         let (sender, open) = (of(&SENDER_BUSY)?, of(&OPEN)?);
@@ -77,7 +76,7 @@ impl Limit {
     }
 }
 
-/// How the table is set.
+/// The setting of the table.
 #[derive(Clone, Copy)]
 struct Layout {
     intervals: bool,
@@ -102,7 +101,7 @@ pub(crate) fn table(sweep: &Sweep, notes: &Footnotes, page: &Page) -> String {
         if let Some(last) = parts.last_mut().filter(|_| !marks.is_blank()) {
             last.push(marks.clone().close());
         }
-        vec![Block::new("connections at most", parts)]
+        vec![Block::new("maximum number of connections", parts)]
     };
     let names = levels::names(sweep.archs.iter().map(|arch| arch.name));
     heading(&sweep.title(&text), page)
@@ -110,7 +109,7 @@ pub(crate) fn table(sweep: &Sweep, notes: &Footnotes, page: &Page) -> String {
         + &legend(sweep, page)
 }
 
-/// The rates at a level, with their intervals if asked for, and the multiples.
+/// The rates at a level, with their intervals if the layout has them, and the multiples.
 fn level_columns(sweep: &Sweep, at: usize, scale: f64, layout: Layout, page: &Page) -> Vec<Column> {
     let level = sweep.levels[at];
     let points = || sweep.archs.iter().map(|arch| &arch.points[at]);
@@ -133,7 +132,7 @@ fn level_columns(sweep: &Sweep, at: usize, scale: f64, layout: Layout, page: &Pa
     columns
 }
 
-/// What is to be said of a rate.
+/// The marks of a rate.
 fn mark(point: &Point, connections: u32) -> String {
     let limit = Limit::of(point, connections).map_or("", Limit::mark);
     let gave_way = if point.gave_way().is_empty() { "" } else { "!" };
@@ -144,7 +143,7 @@ fn base<'a, 'r>(sweep: &'a Sweep<'r>) -> Option<&'a Arch<'r>> {
     sweep.arch(BASE).filter(|_| sweep.archs.len() > 1)
 }
 
-/// How many times as much as `base` at a level.
+/// The rate as a multiple of that of `base` at a level.
 fn times(arch: &Arch, base: &Arch, at: usize) -> Option<Entry> {
     let [a, b] = [arch, base].map(|arch| arch.points[at].round_values(&RATE));
     let (a, b) = (a?, b?);
@@ -155,7 +154,7 @@ fn times(arch: &Arch, base: &Arch, at: usize) -> Option<Entry> {
     Some(Entry::number(three_digits(mid, (high - mid).max(mid - low)), ""))
 }
 
-/// What the marks mean that occur, and what the multiples are of.
+/// The meaning of the marks that occur, and of the multiples.
 fn legend(sweep: &Sweep, page: &Page) -> String {
     let points = || {
         let of = |arch: &'_ Arch<'_>| -> Vec<Option<Limit>> {
@@ -166,16 +165,16 @@ fn legend(sweep: &Sweep, page: &Page) -> String {
     };
     let mut lines = Vec::new();
     if points().any(|limit| limit == Limit::Sender) {
-        lines.push("without a mark: the sender's CPU was the limit");
+        lines.push("without a mark: the sender's CPU was the bottleneck");
     }
     let occurs = |limit: Limit| points().any(|other| other == limit);
     lines.extend(Limit::MARKED.iter().filter(|(limit, _)| occurs(*limit)).map(|(_, text)| *text));
     let all = || sweep.archs.iter().flat_map(|arch| &arch.points);
     if all().any(|point| point.estimate(&RATE).is_some() && !point.gave_way().is_empty()) {
-        lines.push("!: failures meanwhile: see failures under load");
+        lines.push("!: with failures: see failures under load");
     }
     if base(sweep).is_some() {
-        lines.push("x: times as many as with a process for each connection");
+        lines.push("x: relative to a process per connection");
     }
     lines.iter().map(|line| faint(line, page)).collect()
 }
@@ -200,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn what_binds_follows_from_who_was_busy() {
+    fn the_bottleneck_follows_from_cpu_use() {
         for (shares, open, limit) in [
             ([0.97, 0.4], 100.0, Limit::Sender),
             ([0.95, 0.95], 100.0, Limit::Sender),

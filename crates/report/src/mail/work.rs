@@ -1,4 +1,4 @@
-//! What a recipient costs the sender, and what was done over connections.
+//! The cost of a recipient for the sender, and its transactions and connections.
 
 use super::levels::shown_levels;
 use crate::net::costs::{block, count, count_of, size, text_block};
@@ -19,7 +19,7 @@ pub(crate) fn costs(sweep: &Sweep, page: &Page) -> String {
         ("calls", |point| Some(count(point.result(&TIME)?.per_op?.syscalls?))),
         ("waits", |point| count_of(point, &VOLUNTARY_SWITCHES)),
     ];
-    let title = "what a recipient costs the sender, and its memory";
+    let title = "cost of a recipient for the sender, and the sender's memory";
     let layout = |levels: usize| -> Vec<Block> {
         let at = shown_levels(sweep, levels);
         let shown =
@@ -28,11 +28,12 @@ pub(crate) fn costs(sweep: &Sweep, page: &Page) -> String {
         shown.chain(memory).collect()
     };
     let text = laid_out(sweep, title, layout, page);
-    let note = "calls: system calls; waits: gave up its CPU; memory: with the list, in all";
+    let note =
+        "calls: system calls; waits: blocking context switches; memory: in total, with the list";
     if text.is_empty() { text } else { text + &faint(note, page) }
 }
 
-/// Transactions and connections a second, how many were open, and round trips.
+/// Transactions and connections per second, open connections, and round trips.
 pub(crate) fn done(sweep: &Sweep, page: &Page) -> String {
     type EntryOf = fn(&Point) -> Option<Entry>;
     const COLUMNS: [(&str, EntryOf); 4] = [
@@ -48,12 +49,12 @@ pub(crate) fn done(sweep: &Sweep, page: &Page) -> String {
             .filter_map(|(heading, cell_of)| block(sweep, heading, &at, *cell_of))
             .collect()
     };
-    let text = laid_out(sweep, "what was done", layout, page);
-    let note = "at once: connections, at most; trips: round trips by transaction, all included";
+    let text = laid_out(sweep, "transactions and connections", layout, page);
+    let note = "at once: maximum of open connections; trips: round trips per transaction, in total";
     if text.is_empty() { text } else { text + &faint(note, page) }
 }
 
-/// The layout with the most levels that the page has room for; nothing where there is nothing to tell.
+/// The layout with the most levels that fit the page; empty if there are no figures.
 fn laid_out(
     sweep: &Sweep,
     title: &str,

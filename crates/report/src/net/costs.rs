@@ -1,4 +1,4 @@
-//! What a connection or a request costs the server, and what one costs that is only held.
+//! The cost of a connection or a request for the server, and of a connection that is only held open.
 
 use cases::net::metrics::{
     INVOLUNTARY_SWITCHES, MEMORY, PROCESSES, SERVER_CPU, THREADS, VOLUNTARY_SWITCHES,
@@ -16,13 +16,13 @@ use crate::net::wording::{faint, heading};
 use crate::page::{Ink, Page};
 use crate::quantity::{figure, format_per_op_briefly, half_width};
 
-/// No more levels than these are told of, on however wide a page.
+/// The maximum number of levels shown, on pages of any width.
 const MOST_LEVELS: usize = 3;
 
 /// The figure of a point as a cell of a column.
 type EntryOf = fn(&Point) -> Option<Entry>;
 
-/// CPU time, system calls, switches of one reply, and how many a CPU second is good for.
+/// CPU time, system calls and context switches per reply, and replies per CPU second.
 pub(crate) fn table(sweep: &Sweep, page: &Page) -> String {
     const COLUMNS: [(&str, EntryOf); 5] = [
         ("CPU, us", |point| Some(Entry::estimate(&point.estimate(&SERVER_CPU)?, 1e3, ""))),
@@ -32,7 +32,7 @@ pub(crate) fn table(sweep: &Sweep, page: &Page) -> String {
         ("k/CPU s", |point| Some(Entry::estimate(&per_cpu_second(point)?, 1e3, ""))),
     ];
     let one = if sweep.case == ANSWER { "connection" } else { "request" };
-    let title = sweep.title(&format!("what one {one} costs the server, by connections in flight"));
+    let title = sweep.title(&format!("cost of one {one} for the server, by connections in flight"));
     let layout = |(count, shown): (usize, &[(&str, EntryOf)])| {
         let at = levels::shown_levels(sweep, count);
         shown.iter().filter_map(|(heading, cell_of)| block(sweep, heading, &at, *cell_of)).collect()
@@ -47,15 +47,15 @@ pub(crate) fn table(sweep: &Sweep, page: &Page) -> String {
         return String::new();
     }
     let names = levels::names(sweep.archs.iter().map(|arch| arch.name));
-    let note = "waits: gave up its CPU; preempted: lost it; k/CPU s: thousands per CPU second";
+    let note = "waits: blocking context switches; preempted: involuntary ones; k/CPU s: thousands per CPU second";
     heading(&title, page) + &levels::laid_out(&names, layouts, page) + &faint(note, page)
 }
 
-/// Memory, processes and threads of a connection that is held, and the time to open it.
+/// Memory, processes and threads per connection held open, and the time to open it.
 pub(crate) fn held(sweep: &Sweep, notes: &Footnotes, page: &Page) -> String {
     let title = match sweep.levels[..] {
-        [level] => format!("what each of {level} connections held costs the server"),
-        _ => "what a connection held costs the server, by how many are held".to_owned(),
+        [level] => format!("cost of each of {level} idle connections for the server"),
+        _ => "cost of an idle connection for the server, by number of connections".to_owned(),
     };
     let layout = |count: usize| -> Vec<Block> {
         let at = levels::shown_levels(sweep, count);
@@ -92,7 +92,7 @@ pub(crate) fn size(point: &Point, metric: &Metric) -> Option<Cell> {
     Some(Cell::figure(figure(e.median, half_width, &point.result(metric)?.unit)))
 }
 
-/// A column for each of the levels `at`; `None` where no point has such a figure.
+/// A column for each of the levels `at`; `None` if no point has such a figure.
 pub(crate) fn block(sweep: &Sweep, heading: &str, at: &[usize], cell_of: EntryOf) -> Option<Block> {
     let column = |at: &usize| {
         let entry = |point: &Point| cell_of(point).unwrap_or_else(|| Entry::without_figure(point));
@@ -124,7 +124,7 @@ fn any(sweep: &Sweep, has: impl Fn(&Point) -> bool) -> bool {
     sweep.archs.iter().flat_map(|arch| &arch.points).any(has)
 }
 
-/// The heading of a column: of its level, or its own where there is but one level.
+/// The heading of a column: its level, or its own name if there is only one level.
 fn under(sweep: &Sweep, heading: &str, at: usize) -> String {
     if sweep.levels.len() > 1 { sweep.levels[at].to_string() } else { heading.to_owned() }
 }

@@ -1,11 +1,11 @@
-//! Failures under load: from how many connections on, and why.
+//! Failures under load, by number of connections and cause.
 
 use crate::net::sweep::{Arch, Sweep};
 use crate::net::wording::heading;
 use crate::page::Page;
 use crate::text;
 
-/// A line for each architecture during which something gave way; one line if there is none.
+/// A line per architecture with failures; one line if there are none.
 pub(crate) fn lines(sweep: &Sweep, page: &Page) -> String {
     let (Some(fewest), Some(most)) = (sweep.levels.first(), sweep.levels.last()) else {
         return String::new();
@@ -27,7 +27,7 @@ pub(crate) fn lines(sweep: &Sweep, page: &Page) -> String {
     heading(&sweep.title("failures under load"), page) + &lines
 }
 
-/// From where on what gave way, such as `from 2500 on: connections were refused`.
+/// The levels of each failure, such as `from 2500 on: connections were refused`.
 fn shown(arch: &Arch, sweep: &Sweep) -> Option<String> {
     let mut causes: Vec<(String, Vec<usize>)> = Vec::new();
     for (at, point) in arch.points.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! How long half and how long 99 of 100 replies took.
+//! Latencies: median and 99th percentile.
 
 use crate::grid::{Cell, Column};
 use crate::net::levels::{self, Block, Entry, three_digits};
@@ -10,18 +10,18 @@ use crate::text;
 use cases::net::metrics::{REPLY_P50, REPLY_P99};
 use measure::Metric;
 
-/// Longer times than so many of the unit of the shorter one have a unit of their own.
+/// If the longer time exceeds this many of the unit of the shorter one, it has a separate unit.
 const LONGEST: f64 = 10_000.0;
 
 const UNITS: [(f64, &str); 4] = [(1.0, "ns"), (1e3, "us"), (1e6, "ms"), (1e9, "s")];
 
-/// The half and the 99 % in a cell for each level; on a narrow page, for the levels that tell most.
+/// Median and 99th percentile in a cell per level; on a narrow page, for the most informative levels.
 pub(crate) fn table(sweep: &Sweep, page: &Page) -> String {
     let has = |point: &Point| point.estimate(&REPLY_P50).is_some();
     if !sweep.archs.iter().flat_map(|arch| &arch.points).any(has) {
         return String::new();
     }
-    let connecting = if sweep.case == ANSWER { ", connecting included" } else { "" };
+    let connecting = if sweep.case == ANSWER { ", including connect" } else { "" };
     let title = sweep.title(&format!("time until the reply (p50 / p99){connecting}"));
     let layout = |count: usize| {
         let parts =
@@ -37,7 +37,7 @@ fn column(sweep: &Sweep, at: usize) -> Column {
     pairs(sweep, &sweep.levels[at].to_string(), at, [&REPLY_P50, &REPLY_P99])
 }
 
-/// A column with two times of each architecture at a level, lined up.
+/// A column with two aligned times per architecture at a level.
 pub(crate) fn pairs(sweep: &Sweep, heading: &str, at: usize, metrics: [&Metric; 2]) -> Column {
     let pairs: Vec<Option<[String; 3]>> =
         sweep.archs.iter().map(|arch| pair(&arch.points[at], metrics)).collect();

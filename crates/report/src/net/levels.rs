@@ -1,4 +1,4 @@
-//! Columns of figures by number of connections: numbers lined up at their points, marks right behind them.
+//! Columns of figures by number of connections: numbers are aligned at their decimal points, followed by marks.
 
 use results::{Estimate, Outcome};
 
@@ -7,14 +7,14 @@ use crate::net::sweep::{Point, Sweep};
 use crate::page::{Ink, Page};
 use crate::quantity::{figure, half_width};
 
-/// No figure has more than three digits, nor finer ones than hundredths.
+/// The maximum number of decimals. Figures have at most three digits.
 const FINEST_SHARE: f64 = 0.01;
 const FINEST: f64 = 0.0101;
 
-/// The first column of a table has none of the gap it is made with.
+/// The gap that the first column of a table does not need.
 const GAP_BEFORE_NAMES: usize = 2;
 
-/// Which levels tell most where there is no room for all: idle, much, and what lies between and beyond.
+/// The order of importance of levels if not all fit: idle, high load, then those between and beyond.
 const MOST_INFORMATIVE: [u32; 8] = [1000, 1, 100, 5000, 10, 500, 2500, 1500];
 
 /// One cell.
@@ -23,7 +23,7 @@ pub(crate) struct Entry {
     number: String,
     mark: String,
     ink: Ink,
-    /// A word in the place of a number: it does not line up.
+    /// A word in place of a number, which is not aligned.
     word: bool,
 }
 
@@ -32,14 +32,14 @@ impl Entry {
         Entry { number, mark: mark.to_owned(), ..Entry::default() }
     }
 
-    /// As many digits as the interval carries, three at most.
+    /// An estimate with as many digits as its interval justifies, at most three.
     pub(crate) fn estimate(estimate: &Estimate, scale: f64, mark: &str) -> Entry {
         let half_width = half_width(estimate.median, estimate.low, estimate.high) / scale;
         let value = estimate.median / scale;
         Entry::number(three_digits(value, half_width), mark)
     }
 
-    /// How it ended, or that it was not in the run.
+    /// The outcome of a point without a figure, or `-` if it was not in the run.
     pub(crate) fn without_figure(point: &Point) -> Entry {
         let (word, ink) = match point.ending().map(|ending| ending.outcome) {
             Some(Outcome::Unsupported) => ("n/a", Ink::Faint),
@@ -49,19 +49,19 @@ impl Entry {
         Entry { number: word.to_owned(), ink, word: true, ..Entry::default() }
     }
 
-    /// The entry in a column of another kind.
+    /// The entry as a cell.
     pub(crate) fn into_cell(self) -> grid::Cell {
         grid::Cell::inked(self.number + &self.mark, self.ink)
     }
 }
 
-/// A number in as many digits as its interval carries, three at most.
+/// A number with as many digits as its interval justifies, at most three.
 pub(crate) fn three_digits(value: f64, half_width: f64) -> String {
     let finest = (value.abs() * FINEST_SHARE).max(FINEST).min(value.abs());
     figure(value, half_width.max(finest), "").number
 }
 
-/// The entries with their points below each other, and marks right behind the numbers.
+/// The entries with aligned decimal points, followed by their marks.
 pub(crate) fn column(heading: &str, entries: Vec<Entry>) -> Column {
     let parts = |entry: &Entry| {
         let at = entry.number.find('.').unwrap_or(entry.number.len());
@@ -86,12 +86,12 @@ pub(crate) fn names<'r>(archs: impl Iterator<Item = &'r str>) -> Column {
     Column::words("arch", archs.map(grid::Cell::text).collect())
 }
 
-/// The positions of the `count` levels that tell most, ascending.
+/// The positions of the `count` most informative levels, ascending.
 pub(crate) fn shown_levels(sweep: &Sweep, count: usize) -> Vec<usize> {
     shown_levels_of(sweep, count, &MOST_INFORMATIVE)
 }
 
-/// As [`shown_levels`], where these tell most, the first before all others.
+/// As [`shown_levels`], with another order of importance.
 pub(crate) fn shown_levels_of(sweep: &Sweep, count: usize, order: &[u32]) -> Vec<usize> {
     let rank = |level: u32| order.iter().position(|known| *known == level);
     let mut all: Vec<usize> = (0..sweep.levels.len()).collect();
@@ -101,7 +101,7 @@ pub(crate) fn shown_levels_of(sweep: &Sweep, count: usize, order: &[u32]) -> Vec
     all
 }
 
-/// Columns that stay together, under a heading they share with those beside them.
+/// Columns that stay together, under a common heading with the adjacent ones.
 pub(crate) struct Block {
     pub heading: String,
     pub parts: Vec<Vec<Column>>,
@@ -113,7 +113,7 @@ impl Block {
     }
 }
 
-/// The first of `layouts` that the page has room for beside `names`; else the last, in several tables.
+/// The first of `layouts` that fits the page beside `names`; otherwise the last one, in several tables.
 pub(crate) fn laid_out(names: &Column, layouts: Vec<Vec<Block>>, page: &Page) -> String {
     let mut tables = Vec::new();
     for layout in &layouts {
@@ -126,7 +126,7 @@ pub(crate) fn laid_out(names: &Column, layouts: Vec<Vec<Block>>, page: &Page) ->
     tables.into_iter().map(print).collect::<Vec<_>>().join("\n")
 }
 
-/// The blocks in as few tables as the page has room for.
+/// The blocks in as few tables as possible.
 fn packed(names: &Column, blocks: &[Block], page: &Page) -> Vec<Vec<Group>> {
     let mut tables: Vec<Vec<Group>> = Vec::new();
     let mut current: Vec<(&str, Vec<Column>)> = Vec::new();

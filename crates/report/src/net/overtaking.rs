@@ -1,4 +1,4 @@
-//! From how many connections on one architecture is better than another.
+//! The number of connections from which one architecture is better than another.
 
 use cases::net::metrics::{CHEAPER_FROM, FASTER_FROM};
 use measure::Metric;
@@ -14,7 +14,7 @@ use crate::page::{Ink, Page};
 const COLUMNS: [(&Metric, &str); 2] =
     [(&FASTER_FROM, "by rate"), (&CHEAPER_FROM, "by server CPU time")];
 
-/// A line for each pair that was held against each other.
+/// A line per compared pair.
 pub(crate) fn table(sweep: &Sweep, page: &Page) -> String {
     let mut pairs: Vec<(&str, &str)> = Vec::new();
     for result in &sweep.derived {
@@ -62,12 +62,12 @@ pub(crate) fn table(sweep: &Sweep, page: &Page) -> String {
                 .join("\n")
         }
     };
-    let title = sweep.title("from how many connections on one is better than another");
-    let note = "a rate held back by the generator counts only where it is the greater one still";
+    let title = sweep.title("number of connections from which one is better than another");
+    let note = "a rate limited by the generator counts only if it is still the greater one";
     heading(&title, page) + &tables + &notes.lines(page) + &faint(note, page)
 }
 
-/// `from about 120 (90-160)`, or in a few words why there is no such number.
+/// `from about 120 (90-160)`, or a short reason why there is no such number.
 fn cell(result: &CaseResult) -> Cell {
     match measured(result) {
         Some(e) => {

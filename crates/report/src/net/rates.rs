@@ -1,4 +1,4 @@
-//! How much each architecture answers, and how many times as much as others.
+//! The rate of each architecture, and its ratio to that of others.
 
 use analysis::{Ratio, multiple};
 use cases::net::metrics::{RATE, SERVER_CPU};
@@ -12,26 +12,26 @@ use crate::net::sweep::{ANSWER, Arch, Point, Sweep};
 use crate::net::wording::{faint, heading};
 use crate::page::{Ink, Page};
 
-/// Beside a figure that the load generator held back: the server would answer more.
+/// The mark of a rate that the load generator limited, so that it is a lower bound.
 const AT_LEAST: &str = "*";
-/// Beside a multiple of such a figure: it may be more or less.
+/// The mark of a multiple of such a rate, which may be higher or lower.
 const UNSURE: &str = "?";
-/// Beside a figure during which something gave way.
+/// The mark of a rate with failures.
 const GAVE_WAY: &str = "!";
 
-/// From this rate on they are told in thousands.
+/// Rates from this on are shown in thousands.
 const THOUSANDS_FROM: f64 = 10_000.0;
 
-/// The level of a multiple's interval.
+/// The confidence level of the interval of a multiple.
 const LEVEL: f64 = 0.95;
 
-/// The seed of the bootstrap: the same document is shown the same.
+/// The seed of the bootstrap; it is constant, so that a document always gives the same tables.
 const SEED: u64 = 1;
 
-/// Over the columns of the levels.
+/// The heading over the columns of levels.
 const IN_FLIGHT: &str = "connections in flight";
 
-/// How the table is set.
+/// The setting of the table.
 #[derive(Clone, Copy)]
 struct Layout {
     intervals: bool,
@@ -39,7 +39,7 @@ struct Layout {
     close: bool,
 }
 
-/// From all there is to tell down to the least.
+/// The settings from the widest to the narrowest.
 const LAYOUTS: [Layout; 4] = {
     let least = Layout { intervals: false, multiples_intervals: false, close: true };
     let roomy = Layout { close: false, ..least };
@@ -72,7 +72,7 @@ pub(crate) fn table(sweep: &Sweep, notes: &Footnotes, page: &Page) -> String {
         + &legend(sweep, page)
 }
 
-/// For architectures that the generator held back: what a CPU second of the server would answer.
+/// For architectures limited by the generator: replies per CPU second of the server.
 pub(crate) fn by_cpu_second(sweep: &Sweep, page: &Page) -> String {
     let held_back = |arch: &&Arch| arch.points.iter().any(Point::is_saturated);
     let archs: Vec<&Arch> = sweep.archs.iter().filter(held_back).collect();
@@ -101,7 +101,7 @@ pub(crate) fn by_cpu_second(sweep: &Sweep, page: &Page) -> String {
         + &levels::laid_out(&names, vec![layout(false), layout(true)], page)
 }
 
-/// How many replies cost a second of the server's CPU time.
+/// Replies per second of the server's CPU time.
 pub(crate) fn per_cpu_second(point: &Point) -> Option<Estimate> {
     let cpu = point.estimate(&SERVER_CPU).filter(|cpu| cpu.low > 0.0)?;
     Some(Estimate {
@@ -127,7 +127,7 @@ pub(crate) fn spaced(column: Column, close: bool) -> Column {
     if close { column.close() } else { column }
 }
 
-/// A column for each level, with its interval if asked for.
+/// A column per level, with its interval if `intervals`.
 fn rate_columns(sweep: &Sweep, scale: f64, layout: Layout, page: &Page) -> Vec<Vec<Column>> {
     let of_level = |(at, level): (usize, &u32)| {
         let points = || sweep.archs.iter().map(|arch| &arch.points[at]);
@@ -145,7 +145,7 @@ fn rate_columns(sweep: &Sweep, scale: f64, layout: Layout, page: &Page) -> Vec<V
     sweep.levels.iter().enumerate().map(of_level).collect()
 }
 
-/// What is to be said of a rate: where it is both, that the server gave way matters more.
+/// The mark of a rate; a failure takes precedence over saturation of the generator.
 fn mark(point: &Point) -> &'static str {
     match (point.is_saturated(), point.gave_way().is_empty()) {
         (false, true) => "",
@@ -155,7 +155,7 @@ fn mark(point: &Point) -> &'static str {
     }
 }
 
-/// The intervals of estimates, but none of one round.
+/// The intervals of estimates, except those of a single round.
 pub(crate) fn rate_intervals(
     estimates: impl Iterator<Item = Option<Estimate>>,
     page: &Page,
@@ -163,7 +163,7 @@ pub(crate) fn rate_intervals(
     interval_column(estimates.map(|e| e.filter(|e| e.low < e.high)), page)
 }
 
-/// The mean over the levels, and it as a multiple of those of the architectures to compare with.
+/// The mean over the levels, and its ratios to the means of the architectures to compare with.
 fn mean_columns(sweep: &Sweep, scale: f64, layout: Layout, page: &Page) -> Vec<Vec<Column>> {
     let mean = |arch: &Arch| {
         let measured: Vec<&Point> =
@@ -199,7 +199,7 @@ fn absent() -> Entry {
     Entry::number("-".to_owned(), "")
 }
 
-/// The architectures that others are held against.
+/// The architectures with which others are compared.
 fn bases<'a, 'r>(sweep: &'a Sweep<'r>) -> Vec<&'a Arch<'r>> {
     let names: &[&str] = if sweep.case == ANSWER { &["fork"] } else { &["threads", "fork"] };
     if sweep.archs.len() < 2 {
@@ -208,14 +208,14 @@ fn bases<'a, 'r>(sweep: &'a Sweep<'r>) -> Vec<&'a Arch<'r>> {
     names.iter().filter_map(|name| sweep.arch(name)).collect()
 }
 
-/// The mean of figures that are alike uncertain; its interval is as wide as theirs are on average.
+/// The mean of figures with equal uncertainty; its interval is as wide as theirs on average.
 fn mean(all: &[Estimate]) -> Option<Estimate> {
     let of = |end: fn(&Estimate) -> f64| all.iter().map(end).sum::<f64>() / all.len() as f64;
     let level = all.first()?.level;
     Some(Estimate { median: of(|e| e.median), low: of(|e| e.low), high: of(|e| e.high), level })
 }
 
-/// How many times as much one architecture answers as another, over the levels both were measured at.
+/// The ratio of the rates of two architectures over the levels at which both were measured.
 struct Multiple {
     ratio: Ratio,
     mark: &'static str,
@@ -257,7 +257,7 @@ impl Multiple {
     }
 }
 
-/// What the marks mean that occur, and what the last columns are.
+/// The meaning of the marks that occur, and of the last columns.
 fn legend(sweep: &Sweep, page: &Page) -> String {
     let points = || sweep.archs.iter().flat_map(|arch| &arch.points);
     let multiples: Vec<Multiple> = bases(sweep)
@@ -272,10 +272,10 @@ fn legend(sweep: &Sweep, page: &Page) -> String {
         );
     }
     if multiples.iter().any(|multiple| multiple.mark == UNSURE) {
-        lines.push("?: what it is a multiple of is such a lower bound: it may be less".to_owned());
+        lines.push("?: a multiple of such a lower bound, so that it may be less".to_owned());
     }
     if points().any(|point| point.estimate(&RATE).is_some() && !point.gave_way().is_empty()) {
-        lines.push("!: failures meanwhile: see failures under load".to_owned());
+        lines.push("!: with failures: see failures under load".to_owned());
     }
     let over = match bases(sweep).iter().map(|base| base.name).collect::<Vec<_>>().join(", ") {
         names if names.is_empty() => "mean: over the levels measured".to_owned(),
@@ -294,7 +294,7 @@ mod tests {
     use super::*;
     use crate::net::sweep::sweeps;
 
-    /// Rates by architecture and level, with the level at which the generator held one back.
+    /// Rates by architecture and level, with the level at which the generator limited one.
     fn run(rates: &[(&str, u32, f64)], held_back: &[(&str, u32)]) -> Vec<CaseResult> {
         let result = |(arch, level, rate): &(&str, u32, f64)| {
             let level_text = level.to_string();

@@ -1,4 +1,4 @@
-//! The points of the area, by architecture and number of connections.
+//! The points of an area by architecture and number of connections.
 
 use cases::doubt::{is_giving_way, is_saturated};
 use measure::{Metric, Role};
@@ -12,28 +12,28 @@ pub(crate) const ANSWER: &str = "net/answer";
 pub(crate) const REQUESTS: &str = "net/requests";
 const HOLD: &str = "net/hold";
 
-/// Parameters of the cases, and of what is derived from them.
+/// Parameters of the cases, and of derived metrics.
 const PARAMS: [&str; 4] = ["arch", "connections", "network", "place"];
 const DERIVED_PARAMS: [&str; 4] = ["arch", "network", "place", "than"];
 
-/// What the parameters say where nothing else was asked for.
+/// The default values of the parameters.
 const USUAL: [(&str, &str); 4] =
     [("network", "loopback"), ("place", "apart"), ("domains", "9113"), ("recipients", "200000")];
 
-/// Longer names and numbers than these are of no shape known here.
+/// The maximum lengths of names and numbers of known shape.
 const LONGEST_NAME: usize = 16;
 const LONGEST_NUMBER: usize = 6;
 
-/// The points that differ in architecture and connections only.
+/// Points that differ only in architecture and connections.
 pub(crate) struct Sweep<'r> {
     pub case: &'r str,
     /// Parameters other than architecture and connections.
     params: Vec<(&'r str, &'r str)>,
     /// Numbers of connections, ascending.
     pub levels: Vec<u32>,
-    /// Those that exist here, in the order of the results.
+    /// The supported architectures, in the order of the results.
     pub archs: Vec<Arch<'r>>,
-    /// The others, by the reason.
+    /// The unsupported architectures, by reason.
     pub missing: Vec<(String, Vec<&'r str>)>,
     pub derived: Vec<&'r CaseResult>,
 }
@@ -44,19 +44,19 @@ pub(crate) struct Arch<'r> {
     pub points: Vec<Point<'r>>,
 }
 
-/// One architecture with so many connections; without results where it was not in the run.
+/// One architecture with one number of connections; without results if it was not in the run.
 #[derive(Default, Clone)]
 pub(crate) struct Point<'r> {
     results: Vec<&'r CaseResult>,
 }
 
-/// Whether `result` is computed from other results of its run, and no case of its own.
+/// Whether `result` is derived from other results of its run.
 pub(crate) fn is_derived(result: &CaseResult) -> bool {
     let metric = cases::metric(&result.case, &result.metric);
     result.case.starts_with("net/") && metric.is_some_and(|metric| metric.role == Role::Derived)
 }
 
-/// Whether the tables here know what to do with `result`.
+/// Whether these tables can show `result`.
 pub(crate) fn is_known(result: &CaseResult) -> bool {
     let params: &[&str] = match result.case.as_str() {
         ANSWER | REQUESTS if is_derived(result) => &DERIVED_PARAMS,
@@ -142,7 +142,7 @@ impl<'r> Sweep<'r> {
         Self { case, params, levels, archs, missing: by_reason(missing), derived }
     }
 
-    /// The case and what is shown of it, with what else was asked for than usual.
+    /// A title with the case, the content of the table and the parameters that differ from their defaults.
     pub(crate) fn title(&self, what: &str) -> String {
         let odd = self.params.iter().filter(|param| !USUAL.contains(param));
         let odd: Vec<String> = odd.map(|(key, value)| format!("{key}={value}")).collect();
@@ -155,13 +155,13 @@ impl<'r> Sweep<'r> {
         self.archs.iter().find(|arch| arch.name == name)
     }
 
-    /// Whether a point of any architecture shown was not in the run.
+    /// Whether a point of any shown architecture was not in the run.
     pub(crate) fn has_gaps(&self) -> bool {
         self.archs.iter().flat_map(|arch| &arch.points).any(Point::is_empty)
     }
 }
 
-/// The names of architectures by why they do not exist here.
+/// The names of unsupported architectures by reason.
 fn by_reason<'r>(missing: Vec<(&'r str, Vec<(u32, Point<'r>)>)>) -> Vec<(String, Vec<&'r str>)> {
     let mut reasons: Vec<(String, Vec<&str>)> = Vec::new();
     for (arch, points) in missing {
@@ -175,7 +175,7 @@ fn by_reason<'r>(missing: Vec<(&'r str, Vec<(u32, Point<'r>)>)>) -> Vec<(String,
 }
 
 impl Arch<'_> {
-    /// Why figures of it are doubtful, each once: not what gave way, which has lines of its own.
+    /// The doubts about its figures, each once, except failures under load, which are listed separately.
     pub(crate) fn reasons(&self) -> Vec<Reason> {
         let mut kept: Vec<Reason> = Vec::new();
         for reason in self.points.iter().flat_map(Point::reasons) {
@@ -196,18 +196,18 @@ impl<'r> Point<'r> {
         measured(self.result(metric)?)
     }
 
-    /// The rounds' values of a metric that was measured.
+    /// The values of a measured metric by round.
     pub(crate) fn round_values(&self, metric: &Metric) -> Option<&'r [f64]> {
         let result = self.result(metric).filter(|result| measured(result).is_some())?;
         (!result.round_values.is_empty()).then_some(&result.round_values)
     }
 
-    /// Whether it was not in the run.
+    /// Whether the point was not in the run.
     pub(crate) fn is_empty(&self) -> bool {
         self.results.is_empty()
     }
 
-    /// Whether the generator, or whoever else only was to be there, was the bottleneck.
+    /// Whether the load generator or the receiver was the bottleneck.
     pub(crate) fn is_saturated(&self) -> bool {
         self.doubts().any(is_saturated)
     }
@@ -216,7 +216,7 @@ impl<'r> Point<'r> {
         self.results.iter().flat_map(|result| result.doubts.iter().map(String::as_str))
     }
 
-    /// How it ended, where that was without the figure of its cost.
+    /// Its outcome, if it has no cost.
     pub(crate) fn ending(&self) -> Option<&'r CaseResult> {
         let ended = |result: &&CaseResult| result.outcome != Outcome::Measured;
         let figure = self.results.iter().any(|result| measured(result).is_some());
@@ -228,7 +228,7 @@ impl<'r> Point<'r> {
         Some(ending.reason.as_deref().unwrap_or("no reason was given"))
     }
 
-    /// What gave way, in words.
+    /// Its failures under load.
     pub(crate) fn gave_way(&self) -> Vec<String> {
         let mut all: Vec<String> = Vec::new();
         if let Some(ending) = self.ending() {

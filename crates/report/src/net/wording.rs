@@ -15,18 +15,20 @@ pub(crate) fn faint(line: &str, page: &Page) -> String {
     page.paint_lines(Ink::Faint, &wrapped)
 }
 
-/// What is said below the tables of an area: what their digits mean, and where the rest is.
+/// The lines below the tables of an area: the meaning of the digits, and where to find all metrics.
 pub(crate) fn what_digits_mean(results: &[&CaseResult], area: &str, page: &Page) -> String {
     let level = results.iter().find_map(|result| result.estimate).map(|e| e.level * 100.0);
     let Some(level) = level else { return String::new() };
     let lines = [
-        format!("digits: what the {level:.0} % interval carries, at most three; ±: half its width"),
+        format!(
+            "digits: as many as the {level:.0} % interval justifies, at most three; ±: half its width"
+        ),
         format!("all metrics of the area {area}: --json, --csv and --xlsx"),
     ];
     lines.iter().map(|line| faint(line, page)).collect()
 }
 
-/// What is not there: architectures that this system lacks, and points that were not asked for.
+/// Missing points: architectures that this system lacks, and points outside this run.
 pub(crate) fn missing(sweep: &Sweep, page: &Page) -> String {
     let mut text = String::new();
     if !sweep.missing.is_empty() {

@@ -10,15 +10,15 @@ use rust_xlsxwriter::{
 use crate::workbook::curves::{Plot, plots};
 use crate::workbook::pages::{Names, Value, WHOLE, fitting, heading};
 
-/// The sheet the charts take their figures from.
+/// The sheet with the figures of the charts.
 const DATA: &str = "charts-data";
 
-/// Pixels of a chart, and the cells it takes with a margin; two stand side by side.
+/// The size of a chart in pixels, and in cells with a margin; two charts are side by side.
 const CHART_PIXELS: (u32, u32) = (620, 340);
 const CHART_CELLS: (ColNum, RowNum) = (10, 18);
 const CHARTS_IN_A_ROW: usize = 2;
 
-/// Colours that people who tell few apart can tell apart (Okabe and Ito, 2008), each with its marker.
+/// Colours for the colour-blind (Okabe and Ito, 2008), each with its marker.
 const LOOKS: [(u32, ChartMarkerType); 8] = [
     (0x000000, ChartMarkerType::Circle),
     (0xD55E00, ChartMarkerType::Square),
@@ -30,7 +30,7 @@ const LOOKS: [(u32, ChartMarkerType); 8] = [
     (0x999999, ChartMarkerType::LongDash),
 ];
 
-/// Where the figures of a chart are.
+/// The cells with the figures of a chart.
 struct Block {
     /// The row with the names of the lines.
     names: RowNum,
@@ -38,7 +38,7 @@ struct Block {
     last: RowNum,
 }
 
-/// Adds the charts of `results`, a sheet for each kind of them, and one with their figures.
+/// Adds the charts of `results`, one sheet per kind, and one sheet with their figures.
 pub(super) fn add(workbook: &mut Workbook, results: &[CaseResult]) -> Result<(), XlsxError> {
     let plots = plots(results);
     if plots.is_empty() {
@@ -81,7 +81,7 @@ fn column_of(line: usize) -> ColNum {
     ColNum::try_from(1 + 3 * line).unwrap_or(ColNum::MAX)
 }
 
-/// The figures of `plot` from `row` on: its title, the names of its lines, and a row for each x.
+/// Writes the figures of `plot` from `row` on: its title, the names of its lines, and a row per x.
 fn write_block(data: &mut Worksheet, row: RowNum, plot: &Plot) -> Result<Block, XlsxError> {
     let title = format!("{} ({})", plot.title, plot.y_title);
     data.write_string_with_format(row, 0, fitting(&title), &Format::new().set_bold())?;

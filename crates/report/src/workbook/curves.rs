@@ -1,4 +1,4 @@
-//! What the charts of the area `concurrency` show.
+//! The contents of the charts of the area `concurrency`.
 
 use cases::concurrency::metrics::{RATE, TURNAROUND};
 use results::{CaseResult, Estimate};
@@ -13,7 +13,7 @@ use crate::rows::{COST, Row, areas};
 /// One chart: lines over the same values of x.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Plot {
-    /// What the sheet is to be called that it is on.
+    /// The name of its sheet.
     pub sheet: String,
     pub title: String,
     pub x_title: String,
@@ -24,16 +24,16 @@ pub(super) struct Plot {
     pub logarithmic: bool,
 }
 
-/// A line of a chart, with a point for each x that has a figure.
+/// A line of a chart, with a point per x that has a figure.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Line {
     pub name: String,
-    /// Which of the looks lines can have: an executor has the same in all charts.
+    /// The index of its style; an executor has the same style in all charts.
     pub look: usize,
     pub points: Vec<Option<Point>>,
 }
 
-/// A figure and how far its interval reaches below and above it.
+/// A figure, and the distances of the ends of its interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Point {
     pub mid: f64,
@@ -52,7 +52,7 @@ impl Point {
     }
 }
 
-/// All charts there are for `results`.
+/// All charts for `results`.
 pub(super) fn plots(results: &[CaseResult]) -> Vec<Plot> {
     let (known, _) = concurrency::parted(results.iter().collect());
     let areas = areas(known);
@@ -70,7 +70,7 @@ pub(super) fn plots(results: &[CaseResult]) -> Vec<Plot> {
     plots
 }
 
-/// Elapsed and turnaround over the number of jobs, a line for each executor.
+/// Elapsed time and turnaround by number of jobs, one line per executor.
 fn jobs_plots(group: &Group) -> Vec<Plot> {
     let of = |key| group.param(key);
     let base = length_words(of("base"));
@@ -103,7 +103,7 @@ fn jobs_plots(group: &Group) -> Vec<Plot> {
     ]
 }
 
-/// The rate over the degree, a line for each kind of jobs.
+/// The rate by degree, one line per kind of jobs.
 fn degree_plot(rows: &[&Row]) -> Option<Plot> {
     let degrees = values(rows, "degree");
     let line = |(look, group): (usize, &Group)| {
@@ -117,7 +117,7 @@ fn degree_plot(rows: &[&Row]) -> Option<Plot> {
     let lines: Vec<Line> = groups.iter().enumerate().map(line).collect();
     (!lines.is_empty()).then(|| Plot {
         sheet: "degree".to_owned(),
-        title: "Jobs per second, by how many are carried out at once".to_owned(),
+        title: "Jobs per second, by degree of concurrency".to_owned(),
         x_title: "jobs at once".to_owned(),
         y_title: "jobs/s".to_owned(),
         x: degrees.iter().filter_map(|degree| number(degree)).map(f64::from).collect(),
@@ -126,7 +126,7 @@ fn degree_plot(rows: &[&Row]) -> Option<Plot> {
     })
 }
 
-/// Time as a multiple of the serial executor's over the length of a job; `None` without that executor.
+/// Time relative to the serial executor by length of a job; `None` without that executor.
 fn worth_plot(group: &Group) -> Option<Plot> {
     let mut lengths = values(&group.rows, "length");
     lengths.sort_by(|a, b| by_value(a, b));
@@ -145,7 +145,7 @@ fn worth_plot(group: &Group) -> Option<Plot> {
         executors.into_iter().partition(|executor| *executor == SERIAL);
     (!serial.is_empty() && !others.is_empty()).then(|| Plot {
         sheet: "worth".to_owned(),
-        title: format!("Time as a multiple of serial's: {}", concurrency::worth_title(group)),
+        title: format!("Time relative to serial execution: {}", concurrency::worth_title(group)),
         x_title: "length of a job (us)".to_owned(),
         y_title: "time / serial's time".to_owned(),
         x: lengths.iter().filter_map(|length| length_ns(length)).map(|ns| ns / 1e3).collect(),
@@ -164,7 +164,7 @@ fn estimate(rows: &[&Row], keys: &[(&str, &str)], metric: &str) -> Option<Estima
     measured(row.results.iter().find(|result| result.metric == metric)?)
 }
 
-/// The unit all times of a chart can be read in, and its length in ns.
+/// A unit for all times of a chart, and its length in ns.
 fn time_unit(lines: &[Line]) -> (&'static str, f64) {
     let points = lines.iter().flat_map(|line| &line.points).flatten();
     let most = points.map(|point| point.mid).fold(0.0, f64::max);

@@ -1,4 +1,4 @@
-//! Tables of cells with a frozen heading and a filter, on as many sheets as they need.
+//! Tables of cells with a frozen heading and a filter, continued on further sheets where necessary.
 
 use std::collections::HashSet;
 
@@ -6,7 +6,7 @@ use rust_xlsxwriter::{
     ColNum, Format, FormatAlign, Formula, RowNum, Workbook, Worksheet, XlsxError,
 };
 
-/// The rows a sheet has room for, its heading included.
+/// The maximum number of rows of a sheet, including its heading.
 pub(super) const ROWS_OF_A_SHEET: u32 = 1_048_576;
 
 /// The longest text of a cell, in units of UTF-16.
@@ -19,21 +19,21 @@ const LONGEST_NAME: usize = 31;
 const NARROWEST: usize = 8;
 const WIDEST: usize = 48;
 
-/// What a cell holds.
+/// The content of a cell.
 #[derive(Debug, Clone)]
 pub(super) enum Value {
     Empty,
     Text(String),
-    /// A number and how it is shown.
+    /// A number and its format.
     Number(f64, &'static str),
-    /// A figure that is not there: charts leave it out.
+    /// A missing figure, which charts leave out.
     Missing,
 }
 
-/// How counts are shown.
+/// The format of counts.
 pub(super) const WHOLE: &str = "0";
 
-/// How measured values of no known unit are shown.
+/// The format of values with an unknown unit.
 const MEASURED: &str = "#,##0.0##";
 
 impl Value {
@@ -41,7 +41,7 @@ impl Value {
         Value::Text(text.to_owned())
     }
 
-    /// A value in `unit`; what is no number is said in words, since Excel has no cell for it.
+    /// A value in `unit`. Infinity and NaN become text, since Excel has no cells for them.
     pub(super) fn measured(value: f64, unit: &str) -> Value {
         let format = match unit {
             "share" => "0.0##%",
@@ -58,7 +58,7 @@ impl Value {
         }
     }
 
-    /// The value of a parameter: a number where nothing of it is lost so.
+    /// The value of a parameter: a number if that loses no information.
     pub(super) fn param(text: &str) -> Value {
         match text.parse::<u32>() {
             Ok(number) if number.to_string() == text => Value::Number(f64::from(number), WHOLE),
@@ -66,7 +66,7 @@ impl Value {
         }
     }
 
-    /// Roughly how many characters it takes.
+    /// Its approximate number of characters.
     fn width(&self) -> usize {
         match self {
             Value::Empty => 0,
@@ -100,7 +100,7 @@ impl Value {
     }
 }
 
-/// `text` as a cell can hold it: control characters replaced, and what is too long cut with a note.
+/// `text` with control characters replaced, and shortened with a note if it is too long for a cell.
 pub(super) fn fitting(text: &str) -> String {
     let plain = |c: char| if c.is_control() && c != '\n' && c != '\t' { '\u{fffd}' } else { c };
     let text: String = text.chars().map(plain).collect();
@@ -108,7 +108,7 @@ pub(super) fn fitting(text: &str) -> String {
     if units <= LONGEST_TEXT {
         return text;
     }
-    let note = format!(" ... (cut: {} characters in all, which JSON has)", text.chars().count());
+    let note = format!(" ... (cut: {} characters in total, see JSON)", text.chars().count());
     let mut room = LONGEST_TEXT - note.len();
     let fits = |c: &char| {
         let left = room.checked_sub(c.len_utf16());
@@ -123,13 +123,13 @@ pub(super) fn heading() -> Format {
     Format::new().set_bold().set_text_wrap().set_align(FormatAlign::Top)
 }
 
-/// A table that goes on on another sheet where one is full.
+/// A table that continues on another sheet when one is full.
 pub(super) struct Pages<'a> {
     workbook: &'a mut Workbook,
     name: &'static str,
     headings: Vec<String>,
     rows_of_a_sheet: u32,
-    /// Sheets that were begun.
+    /// The number of sheets created.
     sheets: usize,
     sheet: Worksheet,
     row: RowNum,
@@ -200,14 +200,14 @@ impl<'a> Pages<'a> {
     }
 }
 
-/// Names of sheets as Excel allows them, each only once.
+/// Unique names of sheets, as Excel allows them.
 #[derive(Debug, Default)]
 pub(super) struct Names {
     taken: HashSet<String>,
 }
 
 impl Names {
-    /// `name`, or what of it can be the name of a sheet, with a number where it is taken.
+    /// `name`, shortened to a valid name of a sheet, with a number if it is already used.
     pub(super) fn free(&mut self, name: &str) -> String {
         let plain = |c: char| if c.is_control() || "[]:*?/\\'".contains(c) { '_' } else { c };
         let name: String = name.chars().map(plain).collect();
@@ -235,7 +235,7 @@ mod tests {
         let long = "\u{1f600}".repeat(40_000);
         let cut = fitting(&long);
         assert!(cut.encode_utf16().count() <= LONGEST_TEXT);
-        assert!(cut.ends_with(" ... (cut: 40000 characters in all, which JSON has)"));
+        assert!(cut.ends_with(" ... (cut: 40000 characters in total, see JSON)"));
         assert_eq!(fitting("a\u{1}b\nc"), "a\u{fffd}b\nc");
     }
 

@@ -7,7 +7,7 @@ use rust_xlsxwriter::{Workbook, XlsxError};
 
 use crate::workbook::pages::{Pages, ROWS_OF_A_SHEET, Value, WHOLE};
 
-/// The identity of the run, how it was asked for, and the machine's facts.
+/// The identity of the run, its options, and the facts about the machine.
 pub(super) fn run(workbook: &mut Workbook, document: &Document) -> Result<(), XlsxError> {
     let headings = ["of", "what", "value"].map(str::to_owned).to_vec();
     let mut pages = Pages::new(workbook, "run", headings, ROWS_OF_A_SHEET)?;
@@ -44,7 +44,7 @@ pub(super) fn run(workbook: &mut Workbook, document: &Document) -> Result<(), Xl
     pages.finish()
 }
 
-/// A row for each metric of each case.
+/// One row per metric of each case.
 pub(super) fn summary(
     workbook: &mut Workbook,
     results: &[CaseResult],
@@ -104,7 +104,7 @@ pub(super) fn summary(
     pages.finish()
 }
 
-/// A row for each round's value.
+/// One row per round and metric.
 pub(super) fn raw(
     workbook: &mut Workbook,
     results: &[CaseResult],
@@ -128,7 +128,7 @@ pub(super) fn raw(
     pages.finish()
 }
 
-/// The names of all parameters any case has.
+/// The names of the parameters of all cases.
 fn params(results: &[CaseResult]) -> Vec<&str> {
     let names: BTreeSet<&str> =
         results.iter().flat_map(|result| result.params.keys()).map(String::as_str).collect();
@@ -139,7 +139,7 @@ fn headings(params: &[&str], others: &[&str]) -> Vec<String> {
     ["case"].iter().chain(params).chain(others).map(|name| (*name).to_owned()).collect()
 }
 
-/// The cells up to the unit.
+/// The cells before the figures, up to the unit.
 fn identity(result: &CaseResult, params: &[&str]) -> Vec<Value> {
     let mut row = vec![Value::text(&result.case)];
     row.extend(

@@ -1,5 +1,5 @@
-//! A run of the area `concurrency` as a machine with two CPUs gives it: what the executors take follows from
-//! sharing the CPUs evenly among the jobs at work, plus what handing out a job costs.
+//! A simulated run of the area `concurrency` on a machine with two CPUs: times follow from sharing the CPUs evenly
+//! among the running jobs, plus the cost of handing out a job.
 
 use std::collections::BTreeMap;
 
@@ -49,7 +49,7 @@ pub fn without_figure(
     CaseResult { outcome, reason: Some(reason.to_owned()), ..blank }
 }
 
-/// When each of the jobs is done that `at_once` at most share `cpus` evenly; handed out in this order.
+/// The completion times of jobs handed out in this order, of which at most `at_once` share `cpus` evenly.
 fn completions(lengths: &[f64], cpus: f64, at_once: usize) -> Vec<f64> {
     let mut left = lengths.to_vec();
     let mut done = vec![0.0; lengths.len()];
@@ -72,7 +72,7 @@ fn completions(lengths: &[f64], cpus: f64, at_once: usize) -> Vec<f64> {
     }
 }
 
-/// How many jobs `executor` works at, and what it takes to hand out one, in ns.
+/// The degree of `executor`, and its cost of handing out a job, in ns.
 fn manner(executor: &str) -> (usize, f64) {
     match executor {
         "serial" => (1, 60.0),
@@ -167,7 +167,7 @@ pub fn jobs(
     results
 }
 
-/// What `oscost run concurrency/jobs` measures unless told otherwise.
+/// The points of a default run of `concurrency/jobs`.
 pub fn default_jobs() -> Vec<CaseResult> {
     jobs(
         &["serial", "threads", "tokio"],
@@ -215,7 +215,7 @@ pub fn degrees() -> Vec<CaseResult> {
     results
 }
 
-/// From which length on a job is worth an executor.
+/// The job length from which an executor pays off.
 pub fn worth() -> Vec<CaseResult> {
     const CASE: &str = "concurrency/worth";
     let lengths = [1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0];
@@ -248,7 +248,7 @@ pub fn worth() -> Vec<CaseResult> {
     results
 }
 
-/// The candidates for one's own jobs.
+/// The candidates for the user's jobs.
 pub fn answer() -> Vec<CaseResult> {
     const CASE: &str = "concurrency/answer";
     let candidates = [

@@ -1,10 +1,10 @@
-//! Results as a small cloud machine gives them.
+//! Results like those of a small cloud machine.
 
 use std::collections::BTreeMap;
 
 use results::{CaseResult, Direction, Estimate, Outcome, PerOp, Seen};
 
-/// A result with nothing in it but its name: `lock/spin{as=threads,workers=4}`.
+/// A result with only a name: `lock/spin{as=threads,workers=4}`.
 fn named(label: &str, metric: &str, unit: &str) -> CaseResult {
     let (case, params) = label.split_once('{').unwrap_or((label, "}"));
     let params = params.trim_end_matches('}').split(',').filter_map(|p| p.split_once('='));
@@ -34,7 +34,7 @@ fn named(label: &str, metric: &str, unit: &str) -> CaseResult {
     }
 }
 
-/// How the samples of a case lie around its cost.
+/// The distribution of the samples of a case around its cost.
 #[derive(Debug, Clone, Copy)]
 pub enum Shape {
     Tight,
@@ -99,7 +99,7 @@ fn estimate(value: f64, relative: f64) -> Estimate {
     Estimate { median: value, low: value - half_width, high: value + half_width, level: 0.95 }
 }
 
-/// A case that gave no figure.
+/// A case without a figure.
 pub fn without_figure(label: &str, outcome: Outcome, reason: &str) -> CaseResult {
     CaseResult {
         outcome,
@@ -109,7 +109,7 @@ pub fn without_figure(label: &str, outcome: Outcome, reason: &str) -> CaseResult
     }
 }
 
-/// The same result with something to doubt.
+/// The same result with a doubt.
 pub fn doubtful(mut result: CaseResult, doubt: &str) -> CaseResult {
     result.doubts.push(doubt.to_owned());
     result
@@ -215,12 +215,12 @@ fn concurrency() -> Vec<CaseResult> {
     results
 }
 
-/// A run with a bit of everything.
+/// A run with results of all kinds.
 pub fn a_run() -> Vec<CaseResult> {
     [clock(), syscall(), lock(), concurrency()].concat()
 }
 
-/// Locks as a real run has them: parameters that all share, wide intervals, many doubts, much that is not there.
+/// Locks like those of a real run: shared parameters, wide intervals, many doubts, and many unsupported rows.
 #[allow(dead_code, reason = "the property tests make their own")]
 pub fn contended_locks() -> Vec<CaseResult> {
     let locks = [

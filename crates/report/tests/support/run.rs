@@ -1,4 +1,4 @@
-//! What is known of a run.
+//! The description of a run.
 
 use std::collections::BTreeMap;
 

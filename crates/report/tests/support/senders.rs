@@ -1,5 +1,5 @@
-//! A run of the area `mail` with all that can happen to a point: the rates follow from what a recipient costs the
-//! sender's CPU, or else from how many connections wait for how long.
+//! A simulated run of the area `mail` with points of all kinds: rates follow from the CPU time per recipient, or from
+//! the number of connections and their waiting time.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ const ROUNDS: usize = 5;
 const CASE: &str = "mail/send";
 pub const LEVELS: [u32; 9] = [1, 10, 100, 500, 1000, 1500, 2000, 2500, 5000];
 
-/// An architecture: CPU time of a recipient in ns, its calls, memory of the sender with one connection more.
+/// An architecture: CPU time per recipient in ns, its calls, additional memory of the sender per connection.
 struct Manner {
     arch: &'static str,
     cpu: f64,
@@ -72,7 +72,7 @@ fn point(manner: &Manner, connections: u32, delay_ms: f64) -> Vec<CaseResult> {
     let mut time = one("time", "ns/op", 1e9 / rate, 0.02);
     time.per_op = Some(PerOp { syscalls: Some(manner.calls), ..PerOp::default() });
     if rate == SINK {
-        time.doubts.push("receiver-saturated: the sink could take no more".to_owned());
+        time.doubts.push("receiver-saturated: the sink was the bottleneck".to_owned());
     }
     let open =
         f64::from(if manner.arch == "processes" { connections.min(64) } else { connections });
@@ -103,7 +103,7 @@ fn ended(arch: &str, connections: u32, delay: &str, outcome: Outcome, why: &str)
     CaseResult { outcome, reason: Some(why.to_owned()), ..blank }
 }
 
-/// An ordinary run.
+/// A default run.
 pub fn ordinary() -> Vec<CaseResult> {
     let of_manner = |manner: &Manner| {
         let delayed = [1, 100, 1500].map(|connections| point(manner, connections, 10.0));
@@ -112,7 +112,7 @@ pub fn ordinary() -> Vec<CaseResult> {
     MANNERS.iter().flat_map(of_manner).collect()
 }
 
-/// All levels, on a system without fork or with too few descriptors, and with trouble.
+/// All levels, on a system without fork or with too few descriptors, and with failures.
 pub fn full() -> Vec<CaseResult> {
     let of_manner = |manner: &Manner| {
         let of_delay = |delay: f64| LEVELS.map(|n| point(manner, n, delay)).concat();
@@ -129,8 +129,8 @@ pub fn full() -> Vec<CaseResult> {
         }
     }
     results.retain(|r| (&r.params["arch"][..], &r.params["connections"][..]) != ("loop", "5000"));
-    let why = "5000 connections need 5164 descriptors, and a process may have 4096 here: \
-               `ulimit -n 5164` as root raises that";
+    let why = "5000 connections need 5164 descriptors, and the limit per process is 4096: \
+               `ulimit -n 5164` as root raises it";
     let no_fork = "there is no fork on this system";
     for delay in ["0", "10ms"] {
         results.push(ended("loop", 5000, delay, Outcome::Unsupported, why));

@@ -1,5 +1,5 @@
-//! A run of the area `net` with all that can happen to a point: the rates follow from what a connection costs the
-//! server and from what the load generator is able to ask for.
+//! A simulated run of the area `net` with points of all kinds: rates follow from the cost of a connection for the
+//! server, and from the maximum rate of the load generator.
 
 use std::collections::BTreeMap;
 
@@ -8,10 +8,10 @@ use results::{CaseResult, Direction, Estimate, Outcome, PerOp};
 const ROUNDS: usize = 6;
 pub const LEVELS: [u32; 8] = [1, 10, 100, 500, 1000, 1500, 2500, 5000];
 
-/// What the generator is able to ask for in a second.
+/// The maximum rate of the generator.
 const GENERATOR: f64 = 62e3;
 
-/// An architecture: CPU time of a connection in ns, that of another one in flight, calls, switches, memory held.
+/// An architecture: CPU time per connection in ns, additional time per connection in flight, calls, switches, memory.
 struct Manner {
     arch: &'static str,
     cpu: f64,
@@ -58,7 +58,7 @@ fn figure(
     relative: f64,
 ) -> CaseResult {
     let half_width = value.abs() * relative;
-    // Architectures are not disturbed alike.
+    // Architectures are disturbed differently.
     let nth = of["arch"].len() + of["connections"].len();
     let place = |i: usize| ((i * 5 + nth) % ROUNDS) as f64 / 5.0;
     let round = |i: usize| value + half_width * (2.0 * place(i) - 1.0);
@@ -85,7 +85,7 @@ fn load(case: &str, manner: &Manner, connections: u32, generator: f64) -> Vec<Ca
     let mut time = one("time", "ns/op", 1e9 / rate, 0.021);
     time.per_op = Some(PerOp { syscalls: Some(manner.calls), ..PerOp::default() });
     if asked > generator {
-        time.doubts.push("client-saturated: the generator could not ask for more".to_owned());
+        time.doubts.push("client-saturated: the load generator was the bottleneck".to_owned());
     }
     vec![
         time,
@@ -116,7 +116,7 @@ fn doubt(results: &mut [CaseResult], arch: &str, from: u32, why: &str) {
 
 const NO_WINDOWS: &str = "there is none on Linux";
 
-/// `net/answer` on Linux, with points of every outcome, and what is derived from it.
+/// `net/answer` on Linux, with points of every outcome and derived results.
 pub fn answer() -> Vec<CaseResult> {
     let case = "net/answer";
     let mut results = Vec::new();
@@ -125,7 +125,7 @@ pub fn answer() -> Vec<CaseResult> {
             match (manner.arch, connections) {
                 ("exec", 101..) => {}
                 ("fork", 5000) => {
-                    let why = "not one reply: 5000 connections were refused";
+                    let why = "no reply: 5000 connections were refused";
                     results.push(ended(case, "fork", 5000, Outcome::Failed, why));
                 }
                 ("prefork", 5000) => {
@@ -133,8 +133,8 @@ pub fn answer() -> Vec<CaseResult> {
                     results.push(ended(case, "prefork", 5000, Outcome::TimedOut, why));
                 }
                 ("tokio", 5000) => {
-                    let why = "5000 connections need 5064 descriptors, and a process may have 4096 here: \
-                               `ulimit -n 5064` as root raises that";
+                    let why = "5000 connections need 5064 descriptors, and the limit per process is 4096: \
+                               `ulimit -n 5064` as root raises it";
                     results.push(ended(case, "tokio", 5000, Outcome::Unsupported, why));
                 }
                 _ => results.extend(load(case, manner, connections, GENERATOR)),
@@ -144,11 +144,11 @@ pub fn answer() -> Vec<CaseResult> {
     for arch in ["wsapoll", "iocp"] {
         results.extend(LEVELS.map(|n| ended(case, arch, n, Outcome::Unsupported, NO_WINDOWS)));
     }
-    let processes = "the server could start no further process or thread";
+    let processes = "the server could not start another process or thread";
     doubt(&mut results, "fork", 2500, processes);
     doubt(&mut results, "threads", 5000, processes);
     doubt(&mut results, "poll", 2500, "connections were reset");
-    let dropped = "more connections waited to be accepted than may (net.core.somaxconn): the system dropped some";
+    let dropped = "the accept queue was full (net.core.somaxconn): the system dropped connections";
     doubt(&mut results, "pool", 5000, dropped);
     doubt(&mut results, "poll", 1000, "hardly ever quiet: this figure is of disturbed samples too");
     results.extend(analysis::overtakings(&results, 1));
@@ -170,7 +170,7 @@ pub fn requests() -> Vec<CaseResult> {
     results
 }
 
-/// `net/hold` with so many connections.
+/// `net/hold` with this number of connections.
 pub fn hold(levels: &[u32]) -> Vec<CaseResult> {
     let case = "net/hold";
     let mut results = Vec::new();

@@ -42,7 +42,7 @@ const HEADER: [&str; 34] = [
     "core_cycles_high",
 ];
 
-/// Why no error is expected of the writer: all rows have as many fields as the header.
+/// Why the writer cannot fail: all rows have as many fields as the header.
 const IN_MEMORY: &str = "writing to memory cannot fail";
 
 /// CSV.

@@ -114,7 +114,7 @@ fn each_damage_is_named_with_its_line() {
 }
 
 #[test]
-fn a_fault_within_a_result_says_which_result() {
+fn an_error_within_a_result_names_the_result() {
     let (text, _) = damaged(r#""low": 164.2"#, r#""low": 166.0"#);
     let error = parse_document(&text).expect_err("low is above the median");
     let label = "syscall/getppid{as=threads,workers=2} time: ";
@@ -135,7 +135,7 @@ fn a_result_that_is_there_twice_is_named_with_both_lines() {
 }
 
 #[test]
-fn what_is_no_document_is_refused_on_its_first_line() {
+fn text_that_is_no_document_is_rejected_at_its_first_line() {
     let table = [
         ("", "line 1: not an oscost document: it does not begin with `{`"),
         ("\n\nrun,case,params", "line 3: not an oscost document: it does not begin with `{`"),
@@ -201,7 +201,7 @@ fn texts_and_lists_have_limits() {
     let error = parse_document(&long).expect_err("too long");
     assert_eq!(
         error.to_string(),
-        "line 2: the text goes on beyond 64 MiB, the most a document may have"
+        "line 2: the text is longer than 64 MiB, the limit for a document"
     );
     let many = format!("\"results\": [{}7", "7,\n".repeat(MAX_RESULTS));
     let (text, line) = damaged("\"results\": [", &format!("{many}],\"rest\": ["));
@@ -224,7 +224,7 @@ fn a_message_is_one_short_line_whatever_the_text_holds() {
 
 proptest! {
     #[test]
-    fn what_is_exported_is_imported_equal(document in any_document()) {
+    fn exported_documents_are_imported_equal(document in any_document()) {
         let text = to_json(&document);
         prop_assert_eq!(parse_document(&text), Ok(document.clone()));
         prop_assert_eq!(to_json(&parse_document(&text).expect("just read")), text);

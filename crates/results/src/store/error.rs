@@ -9,7 +9,7 @@ use rusqlite::ErrorCode;
 use crate::check::Fault;
 use crate::located::one_line;
 
-/// How long a writer waits for another one before that is an error. A transaction takes milliseconds.
+/// The time for which a writer waits for another one. A transaction takes milliseconds.
 pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The most candidates an ambiguous name lists.
@@ -25,7 +25,7 @@ pub enum StoreError {
     )]
     NoPlace,
     /// Opened for reading, and the file does not exist.
-    #[error("{path}: no store here yet; `oscost run` or `oscost import` makes one", path = path.display())]
+    #[error("{path}: no store exists here; `oscost run` or `oscost import` creates one", path = path.display())]
     Missing {
         /// The path of the store.
         path: PathBuf,
@@ -112,7 +112,7 @@ pub enum StoreError {
         hint: String,
     },
     /// Several runs match the name.
-    #[error("{asked:?} could be any of {}; say more of it", listed(candidates))]
+    #[error("{asked:?} matches several runs: {}; use a longer name", listed(candidates))]
     AmbiguousRun {
         /// The requested name.
         asked: String,
@@ -120,7 +120,7 @@ pub enum StoreError {
         candidates: Vec<String>,
     },
     /// The id is taken.
-    #[error("run {id} is already in the store; a new run needs an id of its own")]
+    #[error("run {id} is already in the store; a new run needs a unique id")]
     RunExists {
         /// The run.
         id: String,
@@ -172,7 +172,7 @@ impl StoreError {
 fn io_cause(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::PermissionDenied => {
-            "permission denied; change its owner or mode, or set OSCOST_STORE to a file of yours"
+            "permission denied; change its owner or mode, or set OSCOST_STORE to another file"
                 .to_owned()
         }
         io::ErrorKind::ReadOnlyFilesystem => {

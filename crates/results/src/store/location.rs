@@ -40,13 +40,13 @@ mod tests {
     }
 
     #[test]
-    fn oscost_store_comes_first_and_may_be_relative() {
+    fn oscost_store_takes_precedence_and_may_be_relative() {
         let path = with(&[("OSCOST_STORE", "here.sqlite"), ("HOME", &absolute("home"))]);
         assert_eq!(path.expect("a path"), PathBuf::from("here.sqlite"));
     }
 
     #[test]
-    fn folders_are_looked_at_in_order_and_empty_or_relative_ones_passed_over() {
+    fn folders_are_tried_in_order_except_empty_or_relative_ones() {
         let (data, local, home) = (absolute("data"), absolute("local"), absolute("home"));
         let all = [
             ("OSCOST_STORE", ""),
@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn without_any_of_them_the_error_says_what_to_set() {
+    fn without_any_variable_the_error_names_the_one_to_set() {
         let error = with(&[("HOME", "")]).expect_err("no place");
         assert!(error.to_string().contains("set OSCOST_STORE"), "{error}");
     }

@@ -16,7 +16,7 @@ use crate::samples::{
     any_document, document, machine, measured, run_info, strings, unfinished_run, unsupported,
 };
 
-/// A path for a store in a folder of its own, which goes away with the first value.
+/// A path for a store in a new folder, which is removed when the first value is dropped.
 fn place() -> (TempDir, PathBuf) {
     let folder = TempDir::new().expect("a temporary folder");
     let path = folder.path().join("oscost").join("store.sqlite");
@@ -81,7 +81,7 @@ fn a_run_is_kept_as_it_arrives() {
 }
 
 #[test]
-fn what_cannot_be_stored_is_refused_and_changes_nothing() {
+fn invalid_data_is_rejected_and_the_store_unchanged() {
     let (_folder, mut store) = new_store();
     begin(&mut store, "a", "2026-11-21T20:36:55Z");
     store.put_results("a", &[measured("lock/futex", 20.0)]).expect("put");
@@ -186,8 +186,14 @@ fn runs_have_short_names() {
     let whole = store.resolve_whole_name("kernel=old").expect("a tag");
     assert_eq!(whole.as_deref(), Some("20261119-1"));
     for (name, expected) in [
-        ("20261120", "\"20261120\" could be any of 20261120-2, 20261120-23; say more of it"),
-        ("kernel=new", "\"kernel=new\" could be any of 20261120-2, 20261120-23; say more of it"),
+        (
+            "20261120",
+            "\"20261120\" matches several runs: 20261120-2, 20261120-23; use a longer name",
+        ),
+        (
+            "kernel=new",
+            "\"kernel=new\" matches several runs: 20261120-2, 20261120-23; use a longer name",
+        ),
         ("kernel=", "no run has the tag kernel="),
         ("last~3", "it has only 3 runs"),
         ("last~-1", "no id begins like that"),
@@ -232,12 +238,12 @@ fn the_same_import_twice_is_no_error_but_another_run_of_its_name_is() {
 fn a_missing_store_is_not_made_by_reading() {
     let (_folder, path) = place();
     let error = Store::open_read_only(&path).expect_err("nothing there").to_string();
-    assert!(error.contains("no store here yet") && error.contains("oscost run"), "{error}");
+    assert!(error.contains("no store exists here") && error.contains("oscost run"), "{error}");
     assert!(!path.exists());
 }
 
 #[test]
-fn what_is_not_a_store_is_refused_and_left_as_it_is() {
+fn files_of_other_programs_are_rejected_and_unchanged() {
     let (folder, _) = place();
     let foreign = folder.path().join("foreign.sqlite");
     Connection::open(&foreign)
@@ -301,7 +307,7 @@ fn full_store() -> (TempDir, PathBuf) {
     (folder, path)
 }
 
-/// Reads all there is; the first error, if any.
+/// Reads all data; returns the first error, if any.
 fn read_all(store: &Store) -> Result<(), StoreError> {
     for run in store.runs()? {
         store.document(&run.id)?;
@@ -314,7 +320,7 @@ fn read_all(store: &Store) -> Result<(), StoreError> {
 fn a_store_that_is_cut_short_is_reported_as_damaged() {
     let (_folder, path) = full_store();
     let whole = fs::read(&path).expect("readable");
-    // The file is put beside the store: a path the process had open is not looked at again.
+    // The file is beside the store: the header of a path that the process had open is not checked again.
     for (index, bytes) in [200, 4096, 3 * 4096, whole.len() - 4096].into_iter().enumerate() {
         let cut = path.with_file_name(format!("cut{index}.sqlite"));
         fs::write(&cut, &whole[..bytes]).expect("written");
@@ -375,7 +381,7 @@ fn a_folder_that_cannot_be_written_to_can_be_read_from() {
 #[test]
 fn the_file_alone_can_be_read_unless_newer_runs_are_beside_it() {
     let (folder, _) = place();
-    // What means something in a URI; Windows allows no question mark in a name.
+    // Characters with a meaning in URIs; Windows allows no question mark in a name.
     let name = if cfg!(windows) { "50% off #1 ü.sqlite" } else { "50% off? #1 ü.sqlite" };
     let path = folder.path().join(name);
     let mut store = Store::open(&path).expect("a new store");
@@ -444,7 +450,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn a_document_comes_out_as_it_went_in(document in any_document()) {
+    fn a_stored_document_reads_back_equal(document in any_document()) {
         let (_folder, mut store) = new_store();
         prop_assert_eq!(store.import(&document).expect("added"), Imported::Added);
         prop_assert_eq!(store.document(&document.run.id).expect("there"), document.clone());
@@ -452,7 +458,7 @@ proptest! {
     }
 
     #[test]
-    fn a_round_comes_out_as_it_went_in(
+    fn a_stored_round_reads_back_equal(
         lines in "(?s).{0,300}",
         started_ms in any::<i64>(),
         seq in 0..=i64::MAX as u64,

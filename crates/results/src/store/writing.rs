@@ -147,7 +147,8 @@ impl Store {
     /// Stores the facts known after a run: the core's frequency and the time of each area.
     ///
     /// # Errors
-    /// [`StoreError::UnknownRun`]; [`StoreError::Unsound`] for figures that cannot be true. Then nothing is changed.
+    /// [`StoreError::UnknownRun`]; [`StoreError::Unsound`] for figures that cannot be true. The store is then
+    /// unchanged.
     pub fn put_run_facts(
         &mut self,
         id: &str,
@@ -255,7 +256,7 @@ fn json<T: Serialize>(value: &T) -> String {
     serde_json::to_string(value).expect("string keys only, and writing to memory cannot fail")
 }
 
-/// `None` where nothing is known.
+/// `None` if it is unknown.
 fn seconds_json(seconds: &BTreeMap<String, f64>) -> Option<String> {
     (!seconds.is_empty()).then(|| json(seconds))
 }

@@ -38,7 +38,7 @@ pub enum PlanError {
         command: &'static str,
     },
     /// A CPU that this process may not use.
-    #[error("CPU {cpu} is not one this process may use ({allowed})")]
+    #[error("CPU {cpu} is not available to this process ({allowed})")]
     NoSuchCpu {
         /// The CPU.
         cpu: usize,

@@ -1,4 +1,4 @@
-//! What a plan is made from.
+//! The options of a plan.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -8,18 +8,18 @@ use measure::user_code::UserCode;
 
 use super::point::Point;
 
-/// What a plan is made from.
+/// The options of a plan.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
     /// Parts of case names (`clock`, `syscall/getppid`, `lock/sysv*`); none means all.
     pub filters: Vec<String>,
-    /// Values given for parameters by hand: `workers` to `["1", "8"]`.
+    /// Values given explicitly for parameters: `workers` to `["1", "8"]`.
     pub params: BTreeMap<String, Vec<String>>,
     /// All values of all parameters.
     pub full: bool,
     /// Fewer rounds, less time.
     pub quick: bool,
-    /// Half-width of the interval at which a point is done, as a share.
+    /// Half-width of the interval at which a point is complete, as a share.
     pub precision: Option<f64>,
     /// Longest time for the whole run.
     pub budget: Option<Duration>,
@@ -39,7 +39,7 @@ pub struct Options {
     pub user: Vec<(Point, UserCode)>,
 }
 
-/// How much is measured: `quick` takes precedence over `full`.
+/// The extent of the run: `quick` takes precedence over `full`.
 pub(super) fn extent_of(options: &Options) -> Extent {
     match (options.quick, options.full) {
         (true, _) => Extent::Quick,

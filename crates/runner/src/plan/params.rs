@@ -1,4 +1,4 @@
-//! The values of parameters: those listed with a case, resolved for this machine, and those given by hand, checked.
+//! The values of parameters: those listed with a case, resolved for this machine, and those given explicitly, checked.
 
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ pub(super) fn params_of(cases: &[&'static Case]) -> String {
     }
 }
 
-/// The values that a parameter gets: those given by hand, else those listed, each once.
+/// The values that a parameter gets: those given explicitly, else those listed, each once.
 pub(super) fn values_of(
     param: &Param,
     options: &Options,
@@ -109,7 +109,8 @@ fn few_up_to(last: usize) -> Vec<usize> {
     below.chain([last]).collect()
 }
 
-/// A value given by hand, checked and in its stored form: a count in digits, a length in its shortest form, or a word.
+/// A value given explicitly, checked and in its stored form: a count in digits, a length in its shortest form, or a
+/// word.
 fn checked(param: &Param, value: &str, cpus: usize) -> Result<String, PlanError> {
     let bad = |problem: String| bad_value(param, value, problem);
     match param.takes {
@@ -196,7 +197,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_run_measures_unasked_are_values_that_can_be_asked_for() {
+    fn default_values_are_accepted_as_explicit_values() {
         for case in cases::all() {
             for param in case.params {
                 for value in param.default.iter().chain(param.full) {

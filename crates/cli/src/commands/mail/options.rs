@@ -129,7 +129,9 @@ fn template(
     let of_file = |e: std::io::Error| Usage(format!("--message {path}: {e}"));
     let size = std::fs::metadata(&args.message).map_err(of_file)?.len();
     if size > MESSAGE_AT_MOST {
-        return Err(Usage(format!("--message {path}: it has {size} bytes, 256 MiB at most")).into());
+        return Err(
+            Usage(format!("--message {path}: it has {size} bytes, the limit is 256 MiB")).into()
+        );
     }
     let raw = std::fs::read(&args.message).map_err(of_file)?;
     let heads = Heads {
@@ -191,7 +193,9 @@ pub fn bind(cpus: &[usize]) -> Result<(), Usage> {
     if let Some(cpu) = cpus.iter().find(|cpu| !allowed.contains(cpu)) {
         let allowed: Vec<String> = allowed.iter().map(ToString::to_string).collect();
         let allowed = allowed.join(",");
-        return Err(Usage(format!("--bind-cpu: there is no CPU {cpu} to be used, but {allowed}")));
+        return Err(Usage(format!(
+            "--bind-cpu: CPU {cpu} is not available to this process, which may use {allowed}"
+        )));
     }
     platform::cpu::keep_process_to(cpus).map_err(|refusal| Usage(format!("--bind-cpu: {refusal}")))
 }
@@ -226,7 +230,7 @@ fn sources(args: &MailSend) -> Result<Vec<IpAddr>, Usage> {
     for source in &args.transport.sources {
         let bound = std::net::TcpListener::bind((*source, 0));
         bound.map_err(|e| {
-            Usage(format!("--source {source}: mail cannot be sent from there: {e}"))
+            Usage(format!("--source {source}: cannot connect from this address: {e}"))
         })?;
     }
     Ok(args.transport.sources.clone())

@@ -95,16 +95,16 @@ fn announce(args: &MailSend, options: &DeliveryOptions) {
         note(&format!("{path}, line {line}: invalid address: {why}"));
     }
     if options.list.bad_numbers().len() > BAD_SHOWN {
-        note(&format!("and {} like these", options.list.bad_numbers().len() - BAD_SHOWN));
+        note(&format!("and {} more", options.list.bad_numbers().len() - BAD_SHOWN));
     }
     if options.list.duplicates() > 0 {
         let duplicates = counted(options.list.duplicates(), "duplicate");
         note(&format!("{duplicates} in the list: each address receives one message"));
     }
     if options.session.dry && !args.dry {
-        note("test mode: nobody receives anything; --really-send delivers");
+        note("test mode: no message is sent; --really-send delivers");
     } else if options.session.dry {
-        note("test mode: nobody receives anything");
+        note("test mode: no message is sent");
     }
 }
 

@@ -48,7 +48,7 @@ fn check(args: &MailSink, listen: &[SocketAddr]) -> Result<(), Usage> {
     let outside = listen.iter().find(|address| !address.ip().is_loopback());
     if let Some(address) = outside.filter(|_| !args.beyond_this_machine) {
         return Err(Usage(format!(
-            "{address} is not a loopback address: others could send mail there that nobody receives; \
+            "{address} is not a loopback address: others could send mail there, which would be discarded; \
              --beyond-this-machine allows it"
         )));
     }

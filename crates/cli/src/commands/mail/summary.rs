@@ -15,7 +15,7 @@ const SHOWN: usize = 10;
 /// The result of a delivery as text.
 pub fn text(options: &DeliveryOptions, summary: &Summary, page: &Page) -> String {
     let mut text = String::new();
-    let mode = if options.session.dry { ", test mode: nobody received anything" } else { "" };
+    let mode = if options.session.dry { ", test mode: no message was sent" } else { "" };
     let all = options.list.deliverable() + summary.bad as usize;
     let (recipients, of_domains) =
         (counted(all, "recipient"), counted(options.list.domains(), "domain"));
@@ -87,14 +87,15 @@ fn effort(text: &mut String, summary: &Summary) {
     let _ = writeln!(text, "{took}: {rate} recipients");
     let _ = writeln!(
         text,
-        "{} connections, {} at a time; {} transactions; {:.2} round trips each",
+        "{} connections, at most {} at once; {} transactions; {:.2} round trips each",
         carried.connections,
         summary.open_at_most,
         carried.transactions,
         carried.groups as f64 / (carried.transactions.max(1)) as f64
     );
     if carried.failed > 0 {
-        let _ = writeln!(text, "{} connections could not be made, or failed", carried.failed);
+        let _ =
+            writeln!(text, "{} connections could not be established or were lost", carried.failed);
     }
     if carried.shortages > 0 {
         let _ = writeln!(text, "shortages of ports or descriptors: {}", carried.shortages);
@@ -145,9 +146,9 @@ fn domains(text: &mut String, options: &DeliveryOptions, summary: &Summary, page
     note_others(text, worst.len());
 }
 
-/// Says how many lines of a table are left out.
+/// Reports the number of omitted lines of a table.
 fn note_others(text: &mut String, all: usize) {
     if all > SHOWN {
-        let _ = writeln!(text, "and {} others: --json", all - SHOWN);
+        let _ = writeln!(text, "and {} others, see --json", all - SHOWN);
     }
 }

@@ -78,14 +78,16 @@ fn check(args: &NetLoad) -> Result<(), Usage> {
         return Err(Usage(format!("--status is for http, not for {protocol}")));
     }
     if let Some(source) = args.sources.iter().find(|source| source.is_ipv4() != to.is_ipv4()) {
-        return Err(Usage(format!("from {source} there is no way to {to}: one is IPv4, one IPv6")));
+        return Err(Usage(format!(
+            "--source {source} cannot connect to {to}: one is IPv4, the other IPv6"
+        )));
     }
     if let Some(cpu) = args.bind_cpu.filter(|cpu| !platform::cpu::allowed().contains(cpu)) {
-        return Err(Usage(format!("--bind-cpu {cpu}: there is no such CPU for this process")));
+        return Err(Usage(format!("--bind-cpu {cpu}: this CPU is not available to this process")));
     }
     if args.idle && protocol.requests == Some(1) {
         return Err(Usage(format!(
-            "--idle: with {protocol} the server closes after its reply, none is ever idle"
+            "--idle: with {protocol} the server closes each connection after its reply"
         )));
     }
     Ok(())
@@ -97,12 +99,12 @@ fn steps(args: &NetLoad) -> Result<Vec<usize>, Usage> {
         (Connections::Each(numbers), false) => return Ok(numbers.clone()),
         (Connections::Each(numbers), true) if numbers.len() == 1 => (1, numbers[0]),
         (Connections::Each(_), true) => {
-            return Err(Usage("--ramp goes through a range, as in 1..10000, not a list".into()));
+            return Err(Usage("--ramp needs a range, such as 1..10000, not a list".into()));
         }
         (&Connections::Range(from, to), true) => (from, to),
         (Connections::Range(from, to), false) => {
             return Err(Usage(format!(
-                "{from}..{to} is a range: --ramp goes through it in steps, a list as in 1,10,100 names them"
+                "{from}..{to} is a range: add --ramp to go through it in steps, or list the steps, such as 1,10,100"
             )));
         }
     };
@@ -150,7 +152,7 @@ fn server(args: &NetLoad) -> Option<ProcessTree> {
     ProcessTree::of(args.server_pid?).ok()
 }
 
-/// Whether a step had only refused connections: further steps would have as well.
+/// Whether all connections of a step were refused, as those of further steps would be.
 fn is_refused(step: &Step) -> bool {
     step.replies == 0 && step.errors.total() > 0 && step.connections == 0
 }
@@ -170,14 +172,14 @@ fn ending(taken: &[Taken], all: bool) -> Ending {
 fn text(args: &NetLoad, taken: &[Taken], before: Option<ProcessTree>) -> String {
     let each = format_duration(args.duration);
     let what = match args.rate {
-        Some(rate) => format!("{rate} requests a second planned, for {each}"),
-        None => format!("closed loop, {each} each step"),
+        Some(rate) => format!("{rate} requests per second planned, for {each}"),
+        None => format!("closed loop, {each} per step"),
     };
     let head = format!("{} to {}: {what}\n\n", args.protocol, args.to);
     let lines: Vec<LoadLine> = taken.iter().map(line).collect();
     let mut text = head + &load_table(&lines, &page());
     if args.server_pid.is_none() {
-        text += "server's CPU time unknown: name its process with --server-pid\n";
+        text += "server's CPU time unknown: specify its process with --server-pid\n";
     }
     if let Some((most, bytes)) = per_connection(taken, before) {
         text += &format!("server's memory with {most} connections: {} each\n", in_bytes(bytes));
@@ -220,7 +222,7 @@ fn line(taken: &Taken) -> LoadLine {
 fn notes(step: &Step) -> Vec<String> {
     let mut notes = Vec::new();
     if step.client_saturated() {
-        let what = "client-saturated: the generator used all its CPU time; the figures are its limit, not the server's";
+        let what = "client-saturated: the generator used all its CPU time; the rate is its limit, not the server's";
         notes.push(what.into());
     }
     if step.generator_held_up().is_some_and(|share| share >= HELD_UP) {
@@ -232,8 +234,10 @@ fn notes(step: &Step) -> Vec<String> {
         notes.push(format!("{} connections were requested", step.concurrency));
     }
     if let Some(rate) = step.rate.filter(|rate| step.replies_per_s() < AS_ASKED * rate) {
-        notes
-            .push(format!("of {rate} requests a second {:.0} were answered", step.replies_per_s()));
+        notes.push(format!(
+            "{:.0} of {rate} requests per second were answered",
+            step.replies_per_s()
+        ));
     }
     notes.extend(errors(&step.errors));
     let longest = Duration::from_nanos(step.reply.max());

@@ -57,12 +57,12 @@ pub fn serve(args: &Serve) -> anyhow::Result<Ending> {
 
 fn of_refusal(case_error: CaseError) -> anyhow::Error {
     match case_error {
-        CaseError::Unsupported(reason) => anyhow::anyhow!("not on this system: {reason}"),
+        CaseError::Unsupported(reason) => anyhow::anyhow!("unsupported on this system: {reason}"),
         other => Usage(other.to_string()).into(),
     }
 }
 
-/// Timeouts and shortages of a server, in words.
+/// The timeouts and shortages of a server, as messages.
 fn shortages(server: &Server) -> Vec<String> {
     use std::sync::atomic::Ordering::Relaxed;
     let counters = server.counters();
@@ -71,16 +71,16 @@ fn shortages(server: &Server) -> Vec<String> {
         (counters.timed_out.load(Relaxed), "clients timed out"),
         (shortages.no_descriptor.load(Relaxed), "connections waited for a descriptor"),
         (shortages.no_memory.load(Relaxed), "connections waited for memory"),
-        (counters.no_process.load(Relaxed), "times no process or thread could be started"),
+        (counters.no_process.load(Relaxed), "failures to start a process or thread"),
     ];
     let met = all.into_iter().filter(|&(times, _)| times > 0);
     met.map(|(times, what)| format!("{times} {what}")).collect()
 }
 
-/// The architectures, and why some are missing here.
+/// The architectures, with the reasons why some are unsupported.
 fn architectures() -> String {
     let meaning = |architecture: &Architecture| match architecture.missing_here() {
-        Some(reason) => format!("{} (not here: {reason})", architecture.meaning),
+        Some(reason) => format!("{} (unsupported here: {reason})", architecture.meaning),
         None => architecture.meaning.to_owned(),
     };
     let all = ARCHITECTURES.iter().map(|one| (one.name, meaning(one)));

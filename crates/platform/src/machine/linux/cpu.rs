@@ -71,7 +71,7 @@ pub(crate) fn emulator() -> Option<String> {
 }
 
 fn emulator_in_files(tree: &Tree) -> Option<String> {
-    // QEMU gives the processor `max` that it makes up for Arm no implementer, and `Q` as its part
+    // QEMU gives its invented Arm processor `max` no implementer, and `Q` as its part
     // (target/arm/tcg/cpu64.c); under KVM, a guest sees the numbers of the real processor.
     let cpuinfo = tree.text("proc/cpuinfo")?;
     let made_up = field(&cpuinfo, "CPU implementer") == Some("0x00")
@@ -91,7 +91,7 @@ impl CoreTypes {
         own_kernel: bool,
         hybrid: Option<bool>,
     ) -> Option<CoreTypes> {
-        // Intel's kinds each have a performance monitor of their own, named so.
+        // Each of Intel's kinds of core has a separate performance monitor of this name.
         const MONITORS: [(&str, &str); 3] = [
             ("cpu_core", "performance"),
             ("cpu_atom", "efficiency"),
@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn a_guest_has_no_governor_and_a_fake_kernel_does_not_tell() {
+    fn a_guest_has_no_governor_and_an_emulated_kernel_reports_none() {
         let fixture = Fixture::new(&[("sys/devices/system/cpu/online", "0\n")]);
         let tree = Tree::new(fixture.root());
         assert_eq!(governor(&tree, true).unwrap(), "none");

@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_version_leaves_open_is_read_from_the_command_line_or_the_configuration() {
+    fn preemption_missing_from_the_version_is_read_from_command_line_or_configuration() {
         let built = config(
             "CONFIG_PREEMPT_VOLUNTARY=y\nCONFIG_PREEMPT_DYNAMIC=y\n# CONFIG_PREEMPT is not set\n",
         );

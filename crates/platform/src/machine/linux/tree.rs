@@ -91,7 +91,7 @@ pub(crate) fn cpus_in(list: &str) -> Option<Vec<usize>> {
     Some(cpus)
 }
 
-/// The value of `name=value` on a kernel's command line; the last one holds. What follows `--` is for init.
+/// The value of `name=value` on a kernel's command line; the last one holds. Arguments after `--` are passed to init.
 pub(super) fn option<'a>(command_line: &'a str, name: &str) -> Option<&'a str> {
     let options = command_line.split_whitespace().take_while(|word| *word != "--");
     options.filter_map(|word| word.strip_prefix(name)?.strip_prefix('=')).last()
