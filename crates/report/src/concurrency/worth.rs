@@ -1,9 +1,7 @@
 //! `concurrency/worth`: the job length from which an executor pays off.
 
 use crate::concurrency::derived::{doubts, said};
-use crate::concurrency::shape::{
-    Group, grouped, is_derived, length_words, param, values,
-};
+use crate::concurrency::shape::{Group, grouped, is_derived, length_words, param, values};
 use crate::concurrency::side_by_side::{SideBySide, measured, missing_lines};
 use crate::grid::{Cell, Column};
 use crate::page::{Ink, Page};
