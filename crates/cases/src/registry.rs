@@ -9,11 +9,11 @@ pub const AREAS: &[&Area] = &[
     &crate::clock::AREA,
     &crate::syscall::AREA,
     &crate::lock::AREA,
-    &crate::scale::AREA,
     &crate::concurrency::AREA,
     &crate::file::AREA,
     &crate::net::AREA,
     &crate::mail::AREA,
+    &crate::scale::AREA,
 ];
 
 /// All cases, in the order they are listed.
