@@ -53,6 +53,20 @@ const GAVE_WAY: [&str; 13] = [
     BROKE,
 ];
 
+/// The texts of these failures in runs that older builds have stored.
+const GAVE_WAY_BEFORE: [&str; 10] = [
+    "the server could start no further process or thread",
+    "the server had no descriptor for a further connection",
+    "the server had no memory for a further connection",
+    "clients kept the server waiting too long",
+    "more connections waited to be accepted than may (net.core.somaxconn): the system dropped some",
+    "connections or replies did not come in time",
+    "the generator had no local port for a further connection",
+    "the generator had no descriptor for a further connection",
+    "there was no port, descriptor, thread or process for a further connection",
+    "connections could not be made, or broke",
+];
+
 /// Whether a doubt means that the load generator limited a rate; only its first word is compared.
 pub fn is_client_saturated(doubt: &str) -> bool {
     doubt.split(':').next() == CLIENT_SATURATED.split(':').next()
@@ -65,5 +79,17 @@ pub fn is_saturated(doubt: &str) -> bool {
 
 /// Whether a doubt reports a failure under load.
 pub fn is_giving_way(doubt: &str) -> bool {
-    GAVE_WAY.contains(&doubt)
+    GAVE_WAY.contains(&doubt) || GAVE_WAY_BEFORE.contains(&doubt)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn failures_in_older_runs_are_recognised() {
+        assert!(is_giving_way("connections could not be made, or broke"));
+        assert!(GAVE_WAY.iter().chain(&GAVE_WAY_BEFORE).all(|doubt| is_giving_way(doubt)));
+        assert!(!is_giving_way(CLIENT_SATURATED));
+    }
 }

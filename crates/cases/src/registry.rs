@@ -17,11 +17,11 @@ pub const AREAS: &[&Area] = &[
     &crate::thread::AREA,
     &crate::switch::AREA,
     &crate::ipc::AREA,
-    &crate::scale::AREA,
     &crate::concurrency::AREA,
     &crate::file::AREA,
     &crate::net::AREA,
     &crate::mail::AREA,
+    &crate::scale::AREA,
     &crate::op::AREA,
     &crate::time::AREA,
 ];

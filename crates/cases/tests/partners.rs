@@ -495,7 +495,7 @@ mod linux {
         let mut measuring = measuring.unwrap();
         let pid = measuring.pid();
         let partners = until(|| {
-            let partners = children_of(pid);
+            let partners = children_of(pid as i32);
             (!partners.is_empty()).then_some(partners)
         });
         // It measures for a while, or ends because the case is unsupported.

@@ -155,8 +155,10 @@ fn in_turn(parts: &[Vec<&CpuLocation>]) -> Vec<usize> {
 mod tests {
     use super::*;
 
+    type Part = Option<usize>;
+
     /// CPUs with core, cache and socket.
-    fn topology(cpus: &[(usize, Option<usize>, Option<usize>, Option<usize>)]) -> Topology {
+    fn topology(cpus: &[(usize, Part, Part, Part)]) -> Topology {
         let location = |&(cpu, core, cache, socket): &_| CpuLocation { cpu, core, cache, socket };
         Topology { cpus: cpus.iter().map(location).collect() }
     }

@@ -55,12 +55,15 @@ fn glob(pattern: &str, text: &str) -> bool {
 fn nearest(filter: &str, all: &[&'static Case]) -> Option<String> {
     /// Less similar names are not suggested.
     const SIMILAR: f64 = 0.8;
-    let labels: Vec<String> = all.iter().map(|case| case.label()).collect();
+    // Of cases with the same name, that which does not repeat the other is suggested: it comes first.
+    let (repeated, first): (Vec<&Case>, Vec<&Case>) = all.iter().partition(|case| repeats(case));
+    let labels: Vec<String> = first.into_iter().chain(repeated).map(Case::label).collect();
     let name = filter.rsplit('/').next().unwrap_or(filter);
     if let Some(label) = labels.iter().find(|label| name.len() >= 2 && label.contains(name)) {
         return Some(label.clone());
     }
-    let spelt = labels.iter().flat_map(|label| {
+    // The last of those that are equally similar is the best.
+    let spelt = labels.iter().rev().flat_map(|label| {
         let (area, name) = label.split_once('/').unwrap_or(("", label));
         [(label.as_str(), label.as_str()), (name, label.as_str()), (area, area)]
     });
