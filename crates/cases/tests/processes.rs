@@ -6,7 +6,7 @@
 
 use std::process::ExitCode;
 
-use cases::{Case, Extent, process};
+use cases::{Case, Extent, Param, Takes, process};
 use libtest_mimic::{Arguments, Trial};
 use measure::record::Line;
 use measure::round::Mode;
