@@ -54,7 +54,10 @@ impl ResidentMemory {
             // SAFETY: within the mapping, which is longer than `bytes` by the alignment.
             unsafe { start.add(at).write_volatile(1) };
         }
-        os::verify(start, bytes, pages)?;
+        if os::verify(start, bytes, pages).is_err() {
+            os::collapse(start, bytes, pages);
+            os::verify(start, bytes, pages)?;
+        }
         Ok(memory)
     }
 }
@@ -106,6 +109,16 @@ mod os {
             Pages::Huge if done != 0 => Err(CaseError::last_os_error("madvise(MADV_HUGEPAGE)")),
             // A kernel without huge pages refuses the advice to use none.
             _ => Ok(()),
+        }
+    }
+
+    /// Has the kernel move base pages into huge pages, for which it makes room: a page fault may give up sooner. Kernels
+    /// before 6.1 cannot.
+    pub fn collapse(start: *mut u8, bytes: usize, pages: Pages) {
+        const MADV_COLLAPSE: libc::c_int = 25;
+        if pages == Pages::Huge {
+            // SAFETY: the range lies within a mapping of the caller's, whose contents stay the same.
+            unsafe { libc::madvise(start.cast(), bytes, MADV_COLLAPSE) };
         }
     }
 
@@ -192,6 +205,8 @@ mod os {
     pub fn advise(_start: *mut u8, _bytes: usize, _pages: Pages) -> Result<(), CaseError> {
         Ok(())
     }
+
+    pub fn collapse(_start: *mut u8, _bytes: usize, _pages: Pages) {}
 
     pub fn verify(_start: *mut u8, _bytes: usize, _pages: Pages) -> Result<(), CaseError> {
         Ok(())

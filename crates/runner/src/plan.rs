@@ -494,6 +494,26 @@ mod tests {
     }
 
     #[test]
+    fn processes_and_threads_are_measured_within_their_share_of_the_whole_run() {
+        let trials_ms = |filter: &str, quick| {
+            let options = Options { filters: vec![filter.into()], quick, ..Options::default() };
+            let plan = plan(&options, &[0, 1], 7).unwrap();
+            let sampled = plan.points.iter().filter(|point| point.trial_takes().is_none()).count();
+            (sampled, plan.budget_ms - plan.sampling_ms)
+        };
+        for (filter, quick, sampled_at_most, ms_at_most) in [
+            ("process", false, 8, 14_000),
+            ("process", true, 7, 4_000),
+            // Those of Windows are planned too, and end at once.
+            ("thread", false, 9, 8_000),
+            ("thread", true, 5, 3_000),
+        ] {
+            let (sampled, ms) = trials_ms(filter, quick);
+            assert!(sampled <= sampled_at_most && ms <= ms_at_most, "{filter}: {sampled} {ms}");
+        }
+    }
+
+    #[test]
     fn a_quick_run_of_locks_has_no_more_workers_than_two() {
         let of = |quick| {
             let options = Options { filters: vec!["lock".into()], quick, ..Options::default() };
