@@ -38,8 +38,9 @@ mod os {
     use super::SignalMask;
     use crate::CaseError;
 
-    /// More than the `sigjmp_buf` of any supported C library, of which the largest has about 400 bytes.
-    #[repr(C, align(16))]
+    /// More than the `sigjmp_buf` of any supported C library, of which the largest has about 400 bytes. Aligned to a cache
+    /// line, because how many lines the registers are stored to must not depend on where the stack begins.
+    #[repr(C, align(64))]
     pub(super) struct JumpBuffer([MaybeUninit<u8>; 1024]);
 
     pub(super) type SetJump = unsafe extern "C" fn(*mut JumpBuffer, c_int) -> c_int;
