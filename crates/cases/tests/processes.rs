@@ -12,7 +12,7 @@ use measure::record::Line;
 use measure::round::Mode;
 use measure::{CaseError, Params, Round};
 
-#[allow(dead_code, reason = "not every test of cases is of processes")]
+#[allow(dead_code, reason = "not all checks apply to processes")]
 #[path = "../src/syscall/rehearsal.rs"]
 mod rehearsal;
 

@@ -12,7 +12,8 @@ pub const CASE: Case = Case {
     area: "memory",
     name: "fault-huge",
     operation: "One first write to 2 MiB of private anonymous memory for which huge pages were asked \
-                (MADV_HUGEPAGE): the system takes a huge page, zeroes it and maps it.",
+                (MADV_HUGEPAGE): the system takes a huge page, zeroes it and maps it. It needs \
+                /sys/kernel/mm/transparent_hugepage/enabled to be madvise or always.",
     comparable_to: "512 times memory/fault-anonymous give as much memory.",
     only: Only::Linux("other systems have no advice that asks for huge pages"),
     core_bound: false,

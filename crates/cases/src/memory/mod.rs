@@ -46,24 +46,14 @@ pub const AREA: Area = Area {
             metric: &TIME,
         },
     ],
-    findings: &[
-        Finding::Ratio {
-            of: BASE_PAGES,
-            to: Select::point("memory/load", &[("size", "256m"), ("pages", "huge")]),
-            metric: &TIME,
-            greater: "A load within 256 MiB takes {} as long without huge pages.",
-            less: "A load within 256 MiB takes {} as long with huge pages.",
-            equal: "Huge pages do not change the time of a load within 256 MiB ({}).",
-        },
-        Finding::Ratio {
-            of: Select::point("memory/mprotect", &[("size", "4k"), ("others", "1")]),
-            to: Select::point("memory/mprotect", &[("size", "4k"), ("others", "0")]),
-            metric: &TIME,
-            greater: "mprotect takes {} as long while another CPU runs a thread of the process.",
-            less: "mprotect takes {} as long while no other CPU runs a thread of the process.",
-            equal: "mprotect takes as long while another CPU runs a thread of the process ({}).",
-        },
-    ],
+    findings: &[Finding::Ratio {
+        of: BASE_PAGES,
+        to: Select::point("memory/load", &[("size", "256m"), ("pages", "huge")]),
+        metric: &TIME,
+        greater: "A load within 256 MiB takes {} as long without huge pages.",
+        less: "A load within 256 MiB takes {} as long with huge pages.",
+        equal: "Huge pages do not change the time of a load within 256 MiB ({}).",
+    }],
     ..Area::new("memory", CASES)
 };
 
