@@ -76,16 +76,16 @@ fn runs_that_are_not_there() {
     let bench = Bench::new();
     let id = bench.oscost(&format!("run {CASE} --quick --budget 1s")).with(0).saved();
     for (arguments, words) in [
-        ("show nope", &["\"nope\" is neither a run nor an area or case;", "oscost runs"][..]),
+        ("show nosuch", &["\"nosuch\" is neither a run nor an area or case;", "oscost runs"][..]),
         ("show sycall", &["\"sycall\" is neither", "(did you mean syscall?)", "oscost list"]),
-        ("show last nope", &["no case matches \"nope\""]),
+        ("show last nosuch", &["no case matches \"nosuch\""]),
         ("show lock", &["has no results for lock"]),
         ("show kernel=6.12 clock", &["no run has the tag kernel=6.12"]),
         ("show last~7", &["last~7"]),
         ("show last lock", &["has no results for lock"]),
         ("compare last a=b", &["a=b"]),
-        ("runs --delete nope", &["nope"]),
-        ("run --resume nope", &["nope"]),
+        ("runs --delete nosuch", &["nosuch"]),
+        ("run --resume nosuch", &["nosuch"]),
         (&format!("run --resume {id}"), &["finished", "nothing to resume"]),
         ("run --resume", &["no run is unfinished"]),
         ("export -o tmp", &["cannot write tmp"]),

@@ -88,9 +88,12 @@ fn commands(args: &Time) -> Result<Vec<(Params, CommandLine)>, Usage> {
     Ok(all)
 }
 
-/// What prepares each of the commands, as text and in words.
-fn prepares(args: &Time, commands: usize) -> Result<Vec<Option<(String, Vec<String>)>>, Usage> {
-    let given: Vec<(String, Vec<String>)> = args
+/// A command line as text, and what is executed for it.
+type LineAndWords = (String, Vec<String>);
+
+/// What prepares each of the commands.
+fn prepares(args: &Time, commands: usize) -> Result<Vec<Option<LineAndWords>>, Usage> {
+    let given: Vec<LineAndWords> = args
         .prepare
         .iter()
         .map(|line| Ok((line.trim().to_owned(), words(line, args.no_shell)?)))
