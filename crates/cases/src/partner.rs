@@ -17,6 +17,9 @@ use crate::{Param, Takes, value_of};
 /// A partner process that has not ended this long after the measuring task is killed.
 const ENDS_WITHIN: Duration = Duration::from_secs(2);
 
+/// After an error of the measuring task, a partner that has ended is seen to have within this.
+const SHOWS_ITS_END_WITHIN: Duration = Duration::from_secs(1);
+
 /// Tasks as processes and as threads.
 pub const AS: Param = Param {
     name: "as",
@@ -211,8 +214,33 @@ fn beside_processes<E>(
     let measured = measure(own);
     drop(watch);
     // After an error the children are killed: each is dropped.
-    measured?;
+    measured.map_err(|reason| with_end_of_child(reason, &mut children))?;
     children.iter_mut().try_for_each(await_end)
+}
+
+/// An end of file is seen before the partner that caused it has ended: how it did is the reason.
+fn with_end_of_child(reason: CaseError, children: &mut [Child]) -> CaseError {
+    let CaseError::Failed(text) = &reason else { return reason };
+    let began = Instant::now();
+    let mut running = children.len();
+    while running > 0 && began.elapsed() < SHOWS_ITS_END_WITHIN {
+        running = 0;
+        for child in children.iter_mut() {
+            match child.try_wait() {
+                // It may be killed together with the worker, or instead of it.
+                Some(Err(how)) if how.contains("signal") => {
+                    return CaseError::Interrupted(format!("a partner process: {how}"));
+                }
+                Some(Err(how)) => {
+                    return CaseError::Failed(format!("{text}; a partner process: {how}"));
+                }
+                Some(Ok(())) => {}
+                None => running += 1,
+            }
+        }
+        std::thread::sleep(Duration::from_micros(500));
+    }
+    reason
 }
 
 fn no_end() -> CaseError {

@@ -45,6 +45,8 @@ fn main() -> ExitCode {
         }));
     }
     #[cfg(target_os = "linux")]
+    trials.push(test("a_killed_partner_is_an_interruption", linux::a_killed_partner));
+    #[cfg(target_os = "linux")]
     for name in linux::KILLED {
         trials.push(test(format!("nothing_is_left_of_{name}"), || linux::nothing_is_left(name)));
     }
@@ -470,12 +472,56 @@ mod unix {
 
 #[cfg(target_os = "linux")]
 mod linux {
+    use std::io;
     use std::time::{Duration, Instant};
 
+    use cases::switch::{TokenEnd, measure_ring};
     use measure::round::Mode;
+    use measure::{CaseError, Params};
     use platform::process_status::is_alive;
 
-    use super::{params, round_of};
+    use super::{order, params, round_of, tasks};
+
+    /// Closes its end as the system does when the process is killed, a while before it is.
+    struct Dying {
+        is_partner: bool,
+    }
+
+    impl TokenEnd for Dying {
+        fn pass(&mut self, _: u32) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn take(&mut self) -> io::Result<u32> {
+            if self.is_partner {
+                // As long as it watches its children, the process of this test would be killed too.
+                while handles_ends_of_children(std::os::unix::process::parent_id()) {
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+                // SAFETY: takes a number; this process is a partner.
+                unsafe { libc::raise(libc::SIGKILL) };
+            }
+            Err(io::ErrorKind::UnexpectedEof.into())
+        }
+    }
+
+    fn handles_ends_of_children(pid: u32) -> bool {
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+        let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+        let caught = caught.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+        caught.is_some_and(|mask| mask >> (libc::SIGCHLD - 1) & 1 == 1)
+    }
+
+    pub fn a_killed_partner() {
+        let order = order("switch/broken", &Params::new(), Mode::Sample);
+        let ends = vec![Dying { is_partner: false }, Dying { is_partner: true }];
+        let (_, result) =
+            round_of(&order, |round| measure_ring(&tasks(&order, true), round, ends, 0));
+        assert!(
+            matches!(&result, Err(CaseError::Interrupted(why)) if why.contains("signal 9")),
+            "{result:?}"
+        );
+    }
 
     /// Cases whose partners would wait for ever, or that have objects with names.
     pub const KILLED: [&str; 6] =
@@ -487,7 +533,7 @@ mod linux {
         let mut params = params("message", "1");
         params.insert("as".into(), "processes".into());
         let measuring = platform::process::fork(|| {
-            let mut order = super::order(name, &params, Mode::Sample);
+            let mut order = order(name, &params, Mode::Sample);
             (order.quiet_samples, order.limit_ms) = (usize::MAX, 60_000);
             let (_, result) = round_of(&order, |round| (case.run)(&params, round));
             i32::from(result.is_err())

@@ -11,8 +11,8 @@ use crate::{Case, Only};
 pub const TCP: Case = Case {
     area: "ipc",
     name: "tcp-connect",
-    operation: "One connection over the loopback interface (IPv4), by one task: socket, connect to a listening socket and \
-                accept, TCP_NODELAY and SO_LINGER 0 on both sides, close of both. SO_LINGER 0 makes the first close reset \
+    operation: "One connection over the loopback interface (IPv4), by one task: getsockname of the listening \
+                socket, socket, connect and accept, TCP_NODELAY and SO_LINGER 0 on both sides, close of both. SO_LINGER 0 makes the first close reset \
                 the connection, so that no port stays in TIME_WAIT.",
     comparable_to: "lmbench's `lat_connect` counts the connect alone, to another process that accepts, and leaves ports in \
             TIME_WAIT.",
