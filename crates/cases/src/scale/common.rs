@@ -49,6 +49,9 @@ const SHARE: Param = Param {
     takes: Takes::Words(&[]),
 };
 
+/// Pages of memory that is written to.
+pub const PAGES: usize = 64;
+
 /// The rate of several workers by that of one.
 pub const SCALING: Metric = Metric::higher(
     "scaling",

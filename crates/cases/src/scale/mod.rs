@@ -61,9 +61,6 @@ pub const AREA: Area = Area {
     ..Area::new("scale", CASES)
 };
 
-/// Pages of a mapping that is touched.
-const PAGES: usize = 64;
-
 /// Its cases.
 const CASES: &[&Case] = &[
     &getppid::CASE,
