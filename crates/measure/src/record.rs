@@ -106,7 +106,8 @@ impl Series {
     /// The time of sample `at` and the sentinel after it together, in ns.
     pub fn span(&self, at: usize) -> f64 {
         let after = self.readings.get(at + 1).filter(|_| !self.contended);
-        let sentinel = after.map_or(0.0, |reading| reading.total().get());
+        // The chain is the difference of two times, and negative where only the shorter one was interrupted.
+        let sentinel = after.map_or(0.0, |reading| reading.total().get().max(0.0));
         f64::from(self.samples[at]) * self.batch as f64 + sentinel
     }
 }
@@ -348,6 +349,21 @@ mod tests {
         assert!((0..4).all(|at| !oversubscribed.is_quiet(at, &level)));
         let seen: Vec<bool> = (0..4).map(|at| series.is_quiet(at, &level)).collect();
         assert_eq!(seen, [false, true, false, false]);
+    }
+
+    #[test]
+    fn a_negative_reading_takes_no_time() {
+        let quiet = Reading { chain: 800.0, alu: 560.0, chase: 761.0, calls: None };
+        let interrupted = Reading { chain: -5e6, ..quiet };
+        let series = Series {
+            busy: 1,
+            batch: 10,
+            samples: vec![2.0, 2.0],
+            readings: vec![quiet, interrupted, quiet],
+            ..Series::default()
+        };
+        assert_eq!(series.span(0), 20.0);
+        assert_eq!(series.span(1), 20.0 + 2121.0);
     }
 
     #[test]

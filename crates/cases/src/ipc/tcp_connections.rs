@@ -1,7 +1,7 @@
 use measure::{CaseError, Params, Round};
 use platform::on_linux;
 
-use crate::partner::{AS_PROCESSES, PLACE_OTHER, Tasks};
+use crate::partner::{AS_PROCESSES, PLACE_OTHER};
 use crate::{Case, Only, Param, Takes, count_of};
 
 /// Number of connections.
@@ -81,7 +81,7 @@ fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
             clients.push(client);
             servers.push(server);
         }
-        let tasks = Tasks::of(params, round)?;
+        let tasks = crate::partner::Tasks::of(params, round)?;
         round.expect_syscalls(2.0);
         let measure = |clients: Vec<TcpStream>| {
             let (mut at, mut number) = (0, 0u8);

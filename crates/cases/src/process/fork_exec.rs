@@ -1,7 +1,7 @@
 use platform::on_unix;
 
 use super::common::PROGRAM;
-use crate::{Case, Only, value_of};
+use crate::{Case, Only};
 
 /// A program started in the traditional way.
 pub const CASE: Case = Case {
@@ -21,7 +21,7 @@ pub const CASE: Case = Case {
         on_unix!(params, round, {
             use platform::program::{Program, reap};
 
-            let program = match value_of(params, "program")? {
+            let program = match crate::value_of(params, "program")? {
                 "static" => Program::tiny()?,
                 _ => Program::installed_true()?,
             };

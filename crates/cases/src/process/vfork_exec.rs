@@ -1,7 +1,7 @@
 use platform::on_linux;
 
 use super::common::PROGRAM;
-use crate::{Case, Only, value_of};
+use crate::{Case, Only};
 
 /// A program started without a copy of the address space.
 pub const CASE: Case = Case {
@@ -22,7 +22,7 @@ pub const CASE: Case = Case {
         on_linux!(params, round, {
             use platform::program::{ChildStack, Program, reap};
 
-            let program = match value_of(params, "program")? {
+            let program = match crate::value_of(params, "program")? {
                 "static" => Program::tiny()?,
                 _ => Program::installed_true()?,
             };

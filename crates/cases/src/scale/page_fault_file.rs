@@ -1,6 +1,6 @@
 use platform::on_unix;
 
-use super::{METRICS, ON_AN_OBJECT, PAGES};
+use super::{METRICS, ON_AN_OBJECT};
 use crate::{Case, Only};
 
 /// Pages of a file in memory, mapped by several at once.
@@ -25,8 +25,8 @@ pub const CASE: Case = Case {
 
             use crate::syscall::unnamed_file;
 
-            let bytes = PAGES * page_size();
-            round.operations_per_call(PAGES as u64);
+            let bytes = super::PAGES * page_size();
+            round.operations_per_call(super::PAGES as u64);
             let make = |_| {
                 let file = unnamed_file::open()?;
                 let written = file.write_all_at(&vec![1; bytes], 0);

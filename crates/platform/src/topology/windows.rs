@@ -2,8 +2,9 @@
 //! affinity masks.
 
 use windows_sys::Win32::System::SystemInformation::{
-    CacheInstruction, GROUP_AFFINITY, GetLogicalProcessorInformationEx, RelationAll, RelationCache,
-    RelationProcessorCore, RelationProcessorPackage, SYSTEM_LOGICAL_PROCESSOR_INFORMATION_EX,
+    CacheInstruction, GROUP_AFFINITY, GetLogicalProcessorInformationEx, RelationAll,
+    RelationCache as CACHE, RelationProcessorCore as CORE, RelationProcessorPackage as PACKAGE,
+    SYSTEM_LOGICAL_PROCESSOR_INFORMATION_EX,
 };
 use windows_sys::Win32::System::Threading::{GetCurrentThread, GetThreadGroupAffinity};
 
@@ -77,13 +78,13 @@ fn masks_of(group: u16) -> Masks {
         // SAFETY: the relationship defines which member of the union the system wrote.
         unsafe {
             match record.Relationship {
-                RelationProcessorCore => {
+                CORE => {
                     masks.cores.extend(of_group(record.Anonymous.Processor.GroupMask[0]));
                 }
-                RelationProcessorPackage => {
+                PACKAGE => {
                     masks.sockets.extend(of_group(record.Anonymous.Processor.GroupMask[0]));
                 }
-                RelationCache if record.Anonymous.Cache.Type != CacheInstruction => {
+                CACHE if record.Anonymous.Cache.Type != CacheInstruction => {
                     let cache = record.Anonymous.Cache;
                     let mask = of_group(cache.Anonymous.GroupMask);
                     masks.caches.extend(mask.map(|mask| (cache.Level, mask)));
