@@ -21,6 +21,9 @@ use serde_json::Value;
 const LOCKS: &str = "lock/sysv-sem lock/posix-sem-named lock/flock lock/fcntl \
                      --param as=processes --param workers=2";
 const POINTS: usize = 4;
+
+/// The areas whose cases start processes and threads, and make objects that may outlive them.
+const PRIMITIVES: &str = "process thread switch ipc signal timer memory atomic scale";
 /// Tasks that wait for each other, and queues that outlive them.
 const PARTNERS: &str = "switch/pipe switch/futex ipc/fifo ipc/shm-futex ipc/posix-queue ipc/sysv-queue \
                         --param as=processes --param place=same";
@@ -119,6 +122,38 @@ fn kill_workers(what: &str, points: usize) {
         (runs, given_up) = (runs + 1, given_up + failed);
     }
     println!("{killed} workers killed in {runs} runs; {given_up} cases given up");
+}
+
+#[test]
+fn killed_workers_of_the_primitives_leave_nothing() {
+    let wanted = kills(20);
+    let mut killed = 0;
+    while killed < wanted {
+        let bench = Bench::new();
+        let run = spawn(&bench, &format!("run {PRIMITIVES} --quick --budget 1s --json"));
+        let coordinator = run.id();
+        let began = Instant::now();
+        while killed < wanted && began.elapsed() < Duration::from_secs(20) {
+            std::thread::sleep(Duration::from_millis(20 + random(400) as u64));
+            // The worker, or one of its children, partners and sleepers.
+            match &descendants(coordinator)[..] {
+                [] => {}
+                all => {
+                    let victim = all[random(all.len())];
+                    killed += usize::from(signal_descendant(coordinator, victim, libc::SIGKILL));
+                }
+            }
+        }
+        let said = said_by(run).ended();
+        let document = said.json();
+        assert!(document["run"]["finished"].is_string(), "{}", document["run"]);
+        for result in times(&document) {
+            let has_reason = result["reason"].is_string();
+            assert!(result["outcome"] == "measured" || has_reason, "{result}");
+        }
+        nothing_is_left(&bench);
+    }
+    println!("{killed} processes of the primitives killed");
 }
 
 #[test]

@@ -199,9 +199,9 @@ fn damaged_files_fail_the_trial() {
     let spoils: [(Spoil, &str); 7] = [
         (|_| {}, ""),
         (|files| change(&files[19].1, |bytes| bytes[4_095] ^= 1), "differ from those written"),
-        (|files| change(&files[7].1, |bytes| bytes.truncate(4_095)), "4095 were there"),
-        (|files| change(&files[7].1, |bytes| bytes.push(0)), "4097 were there"),
-        (|files| change(&files[0].1, Vec::clear), "0 were there"),
+        (|files| change(&files[7].1, |bytes| bytes.truncate(4_095)), "4095 were read back"),
+        (|files| change(&files[7].1, |bytes| bytes.push(0)), "4097 were read back"),
+        (|files| change(&files[0].1, Vec::clear), "and 0 were read back"),
         (|files| fs::remove_file(&files[3].1).unwrap(), "reading a file: "),
         (
             |files| {
