@@ -22,7 +22,7 @@ pub struct Area {
     pub layout: Layout,
     /// The costs that the summary shows.
     pub summary: &'static [SummaryRow],
-    /// The conclusions that the summary may draw.
+    /// The conclusions that the summary may draw, the most important one first: the page has room for some.
     pub findings: &'static [Finding],
 }
 

@@ -176,7 +176,7 @@ fn wrong_jobs_are_refused_with_their_line() {
         ("--jobs x", &["--jobs", "not a count"]),
         ("--length 0s", &["--length", "cannot be 0"]),
         ("--length 5", &["--length", "not a duration"]),
-        ("--length 9ms..5ms", &["--length", "longer to the shorter"]),
+        ("--length 9ms..5ms", &["--length", "starts with the longer"]),
         ("--bound mixed:101", &["--bound", "0 to 100"]),
         ("--bound disk", &["--bound", "cpu, wait or mixed"]),
         ("--goal money", &["--goal", "turnaround"]),

@@ -123,7 +123,7 @@ fn arguments_that_are_wrong() {
             "--relay 127.0.0.1:1 --dkim-key none.pem --dkim-selector s",
             &["none.pem", "openssl genrsa"],
         ),
-        ("--relay 127.0.0.1:1 --bind-cpu 99999", &["no CPU 99999"]),
+        ("--relay 127.0.0.1:1 --bind-cpu 99999", &["CPU 99999 is not available"]),
         ("--relay 127.0.0.1:1 --journal tmp", &["tmp", "it is a folder"]),
         (
             "--relay 127.0.0.1:1 --journal no/such/journal",
@@ -209,7 +209,7 @@ fn sinks_that_cannot_be() {
         ("--user me", &["NAME:PASSWORD"]),
         ("--log no/such/log", &["no/such/log"]),
         ("--capture file", &["file"]),
-        ("--bind-cpu 99999", &["no CPU 99999"]),
+        ("--bind-cpu 99999", &["CPU 99999 is not available"]),
         ("--size 0", &["--size"]),
         ("--size -1", &["--size"]),
         ("--seed 18446744073709551616", &["--seed"]),

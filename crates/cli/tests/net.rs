@@ -117,7 +117,7 @@ fn contradictory_options_are_rejected() {
         (&format!("net load {to} --rate 0"), &["'0'", "per second"]),
         (&format!("net load {to} --rate 5 --ramp"), &["--rate", "--ramp"]),
         (&format!("net load {to} --status 503"), &["--status is for http"]),
-        (&format!("net load {to} --idle"), &["--idle", "closes after its reply"]),
+        (&format!("net load {to} --idle"), &["--idle", "closes each connection after its reply"]),
         (&format!("net load {to} --source ::1"), &["::1", "IPv6"]),
         (&format!("net load {to} --bind-cpu 4095"), &["--bind-cpu 4095"]),
         (

@@ -2,6 +2,7 @@
 //!
 //! Each area defines its rows and conclusions (`cases::Area::summary` and `findings`).
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use analysis::{Ratio, multiple};
@@ -25,6 +26,9 @@ const DOUBTFUL: &str = "?";
 /// Two figures are reported as equal only if the whole interval of their ratio is within this share of 1.
 const EQUAL_WITHIN: f64 = 0.1;
 
+/// The maximum number of lines of the page.
+const LINES_AT_MOST: usize = 45;
+
 /// The maximum number of reasons for doubt that are named.
 const REASONS_AT_MOST: usize = 3;
 
@@ -39,12 +43,14 @@ pub fn summary(
     page: &Page,
 ) -> String {
     let results = &document.results;
-    let parts = [
-        machine(document, page),
-        costs(results, areas, page),
-        findings(results, areas, page),
-        closing(document, took, page),
-    ];
+    let machine = machine(document, page);
+    let costs = costs(results, areas, page);
+    let closing = closing(document, took, page);
+    // An empty line between the parts.
+    let taken: usize =
+        [&machine, &costs, &closing].map(|part| part.lines().count() + 1).iter().sum();
+    let findings = findings(results, areas, LINES_AT_MOST.saturating_sub(taken), page);
+    let parts = [machine, costs, findings, closing];
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
 }
 
@@ -112,14 +118,26 @@ fn is_doubtful(results: &[CaseResult], result: &CaseResult) -> bool {
     all.into_iter().any(|reason| !is_saturated(&reason.text))
 }
 
-/// The findings whose figures were measured.
-fn findings(results: &[CaseResult], areas: &[&Area], page: &Page) -> String {
-    let all = areas.iter().flat_map(|area| area.findings);
-    let sentences: Vec<String> = all.filter_map(|finding| sentence(results, finding)).collect();
-    let lines = sentences
-        .iter()
-        .map(|sentence| text::hanging("- ", &page.signs(sentence), page.prose_width()));
-    lines.collect()
+/// The findings whose figures were measured, in the order of the areas. If there is not enough room for all, the first one of
+/// each area comes before the second one of any.
+fn findings(results: &[CaseResult], areas: &[&Area], mut room: usize, page: &Page) -> String {
+    let of_area = |area: &&Area| -> Vec<String> {
+        let sentences = area.findings.iter().filter_map(|finding| sentence(results, finding));
+        let lines = |text: String| text::hanging("- ", &page.signs(&text), page.prose_width());
+        sentences.map(lines).collect()
+    };
+    let all: Vec<Vec<String>> = areas.iter().map(of_area).collect();
+    let ranks = 0..all.iter().map(Vec::len).max().unwrap_or(0);
+    let by_rank = ranks.flat_map(|rank| (0..all.len()).map(move |area| (area, rank)));
+    let mut chosen = BTreeSet::new();
+    for (area, rank) in by_rank {
+        let Some(lines) = all[area].get(rank).map(|text| text.lines().count()) else { continue };
+        if lines <= room {
+            room -= lines;
+            chosen.insert((area, rank));
+        }
+    }
+    chosen.into_iter().map(|(area, rank)| all[area][rank].as_str()).collect()
 }
 
 /// The finding as a sentence; `None` if its figures are missing or inconclusive.

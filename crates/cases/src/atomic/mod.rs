@@ -8,20 +8,12 @@ mod handoff;
 
 pub(crate) use common::*;
 
-use measure::{Params, TIME};
+use measure::Params;
 
-use crate::{Area, Case, Extent, Select, SummaryRow};
+use crate::{Area, Case, Extent};
 
 /// The area.
-pub const AREA: Area = Area {
-    includes,
-    summary: &[SummaryRow {
-        label: "cache line to another CPU and back",
-        point: Select::case("atomic/handoff"),
-        metric: &TIME,
-    }],
-    ..Area::new("atomic", CASES)
-};
+pub const AREA: Area = Area { includes, ..Area::new("atomic", CASES) };
 
 /// Its cases.
 const CASES: &[&Case] = &[

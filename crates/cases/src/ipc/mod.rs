@@ -26,15 +26,10 @@ pub use common::*;
 
 use measure::TIME;
 
-use crate::{Area, Case, Finding, Select, SummaryRow};
+use crate::{Area, Case, Finding, Select};
 
 /// The area.
 pub const AREA: Area = Area {
-    summary: &[SummaryRow {
-        label: "pipe round trip",
-        point: Select::point("ipc/pipe", ONE_BYTE),
-        metric: &TIME,
-    }],
     findings: &[
         Finding::Ratio {
             of: Select::point("ipc/tcp", ONE_BYTE),

@@ -34,11 +34,6 @@ use crate::{Area, Case, Extent, Finding, Select, SummaryRow};
 pub const AREA: Area = Area {
     includes,
     summary: &[
-        SummaryRow {
-            label: "memory load (L1 cache)",
-            point: Select::case("memory/load-l1"),
-            metric: &TIME,
-        },
         SummaryRow { label: "memory load (256 MiB)", point: BASE_PAGES, metric: &TIME },
         SummaryRow {
             label: "page fault (anonymous memory)",

@@ -21,26 +21,10 @@ mod waitable_timer;
 pub(crate) use common::*;
 pub(crate) use sleeping::*;
 
-use crate::{Area, Case, Select, SummaryRow};
+use crate::{Area, Case};
 
 /// The area.
-pub const AREA: Area = Area {
-    summary: &[
-        SummaryRow {
-            label: "sleep of 1 ms: overshoot (nanosleep)",
-            point: Select::point("timer/nanosleep", ONE_MS),
-            metric: &metrics::OVERSHOOT_P50,
-        },
-        SummaryRow {
-            label: "sleep of 1 ms: overshoot (high-resolution timer)",
-            point: Select::point("timer/waitable-timer-high-resolution", ONE_MS),
-            metric: &metrics::OVERSHOOT_P50,
-        },
-    ],
-    ..Area::new("timer", CASES)
-};
-
-const ONE_MS: &[(&str, &str)] = &[("length", "1ms"), ("load", "none")];
+pub const AREA: Area = Area::new("timer", CASES);
 
 /// Its cases.
 const CASES: &[&Case] = &[
