@@ -1,5 +1,6 @@
 use measure::{CaseError, Round};
 use platform::memory::{Pages, Region, page_size, require};
+use platform::on_linux;
 
 use super::expect_faults;
 use crate::{Case, Only};
@@ -36,9 +37,11 @@ pub const READ: Case = Case {
     comparable_to: "The difference to memory/fault-anonymous is taking a page and zeroing it.",
     only: Only::Linux("only Linux is known to have a shared page of zeros"),
     run: |_, round| {
-        time(round, |page| {
-            // SAFETY: the caller gives a page of a readable region.
-            std::hint::black_box(unsafe { page.read_volatile() });
+        on_linux!(round, {
+            time(round, |page| {
+                // SAFETY: the caller gives a page of a readable region.
+                std::hint::black_box(unsafe { page.read_volatile() });
+            })
         })
     },
     ..WRITE
