@@ -69,7 +69,10 @@ mod tests {
                     Finding::Ratio { of, to, metric, greater, less, equal } => {
                         check(of, metric);
                         check(to, metric);
-                        let has_figure = |text: &&str| text.matches("{}").count() == 1;
+                        // The figure of a ratio ends with its unit: "1.5 times (1.4 to 1.6)".
+                        let has_figure = |text: &&str| {
+                            text.matches("{}").count() == 1 && !text.contains("{} times")
+                        };
                         assert!([greater, less, equal].into_iter().all(has_figure), "{greater}");
                     }
                     Finding::Value { point, metric, says } => {

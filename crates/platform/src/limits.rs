@@ -11,12 +11,6 @@ pub fn raise_descriptors() -> Option<u64> {
     os::raise_descriptors()
 }
 
-/// Memory in bytes that programs can get without swapping, also by the limits of this process's control groups; `None`
-/// where the system does not report it.
-pub fn available_memory() -> Option<u64> {
-    os::available_memory()
-}
-
 /// A limit of this system on the number of connections of a server or a load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limit {
@@ -141,16 +135,6 @@ mod os {
         Vec::new()
     }
 
-    #[cfg(target_os = "linux")]
-    pub fn available_memory() -> Option<u64> {
-        crate::machine::linux::available_memory()
-    }
-
-    #[cfg(not(target_os = "linux"))]
-    pub fn available_memory() -> Option<u64> {
-        None
-    }
-
     pub fn raise_descriptors() -> Option<u64> {
         let before = get()?;
         let mut wanted = before.rlim_max;
@@ -184,10 +168,6 @@ mod os {
 
 #[cfg(windows)]
 mod os {
-    pub fn available_memory() -> Option<u64> {
-        None
-    }
-
     pub fn of_connections() -> Vec<super::Limit> {
         Vec::new()
     }
@@ -213,12 +193,5 @@ mod tests {
         assert_eq!(limit.is_some(), cfg!(unix));
         assert!(limit.is_none_or(|limit| limit >= 64));
         assert_eq!(super::raise_descriptors(), limit);
-    }
-
-    #[test]
-    #[cfg(target_os = "linux")]
-    fn some_memory_is_available() {
-        let bytes = super::available_memory();
-        assert!(bytes.is_none_or(|bytes| bytes > 1 << 20), "{bytes:?}");
     }
 }

@@ -1,7 +1,6 @@
 //! Memory that is resident: each of its pages was written.
 
 use crate::CaseError;
-use crate::limits::available_memory;
 
 /// What stays free beside the memory that a measurement takes.
 const MARGIN: u64 = 256 << 20;
@@ -31,7 +30,7 @@ impl ResidentMemory {
     /// # Errors
     /// `Unsupported` if the memory is not free, or the system does not give huge pages for nearly all of it.
     pub fn new(bytes: usize, pages: Pages) -> Result<Self, CaseError> {
-        require_free(bytes as u64, available_memory())?;
+        require_free(bytes as u64, crate::memory::available())?;
         let alignment = os::alignment(pages)?;
         // SAFETY: a new anonymous mapping touches nothing that exists.
         let mapping = unsafe {

@@ -73,9 +73,9 @@ pub const AREA: Area = Area {
                 &[("engine", "pread"), ("depth", "1"), ("mode", "direct")],
             ),
             metric: &metrics::READS,
-            greater: "Past the cache, io_uring with 16 reads at once reads {} times as many blocks of 4 KiB a second as pread.",
-            less: "Past the cache, pread reads {} times as many blocks of 4 KiB a second as io_uring with 16 reads at once.",
-            equal: "Past the cache, io_uring with 16 reads at once reads as many blocks of 4 KiB a second as pread: {} times as many.",
+            greater: "Past the cache, io_uring with 16 reads at once reads {} as many blocks of 4 KiB a second as pread.",
+            less: "Past the cache, pread reads {} as many blocks of 4 KiB a second as io_uring with 16 reads at once.",
+            equal: "Past the cache, io_uring with 16 reads at once reads as many blocks of 4 KiB a second as pread ({}).",
         },
     ],
     ..Area::new("file", CASES)

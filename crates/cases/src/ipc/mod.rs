@@ -24,12 +24,13 @@ mod unix_socket;
 
 pub use common::*;
 
-use measure::TIME;
+use measure::{Params, TIME};
 
-use crate::{Area, Case, Finding, Select};
+use crate::{Area, Case, Extent, Finding, Select};
 
 /// The area.
 pub const AREA: Area = Area {
+    includes,
     findings: &[
         Finding::Ratio {
             of: Select::point("ipc/tcp", ONE_BYTE),
@@ -53,6 +54,11 @@ pub const AREA: Area = Area {
 
 const ONE_BYTE: &[(&str, &str)] = &[("message", "1"), ("place", "other")];
 const BLOCKS_OF_64K: &[(&str, &str)] = &[("block", "64k"), ("place", "other")];
+
+/// A quick run transfers blocks of one length.
+fn includes(params: &Params, extent: Extent) -> bool {
+    extent != Extent::Quick || params.get("block").is_none_or(|block| block != "4k")
+}
 
 /// Its cases.
 const CASES: &[&Case] = &[

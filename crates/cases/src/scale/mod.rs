@@ -56,7 +56,7 @@ pub const AREA: Area = Area {
     findings: &[Finding::Value {
         point: Select::point("scale/open-close", &[("as", "threads"), ("share", "same")]),
         metric: &SCALING,
-        says: "One thread on each CPU, all opening the same file, together open it {} as often as one alone.",
+        says: "One thread on each CPU, all opening the same file, together open it {} times as often as one alone.",
     }],
     ..Area::new("scale", CASES)
 };

@@ -229,14 +229,6 @@ fn find_memory(findings: &mut Findings, tree: &Tree) {
     findings.set("page_size_bytes", u64::try_from(page_size).ok());
 }
 
-/// The memory that this process can get without swapping: the least of what the machine and its control groups have.
-pub(crate) fn available_memory() -> Option<u64> {
-    let tree = Tree::new(Path::new("/"));
-    let machine = kilobytes(&tree.text("proc/meminfo")?, "MemAvailable");
-    let groups = cgroup::memory_left(&tree);
-    machine.into_iter().chain(groups).min()
-}
-
 /// A line of /proc/meminfo, in bytes.
 fn kilobytes(meminfo: &str, name: &str) -> Option<u64> {
     let number = field(meminfo, name)?.strip_suffix("kB")?.trim();
