@@ -23,6 +23,10 @@ impl FileMapping {
     /// Those of the calls; a `length` of 0 is one.
     #[inline]
     pub unsafe fn new(file: &File, length: usize) -> io::Result<Self> {
+        if length == 0 {
+            // Windows would map the whole file.
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
         Ok(Self { place: os::map(file, length)?, length })
     }
 
