@@ -12,6 +12,11 @@ use serde::{Deserialize, Serialize};
 
 /// The schema number this build reads and writes.
 pub const SCHEMA: u32 = 2;
+/// The fact about a machine that is the name of the system which was measured.
+pub const SYSTEM: &str = "system";
+/// The option of a run that is the id of its group: of the first run of the same invocation, which measures one run on
+/// each of its systems.
+pub const GROUP: &str = "group";
 
 /// One run as it is exported, imported and shown.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -237,6 +242,11 @@ pub struct PerOp {
 }
 
 impl Document {
+    /// The name of the system that was measured (`--on NAME`), if it was one of several, or was named.
+    pub fn system(&self) -> Option<&str> {
+        self.machine.get(SYSTEM).and_then(|name| name.as_str())
+    }
+
     /// The machine in one line: `Linux 6.1.0 x86_64, AMD EPYC 7B13, 2 CPUs`, without unknown facts.
     pub fn machine_line(&self) -> String {
         machine_line(&self.machine)

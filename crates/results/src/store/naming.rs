@@ -1,6 +1,7 @@
 //! The names of a run: its id, the beginning of it, `last`, `last~2`, or a tag.
 
 use super::{RunSummary, Store, StoreError};
+use crate::document::GROUP;
 
 impl Store {
     /// The id of the run called `name`: a full id; `last` (the newest) or `last~2` (the second before it); `key=value`,
@@ -19,7 +20,20 @@ impl Store {
         })
     }
 
-    /// The same without beginnings of ids: `None` for a name that is neither a full id nor has the form `last`,
+    /// The ids of the runs that were measured together with the run `id`, one on each system, oldest first: only itself
+    /// if it was measured alone.
+    ///
+    /// # Errors
+    /// [`StoreError::UnknownRun`], or if the store cannot be read.
+    pub fn group_of(&self, id: &str) -> Result<Vec<String>, StoreError> {
+        let runs = self.runs()?;
+        let run = runs.iter().find(|run| run.id == id).ok_or_else(|| self.unknown(id))?;
+        let Some(group) = run.asked.get(GROUP) else { return Ok(vec![id.to_owned()]) };
+        let together = runs.iter().filter(|run| run.asked.get(GROUP) == Some(group));
+        Ok(together.map(|run| run.id.clone()).collect())
+    }
+
+    /// As [`Store::resolve`], without beginnings of ids: `None` for a name that is neither a full id nor has the form `last`,
     /// `last~2` or `key=value`, and so may be something other than a run.
     ///
     /// # Errors

@@ -207,6 +207,23 @@ fn runs_have_short_names() {
 }
 
 #[test]
+fn runs_of_one_invocation_are_a_group() {
+    let (_folder, mut store) = new_store();
+    for (id, group) in [("a", Some("a")), ("b", None), ("c", Some("a")), ("d", Some("d"))] {
+        let asked = group.map(|group| (crate::GROUP.to_owned(), group.to_owned()));
+        let run = RunInfo {
+            asked: asked.into_iter().collect(),
+            ..unfinished_run(id, "2026-11-19T00:00:00Z")
+        };
+        store.begin_run(&run, &machine(), "").expect("begins");
+    }
+    for (id, group) in [("a", &["a", "c"][..]), ("c", &["a", "c"]), ("b", &["b"]), ("d", &["d"])] {
+        assert_eq!(store.group_of(id).expect(id), group, "{id}");
+    }
+    store.group_of("e").expect_err("no such run");
+}
+
+#[test]
 fn many_candidates_are_cut_short() {
     let candidates: Vec<String> = (0..12).map(|n| format!("run{n}")).collect();
     let error = StoreError::AmbiguousRun { asked: "run".to_owned(), candidates }.to_string();
