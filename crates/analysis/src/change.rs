@@ -158,8 +158,25 @@ impl Change {
 
     /// The smallest difference that is reported, as a share.
     pub(crate) fn floor_at_least(&self) -> f64 {
-        if self.in_cycles { CYCLES_FLOOR_AT_LEAST } else { FLOOR_AT_LEAST }
+        floor_at_least(self.in_cycles)
     }
+}
+
+/// The smallest difference that is reported of figures in core cycles or in other units, as a share.
+pub(crate) fn floor_at_least(in_cycles: bool) -> f64 {
+    if in_cycles { CYCLES_FLOOR_AT_LEAST } else { FLOOR_AT_LEAST }
+}
+
+/// The difference of the machine's own speed between the runs of two results, as a logarithm.
+pub(crate) fn shift_between(
+    (base, base_result): (&Document, &CaseResult),
+    (new, new_result): (&Document, &CaseResult),
+    in_cycles: bool,
+) -> f64 {
+    let references =
+        (References::of(base).beside(base_result), References::of(new).beside(new_result));
+    let frequencies = Frequencies::of(base, new);
+    speed_shift(base_result, new_result, references, &frequencies, in_cycles)
 }
 
 /// The reference of shares for figures that may be 0.

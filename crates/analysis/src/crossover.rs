@@ -70,7 +70,7 @@ pub fn crossing(x: &[f64], a: &[Vec<f64>], b: &[Vec<f64>], seed: u64) -> Crossin
     let series: Vec<&[f64]> = places.iter().flat_map(|place| [place.a, place.b]).collect();
     let ln_x: Vec<f64> = places.iter().map(|place| place.ln_x).collect();
     let medians = resample::medians(&series);
-    let center = locate(&ln_x, &medians);
+    let center = locate_pairs(&ln_x, &medians);
     let [.., a_last, b_last] = &medians[..] else { return Crossing::TooFew };
     if center == f64::INFINITY || b_last / a_last < 1.0 + FLOOR_AT_LEAST {
         return Crossing::Never;
@@ -78,14 +78,14 @@ pub fn crossing(x: &[f64], a: &[Vec<f64>], b: &[Vec<f64>], seed: u64) -> Crossin
     let within = |at: f64| at.clamp(first, last);
     let rounds = resample::rounds(&series);
     let draws = resample::draws(&series, seed);
-    let figures = draws.iter().map(|medians| within(locate(&ln_x, medians))).collect();
+    let figures = draws.iter().map(|medians| within(locate_pairs(&ln_x, medians))).collect();
     let (low, high) = resample::interval(rounds, within(center), figures);
     if center == f64::NEG_INFINITY {
         return Crossing::Before { at_most: high.exp() };
     }
     let alone = |round: usize| {
         let values: Vec<f64> = series.iter().map(|values| values[round]).collect();
-        Some(locate(&ln_x, &values)).filter(|at| at.is_finite()).map(f64::exp)
+        Some(locate_pairs(&ln_x, &values)).filter(|at| at.is_finite()).map(f64::exp)
     };
     Crossing::At {
         at: Interval { median: center.exp(), low: low.exp(), high: high.exp() },
@@ -95,10 +95,15 @@ pub fn crossing(x: &[f64], a: &[Vec<f64>], b: &[Vec<f64>], seed: u64) -> Crossin
     }
 }
 
-/// The logarithm of the crossing, from `a` and `b` at each x in turn; minus infinity if `a` is below throughout,
-/// infinity if it is not below at the end.
-fn locate(ln_x: &[f64], pairs: &[f64]) -> f64 {
+/// The logarithm of the crossing, from `a` and `b` at each x in turn.
+fn locate_pairs(ln_x: &[f64], pairs: &[f64]) -> f64 {
     let ratios: Vec<f64> = pairs.chunks_exact(2).map(|pair| (pair[0] / pair[1]).ln()).collect();
+    locate(ln_x, &ratios)
+}
+
+/// The logarithm of the crossing, from the logarithms of the ratio of `a` to `b` at each x; minus infinity if `a` is below
+/// throughout, infinity if it is not below at the end. The greater the ratios, the greater the crossing.
+pub(crate) fn locate(ln_x: &[f64], ratios: &[f64]) -> f64 {
     match ratios.iter().rposition(|&ratio| ratio >= 0.0) {
         None => f64::NEG_INFINITY,
         Some(at) if at + 1 == ratios.len() => f64::INFINITY,
@@ -276,7 +281,8 @@ mod tests {
                 // The straight line between neighbours is not the curve: its own crossing is the truth.
                 let ratio = |ns: &f64| [ns * part + overhead, *ns];
                 let ln_x: Vec<f64> = xs().iter().map(|x| x.ln()).collect();
-                let truth = locate(&ln_x, &xs().iter().flat_map(ratio).collect::<Vec<_>>()).exp();
+                let truth =
+                    locate_pairs(&ln_x, &xs().iter().flat_map(ratio).collect::<Vec<_>>()).exp();
                 assert!((truth / (overhead / (1.0 - part)) - 1.0).abs() < 0.1, "{truth}");
                 let covered = (0..TRIALS).filter(|&trial| {
                     let (threads, serial) = rounds((part, overhead), count, &mut rng);

@@ -2,6 +2,7 @@
 
 mod change;
 mod choice;
+pub mod claim;
 mod compare;
 mod crossover;
 mod frequency;

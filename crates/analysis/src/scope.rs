@@ -77,6 +77,15 @@ impl<'a> Points<'a> {
         Self { points }
     }
 
+    /// Whether a rate of this point is a lower bound only, since something other than the measured program limited it.
+    pub(crate) fn is_lower_bound(&self, result: &CaseResult) -> bool {
+        let point = self.points.get(&(result.case.as_str(), &result.params));
+        let is_bound = |point: &Point| {
+            !point.disturbed && point.gave_way.is_none() && point.saturated.is_some()
+        };
+        point.is_some_and(is_bound) && role(result) == Role::Figure
+    }
+
     /// Why this metric of its point gets no verdict, whatever its interval.
     pub(crate) fn held_back(&self, result: &CaseResult) -> Option<String> {
         let point = self.points.get(&(result.case.as_str(), &result.params))?;

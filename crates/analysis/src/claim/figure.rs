@@ -1,0 +1,205 @@
+//! Figures on the scale on which they are compared, and contrasts of them: sums with factors, such as the difference of two
+//! logarithms, which is that of a ratio.
+
+use measure::stats::{median, t_quantile};
+use measure::{Combine, Direction};
+use results::{CaseResult, Outcome};
+
+use super::selection::Datum;
+use crate::spread::{Spread, grid_step};
+
+/// With fewer rounds nothing is decided, as in a comparison of runs.
+const LEAST_ROUNDS: usize = 6;
+/// The largest difference that rounding makes, in steps of the grid.
+const GRID_STEPS: f64 = 1.5;
+
+/// The scale of figures: logarithms, unless a figure may be 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Scale {
+    Log,
+    Linear,
+}
+
+impl Scale {
+    /// A number on this scale; minus infinity for one that has no logarithm.
+    pub(super) fn of(self, number: f64) -> f64 {
+        match self {
+            Scale::Linear => number,
+            Scale::Log if number > 0.0 => number.ln(),
+            Scale::Log => f64::NEG_INFINITY,
+        }
+    }
+
+    /// The number at a place of this scale.
+    pub(super) fn number(self, place: f64) -> f64 {
+        if self == Scale::Log { place.exp() } else { place }
+    }
+}
+
+/// A figure with its error.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Figure {
+    pub(super) center: f64,
+    /// The standard error; 0 for a fact.
+    pub(super) error: f64,
+    /// Degrees of freedom of the error.
+    pub(super) degrees: f64,
+    /// What the machine's drift and rounding can add.
+    pub(super) floor: f64,
+    /// Whether the true figure may be any greater one: something else limited it.
+    pub(super) is_lower_bound: bool,
+    /// Whether it has no variance, such as a number of system calls.
+    pub(super) is_fact: bool,
+}
+
+impl Figure {
+    /// The figure of a datum, in core cycles if `in_cycles`.
+    ///
+    /// # Errors
+    /// Why nothing can be decided by it.
+    pub(super) fn of(datum: &Datum, scale: Scale, in_cycles: bool) -> Result<Self, String> {
+        if let Some(count) = datum.count {
+            return Self::fact(count, scale);
+        }
+        let result = datum.result;
+        let measured = result.estimate.filter(|_| result.outcome == Outcome::Measured);
+        let estimate = measured.ok_or_else(|| format!("{} has no figure", result.label()))?;
+        if is_fact(result) {
+            return Self::fact(estimate.median, scale);
+        }
+        let is_lower_bound = datum.is_lower_bound && result.better == Direction::Higher;
+        if let Some(why) = datum.held_back.as_ref().filter(|_| !is_lower_bound) {
+            return Err(why.clone());
+        }
+        let factor = result.cycles_per_ns().filter(|_| in_cycles).unwrap_or(1.0);
+        let values: Vec<f64> = result.round_values.iter().map(|value| value * factor).collect();
+        if scale == Scale::Log && values.iter().chain([&estimate.median]).any(|value| *value <= 0.0)
+        {
+            return Err(format!("{} has figures that are not above 0", result.label()));
+        }
+        let center = estimate.median * factor;
+        let apart = median_of(&values).map(|median| (median - center).abs());
+        let rounds: Vec<f64> = values.iter().map(|&value| scale.of(value)).collect();
+        let spread = Spread::of(&rounds).filter(|_| apart <= Some(1e-3 * center.abs()));
+        let Some(spread) = spread else {
+            return Err(format!("{} has no interval from its rounds", result.label()));
+        };
+        if rounds.len() < LEAST_ROUNDS {
+            let had = rounds.len();
+            return Err(format!("{had} rounds are too few: at least {LEAST_ROUNDS} are needed"));
+        }
+        let rounding = rounding(result, scale, factor);
+        Ok(Self {
+            center: scale.of(center),
+            error: spread.error,
+            degrees: spread.degrees,
+            floor: spread.drift.max(rounding),
+            is_lower_bound,
+            is_fact: false,
+        })
+    }
+
+    fn fact(number: f64, scale: Scale) -> Result<Self, String> {
+        if scale == Scale::Log && number <= 0.0 {
+            return Err("a figure is 0, so that there is no ratio".to_owned());
+        }
+        Ok(Self {
+            center: scale.of(number),
+            error: 0.0,
+            degrees: f64::INFINITY,
+            floor: 0.0,
+            is_lower_bound: false,
+            is_fact: true,
+        })
+    }
+}
+
+/// Whether the figure has no variance: the step of a clock, the sum of events that should never happen.
+fn is_fact(result: &CaseResult) -> bool {
+    let combine = cases::metric(&result.case, &result.metric).map(|metric| metric.combine);
+    let one_value = || {
+        result.round_values.is_empty()
+            && result.estimate.is_some_and(|estimate| estimate.low == estimate.high)
+    };
+    combine.is_some_and(|combine| combine != Combine::Median) || one_value()
+}
+
+fn median_of(values: &[f64]) -> Option<f64> {
+    (!values.is_empty()).then(|| median(&mut values.to_vec()))
+}
+
+/// What the rounding of times can add.
+fn rounding(result: &CaseResult, scale: Scale, factor: f64) -> f64 {
+    let Some(estimate) = result.estimate.filter(|_| result.unit.starts_with("ns")) else {
+        return 0.0;
+    };
+    let step = grid_step(&result.round_values) * GRID_STEPS;
+    match scale {
+        Scale::Linear => step * factor,
+        Scale::Log if step > 0.0 => (step / estimate.median).ln_1p(),
+        Scale::Log => 0.0,
+    }
+}
+
+/// A sum of figures with factors, and its error (Welch 1947, Satterthwaite 1946).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Contrast {
+    pub(super) center: f64,
+    error: f64,
+    degrees: f64,
+    /// What the machine itself can add.
+    pub(super) floor: f64,
+    /// Whether the true sum may be any lower one.
+    open_below: bool,
+    /// Whether the true sum may be any greater one.
+    open_above: bool,
+}
+
+/// A range on the scale of a quantity.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Range {
+    pub(super) low: f64,
+    pub(super) high: f64,
+}
+
+impl Contrast {
+    /// The sum of these figures, each multiplied by its factor; `floor` is added to what the machine itself can add, unless all
+    /// are facts.
+    pub(super) fn of(terms: &[(f64, Figure)], floor: f64) -> Self {
+        let variance = |(factor, figure): &(f64, Figure)| (factor * figure.error).powi(2);
+        let all: f64 = terms.iter().map(variance).sum();
+        let by_degrees: f64 =
+            terms.iter().map(|term| variance(term).powi(2) / term.1.degrees).sum();
+        let drift = terms.iter().map(|(factor, figure)| factor.abs() * figure.floor);
+        let bound = |sign: f64| {
+            terms.iter().any(|(factor, figure)| figure.is_lower_bound && factor * sign > 0.0)
+        };
+        let are_facts = terms.iter().all(|(_, figure)| figure.is_fact);
+        Self {
+            center: terms.iter().map(|(factor, figure)| factor * figure.center).sum(),
+            error: all.sqrt(),
+            degrees: if by_degrees > 0.0 { all.powi(2) / by_degrees } else { f64::INFINITY },
+            floor: drift.fold(if are_facts { 0.0 } else { floor }, f64::max),
+            open_below: bound(-1.0),
+            open_above: bound(1.0),
+        }
+    }
+
+    /// Half of the interval's width that comes from the rounds; `chance` is that of both ends together.
+    pub(super) fn half(&self, chance: f64) -> f64 {
+        if self.error == 0.0 {
+            return 0.0;
+        }
+        // Beyond a thousand, Student's t is normal.
+        t_quantile(1.0 - chance / 2.0, self.degrees.min(1e3)) * self.error
+    }
+
+    /// The interval that misses the truth with this chance at most, at each end with half of it.
+    pub(super) fn range(&self, chance: f64) -> Range {
+        let reach = self.half(chance) + self.floor;
+        Range {
+            low: if self.open_below { f64::NEG_INFINITY } else { self.center - reach },
+            high: if self.open_above { f64::INFINITY } else { self.center + reach },
+        }
+    }
+}

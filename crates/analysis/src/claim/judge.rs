@@ -1,0 +1,187 @@
+//! Judges claims by intervals.
+//!
+//! A claim holds if the interval of its quantity lies within the claimed region, and fails if it lies outside. All verdicts of
+//! a file share one chance of error, 5 %: each of its claims gets an equal part (Bonferroni), half of it at each end.
+//!
+//! A claim *for all* n combinations of parameters is an intersection. For it to hold, each combination must hold by its
+//! own interval at the claim's full level: if the claim is false, one combination is false, and that one appears to hold with
+//! the chance of a single interval at most (intersection-union test, Berger 1982). For it to fail, one combination out of n is
+//! enough, so that each must be outside by an interval at 1/n of the chance. *For some* is the opposite: holding is
+//! corrected, failing is not. A trend is an intersection over its steps, and a region with two ends is rejected at either
+//! end; both are corrected in the same way.
+//!
+//! No verdict falls below what the machine itself varies by: the interval is widened by the drift in the course of a run, by the
+//! rounding of times, by the difference of the machine's speed between runs, and for ratios by the floor of all comparisons.
+
+use measure::stats::LEVEL;
+use results::Document;
+
+use super::model::{Claim, Content, Scope, Statement};
+use super::quantity::{Measured, region_of};
+use super::selection::{Selected, select, systems};
+use super::verdict::{ClaimVerdict, JudgedClaim, JudgedComparison};
+
+/// The chance of any wrong verdict of a file.
+const CHANCE: f64 = 1.0 - LEVEL;
+
+/// Judges claims by runs, each of one system. A claim without a system is about the first run that has its points.
+pub fn judge(claims: &[Claim], documents: &[Document]) -> Vec<JudgedClaim> {
+    let selected: Vec<Result<Selected, String>> = claims
+        .iter()
+        .map(|claim| match &claim.content {
+            Content::Missing(what) => Err(format!("missing: {what}")),
+            Content::Statement(statement) => select_one(statement, documents),
+        })
+        .collect();
+    let measurable = selected.iter().filter(|selected| selected.is_ok()).count();
+    let chance = CHANCE / measurable.max(1) as f64;
+    let judged = claims.iter().zip(selected).map(|(claim, selected)| {
+        let (verdict, note, comparisons) = match (&claim.content, selected) {
+            (Content::Statement(statement), Ok(selected)) => {
+                Judge { statement, chance }.claim(&selected)
+            }
+            (_, selected) => {
+                let note = selected.err().unwrap_or_default();
+                (ClaimVerdict::NotMeasurable, note, Vec::new())
+            }
+        };
+        JudgedClaim { claim: claim.clone(), verdict, note, comparisons }
+    });
+    judged.collect()
+}
+
+/// The figures of a statement, of which there must be one combination if its scope is `at`.
+fn select_one<'a>(
+    statement: &Statement,
+    documents: &'a [Document],
+) -> Result<Selected<'a>, String> {
+    let selected = select(statement, documents).map_err(|missing| {
+        let systems: Vec<String> = systems(documents).into_iter().collect();
+        match missing.starts_with("the system ") {
+            true => format!("{missing}, only {}", systems.join(", ")),
+            false => missing,
+        }
+    })?;
+    if statement.scope == Scope::At && selected.groups.len() > 1 {
+        let count = selected.groups.len();
+        let first = selected.groups[0].pairs[0].1.a.result.label();
+        return Err(format!(
+            "{count} combinations of parameters match, such as {first}: give the parameters that are left open, or \
+             scope = \"for all\""
+        ));
+    }
+    Ok(selected)
+}
+
+struct Judge<'a> {
+    statement: &'a Statement,
+    /// The chance of a wrong verdict on the claim, at both ends together.
+    chance: f64,
+}
+
+/// What the interval of one combination shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Shown {
+    Inside,
+    Outside,
+    Neither,
+}
+
+impl Judge<'_> {
+    fn claim(&self, selected: &Selected) -> (ClaimVerdict, String, Vec<JudgedComparison>) {
+        let (statement, groups) = (self.statement, &selected.groups);
+        let (to_hold, to_fail) = self.chances(groups.len());
+        let mut comparisons = Vec::new();
+        let mut shown = Vec::new();
+        for group in groups {
+            let measured = Measured::of(group, statement);
+            let (is, interval, note) = match &measured {
+                Err(why) => (Shown::Neither, None, why.clone()),
+                Ok(measured) => self.shown(measured, to_hold, to_fail),
+            };
+            shown.push(is);
+            let verdict = verdict_of(is);
+            comparisons.extend(JudgedComparison::of(group, statement, interval, verdict, note));
+        }
+        let verdict = self.verdict(&shown, selected);
+        let note = match verdict {
+            ClaimVerdict::Undecided => self.why_undecided(&comparisons, selected),
+            _ => String::new(),
+        };
+        (verdict, note, comparisons)
+    }
+
+    /// The chances, of both ends together, of the intervals by which one combination of `count` holds and fails.
+    fn chances(&self, count: usize) -> (f64, f64) {
+        let each = self.chance / count.max(1) as f64;
+        match self.statement.scope {
+            Scope::At => (self.chance, self.chance),
+            Scope::ForAll => (self.chance, each),
+            Scope::ForSome => (each, self.chance),
+        }
+    }
+
+    /// Whether the interval lies inside or outside of the region; the interval; and what would decide it.
+    fn shown(
+        &self,
+        measured: &Measured,
+        to_hold: f64,
+        to_fail: f64,
+    ) -> (Shown, Option<(f64, f64, f64)>, String) {
+        let region = match region_of(&self.statement.relation.value, measured) {
+            Ok(region) => region,
+            Err(problem) => return (Shown::Neither, None, problem),
+        };
+        // Either end of a region may reject it.
+        let to_fail = to_fail / region.ends() as f64;
+        let (narrow, wide) = (measured.range(to_hold), measured.range(to_fail));
+        let (is, range) = match (region.contains(narrow), region.excludes(wide)) {
+            (true, _) => (Shown::Inside, narrow),
+            (_, true) => (Shown::Outside, wide),
+            _ => (Shown::Neither, if to_hold < to_fail { narrow } else { wide }),
+        };
+        let note = match is {
+            Shown::Neither => measured.what_would_decide(&region, to_hold.min(to_fail)),
+            _ => String::new(),
+        };
+        (is, Some(measured.numbers(range)), note)
+    }
+
+    fn verdict(&self, shown: &[Shown], selected: &Selected) -> ClaimVerdict {
+        let all = |wanted| shown.iter().all(|is| *is == wanted) && selected.missing.is_empty();
+        let any = |wanted| shown.contains(&wanted);
+        let (holds, fails) = match self.statement.scope {
+            Scope::At | Scope::ForAll => (all(Shown::Inside), any(Shown::Outside)),
+            Scope::ForSome => (any(Shown::Inside), all(Shown::Outside)),
+        };
+        match (holds, fails) {
+            (true, _) => ClaimVerdict::Holds,
+            (_, true) => ClaimVerdict::Fails,
+            _ => ClaimVerdict::Undecided,
+        }
+    }
+
+    fn why_undecided(&self, comparisons: &[JudgedComparison], selected: &Selected) -> String {
+        let open: Vec<&JudgedComparison> = comparisons
+            .iter()
+            .filter(|comparison| comparison.verdict == ClaimVerdict::Undecided)
+            .collect();
+        match (&open[..], &selected.missing[..]) {
+            ([], []) => String::new(),
+            ([], [missing, ..]) => missing.clone(),
+            ([one], _) => one.note.clone(),
+            ([first, ..], _) => {
+                let (open, all) = (open.len(), comparisons.len());
+                format!("{open} of {all} comparisons are undecided; the first: {}", first.note)
+            }
+        }
+    }
+}
+
+fn verdict_of(shown: Shown) -> ClaimVerdict {
+    match shown {
+        Shown::Inside => ClaimVerdict::Holds,
+        Shown::Outside => ClaimVerdict::Fails,
+        Shown::Neither => ClaimVerdict::Undecided,
+    }
+}

@@ -1,0 +1,144 @@
+//! What is known of a claim after it was judged.
+
+use measure::stats::LEVEL;
+use results::Estimate;
+use serde::Serialize;
+
+use super::model::{Claim, Statement};
+use super::selection::{Datum, Group, name_of};
+
+/// The verdict on a claim.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ClaimVerdict {
+    /// Significantly true.
+    Holds,
+    /// Significantly false.
+    Fails,
+    /// Neither.
+    Undecided,
+    /// There are no figures.
+    NotMeasurable,
+}
+
+impl ClaimVerdict {
+    /// In the order of a summary.
+    pub const ALL: [ClaimVerdict; 4] = [
+        ClaimVerdict::Holds,
+        ClaimVerdict::Fails,
+        ClaimVerdict::Undecided,
+        ClaimVerdict::NotMeasurable,
+    ];
+
+    /// The verdict in words.
+    pub fn word(self) -> &'static str {
+        match self {
+            ClaimVerdict::Holds => "holds",
+            ClaimVerdict::Fails => "fails",
+            ClaimVerdict::Undecided => "undecided",
+            ClaimVerdict::NotMeasurable => "not measurable",
+        }
+    }
+}
+
+/// A claim with its verdict.
+#[derive(Debug, Clone, PartialEq)]
+pub struct JudgedClaim {
+    /// The claim.
+    pub claim: Claim,
+    /// The verdict.
+    pub verdict: ClaimVerdict,
+    /// What would decide it, or what is missing; empty if it holds or fails.
+    pub note: String,
+    /// One for each combination of the values of the parameters that the claim leaves open; empty if nothing is measurable.
+    pub comparisons: Vec<JudgedComparison>,
+}
+
+/// One combination of the values of the open parameters.
+#[derive(Debug, Clone, PartialEq)]
+pub struct JudgedComparison {
+    /// The figure of side `a`: of a relation over a parameter, that at its largest value.
+    pub a: Shown,
+    /// The figure of side `b`, if there is one.
+    pub b: Option<Shown>,
+    /// The parameter that the relation is over, with its measured values.
+    pub over: Option<(String, Vec<String>)>,
+    /// What the relation is about: `value`, `ratio`, `crossing`, `slope` or `smallest step`.
+    pub quantity: &'static str,
+    /// Its unit, in which `mid`, `low` and `high` are; empty for a ratio.
+    pub unit: String,
+    /// The quantity with its interval, which holds together with all others of the file; infinite at an end that is open.
+    pub interval: Option<QuantityInterval>,
+    /// Whether this combination holds or fails by itself.
+    pub verdict: ClaimVerdict,
+    /// What would decide it; empty if it holds or fails.
+    pub note: String,
+}
+
+/// A quantity with its interval.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct QuantityInterval {
+    /// The quantity.
+    pub mid: f64,
+    /// Lower end.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+}
+
+/// A figure of one side.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Shown {
+    /// The point: `lock/futex{workers=2}`.
+    pub label: String,
+    /// The metric.
+    pub metric: String,
+    /// The system that was measured.
+    pub system: String,
+    /// The figure with its own interval.
+    pub estimate: Estimate,
+    /// Its unit.
+    pub unit: String,
+}
+
+impl Shown {
+    fn of(datum: &Datum, metric: &str) -> Option<Self> {
+        let exact = |count| Estimate { median: count, low: count, high: count, level: LEVEL };
+        let (estimate, unit) = match datum.count {
+            Some(count) => (exact(count), super::per_op::UNIT.to_owned()),
+            None => (datum.result.estimate?, datum.result.unit.clone()),
+        };
+        let (label, metric) = (datum.result.label(), metric.to_owned());
+        Some(Self { label, metric, system: name_of(datum.document), estimate, unit })
+    }
+}
+
+impl JudgedComparison {
+    pub(super) fn of(
+        group: &Group,
+        statement: &Statement,
+        interval: Option<(f64, f64, f64)>,
+        verdict: ClaimVerdict,
+        note: String,
+    ) -> Option<Self> {
+        let (_, last) = group.pairs.last()?;
+        let relation = &statement.relation.value;
+        let over = relation.quantity.over().map(|over| {
+            let values = group.pairs.iter().filter_map(|(_, pair)| pair.a.result.params.get(over));
+            (over.to_owned(), values.cloned().collect())
+        });
+        let a = Shown::of(&last.a, &statement.a.metric.value)?;
+        let b = statement.b.as_ref().zip(last.b.as_ref());
+        let unit = if relation.quantity.word() == "value" { a.unit.clone() } else { String::new() };
+        Some(Self {
+            b: b.and_then(|(side, datum)| Shown::of(datum, &side.metric.value)),
+            a,
+            over,
+            quantity: relation.quantity.word(),
+            unit,
+            interval: interval.map(|(mid, low, high)| QuantityInterval { mid, low, high }),
+            verdict,
+            note,
+        })
+    }
+}
