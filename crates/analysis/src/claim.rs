@@ -18,10 +18,13 @@ pub mod toml_reader;
 mod unit;
 mod verdict;
 
+pub(crate) use file::side_of as read_side;
 pub use file::{ClaimFile, read_claims};
 pub use judge::judge;
 pub use location::{FileError, Located, Location};
 pub use model::{Claim, Content, Scope, Side, Statement};
 pub use names::check_names;
+pub(crate) use names::check_side;
 pub use relation::{Limit, Quantity, Region, Relation};
+pub(crate) use selection::{figures_of_side, is_system};
 pub use verdict::{ClaimVerdict, JudgedClaim, JudgedComparison, QuantityInterval, Shown};

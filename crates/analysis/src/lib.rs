@@ -17,6 +17,7 @@ mod scope;
 mod simulated;
 mod spawning;
 mod spread;
+pub mod study;
 mod verdict;
 mod workers;
 

@@ -8,6 +8,7 @@ mod net;
 mod noise;
 mod run;
 mod store;
+mod study;
 mod time;
 mod values;
 
@@ -25,6 +26,7 @@ pub use net::{Connections, Net, NetLoad, Serve};
 pub use noise::Noise;
 pub use run::{FILTERS, OP, Output, Run};
 pub use store::{Compare, Export, Files, Format, Import, Runs, Show, StoreArg};
+pub use study::Study;
 pub use time::{COMMANDS, Time};
 
 use crate::ending::Ending;
@@ -78,6 +80,8 @@ pub enum Command {
     Time(Time),
     /// Compare runs: ratios with confidence intervals, and a verdict for each case.
     Compare(Compare),
+    /// Rerun a published comparison: its tables beside the values here, and a verdict for each claim.
+    Study(Study),
     /// Find the smallest difference that this machine can show, by measuring twice and comparing.
     Noise(Noise),
     /// Write a run as JSON, CSV or text for benchstat.

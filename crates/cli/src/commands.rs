@@ -14,6 +14,7 @@ mod ranking;
 mod run;
 mod shell;
 mod show;
+mod study;
 mod time;
 mod worker;
 
@@ -27,5 +28,6 @@ pub use noise::noise;
 pub use run::run;
 pub use shell::{completions, man};
 pub use show::{runs, show};
+pub use study::study;
 pub use time::time;
 pub use worker::worker;

@@ -5,6 +5,7 @@ mod filter;
 mod options;
 mod params;
 mod point;
+mod selection;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -20,6 +21,7 @@ pub use options::Options;
 use options::extent_of;
 use params::{params_of, thinned, values_of};
 pub use point::Point;
+pub use selection::{Selection, plan_selections};
 
 /// Wanted half-width of an interval, as a share: of a sampled core-bound point; of a sampled one that waits for memory, other
 /// CPUs, devices or timers; and of trials and of contending workers, whose rounds differ by 5 to 15 % from process to process.

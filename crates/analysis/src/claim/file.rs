@@ -123,7 +123,7 @@ fn scope_of(scope: &Located<String>) -> Result<Scope, FileError> {
 }
 
 /// What is left out is as in `other`, except the parameters.
-fn side_of(table: &TableReader<'_>, other: Option<&Side>) -> Result<Side, FileError> {
+pub(crate) fn side_of(table: &TableReader<'_>, other: Option<&Side>) -> Result<Side, FileError> {
     let case = match (table.text("case")?, other) {
         (Some(case), _) => case,
         (None, Some(other)) => other.case.clone(),

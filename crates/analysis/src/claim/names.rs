@@ -28,6 +28,18 @@ pub fn check_names(claims: &[Claim], documents: &[Document]) -> Result<(), FileE
     Ok(())
 }
 
+/// Checks the names of a side by itself.
+///
+/// # Errors
+/// The first name that this oscost does not have.
+pub(crate) fn check_side(side: &Side) -> Result<(), FileError> {
+    let known = Known::of(side, &[])?;
+    for (name, values) in &side.params {
+        known.check_param(name, values)?;
+    }
+    known.unit().map(drop)
+}
+
 fn check_statement(statement: &Statement, documents: &[Document]) -> Result<(), FileError> {
     let relation = &statement.relation;
     let over = relation.value.quantity.over();

@@ -133,6 +133,27 @@ fn found<'a>(
     }
 }
 
+/// The results that a side selects, of the first run that has any, with the count where it is one per operation. They may be of
+/// points that could not be measured.
+///
+/// # Errors
+/// Why there are none.
+pub(crate) fn figures_of_side<'a>(
+    side: &Side,
+    documents: &'a [Document],
+) -> Result<Vec<(&'a CaseResult, Option<f64>)>, String> {
+    let is_meant = |document: &&Document| {
+        side.system.as_ref().is_none_or(|name| is_system(document, &name.value))
+    };
+    let of_system: Vec<&Document> = documents.iter().filter(is_meant).collect();
+    if let (Some(name), true) = (&side.system, of_system.is_empty()) {
+        return Err(format!("the system {:?} was not measured", name.value));
+    }
+    let document = of_system.iter().find(|document| rows(side, document).next().is_some());
+    let document = document.ok_or_else(|| why_absent(side, &of_system))?;
+    Ok(rows(side, document).collect())
+}
+
 fn why_not(result: &CaseResult) -> String {
     let reason = result.reason.as_deref().unwrap_or("no reason given");
     format!("{} is {}: {reason}", result.label(), result.outcome.word())
@@ -228,7 +249,7 @@ fn grouped<'a>(pairs: Vec<Pair<'a>>, over: Option<&str>) -> Result<Vec<Group<'a>
 }
 
 /// Whether a claim names the system of this run so: as the user did, or by its operating system.
-pub(super) fn is_system(document: &Document, name: &str) -> bool {
+pub(crate) fn is_system(document: &Document, name: &str) -> bool {
     const NATIVE: &str = "native";
     let os = || fact(document, "os").is_some_and(|os| os.eq_ignore_ascii_case(name));
     match document.system() {

@@ -125,6 +125,21 @@ impl<'f> TableReader<'f> {
         }
     }
 
+    /// `true` or `false`, which may be left out.
+    ///
+    /// # Errors
+    /// If the key has something else.
+    pub fn truth(&self, key: &'static str) -> Result<Option<bool>, FileError> {
+        match self.value(key) {
+            None => Ok(None),
+            Some((_, DeValue::Boolean(value))) => Ok(Some(*value)),
+            Some((span, _)) => {
+                let at = Location::of(self.text, span.start);
+                Err(FileError::new(at, format!("{key} is neither true nor false")))
+            }
+        }
+    }
+
     /// Numbers: an empty list if the key is missing.
     ///
     /// # Errors

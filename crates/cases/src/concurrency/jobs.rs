@@ -61,10 +61,11 @@ pub const CASE: Case = Case {
         },
         Param {
             name: "order",
-            meaning: "the order in which the jobs are handed out, by length",
+            meaning: "the order in which the jobs are handed out, by length; or all of them of equal \
+                      length, the mean of the others",
             default: &["longest"],
             full: &["longest"],
-            takes: Takes::Words(&["shortest", "shuffled"]),
+            takes: Takes::Words(&["shortest", "shuffled", "equal"]),
         },
         CPUS,
         Param {
@@ -111,6 +112,11 @@ fn ordered(mut shortest_first: Vec<Job>, order: &str) -> Vec<Job> {
         "shuffled" => {
             let seed = u64::from(std::process::id());
             shortest_first.shuffle(&mut StdRng::seed_from_u64(seed));
+        }
+        "equal" => {
+            let sum: Duration = shortest_first.iter().map(|job| job.length).sum();
+            let mean = sum / shortest_first.len().max(1) as u32;
+            shortest_first.iter_mut().for_each(|job| job.length = mean);
         }
         _ => {}
     }
@@ -162,6 +168,7 @@ mod tests {
         let mut shuffled = lengths("shuffled");
         shuffled.sort_unstable();
         assert_eq!(shuffled, (1..=17).collect::<Vec<_>>());
+        assert_eq!(lengths("equal"), [9; 17]);
     }
 
     #[test]

@@ -1,0 +1,144 @@
+//! What a study consists of.
+
+use std::collections::BTreeMap;
+
+use crate::claim::{Claim, Side};
+
+/// A published comparison, and how to repeat it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Study {
+    /// Its name on the command line.
+    pub name: String,
+    /// What it is about, in one line.
+    pub title: String,
+    /// The question it answered.
+    pub question: String,
+    /// Who published it, about which systems and machines.
+    pub source: String,
+    /// How measuring here differs from what was published, in sentences.
+    pub differences: Vec<String>,
+    /// Names of systems in claims, for runs that have no such name.
+    pub systems: Vec<SystemRole>,
+    /// What to measure.
+    pub measure: Vec<Measure>,
+    /// The published tables.
+    pub tables: Vec<Table>,
+    /// The published claims.
+    pub claims: Vec<Claim>,
+    /// What else is known about claims, by their names.
+    pub about: BTreeMap<String, About>,
+}
+
+/// A name that claims use for a system, and which operating system it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SystemRole {
+    /// The name.
+    pub name: String,
+    /// The fact `os` of its machine, such as `Linux`.
+    pub os: String,
+}
+
+/// Points to measure: all combinations of the values.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Measure {
+    /// Cases, areas or patterns.
+    pub cases: Vec<String>,
+    /// Values of parameters.
+    pub params: BTreeMap<String, Vec<String>>,
+}
+
+/// A published table.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Table {
+    /// What the figures are.
+    pub title: String,
+    /// Their unit; empty for ratios.
+    pub unit: String,
+    /// The heading of the rows.
+    pub rows_are: String,
+    /// The columns.
+    pub columns: Vec<Column>,
+    /// The rows.
+    pub rows: Vec<Row>,
+}
+
+/// A column of a published table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Column {
+    /// Its heading.
+    pub title: String,
+}
+
+/// A row of a published table.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Row {
+    /// Its heading.
+    pub title: String,
+    /// A cell for each column.
+    pub cells: Vec<Cell>,
+}
+
+/// A cell of a published table.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Cell {
+    /// The published figure as it was printed; `None` where there is none.
+    pub published: Option<String>,
+    /// What corresponds to it here; `None` if nothing does.
+    pub place: Option<Place>,
+}
+
+/// The point that corresponds to a cell.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Place {
+    /// The point and its metric.
+    pub point: Side,
+    /// The point that it is divided by.
+    pub over: Option<Side>,
+    /// The number, from 1, of the round whose value it is, instead of the estimate.
+    pub round: Option<usize>,
+    /// Converts the unit of the metric to that of the table.
+    pub factor: f64,
+}
+
+/// What is known about a claim besides its sentence.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct About {
+    /// Whether it follows from the published figures without being stated.
+    pub derived: bool,
+    /// Which systems its names mean, where that is not obvious.
+    pub needs: Option<String>,
+    /// Why the answer of today differs, or does not.
+    pub today: Option<String>,
+}
+
+impl Table {
+    /// Whether any figure was published; else the table has the layout only.
+    pub fn is_published(&self) -> bool {
+        self.rows.iter().flat_map(|row| &row.cells).any(|cell| cell.published.is_some())
+    }
+}
+
+impl Cell {
+    /// The published figure, where it is a plain number.
+    pub fn number(&self) -> Option<f64> {
+        self.published.as_ref()?.parse().ok().filter(|number: &f64| number.is_finite())
+    }
+}
+
+impl Study {
+    /// All points that tables and claims select.
+    pub fn sides(&self) -> Vec<&Side> {
+        use crate::claim::Content;
+        let places = self.tables.iter().flat_map(|table| &table.rows).flat_map(|row| &row.cells);
+        let of_tables = places
+            .filter_map(|cell| cell.place.as_ref())
+            .flat_map(|place| std::iter::once(&place.point).chain(&place.over));
+        let of_claims = self.claims.iter().filter_map(|claim| match &claim.content {
+            Content::Statement(statement) => Some(statement),
+            Content::Missing(_) => None,
+        });
+        let of_claims =
+            of_claims.flat_map(|statement| std::iter::once(&statement.a).chain(&statement.b));
+        of_tables.chain(of_claims).collect()
+    }
+}

@@ -1,0 +1,45 @@
+//! `oscost study`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::store::StoreArg;
+
+/// `oscost study`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Without a name, the included studies are listed with their durations. A study prints the published tables, the values \
+measured here in the same layout, a verdict for each published claim, and the differences in method. Claims that compare \
+systems are judged if several runs are given.
+
+The exit code is 0 if all claims hold, 1 if one fails, and 3 if one is undecided or cannot be measured here.
+
+Examples:
+  oscost study
+  oscost study locks
+  oscost study network --full
+  oscost study timers --run last --run wine.json
+  oscost study --new mine.toml && oscost study ./mine.toml")]
+pub struct Study {
+    /// An included study, or a file
+    #[arg(value_name = "NAME|FILE")]
+    pub study: Option<String>,
+    /// Measure the original sizes; takes long (`oscost study` lists the durations)
+    #[arg(long, requires = "study")]
+    pub full: bool,
+    /// Judge this saved run, with all runs of its group, or JSON file, instead of measuring (may be repeated)
+    #[arg(long = "run", value_name = "RUN", requires = "study")]
+    pub runs: Vec<String>,
+    /// Write a commented study to begin with
+    #[arg(long, value_name = "FILE", conflicts_with = "study")]
+    pub new: Option<PathBuf>,
+    /// Treat undecided claims as failed: exit code 1
+    #[arg(long, requires = "study")]
+    pub strict: bool,
+    /// Print the list, or the tables and verdicts, as JSON
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub store: StoreArg,
+}

@@ -1,0 +1,208 @@
+//! `oscost study`: published comparisons, repeated.
+
+mod json;
+
+use std::io::Write;
+use std::path::Path;
+use std::time::Duration;
+
+use analysis::claim::{ClaimVerdict, JudgedClaim, judge};
+use analysis::study::{MeasuredTable, NAMES, Size, Study, TEMPLATE, included, name_systems};
+use anyhow::Context;
+use report::{StudyLine, StudyPage, studies_table, study_text};
+use results::Document;
+use runner::{Options, Plan, Request, Selection};
+
+use super::exchange::read_document;
+use super::measure::{best_clock, watched};
+use crate::args::{FILTERS, Study as Args, StoreArg};
+use crate::ending::{Ending, Usage};
+use crate::interrupt::stop_on_interrupt;
+use crate::output::{note, page, print};
+use crate::store::{store_to_read, store_to_write};
+
+/// The option under which a run stores the name of its study.
+const STUDY: &str = "study";
+/// The option under which a run stores that it has the original sizes, and its value.
+const SIZE: &str = "size";
+const FULL: &str = "full";
+/// The largest study file, in bytes; `Study::parse` has the same limit.
+const BYTES_AT_MOST: u64 = 1 << 20;
+
+/// Lists the studies, writes a template, or repeats a study.
+pub fn study(args: &Args) -> anyhow::Result<Ending> {
+    match (&args.new, &args.study) {
+        (Some(path), _) => write_template(path),
+        (None, None) => list(args.json),
+        (None, Some(name)) => repeat(name, args),
+    }
+}
+
+/// Writes the template to a file that does not exist yet.
+fn write_template(path: &Path) -> anyhow::Result<Ending> {
+    let name = path.display();
+    let wrong = |error: std::io::Error| Usage(format!("cannot write {name}: {error}"));
+    let mut file = std::fs::File::create_new(path).map_err(wrong)?;
+    file.write_all(TEMPLATE.as_bytes()).map_err(wrong)?;
+    note(&format!("a study to begin with is in {name}"));
+    Ok(Ending::Done)
+}
+
+fn list(as_json: bool) -> anyhow::Result<Ending> {
+    let mut lines = Vec::new();
+    for name in NAMES {
+        let text = included(name).unwrap_or_default();
+        let study = parsed(name, text, Size::Default)?;
+        let original = parsed(name, text, Size::Full)?;
+        lines.push(StudyLine {
+            name: study.name.clone(),
+            question: study.question.clone(),
+            takes: duration_of(&plan_of(&study, Size::Default)?),
+            takes_in_full: duration_of(&plan_of(&original, Size::Full)?),
+        });
+    }
+    match as_json {
+        true => print(&json::list(&lines)?)?,
+        false => print(&studies_table(&lines, &page()))?,
+    }
+    Ok(Ending::Done)
+}
+
+fn duration_of(plan: &Plan) -> Duration {
+    Duration::from_millis(plan.budget_ms)
+}
+
+fn repeat(name: &str, args: &Args) -> anyhow::Result<Ending> {
+    let text = text_of(name)?;
+    let asked = if args.full { Size::Full } else { Size::Default };
+    // A mistake in the file is reported before anything is measured or read.
+    let study = parsed(name, &text, asked)?;
+    let (study, mut runs) = match args.runs.is_empty() {
+        true => (study.clone(), measured(&study, asked, &args.store)?),
+        false => {
+            let runs = stored(&args.runs, &args.store)?;
+            let size = if is_full(&runs) { Size::Full } else { asked };
+            (parsed(name, &text, size)?, runs)
+        }
+    };
+    let named = name_systems(&study, &mut runs);
+    let tables: Vec<MeasuredTable> =
+        study.tables.iter().map(|table| MeasuredTable::of(table, &runs)).collect();
+    let claims = judge(&study.claims, &runs);
+    let page_of_study =
+        StudyPage { study: &study, tables: &tables, claims: &claims, runs: &runs, named: &named };
+    match args.json {
+        true => print(&json::study(&page_of_study)?)?,
+        false => print(&study_text(&page_of_study, &page()))?,
+    }
+    Ok(ending_of(&claims, args.strict))
+}
+
+/// The exit code's meaning, as of `oscost check`.
+fn ending_of(claims: &[JudgedClaim], is_strict: bool) -> Ending {
+    let any = |verdict| claims.iter().any(|claim| claim.verdict == verdict);
+    match (any(ClaimVerdict::Fails), any(ClaimVerdict::Undecided)) {
+        (true, _) => Ending::CheckFailed,
+        (_, true) if is_strict => Ending::CheckFailed,
+        (_, true) => Ending::NotMeasured,
+        _ if any(ClaimVerdict::NotMeasurable) => Ending::NotMeasured,
+        _ => Ending::Done,
+    }
+}
+
+/// The text of an included study, or of a file.
+fn text_of(name: &str) -> anyhow::Result<String> {
+    if let Some(text) = included(name) {
+        return Ok(text.to_owned());
+    }
+    let path = Path::new(name);
+    if !path.exists() {
+        let all = NAMES.join(", ");
+        return Err(Usage(format!("{name:?} is neither a study ({all}) nor a file")).into());
+    }
+    let wrong = |error: std::io::Error| Usage(format!("cannot read {name}: {error}"));
+    let file = std::fs::File::open(path).map_err(wrong)?;
+    let mut bytes = Vec::new();
+    // One byte more than allowed, so that a longer file is refused, not cut off.
+    std::io::Read::read_to_end(&mut std::io::Read::take(file, BYTES_AT_MOST + 1), &mut bytes)
+        .map_err(wrong)?;
+    String::from_utf8(bytes).map_err(|error| {
+        let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+        let line = 1 + valid.iter().filter(|&&byte| byte == b'\n').count();
+        let begin = valid.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
+        let column = 1 + String::from_utf8_lossy(&valid[begin..]).chars().count();
+        Usage(format!("{name}: line {line}, column {column}: not UTF-8 text")).into()
+    })
+}
+
+fn parsed(name: &str, text: &str, size: Size) -> Result<Study, Usage> {
+    Study::parse(text, size).map_err(|error| Usage(format!("{name}: {error}")))
+}
+
+fn plan_of(study: &Study, size: Size) -> anyhow::Result<Plan> {
+    let selections: Vec<Selection> = study
+        .measure
+        .iter()
+        .map(|measure| Selection { filters: measure.cases.clone(), params: measure.params.clone() })
+        .collect();
+    let options = Options { full: size == Size::Full, ..Options::default() };
+    let cpus = platform::cpu::allowed();
+    Ok(runner::plan_selections(&selections, &options, &cpus, runner::random_seed())?)
+}
+
+/// Measures the points of a study in a new run.
+fn measured(study: &Study, size: Size, store_arg: &StoreArg) -> anyhow::Result<Vec<Document>> {
+    if study.measure.is_empty() {
+        return Err(Usage(format!("{} has no [[measure]]: give a --run", study.name)).into());
+    }
+    let stop = stop_on_interrupt()?;
+    let plan = plan_of(study, size)?;
+    runner::check_directories(&plan)?;
+    let time = report::quantity::format_duration(duration_of(&plan));
+    note(&format!("study {}: {} points, up to {time}", study.name, plan.points.len()));
+    let points = plan.points.iter().map(|point| (point.case.as_str(), &point.params));
+    cases::net::limits::notes(points).iter().for_each(|line| note(line));
+    let clock = best_clock()?;
+    let mut store = store_to_write(store_arg)?;
+    let mut asked = vec![(STUDY.to_owned(), study.name.clone())];
+    if size == Size::Full {
+        asked.push((SIZE.to_owned(), FULL.to_owned()));
+    }
+    let filters = study.measure.iter().flat_map(|measure| measure.cases.clone());
+    asked.push((FILTERS.to_owned(), filters.collect::<Vec<_>>().join(" ")));
+    let asked = asked.into_iter().collect();
+    let request = Request { plan: &plan, asked, tags: Default::default(), clock: &clock };
+    let (ended, took) = watched(|watch| runner::begin(request, &mut store, &stop, watch))?;
+    let (id, took) = (&ended.id, report::quantity::format_duration(took));
+    note(&format!("saved as run {id} in {took}; again: oscost study {} --run {id}", study.name));
+    Ok(vec![store.document(id)?])
+}
+
+/// Runs of the store with their groups, and documents in files.
+fn stored(names: &[String], store_arg: &StoreArg) -> anyhow::Result<Vec<Document>> {
+    let mut runs: Vec<Document> = Vec::new();
+    for name in names {
+        let looks_like_path = name.contains(['/', '\\']) || name.ends_with(".json");
+        let is_path = looks_like_path && !name.contains('=');
+        let found = match name == "-" || is_path || Path::new(name).is_file() {
+            true => vec![read_document(Path::new(name))?],
+            false => {
+                let store = store_to_read(store_arg)?;
+                let ids = store.group_of(&store.resolve(name)?)?;
+                let runs = ids.iter().map(|id| store.document(id));
+                runs.collect::<Result<_, _>>().with_context(|| format!("run {name}"))?
+            }
+        };
+        for run in found {
+            if !runs.iter().any(|other| other.run.id == run.run.id) {
+                runs.push(run);
+            }
+        }
+    }
+    Ok(runs)
+}
+
+/// Whether the runs have the original sizes.
+fn is_full(runs: &[Document]) -> bool {
+    runs.iter().any(|run| run.run.asked.get(SIZE).is_some_and(|size| size == FULL))
+}

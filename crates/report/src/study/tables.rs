@@ -1,0 +1,143 @@
+//! The tables of a study: what was published, what was measured here, and the ratio, in the same layout.
+
+use analysis::study::{CellFigure, CellValue, MeasuredTable};
+
+use crate::footnotes::{Footnotes, Reason};
+use crate::grid::{self, Cell, Column};
+use crate::page::{Ink, Page};
+use crate::quantity::{Figure, figure, half_width, interval_figure};
+use crate::text;
+
+/// A ratio is given to this share: published figures have no more digits.
+const RATIO_DIGITS: f64 = 0.01;
+/// The least width of row names beside figures.
+const LEAST_NAMES: usize = 12;
+
+/// A table with its title and the reasons for missing values.
+pub(super) fn table_text(table: &MeasuredTable, page: &Page) -> String {
+    let title = match table.unit.is_empty() {
+        true => table.title.clone(),
+        false => format!("{}, {}", table.title, table.unit),
+    };
+    let title = text::hanging("", &page.signs(&title), page.prose_width());
+    let mut text = page.paint_lines(Ink::Heading, &title);
+    let reasons: Vec<Vec<Reason>> =
+        table.rows.iter().map(|row| row.cells.iter().flat_map(reasons).collect()).collect();
+    let notes = Footnotes::of(&reasons);
+    text.push_str(&match table.columns.len() {
+        1 => side_by_side(table, &notes, page),
+        _ => one_below_the_other(table, &notes, page),
+    });
+    text + &notes.lines(page)
+}
+
+fn reasons(cell: &CellFigure) -> Vec<Reason> {
+    let missing = cell.reason.iter().map(|text| Reason { text: text.clone(), grave: true });
+    missing.collect()
+}
+
+/// A table of one column: published, here with its interval, and the ratio beside each other.
+fn side_by_side(table: &MeasuredTable, notes: &Footnotes, page: &Page) -> String {
+    let cells = || table.rows.iter().map(|row| &row.cells[0]);
+    let titles = table.rows.iter().map(|row| Cell::text(row.title.clone())).collect();
+    let interval = |value: CellValue| match interval_figure(value.value, value.low, value.high) {
+        Some(figure) if value.low < value.high => Cell::figure(figure),
+        _ => Cell::text(""),
+    };
+    let mut columns = vec![Column::words(&table.rows_are, titles).wrapping()];
+    let is_published = is_published(table);
+    if is_published {
+        columns.push(Column::figures("published", cells().map(published).collect()));
+    }
+    columns.push(Column::figures("here", cells().map(|cell| here(cell, notes)).collect()));
+    let intervals = cells().map(|cell| cell.here.map_or(Cell::text(""), interval)).collect();
+    let intervals = Column::figures("", intervals);
+    if !intervals.is_blank() {
+        columns.push(intervals.close());
+    }
+    if is_published {
+        columns.push(Column::figures("here/publ.", cells().map(ratio).collect()));
+    }
+    grid::table(columns, page)
+}
+
+/// A table of several columns: published, here and the ratio below each other, divided where the page is too narrow.
+fn one_below_the_other(table: &MeasuredTable, notes: &Footnotes, page: &Page) -> String {
+    let mut parts: Vec<(&str, Vec<Vec<Cell>>)> = Vec::new();
+    let cells = |cell: &dyn Fn(&CellFigure) -> Cell| -> Vec<Vec<Cell>> {
+        let column = |at: usize| table.rows.iter().map(|row| cell(&row.cells[at])).collect();
+        (0..table.columns.len()).map(column).collect()
+    };
+    if is_published(table) {
+        parts.push(("published", cells(&published)));
+    }
+    parts.push(("here", cells(&|cell| here(cell, notes))));
+    if is_published(table) {
+        parts.push(("here / published", cells(&ratio)));
+    }
+    let name = |part: &str| match parts.len() {
+        1 => table.rows_are.clone(),
+        _ => format!("{part}\n{}", table.rows_are),
+    };
+    let text = parts.iter().map(|(part, cells)| block(&name(part), cells, table, page));
+    text.collect()
+}
+
+/// One part of a table, in as many pieces as the width of the page needs.
+fn block(name: &str, cells: &[Vec<Cell>], table: &MeasuredTable, page: &Page) -> String {
+    let titles = || table.rows.iter().map(|row| Cell::text(row.title.clone())).collect();
+    let names = || Column::words(name, titles());
+    let mut pieces: Vec<Vec<Column>> = Vec::new();
+    for (title, cells) in table.columns.iter().zip(cells) {
+        let column = Column::figures(title, cells.clone());
+        let fits = |piece: &Vec<Column>| {
+            grid::total_width(piece) + column.width() <= page.table_width()
+        };
+        match pieces.last_mut() {
+            Some(piece) if piece.len() == 1 || fits(piece) => piece.push(column),
+            _ => pieces.push(vec![first_column(names(), &column, page), column]),
+        }
+    }
+    pieces.into_iter().map(|columns| grid::table(columns, page)).collect()
+}
+
+/// The names of the rows, which wrap if they leave no room.
+fn first_column(names: Column, other: &Column, page: &Page) -> Column {
+    let room = page.table_width().saturating_sub(other.width()).max(LEAST_NAMES);
+    if names.width() > room { names.wrapping() } else { names }
+}
+
+fn is_published(table: &MeasuredTable) -> bool {
+    table.rows.iter().flat_map(|row| &row.cells).any(|cell| cell.published.is_some())
+}
+
+fn published(cell: &CellFigure) -> Cell {
+    match &cell.published {
+        None => Cell::unknown(),
+        Some(text) if text.parse::<f64>().is_ok() => Cell::number(text.clone()),
+        Some(text) => Cell::text(text.clone()),
+    }
+}
+
+fn here(cell: &CellFigure, notes: &Footnotes) -> Cell {
+    match (&cell.here, &cell.reason) {
+        (Some(value), _) => {
+            let half = half_width(value.value, value.low, value.high);
+            // A figure without an interval has four digits.
+            let half = if half > 0.0 { half } else { value.value.abs() * 1e-3 };
+            Cell::number(figure(value.value, half, "").number)
+        }
+        (None, Some(_)) => Cell::inked(format!("- {}", notes.mark(&reasons(cell))), Ink::Doubt),
+        (None, None) => Cell::unknown(),
+    }
+}
+
+fn ratio(cell: &CellFigure) -> Cell {
+    match cell.ratio {
+        None => Cell::text(""),
+        Some(ratio) => {
+            let Figure { number, .. } = figure(ratio, ratio.abs() * RATIO_DIGITS, "");
+            Cell::number(number)
+        }
+    }
+}
