@@ -15,3 +15,6 @@ pub use library::{NAMES, TEMPLATE, included};
 pub use model::{About, Cell, Column, Measure, Place, Row, Study, SystemRole, Table};
 pub use sizes::Size;
 pub use systems::name_systems;
+
+#[cfg(test)]
+mod tests;

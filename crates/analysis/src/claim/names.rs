@@ -56,13 +56,19 @@ fn check_statement(statement: &Statement, documents: &[Document]) -> Result<(), 
         units.push(known.unit()?);
     }
     match &units[..] {
-        [of_a, of_b] if of_a != of_b => {
+        // A step of a clock can be compared with the time of an operation.
+        [of_a, of_b] if per_operation(of_a) != per_operation(of_b) => {
             let at = statement.b.as_ref().map_or(relation.at, |b| b.metric.at);
             Err(FileError::new(at, format!("a is in {of_a} and b in {of_b}: they have no ratio")))
         }
         [unit, ..] => check_limits(statement, unit),
         [] => Ok(()),
     }
+}
+
+/// A unit without `/op`.
+fn per_operation(unit: &str) -> &str {
+    unit.strip_suffix("/op").unwrap_or(unit)
 }
 
 /// Checks the units of the relation's limits.

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use results::{CaseResult, Document, Outcome};
 
+use super::location::Located;
 use super::model::{Side, Statement};
 use super::per_op;
 use super::unit::{parse_x, same_value};
@@ -152,6 +153,17 @@ pub(crate) fn figures_of_side<'a>(
     let document = of_system.iter().find(|document| rows(side, document).next().is_some());
     let document = document.ok_or_else(|| why_absent(side, &of_system))?;
     Ok(rows(side, document).collect())
+}
+
+impl Side {
+    /// Whether it selects a point of this case with these parameters.
+    pub fn selects(&self, case: &str, params: &BTreeMap<String, String>) -> bool {
+        let has = |(name, values): (&String, &Located<Vec<String>>)| {
+            let own = params.get(name);
+            own.is_some_and(|own| values.value.iter().any(|value| same_value(value, own)))
+        };
+        self.case.value == case && self.params.iter().all(has)
+    }
 }
 
 fn why_not(result: &CaseResult) -> String {

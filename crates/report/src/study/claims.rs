@@ -76,7 +76,8 @@ fn claim_text(judged: &JudgedClaim, page_of: &StudyPage, page: &Page) -> String 
     if let Some(needs) = needs.filter(|_| judged.verdict == ClaimVerdict::NotMeasurable) {
         text.push_str(&line(&format!("it needs {needs}")));
     }
-    if let Some(today) = about.and_then(|about| about.today.as_ref()) {
+    let today = about.and_then(|about| about.today.as_ref());
+    if let Some(today) = today.filter(|_| judged.verdict != ClaimVerdict::Holds) {
         text.push_str(&line(&format!("today: {today}")));
     }
     text
@@ -105,30 +106,38 @@ fn figures(judged: &JudgedClaim, statement: &Statement) -> Vec<String> {
     lines
 }
 
-/// `lock/futex{workers=2} 120 ns, lock/sysv-sem{workers=2} 420 ns: ratio 0.29 (0.27 to 0.31)`.
+/// `lock/futex{workers=2} 120 ns, lock/sysv-sem{workers=2} 420 ns: ratio 0.29 (0.27 to 0.31)`; of a relation of one figure
+/// `lock/futex{workers=2}: 120 ns (119 ns to 121 ns)`.
 fn comparison_text(comparison: &JudgedComparison, is_one_of_several: bool) -> String {
-    let sides = std::iter::once(&comparison.a).chain(&comparison.b).map(shown_text);
+    let is_value = comparison.quantity == "value" && comparison.interval.is_some();
+    let side = |shown: &Shown| if is_value { name_of(shown) } else { shown_text(shown) };
+    let sides = std::iter::once(&comparison.a).chain(&comparison.b).map(side);
     let mut text = sides.collect::<Vec<_>>().join(", ");
-    let is_value = comparison.quantity == "value";
     if let Some(interval) = &comparison.interval {
-        let interval = interval_text(interval, &comparison.unit);
-        let name = if is_value { "" } else { comparison.quantity };
-        text.push_str(&format!(": {name} {interval}").replace(":  ", ": "));
+        let name = if is_value { String::new() } else { format!("{} ", comparison.quantity) };
+        text.push_str(&format!(": {name}{}", interval_text(interval, &comparison.unit)));
     }
     if let Some((over, values)) = &comparison.over {
-        text.push_str(&format!(" over {over}={}", values.join(",")));
+        text.push_str(&format!(", over {over} {}", values.join(", ")));
     }
     if is_one_of_several {
-        text.push_str(&format!(" - {}", comparison.verdict.word()));
+        text.push_str(&format!(": {}", comparison.verdict.word()));
     }
     text
+}
+
+/// The point with its metric, unless that is the time.
+fn name_of(shown: &Shown) -> String {
+    match shown.metric == measure::TIME.name {
+        true => shown.label.clone(),
+        false => format!("{} {}", shown.label, shown.metric),
+    }
 }
 
 fn shown_text(shown: &Shown) -> String {
     let estimate = &shown.estimate;
     let half = half_width(estimate.median, estimate.low, estimate.high);
-    let metric = if shown.metric == measure::TIME.name { String::new() } else { format!(" {}", shown.metric) };
-    format!("{}{metric} {}", shown.label, figure(estimate.median, half, &shown.unit))
+    format!("{} {}", name_of(shown), figure(estimate.median, half, &shown.unit))
 }
 
 /// `0.29 (0.27 to 0.31)`, or with an end that is open, `0.29 (at least 0.27)`.

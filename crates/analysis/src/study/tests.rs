@@ -1,0 +1,403 @@
+use proptest::prelude::*;
+use results::{CaseResult, Direction, Document, Estimate, RunInfo, SCHEMA};
+
+use super::*;
+use crate::claim::{ClaimVerdict, Content, judge};
+
+fn parsed(name: &str, size: Size) -> Study {
+    let study = Study::parse(included(name).unwrap(), size);
+    study.unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+#[test]
+fn all_included_studies_parse_in_both_sizes() {
+    for name in NAMES {
+        for size in [Size::Default, Size::Full] {
+            let study = parsed(name, size);
+            assert_eq!(study.name, name);
+            assert!(!study.claims.is_empty() && !study.tables.is_empty(), "{name}");
+            assert!(study.differences.len() >= 3, "{name}");
+            assert!(study.claims.iter().all(|claim| claim.source.is_some()), "{name}");
+        }
+    }
+    assert_eq!(included("nothing"), None);
+    assert_eq!(Study::parse(TEMPLATE, Size::Default).unwrap().claims.len(), 1);
+    let full = parsed("threads", Size::Full);
+    assert!(full.measure[0].params["base"].contains(&"2.43s".to_owned()), "{:?}", full.measure);
+}
+
+/// The cells of one column of a published table, row by row.
+fn published(study: &Study, table: usize, row: usize) -> Vec<&str> {
+    let cells = &study.tables[table].rows[row].cells;
+    cells.iter().map(|cell| cell.published.as_deref().unwrap_or("-")).collect()
+}
+
+/// The published figures, copied from their sources independently of the data files.
+#[test]
+fn every_published_figure_is_present() {
+    let timers = parsed("timers", Size::Default);
+    let of_timers: Vec<&str> = (0..5).flat_map(|row| published(&timers, 0, row)).collect();
+    assert_eq!(of_timers, ["0.740", "0.729", "0.806", "0.806", "1.945"]);
+    let syscall = parsed("syscall", Size::Default);
+    let of_calls: Vec<f64> =
+        syscall.tables[0].rows.iter().filter_map(|row| row.cells[0].number()).collect();
+    let figures =
+        [0.5831, 0.5984, 0.5941, 0.5956, 0.6010, 0.6157, 0.6069, 0.5891, 0.5955, 0.5849];
+    assert_eq!(of_calls, figures);
+    assert_eq!(published(&syscall, 1, 0), ["0 or 1"]);
+    let locks = parsed("locks", Size::Default);
+    let columns: Vec<&str> =
+        locks.tables[0].columns.iter().map(|column| column.title.as_str()).collect();
+    assert_eq!(columns, ["1", "2", "3", "4", "5", "10"]);
+    assert_eq!(published(&locks, 0, 0), ["9593", "24292", "38750", "50919", "61979", "126403"]);
+    assert_eq!(published(&locks, 0, 1), ["9162", "21992", "33610", "45872", "56515", "112752"]);
+    // The figures of other studies are sizes, and numbers in sentences.
+    for (name, figures) in [
+        ("timers", &["2.2.16", "2.4.2", "2^20", "0.2 %", "10.6 %", "2.6 times", "10 ms"][..]),
+        ("syscall", &["10,000 calls", "0.6 us", "0 or 1 us"]),
+        (
+            "threads",
+            &[
+                "2, 5, 8, 11, 14 and 17", "10, 30, 90, 270, 810 or 2430 ms", "at most 25 at once",
+                "ten times", "10 % slower", "50 %", "up to 10 jobs", "beyond 10", "within 20 %",
+                "Windows NT", "Windows 95",
+            ],
+        ),
+        ("locks", &["10^6", "9 us", "10 %", "2, 3, 4 and 10 threads", "3 and 10 threads", "two semop"]),
+        (
+            "network",
+            &[
+                "200,000 recipients", "9,113 domains", "2,500 connections", "10,000 files",
+                "4 to 128 KiB", "450 too busy", "12 charts", "75 %", "35 %", "1,500", "6 and 10 times",
+                "12 times", "5 %", "1,000", "500 to 1,000",
+            ],
+        ),
+    ] {
+        let study = parsed(name, Size::Default);
+        let mut text = format!("{} {} ", study.source, study.differences.join(" "));
+        for claim in &study.claims {
+            text += &format!("{} {} ", claim.sentence, claim.source.as_deref().unwrap_or_default());
+        }
+        for figure in figures {
+            assert!(text.contains(figure), "{name} lacks {figure:?}");
+        }
+    }
+}
+
+/// The claims of the published comparisons; those with `true` follow from figures without being stated.
+#[test]
+fn every_published_claim_is_present() {
+    let all: [(&str, &[(&str, bool)]); 5] = [
+        (
+            "timers",
+            &[
+                ("linux-below-1us", false), ("windows-below-2us", false), ("windows-much-slower", false),
+                ("windows-2.6-times", true), ("smp-slower", true), ("share-of-a-millisecond", false),
+                ("share-of-a-millisecond-windows", false), ("tick-count-10ms", false),
+            ],
+        ),
+        (
+            "syscall",
+            &[
+                ("about-0.6us", false), ("pairs-0-or-1us", false),
+                ("one-reading-cannot-show-it", false), ("no-clock-shows-it", true),
+            ],
+        ),
+        (
+            "threads",
+            &[
+                ("cpu-never-faster", false), ("cpu-shortest-10-percent", false),
+                ("cpu-long-elapsed-equal", false), ("cpu-long-turnaround", false),
+                ("cpu-short-turnaround-serial", false), ("wait-short-serial-up-to-10", false),
+                ("wait-short-concurrent-beyond-10", false), ("wait-short-crossing", false),
+                ("long-overhead-cpu", false), ("long-overhead-wait", false),
+                ("equal-lengths-elapsed", false), ("equal-lengths-turnaround", false),
+                ("shortest-first-serial", false), ("calibration-not-above-20", false),
+                ("calibration-not-below-20", false), ("nt-short-waiting-better", false),
+                ("nt-long-waiting-alike", false),
+            ],
+        ),
+        (
+            "locks",
+            &[
+                ("nptl-10-percent-by-ratio", false), ("nptl-10-percent-saved", false),
+                ("sysv-two-calls", false), ("nptl-no-call", false),
+            ],
+        ),
+        (
+            "network",
+            &[
+                ("architecture-over-system", false), ("spread-75-percent", false),
+                ("linux-35-percent-ahead", false), ("gain-marginal-beyond-1500", false),
+                ("files-linux-like-windows", false), ("files-6-times-the-third", false),
+                ("files-10-times-the-fourth", false), ("loop-12-times-process", false),
+                ("loop-12-times-process-by-rate", false), ("loop-20-times-process", false),
+                ("loop-20-times-process-by-rate", false), ("loop-35-percent-over-threads", false),
+                ("loop-35-percent-over-threads-by-rate", false), ("loop-advantage-grows", false),
+                ("threads-limited", false), ("threads-lower-latency-at-low-load", false),
+                ("more-cpus-slow-threads", false),
+            ],
+        ),
+    ];
+    for (name, claims) in all {
+        let study = parsed(name, Size::Default);
+        let derived = |claim: &str| study.about.get(claim).is_some_and(|about| about.derived);
+        let found: Vec<(&str, bool)> =
+            study.claims.iter().map(|claim| (claim.name.as_str(), derived(&claim.name))).collect();
+        assert_eq!(found, claims, "{name}");
+    }
+}
+
+/// The figures of the locks that were published decide the two readings of `10 % better` as its study says.
+#[test]
+fn the_published_lock_figures_are_better_by_ratio_at_four_points_and_by_time_saved_at_two() {
+    let locks = parsed("locks", Size::Default);
+    let row = |at: usize| -> Vec<f64> {
+        locks.tables[0].rows[at].cells.iter().filter_map(|cell| cell.number()).collect()
+    };
+    let ratios: Vec<f64> = row(0).iter().zip(row(1)).map(|(sysv, nptl)| sysv / nptl).collect();
+    let above = |limit: f64| ratios.iter().map(|ratio| *ratio >= limit).collect::<Vec<_>>();
+    assert_eq!(above(1.1), [false, true, true, true, false, true]);
+    assert_eq!(above(1.0 / 0.9), [false, false, true, false, false, true]);
+    let printed: Vec<f64> =
+        locks.tables[1].rows[0].cells.iter().filter_map(|cell| cell.number()).collect();
+    for (ratio, printed) in ratios.iter().zip(printed) {
+        assert!((ratio - printed).abs() < 0.0006, "{ratio} {printed}");
+    }
+}
+
+fn document(os: &str, system: Option<&str>, results: Vec<CaseResult>) -> Document {
+    let mut machine = serde_json::Map::new();
+    machine.insert("os".to_owned(), os.into());
+    if let Some(system) = system {
+        machine.insert(results::SYSTEM.to_owned(), system.into());
+    }
+    let run = RunInfo {
+        id: format!("20260101-000000-{os}{}", system.unwrap_or_default()),
+        started: "2026-01-01T00:00:00Z".to_owned(),
+        finished: Some("2026-01-01T00:00:09Z".to_owned()),
+        seed: 1,
+        oscost: "0.1.0".to_owned(),
+        tags: Default::default(),
+        asked: Default::default(),
+        core_clock_ghz: None,
+        area_seconds: Default::default(),
+    };
+    Document { schema: SCHEMA, run, machine, results }
+}
+
+/// A result of twelve rounds that differ by a part in a thousand.
+fn result(case: &str, params: &[(&str, &str)], metric: &str, unit: &str, value: f64) -> CaseResult {
+    let params = params.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+    let rounds: Vec<f64> = (0..12).map(|i| value * (1.0 + 2e-4 * f64::from(i % 5 - 2))).collect();
+    CaseResult {
+        estimate: Some(Estimate { median: value, low: value * 0.999, high: value * 1.001, level: 0.95 }),
+        rounds: 12,
+        round_values: rounds,
+        ..CaseResult::blank(case, params, metric, unit, Direction::Lower)
+    }
+}
+
+/// The figures of `timers` with gettimeofday at `ns`.
+fn linux_timers(ns: f64) -> Vec<CaseResult> {
+    let via = |via, ns| result("clock/gettimeofday", &[("via", via)], "time", "ns/op", ns);
+    vec![via("vdso", ns), via("syscall", ns * 3.0)]
+}
+
+fn windows_timers(ns: f64) -> Vec<CaseResult> {
+    vec![
+        result("clock/query-performance-counter", &[], "time", "ns/op", ns),
+        result("clock/get-tick-count-64", &[], "granularity", "ns", 10e6),
+    ]
+}
+
+fn verdicts(study: &Study, runs: &[Document]) -> Vec<(String, ClaimVerdict)> {
+    let judged = judge(&study.claims, runs);
+    judged.into_iter().map(|judged| (judged.claim.name, judged.verdict)).collect()
+}
+
+fn verdict(study: &Study, runs: &[Document], claim: &str) -> ClaimVerdict {
+    let all = verdicts(study, runs);
+    all.into_iter().find(|(name, _)| name == claim).map(|(_, verdict)| verdict).unwrap()
+}
+
+#[test]
+fn claims_are_judged_by_one_system_or_by_two() {
+    use ClaimVerdict::{Fails, Holds, NotMeasurable};
+    let study = parsed("timers", Size::Default);
+    let linux = document("Linux", None, linux_timers(740.0));
+    let one = [linux.clone()];
+    // 740 ns by the library, 2,220 ns by a system call: the claim is about both.
+    assert_eq!(verdict(&study, &one, "linux-below-1us"), Fails);
+    assert_eq!(verdict(&study, &one, "share-of-a-millisecond"), Fails);
+    assert_eq!(verdict(&study, &one, "windows-much-slower"), NotMeasurable);
+    let fast = [document("Linux", None, linux_timers(100.0))];
+    assert_eq!(verdict(&study, &fast, "linux-below-1us"), Holds);
+    let mut two = [linux, document("Windows", Some("wine"), windows_timers(1945.0))];
+    let named = name_systems(&study, &mut two);
+    assert_eq!(named, [("windows".to_owned(), two[1].run.id.clone())]);
+    assert_eq!(verdict(&study, &two, "windows-below-2us"), Holds);
+    assert_eq!(verdict(&study, &two, "windows-much-slower"), Holds);
+    assert_eq!(verdict(&study, &two, "windows-2.6-times"), Holds);
+    assert_eq!(verdict(&study, &two, "tick-count-10ms"), Holds);
+    assert_eq!(verdict(&study, &two, "smp-slower"), NotMeasurable);
+    let mut two = [
+        document("Linux", Some("up"), linux_timers(243.0)),
+        document("Linux", Some("smp"), linux_timers(243.0 * 1.106)),
+    ];
+    name_systems(&study, &mut two);
+    assert_eq!(two[0].system(), Some("linux"), "the first run on Linux is the one that claims mean");
+}
+
+#[test]
+fn systems_with_names_of_their_own_keep_them() {
+    let study = parsed("timers", Size::Default);
+    let run = |os, name| document(os, Some(name), Vec::new());
+    let mut runs = [run("Linux", "linux"), run("Linux", "gvisor"), run("Windows", "windows")];
+    assert_eq!(name_systems(&study, &mut runs), []);
+    let names: Vec<_> = runs.iter().filter_map(Document::system).collect();
+    assert_eq!(names, ["linux", "gvisor", "windows"]);
+}
+
+#[test]
+fn measured_figures_take_the_layout_of_the_published_table() {
+    let study = parsed("timers", Size::Default);
+    let runs = [document("Linux", None, linux_timers(74.0))];
+    let table = MeasuredTable::of(&study.tables[0], &runs);
+    let cell = |row: usize| &table.rows[row].cells[0];
+    assert!((cell(0).here.unwrap().value - 0.222).abs() < 1e-9);
+    assert!((cell(0).ratio.unwrap() - 0.3).abs() < 1e-9);
+    assert!((cell(3).here.unwrap().value - 0.074).abs() < 1e-9);
+    assert!(cell(4).here.is_none() && cell(4).reason.as_ref().unwrap().contains("windows"));
+
+    let study = parsed("syscall", Size::Default);
+    let runs = [document("Linux", None, vec![result("syscall/read-0", &[], "time", "ns/op", 100.0)])];
+    let table = MeasuredTable::of(&study.tables[0], &runs);
+    let here: Vec<f64> = table.rows.iter().filter_map(|row| Some(row.cells[0].here?.value)).collect();
+    let rounds: Vec<f64> = runs[0].results[0].round_values[..10].iter().map(|ns| ns * 1e-3).collect();
+    assert_eq!(here, rounds, "each row is a round");
+
+    let study = parsed("locks", Size::Default);
+    let lock = |case, workers, ns| {
+        result(case, &[("workers", workers), ("work", "9us"), ("as", "threads")], "time", "ns/op", ns)
+    };
+    let results = vec![
+        lock("lock/sysv-sem", "1", 9_593.0),
+        lock("lock/sysv-sem", "10", 12_640.3),
+        lock("lock/posix-sem-shared", "10", 11_275.2),
+    ];
+    let runs = [document("Linux", None, results)];
+    let table = MeasuredTable::of(&study.tables[0], &runs);
+    // 9,593 ns per pair are 9,593 ms for 10^6 pairs; ten threads have ten times as many.
+    assert!((table.rows[0].cells[0].ratio.unwrap() - 1.0).abs() < 1e-9);
+    assert!((table.rows[0].cells[5].here.unwrap().value - 126_403.0).abs() < 1e-6);
+    assert!((table.rows[1].cells[5].ratio.unwrap() - 1.0).abs() < 1e-9);
+    assert!(table.rows[1].cells[0].reason.is_some());
+    let ratio = &MeasuredTable::of(&study.tables[1], &runs).rows[0].cells[5];
+    assert!((ratio.here.unwrap().value - 1.121).abs() < 1e-3, "{ratio:?}");
+}
+
+#[test]
+fn claims_are_missing_only_where_a_system_or_a_case_is() {
+    for name in NAMES {
+        for claim in parsed(name, Size::Default).claims {
+            if let Content::Missing(what) = &claim.content {
+                assert!(what.contains("system") || what.contains("parameter"), "{name}: {what}");
+            }
+        }
+    }
+}
+
+const SMALL: &str = r#"
+name = "s"
+title = "t"
+question = "q"
+source = "o"
+[sizes]
+n = ["1", "2"]
+[[measure]]
+cases = ["lock/futex"]
+params = { workers = ["$n"] }
+[[table]]
+title = "t"
+rows-are = "r"
+columns = [{ title = "c" }]
+[[table.row]]
+title = "r"
+published = ["1"]
+point = { case = "lock/futex", params = { workers = "$n" } }
+[[claim]]
+name = "c"
+sentence = "s"
+a = { case = "lock/futex", params = { workers = "$n" } }
+relation = "value < 1 us"
+[[about]]
+claim = "c"
+"#;
+
+#[test]
+fn mistakes_are_reported_with_line_and_column() {
+    assert_eq!(Study::parse(SMALL, Size::Full).unwrap().measure[0].params["workers"], ["2"]);
+    for (old, new, message) in [
+        ("name = \"s\"", "name = \"a b\"", "line 2, column 8: a name consists of"),
+        ("title = \"t\"\nquestion", "question", "title is missing"),
+        ("n = [\"1\", \"2\"]", "n = [\"1\"]", "line 7, column 1: n needs two values"),
+        ("n = [\"1\", \"2\"]", "n = [\"1\", '\"']", "line 7, column 1: \"\\\"\" has a quotation"),
+        ("n = [\"1\", \"2\"]", "row = [\"1\", \"2\"]", "cannot be the name of a size"),
+        ("cases = [\"lock/futex\"]", "", "line 8, column 1: cases is missing"),
+        ("workers = [\"$n\"]", "workers = [\"$m\"]", "line 10, column 12: \"$m\" names no value"),
+        ("columns = [{ title = \"c\" }]", "columns = []", "a table has 1 to 40 columns"),
+        ("columns = [{ title = \"c\" }]", "columns = [{ titel = \"c\" }]", "line 14, column 12: title is"),
+        ("published = [\"1\"]", "published = [\"1\", \"2\"]", "line 17, column 14: published has 2"),
+        ("published = [\"1\"]", "publisched = [\"1\"]", "line 17, column 1: unknown key \"publisched\""),
+        ("point = { case = \"lock/futex\"", "point = { case = \"lock/futx\"", "line 18, column 18: no case"),
+        ("point = { case = \"lock/futex\", params", "over = { case = \"lock/futex\", params", "the row has no point"),
+        ("$n\" } }\n[[claim]]", "$column\" } }\n[[claim]]", "$column stands for nothing"),
+        ("a = { case = \"lock/futex\", params = { workers = \"$n\" } }", "a = { case = \"lock/futex\", params = { workers = \"$n\", as = \"$x\" } }", "line 22, column 55: \"$x\" names no value"),
+        ("value < 1 us", "value < 1 kg", "\"kg\" is no unit of time"),
+        ("claim = \"c\"", "claim = \"d\"", "[[about]] of \"d\", which is no claim"),
+        ("claim = \"c\"", "claim = \"c\"\nderived = 3", "line 26, column 11: derived is neither"),
+    ] {
+        let text = SMALL.replace(old, new);
+        assert_ne!(text, SMALL, "{old}");
+        let error = Study::parse(&text, Size::Default).unwrap_err().to_string();
+        assert!(error.starts_with("line ") && error.contains(message), "{message:?}: {error}");
+    }
+    let long = format!("{SMALL}# {}", "x".repeat(1 << 20));
+    assert!(Study::parse(&long, Size::Default).unwrap_err().to_string().contains("1 MiB"));
+    let nothing = "name = \"s\"\ntitle = \"t\"\nquestion = \"q\"\nsource = \"o\"";
+    assert!(Study::parse(nothing, Size::Default).unwrap_err().to_string().contains("neither points"));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    /// A damaged file gives a place within it, or is a study whose places are evaluated without a panic.
+    #[test]
+    fn damaged_studies_do_not_panic(
+        which in 0usize..5, at in 0.0f64..1.0, removed in 0usize..30, put in "[ -~\\n$é\"]{0,12}"
+    ) {
+        let text = included(NAMES[which]).unwrap();
+        let boundary = |mut at: usize| {
+            while !text.is_char_boundary(at) { at -= 1; }
+            at
+        };
+        let from = boundary((text.len() as f64 * at) as usize);
+        let to = boundary((from + removed).min(text.len())).max(from);
+        let damaged = format!("{}{put}{}", &text[..from], &text[to..]);
+        match Study::parse(&damaged, Size::Default) {
+            Err(error) => {
+                let lines = damaged.lines().count() + 1;
+                prop_assert!((1..=lines).contains(&error.at.line), "{error}");
+                prop_assert!(error.at.column >= 1, "{error}");
+            }
+            Ok(study) => {
+                let runs = [document("Linux", None, linux_timers(100.0))];
+                for table in &study.tables {
+                    let measured = MeasuredTable::of(table, &runs);
+                    prop_assert_eq!(measured.rows.len(), table.rows.len());
+                }
+            }
+        }
+    }
+}

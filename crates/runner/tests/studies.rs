@@ -1,0 +1,59 @@
+//! The included studies: what they measure exists, and takes no longer than a user waits.
+
+use analysis::claim::Side;
+use analysis::study::{NAMES, Size, Study, included};
+use runner::{Options, Plan, Point, Selection, plan_selections};
+
+/// A default run of a study, in ms.
+const DEFAULT_MS_AT_MOST: u64 = 4 * 60 * 1000;
+
+fn planned(name: &str, size: Size) -> (Study, Plan) {
+    let study = Study::parse(included(name).expect("an included study"), size).expect(name);
+    let selections: Vec<Selection> = study
+        .measure
+        .iter()
+        .map(|measure| Selection { filters: measure.cases.clone(), params: measure.params.clone() })
+        .collect();
+    let options = Options { full: size == Size::Full, ..Options::default() };
+    let plan = plan_selections(&selections, &options, &[0, 1], 7).expect(name);
+    (study, plan)
+}
+
+#[test]
+fn tables_and_claims_select_points_that_are_measured() {
+    for name in NAMES {
+        for size in [Size::Default, Size::Full] {
+            let (study, plan) = planned(name, size);
+            for side in study.sides() {
+                assert!(is_planned(side, &plan.points), "{name}: no point for {side:?}");
+            }
+        }
+    }
+}
+
+fn is_planned(side: &Side, points: &[Point]) -> bool {
+    points.iter().any(|point| side.selects(&point.case, &point.params))
+}
+
+#[test]
+fn a_default_run_of_each_study_takes_at_most_four_minutes_on_two_cpus() {
+    for name in NAMES {
+        let (_, plan) = planned(name, Size::Default);
+        println!("{name}: {} points, {} s", plan.points.len(), plan.budget_ms / 1000);
+        assert!(plan.budget_ms <= DEFAULT_MS_AT_MOST, "{name}: {} ms", plan.budget_ms);
+        let (_, full) = planned(name, Size::Full);
+        println!("  --full: {} points, {} s", full.points.len(), full.budget_ms / 1000);
+        assert!(full.budget_ms > plan.budget_ms, "{name}");
+    }
+}
+
+/// Trials of fewer rounds than a verdict needs would leave every claim about them undecided.
+#[test]
+fn each_point_gets_enough_rounds_for_a_verdict() {
+    for name in NAMES {
+        let (_, plan) = planned(name, Size::Default);
+        for point in &plan.points {
+            assert!(plan.rounds_at_least >= 6 && plan.trials_of(point) >= 6, "{}", point.label());
+        }
+    }
+}
