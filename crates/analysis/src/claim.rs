@@ -4,6 +4,7 @@
 //! `names` compares all names with the cases that oscost has. `selection` finds the figures in the runs, `quantity` computes
 //! what the relation is about, with its interval, from `figure`s; `judge` decides.
 
+mod curve;
 mod figure;
 mod file;
 mod judge;
@@ -12,6 +13,7 @@ mod model;
 mod names;
 mod per_op;
 mod quantity;
+mod region;
 mod relation;
 mod selection;
 pub mod toml_reader;
@@ -28,3 +30,6 @@ pub(crate) use names::check_side;
 pub use relation::{Limit, Quantity, Region, Relation};
 pub(crate) use selection::{figures_of_side, is_system};
 pub use verdict::{ClaimVerdict, JudgedClaim, JudgedComparison, QuantityInterval, Shown};
+
+#[cfg(test)]
+mod tests;

@@ -83,7 +83,7 @@ impl<'a> Points<'a> {
         let is_bound = |point: &Point| {
             !point.disturbed && point.gave_way.is_none() && point.saturated.is_some()
         };
-        point.is_some_and(is_bound) && role(result) == Role::Figure
+        point.is_some_and(is_bound) && !matches!(role(result), Role::OwnCost | Role::Failures)
     }
 
     /// Why this metric of its point gets no verdict, whatever its interval.

@@ -60,7 +60,7 @@ pub fn read_claims(table: &TableReader<'_>) -> Result<Vec<Claim>, FileError> {
     for table in &tables {
         let claim = claim(table)?;
         if claims.iter().any(|other| other.name == claim.name) {
-            let at = table.place_within("name", 0);
+            let at = table.required_text("name")?.at;
             return Err(FileError::new(at, format!("a second claim named {:?}", claim.name)));
         }
         claims.push(claim);

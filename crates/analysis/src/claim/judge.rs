@@ -134,12 +134,12 @@ impl Judge<'_> {
         };
         // Either end of a region may reject it.
         let to_fail = to_fail / region.ends() as f64;
-        let (narrow, wide) = (measured.range(to_hold), measured.range(to_fail));
-        let (is, range) = match (region.contains(narrow), region.excludes(wide)) {
-            (true, _) => (Shown::Inside, narrow),
-            (_, true) => (Shown::Outside, wide),
-            _ => (Shown::Neither, if to_hold < to_fail { narrow } else { wide }),
+        let (is, chance) = match measured.decide(&region, to_hold, to_fail) {
+            (true, _) => (Shown::Inside, to_hold),
+            (_, true) => (Shown::Outside, to_fail),
+            _ => (Shown::Neither, to_hold.min(to_fail)),
         };
+        let range = measured.range(chance);
         let note = match is {
             Shown::Neither => measured.what_would_decide(&region, to_hold.min(to_fail)),
             _ => String::new(),

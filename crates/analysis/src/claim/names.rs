@@ -75,14 +75,15 @@ fn per_operation(unit: &str) -> &str {
 fn check_limits(statement: &Statement, unit: &str) -> Result<(), FileError> {
     let relation = &statement.relation;
     let region = &relation.value.region;
-    let number = |limit: &Limit| match &relation.value.quantity {
+    let number = |limit: &Limit| {
+        match &relation.value.quantity {
         Quantity::Value => amount_in(limit, unit),
-        Quantity::Crossing { over } => {
-            let text = format!("{}{}", limit.number, limit.unit.as_deref().unwrap_or_default());
-            let number = limit_x(limit);
-            number.ok_or_else(|| format!("{text:?} is no value of {over}: a count or a duration"))
-        }
+        Quantity::Crossing { over } => limit_x(limit).ok_or_else(|| {
+            let unit = limit.unit.as_deref().unwrap_or_default();
+            format!("{unit:?} is no unit of {over}: ns, us, ms or s for a duration, k or none for a count")
+        }),
         Quantity::Ratio | Quantity::Slope { .. } | Quantity::Steps { .. } => Ok(limit.number),
+    }
     };
     let checked = |limit: &Option<Limit>| limit.as_ref().map(number).transpose();
     let low_and_high = checked(&region.low).and_then(|low| Ok((low, checked(&region.high)?)));

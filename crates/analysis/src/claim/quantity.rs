@@ -1,12 +1,13 @@
 //! The quantity of a claim, computed from the figures of one combination of parameters, with its interval.
 
 use crate::change::{floor_at_least, shift_between};
-use crate::crossover::locate;
 use crate::frequency::cpu_differences;
 
+use super::curve::Curve;
 use super::figure::{Contrast, Figure, Range, Scale};
 use super::model::Statement;
 use super::names::limit_x;
+use super::region::ScaledRegion;
 use super::relation::{Limit, Quantity, Relation};
 use super::selection::{Datum, Group, Pair};
 use super::unit::amount_in;
@@ -30,53 +31,8 @@ enum Kind {
     Slope(Contrast),
     /// The changes from one value of the parameter to the next.
     Steps(Vec<Contrast>),
-    /// The logarithms of the parameter's values, and those of the ratios there.
-    Curve(Vec<f64>, Vec<Contrast>),
-}
-
-/// A region on the scale of the quantity.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct ScaledRegion {
-    /// The limit, and whether it belongs to the region.
-    low: Option<(f64, bool)>,
-    high: Option<(f64, bool)>,
-}
-
-impl ScaledRegion {
-    /// The number of its ends.
-    pub(super) fn ends(&self) -> usize {
-        [self.low, self.high].into_iter().flatten().count().max(1)
-    }
-
-    pub(super) fn contains(&self, range: Range) -> bool {
-        let above =
-            self.low.is_none_or(|(low, with)| range.low > low || (with && range.low == low));
-        let below =
-            self.high.is_none_or(|(high, with)| range.high < high || (with && range.high == high));
-        above && below
-    }
-
-    pub(super) fn excludes(&self, range: Range) -> bool {
-        let below =
-            self.low.is_some_and(|(low, with)| range.high < low || (!with && range.high == low));
-        let above =
-            self.high.is_some_and(|(high, with)| range.low > high || (!with && range.low == high));
-        above || below
-    }
-
-    /// The distance from `place` to the nearest end.
-    fn distance(&self, place: f64) -> f64 {
-        let ends = [self.low, self.high].into_iter().flatten();
-        ends.map(|(end, _)| (place - end).abs()).fold(f64::INFINITY, f64::min)
-    }
-
-    /// Half of its width; infinite if it has one end.
-    fn half_width(&self) -> f64 {
-        match (self.low, self.high) {
-            (Some((low, _)), Some((high, _))) => (high - low) / 2.0,
-            _ => f64::INFINITY,
-        }
-    }
+    /// The ratio over the parameter.
+    Curve(Curve),
 }
 
 /// The region of a relation on the scale of the quantity.
@@ -92,7 +48,7 @@ pub(super) fn region_of(relation: &Relation, measured: &Measured) -> Result<Scal
             },
             Kind::Slope(_) => limit.number,
             Kind::Steps(_) => limit.number.ln(),
-            Kind::Curve(..) => {
+            Kind::Curve(_) => {
                 let x = limit_x(limit).ok_or("its limit is no value of the parameter")?;
                 x.ln()
             }
@@ -138,10 +94,7 @@ impl Measured {
                     |i: usize| Contrast::of(&[at(i, -sign), at(i + 1, sign)].concat(), floor);
                 Kind::Steps((0..logs.len() - 1).map(step).collect())
             }
-            Quantity::Crossing { .. } => {
-                let ratios = logs.iter().map(|terms| Contrast::of(terms, floor)).collect();
-                Kind::Curve(ln_x, ratios)
-            }
+            Quantity::Crossing { .. } => Kind::Curve(Curve { ln_x, logs, floor }),
         };
         let datum = &first.a;
         let unit = match datum.count {
@@ -156,15 +109,28 @@ impl Measured {
         match &self.kind {
             Kind::One(one, _) | Kind::Slope(one) => one.center,
             Kind::Steps(steps) => least(steps.iter().map(|step| step.center)),
-            Kind::Curve(ln_x, ratios) => located(ln_x, ratios.iter().map(|ratio| ratio.center)),
+            Kind::Curve(curve) => curve.center(),
         }
+    }
+
+    /// Whether the quantity is certainly inside of the region, by intervals with the first chance; and whether certainly
+    /// outside, by those with the second.
+    pub(super) fn decide(&self, region: &ScaledRegion, to_hold: f64, to_fail: f64) -> (bool, bool) {
+        let Kind::Curve(curve) = &self.kind else {
+            return (region.contains(self.range(to_hold)), region.excludes(self.range(to_fail)));
+        };
+        let [low, high] = [region.low, region.high].map(|limit| limit.map(|(place, _)| place));
+        let inside = low.is_none_or(|low| curve.crosses_after(low, to_hold))
+            && high.is_none_or(|high| curve.crosses_before(high, to_hold));
+        let outside = low.is_some_and(|low| curve.crosses_before(low, to_fail))
+            || high.is_some_and(|high| curve.crosses_after(high, to_fail));
+        (inside, outside)
     }
 
     /// Its interval, which misses the truth at each end with half of this chance at most.
     ///
     /// The smallest of several steps is below the least lower end only if its own step is; it is above the least upper end
-    /// only if some step is above its own, so that these are corrected. The crossing of a curve moves with the curve: the
-    /// crossings of the lower and the upper end of a simultaneous band are its bounds.
+    /// only if some step is above its own, so that these are corrected.
     pub(super) fn range(&self, chance: f64) -> Range {
         match &self.kind {
             Kind::One(one, _) | Kind::Slope(one) => one.range(chance),
@@ -175,15 +141,7 @@ impl Measured {
                     high: least(steps.iter().map(|step| step.range(each).high)),
                 }
             }
-            Kind::Curve(ln_x, ratios) => {
-                let band = ratios.iter().map(|ratio| ratio.range(chance / ratios.len() as f64));
-                let band: Vec<Range> = band.collect();
-                let (first, last) = (ln_x[0], ln_x[ln_x.len() - 1]);
-                // Nothing is known beyond the measured values.
-                let low = located(ln_x, band.iter().map(|range| range.low)).min(last);
-                let high = located(ln_x, band.iter().map(|range| range.high)).max(first);
-                Range { low, high }
-            }
+            Kind::Curve(curve) => curve.range(chance),
         }
     }
 
@@ -192,26 +150,22 @@ impl Measured {
         let number = |place: f64| match &self.kind {
             Kind::One(_, scale) => scale.number(place),
             Kind::Slope(_) => place,
-            Kind::Steps(_) | Kind::Curve(..) => place.exp(),
+            Kind::Steps(_) | Kind::Curve(_) => place.exp(),
         };
         (number(self.center()), number(range.low), number(range.high))
     }
 
     /// What would decide it, if its interval with this chance does not.
     pub(super) fn what_would_decide(&self, region: &ScaledRegion, chance: f64) -> String {
-        let floor = match &self.kind {
-            Kind::One(one, _) | Kind::Slope(one) => one.floor,
-            Kind::Steps(all) | Kind::Curve(_, all) => {
-                all.iter().map(|one| one.floor).fold(0.0, f64::max)
-            }
-        };
-        let half = match &self.kind {
-            Kind::One(one, _) | Kind::Slope(one) => one.half(chance),
+        let (floor, half) = match &self.kind {
+            Kind::One(one, _) | Kind::Slope(one) => (one.floor, one.half(chance)),
             Kind::Steps(steps) => {
                 let each = chance / steps.len() as f64;
-                steps.iter().map(|step| step.half(each)).fold(0.0, f64::max)
+                let of_steps =
+                    |of: &dyn Fn(&Contrast) -> f64| steps.iter().map(of).fold(0.0, f64::max);
+                (of_steps(&|step| step.floor), of_steps(&|step| step.half(each)))
             }
-            Kind::Curve(..) => return self.what_would_decide_a_crossing(region),
+            Kind::Curve(curve) => return curve.what_would_decide(region),
         };
         let share = match self.kind {
             Kind::Slope(_) | Kind::One(_, Scale::Linear) => None,
@@ -236,24 +190,6 @@ impl Measured {
             );
         }
         times_as_many((half / room).powi(2))
-    }
-
-    /// The number of rounds by which every ratio next to the crossing is certainly above or below 1.
-    fn what_would_decide_a_crossing(&self, region: &ScaledRegion) -> String {
-        let Kind::Curve(ln_x, _) = &self.kind else { return String::new() };
-        let (first, last) = (ln_x[0].exp(), ln_x[ln_x.len() - 1].exp());
-        let outside = |limit: Option<(f64, bool)>| {
-            limit.is_some_and(|(place, _)| place.exp() < first || place.exp() > last)
-        };
-        match outside(region.low) || outside(region.high) {
-            true => {
-                format!("values of the parameter beyond {first:.0} to {last:.0} would decide it")
-            }
-            false => {
-                "more rounds, or more values of the parameter about the limit, would decide it"
-                    .to_owned()
-            }
-        }
     }
 }
 
@@ -315,14 +251,6 @@ fn slope_factors(x: &[f64]) -> Vec<f64> {
     let mean = x.iter().sum::<f64>() / x.len() as f64;
     let squares: f64 = x.iter().map(|x| (x - mean).powi(2)).sum();
     x.iter().map(|x| (x - mean) / squares).collect()
-}
-
-/// The place, by logarithms, from which these logarithms of ratios stay below 0.
-fn located(ln_x: &[f64], logs: impl Iterator<Item = f64>) -> f64 {
-    // An open end of the band is farther than any figure.
-    const FAR: f64 = 1e3;
-    let ratios: Vec<f64> = logs.map(|log| log.clamp(-FAR, FAR)).collect();
-    locate(ln_x, &ratios)
 }
 
 fn least(values: impl Iterator<Item = f64>) -> f64 {

@@ -1,0 +1,123 @@
+//! The crossing of two sides over a parameter.
+//!
+//! Between the measured values the logarithm of the ratio is interpolated linearly over the logarithm of the parameter; the
+//! crossing is where it was not below 0 for the last time. So it lies before a place if the ratio there, and at all measured
+//! values after it, is below 1. That is an intersection: each of them is shown by its own interval at the full level. It lies
+//! after a place if one of them is above 1, of which each gets a part of the chance. The bootstrap of single crossings is not
+//! used: few rounds have no resamples far enough out for the levels of a file with several claims.
+
+use super::figure::{Contrast, Figure, Range};
+use super::region::ScaledRegion;
+use crate::crossover::locate;
+
+/// Bisections by which an end of the interval is sought between two measured values.
+const BISECTIONS: usize = 8;
+
+/// The ratio of two sides over a parameter.
+#[derive(Debug, Clone)]
+pub(super) struct Curve {
+    /// The logarithms of the parameter's values, ascending; two at least.
+    pub(super) ln_x: Vec<f64>,
+    /// The figures at each, with their factors.
+    pub(super) logs: Vec<Vec<(f64, Figure)>>,
+    /// What the machine itself can add to a ratio.
+    pub(super) floor: f64,
+}
+
+impl Curve {
+    /// The crossing of the figures as they are; infinite outside of the measured values.
+    pub(super) fn center(&self) -> f64 {
+        let ratios: Vec<f64> =
+            self.logs.iter().map(|terms| Contrast::of(terms, self.floor).center).collect();
+        locate(&self.ln_x, &ratios)
+    }
+
+    fn first(&self) -> f64 {
+        self.ln_x[0]
+    }
+
+    fn last(&self) -> f64 {
+        self.ln_x[self.ln_x.len() - 1]
+    }
+
+    /// The ratio at a place within the measured values, and those at all measured values after it.
+    fn from(&self, place: f64) -> Vec<Contrast> {
+        let after = self.ln_x.partition_point(|x| *x <= place);
+        let at = match after < self.ln_x.len() {
+            false => self.logs[after - 1].clone(),
+            true => {
+                let (left, right) = (self.ln_x[after - 1], self.ln_x[after]);
+                let share = (place - left) / (right - left);
+                let part = |at: usize, share: f64| {
+                    self.logs[at].iter().map(move |(factor, figure)| (factor * share, *figure))
+                };
+                part(after - 1, 1.0 - share).chain(part(after, share)).collect()
+            }
+        };
+        let contrast = |terms: &Vec<(f64, Figure)>| Contrast::of(terms, self.floor);
+        std::iter::once(contrast(&at)).chain(self.logs[after..].iter().map(contrast)).collect()
+    }
+
+    /// Whether it certainly crosses before a place; never before the first measured value.
+    pub(super) fn crosses_before(&self, place: f64, chance: f64) -> bool {
+        let ratios = || self.from(place.min(self.last()));
+        place >= self.first() && ratios().iter().all(|ratio| ratio.range(chance).high < 0.0)
+    }
+
+    /// Whether it certainly crosses after a place, or not up to the last measured value, which the place may not exceed.
+    pub(super) fn crosses_after(&self, place: f64, chance: f64) -> bool {
+        if place > self.last() {
+            return false;
+        }
+        let ratios = self.from(place.max(self.first()));
+        let each = chance / ratios.len() as f64;
+        ratios.iter().any(|ratio| ratio.range(each).low > 0.0)
+    }
+
+    /// The interval; infinite at an end that may lie outside of the measured values.
+    pub(super) fn range(&self, chance: f64) -> Range {
+        let is_after = |place: &f64| self.crosses_after(*place, chance);
+        let is_before = |place: &f64| self.crosses_before(*place, chance);
+        let low = self.ln_x.iter().rposition(is_after).map(|at| match self.ln_x.get(at + 1) {
+            Some(next) => bisected(self.ln_x[at], *next, |place| is_after(&place)),
+            None => self.last(),
+        });
+        let high = self.ln_x.iter().position(is_before).map(|at| match at.checked_sub(1) {
+            Some(previous) => {
+                bisected(self.ln_x[at], self.ln_x[previous], |place| is_before(&place))
+            }
+            None => self.first(),
+        });
+        let center = self.center();
+        Range {
+            low: low.map_or(f64::NEG_INFINITY, |low| low.min(center)),
+            high: high.map_or(f64::INFINITY, |high| high.max(center)),
+        }
+    }
+
+    /// What would decide whether it lies in the region.
+    pub(super) fn what_would_decide(&self, region: &ScaledRegion) -> String {
+        let is_outside = |limit: Option<(f64, bool)>| {
+            limit.is_some_and(|(place, _)| place < self.first() || place > self.last())
+        };
+        match is_outside(region.low) || is_outside(region.high) {
+            true => {
+                let (first, last) = (self.first().exp(), self.last().exp());
+                format!("values of the parameter beyond {first:.0} to {last:.0} would decide it")
+            }
+            false => {
+                "more rounds, or more values of the parameter about the limit, would decide it"
+                    .to_owned()
+            }
+        }
+    }
+}
+
+/// The place nearest to `beyond` at which the condition holds; it holds at `known`.
+fn bisected(mut known: f64, mut beyond: f64, holds: impl Fn(f64) -> bool) -> f64 {
+    for _ in 0..BISECTIONS {
+        let middle = f64::midpoint(known, beyond);
+        *if holds(middle) { &mut known } else { &mut beyond } = middle;
+    }
+    known
+}

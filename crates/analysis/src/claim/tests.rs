@@ -1,0 +1,5 @@
+//! Tests of claims as a whole: files with mistakes, verdicts on runs, and simulations.
+
+mod files;
+mod runs;
+mod simulation;

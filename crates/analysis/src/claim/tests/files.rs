@@ -1,0 +1,332 @@
+//! Good claim files, and those with mistakes.
+
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+
+use super::super::*;
+
+const GOOD: &str = r#"
+title = "Locks"
+
+[[claim]]
+name = "sysv-slower"
+sentence = "System V semaphores cost at least 10 % more than process-shared POSIX ones."
+source = "an experiment"
+a = { case = "lock/sysv-sem", params = { workers = [1, 2], work = "none" }, metric = "time", system = "native" }
+b = { case = "lock/posix-sem-shared" }
+relation = "ratio >= 1.10"
+scope = "for all"
+
+[[claim]]
+name = "two-calls"
+sentence = "A free System V semaphore takes two system calls."
+a = { case = "lock/sysv-sem", params = { workers = 1, as = "threads", work = "none" }, metric = "syscalls" }
+relation = "= 2"
+
+[[claim]]
+name = "event-loop"
+sentence = "From about a thousand connections on the event loop is faster."
+a = { case = "net/answer", params = { arch = "threads" }, metric = "rate" }
+b = { params = { arch = "epoll" } }
+relation = "crosses between 100 and 1000"
+over = "connections"
+
+[[claim]]
+name = "grows"
+sentence = "Contention costs more with each worker."
+relation = "increases with workers"
+scope = "for some"
+
+[claim.a]
+case = "lock/futex"
+
+[[claim]]
+name = "clock"
+sentence = "A reading takes less than 2 us."
+a.case = "clock/gettimeofday"
+relation = "< 2us"
+
+[[claim]]
+name = "elsewhere"
+sentence = "The other system is slower."
+missing = "Windows 95"
+"#;
+
+fn check(text: &str) -> Result<ClaimFile, FileError> {
+    let file = ClaimFile::parse(text)?;
+    check_names(&file.claims, &[])?;
+    Ok(file)
+}
+
+#[test]
+fn a_good_file_is_read() {
+    let file = check(GOOD).unwrap();
+    assert_eq!(file.title.as_deref(), Some("Locks"));
+    let names: Vec<&str> = file.claims.iter().map(|claim| claim.name.as_str()).collect();
+    assert_eq!(names, ["sysv-slower", "two-calls", "event-loop", "grows", "clock", "elsewhere"]);
+    assert_eq!(file.claims[0].at, Location { line: 4, column: 1 });
+    let Content::Statement(first) = &file.claims[0].content else { panic!("it compares") };
+    assert_eq!(first.a.params["workers"].value, ["1", "2"]);
+    let b = first.b.as_ref().unwrap();
+    assert_eq!(
+        (b.metric.value.as_str(), b.system.as_ref().unwrap().value.as_str()),
+        ("time", "native")
+    );
+    assert!(b.params.is_empty());
+    assert_eq!((first.scope, &first.relation.value.quantity), (Scope::ForAll, &Quantity::Ratio));
+    assert_eq!(first.relation.at.line, 10);
+    assert_eq!(file.claims[5].content, Content::Missing("Windows 95".to_owned()));
+}
+
+/// A claim with this relation and these further lines.
+fn with(relation: &str, more: &str) -> String {
+    format!(
+        "[[claim]]\nname = \"x\"\nsentence = \"A sentence.\"\nrelation = \"{relation}\"\n{more}"
+    )
+}
+
+const ONE: &str = "a.case = \"lock/futex\"\n";
+const TWO: &str = "a.case = \"lock/futex\"\nb.case = \"lock/std-mutex\"\n";
+
+#[test]
+fn relations_are_read() {
+    let region = |relation: &str, more: &str| {
+        let file = ClaimFile::parse(&with(relation, more)).unwrap();
+        let Content::Statement(statement) = file.claims[0].content.clone() else { panic!() };
+        let Region { low, high } = statement.relation.value.region;
+        let number = |limit: Option<Limit>| limit.map(|limit| (limit.number, limit.included));
+        (number(low), number(high))
+    };
+    assert_eq!(region("ratio <= 0.9", TWO), (None, Some((0.9, true))));
+    assert_eq!(region(">= 12", TWO), (Some((12.0, true)), None));
+    assert_eq!(region("> 1e3", TWO), (Some((1e3, false)), None));
+    assert_eq!(region("< 2 us", ONE), (None, Some((2.0, false))));
+    assert_eq!(region("value<2us", ONE), (None, Some((2.0, false))));
+    assert_eq!(region("between 1 us and 2 us", ONE), (Some((1.0, true)), Some((2.0, true))));
+    assert_eq!(region("within 25 %", TWO), (Some((0.8, true)), Some((1.25, true))));
+    assert_eq!(region("within 25% of 2", TWO), (Some((1.6, true)), Some((2.5, true))));
+    let over = format!("{TWO}over = \"workers\"\n");
+    assert_eq!(region("crosses at 10", &over).1, Some((11.0, true)));
+    assert_eq!(region("crosses <= 4", &over), (None, Some((4.0, true))));
+    assert_eq!(region("slope > -0.1", &over), (Some((-0.1, false)), None));
+    assert_eq!(region("increases with workers", TWO), (Some((1.0, false)), None));
+    assert_eq!(region("decreases with workers", ONE), (Some((1.0, false)), None));
+}
+
+/// The message about a file.
+fn mistake(text: &str) -> String {
+    check(text).unwrap_err().to_string()
+}
+
+#[test]
+fn mistakes_in_relations_have_a_column() {
+    let over = "over = \"workers\"\n";
+    for (relation, more, message) in [
+        ("", TWO, "line 4, column 12: relation is empty"),
+        ("ratio", TWO, "line 4, column 18: a condition is missing"),
+        ("ratio ~ 3", TWO, "line 4, column 19: a condition is missing"),
+        ("ratio <= ", TWO, "line 4, column 22: a number is missing"),
+        ("ratio <= x", TWO, "line 4, column 22: a number is missing"),
+        ("ratio <= 1.2.3", TWO, "line 4, column 22: \"1.2.3\" is not a number"),
+        ("ratio <= 1e999", TWO, "line 4, column 22: \"1e999\" is not a number"),
+        ("ratio <= 2 us", TWO, "line 4, column 24: a ratio or a slope has no unit"),
+        ("ratio <= 2 ratio", TWO, "a ratio or a slope has no unit"),
+        ("ratio <= 2 3", TWO, "line 4, column 24: nothing may follow here"),
+        ("ratio >= 2", ONE, "line 4, column 13: a ratio needs a side b"),
+        ("crosses at 3", ONE, "line 4, column 13: a crossing needs a side b"),
+        ("crosses at 3", TWO, "line 4, column 13: it needs a parameter: over"),
+        ("value < 2 us", TWO, "line 4, column 13: a value is of one side"),
+        ("slope at 3", &format!("{ONE}{over}"), "line 4, column 19: `at` is for `crosses`"),
+        ("ratio < 2", &format!("{TWO}{over}"), "line 7, column 8: over is for `crosses`"),
+        ("between 1 us", ONE, "line 4, column 25: \"and\" is missing"),
+        ("between 3 us and 2 us", ONE, "line 4, column 21: the lower end comes first"),
+        ("between 1 ms and 2 us", ONE, "line 4, column 12: its lower end is above its upper end"),
+        ("within 5", TWO, "line 4, column 21: \"%\" is missing"),
+        ("within % 5", TWO, "line 4, column 20: a percentage above 0 is missing"),
+        ("within 0 %", TWO, "a percentage above 0 is missing"),
+        ("within 5 %", ONE, "line 4, column 23: the center is missing"),
+        ("within 5 % of 0 us", ONE, "line 4, column 27: it must be above 0"),
+        ("increases workers", ONE, "line 4, column 23: \"with\" is missing"),
+        ("increases with", ONE, "line 4, column 27: the name of a parameter is missing"),
+        ("increases with colour", ONE, "lock/futex has no parameter \"colour\""),
+        ("< 2", ONE, "line 4, column 12: the metric is a time: the limit needs a unit"),
+        ("< 2 MB", ONE, "line 4, column 12: \"MB\" is no unit of time"),
+        (
+            "crosses at 3 x",
+            &format!("{TWO}{over}"),
+            "line 4, column 12: \"x\" is no unit of workers",
+        ),
+    ] {
+        let found = mistake(&with(relation, more));
+        assert!(found.starts_with("line "), "{relation}: {found}");
+        assert!(found.contains(message), "{relation}: {found}, not {message}");
+    }
+}
+
+#[test]
+fn other_mistakes_have_a_line_and_a_column() {
+    let good = with("< 2 us", ONE);
+    let params =
+        |params: &str| with("< 2 us", &format!("a = {{ case = \"lock/futex\", {params} }}"));
+    for (text, message) in [
+        (String::new(), "line 1, column 1: the file has no claim"),
+        ("x = ".to_owned(), "line 1, column 5: "),
+        ("[[claim]\n".to_owned(), "line 1, column "),
+        ("claim = 3".to_owned(), "line 1, column 9: claim must be tables: [[claim]]"),
+        ("claim = [3]".to_owned(), "line 1, column 10: claim must be tables"),
+        ("colour = 1\n".to_owned() + &good, "line 1, column 1: unknown key \"colour\" in the file"),
+        ("[[claim]]\n".to_owned(), "line 1, column 1: name is missing in [[claim]]"),
+        (good.clone() + &good, "line 7, column 8: a second claim named \"x\""),
+        (good.clone() + "colour = 1\n", "line 6, column 1: unknown key \"colour\" in [[claim]]"),
+        (good.replace("\"x\"", "\"a b\""), "line 2, column 8: a name consists of"),
+        (good.replace("\"x\"", "7"), "line 2, column 8: name is no text"),
+        (good.replace("A sentence.", " "), "line 3, column 12: sentence is empty"),
+        (good.replace("relation", "relative"), "line 1, column 1: relation is missing"),
+        (good.replace("a.case", "c.case"), "line 1, column 1: side a is missing"),
+        (good.clone() + "b = 3\n", "line 6, column 5: b is no table"),
+        (good.clone() + "missing = \"x\"\n", "a claim with `missing` has only"),
+        (good.clone() + "missing = \"\"\n", "line 6, column 11: missing is empty"),
+        (good.clone() + "scope = \"for each\"\n", "line 6, column 9: scope is `at`, `for all`"),
+        (good.clone() + "a.metric = \"x\"\n", "line 6, column 12: lock/futex has no metric \"x\""),
+        (good.clone() + "a.colour = \"x\"\n", "line 6, column 3: unknown key \"colour\" in side a"),
+        (good.replace("lock/futex", "lock/futx"), "(did you mean lock/futex?)"),
+        (good.replace("lock/futex", "lock/futx"), "line 5, column 10: no case is named"),
+        (params("params = 3"), "line 5, column 37: params is no table"),
+        (
+            params("params = { colour = 1 }"),
+            "line 5, column 39: lock/futex has no parameter \"colour\"",
+        ),
+        (params("params = { workers = [] }"), "line 5, column 39: workers has no value"),
+        (params("params = { workers = [[1]] }"), "line 5, column 50: workers has an array within"),
+        (params("params = { workers = 1.5 }"), "line 5, column 49: workers is no text"),
+        (params("params = { workers = \"\" }"), "line 5, column 49: workers has an empty value"),
+        (params("params = { workers = \"x\" }"), "workers cannot be \"x\": it is not a count"),
+        (params("params = { as = \"x\" }"), "as cannot be \"x\": choose among "),
+        (
+            with(
+                "increases with workers",
+                "a = { case = \"lock/futex\", params = { workers = 2 } }",
+            ),
+            "line 5, column 39: the relation is over workers: it needs several values",
+        ),
+        (
+            with("increases with as", ONE)
+                .replace("futex\"", "futex\", params = { as = [\"threads\", \"processes\"] }")
+                .replace("a.case =", "a = { case =")
+                .replace("] }", "] } }"),
+            "\"threads\" is no count and no duration",
+        ),
+        (
+            with(
+                "ratio < 2",
+                "a.case = \"net/answer\"\na.metric = \"rate\"\nb.metric = \"time\"\n",
+            ),
+            "line 7, column 12: a is in replies/s and b in ns/op",
+        ),
+    ] {
+        let found = mistake(&text);
+        assert!(found.starts_with("line ") && found.contains(", column "), "{found}");
+        assert!(found.contains(message), "{text}\n{found}\nnot {message}");
+    }
+}
+
+#[test]
+fn a_missing_thing_needs_no_sides() {
+    let missing = "[[claim]]\nname = \"x\"\nsentence = \"s\"\nmissing = \"Windows 95\"\n";
+    check(missing).unwrap();
+    assert!(
+        mistake(&format!("{missing}relation = \"< 2\"\n"))
+            .contains("line 5, column 1: a claim with `missing`")
+    );
+}
+
+/// Texts that mistakes consist of.
+const PIECES: [&str; 30] = [
+    "\"",
+    "[",
+    "]",
+    "{",
+    "}",
+    "=",
+    "\n",
+    "#",
+    "'",
+    "\\",
+    "\u{0}",
+    "é",
+    "\"\"\"",
+    "[[claim]]\n",
+    "name",
+    "workers",
+    "<= ",
+    "within 5 %",
+    "0",
+    "-1",
+    "1e400",
+    "99999999999999999999",
+    "nan",
+    "true",
+    "%",
+    "for all",
+    "lock/futex",
+    "2 us",
+    "crosses at",
+    "\u{feff}",
+];
+
+/// `text` with a few changes.
+fn mutated(text: &str, rng: &mut StdRng) -> String {
+    let mut chars: Vec<char> = text.chars().collect();
+    for _ in 0..rng.random_range(1..4) {
+        let at = rng.random_range(0..chars.len());
+        let end = (at + rng.random_range(0..12)).min(chars.len());
+        match rng.random_range(0..6) {
+            0 => drop(chars.drain(at..end)),
+            1 => {
+                let other = end.min(chars.len() - 1);
+                chars.swap(at, other);
+            }
+            2 => chars.truncate(at.max(1)),
+            3 => {
+                let copy: Vec<char> = chars[at..end].to_vec();
+                let to = rng.random_range(0..chars.len());
+                chars.splice(to..to, copy);
+            }
+            _ => {
+                let piece = PIECES[rng.random_range(0..PIECES.len())];
+                let replaced = if rng.random() { at..end } else { at..at };
+                chars.splice(replaced, piece.chars());
+            }
+        }
+        if chars.is_empty() {
+            chars.push(' ');
+        }
+    }
+    chars.into_iter().collect()
+}
+
+#[test]
+fn changed_files_are_read_or_have_a_message_with_line_and_column() {
+    let mut rng = StdRng::seed_from_u64(500);
+    let (mut good, mut wrong) = (0, 0);
+    for _ in 0..500 {
+        let text = mutated(GOOD, &mut rng);
+        match check(&text) {
+            Ok(file) => {
+                good += 1;
+                // What is read can be judged.
+                assert_eq!(judge(&file.claims, &[]).len(), file.claims.len());
+            }
+            Err(error) => {
+                wrong += 1;
+                let lines = text.matches('\n').count() + 1;
+                assert!((1..=lines).contains(&error.at.line), "{error}\n{text}");
+                let longest = text.lines().map(|line| line.chars().count()).max().unwrap_or(0);
+                assert!((1..=longest + 2).contains(&error.at.column), "{error}\n{text}");
+                assert!(!error.problem.is_empty() && !error.problem.contains('\n'), "{error:?}");
+            }
+        }
+    }
+    println!("{good} good, {wrong} with mistakes");
+    assert!(good > 20 && wrong > 250, "{good} good, {wrong} with mistakes");
+}

@@ -1,0 +1,371 @@
+//! Verdicts on made-up runs.
+
+use std::collections::BTreeMap;
+
+use measure::stats::median;
+use results::{CaseResult, Direction, Document, Estimate, Outcome, PerOp};
+
+use super::super::*;
+
+/// A result of a point, such as `lock/futex{workers=2}`.
+pub(super) fn result(label: &str, metric: &str, round_values: Vec<f64>) -> CaseResult {
+    let (case, params) = label.split_once('{').unwrap_or((label, "}"));
+    let pairs = params.trim_end_matches('}').split(',').filter_map(|pair| pair.split_once('='));
+    let params: BTreeMap<String, String> =
+        pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+    let mut sorted = round_values.clone();
+    let middle = median(&mut sorted);
+    let (low, high) = (sorted[0], sorted[sorted.len() - 1]);
+    let known = cases::metric(case, metric);
+    let (unit, better) =
+        known.map_or(("ns/op", Direction::Lower), |metric| (metric.unit, metric.better));
+    CaseResult {
+        estimate: Some(Estimate { median: middle, low, high, level: 0.95 }),
+        rounds: round_values.len() as u32,
+        round_values,
+        ..CaseResult::blank(case, params, metric, unit, better)
+    }
+}
+
+/// A run of a system with this name.
+pub(super) fn run(system: &str, results: Vec<CaseResult>) -> Document {
+    let text = format!(
+        r#"{{"schema":2,"run":{{"id":"{system}","started":"2026-11-21T00:00:00Z","seed":1,"oscost":"0"}},
+            "machine":{{"os":"Linux","system":"{system}"}},"results":[]}}"#
+    );
+    let mut document = results::parse_document(&text).unwrap();
+    document.results = results;
+    document
+}
+
+/// Twelve rounds about `center` within 1 %.
+fn about(center: f64) -> Vec<f64> {
+    (0..12).map(|i| center * (1.0 + 0.001 * f64::from((i * 5) % 11 - 5))).collect()
+}
+
+/// The claim with these lines besides its name and sentence.
+fn claim(lines: &str) -> Claim {
+    let text = format!("[[claim]]\nname = \"x\"\nsentence = \"A sentence.\"\n{lines}");
+    ClaimFile::parse(&text).unwrap().claims.remove(0)
+}
+
+fn judged(lines: &str, documents: &[Document]) -> JudgedClaim {
+    judge(&[claim(lines)], documents).remove(0)
+}
+
+fn verdict(lines: &str, documents: &[Document]) -> ClaimVerdict {
+    judged(lines, documents).verdict
+}
+
+const RATIO: &str = "a.case = \"lock/sysv-sem\"\nb.case = \"lock/posix-sem-shared\"\n";
+
+/// Two locks with these times, alone and with two workers.
+fn locks(of_a: [f64; 2], of_b: [f64; 2]) -> Vec<CaseResult> {
+    let rows = |case: &str, times: [f64; 2]| {
+        let one = result(&format!("{case}{{as=threads,workers=1}}"), "time", about(times[0]));
+        let two = result(&format!("{case}{{as=threads,workers=2}}"), "time", about(times[1]));
+        [one, two]
+    };
+    [rows("lock/sysv-sem", of_a), rows("lock/posix-sem-shared", of_b)].concat()
+}
+
+#[test]
+fn ratios_hold_and_fail_for_all_and_for_some() {
+    use ClaimVerdict::{Fails, Holds, Undecided};
+    let documents = [run("native", locks([200.0, 300.0], [100.0, 250.0]))];
+    for (relation, for_all, for_some) in [
+        ("ratio >= 1.1", Holds, Holds),
+        ("ratio >= 1.5", Fails, Holds),
+        ("ratio >= 3", Fails, Fails),
+        ("ratio <= 1.3", Fails, Holds),
+        ("ratio <= 2.1", Holds, Holds),
+        ("within 25 %", Fails, Holds),
+        ("between 1.1 and 2.1", Holds, Holds),
+        ("ratio >= 1.2", Undecided, Holds),
+        ("ratio >= 2", Fails, Undecided),
+    ] {
+        for (scope, expected) in [("for all", for_all), ("for some", for_some)] {
+            let lines = format!("{RATIO}relation = \"{relation}\"\nscope = \"{scope}\"\n");
+            assert_eq!(verdict(&lines, &documents), expected, "{relation} {scope}");
+        }
+    }
+}
+
+#[test]
+fn counterparts_have_the_same_parameters() {
+    let documents = [run("native", locks([200.0, 300.0], [100.0, 250.0]))];
+    let judged = judged(&format!("{RATIO}relation = \"> 1\"\nscope = \"for all\"\n"), &documents);
+    let labels: Vec<(&str, &str)> = judged
+        .comparisons
+        .iter()
+        .map(|one| (one.a.label.as_str(), one.b.as_ref().unwrap().label.as_str()))
+        .collect();
+    assert_eq!(
+        labels,
+        [
+            ("lock/sysv-sem{as=threads,workers=1}", "lock/posix-sem-shared{as=threads,workers=1}"),
+            ("lock/sysv-sem{as=threads,workers=2}", "lock/posix-sem-shared{as=threads,workers=2}"),
+        ]
+    );
+    let interval = judged.comparisons[0].interval.unwrap();
+    assert!(interval.low < 2.0 && 2.0 < interval.high && (interval.mid - 2.0).abs() < 0.01);
+}
+
+#[test]
+fn a_scope_of_one_point_needs_one() {
+    let documents = [run("native", locks([200.0, 300.0], [100.0, 250.0]))];
+    let open = judged(&format!("{RATIO}relation = \"> 1\"\n"), &documents);
+    assert_eq!(open.verdict, ClaimVerdict::NotMeasurable);
+    assert!(open.note.starts_with("2 combinations of parameters match"), "{}", open.note);
+    let fixed = format!("{RATIO}relation = \"> 1\"\na.params = {{ workers = 2 }}\n");
+    assert_eq!(verdict(&fixed, &documents), ClaimVerdict::Holds);
+    // A value in another notation is the same.
+    let fixed = format!(
+        "{RATIO}relation = \"> 1\"\na.params = {{ workers = \"2\" }}\nb.params = {{ workers = \"0002\" }}\n"
+    );
+    assert_eq!(verdict(&fixed, &documents), ClaimVerdict::Holds);
+}
+
+#[test]
+fn what_is_missing_is_named() {
+    let mut results = locks([200.0, 300.0], [100.0, 250.0]);
+    let documents = [run("native", results.clone())];
+    let note = |lines: &str, documents: &[Document]| {
+        let judged = judged(lines, documents);
+        assert_eq!(judged.verdict, ClaimVerdict::NotMeasurable, "{lines}");
+        judged.note
+    };
+    let of = |a: &str| format!("{a}\nrelation = \"> 1 ns\"\n");
+    assert_eq!(note("missing = \"Windows 95\"\n", &documents), "missing: Windows 95");
+    assert_eq!(note(&of("a.case = \"lock/futex\""), &documents), "lock/futex was not measured");
+    assert_eq!(
+        note(&of("a = { case = \"lock/sysv-sem\", params = { workers = 9 } }"), &documents),
+        "time of lock/sysv-sem{workers=9} was not measured"
+    );
+    assert_eq!(
+        note(&of("a = { case = \"lock/sysv-sem\", system = \"windows\" }"), &documents),
+        "the system \"windows\" was not measured, only native"
+    );
+    let windows = of("a.case = \"clock/query-performance-counter\"");
+    let reason = note(&windows, &documents);
+    assert!(
+        cfg!(windows) || reason.starts_with("clock/query-performance-counter is missing: "),
+        "{reason}"
+    );
+    for result in &mut results {
+        (result.outcome, result.estimate) = (Outcome::Unsupported, None);
+        result.reason = Some("no System V IPC".to_owned());
+    }
+    let documents = [run("native", results)];
+    assert_eq!(
+        note(&of("a.case = \"lock/sysv-sem\""), &documents),
+        "lock/sysv-sem{as=threads,workers=2} is unsupported: no System V IPC"
+    );
+}
+
+#[test]
+fn a_point_that_failed_leaves_a_claim_about_all_open() {
+    let mut results = locks([200.0, 300.0], [100.0, 250.0]);
+    (results[1].outcome, results[1].estimate) = (Outcome::TimedOut, None);
+    let documents = [run("native", results)];
+    let of_all = judged(&format!("{RATIO}relation = \"> 1\"\nscope = \"for all\"\n"), &documents);
+    assert_eq!(of_all.verdict, ClaimVerdict::Undecided);
+    assert!(of_all.note.contains("timed-out"), "{}", of_all.note);
+    let of_some = format!("{RATIO}relation = \"> 1\"\nscope = \"for some\"\n");
+    assert_eq!(verdict(&of_some, &documents), ClaimVerdict::Holds);
+    let refuted = format!("{RATIO}relation = \"> 3\"\nscope = \"for all\"\n");
+    assert_eq!(verdict(&refuted, &documents), ClaimVerdict::Fails);
+}
+
+#[test]
+fn systems_are_named_by_the_user_or_their_kernel() {
+    let mut gvisor = run("gvisor", locks([900.0, 900.0], [800.0, 800.0]));
+    let native = run("native", locks([200.0, 300.0], [100.0, 250.0]));
+    let lines = "a = { case = \"lock/sysv-sem\", system = \"gvisor\", params = { workers = 1 } }\n\
+                 b = { system = \"native\" }\nrelation = \"ratio between 4 and 5\"\n";
+    let documents = [native.clone(), gvisor.clone()];
+    assert_eq!(verdict(lines, &documents), ClaimVerdict::Holds);
+    assert_eq!(verdict(lines, &documents[..1]), ClaimVerdict::NotMeasurable);
+    let by_kernel = lines.replace("native", "linux");
+    assert_eq!(verdict(&by_kernel, &documents), ClaimVerdict::Holds);
+    // Without a name the first run is meant.
+    let first =
+        "a = { case = \"lock/sysv-sem\", params = { workers = 1 } }\nrelation = \"< 300 ns\"\n";
+    assert_eq!(verdict(first, &documents), ClaimVerdict::Holds);
+    gvisor.machine.insert("emulator".to_owned(), "QEMU".into());
+    let emulated = judged(lines, &[native, gvisor]);
+    assert_eq!(emulated.note, "gvisor is emulated (QEMU): its times are not judged");
+}
+
+#[test]
+fn cycles_are_compared_on_the_same_processor_only() {
+    let machine = |system: &str, model: &str| {
+        let mut results =
+            vec![result("lock/sysv-sem", "time", about(if system == "a" { 200.0 } else { 100.0 }))];
+        let estimate = results[0].estimate.unwrap();
+        // Both take 300 cycles, but one core is twice as fast.
+        let factor = 300.0 / estimate.median;
+        results[0].cycles = Some(results::Interval {
+            median: estimate.median * factor,
+            low: estimate.low * factor,
+            high: estimate.high * factor,
+        });
+        let mut document = run(system, results);
+        for key in
+            ["cpu_vendor", "cpu_family", "cpu_model", "cpu_stepping", "cpu_flags", "cpu_caches"]
+        {
+            document.machine.insert(key.to_owned(), model.into());
+        }
+        document
+    };
+    let lines = "a = { case = \"lock/sysv-sem\", system = \"a\" }\nb = { system = \"b\" }\n";
+    let same = [machine("a", "x"), machine("b", "x")];
+    assert_eq!(verdict(&format!("{lines}relation = \"within 2 %\"\n"), &same), ClaimVerdict::Holds);
+    let other = [machine("a", "x"), machine("b", "y")];
+    assert_eq!(
+        verdict(&format!("{lines}relation = \"ratio > 1.9\"\n"), &other),
+        ClaimVerdict::Holds
+    );
+}
+
+#[test]
+fn counts_are_exact() {
+    let mut row = result("lock/sysv-sem{workers=1}", "time", about(900.0));
+    row.per_op = Some(PerOp { syscalls: Some(2.0), ..PerOp::default() });
+    let documents = [run("native", vec![row])];
+    let of = |relation: &str| {
+        let lines = format!(
+            "a = {{ case = \"lock/sysv-sem\", metric = \"syscalls\" }}\nrelation = \"{relation}\"\n"
+        );
+        verdict(&lines, &documents)
+    };
+    use ClaimVerdict::{Fails, Holds};
+    assert_eq!(
+        ["= 2", "< 2", "<= 2", "> 2", ">= 2", "within 1 % of 2"].map(of),
+        [Holds, Fails, Holds, Fails, Holds, Holds]
+    );
+}
+
+/// `net/answer` with these rates of two architectures at 10, 100 and 1000 connections.
+fn servers(threads: [f64; 3], epoll: [f64; 3]) -> Vec<CaseResult> {
+    let row = |arch: &str, connections: u32, rate: f64| {
+        result(&format!("net/answer{{arch={arch},connections={connections}}}"), "rate", about(rate))
+    };
+    let at = |at: usize| {
+        [
+            row("threads", 10u32.pow(at as u32 + 1), threads[at]),
+            row("epoll", 10u32.pow(at as u32 + 1), epoll[at]),
+        ]
+    };
+    [at(0), at(1), at(2)].concat()
+}
+
+const CURVES: &str = "a = { case = \"net/answer\", params = { arch = \"threads\" }, metric = \"rate\" }\n\
+                      b = { params = { arch = \"epoll\" } }\n";
+
+#[test]
+fn curves_cross_within_the_measured_range_only() {
+    use ClaimVerdict::{Fails, Holds, Undecided};
+    let documents = [run("native", servers([2e4, 1.5e4, 1e4], [1e4, 1.4e4, 2e4]))];
+    let of = |relation: &str| {
+        verdict(&format!("{CURVES}over = \"connections\"\nrelation = \"{relation}\"\n"), &documents)
+    };
+    assert_eq!(of("crosses between 100 and 1000"), Holds);
+    assert_eq!(of("crosses <= 1000"), Holds);
+    assert_eq!(of("crosses >= 500"), Fails);
+    assert_eq!(of("crosses at 50"), Fails);
+    // Never within the range: a crossing beyond it is possible.
+    let documents = [run("native", servers([2e4, 1.5e4, 1e4], [1e4, 0.9e4, 0.8e4]))];
+    let of = |relation: &str| {
+        verdict(&format!("{CURVES}over = \"connections\"\nrelation = \"{relation}\"\n"), &documents)
+    };
+    assert_eq!(of("crosses <= 1000"), Fails);
+    assert_eq!(of("crosses <= 1001"), Undecided);
+    assert_eq!(of("crosses <= 500"), Fails);
+    assert_eq!(of("crosses >= 500"), Holds);
+    assert_eq!(of("crosses at 5000"), Undecided);
+}
+
+#[test]
+fn trends_and_slopes() {
+    use ClaimVerdict::{Fails, Holds, Undecided};
+    let documents = [run("native", servers([1e4, 2e4, 4e4], [2e4, 2e4, 2e4]))];
+    let of = |relation: &str, two: bool| {
+        let over = if relation.starts_with("slope") { "over = \"connections\"\n" } else { "" };
+        let a = CURVES.lines().next().unwrap();
+        let sides = if two { CURVES.to_owned() } else { format!("{a}\n") };
+        verdict(&format!("{sides}{over}relation = \"{relation}\"\n"), &documents)
+    };
+    for two in [false, true] {
+        assert_eq!(of("increases with connections", two), Holds);
+        assert_eq!(of("decreases with connections", two), Fails);
+        // Twice as many for ten times the connections: log 2 / log 10 is 0.301.
+        assert_eq!(of("slope between 0.28 and 0.32", two), Holds);
+        assert_eq!(of("slope > 0.5", two), Fails);
+        assert_eq!(of("slope > 0.301", two), Undecided);
+    }
+    let flat = CURVES.replace("threads", "epoll").lines().next().unwrap().to_owned();
+    let flat = judged(&format!("{flat}\nrelation = \"increases with connections\"\n"), &documents);
+    assert_eq!(flat.verdict, Undecided);
+}
+
+#[test]
+fn a_rate_that_the_generator_limited_is_a_lower_bound() {
+    use ClaimVerdict::{Holds, Undecided};
+    let mut results = servers([1e4, 2e4, 4e4], [2e4, 2e4, 2e4]);
+    for result in &mut results {
+        if result.params["arch"] == "threads" {
+            let doubt = "client-saturated: the load generator was the bottleneck";
+            result.doubts.push(doubt.to_owned());
+        }
+    }
+    let documents = [run("native", results)];
+    let of = |relation: &str| {
+        judged(&format!("{CURVES}relation = \"{relation}\"\nscope = \"for some\"\n"), &documents)
+    };
+    assert_eq!(of("ratio > 1.5").verdict, Holds);
+    let bound = of("ratio < 1.5");
+    assert_eq!(bound.verdict, Undecided);
+    assert!(bound.note.contains("bottleneck"), "{}", bound.note);
+}
+
+#[test]
+fn what_would_decide_it_is_reported() {
+    let scattered: Vec<f64> =
+        (0..12).map(|i| 100.0 * (1.0 + 0.05 * f64::from((i * 5) % 11 - 5))).collect();
+    let middle = median(&mut scattered.clone());
+    let documents = [run("native", vec![result("lock/futex", "time", scattered)])];
+    let note = |relation: &str| {
+        let judged =
+            judged(&format!("a.case = \"lock/futex\"\nrelation = \"{relation}\"\n"), &documents);
+        assert_eq!(judged.verdict, ClaimVerdict::Undecided, "{relation}");
+        judged.note
+    };
+    let rounds = note("< 108 ns");
+    assert!(
+        rounds.starts_with("about ") && rounds.ends_with(" times as many rounds would decide it"),
+        "{rounds}"
+    );
+    let on_the_limit = note(&format!("< {middle} ns"));
+    assert!(on_the_limit.contains("limit"), "{on_the_limit}");
+    let few = [run("native", vec![result("lock/futex", "time", vec![100.0; 3])])];
+    let judged = judged("a.case = \"lock/futex\"\nrelation = \"< 1 us\"\n", &few);
+    assert_eq!(judged.note, "3 rounds are too few: at least 6 are needed");
+}
+
+#[test]
+fn claims_of_a_file_share_their_chance_of_error() {
+    let documents = [run("native", locks([200.0, 300.0], [100.0, 250.0]))];
+    let one = claim(&format!("{RATIO}a.params = {{ workers = 1 }}\nrelation = \"> 1\"\n"));
+    let width = |claims: usize| {
+        let judged = judge(&vec![one.clone(); claims], &documents);
+        let interval = judged[0].comparisons[0].interval.unwrap();
+        interval.high - interval.low
+    };
+    assert!(width(20) > 1.15 * width(1), "{} {}", width(20), width(1));
+    // Those that cannot be measured take no part of it.
+    let missing = claim("missing = \"x\"\n");
+    let judged = judge(&[one.clone(), missing], &documents);
+    let interval = judged[0].comparisons[0].interval.unwrap();
+    assert_eq!(interval.high - interval.low, width(1));
+}

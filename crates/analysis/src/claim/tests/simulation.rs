@@ -1,0 +1,129 @@
+//! Simulated runs with known truths: how often a verdict is wrong.
+//!
+//! A true claim reported as *fails*, or a false one as *holds*, must be at most 2.5 % of the data sets, plus three standard
+//! errors of the simulation, also with the truth exactly at the limit.
+
+use rand::SeedableRng;
+use rand::rngs::StdRng;
+use results::{CaseResult, Document};
+
+use super::super::*;
+use super::runs::{result, run};
+use crate::simulated::{noise, outlier};
+
+/// Data sets for each claim.
+const DATA_SETS: usize = 10_000;
+
+/// A claim, and the true medians of its points.
+struct Trial {
+    /// Its lines besides name and sentence.
+    lines: String,
+    is_true: bool,
+    points: Vec<(String, f64)>,
+}
+
+/// `a` and `b` at one, two and four workers.
+fn curves(of_a: [f64; 3], of_b: [f64; 3]) -> Vec<(String, f64)> {
+    let at = |case: &str, times: [f64; 3]| {
+        let label = |workers: usize| format!("lock/{case}{{workers={workers}}}");
+        [1, 2, 4].into_iter().zip(times).map(|(n, time)| (label(n), time)).collect::<Vec<_>>()
+    };
+    [at("sysv-sem", of_a), at("futex", of_b)].concat()
+}
+
+const SIDES: &str = "a.case = \"lock/sysv-sem\"\nb.case = \"lock/futex\"\n";
+
+fn trials() -> Vec<Trial> {
+    let one = "a = { case = \"lock/sysv-sem\", params = { workers = 2 } }\n";
+    let two = &format!("{one}b.case = \"lock/futex\"\n");
+    let a = "a.case = \"lock/sysv-sem\"\n";
+    let over = "over = \"workers\"\n";
+    let all = "scope = \"for all\"\n";
+    let some = "scope = \"for some\"\n";
+    let flat = [100.0; 3];
+    let at = |ratio: f64| curves([100.0 * ratio; 3], flat);
+    let root = || curves([100.0, 100.0 * 2f64.sqrt(), 200.0], flat);
+    // By logarithms the lines cross half way between 2 and 4.
+    let crossing = || curves([150.0, 130.0, 100.0 / 1.3], flat);
+    let middle = 8f64.sqrt();
+    let of = |lines: &[&str], relation: &str, is_true: bool, points: Vec<(String, f64)>| {
+        let lines = format!("{}relation = \"{relation}\"\n", lines.concat());
+        Trial { lines, is_true, points }
+    };
+    vec![
+        // One figure.
+        of(&[one], "<= 100 ns", true, at(1.0)),
+        of(&[one], "< 100 ns", false, at(1.0)),
+        of(&[one], "within 10 % of 100 ns", true, at(1.1)),
+        of(&[one], "between 90 ns and 99.99 ns", false, at(1.0)),
+        // A ratio.
+        of(&[two], "ratio >= 1.1", true, at(1.1)),
+        of(&[two], "ratio > 1.1", false, at(1.1)),
+        of(&[two], "within 10 %", true, at(1.1)),
+        of(&[two], "within 50 %", false, at(1.501)),
+        of(&[two], "between 1.099 and 1.101", true, at(1.1)),
+        // Several combinations: all at the limit, or one of them.
+        of(&[SIDES, all], "ratio >= 1.1", true, at(1.1)),
+        of(&[SIDES, all], "ratio > 1.1", false, curves([110.0, 300.0, 300.0], flat)),
+        of(&[SIDES, some], "ratio >= 1.1", true, curves([110.0, 50.0, 50.0], flat)),
+        of(&[SIDES, some], "ratio > 1.1", false, at(1.1)),
+        // Slopes: 0.5 is the root.
+        of(&[a, over], "slope >= 0.5", true, root()),
+        of(&[SIDES, over], "slope < 0.5", false, root()),
+        // Trends: a step of nothing is none, but a tiny one is one.
+        of(&[a], "increases with workers", false, curves([100.0, 300.0, 300.0], flat)),
+        of(&[SIDES], "increases with workers", true, curves([100.0, 100.01, 100.02], flat)),
+        // Crossings.
+        of(&[SIDES, over], &format!("crosses >= {middle}"), true, crossing()),
+        of(&[SIDES, over], &format!("crosses < {middle}"), false, crossing()),
+        of(&[SIDES, over], "crosses between 1.5 and 2.82", false, crossing()),
+    ]
+}
+
+/// Rounds of a machine that is disturbed at times, or not at all.
+fn data(
+    points: &[(String, f64)],
+    rounds: usize,
+    is_shared: bool,
+    rng: &mut StdRng,
+) -> Vec<CaseResult> {
+    let of_point = |(label, center): &(String, f64)| {
+        let mut round = || {
+            let slower = if is_shared { outlier(rng) } else { 1.0 };
+            (center.ln() + 0.1 * noise(rng)).exp() * slower
+        };
+        let values = (0..rounds).map(|_| round()).collect();
+        result(label, "time", values)
+    };
+    points.iter().map(of_point).collect()
+}
+
+/// The shares of data sets that hold and that fail.
+fn shares(lines: &str, points: &[(String, f64)], rounds: usize, is_shared: bool) -> (f64, f64) {
+    let text = format!("[[claim]]\nname = \"x\"\nsentence = \"s\"\n{lines}");
+    let claims = ClaimFile::parse(&text).unwrap().claims;
+    let mut rng = StdRng::seed_from_u64(rounds as u64);
+    let mut document: Document = run("native", Vec::new());
+    let (mut holds, mut fails) = (0, 0);
+    for _ in 0..DATA_SETS {
+        document.results = data(points, rounds, is_shared, &mut rng);
+        match judge(&claims, std::slice::from_ref(&document))[0].verdict {
+            ClaimVerdict::Holds => holds += 1,
+            ClaimVerdict::Fails => fails += 1,
+            ClaimVerdict::Undecided => {}
+            ClaimVerdict::NotMeasurable => panic!("{lines}: it is measured"),
+        }
+    }
+    (holds as f64 / DATA_SETS as f64, fails as f64 / DATA_SETS as f64)
+}
+
+#[test]
+fn wrong_verdicts_are_rare_at_the_limit() {
+    let allowed = 0.025 + 3.0 * (0.025 * 0.975 / DATA_SETS as f64).sqrt();
+    for Trial { lines, is_true, points } in trials() {
+        let (holds, fails) = shares(&lines, &points, 8, false);
+        let wrong = if is_true { fails } else { holds };
+        println!("{:.2} % wrong: {}", wrong * 100.0, lines.replace('\n', " "));
+        assert!(wrong <= allowed, "{wrong} wrong: {lines}");
+    }
+}
