@@ -43,7 +43,7 @@ fn a_default_run_of_each_study_takes_at_most_four_minutes_on_two_cpus() {
         assert!(plan.budget_ms <= DEFAULT_MS_AT_MOST, "{name}: {} ms", plan.budget_ms);
         let (_, full) = planned(name, Size::Full);
         println!("  --full: {} points, {} s", full.points.len(), full.budget_ms / 1000);
-        assert!(full.budget_ms > plan.budget_ms, "{name}");
+        assert!(full.budget_ms >= plan.budget_ms, "{name}");
     }
 }
 

@@ -5,10 +5,13 @@ use crate::{Extent, Param, Takes, count_of, value_of};
 use measure::worker_group::{
     GREATEST_SHARE, LEAST_SHARE, Operations, RATE, Task, WORKERS_AT_MOST, WorkerGroup,
 };
+use measure::time::Clock;
+use measure::work::Work;
 use measure::{CaseError, Metric, Params, Round};
 use platform::shared::Shared;
 use std::cell::UnsafeCell;
 use std::mem::MaybeUninit;
+use std::time::Duration;
 
 /// A lock that several workers can use. It is created once, before the workers.
 pub trait Lock: Sync {
@@ -78,10 +81,11 @@ pub const AS_EITHER: Param = Param {
 };
 pub const WORK: Param = Param {
     name: "work",
-    meaning: "the work done while holding the lock: none, or an integer loop of 100 iterations",
+    meaning: "the work done while holding the lock: none, an integer loop of 100 iterations, or \
+              calibrated work of 9 us",
     default: &["none"],
     full: &["none", "loop100"],
-    takes: Takes::Words(&[]),
+    takes: Takes::Words(&["9us"]),
 };
 /// Whether a run of this extent measures this point: a quick run has one worker and two workers, and
 /// no larger numbers.
@@ -104,6 +108,10 @@ pub fn measure<L: Lock>(params: &Params, round: &mut Round, lock: &L) -> Result<
     };
     match value_of(params, "work")? {
         "loop100" => round.contend(&worker_group, &Pairs::<L, 100> { lock }),
+        "9us" => {
+            let work = Work::calibrate(Clock::monotonic())?;
+            round.contend(&worker_group, &LongPairs { lock, work })
+        }
         _ => round.contend(&worker_group, &Pairs::<L, 0> { lock }),
     }
 }
@@ -165,6 +173,36 @@ impl<L: Lock, const STEPS: u32> Task<L::Hold> for Pairs<'_, L, STEPS> {
         if STEPS > 0 {
             work::<STEPS>();
         }
+        self.lock.release(hold);
+    }
+
+    fn exclusively(&self, hold: &mut L::Hold, mut inside: impl FnMut()) {
+        self.lock.acquire_alone(hold);
+        inside();
+        self.lock.release_alone(hold);
+    }
+}
+
+/// The length of calibrated work: that of a published comparison of semaphores.
+const LONG_WORK: Duration = Duration::from_micros(9);
+
+/// As [`Pairs`], with calibrated work.
+pub struct LongPairs<'a, L> {
+    lock: &'a L,
+    work: Work,
+}
+
+impl<L: Lock> Task<L::Hold> for LongPairs<'_, L> {
+    const OPERATIONS: Operations = Operations::Exclusive;
+
+    fn join(&self, _number: usize) -> Result<L::Hold, CaseError> {
+        self.lock.join()
+    }
+
+    #[inline(always)]
+    fn operate(&self, hold: &mut L::Hold) {
+        self.lock.acquire(hold);
+        self.work.run(LONG_WORK);
         self.lock.release(hold);
     }
 

@@ -16,8 +16,8 @@ pub const CASE: Case = Case {
                 whole, with all its connections together.",
     only: Only::Everywhere,
     core_bound: false,
-    // Five: with trials this long, more points are more informative than more trials.
-    trials: Some(Trials { takes, only_by: None, counted: true, at_most: 5, includes }),
+    // Six, fewer than which decide nothing: with trials this long, more points are more informative than more trials.
+    trials: Some(Trials { takes, only_by: None, counted: true, at_most: 6, includes }),
     params: &[
         Param {
             name: "arch",
