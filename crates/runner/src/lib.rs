@@ -28,7 +28,7 @@ pub use event::Event;
 pub use id::{new_id, random_seed};
 pub use machine_changes::also_differs;
 pub use noise::{NOISE_TAG, stored_noise_checks};
-pub use plan::{Options, Plan, PlanError, Point, choose, plan, plan_of};
+pub use plan::{Options, Plan, PlanError, Point, choose, plan, plan_of, points_of_claims};
 pub use run::{Ended, Ending, Request, begin, resume};
 pub use timebase::{best_clock, timebase_on};
 pub use user::{commands, functions};
