@@ -1,5 +1,6 @@
 //! The command line.
 
+mod check;
 mod concurrency;
 mod list;
 mod mail;
@@ -18,6 +19,7 @@ use cases::order::WORKER;
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 
+pub use check::Check;
 pub use concurrency::{Concurrency, Goal};
 pub use list::{Env, List};
 pub use mail::{Mail, MailArch, MailSend, TlsMode};
@@ -80,6 +82,8 @@ pub enum Command {
     Time(Time),
     /// Compare runs: ratios with confidence intervals, and a verdict for each case.
     Compare(Compare),
+    /// Judge claims about costs: each holds, fails or is undecided here.
+    Check(Check),
     /// Rerun a published comparison: its tables beside the values here, and a verdict for each claim.
     Study(Study),
     /// Find the smallest difference that this machine can show, by measuring twice and comparing.

@@ -1,6 +1,7 @@
 //! The commands, one file each.
 
 mod answer;
+mod check;
 mod compare;
 mod concurrency;
 mod describe;
@@ -18,6 +19,7 @@ mod study;
 mod time;
 mod worker;
 
+pub use check::check;
 pub use compare::compare;
 pub use concurrency::concurrency;
 pub use describe::{env, list};

@@ -30,6 +30,7 @@ fn main() -> ExitCode {
         Ok(Command::Mail(mail)) => commands::mail(&mail),
         Ok(Command::Time(time)) => commands::time(&time),
         Ok(Command::Compare(compare)) => commands::compare(&compare),
+        Ok(Command::Check(check)) => commands::check(&check),
         Ok(Command::Study(study)) => commands::study(&study),
         Ok(Command::Noise(noise)) => commands::noise(&noise),
         Ok(Command::Export(export)) => commands::export(&export),

@@ -6,6 +6,7 @@
 
 mod answer;
 mod cards;
+mod claims;
 mod compare_table;
 mod comparison;
 mod concurrency;
@@ -37,6 +38,7 @@ mod workbook;
 
 pub use answer::answer_text;
 pub use cards::{Card, CardParam, cards, cards_short};
+pub use claims::{claims_junit, claims_markdown, claims_text};
 pub use compare_table::compare_table;
 pub use comparison::{Cell, CompareCell, CompareRow, Comparison};
 pub use delivery::{

@@ -81,7 +81,7 @@ fn no_line_is_wider_than_the_page_and_every_claim_has_a_verdict() {
             for line in text.lines() {
                 assert!(line.chars().count() <= width, "{name}: {line}");
             }
-            let verdicts = ["holds ", "fails ", "undecided ", "not measurable "];
+            let verdicts = ["HOLDS: ", "FAILS: ", "UNDECIDED: ", "NOT MEASURABLE: "];
             for claim in &study.claims {
                 let is_verdict = |line: &&str| verdicts.iter().any(|word| line.starts_with(word));
                 let mut lines = text.lines().filter(is_verdict);

@@ -1,5 +1,6 @@
 //! The plan of a run: its points, precision and time limits.
 
+mod claims;
 mod error;
 mod filter;
 mod options;
@@ -15,6 +16,7 @@ use measure::Params;
 use measure::user_code::UserCode;
 use serde::{Deserialize, Serialize};
 
+pub use claims::points_of_claims;
 pub use error::PlanError;
 pub use filter::choose;
 pub use options::Options;

@@ -182,10 +182,12 @@ fn why_absent(side: &Side, documents: &[&Document]) -> String {
         .map(|(name, values)| (name.clone(), values.value.join(" or ")))
         .collect();
     let label = results::label(case, &params);
-    match (documents.iter().any(of_case), missing_here) {
-        (true, _) => format!("{metric} of {label} was not measured"),
-        (false, Some(reason)) => format!("{case} is missing: {reason}"),
-        (false, None) => format!("{case} was not measured"),
+    let only_by = cases::find(case).and_then(cases::only_by);
+    match (documents.iter().any(of_case), missing_here, only_by) {
+        (true, ..) => format!("{metric} of {label} was not measured"),
+        (false, Some(reason), _) => format!("{case} is missing: {reason}"),
+        (false, None, Some(command)) => format!("{case} was not measured; `{command}` measures it"),
+        (false, None, None) => format!("{case} was not measured"),
     }
 }
 

@@ -51,14 +51,19 @@ fn certainly_worse_by(row: &Compared) -> f64 {
 
 /// Finds a run in the store, or a document in a file.
 fn find(name: &str, store: &StoreArg) -> anyhow::Result<Document> {
-    // No run's id looks like a path; a tag may.
-    let looks_like_path = name.contains(['/', '\\']) || name.ends_with(".json");
-    let is_path = looks_like_path && !name.contains('=');
-    if name == "-" || is_path || Path::new(name).is_file() {
+    if is_document(name) {
         return read_document(Path::new(name));
     }
     let store = store_to_read(store)?;
     Ok(store.document(&store.resolve(name)?)?)
+}
+
+/// Whether a run is named by the path of its document.
+pub fn is_document(name: &str) -> bool {
+    // No run's id looks like a path; a tag may.
+    let looks_like_path = name.contains(['/', '\\']) || name.ends_with(".json");
+    let is_path = looks_like_path && !name.contains('=');
+    name == "-" || is_path || Path::new(name).is_file()
 }
 
 fn words(run: &Document) -> String {

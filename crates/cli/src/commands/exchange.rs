@@ -46,6 +46,12 @@ pub fn import(args: &Import) -> anyhow::Result<Ending> {
 
 /// Reads a document from a file, or from stdin for `-`.
 pub fn read_document(path: &Path) -> anyhow::Result<Document> {
+    let text = read_text(path)?;
+    Ok(parse_document(&text).map_err(|e| Usage(format!("{}: {e}", path.display())))?)
+}
+
+/// Reads a text file, or stdin for `-`.
+pub fn read_text(path: &Path) -> Result<String, Usage> {
     let name = path.display();
     let mut bytes = Vec::new();
     let read = if path.as_os_str() == "-" {
@@ -54,9 +60,11 @@ pub fn read_document(path: &Path) -> anyhow::Result<Document> {
         std::fs::File::open(path).and_then(|file| file.take(BYTES_AT_MOST).read_to_end(&mut bytes))
     };
     read.map_err(|e| Usage(format!("cannot read {name}: {e}")))?;
-    let text = String::from_utf8(bytes).map_err(|e| {
-        let line = e.as_bytes()[..e.utf8_error().valid_up_to()].split(|&b| b == b'\n').count();
-        Usage(format!("{name}: line {line}: not UTF-8 text"))
-    })?;
-    Ok(parse_document(&text).map_err(|e| Usage(format!("{name}: {e}")))?)
+    String::from_utf8(bytes).map_err(|e| {
+        let before = &e.as_bytes()[..e.utf8_error().valid_up_to()];
+        let line = before.split(|&b| b == b'\n').count();
+        let of_line = before.rsplit(|&b| b == b'\n').next().unwrap_or_default();
+        let column = 1 + String::from_utf8_lossy(of_line).chars().count();
+        Usage(format!("{name}: line {line}, column {column}: not UTF-8 text"))
+    })
 }

@@ -6,28 +6,26 @@ use std::io::Write;
 use std::path::Path;
 use std::time::Duration;
 
-use analysis::claim::{ClaimVerdict, JudgedClaim, judge};
+use analysis::claim::judge;
 use analysis::study::{MeasuredTable, NAMES, Size, Study, TEMPLATE, included, name_systems};
-use anyhow::Context;
 use report::{StudyLine, StudyPage, studies_table, study_text};
 use results::Document;
 use runner::{Options, Plan, Request, Selection};
 
-use super::exchange::read_document;
-use super::measure::{best_clock, watched};
-use crate::args::{FILTERS, Study as Args, StoreArg};
+use super::check::{ending, existing};
+use super::exchange::read_text;
+use super::measure::{best_clock, how_to_resume, watched};
+use crate::args::{FILTERS, Study as Args};
 use crate::ending::{Ending, Usage};
 use crate::interrupt::stop_on_interrupt;
 use crate::output::{note, page, print};
-use crate::store::{store_to_read, store_to_write};
+use crate::store::store_to_write;
 
 /// The option under which a run stores the name of its study.
 const STUDY: &str = "study";
 /// The option under which a run stores that it has the original sizes, and its value.
 const SIZE: &str = "size";
 const FULL: &str = "full";
-/// The largest study file, in bytes; `Study::parse` has the same limit.
-const BYTES_AT_MOST: u64 = 1 << 20;
 
 /// Lists the studies, writes a template, or repeats a study.
 pub fn study(args: &Args) -> anyhow::Result<Ending> {
@@ -78,9 +76,12 @@ fn repeat(name: &str, args: &Args) -> anyhow::Result<Ending> {
     // A mistake in the file is reported before anything is measured or read.
     let study = parsed(name, &text, asked)?;
     let (study, mut runs) = match args.runs.is_empty() {
-        true => (study.clone(), measured(&study, asked, &args.store)?),
+        true => match measured(&study, asked, args)? {
+            Some(run) => (study, vec![run]),
+            None => return Ok(Ending::NotMeasured),
+        },
         false => {
-            let runs = stored(&args.runs, &args.store)?;
+            let runs = existing(&args.runs, &args.store)?;
             let size = if is_full(&runs) { Size::Full } else { asked };
             (parsed(name, &text, size)?, runs)
         }
@@ -95,19 +96,7 @@ fn repeat(name: &str, args: &Args) -> anyhow::Result<Ending> {
         true => print(&json::study(&page_of_study)?)?,
         false => print(&study_text(&page_of_study, &page()))?,
     }
-    Ok(ending_of(&claims, args.strict))
-}
-
-/// The exit code's meaning, as of `oscost check`.
-fn ending_of(claims: &[JudgedClaim], is_strict: bool) -> Ending {
-    let any = |verdict| claims.iter().any(|claim| claim.verdict == verdict);
-    match (any(ClaimVerdict::Fails), any(ClaimVerdict::Undecided)) {
-        (true, _) => Ending::CheckFailed,
-        (_, true) if is_strict => Ending::CheckFailed,
-        (_, true) => Ending::NotMeasured,
-        _ if any(ClaimVerdict::NotMeasurable) => Ending::NotMeasured,
-        _ => Ending::Done,
-    }
+    Ok(ending(&claims, args.strict))
 }
 
 /// The text of an included study, or of a file.
@@ -120,19 +109,7 @@ fn text_of(name: &str) -> anyhow::Result<String> {
         let all = NAMES.join(", ");
         return Err(Usage(format!("{name:?} is neither a study ({all}) nor a file")).into());
     }
-    let wrong = |error: std::io::Error| Usage(format!("cannot read {name}: {error}"));
-    let file = std::fs::File::open(path).map_err(wrong)?;
-    let mut bytes = Vec::new();
-    // One byte more than allowed, so that a longer file is refused, not cut off.
-    std::io::Read::read_to_end(&mut std::io::Read::take(file, BYTES_AT_MOST + 1), &mut bytes)
-        .map_err(wrong)?;
-    String::from_utf8(bytes).map_err(|error| {
-        let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];
-        let line = 1 + valid.iter().filter(|&&byte| byte == b'\n').count();
-        let begin = valid.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
-        let column = 1 + String::from_utf8_lossy(&valid[begin..]).chars().count();
-        Usage(format!("{name}: line {line}, column {column}: not UTF-8 text")).into()
-    })
+    Ok(read_text(path)?)
 }
 
 fn parsed(name: &str, text: &str, size: Size) -> Result<Study, Usage> {
@@ -150,8 +127,8 @@ fn plan_of(study: &Study, size: Size) -> anyhow::Result<Plan> {
     Ok(runner::plan_selections(&selections, &options, &cpus, runner::random_seed())?)
 }
 
-/// Measures the points of a study in a new run.
-fn measured(study: &Study, size: Size, store_arg: &StoreArg) -> anyhow::Result<Vec<Document>> {
+/// Measures the points of a study in a new run; `None` if it was stopped.
+fn measured(study: &Study, size: Size, args: &Args) -> anyhow::Result<Option<Document>> {
     if study.measure.is_empty() {
         return Err(Usage(format!("{} has no [[measure]]: give a --run", study.name)).into());
     }
@@ -163,7 +140,7 @@ fn measured(study: &Study, size: Size, store_arg: &StoreArg) -> anyhow::Result<V
     let points = plan.points.iter().map(|point| (point.case.as_str(), &point.params));
     cases::net::limits::notes(points).iter().for_each(|line| note(line));
     let clock = best_clock()?;
-    let mut store = store_to_write(store_arg)?;
+    let mut store = store_to_write(&args.store)?;
     let mut asked = vec![(STUDY.to_owned(), study.name.clone())];
     if size == Size::Full {
         asked.push((SIZE.to_owned(), FULL.to_owned()));
@@ -173,33 +150,16 @@ fn measured(study: &Study, size: Size, store_arg: &StoreArg) -> anyhow::Result<V
     let asked = asked.into_iter().collect();
     let request = Request { plan: &plan, asked, tags: Default::default(), clock: &clock };
     let (ended, took) = watched(|watch| runner::begin(request, &mut store, &stop, watch))?;
-    let (id, took) = (&ended.id, report::quantity::format_duration(took));
-    note(&format!("saved as run {id} in {took}; again: oscost study {} --run {id}", study.name));
-    Ok(vec![store.document(id)?])
-}
-
-/// Runs of the store with their groups, and documents in files.
-fn stored(names: &[String], store_arg: &StoreArg) -> anyhow::Result<Vec<Document>> {
-    let mut runs: Vec<Document> = Vec::new();
-    for name in names {
-        let looks_like_path = name.contains(['/', '\\']) || name.ends_with(".json");
-        let is_path = looks_like_path && !name.contains('=');
-        let found = match name == "-" || is_path || Path::new(name).is_file() {
-            true => vec![read_document(Path::new(name))?],
-            false => {
-                let store = store_to_read(store_arg)?;
-                let ids = store.group_of(&store.resolve(name)?)?;
-                let runs = ids.iter().map(|id| store.document(id));
-                runs.collect::<Result<_, _>>().with_context(|| format!("run {name}"))?
-            }
-        };
-        for run in found {
-            if !runs.iter().any(|other| other.run.id == run.run.id) {
-                runs.push(run);
-            }
-        }
+    let id = &ended.id;
+    let again = format!("oscost study {} --run {id}", args.study.as_deref().unwrap_or_default());
+    if ended.ending == runner::Ending::Stopped {
+        let resume = how_to_resume(id, &args.store);
+        note(&format!("stopped; to continue: {resume}, then `{again}`"));
+        return Ok(None);
     }
-    Ok(runs)
+    let took = report::quantity::format_duration(took);
+    note(&format!("saved as run {id} in {took}; to print it again: {again}"));
+    Ok(Some(store.document(id)?))
 }
 
 /// Whether the runs have the original sizes.

@@ -1,10 +1,11 @@
 //! Studies as JSON.
 
-use analysis::claim::{ClaimVerdict, Content, JudgedClaim, JudgedComparison, Shown};
+use analysis::claim::JudgedClaim;
 use analysis::study::MeasuredTable;
 use report::{StudyLine, StudyPage};
-use results::Estimate;
 use serde::Serialize;
+
+use crate::commands::check::document::{ClaimJson, claim_json};
 
 const SCHEMA: u32 = 1;
 
@@ -24,12 +25,11 @@ struct LineJson<'a> {
 
 /// The list of studies.
 pub fn list(lines: &[StudyLine]) -> anyhow::Result<String> {
-    let line = |line: &'_ StudyLine| -> (f64, f64) {
-        (line.takes.as_secs_f64(), line.takes_in_full.as_secs_f64())
-    };
-    let studies = lines.iter().map(|one| {
-        let (duration_s, full_duration_s) = line(one);
-        LineJson { name: &one.name, question: &one.question, duration_s, full_duration_s }
+    let studies = lines.iter().map(|line| LineJson {
+        name: &line.name,
+        question: &line.question,
+        duration_s: line.takes.as_secs_f64(),
+        full_duration_s: line.takes_in_full.as_secs_f64(),
     });
     Ok(serde_json::to_string_pretty(&ListJson { schema: SCHEMA, studies: studies.collect() })?)
 }
@@ -43,7 +43,7 @@ struct StudyJson<'a> {
     source: &'a str,
     runs: Vec<RunJson<'a>>,
     tables: &'a [MeasuredTable],
-    claims: Vec<ClaimJson<'a>>,
+    claims: Vec<StudyClaimJson<'a>>,
     differences: &'a [String],
 }
 
@@ -55,42 +55,12 @@ struct RunJson<'a> {
 }
 
 #[derive(Serialize)]
-struct ClaimJson<'a> {
-    name: &'a str,
-    sentence: &'a str,
-    source: Option<&'a str>,
+struct StudyClaimJson<'a> {
+    #[serde(flatten)]
+    claim: ClaimJson<'a>,
     derived: bool,
-    relation: Option<&'a str>,
-    scope: Option<&'static str>,
-    verdict: ClaimVerdict,
-    note: &'a str,
     needs: Option<&'a str>,
     today: Option<&'a str>,
-    comparisons: Vec<ComparisonJson<'a>>,
-}
-
-#[derive(Serialize)]
-struct ComparisonJson<'a> {
-    a: ShownJson<'a>,
-    b: Option<ShownJson<'a>>,
-    over: Option<&'a str>,
-    values: &'a [String],
-    quantity: &'static str,
-    unit: &'a str,
-    mid: Option<f64>,
-    low: Option<f64>,
-    high: Option<f64>,
-    verdict: ClaimVerdict,
-    note: &'a str,
-}
-
-#[derive(Serialize)]
-struct ShownJson<'a> {
-    point: &'a str,
-    metric: &'a str,
-    system: &'a str,
-    estimate: Estimate,
-    unit: &'a str,
 }
 
 /// A study with its figures and verdicts.
@@ -109,62 +79,18 @@ pub fn study(page: &StudyPage) -> anyhow::Result<String> {
         source: &study.source,
         runs: runs.collect(),
         tables: page.tables,
-        claims: page.claims.iter().map(|claim| claim_json(claim, page)).collect(),
+        claims: page.claims.iter().map(|claim| study_claim_json(claim, page)).collect(),
         differences: &study.differences,
     };
     Ok(serde_json::to_string_pretty(&json)?)
 }
 
-fn claim_json<'a>(judged: &'a JudgedClaim, page: &'a StudyPage) -> ClaimJson<'a> {
-    let claim = &judged.claim;
-    let about = page.study.about.get(&claim.name);
-    let (relation, scope) = match &claim.content {
-        Content::Statement(statement) => {
-            (Some(statement.relation.value.text.as_str()), Some(statement.scope.word()))
-        }
-        Content::Missing(_) => (None, None),
-    };
-    ClaimJson {
-        name: &claim.name,
-        sentence: &claim.sentence,
-        source: claim.source.as_deref(),
+fn study_claim_json<'a>(judged: &'a JudgedClaim, page: &'a StudyPage) -> StudyClaimJson<'a> {
+    let about = page.study.about.get(&judged.claim.name);
+    StudyClaimJson {
+        claim: claim_json(judged),
         derived: about.is_some_and(|about| about.derived),
-        relation,
-        scope,
-        verdict: judged.verdict,
-        note: &judged.note,
         needs: about.and_then(|about| about.needs.as_deref()),
         today: about.and_then(|about| about.today.as_deref()),
-        comparisons: judged.comparisons.iter().map(comparison_json).collect(),
-    }
-}
-
-fn comparison_json(comparison: &JudgedComparison) -> ComparisonJson<'_> {
-    let finite = |end: fn(&analysis::claim::QuantityInterval) -> f64| {
-        comparison.interval.as_ref().map(end).filter(|number| number.is_finite())
-    };
-    let over = comparison.over.as_ref();
-    ComparisonJson {
-        a: shown_json(&comparison.a),
-        b: comparison.b.as_ref().map(shown_json),
-        over: over.map(|(name, _)| name.as_str()),
-        values: over.map_or(&[], |(_, values)| values),
-        quantity: comparison.quantity,
-        unit: &comparison.unit,
-        mid: finite(|interval| interval.mid),
-        low: finite(|interval| interval.low),
-        high: finite(|interval| interval.high),
-        verdict: comparison.verdict,
-        note: &comparison.note,
-    }
-}
-
-fn shown_json(shown: &Shown) -> ShownJson<'_> {
-    ShownJson {
-        point: &shown.label,
-        metric: &shown.metric,
-        system: &shown.system,
-        estimate: shown.estimate,
-        unit: &shown.unit,
     }
 }

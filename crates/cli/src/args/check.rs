@@ -1,0 +1,60 @@
+//! `oscost check`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+
+use super::store::StoreArg;
+use super::values::{budget, share};
+
+/// `oscost check`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A claim file is TOML; docs/claims.md describes it. For example:
+
+  [[claim]]
+  name = \"cheap-clock\"
+  sentence = \"Reading the clock takes less than 100 ns.\"
+  a.case = \"clock/std-instant\"
+  relation = \"< 100 ns\"
+
+A run is named by its id, the start of its id, `last`, `last~1` (the run before the last), a tag `key=value`, or a \
+JSON file. The exit code is 0 if all claims hold, 1 if one fails, 3 if one is undecided or not measurable.
+
+Examples:
+  oscost check claims.toml
+  oscost check claims.toml last
+  oscost check claims.toml linux.json windows.json --junit claims.xml
+  oscost check claims.toml --quick --strict")]
+pub struct Check {
+    /// The file of claims
+    pub file: PathBuf,
+    /// Judge these runs, with all runs measured together with them, instead of measuring what the claims need
+    #[arg(value_name = "RUN")]
+    pub runs: Vec<String>,
+    /// Fewer rounds
+    #[arg(long, conflicts_with = "runs")]
+    pub quick: bool,
+    /// A point is complete when its interval's half-width is below this share [default: 0.5%; trials and contended
+    /// locks: 15%]
+    #[arg(long, value_name = "SHARE", value_parser = share, allow_hyphen_values = true, conflicts_with = "runs")]
+    pub precision: Option<f64>,
+    /// Time limit, such as 30s or 2m; each point gets one round at least
+    #[arg(long, value_name = "TIME", value_parser = budget, allow_hyphen_values = true, conflicts_with = "runs")]
+    pub budget: Option<Duration>,
+    /// An undecided claim counts as one that fails: exit code 1
+    #[arg(long)]
+    pub strict: bool,
+    /// Print the verdicts as a JSON document
+    #[arg(long)]
+    pub json: bool,
+    /// Also write a report in Markdown
+    #[arg(long, value_name = "FILE")]
+    pub markdown: Option<PathBuf>,
+    /// Also write JUnit XML, which continuous integration shows as tests
+    #[arg(long, value_name = "FILE")]
+    pub junit: Option<PathBuf>,
+    #[command(flatten)]
+    pub store: StoreArg,
+}

@@ -1,0 +1,125 @@
+//! The verdicts as a JSON document.
+
+use analysis::claim::{ClaimVerdict, Content, JudgedClaim, JudgedComparison, Shown};
+use results::{Document, Estimate};
+use serde::Serialize;
+
+/// The schema number of the document.
+const SCHEMA: u32 = 1;
+
+#[derive(Serialize)]
+struct CheckJson<'a> {
+    schema: u32,
+    title: Option<&'a str>,
+    runs: Vec<&'a str>,
+    claims: Vec<ClaimJson<'a>>,
+}
+
+/// A claim with its verdict.
+#[derive(Serialize)]
+pub struct ClaimJson<'a> {
+    name: &'a str,
+    sentence: &'a str,
+    source: Option<&'a str>,
+    relation: Option<&'a str>,
+    scope: Option<&'static str>,
+    verdict: ClaimVerdict,
+    note: &'a str,
+    comparisons: Vec<ComparisonJson<'a>>,
+}
+
+#[derive(Serialize)]
+struct ComparisonJson<'a> {
+    a: SideJson<'a>,
+    b: Option<SideJson<'a>>,
+    over: Option<&'a str>,
+    values: Option<&'a [String]>,
+    quantity: &'static str,
+    unit: &'a str,
+    interval: Option<IntervalJson>,
+    verdict: ClaimVerdict,
+    note: &'a str,
+}
+
+#[derive(Serialize)]
+struct SideJson<'a> {
+    case: &'a str,
+    metric: &'a str,
+    system: &'a str,
+    unit: &'a str,
+    estimate: Estimate,
+}
+
+/// An end that is open is null.
+#[derive(Serialize)]
+struct IntervalJson {
+    mid: Option<f64>,
+    low: Option<f64>,
+    high: Option<f64>,
+}
+
+/// The JSON document of verdicts on these runs.
+///
+/// # Errors
+/// If a number cannot be written.
+pub fn to_json(
+    title: Option<&str>,
+    judged: &[JudgedClaim],
+    documents: &[Document],
+) -> serde_json::Result<String> {
+    serde_json::to_string_pretty(&CheckJson {
+        schema: SCHEMA,
+        title,
+        runs: documents.iter().map(|document| document.run.id.as_str()).collect(),
+        claims: judged.iter().map(claim_json).collect(),
+    })
+}
+
+/// A claim with its verdict, to be written as JSON.
+pub fn claim_json(judged: &JudgedClaim) -> ClaimJson<'_> {
+    let statement = match &judged.claim.content {
+        Content::Statement(statement) => Some(statement),
+        Content::Missing(_) => None,
+    };
+    ClaimJson {
+        name: &judged.claim.name,
+        sentence: &judged.claim.sentence,
+        source: judged.claim.source.as_deref(),
+        relation: statement.map(|statement| statement.relation.value.text.as_str()),
+        scope: statement.map(|statement| statement.scope.word()),
+        verdict: judged.verdict,
+        note: &judged.note,
+        comparisons: judged.comparisons.iter().map(comparison_json).collect(),
+    }
+}
+
+fn comparison_json(comparison: &JudgedComparison) -> ComparisonJson<'_> {
+    // JSON has no infinity.
+    let finite = |end: f64| Some(end).filter(|end| end.is_finite());
+    let interval = comparison.interval.map(|interval| IntervalJson {
+        mid: finite(interval.mid),
+        low: finite(interval.low),
+        high: finite(interval.high),
+    });
+    ComparisonJson {
+        a: side_json(&comparison.a),
+        b: comparison.b.as_ref().map(side_json),
+        over: comparison.over.as_ref().map(|(over, _)| over.as_str()),
+        values: comparison.over.as_ref().map(|(_, values)| values.as_slice()),
+        quantity: comparison.quantity,
+        unit: &comparison.unit,
+        interval,
+        verdict: comparison.verdict,
+        note: &comparison.note,
+    }
+}
+
+fn side_json(shown: &Shown) -> SideJson<'_> {
+    SideJson {
+        case: &shown.label,
+        metric: &shown.metric,
+        system: &shown.system,
+        unit: &shown.unit,
+        estimate: shown.estimate,
+    }
+}

@@ -1,0 +1,95 @@
+//! Claims with their verdicts, as text; `markdown` and `junit` are other forms of the same.
+
+mod junit;
+mod markdown;
+mod wording;
+
+use analysis::claim::{ClaimVerdict, Content, JudgedClaim, JudgedComparison};
+
+pub use junit::claims_junit;
+pub use markdown::claims_markdown;
+pub(crate) use wording::counts;
+use wording::{most_telling, names, quantity, side, statement};
+
+use crate::page::{Ink, Page};
+use crate::text;
+
+/// The most combinations of parameters that are shown for a claim; JSON has all of them.
+const COMBINATIONS: usize = 4;
+
+/// The indentation of what belongs to a claim.
+pub(crate) const INDENT: &str = "    ";
+
+/// How many claims hold; then each claim with its verdict, its figures and what would decide it.
+pub fn claims_text(title: Option<&str>, claims: &[JudgedClaim], page: &Page) -> String {
+    let mut text = String::new();
+    if let Some(title) = title {
+        text.push_str(
+            &page.paint_lines(Ink::Heading, &text::hanging("", title, page.prose_width())),
+        );
+    }
+    text.push_str(&text::hanging("", &counts(claims), page.prose_width()));
+    for claim in claims {
+        text.push('\n');
+        text.push_str(&claim_text(claim, page));
+    }
+    let is_measured = |claim: &JudgedClaim| !claim.comparisons.is_empty();
+    if claims.iter().any(is_measured) {
+        let legend = "Figures have their own 95 % intervals. The intervals of ratios and other compared quantities are \
+                      those of the verdicts, which hold for all claims of the file together at 95 %.";
+        let legend = text::hanging("", legend, page.prose_width());
+        text.push('\n');
+        text.push_str(&page.paint_lines(Ink::Faint, &legend));
+    }
+    page.signs(&text)
+}
+
+fn ink(verdict: ClaimVerdict) -> Ink {
+    match verdict {
+        ClaimVerdict::Holds => Ink::Good,
+        ClaimVerdict::Fails => Ink::Bad,
+        ClaimVerdict::Undecided | ClaimVerdict::NotMeasurable => Ink::Doubt,
+    }
+}
+
+/// A claim with its verdict, its figures and what would decide it.
+pub(crate) fn claim_text(judged: &JudgedClaim, page: &Page) -> String {
+    let claim = &judged.claim;
+    let width = page.prose_width();
+    let head = format!("{}: {}", judged.verdict.word().to_uppercase(), claim.name);
+    let mut text = page.paint_lines(ink(judged.verdict), &text::hanging("", &head, width));
+    let mut line = |line: &str| text.push_str(&text::hanging(INDENT, line, width));
+    line(&claim.sentence);
+    if let Some(source) = &claim.source {
+        line(&format!("source: {source}"));
+    }
+    if let Content::Statement(of_claim) = &claim.content {
+        line(&format!("claimed: {}", statement(of_claim)));
+    }
+    let shown = most_telling(judged);
+    for comparison in shown.iter().take(COMBINATIONS) {
+        comparison_lines(comparison, shown.len() > 1).iter().for_each(|text| line(text));
+    }
+    if shown.len() > COMBINATIONS {
+        let more = shown.len() - COMBINATIONS;
+        line(&format!("and {more} more combinations of parameters; --json has all of them"));
+    }
+    if !judged.note.is_empty() {
+        line(&format!("{}: {}", names(judged.verdict), judged.note));
+    }
+    text
+}
+
+/// The figures of a combination, one per line; its own verdict if there are several.
+fn comparison_lines(comparison: &JudgedComparison, is_one_of_several: bool) -> Vec<String> {
+    let mut lines = vec![side(&comparison.a, comparison)];
+    lines.extend(comparison.b.as_ref().map(|b| side(b, comparison)));
+    let verdict = match is_one_of_several {
+        true => format!(": {}", comparison.verdict.word()),
+        false => String::new(),
+    };
+    if let Some(quantity) = quantity(comparison) {
+        lines.push(format!("  {quantity}{verdict}"));
+    }
+    lines
+}

@@ -1,0 +1,100 @@
+//! Claims with their verdicts as JUnit XML, which continuous integration shows as tests.
+
+use analysis::claim::{ClaimVerdict, JudgedClaim};
+use quick_xml::Writer;
+use quick_xml::events::{BytesDecl, BytesEnd, BytesStart, BytesText, Event};
+
+use super::wording::{quantity, side};
+
+/// One test suite with one test case for each claim: one that fails is a failure, one that is undecided or not measurable
+/// is skipped, or a failure if `strict` and undecided.
+pub fn claims_junit(title: Option<&str>, claims: &[JudgedClaim], strict: bool) -> String {
+    let count = |wanted| claims.iter().filter(|claim| kind(claim, strict) == wanted).count();
+    let mut writer = Writer::new_with_indent(Vec::new(), b' ', 2);
+    let mut suite = BytesStart::new("testsuite");
+    suite.push_attribute(("name", legal(title.unwrap_or("claims")).as_str()));
+    suite.push_attribute(("tests", claims.len().to_string().as_str()));
+    suite.push_attribute(("failures", count(Kind::Failure).to_string().as_str()));
+    suite.push_attribute(("errors", "0"));
+    suite.push_attribute(("skipped", count(Kind::Skipped).to_string().as_str()));
+    write(&mut writer, Event::Decl(BytesDecl::new("1.0", Some("UTF-8"), None)));
+    write(&mut writer, Event::Start(suite));
+    for claim in claims {
+        test_case(&mut writer, claim, strict);
+    }
+    write(&mut writer, Event::End(BytesEnd::new("testsuite")));
+    let mut text = String::from_utf8(writer.into_inner()).unwrap_or_default();
+    text.push('\n');
+    text
+}
+
+/// How a test ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Passed,
+    Failure,
+    Skipped,
+}
+
+fn kind(claim: &JudgedClaim, strict: bool) -> Kind {
+    match claim.verdict {
+        ClaimVerdict::Holds => Kind::Passed,
+        ClaimVerdict::Fails => Kind::Failure,
+        ClaimVerdict::Undecided if strict => Kind::Failure,
+        ClaimVerdict::Undecided | ClaimVerdict::NotMeasurable => Kind::Skipped,
+    }
+}
+
+fn test_case(writer: &mut Writer<Vec<u8>>, judged: &JudgedClaim, strict: bool) {
+    let mut case = BytesStart::new("testcase");
+    case.push_attribute(("classname", "oscost"));
+    case.push_attribute(("name", legal(&judged.claim.name).as_str()));
+    write(writer, Event::Start(case));
+    let name = match kind(judged, strict) {
+        Kind::Passed => None,
+        Kind::Failure => Some("failure"),
+        Kind::Skipped => Some("skipped"),
+    };
+    if let Some(name) = name {
+        let said = match judged.note.is_empty() {
+            true => judged.verdict.word().to_owned(),
+            false => format!("{}: {}", judged.verdict.word(), judged.note),
+        };
+        let mut element = BytesStart::new(name);
+        element.push_attribute(("message", legal(&said).as_str()));
+        write(writer, Event::Empty(element));
+    }
+    write(writer, Event::Start(BytesStart::new("system-out")));
+    write(writer, Event::Text(BytesText::new(&legal(&details(judged)))));
+    write(writer, Event::End(BytesEnd::new("system-out")));
+    write(writer, Event::End(BytesEnd::new("testcase")));
+}
+
+/// The sentence, and the figures.
+fn details(judged: &JudgedClaim) -> String {
+    let mut lines = vec![judged.claim.sentence.clone()];
+    for comparison in &judged.comparisons {
+        lines.push(side(&comparison.a, comparison));
+        lines.extend(comparison.b.as_ref().map(|b| side(b, comparison)));
+        lines.extend(
+            quantity(comparison).map(|said| format!("{said}: {}", comparison.verdict.word())),
+        );
+    }
+    lines.join("\n")
+}
+
+/// Writing to memory does not fail.
+fn write(writer: &mut Writer<Vec<u8>>, event: Event) {
+    writer.write_event(event).expect("memory takes what is written");
+}
+
+/// Text without the characters that XML 1.0 cannot have (section 2.2), even escaped.
+fn legal(text: &str) -> String {
+    let is_legal = |c: &char| match c {
+        '\t' | '\n' | '\r' => true,
+        c if *c < ' ' => false,
+        '\u{fffe}' | '\u{ffff}' => false,
+        _ => true,
+    };
+    text.chars().filter(is_legal).collect()
+}

@@ -1,0 +1,77 @@
+//! Claims with their verdicts as Markdown.
+
+use analysis::claim::{ClaimVerdict, Content, JudgedClaim, JudgedComparison};
+
+use super::wording::{counts, figure_of, names, quantity, statement};
+use crate::text::clean;
+
+/// A heading, the counts, and a table with one row for each combination of parameters of each claim.
+pub fn claims_markdown(title: Option<&str>, claims: &[JudgedClaim]) -> String {
+    let mut text = format!("# {}\n\n{}.\n", escaped(title.unwrap_or("Claims")), counts(claims));
+    for judged in claims {
+        text.push_str(&section(judged));
+    }
+    text
+}
+
+fn section(judged: &JudgedClaim) -> String {
+    let claim = &judged.claim;
+    let mark = match judged.verdict {
+        ClaimVerdict::Holds => "✓",
+        ClaimVerdict::Fails => "✗",
+        ClaimVerdict::Undecided | ClaimVerdict::NotMeasurable => "?",
+    };
+    let mut text = format!(
+        "\n## {mark} {}: {}\n\n{}\n",
+        escaped(&claim.name),
+        judged.verdict.word(),
+        escaped(&claim.sentence)
+    );
+    let mut paragraph = |what: &str, said: &str| {
+        text.push_str(&format!("\n{what}: {}\n", escaped(said)));
+    };
+    if let Some(source) = &claim.source {
+        paragraph("Source", source);
+    }
+    if let Content::Statement(of_claim) = &claim.content {
+        paragraph("Claimed", &statement(of_claim));
+    }
+    if !judged.note.is_empty() {
+        let what = names(judged.verdict);
+        let (first, rest) = what.split_at(1);
+        paragraph(&format!("{}{rest}", first.to_uppercase()), &judged.note);
+    }
+    if !judged.comparisons.is_empty() {
+        text.push_str(
+            "\n| a | figure | b | figure | compared | verdict |\n|---|---|---|---|---|---|\n",
+        );
+    }
+    judged.comparisons.iter().for_each(|comparison| text.push_str(&row(comparison)));
+    text
+}
+
+fn row(comparison: &JudgedComparison) -> String {
+    let a = &comparison.a;
+    let (label, figure) = match &comparison.b {
+        Some(b) => (b.label.clone(), figure_of(b)),
+        None => (String::new(), String::new()),
+    };
+    let quantity = quantity(comparison).unwrap_or_else(|| comparison.note.clone());
+    let cells = [a.label.clone(), figure_of(a), label, figure, quantity];
+    let cells: Vec<String> = cells.iter().map(|cell| escaped(cell)).collect();
+    format!("| {} | {} |\n", cells.join(" | "), comparison.verdict.word())
+}
+
+/// Text that Markdown shows as it is.
+fn escaped(text: &str) -> String {
+    const SPECIAL: [char; 14] =
+        ['\\', '`', '*', '_', '{', '}', '[', ']', '<', '>', '#', '|', '~', '&'];
+    let mut shown = String::new();
+    for c in clean(text).chars() {
+        if SPECIAL.contains(&c) {
+            shown.push('\\');
+        }
+        shown.push(c);
+    }
+    shown
+}

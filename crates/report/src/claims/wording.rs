@@ -1,0 +1,124 @@
+//! Parts of claims in words.
+
+use analysis::claim::{
+    ClaimVerdict, JudgedClaim, JudgedComparison, QuantityInterval, Scope, Shown, Statement,
+};
+
+use crate::quantity::{figure, format_interval, half_width};
+
+/// `5 claims: 3 hold, 1 fails, 1 undecided`.
+pub(crate) fn counts(claims: &[JudgedClaim]) -> String {
+    let count = |verdict| claims.iter().filter(|claim| claim.verdict == verdict).count();
+    let part = |verdict: ClaimVerdict| match (count(verdict), verdict) {
+        (0, _) => None,
+        (1, verdict) => Some(format!("1 {}", verdict.word())),
+        (n, ClaimVerdict::Holds) => Some(format!("{n} hold")),
+        (n, ClaimVerdict::Fails) => Some(format!("{n} fail")),
+        (n, verdict) => Some(format!("{n} {}", verdict.word())),
+    };
+    let parts: Vec<String> = ClaimVerdict::ALL.into_iter().filter_map(part).collect();
+    let claims =
+        if claims.len() == 1 { "1 claim".to_owned() } else { format!("{} claims", claims.len()) };
+    format!("{claims}: {}", parts.join(", "))
+}
+
+/// What the note of a verdict is about.
+pub(super) fn names(verdict: ClaimVerdict) -> &'static str {
+    if verdict == ClaimVerdict::NotMeasurable { "reason" } else { "to decide it" }
+}
+
+/// The relation with its scope.
+pub(super) fn statement(statement: &Statement) -> String {
+    let relation = &statement.relation.value;
+    let over = match relation.text.contains("with ") {
+        true => String::new(),
+        false => relation.quantity.over().map(|over| format!(" over {over}")).unwrap_or_default(),
+    };
+    let scope = match statement.scope {
+        Scope::At => String::new(),
+        scope => format!(", {} parameters left open", scope.word()),
+    };
+    format!("{}{over}{scope}", relation.text)
+}
+
+/// The combinations, those that decide the verdict first.
+pub(super) fn most_telling(judged: &JudgedClaim) -> Vec<&JudgedComparison> {
+    let mut shown: Vec<&JudgedComparison> = judged.comparisons.iter().collect();
+    shown.sort_by_key(|comparison| comparison.verdict != judged.verdict);
+    shown
+}
+
+/// A side with its figure: `lock/futex{workers=2} 41.3 ns ±1.2 %`.
+pub(super) fn side(shown: &Shown, comparison: &JudgedComparison) -> String {
+    let is_time = shown.metric == measure::TIME.name;
+    let metric = if is_time { String::new() } else { format!(", {}", shown.metric) };
+    let several = comparison.b.as_ref().is_some_and(|b| b.system != comparison.a.system);
+    let system = if several { format!(" on {}", shown.system) } else { String::new() };
+    format!("{}{metric}{system}: {}", shown.label, figure_of(shown))
+}
+
+/// The figure of a side.
+pub(super) fn figure_of(shown: &Shown) -> String {
+    let estimate = &shown.estimate;
+    let half = half_width(estimate.median, estimate.low, estimate.high);
+    let figure = figure(estimate.median, half, &shown.unit);
+    let has_unit = !figure.unit.is_empty() || shown.unit.is_empty();
+    let unit = match (has_unit, shown.unit.strip_prefix('/')) {
+        (true, _) => String::new(),
+        (false, Some(per)) => format!(" per {per}"),
+        (false, None) => format!(" {}", shown.unit),
+    };
+    match format_interval(estimate.median, estimate.low, estimate.high) {
+        Some(interval) if half > 0.0 => format!("{figure}{unit} {interval}"),
+        _ => format!("{figure}{unit}"),
+    }
+}
+
+/// The quantity of a combination with its interval: `ratio 2.03 (1.98 to 2.08)`; `None` without figures.
+pub(super) fn quantity(comparison: &JudgedComparison) -> Option<String> {
+    let interval = comparison.interval?;
+    let number = |value: f64| number(value, &interval, &comparison.unit);
+    let what = match &comparison.over {
+        Some((over, values)) => match (values.first(), values.last()) {
+            (Some(first), Some(last)) => {
+                format!("{} over {over} {first} to {last}", comparison.quantity)
+            }
+            _ => comparison.quantity.to_owned(),
+        },
+        None => comparison.quantity.to_owned(),
+    };
+    let QuantityInterval { mid, low, high } = interval;
+    if low == high {
+        return Some(format!("{what} {}, exactly", number(mid)));
+    }
+    let range = match (is_open(low), is_open(high)) {
+        (true, true) => "anything".to_owned(),
+        (true, false) => format!("up to {}", number(high)),
+        (false, true) => format!("{} or more", number(low)),
+        (false, false) => format!("{} to {}", number(low), number(high)),
+    };
+    match mid.is_finite() && !(mid == 0.0 && comparison.quantity == "crossing") {
+        true => Some(format!("{what} {} ({range})", number(mid))),
+        // A curve that does not cross within the measured values.
+        false => Some(format!("{what} outside of them ({range})")),
+    }
+}
+
+/// Whether an end of an interval is open: on the logarithmic scale the lowest number is 0.
+fn is_open(end: f64) -> bool {
+    !end.is_finite() || end == 0.0
+}
+
+fn number(value: f64, interval: &QuantityInterval, unit: &str) -> String {
+    if !unit.is_empty() {
+        let half = half_width(interval.mid, interval.low, interval.high);
+        return figure(value, if half.is_finite() { half } else { 0.0 }, unit).to_string();
+    }
+    let width = (interval.high - interval.low).abs();
+    match if width.is_finite() { width } else { value.abs() } {
+        width if width > 20.0 => format!("{value:.0}"),
+        width if width > 2.0 => format!("{value:.1}"),
+        width if width > 0.02 => format!("{value:.2}"),
+        _ => format!("{value:.3}"),
+    }
+}

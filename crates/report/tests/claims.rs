@@ -1,0 +1,121 @@
+//! Claims with their verdicts: text, Markdown and JUnit XML.
+
+use analysis::claim::{ClaimFile, JudgedClaim, judge};
+use insta::assert_snapshot;
+use report::{Page, claims_junit, claims_markdown, claims_text};
+use results::{CaseResult, Direction, Document, Estimate};
+
+const FILE: &str = r#"
+[[claim]]
+name = "slower"
+sentence = "System V semaphores cost at least 10 % more than process-shared POSIX ones."
+source = "an experiment"
+a.case = "lock/sysv-sem"
+b.case = "lock/posix-sem-shared"
+relation = "ratio >= 1.10"
+scope = "for all"
+
+[[claim]]
+name = "fast"
+sentence = "A semaphore takes less than 100 ns, <b>always</b> | & \"so\"."
+a = { case = "lock/sysv-sem", params = { workers = 2 } }
+relation = "< 100 ns"
+
+[[claim]]
+name = "equal"
+sentence = "Both are alike."
+a = { case = "lock/sysv-sem", params = { workers = 2 } }
+b.case = "lock/posix-sem-shared"
+relation = "within 19.5 %"
+
+[[claim]]
+name = "crossing"
+sentence = "They never cross."
+a.case = "lock/sysv-sem"
+b.case = "lock/posix-sem-shared"
+relation = "crosses >= 1"
+over = "workers"
+
+[[claim]]
+name = "elsewhere"
+sentence = "Windows 95 is slower."
+missing = "Windows 95"
+"#;
+
+fn row(case: &str, workers: usize, median: f64) -> CaseResult {
+    let round_values: Vec<f64> =
+        (0..12).map(|i| median * (1.0 + 0.001 * f64::from((i * 5) % 11 - 5))).collect();
+    let params = [("workers".to_owned(), workers.to_string())].into();
+    CaseResult {
+        estimate: Some(Estimate { median, low: median * 0.995, high: median * 1.005, level: 0.95 }),
+        round_values,
+        ..CaseResult::blank(case, params, "time", "ns/op", Direction::Lower)
+    }
+}
+
+fn judged() -> Vec<JudgedClaim> {
+    let text = r#"{"schema":2,"run":{"id":"x","started":"2026-11-21T00:00:00Z","seed":1,"oscost":"0"},
+                   "machine":{"os":"Linux"},"results":[]}"#;
+    let mut document: Document = results::parse_document(text).unwrap();
+    document.results = vec![
+        row("lock/sysv-sem", 1, 200.0),
+        row("lock/sysv-sem", 2, 300.0),
+        row("lock/posix-sem-shared", 1, 100.0),
+        row("lock/posix-sem-shared", 2, 250.0),
+    ];
+    judge(&ClaimFile::parse(FILE).unwrap().claims, &[document])
+}
+
+#[test]
+fn claims_are_readable_at_80_columns() {
+    let page = Page { width: 80, colour: false, unicode: true };
+    let text = claims_text(Some("Locks"), &judged(), &page);
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    assert_snapshot!(text);
+}
+
+#[test]
+fn markdown_shows_foreign_text_as_it_is() {
+    let text = claims_markdown(None, &judged());
+    assert!(text.contains("\\<b\\>always\\</b\\> \\| \\&"), "{text}");
+    let rows: Vec<&str> = text.lines().filter(|line| line.starts_with('|')).collect();
+    assert!(
+        rows.iter().all(|row| row.matches(" | ").count() == 5 || row.starts_with("|---")),
+        "{text}"
+    );
+}
+
+#[test]
+fn junit_is_well_formed_and_counts_failures() {
+    let mut claims = judged();
+    claims[0].claim.sentence.push_str(" \u{1b}[2J \u{0} ]]> <x>");
+    let text = claims_junit(Some("a <title> & \"more\""), &claims, false);
+    assert!(text.contains("tests=\"5\" failures=\"1\" errors=\"0\" skipped=\"2\""), "{text}");
+    assert!(!text.contains('\u{1b}') && !text.contains('\u{0}') && !text.contains("<x>"), "{text}");
+    let mut reader = quick_xml::Reader::from_str(&text);
+    let (mut depth, mut cases) = (0, 0);
+    loop {
+        match reader.read_event().unwrap() {
+            quick_xml::events::Event::Start(start) => {
+                depth += 1;
+                cases += usize::from(start.name().as_ref() == b"testcase");
+            }
+            quick_xml::events::Event::End(_) => depth -= 1,
+            quick_xml::events::Event::Eof => break,
+            _ => {}
+        }
+    }
+    assert_eq!((depth, cases), (0, 5));
+    let strict = claims_junit(None, &claims, true);
+    assert!(strict.contains("failures=\"2\" errors=\"0\" skipped=\"1\""), "{strict}");
+}
+
+#[test]
+fn counts_come_first() {
+    let page = Page { width: 80, colour: false, unicode: true };
+    let text = claims_text(None, &judged(), &page);
+    assert!(
+        text.starts_with("5 claims: 2 hold, 1 fails, 1 undecided, 1 not measurable\n"),
+        "{text}"
+    );
+}

@@ -1,0 +1,193 @@
+//! The points that claims need.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use analysis::claim::{Claim, Content, FileError, Scope, Side, Statement};
+use cases::only_by;
+use measure::{Params, Role};
+
+use super::error::PlanError;
+use super::options::Options;
+use super::point::Point;
+use super::points_of;
+
+/// The system that is measured without a launcher.
+const NATIVE: &str = "native";
+
+/// The points of the cases that these claims need, each once, with the extent of `options`, on these CPUs. What is of
+/// another system, and what another command measures, is left out.
+///
+/// The names in the claims must have been checked ([`analysis::claim::check_names`]).
+///
+/// # Errors
+/// A value that a parameter cannot have here, or a claim about one point for which several match.
+pub fn points_of_claims(
+    claims: &[Claim],
+    options: &Options,
+    cpus: &[usize],
+) -> Result<Vec<Point>, FileError> {
+    let planner = Planner { options, cpus };
+    let mut points = Vec::new();
+    for claim in claims {
+        if let Content::Statement(statement) = &claim.content {
+            points.extend(planner.of_statement(statement, claim)?);
+        }
+    }
+    let mut seen = BTreeSet::new();
+    points.retain(|point| seen.insert(point.clone()));
+    Ok(points)
+}
+
+struct Planner<'a> {
+    options: &'a Options,
+    cpus: &'a [usize],
+}
+
+impl Planner<'_> {
+    fn of_statement(&self, statement: &Statement, claim: &Claim) -> Result<Vec<Point>, FileError> {
+        let is_here = |side: &Side| {
+            let system = side.system.as_ref().map(|system| system.value.as_str());
+            system.is_none_or(|name| {
+                name == NATIVE || name.eq_ignore_ascii_case(std::env::consts::OS)
+            })
+        };
+        let of_a = self.of_side(&statement.a, &Params::new())?;
+        check_scope(statement, &of_a, claim)?;
+        let mut points = Vec::new();
+        if let Some(b) = statement.b.as_ref().filter(|b| is_here(b)) {
+            for point in &of_a {
+                points.extend(self.of_side(b, &point.params)?);
+            }
+        }
+        match is_here(&statement.a) {
+            true => Ok(of_a.into_iter().chain(points).collect()),
+            false => Ok(points),
+        }
+    }
+
+    /// The points of a side; parameters that it does not give have the values of `counterpart`, those that this lacks too
+    /// are left open.
+    fn of_side(&self, side: &Side, counterpart: &Params) -> Result<Vec<Point>, FileError> {
+        let Some(case) = cases::find(&side.case.value).filter(|case| only_by(case).is_none())
+        else {
+            return Ok(Vec::new());
+        };
+        let mut params: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for param in case.params {
+            let own = side.params.get(param.name).map(|values| values.value.clone());
+            let shared = || counterpart.get(param.name).map(|value| vec![value.clone()]);
+            if let Some(values) = own.or_else(shared) {
+                params.insert(param.name.to_owned(), values);
+            }
+        }
+        let options = Options { params, ..self.options.clone() };
+        points_of(case, &options, self.cpus).map_err(|error| {
+            let at = match &error {
+                PlanError::BadValue { name, .. } => side.params.get(name).map(|values| values.at),
+                _ => None,
+            };
+            FileError::new(at.unwrap_or(side.case.at), error.to_string())
+        })
+    }
+}
+
+/// Checks that a claim about one combination of parameters selects one.
+fn check_scope(statement: &Statement, points: &[Point], claim: &Claim) -> Result<(), FileError> {
+    let side = &statement.a;
+    let metric = cases::metric(&side.case.value, &side.metric.value);
+    // A derived figure is of several points.
+    let is_derived = metric.is_some_and(|metric| metric.role == Role::Derived);
+    if statement.scope != Scope::At || is_derived {
+        return Ok(());
+    }
+    let over = statement.relation.value.quantity.over();
+    let is_open = |name: &&String| {
+        let values = points.iter().filter_map(|point| point.params.get(*name));
+        Some(name.as_str()) != over && values.collect::<BTreeSet<_>>().len() > 1
+    };
+    let names: BTreeSet<&String> = points.iter().flat_map(|point| point.params.keys()).collect();
+    let open: Vec<&str> =
+        names.iter().filter(|name| is_open(name)).map(|name| name.as_str()).collect();
+    match open.is_empty() {
+        true => Ok(()),
+        false => Err(FileError::new(
+            claim.at,
+            format!(
+                "claim {:?} is about one point, but side a leaves open: {}; give their values in params, or \
+                 scope = \"for all\"",
+                claim.name,
+                open.join(", ")
+            ),
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use analysis::claim::{ClaimFile, check_names};
+
+    use super::*;
+
+    /// The labels of the points of a file with one claim.
+    fn labels(lines: &str) -> Result<Vec<String>, String> {
+        let text = format!("[[claim]]\nname = \"x\"\nsentence = \"s\"\n{lines}");
+        let claims = ClaimFile::parse(&text).unwrap().claims;
+        check_names(&claims, &[]).unwrap();
+        let options = Options { quick: true, ..Options::default() };
+        let points = points_of_claims(&claims, &options, &[0, 1]).map_err(|e| e.to_string())?;
+        Ok(points.iter().map(Point::label).collect())
+    }
+
+    #[test]
+    fn both_sides_get_the_same_values() {
+        let lines = "a = { case = \"lock/sysv-sem\", params = { workers = [1, 3], as = \"threads\" } }\n\
+                     b.case = \"lock/futex\"\nrelation = \"> 1\"\nscope = \"for all\"\n";
+        let found = labels(lines).unwrap();
+        for case in ["lock/sysv-sem", "lock/futex"] {
+            let of_case: Vec<&String> =
+                found.iter().filter(|label| label.starts_with(case)).collect();
+            assert!(of_case.iter().any(|label| label.contains("workers=3")), "{found:?}");
+            assert!(of_case.iter().all(|label| label.contains("as=threads")), "{found:?}");
+        }
+        let unique: BTreeSet<&String> = found.iter().collect();
+        assert_eq!(unique.len(), found.len());
+    }
+
+    #[test]
+    fn open_parameters_need_a_scope() {
+        let error = labels("a.case = \"lock/futex\"\nrelation = \"< 1 s\"\n").unwrap_err();
+        assert!(
+            error.starts_with(
+                "line 1, column 1: claim \"x\" is about one point, but side a leaves open: "
+            ),
+            "{error}"
+        );
+        assert!(error.contains("workers"), "{error}");
+        let over = "a = { case = \"lock/futex\", params = { as = \"threads\", work = \"none\", place = \"spread\" } }\n";
+        let trend = format!("{over}relation = \"increases with workers\"\n");
+        assert!(labels(&trend).unwrap().len() > 1);
+    }
+
+    #[test]
+    fn values_that_cannot_be_here_have_a_place() {
+        let lines = "a = { case = \"lock/futex\", params = { workers = 9999 } }\nrelation = \"< 1 s\"\nscope = \"for all\"\n";
+        let error = labels(lines).unwrap_err();
+        assert!(error.starts_with("line 4, column 39: workers cannot be \"9999\""), "{error}");
+    }
+
+    #[test]
+    fn other_systems_and_other_commands_are_left_out() {
+        let of_system = |system: &str| {
+            labels(&format!(
+                "a = {{ case = \"syscall/getppid\", system = \"{system}\" }}\nb.system = \"native\"\nrelation = \"> 1\"\n"
+            ))
+            .unwrap()
+        };
+        assert_eq!(of_system("gvisor"), ["syscall/getppid"]);
+        assert_eq!(
+            labels("a.case = \"concurrency/answer\"\nrelation = \"< 1 s\"\n").unwrap(),
+            [""; 0]
+        );
+        assert_eq!(labels("missing = \"x\"\n").unwrap(), [""; 0]);
+    }
+}
