@@ -277,16 +277,14 @@ impl Generator {
 
     fn unfinished(&self, now: u64) -> Unfinished {
         let is_open = matches!(self.schedule, LoadSchedule::Open(_));
-        // In an open loop those that count, and whose reply was not received yet.
-        let counts = |slot: &&Connection| {
-            let has_reply = slot.state == ConnectionState::Closing;
-            !is_open || slot.begun >= self.counted_from && !has_reply
+        let awaits_reply = |slot: &&Connection| {
+            slot.is_in_progress() && !(is_open && slot.state == ConnectionState::Closing)
         };
-        let in_progress = self.slots.iter().filter(|slot| slot.is_in_progress()).filter(counts);
-        let mut count = in_progress.clone().count() as u64;
-        let mut oldest = in_progress.map(|slot| slot.begun).min().unwrap_or(now);
+        let waiting = self.slots.iter().filter(awaits_reply);
+        let mut oldest = waiting.clone().map(|slot| slot.begun).min().unwrap_or(now);
+        let mut count = waiting.filter(|slot| slot.begun >= self.counted_from).count() as u64;
         if let LoadSchedule::Open(arrivals) = &self.schedule {
-            count += arrivals.due(now);
+            count += arrivals.due(self.counted_from, now);
             oldest = oldest.min(arrivals.next());
         }
         Unfinished { count, oldest: Duration::from_nanos(now.saturating_sub(oldest)) }

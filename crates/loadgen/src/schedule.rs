@@ -84,9 +84,10 @@ impl Arrivals {
         })
     }
 
-    /// Number of scheduled times that are due and not taken.
-    pub fn due(&self, now: u64) -> u64 {
-        self.before(now.saturating_add(1).min(self.end)).saturating_sub(self.taken)
+    /// Number of scheduled times since `from` that are due and not taken.
+    pub fn due(&self, from: u64, now: u64) -> u64 {
+        let handled = self.taken.max(self.before(from));
+        self.before(now.saturating_add(1).min(self.end)).saturating_sub(handled)
     }
 
     /// Number of scheduled times before a time, taken or not.
@@ -116,17 +117,18 @@ mod tests {
         assert_eq!(arrivals.take(999), None);
         let taken: Vec<_> = std::iter::from_fn(|| arrivals.take(1_000_001_000)).collect();
         assert_eq!(taken, [1_000, 333_334_333, 666_667_666, 1_000_001_000]);
-        assert_eq!((arrivals.due(1_000_001_000), arrivals.due(1_700_000_000)), (0, 2));
+        assert_eq!((arrivals.due(0, 1_000_001_000), arrivals.due(0, 1_700_000_000)), (0, 2));
         assert_eq!(
             [0, 1_000, 1_001, 333_334_333, 333_334_334].map(|at| arrivals.before(at)),
             [0, 0, 1, 1, 2]
         );
+        assert_eq!(arrivals.due(1_500_000_000, 1_700_000_000), 1);
         arrivals.stop(1_500_000_000);
         assert_eq!(
-            (arrivals.due(9_000_000_000), arrivals.take(1_400_000_000)),
+            (arrivals.due(0, 9_000_000_000), arrivals.take(1_400_000_000)),
             (1, Some(1_333_334_333))
         );
-        assert_eq!((arrivals.due(9_000_000_000), arrivals.take(u64::MAX)), (0, None));
+        assert_eq!((arrivals.due(0, 9_000_000_000), arrivals.take(u64::MAX)), (0, None));
     }
 
     #[test]

@@ -165,9 +165,10 @@ impl Errors {
 /// Requests without a reply at the end of a step.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Unfinished {
-    /// Exchanges in progress and, in an open loop, requests that were due and had no connection yet.
+    /// Exchanges in progress; in an open loop those that were scheduled in the counted time, and requests that were due
+    /// and had no connection yet.
     pub count: u64,
-    /// How long the oldest of them had waited.
+    /// How long the oldest one had waited, whenever it was scheduled.
     pub oldest: Duration,
 }
 
