@@ -6,6 +6,7 @@ mod compare;
 mod crossover;
 mod frequency;
 mod growth;
+mod knee;
 mod multiple;
 mod noise;
 mod overtaking;
@@ -26,6 +27,7 @@ pub use compare::{Compared, Difference, Settings, also_differs, compare};
 pub use crossover::{Crossing, crossing, crossovers};
 pub use frequency::{Frequencies, cpu_differences};
 pub use growth::{collapses, growths};
+pub use knee::{Knee, knee, knees};
 pub use multiple::multiple;
 pub use noise::NoiseCheck;
 pub use overtaking::overtakings;
@@ -46,6 +48,7 @@ pub fn derived(results: &[CaseResult], seed: u64) -> Vec<CaseResult> {
     derived.extend(overtakings(results, seed));
     derived.extend(growths(results, seed));
     derived.extend(collapses(results, seed));
+    derived.extend(knees(results, seed));
     derived.extend(worker_scaling(results, seed));
     derived
 }

@@ -17,7 +17,8 @@ use crate::window::Window;
 #[derive(Debug)]
 pub struct Generators {
     all: Vec<Generator>,
-    cpus: Vec<usize>,
+    /// The CPU of each thread.
+    cpus: Vec<Option<usize>>,
 }
 
 /// What the threads of one step share.
@@ -77,12 +78,12 @@ impl Drop for FailsUnlessDone<'_> {
 }
 
 impl Generators {
-    /// A generator of a thread on each of these CPUs; of one thread anywhere if there are none.
+    /// A generator of a thread for each element of `cpus`, on that CPU if it is one; of one thread if there are none.
     ///
     /// # Errors
     /// As of [`Generator::new`].
-    pub fn new(load: &Load, cpus: &[usize]) -> Result<Self, CaseError> {
-        let first = Generator::new(Load { cpu: cpus.first().copied(), ..load.clone() })?;
+    pub fn new(load: &Load, cpus: &[Option<usize>]) -> Result<Self, CaseError> {
+        let first = Generator::new(Load { cpu: cpus.first().copied().flatten(), ..load.clone() })?;
         let others =
             cpus.iter().skip(1).map(|_| Generator::new(Load { cpu: None, ..load.clone() }));
         let all = std::iter::once(Ok(first)).chain(others).collect::<Result<_, _>>()?;
@@ -155,7 +156,7 @@ impl Generators {
         let run =
             &|nth: usize, one: &mut Generator, watch: &mut dyn FnMut() -> Option<Duration>| {
                 let fails = FailsUnlessDone(peers);
-                if let Some(&cpu) = cpus.get(nth) {
+                if let Some(cpu) = cpus.get(nth).copied().flatten() {
                     pin_thread(cpu)?;
                 }
                 one.join(Some(Arc::clone(peers)));

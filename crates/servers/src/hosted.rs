@@ -44,7 +44,7 @@ pub struct ServerReport {
 }
 
 impl ServerReport {
-    fn with(counters: &Counters, counter: Option<&ProcessCounter>) -> Self {
+    pub(crate) fn with(counters: &Counters, counter: Option<&ProcessCounter>) -> Self {
         let usage = ProcessUsage::of_running_children().plus(ProcessUsage::now());
         // The reporting thread is no part of serving, and takes a while with many children.
         let cpu = usage.cpu.saturating_sub(thread_cpu_time().unwrap_or_default());

@@ -12,6 +12,7 @@ mod conversation;
 mod exchange;
 pub mod hosted;
 mod name_server;
+pub mod remote;
 mod server;
 pub mod work;
 

@@ -214,7 +214,7 @@ impl TestBed {
         server: &Hosted,
         protocol: Protocol,
     ) -> Result<Generators, CaseError> {
-        Generators::new(&self.load(params, server, protocol, None), &self.client_cpus)
+        self.generator_of(&self.load(params, server, protocol, None))
     }
 
     /// As [`TestBed::generator`], for another load.
@@ -222,6 +222,7 @@ impl TestBed {
     /// # Errors
     /// As [`TestBed::generator`].
     pub fn generator_of(&self, load: &Load) -> Result<Generators, CaseError> {
-        Generators::new(load, &self.client_cpus)
+        let cpus: Vec<Option<usize>> = self.client_cpus.iter().copied().map(Some).collect();
+        Generators::new(load, &cpus)
     }
 }
