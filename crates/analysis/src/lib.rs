@@ -6,6 +6,8 @@ pub mod claim;
 mod compare;
 mod crossover;
 mod frequency;
+mod growth;
+mod knee;
 mod multiple;
 mod noise;
 mod overtaking;
@@ -26,6 +28,8 @@ pub use choice::{Answer, Candidate, Choice, Goal, SettledBy, choose};
 pub use compare::{Compared, Difference, Settings, also_differs, compare};
 pub use crossover::{Crossing, crossing, crossovers};
 pub use frequency::{Frequencies, cpu_differences};
+pub use growth::{collapses, growths};
+pub use knee::{Knee, knee, knees};
 pub use multiple::multiple;
 pub use noise::NoiseCheck;
 pub use overtaking::overtakings;
@@ -44,6 +48,9 @@ pub fn derived(results: &[CaseResult], seed: u64) -> Vec<CaseResult> {
     derived.extend(crossovers(results, seed));
     derived.extend(spawn_crossings(results, seed));
     derived.extend(overtakings(results, seed));
+    derived.extend(growths(results, seed));
+    derived.extend(collapses(results, seed));
+    derived.extend(knees(results, seed));
     derived.extend(worker_scaling(results, seed));
     derived
 }

@@ -30,7 +30,7 @@ const LOOPS: [&str; 10] = [
 
 /// The compared metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum By {
+pub(crate) enum By {
     /// Replies per second, if the server limited them, not the generator.
     Rate,
     /// Server CPU time per reply, which does not depend on the generator's limit.
@@ -73,23 +73,25 @@ fn pairs() -> impl Iterator<Item = (&'static str, &'static str)> {
 }
 
 /// Points that differ only in architecture and connections.
-struct Sweep<'a> {
-    case: &'a str,
-    params: BTreeMap<String, String>,
+pub(crate) struct Sweep<'a> {
+    pub case: &'a str,
+    pub params: BTreeMap<String, String>,
     /// Points by architecture, without unsupported ones.
-    levels: BTreeMap<&'a str, BTreeMap<u32, Level<'a>>>,
+    pub levels: BTreeMap<&'a str, BTreeMap<u32, Level<'a>>>,
 }
 
 /// One architecture at one number of connections.
 #[derive(Default)]
-struct Level<'a> {
+pub(crate) struct Level<'a> {
     rate: &'a [f64],
     cpu: &'a [f64],
-    saturated: bool,
+    /// The load generator was the bottleneck.
+    pub saturated: bool,
 }
 
 impl<'a> Level<'a> {
-    fn values(&self, by: By) -> &'a [f64] {
+    /// The rounds' values; empty if it was not measured.
+    pub fn values(&self, by: By) -> &'a [f64] {
         match by {
             By::Rate => self.rate,
             By::Cpu => self.cpu,
@@ -108,7 +110,8 @@ impl<'a> Level<'a> {
     }
 }
 
-fn sweeps(results: &[CaseResult]) -> Vec<Sweep<'_>> {
+/// The sweeps of all cases of servers.
+pub(crate) fn sweeps(results: &[CaseResult]) -> Vec<Sweep<'_>> {
     let mut sweeps: Vec<Sweep> = Vec::new();
     for result in results.iter().filter(|result| SERVERS.contains(&result.case.as_str())) {
         let number = result.params.get("connections").and_then(|text| text.parse::<u32>().ok());

@@ -18,6 +18,8 @@ pub struct Area {
     pub repeats: bool,
     /// The command that asks for its cases, where a run does not measure them unasked.
     pub only_by: Option<&'static str>,
+    /// Parameters that were added to its cases, with the value that they have in runs of older versions, which lack them.
+    pub added: &'static [(&'static str, &'static str)],
     /// The layout of its tables.
     pub layout: Layout,
     /// The costs that the summary shows.
@@ -102,6 +104,7 @@ impl Area {
             extended: &[],
             repeats: false,
             only_by: None,
+            added: &[],
             layout: Layout::Points,
             summary: &[],
             findings: &[],

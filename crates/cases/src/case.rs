@@ -67,6 +67,8 @@ pub enum Takes {
     Count(u64),
     /// Any duration from 100 ns to an hour, which `--scale` shortens.
     Length,
+    /// Work for each request of a server, such as `cpu:20us`.
+    Work,
     /// Any number of bytes from 0 to this, such as 4k.
     Size(u64),
     /// Any number of bytes from 1 to this, such as 256m, or `4xllc`: four times the last-level cache.

@@ -12,6 +12,8 @@ pub const NO_PROCESS: &str = "the server could not start another process or thre
 pub const NO_DESCRIPTOR: &str = "the server had no descriptor for another connection";
 /// The server had too little memory.
 pub const NO_MEMORY: &str = "the server had no memory for another connection";
+/// The work for a request failed.
+pub const WORK_FAILED: &str = "the work for some requests failed";
 /// The server closed connections of slow clients.
 pub const CLIENTS_SLOW: &str = "the server closed connections of clients that were too slow";
 /// The server accepted too slowly.
@@ -37,7 +39,8 @@ pub const NO_ROOM: &str =
 pub const BROKE: &str = "connections failed or were lost";
 
 /// All doubts that report a failure under load.
-const GAVE_WAY: [&str; 13] = [
+const GAVE_WAY: [&str; 14] = [
+    WORK_FAILED,
     NO_PROCESS,
     NO_DESCRIPTOR,
     NO_MEMORY,

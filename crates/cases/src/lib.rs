@@ -32,7 +32,9 @@ mod together;
 
 pub use area::{Area, Finding, Layout, Select, SummaryRow};
 pub use case::{Case, Extent, Only, Param, Takes, Trials, count_of, length_of, size_of, value_of};
-pub use registry::{AREAS, all, area, find, includes, is_extended, metric, only_by, trials_of};
+pub use registry::{
+    AREAS, all, area, completed, find, includes, is_added, is_extended, metric, only_by, trials_of,
+};
 
 #[cfg(test)]
 mod tests {

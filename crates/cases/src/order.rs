@@ -11,7 +11,7 @@ use measure::RoundOrder;
 use measure::user_code::LibraryFile;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use servers::Protocol;
+use servers::{Protocol, Task};
 
 /// The first argument of a worker; the second is its order as JSON.
 pub const WORKER: &str = "worker";
@@ -43,7 +43,7 @@ pub struct NameOrder {
 }
 
 /// The server to run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ServeOrder {
     /// Name of its architecture.
     pub architecture: String,
@@ -58,6 +58,10 @@ pub struct ServeOrder {
     pub workers: usize,
     /// The CPUs that it may use.
     pub cpus: Vec<usize>,
+    /// The work for each request.
+    pub task: Task,
+    /// Memory in bytes that it uses besides what it needs.
+    pub memory: usize,
     /// The tracepoint that counts its system calls; `None` if they are not counted.
     pub tracepoint: Option<u64>,
 }
@@ -76,13 +80,15 @@ pub struct SinkOrder {
 }
 
 /// The connection to serve.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StdioOrder {
     /// The protocol to speak.
     #[serde(serialize_with = "as_text", deserialize_with = "from_text")]
     pub protocol: Protocol,
     /// The time limit for the client, in ms.
     pub timeout_ms: u64,
+    /// The work for each request.
+    pub task: Task,
     /// The server's process id; the worker ends when the server does.
     pub server: u32,
 }
@@ -142,7 +148,12 @@ mod tests {
         let listen: SocketAddr = "127.0.0.1:0".parse().expect("an address");
         let latency = |text: &str| text.parse().expect("a latency");
         for order in [
-            WorkerOrder::Stdio(StdioOrder { protocol, timeout_ms: 20_000, server: 4711 }),
+            WorkerOrder::Stdio(StdioOrder {
+                protocol,
+                timeout_ms: 20_000,
+                task: Task::Cpu { ns: 20_000, ns_per_iteration: 0.625 },
+                server: 4711,
+            }),
             WorkerOrder::Name(NameOrder {
                 library: LibraryFile { path: "/x.so".to_owned(), checksum: 7, memory: 1 << 30 },
                 parent: 1,
@@ -154,6 +165,8 @@ mod tests {
                 timeout_ms: 1,
                 workers: 64,
                 cpus: vec![0, 3],
+                task: Task::Fsync { path: "/tmp/x".into() },
+                memory: 1 << 20,
                 tracepoint: Some(u64::MAX),
             }),
             WorkerOrder::Sink(SinkOrder {
@@ -171,7 +184,7 @@ mod tests {
 
     #[test]
     fn a_protocol_that_does_not_exist_is_an_error() {
-        let text = r#"{"stdio":{"protocol":"smtp","timeout_ms":1,"server":1}}"#;
+        let text = r#"{"stdio":{"protocol":"smtp","timeout_ms":1,"task":"none","server":1}}"#;
         let error = serde_json::from_str::<WorkerOrder>(text).unwrap_err().to_string();
         assert!(error.contains("smtp"), "{error}");
     }

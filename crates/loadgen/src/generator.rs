@@ -17,6 +17,7 @@ use platform::{CaseError, client_socket};
 pub use state::Generator;
 
 use self::state::MS;
+use crate::connection::{Connection, ConnectionState};
 use crate::schedule::{Arrivals, LoadSchedule, Next};
 use crate::step::{ErrorKind, Errors, Step, Unfinished};
 use crate::window::Window;
@@ -25,6 +26,8 @@ use crate::window::Window;
 const STUCK: u64 = 500 * MS;
 /// A scheduled time nearer than this, in ns, is waited for with a timer of microseconds.
 const FINE: u64 = 2 * MS;
+/// While other threads are awaited, a wait lasts at most so long, in ns.
+const MEETING: u64 = MS / 10;
 /// Maximum time of one wait, in ns.
 const LONGEST_WAIT: u64 = 100 * MS;
 
@@ -37,6 +40,30 @@ pub struct Held {
     pub took: Duration,
     /// Errors meanwhile.
     pub errors: Errors,
+}
+
+/// An open loop.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Offer {
+    /// Exchanges scheduled each second.
+    pub per_second: f64,
+    /// Maximum number of connections.
+    pub most: usize,
+    /// How long it lasts before it is counted.
+    pub settling: Duration,
+    /// How long it is counted.
+    pub duration: Duration,
+    /// Whether the exchanges scheduled in the counted time are awaited after it, until each has a reply or an error.
+    pub awaits_all: bool,
+}
+
+/// What is counted.
+struct Count {
+    concurrency: usize,
+    rate: Option<f64>,
+    settling: Window,
+    window: Window,
+    awaits_all: bool,
 }
 
 impl Generator {
@@ -65,14 +92,16 @@ impl Generator {
     ) -> Result<Step, CaseError> {
         self.clock.resume();
         self.follow(LoadSchedule::Closed { target: concurrency });
-        let step = self.open_all().and_then(|()| self.count(concurrency, None, window, server_cpu));
+        let settling = window.settling();
+        let count = Count { concurrency, rate: None, settling, window, awaits_all: false };
+        let step = self.open_all().and_then(|()| self.count(&count, server_cpu));
         self.clock.stop();
         step
     }
 
     /// Open loop: `per_second` exchanges scheduled each second, on up to `most` connections, for a tenth of `duration`
     /// (at most half a second) uncounted and then for `duration` counted. An exchange without a free connection waits
-    /// for one; its latency still counts from the scheduled time.
+    /// for one; its latency and its timeout still count from the scheduled time.
     ///
     /// # Errors
     /// As of [`step`](Self::step), and if the rate is not positive or `most` is 0.
@@ -82,6 +111,22 @@ impl Generator {
         most: usize,
         duration: Duration,
     ) -> Result<Step, CaseError> {
+        let server = self.load.server;
+        let settling = Window::of(duration).settling().at_least;
+        let offer = Offer { per_second, most, settling, duration, awaits_all: false };
+        self.offer(&offer, &mut || cpu_of(server))
+    }
+
+    /// Open loop as described by `offer`. Calls `server_cpu` at the begin and at the end of the counted time.
+    ///
+    /// # Errors
+    /// As of [`rate`](Self::rate).
+    pub fn offer(
+        &mut self,
+        offer: &Offer,
+        server_cpu: &mut dyn FnMut() -> Option<Duration>,
+    ) -> Result<Step, CaseError> {
+        let Offer { per_second, most, settling, duration, awaits_all } = *offer;
         if !(per_second > 0.0 && per_second <= 1e9) || most == 0 {
             return Err(CaseError::Failed(format!(
                 "{per_second} requests a second on {most} connections are no load"
@@ -89,9 +134,14 @@ impl Generator {
         }
         self.clock.resume();
         self.follow(LoadSchedule::Open(Arrivals::new(self.clock.now(), per_second, most)));
-        let server = self.load.server;
-        let window = Window::of(duration);
-        let step = self.count(most, Some(per_second), window, &mut || cpu_of(server));
+        let count = Count {
+            concurrency: most,
+            rate: Some(per_second),
+            settling: Window::of(settling),
+            window: Window::of(duration),
+            awaits_all,
+        };
+        let step = self.count(&count, server_cpu);
         self.clock.stop();
         step
     }
@@ -157,36 +207,84 @@ impl Generator {
     /// Runs for a while uncounted, then counts.
     fn count(
         &mut self,
-        concurrency: usize,
-        rate: Option<f64>,
-        window: Window,
+        what: &Count,
         server_cpu: &mut dyn FnMut() -> Option<Duration>,
     ) -> Result<Step, CaseError> {
-        self.run_for(window.settling(), concurrency)?;
+        self.meet()?;
+        self.run_for(what.settling, what.concurrency)?;
+        self.meet()?;
         let server = server_cpu();
-        self.tally = Step::empty(concurrency, rate);
-        self.tally.shares_cpu = self.load.shares_cpu;
+        self.meet()?;
+        self.ended_in_all();
+        (self.tally, self.added) = (Step::empty(what.concurrency, what.rate), 0);
         let (from, cpu) = (self.clock.now(), cpu_now());
-        self.counted_from = if rate.is_some() { from } else { 0 };
-        self.run_for(window, concurrency)?;
+        self.counted_from = if what.rate.is_some() { from } else { 0 };
+        self.run_for(what.window, what.concurrency)?;
         let now = self.clock.now();
         let server = server_cpu().zip(server);
+        let (waiting, used) = (self.tally.waiting, cpu_now());
+        let open = self.slots.iter().filter(|slot| slot.stream.is_some()).count();
+        let planned = self.stop_arrivals(from, now);
+        if what.awaits_all {
+            self.await_all(now)?;
+        }
+        let unfinished = self.unfinished(self.clock.now());
         let mut step = std::mem::replace(&mut self.tally, Step::empty(0, None));
-        self.counted_from = 0;
+        (self.counted_from, self.added) = (0, 0);
         step.elapsed = Duration::from_nanos(now - from);
-        step.cpu = cpu_now().zip(cpu).map(|(now, then)| now.saturating_sub(then));
+        step.cpu = used.zip(cpu).map(|(now, then)| now.saturating_sub(then));
         step.server_cpu = server.map(|(now, then)| now.saturating_sub(then));
-        step.open = self.slots.iter().filter(|slot| slot.stream.is_some()).count();
-        step.unfinished = self.unfinished(now);
+        (step.shares_cpu, step.server_cpus) = (self.load.shares_cpu, self.load.server_cpus.max(1));
+        (step.waiting, step.open) = (waiting, open);
+        (step.planned, step.unfinished) = (planned, unfinished);
         Ok(step)
     }
 
+    /// Ends an open loop at `end`; returns how many exchanges were scheduled since `from`.
+    fn stop_arrivals(&mut self, from: u64, end: u64) -> u64 {
+        let LoadSchedule::Open(arrivals) = &mut self.schedule else { return 0 };
+        arrivals.stop(end);
+        arrivals.before(end) - arrivals.before(from)
+    }
+
+    /// Runs until no exchange is in progress or due. Each ends within its timeout, which is checked from time to time.
+    fn await_all(&mut self, now: u64) -> Result<(), CaseError> {
+        let until = now + self.load.timeout.as_nanos() as u64 + 3 * self.between_sweeps();
+        while self.unfinished(self.clock.now()).count > 0 && self.clock.now() < until {
+            self.iterate(until)?;
+        }
+        Ok(())
+    }
+
+    /// Waits until all threads of this load are here; continues with the load meanwhile.
+    fn meet(&mut self) -> Result<(), CaseError> {
+        let Some(peers) = self.peers.clone() else { return Ok(()) };
+        let meeting = peers.arrive();
+        while !peers.is_complete(meeting)? {
+            self.iterate(self.clock.now() + MEETING)?;
+        }
+        Ok(())
+    }
+
+    /// Number of exchanges that have ended, in all threads since the step began.
+    fn ended_in_all(&mut self) -> u64 {
+        let ended = self.tally.ended();
+        let Some(peers) = &self.peers else { return ended };
+        let all = peers.add_ended(ended.saturating_sub(self.added));
+        self.added = ended;
+        all
+    }
+
     fn unfinished(&self, now: u64) -> Unfinished {
-        let in_progress = self.slots.iter().filter(|slot| slot.is_in_progress());
-        let mut count = in_progress.clone().count() as u64;
-        let mut oldest = in_progress.map(|slot| slot.begun).min().unwrap_or(now);
+        let is_open = matches!(self.schedule, LoadSchedule::Open(_));
+        let awaits_reply = |slot: &&Connection| {
+            slot.is_in_progress() && !(is_open && slot.state == ConnectionState::Closing)
+        };
+        let waiting = self.slots.iter().filter(awaits_reply);
+        let mut oldest = waiting.clone().map(|slot| slot.begun).min().unwrap_or(now);
+        let mut count = waiting.filter(|slot| slot.begun >= self.counted_from).count() as u64;
         if let LoadSchedule::Open(arrivals) = &self.schedule {
-            count += arrivals.due(now);
+            count += arrivals.due(self.counted_from, now);
             oldest = oldest.min(arrivals.next());
         }
         Unfinished { count, oldest: Duration::from_nanos(now.saturating_sub(oldest)) }
@@ -197,11 +295,12 @@ impl Generator {
         let from = self.clock.now();
         let [least, most] =
             [window.at_least, window.at_most].map(|time| from + time.as_nanos() as u64);
-        let wanted = self.tally.ended() + u64::from(window.service_rounds) * connections as u64;
+        let all = connections * self.peers.as_ref().map_or(1, |peers| peers.count());
+        let wanted = self.ended_in_all() + u64::from(window.service_rounds) * all as u64;
         loop {
             let now = self.clock.now();
             let until = if now < least { least } else { most };
-            if now >= until || (now >= least && self.tally.ended() >= wanted) {
+            if now >= until || (now >= least && self.ended_in_all() >= wanted) {
                 return Ok(());
             }
             self.iterate(until)?;
@@ -217,6 +316,7 @@ impl Generator {
         self.sweep(now);
         self.retry(now);
         self.fill(now);
+        self.expire(now);
         self.dispatch(now);
         self.send_requests();
         let mut events = std::mem::replace(&mut self.events, Events::with_capacity(0));
@@ -278,8 +378,26 @@ impl Generator {
         let timeout = self.load.timeout.as_nanos() as u64;
         for slot in 0..self.slots.len() {
             let connection = &self.slots[slot];
-            if connection.is_in_progress() && now.saturating_sub(connection.since) > timeout {
+            let has_reply = connection.state == ConnectionState::Closing;
+            let from = match connection.scheduled && !has_reply {
+                true => connection.begun,
+                false => connection.since,
+            };
+            if connection.is_in_progress() && now.saturating_sub(from) > timeout {
                 self.fail(slot, ErrorKind::TimedOut);
+            }
+        }
+    }
+
+    /// Gives up scheduled exchanges that have waited for a connection for longer than the timeout.
+    fn expire(&mut self, now: u64) {
+        let oldest = now.saturating_sub(self.load.timeout.as_nanos() as u64);
+        let LoadSchedule::Open(arrivals) = &mut self.schedule else { return };
+        while arrivals.next() < oldest {
+            if let Some(scheduled) = arrivals.take(now)
+                && scheduled >= self.counted_from
+            {
+                self.tally.errors.add(ErrorKind::TimedOut);
             }
         }
     }

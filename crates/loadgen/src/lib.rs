@@ -1,7 +1,8 @@
 //! The load generator: a number of connections (closed loop), or a rate of requests (open loop), with each reply compared
 //! byte for byte.
 //!
-//! It runs in the calling thread, as one event loop over all connections. Connections persist from one step to the
+//! A [`Generator`] runs in the calling thread, as one event loop over all connections; [`Generators`] are several of them
+//! for one load. Connections persist from one step to the
 //! next:
 //!
 //! ```no_run
@@ -35,13 +36,17 @@ mod connection;
 mod external;
 mod generator;
 mod load;
+mod peers;
 mod reply;
 mod schedule;
+mod slow;
 mod step;
 mod verdict;
 mod window;
 
-pub use generator::{Generator, Held};
+pub use generator::{Generator, Held, Offer};
 pub use load::Load;
+pub use peers::Generators;
+pub use slow::SlowClients;
 pub use step::{ErrorKind, Errors, Step, Unfinished};
 pub use window::Window;

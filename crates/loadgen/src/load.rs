@@ -17,7 +17,8 @@ pub struct Load {
     /// For HTTP: accept the replies of any server, if they have this status and all have the same body. Otherwise
     /// replies must be those of [`Protocol`].
     pub status: Option<u16>,
-    /// Time limit for establishing a connection, for a reply, and for the close. Default: 5 s.
+    /// Time limit for establishing a connection, for a reply, and for the close; in an open loop, from the scheduled time
+    /// until the reply. Default: 5 s.
     pub timeout: Duration,
     /// Source addresses, used in turn. If there are none the system chooses, and for a server on loopback each 12,000
     /// further connections use another address of 127.0.0.0/8.
@@ -28,6 +29,8 @@ pub struct Load {
     pub server: Option<u32>,
     /// Whether the server has no other CPU than the calling thread's.
     pub shares_cpu: bool,
+    /// The number of CPUs that the server can use at the same time: at least one, and one for a single event loop.
+    pub server_cpus: usize,
     /// When this is set, a running step ends with [`platform::CaseError::Interrupted`].
     pub stop: Option<Arc<AtomicBool>>,
 }
@@ -44,6 +47,7 @@ impl Load {
             cpu: None,
             server: None,
             shares_cpu: false,
+            server_cpus: 1,
             stop: None,
         }
     }

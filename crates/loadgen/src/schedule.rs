@@ -17,6 +17,8 @@ pub(crate) struct Arrivals {
     start: u64,
     distance: f64,
     taken: u64,
+    /// There are none from then on.
+    end: u64,
     /// Maximum number of connections.
     pub most: usize,
 }
@@ -59,29 +61,49 @@ impl LoadSchedule {
 impl Arrivals {
     /// `per_second` times each second, from `start` on.
     pub fn new(start: u64, per_second: f64, most: usize) -> Self {
-        Self { start, distance: 1e9 / per_second, taken: 0, most }
+        Self { start, distance: 1e9 / per_second, taken: 0, end: u64::MAX, most }
     }
 
-    /// The next scheduled time that is not taken.
+    /// The scheduled time with this number.
+    fn at(&self, number: u64) -> u64 {
+        self.start + (number as f64 * self.distance) as u64
+    }
+
+    /// The next scheduled time that is not taken; the largest number if there is none.
     pub fn next(&self) -> u64 {
-        self.start + (self.taken as f64 * self.distance) as u64
+        let next = self.at(self.taken);
+        if next < self.end { next } else { u64::MAX }
     }
 
     /// Takes the next scheduled time if it is due.
     pub fn take(&mut self, now: u64) -> Option<u64> {
         let next = self.next();
-        (next <= now).then(|| {
+        (next <= now && next < u64::MAX).then(|| {
             self.taken += 1;
             next
         })
     }
 
-    /// Number of scheduled times that are due and not taken.
-    pub fn due(&self, now: u64) -> u64 {
-        match now.checked_sub(self.next()) {
-            Some(late) => (late as f64 / self.distance) as u64 + 1,
-            None => 0,
+    /// Number of scheduled times since `from` that are due and not taken.
+    pub fn due(&self, from: u64, now: u64) -> u64 {
+        let handled = self.taken.max(self.before(from));
+        self.before(now.saturating_add(1).min(self.end)).saturating_sub(handled)
+    }
+
+    /// Number of scheduled times before a time, taken or not.
+    pub fn before(&self, time: u64) -> u64 {
+        let Some(since) = time.checked_sub(self.start).filter(|&since| since > 0) else { return 0 };
+        // The quotient may be off by one.
+        let mut number = ((since as f64 / self.distance) as u64).saturating_sub(1);
+        while self.at(number) < time {
+            number += 1;
         }
+        number
+    }
+
+    /// Schedules none from `end` on.
+    pub fn stop(&mut self, end: u64) {
+        self.end = self.end.min(end);
     }
 }
 
@@ -95,7 +117,18 @@ mod tests {
         assert_eq!(arrivals.take(999), None);
         let taken: Vec<_> = std::iter::from_fn(|| arrivals.take(1_000_001_000)).collect();
         assert_eq!(taken, [1_000, 333_334_333, 666_667_666, 1_000_001_000]);
-        assert_eq!((arrivals.due(1_000_001_000), arrivals.due(1_700_000_000)), (0, 2));
+        assert_eq!((arrivals.due(0, 1_000_001_000), arrivals.due(0, 1_700_000_000)), (0, 2));
+        assert_eq!(
+            [0, 1_000, 1_001, 333_334_333, 333_334_334].map(|at| arrivals.before(at)),
+            [0, 0, 1, 1, 2]
+        );
+        assert_eq!(arrivals.due(1_500_000_000, 1_700_000_000), 1);
+        arrivals.stop(1_500_000_000);
+        assert_eq!(
+            (arrivals.due(0, 9_000_000_000), arrivals.take(1_400_000_000)),
+            (1, Some(1_333_334_333))
+        );
+        assert_eq!((arrivals.due(0, 9_000_000_000), arrivals.take(u64::MAX)), (0, None));
     }
 
     #[test]

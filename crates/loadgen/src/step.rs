@@ -23,6 +23,8 @@ pub struct Step {
     pub open: usize,
     /// The counted time. The time before, while connections are opened and the load settles, is in none of the figures.
     pub elapsed: Duration,
+    /// Requests scheduled in that time, in an open loop; otherwise 0. Each has a reply, an error, or is unfinished.
+    pub planned: u64,
     /// Connections established in that time.
     pub connections: u64,
     /// Complete and correct replies in that time.
@@ -38,15 +40,19 @@ pub struct Step {
     pub errors: Errors,
     /// Requests without a reply at the end.
     pub unfinished: Unfinished,
-    /// CPU time of the generator's thread; of its process where the system does not report threads.
+    /// Number of threads of the generator.
+    pub threads: usize,
+    /// CPU time of the generator's threads; of its process where the system does not report threads.
     pub cpu: Option<Duration>,
     /// CPU time of the server and its children, if [`Load::server`](crate::Load::server) is set or
     /// [`Generator::step_watched`](crate::Generator::step_watched) measures it.
     pub server_cpu: Option<Duration>,
     /// Whether the server had no other CPU than the generator's.
     pub shares_cpu: bool,
-    /// How long the generator's thread waited for events. In the rest of the time it was busy, or preempted by other
-    /// programs.
+    /// The number of CPUs that the server can use at the same time.
+    pub server_cpus: usize,
+    /// How long the generator's threads waited for events, together. In the rest of the time they were busy, or preempted
+    /// by other programs.
     pub waiting: Duration,
 }
 
@@ -148,14 +154,21 @@ impl Errors {
     pub(crate) fn add(&mut self, kind: ErrorKind) {
         self.counts[kind as usize] += 1;
     }
+
+    fn merge(&mut self, other: Self) {
+        self.counts.iter_mut().zip(other.counts).for_each(|(count, more)| *count += more);
+        self.first_wrong = self.first_wrong.take().or(other.first_wrong);
+        self.first_other = self.first_other.take().or(other.first_other);
+    }
 }
 
 /// Requests without a reply at the end of a step.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Unfinished {
-    /// Exchanges in progress and, in an open loop, requests that were due and had no connection yet.
+    /// Exchanges in progress; in an open loop those that were scheduled in the counted time, and requests that were due
+    /// and had no connection yet.
     pub count: u64,
-    /// How long the oldest of them had waited.
+    /// How long the oldest one had waited, whenever it was scheduled.
     pub oldest: Duration,
 }
 
@@ -167,6 +180,7 @@ impl Step {
             rate,
             open: 0,
             elapsed: Duration::ZERO,
+            planned: 0,
             connections: 0,
             replies: 0,
             connect: histogram(),
@@ -174,9 +188,11 @@ impl Step {
             close: histogram(),
             errors: Errors::default(),
             unfinished: Unfinished::default(),
+            threads: 1,
             cpu: None,
             server_cpu: None,
             shares_cpu: false,
+            server_cpus: 1,
             waiting: Duration::ZERO,
         }
     }
@@ -198,13 +214,45 @@ impl Step {
 
     /// The share of the time that the generator was busy or preempted: at 1 it could not have sent more.
     pub fn generator_busy(&self) -> f64 {
-        1.0 - self.share(self.waiting).min(1.0)
+        1.0 - (self.share(self.waiting) / self.threads as f64).min(1.0)
     }
 
     /// The share of the time that the generator was preempted by other programs, at least: it did not wait and used no
     /// CPU time. Its latencies are too long by that. `None` if its CPU time is unknown.
     pub fn generator_held_up(&self) -> Option<f64> {
-        Some((self.generator_busy() - self.share(self.cpu?)).max(0.0))
+        let ran = self.share(self.cpu?) / self.threads as f64;
+        Some((self.generator_busy() - ran).max(0.0))
+    }
+
+    /// The results of the threads of one generator in the same counted time as one.
+    pub(crate) fn merged(steps: Vec<Self>) -> Option<Self> {
+        let threads = steps.len();
+        let mut steps = steps.into_iter();
+        let mut all = steps.next()?;
+        all.threads = threads;
+        for step in steps {
+            all.concurrency += step.concurrency;
+            all.rate = all.rate.zip(step.rate).map(|(a, b)| a + b);
+            all.open += step.open;
+            all.elapsed = all.elapsed.max(step.elapsed);
+            all.planned += step.planned;
+            all.connections += step.connections;
+            all.replies += step.replies;
+            for (histogram, other) in [
+                (&mut all.connect, &step.connect),
+                (&mut all.reply, &step.reply),
+                (&mut all.close, &step.close),
+            ] {
+                histogram.add(other).expect("all have the same bounds");
+            }
+            all.errors.merge(step.errors);
+            all.unfinished.count += step.unfinished.count;
+            all.unfinished.oldest = all.unfinished.oldest.max(step.unfinished.oldest);
+            all.cpu = all.cpu.zip(step.cpu).map(|(a, b)| a + b);
+            all.server_cpu = all.server_cpu.or(step.server_cpu);
+            all.waiting += step.waiting;
+        }
+        Some(all)
     }
 
     /// A time as a share of the counted time.
@@ -218,11 +266,12 @@ impl Step {
         self.generator_busy() >= SATURATED && !self.server_busy()
     }
 
-    /// Whether the server had no CPU time left: it used 95 % of a CPU or more; where its only CPU is the generator's,
+    /// Whether the server had no CPU time left: it used 95 % of its CPUs or more; where its only CPU is the generator's,
     /// the two together did. A server of which nothing is known is taken to have had time left.
     pub fn server_busy(&self) -> bool {
         let beside = self.cpu.filter(|_| self.shares_cpu).unwrap_or_default();
-        self.server_cpu.is_some_and(|cpu| self.share(cpu + beside) >= SATURATED)
+        let full = SATURATED * self.server_cpus as f64;
+        self.server_cpu.is_some_and(|cpu| self.share(cpu + beside) >= full)
     }
 }
 
@@ -252,8 +301,33 @@ mod tests {
         let half = Step { cpu: Some(second / 2), ..step(0, Some(second / 2)) };
         assert!(half.client_saturated());
         assert!(!Step { shares_cpu: true, ..half }.client_saturated());
+        let on_two = Step { server_cpus: 2, ..step(20, Some(second)) };
+        assert!(on_two.client_saturated());
         let held_up = Step { cpu: Some(second / 4), ..step(250, None) };
         assert_eq!(held_up.generator_held_up(), Some(0.5));
+    }
+
+    #[test]
+    fn the_threads_of_a_generator_are_one() {
+        let mut step = Step::empty(10, Some(50.0));
+        (step.elapsed, step.planned, step.replies) = (Duration::from_secs(1), 50, 40);
+        step.waiting = Duration::from_millis(500);
+        step.cpu = Some(Duration::from_millis(400));
+        step.unfinished = Unfinished { count: 10, oldest: Duration::from_millis(7) };
+        step.reply.record(1_000).unwrap();
+        let mut other = step.clone();
+        other.errors.add(ErrorKind::Reset);
+        other.waiting = Duration::from_millis(300);
+        let all = Step::merged(vec![step, other]).unwrap();
+        assert_eq!(
+            (all.concurrency, all.rate, all.planned, all.replies),
+            (20, Some(100.0), 100, 80)
+        );
+        assert_eq!((all.threads, all.errors.total(), all.unfinished.count), (2, 1, 20));
+        assert_eq!((all.reply.len(), all.replies_per_s()), (2, 80.0));
+        assert!((all.generator_busy() - 0.6).abs() < 1e-9);
+        assert!((all.generator_held_up().unwrap() - 0.2).abs() < 1e-9);
+        assert!(Step::merged(Vec::new()).is_none());
     }
 
     #[test]

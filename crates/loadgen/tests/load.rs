@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use loadgen::{ErrorKind, Generator, Load, Step, Window};
+use loadgen::{ErrorKind, Generator, Generators, Load, Offer, Step, Window};
 use platform::CaseError;
 use serving::Protocol;
 use support::{answering, closed_port, echoing, reading_head, resetting, serving};
@@ -53,6 +53,75 @@ fn each_correct_reply_is_counted_once() {
     assert!(step.close.len().abs_diff(step.replies) <= 20, "{step:?}");
     assert_eq!((step.open, step.concurrency), (20, 20));
     assert!(step.elapsed >= SHORT && step.waiting <= step.elapsed);
+}
+
+/// Three threads, two of them on the same CPU.
+fn threads(load: &Load) -> Generators {
+    let cpu = Some(platform::cpu::allowed()[0]);
+    Generators::new(load, &[cpu, None, cpu]).expect("a generator")
+}
+
+#[test]
+fn several_threads_share_one_load() {
+    let accepted = Arc::new(AtomicUsize::new(0));
+    let to = echoing(Arc::clone(&accepted));
+    let mut generators = threads(&load(to, "echo"));
+    let window = Window { at_least: SHORT, service_rounds: 2, at_most: SHORT * 20 };
+    let mut asked = 0;
+    let mut server_cpu = || {
+        asked += 1;
+        Some(Duration::from_secs(asked))
+    };
+    let step = generators.step_watched(10, window, &mut server_cpu).expect("a step");
+    assert_eq!((step.threads, step.concurrency, step.open), (3, 10, 10));
+    assert_eq!(step.server_cpu, Some(Duration::from_secs(1)));
+    assert_eq!((step.errors.total(), accepted.load(Ordering::Relaxed)), (0, 10));
+    assert!(step.replies >= 20 && step.reply.len() == step.replies, "{step:?}");
+    assert!(step.waiting <= step.elapsed * 3);
+    // Fewer connections than threads: one thread each, and the others wait for none.
+    let step = generators.step_watched(2, window, &mut || None).expect("a step");
+    assert_eq!((step.threads, step.open), (2, 2));
+}
+
+#[test]
+fn a_thread_that_fails_ends_the_others() {
+    let stop = Arc::new(AtomicBool::new(false));
+    let to = echoing(Arc::default());
+    let mut generators = threads(&Load { stop: Some(Arc::clone(&stop)), ..load(to, "echo") });
+    let mut server_cpu = || {
+        stop.store(true, Ordering::Relaxed);
+        None
+    };
+    let long = Window::of(Duration::from_secs(600));
+    let ended = generators.step_watched(9, long, &mut server_cpu).map(drop);
+    assert!(matches!(ended, Err(CaseError::Interrupted(_) | CaseError::Failed(_))), "{ended:?}");
+}
+
+#[test]
+fn each_request_of_an_open_loop_has_one_outcome() {
+    let refusing = closed_port();
+    let too_slow = slow_server();
+    let silent = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let silent_at = silent.local_addr().expect("an address");
+    for (to, most) in [(refusing, 50), (resetting(), 50), (too_slow, 20), (silent_at, 30)] {
+        let load = Load { timeout: SHORT / 3, ..load(to, "450") };
+        let offer = Offer {
+            per_second: 2_000.0,
+            most,
+            settling: SHORT / 2,
+            duration: SHORT,
+            awaits_all: true,
+        };
+        let step = threads(&load).offer(&offer, &mut || None).expect("a step");
+        assert!(step.planned > 300, "{step:?}");
+        assert_eq!(step.planned, step.replies + step.errors.total(), "{:?}", step.errors);
+        assert_eq!((step.unfinished.count, step.reply.len()), (0, step.replies));
+        // Without waiting for all, those without an outcome are counted.
+        let step = Generator::new(load).and_then(|mut it| it.rate(2_000.0, most, SHORT));
+        let step = step.expect("a step");
+        let counted = step.replies + step.errors.total() + step.unfinished.count;
+        assert_eq!(step.planned, counted, "{:?} {:?}", step.errors, step.unfinished);
+    }
 }
 
 /// Serves one connection after the other, each for a millisecond at least.

@@ -20,6 +20,7 @@ pub mod command;
 pub mod context;
 pub mod counters;
 pub mod cpu;
+pub mod detached_thread;
 pub mod environment;
 pub mod file_io;
 pub mod file_mapping;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use cases::file::metrics::{CPU, PHASES, READ_BANDWIDTH, SYNC_COST, WRITE_BANDWIDTH};
+use cases::file::metrics::{CPU, CREATE_READ, PHASES, READ_BANDWIDTH, SYNC_COST, WRITE_BANDWIDTH};
 use results::{CaseResult, Outcome};
 use serde_json::{Map, Value};
 
@@ -195,6 +195,9 @@ impl<'a, 'r> Tables<'a, 'r> {
         columns.push((Column::figures(&page.signs("±"), widest), 1));
         let cost = text(&|row| Some(format!("{}x", short(of(result(row, SYNC_COST.name)?)?))));
         columns.push((Column::figures("sync\ncost", cost), 0));
+        let whole =
+            text(&|row| Some(format!("{} us", short(of(result(row, CREATE_READ.name)?)? / 1e3))));
+        columns.push((Column::figures("create\n+ read", whole), 2));
         let cpu = text(&|row| Some(format!("{} us", short(of(result(row, CPU.name)?)? / 1e3))));
         columns.push((Column::figures("CPU\na file", cpu), 2));
         let calls = text(&|row| Some(format_per_op_briefly(row.cost()?.per_op?.syscalls?)));

@@ -1,6 +1,7 @@
 //! The tables of the area `mail`: senders with an event loop, with a thread per connection and with a process per
 //! connection side by side.
 
+mod knee;
 mod latency;
 mod levels;
 mod rates;
@@ -12,15 +13,16 @@ use results::CaseResult;
 
 use crate::footnotes::Footnotes;
 use crate::net::failures;
-use crate::net::sweep::{Sweep, is_name, number};
+use crate::net::sweep::{Sweep, is_derived, is_name, number, param};
 use crate::net::wording::{heading, missing, what_digits_mean};
 use crate::page::Page;
 use crate::rows::is_described;
 
 const SEND: &str = "mail/send";
 
-/// Parameters of the case.
+/// Parameters of the case, without that which older versions lack, and of derived metrics.
 const PARAMS: [&str; 5] = ["arch", "connections", "delay", "domains", "recipients"];
+const DERIVED_PARAMS: [&str; 4] = ["arch", "delay", "domains", "recipients"];
 
 /// Splits `results` into those that these tables show, and all others.
 ///
@@ -37,9 +39,10 @@ fn is_known(result: &CaseResult) -> bool {
         "connections" => number(value).is_some(),
         _ => is_name(value),
     };
+    let params: &[&str] = if is_derived(result) { &DERIVED_PARAMS } else { &PARAMS };
     result.case == SEND
         && is_described(result)
-        && result.params.keys().eq(PARAMS)
+        && result.params.keys().filter(|key| *key != "message").eq(params)
         && result.params.iter().all(is_usual)
 }
 
@@ -56,8 +59,8 @@ fn sweeps<'r>(results: &[&'r CaseResult]) -> Vec<Sweep<'r>> {
     type Named<'r> = Vec<(&'r str, &'r str)>;
     let mut groups: Vec<(Named, Vec<&CaseResult>)> = Vec::new();
     for &result in results {
-        let params = ["delay", "domains", "recipients"];
-        let params = params.map(|key| (key, result.params[key].as_str())).to_vec();
+        let params = ["delay", "domains", "recipients", "message"];
+        let params = params.map(|key| (key, param(result, key))).to_vec();
         match groups.iter_mut().find(|(known, _)| *known == params) {
             Some((_, group)) => group.push(result),
             None => groups.push((params, vec![result])),
@@ -75,6 +78,7 @@ fn of_sweep(sweep: &Sweep, page: &Page) -> String {
         parts.push(heading(&sweep.title(""), page));
     } else {
         parts.push(rates::table(sweep, &notes, page) + &notes.lines(page));
+        parts.push(knee::lines(sweep, page));
         parts.push(work::costs(sweep, page));
         parts.push(work::done(sweep, page));
         parts.push(latency::table(sweep, page));

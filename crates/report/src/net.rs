@@ -1,9 +1,11 @@
 //! The tables of the area `net`: server architectures under load, side by side.
 
+mod advantage;
 pub(crate) mod costs;
 pub(crate) mod failures;
 pub(crate) mod latency;
 pub(crate) mod levels;
+mod overload;
 mod overtaking;
 pub(crate) mod rates;
 pub(crate) mod sweep;
@@ -14,7 +16,7 @@ use std::collections::HashSet;
 use results::CaseResult;
 
 pub(crate) use sweep::is_derived;
-use sweep::{ANSWER, REQUESTS, Sweep, is_known, sweeps};
+use sweep::{ANSWER, REQUESTS, SLOW, Sweep, is_known, sweeps};
 
 use wording::{heading, missing, what_digits_mean};
 
@@ -27,14 +29,21 @@ use crate::page::Page;
 pub(crate) fn parted(results: Vec<&CaseResult>) -> (Vec<&CaseResult>, Vec<&CaseResult>) {
     let mut seen = HashSet::new();
     results.into_iter().partition(|result| {
-        is_known(result) && seen.insert((&result.case, &result.params, &result.metric))
+        (is_known(result) || overload::is_known(result))
+            && seen.insert((&result.case, &result.params, &result.metric))
     })
 }
 
 /// The tables of `results`, which all have known shapes, and the meaning of their columns.
 pub(crate) fn tables(results: &[&CaseResult], page: &Page) -> String {
-    let sweeps = sweeps(results);
+    let (overloads, loads): (Vec<&CaseResult>, _) =
+        results.iter().copied().partition(|result| overload::is_known(result));
+    let sweeps = sweeps(&loads);
     let mut text: String = sweeps.iter().map(|sweep| of_sweep(sweep, page) + "\n").collect();
+    if !overloads.is_empty() {
+        text.push_str(&overload::tables(&overloads, page));
+        text.push('\n');
+    }
     text.push_str(&what_digits_mean(results, "net", page));
     text
 }
@@ -46,11 +55,13 @@ fn of_sweep(sweep: &Sweep, page: &Page) -> String {
     let mut parts = Vec::new();
     if sweep.archs.is_empty() {
         parts.push(heading(&sweep.title(""), page));
-    } else if sweep.case == ANSWER || sweep.case == REQUESTS {
+    } else if [ANSWER, REQUESTS, SLOW].contains(&sweep.case) {
         parts.push(rates::table(sweep, &notes, page) + &notes.lines(page));
         parts.push(rates::by_cpu_second(sweep, page));
+        parts.push(advantage::table(sweep, page));
         parts.push(latency::table(sweep, page));
         parts.push(costs::table(sweep, page));
+        parts.push(costs::slow_served(sweep, page));
     } else {
         parts.push(costs::held(sweep, &notes, page) + &notes.lines(page));
     }

@@ -202,9 +202,18 @@ fn with_measuring_cpu_last(cpus: &[usize], wanted: Option<usize>) -> Result<Vec<
 
 /// Every combination of the parameters' values.
 fn points_of(case: &Case, options: &Options, cpus: &[usize]) -> Result<Vec<Point>, PlanError> {
+    // Another directory is another place for the same points.
+    let chooses = |param: &&Param| param.takes != Takes::Directory;
+    let mut choosing = case.params.iter().filter(chooses);
+    let by_hand = choosing.any(|param| options.params.contains_key(param.name));
     let mut all = vec![Params::new()];
     for param in case.params {
-        let values = thinned(param, case, options, values_of(param, options, cpus)?);
+        let mut values = thinned(param, case, options, values_of(param, options, cpus)?);
+        // Which of these values a run measures depends on other parameters: points chosen by hand have the usual one.
+        if by_hand && !options.params.contains_key(param.name) && cases::is_added(case, param.name)
+        {
+            values.truncate(1);
+        }
         all = all
             .into_iter()
             .flat_map(|params| {
@@ -216,10 +225,6 @@ fn points_of(case: &Case, options: &Options, cpus: &[usize]) -> Result<Vec<Point
             })
             .collect();
     }
-    // Another directory is another place for the same points.
-    let chooses = |param: &&Param| param.takes != Takes::Directory;
-    let mut choosing = case.params.iter().filter(chooses);
-    let by_hand = choosing.any(|param| options.params.contains_key(param.name));
     all.retain(|params| by_hand || cases::includes(case, params, extent_of(options)));
     Ok(all.into_iter().map(|params| Point { case: case.label(), params }).collect())
 }
@@ -256,6 +261,27 @@ mod tests {
         let plan = plan(&options, &[3], 7).unwrap();
         assert_eq!(plan.points.len(), 4, "twice the CPUs is two, measured once");
         assert!(plan.points.iter().all(|point| point.params["place"] == "same"));
+    }
+
+    #[test]
+    fn points_chosen_by_hand_have_the_usual_work() {
+        let params = |given: &[(&str, &str)]| {
+            let given =
+                given.iter().map(|(name, value)| ((*name).to_owned(), vec![(*value).to_owned()]));
+            let filters = vec!["net/answer".into()];
+            let options = Options { filters, params: given.collect(), ..Options::default() };
+            let points = plan(&options, &[0, 1], 7).map(|plan| plan.points).unwrap();
+            points.into_iter().map(|point| point.params).collect::<Vec<_>>()
+        };
+        let by_hand = params(&[("arch", "threads"), ("connections", "10")]);
+        assert_eq!(by_hand.len(), 1);
+        assert_eq!(
+            [&by_hand[0]["work"], &by_hand[0]["cpus"], &by_hand[0]["parent"]],
+            ["none", "1", "0"]
+        );
+        let works = params(&[("arch", "threads"), ("connections", "10"), ("work", "cpu:1000us")]);
+        assert_eq!(works.iter().map(|of| of["work"].as_str()).collect::<Vec<_>>(), ["cpu:1ms"]);
+        assert!(params(&[]).iter().any(|of| of["work"] == "cpu:20us"));
     }
 
     #[test]

@@ -100,13 +100,16 @@ fn serve(order: &ServeOrder) -> Result<(), CaseError> {
     let architecture = Architecture::find(&order.architecture).ok_or_else(unknown)?;
     raise_descriptors();
     keep_to(&order.cpus)?;
-    let stdio = StdioOrder { protocol, timeout_ms, server: std::process::id() };
+    let task = order.task.clone();
+    let stdio = StdioOrder { protocol, timeout_ms, task, server: std::process::id() };
     let options = ServerOptions {
         protocol,
         timeout: Duration::from_millis(timeout_ms),
         workers: order.workers,
         cpus: platform::cpu::allowed(),
         stdio_arguments: WorkerOrder::Stdio(stdio).arguments().into(),
+        task: order.task.clone(),
+        memory: order.memory,
     };
     let server = architecture.bind(order.listen, &options)?;
     servers::hosted::host(&server, order.tracepoint)
@@ -135,7 +138,8 @@ fn keep_to(cpus: &[usize]) -> Result<(), CaseError> {
 #[cfg(unix)]
 fn serve_stdio(order: &StdioOrder) -> Result<(), CaseError> {
     let timeout = Duration::from_millis(order.timeout_ms);
-    servers::architecture::exec::serve_stdio(order.protocol, timeout, order.server)
+    let task = order.task.clone();
+    servers::architecture::exec::serve_stdio(order.protocol, timeout, task, order.server)
 }
 
 #[cfg(not(unix))]

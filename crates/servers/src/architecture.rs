@@ -198,6 +198,13 @@ impl Architecture {
         self.serve.err()
     }
 
+    /// Whether one thread serves all clients: more CPUs do not help.
+    pub fn is_one_event_loop(&self) -> bool {
+        let loops =
+            ["select", "poll", "wsapoll", "epoll", "epoll-level", "kqueue", "io_uring", "iocp"];
+        loops.contains(&self.name)
+    }
+
     /// A server that listens at `address`, but does not serve yet.
     ///
     /// # Errors

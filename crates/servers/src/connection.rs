@@ -7,7 +7,7 @@ use std::time::Instant;
 use platform::socket_io;
 
 use crate::exchange::{Exchange, Wants};
-use serving::Protocol;
+use crate::server::Terms;
 
 /// Size of the receive buffer, in bytes.
 pub const READ_AT_ONCE: usize = 16 * 1024;
@@ -36,8 +36,9 @@ pub struct Connection {
 
 impl Connection {
     /// A connection that was just accepted, with a non-blocking socket.
-    pub fn new(stream: TcpStream, protocol: Protocol, deadline: Instant) -> Self {
-        Self { stream, exchange: Exchange::new(protocol), deadline, reading: None }
+    pub fn new(stream: TcpStream, terms: &Terms, deadline: Instant) -> Self {
+        let exchange = Exchange::new(terms.protocol, &|| terms.work());
+        Self { stream, exchange, deadline, reading: None }
     }
 
     /// Its socket.
@@ -46,25 +47,25 @@ impl Connection {
     }
 
     /// Receives and sends what is possible without blocking; returns what it waits for then.
-    pub fn advance(&mut self, buffer: &mut [u8], reading: Reading) -> Wants {
-        match self.receive(buffer, reading) {
+    pub fn advance(&mut self, buffer: &mut [u8], reading: Reading, terms: &Terms) -> Wants {
+        match self.receive(buffer, reading, terms) {
             Wants::Read => Wants::Read,
-            Wants::Write | Wants::Close => self.send(buffer),
+            Wants::Write | Wants::Close => self.send(buffer, terms),
         }
     }
 
     /// As [`Connection::advance`], but the reply is left to [`Connection::send`].
-    pub fn receive(&mut self, buffer: &mut [u8], reading: Reading) -> Wants {
+    pub fn receive(&mut self, buffer: &mut [u8], reading: Reading, terms: &Terms) -> Wants {
         self.reading = Some(reading);
-        self.proceed(buffer, false)
+        self.proceed(buffer, false, terms)
     }
 
     /// Sends the reply that [`Connection::receive`] has left, and receives what that had no room for.
-    pub fn send(&mut self, buffer: &mut [u8]) -> Wants {
-        self.proceed(buffer, true)
+    pub fn send(&mut self, buffer: &mut [u8], terms: &Terms) -> Wants {
+        self.proceed(buffer, true, terms)
     }
 
-    fn proceed(&mut self, buffer: &mut [u8], may_send: bool) -> Wants {
+    fn proceed(&mut self, buffer: &mut [u8], may_send: bool, terms: &Terms) -> Wants {
         loop {
             match (self.exchange.wants(), self.reading) {
                 (Wants::Write, _) if may_send => {
@@ -78,7 +79,7 @@ impl Connection {
                 (Wants::Read, Some(reading)) => match socket_io::receive(&self.stream, buffer) {
                     Ok(0) => self.exchange.ended(),
                     Ok(bytes) => {
-                        self.exchange.received(&buffer[..bytes]);
+                        self.exchange.received(&buffer[..bytes], &|| terms.work());
                         self.reading = match reading {
                             Reading::Once => None,
                             Reading::UntilEmpty if bytes < buffer.len() => None,

@@ -55,12 +55,12 @@ impl<'a> Connections<'a> {
     /// Sends and receives what is possible at once. Unless that ends the exchange, keeps the connection and returns its
     /// slot and the readiness it waits for.
     pub fn begin(&mut self, stream: TcpStream) -> Option<(usize, Wants)> {
-        let mut connection =
-            Connection::new(stream, self.server.terms.protocol, self.next_deadline());
+        let terms = &self.server.terms;
+        let mut connection = Connection::new(stream, terms, self.next_deadline());
         if self.ends.is_some() {
             connection.finish_soon();
         }
-        let wants = connection.advance(&mut self.buffer, self.reading);
+        let wants = connection.advance(&mut self.buffer, self.reading, terms);
         if wants == Wants::Close {
             return None;
         }
@@ -90,7 +90,8 @@ impl<'a> Connections<'a> {
     pub fn receive(&mut self, number: usize, reading: Reading) -> bool {
         let deadline = self.next_deadline();
         let Some(slot) = self.slots.get_mut(number) else { return false };
-        let is_done = slot.connection.receive(&mut self.buffer, reading) == Wants::Read;
+        let wants = slot.connection.receive(&mut self.buffer, reading, &self.server.terms);
+        let is_done = wants == Wants::Read;
         if is_done {
             slot.connection.extend(deadline);
         }
@@ -103,7 +104,7 @@ impl<'a> Connections<'a> {
         let Some(slot) = self.slots.get_mut(number) else {
             return Watch::Same;
         };
-        let wants = slot.connection.send(&mut self.buffer);
+        let wants = slot.connection.send(&mut self.buffer, &self.server.terms);
         if wants == Wants::Close {
             self.close(number);
             return Watch::Closed;

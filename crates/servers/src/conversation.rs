@@ -12,7 +12,8 @@ const READ_AT_ONCE: usize = 4 * 1024;
 
 /// Serves a client until the exchange is over, the client has closed, or it has timed out.
 pub fn converse(mut stream: TcpStream, terms: &Terms) {
-    let mut exchange = Exchange::new(terms.protocol);
+    let work = || terms.work();
+    let mut exchange = Exchange::new(terms.protocol, &work);
     if terms.protocol.client_sends_first() && set_timeouts(&stream, terms.timeout).is_err() {
         return; // the client has closed already
     }
@@ -42,7 +43,7 @@ pub fn converse(mut stream: TcpStream, terms: &Terms) {
                         exchange.finish_soon();
                         stop_seen.get_or_insert_with(Instant::now);
                     }
-                    exchange.received(&buffer[..bytes]);
+                    exchange.received(&buffer[..bytes], &work);
                     // Nor may a client send a byte at a time for ever.
                     if !exchange.is_in_request() {
                         request_began = None;

@@ -33,9 +33,13 @@ pub struct Exchange {
 }
 
 impl Exchange {
-    /// An exchange with a client that has just connected.
-    pub fn new(protocol: Protocol) -> Self {
+    /// An exchange with a client that has just connected. Where the server speaks first, calls `work` before its reply is
+    /// there to be sent.
+    pub fn new(protocol: Protocol, work: &dyn Fn()) -> Self {
         let speaks_first = protocol.kind == Kind::TooBusy;
+        if speaks_first {
+            work();
+        }
         Self {
             protocol,
             left: protocol.requests,
@@ -75,13 +79,13 @@ impl Exchange {
         std::mem::replace(&mut self.out, Cow::Borrowed(&[]))
     }
 
-    /// Processes received bytes. Loops receive only after everything was sent, so that a client that does not read
-    /// cannot exhaust the memory.
-    pub fn received(&mut self, bytes: &[u8]) {
+    /// Processes received bytes; calls `work` for each complete request, before its reply is there to be sent. Loops
+    /// receive only after everything was sent, so that a client that does not read cannot exhaust the memory.
+    pub fn received(&mut self, bytes: &[u8], work: &dyn Fn()) {
         match self.protocol.kind {
             Kind::TooBusy => {}
-            Kind::Echo { size } => self.echo(bytes, size),
-            Kind::Http => self.http(bytes),
+            Kind::Echo { size } => self.echo(bytes, size, work),
+            Kind::Http => self.http(bytes, work),
         }
     }
 
@@ -111,12 +115,13 @@ impl Exchange {
         self.echoed > 0 || !self.head.is_empty()
     }
 
-    fn echo(&mut self, bytes: &[u8], size: usize) {
+    fn echo(&mut self, bytes: &[u8], size: usize, work: &dyn Fn()) {
         let wanted = self.left.map_or(usize::MAX, |left| size * left as usize - self.echoed);
         let bytes = &bytes[..bytes.len().min(wanted)];
         self.out.to_mut().extend_from_slice(bytes);
         let whole = (self.echoed + bytes.len()) / size;
         self.echoed = (self.echoed + bytes.len()) % size;
+        (0..whole).for_each(|_| work());
         self.answered(whole);
     }
 
@@ -127,14 +132,14 @@ impl Exchange {
         }
     }
 
-    fn http(&mut self, bytes: &[u8]) {
+    fn http(&mut self, bytes: &[u8], work: &dyn Fn()) {
         if self.head.is_empty() {
-            let rest = self.answer_all(bytes);
+            let rest = self.answer_all(bytes, work);
             self.head.extend_from_slice(rest);
         } else {
             let mut head = std::mem::take(&mut self.head);
             head.extend_from_slice(bytes);
-            let rest = self.answer_all(&head);
+            let rest = self.answer_all(&head, work);
             self.head.extend_from_slice(rest);
         }
         if self.head.len() > HEAD_AT_MOST && !self.over {
@@ -143,12 +148,13 @@ impl Exchange {
     }
 
     /// Answers the complete requests in `bytes`, and returns the rest.
-    fn answer_all<'a>(&mut self, mut bytes: &'a [u8]) -> &'a [u8] {
+    fn answer_all<'a>(&mut self, mut bytes: &'a [u8], work: &dyn Fn()) -> &'a [u8] {
         while !bytes.is_empty() && !self.over {
             match request_in(bytes) {
                 Request::Whole { length, is_last } => {
                     bytes = &bytes[length..];
                     self.over |= is_last;
+                    work();
                     self.answered(1);
                     self.reply(if self.over { UNAVAILABLE_CLOSE } else { UNAVAILABLE });
                 }
@@ -210,7 +216,7 @@ mod tests {
 
     /// Sends `parts` and receives the replies, until the exchange is over or nothing is left.
     fn replies(protocol: Protocol, parts: &[&[u8]]) -> (Vec<u8>, Wants) {
-        let mut exchange = Exchange::new(protocol);
+        let mut exchange = Exchange::new(protocol, &|| ());
         let mut received = Vec::new();
         let mut parts = parts.iter();
         loop {
@@ -220,7 +226,7 @@ mod tests {
                 exchange.was_sent(1);
             }
             match (exchange.wants(), parts.next()) {
-                (Wants::Read, Some(part)) => exchange.received(part),
+                (Wants::Read, Some(part)) => exchange.received(part, &|| ()),
                 (wants, _) => return (received, wants),
             }
         }
@@ -260,10 +266,10 @@ mod tests {
 
     #[test]
     fn a_stopping_server_announces_the_close_with_its_next_reply() {
-        let mut exchange = Exchange::new(Protocol::HTTP);
+        let mut exchange = Exchange::new(Protocol::HTTP, &|| ());
         exchange.finish_soon();
         assert_eq!(exchange.wants(), Wants::Read);
-        exchange.received(GET);
+        exchange.received(GET, &|| ());
         assert_eq!(exchange.to_send(), UNAVAILABLE_CLOSE);
     }
 
@@ -275,9 +281,25 @@ mod tests {
     }
 
     #[test]
+    fn work_is_done_once_for_each_request_that_is_answered() {
+        let done = std::cell::Cell::new(0);
+        let work = || done.set(done.get() + 1);
+        let count = |protocol: Protocol, bytes: &[u8]| {
+            done.set(0);
+            Exchange::new(protocol, &work).received(bytes, &work);
+            done.get()
+        };
+        assert_eq!(count(Protocol::TOO_BUSY, b"ignored"), 1);
+        assert_eq!(count(Protocol::HTTP, &[GET, GET, &GET[..9]].concat()), 2);
+        assert_eq!(count(Protocol::HTTP_CLOSE, &[GET, GET].concat()), 1);
+        assert_eq!(count(Protocol::HTTP, b"\x16\x03\r\n\r\n"), 0);
+        assert_eq!(count(Protocol::echo(3, None), b"abcdefgh"), 2);
+    }
+
+    #[test]
     fn a_client_that_half_closes_gets_its_replies() {
-        let mut exchange = Exchange::new(Protocol::echo(4, None));
-        exchange.received(b"abcd");
+        let mut exchange = Exchange::new(Protocol::echo(4, None), &|| ());
+        exchange.received(b"abcd", &|| ());
         exchange.ended();
         assert_eq!((exchange.wants(), exchange.to_send()), (Wants::Write, &b"abcd"[..]));
         exchange.was_sent(4);
@@ -304,12 +326,12 @@ mod tests {
 
         #[test]
         fn garbage_neither_panics_nor_exhausts_memory(parts in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..600), 0..40)) {
-            let mut exchange = Exchange::new(Protocol::HTTP);
+            let mut exchange = Exchange::new(Protocol::HTTP, &|| ());
             for part in parts {
                 if exchange.wants() == Wants::Close {
                     break;
                 }
-                exchange.received(&part);
+                exchange.received(&part, &|| ());
                 prop_assert!(exchange.head.len() <= HEAD_AT_MOST + 600);
                 exchange.was_sent(exchange.to_send().len());
             }

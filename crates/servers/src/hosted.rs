@@ -38,10 +38,13 @@ pub struct ServerReport {
     pub no_memory: u64,
     /// Times no process or thread could be started for a connection.
     pub no_process: u64,
+    /// Times the work for a request failed, except in programs that the server started.
+    #[serde(default)]
+    pub work_failed: u64,
 }
 
 impl ServerReport {
-    fn with(counters: &Counters, counter: Option<&ProcessCounter>) -> Self {
+    pub(crate) fn with(counters: &Counters, counter: Option<&ProcessCounter>) -> Self {
         let usage = ProcessUsage::of_running_children().plus(ProcessUsage::now());
         // The reporting thread is no part of serving, and takes a while with many children.
         let cpu = usage.cpu.saturating_sub(thread_cpu_time().unwrap_or_default());
@@ -54,6 +57,7 @@ impl ServerReport {
             no_descriptor: counters.shortages.no_descriptor.load(Ordering::Relaxed),
             no_memory: counters.shortages.no_memory.load(Ordering::Relaxed),
             no_process: counters.no_process.load(Ordering::Relaxed),
+            work_failed: counters.work_failed.load(Ordering::Relaxed),
         }
     }
 
@@ -71,6 +75,7 @@ impl ServerReport {
             no_descriptor: self.no_descriptor - earlier.no_descriptor,
             no_memory: self.no_memory - earlier.no_memory,
             no_process: self.no_process - earlier.no_process,
+            work_failed: self.work_failed - earlier.work_failed,
         }
     }
 }

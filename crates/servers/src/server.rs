@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -10,11 +11,13 @@ use platform::server_socket::{Listening, listen};
 use platform::shared::Shared;
 use serving::{AcceptContext, BlockingAcceptor, Protocol, Shortages, Stop};
 
+use crate::work::Task;
+
 /// Serves until the stop is requested: what an architecture implements.
 pub(crate) type Serve = fn(&Server) -> io::Result<()>;
 
 /// Options of a server.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct ServerOptions {
     /// The protocol it serves.
     pub protocol: Protocol,
@@ -26,6 +29,11 @@ pub struct ServerOptions {
     pub cpus: Vec<usize>,
     /// Arguments with which this program calls `exec::serve_stdio`, for the architecture `exec`.
     pub stdio_arguments: Vec<String>,
+    /// The work for each request.
+    pub task: Task,
+    /// Memory in bytes that the server uses besides what it needs, as an application would: processes that it forks
+    /// share it.
+    pub memory: usize,
 }
 
 /// A listening server.
@@ -38,21 +46,31 @@ pub struct Server {
     #[cfg(unix)]
     pub(crate) stdio_arguments: Vec<String>,
     pub(crate) terms: Terms,
+    /// Memory without a purpose of its own.
+    _memory: Vec<u8>,
 }
 
 /// What all threads and processes of a server share.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct Terms {
     pub protocol: Protocol,
     pub timeout: Duration,
     pub stop: Stop,
     pub counters: Shared<Counters>,
+    pub task: Arc<Task>,
 }
 
 impl Terms {
-    pub fn new(protocol: Protocol, timeout: Duration) -> Result<Self, CaseError> {
+    pub fn new(protocol: Protocol, timeout: Duration, task: Task) -> Result<Self, CaseError> {
         let counters = Shared::new(Counters::default())?;
-        Ok(Self { protocol, timeout, stop: Stop::new()?, counters })
+        Ok(Self { protocol, timeout, stop: Stop::new()?, counters, task: Arc::new(task) })
+    }
+
+    /// Does the work for one request; counts a failure.
+    pub fn work(&self) {
+        if self.task.perform().is_err() {
+            self.counters.work_failed.fetch_add(1, Ordering::Relaxed);
+        }
     }
 
     /// Counts a timeout if a client's connection ended with that error.
@@ -103,7 +121,9 @@ impl Server {
             cpus: options.cpus.clone(),
             #[cfg(unix)]
             stdio_arguments: options.stdio_arguments.clone(),
-            terms: Terms::new(options.protocol, options.timeout)?,
+            terms: Terms::new(options.protocol, options.timeout, options.task.clone())?,
+            // Written to, so that the system provides it.
+            _memory: vec![1; options.memory],
         })
     }
 
@@ -145,6 +165,8 @@ pub struct Counters {
     pub shortages: Shortages,
     /// Times no process or thread could be started for a connection.
     pub no_process: AtomicU64,
+    /// Times the work for a request failed.
+    pub work_failed: AtomicU64,
 }
 
 impl Counters {

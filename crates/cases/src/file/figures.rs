@@ -8,7 +8,7 @@ use measure::trial::{Timed, TrialContext};
 use measure::{CaseError, Metric, Round};
 
 use super::directory::Fresh;
-use super::metrics::{CPU, PhaseMetrics, READ_BANDWIDTH, WRITE_BANDWIDTH};
+use super::metrics::{CPU, CREATE_READ, PhaseMetrics, READ_BANDWIDTH, WRITE_BANDWIDTH};
 use super::phases::{FileOps, FileShard, Phase, Times, carry_out};
 
 /// The files of a thread, and the operations on them.
@@ -113,6 +113,9 @@ pub fn measure(
             _ => {}
         }
     }
+    let whole = trial.value.iter().filter(|took| matches!(took.phase, Phase::Create | Phase::Read));
+    let whole: Duration = whole.map(|took| took.elapsed).sum();
+    round.metric(&CREATE_READ, whole.as_nanos() as f64 / fresh.files.max(1) as f64);
     let aside: Duration = trial.value.iter().map(|took| took.aside).sum();
     report_cpu(round, trial.usage.cpu.saturating_sub(aside), fresh.files);
     Ok(trial.value)

@@ -69,6 +69,11 @@ pub const READ_BANDWIDTH: Metric =
         .with(Role::SameAs(READ.rate.name));
 pub const CPU: Metric =
     Metric::lower("cpu", "ns", "CPU time per file in all phases, without verification");
+pub const CREATE_READ: Metric = Metric::lower(
+    "create-read",
+    "ns",
+    "time to create, write, close and read one file: all files are created, then all are read",
+);
 pub const SYNC_COST: Metric = Metric::lower(
     "sync-cost",
     "x",
@@ -106,6 +111,7 @@ pub const WITH_SYNC: &[Metric] = &[
     DELETE.times[2],
     DELETE.times[3],
     CPU,
+    CREATE_READ,
     SYNC_COST,
 ];
 

@@ -79,7 +79,14 @@ pub const INVOLUNTARY_SWITCHES: Metric = Metric::lower(
     "context switches of sender threads that were preempted, per recipient",
 );
 
-/// All metrics of a delivery.
+pub const KNEE: Metric = Metric::lower(
+    "knee",
+    "connections",
+    "the number of connections from which the rate is at least 90 % of its highest",
+)
+.with(Role::Derived);
+
+/// All metrics of a delivery, and those derived from several.
 pub const ALL: &[Metric] = &[
     RATE,
     TRANSACTIONS,
@@ -101,4 +108,5 @@ pub const ALL: &[Metric] = &[
     MEMORY,
     VOLUNTARY_SWITCHES,
     INVOLUNTARY_SWITCHES,
+    KNEE,
 ];

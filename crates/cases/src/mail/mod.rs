@@ -19,6 +19,7 @@ use crate::{Area, Case, Finding, Layout, Select, SummaryRow};
 
 /// The area.
 pub const AREA: Area = Area {
+    added: &[("message", "none")],
     layout: Layout::Senders,
     summary: &[SummaryRow {
         label: "mail to one recipient (event loop sender)",

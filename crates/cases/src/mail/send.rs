@@ -9,8 +9,8 @@ use crate::{Case, Extent, Only, Param, Takes, Trials, count_of, value_of};
 pub const CASE: Case = Case {
     area: "mail",
     name: "send",
-    operation: "One recipient accepted by the server of its domain over SMTP in test mode: RCPT TO \
-                is answered with 250, and RSET replaces DATA and the message.",
+    operation: "One recipient accepted by the server of its domain over SMTP: RCPT TO is answered with 250, \
+                and in test mode (`message=none`) RSET replaces DATA and the message.",
     comparable_to: "Postfix's `smtp-source` sends to one server without a list or a queue; postal \
                 sends whole messages. The time is elapsed time per recipient of the sender as a \
                 whole, with all its connections together.",
@@ -61,6 +61,13 @@ pub const CASE: Case = Case {
             full: &["9113"],
             takes: Takes::Count(200_000),
         },
+        Param {
+            name: "message",
+            meaning: "the size of the message that is sent to each recipient; with none, RSET replaces it (test mode)",
+            default: &["none", "4k"],
+            full: &["none", "4k", "64k"],
+            takes: Takes::Words(&["1k", "16k", "1m"]),
+        },
     ],
     metrics: metrics::ALL,
     run,
@@ -78,6 +85,13 @@ pub fn includes(params: &Params, extent: Extent) -> bool {
     let arch = value_of(params, "arch").unwrap_or_default();
     let is_delayed = value_of(params, "delay") != Ok("0");
     let is_extreme = ["loop", "processes"].contains(&arch);
+    if value_of(params, "message") != Ok("none") {
+        // A default run shows what the message costs beside the rest of the delivery.
+        let is_plain = !is_delayed && connections == 100 && arch == "loop";
+        return is_plain
+            && (extent == Extent::Full || value_of(params, "message") == Ok("4k"))
+            && extent != Extent::Quick;
+    }
     match (extent, is_delayed, connections) {
         (Extent::Full, _, _) => true,
         (Extent::Ordinary, false, 100) => arch != "poll",

@@ -21,7 +21,7 @@ use smtp::session::SessionOptions;
 
 use super::list::Post;
 use crate::order::{SinkOrder, WorkerOrder};
-use crate::{count_of, value_of};
+use crate::{count_of, size_of, value_of};
 
 /// The number of addresses at which the sink listens: mail to a list goes to many servers.
 pub const SINKS: u8 = 100;
@@ -34,9 +34,22 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 /// Deferred recipients are not retried within a trial.
 const RETRY: Duration = Duration::from_secs(60);
 
-/// The message, which is not sent in test mode.
-const MESSAGE: &[u8] =
-    b"From: Sender <sender@bench.example>\r\nSubject: Measured\r\n\r\nNobody reads this.\r\n";
+/// The header of the message.
+const HEADER: &str = "From: Sender <sender@bench.example>\r\nSubject: Measured\r\n\r\n";
+/// A line of its body.
+const LINE: &str = "Nobody reads this line, which is as long as those of most messages are.\r\n";
+
+/// Whether no message is sent.
+pub fn is_in_test_mode(params: &Params) -> bool {
+    matches!(value_of(params, "message"), Ok("none") | Err(_))
+}
+
+/// The message, of about the size that the parameters name; in test mode, in which it is not sent, it has one line.
+fn message(params: &Params) -> Result<Vec<u8>, CaseError> {
+    let size = if is_in_test_mode(params) { 0 } else { size_of(params, "message")? };
+    let lines = size.saturating_sub(HEADER.len()).div_ceil(LINE.len()).max(1);
+    Ok([HEADER, &LINE.repeat(lines)].concat().into_bytes())
+}
 
 /// The CPUs of a round.
 pub struct TestBed {
@@ -117,7 +130,8 @@ pub fn plan(params: &Params, post: &Post, sink: &Hosted) -> Result<DeliveryOptio
         message_id_domain: "bench.example".to_owned(),
     };
     Ok(DeliveryOptions {
-        template: Template::parse(MESSAGE, list.columns(), &heads).map_err(|e| failed(&e))?,
+        template: Template::parse(&message(params)?, list.columns(), &heads)
+            .map_err(|e| failed(&e))?,
         run: "measured".to_owned(),
         date: "Thu, 01 Jan 1970 00:00:00 +0000".to_owned(),
         signer: None,
@@ -129,7 +143,7 @@ pub fn plan(params: &Params, post: &Post, sink: &Hosted) -> Result<DeliveryOptio
             hello: "bench.example".to_owned(),
             security: Security::Off,
             credentials: None,
-            dry: true,
+            dry: is_in_test_mode(params),
             pipelining: true,
             chunking: true,
         },

@@ -1,4 +1,4 @@
-//! One trial: a delivery in test mode for a short time, and its metrics.
+//! One trial: a delivery for a short time, and its metrics.
 
 use std::sync::{Arc, OnceLock, mpsc};
 use std::time::Duration;
@@ -140,15 +140,15 @@ impl DeliveryTrial {
             summary,
             memory,
         }
-        .checked()
+        .checked(plan.session.dry)
     }
 
     /// Fails if nothing was delivered, or if the counts of sender and sink differ.
-    fn checked(self) -> Result<Self, CaseError> {
+    fn checked(self, is_dry: bool) -> Result<Self, CaseError> {
         let [before, after] = [&self.before, &self.after].map(|moment| &moment.sink.counts);
         let said = self.summary.replies.iter().map(|(_, reply, _)| reply.as_str());
         let said = said.take(3).collect::<Vec<_>>().join("; ");
-        match wrong(self.summary.count, &said, [before, after]) {
+        match wrong(self.summary.count, &said, [before, after], is_dry) {
             Some(why) => Err(CaseError::Failed(why)),
             None if self.settled() == 0 => Err(CaseError::Failed(
                 "no recipient was accepted within the counted time".to_owned(),
@@ -242,12 +242,15 @@ impl DeliveryTrial {
 }
 
 /// The error in a delivery, if any, by the counts of the sender, and those of the sink before and after it.
-fn wrong(count: Count, said: &str, [before, after]: [&Counted; 2]) -> Option<String> {
+fn wrong(count: Count, said: &str, [before, after]: [&Counted; 2], is_dry: bool) -> Option<String> {
     let taken = after.rcpts - before.rcpts;
     let messages = after.messages - before.messages;
     let lost = count.failed + count.given_up;
     match () {
-        () if messages > 0 => Some(format!("{messages} messages were sent in test mode")),
+        () if !is_dry && messages == 0 && count.delivered > 0 => {
+            Some("the sink received no message".to_owned())
+        }
+        () if is_dry && messages > 0 => Some(format!("{messages} messages were sent in test mode")),
         () if lost > 0 => Some(format!("{lost} recipients were not accepted: {said}")),
         () if taken != u64::from(count.delivered) => Some(format!(
             "the sink accepted {taken} recipients, and the sender counted {}",
@@ -266,7 +269,7 @@ mod tests {
         let counted = |rcpts, messages| Counted { rcpts, messages, ..Counted::default() };
         let wrong_of = |delivered, failed, after: Counted| {
             let count = Count { delivered, failed, ..Count::default() };
-            wrong(count, "550 no", [&counted(5, 0), &after])
+            wrong(count, "550 no", [&counted(5, 0), &after], true)
         };
         assert_eq!(wrong_of(10, 0, counted(15, 0)), None);
         let cases = [
@@ -280,5 +283,9 @@ mod tests {
         for (found, expected) in cases {
             assert_eq!(found.as_deref(), Some(expected));
         }
+        let count = Count { delivered: 10, ..Count::default() };
+        let sent = |messages| wrong(count, "", [&counted(5, 0), &counted(15, messages)], false);
+        assert_eq!(sent(1), None);
+        assert_eq!(sent(0).as_deref(), Some("the sink received no message"));
     }
 }

@@ -6,7 +6,7 @@ use servers::Protocol;
 use super::metrics;
 use super::test_bed::{NETWORK, PLACE};
 use super::trial::{self, Speed};
-use super::{ARCH, all_but, is_here, is_listed_as_missing};
+use super::{ARCH, CPUS, PARENT, WORK, all_but, is_here, is_listed_as_missing};
 use crate::{Case, Extent, Only, Param, Takes, count_of, value_of};
 
 pub const CASE: Case = Case {
@@ -37,6 +37,9 @@ pub const CASE: Case = Case {
         },
         PLACE,
         NETWORK,
+        Param { default: &["none", "cpu:20us"], full: &["none", "cpu:20us"], ..WORK },
+        CPUS,
+        Param { default: &["0", "256m"], full: &["0", "1m", "256m"], ..PARENT },
     ],
     metrics: metrics::LOAD,
     run,
@@ -50,6 +53,9 @@ fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
 /// number of connections, and shows the effect of other ways to wait. Therefore these three architectures are measured
 /// at most levels, and the others at one or two:
 ///
+/// Work for each request makes the server the bottleneck, so that the rates of the three show their difference at each
+/// level.
+///
 /// - `exec` has the same rate at every level, and takes more than a second to open a thousand connections;
 /// - `prefork` and `pool` have 64 processes or threads at any level, so that more connections only wait longer;
 /// - `fork` is as fast with 10 connections as with 100;
@@ -58,6 +64,16 @@ pub fn includes(params: &Params, extent: Extent) -> bool {
     let connections = count_of(params, "connections").unwrap_or(0);
     let arch = value_of(params, "arch").unwrap_or_default();
     let is_loop = ["epoll", "kqueue", "iocp"].contains(&arch);
+    let is_published = is_loop || ["fork", "threads"].contains(&arch);
+    if value_of(params, "parent") != Ok("0") {
+        // Only fork copies page tables; other connections would only hide it.
+        let is_plain = value_of(params, "work") == Ok("none") && connections == 1;
+        return arch == "fork" && is_plain && extent != Extent::Quick;
+    }
+    if value_of(params, "work") != Ok("none") {
+        let is_level = [1, 100, 1_000].contains(&connections);
+        return is_here(params) && is_published && is_level && extent != Extent::Quick;
+    }
     match (extent, connections) {
         (Extent::Full, _) => true,
         _ if !is_here(params) => is_listed_as_missing(connections, extent),

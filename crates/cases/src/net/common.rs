@@ -33,6 +33,39 @@ pub const ARCH: Param = Param {
     takes: Takes::Words(&[]),
 };
 
+/// The work for each request.
+pub const WORK: Param = Param {
+    name: "work",
+    meaning: "what the server does for each request before it replies, the same code for all architectures: nothing \
+              (none), computing (cpu:TIME), reading a file (file:SIZE), waiting for the storage device (fsync), or asking \
+              a name server on loopback (dns)",
+    default: &["none"],
+    full: &["none"],
+    takes: Takes::Work,
+};
+
+/// The number of the server's CPUs.
+pub const CPUS: Param = Param {
+    name: "cpus",
+    meaning: "the number of CPUs of the server; the load generator has the others, if there are some",
+    default: &["1"],
+    full: &["1"],
+    takes: Takes::Count(1_024),
+};
+
+/// The memory of the server's process.
+pub const PARENT: Param = Param {
+    name: "parent",
+    meaning: "memory that the server's first process uses besides what it needs, as an application would: fork copies \
+              its page tables",
+    default: &["0"],
+    full: &["0"],
+    takes: Takes::Size(4 << 30),
+};
+
+/// The values that parameters had before they existed.
+pub const ADDED: &[(&str, &str)] = &[("work", "none"), ("cpus", "1"), ("parent", "0")];
+
 /// The names of all architectures except `left_out`, in their order. Compilation fails unless there are `N`.
 pub const fn all_but<const N: usize>(left_out: &[&str]) -> [&'static str; N] {
     let mut names = [""; N];

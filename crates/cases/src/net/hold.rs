@@ -60,7 +60,8 @@ fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
     let connections = count_of(params, "connections")?;
     super::limits::check(connections)?;
     let mut server = test_bed.server(params, Protocol::HTTP, round)?;
-    let mut generator = test_bed.generator(&server, Protocol::HTTP)?;
+    let mut generators = test_bed.generator(params, &server, Protocol::HTTP)?;
+    let generator = generators.first();
     // The first connections also cause costs that occur once per server.
     generator.hold(connections.min(8))?;
     let before = ProcessTree::of(server.pid())?;
@@ -92,7 +93,7 @@ fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
         round.metric(&metrics::PROCESSES, grown);
         round.metric(&metrics::THREADS, by_connection(after.threads as f64, before.threads as f64));
     }
-    drop(generator);
+    drop(generators);
     server.end_now()
 }
 

@@ -71,6 +71,8 @@ pub const LOAD: &[Metric] = &[
     UNANSWERED,
     FASTER_FROM,
     CHEAPER_FROM,
+    FASTER_GROWTH,
+    CHEAPER_GROWTH,
 ];
 
 pub const MEMORY: Metric = Metric::lower(
@@ -90,6 +92,79 @@ pub const THREADS: Metric = Metric::lower(
 /// The metrics of idle connections.
 pub const HOLD: &[Metric] = &[MEMORY, PROCESSES, THREADS];
 
+pub const SLOW_SERVED: Metric = Metric::higher(
+    "slow-served",
+    "share",
+    "replies to slow clients, as a share of the requests that they can send at their rate",
+);
+
+/// The metrics of a load beside slow clients.
+pub const SLOW: &[Metric] = &[
+    RATE,
+    CONNECT_P50,
+    CONNECT_P99,
+    REPLY_P50,
+    REPLY_P90,
+    REPLY_P99,
+    REPLY_WORST,
+    SERVER_CPU,
+    SERVER_BUSY,
+    GENERATOR_CPU,
+    GENERATOR_BUSY,
+    VOLUNTARY_SWITCHES,
+    INVOLUNTARY_SWITCHES,
+    ERRORS,
+    UNANSWERED,
+    SLOW_SERVED,
+];
+
+pub const CAPACITY: Metric = Metric::higher(
+    "capacity",
+    "replies/s",
+    "replies per second to 64 connections whose clients wait for them",
+);
+pub const OFFERED: Metric = Metric::neutral("offered", "requests/s", "requests planned per second");
+pub const GOODPUT: Metric = Metric::higher(
+    "goodput",
+    "replies/s",
+    "requests answered within 200 ms of their planned time, per second",
+);
+pub const KEPT: Metric = Metric::higher(
+    "kept",
+    "share",
+    "goodput as a share of the capacity, or of the requests offered if these are fewer",
+);
+pub const REFUSED: Metric =
+    Metric::lower("refused", "share", "requests whose connection was refused or reset");
+pub const TIMED_OUT: Metric = Metric::lower(
+    "timed-out",
+    "share",
+    "requests without a reply within 200 ms of their planned time",
+);
+pub const FAILED: Metric =
+    Metric::lower("failed", "share", "requests that failed in any other way");
+pub const COLLAPSES_FROM: Metric = Metric::higher(
+    "collapses-from",
+    "times capacity",
+    "the offered load from which goodput is below 80 % of the capacity",
+)
+.with(Role::Derived);
+
+/// The metrics of an overload. Each request is answered, refused, timed out or failed.
+pub const OVERLOAD: &[Metric] = &[
+    CAPACITY,
+    OFFERED,
+    GOODPUT,
+    KEPT,
+    REPLY_P50,
+    REPLY_P99,
+    REFUSED,
+    TIMED_OUT,
+    FAILED,
+    SERVER_BUSY,
+    COLLAPSES_FROM,
+];
+
 pub const FASTER_FROM: Metric = Metric::lower(
     "faster-from",
     "connections",
@@ -100,5 +175,18 @@ pub const CHEAPER_FROM: Metric = Metric::lower(
     "cheaper-from",
     "connections",
     "the number of connections from which an architecture takes less CPU time per reply than another",
+)
+.with(Role::Derived);
+
+pub const FASTER_GROWTH: Metric = Metric::neutral(
+    "faster-growth",
+    "times",
+    "the factor by which the ratio of the rates of two architectures grows with ten times the connections",
+)
+.with(Role::Derived);
+pub const CHEAPER_GROWTH: Metric = Metric::neutral(
+    "cheaper-growth",
+    "times",
+    "the same for the ratio of their CPU times per reply",
 )
 .with(Role::Derived);

@@ -9,7 +9,9 @@ mod common;
 mod hold;
 pub mod limits;
 pub mod metrics;
+mod overload;
 mod requests;
+mod slow;
 mod test_bed;
 mod trial;
 
@@ -21,6 +23,7 @@ use crate::{Area, Case, Finding, Layout, Select, SummaryRow};
 
 /// The area.
 pub const AREA: Area = Area {
+    added: ADDED,
     layout: Layout::Servers,
     summary: &[
         SummaryRow {
@@ -78,4 +81,5 @@ const FORK: Select = Select::point("net/answer", &[("arch", "fork"), ("connectio
 const THREADS: Select = Select::point("net/answer", &[("arch", "threads"), ("connections", "100")]);
 
 /// Its cases.
-const CASES: &[&Case] = &[&answer::CASE, &requests::CASE, &hold::CASE];
+const CASES: &[&Case] =
+    &[&answer::CASE, &requests::CASE, &hold::CASE, &overload::CASE, &slow::CASE];

@@ -6,7 +6,7 @@ use servers::Protocol;
 use super::metrics;
 use super::test_bed::{NETWORK, PLACE};
 use super::trial::{self, Speed};
-use super::{ARCH, all_but, is_here, is_listed_as_missing};
+use super::{ARCH, CPUS, PARENT, WORK, all_but, is_here, is_listed_as_missing};
 use crate::{Case, Extent, Only, Param, Takes, count_of, value_of};
 
 pub const CASE: Case = Case {
@@ -39,6 +39,9 @@ pub const CASE: Case = Case {
         },
         PLACE,
         NETWORK,
+        WORK,
+        CPUS,
+        PARENT,
     ],
     metrics: metrics::LOAD,
     run,

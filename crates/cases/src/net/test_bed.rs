@@ -1,17 +1,22 @@
 //! The CPUs of a server and its clients, and the network between them.
 
 use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::time::Duration;
 
-use loadgen::{Generator, Load};
+use loadgen::{Generators, Load};
 use measure::round::Mode;
 use measure::trial::TrialContext;
 use measure::{CaseError, Params, Round};
+use platform::cleanup::temp_path;
 use platform::network_namespace::NamespacePair;
-use servers::Protocol;
 use servers::hosted::Hosted;
+use servers::work::{Means, NoSuchWork};
+use servers::{Architecture, NameServer, Protocol, Task, Work};
 
+use super::ADDED;
 use crate::order::{ServeOrder, WorkerOrder, worker};
-use crate::{Param, Takes, value_of};
+use crate::{Param, Takes, count_of, size_of, value_of};
 
 /// The CPUs of server and clients.
 pub const PLACE: Param = Param {
@@ -38,37 +43,99 @@ const WORKERS: usize = 64;
 /// The time limit of the server for a client, in ms: longer than any wait of the load generator.
 const TIMEOUT_MS: u64 = 20_000;
 
-/// The CPUs and the network of a round.
+/// The maximum number of threads of the load generator.
+const GENERATORS_AT_MOST: usize = 4;
+
+/// The CPUs and the network of a round, and the work of its server.
 pub struct TestBed {
     /// All the CPUs.
     pub context: TrialContext,
     server_cpus: Vec<usize>,
-    client_cpu: Option<usize>,
+    /// A thread of the generator runs on each of them; without any, one thread runs anywhere.
+    client_cpus: Vec<usize>,
     network: Option<NamespacePair>,
+    task: Task,
+    memory: usize,
+    /// The name server that the work asks, which ends with this.
+    _names: Option<NameServer>,
+    /// The file that the work writes to, which is removed with this.
+    _scratch: Option<Scratch>,
+}
+
+/// A temporary file. If this process is killed, the coordinator removes it.
+struct Scratch(PathBuf);
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+/// The parameters, and the usual values of those that the case lacks.
+fn with_usual(params: &Params) -> Params {
+    let mut params = params.clone();
+    for (name, value) in ADDED {
+        params.entry((*name).to_owned()).or_insert_with(|| (*value).to_owned());
+    }
+    params
 }
 
 impl TestBed {
     /// The test bed that the parameters describe.
     ///
     /// # Errors
-    /// If this system cannot pin processes to these CPUs, or does not permit namespaces.
+    /// If this system cannot pin processes to these CPUs, has too few, or does not permit namespaces; if the work cannot be
+    /// prepared.
     pub fn new(params: &Params, round: &Round) -> Result<Self, CaseError> {
         platform::limits::raise_descriptors();
         let cpus = &round.order().cpus;
-        let (last, others) = cpus.split_last().ok_or_else(|| CaseError::Failed("no CPU".into()))?;
-        let (server_cpus, client_cpu) = match value_of(params, "place")? {
-            "any" => (cpus.clone(), None),
-            "same" => (vec![*last], Some(*last)),
-            _ => (vec![*last], Some(*others.first().unwrap_or(last))),
+        let wanted = count_of(&with_usual(params), "cpus")?;
+        let first = cpus.len().checked_sub(wanted).ok_or_else(|| {
+            let why = format!("a server on {wanted} CPUs: this process may use {}", cpus.len());
+            CaseError::Unsupported(why)
+        })?;
+        let (others, servers) = cpus.split_at(first);
+        let (server_cpus, client_cpus) = match value_of(params, "place")? {
+            "any" => (cpus.clone(), Vec::new()),
+            "same" => (servers.to_vec(), servers[..1].to_vec()),
+            _ if others.is_empty() => (servers.to_vec(), servers[..1].to_vec()),
+            _ => (servers.to_vec(), others[..others.len().min(GENERATORS_AT_MOST)].to_vec()),
         };
         let network = match value_of(params, "network")? {
             "veth" => Some(NamespacePair::enter()?),
             _ => None,
         };
-        let mut used: Vec<usize> = server_cpus.iter().copied().chain(client_cpu).collect();
+        let mut used = [&server_cpus[..], &client_cpus].concat();
         used.sort_unstable();
         used.dedup();
-        Ok(Self { context: TrialContext::new(round, &used)?, server_cpus, client_cpu, network })
+        let mut context = TrialContext::new(round, &used)?;
+        let work: Work = value_of(&with_usual(params), "work")?
+            .parse()
+            .map_err(|e: NoSuchWork| CaseError::Failed(e.to_string()))?;
+        let names = match (work, &network) {
+            (Work::Dns, Some(_)) => {
+                let why = "the name server is on loopback, in another network namespace";
+                return Err(CaseError::Unsupported(why.to_owned()));
+            }
+            (Work::Dns, None) => Some(NameServer::start()?),
+            _ => None,
+        };
+        let computing = match work {
+            Work::Cpu(_) => Some(context.work(round)?),
+            _ => None,
+        };
+        let scratch = (work == Work::Fsync).then(|| Scratch(temp_path()));
+        let task = Task::prepare(
+            work,
+            &Means {
+                computing,
+                scratch: scratch.as_ref().map(|file| file.0.as_path()),
+                name_server: names.as_ref().map(NameServer::address),
+            },
+        )?;
+        let memory = size_of(&with_usual(params), "parent")?;
+        let (_names, _scratch) = (names, scratch);
+        Ok(Self { context, server_cpus, client_cpus, network, task, memory, _names, _scratch })
     }
 
     /// Starts a server of the architecture that the parameters name in a separate process. In the untimed pass its
@@ -83,7 +150,7 @@ impl TestBed {
         round: &Round,
     ) -> Result<Hosted, CaseError> {
         let arch = value_of(params, "arch")?;
-        if let Some(why) = servers::Architecture::find(arch).and_then(|a| a.missing_here()) {
+        if let Some(why) = Architecture::find(arch).and_then(|a| a.missing_here()) {
             return Err(CaseError::Unsupported(why.to_owned()));
         }
         let mut command = worker();
@@ -98,6 +165,8 @@ impl TestBed {
             timeout_ms: TIMEOUT_MS,
             workers: WORKERS,
             cpus: self.server_cpus.clone(),
+            task: self.task.clone(),
+            memory: self.memory,
             tracepoint: match round.order().mode {
                 Mode::Count(tracepoint) => Some(tracepoint),
                 _ => None,
@@ -106,14 +175,54 @@ impl TestBed {
         Hosted::start(command.args(order.arguments()))
     }
 
+    /// The load on that server, with this time limit if it is not the usual one.
+    pub fn load(
+        &self,
+        params: &Params,
+        server: &Hosted,
+        protocol: Protocol,
+        timeout: Option<Duration>,
+    ) -> Load {
+        let usual = Load::new(server.address(), protocol);
+        let arch = value_of(params, "arch").ok().and_then(Architecture::find);
+        let in_one_thread = arch.is_some_and(|arch| arch.is_one_event_loop());
+        let shares_cpu = match self.client_cpus[..] {
+            [] => self.server_cpus.len() == 1,
+            [client] => self.server_cpus == [client],
+            _ => false,
+        };
+        Load {
+            timeout: timeout.unwrap_or(usual.timeout),
+            shares_cpu,
+            server_cpus: if in_one_thread { 1 } else { self.server_cpus.len() },
+            ..usual
+        }
+    }
+
+    /// The CPU for further clients beside the generator.
+    pub fn client_cpu(&self) -> Option<usize> {
+        self.client_cpus.last().copied()
+    }
+
     /// The load generator for that server.
     ///
     /// # Errors
     /// If the system has no facility to wait for many sockets.
-    pub fn generator(&self, server: &Hosted, protocol: Protocol) -> Result<Generator, CaseError> {
-        let shares_cpu = self.server_cpus.len() == 1
-            && self.client_cpu.is_none_or(|cpu| self.server_cpus == [cpu]);
-        let load = Load::new(server.address(), protocol);
-        Generator::new(Load { cpu: self.client_cpu, shares_cpu, ..load })
+    pub fn generator(
+        &self,
+        params: &Params,
+        server: &Hosted,
+        protocol: Protocol,
+    ) -> Result<Generators, CaseError> {
+        self.generator_of(&self.load(params, server, protocol, None))
+    }
+
+    /// As [`TestBed::generator`], for another load.
+    ///
+    /// # Errors
+    /// As [`TestBed::generator`].
+    pub fn generator_of(&self, load: &Load) -> Result<Generators, CaseError> {
+        let cpus: Vec<Option<usize>> = self.client_cpus.iter().copied().map(Some).collect();
+        Generators::new(load, &cpus)
     }
 }

@@ -4,21 +4,21 @@ use std::time::Duration;
 
 use crate::doubt;
 use hdrhistogram::Histogram;
-use loadgen::{ErrorKind, Generator, Step, Window};
+use loadgen::{ErrorKind, Generators, SlowClients, Step, Window};
 use measure::trial::Timed;
 use measure::{CaseError, Params, Round};
 use platform::counters::Counts;
 use platform::network_namespace::listen_overflows;
-use servers::Protocol;
 use servers::hosted::ServerReport;
+use servers::{Protocol, Work};
 
 use super::metrics::{
     CONNECT_P50, CONNECT_P99, ERRORS, GENERATOR_BUSY, GENERATOR_CPU, INVOLUNTARY_SWITCHES, RATE,
-    REPLY_P50, REPLY_P90, REPLY_P99, REPLY_WORST, SERVER_BUSY, SERVER_CPU, UNANSWERED,
+    REPLY_P50, REPLY_P90, REPLY_P99, REPLY_WORST, SERVER_BUSY, SERVER_CPU, SLOW_SERVED, UNANSWERED,
     VOLUNTARY_SWITCHES,
 };
 use super::test_bed::TestBed;
-use crate::count_of;
+use crate::{count_of, size_of, value_of};
 
 /// The counted time of a trial. With many connections, 100 ms can be too short to serve each of them once, and the
 /// percentiles would be those of the connections served first. Therefore the trial waits until each could be served
@@ -48,11 +48,17 @@ pub fn takes(params: &Params, speed: &Speed) -> Duration {
         return AROUND;
     }
     let connections = count_of(params, "connections").unwrap_or(1) as f64;
-    let opening = Duration::from_secs_f64(connections / speed.accepted);
-    let service_round = Duration::from_secs_f64(connections / speed.replies);
+    let work = match value_of(params, "work").map(str::parse) {
+        Ok(Ok(Work::Cpu(time))) => time.as_secs_f64(),
+        _ => 0.0,
+    };
+    let opening = Duration::from_secs_f64(connections * (1.0 / speed.accepted + work));
+    let service_round = Duration::from_secs_f64(connections * (1.0 / speed.replies + work));
     let settling = service_round.clamp(SETTLING, WINDOW.at_most / 2);
     let counted = (service_round * WINDOW.service_rounds).clamp(WINDOW.at_least, WINDOW.at_most);
-    AROUND + opening + settling + counted
+    // The memory is written to first.
+    let memory = Duration::from_nanos(size_of(params, "parent").unwrap_or(0) as u64 / 2);
+    AROUND + opening + settling + counted + memory
 }
 
 /// Runs the load that the parameters describe.
@@ -60,12 +66,33 @@ pub fn takes(params: &Params, speed: &Speed) -> Duration {
 /// # Errors
 /// If a limit is too low, or if server or generator fail.
 pub fn run(params: &Params, protocol: Protocol, round: &mut Round) -> Result<(), CaseError> {
+    run_beside(params, protocol, 0, round)
+}
+
+/// As [`run`], beside this number of slow connections.
+///
+/// # Errors
+/// As of [`run`].
+pub fn run_beside(
+    params: &Params,
+    protocol: Protocol,
+    slow: usize,
+    round: &mut Round,
+) -> Result<(), CaseError> {
     let test_bed = TestBed::new(params, round)?;
     let connections = count_of(params, "connections")?;
-    super::limits::check(connections)?;
+    super::limits::check(connections + slow)?;
     let mut server = test_bed.server(params, protocol, round)?;
-    let mut generator = test_bed.generator(&server, protocol)?;
-    let mut ask = || (server.report(), listen_overflows(server.pid()));
+    let slow = match slow {
+        0 => None,
+        count => Some(SlowClients::start(server.address(), count, test_bed.client_cpu())?),
+    };
+    let mut generator = test_bed.generator(params, &server, protocol)?;
+    let mut ask = || Answer {
+        server: server.report(),
+        overflows: listen_overflows(server.pid()),
+        slow_replies: slow.as_ref().map_or(0, SlowClients::replies),
+    };
     let mut load = || Seen::of(&mut generator, connections, &mut ask);
     if round.is_counting() {
         let seen = load()?;
@@ -76,9 +103,21 @@ pub fn run(params: &Params, protocol: Protocol, round: &mut Round) -> Result<(),
             Ok(Timed { operations: seen.step.replies, took: seen.step.elapsed, value: seen })
         })?;
         timed.value.report(round);
+        if let Some(slow) = &slow {
+            let expected = SlowClients::REQUESTS_PER_S * slow.count() as f64;
+            let each_s = timed.value.slow_replies as f64 / timed.elapsed.as_secs_f64().max(1e-9);
+            round.metric(&SLOW_SERVED, each_s / expected);
+        }
     }
-    drop(generator);
+    drop((generator, slow));
     server.end_now()
+}
+
+/// Counters at one moment.
+struct Answer {
+    server: Result<ServerReport, CaseError>,
+    overflows: Option<u64>,
+    slow_replies: u64,
 }
 
 /// The observations of one load.
@@ -87,29 +126,33 @@ struct Seen {
     server: ServerReport,
     /// Connections that the system dropped because the accept queue was full.
     overflows: Option<u64>,
+    /// Replies to slow clients.
+    slow_replies: u64,
 }
 
 impl Seen {
     /// Runs a load on `connections` connections. `ask` reads the counters of the server and of the system.
     fn of(
-        generator: &mut Generator,
+        generator: &mut Generators,
         connections: usize,
-        ask: &mut dyn FnMut() -> (Result<ServerReport, CaseError>, Option<u64>),
+        ask: &mut (dyn FnMut() -> Answer + Send),
     ) -> Result<Self, CaseError> {
         let mut answers = Vec::with_capacity(2);
         let mut server_cpu = || {
             let answer = ask();
-            let cpu = answer.0.as_ref().ok().map(|report| Duration::from_nanos(report.cpu_ns));
+            let cpu = answer.server.as_ref().ok().map(|report| Duration::from_nanos(report.cpu_ns));
             answers.push(answer);
             cpu
         };
         let step = generator.step_watched(connections, WINDOW, &mut server_cpu)?;
         let (end, start) = (answers.pop(), answers.pop());
-        let (Some((end, overflows)), Some((start, earlier))) = (end, start) else {
+        let (Some(end), Some(start)) = (end, start) else {
             return Err(CaseError::Failed("the load was not counted".into()));
         };
-        let overflows = overflows.zip(earlier).map(|(now, then)| now.saturating_sub(then));
-        Self { step, server: end?.since(start?), overflows }.checked()
+        let overflows = end.overflows.zip(start.overflows);
+        let overflows = overflows.map(|(now, then)| now.saturating_sub(then));
+        let slow_replies = end.slow_replies - start.slow_replies;
+        Self { step, server: end.server?.since(start.server?), overflows, slow_replies }.checked()
     }
 
     /// Fails if there was no reply, or if a reply was wrong.
@@ -176,6 +219,7 @@ impl Seen {
             (server.no_process > 0, doubt::NO_PROCESS),
             (server.no_descriptor > 0, doubt::NO_DESCRIPTOR),
             (server.no_memory > 0, doubt::NO_MEMORY),
+            (server.work_failed > 0, doubt::WORK_FAILED),
             (server.timed_out > 0, doubt::CLIENTS_SLOW),
             (self.overflows.is_some_and(|overflows| overflows > 0), doubt::QUEUE_FULL),
             (had(ErrorKind::Refused), doubt::REFUSED),
@@ -214,7 +258,7 @@ mod tests {
     use super::*;
 
     /// A load generator for a server that answers one connection at a time and takes at least `each` for it.
-    fn generator(each: Duration) -> Generator {
+    fn generator(each: Duration) -> Generators {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let to = listener.local_addr().unwrap();
         std::thread::spawn(move || {
@@ -223,14 +267,16 @@ mod tests {
                 let _ = stream.write_all(b"450 too busy\r\n");
             }
         });
-        Generator::new(Load::new(to, Protocol::TOO_BUSY)).unwrap()
+        Generators::new(&Load::new(to, Protocol::TOO_BUSY), &[]).unwrap()
     }
 
     /// A load on such a server that reports this CPU time.
     fn seen(each: Duration, connections: usize, server_cpu: Duration) -> Seen {
         let mut cpu_ns = [7, 7 + server_cpu.as_nanos() as u64].into_iter();
-        let mut ask = || {
-            (Ok(ServerReport { cpu_ns: cpu_ns.next().unwrap(), ..ServerReport::default() }), None)
+        let mut ask = || Answer {
+            server: Ok(ServerReport { cpu_ns: cpu_ns.next().unwrap(), ..ServerReport::default() }),
+            overflows: None,
+            slow_replies: 0,
         };
         Seen::of(&mut generator(each), connections, &mut ask).unwrap()
     }

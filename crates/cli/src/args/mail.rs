@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::mail_sink::MailSink;
-use super::values::{CONNECTIONS_AT_MOST, count, cpu, time};
+use super::values::{CONNECTIONS_AT_MOST, count, cpu, nameserver, time};
 
 /// `oscost mail`.
 #[derive(Debug, Subcommand)]
@@ -223,18 +223,6 @@ fn port(text: &str) -> Result<u16, String> {
     match text.parse() {
         Ok(port @ 1..) => Ok(port),
         _ => Err("it is not a port from 1 to 65535".into()),
-    }
-}
-
-/// The port of DNS servers unless another is given.
-const DNS: u16 = 53;
-
-fn nameserver(text: &str) -> Result<SocketAddr, String> {
-    let with_port = text.parse::<SocketAddr>();
-    let found = with_port.or_else(|_| text.parse::<IpAddr>().map(|ip| SocketAddr::new(ip, DNS)));
-    match found {
-        Ok(address) if address.port() > 0 => Ok(address),
-        _ => Err("it is not an IP address with or without a port, as in 127.0.0.1:5300".into()),
     }
 }
 

@@ -4,10 +4,9 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
-use servers::Protocol;
-use servers::{ARCHITECTURES, Architecture};
+use servers::{ARCHITECTURES, Architecture, Protocol, Work};
 
-use super::values::{CONNECTIONS_AT_MOST, budget, count, cpu};
+use super::values::{CONNECTIONS_AT_MOST, budget, count, cpu, nameserver};
 
 /// `oscost net`.
 #[derive(Debug, Subcommand)]
@@ -23,7 +22,8 @@ pub enum Net {
 #[command(after_help = "\
 Examples:
   oscost net serve --arch epoll --protocol 450 --listen 127.0.0.1:2525
-  oscost net serve --arch threads --protocol http --bind-cpu 1
+  oscost net serve --arch threads --protocol http --bind-cpu 1 --work cpu:20us
+  oscost net serve --arch epoll --listen 192.0.2.1:2525 --report-at 192.0.2.1:2526
   oscost net serve --list")]
 pub struct Serve {
     /// The server's architecture; --list describes them
@@ -44,12 +44,25 @@ pub struct Serve {
     /// Run on these CPUs only, such as 0 or 0,2 [default: all]
     #[arg(long, value_name = "CPUS", value_delimiter = ',')]
     pub bind_cpu: Vec<usize>,
+    /// Work for each request before the reply: none, cpu:TIME, file:SIZE (reads a file), fsync or dns. An event loop
+    /// serves nobody else meanwhile
+    #[arg(long, value_name = "WORK", default_value = "none")]
+    pub work: Work,
+    /// Name server for the work dns, at port 53 unless another is given
+    #[arg(long, value_name = "ADDRESS", value_parser = nameserver)]
+    pub nameserver: Option<SocketAddr>,
+    /// Memory that the server's first process uses besides what it needs, such as 256m
+    #[arg(long, value_name = "SIZE", default_value = "0", value_parser = memory, allow_hyphen_values = true)]
+    pub memory: usize,
     /// List the architectures
     #[arg(long)]
     pub list: bool,
     /// Print counters and resource usage as a line of JSON for each line on stdin, and end when stdin ends
     #[arg(long)]
     pub report: bool,
+    /// Answer each line of connections to this address in the same way, for `oscost net load --server-report` on another machine
+    #[arg(long, value_name = "ADDRESS")]
+    pub report_at: Option<SocketAddr>,
 }
 
 /// `oscost net load`.
@@ -64,7 +77,8 @@ open: each request has a scheduled time, from which its latency counts, on up to
 Examples:
   oscost net load --to 127.0.0.1:2525 --protocol 450 --concurrency 1..10000 --ramp
   oscost net load --to 127.0.0.1:8080 --protocol http --status 503 --concurrency 200 --server-pid 4711
-  oscost net load --to 127.0.0.1:8080 --protocol http --rate 5000 --duration 10s --bind-cpu 0")]
+  oscost net load --to 127.0.0.1:8080 --protocol http --rate 5000 --duration 10s --bind-cpu 0
+  oscost net load --to 192.0.2.1:2525 --protocol 450 --server-report 192.0.2.1:2526 --threads 4 --beyond-this-machine")]
 pub struct NetLoad {
     /// Address of the server, as in 127.0.0.1:2525 or [::1]:2525
     #[arg(long, value_name = "ADDRESS")]
@@ -96,12 +110,18 @@ pub struct NetLoad {
     /// Connect from this address, or from these in turn (may be repeated)
     #[arg(long = "source", value_name = "IP", value_delimiter = ',')]
     pub sources: Vec<IpAddr>,
-    /// Run the generator on this CPU
-    #[arg(long, value_name = "N", value_parser = cpu, allow_hyphen_values = true)]
-    pub bind_cpu: Option<usize>,
+    /// Run the generator on this CPU, or each of its threads on one of these
+    #[arg(long, value_name = "N", value_delimiter = ',', value_parser = cpu, allow_hyphen_values = true)]
+    pub bind_cpu: Vec<usize>,
+    /// Number of threads of the generator, which share the connections [default: one for each CPU of --bind-cpu]
+    #[arg(long, value_name = "N", value_parser = threads, allow_hyphen_values = true)]
+    pub threads: Option<usize>,
     /// Process id of the server, to show its CPU time and memory, and whether it or the generator was the bottleneck
     #[arg(long, value_name = "PID")]
     pub server_pid: Option<u32>,
+    /// Ask the server for its CPU time at this address, at which `oscost net serve --report-at` listens
+    #[arg(long, value_name = "ADDRESS", conflicts_with = "server_pid")]
+    pub server_report: Option<SocketAddr>,
     /// Allow a server on another machine; get the permission of its owner first
     #[arg(long)]
     pub beyond_this_machine: bool,
@@ -151,6 +171,24 @@ fn workers(text: &str) -> Result<usize, String> {
     match count(text)? {
         count @ 1..=4096 => Ok(count as usize),
         _ => Err("it must be 1 to 4096".into()),
+    }
+}
+
+/// Each thread has a megabyte of buffers and histograms.
+fn threads(text: &str) -> Result<usize, String> {
+    match count(text)? {
+        count @ 1..=64 => Ok(count as usize),
+        _ => Err("it must be 1 to 64".into()),
+    }
+}
+
+/// The maximum of `--memory`.
+const MEMORY_AT_MOST: u64 = 64 << 30;
+
+fn memory(text: &str) -> Result<usize, String> {
+    match count(text)? {
+        bytes @ 0..=MEMORY_AT_MOST => usize::try_from(bytes).map_err(|e| e.to_string()),
+        _ => Err("at most 64g".into()),
     }
 }
 

@@ -1,5 +1,6 @@
 //! Parsers of values that several commands take.
 
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use measure::count::{ParseUnitError, parse_count, parse_duration, parse_percentage};
@@ -41,5 +42,17 @@ pub fn time(text: &str) -> Result<Duration, String> {
     match parse_duration(text).map_err(problem)? {
         Duration::ZERO => Err("it is no time at all".into()),
         time => Ok(time),
+    }
+}
+/// The port of DNS servers unless another is given.
+const DNS: u16 = 53;
+
+/// The address of a name server.
+pub fn nameserver(text: &str) -> Result<SocketAddr, String> {
+    let with_port = text.parse::<SocketAddr>();
+    let found = with_port.or_else(|_| text.parse::<IpAddr>().map(|ip| SocketAddr::new(ip, DNS)));
+    match found {
+        Ok(address) if address.port() > 0 => Ok(address),
+        _ => Err("it is not an IP address with or without a port, as in 127.0.0.1:5300".into()),
     }
 }

@@ -177,6 +177,10 @@ impl Generator {
     fn replied(&mut self, slot: usize, closes: bool) {
         let now = self.received_at();
         let begun = self.slots[slot].begun;
+        let timeout = self.load.timeout.as_nanos() as u64;
+        if self.slots[slot].scheduled && now.saturating_sub(begun) > timeout {
+            return self.fail(slot, ErrorKind::TimedOut);
+        }
         if begun >= self.counted_from {
             self.tally.replies += 1;
             self.tally.reply.saturating_record(now.saturating_sub(begun));

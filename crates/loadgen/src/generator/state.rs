@@ -1,6 +1,7 @@
 //! The state of the generator, and the transitions of a slot that all its parts use.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::Instant;
 
 use mio::{Events, Poll};
@@ -8,6 +9,7 @@ use platform::{CaseError, client_socket};
 
 use crate::connection::{Connection, ConnectionState};
 use crate::load::Load;
+use crate::peers::Peers;
 use crate::reply::Exchange;
 use crate::schedule::LoadSchedule;
 use crate::step::{ErrorKind, Step};
@@ -57,6 +59,10 @@ pub struct Generator {
     pub(super) serial: u32,
     pub(super) buffer: Vec<u8>,
     pub(super) tally: Step,
+    /// The threads of this load, if there are several.
+    pub(super) peers: Option<Arc<Peers>>,
+    /// The part of the exchanges of `tally` that was added to those of all threads.
+    pub(super) added: u64,
 }
 
 /// Time in which the generator ran, in ns: the clock stops between steps.
@@ -118,7 +124,14 @@ impl Generator {
             serial: 0,
             buffer: vec![0; BUFFER],
             tally: Step::empty(0, None),
+            peers: None,
+            added: 0,
         })
+    }
+
+    /// Makes it one of several threads of a load, or the only one again.
+    pub(crate) fn join(&mut self, peers: Option<Arc<Peers>>) {
+        (self.peers, self.added) = (peers, self.tally.ended());
     }
 
     /// Number of slots with a connection, or to be retried.
@@ -137,7 +150,13 @@ impl Generator {
     /// Records that an exchange failed. In a closed loop its slot is retried after a pause, unless connections cannot be
     /// opened at present.
     pub(super) fn fail(&mut self, slot: usize, kind: ErrorKind) {
-        self.tally.errors.add(kind);
+        if self.is_counted(slot) || kind == ErrorKind::WrongReply {
+            self.tally.errors.add(kind);
+            if self.slots[slot].scheduled && self.slots[slot].state == ConnectionState::Closing {
+                // A request has either a reply or an error.
+                self.tally.replies = self.tally.replies.saturating_sub(1);
+            }
+        }
         self.clear_fresh(slot);
         let connection = &mut self.slots[slot];
         connection.close(true);
@@ -154,6 +173,14 @@ impl Generator {
             self.slots[slot].state = ConnectionState::Resting;
             self.resting.push_back((slot, now + RETRY_AFTER));
         }
+    }
+
+    /// Whether the failure of a connection counts. In an open loop it does if it is that of a request scheduled in the
+    /// counted time: the server may close idle connections.
+    fn is_counted(&self, slot: usize) -> bool {
+        let LoadSchedule::Open(_) = self.schedule else { return true };
+        let connection = &self.slots[slot];
+        connection.is_in_progress() && connection.scheduled && connection.begun >= self.counted_from
     }
 
     /// Closes a connection that is no longer needed.

@@ -1,7 +1,7 @@
 //! The cost of a connection or a request for the server, and of a connection that is only held open.
 
 use cases::net::metrics::{
-    INVOLUNTARY_SWITCHES, MEMORY, PROCESSES, SERVER_CPU, THREADS, VOLUNTARY_SWITCHES,
+    INVOLUNTARY_SWITCHES, MEMORY, PROCESSES, SERVER_CPU, SLOW_SERVED, THREADS, VOLUNTARY_SWITCHES,
 };
 use measure::Metric;
 use measure::TIME;
@@ -49,6 +49,17 @@ pub(crate) fn table(sweep: &Sweep, page: &Page) -> String {
     let names = levels::names(sweep.archs.iter().map(|arch| arch.name));
     let note = "waits: blocking context switches; preempted: involuntary ones; k/CPU s: thousands per CPU second";
     heading(&title, page) + &levels::laid_out(&names, layouts, page) + &faint(note, page)
+}
+
+/// How much of what slow clients sent was answered, in percent; nothing if there were none.
+pub(crate) fn slow_served(sweep: &Sweep, page: &Page) -> String {
+    let share = |point: &Point| Some(Entry::estimate(&point.estimate(&SLOW_SERVED)?, 0.01, ""));
+    let at: Vec<usize> = (0..sweep.levels.len()).collect();
+    let Some(block) = block(sweep, "%", &at, share) else { return String::new() };
+    let names = levels::names(sweep.archs.iter().map(|arch| arch.name));
+    let title =
+        sweep.title("requests of slow clients answered, % of those sent, by fast connections");
+    heading(&title, page) + &levels::laid_out(&names, vec![vec![block]], page)
 }
 
 /// Memory, processes and threads per connection held open, and the time to open it.

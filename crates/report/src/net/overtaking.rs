@@ -17,7 +17,9 @@ const COLUMNS: [(&Metric, &str); 2] =
 /// A line per compared pair.
 pub(crate) fn table(sweep: &Sweep, page: &Page) -> String {
     let mut pairs: Vec<(&str, &str)> = Vec::new();
-    for result in &sweep.derived {
+    let of_crossings =
+        |result: &&&CaseResult| COLUMNS.iter().any(|(metric, _)| result.metric == metric.name);
+    for result in sweep.derived.iter().filter(of_crossings) {
         let pair = (result.params["arch"].as_str(), result.params["than"].as_str());
         if !pairs.contains(&pair) {
             pairs.push(pair);

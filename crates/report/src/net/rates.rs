@@ -201,11 +201,10 @@ fn absent() -> Entry {
 
 /// The architectures with which others are compared.
 fn bases<'a, 'r>(sweep: &'a Sweep<'r>) -> Vec<&'a Arch<'r>> {
-    let names: &[&str] = if sweep.case == ANSWER { &["fork"] } else { &["threads", "fork"] };
     if sweep.archs.len() < 2 {
         return Vec::new();
     }
-    names.iter().filter_map(|name| sweep.arch(name)).collect()
+    ["threads", "fork"].iter().filter_map(|name| sweep.arch(name)).collect()
 }
 
 /// The mean of figures with equal uncertainty; its interval is as wide as theirs on average.

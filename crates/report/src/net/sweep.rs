@@ -10,15 +10,28 @@ use crate::rows::{COST, is_described, reasons, word};
 
 pub(crate) const ANSWER: &str = "net/answer";
 pub(crate) const REQUESTS: &str = "net/requests";
+pub(crate) const SLOW: &str = "net/slow";
 const HOLD: &str = "net/hold";
 
 /// Parameters of the cases, and of derived metrics.
 const PARAMS: [&str; 4] = ["arch", "connections", "network", "place"];
 const DERIVED_PARAMS: [&str; 4] = ["arch", "network", "place", "than"];
 
+/// Further parameters, which results of older versions and some cases lack.
+const FURTHER: [&str; 4] = ["cpus", "parent", "slow", "work"];
+
 /// The default values of the parameters.
-const USUAL: [(&str, &str); 4] =
-    [("network", "loopback"), ("place", "apart"), ("domains", "9113"), ("recipients", "200000")];
+const USUAL: [(&str, &str); 9] = [
+    ("network", "loopback"),
+    ("place", "apart"),
+    ("domains", "9113"),
+    ("recipients", "200000"),
+    ("cpus", "1"),
+    ("parent", "0"),
+    ("slow", ""),
+    ("work", "none"),
+    ("message", "none"),
+];
 
 /// The maximum lengths of names and numbers of known shape.
 const LONGEST_NAME: usize = 16;
@@ -53,21 +66,30 @@ pub(crate) struct Point<'r> {
 /// Whether `result` is derived from other results of its run.
 pub(crate) fn is_derived(result: &CaseResult) -> bool {
     let metric = cases::metric(&result.case, &result.metric);
-    result.case.starts_with("net/") && metric.is_some_and(|metric| metric.role == Role::Derived)
+    let is_swept = ["net/", "mail/"].iter().any(|area| result.case.starts_with(area));
+    is_swept && metric.is_some_and(|metric| metric.role == Role::Derived)
 }
 
 /// Whether these tables can show `result`.
 pub(crate) fn is_known(result: &CaseResult) -> bool {
     let params: &[&str] = match result.case.as_str() {
         ANSWER | REQUESTS if is_derived(result) => &DERIVED_PARAMS,
-        ANSWER | REQUESTS | HOLD => &PARAMS,
+        ANSWER | REQUESTS | HOLD | SLOW => &PARAMS,
         _ => return false,
     };
     let is_usual = |(key, value): (&String, &String)| match key.as_str() {
         "connections" => number(value).is_some(),
+        "work" => is_name(&value.replace(':', "-")),
         _ => is_name(value),
     };
-    is_described(result) && result.params.keys().eq(params) && result.params.iter().all(is_usual)
+    let known = result.params.keys().filter(|key| !FURTHER.contains(&key.as_str()));
+    is_described(result) && known.eq(params) && result.params.iter().all(is_usual)
+}
+
+/// The value of a parameter, or the one that it has in results that lack it.
+pub(crate) fn param<'r>(result: &'r CaseResult, key: &str) -> &'r str {
+    let usual = USUAL.iter().find(|(name, _)| *name == key).map_or("", |(_, value)| value);
+    result.params.get(key).map_or(usual, String::as_str)
 }
 
 pub(crate) fn is_name(text: &str) -> bool {
@@ -85,7 +107,8 @@ pub(crate) fn sweeps<'r>(results: &[&'r CaseResult]) -> Vec<Sweep<'r>> {
     type Named<'r> = (&'r str, Vec<(&'r str, &'r str)>);
     let mut groups: Vec<(Named, Vec<&CaseResult>)> = Vec::new();
     for result in results {
-        let params = ["network", "place"].map(|key| (key, result.params[key].as_str())).to_vec();
+        let keys = ["network", "place", "cpus", "parent", "slow", "work"];
+        let params = keys.map(|key| (key, param(result, key))).to_vec();
         let name = (result.case.as_str(), params);
         match groups.iter_mut().find(|(known, _)| *known == name) {
             Some((_, group)) => group.push(result),
@@ -93,7 +116,7 @@ pub(crate) fn sweeps<'r>(results: &[&'r CaseResult]) -> Vec<Sweep<'r>> {
         }
     }
     let place =
-        |case: &str| [ANSWER, REQUESTS].iter().position(|known| *known == case).unwrap_or(2);
+        |case: &str| [ANSWER, REQUESTS, HOLD].iter().position(|known| *known == case).unwrap_or(3);
     groups.sort_by_key(|((case, _), _)| place(case));
     let sweep = |((case, params), results): (Named<'r>, Vec<&'r CaseResult>)| {
         Sweep::of(case, params, &results)

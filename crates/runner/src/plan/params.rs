@@ -157,6 +157,10 @@ fn checked(param: &Param, value: &str, cpus: usize) -> Result<String, PlanError>
                 Ok(_) => Ok(value.to_owned()),
             },
         },
+        Takes::Work => match value.parse::<servers::Work>() {
+            Err(error) => Err(bad(error.to_string())),
+            Ok(work) => Ok(work.to_string()),
+        },
         Takes::Length => match parse_duration(value) {
             Err(error) => Err(bad(format!("it {}", error.problem()))),
             Ok(length) => checked_length(param, value, length),

@@ -47,6 +47,8 @@ pub fn run(
     let mut listening = true; // otherwise it is not watched: hang-ups are always reported
     let mut events = Vec::with_capacity(EVENTS);
     let mut to_send = Vec::with_capacity(EVENTS); // connections with a reply to be sent
+    // A reply must not wait for the work of other requests.
+    let replies_wait = server.terms.task.is_none();
 
     while !acceptor.is_closed() || !connections.is_empty() {
         let wait = connections.wait(&acceptor).map(up_to_ms);
@@ -70,22 +72,17 @@ pub fn run(
                 }
                 number => {
                     let number = number as usize;
-                    if connections.receive(number, reading_of(reading, event.flags)) {
-                        to_send.push(number);
+                    let is_due = connections.receive(number, reading_of(reading, event.flags));
+                    match is_due {
+                        true if replies_wait => to_send.push(number),
+                        true => send(&mut connections, number, &mut acceptor, epoll, reading)?,
+                        false => {}
                     }
                 }
             }
         }
         for number in to_send.drain(..) {
-            match connections.send(number) {
-                Watch::Closed => acceptor.resume(),
-                Watch::Other(wants) if reading == Reading::Once => {
-                    let stream = connections.stream(number).expect("still open");
-                    let data = EventData::new_u64(number as u64);
-                    epoll::modify(epoll, stream, data, flags(wants, reading))?;
-                }
-                Watch::Other(_) | Watch::Same => {}
-            }
+            send(&mut connections, number, &mut acceptor, epoll, reading)?;
         }
         if listening != acceptor.is_open() {
             listening = acceptor.is_open();
@@ -95,6 +92,26 @@ pub fn run(
                 epoll::delete(epoll, listener)?;
             }
         }
+    }
+    Ok(())
+}
+
+/// Sends the reply of a connection, or closes it, and changes its watch accordingly.
+fn send(
+    connections: &mut Connections,
+    number: usize,
+    acceptor: &mut Acceptor,
+    epoll: &OwnedFd,
+    reading: Reading,
+) -> io::Result<()> {
+    match connections.send(number) {
+        Watch::Closed => acceptor.resume(),
+        Watch::Other(wants) if reading == Reading::Once => {
+            let stream = connections.stream(number).expect("still open");
+            let data = EventData::new_u64(number as u64);
+            epoll::modify(epoll, stream, data, flags(wants, reading))?;
+        }
+        Watch::Other(_) | Watch::Same => {}
     }
     Ok(())
 }

@@ -61,7 +61,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::{Architecture, Protocol, ServerOptions};
+    use crate::{Architecture, Protocol, ServerOptions, Task};
 
     /// Longer than any step of this test takes.
     const DEADLINE: Duration = Duration::from_secs(60);
@@ -71,8 +71,15 @@ mod tests {
         let architecture = Architecture::find("epoll-per-cpu").unwrap();
         let timeout = Duration::from_secs(1);
         let protocol = Protocol::TOO_BUSY;
-        let (cpus, stdio_arguments) = (vec![0, 0, 0], Vec::new());
-        let options = ServerOptions { protocol, timeout, workers: 1, cpus, stdio_arguments };
+        let options = ServerOptions {
+            protocol,
+            timeout,
+            workers: 1,
+            cpus: vec![0, 0, 0],
+            stdio_arguments: Vec::new(),
+            task: Task::None,
+            memory: 0,
+        };
         let server = architecture.bind((Ipv4Addr::LOCALHOST, 0).into(), &options).unwrap();
         let address = server.address();
         // Enough for each listener to get some: the probability that one gets none is 10^-10.

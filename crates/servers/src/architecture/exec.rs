@@ -15,6 +15,7 @@ use serving::{PAUSE, Protocol};
 
 use crate::conversation::converse;
 use crate::server::{Server, Terms};
+use crate::work::Task;
 
 /// How long the programs may run after the timeout of their clients.
 const GRACE: Duration = Duration::from_secs(1);
@@ -68,9 +69,14 @@ fn is_of_program(error: &io::Error) -> bool {
 ///
 /// # Errors
 /// If standard input cannot be used.
-pub fn serve_stdio(protocol: Protocol, timeout: Duration, server: u32) -> Result<(), CaseError> {
+pub fn serve_stdio(
+    protocol: Protocol,
+    timeout: Duration,
+    task: Task,
+    server: u32,
+) -> Result<(), CaseError> {
     children::end_with(server);
-    let terms = Terms::new(protocol, timeout)?;
+    let terms = Terms::new(protocol, timeout, task)?;
     converse(stdin_as_stream().map_err(|e| CaseError::from_io("standard input", &e))?, &terms);
     Ok(())
 }

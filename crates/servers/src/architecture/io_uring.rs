@@ -42,7 +42,7 @@ const MULTISHOT: u64 = 1;
 
 pub fn serve(server: &Server) -> io::Result<()> {
     let mut acceptor = Acceptor::without_accept(server.terms.accepting(), &server.listeners);
-    let mut queue = Queue::new(server.terms)?;
+    let mut queue = Queue::new(server.terms.clone())?;
     let mut accepting = Accepting::of(Fd(server.listeners[0].as_raw_fd()));
     let mut done = Vec::new();
 
@@ -288,7 +288,7 @@ impl Queue {
             self.early.push(number);
             return Ok(());
         }
-        let mut exchange = Exchange::new(self.terms.protocol);
+        let mut exchange = Exchange::new(self.terms.protocol, &|| self.terms.work());
         if self.ends.is_some() {
             exchange.finish_soon();
         }
@@ -302,7 +302,20 @@ impl Queue {
             deadline,
         }));
         self.open += 1;
-        self.proceed(number)
+        self.proceed(number)?;
+        self.submit_reply()
+    }
+
+    /// Submits a reply at once if there is work for each request: otherwise it would wait for the work of all requests
+    /// whose completions were fetched together.
+    fn submit_reply(&mut self) -> io::Result<()> {
+        if self.terms.task.is_none() {
+            return Ok(());
+        }
+        match self.ring.submit() {
+            Err(e) if !is_transient(&e) => Err(e),
+            _ => Ok(()),
+        }
     }
 
     /// Queues the next operation of a connection.
@@ -321,7 +334,7 @@ impl Queue {
                 self.deadlines.add(number, connection.deadline);
                 if !connection.receiving {
                     connection.receiving = true;
-                    let receive = receive(slot, self.terms);
+                    let receive = receive(slot, &self.terms);
                     return self.push(&[receive.user_data(RECEIVED | number as u64)]);
                 }
             }
@@ -380,7 +393,8 @@ impl Queue {
             connection.receiving = cqueue::more(flags);
             match (result, buffer) {
                 (1.., Some(id)) => {
-                    connection.exchange.received(self.buffers.get(id, result as usize));
+                    let bytes = self.buffers.get(id, result as usize);
+                    connection.exchange.received(bytes, &|| self.terms.work());
                     is_full = connection.receiving
                         && connection.exchange.to_send().len() > UNREAD_AT_MOST;
                     if !connection.exchange.is_in_request() {
@@ -399,7 +413,8 @@ impl Queue {
         if is_full {
             self.cancel(RECEIVED | number as u64)?;
         }
-        self.proceed(number)
+        self.proceed(number)?;
+        self.submit_reply()
     }
 
     fn sent(&mut self, number: usize, result: i32) -> io::Result<()> {
@@ -432,7 +447,7 @@ impl Queue {
 }
 
 /// Receives once if there is only one request, else until cancelled.
-fn receive(slot: Fixed, terms: Terms) -> squeue::Entry {
+fn receive(slot: Fixed, terms: &Terms) -> squeue::Entry {
     if terms.protocol.requests == Some(1) {
         opcode::Recv::new(slot, std::ptr::null_mut(), BUFFER as u32)
             .buf_group(GROUP)

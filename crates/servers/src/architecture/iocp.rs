@@ -38,7 +38,7 @@ pub fn serve(server: &Server) -> io::Result<()> {
     let listener = &server.listeners[0];
     let mut acceptor = Acceptor::without_accept(server.terms.accepting(), [listener]);
     let mut accepts = Accepts::new(listener)?;
-    let mut queue = Queue::new(server.terms)?;
+    let mut queue = Queue::new(server.terms.clone())?;
     queue.port.watch(listener, LISTENER)?;
     let mut done = Vec::with_capacity(COMPLETIONS);
 
@@ -144,7 +144,7 @@ impl Queue {
     }
 
     fn begin(&mut self, socket: Socket) {
-        let mut exchange = Exchange::new(self.terms.protocol);
+        let mut exchange = Exchange::new(self.terms.protocol, &|| self.terms.work());
         if self.stopping {
             exchange.finish_soon();
         }
@@ -179,7 +179,7 @@ impl Queue {
     fn completed(&mut self, number: usize, completion: &OVERLAPPED_ENTRY) -> Then {
         let now = self.now;
         if let Some(connection) = self.slots.get_mut(number) {
-            connection.completed(completion);
+            connection.completed(completion, &self.terms);
             if !connection.exchange.is_in_request() {
                 connection.deadline = now + self.terms.timeout;
             }
@@ -229,7 +229,7 @@ impl Connection {
     }
 
     /// Processes the completion of an operation.
-    fn completed(&mut self, completion: &OVERLAPPED_ENTRY) {
+    fn completed(&mut self, completion: &OVERLAPPED_ENTRY, terms: &Terms) {
         let buffers = self.operation.complete();
         let bytes = completion.dwNumberOfBytesTransferred as usize;
         let sent = std::mem::take(&mut buffers.sending).len();
@@ -240,7 +240,7 @@ impl Connection {
         } else if bytes == 0 {
             self.exchange.ended();
         } else {
-            self.exchange.received(&buffers.received[..bytes]);
+            self.exchange.received(&buffers.received[..bytes], &|| terms.work());
         }
     }
 }

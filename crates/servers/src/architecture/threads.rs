@@ -1,42 +1,54 @@
-//! A thread for each connection, which serves its client by blocking calls.
+//! A thread for each connection, which serves its client by blocking calls. It is started by the system's plain call, as a
+//! C program would do, so that the cost is that of the architecture.
 
 use std::io;
 use std::net::TcpStream;
-use std::sync::Mutex;
-use std::thread::{Builder, Scope, sleep};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::sleep;
 
+use platform::detached_thread;
 use serving::PAUSE;
 
 use crate::conversation::converse;
-use crate::server::Server;
+use crate::server::{Server, Terms};
 
 /// Enough for a conversation; pages that are not touched take no memory.
 const STACK: usize = 128 * 1024;
 
 pub fn serve(server: &Server) -> io::Result<()> {
-    std::thread::scope(|threads| {
-        for stream in server.accept_blocking() {
-            start(threads, server, stream?);
+    let threads = Threads::default();
+    for stream in server.accept_blocking() {
+        start(&threads, &server.terms, stream?);
+    }
+    Ok(())
+}
+
+/// The threads that run. Dropping it waits for them.
+#[derive(Default)]
+struct Threads {
+    running: Arc<AtomicUsize>,
+}
+
+impl Drop for Threads {
+    fn drop(&mut self) {
+        while self.running.load(Ordering::Acquire) > 0 {
+            sleep(PAUSE / 10);
         }
-        Ok(())
-    })
+    }
 }
 
 /// Starts a thread for a connection; retries while none can be started.
-fn start<'scope>(threads: &'scope Scope<'scope, '_>, server: &'scope Server, stream: TcpStream) {
-    // If the thread cannot be started, its closure is dropped: the stream must outlive it.
-    let stream = std::sync::Arc::new(Mutex::new(Some(stream)));
-    loop {
-        let handed_over = stream.clone();
-        let conversation = move || {
-            if let Some(stream) = handed_over.lock().ok().and_then(|mut slot| slot.take()) {
-                converse(stream, &server.terms);
-            }
-        };
-        match Builder::new().stack_size(STACK).spawn_scoped(threads, conversation) {
-            Ok(_) => return,
-            Err(_) => server.terms.counters.note_no_process(),
-        }
+fn start(threads: &Threads, terms: &Terms, stream: TcpStream) {
+    threads.running.fetch_add(1, Ordering::Relaxed);
+    let (running, of_thread) = (Arc::clone(&threads.running), terms.clone());
+    let mut conversation = move || {
+        converse(stream, &of_thread);
+        running.fetch_sub(1, Ordering::Release);
+    };
+    while let Err((_, unstarted)) = detached_thread::start(STACK, conversation) {
+        terms.counters.note_no_process();
+        conversation = unstarted;
         sleep(PAUSE);
     }
 }

@@ -24,7 +24,7 @@ pub fn serve(server: &Server) -> io::Result<()> {
         .build()?;
     let listener = server.listeners[0].try_clone()?;
     // In a task, as this thread does not belong to the runtime's.
-    let accepting = runtime.spawn(accept_all(listener, server.terms));
+    let accepting = runtime.spawn(accept_all(listener, server.terms.clone()));
     runtime.block_on(accepting).expect("accepting does not panic")
 }
 
@@ -55,7 +55,7 @@ async fn accept_all(listener: StdListener, terms: Terms) -> io::Result<()> {
         };
         match accepted {
             Ok((stream, _)) => {
-                let task = task.clone();
+                let (task, terms) = (task.clone(), terms.clone());
                 tokio::spawn(async move {
                     converse(stream, terms).await;
                     drop(task);
@@ -76,7 +76,8 @@ async fn accept_all(listener: StdListener, terms: Terms) -> io::Result<()> {
 }
 
 async fn converse(mut stream: TcpStream, terms: Terms) {
-    let mut exchange = Exchange::new(terms.protocol);
+    let work = || terms.work();
+    let mut exchange = Exchange::new(terms.protocol, &work);
     let mut buffer = [0; READ_AT_ONCE];
     let mut until = Instant::now() + terms.timeout;
     let mut stops = false;
@@ -92,7 +93,7 @@ async fn converse(mut stream: TcpStream, terms: Terms) {
                     }
                     match bytes {
                         0 => exchange.ended(),
-                        _ => exchange.received(&buffer[..bytes]),
+                        _ => exchange.received(&buffer[..bytes], &work),
                     }
                     // After the stop, a client may not continue for ever.
                     if !exchange.is_in_request() && !stops {

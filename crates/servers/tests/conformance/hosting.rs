@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use platform::CaseError;
 use servers::Protocol;
 use servers::hosted::{Hosted, host};
-use servers::{Architecture, ServerOptions};
+use servers::{Architecture, ServerOptions, Task};
 
 /// The argument with which this program is a server.
 const SERVE: &str = "serve";
@@ -18,11 +18,12 @@ const SERVE: &str = "serve";
 const STDIO: &str = "stdio";
 
 /// How a server is started.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Setting {
     pub protocol: Protocol,
     pub timeout: Duration,
     pub workers: usize,
+    pub task: Task,
     /// The limit of descriptors of its process.
     pub descriptors: Option<u64>,
     /// The limit of processes and threads, which does not apply to root.
@@ -33,7 +34,8 @@ impl Setting {
     pub fn of(protocol: &str) -> Self {
         let protocol = protocol.parse().expect("a protocol");
         let timeout = Duration::from_secs(20);
-        Self { protocol, timeout, workers: 32, descriptors: None, processes: None }
+        let task = Task::None;
+        Self { protocol, timeout, workers: 32, task, descriptors: None, processes: None }
     }
 
     pub fn timeout_ms(self, ms: u64) -> Self {
@@ -42,6 +44,10 @@ impl Setting {
 
     pub fn workers(self, workers: usize) -> Self {
         Self { workers, ..self }
+    }
+
+    pub fn task(self, task: Task) -> Self {
+        Self { task, ..self }
     }
 
     /// Starts a server of that architecture.
@@ -59,6 +65,7 @@ impl Setting {
         command.args([SERVE, architecture.name, &self.protocol.to_string()]).args([
             self.timeout.as_millis().to_string(),
             self.workers.to_string(),
+            serde_json::to_string(&self.task).expect("plain values"),
             limit(self.descriptors),
             limit(self.processes),
         ]);
@@ -103,7 +110,7 @@ pub fn serve_if_requested() -> Option<i32> {
 }
 
 fn serve(arguments: &[String]) -> Result<(), Box<dyn std::error::Error>> {
-    let [name, protocol, timeout_ms, workers, descriptors, processes] = arguments else {
+    let [name, protocol, timeout_ms, workers, task, descriptors, processes] = arguments else {
         return Err("wrong arguments".into());
     };
     match descriptors.parse() {
@@ -118,9 +125,11 @@ fn serve(arguments: &[String]) -> Result<(), Box<dyn std::error::Error>> {
         timeout: Duration::from_millis(timeout_ms.parse()?),
         workers: workers.parse()?,
         cpus: platform::cpu::allowed(),
-        stdio_arguments: [STDIO, protocol, timeout_ms, &std::process::id().to_string()]
+        stdio_arguments: [STDIO, protocol, timeout_ms, task, &std::process::id().to_string()]
             .map(str::to_owned)
             .into(),
+        task: serde_json::from_str(task)?,
+        memory: 0,
     };
     let architecture = Architecture::find(name).ok_or("no such architecture")?;
     let server = architecture.bind(([127, 0, 0, 1], 0).into(), &options)?;
@@ -128,11 +137,12 @@ fn serve(arguments: &[String]) -> Result<(), Box<dyn std::error::Error>> {
 }
 
 fn serve_stdio(arguments: &[String]) -> Result<(), Box<dyn std::error::Error>> {
-    let [protocol, timeout_ms, server] = arguments else {
+    let [protocol, timeout_ms, task, server] = arguments else {
         return Err("wrong arguments".into());
     };
     let timeout = Duration::from_millis(timeout_ms.parse()?);
-    Ok(servers::architecture::exec::serve_stdio(protocol.parse()?, timeout, server.parse()?)?)
+    let (protocol, task) = (protocol.parse()?, serde_json::from_str(task)?);
+    Ok(servers::architecture::exec::serve_stdio(protocol, timeout, task, server.parse()?)?)
 }
 
 mod os {

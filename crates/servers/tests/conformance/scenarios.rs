@@ -5,9 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use servers::Architecture;
-use servers::Protocol;
 use servers::hosted::Hosted;
+use servers::{Architecture, NameServer, Protocol, Task};
 
 use crate::crowd::{CallEnd, Calls, Outcome, Step};
 use crate::hosting::{Held, Setting, descendants, last_descriptor, runs, until};
@@ -27,6 +26,7 @@ pub const WAITING: &[Scenario] = &[
     ("busy-stop", stop_while_clients_stay),
     ("idle", idle_is_idle),
     ("killed", nothing_survives_a_kill),
+    ("work", work_is_done_for_each_request),
 ];
 
 /// Those that keep the CPUs busy: one after the other.
@@ -90,6 +90,31 @@ fn for_each_of(protocols: &[&str], check: impl Fn(&str) + Sync) {
 #[track_caller]
 fn stop(server: Hosted) {
     server.stop().expect("the server stops");
+}
+
+/// A name server that counts the questions shows how often the work was done; work that fails is counted, and the reply
+/// is sent nevertheless.
+fn work_is_done_for_each_request(architecture: &Architecture) {
+    const CLIENTS: usize = 20;
+    let names = NameServer::start().expect("a name server");
+    let task = Task::Dns { server: names.address() };
+    let mut dice = Dice::new(3);
+    for (protocol, requests_each) in [("450", 1), ("http", 3), ("echo:700", 3)] {
+        let setting = Setting::of(protocol).task(task.clone());
+        let (server, before) = (setting.start(architecture), names.answered());
+        let clients = each(CLIENTS, |_| good(setting.protocol, &mut dice));
+        all_done(&call(&server, CLIENTS, clients), protocol);
+        stop(server);
+        assert_eq!(names.answered() - before, requests_each * CLIENTS as u64, "{protocol}");
+    }
+    let broken = Setting::of("450").task(Task::Fsync { path: "/nonexistent/file".into() });
+    let mut server = broken.start(architecture);
+    let ends = call(&server, CLIENTS, each(CLIENTS, |_| good(broken.protocol, &mut dice)));
+    all_done(&ends, "work that fails");
+    let failed = server.report().expect("a report").work_failed;
+    // Programs that the server starts have counters of their own.
+    assert!(failed == CLIENTS as u64 || architecture.name == "exec" && failed == 0, "{failed}");
+    stop(server);
 }
 
 fn correct(architecture: &Architecture) {

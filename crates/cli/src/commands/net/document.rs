@@ -47,7 +47,9 @@ struct LoadJson {
     timeout_ns: u64,
     sources: Vec<String>,
     cpu: Option<usize>,
+    cpus: Vec<usize>,
     server_pid: Option<u32>,
+    server_report: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -56,6 +58,7 @@ struct StepJson {
     rate: Option<f64>,
     open: usize,
     elapsed_ns: u64,
+    planned: u64,
     connections: u64,
     connections_per_s: f64,
     replies: u64,
@@ -65,6 +68,7 @@ struct StepJson {
     close_ns: Option<TimesJson>,
     errors: ErrorsJson,
     unfinished: UnfinishedJson,
+    client_threads: usize,
     client_cpu_ns: Option<u64>,
     client_busy: f64,
     client_held_up: Option<f64>,
@@ -156,8 +160,10 @@ fn load_json(args: &NetLoad) -> LoadJson {
         duration_ns: in_ns(args.duration),
         timeout_ns: in_ns(args.timeout),
         sources: args.sources.iter().map(ToString::to_string).collect(),
-        cpu: args.bind_cpu,
+        cpu: args.bind_cpu.first().copied(),
+        cpus: args.bind_cpu.clone(),
         server_pid: args.server_pid,
+        server_report: args.server_report.map(|address| address.to_string()),
     }
 }
 
@@ -175,6 +181,7 @@ fn step_json(taken: &Taken, before: Option<ProcessTree>) -> StepJson {
         rate: step.rate,
         open: step.open,
         elapsed_ns: in_ns(step.elapsed),
+        planned: step.planned,
         connections: step.connections,
         connections_per_s: step.connections_per_s(),
         replies: step.replies,
@@ -187,6 +194,7 @@ fn step_json(taken: &Taken, before: Option<ProcessTree>) -> StepJson {
             count: step.unfinished.count,
             oldest_ns: in_ns(step.unfinished.oldest),
         },
+        client_threads: step.threads,
         client_cpu_ns: step.cpu.map(in_ns),
         client_busy: step.generator_busy(),
         client_held_up: step.generator_held_up(),

@@ -4,11 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use loadgen::{ErrorKind, Errors, Generator, Held, Load, Step};
+use loadgen::{ErrorKind, Errors, Generator, Generators, Held, Load, Offer, Step, Window};
 use measure::count::format_duration;
 use platform::CaseError;
 use platform::tree::ProcessTree;
 use report::{LoadLine, load_table};
+use servers::remote::RemoteReports;
 
 use super::document::{held_json, steps_json};
 use super::taken::{Taken, growth};
@@ -37,17 +38,32 @@ pub fn load(args: &NetLoad) -> anyhow::Result<Ending> {
     let stop = stop_on_interrupt()?;
     let unread = |case_error| Usage(format!("--server-pid: {case_error}"));
     let before = args.server_pid.map(ProcessTree::of).transpose().map_err(unread)?;
-    let mut generator = Generator::new(load_of(args, &stop))?;
+    let mut reports = args.server_report.map(RemoteReports::connect).transpose()?;
+    let mut generators = Generators::new(&load_of(args, &stop), &cpus(args))?;
     let cut = numbers.len() < asked.len() || numbers.last() < asked.last();
     if args.idle {
-        return hold(&mut generator, args, numbers[numbers.len() - 1], before, cut);
+        return hold(generators.first(), args, numbers[numbers.len() - 1], before, cut);
     }
     let mut taken = Vec::new();
     for &number in &numbers {
-        let step = match args.rate {
-            Some(rate) => generator.rate(rate, number, args.duration),
-            None => generator.step(number, args.duration),
+        let mut unknown = None;
+        let mut server_cpu = || match (&mut reports, args.server_pid) {
+            (Some(reports), _) => match reports.report() {
+                Ok(report) => Some(Duration::from_nanos(report.cpu_ns)),
+                Err(case_error) => {
+                    unknown = Some(case_error);
+                    None
+                }
+            },
+            (None, pid) => ProcessTree::cpu_of(pid?).ok().map(|tree| tree.cpu),
         };
+        let step = match args.rate {
+            Some(rate) => generators.offer(&offer(rate, number, args.duration), &mut server_cpu),
+            None => generators.step_watched(number, Window::of(args.duration), &mut server_cpu),
+        };
+        if let Some(case_error) = unknown {
+            return Err(case_error.into());
+        }
         match step {
             Ok(step) => taken.push(Taken { step, server: server(args) }),
             Err(CaseError::Interrupted(_)) => break,
@@ -63,6 +79,23 @@ pub fn load(args: &NetLoad) -> anyhow::Result<Ending> {
         false => print(&text(args, &taken, before))?,
     }
     Ok(ending(&taken, all))
+}
+
+/// The CPU of each thread of the generator.
+fn cpus(args: &NetLoad) -> Vec<Option<usize>> {
+    let threads = args.threads.unwrap_or(args.bind_cpu.len().max(1));
+    let cpus: Vec<Option<usize>> = match args.bind_cpu[..] {
+        [] => vec![None],
+        _ => args.bind_cpu.iter().copied().map(Some).collect(),
+    };
+    cpus.into_iter().cycle().take(threads).collect()
+}
+
+/// An open loop that settles for a tenth of its time.
+fn offer(per_second: f64, most: usize, duration: Duration) -> Offer {
+    const SETTLING_AT_MOST: Duration = Duration::from_millis(500);
+    let settling = (duration / 10).min(SETTLING_AT_MOST);
+    Offer { per_second, most, settling, duration, awaits_all: false }
 }
 
 /// Rejects options that contradict each other or the machine.
@@ -82,7 +115,8 @@ fn check(args: &NetLoad) -> Result<(), Usage> {
             "--source {source} cannot connect to {to}: one is IPv4, the other IPv6"
         )));
     }
-    if let Some(cpu) = args.bind_cpu.filter(|cpu| !platform::cpu::allowed().contains(cpu)) {
+    let allowed = platform::cpu::allowed();
+    if let Some(cpu) = args.bind_cpu.iter().find(|cpu| !allowed.contains(cpu)) {
         return Err(Usage(format!("--bind-cpu {cpu}: this CPU is not available to this process")));
     }
     if args.idle && protocol.requests == Some(1) {
@@ -140,8 +174,6 @@ fn load_of(args: &NetLoad, stop: &Arc<AtomicBool>) -> Load {
         status: args.status,
         timeout: args.timeout,
         sources: args.sources.clone(),
-        cpu: args.bind_cpu,
-        server: args.server_pid,
         stop: Some(Arc::clone(stop)),
         ..Load::new(args.to, args.protocol)
     }
@@ -178,8 +210,8 @@ fn text(args: &NetLoad, taken: &[Taken], before: Option<ProcessTree>) -> String 
     let head = format!("{} to {}: {what}\n\n", args.protocol, args.to);
     let lines: Vec<LoadLine> = taken.iter().map(line).collect();
     let mut text = head + &load_table(&lines, &page());
-    if args.server_pid.is_none() {
-        text += "server's CPU time unknown: specify its process with --server-pid\n";
+    if args.server_pid.is_none() && args.server_report.is_none() {
+        text += "server's CPU time unknown: specify its process with --server-pid, or --server-report\n";
     }
     if let Some((most, bytes)) = per_connection(taken, before) {
         text += &format!("server's memory with {most} connections: {} each\n", in_bytes(bytes));
@@ -237,6 +269,15 @@ fn notes(step: &Step) -> Vec<String> {
         notes.push(format!(
             "{:.0} of {rate} requests per second were answered",
             step.replies_per_s()
+        ));
+    }
+    if step.planned > step.replies {
+        notes.push(format!(
+            "of {} requests planned, {} were answered, {} failed or timed out, and {} had no outcome at the end",
+            step.planned,
+            step.replies,
+            step.errors.total(),
+            step.unfinished.count
         ));
     }
     notes.extend(errors(&step.errors));

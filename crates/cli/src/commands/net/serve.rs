@@ -1,12 +1,17 @@
 //! `oscost net serve`: runs a server of one architecture.
 
+use std::path::PathBuf;
+
 use anyhow::Context;
 use cases::order::{StdioOrder, WorkerOrder};
 use platform::CaseError;
+use platform::cleanup::temp_path;
 use platform::limits::raise_descriptors;
 use platform::process::on_termination;
 use report::definition_list;
 use servers::hosted::host;
+use servers::remote::report_at;
+use servers::work::{Means, Task, Work};
 use servers::{ARCHITECTURES, Architecture, Server, ServerOptions};
 
 use crate::args::Serve;
@@ -26,9 +31,20 @@ pub fn serve(args: &Serve) -> anyhow::Result<Ending> {
         platform::cpu::keep_process_to(&args.bind_cpu)
             .map_err(|case_error| Usage(format!("--bind-cpu: {}", case_error)))?;
     }
+    let scratch = (args.work == Work::Fsync).then(|| Scratch(temp_path()));
+    let means = Means {
+        computing: None,
+        scratch: scratch.as_ref().map(|file| file.0.as_path()),
+        name_server: args.nameserver,
+    };
+    if args.work == Work::Dns && args.nameserver.is_none() {
+        return Err(Usage("--work dns asks a name server: --nameserver ADDRESS".into()).into());
+    }
+    let task = Task::prepare(args.work, &means)?;
     let stdio = WorkerOrder::Stdio(StdioOrder {
         protocol: args.protocol,
         timeout_ms: args.timeout.as_millis() as u64,
+        task: task.clone(),
         server: std::process::id(),
     });
     let options = ServerOptions {
@@ -37,8 +53,14 @@ pub fn serve(args: &Serve) -> anyhow::Result<Ending> {
         workers: args.workers,
         cpus: platform::cpu::allowed(),
         stdio_arguments: stdio.arguments().into(),
+        task,
+        memory: args.memory,
     };
     let server = args.arch.bind(args.listen, &options).map_err(of_refusal)?;
+    if let Some(address) = args.report_at {
+        let bound = report_at(&server, address).map_err(of_refusal)?;
+        note(&format!("reports at {bound}"));
+    }
     if args.report {
         host(&server, None).context("the server failed")?;
     } else {
@@ -53,6 +75,15 @@ pub fn serve(args: &Serve) -> anyhow::Result<Ending> {
         shortages(&server).iter().for_each(|line| note(line));
     }
     Ok(Ending::Done)
+}
+
+/// The file that the work `fsync` writes to. If this process is killed, the next run removes it.
+struct Scratch(PathBuf);
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
 }
 
 fn of_refusal(case_error: CaseError) -> anyhow::Error {
@@ -71,6 +102,7 @@ fn shortages(server: &Server) -> Vec<String> {
         (counters.timed_out.load(Relaxed), "clients timed out"),
         (shortages.no_descriptor.load(Relaxed), "connections waited for a descriptor"),
         (shortages.no_memory.load(Relaxed), "connections waited for memory"),
+        (counters.work_failed.load(Relaxed), "failures of the work for a request"),
         (counters.no_process.load(Relaxed), "failures to start a process or thread"),
     ];
     let met = all.into_iter().filter(|&(times, _)| times > 0);

@@ -1,0 +1,199 @@
+//! The knee of a rate over the number of connections: where more of them hardly help.
+
+use std::collections::BTreeMap;
+
+use cases::mail::metrics::{KNEE, RATE};
+use measure::stats::{Interval, LEVEL};
+use results::{CaseResult, Estimate, Outcome};
+
+use crate::resample;
+
+const CASE: &str = "mail/send";
+/// The share of its highest value from which a rate counts as level.
+const LEVEL_FROM: f64 = 0.9;
+/// The fewest numbers of connections of a curve that has a knee.
+const LEVELS_AT_LEAST: usize = 3;
+
+/// The knee of a curve.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Knee {
+    /// It lies within the range.
+    At {
+        /// Where, with its interval.
+        at: Interval,
+        /// The highest value may lie above the largest x: the rate still rises at the end.
+        open_above: bool,
+    },
+    /// The rate is level from the smallest x on.
+    Before,
+    /// Fewer than three x have values.
+    TooFew,
+}
+
+/// The x from which a rate is at least 90 % of its highest value at any larger or smaller x.
+///
+/// `rates[i]` are the rounds' values at `x[i]`, which ascend. Between neighbours the medians are interpolated linearly over the
+/// logarithm of x; nothing is extrapolated. The interval comes from a bootstrap over rounds.
+pub fn knee(x: &[f64], rates: &[&[f64]], seed: u64) -> Knee {
+    let is_sound = |values: &[f64]| {
+        !values.is_empty() && values.iter().all(|value| value.is_finite() && *value > 0.0)
+    };
+    let usable = x.iter().zip(rates).filter(|(x, values)| **x > 0.0 && is_sound(values));
+    let (x, rates): (Vec<f64>, Vec<&[f64]>) = usable.map(|(x, values)| (*x, *values)).unzip();
+    if x.len() < LEVELS_AT_LEAST || !x.is_sorted_by(|a, b| a < b) {
+        return Knee::TooFew;
+    }
+    let medians = resample::medians(&rates);
+    let center = locate(&x, &medians);
+    let draws = resample::draws(&rates, seed);
+    let figures: Vec<f64> = draws.iter().map(|drawn| locate(&x, drawn)).collect();
+    let (low, high) = resample::interval(resample::rounds(&rates), center, figures);
+    if high <= x[0] {
+        return Knee::Before;
+    }
+    let last = x.len() - 1;
+    let rises = medians[last - 1] < medians[last] * LEVEL_FROM;
+    Knee::At { at: Interval { median: center, low, high }, open_above: rises }
+}
+
+/// Where the rate first reaches the level.
+fn locate(x: &[f64], rates: &[f64]) -> f64 {
+    let wanted = LEVEL_FROM * rates.iter().copied().fold(0.0, f64::max);
+    match rates.iter().position(|rate| *rate >= wanted) {
+        None | Some(0) => x[0],
+        Some(at) => {
+            let (before, share) = (at - 1, (wanted - rates[at - 1]) / (rates[at] - rates[at - 1]));
+            (x[before].ln() + share * (x[at].ln() - x[before].ln())).exp()
+        }
+    }
+}
+
+/// The rows derived from the rates of `mail/send`: `knee`, the number of connections from which the rate is at least 90 % of the
+/// highest measured, for each group of rows that differ in the number of connections only and have three of them.
+pub fn knees(results: &[CaseResult], seed: u64) -> Vec<CaseResult> {
+    let mut groups: BTreeMap<BTreeMap<String, String>, BTreeMap<u32, &[f64]>> = BTreeMap::new();
+    let rates = results.iter().filter(|r| r.case == CASE && r.metric == RATE.name);
+    for result in rates.filter(|result| result.outcome == Outcome::Measured) {
+        let mut params = result.params.clone();
+        let number = params.remove("connections").and_then(|text| text.parse::<u32>().ok());
+        let Some(connections) = number.filter(|number| *number > 0) else { continue };
+        groups.entry(params).or_default().insert(connections, &result.round_values);
+    }
+    groups.into_iter().filter_map(|(params, rates)| row(params, &rates, seed)).collect()
+}
+
+fn row(
+    params: BTreeMap<String, String>,
+    rates: &BTreeMap<u32, &[f64]>,
+    seed: u64,
+) -> Option<CaseResult> {
+    let x: Vec<f64> = rates.keys().copied().map(f64::from).collect();
+    let values: Vec<&[f64]> = rates.values().copied().collect();
+    let row = CaseResult::of(CASE, params, &KNEE);
+    match knee(&x, &values, seed) {
+        Knee::TooFew => None,
+        Knee::Before => Some(CaseResult {
+            outcome: Outcome::Unsupported,
+            reason: Some(format!("level from {}, the fewest connections measured, on", x[0])),
+            ..row
+        }),
+        Knee::At { at, open_above } => {
+            let doubt = format!("it may lie higher: the rate still rises at {}", x[x.len() - 1]);
+            Some(CaseResult {
+                estimate: Some(Estimate {
+                    median: at.median,
+                    low: at.low,
+                    high: at.high,
+                    level: LEVEL,
+                }),
+                rounds: resample::rounds(&values) as u32,
+                doubts: open_above.then_some(doubt).into_iter().collect(),
+                ..row
+            })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::SeedableRng;
+    use rand::rngs::StdRng;
+    use results::Direction;
+
+    use super::*;
+    use crate::simulated::noise;
+
+    const X: [f64; 7] = [1.0, 10.0, 100.0, 500.0, 1_000.0, 2_000.0, 5_000.0];
+
+    fn flat(rates: [f64; 7]) -> Vec<Vec<f64>> {
+        rates.iter().map(|rate| vec![*rate; 6]).collect()
+    }
+
+    fn of(rates: &[Vec<f64>]) -> Knee {
+        knee(&X, &rates.iter().map(Vec::as_slice).collect::<Vec<_>>(), 1)
+    }
+
+    #[test]
+    fn the_knee_is_where_the_rate_reaches_its_level() {
+        // 90 % of 100 lies half way from 80 at 100 to 100 at 500, by the logarithm.
+        let Knee::At { at, open_above } = of(&flat([1.0, 10.0, 80.0, 100.0, 99.0, 98.0, 97.0]))
+        else {
+            panic!("it has a knee");
+        };
+        assert!((at.median - (100f64 * 500.0).sqrt()).abs() < 1e-6, "{at:?}");
+        assert_eq!((at.low, at.high, open_above), (at.median, at.median, false));
+        assert_eq!(of(&flat([95.0, 99.0, 100.0, 99.0, 98.0, 97.0, 96.0])), Knee::Before);
+        let rising = of(&flat([1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0]));
+        assert!(matches!(rising, Knee::At { open_above: true, .. }), "{rising:?}");
+        for (x, rates) in [(&X[..2], 2), (&[][..], 0), (&[3.0, 2.0, 1.0][..], 3)] {
+            assert_eq!(knee(x, &vec![&[1.0, 2.0][..]; rates], 1), Knee::TooFew);
+        }
+        assert_eq!(of(&flat([f64::NAN; 7])), Knee::TooFew);
+    }
+
+    #[test]
+    fn intervals_cover_the_true_knee() {
+        let truth = [10.0, 95.0, 700.0, 1_000.0, 1_000.0, 990.0, 980.0];
+        let exact = locate(&X, &truth);
+        let mut rng = StdRng::seed_from_u64(11);
+        for rounds in [5, 10] {
+            let covered = (0..200).filter(|&seed| {
+                let rates: Vec<Vec<f64>> = truth
+                    .iter()
+                    .map(|rate| {
+                        (0..rounds).map(|_| rate * (1.0 + 0.03 * noise(&mut rng))).collect()
+                    })
+                    .collect();
+                let rates: Vec<&[f64]> = rates.iter().map(Vec::as_slice).collect();
+                match knee(&X, &rates, seed) {
+                    Knee::At { at, .. } => at.low <= exact && exact <= at.high,
+                    _ => false,
+                }
+            });
+            let share = covered.count() as f64 / 200.0;
+            println!("{rounds} rounds: {:.1} %", share * 100.0);
+            // 200 trials at 95 %: two standard errors are 3.1 %.
+            assert!(share >= LEVEL - 0.031, "{rounds} rounds: {share}");
+        }
+    }
+
+    #[test]
+    fn each_sender_gets_a_row() {
+        let rate = |connections: &str, rate: f64| {
+            let params = [("arch", "loop"), ("connections", connections)];
+            let params = params.map(|(k, v)| (k.to_owned(), v.to_owned())).into();
+            let estimate = Estimate { median: rate, low: rate, high: rate, level: LEVEL };
+            CaseResult {
+                estimate: Some(estimate),
+                round_values: vec![rate; 5],
+                ..CaseResult::blank(CASE, params, "rate", "recipients/s", Direction::Higher)
+            }
+        };
+        let run = [rate("1", 10.0), rate("100", 900.0), rate("1500", 1_000.0)];
+        let rows = knees(&run, 1);
+        assert_eq!(rows.len(), 1);
+        assert_eq!((rows[0].check(), rows[0].unit.as_str()), (Ok(()), "connections"));
+        assert!((rows[0].estimate.unwrap().median - 100.0).abs() < 1e-9);
+        assert!(knees(&run[..2], 1).is_empty());
+    }
+}

@@ -1,0 +1,278 @@
+use std::time::Duration;
+
+use loadgen::{ErrorKind, Generators, Load, Offer, Step, Window};
+use measure::trial::Timed;
+use measure::{CaseError, Params, Round};
+use platform::limits::descriptors;
+use servers::Protocol;
+use servers::hosted::{Hosted, ServerReport};
+
+use super::metrics::{
+    CAPACITY, FAILED, GOODPUT, KEPT, OFFERED, OVERLOAD, REFUSED, REPLY_P50, REPLY_P99, SERVER_BUSY,
+    TIMED_OUT,
+};
+use super::test_bed::{NETWORK, PLACE, TestBed};
+use super::{ARCH, CPUS, WORK, all_but, is_here};
+use crate::{Case, Extent, Only, Param, Takes, doubt, value_of};
+
+pub const CASE: Case = Case {
+    area: "net",
+    name: "overload",
+    operation: "One request of independent clients, each with a connection of its own, that arrive at `load` \
+                times the rate that the server answers with 64 connections in flight, and give up after 200 ms.",
+    comparable_to: "wrk2 also sends at a fixed rate and counts latency from the planned time, but waits for every \
+                reply; the other figures of servers under load are those of clients that wait (closed loop), which \
+                never send more than the server answers.",
+    only: Only::Everywhere,
+    core_bound: false,
+    trials: Some(super::trials(takes, includes)),
+    params: &[
+        Param {
+            default: &all_but::<7>(&[
+                "exec",
+                "prefork",
+                "pool",
+                "select",
+                "poll",
+                "wsapoll",
+                "epoll-level",
+                "epoll-per-cpu",
+            ]),
+            full: &all_but::<9>(&[
+                "exec",
+                "select",
+                "poll",
+                "wsapoll",
+                "epoll-level",
+                "epoll-per-cpu",
+            ]),
+            takes: Takes::Words(&[
+                "exec",
+                "select",
+                "poll",
+                "wsapoll",
+                "epoll-level",
+                "epoll-per-cpu",
+            ]),
+            ..ARCH
+        },
+        Param {
+            name: "load",
+            meaning: "the requests offered, as a multiple of the rate that the server can answer",
+            default: &["2"],
+            full: &["0.5", "0.8", "1", "1.2", "1.5", "2", "3"],
+            takes: Takes::Words(&["0.25", "0.7", "0.9", "1.1", "1.3", "1.75", "2.5", "4"]),
+        },
+        PLACE,
+        NETWORK,
+        // Enough for the server to be the bottleneck, whose clients need a new connection for each request.
+        Param { default: &["cpu:100us"], full: &["cpu:100us"], ..WORK },
+        CPUS,
+    ],
+    metrics: OVERLOAD,
+    run,
+};
+
+/// How long a client waits for its reply.
+const PATIENCE: Duration = Duration::from_millis(200);
+/// The number of connections with which the capacity is determined.
+const IN_FLIGHT: usize = 64;
+/// How long that is counted.
+const WINDOW: Window = Window {
+    at_least: Duration::from_millis(120),
+    service_rounds: 2,
+    at_most: Duration::from_millis(500),
+};
+/// How long the load is on before it is counted: until clients give up as fast as they arrive.
+const SETTLING: Duration = Duration::from_millis(250);
+/// The counted time.
+const COUNTED: Duration = Duration::from_millis(300);
+/// The most connections at once.
+const CONNECTIONS_AT_MOST: f64 = 20_000.0;
+/// Descriptors besides those of connections.
+const BESIDE: u64 = 64;
+
+fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
+    let load: f64 = value_of(params, "load")?
+        .parse()
+        .map_err(|e| CaseError::Failed(format!("parameter load: {e}")))?;
+    let test_bed = TestBed::new(params, round)?;
+    let mut server = test_bed.server(params, Protocol::TOO_BUSY, round)?;
+    let of_load = test_bed.load(params, &server, Protocol::TOO_BUSY, Some(PATIENCE));
+    let mut generators = test_bed.generator_of(&of_load)?;
+    if round.is_counting() {
+        let seen = Seen::of(&mut generators, &of_load, load, &mut server)?;
+        let counts = super::trial::counts_of(&seen.server);
+        round.report_counts(seen.step.planned, &[counts]);
+    } else {
+        let timed = round.trial_of(&test_bed.context, || {
+            let seen = Seen::of(&mut generators, &of_load, load, &mut server)?;
+            Ok(Timed { operations: seen.step.planned, took: seen.step.elapsed, value: seen })
+        })?;
+        timed.value.report(round);
+    }
+    drop(generators);
+    server.end_now()
+}
+
+/// The observations of one overload.
+struct Seen {
+    /// Replies per second of clients that wait.
+    capacity: f64,
+    /// The generator limited the capacity.
+    is_bound: bool,
+    step: Step,
+    server: ServerReport,
+}
+
+impl Seen {
+    /// Determines the capacity, then offers `load` times as much.
+    fn of(
+        generators: &mut Generators,
+        of_load: &Load,
+        load: f64,
+        server: &mut Hosted,
+    ) -> Result<Self, CaseError> {
+        let mut answers = Vec::with_capacity(4);
+        let mut server_cpu = || {
+            let answer = server.report();
+            let cpu = answer.as_ref().ok().map(|report| Duration::from_nanos(report.cpu_ns));
+            answers.push(answer);
+            cpu
+        };
+        let closed = generators.step_watched(IN_FLIGHT, WINDOW, &mut server_cpu)?;
+        let capacity = closed.replies_per_s();
+        if closed.replies == 0 {
+            return Err(CaseError::Failed("no reply to any client that waits".into()));
+        }
+        let per_second = capacity * load;
+        // By Little's law no more are needed; those beyond give up without a connection.
+        let most = per_second * of_load.timeout.as_secs_f64() * 1.2 + IN_FLIGHT as f64;
+        let allowed = descriptors().map_or(f64::MAX, |limit| limit.saturating_sub(BESIDE) as f64);
+        let offer = Offer {
+            per_second,
+            most: most.min(allowed).clamp(1.0, CONNECTIONS_AT_MOST) as usize,
+            settling: SETTLING,
+            duration: COUNTED,
+            awaits_all: true,
+        };
+        let step = generators.offer(&offer, &mut server_cpu)?;
+        let (end, start) = (answers.pop(), answers.pop());
+        let (Some(end), Some(start)) = (end, start) else {
+            return Err(CaseError::Failed("the load was not counted".into()));
+        };
+        let is_bound = closed.client_saturated() || step.client_saturated();
+        Self { capacity, is_bound, step, server: end?.since(start?) }.checked()
+    }
+
+    /// Fails if a reply was wrong, or if a request has no outcome.
+    fn checked(self) -> Result<Self, CaseError> {
+        let Step { planned, replies, errors, .. } = &self.step;
+        if let Some(wrong) = &errors.first_wrong {
+            return Err(CaseError::Failed(format!("a wrong reply: {wrong}")));
+        }
+        let accounted = replies + errors.total();
+        if *planned == 0 || accounted != *planned {
+            let why = format!("{accounted} of {planned} requests have an outcome");
+            return Err(CaseError::Failed(why));
+        }
+        Ok(self)
+    }
+
+    fn report(&self, round: &mut Round) {
+        let step = &self.step;
+        let seconds = step.elapsed.as_secs_f64().max(1e-9);
+        let (offered, goodput) = (step.planned as f64 / seconds, step.replies_per_s());
+        round.metric(&CAPACITY, self.capacity);
+        round.metric(&OFFERED, offered);
+        round.metric(&GOODPUT, goodput);
+        round.metric(&KEPT, goodput / self.capacity.min(offered));
+        for (metric, p) in [(&REPLY_P50, 0.5), (&REPLY_P99, 0.99)] {
+            if !step.reply.is_empty() {
+                round.metric(metric, step.reply.value_at_quantile(p) as f64);
+            }
+        }
+        let count = |kind| step.errors.count(kind);
+        let refused = count(ErrorKind::Refused) + count(ErrorKind::Reset);
+        let timed_out = count(ErrorKind::TimedOut);
+        let failed = step.errors.total() - refused - timed_out;
+        for (metric, count) in [(&REFUSED, refused), (&TIMED_OUT, timed_out), (&FAILED, failed)] {
+            round.metric(metric, count as f64 / step.planned as f64);
+        }
+        let cpu = Duration::from_nanos(self.server.cpu_ns);
+        round.metric(&SERVER_BUSY, step.share(cpu));
+        let had = |kind| count(kind) > 0;
+        for (so, why) in [
+            (self.is_bound, doubt::CLIENT_SATURATED),
+            (self.server.work_failed > 0, doubt::WORK_FAILED),
+            (had(ErrorKind::NoPort), doubt::NO_PORT),
+            (had(ErrorKind::NoDescriptor), doubt::CLIENT_NO_DESCRIPTOR),
+        ] {
+            if so {
+                round.doubt(why);
+            }
+        }
+    }
+}
+
+/// Whether a run of this extent measures this point: a default run has a process and a thread for each connection, and
+/// an event loop.
+pub fn includes(params: &Params, extent: Extent) -> bool {
+    let arch = value_of(params, "arch").unwrap_or_default();
+    match extent {
+        Extent::Full => true,
+        Extent::Ordinary => {
+            is_here(params) && ["fork", "threads", "epoll", "kqueue", "iocp"].contains(&arch)
+        }
+        Extent::Quick => false,
+    }
+}
+
+/// The approximate duration of a trial.
+pub fn takes(params: &Params) -> Duration {
+    const AROUND: Duration = Duration::from_millis(100);
+    if !is_here(params) { AROUND } else { AROUND + WINDOW.at_least + SETTLING + COUNTED + PATIENCE }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::net::TcpListener;
+
+    use super::*;
+
+    /// A server that answers one connection at a time and takes `each` for it.
+    fn server(each: Duration) -> Load {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let to = listener.local_addr().unwrap();
+        std::thread::spawn(move || {
+            for mut stream in listener.incoming().flatten() {
+                std::thread::sleep(each);
+                let _ = stream.write_all(b"450 too busy\r\n");
+            }
+        });
+        Load { timeout: PATIENCE, ..Load::new(to, Protocol::TOO_BUSY) }
+    }
+
+    #[test]
+    fn every_request_of_an_overload_has_one_outcome() {
+        for threads in [1, 2] {
+            let load = server(Duration::from_millis(2));
+            let mut all = Generators::new(&load, &vec![None; threads]).unwrap();
+            let offer = Offer {
+                per_second: 1_500.0,
+                most: 200,
+                settling: Duration::from_millis(50),
+                duration: Duration::from_millis(400),
+                awaits_all: true,
+            };
+            let step = all.offer(&offer, &mut || None).unwrap();
+            assert!(step.planned > 0 && step.errors.count(ErrorKind::TimedOut) > 0, "{step:?}");
+            assert_eq!(step.planned, step.replies + step.errors.total(), "{:?}", step.errors);
+            assert_eq!((step.unfinished.count, step.threads), (0, threads));
+            // A reply after the time limit is none.
+            let slack = Duration::from_millis(1).as_nanos() as u64;
+            assert!(step.reply.max() <= PATIENCE.as_nanos() as u64 + slack, "{}", step.reply.max());
+        }
+    }
+}

@@ -1,0 +1,104 @@
+use std::time::Duration;
+
+use measure::{CaseError, Params, Round};
+use servers::Protocol;
+
+use super::metrics;
+use super::test_bed::{NETWORK, PLACE};
+use super::trial::{self, Speed};
+use super::{ARCH, CPUS, WORK, all_but, is_here};
+use crate::{Case, Extent, Only, Param, Takes, count_of, value_of};
+
+pub const CASE: Case = Case {
+    area: "net",
+    name: "slow",
+    operation: "One HTTP request answered on a persistent connection, while `slow` other connections send theirs at \
+                1 KiB/s, 64 bytes at a time.",
+    comparable_to: "slowhttptest opens such connections too, and only checks whether the server still answers. A \
+                server with a fixed number of processes or threads answers nobody else once each has a slow client.",
+    only: Only::Everywhere,
+    core_bound: false,
+    trials: Some(super::trials(takes, includes)),
+    params: &[
+        Param {
+            default: &all_but::<7>(&[
+                "exec",
+                "prefork",
+                "pool",
+                "select",
+                "poll",
+                "wsapoll",
+                "epoll-level",
+                "epoll-per-cpu",
+            ]),
+            full: &all_but::<7>(&[
+                "exec",
+                "prefork",
+                "pool",
+                "select",
+                "poll",
+                "wsapoll",
+                "epoll-level",
+                "epoll-per-cpu",
+            ]),
+            takes: Takes::Words(&[
+                "exec",
+                "prefork",
+                "pool",
+                "select",
+                "poll",
+                "wsapoll",
+                "epoll-level",
+                "epoll-per-cpu",
+            ]),
+            ..ARCH
+        },
+        Param {
+            name: "connections",
+            meaning: "the number of fast connections, each with one request in progress",
+            default: &["10"],
+            full: &["10", "100"],
+            takes: Takes::Count(10_000),
+        },
+        Param {
+            name: "slow",
+            meaning: "the number of slow connections",
+            default: &["500"],
+            full: &["50", "500", "2000"],
+            takes: Takes::Count(10_000),
+        },
+        PLACE,
+        NETWORK,
+        WORK,
+        CPUS,
+    ],
+    metrics: metrics::SLOW,
+    run,
+};
+
+fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
+    trial::run_beside(params, Protocol::HTTP, count_of(params, "slow")?, round)
+}
+
+/// Whether a run of this extent measures this point: a default run has a thread for each connection, and an event loop.
+pub fn includes(params: &Params, extent: Extent) -> bool {
+    let arch = value_of(params, "arch").unwrap_or_default();
+    match extent {
+        Extent::Full => true,
+        Extent::Ordinary => {
+            is_here(params) && ["threads", "epoll", "kqueue", "iocp"].contains(&arch)
+        }
+        Extent::Quick => false,
+    }
+}
+
+/// The approximate duration of a trial.
+pub fn takes(params: &Params) -> Duration {
+    let accepted = match value_of(params, "arch") {
+        Ok("fork") => 3_000.0,
+        _ => 20_000.0,
+    };
+    let slow = count_of(params, "slow").unwrap_or(0) as f64;
+    let of_slow = Duration::from_secs_f64(slow / accepted);
+    of_slow + trial::takes(params, &Speed { accepted, replies: 40_000.0 })
+}

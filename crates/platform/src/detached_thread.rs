@@ -1,0 +1,127 @@
+//! Threads started by the system's plain call, without what Rust's standard library adds to each: a name, a stack for
+//! signal handlers with its guard page, and a handle.
+
+use std::io;
+
+/// Starts a thread with a stack of this size in bytes that runs `run`. It is detached: nobody can wait for its end. On
+/// Windows it is one of Rust's threads, which adds less there.
+///
+/// # Errors
+/// Those of pthread_create(3), with `run`, which was not called.
+pub fn start<F: FnOnce() + Send + 'static>(stack: usize, run: F) -> Result<(), (io::Error, F)> {
+    os::start(stack, run)
+}
+
+#[cfg(unix)]
+mod os {
+    use std::io;
+    use std::mem::MaybeUninit;
+
+    pub fn start<F: FnOnce() + Send + 'static>(stack: usize, run: F) -> Result<(), (io::Error, F)> {
+        let run = Box::into_raw(Box::new(run));
+        // SAFETY: the attributes are initialised before they are used and destroyed afterwards; `main_of::<F>` takes back the
+        // box exactly once, and only if the thread was started.
+        let result = unsafe {
+            let mut attributes = MaybeUninit::<libc::pthread_attr_t>::uninit();
+            let attributes = attributes.as_mut_ptr();
+            match libc::pthread_attr_init(attributes) {
+                0 => {
+                    let result = create::<F>(attributes, stack, run);
+                    libc::pthread_attr_destroy(attributes);
+                    result
+                }
+                error => error,
+            }
+        };
+        match result {
+            0 => Ok(()),
+            // SAFETY: no thread was started, so the box is still ours.
+            error => Err((io::Error::from_raw_os_error(error), *unsafe { Box::from_raw(run) })),
+        }
+    }
+
+    /// # Safety
+    /// The attributes are initialised, and `run` is a box of `F` that nothing else uses.
+    unsafe fn create<F: FnOnce() + Send + 'static>(
+        attributes: *mut libc::pthread_attr_t,
+        stack: usize,
+        run: *mut F,
+    ) -> libc::c_int {
+        let mut thread = MaybeUninit::<libc::pthread_t>::uninit();
+        // SAFETY: as required of the caller; the id is written, not read.
+        unsafe {
+            let size = stack.max(libc::PTHREAD_STACK_MIN);
+            let results = [
+                libc::pthread_attr_setstacksize(attributes, size),
+                libc::pthread_attr_setdetachstate(attributes, libc::PTHREAD_CREATE_DETACHED),
+            ];
+            match results.into_iter().find(|&error| error != 0) {
+                Some(error) => error,
+                None => {
+                    libc::pthread_create(thread.as_mut_ptr(), attributes, main_of::<F>, run.cast())
+                }
+            }
+        }
+    }
+
+    /// A panic ends the process: it must not unwind out of this function.
+    extern "C" fn main_of<F: FnOnce()>(run: *mut libc::c_void) -> *mut libc::c_void {
+        // SAFETY: it is the box that `start` has given to this thread alone.
+        let run = unsafe { Box::from_raw(run.cast::<F>()) };
+        run();
+        std::ptr::null_mut()
+    }
+}
+
+#[cfg(not(unix))]
+mod os {
+    use std::io;
+    use std::sync::{Arc, Mutex, PoisonError};
+
+    pub fn start<F: FnOnce() + Send + 'static>(stack: usize, run: F) -> Result<(), (io::Error, F)> {
+        // If the thread cannot be started, its closure is dropped: `run` must outlive it.
+        let slot = Arc::new(Mutex::new(Some(run)));
+        let take =
+            |slot: &Mutex<Option<F>>| slot.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let given = Arc::clone(&slot);
+        let main = move || {
+            if let Some(run) = take(&given) {
+                run();
+            }
+        };
+        match std::thread::Builder::new().stack_size(stack).spawn(main) {
+            Ok(_) => Ok(()),
+            Err(error) => Err((error, take(&slot).expect("the thread has not taken it"))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    #[test]
+    fn it_runs_once_and_nothing_is_lost() {
+        let (sender, receiver) = mpsc::channel();
+        for number in 0..50 {
+            let sender = sender.clone();
+            super::start(64 * 1024, move || sender.send(number).unwrap())
+                .map_err(|(error, _)| error)
+                .unwrap();
+        }
+        drop(sender);
+        let mut all: Vec<i32> = receiver.iter().collect();
+        all.sort_unstable();
+        assert_eq!(all, (0..50).collect::<Vec<_>>());
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn what_cannot_be_started_is_given_back() {
+        let (sender, receiver) = mpsc::channel();
+        let huge = usize::MAX / 2;
+        let (_, run) = super::start(huge, move || sender.send(7).unwrap()).unwrap_err();
+        run();
+        assert_eq!(receiver.recv(), Ok(7));
+    }
+}

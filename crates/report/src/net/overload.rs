@@ -1,0 +1,260 @@
+//! Servers that are offered more than they can answer: goodput, latency and the outcome of each request.
+
+use cases::net::metrics::{
+    CAPACITY, FAILED, GOODPUT, KEPT, OFFERED, REFUSED, REPLY_P50, REPLY_P99, TIMED_OUT,
+};
+use measure::Metric;
+use results::{CaseResult, Estimate, Outcome};
+
+use crate::concurrency::measured;
+use crate::footnotes::{Footnotes, Reason};
+use crate::grid::{self, Cell, Column};
+use crate::net::levels::three_digits;
+use crate::net::sweep::{is_name, param};
+use crate::net::wording::{faint, heading};
+use crate::page::{Ink, Page};
+use crate::quantity::{format_time, half_width};
+use crate::rows::{is_described, reasons, word};
+use crate::text;
+
+const CASE: &str = "net/overload";
+const PARAMS: [&str; 6] = ["arch", "cpus", "load", "network", "place", "work"];
+/// An architecture whose goodput is below this share of its capacity has collapsed.
+const COLLAPSED: f64 = 0.8;
+/// Loads with at most so many characters are shown.
+const LONGEST_LOAD: usize = 6;
+
+/// Whether this table can show `result`.
+pub(crate) fn is_known(result: &CaseResult) -> bool {
+    let is_usual = |(key, value): (&String, &String)| match key.as_str() {
+        "load" => value.len() <= LONGEST_LOAD && value.parse::<f64>().is_ok_and(f64::is_finite),
+        "work" => is_name(&value.replace(':', "-")),
+        _ => is_name(value),
+    };
+    result.case == CASE
+        && is_described(result)
+        && result.params.keys().eq(PARAMS)
+        && result.params.iter().all(is_usual)
+}
+
+/// One architecture with one load.
+struct Line<'r> {
+    arch: &'r str,
+    load: &'r str,
+    results: Vec<&'r CaseResult>,
+}
+
+impl<'r> Line<'r> {
+    fn estimate(&self, metric: &Metric) -> Option<Estimate> {
+        measured(self.results.iter().find(|result| result.metric == metric.name)?)
+    }
+
+    fn ending(&self) -> Option<&'r CaseResult> {
+        let has_figure = self.estimate(&GOODPUT).is_some();
+        let ended = |result: &&CaseResult| result.outcome != Outcome::Measured;
+        self.results.iter().copied().find(ended).filter(|_| !has_figure)
+    }
+
+    fn reasons(&self) -> Vec<Reason> {
+        let mut kept: Vec<Reason> = Vec::new();
+        for reason in self.results.iter().flat_map(|result| reasons(result)) {
+            if !kept.contains(&reason) {
+                kept.push(reason);
+            }
+        }
+        kept
+    }
+
+    /// Whether it certainly collapses, or certainly does not.
+    fn collapses(&self) -> Option<bool> {
+        let kept = self.estimate(&KEPT)?;
+        match () {
+            () if kept.high < COLLAPSED => Some(true),
+            () if kept.low >= COLLAPSED => Some(false),
+            () => None,
+        }
+    }
+}
+
+/// The tables of `results`, which all have known shapes.
+pub(crate) fn tables(results: &[&CaseResult], page: &Page) -> String {
+    type Setting<'r> = Vec<(&'r str, &'r str)>;
+    let mut groups: Vec<(Setting, Vec<Line>)> = Vec::new();
+    for result in results {
+        let setting = ["work", "cpus", "network", "place"].map(|key| (key, param(result, key)));
+        let (arch, load) = (param(result, "arch"), param(result, "load"));
+        let at = groups.iter().position(|(of, _)| *of == setting).unwrap_or_else(|| {
+            groups.push((setting.to_vec(), Vec::new()));
+            groups.len() - 1
+        });
+        let lines = &mut groups[at].1;
+        match lines.iter_mut().find(|line| (line.arch, line.load) == (arch, load)) {
+            Some(line) => line.results.push(result),
+            None => lines.push(Line { arch, load, results: vec![result] }),
+        }
+    }
+    let of_group = |(setting, lines): &(Setting, Vec<Line>)| of_setting(setting, lines, page);
+    groups.iter().map(of_group).collect::<Vec<_>>().join("\n")
+}
+
+fn of_setting(setting: &[(&str, &str)], lines: &[Line], page: &Page) -> String {
+    let usual = [("cpus", "1"), ("network", "loopback"), ("place", "apart")];
+    let odd = setting.iter().filter(|param| !usual.contains(param));
+    let odd: Vec<String> = odd.map(|(key, value)| format!("{key}={value}")).collect();
+    let title = format!(
+        "{CASE} ({}): requests that arrive faster than they can be answered",
+        odd.join(", ")
+    );
+    let is_missing =
+        |line: &&Line| line.ending().is_some_and(|end| end.outcome == Outcome::Unsupported);
+    let (missing, shown): (Vec<&Line>, Vec<&Line>) = lines.iter().partition(is_missing);
+    let mut text = heading(&title, page);
+    if !shown.is_empty() {
+        text.push_str(&figures(&shown, page));
+    }
+    let mut names: Vec<&str> = missing.iter().map(|line| line.arch).collect();
+    names.dedup();
+    if !names.is_empty() {
+        text.push_str(&faint(&format!("unsupported here: {}", names.join(", ")), page));
+    }
+    text
+}
+
+/// The table, and which architectures collapse.
+fn figures(lines: &[&Line], page: &Page) -> String {
+    let reasons: Vec<Vec<Reason>> = lines.iter().map(|line| line.reasons()).collect();
+    let notes = Footnotes::of(&reasons);
+    let number = |heading: &str, metric: &Metric, scale: f64| {
+        let cell = |line: &&Line| match (line.estimate(metric), line.ending()) {
+            (Some(e), _) => {
+                let half = half_width(e.median, e.low, e.high) / scale;
+                Cell::text(three_digits(e.median / scale, half))
+            }
+            (None, Some(ending)) if metric.name == GOODPUT.name => {
+                Cell::inked(word(ending.outcome), Ink::Bad)
+            }
+            _ => Cell::text("-"),
+        };
+        Column::figures(heading, lines.iter().map(cell).collect())
+    };
+    let time = |heading: &str, metric: &Metric| {
+        let cell = |line: &&Line| match line.estimate(metric) {
+            Some(e) => Cell::text(format_time(e.median, half_width(e.median, e.low, e.high))),
+            None => Cell::text("-"),
+        };
+        Column::figures(heading, lines.iter().map(cell).collect())
+    };
+    let marks = reasons.iter().map(|reasons| Cell::inked(notes.mark(reasons), Ink::Doubt));
+    let marks = Column::words("", marks.collect()).close();
+    let keys = [
+        Column::words("arch", lines.iter().map(|line| Cell::text(line.arch)).collect()),
+        Column::figures("load", lines.iter().map(|line| Cell::text(line.load)).collect()),
+    ];
+    let rates = [
+        number("capacity\n/s", &CAPACITY, 1.0),
+        number("offered\n/s", &OFFERED, 1.0),
+        number("goodput\n/s", &GOODPUT, 1.0),
+        number("kept\n%", &KEPT, 0.01),
+    ];
+    let outcomes = [
+        time("reply\np50", &REPLY_P50),
+        time("reply\np99", &REPLY_P99),
+        number("timed\nout, %", &TIMED_OUT, 0.01),
+        number("refused\n%", &REFUSED, 0.01),
+        number("failed\n%", &FAILED, 0.01),
+        marks,
+    ];
+    let all = [&keys[..], &rates, &outcomes].concat();
+    let tables = match grid::total_width(&all) <= page.table_width() + 2 {
+        true => grid::table(all, page),
+        false => {
+            let second = [&keys[..], &outcomes].concat();
+            grid::table([&keys[..], &rates].concat(), page) + "\n" + &grid::table(second, page)
+        }
+    };
+    let mut legend = String::new();
+    for line in conclusions(lines) {
+        legend.push_str(&text::hanging("", &page.signs(&line), page.prose_width()));
+    }
+    let meaning = "capacity: with 64 clients that wait; goodput: answered within 200 ms of the planned time; kept: goodput \
+                   as a share of the capacity, or of the load if that is less; each request is answered, timed out, refused \
+                   or failed";
+    tables + &notes.lines(page) + &legend + &faint(meaning, page)
+}
+
+/// Which architectures collapse at the highest load, and which do not.
+fn conclusions(lines: &[&Line]) -> Vec<String> {
+    let load_of = |line: &Line| line.load.parse::<f64>().unwrap_or(0.0);
+    let highest = lines.iter().map(|line| load_of(line)).fold(0.0, f64::max);
+    let at_highest = || lines.iter().filter(|line| load_of(line) == highest && highest > 1.0);
+    let names = |wanted: Option<bool>| {
+        let has_figure = |line: &&&Line| line.estimate(&KEPT).is_some();
+        let matching = at_highest().filter(has_figure).filter(|line| line.collapses() == wanted);
+        matching.map(|line| line.arch).collect::<Vec<_>>().join(", ")
+    };
+    let said = [
+        (Some(true), "collapse: goodput below 80 % of the capacity"),
+        (Some(false), "hold: goodput at least 80 % of the capacity"),
+        (None, "cannot tell: the interval contains 80 %"),
+    ];
+    said.into_iter()
+        .map(|(wanted, what)| (names(wanted), what))
+        .filter(|(names, _)| !names.is_empty())
+        .map(|(names, what)| format!("at {highest} times the capacity {names}: {what}"))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use results::Direction;
+
+    use super::*;
+
+    fn kept(arch: &str, load: &str, [low, high]: [f64; 2]) -> Vec<CaseResult> {
+        let params = [
+            ("arch", arch),
+            ("cpus", "1"),
+            ("load", load),
+            ("network", "loopback"),
+            ("place", "apart"),
+            ("work", "cpu:100us"),
+        ];
+        let params = params.map(|(k, v)| (k.to_owned(), v.to_owned()));
+        let result = |(metric, value): (&Metric, f64)| CaseResult {
+            estimate: Some(Estimate { median: value, low, high, level: 0.95 }),
+            ..CaseResult::blank(
+                CASE,
+                params.clone().into(),
+                metric.name,
+                metric.unit,
+                Direction::Higher,
+            )
+        };
+        [(&KEPT, (low + high) / 2.0), (&GOODPUT, 5_000.0)].map(result).to_vec()
+    }
+
+    #[test]
+    fn collapse_is_stated_only_if_the_interval_allows_it() {
+        let run = [
+            kept("fork", "2", [0.1, 0.3]),
+            kept("threads", "2", [0.7, 0.9]),
+            kept("epoll", "2", [0.9, 1.0]),
+            kept("epoll", "0.5", [0.1, 0.2]),
+        ]
+        .concat();
+        assert!(run.iter().all(is_known));
+        let results: Vec<&CaseResult> = run.iter().collect();
+        for width in [60, 80, 120] {
+            let text = tables(&results, &Page { width, colour: false, unicode: false });
+            let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
+            for line in [
+                "at 2 times the capacity fork: collapse: goodput below 80 % of the capacity",
+                "at 2 times the capacity epoll: hold: goodput at least 80 % of the capacity",
+                "at 2 times the capacity threads: cannot tell: the interval contains 80 %",
+            ] {
+                assert!(flat.contains(line), "{text}");
+            }
+            assert!(text.lines().all(|line| line.len() <= width), "{text}");
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! Reports of a server over a TCP connection, for a load generator on another machine: it sends an empty line for each
+//! report, which comes back as a line of JSON.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::time::Duration;
+
+use platform::CaseError;
+use platform::process::keep_own_descriptors;
+
+use crate::hosted::ServerReport;
+use crate::server::Server;
+
+/// A connection that asks for nothing during this time is closed.
+const IDLE_AT_MOST: Duration = Duration::from_secs(3_600);
+/// How long a report may take.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Maximum length of a report, in bytes.
+const REPORT_AT_MOST: u64 = 16 * 1024;
+
+/// Starts a thread that answers connections to `address`, one after the other. Returns where it listens. The thread ends with
+/// the process.
+///
+/// # Errors
+/// If it cannot listen there, or no thread can be started.
+pub fn report_at(server: &Server, address: SocketAddr) -> Result<SocketAddr, CaseError> {
+    let of = |e: std::io::Error| CaseError::from_io(&format!("report at {address}"), &e);
+    let listener = TcpListener::bind(address).map_err(of)?;
+    let bound = listener.local_addr().map_err(of)?;
+    let counters = server.counters();
+    let report = move || ServerReport::with(&counters, None);
+    let serve = move || {
+        // Otherwise processes that the server forks would hold the connection open.
+        keep_own_descriptors();
+        for stream in listener.incoming().flatten() {
+            // A client that goes away is no error of the server.
+            let _ = answer(stream, &report);
+        }
+    };
+    std::thread::Builder::new().spawn(serve).map_err(of)?;
+    Ok(bound)
+}
+
+/// Answers each line with a report, until the client closes. Nothing of what it sends is stored.
+fn answer(mut stream: TcpStream, report: &impl Fn() -> ServerReport) -> std::io::Result<()> {
+    stream.set_read_timeout(Some(IDLE_AT_MOST))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    stream.set_nodelay(true)?;
+    let mut buffer = [0; 64];
+    loop {
+        let count = stream.read(&mut buffer)?;
+        if count == 0 {
+            return Ok(());
+        }
+        for _line in buffer[..count].iter().filter(|&&byte| byte == b'\n') {
+            let text = serde_json::to_string(&report()).expect("plain values");
+            stream.write_all((text + "\n").as_bytes())?;
+        }
+    }
+}
+
+/// A connection to a server that [reports](report_at).
+#[derive(Debug)]
+pub struct RemoteReports {
+    address: SocketAddr,
+    stream: BufReader<TcpStream>,
+}
+
+impl RemoteReports {
+    /// Connects.
+    ///
+    /// # Errors
+    /// Those of connecting.
+    pub fn connect(address: SocketAddr) -> Result<Self, CaseError> {
+        let of = |e: std::io::Error| {
+            CaseError::from_io(&format!("the server's report at {address}"), &e)
+        };
+        let stream = TcpStream::connect_timeout(&address, PATIENCE).map_err(of)?;
+        stream.set_read_timeout(Some(PATIENCE)).map_err(of)?;
+        stream.set_nodelay(true).map_err(of)?;
+        Ok(Self { address, stream: BufReader::new(stream) })
+    }
+
+    /// Counters and resource usage of the server and all its processes.
+    ///
+    /// # Errors
+    /// `Failed` if the connection is lost, or if something else than a report comes.
+    pub fn report(&mut self) -> Result<ServerReport, CaseError> {
+        let of = |e: std::io::Error| {
+            CaseError::from_io(&format!("the server's report at {}", self.address), &e)
+        };
+        self.stream.get_mut().write_all(b"\n").map_err(of)?;
+        let mut line = String::new();
+        self.stream.by_ref().take(REPORT_AT_MOST).read_line(&mut line).map_err(of)?;
+        serde_json::from_str(&line).map_err(|_| {
+            CaseError::Failed(format!(
+                "{} does not report as `oscost net serve --report-at` does",
+                self.address
+            ))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Architecture, Protocol, ServerOptions, Task};
+
+    fn server() -> Server {
+        let options = ServerOptions {
+            protocol: Protocol::TOO_BUSY,
+            timeout: Duration::from_secs(1),
+            workers: 1,
+            cpus: vec![0],
+            stdio_arguments: Vec::new(),
+            task: Task::None,
+            memory: 0,
+        };
+        let threads = Architecture::find("threads").unwrap();
+        threads.bind(([127, 0, 0, 1], 0).into(), &options).unwrap()
+    }
+
+    #[test]
+    fn reports_come_one_for_each_line_and_clients_may_send_anything() {
+        let server = server();
+        let address = report_at(&server, ([127, 0, 0, 1], 0).into()).unwrap();
+        let mut rude = TcpStream::connect(address).unwrap();
+        rude.write_all(&[b'x'; 100_000]).unwrap();
+        drop(rude);
+        let mut reports = RemoteReports::connect(address).unwrap();
+        server.counters().timed_out.fetch_add(3, std::sync::atomic::Ordering::Relaxed);
+        for _ in 0..3 {
+            assert_eq!(reports.report().unwrap().timed_out, 3);
+        }
+    }
+
+    #[test]
+    fn what_is_no_report_is_an_error() {
+        for said in [&b""[..], b"hello\n", b"{\"cpu_ns\":-1}\n", &[b'{'; 40_000]] {
+            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+            let address = listener.local_addr().unwrap();
+            let other = std::thread::spawn(move || {
+                let (mut stream, _) = listener.accept().unwrap();
+                let _ = stream.read(&mut [0; 8]);
+                let _ = stream.write_all(said);
+            });
+            let error = RemoteReports::connect(address).unwrap().report().unwrap_err();
+            assert!(error.to_string().contains(&address.to_string()), "{error}");
+            other.join().unwrap();
+        }
+    }
+}

@@ -1,0 +1,260 @@
+//! The work that a server does for each request, between reading it and writing the reply. All architectures do it in the
+//! same place (`Terms::work`), in the thread that serves the client: an event loop serves nobody else meanwhile, as it would
+//! not in an application that does such work in its loop.
+
+use std::fmt;
+use std::fs::{File, OpenOptions};
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::time::Duration;
+
+use measure::count::{format_duration, parse_count, parse_duration};
+use platform::CaseError;
+use serde::{Deserialize, Serialize};
+
+use crate::name_server::resolve;
+
+/// Maximum length of the work `cpu`, so that no reply takes longer than clients wait.
+const LONGEST: Duration = Duration::from_secs(1);
+/// Maximum size of the work `file`, in bytes.
+const LARGEST: u64 = 1 << 20;
+/// Bytes written by the work `fsync`.
+const RECORD: [u8; 512] = [b'r'; 512];
+/// Bytes read at once by the work `file`.
+const READ_AT_ONCE: usize = 16 * 1024;
+
+/// The kind of work for each request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Work {
+    /// None.
+    #[default]
+    None,
+    /// Computes for this long on a quiet CPU.
+    Cpu(Duration),
+    /// Opens a file that is in the page cache, reads this number of bytes, and closes it.
+    File(u64),
+    /// Opens a file, overwrites 512 bytes, waits until they are on the storage device (fsync(2)), and closes it.
+    Fsync,
+    /// Asks a name server for the address of a name, over UDP.
+    Dns,
+}
+
+/// A text that names no work.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "no work {0:?}: there are none, cpu:TIME (at most 1s), file:SIZE (at most 1m), fsync and dns"
+)]
+pub struct NoSuchWork(String);
+
+impl FromStr for Work {
+    type Err = NoSuchWork;
+
+    fn from_str(text: &str) -> Result<Self, NoSuchWork> {
+        let wrong = || NoSuchWork(text.to_owned());
+        match (text, text.split_once(':')) {
+            ("none", _) => Ok(Self::None),
+            ("fsync", _) => Ok(Self::Fsync),
+            ("dns", _) => Ok(Self::Dns),
+            (_, Some(("cpu", time))) => match parse_duration(time) {
+                Ok(time) if !time.is_zero() && time <= LONGEST => Ok(Self::Cpu(time)),
+                _ => Err(wrong()),
+            },
+            (_, Some(("file", size))) => match parse_count(size) {
+                Ok(size @ 1..=LARGEST) => Ok(Self::File(size)),
+                _ => Err(wrong()),
+            },
+            _ => Err(wrong()),
+        }
+    }
+}
+
+impl fmt::Display for Work {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Self::None => f.write_str("none"),
+            Self::Cpu(time) => write!(f, "cpu:{}", format_duration(*time)),
+            Self::File(size) if size.is_multiple_of(1024) => write!(f, "file:{}k", size / 1024),
+            Self::File(size) => write!(f, "file:{size}"),
+            Self::Fsync => f.write_str("fsync"),
+            Self::Dns => f.write_str("dns"),
+        }
+    }
+}
+
+/// Work with everything that it needs, so that another process can do it too.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Task {
+    /// Nothing.
+    #[default]
+    None,
+    /// Computes.
+    Cpu {
+        /// For this long, in ns.
+        ns: u64,
+        /// At this time per iteration of the loop, in ns.
+        ns_per_iteration: f64,
+    },
+    /// Reads a file.
+    File {
+        /// Its path.
+        path: PathBuf,
+        /// The bytes to read.
+        size: u64,
+    },
+    /// Overwrites the beginning of a file and waits for the device.
+    Fsync {
+        /// Its path.
+        path: PathBuf,
+    },
+    /// Asks a name server.
+    Dns {
+        /// Its address.
+        server: SocketAddr,
+    },
+}
+
+/// What [`Task::prepare`] needs for some kinds of work.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Means<'a> {
+    /// The speed of computing, if it is known; otherwise it is measured.
+    pub computing: Option<measure::work::Work>,
+    /// The path at which `fsync` creates a file; the caller removes it.
+    pub scratch: Option<&'a Path>,
+    /// The name server that `dns` asks.
+    pub name_server: Option<SocketAddr>,
+}
+
+impl Task {
+    /// Prepares the work: measures the speed of the CPU, or creates the file.
+    ///
+    /// # Errors
+    /// `Failed` if something that it needs is missing, or does not work.
+    pub fn prepare(work: Work, means: &Means) -> Result<Self, CaseError> {
+        let missing = |what: &str| CaseError::Failed(format!("the work {work} needs {what}"));
+        Ok(match work {
+            Work::None => Self::None,
+            Work::Cpu(time) => {
+                let computing = match means.computing {
+                    Some(known) => known,
+                    None => measure::work::Work::calibrate(measure::time::Clock::monotonic())?,
+                };
+                let ns_per_iteration = computing.ns_per_iteration();
+                Self::Cpu { ns: time.as_nanos() as u64, ns_per_iteration }
+            }
+            Work::File(size) => {
+                let of = |what: &str, e: &io::Error| CaseError::from_io(what, e);
+                let path =
+                    std::env::current_exe().map_err(|e| of("the path of this program", &e))?;
+                let task = Self::File { path, size };
+                task.perform().map_err(|e| of("reading this program's file", &e))?;
+                task
+            }
+            Work::Fsync => {
+                let path = means.scratch.ok_or_else(|| missing("a path for its file"))?.to_owned();
+                let created = File::create(&path).and_then(|mut file| file.write_all(&RECORD));
+                created
+                    .map_err(|e| CaseError::from_io(&format!("create {}", path.display()), &e))?;
+                Self::Fsync { path }
+            }
+            Work::Dns => {
+                Self::Dns { server: means.name_server.ok_or_else(|| missing("a name server"))? }
+            }
+        })
+    }
+
+    /// Whether there is none.
+    pub fn is_none(&self) -> bool {
+        *self == Self::None
+    }
+
+    /// Does the work once.
+    ///
+    /// # Errors
+    /// Those of its calls.
+    pub fn perform(&self) -> io::Result<()> {
+        match self {
+            Self::None => Ok(()),
+            Self::Cpu { ns, ns_per_iteration } => {
+                let computing = measure::work::Work::of_ns_per_iteration(*ns_per_iteration);
+                computing.map_err(io::Error::other)?.run(Duration::from_nanos(*ns));
+                Ok(())
+            }
+            Self::File { path, size } => read(path, *size),
+            Self::Fsync { path } => {
+                let mut file = OpenOptions::new().write(true).open(path)?;
+                file.write_all(&RECORD)?;
+                file.sync_all()
+            }
+            Self::Dns { server } => resolve(*server),
+        }
+    }
+}
+
+/// Reads the first `size` bytes of a file, which must have that many.
+fn read(path: &Path, size: u64) -> io::Result<()> {
+    let mut file = File::open(path)?;
+    let mut buffer = [0; READ_AT_ONCE];
+    let mut left = size as usize;
+    while left > 0 {
+        let room = left.min(READ_AT_ONCE);
+        match file.read(&mut buffer[..room]) {
+            Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
+            Ok(bytes) => left -= bytes,
+            Err(e) if e.kind() == ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::NameServer;
+
+    #[test]
+    fn work_is_printed_as_it_is_read() {
+        for text in ["none", "cpu:20us", "cpu:1s", "file:4k", "file:100", "fsync", "dns"] {
+            assert_eq!(text.parse::<Work>().map(|work| work.to_string()), Ok(text.to_owned()));
+        }
+        for text in
+            ["", "cpu", "cpu:", "cpu:0us", "cpu:2s", "cpu:-1us", "file:0", "file:2m", "dns:", "Dns"]
+        {
+            assert_eq!(text.parse::<Work>(), Err(NoSuchWork(text.to_owned())));
+        }
+    }
+
+    #[test]
+    fn every_kind_is_done() {
+        let path = std::env::temp_dir().join(format!("oscost-test-work-{}", std::process::id()));
+        let names = NameServer::start().unwrap();
+        let means =
+            Means { computing: None, scratch: Some(&path), name_server: Some(names.address()) };
+        for work in ["none", "cpu:1us", "file:4k", "file:17000", "fsync", "dns"] {
+            let task = Task::prepare(work.parse().unwrap(), &means).unwrap();
+            assert!(task.perform().is_ok(), "{work}");
+            let text = serde_json::to_string(&task).unwrap();
+            assert_eq!(serde_json::from_str::<Task>(&text).unwrap(), task);
+        }
+        assert_eq!(std::fs::read(&path).unwrap(), RECORD);
+        assert_eq!(names.answered(), 1);
+        std::fs::remove_file(&path).unwrap();
+    }
+
+    #[test]
+    fn missing_means_are_named_and_failures_are_errors() {
+        for (work, what) in [(Work::Fsync, "a path"), (Work::Dns, "a name server")] {
+            let error = Task::prepare(work, &Means::default()).unwrap_err().to_string();
+            assert!(error.contains(what), "{error}");
+        }
+        let nowhere = PathBuf::from("/nonexistent/oscost");
+        assert!(Task::File { path: nowhere.clone(), size: 1 }.perform().is_err());
+        assert!(Task::Fsync { path: nowhere }.perform().is_err());
+        assert!(Task::Cpu { ns: 1, ns_per_iteration: 0.0 }.perform().is_err());
+        let path = std::env::current_exe().unwrap();
+        assert!(Task::File { path, size: u64::from(u32::MAX) << 8 }.perform().is_err());
+    }
+}
