@@ -10,10 +10,20 @@ fn page(width: usize) -> Page {
 }
 
 /// Twelve rounds that differ by a part in a thousand.
-fn result(case: &str, params: &[(&str, &str)], (metric, unit): (&str, &str), value: f64) -> CaseResult {
+fn result(
+    case: &str,
+    params: &[(&str, &str)],
+    (metric, unit): (&str, &str),
+    value: f64,
+) -> CaseResult {
     let params = params.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
     CaseResult {
-        estimate: Some(Estimate { median: value, low: value * 0.999, high: value * 1.001, level: 0.95 }),
+        estimate: Some(Estimate {
+            median: value,
+            low: value * 0.999,
+            high: value * 1.001,
+            level: 0.95,
+        }),
         round_values: (0..12).map(|i| value * (1.0 + 2e-4 * f64::from(i % 5 - 2))).collect(),
         rounds: 12,
         ..CaseResult::blank(case, params, metric, unit, Direction::Lower)
@@ -54,7 +64,8 @@ fn timers() -> Vec<CaseResult> {
 
 fn locks() -> Vec<CaseResult> {
     let lock = |case: &str, workers: &str, ns| {
-        let params = [("workers", workers), ("work", "9us"), ("as", "threads"), ("place", "unpinned")];
+        let params =
+            [("workers", workers), ("work", "9us"), ("as", "threads"), ("place", "unpinned")];
         result(case, &params, ("time", "ns/op"), ns)
     };
     let all = [("1", 9_300.0), ("2", 9_700.0), ("3", 9_800.0), ("4", 9_900.0), ("5", 9_950.0)];

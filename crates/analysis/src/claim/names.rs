@@ -232,7 +232,7 @@ fn check_value(param: &Param, value: &str) -> Result<(), String> {
         Takes::Length => {
             parse_duration(value).map(drop).map_err(|error| format!("it {}", error.problem()))
         }
-        Takes::Footprint(_) | Takes::CpuPair | Takes::Directory => Ok(()),
+        Takes::Footprint(_) | Takes::CpuPair | Takes::Directory | Takes::Work => Ok(()),
     }
 }
 

@@ -121,10 +121,7 @@ fn measured(place: &Place, runs: &[Document]) -> Result<(CellValue, Vec<String>)
 }
 
 /// The one result that a side selects.
-fn found<'a>(
-    side: &Side,
-    runs: &'a [Document],
-) -> Result<(&'a CaseResult, Option<f64>), String> {
+fn found<'a>(side: &Side, runs: &'a [Document]) -> Result<(&'a CaseResult, Option<f64>), String> {
     let selected = figures_of_side(side, runs)?;
     match selected[..] {
         [(result, _)] if result.outcome != Outcome::Measured => {
@@ -148,7 +145,8 @@ fn of_estimate(result: &CaseResult) -> Result<CellValue, String> {
 
 fn of_round(result: &CaseResult, round: usize) -> Result<CellValue, String> {
     let value = round.checked_sub(1).and_then(|at| result.round_values.get(at)).copied();
-    let value = value.ok_or_else(|| format!("there were only {} rounds", result.round_values.len()))?;
+    let value =
+        value.ok_or_else(|| format!("there were only {} rounds", result.round_values.len()))?;
     Ok(CellValue { value, low: value, high: value })
 }
 

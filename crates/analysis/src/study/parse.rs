@@ -50,7 +50,9 @@ fn sizes(text: &str, size: Size) -> Result<BTreeMap<String, String>, FileError> 
             Size::Full => full,
         };
         if let Some(bad) = values.value.iter().find(|value| !is_plain(value)) {
-            return wrong(format!("{bad:?} has a quotation mark, a backslash, a $ or a control character"));
+            return wrong(format!(
+                "{bad:?} has a quotation mark, a backslash, a $ or a control character"
+            ));
         }
         Ok((name, value.clone()))
     };
@@ -227,7 +229,8 @@ impl Layout<'_> {
     }
 
     fn divided(&self, figures: &Located<String>) -> Result<Vec<Option<String>>, FileError> {
-        let all: Vec<_> = figures.value.split('|').map(|text| Some(text.trim().to_owned())).collect();
+        let all: Vec<_> =
+            figures.value.split('|').map(|text| Some(text.trim().to_owned())).collect();
         match all.len() == self.columns.len() {
             true => Ok(all),
             false => {
@@ -305,8 +308,12 @@ impl Words<'_> {
             if let Some(value) = value {
                 text = text.replace(name, value);
             } else if text.contains(name) {
-                let place = if name == "$row" { "`rows` of the table" } else { "`value` of the column" };
-                return Err(FileError::new(at, format!("{name} stands for nothing: {place} is missing")));
+                let place =
+                    if name == "$row" { "`rows` of the table" } else { "`value` of the column" };
+                return Err(FileError::new(
+                    at,
+                    format!("{name} stands for nothing: {place} is missing"),
+                ));
             }
         }
         match text.contains('$') {

@@ -36,13 +36,16 @@ struct Edit {
 
 /// Whether a value can stand in a text in quotation marks unchanged.
 pub(super) fn is_plain(value: &str) -> bool {
-    !value.is_empty() && !value.contains(|c: char| c.is_control() || matches!(c, '"' | '\'' | '\\' | '$'))
+    !value.is_empty()
+        && !value.contains(|c: char| c.is_control() || matches!(c, '"' | '\'' | '\\' | '$'))
 }
 
 /// Whether a name can follow `$`.
 pub(super) fn is_name(name: &str) -> bool {
     let reserved = matches!(name, "column" | "row");
-    !reserved && name.starts_with(|c: char| c.is_ascii_lowercase()) && name.chars().all(is_part_of_name)
+    !reserved
+        && name.starts_with(|c: char| c.is_ascii_lowercase())
+        && name.chars().all(is_part_of_name)
 }
 
 fn is_part_of_name(c: char) -> bool {
@@ -122,7 +125,9 @@ mod tests {
     fn places_are_those_of_the_original_text() {
         let text = "x\né $a, $long_name, z";
         let changed = sized(text);
-        for (old, new) in [("é", 1), ("$a", 3), (", $", 7), ("$long_name", 9), (", z", 10), ("z", 12)] {
+        for (old, new) in
+            [("é", 1), ("$a", 3), (", $", 7), ("$long_name", 9), (", z", 10), ("z", 12)]
+        {
             let line = text.lines().nth(1).unwrap();
             let column = 1 + line[..line.find(old).unwrap()].chars().count();
             let found = changed.original(Location { line: 2, column: new });

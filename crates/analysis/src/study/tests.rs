@@ -41,8 +41,7 @@ fn every_published_figure_is_present() {
     let syscall = parsed("syscall", Size::Default);
     let of_calls: Vec<f64> =
         syscall.tables[0].rows.iter().filter_map(|row| row.cells[0].number()).collect();
-    let figures =
-        [0.5831, 0.5984, 0.5941, 0.5956, 0.6010, 0.6157, 0.6069, 0.5891, 0.5955, 0.5849];
+    let figures = [0.5831, 0.5984, 0.5941, 0.5956, 0.6010, 0.6157, 0.6069, 0.5891, 0.5955, 0.5849];
     assert_eq!(of_calls, figures);
     assert_eq!(published(&syscall, 1, 0), ["0 or 1"]);
     let locks = parsed("locks", Size::Default);
@@ -58,18 +57,41 @@ fn every_published_figure_is_present() {
         (
             "threads",
             &[
-                "2, 5, 8, 11, 14 and 17", "10, 30, 90, 270, 810 or 2430 ms", "at most 25 at once",
-                "ten times", "10 % slower", "50 %", "up to 10 jobs", "beyond 10", "within 20 %",
-                "Windows NT", "Windows 95",
+                "2, 5, 8, 11, 14 and 17",
+                "10, 30, 90, 270, 810 or 2430 ms",
+                "at most 25 at once",
+                "ten times",
+                "10 % slower",
+                "50 %",
+                "up to 10 jobs",
+                "beyond 10",
+                "within 20 %",
+                "Windows NT",
+                "Windows 95",
             ],
         ),
-        ("locks", &["10^6", "9 us", "10 %", "2, 3, 4 and 10 threads", "3 and 10 threads", "two semop"]),
+        (
+            "locks",
+            &["10^6", "9 us", "10 %", "2, 3, 4 and 10 threads", "3 and 10 threads", "two semop"],
+        ),
         (
             "network",
             &[
-                "200,000 recipients", "9,113 domains", "2,500 connections", "10,000 files",
-                "4 to 128 KiB", "450 too busy", "12 charts", "75 %", "35 %", "1,500", "6 and 10 times",
-                "12 times", "5 %", "1,000", "500 to 1,000",
+                "200,000 recipients",
+                "9,113 domains",
+                "2,500 connections",
+                "10,000 files",
+                "4 to 128 KiB",
+                "450 too busy",
+                "12 charts",
+                "75 %",
+                "35 %",
+                "1,500",
+                "6 and 10 times",
+                "12 times",
+                "5 %",
+                "1,000",
+                "500 to 1,000",
             ],
         ),
     ] {
@@ -91,50 +113,75 @@ fn every_published_claim_is_present() {
         (
             "timers",
             &[
-                ("linux-below-1us", false), ("windows-below-2us", false), ("windows-much-slower", false),
-                ("windows-2.6-times", true), ("smp-slower", true), ("share-of-a-millisecond", false),
-                ("share-of-a-millisecond-windows", false), ("tick-count-10ms", false),
+                ("linux-below-1us", false),
+                ("windows-below-2us", false),
+                ("windows-much-slower", false),
+                ("windows-2.6-times", true),
+                ("smp-slower", true),
+                ("share-of-a-millisecond", false),
+                ("share-of-a-millisecond-windows", false),
+                ("tick-count-10ms", false),
             ],
         ),
         (
             "syscall",
             &[
-                ("about-0.6us", false), ("pairs-0-or-1us", false),
-                ("one-reading-cannot-show-it", false), ("no-clock-shows-it", true),
+                ("about-0.6us", false),
+                ("pairs-0-or-1us", false),
+                ("one-reading-cannot-show-it", false),
+                ("no-clock-shows-it", true),
             ],
         ),
         (
             "threads",
             &[
-                ("cpu-never-faster", false), ("cpu-shortest-10-percent", false),
-                ("cpu-long-elapsed-equal", false), ("cpu-long-turnaround", false),
-                ("cpu-short-turnaround-serial", false), ("wait-short-serial-up-to-10", false),
-                ("wait-short-concurrent-beyond-10", false), ("wait-short-crossing", false),
-                ("long-overhead-cpu", false), ("long-overhead-wait", false),
-                ("equal-lengths-elapsed", false), ("equal-lengths-turnaround", false),
-                ("shortest-first-serial", false), ("calibration-not-above-20", false),
-                ("calibration-not-below-20", false), ("nt-short-waiting-better", false),
+                ("cpu-never-faster", false),
+                ("cpu-shortest-10-percent", false),
+                ("cpu-long-elapsed-equal", false),
+                ("cpu-long-turnaround", false),
+                ("cpu-short-turnaround-serial", false),
+                ("wait-short-serial-up-to-10", false),
+                ("wait-short-concurrent-beyond-10", false),
+                ("wait-short-crossing", false),
+                ("long-overhead-cpu", false),
+                ("long-overhead-wait", false),
+                ("equal-lengths-elapsed", false),
+                ("equal-lengths-turnaround", false),
+                ("shortest-first-serial", false),
+                ("calibration-not-above-20", false),
+                ("calibration-not-below-20", false),
+                ("nt-short-waiting-better", false),
                 ("nt-long-waiting-alike", false),
             ],
         ),
         (
             "locks",
             &[
-                ("nptl-10-percent-by-ratio", false), ("nptl-10-percent-saved", false),
-                ("sysv-two-calls", false), ("nptl-no-call", false),
+                ("nptl-10-percent-by-ratio", false),
+                ("nptl-10-percent-saved", false),
+                ("sysv-two-calls", false),
+                ("nptl-no-call", false),
             ],
         ),
         (
             "network",
             &[
-                ("architecture-over-system", false), ("spread-75-percent", false),
-                ("linux-35-percent-ahead", false), ("gain-marginal-beyond-1500", false),
-                ("files-linux-like-windows", false), ("files-6-times-the-third", false),
-                ("files-10-times-the-fourth", false), ("loop-12-times-process", false),
-                ("loop-12-times-process-by-rate", false), ("loop-20-times-process", false),
-                ("loop-20-times-process-by-rate", false), ("loop-35-percent-over-threads", false),
-                ("loop-35-percent-over-threads-by-rate", false), ("loop-advantage-grows", false),
-                ("threads-limited", false), ("threads-lower-latency-at-low-load", false),
+                ("architecture-over-system", false),
+                ("spread-75-percent", false),
+                ("linux-35-percent-ahead", false),
+                ("gain-marginal-beyond-1500", false),
+                ("files-linux-like-windows", false),
+                ("files-6-times-the-third", false),
+                ("files-10-times-the-fourth", false),
+                ("loop-12-times-process", false),
+                ("loop-12-times-process-by-rate", false),
+                ("loop-20-times-process", false),
+                ("loop-20-times-process-by-rate", false),
+                ("loop-35-percent-over-threads", false),
+                ("loop-35-percent-over-threads-by-rate", false),
+                ("loop-advantage-grows", false),
+                ("threads-limited", false),
+                ("threads-lower-latency-at-low-load", false),
                 ("more-cpus-slow-threads", false),
             ],
         ),
@@ -191,7 +238,12 @@ fn result(case: &str, params: &[(&str, &str)], metric: &str, unit: &str, value: 
     let params = params.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
     let rounds: Vec<f64> = (0..12).map(|i| value * (1.0 + 2e-4 * f64::from(i % 5 - 2))).collect();
     CaseResult {
-        estimate: Some(Estimate { median: value, low: value * 0.999, high: value * 1.001, level: 0.95 }),
+        estimate: Some(Estimate {
+            median: value,
+            low: value * 0.999,
+            high: value * 1.001,
+            level: 0.95,
+        }),
         rounds: 12,
         round_values: rounds,
         ..CaseResult::blank(case, params, metric, unit, Direction::Lower)
@@ -246,7 +298,11 @@ fn claims_are_judged_by_one_system_or_by_two() {
         document("Linux", Some("smp"), linux_timers(243.0 * 1.106)),
     ];
     name_systems(&study, &mut two);
-    assert_eq!(two[0].system(), Some("linux"), "the first run on Linux is the one that claims mean");
+    assert_eq!(
+        two[0].system(),
+        Some("linux"),
+        "the first run on Linux is the one that claims mean"
+    );
 }
 
 #[test]
@@ -271,15 +327,24 @@ fn measured_figures_take_the_layout_of_the_published_table() {
     assert!(cell(4).here.is_none() && cell(4).reason.as_ref().unwrap().contains("windows"));
 
     let study = parsed("syscall", Size::Default);
-    let runs = [document("Linux", None, vec![result("syscall/read-0", &[], "time", "ns/op", 100.0)])];
+    let runs =
+        [document("Linux", None, vec![result("syscall/read-0", &[], "time", "ns/op", 100.0)])];
     let table = MeasuredTable::of(&study.tables[0], &runs);
-    let here: Vec<f64> = table.rows.iter().filter_map(|row| Some(row.cells[0].here?.value)).collect();
-    let rounds: Vec<f64> = runs[0].results[0].round_values[..10].iter().map(|ns| ns * 1e-3).collect();
+    let here: Vec<f64> =
+        table.rows.iter().filter_map(|row| Some(row.cells[0].here?.value)).collect();
+    let rounds: Vec<f64> =
+        runs[0].results[0].round_values[..10].iter().map(|ns| ns * 1e-3).collect();
     assert_eq!(here, rounds, "each row is a round");
 
     let study = parsed("locks", Size::Default);
     let lock = |case, workers, ns| {
-        result(case, &[("workers", workers), ("work", "9us"), ("as", "threads")], "time", "ns/op", ns)
+        result(
+            case,
+            &[("workers", workers), ("work", "9us"), ("as", "threads")],
+            "time",
+            "ns/op",
+            ns,
+        )
     };
     let results = vec![
         lock("lock/sysv-sem", "1", 9_593.0),
@@ -347,13 +412,37 @@ fn mistakes_are_reported_with_line_and_column() {
         ("cases = [\"lock/futex\"]", "", "line 8, column 1: cases is missing"),
         ("workers = [\"$n\"]", "workers = [\"$m\"]", "line 10, column 12: \"$m\" names no value"),
         ("columns = [{ title = \"c\" }]", "columns = []", "a table has 1 to 40 columns"),
-        ("columns = [{ title = \"c\" }]", "columns = [{ titel = \"c\" }]", "line 14, column 12: title is"),
-        ("published = [\"1\"]", "published = [\"1\", \"2\"]", "line 17, column 14: published has 2"),
-        ("published = [\"1\"]", "publisched = [\"1\"]", "line 17, column 1: unknown key \"publisched\""),
-        ("point = { case = \"lock/futex\"", "point = { case = \"lock/futx\"", "line 18, column 18: no case"),
-        ("point = { case = \"lock/futex\", params", "over = { case = \"lock/futex\", params", "the row has no point"),
+        (
+            "columns = [{ title = \"c\" }]",
+            "columns = [{ titel = \"c\" }]",
+            "line 14, column 12: title is",
+        ),
+        (
+            "published = [\"1\"]",
+            "published = [\"1\", \"2\"]",
+            "line 17, column 14: published has 2",
+        ),
+        (
+            "published = [\"1\"]",
+            "publisched = [\"1\"]",
+            "line 17, column 1: unknown key \"publisched\"",
+        ),
+        (
+            "point = { case = \"lock/futex\"",
+            "point = { case = \"lock/futx\"",
+            "line 18, column 18: no case",
+        ),
+        (
+            "point = { case = \"lock/futex\", params",
+            "over = { case = \"lock/futex\", params",
+            "the row has no point",
+        ),
         ("$n\" } }\n[[claim]]", "$column\" } }\n[[claim]]", "$column stands for nothing"),
-        ("a = { case = \"lock/futex\", params = { workers = \"$n\" } }", "a = { case = \"lock/futex\", params = { workers = \"$n\", as = \"$x\" } }", "line 22, column 55: \"$x\" names no value"),
+        (
+            "a = { case = \"lock/futex\", params = { workers = \"$n\" } }",
+            "a = { case = \"lock/futex\", params = { workers = \"$n\", as = \"$x\" } }",
+            "line 22, column 55: \"$x\" names no value",
+        ),
         ("value < 1 us", "value < 1 kg", "\"kg\" is no unit of time"),
         ("claim = \"c\"", "claim = \"d\"", "[[about]] of \"d\", which is no claim"),
         ("claim = \"c\"", "claim = \"c\"\nderived = 3", "line 26, column 11: derived is neither"),
@@ -366,7 +455,9 @@ fn mistakes_are_reported_with_line_and_column() {
     let long = format!("{SMALL}# {}", "x".repeat(1 << 20));
     assert!(Study::parse(&long, Size::Default).unwrap_err().to_string().contains("1 MiB"));
     let nothing = "name = \"s\"\ntitle = \"t\"\nquestion = \"q\"\nsource = \"o\"";
-    assert!(Study::parse(nothing, Size::Default).unwrap_err().to_string().contains("neither points"));
+    assert!(
+        Study::parse(nothing, Size::Default).unwrap_err().to_string().contains("neither points")
+    );
 }
 
 proptest! {

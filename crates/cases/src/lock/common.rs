@@ -2,11 +2,11 @@
 
 use crate::place::PLACE;
 use crate::{Extent, Param, Takes, count_of, value_of};
+use measure::time::Clock;
+use measure::work::Work;
 use measure::worker_group::{
     GREATEST_SHARE, LEAST_SHARE, Operations, RATE, Task, WORKERS_AT_MOST, WorkerGroup,
 };
-use measure::time::Clock;
-use measure::work::Work;
 use measure::{CaseError, Metric, Params, Round};
 use platform::shared::Shared;
 use std::cell::UnsafeCell;

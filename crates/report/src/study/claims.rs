@@ -25,7 +25,8 @@ pub(super) fn claims_text(page_of: &StudyPage, page: &Page) -> String {
 /// What is known about a claim besides its verdict. Reasons for another answer are left out if the answer is the same.
 fn about_text(judged: &JudgedClaim, page_of: &StudyPage, page: &Page) -> String {
     let Some(about) = page_of.study.about.get(&judged.claim.name) else { return String::new() };
-    let derived = about.derived.then(|| "derived from the published figures, not stated".to_owned());
+    let derived =
+        about.derived.then(|| "derived from the published figures, not stated".to_owned());
     let needs = about.needs.as_ref().filter(|_| judged.verdict == ClaimVerdict::NotMeasurable);
     let today = about.today.as_ref().filter(|_| judged.verdict != ClaimVerdict::Holds);
     let lines = [

@@ -90,9 +90,8 @@ fn block(name: &str, cells: &[Vec<Cell>], table: &MeasuredTable, page: &Page) ->
     let mut pieces: Vec<Vec<Column>> = Vec::new();
     for (title, cells) in table.columns.iter().zip(cells) {
         let column = Column::figures(title, cells.clone());
-        let fits = |piece: &Vec<Column>| {
-            grid::total_width(piece) + column.width() <= page.table_width()
-        };
+        let fits =
+            |piece: &Vec<Column>| grid::total_width(piece) + column.width() <= page.table_width();
         match pieces.last_mut() {
             Some(piece) if piece.len() == 1 || fits(piece) => piece.push(column),
             _ => pieces.push(vec![first_column(names(), &column, page), column]),

@@ -47,7 +47,10 @@ mod tests {
         let owned = |values: &[&str]| values.iter().map(|value| (*value).to_owned()).collect();
         Selection {
             filters: vec![filter.to_owned()],
-            params: params.iter().map(|(name, values)| ((*name).to_owned(), owned(values))).collect(),
+            params: params
+                .iter()
+                .map(|(name, values)| ((*name).to_owned(), owned(values)))
+                .collect(),
         }
     }
 
