@@ -2,46 +2,17 @@
 //! differences in method; and the list of studies.
 
 mod claims;
+mod model;
 mod tables;
 
-use std::time::Duration;
+pub use model::{StudyLine, StudyPage};
 
-use analysis::claim::JudgedClaim;
-use analysis::study::{MeasuredTable, Study};
 use results::Document;
 
 use crate::grid::{self, Cell, Column};
 use crate::page::{Ink, Page};
 use crate::quantity::format_duration;
 use crate::text;
-
-/// A study in the list of studies.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StudyLine {
-    /// Its name.
-    pub name: String,
-    /// The question it answers.
-    pub question: String,
-    /// How long it takes by default.
-    pub takes: Duration,
-    /// How long it takes with the original sizes.
-    pub takes_in_full: Duration,
-}
-
-/// A study with what was measured.
-#[derive(Debug, Clone, Copy)]
-pub struct StudyPage<'a> {
-    /// The study.
-    pub study: &'a Study,
-    /// Its tables with the figures measured here.
-    pub tables: &'a [MeasuredTable],
-    /// Its claims with their verdicts.
-    pub claims: &'a [JudgedClaim],
-    /// The runs that it is judged by.
-    pub runs: &'a [Document],
-    /// The names that claims use for some of them, each with the id of the run.
-    pub named: &'a [(String, String)],
-}
 
 /// The list of studies.
 pub fn studies_table(lines: &[StudyLine], page: &Page) -> String {

@@ -29,8 +29,7 @@ pub use id::{new_id, random_seed};
 pub use machine_changes::also_differs;
 pub use noise::{NOISE_TAG, stored_noise_checks};
 pub use plan::{
-    Options, Plan, PlanError, Point, Selection, choose, plan, plan_of, plan_selections,
-    points_of_claims,
+    Options, Plan, PlanError, Point, Selection, choose, plan, plan_of, points_of_claims,
 };
 pub use run::{Ended, Ending, Request, begin, resume};
 pub use timebase::{best_clock, timebase_on};

@@ -6,7 +6,6 @@ mod filter;
 mod options;
 mod params;
 mod point;
-mod selection;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -19,11 +18,10 @@ use serde::{Deserialize, Serialize};
 pub use claims::points_of_claims;
 pub use error::PlanError;
 pub use filter::choose;
-pub use options::Options;
 use options::extent_of;
+pub use options::{Options, Selection};
 use params::{params_of, thinned, values_of};
 pub use point::Point;
-pub use selection::{Selection, plan_selections};
 
 /// Wanted half-width of an interval, as a share: of a sampled core-bound point; of a sampled one that waits for memory, other
 /// CPUs, devices or timers; and of trials and of contending workers, whose rounds differ by 5 to 15 % from process to process.
@@ -77,6 +75,9 @@ fn waiting_precision() -> f64 {
 
 /// Plans a run of all points that `options` select, on these CPUs.
 pub fn plan(options: &Options, cpus: &[usize], seed: u64) -> Result<Plan, PlanError> {
+    if !options.selections.is_empty() {
+        return plan_of(points_of_selections(options, cpus, seed)?, options, cpus, seed);
+    }
     let mut cases = match (options.user.is_empty(), options.filters.is_empty()) {
         (false, true) => Vec::new(),
         _ => unasked(choose(&options.filters)?)?,
@@ -95,6 +96,24 @@ pub fn plan(options: &Options, cpus: &[usize], seed: u64) -> Result<Plan, PlanEr
     }
     points.extend(options.user.iter().map(|(point, _)| point.clone()));
     plan_of(points, options, cpus, seed)
+}
+
+/// The points of all selections, each once.
+fn points_of_selections(
+    options: &Options,
+    cpus: &[usize],
+    seed: u64,
+) -> Result<Vec<Point>, PlanError> {
+    let mut points: Vec<Point> = Vec::new();
+    for Selection { filters, params } in options.selections.clone() {
+        let of_one = Options { filters, params, selections: Vec::new(), ..options.clone() };
+        for point in plan(&of_one, cpus, seed)?.points {
+            if !points.contains(&point) {
+                points.push(point);
+            }
+        }
+    }
+    Ok(points)
 }
 
 /// Plans a run of these points, on these CPUs.
@@ -319,6 +338,26 @@ mod tests {
         let plan = plan(&options, &[0], 7).unwrap();
         let values: Vec<&str> = plan.points.iter().map(|p| p.params["fds"].as_str()).collect();
         assert_eq!(values, ["1024"]);
+    }
+
+    #[test]
+    fn each_point_of_several_selections_is_planned_once() {
+        let selection = |filter: &str, params: &[(&str, &[&str])]| {
+            let owned = |values: &[&str]| values.iter().map(|value| (*value).to_owned()).collect();
+            let params = params.iter().map(|(name, values)| ((*name).to_owned(), owned(values)));
+            Selection { filters: vec![filter.to_owned()], params: params.collect() }
+        };
+        let of = |selections| plan(&Options { selections, ..Options::default() }, &[0, 1], 7);
+        let plan = of(vec![
+            selection("syscall/poll", &[("fds", &["1", "64"])]),
+            selection("syscall/poll", &[("fds", &["64", "512"])]),
+            selection("syscall/getppid", &[]),
+        ])
+        .unwrap();
+        let fds = plan.points.iter().map(|point| point.params.get("fds").map(String::as_str));
+        assert_eq!(fds.collect::<Vec<_>>(), [Some("1"), Some("64"), Some("512"), None]);
+        let error = of(vec![selection("syscall/poll", &[("colour", &["red"])])]).unwrap_err();
+        assert!(error.to_string().contains("colour"), "{error}");
     }
 
     #[test]

@@ -2,20 +2,22 @@
 
 use analysis::claim::Side;
 use analysis::study::{NAMES, Size, Study, included};
-use runner::{Options, Plan, Point, Selection, plan_selections};
+use runner::{Options, Plan, Point, Selection, plan};
 
 /// A default run of a study, in ms.
 const DEFAULT_MS_AT_MOST: u64 = 4 * 60 * 1000;
 
 fn planned(name: &str, size: Size) -> (Study, Plan) {
     let study = Study::parse(included(name).expect("an included study"), size).expect(name);
-    let selections: Vec<Selection> = study
+    let selections = study
         .measure
         .iter()
         .map(|measure| Selection { filters: measure.cases.clone(), params: measure.params.clone() })
         .collect();
-    let options = Options { full: size == Size::Full, ..Options::default() };
-    let plan = plan_selections(&selections, &options, &[0, 1], 7).expect(name);
+    let (precision, budget) = (study.precision, study.budget);
+    let full = size == Size::Full;
+    let options = Options { selections, full, precision, budget, ..Options::default() };
+    let plan = plan(&options, &[0, 1], 7).expect(name);
     (study, plan)
 }
 

@@ -1,6 +1,7 @@
 //! What a study consists of.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use crate::claim::{Claim, Side};
 
@@ -21,6 +22,10 @@ pub struct Study {
     pub systems: Vec<SystemRole>,
     /// What to measure.
     pub measure: Vec<Measure>,
+    /// The half-width of an interval at which a point is measured precisely enough, as a share, if it is not the usual one.
+    pub precision: Option<f64>,
+    /// The longest time of all measurements, if it is not the usual one.
+    pub budget: Option<Duration>,
     /// The published tables.
     pub tables: Vec<Table>,
     /// The published claims.

@@ -1,6 +1,9 @@
 //! Reads study files.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
+
+use measure::count::parse_duration;
 
 use super::model::{About, Cell, Column, Measure, Place, Row, Study, SystemRole, Table};
 use super::sizes::{Size, SizedText, is_name, is_plain};
@@ -78,6 +81,8 @@ fn study(text: &str) -> Result<Study, FileError> {
         differences: differences.iter().map(|text| one_line(&text.value)).collect(),
         systems: each(&root, "system", "[[system]]", system)?,
         measure: each(&root, "measure", "[[measure]]", measure)?,
+        precision: precision(&root)?,
+        budget: budget(&root)?,
         tables: each(&root, "table", "[[table]]", table)?,
         claims: read_claims(&root)?,
         about: about(&root)?,
@@ -104,6 +109,24 @@ fn each<'f, T>(
         Ok(value)
     };
     tables.iter().map(read).collect()
+}
+
+fn precision(root: &TableReader<'_>) -> Result<Option<f64>, FileError> {
+    match root.number("precision")? {
+        Some(share) if !(1e-6..1.0).contains(&share.value) => {
+            Err(FileError::new(share.at, "precision is a share above 0 and below 1, such as 0.03"))
+        }
+        share => Ok(share.map(|share| share.value)),
+    }
+}
+
+fn budget(root: &TableReader<'_>) -> Result<Option<Duration>, FileError> {
+    let Some(text) = root.text("budget")? else { return Ok(None) };
+    match parse_duration(&text.value) {
+        Ok(time) if time >= Duration::from_millis(100) => Ok(Some(time)),
+        Ok(_) => Err(FileError::new(text.at, "budget: at least 100ms")),
+        Err(error) => Err(FileError::new(text.at, format!("budget: it {}", error.problem()))),
+    }
 }
 
 fn system(table: &TableReader<'_>) -> Result<SystemRole, FileError> {

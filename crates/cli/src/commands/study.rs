@@ -14,7 +14,7 @@ use runner::{Options, Plan, Request, Selection};
 
 use super::check::{ending, existing};
 use super::exchange::read_text;
-use super::measure::{best_clock, how_to_resume, watched};
+use super::measure::{best_clock, how_to_resume, plan_of, watched};
 use crate::args::{FILTERS, Study as Args};
 use crate::ending::{Ending, Usage};
 use crate::interrupt::stop_on_interrupt;
@@ -55,8 +55,8 @@ fn list(as_json: bool) -> anyhow::Result<Ending> {
         lines.push(StudyLine {
             name: study.name.clone(),
             question: study.question.clone(),
-            takes: duration_of(&plan_of(&study, Size::Default)?),
-            takes_in_full: duration_of(&plan_of(&original, Size::Full)?),
+            takes: duration_of(&planned(&study, Size::Default)?),
+            takes_in_full: duration_of(&planned(&original, Size::Full)?),
         });
     }
     match as_json {
@@ -116,15 +116,19 @@ fn parsed(name: &str, text: &str, size: Size) -> Result<Study, Usage> {
     Study::parse(text, size).map_err(|error| Usage(format!("{name}: {error}")))
 }
 
-fn plan_of(study: &Study, size: Size) -> anyhow::Result<Plan> {
-    let selections: Vec<Selection> = study
+fn planned(study: &Study, size: Size) -> anyhow::Result<Plan> {
+    let selections = study
         .measure
         .iter()
         .map(|measure| Selection { filters: measure.cases.clone(), params: measure.params.clone() })
         .collect();
-    let options = Options { full: size == Size::Full, ..Options::default() };
-    let cpus = platform::cpu::allowed();
-    Ok(runner::plan_selections(&selections, &options, &cpus, runner::random_seed())?)
+    plan_of(&Options {
+        selections,
+        full: size == Size::Full,
+        precision: study.precision,
+        budget: study.budget,
+        ..Options::default()
+    })
 }
 
 /// Measures the points of a study in a new run; `None` if it was stopped.
@@ -133,7 +137,7 @@ fn measured(study: &Study, size: Size, args: &Args) -> anyhow::Result<Option<Doc
         return Err(Usage(format!("{} has no [[measure]]: give a --run", study.name)).into());
     }
     let stop = stop_on_interrupt()?;
-    let plan = plan_of(study, size)?;
+    let plan = planned(study, size)?;
     runner::check_directories(&plan)?;
     let time = report::quantity::format_duration(duration_of(&plan));
     note(&format!("study {}: {} points, up to {time}", study.name, plan.points.len()));

@@ -2,7 +2,7 @@
 
 use analysis::claim::{ClaimVerdict, JudgedClaim};
 
-use super::StudyPage;
+use super::model::StudyPage;
 use crate::claims::{INDENT, claim_text, counts};
 use crate::page::{Ink, Page};
 use crate::text;

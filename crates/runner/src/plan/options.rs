@@ -8,6 +8,15 @@ use measure::user_code::UserCode;
 
 use super::point::Point;
 
+/// Points to measure: cases with values of their parameters.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Selection {
+    /// Cases, areas or patterns.
+    pub filters: Vec<String>,
+    /// Values of parameters.
+    pub params: BTreeMap<String, Vec<String>>,
+}
+
 /// The options of a plan.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
@@ -15,6 +24,8 @@ pub struct Options {
     pub filters: Vec<String>,
     /// Values given explicitly for parameters: `workers` to `["1", "8"]`.
     pub params: BTreeMap<String, Vec<String>>,
+    /// Several selections with filters and values of their own, which replace the above.
+    pub selections: Vec<Selection>,
     /// All values of all parameters.
     pub full: bool,
     /// Fewer rounds, less time.
