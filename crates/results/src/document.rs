@@ -14,6 +14,9 @@ use serde::{Deserialize, Serialize};
 pub const SCHEMA: u32 = 2;
 /// The fact about a machine that is the name of the system which was measured.
 pub const SYSTEM: &str = "system";
+/// The fact about a machine that its processor is emulated, or its clock is not real: why its times are not judged against those
+/// of others. Absent otherwise.
+pub const EMULATED: &str = "emulated";
 /// The option of a run that is the id of its group: of the first run of the same invocation, which measures one run on
 /// each of its systems.
 pub const GROUP: &str = "group";
@@ -245,6 +248,18 @@ impl Document {
     /// The name of the system that was measured (`--on NAME`), if it was one of several, or was named.
     pub fn system(&self) -> Option<&str> {
         self.machine.get(SYSTEM).and_then(|name| name.as_str())
+    }
+
+    /// Why the times of this run are not judged against those of real processors, such as that an emulator carried out the
+    /// instructions; `None` if they are.
+    pub fn emulated(&self) -> Option<&str> {
+        match self.machine.get(EMULATED)? {
+            serde_json::Value::Bool(true) => Some("its processor is emulated"),
+            serde_json::Value::String(reason) => {
+                Some(reason.as_str()).filter(|text| !["", "no", "none", "unknown"].contains(text))
+            }
+            _ => None,
+        }
     }
 
     /// The machine in one line: `Linux 6.1.0 x86_64, AMD EPYC 7B13, 2 CPUs`, without unknown facts.

@@ -103,13 +103,10 @@ fn found<'a>(
         return Err(format!("the system {:?} was not measured", name.value));
     }
     let judged: Vec<&Document> =
-        of_system.iter().copied().filter(|document| emulator(document).is_none()).collect();
+        of_system.iter().copied().filter(|document| document.emulated().is_none()).collect();
     if let (Some(document), true) = (of_system.first(), judged.is_empty()) {
-        let emulator = emulator(document).unwrap_or_default();
-        return Err(format!(
-            "{} is emulated ({emulator}): its times are not judged",
-            name_of(document)
-        ));
+        let why = document.emulated().unwrap_or_default();
+        return Err(format!("the times of {} are not judged: {why}", name_of(document)));
     }
     let document = judged.iter().find(|document| rows(side, document).next().is_some());
     let Some(document) = document else { return Err(why_absent(side, &judged)) };
@@ -277,14 +274,6 @@ pub(super) fn name_of(document: &Document) -> String {
     let name = document.system().or_else(|| fact(document, "os"));
     name.unwrap_or("the system").to_owned()
 }
-
-/// What emulates the processor of the measured system; `None` if nothing does, as far as is known.
-fn emulator(document: &Document) -> Option<&str> {
-    fact(document, EMULATOR).filter(|name| !["none", "unknown", ""].contains(name))
-}
-
-/// The fact that names the emulator of a system's processor.
-const EMULATOR: &str = "emulator";
 
 fn fact<'a>(document: &'a Document, key: &str) -> Option<&'a str> {
     document.machine.get(key).and_then(|value| value.as_str())

@@ -36,7 +36,7 @@ pub(super) fn statement(statement: &Statement) -> String {
     };
     let scope = match statement.scope {
         Scope::At => String::new(),
-        scope => format!(", {} parameters left open", scope.word()),
+        scope => format!(", {} values of the parameters left open", scope.word()),
     };
     format!("{}{over}{scope}", relation.text)
 }
@@ -100,7 +100,7 @@ pub(super) fn quantity(comparison: &JudgedComparison) -> Option<String> {
     match mid.is_finite() && !(mid == 0.0 && comparison.quantity == "crossing") {
         true => Some(format!("{what} {} ({range})", number(mid))),
         // A curve that does not cross within the measured values.
-        false => Some(format!("{what} outside of them ({range})")),
+        false => Some(format!("{what}: none ({range})")),
     }
 }
 
@@ -115,6 +115,9 @@ fn number(value: f64, interval: &QuantityInterval, unit: &str) -> String {
         return figure(value, if half.is_finite() { half } else { 0.0 }, unit).to_string();
     }
     let width = (interval.high - interval.low).abs();
+    if (value - value.round()).abs() < 1e-9 * value.abs() && !width.is_finite() {
+        return format!("{value:.0}");
+    }
     match if width.is_finite() { width } else { value.abs() } {
         width if width > 20.0 => format!("{value:.0}"),
         width if width > 2.0 => format!("{value:.1}"),

@@ -192,9 +192,9 @@ fn systems_are_named_by_the_user_or_their_kernel() {
     let first =
         "a = { case = \"lock/sysv-sem\", params = { workers = 1 } }\nrelation = \"< 300 ns\"\n";
     assert_eq!(verdict(first, &documents), ClaimVerdict::Holds);
-    gvisor.machine.insert("emulator".to_owned(), "QEMU".into());
+    gvisor.machine.insert(results::EMULATED.to_owned(), "emulated by QEMU".into());
     let emulated = judged(lines, &[native, gvisor]);
-    assert_eq!(emulated.note, "gvisor is emulated (QEMU): its times are not judged");
+    assert_eq!(emulated.note, "the times of gvisor are not judged: emulated by QEMU");
 }
 
 #[test]

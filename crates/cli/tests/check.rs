@@ -1,0 +1,115 @@
+//! `oscost check`, from a claim file to its verdicts.
+
+mod common;
+
+use common::Bench;
+use serde_json::Value;
+
+const CLAIMS: &str = r#"
+title = "Clocks"
+
+[[claim]]
+name = "cheap"
+sentence = "Reading a clock takes less than 10 ms."
+a.case = "clock/std-instant"
+relation = "< 10 ms"
+
+[[claim]]
+name = "free"
+sentence = "Reading a clock takes no time."
+a.case = "clock/std-instant"
+relation = "<= 0.001 ns"
+
+[[claim]]
+name = "elsewhere"
+sentence = "Another system is slower."
+a = { case = "clock/std-instant", system = "elsewhere" }
+b = { system = "native" }
+relation = "ratio > 1"
+"#;
+
+/// The claims of that name only.
+fn only(names: &[&str]) -> String {
+    let parts = CLAIMS.split("[[claim]]").skip(1);
+    let wanted = parts.filter(|part| names.iter().any(|name| part.contains(&format!("\"{name}\""))));
+    wanted.map(|part| format!("[[claim]]{part}")).collect()
+}
+
+fn verdicts(json: &str) -> Vec<String> {
+    let document: Value = serde_json::from_str(json).expect("JSON");
+    assert_eq!(document["schema"], 1);
+    let claims = document["claims"].as_array().expect("claims").iter();
+    claims.map(|claim| claim["verdict"].as_str().expect("a verdict").to_owned()).collect()
+}
+
+#[test]
+fn claims_are_measured_and_judged_again_from_the_run() {
+    let bench = Bench::new();
+    bench.write("claims.toml", CLAIMS);
+    bench.write("good.toml", &only(&["cheap"]));
+    bench.write("missing.toml", &only(&["cheap", "elsewhere"]));
+    let said =
+        bench.oscost("check claims.toml --quick --junit claims.xml --markdown claims.md").with(1);
+    assert!(said.out.contains("3 claims: 1 holds, 1 fails, 1 not measurable"), "{}", said.out);
+    assert!(said.out.contains("the system \"elsewhere\" was not measured"), "{}", said.out);
+    let junit = std::fs::read_to_string(bench.path("claims.xml")).expect("JUnit XML");
+    assert!(junit.contains("tests=\"3\" failures=\"1\" errors=\"0\" skipped=\"1\""), "{junit}");
+    let markdown = std::fs::read_to_string(bench.path("claims.md")).expect("Markdown");
+    assert!(markdown.contains("# Clocks") && markdown.contains("✗ free: fails"), "{markdown}");
+
+    // The run is judged again, from the store and as a document.
+    let again = bench.oscost("check claims.toml last --json").with(1);
+    assert_eq!(verdicts(&again.out), ["holds", "fails", "not-measurable"]);
+    bench.oscost("check good.toml last").with(0);
+    bench.oscost("check missing.toml last --strict").with(3);
+    bench.oscost("export last -o run.json").with(0);
+    let imported = bench.oscost("check claims.toml run.json --json").with(1);
+    assert_eq!(imported.out, again.out);
+    // A run under another system's name.
+    let document = std::fs::read_to_string(bench.path("run.json")).expect("the document");
+    let mut other: Value = serde_json::from_str(&document).expect("JSON");
+    other["run"]["id"] = "20260101-000000-0000".into();
+    other["machine"]["system"] = "elsewhere".into();
+    bench.write("other.json", &other.to_string());
+    let both = bench.oscost("check claims.toml run.json other.json --json").with(1);
+    // The figures are equal, so that one system is not slower than the other, nor certainly not.
+    assert_eq!(verdicts(&both.out), ["holds", "fails", "undecided"]);
+    let undecided = bench.write("undecided.toml", &only(&["elsewhere"]));
+    assert!(undecided.exists());
+    bench.oscost("check undecided.toml run.json other.json").with(3);
+    bench.oscost("check undecided.toml run.json other.json --strict").with(1);
+}
+
+#[test]
+fn mistakes_name_file_line_and_column() {
+    let bench = Bench::new();
+    bench.write("typo.toml", &CLAIMS.replace("std-instant", "std-instent"));
+    let said = bench.oscost("check typo.toml").with(2);
+    assert!(said.err.contains("typo.toml: line 7, column 10: no case is named"), "{}", said.err);
+    assert!(said.err.contains("did you mean clock/std-instant?"), "{}", said.err);
+    bench.write("broken.toml", "[[claim]\n");
+    assert!(bench.oscost("check broken.toml").with(2).err.contains("broken.toml: line 1, column "));
+    bench.write("empty.toml", "");
+    assert!(bench.oscost("check empty.toml").with(2).err.contains("the file has no claim"));
+    bench.oscost("check none.toml").with(2);
+    bench.write("good.toml", CLAIMS);
+    bench.oscost("check good.toml last").with(2);
+    bench.oscost("check good.toml last --quick").with(2);
+}
+
+#[test]
+fn the_example_gets_a_verdict_or_a_reason_for_each_claim() {
+    let bench = Bench::new();
+    let example = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/claims/expectations.toml");
+    let text = std::fs::read_to_string(example).expect("the example");
+    bench.write("expectations.toml", &text);
+    let said = bench.oscost("check expectations.toml --quick --json");
+    assert!(matches!(said.code, Some(0 | 1 | 3)), "{:?} {}", said.code, said.err);
+    let document: Value = serde_json::from_str(&said.out).expect("JSON");
+    let claims = document["claims"].as_array().expect("claims");
+    assert_eq!(claims.len(), text.matches("[[claim]]").count());
+    for claim in claims {
+        let is_open = matches!(claim["verdict"].as_str(), Some("undecided" | "not-measurable"));
+        assert_eq!(claim["note"] != "", is_open, "{claim}");
+    }
+}
