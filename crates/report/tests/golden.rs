@@ -345,6 +345,7 @@ fn definition_cards() {
             comparable_to: "lmbench's lat_syscall null and UnixBench's syscall count the same; UnixBench gives calls per second".to_owned(),
             params: Vec::new(),
             metrics: Vec::new(),
+            needs: Vec::new(),
             unsupported: None,
         },
         Card {
@@ -361,6 +362,7 @@ fn definition_cards() {
                 ("pairs/s".to_owned(), "pairs all workers did together".to_owned()),
                 ("least-share".to_owned(), "share of the pairs the worker with the fewest did, as a part of an equal share".to_owned()),
             ],
+            needs: texts(&["a free System V semaphore set (kernel.sem)", "shared memory"]),
             unsupported: Some("no System V semaphores on Windows".to_owned()),
         },
     ];

@@ -24,10 +24,17 @@ pub use common::{Lock, measure};
 
 use measure::TIME;
 
-use crate::{Area, Case, Finding, Select, SummaryRow};
+use crate::{Area, Case, Finding, Need, Select, SummaryRow};
 
 /// The area.
 pub const AREA: Area = Area {
+    needs: &[
+        Need {
+            cases: &["sysv-sem", "sysv-sem-no-undo"],
+            what: "a free System V semaphore set (kernel.sem)",
+        },
+        Need { cases: &["posix-sem-named", "posix-sem-shared"], what: "/dev/shm, writable" },
+    ],
     includes,
     summary: &[
         SummaryRow {
