@@ -8,6 +8,7 @@ mod crossover;
 mod frequency;
 mod growth;
 mod knee;
+mod lock_share;
 mod multiple;
 mod noise;
 mod overtaking;
@@ -30,6 +31,7 @@ pub use crossover::{Crossing, crossing, crossovers};
 pub use frequency::{Frequencies, cpu_differences};
 pub use growth::{collapses, growths};
 pub use knee::{Knee, knee, knees};
+pub use lock_share::lock_shares;
 pub use multiple::multiple;
 pub use noise::NoiseCheck;
 pub use overtaking::overtakings;
@@ -52,5 +54,6 @@ pub fn derived(results: &[CaseResult], seed: u64) -> Vec<CaseResult> {
     derived.extend(collapses(results, seed));
     derived.extend(knees(results, seed));
     derived.extend(worker_scaling(results, seed));
+    derived.extend(lock_shares(results, seed));
     derived
 }

@@ -68,7 +68,9 @@ pub enum Takes {
     /// Any duration from 100 ns to an hour, which `--scale` shortens.
     Length,
     /// Work for each request of a server, such as `cpu:20us`.
-    Work,
+    ServerWork,
+    /// `none`, its default and full values, these further words, or any duration from 10 ns to 10 ms, such as 9us.
+    Work(&'static [&'static str]),
     /// Any number of bytes from 0 to this, such as 4k.
     Size(u64),
     /// Any number of bytes from 1 to this, such as 256m, or `4xllc`: four times the last-level cache.

@@ -232,7 +232,11 @@ fn check_value(param: &Param, value: &str) -> Result<(), String> {
         Takes::Length => {
             parse_duration(value).map(drop).map_err(|error| format!("it {}", error.problem()))
         }
-        Takes::Footprint(_) | Takes::CpuPair | Takes::Directory | Takes::Work => Ok(()),
+        Takes::Footprint(_) | Takes::CpuPair | Takes::Directory | Takes::ServerWork => Ok(()),
+        Takes::Work(further) if value == "none" || further.contains(&value) => Ok(()),
+        Takes::Work(_) => {
+            parse_duration(value).map(drop).map_err(|error| format!("it {}", error.problem()))
+        }
     }
 }
 

@@ -41,7 +41,7 @@ pub const WORK: Param = Param {
               a name server on loopback (dns)",
     default: &["none"],
     full: &["none"],
-    takes: Takes::Work,
+    takes: Takes::ServerWork,
 };
 
 /// The number of the server's CPUs.
