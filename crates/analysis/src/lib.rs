@@ -2,12 +2,17 @@
 
 mod change;
 mod choice;
+mod columns;
 mod compare;
 mod crossover;
+mod dimension;
 mod frequency;
+mod judge;
+mod mean;
 mod multiple;
 mod noise;
 mod overtaking;
+mod overview;
 mod ranking;
 mod resample;
 mod scaling;
@@ -16,20 +21,27 @@ mod scope;
 mod simulated;
 mod spawning;
 mod spread;
+mod table;
 mod verdict;
 mod workers;
 
 pub use change::Ratio;
 pub use choice::{Answer, Candidate, Choice, Goal, SettledBy, choose};
-pub use compare::{Compared, Difference, Settings, also_differs, compare};
+pub use columns::{ComparedTable, compare_columns};
+pub use compare::{Difference, also_differs, compare};
 pub use crossover::{Crossing, crossing, crossovers};
+pub use dimension::{Condition, Dimension, DimensionError, Selection, system_name};
 pub use frequency::{Frequencies, cpu_differences};
+pub use judge::{Compared, Settings};
+pub use mean::Mean;
 pub use multiple::multiple;
 pub use noise::NoiseCheck;
 pub use overtaking::overtakings;
+pub use overview::{ColumnStanding, DesignOrder, Overview, Reversal, Standing, overview};
 pub use ranking::{Ranked, Ranking, rank_commands};
 pub use scaling::scaling_laws;
 pub use spawning::spawn_crossings;
+pub use table::{Cell, Found, Question, Renaming, Row, Table, TableError, tabulate};
 pub use verdict::Verdict;
 pub use workers::worker_scaling;
 

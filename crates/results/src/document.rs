@@ -14,6 +14,8 @@ use serde::{Deserialize, Serialize};
 pub const SCHEMA: u32 = 2;
 /// The fact about a machine that is the name of the system which was measured.
 pub const SYSTEM: &str = "system";
+/// The fact about a machine that names what emulates its processor; absent or `none` if the processor is real.
+pub const EMULATED: &str = "emulated";
 /// The option of a run that is the id of its group: of the first run of the same invocation, which measures one run on
 /// each of its systems.
 pub const GROUP: &str = "group";
@@ -245,6 +247,18 @@ impl Document {
     /// The name of the system that was measured (`--on NAME`), if it was one of several, or was named.
     pub fn system(&self) -> Option<&str> {
         self.machine.get(SYSTEM).and_then(|name| name.as_str())
+    }
+
+    /// What emulates the processor of the machine; `None` if it is real. The times of an emulated processor are those of its
+    /// emulator, and are not judged against those of a real one.
+    pub fn emulated(&self) -> Option<&str> {
+        match self.machine.get(EMULATED)? {
+            serde_json::Value::Bool(true) => Some("an emulator"),
+            serde_json::Value::String(name) => {
+                Some(name.as_str()).filter(|name| !["", "no", "none", "unknown"].contains(name))
+            }
+            _ => None,
+        }
     }
 
     /// The machine in one line: `Linux 6.1.0 x86_64, AMD EPYC 7B13, 2 CPUs`, without unknown facts.

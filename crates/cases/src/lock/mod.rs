@@ -5,6 +5,7 @@
 
 mod common;
 mod critical_section;
+mod designs;
 mod file_lock;
 mod futex;
 mod parking_lot_mutex;
@@ -59,6 +60,7 @@ pub const AREA: Area = Area {
             equal: "A free System V semaphore costs as much as a free futex-based lock ({}).",
         },
     ],
+    applications: designs::APPLICATIONS,
     ..Area::new("lock", CASES)
 };
 
