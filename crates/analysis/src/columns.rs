@@ -17,7 +17,8 @@ use crate::table::{Cell, Found, Table};
 pub struct ComparedTable<'a> {
     /// The table.
     pub table: Table<'a>,
-    /// For each row one comparison for each column but the first; `None` if neither cell has a result.
+    /// For each row one comparison for each column but the first; `None` if there is nothing to compare: neither cell has a
+    /// result, or, within a run, one of them has none.
     pub rows: Vec<Vec<Option<Compared>>>,
 }
 
@@ -44,7 +45,10 @@ pub fn compare_columns<'a>(
         let others = row.cells.iter().zip(&table.columns).skip(1);
         let compared = others.zip(changes).map(|((new, name), change)| {
             let found = [base.found(), new.found()];
-            found[0].or(found[1])?;
+            let needed = if table.by.is_of_runs() { 1 } else { 2 };
+            if found.iter().flatten().count() < needed {
+                return None;
+            }
             let pair = Pair {
                 base: found[0].map(|found| found.result),
                 new: found[1].map(|found| found.result),

@@ -1,9 +1,13 @@
 //! The geometric mean of a ratio over several points, with its interval.
 //!
-//! The interval has two parts. All points share the state of the machine, so that their errors need not be independent: the
-//! error of the mean is taken as if all points erred in the same direction at once, which is the largest that it can be. To
-//! this the spread between the points is added, as that of a sample: the mean holds for operations like these, not only for
-//! these. Points that disagree therefore have a wide interval.
+//! The points are taken as a sample of the operations of their area, each with its own error (a random-effects model:
+//! DerSimonian and Laird 1986, with the interval of Hartung and Knapp 2001). While the ratios agree within their errors, the more
+//! precise points have more weight; the more they differ, the more equal the weights are. The interval has two parts:
+//!
+//! - the spread between the points, so that the mean holds for operations like these and not only for these: points that disagree
+//!   have a wide interval;
+//! - the error that they may share, because all points share the state of the machine: it is taken as if all points erred in
+//!   the same direction at once, which is the most that it can be.
 
 use measure::stats::t_quantile;
 use results::Direction;
@@ -88,12 +92,10 @@ impl Sample {
         if self.is_empty() {
             return None;
         }
-        let average = |of: &dyn Fn(&PointChange) -> f64| {
-            self.points.iter().map(of).sum::<f64>() / self.points.len() as f64
-        };
-        let by = average(&|point| point.by);
-        let half = self.half_width(by, chance);
-        let floor = average(&|point| point.floor);
+        let weights = self.weights();
+        let by = average(&weights, self.points.iter().map(|point| point.by));
+        let half = self.half_width(by, &weights, chance);
+        let floor = average(&weights, self.points.iter().map(|point| point.floor));
         let (low, high) = (by - half, by + half);
         let differs = low > floor || high < -floor;
         let margin = margin.ln_1p();
@@ -114,28 +116,57 @@ impl Sample {
         })
     }
 
+    /// The weight of each point: the inverse of the variance of its error and of the spread of the true ratios together.
+    fn weights(&self) -> Vec<f64> {
+        let variances: Vec<f64> = self.points.iter().map(PointChange::variance).collect();
+        let inverse: Vec<f64> = variances.iter().map(|variance| 1.0 / variance).collect();
+        let mean = average(&inverse, self.points.iter().map(|point| point.by));
+        let squares = self.points.iter().zip(&inverse);
+        let squares: f64 = squares.map(|(point, weight)| weight * (point.by - mean).powi(2)).sum();
+        let sum: f64 = inverse.iter().sum();
+        let sum_of_squares: f64 = inverse.iter().map(|weight| weight.powi(2)).sum();
+        let scale = sum - sum_of_squares / sum;
+        let expected = self.points.len() as f64 - 1.0;
+        let between = if scale > 0.0 { ((squares - expected) / scale).max(0.0) } else { 0.0 };
+        variances.iter().map(|variance| 1.0 / (variance + between)).collect()
+    }
+
     /// Half the width of the interval of the mean logarithm.
-    fn half_width(&self, mean: f64, chance: f64) -> f64 {
-        let n = self.points.len() as f64;
-        let sum = |of: &dyn Fn(&PointChange) -> f64| self.points.iter().map(of).sum::<f64>();
-        // Fully correlated errors add up.
-        let shared = (sum(&|point| point.error) / n).powi(2);
-        let squares = sum(&|point| point.error.powi(2));
-        let by_degrees = sum(&|point| point.error.powi(2) / point.degrees);
+    fn half_width(&self, mean: f64, weights: &[f64], chance: f64) -> f64 {
+        let others = self.points.len() as f64 - 1.0;
+        let shared = average(weights, self.points.iter().map(|point| point.error)).powi(2);
+        // Of a weighted sum of errors that are each estimated.
+        let squares = average(weights, self.points.iter().map(|point| point.error.powi(2)));
+        let by_degrees =
+            average(weights, self.points.iter().map(|point| point.error.powi(2) / point.degrees));
         let shared_degrees = if by_degrees > 0.0 { squares / by_degrees } else { f64::INFINITY };
         let between = match self.points.len() {
             1 => 0.0,
-            _ => sum(&|point| (point.by - mean).powi(2)) / (n - 1.0) / n,
+            _ => average(weights, self.points.iter().map(|p| (p.by - mean).powi(2))) / others,
         };
         let variance = shared + between;
         if variance == 0.0 {
             return 0.0;
         }
         // The degrees of freedom of a sum of variances (Satterthwaite 1946).
-        let below = shared.powi(2) / shared_degrees + between.powi(2) / (n - 1.0).max(1.0);
+        let below = shared.powi(2) / shared_degrees + between.powi(2) / others.max(1.0);
         let degrees = variance.powi(2) / below;
         t_quantile(1.0 - chance / 2.0, degrees) * variance.sqrt()
     }
+}
+
+impl PointChange {
+    /// The variance of its error for the weights. An error estimated from few rounds may be small by chance, so that the variance of
+    /// Student's t is used, and half of the floor is added: no point is more precise than the machine.
+    fn variance(&self) -> f64 {
+        let few = self.degrees / (self.degrees - 2.0).max(0.5);
+        self.error.powi(2) * few + (self.floor / 2.0).powi(2)
+    }
+}
+
+fn average(weights: &[f64], values: impl Iterator<Item = f64>) -> f64 {
+    let sum: f64 = weights.iter().sum();
+    weights.iter().zip(values).map(|(weight, value)| weight * value).sum::<f64>() / sum
 }
 
 #[cfg(test)]
@@ -190,6 +221,32 @@ mod tests {
             // 5 % and three standard errors of the simulation.
             assert!(share <= 0.05 + 3.0 * 0.011, "{points} {shared} {own}: {share}");
         }
+    }
+
+    #[test]
+    fn imprecise_points_do_not_hide_what_precise_ones_agree_in() {
+        let mut rng = StdRng::seed_from_u64(34);
+        let mut precise = sample(&[0.3; 4], 0.0, 0.003, &mut rng);
+        precise.points.extend(sample(&[0.3; 8], 0.0, 0.3, &mut rng).points);
+        let found = mean(&precise);
+        assert_eq!(found.verdict, Verdict::Slower);
+        assert!(found.ratio.low > 1.32 && found.ratio.high < 1.38, "{found:?}");
+    }
+
+    #[test]
+    fn intervals_cover_the_true_mean_of_points_of_different_precision() {
+        const TRIALS: usize = 400;
+        let mut rng = StdRng::seed_from_u64(35);
+        let missed = (0..TRIALS).filter(|_| {
+            // Half of the points share a disturbance that the others do not have.
+            let mut all = sample(&[0.3; 6], 0.0, 0.005, &mut rng);
+            all.points.extend(sample(&[0.3; 6], 0.1, 0.01, &mut rng).points);
+            let Ratio { low, high, .. } = mean(&all).ratio;
+            !(low.ln() <= 0.3 && 0.3 <= high.ln())
+        });
+        let share = missed.count() as f64 / TRIALS as f64;
+        println!("different precision: {share}");
+        assert!(share <= 0.05 + 3.0 * 0.011, "{share}");
     }
 
     #[test]

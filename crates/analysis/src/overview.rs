@@ -447,3 +447,6 @@ impl Judged<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -127,7 +127,7 @@ pub struct Table<'a> {
 /// Results that are equal in everything but the dimension of the columns.
 #[derive(Debug, Clone)]
 pub struct Row<'a> {
-    /// `area/name`; only the area if the columns are cases.
+    /// `area/name`; `area/*` if the columns are cases.
     pub case: String,
     /// The parameters, without that of the columns.
     pub params: Params,
@@ -422,7 +422,7 @@ fn identity(
         Dimension::Param(name) => drop(params.remove(name)),
         Dimension::Case => {
             let area = result.case.split('/').next().unwrap_or(&result.case);
-            return (area.to_owned(), params, 0);
+            return (format!("{area}/*"), params, 0);
         }
         _ => {}
     }
@@ -535,7 +535,7 @@ mod tests {
         assert_eq!(error, TableError::SeveralAreas("lock, clock".to_owned()));
         let table = tabulate(&runs, &by("case"), &at(&["case=lock"])).unwrap();
         assert_eq!(table.columns, ["lock/sysv", "lock/futex"]);
-        assert_eq!(shown(&table), ["lock{workers=1}: 2 | 1"]);
+        assert_eq!(shown(&table), ["lock/*{workers=1}: 2 | 1"]);
     }
 
     #[test]
