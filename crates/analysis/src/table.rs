@@ -122,6 +122,8 @@ pub struct Table<'a> {
     pub columns: Vec<String>,
     /// The rows, in the order of the results.
     pub rows: Vec<Row<'a>>,
+    /// Parameters that the selection fixes at one value, which labels therefore need not repeat.
+    pub fixed: Params,
 }
 
 /// Results that are equal in everything but the dimension of the columns.
@@ -191,9 +193,11 @@ impl<'a> Cell<'a> {
 }
 
 impl Row<'_> {
-    /// The row in the usual notation; if its cells belong to one of several runs, with that run's system.
+    /// The row in the usual notation, without the parameters that the selection fixes; if its cells belong to one of several
+    /// runs, with that run's system.
     pub fn label(&self, table: &Table) -> String {
         let mut params = self.params.clone();
+        params.retain(|key, value| table.fixed.get(key) != Some(value));
         if let Some(run) = self.run.filter(|_| table.runs.len() > 1) {
             let (key, value) = table.name_of_run(run);
             params.insert(key.to_owned(), value);
@@ -257,7 +261,21 @@ pub fn tabulate<'a>(
         let why = format!("no two results differ in {by} only");
         return Err(TableError::Nothing(why));
     }
-    Ok(Table { by: by.clone(), runs, columns, rows })
+    Ok(Table { by: by.clone(), runs, columns, rows, fixed: fixed(&question.at) })
+}
+
+/// The parameters with exactly one value in the selection.
+fn fixed(at: &Selection) -> Params {
+    let values = at.0.iter().filter_map(|condition| match &condition.dimension {
+        Dimension::Param(name) => Some((name, &condition.value)),
+        _ => None,
+    });
+    let values: Vec<(&String, &String)> = values.collect();
+    let is_only = |(name, _): &&(&String, &String)| {
+        values.iter().filter(|(other, _)| other == name).count() == 1
+    };
+    let only = values.iter().filter(is_only);
+    only.map(|(name, value)| ((*name).clone(), (*value).clone())).collect()
 }
 
 /// Results for one cell, with the preference among them: the least is used.
@@ -391,14 +409,16 @@ fn columns(
         columns.sort_by(|a, b| number(a).partial_cmp(&number(b)).expect("numbers"));
     }
     let base = match &question.base {
-        Some(base) => columns.iter().position(|(value, _)| value == base).ok_or_else(|| {
-            let known: Vec<&str> = columns.iter().map(|(value, _)| value.as_str()).collect();
-            TableError::NoBase {
-                base: base.clone(),
-                dimension: by.to_string(),
-                known: known.join(", "),
-            }
-        })?,
+        Some(base) => {
+            columns.iter().position(|(value, _)| is_meant(by, base, value)).ok_or_else(|| {
+                let known: Vec<&str> = columns.iter().map(|(value, _)| value.as_str()).collect();
+                TableError::NoBase {
+                    base: base.clone(),
+                    dimension: by.to_string(),
+                    known: known.join(", "),
+                }
+            })?
+        }
         None if by.is_of_runs() => 0,
         None => {
             let most = columns.iter().map(|(_, figures)| *figures).max();
@@ -408,6 +428,12 @@ fn columns(
     let base = columns.remove(base);
     columns.insert(0, base);
     Ok(columns.into_iter().map(|(value, _)| value).collect())
+}
+
+/// Whether the user's `base` means the value of the dimension: of cases, which are of one area, also the name without it.
+fn is_meant(by: &Dimension, base: &str, value: &str) -> bool {
+    let name = value.split_once('/').map_or(value, |(_, name)| name);
+    base == value || (*by == Dimension::Case && base == name)
 }
 
 /// The case and the parameters under which a result is matched, and the preference for it among the results of a cell.
@@ -514,10 +540,10 @@ mod tests {
         ];
         assert_eq!(shown(&table), expected);
         let one = tabulate(&runs, &by("arch"), &at(&["connections=10"])).unwrap();
-        assert_eq!(shown(&one), ["net/answer{connections=10}: 2 | 4"]);
+        assert_eq!(shown(&one), ["net/answer: 2 | 4"]);
         let table = tabulate(&runs, &by("connections"), &at(&["arch=epoll"])).unwrap();
         assert_eq!(table.columns, ["1", "10", "99"]);
-        assert_eq!(shown(&table), ["net/answer{arch=epoll}: 3 | 2 | 1"]);
+        assert_eq!(shown(&table), ["net/answer: 3 | 2 | 1"]);
     }
 
     #[test]
@@ -536,6 +562,9 @@ mod tests {
         let table = tabulate(&runs, &by("case"), &at(&["case=lock"])).unwrap();
         assert_eq!(table.columns, ["lock/sysv", "lock/futex"]);
         assert_eq!(shown(&table), ["lock/*{workers=1}: 2 | 1"]);
+        let from_futex = Question { base: Some("futex".to_owned()), ..at(&["case=lock"]) };
+        let table = tabulate(&runs, &by("case"), &from_futex).unwrap();
+        assert_eq!(table.columns, ["lock/futex", "lock/sysv"]);
     }
 
     #[test]

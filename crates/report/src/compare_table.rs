@@ -309,15 +309,19 @@ pub(crate) fn ratio_cell(ratio: Ratio) -> grid::Cell {
 
 /// The number of rows per verdict, a line per column.
 fn summary(comparison: &Comparison, page: &Page) -> String {
+    /// More columns are counted together.
+    const COLUMNS_APART: usize = 8;
     let mut text = String::new();
     let (base, others) = comparison.columns.split_first().expect("a base");
-    for (i, name) in others.iter().enumerate() {
-        let verdicts: Vec<Verdict> = comparison
-            .rows
-            .iter()
-            .filter_map(|row| row.news.get(i)?.as_ref())
-            .map(|cell| cell.verdict)
-            .collect();
+    let verdicts_of = |column: usize| {
+        let cells = comparison.rows.iter().filter_map(move |row| row.news.get(column)?.as_ref());
+        cells.map(|cell| cell.verdict)
+    };
+    let lines: Vec<(&str, Vec<Verdict>)> = match others.len() {
+        n if n > COLUMNS_APART => vec![("all", (0..n).flat_map(verdicts_of).collect())],
+        n => (0..n).map(|at| (others[at].as_str(), verdicts_of(at).collect())).collect(),
+    };
+    for (name, verdicts) in lines {
         let counts = Verdict::ALL.into_iter().filter_map(|verdict| {
             let count = verdicts.iter().filter(|v| **v == verdict).count();
             (count > 0).then(|| format!("{count} {}", verdict.word()))

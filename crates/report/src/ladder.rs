@@ -38,9 +38,8 @@ pub fn ladder_table(ladders: &[Ladder], page: &Page) -> String {
             steps.iter().map(|step| layer((&step.column, step.layer))).collect(),
         ),
         Column::figures("time", steps.iter().map(|step| time(step.ns)).collect()),
-        Column::figures("adds", added(&|added| signed(added.ns))),
+        Column::figures("adds", added(&|added| signed(added, page))),
     ];
-    let intervals = Column::words("interval", added(&|added| Cell::text(interval(added))));
     let verdicts = Column::words(
         "",
         added(&|added| {
@@ -51,11 +50,6 @@ pub fn ladder_table(ladders: &[Ladder], page: &Page) -> String {
             Cell::inked(word, ink(added.verdict))
         }),
     );
-    const NAMES: usize = 20;
-    let room = page.table_width().saturating_sub(grid::total_width(&columns[1..]) + NAMES);
-    if intervals.width() + verdicts.width() <= room {
-        columns.push(intervals);
-    }
     columns.push(verdicts);
     let legend = "adds: the difference to the line before; nothing: it is the same within the margin; intervals hold together at 95 %";
     let legend = text::hanging("", legend, page.prose_width());
@@ -66,22 +60,18 @@ fn time(ns: f64) -> Cell {
     Cell::figure(figure(ns, ns.abs() * 0.005, "ns/op"))
 }
 
-/// `+120 ns`.
-fn signed(ns: f64) -> Cell {
-    let Figure { number, unit } = figure(ns.abs(), ns.abs() * 0.005, "ns/op");
-    let sign = if ns < 0.0 { "-" } else { "+" };
-    Cell::figure(Figure { number: format!("{sign}{number}"), unit })
-}
-
-/// `115 to 126 ns`, both ends in their own unit if these differ.
-fn interval(Added { ns, low, high, .. }: Added) -> String {
-    let shown = |value: f64| {
-        let Figure { number, unit } = figure(value.abs(), ns.abs().max(1e-9) * 0.01, "ns/op");
-        (format!("{}{number}", if value < 0.0 { "-" } else { "" }), unit)
+/// `+1.658 ±0.012 us`: the difference, and the half of the interval that reaches further.
+fn signed(Added { ns, low, high, .. }: Added, page: &Page) -> Cell {
+    let half = (high - ns).max(ns - low);
+    let Figure { number, unit } = figure(ns.abs(), half, "ns/op");
+    let scale = match unit.as_str() {
+        "us" => 1e3,
+        "ms" => 1e6,
+        "s" => 1e9,
+        _ => 1.0,
     };
-    let ((low, low_unit), (high, high_unit)) = (shown(low), shown(high));
-    match low_unit == high_unit {
-        true => format!("{low} to {high} {high_unit}"),
-        false => format!("{low} {low_unit} to {high} {high_unit}"),
-    }
+    let places = number.split_once('.').map_or(0, |(_, places)| places.len());
+    let sign = if ns < 0.0 { "-" } else { "+" };
+    let unit = page.signs(&format!("±{:.places$} {unit}", half / scale));
+    Cell::figure(Figure { number: format!("{sign}{number}"), unit })
 }

@@ -41,10 +41,12 @@ pub fn overview_text(
     let sentences = sentences(overview, columns, page);
     let by = by.to_string();
     let areas: Vec<&Standing> = overview.areas.iter().collect();
+    // A sentence for each of many columns about one area would only repeat the table.
+    let sentences = if areas.len() > 1 || columns.len() == 2 { sentences } else { String::new() };
     let mut parts = vec![sentences, standings("area", &areas, columns, &by, page)];
     for (title, standings_of) in by_application(&overview.designs) {
         let orders = overview.orders.iter().filter(|order| title_of_order(order) == title);
-        let mut part = standings(&title, &standings_of, columns, &by, page);
+        let mut part = standings(&format!("{title}, by design"), &standings_of, columns, &by, page);
         part.push_str(&orders_text(&orders.collect::<Vec<_>>(), columns, page));
         parts.push(part);
     }
@@ -192,23 +194,57 @@ fn standings(
     };
     if let [_] = others {
         let side = [vec![names(0)], verdict_columns("ratio", &all), points_columns(&all)].concat();
-        return grid::table(side, page);
+        return grid::table(side, page) + &left_out_text(&all, page);
     }
     let mut side_by_side = vec![names(0)];
     for (at, name) in others.iter().enumerate() {
         side_by_side.extend(verdict_columns(&text::clean(name), &of_column(at)));
     }
+    let notes = left_out_text(&all, page);
     if grid::total_width(&side_by_side) <= page.table_width() {
-        return grid::table(side_by_side, page);
+        return grid::table(side_by_side, page) + &notes;
     }
     let mut below = vec![names(others.len() - 1)];
     let values = standings.iter().flat_map(|_| others.iter().map(|name| Cell::text(name.as_str())));
     below.push(Column::words(by, values.collect()));
     below.extend(verdict_columns("ratio", &all));
+    let ranks = standings.iter().flat_map(|standing| standing.ranks.iter().skip(1));
+    let ranks = Column::words("rank", ranks.map(rank).collect());
+    below.extend(Some(ranks).filter(|ranks| !ranks.is_blank()));
     if grid::total_width(&below) + grid::total_width(&points_columns(&all)) <= page.table_width() {
         below.extend(points_columns(&all));
     }
-    grid::table(below, page)
+    grid::table(below, page) + &notes
+}
+
+/// `2`, or `1-2` if it is not certain.
+fn rank(rank: &Option<[usize; 2]>) -> Cell {
+    match rank {
+        Some([best, worst]) if best == worst => Cell::text(best.to_string()),
+        Some([best, worst]) => Cell::text(format!("{best}-{worst}")),
+        None => Cell::default(),
+    }
+}
+
+/// Why points are left out, the commonest reasons of the cells.
+fn left_out_text(cells: &[Option<&ColumnStanding>], page: &Page) -> String {
+    /// The maximum number of reasons.
+    const MOST_REASONS: usize = 2;
+    let mut reasons: Vec<(&str, usize)> = Vec::new();
+    for column in cells.iter().flatten().filter(|column| column.left_out > 0) {
+        let Some(why) = column.why.as_deref() else { continue };
+        match reasons.iter_mut().find(|(known, _)| *known == why) {
+            Some((_, points)) => *points += column.left_out,
+            None => reasons.push((why, column.left_out)),
+        }
+    }
+    reasons.sort_by_key(|(_, points)| std::cmp::Reverse(*points));
+    let named: Vec<&str> = reasons.iter().take(MOST_REASONS).map(|(why, _)| *why).collect();
+    if named.is_empty() {
+        return String::new();
+    }
+    let line = format!("points left out: {}", named.join("; "));
+    page.paint_lines(Ink::Faint, &text::hanging("  ", &line, page.prose_width()))
 }
 
 fn verdict_columns(heading: &str, cells: &[Option<&ColumnStanding>]) -> Vec<Column> {
@@ -317,9 +353,13 @@ fn reversal(found: &Reversal) -> String {
 
 fn legend(columns: &[String], page: &Page) -> String {
     let base = columns.first().map_or("", String::as_str);
+    let rank = match columns.len() {
+        0..=2 => String::new(),
+        n => format!("; rank: 1 is the best of {n}, {base} included"),
+    };
     let line = format!(
         "ratio: geometric mean over the points of the figure divided by that of {base}; its interval covers the error of all \
-         points together and the spread between them; all of this page holds together at 95 %"
+         points together and the spread between them{rank}; all of these hold together at 95 %"
     );
     page.paint_lines(Ink::Faint, &text::hanging("", &line, page.prose_width()))
 }

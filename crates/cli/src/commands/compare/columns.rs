@@ -5,6 +5,7 @@ use analysis::{
     Question, Ratio, Renaming, Selection, Settings, Table, TableError, compare_columns,
     differing_counts, ladders, overview, tabulate,
 };
+use measure::TIME;
 use report::{CompareRow, Comparison, compare_table, counts_table, ladder_table, overview_text};
 use results::{Document, Estimate, PerOp};
 use runner::{also_differs, stored_noise_checks};
@@ -50,10 +51,8 @@ pub fn compare_by(args: &Compare, by: &Dimension) -> anyhow::Result<Ending> {
         if args.ladder {
             parts.push(ladder_table(&ladders, &page));
         }
-        parts.push(compare_table(
-            &comparison(&compared, shown.clone(), &noise, &settings, args.all),
-            &page,
-        ));
+        let comparison = comparison(&compared, shown.clone(), &noise, &settings, args.all);
+        parts.push(compare_table(&shortened(comparison), &page));
         parts.push(counts_table(&counts, &shown, args.all, &page));
         parts.retain(|part| !part.is_empty());
         print(&parts.join("\n"))?;
@@ -133,6 +132,10 @@ fn comparison(
     let without: usize = rows.clone().filter(|row| !has_pair(row)).count();
     let base = &columns[0];
     let mut facts = Vec::new();
+    if !table.fixed.is_empty() {
+        let fixed = table.fixed.iter().map(|(key, value)| format!("{key}={value}"));
+        facts.push(format!("all rows have {}", fixed.collect::<Vec<_>>().join(", ")));
+    }
     if without > 0 {
         facts.push(format!("{without} rows are left out: {base} has no such points"));
     }
@@ -146,6 +149,24 @@ fn comparison(
         rows: rows.filter(has_pair).map(row).collect(),
         columns,
     }
+}
+
+/// Leaves out the rows of metrics other than the time, if more than a reader would look at have changed.
+fn shortened(mut comparison: Comparison) -> Comparison {
+    const ROWS_AT_MOST: usize = 120;
+    let is_changed =
+        |row: &&CompareRow| row.news.iter().flatten().any(|cell| cell.verdict.is_difference());
+    let is_time = |row: &CompareRow| row.metric == TIME.name;
+    let others = comparison.rows.iter().filter(is_changed).filter(|row| !is_time(row)).count();
+    let changed = comparison.rows.iter().filter(is_changed).count();
+    if comparison.all || changed <= ROWS_AT_MOST || others == changed {
+        return comparison;
+    }
+    comparison.rows.retain(is_time);
+    comparison.facts.push(format!(
+        "only times are shown: {others} rows of other metrics differ too (--all, or --at metric=NAME)"
+    ));
+    comparison
 }
 
 /// The runs with their names in the tables.
@@ -308,7 +329,7 @@ fn row_json<'a>(
         }
     };
     RowJson {
-        label: row.label(table),
+        label: results::label(&row.case, &row.params),
         case: &row.case,
         params: &row.params,
         run: row.run.map(|run| table.runs[run].run.id.as_str()),
