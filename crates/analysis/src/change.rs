@@ -1,6 +1,6 @@
 //! The change of one figure from one run to another, its error, and the floor below which it means nothing.
 
-use measure::stats::median;
+use measure::stats::{median, t_quantile};
 use results::{CaseResult, Document, Estimate, Outcome};
 use serde::Serialize;
 
@@ -27,6 +27,13 @@ pub struct Ratio {
     pub high: f64,
 }
 
+impl Ratio {
+    /// From a logarithm and the half-width of its interval.
+    pub(crate) fn of_log(by: f64, half: f64) -> Self {
+        Self { mid: by.exp(), low: (by - half).exp(), high: (by + half).exp() }
+    }
+}
+
 /// Two runs, with the facts needed to compare any of their results.
 pub(crate) struct Sides<'a> {
     same_cpu: bool,
@@ -38,7 +45,8 @@ pub(crate) struct Sides<'a> {
 impl<'a> Sides<'a> {
     pub(crate) fn of(base: &'a Document, new: &'a Document) -> Self {
         Self {
-            same_cpu: cpu_differences(base, new).is_empty(),
+            // A run is on one CPU, also if its description does not identify it.
+            same_cpu: std::ptr::eq(base, new) || cpu_differences(base, new).is_empty(),
             frequencies: Frequencies::of(base, new),
             base: References::of(base),
             new: References::of(new),
@@ -149,6 +157,12 @@ impl Change {
             rounds: base.rounds.len().min(new.rounds.len()),
             floor: seen.max(speed_shift).max(rounding(base, new)),
         }
+    }
+
+    /// The half-width of the interval of `by` that misses the true change with this chance; `None` without rounds in both runs.
+    pub(crate) fn half_width(&self, chance: f64) -> Option<f64> {
+        let Scatter { error, degrees } = self.scatter?;
+        Some(t_quantile(1.0 - chance / 2.0, degrees) * error)
     }
 
     /// Converts a share of the figures to the scale of `by`.

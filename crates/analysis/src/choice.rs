@@ -13,7 +13,7 @@ use measure::TIME;
 use results::{CaseResult, Estimate, Outcome};
 
 use crate::change::{FLOOR_AT_LEAST, Ratio};
-use crate::compare::Settings;
+use crate::judge::Settings;
 use gap::{Gap, gaps};
 
 const CASE: &str = "concurrency/answer";

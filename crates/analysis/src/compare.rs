@@ -9,58 +9,16 @@
 //! and in earlier comparisons of equal runs. Figures that the system under test can change, such as the cost of a
 //! system call, do not raise the floor.
 
-use measure::stats::{LEVEL, t_quantile};
-use results::{CaseResult, Document, Estimate, Outcome};
+use results::{CaseResult, Document, Outcome};
 use serde::Serialize;
 
-use crate::change::{Change, Ratio, Sides};
+use crate::change::{Change, Sides};
+use crate::judge::{Compared, Judge, Pair, Settings};
 use crate::noise::NoiseCheck;
 use crate::scope::{Points, is_unsupported, pairs};
-use crate::verdict::Verdict;
 
-/// With fewer rounds in either run no difference is reported: with a probability of 2^-9 or more, all rounds of one run
-/// have one steady mode of the operation by chance, and all of the other's another.
-const LEAST_ROUNDS: usize = 6;
 /// The name of an injected slowdown in documents of schema 1.
 const SLOW_DOWN_BEFORE: &str = "handicap";
-
-/// How runs are compared.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Settings {
-    /// A difference significantly within this share is `same`.
-    pub margin: f64,
-    /// The chance of any wrong verdict among all comparisons with one run.
-    pub chance: f64,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self { margin: 0.02, chance: 1.0 - LEVEL }
-    }
-}
-
-/// One metric of one case, in the base run and another.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Compared {
-    /// The case with its parameters.
-    pub label: String,
-    /// The metric.
-    pub metric: String,
-    /// The compared unit, which both figures have: `cycles/op` if cycles were compared.
-    pub unit: String,
-    /// The base's figure, if it has one.
-    pub base: Option<Estimate>,
-    /// The other run's figure, if it has one.
-    pub new: Option<Estimate>,
-    /// The other's divided by the base's; `None` if a figure is missing.
-    pub ratio: Option<Ratio>,
-    /// The smallest difference that can be reported here, as a share.
-    pub floor: f64,
-    /// The significant result.
-    pub verdict: Verdict,
-    /// What would decide it, or why it cannot be compared; may be empty.
-    pub note: String,
-}
 
 /// A fact besides the measured figures that differs between runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -94,102 +52,16 @@ pub fn compare(
         base.zip(new).and_then(|(base, new)| sides.change(base, new))
     };
     let changes: Vec<Option<Change>> = rows.iter().map(|row| of_row(*row)).collect();
-    let comparable = changes.iter().flatten().filter(|change| change.scatter.is_some()).count();
-    let judge = Judge {
-        chance: settings.chance / comparable.max(1) as f64,
-        points: Points::of(&[base, new]),
-        noise,
-        settings,
-        is_itself: base.run.id == new.run.id && base.results == new.results,
-    };
+    let judge = Judge::of(changes.iter().flatten(), noise, settings);
+    let points = Points::of(&[base, new]);
+    let is_itself = base.run.id == new.run.id && base.results == new.results;
     let judged = rows.into_iter().zip(changes);
-    judged.map(|((base, new), change)| judge.row(base, new, change)).collect()
-}
-
-/// The rules that all rows of a comparison share.
-struct Judge<'a> {
-    /// The chance of a wrong verdict in each row.
-    chance: f64,
-    points: Points<'a>,
-    noise: &'a NoiseCheck,
-    settings: &'a Settings,
-    /// Whether a run is compared with itself.
-    is_itself: bool,
-}
-
-impl Judge<'_> {
-    fn row(
-        &self,
-        base: Option<&CaseResult>,
-        new: Option<&CaseResult>,
-        change: Option<Change>,
-    ) -> Compared {
-        let any = base.or(new).expect("a row has a result");
-        let mut row = Compared {
-            label: any.label(),
-            metric: any.metric.clone(),
-            unit: any.unit.clone(),
-            base: base.and_then(|r| r.estimate),
-            new: new.and_then(|r| r.estimate),
-            ratio: None,
-            floor: 0.0,
-            verdict: Verdict::NotComparable,
-            note: String::new(),
-        };
-        let Some(change) = change else {
-            row.note = why_no_pair(base, new);
-            return row;
-        };
-        (row.base, row.new) = (Some(change.base), Some(change.new));
-        if change.in_cycles {
-            row.unit = any.unit.replacen("ns", "cycles", 1);
-        }
-        let checked = self.noise.of(&row.label, &row.metric, &row.unit).unwrap_or(0.0);
-        row.floor = change.floor_at_least().max(change.floor).max(checked);
-        let half = change
-            .scatter
-            .map(|scatter| t_quantile(1.0 - self.chance / 2.0, scatter.degrees) * scatter.error);
-        let half = if self.is_itself { Some(0.0) } else { half };
-        row.ratio = half.filter(|_| change.log).map(|half| Ratio {
-            mid: change.by.exp(),
-            low: (change.by - half).exp(),
-            high: (change.by + half).exp(),
-        });
-        (row.verdict, row.note) = match (self.points.held_back(any), half) {
-            _ if self.is_itself => (Verdict::Same, String::new()),
-            // A fact, such as the step of a clock, has no variance that a disturbance could increase.
-            (_, None) if change.rounds == 0 && change.by == 0.0 => (Verdict::Same, String::new()),
-            (Some(why), _) => (Verdict::CannotTell, why),
-            (None, Some(half)) => self.verdict(any, &change, half, row.floor),
-            (None, None) => (Verdict::CannotTell, no_interval(&change)),
-        };
-        row
-    }
-
-    fn verdict(
-        &self,
-        result: &CaseResult,
-        change: &Change,
-        half: f64,
-        floor: f64,
-    ) -> (Verdict, String) {
-        let (low, high) = (change.by - half, change.by + half);
-        let (lowest, margin) = (change.of_share(floor), change.of_share(self.settings.margin));
-        let differs = low > lowest || high < -lowest;
-        let within = (low > -margin && high < margin) || (low == 0.0 && high == 0.0);
-        let cannot_tell = |note: String| (Verdict::CannotTell, note);
-        if differs && change.rounds < LEAST_ROUNDS {
-            let (had, least) = (change.rounds, LEAST_ROUNDS);
-            cannot_tell(format!("{had} rounds are too few: at least {least} are needed"))
-        } else if differs {
-            let verdict = Verdict::of_change(&result.metric, result.better, low > lowest);
-            (verdict, String::new())
-        } else if within && floor <= self.settings.margin {
-            (Verdict::Same, String::new())
-        } else {
-            cannot_tell(what_would_decide(change.by.abs(), half, (lowest, floor), margin))
-        }
-    }
+    let row = |((base, new), change): ((Option<&CaseResult>, Option<&CaseResult>), _)| {
+        let held_back = base.or(new).and_then(|any| points.held_back(any));
+        let pair = Pair { base, new, change, held_back, is_itself };
+        judge.row(pair, || why_no_pair(base, new))
+    };
+    judged.map(row).collect()
 }
 
 /// The facts among `keys`, and the options of measuring, that are not equal in all runs.
@@ -225,15 +97,6 @@ pub fn also_differs(runs: &[&Document], keys: &[&str]) -> Vec<Difference> {
     all
 }
 
-/// Why the figures have no interval.
-fn no_interval(change: &Change) -> String {
-    match change.rounds {
-        0 => "one figure for a whole run has no interval".to_owned(),
-        1 => "one round has no interval".to_owned(),
-        _ => "a figure that is not its rounds' median has no interval from them".to_owned(),
-    }
-}
-
 fn why_no_pair(base: Option<&CaseResult>, new: Option<&CaseResult>) -> String {
     let missing = |which: &str, result: Option<&CaseResult>| match result {
         None => Some(format!("the {which} run did not measure it")),
@@ -250,27 +113,6 @@ fn why_no_pair(base: Option<&CaseResult>, new: Option<&CaseResult>) -> String {
         _ => "without figures".to_owned(),
     };
     missing("base", base).or_else(|| missing("new", new)).unwrap_or_else(units)
-}
-
-/// The factor by which more rounds would decide it, or that a quieter machine is needed.
-fn what_would_decide(
-    distance: f64,
-    half: f64,
-    (floor, floor_share): (f64, f64),
-    margin: f64,
-) -> String {
-    let floor_is_too_high = distance <= floor && floor > margin;
-    let room = if distance > floor { distance - floor } else { margin - distance };
-    // An interval shrinks with the root of the number of rounds.
-    let times = (half / room).powi(2);
-    if room <= 0.0 || floor_is_too_high {
-        let floor = floor_share * 100.0;
-        format!("the machine itself varies by {floor:.1} %: a quieter one would decide it")
-    } else if times > 1_000.0 {
-        "no number of rounds would decide it: the figures vary too much between rounds".to_owned()
-    } else {
-        format!("about {:.0} times as many rounds would decide it", times.max(2.0).ceil())
-    }
 }
 
 #[cfg(test)]

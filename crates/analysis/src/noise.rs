@@ -34,9 +34,9 @@ impl NoiseCheck {
         self.checks
     }
 
-    /// The largest difference of this case and metric, compared in this unit; `None` if it was never checked.
-    pub fn of(&self, label: &str, metric: &str, unit: &str) -> Option<f64> {
-        let in_cycles = unit.starts_with("cycles");
+    /// The largest difference of this case and metric, compared in cycles or in the unit of the result; `None` if it was never
+    /// checked.
+    pub fn of(&self, label: &str, metric: &str, in_cycles: bool) -> Option<f64> {
         self.seen.get(&(label.to_owned(), metric.to_owned(), in_cycles)).copied()
     }
 

@@ -6,7 +6,8 @@ use cases::time::{CASE_NAME, COMMAND};
 use measure::TIME;
 use results::{CaseResult, Document, Outcome};
 
-use crate::compare::{Compared, Settings, compare};
+use crate::compare::compare;
+use crate::judge::{Compared, Settings};
 use crate::noise::NoiseCheck;
 
 /// The commands of a run, the one with the shortest median time first.

@@ -22,7 +22,7 @@ pub(crate) fn pairs<'a>(
 }
 
 /// The results that are compared: those with a direction, except those that follow from others.
-fn compared(run: &Document) -> impl Iterator<Item = &CaseResult> {
+pub(crate) fn compared(run: &Document) -> impl Iterator<Item = &CaseResult> {
     let metrics: BTreeSet<(PointOf, &str)> =
         run.results.iter().map(|r| ((r.case.as_str(), &r.params), r.metric.as_str())).collect();
     run.results.iter().filter(move |result| {
@@ -52,7 +52,7 @@ pub(crate) struct Points<'a> {
 }
 
 /// Facts that apply to all metrics of a point.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone, Copy)]
 struct Point<'a> {
     /// In some run it was disturbed nearly throughout.
     disturbed: bool,
@@ -88,13 +88,33 @@ impl<'a> Points<'a> {
 
     /// Why this metric of its point gets no verdict, whatever its interval.
     pub(crate) fn held_back(&self, result: &CaseResult) -> Option<String> {
-        let point = self.points.get(&(result.case.as_str(), &result.params))?;
-        if point.disturbed {
+        self.point(result).held_back(result)
+    }
+
+    /// The same of two results, each with the facts about its own run.
+    pub(crate) fn either_held_back(sides: [(&Self, &CaseResult); 2]) -> Option<String> {
+        let [base, new] = sides.map(|(points, result)| points.point(result));
+        let either = Point {
+            disturbed: base.disturbed || new.disturbed,
+            saturated: base.saturated.or(new.saturated),
+            gave_way: base.gave_way.or(new.gave_way),
+        };
+        either.held_back(sides[0].1)
+    }
+
+    fn point(&self, result: &CaseResult) -> Point<'a> {
+        self.points.get(&(result.case.as_str(), &result.params)).copied().unwrap_or_default()
+    }
+}
+
+impl Point<'_> {
+    fn held_back(&self, result: &CaseResult) -> Option<String> {
+        if self.disturbed {
             return Some(
                 "disturbed nearly throughout: a quieter machine would decide it".to_owned(),
             );
         }
-        if let Some(doubt) = point.saturated.filter(|_| role(result) != Role::OwnCost) {
+        if let Some(doubt) = self.saturated.filter(|_| role(result) != Role::OwnCost) {
             let bottleneck = match is_client_saturated(doubt) {
                 true => "the load generator",
                 false => "the receiver",
@@ -103,7 +123,7 @@ impl<'a> Points<'a> {
             let instead = instead.map(|metric| format!(": compare `{metric}` instead"));
             return Some(format!("{bottleneck} was the bottleneck{}", instead.unwrap_or_default()));
         }
-        let gave_way = point.gave_way.filter(|_| role(result) != Role::Failures)?;
+        let gave_way = self.gave_way.filter(|_| role(result) != Role::Failures)?;
         let share = metric_of(result, Role::Failures);
         let share = share.map(|metric| format!(": `{metric}` has the share"));
         Some(format!("{gave_way}{}", share.unwrap_or_default()))

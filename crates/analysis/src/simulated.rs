@@ -1,9 +1,12 @@
 //! For tests: simulated noise of trials, and arbitrary rows.
 
+use std::collections::BTreeMap;
+
+use measure::stats::median;
 use proptest::prelude::*;
 use rand::RngExt;
 use rand::rngs::StdRng;
-use results::{CaseResult, Direction, Estimate, Outcome};
+use results::{CaseResult, Direction, Document, Estimate, Outcome, RunInfo, SYSTEM};
 
 /// A sum of uniform numbers, close enough to normal for a simulation, with mean 0, variance 1.
 pub(crate) fn noise(rng: &mut StdRng) -> f64 {
@@ -13,6 +16,47 @@ pub(crate) fn noise(rng: &mut StdRng) -> f64 {
 /// The factor on a time on a shared machine: in 15 % of trials up to 1.4.
 pub(crate) fn outlier(rng: &mut StdRng) -> f64 {
     if rng.random::<f64>() < 0.15 { 1.0 + 0.4 * rng.random::<f64>() } else { 1.0 }
+}
+
+/// A run on the system of that name, which is also its id.
+pub(crate) fn document(system: &str, results: Vec<CaseResult>) -> Document {
+    let run = RunInfo {
+        id: system.to_owned(),
+        started: String::new(),
+        finished: None,
+        seed: 1,
+        oscost: String::new(),
+        tags: BTreeMap::new(),
+        asked: BTreeMap::new(),
+        core_clock_ghz: None,
+        area_seconds: BTreeMap::new(),
+    };
+    let machine = [(SYSTEM.to_owned(), system.into())].into_iter().collect();
+    Document { schema: results::SCHEMA, run, machine, results }
+}
+
+/// A time at the point `label`, from its rounds.
+pub(crate) fn rounds_of(label: &str, rounds: &[f64]) -> CaseResult {
+    let median = median(&mut rounds.to_vec());
+    CaseResult {
+        estimate: Some(Estimate { median, low: median, high: median, level: 0.95 }),
+        rounds: rounds.len() as u32,
+        round_values: rounds.to_vec(),
+        ..blank(label)
+    }
+}
+
+/// A time that a system lacks.
+pub(crate) fn unsupported(label: &str, reason: &str) -> CaseResult {
+    let outcome = Outcome::Unsupported;
+    CaseResult { outcome, reason: Some(reason.to_owned()), ..blank(label) }
+}
+
+fn blank(label: &str) -> CaseResult {
+    let (case, params) = label.split_once('{').unwrap_or((label, ""));
+    let params = params.trim_end_matches('}').split(',').filter_map(|param| param.split_once('='));
+    let params = params.map(|(key, value)| (key.to_owned(), value.to_owned())).collect();
+    CaseResult::blank(case, params, "time", "ns/op", Direction::Lower)
 }
 
 /// A row of `case`, as a file from elsewhere may have it.

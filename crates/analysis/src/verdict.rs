@@ -1,4 +1,5 @@
 use measure::{Direction, TIME};
+use serde::{Serialize, Serializer};
 
 /// The result of a comparison.
 ///
@@ -74,5 +75,12 @@ impl Verdict {
             (Direction::Lower, true) | (Direction::Higher, false) => Verdict::Worse,
             (Direction::Lower, false) | (Direction::Higher, true) => Verdict::Better,
         }
+    }
+}
+
+impl Serialize for Verdict {
+    /// As its word.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.word())
     }
 }

@@ -28,6 +28,8 @@ pub struct Area {
     pub summary: &'static [SummaryRow],
     /// The conclusions that the summary may draw, the most important one first: the page has room for some.
     pub findings: &'static [Finding],
+    /// The applications whose designs are judged when systems are compared.
+    pub applications: &'static [Application],
 }
 
 /// What a case needs besides the system on which it exists.
@@ -72,6 +74,30 @@ pub struct Select {
     pub case: &'static str,
     /// Parameters with their values.
     pub params: &'static [(&'static str, &'static str)],
+}
+
+/// A kind of application that can be designed in several ways, each of which has points.
+pub struct Application {
+    /// In a word or two: `server`.
+    pub name: &'static str,
+    /// What it does, in one sentence.
+    pub says: &'static str,
+    /// The metrics by which its designs are judged; all are costs, or rates.
+    pub metrics: &'static [&'static Metric],
+    /// The designs, the simplest first.
+    pub designs: &'static [Design],
+}
+
+/// One design of an application.
+///
+/// Two designs, or one design on two systems, are compared at points with the same parameters, except those named by the
+/// selections.
+pub struct Design {
+    /// In a few words: `a thread per connection`.
+    pub name: &'static str,
+    /// The points that it has, as lists of alternatives: of each list, the first that a system has. So an event loop is
+    /// epoll on one system and I/O completion ports on another.
+    pub points: &'static [&'static [Select]],
 }
 
 /// A conclusion from the figures of a run, as a sentence in which `{}` stands for the figure with its interval.
@@ -120,6 +146,7 @@ impl Area {
             layout: Layout::Points,
             summary: &[],
             findings: &[],
+            applications: &[],
         }
     }
 }

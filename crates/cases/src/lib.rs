@@ -8,6 +8,7 @@ pub mod atomic;
 mod case;
 pub mod clock;
 pub mod concurrency;
+mod counterparts;
 pub mod doubt;
 pub mod file;
 pub mod ipc;
@@ -30,11 +31,12 @@ pub mod time;
 pub mod timer;
 mod together;
 
-pub use area::{Area, Finding, Layout, Need, Select, SummaryRow};
+pub use area::{Application, Area, Design, Finding, Layout, Need, Select, SummaryRow};
 pub use case::{Case, Extent, Only, Param, Takes, Trials, count_of, length_of, size_of, value_of};
+pub use counterparts::{COUNTERPARTS, Counterpart};
 pub use registry::{
-    AREAS, all, area, completed, find, includes, is_added, is_extended, metric, needs_of, only_by,
-    trials_of,
+    AREAS, all, area, completed, find, includes, is_added, is_extended, matches_filter, metric,
+    needs_of, only_by, trials_of,
 };
 
 #[cfg(test)]
@@ -85,6 +87,33 @@ mod tests {
                         check(point, metric);
                         assert_eq!(says.matches("{}").count(), 1, "{says}");
                     }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn designs_select_points_that_exist() {
+        for application in AREAS.iter().flat_map(|area| area.applications) {
+            assert!(application.says.ends_with('.'), "{}", application.name);
+            for design in application.designs {
+                let selects = design.points.iter().flat_map(|alternatives| alternatives.iter());
+                for select in selects {
+                    let case = find(select.case).unwrap_or_else(|| panic!("no {}", select.case));
+                    for (name, value) in select.params {
+                        let param = case.params.iter().find(|param| param.name == *name);
+                        let param = param.unwrap_or_else(|| panic!("{} has no {name}", case.name));
+                        let taken = match param.takes {
+                            Takes::Words(words) => words.contains(value),
+                            _ => false,
+                        };
+                        let is_value = taken || param.default.contains(value);
+                        assert!(is_value || param.full.contains(value), "{name}={value}");
+                    }
+                    let has = |metric: &&&Metric| {
+                        super::metric(select.case, metric.name) == Some(**metric)
+                    };
+                    assert!(application.metrics.iter().any(|metric| has(&metric)), "{}", case.name);
                 }
             }
         }

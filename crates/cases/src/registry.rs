@@ -37,6 +37,27 @@ pub fn find(name: &str) -> Option<&'static Case> {
     area(of_area)?.cases.iter().copied().find(|case| case.name == name)
 }
 
+/// Whether the filter of a user means the case `label` (`area/name`): it is an area, a case's name with or without its area, or a
+/// pattern with `*`.
+pub fn matches_filter(filter: &str, label: &str) -> bool {
+    let (area, name) = label.split_once('/').unwrap_or(("", label));
+    if filter.contains('*') {
+        return glob(filter, label) || glob(filter, name);
+    }
+    filter == label || filter == area || filter == name
+}
+
+fn glob(pattern: &str, text: &str) -> bool {
+    match pattern.split_once('*') {
+        None => pattern == text,
+        Some((start, rest)) => text.strip_prefix(start).is_some_and(|left| {
+            (0..=left.len())
+                .filter(|&at| left.is_char_boundary(at))
+                .any(|at| glob(rest, &left[at..]))
+        }),
+    }
+}
+
 /// The area of that name.
 pub fn area(name: &str) -> Option<&'static Area> {
     AREAS.iter().copied().find(|area| area.name == name)

@@ -19,7 +19,7 @@ const WIDEST_KEY: usize = 24;
 /// The minimum width of row names; on narrower pages figures are left out.
 const LEAST_NAMES: usize = 14;
 
-fn ink(verdict: Verdict) -> Ink {
+pub(crate) fn ink(verdict: Verdict) -> Ink {
     match verdict {
         Verdict::Faster | Verdict::Better => Ink::Good,
         Verdict::Slower | Verdict::Worse => Ink::Bad,
@@ -56,8 +56,12 @@ pub fn compare_table(comparison: &Comparison, page: &Page) -> String {
     text.push('\n');
     text.push_str(&summary(comparison, page));
     if !shown.is_empty() {
-        let legend = "ratio: the new figure divided by the base's, with its interval";
-        let legend = text::hanging("", legend, page.prose_width());
+        let of_base = match comparison.columns[0].as_str() {
+            "base" => "the new figure divided by the base's".to_owned(),
+            base => format!("the figure divided by that of {base}"),
+        };
+        let legend = format!("ratio: {of_base}, with its interval");
+        let legend = text::hanging("", &legend, page.prose_width());
         text.push_str(&page.paint_lines(Ink::Faint, &legend));
     }
     for line in &comparison.noise_floor {
@@ -66,9 +70,9 @@ pub fn compare_table(comparison: &Comparison, page: &Page) -> String {
     text
 }
 
-/// Whether a difference is certain in any run.
+/// Whether a difference is certain in any column.
 fn has_changed(row: &CompareRow) -> bool {
-    row.news.iter().any(|cell| cell.verdict.is_difference())
+    row.news.iter().flatten().any(|cell| cell.verdict.is_difference())
 }
 
 fn facts_text(comparison: &Comparison, page: &Page) -> String {
@@ -78,22 +82,16 @@ fn facts_text(comparison: &Comparison, page: &Page) -> String {
     if text.is_empty() { text } else { format!("\n{text}") }
 }
 
-/// The names of the runs in the table: `new`, or `new 1`, `new 2` ...
-fn run_names(comparison: &Comparison) -> Vec<String> {
-    match comparison.news.len() {
-        1 => vec!["new".to_owned()],
-        n => (1..=n).map(|i| format!("new {i}")).collect(),
-    }
-}
-
 fn runs_text(comparison: &Comparison, page: &Page) -> String {
-    let names = run_names(comparison);
-    let names = std::iter::once("base").chain(names.iter().map(String::as_str));
-    let runs = std::iter::once(&comparison.base).chain(&comparison.news);
-    let line = |(name, run): (&str, &String)| {
-        text::hanging(&format!("{name:<6}  "), run, page.prose_width())
+    /// The width of the shortest names that are in use.
+    const NAME: usize = 6;
+    let longest = comparison.runs.iter().map(|(name, _)| text::width(name)).max().unwrap_or(0);
+    let column = longest.clamp(NAME, WIDEST_KEY);
+    let line = |(name, run): &(String, String)| {
+        let name = text::clean(name);
+        text::hanging(&format!("{name:<column$}  "), run, page.prose_width())
     };
-    names.zip(runs).map(line).collect()
+    comparison.runs.iter().map(line).collect()
 }
 
 fn differences_text(comparison: &Comparison, page: &Page) -> String {
@@ -103,13 +101,15 @@ fn differences_text(comparison: &Comparison, page: &Page) -> String {
     let mut text = format!("\n{}\n", page.paint(Ink::Doubt, "also differs"));
     let keys = comparison.also_differs.iter().map(|d| text::width(&d.key));
     let column = keys.max().unwrap_or(0).min(WIDEST_KEY);
-    let names = run_names(comparison);
+    let names: Vec<&String> = comparison.runs.iter().map(|(name, _)| name).collect();
     for Difference { key, values } in &comparison.also_differs {
         let said = match values.as_slice() {
             [base, new] => page.signs(&format!("{base} → {new}")),
             [base, news @ ..] => {
-                let news = names.iter().zip(news).map(|(name, new)| format!("; {name}: {new}"));
-                format!("base: {base}{}", news.collect::<String>())
+                let first = names.first().map_or("base", |name| name.as_str());
+                let news = names.iter().skip(1).zip(news);
+                let news = news.map(|(name, new)| format!("; {name}: {new}"));
+                format!("{first}: {base}{}", news.collect::<String>())
             }
             [] => String::new(),
         };
@@ -162,7 +162,7 @@ fn group<'a>(area: &str, metric: &str, rows: &[&'a CompareRow]) -> Group<'a> {
 }
 
 fn group_text(group: &Group, comparison: &Comparison, page: &Page) -> String {
-    let reasons = |row: &&CompareRow| row.news.iter().flat_map(reasons).collect();
+    let reasons = |row: &&CompareRow| row.news.iter().flatten().flat_map(reasons).collect();
     let reasons: Vec<Vec<Reason>> = group.rows.iter().map(reasons).collect();
     let notes = Footnotes::of(&reasons);
     let mut text = String::new();
@@ -196,10 +196,13 @@ fn side_by_side(
     page: &Page,
 ) -> Option<Vec<Column>> {
     let base = group.rows.iter().map(|row| figure_cell(row.base.as_ref())).collect();
-    let mut columns = vec![Column::figures("base", base)];
-    for (i, name) in run_names(comparison).iter().enumerate() {
+    let mut columns = vec![Column::figures(&comparison.columns[0], base)];
+    for (i, name) in comparison.columns[1..].iter().enumerate() {
         let cells: Vec<Option<&CompareCell>> =
-            group.rows.iter().map(|row| row.news.get(i)).collect();
+            group.rows.iter().map(|row| row.news.get(i).and_then(Option::as_ref)).collect();
+        if cells.iter().all(Option::is_none) && comparison.columns.len() > 2 {
+            continue;
+        }
         let figures = cells.iter().map(|cell| figure_cell(cell.and_then(|c| c.figure.as_ref())));
         columns.push(Column::figures(name, figures.collect()));
         columns.extend(verdict_columns(&cells, notes));
@@ -207,7 +210,7 @@ fn side_by_side(
     let room = |columns: &[Column]| page.table_width().saturating_sub(grid::total_width(columns));
     let names = |columns: &[Column]| names::columns(group.heading(), &group.labels, room(columns));
     let fits = |columns: &[Column]| grid::total_width(&names(columns)) <= room(columns);
-    if !fits(&columns) && comparison.news.len() != 1 {
+    if !fits(&columns) && comparison.columns.len() != 2 {
         return None;
     }
     if !fits(&columns) {
@@ -222,35 +225,40 @@ fn side_by_side(
     Some(names(&columns).into_iter().chain(columns).collect())
 }
 
-/// A line per run of each row, the base first.
+/// A line per column of each row, the base first.
 fn one_below_the_other(
     group: &Group,
     comparison: &Comparison,
     notes: &Footnotes,
     page: &Page,
 ) -> Vec<Column> {
-    let runs = run_names(comparison);
+    let (base, others) = comparison.columns.split_first().expect("a base");
+    let mut below = Vec::new();
     let mut run_cells = Vec::new();
     let mut figures = Vec::new();
     let mut cells = Vec::new();
     for row in &group.rows {
-        run_cells.push(grid::Cell::text("base"));
+        run_cells.push(grid::Cell::text(base.as_str()));
         figures.push(figure_cell(row.base.as_ref()));
         cells.push(None);
-        for (run, new) in runs.iter().zip(&row.news) {
+        let present =
+            others.iter().zip(&row.news).filter_map(|(run, new)| Some((run, new.as_ref()?)));
+        let before = cells.len();
+        for (run, new) in present {
             run_cells.push(grid::Cell::text(run.as_str()));
             figures.push(figure_cell(new.figure.as_ref()));
             cells.push(Some(new));
         }
+        below.push(cells.len() - before);
     }
-    let mut columns = vec![Column::words("run", run_cells), Column::figures("figure", figures)];
+    let mut columns =
+        vec![Column::words(&comparison.by, run_cells), Column::figures("figure", figures)];
     columns.extend(verdict_columns(&cells, notes));
     if grid::total_width(&columns) + LEAST_NAMES > page.table_width() {
         columns.remove(1);
     }
     let room = page.table_width().saturating_sub(grid::total_width(&columns));
     let names = names::columns(group.heading(), &group.labels, room);
-    let below: Vec<usize> = group.rows.iter().map(|row| row.news.len().min(runs.len())).collect();
     names.into_iter().map(|column| column.spread(&below)).chain(columns).collect()
 }
 
@@ -286,7 +294,7 @@ fn figure_cell(cell: Option<&Cell>) -> grid::Cell {
 }
 
 /// `x1.032 (1.028..1.037)`, in two parts.
-fn ratio_cell(ratio: Ratio) -> grid::Cell {
+pub(crate) fn ratio_cell(ratio: Ratio) -> grid::Cell {
     let places = match ratio.mid.abs() {
         mid if mid >= 100.0 => 1,
         mid if mid >= 10.0 => 2,
@@ -299,16 +307,21 @@ fn ratio_cell(ratio: Ratio) -> grid::Cell {
     })
 }
 
-/// The number of rows per verdict, a line per run.
+/// The number of rows per verdict, a line per column.
 fn summary(comparison: &Comparison, page: &Page) -> String {
+    /// More columns are counted together.
+    const COLUMNS_APART: usize = 8;
     let mut text = String::new();
-    for (i, name) in run_names(comparison).iter().enumerate() {
-        let verdicts: Vec<Verdict> = comparison
-            .rows
-            .iter()
-            .filter_map(|row| row.news.get(i))
-            .map(|cell| cell.verdict)
-            .collect();
+    let (base, others) = comparison.columns.split_first().expect("a base");
+    let verdicts_of = |column: usize| {
+        let cells = comparison.rows.iter().filter_map(move |row| row.news.get(column)?.as_ref());
+        cells.map(|cell| cell.verdict)
+    };
+    let lines: Vec<(&str, Vec<Verdict>)> = match others.len() {
+        n if n > COLUMNS_APART => vec![("all", (0..n).flat_map(verdicts_of).collect())],
+        n => (0..n).map(|at| (others[at].as_str(), verdicts_of(at).collect())).collect(),
+    };
+    for (name, verdicts) in lines {
         let counts = Verdict::ALL.into_iter().filter_map(|verdict| {
             let count = verdicts.iter().filter(|v| **v == verdict).count();
             (count > 0).then(|| format!("{count} {}", verdict.word()))
@@ -318,7 +331,8 @@ fn summary(comparison: &Comparison, page: &Page) -> String {
             true => "",
             false => "no certain difference: ",
         };
-        let line = format!("{} compared with base: {changed}{}", verdicts.len(), counts.join(", "));
+        let (count, counts) = (verdicts.len(), counts.join(", "));
+        let line = format!("{count} compared with {base}: {changed}{counts}");
         text.push_str(&text::hanging(&format!("{name}: "), &line, page.prose_width()));
     }
     text

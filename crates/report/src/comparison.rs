@@ -1,14 +1,16 @@
-//! The data of a comparison of runs, before formatting.
+//! The data of a comparison of runs, or of results selected by another dimension, before formatting.
 
 use analysis::{Difference, Ratio, Verdict};
 
-/// A base run and the runs compared with it.
+/// A base and the columns compared with it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Comparison {
-    /// A description of the base run.
-    pub base: String,
-    /// Descriptions of the other runs.
-    pub news: Vec<String>,
+    /// The dimension of the columns: `run`, `arch`.
+    pub by: String,
+    /// The name of each column, the base's first.
+    pub columns: Vec<String>,
+    /// The compared runs, each with its name in these tables and its description.
+    pub runs: Vec<(String, String)>,
     /// Other differences between the runs, such as of their machines.
     pub also_differs: Vec<Difference>,
     /// Lines above the rows: the core's frequency in the runs, and what was compared in cycles.
@@ -21,7 +23,21 @@ pub struct Comparison {
     pub rows: Vec<CompareRow>,
 }
 
-/// One metric of one case in all runs.
+impl Comparison {
+    /// The names and descriptions of runs that are compared as such: `base`, and `new` or `new 1`, `new 2` ...
+    pub fn names_of_runs(descriptions: Vec<String>) -> Vec<(String, String)> {
+        let only_one = descriptions.len() == 2;
+        let name = |at: usize| match at {
+            0 => "base".to_owned(),
+            _ if only_one => "new".to_owned(),
+            n => format!("new {n}"),
+        };
+        let named = |(at, description)| (name(at), description);
+        descriptions.into_iter().enumerate().map(named).collect()
+    }
+}
+
+/// One metric of one case in all columns.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CompareRow {
     /// `area/name{key=value,...}`.
@@ -30,8 +46,8 @@ pub struct CompareRow {
     pub metric: String,
     /// The base's figure, if it has one.
     pub base: Option<Cell>,
-    /// One cell per other run.
-    pub news: Vec<CompareCell>,
+    /// One cell per other column; `None` if the row has nothing to compare there.
+    pub news: Vec<Option<CompareCell>>,
 }
 
 /// A figure with its interval, in `unit`.
@@ -47,10 +63,10 @@ pub struct Cell {
     pub unit: String,
 }
 
-/// The figure of another run compared with that of the base.
+/// The figure of another column compared with that of the base.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CompareCell {
-    /// The figure of this run, if it has one.
+    /// The figure of this column, if it has one.
     pub figure: Option<Cell>,
     /// The ratio to the base; `None` if one of the figures is missing.
     pub ratio: Option<Ratio>,

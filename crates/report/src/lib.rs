@@ -10,6 +10,7 @@ mod claims;
 mod compare_table;
 mod comparison;
 mod concurrency;
+mod counts_table;
 mod delivery;
 mod env_page;
 mod files;
@@ -18,11 +19,13 @@ mod footnotes;
 mod grid;
 mod interval;
 mod labels;
+mod ladder;
 mod load_table;
 mod mail;
 mod measured;
 mod names;
 mod net;
+mod overview;
 mod page;
 mod picture;
 pub mod quantity;
@@ -41,13 +44,16 @@ pub use cards::{Card, CardParam, cards, cards_short};
 pub use claims::{claims_junit, claims_markdown, claims_text};
 pub use compare_table::compare_table;
 pub use comparison::{Cell, CompareCell, CompareRow, Comparison};
+pub use counts_table::counts_table;
 pub use delivery::{
     DomainLine, OutcomeLine, ReplyLine, ReplyTimes, counter_table, definition_list, domain_table,
     outcome_table, reply_table, reply_time_table,
 };
 pub use env_page::env_page;
 pub use files::file_systems;
+pub use ladder::ladder_table;
 pub use load_table::{LoadLine, load_table};
+pub use overview::{overview_text, systems_summary};
 pub use page::Page;
 pub use ranking::ranking_text;
 pub use results_table::{closing_line, closing_lines, results_tables};

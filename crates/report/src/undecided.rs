@@ -12,10 +12,10 @@ use crate::text;
 /// The maximum number of reasons.
 const MOST_REASONS: usize = 6;
 
-/// Whether the row is undecided in any run.
+/// Whether the row is undecided in any column.
 pub(crate) fn is_undecided(row: &CompareRow) -> bool {
     let nothing = |verdict| matches!(verdict, Verdict::CannotTell | Verdict::NotComparable);
-    row.news.iter().any(|cell| nothing(cell.verdict))
+    row.news.iter().flatten().any(|cell| nothing(cell.verdict))
 }
 
 /// The cases of `rows` by area with their number of rows, and the reasons with their number of rows.
@@ -58,7 +58,7 @@ fn entry<V: Default>(list: &mut Vec<(String, V)>, key: String) -> &mut V {
 /// The reasons, those of most rows first. Reasons that differ only in numbers are combined, with the range of these.
 fn reasons(rows: &[&CompareRow]) -> Vec<(String, usize)> {
     let mut kinds: BTreeMap<Vec<String>, Vec<Vec<String>>> = BTreeMap::new();
-    let notes = rows.iter().flat_map(|row| &row.news).map(|cell| &cell.note);
+    let notes = rows.iter().flat_map(|row| row.news.iter().flatten()).map(|cell| &cell.note);
     for note in notes.filter(|note| !note.is_empty()) {
         let (words, numbers) = numbers_apart(note);
         kinds.entry(words).or_default().push(numbers);
@@ -134,7 +134,7 @@ mod tests {
             label: label.to_owned(),
             metric: "time".to_owned(),
             base: None,
-            news: vec![cell],
+            news: vec![Some(cell)],
         }
     }
 

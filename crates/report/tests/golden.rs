@@ -156,7 +156,8 @@ fn against(base: &Cell, by: f64, relative: f64, verdict: Verdict, note: &str) ->
 }
 
 fn row(label: &str, metric: &str, base: Cell, news: &[(f64, Verdict, &str)]) -> CompareRow {
-    let news = news.iter().map(|(by, verdict, note)| against(&base, *by, 0.004, *verdict, note));
+    let news =
+        news.iter().map(|(by, verdict, note)| Some(against(&base, *by, 0.004, *verdict, note)));
     CompareRow {
         label: label.to_owned(),
         metric: metric.to_owned(),
@@ -214,17 +215,23 @@ fn comparison(runs: usize) -> Comparison {
         label: "lock/futex{as=threads,workers=4}".to_owned(),
         metric: "time".to_owned(),
         base: Some(cell(114.7, 0.013, "ns/op")),
-        news: vec![missing; runs],
+        news: vec![Some(missing); runs],
     });
     let differs = |key: &str, values: [&str; 3]| Difference {
         key: key.to_owned(),
         values: values.iter().take(runs + 1).map(|v| (*v).to_owned()).collect(),
     };
-    let news =
-        ["20261121-210102-9c1b  Linux 6.12.3, 2 CPUs", "20261121-213310-77e0  gVisor, 2 CPUs"];
+    let all = [
+        "20261121-203655-4f2a  Linux 6.1.0-28-cloud-amd64, 2 CPUs",
+        "20261121-210102-9c1b  Linux 6.12.3, 2 CPUs",
+        "20261121-213310-77e0  gVisor, 2 CPUs",
+    ];
+    let all = all.iter().take(runs + 1).map(|run| (*run).to_owned()).collect();
+    let names = Comparison::names_of_runs(all);
     Comparison {
-        base: "20261121-203655-4f2a  Linux 6.1.0-28-cloud-amd64, 2 CPUs".to_owned(),
-        news: news.iter().take(runs).map(|n| (*n).to_owned()).collect(),
+        by: "run".to_owned(),
+        columns: names.iter().map(|(name, _)| name.clone()).collect(),
+        runs: names,
         also_differs: vec![
             differs("kernel", ["6.1.0-28-cloud-amd64", "6.12.3", "4.4.0"]),
             differs("mitigations", ["spectre_v2: retpolines, spec_rstack_overflow: safe RET", "off", "off"]),
@@ -258,7 +265,7 @@ fn a_comparison_shows_what_is_the_same_where_asked() {
     assert_snapshot!("compare_all_80", compare_table(&all, &NARROW));
     let mut same = comparison(1);
     same.rows.truncate(1);
-    same.rows[0].news[0].verdict = Verdict::Same;
+    same.rows[0].news[0].as_mut().unwrap().verdict = Verdict::Same;
     let text = compare_table(&same, &NARROW);
     assert!(!text.contains("getppid"), "{text}");
     assert!(text.contains("1 compared with base: no certain difference: 1 same"), "{text}");

@@ -9,7 +9,7 @@
 use measure::stats::{LEVEL, median, t_quantile};
 
 use crate::change::{FLOOR_AT_LEAST, Ratio};
-use crate::compare::Settings;
+use crate::judge::Settings;
 use crate::spread::welch;
 
 /// Values further than this from the median, in robust standard deviations, are outliers and left out.

@@ -3,11 +3,12 @@ use std::collections::BTreeMap;
 use measure::stats::median;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
-use results::{Direction, FrequencySlope, Interval, Reference};
+use results::{Direction, Estimate, FrequencySlope, Interval, Reference};
 
 use super::*;
 use crate::frequency::{Frequencies, cpu_differences};
 use crate::simulated::noise;
+use crate::verdict::Verdict;
 
 fn result(case: &str, round_values: Vec<f64>) -> CaseResult {
     let mut sorted = round_values.clone();

@@ -6,6 +6,7 @@
 
 mod answer;
 mod degree;
+mod designs;
 pub mod executor;
 pub mod job;
 mod jobs;
@@ -33,6 +34,7 @@ pub const AREA: Area = Area {
             says: "A thread pool pays off for jobs longer than {}.",
         },
     ],
+    applications: designs::APPLICATIONS,
     ..Area::new("concurrency", CASES)
 };
 

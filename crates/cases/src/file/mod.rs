@@ -12,6 +12,7 @@ mod common;
 mod contents;
 mod copy;
 mod create;
+mod designs;
 mod directory;
 mod engine;
 mod fallocate;
@@ -86,6 +87,7 @@ pub const AREA: Area = Area {
             equal: "Past the cache, io_uring with 16 reads at once reads as many blocks of 4 KiB a second as pread ({}).",
         },
     ],
+    applications: designs::APPLICATIONS,
     ..Area::new("file", CASES)
 };
 

@@ -5,6 +5,7 @@
 
 mod common;
 mod critical_section;
+mod designs;
 mod file_lock;
 mod futex;
 mod parking_lot_mutex;
@@ -80,6 +81,7 @@ pub const AREA: Area = Area {
             says: "A free System V semaphore around less than {} of work costs more than 10 % of the time.",
         },
     ],
+    applications: designs::APPLICATIONS,
     ..Area::new("lock", CASES)
 };
 

@@ -6,6 +6,7 @@
 //! chooses their CPUs, [`list`] writes the list of recipients, and [`sampler`] reads the counters at the beginning and
 //! the end of the counted time. Each round is one trial: a delivery in test mode, stopped after the counted time.
 
+mod designs;
 mod list;
 pub mod metrics;
 mod sampler;
@@ -48,6 +49,7 @@ pub const AREA: Area = Area {
             equal: "A mail sender as an event loop takes as much CPU time as one with processes ({}).",
         },
     ],
+    applications: designs::APPLICATIONS,
     ..Area::new("mail", CASES)
 };
 

@@ -6,6 +6,7 @@
 
 mod answer;
 mod common;
+mod designs;
 mod hold;
 pub mod limits;
 pub mod metrics;
@@ -81,6 +82,7 @@ pub const AREA: Area = Area {
             equal: "An event loop (IOCP) answers as many connections as a thread per connection ({}).",
         },
     ],
+    applications: designs::APPLICATIONS,
     ..Area::new("net", CASES)
 };
 

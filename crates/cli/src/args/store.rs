@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use analysis::{Condition, Dimension, Renaming};
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use results::{TEXT_FORMATS, TextFormat};
@@ -76,15 +77,40 @@ pub struct Runs {
 A run is named by its id, the start of its id, `last`, `last~1` (the run before the last), a tag `key=value`, or a \
 JSON file.
 
+With --by, the values of any dimension form the columns, and everything else is matched: `system`, `run`, `case`, the name of a \
+parameter such as `arch` or `as`, or `tag.KEY`. Runs measured together on several systems are all taken if one is named.
+
 Examples:
   oscost compare last~1 last
-  oscost compare kernel=6.12 kernel=6.18 --fail-above 5%")]
+  oscost compare kernel=6.12 kernel=6.18 --fail-above 5%
+  oscost compare last --by system
+  oscost compare last --by system --ladder --at case=syscall
+  oscost compare last --by arch --at connections=1000
+  oscost compare last --by case --at case=lock/sysv-sem --at case=lock/posix-sem-shared
+  oscost compare linux.json windows.json --by system --map lock/futex=lock/srwlock")]
 pub struct Compare {
     /// The run to compare with
     pub base: String,
     /// The runs to compare with it
-    #[arg(required = true)]
+    #[arg(required_unless_present = "by")]
     pub news: Vec<String>,
+    /// The dimension whose values form the columns: system, run, case, a parameter, or tag.KEY
+    #[arg(long, value_name = "DIMENSION", value_parser = Dimension::parse)]
+    pub by: Option<Dimension>,
+    /// Compare only results with this value, such as connections=1000, case=lock or metric=time; of one name given twice, either
+    /// value
+    #[arg(long, value_name = "NAME=VALUE", requires = "by", value_parser = Condition::parse)]
+    pub at: Vec<Condition>,
+    /// Match this case of the base with a case of another name, such as lock/futex=lock/srwlock; common counterparts of Linux
+    /// and Windows are matched already
+    #[arg(long, value_name = "OLD=NEW", requires = "by", value_parser = Renaming::parse)]
+    pub map: Vec<Renaming>,
+    /// The value that the others are compared with [default: of the first run, or the one with most figures]
+    #[arg(long = "base", value_name = "VALUE", requires = "by")]
+    pub base_value: Option<String>,
+    /// With --by system: what each layer adds to each operation, from the host to the VM
+    #[arg(long, requires = "by")]
+    pub ladder: bool,
     /// Exit with code 1 if a case is certainly slower by more than this share, such as 5%
     #[arg(long, value_name = "SHARE", value_parser = share, allow_hyphen_values = true)]
     pub fail_above: Option<f64>,

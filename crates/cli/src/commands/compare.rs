@@ -1,5 +1,7 @@
 //! `oscost compare`.
 
+mod columns;
+
 use std::path::Path;
 
 use analysis::{Compared, Difference, Frequencies, NoiseCheck, Ratio, Settings, cpu_differences};
@@ -16,6 +18,9 @@ use crate::store::store_to_read;
 
 /// Compares runs.
 pub fn compare(args: &Compare) -> anyhow::Result<Ending> {
+    if let Some(by) = &args.by {
+        return columns::compare_by(args, by);
+    }
     let base = find(&args.base, &args.store)?;
     let news = args.news.iter().map(|name| find(name, &args.store));
     let news = news.collect::<anyhow::Result<Vec<Document>>>()?;
@@ -36,9 +41,14 @@ pub fn compare(args: &Compare) -> anyhow::Result<Ending> {
         comparison.all = args.all;
         print(&compare_table(&comparison, &page()))?;
     }
-    let limit = args.fail_above.unwrap_or(f64::INFINITY);
-    let too_slow = compared.iter().flatten().any(|row| certainly_worse_by(row) > limit);
-    Ok(if too_slow { Ending::CheckFailed } else { Ending::Done })
+    Ok(ending(compared.iter().flatten(), args.fail_above))
+}
+
+/// A failed check if any row is certainly worse by more than the limit.
+fn ending<'a>(mut compared: impl Iterator<Item = &'a Compared>, limit: Option<f64>) -> Ending {
+    let limit = limit.unwrap_or(f64::INFINITY);
+    let too_slow = compared.any(|row| certainly_worse_by(row) > limit);
+    if too_slow { Ending::CheckFailed } else { Ending::Done }
 }
 
 /// The share by which a row is worse for certain; negative infinity without that verdict.
@@ -80,9 +90,11 @@ fn comparison(
 ) -> Comparison {
     let mut all = vec![base];
     all.extend(news);
+    let runs = Comparison::names_of_runs(all.iter().copied().map(words).collect());
     Comparison {
-        base: words(base),
-        news: news.iter().map(words).collect(),
+        by: "run".to_owned(),
+        columns: runs.iter().map(|(name, _)| name.clone()).collect(),
+        runs,
         also_differs: also_differs(&all),
         facts: facts_of(base, news, compared),
         all: false,
@@ -193,12 +205,7 @@ fn rows(compared: &[Vec<Compared>]) -> Vec<CompareRow> {
             });
             // Earlier runs may lack the row.
             rows[at].news.resize_with(number, absent);
-            rows[at].news.push(CompareCell {
-                figure: row.new.map(|estimate| cell(estimate, &row.unit)),
-                ratio: row.ratio,
-                verdict: row.verdict,
-                note: row.note.clone(),
-            });
+            rows[at].news.push(Some(compared_cell(row)));
         }
     }
     for row in &mut rows {
@@ -207,13 +214,22 @@ fn rows(compared: &[Vec<Compared>]) -> Vec<CompareRow> {
     rows
 }
 
-fn absent() -> CompareCell {
+fn compared_cell(row: &Compared) -> CompareCell {
     CompareCell {
+        figure: row.new.map(|estimate| cell(estimate, &row.unit)),
+        ratio: row.ratio,
+        verdict: row.verdict,
+        note: row.note.clone(),
+    }
+}
+
+fn absent() -> Option<CompareCell> {
+    Some(CompareCell {
         figure: None,
         ratio: None,
         verdict: analysis::Verdict::NotComparable,
         note: "not measured in this run".to_owned(),
-    }
+    })
 }
 
 fn cell(estimate: Estimate, unit: &str) -> Cell {

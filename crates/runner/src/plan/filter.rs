@@ -1,6 +1,6 @@
 //! Chooses cases by the filters that the user gave.
 
-use cases::Case;
+use cases::{Case, matches_filter};
 
 use super::error::PlanError;
 
@@ -10,7 +10,7 @@ pub fn choose(filters: &[String]) -> Result<Vec<&'static Case>, PlanError> {
     let is_meant = |filter: &str, case: &Case| {
         let bare_name = filter == case.name && repeats(case);
         let of_another = |other: &&Case| other.name == case.name && !repeats(other);
-        matches(filter, &case.label())
+        matches_filter(filter, &case.label())
             && !(bare_name && all.iter().copied().any(|c| of_another(&c)))
     };
     for filter in filters {
@@ -29,26 +29,6 @@ pub fn choose(filters: &[String]) -> Result<Vec<&'static Case>, PlanError> {
 /// Whether the case is of an area that repeats operations of others.
 fn repeats(case: &Case) -> bool {
     cases::area(case.area).is_some_and(|area| area.repeats)
-}
-
-/// Whether a filter matches: an area, a case's name with or without its area, or a pattern with `*`.
-fn matches(filter: &str, label: &str) -> bool {
-    let (area, name) = label.split_once('/').unwrap_or(("", label));
-    if filter.contains('*') {
-        return glob(filter, label) || glob(filter, name);
-    }
-    filter == label || filter == area || filter == name
-}
-
-fn glob(pattern: &str, text: &str) -> bool {
-    match pattern.split_once('*') {
-        None => pattern == text,
-        Some((start, rest)) => text.strip_prefix(start).is_some_and(|left| {
-            (0..=left.len())
-                .filter(|&at| left.is_char_boundary(at))
-                .any(|at| glob(rest, &left[at..]))
-        }),
-    }
 }
 
 /// A case whose name contains the filter, or else the case or area with the most similar spelling.

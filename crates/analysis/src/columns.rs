@@ -1,0 +1,128 @@
+//! The columns of a table compared with the first, by the rules by which runs are compared.
+//!
+//! The noise floor means the same within a run as between two runs: what the machine itself can change. Two points of one run
+//! are measured in the same minutes, in turn, so that its changes of speed affect both and the floor is low. What remains is
+//! the drift within each, the difference of the sentinel beside them, and what equal runs have shown for either point.
+
+use std::collections::BTreeMap;
+
+use crate::change::{Change, Sides};
+use crate::judge::{Compared, Judge, Pair, Settings};
+use crate::noise::NoiseCheck;
+use crate::scope::Points;
+use crate::table::{Cell, Found, Table};
+
+/// A table with the comparison of its columns with the first.
+#[derive(Debug, Clone)]
+pub struct ComparedTable<'a> {
+    /// The table.
+    pub table: Table<'a>,
+    /// For each row one comparison for each column but the first; `None` if there is nothing to compare: neither cell has a
+    /// result, or, within a run, one of them has none.
+    pub rows: Vec<Vec<Option<Compared>>>,
+}
+
+/// Compares each column of the table with the first. All comparisons of all rows share one chance of error.
+pub fn compare_columns<'a>(
+    table: Table<'a>,
+    noise: &NoiseCheck,
+    settings: &Settings,
+) -> ComparedTable<'a> {
+    let facts = Facts::of(&table);
+    let changes: Vec<Vec<Option<Change>>> = table
+        .rows
+        .iter()
+        .map(|row| {
+            let base = row.cells[0].measured();
+            let others = row.cells[1..].iter().map(Cell::measured);
+            others.map(|new| facts.change(base?, new?)).collect()
+        })
+        .collect();
+    let judge = Judge::of(changes.iter().flatten().flatten(), noise, settings);
+    let mut rows = Vec::new();
+    for (row, changes) in table.rows.iter().zip(changes) {
+        let base = &row.cells[0];
+        let others = row.cells.iter().zip(&table.columns).skip(1);
+        let compared = others.zip(changes).map(|((new, name), change)| {
+            let found = [base.found(), new.found()];
+            let needed = if table.by.is_of_runs() { 1 } else { 2 };
+            if found.iter().flatten().count() < needed {
+                return None;
+            }
+            let pair = Pair {
+                base: found[0].map(|found| found.result),
+                new: found[1].map(|found| found.result),
+                change,
+                held_back: found[0]
+                    .zip(found[1])
+                    .and_then(|(base, new)| facts.held_back(base, new)),
+                is_itself: false,
+            };
+            let no_pair = || why_no_pair([(base, &table.columns[0]), (new, name)]);
+            let compared = judge.row(pair, no_pair);
+            Some(Compared { label: row.label(&table), ..compared })
+        });
+        rows.push(compared.collect());
+    }
+    ComparedTable { table, rows }
+}
+
+/// Why two cells cannot be compared.
+fn why_no_pair(cells: [(&Cell, &String); 2]) -> String {
+    let missing = cells.iter().find_map(|(cell, name)| {
+        let reason = cell.reason()?;
+        Some(format!("{name}: {reason}"))
+    });
+    let units = cells.map(|(cell, _)| cell.found().map_or("", |found| found.result.unit.as_str()));
+    missing.unwrap_or_else(|| match units {
+        [base, new] if base != new => format!("measured in {base} and in {new}"),
+        _ => "without figures".to_owned(),
+    })
+}
+
+/// What is needed to compare any two results of the runs of a table.
+pub(crate) struct Facts<'a> {
+    sides: BTreeMap<(usize, usize), Sides<'a>>,
+    points: Vec<Points<'a>>,
+    emulated: Vec<Option<&'a str>>,
+    systems: Vec<String>,
+}
+
+impl<'a> Facts<'a> {
+    pub(crate) fn of(table: &Table<'a>) -> Self {
+        let runs = table.runs;
+        let pairs = (0..runs.len()).flat_map(|base| (0..runs.len()).map(move |new| (base, new)));
+        // A table by a parameter has pairs within runs only.
+        let pairs = pairs.filter(|(base, new)| base == new || table.by.is_of_runs());
+        let sides = pairs.map(|(base, new)| ((base, new), Sides::of(&runs[base], &runs[new])));
+        Self {
+            sides: sides.collect(),
+            points: runs.iter().map(|run| Points::of(&[run])).collect(),
+            emulated: runs.iter().map(|run| run.emulated()).collect(),
+            systems: (0..runs.len()).map(|run| table.name_of_run(run).1).collect(),
+        }
+    }
+
+    /// The change from one result to another; `None` if one has no figure, or if their units differ.
+    pub(crate) fn change(&self, base: Found, new: Found) -> Option<Change> {
+        self.sides.get(&(base.run, new.run))?.change(base.result, new.result)
+    }
+
+    /// Why the change gets no verdict, whatever its interval.
+    pub(crate) fn held_back(&self, base: Found, new: Found) -> Option<String> {
+        let emulator = |found: Found| self.emulated[found.run].map(|name| (found.run, name));
+        match (emulator(base), emulator(new)) {
+            (Some((run, name)), None) | (None, Some((run, name))) => {
+                let system = &self.systems[run];
+                return Some(format!(
+                    "{system} runs on {name}, whose times are not those of a processor"
+                ));
+            }
+            _ => {}
+        }
+        Points::either_held_back([
+            (&self.points[base.run], base.result),
+            (&self.points[new.run], new.result),
+        ])
+    }
+}

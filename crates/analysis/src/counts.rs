@@ -1,0 +1,93 @@
+//! What one operation makes the kernel do, where it differs between the columns of a table: the cause of many differences.
+
+use std::collections::BTreeMap;
+
+use measure::TIME;
+use results::PerOp;
+
+use crate::table::Table;
+
+/// Smaller differences per operation are not reported: counts are means over many operations, with a few that belong to none of
+/// them, and contended locks wait differently often each time.
+const LEAST_DIFFERENCE: f64 = 0.1;
+/// The same as a share of the greater count.
+const LEAST_SHARE: f64 = 0.2;
+
+/// A count of one row that differs between columns.
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
+pub struct CountRow {
+    /// The label of the row.
+    pub label: String,
+    /// What is counted, as in `per_op` of the results: `syscalls`, `page_faults`.
+    pub count: String,
+    /// The count per operation in each column; `None` if it is not known.
+    pub columns: Vec<Option<f64>>,
+}
+
+/// The counts that differ from the first column's in any other. Instructions and cycles are no cause, but costs themselves.
+pub fn differing_counts(table: &Table) -> Vec<CountRow> {
+    const COSTS: [&str; 2] = ["instructions", "cycles"];
+    let mut rows = Vec::new();
+    for row in table.rows.iter().filter(|row| row.metric == TIME.name) {
+        let cells = row.cells.iter().map(|cell| cell.found().and_then(|found| found.result.per_op));
+        let columns: Vec<BTreeMap<String, f64>> =
+            cells.map(|per_op| per_op.map(|per_op| named(&per_op)).unwrap_or_default()).collect();
+        let mut names: Vec<&String> = columns.iter().flat_map(|counts| counts.keys()).collect();
+        names.sort_unstable();
+        names.dedup();
+        for name in names.into_iter().filter(|name| !COSTS.contains(&name.as_str())) {
+            let values: Vec<Option<f64>> =
+                columns.iter().map(|counts| counts.get(name).copied()).collect();
+            let known: Vec<f64> = values.iter().copied().flatten().collect();
+            let least = known.iter().copied().fold(f64::INFINITY, f64::min);
+            let most = known.iter().copied().fold(0.0, f64::max);
+            if most - least > LEAST_DIFFERENCE.max(LEAST_SHARE * most) {
+                rows.push(CountRow {
+                    label: row.label(table),
+                    count: name.clone(),
+                    columns: values,
+                });
+            }
+        }
+    }
+    rows
+}
+
+/// The known counts by the names that they have in documents, so that a count added there is compared too.
+fn named(per_op: &PerOp) -> BTreeMap<String, f64> {
+    let json = serde_json::to_value(per_op).unwrap_or_default();
+    let counts = json.as_object().into_iter().flatten();
+    counts.filter_map(|(name, value)| Some((name.clone(), value.as_f64()?))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dimension::Dimension;
+    use crate::simulated::{document, rounds_of};
+    use crate::table::{Question, tabulate};
+
+    #[test]
+    fn counts_that_differ_are_listed_and_others_are_not() {
+        let run = |system: &str, syscalls: f64, faults: Option<f64>| {
+            let mut result = rounds_of("lock/x{workers=1}", &[1.0]);
+            result.per_op = Some(PerOp {
+                syscalls: Some(syscalls),
+                page_faults: faults,
+                voluntary_switches: Some(0.001),
+                cycles: Some(syscalls * 100.0),
+                ..PerOp::default()
+            });
+            document(system, vec![result])
+        };
+        let runs =
+            [run("native", 0.0, Some(0.0)), run("gvisor", 2.0, None), run("uml", 0.01, None)];
+        let table = tabulate(&runs, &Dimension::System, &Question::default()).unwrap();
+        let columns = vec![Some(0.0), Some(2.0), Some(0.01)];
+        let row = CountRow { label: "lock/x{workers=1}".into(), count: "syscalls".into(), columns };
+        assert_eq!(differing_counts(&table), [row]);
+        let equal = [run("native", 2.0, None), run("gvisor", 2.04, Some(5.0))];
+        let table = tabulate(&equal, &Dimension::System, &Question::default()).unwrap();
+        assert_eq!(differing_counts(&table), []);
+    }
+}

@@ -1,0 +1,184 @@
+//! The rules by which a pair of figures is judged, whatever they were selected by.
+
+use measure::stats::LEVEL;
+use results::{CaseResult, Estimate};
+
+use crate::change::{Change, Ratio};
+use crate::noise::NoiseCheck;
+use crate::verdict::Verdict;
+
+/// With fewer rounds in either run no difference is reported: with a probability of 2^-9 or more, all rounds of one run
+/// have one steady mode of the operation by chance, and all of the other's another.
+pub(crate) const LEAST_ROUNDS: usize = 6;
+/// How runs are compared.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Settings {
+    /// A difference significantly within this share is `same`.
+    pub margin: f64,
+    /// The chance of any wrong verdict among all comparisons with one run.
+    pub chance: f64,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { margin: 0.02, chance: 1.0 - LEVEL }
+    }
+}
+
+/// One metric of one case, in the base run and another.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Compared {
+    /// The case with its parameters.
+    pub label: String,
+    /// The metric.
+    pub metric: String,
+    /// The compared unit, which both figures have: `cycles/op` if cycles were compared.
+    pub unit: String,
+    /// The base's figure, if it has one.
+    pub base: Option<Estimate>,
+    /// The other run's figure, if it has one.
+    pub new: Option<Estimate>,
+    /// The other's divided by the base's; `None` if a figure is missing.
+    pub ratio: Option<Ratio>,
+    /// The smallest difference that can be reported here, as a share.
+    pub floor: f64,
+    /// The significant result.
+    pub verdict: Verdict,
+    /// What would decide it, or why it cannot be compared; may be empty.
+    pub note: String,
+}
+
+/// The rules that all rows of a comparison share.
+pub(crate) struct Judge<'a> {
+    /// The chance of a wrong verdict in each row.
+    pub(crate) chance: f64,
+    pub(crate) noise: &'a NoiseCheck,
+    pub(crate) settings: &'a Settings,
+}
+
+/// Two results of a row, or one without a counterpart.
+pub(crate) struct Pair<'a> {
+    pub(crate) base: Option<&'a CaseResult>,
+    pub(crate) new: Option<&'a CaseResult>,
+    /// `None` if a figure is missing, or if their units differ.
+    pub(crate) change: Option<Change>,
+    /// Why they get no verdict, whatever their interval.
+    pub(crate) held_back: Option<String>,
+    /// Whether both are the same result of the same run.
+    pub(crate) is_itself: bool,
+}
+
+impl<'a> Judge<'a> {
+    /// The judge of a family of comparisons, of which `changes` are those that have figures: all of them share the chance of
+    /// error.
+    pub(crate) fn of<'c>(
+        changes: impl Iterator<Item = &'c Change>,
+        noise: &'a NoiseCheck,
+        settings: &'a Settings,
+    ) -> Self {
+        let comparable = changes.filter(|change| change.scatter.is_some()).count();
+        Self { chance: settings.chance / comparable.max(1) as f64, noise, settings }
+    }
+
+    /// The comparison of a pair; `no_pair` is why it has no change, if it has none.
+    pub(crate) fn row(&self, pair: Pair, no_pair: impl FnOnce() -> String) -> Compared {
+        let any = pair.base.or(pair.new).expect("a row has a result");
+        let mut row = Compared {
+            label: any.label(),
+            metric: any.metric.clone(),
+            unit: any.unit.clone(),
+            base: pair.base.and_then(|r| r.estimate),
+            new: pair.new.and_then(|r| r.estimate),
+            ratio: None,
+            floor: 0.0,
+            verdict: Verdict::NotComparable,
+            note: String::new(),
+        };
+        let Some(change) = pair.change else {
+            row.note = no_pair();
+            return row;
+        };
+        (row.base, row.new) = (Some(change.base), Some(change.new));
+        if change.in_cycles {
+            row.unit = any.unit.replacen("ns", "cycles", 1);
+        }
+        row.floor = floor(self.noise, &change, [pair.base, pair.new]);
+        let half = change.half_width(self.chance);
+        let half = if pair.is_itself { Some(0.0) } else { half };
+        row.ratio = half.filter(|_| change.log).map(|half| Ratio::of_log(change.by, half));
+        (row.verdict, row.note) = match (pair.held_back, half) {
+            _ if pair.is_itself => (Verdict::Same, String::new()),
+            // A fact, such as the step of a clock, has no variance that a disturbance could increase.
+            (_, None) if change.rounds == 0 && change.by == 0.0 => (Verdict::Same, String::new()),
+            (Some(why), _) => (Verdict::CannotTell, why),
+            (None, Some(half)) => self.verdict(any, &change, half, row.floor),
+            (None, None) => (Verdict::CannotTell, no_interval(&change)),
+        };
+        row
+    }
+
+    fn verdict(
+        &self,
+        result: &CaseResult,
+        change: &Change,
+        half: f64,
+        floor: f64,
+    ) -> (Verdict, String) {
+        let (low, high) = (change.by - half, change.by + half);
+        let (lowest, margin) = (change.of_share(floor), change.of_share(self.settings.margin));
+        let differs = low > lowest || high < -lowest;
+        let within = (low > -margin && high < margin) || (low == 0.0 && high == 0.0);
+        let cannot_tell = |note: String| (Verdict::CannotTell, note);
+        if differs && change.rounds < LEAST_ROUNDS {
+            let (had, least) = (change.rounds, LEAST_ROUNDS);
+            cannot_tell(format!("{had} rounds are too few: at least {least} are needed"))
+        } else if differs {
+            let verdict = Verdict::of_change(&result.metric, result.better, low > lowest);
+            (verdict, String::new())
+        } else if within && floor <= self.settings.margin {
+            (Verdict::Same, String::new())
+        } else {
+            cannot_tell(what_would_decide(change.by.abs(), half, (lowest, floor), margin))
+        }
+    }
+}
+
+/// The smallest difference that is reported, as a share: the greatest of what these figures show, and of what equal runs have
+/// shown for either of them.
+pub(crate) fn floor(noise: &NoiseCheck, change: &Change, sides: [Option<&CaseResult>; 2]) -> f64 {
+    let checked = sides
+        .into_iter()
+        .flatten()
+        .filter_map(|result| noise.of(&result.label(), &result.metric, change.in_cycles));
+    checked.fold(change.floor_at_least().max(change.floor), f64::max)
+}
+
+/// Why the figures have no interval.
+fn no_interval(change: &Change) -> String {
+    match change.rounds {
+        0 => "one figure for a whole run has no interval".to_owned(),
+        1 => "one round has no interval".to_owned(),
+        _ => "a figure that is not its rounds' median has no interval from them".to_owned(),
+    }
+}
+
+/// The factor by which more rounds would decide it, or that a quieter machine is needed.
+fn what_would_decide(
+    distance: f64,
+    half: f64,
+    (floor, floor_share): (f64, f64),
+    margin: f64,
+) -> String {
+    let floor_is_too_high = distance <= floor && floor > margin;
+    let room = if distance > floor { distance - floor } else { margin - distance };
+    // An interval shrinks with the root of the number of rounds.
+    let times = (half / room).powi(2);
+    if room <= 0.0 || floor_is_too_high {
+        let floor = floor_share * 100.0;
+        format!("the machine itself varies by {floor:.1} %: a quieter one would decide it")
+    } else if times > 1_000.0 {
+        "no number of rounds would decide it: the figures vary too much between rounds".to_owned()
+    } else {
+        format!("about {:.0} times as many rounds would decide it", times.max(2.0).ceil())
+    }
+}

@@ -1,0 +1,277 @@
+//! The geometric mean of a ratio over several points, with its interval.
+//!
+//! The points are taken as a sample of the operations of their area, each with its own error (a random-effects model:
+//! DerSimonian and Laird 1986, with the interval of Hartung and Knapp 2001). While the ratios agree within their errors, the more
+//! precise points have more weight; the more they differ, the more equal the weights are. The interval has two parts:
+//!
+//! - the spread between the points, so that the mean holds for operations like these and not only for these: points that disagree
+//!   have a wide interval;
+//! - the error that they may share, because all points share the state of the machine: it is taken as if all points erred in
+//!   the same direction at once, which is the most that it can be.
+
+use measure::stats::t_quantile;
+use results::Direction;
+use serde::Serialize;
+
+use crate::change::{Change, Ratio};
+use crate::judge::LEAST_ROUNDS;
+use crate::verdict::Verdict;
+
+/// A ratio over several points.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Mean {
+    /// The geometric mean of the ratios, with its interval.
+    pub ratio: Ratio,
+    /// The number of points.
+    pub points: usize,
+    /// The smallest ratio of any point.
+    pub least: f64,
+    /// The largest.
+    pub greatest: f64,
+    /// The significant result.
+    pub verdict: Verdict,
+}
+
+/// The changes of several points.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Sample {
+    points: Vec<PointChange>,
+    /// Why other points are left out.
+    left_out: Vec<String>,
+}
+
+/// The change of one point, as a logarithm.
+#[derive(Debug, Clone, Copy)]
+struct PointChange {
+    by: f64,
+    error: f64,
+    degrees: f64,
+    rounds: usize,
+    floor: f64,
+}
+
+impl Sample {
+    /// Adds a point, whose smallest reportable difference is the share `floor`.
+    pub(crate) fn add(&mut self, change: &Change, floor: f64, held_back: Option<String>) {
+        match (held_back, change.scatter) {
+            (None, Some(scatter)) if change.log => self.points.push(PointChange {
+                by: change.by,
+                error: scatter.error,
+                degrees: scatter.degrees,
+                rounds: change.rounds,
+                floor: floor.ln_1p(),
+            }),
+            (Some(why), _) => self.left_out.push(why),
+            (None, _) => self.left_out.push("a figure has no interval".to_owned()),
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.points.is_empty()
+    }
+
+    /// The number of points that are left out.
+    pub(crate) fn left_out(&self) -> usize {
+        self.left_out.len()
+    }
+
+    /// The commonest reason why points are left out; `None` if none is.
+    pub(crate) fn why_left_out(&self) -> Option<&str> {
+        let count = |why: &&String| self.left_out.iter().filter(|other| other == why).count();
+        self.left_out.iter().rev().max_by_key(count).map(String::as_str)
+    }
+
+    /// The mean, with the interval that misses the true one with this chance; `None` without points.
+    pub(crate) fn mean(
+        &self,
+        metric: &str,
+        better: Direction,
+        chance: f64,
+        margin: f64,
+    ) -> Option<Mean> {
+        if self.is_empty() {
+            return None;
+        }
+        let weights = self.weights();
+        let by = average(&weights, self.points.iter().map(|point| point.by));
+        let half = self.half_width(by, &weights, chance);
+        let floor = average(&weights, self.points.iter().map(|point| point.floor));
+        let (low, high) = (by - half, by + half);
+        let differs = low > floor || high < -floor;
+        let margin = margin.ln_1p();
+        let rounds: usize = self.points.iter().map(|point| point.rounds).sum();
+        let verdict = match differs {
+            true if rounds < LEAST_ROUNDS => Verdict::CannotTell,
+            true => Verdict::of_change(metric, better, low > floor),
+            false if low > -margin && high < margin && floor <= margin => Verdict::Same,
+            false => Verdict::CannotTell,
+        };
+        let ratios = || self.points.iter().map(|point| point.by.exp());
+        Some(Mean {
+            ratio: Ratio::of_log(by, half),
+            points: self.points.len(),
+            least: ratios().fold(f64::INFINITY, f64::min),
+            greatest: ratios().fold(0.0, f64::max),
+            verdict,
+        })
+    }
+
+    /// The weight of each point: the inverse of the variance of its error and of the spread of the true ratios together.
+    fn weights(&self) -> Vec<f64> {
+        let variances: Vec<f64> = self.points.iter().map(PointChange::variance).collect();
+        let inverse: Vec<f64> = variances.iter().map(|variance| 1.0 / variance).collect();
+        let mean = average(&inverse, self.points.iter().map(|point| point.by));
+        let squares = self.points.iter().zip(&inverse);
+        let squares: f64 = squares.map(|(point, weight)| weight * (point.by - mean).powi(2)).sum();
+        let sum: f64 = inverse.iter().sum();
+        let sum_of_squares: f64 = inverse.iter().map(|weight| weight.powi(2)).sum();
+        let scale = sum - sum_of_squares / sum;
+        let expected = self.points.len() as f64 - 1.0;
+        let between = if scale > 0.0 { ((squares - expected) / scale).max(0.0) } else { 0.0 };
+        variances.iter().map(|variance| 1.0 / (variance + between)).collect()
+    }
+
+    /// Half the width of the interval of the mean logarithm.
+    fn half_width(&self, mean: f64, weights: &[f64], chance: f64) -> f64 {
+        let others = self.points.len() as f64 - 1.0;
+        let shared = average(weights, self.points.iter().map(|point| point.error)).powi(2);
+        // Of a weighted sum of errors that are each estimated.
+        let squares = average(weights, self.points.iter().map(|point| point.error.powi(2)));
+        let by_degrees =
+            average(weights, self.points.iter().map(|point| point.error.powi(2) / point.degrees));
+        let shared_degrees = if by_degrees > 0.0 { squares / by_degrees } else { f64::INFINITY };
+        let between = match self.points.len() {
+            1 => 0.0,
+            _ => average(weights, self.points.iter().map(|p| (p.by - mean).powi(2))) / others,
+        };
+        let variance = shared + between;
+        if variance == 0.0 {
+            return 0.0;
+        }
+        // The degrees of freedom of a sum of variances (Satterthwaite 1946).
+        let below = shared.powi(2) / shared_degrees + between.powi(2) / others.max(1.0);
+        let degrees = variance.powi(2) / below;
+        t_quantile(1.0 - chance / 2.0, degrees) * variance.sqrt()
+    }
+}
+
+impl PointChange {
+    /// The variance of its error for the weights. An error estimated from few rounds may be small by chance, so that the variance of
+    /// Student's t is used, and half of the floor is added: no point is more precise than the machine.
+    fn variance(&self) -> f64 {
+        let few = self.degrees / (self.degrees - 2.0).max(0.5);
+        self.error.powi(2) * few + (self.floor / 2.0).powi(2)
+    }
+}
+
+fn average(weights: &[f64], values: impl Iterator<Item = f64>) -> f64 {
+    let sum: f64 = weights.iter().sum();
+    weights.iter().zip(values).map(|(weight, value)| weight * value).sum::<f64>() / sum
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::SeedableRng;
+    use rand::rngs::StdRng;
+
+    use super::*;
+    use crate::change::Sides;
+    use crate::simulated::{document, noise, rounds_of};
+
+    /// The sample of `points` points with these true logarithms of ratios, whose rounds differ by `own`, and by a
+    /// disturbance of each round that all points share.
+    fn sample(truths: &[f64], shared: f64, own: f64, rng: &mut StdRng) -> Sample {
+        let mut side = |factor: &dyn Fn(f64) -> f64| {
+            let of_round: Vec<f64> = (0..8).map(|_| shared * noise(rng)).collect();
+            let results = truths.iter().enumerate().map(|(at, truth)| {
+                let rounds = of_round
+                    .iter()
+                    .map(|of| 100.0 * (factor(*truth) + of + own * noise(rng)).exp());
+                rounds_of(&format!("a/c{at}"), &rounds.collect::<Vec<_>>())
+            });
+            document("x", results.collect())
+        };
+        let (base, new) = (side(&|_| 0.0), side(&|truth| truth));
+        let sides = Sides::of(&base, &new);
+        let mut sample = Sample::default();
+        for (base, new) in base.results.iter().zip(&new.results) {
+            sample.add(&sides.change(base, new).unwrap(), 0.01, None);
+        }
+        sample
+    }
+
+    fn mean(sample: &Sample) -> Mean {
+        sample.mean("time", Direction::Lower, 0.05, 0.02).unwrap()
+    }
+
+    #[test]
+    fn intervals_cover_the_true_mean_also_if_all_points_err_together() {
+        const TRIALS: usize = 400;
+        let mut rng = StdRng::seed_from_u64(31);
+        for (points, shared, own) in
+            [(1, 0.0, 0.02), (3, 0.03, 0.0), (3, 0.0, 0.02), (20, 0.03, 0.01)]
+        {
+            let truths: Vec<f64> = vec![0.3; points];
+            let missed = (0..TRIALS).filter(|_| {
+                let Ratio { low, high, .. } = mean(&sample(&truths, shared, own, &mut rng)).ratio;
+                !(low.ln() <= 0.3 && 0.3 <= high.ln())
+            });
+            let share = missed.count() as f64 / TRIALS as f64;
+            println!("{points} points, shared {shared}, own {own}: {share}");
+            // 5 % and three standard errors of the simulation.
+            assert!(share <= 0.05 + 3.0 * 0.011, "{points} {shared} {own}: {share}");
+        }
+    }
+
+    #[test]
+    fn imprecise_points_do_not_hide_what_precise_ones_agree_in() {
+        let mut rng = StdRng::seed_from_u64(34);
+        let mut precise = sample(&[0.3; 4], 0.0, 0.003, &mut rng);
+        precise.points.extend(sample(&[0.3; 8], 0.0, 0.3, &mut rng).points);
+        let found = mean(&precise);
+        assert_eq!(found.verdict, Verdict::Slower);
+        assert!(found.ratio.low > 1.32 && found.ratio.high < 1.38, "{found:?}");
+    }
+
+    #[test]
+    fn intervals_cover_the_true_mean_of_points_of_different_precision() {
+        const TRIALS: usize = 400;
+        let mut rng = StdRng::seed_from_u64(35);
+        let missed = (0..TRIALS).filter(|_| {
+            // Half of the points share a disturbance that the others do not have.
+            let mut all = sample(&[0.3; 6], 0.0, 0.005, &mut rng);
+            all.points.extend(sample(&[0.3; 6], 0.1, 0.01, &mut rng).points);
+            let Ratio { low, high, .. } = mean(&all).ratio;
+            !(low.ln() <= 0.3 && 0.3 <= high.ln())
+        });
+        let share = missed.count() as f64 / TRIALS as f64;
+        println!("different precision: {share}");
+        assert!(share <= 0.05 + 3.0 * 0.011, "{share}");
+    }
+
+    #[test]
+    fn intervals_cover_the_mean_of_the_operations_that_the_points_are_a_sample_of() {
+        const TRIALS: usize = 400;
+        let mut rng = StdRng::seed_from_u64(32);
+        let missed = (0..TRIALS).filter(|_| {
+            let truths: Vec<f64> = (0..6).map(|_| 0.5 + 0.3 * noise(&mut rng)).collect();
+            let Ratio { low, high, .. } = mean(&sample(&truths, 0.01, 0.01, &mut rng)).ratio;
+            !(low.ln() <= 0.5 && 0.5 <= high.ln())
+        });
+        let share = missed.count() as f64 / TRIALS as f64;
+        assert!(share <= 0.05 + 3.0 * 0.011, "{share}");
+    }
+
+    #[test]
+    fn points_that_disagree_have_no_winner_and_points_that_agree_have() {
+        let mut rng = StdRng::seed_from_u64(33);
+        let apart = mean(&sample(&[-0.7, 0.75, -0.72, 0.78], 0.0, 0.005, &mut rng));
+        assert_eq!(apart.verdict, Verdict::CannotTell);
+        assert!(apart.least < 0.55 && apart.greatest > 1.9, "{apart:?}");
+        let agreed = mean(&sample(&[0.69, 0.72, 0.70, 0.71], 0.0, 0.005, &mut rng));
+        assert_eq!((agreed.verdict, agreed.points), (Verdict::Slower, 4));
+        assert!(agreed.ratio.low > 1.9 && agreed.ratio.high < 2.15, "{agreed:?}");
+        let equal = mean(&sample(&[0.0; 4], 0.0, 0.002, &mut rng));
+        assert_eq!(equal.verdict, Verdict::Same);
+    }
+}

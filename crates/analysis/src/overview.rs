@@ -1,0 +1,452 @@
+//! The verdict on the columns of a table as a whole: for each area, and for each design of an application, by which factor a
+//! column differs from the first; which rank it certainly has; and whether the order of the designs is the same everywhere.
+//!
+//! All these statements share one chance of error, apart from that of the single points.
+
+use std::collections::BTreeMap;
+
+use cases::{AREAS, Application, Design, Select};
+use measure::{Metric, Params, TIME};
+use results::{Direction, Outcome};
+use serde::Serialize;
+
+use crate::change::Ratio;
+use crate::columns::Facts;
+use crate::dimension::Selection;
+use crate::judge::{Settings, floor};
+use crate::mean::{Mean, Sample};
+use crate::noise::NoiseCheck;
+use crate::table::{Found, Table};
+use crate::verdict::Verdict;
+
+/// The verdict on the columns of a table.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct Overview {
+    /// One for each area, by its times; by each metric in areas without times.
+    pub areas: Vec<Standing>,
+    /// One for each design of an application and each of its metrics; only if the columns are runs.
+    pub designs: Vec<Standing>,
+    /// The order of the designs in each column.
+    pub orders: Vec<DesignOrder>,
+    /// Pairs of designs whose order certainly differs between columns.
+    pub reversals: Vec<Reversal>,
+}
+
+/// How the columns compare in one area or with one design.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Standing {
+    /// The area, with the system if the table has rows of several; or the design.
+    pub name: String,
+    /// The application of the design.
+    pub application: Option<&'static str>,
+    /// The metric of its figures.
+    pub metric: String,
+    /// Each column but the first compared with the first.
+    pub columns: Vec<ColumnStanding>,
+    /// The best and the worst rank that each column may have, 1 being the best; `None` without figures.
+    pub ranks: Vec<Option<[usize; 2]>>,
+}
+
+/// A column compared with the first.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ColumnStanding {
+    /// The mean ratio; `None` if there is no point to compare.
+    pub mean: Option<Mean>,
+    /// The number of points that are left out, such as disturbed ones.
+    pub left_out: usize,
+    /// The commonest reason why points are left out, or why there are none.
+    pub why: Option<String>,
+}
+
+/// The designs of an application in the order of a metric.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct DesignOrder {
+    /// The application.
+    pub application: &'static str,
+    /// The metric.
+    pub metric: &'static str,
+    /// The column.
+    pub column: String,
+    /// The designs, the best first.
+    pub designs: Vec<&'static str>,
+    /// For each design but the last, whether it is certainly better than the next.
+    pub certain: Vec<bool>,
+}
+
+/// A pair of designs of which one is certainly better in one column, and the other in another.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Reversal {
+    /// The application.
+    pub application: &'static str,
+    /// The metric.
+    pub metric: &'static str,
+    /// The design that is better in `here`.
+    pub better: &'static str,
+    /// The design that is better in `there`.
+    pub worse: &'static str,
+    /// The column where the first is better.
+    pub here: String,
+    /// The figure of `worse` divided by that of `better` there.
+    pub ratio_here: Ratio,
+    /// The column where it is worse.
+    pub there: String,
+    /// The same ratio there.
+    pub ratio_there: Ratio,
+}
+
+/// The verdict on the columns of `table`. `at` is the selection that it was made with.
+pub fn overview(
+    table: &Table,
+    at: &Selection,
+    noise: &NoiseCheck,
+    settings: &Settings,
+) -> Overview {
+    let measuring = Measuring { table, facts: Facts::of(table), noise };
+    let areas = measuring.areas();
+    let designs = match table.by.is_of_runs() {
+        true => measuring.designs(at),
+        false => Vec::new(),
+    };
+    let between: Vec<_> = designs.iter().map(|family| family.between_columns(&measuring)).collect();
+    let within: Vec<_> = designs.iter().map(|family| family.between_designs(&measuring)).collect();
+    let all = areas.iter().map(|(_, pairs)| pairs);
+    let all = all.chain(between.iter().flatten()).chain(within.iter().flatten());
+    let questions = all.map(Pairs::questions).sum::<usize>();
+    let shared = Settings { chance: settings.chance / questions.max(1) as f64, ..*settings };
+    let mut overview = Overview::default();
+    for (name, pairs) in &areas {
+        overview.areas.push(pairs.judged(&shared).standing(name.clone(), None));
+    }
+    for ((family, between), within) in designs.iter().zip(&between).zip(&within) {
+        for (design, pairs) in family.application.designs.iter().zip(between) {
+            let standing = pairs
+                .judged(&shared)
+                .standing(design.name.to_owned(), Some(family.application.name));
+            if standing.columns.iter().any(|column| column.mean.is_some() || column.left_out > 0) {
+                overview.designs.push(standing);
+            }
+        }
+        let judged: Vec<Judged> = within.iter().map(|pairs| pairs.judged(&shared)).collect();
+        overview.orders.extend(family.orders(&judged, &table.columns));
+        overview.reversals.extend(family.reversals(&judged, &table.columns));
+    }
+    overview
+}
+
+/// What all samples are computed from.
+struct Measuring<'t, 'a> {
+    table: &'t Table<'a>,
+    facts: Facts<'a>,
+    noise: &'t NoiseCheck,
+}
+
+impl<'a> Measuring<'_, 'a> {
+    fn add(&self, sample: &mut Sample, base: Found<'a>, new: Found<'a>) {
+        let Some(change) = self.facts.change(base, new) else { return };
+        let floor = floor(self.noise, &change, [Some(base.result), Some(new.result)]);
+        sample.add(&change, floor, self.facts.held_back(base, new));
+    }
+
+    /// The rows of each area, in pairs of columns.
+    fn areas(&self) -> Vec<(String, Pairs)> {
+        let columns = self.table.columns.len();
+        let mut areas: Vec<((&str, Option<usize>, &str), Pairs)> = Vec::new();
+        for row in &self.table.rows {
+            let key = (row.area(), row.run, row.metric.as_str());
+            let at = areas.iter().position(|(known, _)| *known == key).unwrap_or_else(|| {
+                areas.push((key, Pairs::new(columns, &row.metric, row.better)));
+                areas.len() - 1
+            });
+            areas[at].1.take_in(self, |column| row.cells[column].measured());
+        }
+        areas.retain(|(_, pairs)| !pairs.samples.is_empty());
+        let has_times: Vec<(&str, Option<usize>)> = areas
+            .iter()
+            .filter(|((_, _, metric), _)| *metric == TIME.name)
+            .map(|((area, run, _), _)| (*area, *run))
+            .collect();
+        areas.retain(|((area, run, metric), _)| {
+            *metric == TIME.name || !has_times.contains(&(*area, *run))
+        });
+        let name = |area: &str, run: Option<usize>| match run {
+            Some(run) if self.table.runs.len() > 1 => {
+                format!("{area} ({})", self.table.name_of_run(run).1)
+            }
+            _ => area.to_owned(),
+        };
+        areas.into_iter().map(|((area, run, _), pairs)| (name(area, run), pairs)).collect()
+    }
+
+    /// The points of the designs of all applications, one family for each metric.
+    fn designs(&self, at: &Selection) -> Vec<Family<'a>> {
+        let applications = AREAS.iter().flat_map(|area| area.applications);
+        let families = applications.flat_map(|application| {
+            application.metrics.iter().map(|metric| self.family(application, metric, at))
+        });
+        families.filter(|family| family.points.iter().flatten().any(|p| !p.is_empty())).collect()
+    }
+
+    fn family(
+        &self,
+        application: &'static Application,
+        metric: &'static Metric,
+        at: &Selection,
+    ) -> Family<'a> {
+        let by = &self.table.by;
+        let of_column = |column: &String| {
+            let has_value =
+                |run: usize| by.value_of_run(&self.table.runs[run]).as_ref() == Some(column);
+            let run = (0..self.table.runs.len()).find(|run| has_value(*run));
+            let points = |design: &Design| match run {
+                Some(run) => self.points(design, metric, run, at),
+                None => Points::new(),
+            };
+            application.designs.iter().map(points).collect()
+        };
+        Family { application, metric, points: self.table.columns.iter().map(of_column).collect() }
+    }
+
+    /// The measured points of a design in a run.
+    fn points(&self, design: &Design, metric: &Metric, run: usize, at: &Selection) -> Points<'a> {
+        let document = &self.table.runs[run];
+        let measured = document.results.iter().filter(|result| {
+            result.metric == metric.name
+                && result.outcome == Outcome::Measured
+                && at.includes(document, result)
+        });
+        let measured: Vec<_> = measured.collect();
+        let mut points = Points::new();
+        for (list, alternatives) in design.points.iter().enumerate() {
+            let selected = |select: &Select| {
+                let matches = measured.iter().filter(|r| select.matches(&r.case, &r.params));
+                let rest = |params: &Params| -> Params {
+                    let named = |key: &str| select.params.iter().any(|(name, _)| *name == key);
+                    let rest = params.iter().filter(|(key, _)| !named(key));
+                    rest.map(|(key, value)| (key.clone(), value.clone())).collect()
+                };
+                let found = matches.map(|r| ((list, rest(&r.params)), Found { run, result: r }));
+                found.collect::<Vec<_>>()
+            };
+            let first = alternatives.iter().map(selected).find(|found| !found.is_empty());
+            points.extend(first.unwrap_or_default());
+        }
+        points
+    }
+}
+
+/// Measured points of a design, by what must be equal in other designs and columns: the list of alternatives that selects
+/// them, and the parameters that it does not name.
+type Points<'a> = BTreeMap<(usize, Params), Found<'a>>;
+
+/// The designs of an application by one metric.
+struct Family<'a> {
+    application: &'static Application,
+    metric: &'static Metric,
+    /// By column and design.
+    points: Vec<Vec<Points<'a>>>,
+}
+
+impl<'a> Family<'a> {
+    /// Each design in pairs of columns.
+    fn between_columns(&self, measuring: &Measuring<'_, 'a>) -> Vec<Pairs> {
+        let designs = 0..self.application.designs.len();
+        let of_design = |design: usize| {
+            let columns: Vec<&Points> = self.points.iter().map(|column| &column[design]).collect();
+            self.pairs(&columns, measuring)
+        };
+        designs.map(of_design).collect()
+    }
+
+    /// Each column in pairs of designs.
+    fn between_designs(&self, measuring: &Measuring<'_, 'a>) -> Vec<Pairs> {
+        let of_column = |column: &Vec<Points<'a>>| {
+            let designs: Vec<&Points> = column.iter().collect();
+            self.pairs(&designs, measuring)
+        };
+        self.points.iter().map(of_column).collect()
+    }
+
+    fn pairs(&self, sides: &[&Points<'a>], measuring: &Measuring<'_, 'a>) -> Pairs {
+        let mut pairs = Pairs::new(sides.len(), self.metric.name, self.metric.better);
+        let mut keys: Vec<&(usize, Params)> = sides.iter().flat_map(|side| side.keys()).collect();
+        keys.sort_unstable();
+        keys.dedup();
+        for key in keys {
+            pairs.take_in(measuring, |side| sides[side].get(key).copied());
+        }
+        pairs
+    }
+
+    fn orders(&self, judged: &[Judged], columns: &[String]) -> Vec<DesignOrder> {
+        let order = |(judged, column): (&Judged, &String)| {
+            let sorted = judged.sorted();
+            let pairs = sorted.windows(2).map(|pair| judged.is_better(pair[0], pair[1]));
+            let certain: Vec<bool> = pairs.collect();
+            (sorted.len() > 1).then(|| DesignOrder {
+                application: self.application.name,
+                metric: self.metric.name,
+                column: column.clone(),
+                designs: sorted.iter().map(|at| self.application.designs[*at].name).collect(),
+                certain,
+            })
+        };
+        judged.iter().zip(columns).filter_map(order).collect()
+    }
+
+    fn reversals(&self, judged: &[Judged], columns: &[String]) -> Vec<Reversal> {
+        let mut reversals = Vec::new();
+        let designs = self.application.designs;
+        let pairs = (0..designs.len()).flat_map(|a| (0..designs.len()).map(move |b| (a, b)));
+        for (a, b) in pairs.filter(|(a, b)| a != b) {
+            let here = judged.iter().position(|judged| judged.is_better(a, b));
+            let there = judged.iter().position(|judged| judged.is_better(b, a));
+            let (Some(here), Some(there)) = (here, there) else { continue };
+            // Each pair once, from the first column that is certain.
+            if here > there {
+                continue;
+            }
+            let ratio = |at: usize| judged[at].mean(a, b).map(|mean| mean.ratio);
+            let (Some(ratio_here), Some(ratio_there)) = (ratio(here), ratio(there)) else {
+                continue;
+            };
+            reversals.push(Reversal {
+                application: self.application.name,
+                metric: self.metric.name,
+                better: designs[a].name,
+                worse: designs[b].name,
+                here: columns[here].clone(),
+                ratio_here,
+                there: columns[there].clone(),
+                ratio_there,
+            });
+        }
+        reversals
+    }
+}
+
+/// Several sides, each compared with each other.
+struct Pairs {
+    sides: usize,
+    metric: String,
+    better: Direction,
+    /// By the numbers of two sides, the lesser first; only pairs with a common point.
+    samples: BTreeMap<(usize, usize), Sample>,
+}
+
+impl Pairs {
+    fn new(sides: usize, metric: &str, better: Direction) -> Self {
+        Self { sides, metric: metric.to_owned(), better, samples: BTreeMap::new() }
+    }
+
+    /// Adds a point, of which `found` gives the result on each side.
+    fn take_in<'a>(
+        &mut self,
+        measuring: &Measuring<'_, 'a>,
+        found: impl Fn(usize) -> Option<Found<'a>>,
+    ) {
+        for base in 0..self.sides {
+            let Some(of_base) = found(base) else { continue };
+            for new in base + 1..self.sides {
+                let Some(of_new) = found(new) else { continue };
+                let sample = self.samples.entry((base, new)).or_default();
+                measuring.add(sample, of_base, of_new);
+            }
+        }
+    }
+
+    /// The number of means among them.
+    fn questions(&self) -> usize {
+        self.samples.values().filter(|sample| !sample.is_empty()).count()
+    }
+
+    /// The means, each of which may be wrong with the chance of `settings`.
+    fn judged(&self, settings: &Settings) -> Judged<'_> {
+        let mean = |sample: &Sample| {
+            sample.mean(&self.metric, self.better, settings.chance, settings.margin)
+        };
+        let means = self.samples.iter().filter_map(|(pair, sample)| Some((*pair, mean(sample)?)));
+        Judged { pairs: self, means: means.collect() }
+    }
+}
+
+/// The means of pairs of sides.
+struct Judged<'p> {
+    pairs: &'p Pairs,
+    means: BTreeMap<(usize, usize), Mean>,
+}
+
+impl Judged<'_> {
+    /// The figure of `new` divided by that of `base`.
+    fn mean(&self, base: usize, new: usize) -> Option<Mean> {
+        if base < new {
+            return self.means.get(&(base, new)).copied();
+        }
+        let mean = self.means.get(&(new, base))?;
+        let Ratio { mid, low, high } = mean.ratio;
+        let ratio = Ratio { mid: 1.0 / mid, low: 1.0 / high, high: 1.0 / low };
+        let (least, greatest) = (1.0 / mean.greatest, 1.0 / mean.least);
+        let verdict = match mean.verdict {
+            verdict if verdict.is_difference() => {
+                Verdict::of_change(&self.pairs.metric, self.pairs.better, ratio.low > 1.0)
+            }
+            verdict => verdict,
+        };
+        Some(Mean { ratio, least, greatest, verdict, ..*mean })
+    }
+
+    /// Whether side `a` is certainly better than `b`.
+    fn is_better(&self, a: usize, b: usize) -> bool {
+        self.mean(a, b).is_some_and(|mean| mean.verdict.is_loss())
+    }
+
+    fn has_figures(&self, side: usize) -> bool {
+        self.means.keys().any(|(a, b)| [*a, *b].contains(&side))
+    }
+
+    /// The sides with figures, the best first: in the order of their means compared with all others.
+    fn sorted(&self) -> Vec<usize> {
+        let cost = |side: usize| {
+            let others = (0..self.pairs.sides).filter(|other| *other != side);
+            let logs: Vec<f64> =
+                others.filter_map(|other| Some(self.mean(other, side)?.ratio.mid.ln())).collect();
+            let mean = logs.iter().sum::<f64>() / logs.len().max(1) as f64;
+            if self.pairs.better == Direction::Higher { -mean } else { mean }
+        };
+        let mut sides: Vec<usize> =
+            (0..self.pairs.sides).filter(|side| self.has_figures(*side)).collect();
+        sides.sort_by(|a, b| cost(*a).total_cmp(&cost(*b)));
+        sides
+    }
+
+    fn standing(&self, name: String, application: Option<&'static str>) -> Standing {
+        let sides = self.pairs.sides;
+        let column = |new: usize| {
+            let sample = self.pairs.samples.get(&(0, new));
+            let why = sample.and_then(Sample::why_left_out).map(str::to_owned);
+            let mean = self.mean(0, new);
+            let none = || mean.is_none().then(|| "no point has figures in both".to_owned());
+            ColumnStanding {
+                mean,
+                left_out: sample.map_or(0, Sample::left_out),
+                why: why.or_else(none),
+            }
+        };
+        let with_figures = (0..sides).filter(|side| self.has_figures(*side)).count();
+        let rank = |side: usize| {
+            let others = || (0..sides).filter(move |other| *other != side);
+            let better = others().filter(|other| self.is_better(*other, side)).count();
+            let worse = others().filter(|other| self.is_better(side, *other)).count();
+            self.has_figures(side).then(|| [1 + better, with_figures - worse])
+        };
+        Standing {
+            name,
+            application,
+            metric: self.pairs.metric.clone(),
+            columns: (1..sides).map(column).collect(),
+            ranks: (0..sides).map(rank).collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

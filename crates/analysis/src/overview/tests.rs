@@ -1,0 +1,180 @@
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+use results::{CaseResult, Document};
+
+use super::*;
+use crate::columns::compare_columns;
+use crate::dimension::Dimension;
+use crate::simulated::{document, noise, rounds_of};
+use crate::table::{Question, tabulate};
+
+/// A time at `label` whose rounds differ from pass to pass by `of_pass` and by their own noise.
+fn time(label: &str, ns: f64, of_pass: &[f64], own: f64, rng: &mut StdRng) -> CaseResult {
+    let rounds = of_pass.iter().map(|of| ns * (of + own * noise(rng)).exp());
+    rounds_of(label, &rounds.collect::<Vec<_>>())
+}
+
+/// A run of three areas and of locks and servers of several designs, each `factor` as expensive as usual, on a machine that disturbs
+/// all points of a pass alike.
+fn system(name: &str, factor: impl Fn(&str) -> f64, rng: &mut StdRng) -> Document {
+    let of_pass: Vec<f64> = (0..8).map(|_| 0.004 * noise(rng)).collect();
+    let mut points: Vec<(String, f64)> = Vec::new();
+    for n in 0..6u32 {
+        points.push((format!("clock/c{n}"), 30.0 + f64::from(n)));
+        points.push((format!("syscall/c{n}"), 100.0 + f64::from(n)));
+    }
+    for (lock, ns) in [("sysv-sem", 500.0), ("pthread-mutex", 20.0), ("futex", 18.0)] {
+        for workers in [1, 2, 4] {
+            points.push((format!("lock/{lock}{{workers={workers}}}"), ns * f64::from(workers)));
+        }
+    }
+    for (arch, ns) in [("fork", 90e3), ("threads", 30e3), ("epoll", 20e3), ("io_uring", 18e3)] {
+        for connections in [10, 100, 1_000] {
+            points.push((format!("net/answer{{arch={arch},connections={connections}}}"), ns));
+        }
+    }
+    let of_points =
+        points.iter().map(|(label, ns)| time(label, ns * factor(label), &of_pass, 0.006, rng));
+    document(name, of_points.collect())
+}
+
+fn overviewed(runs: &[Document]) -> Overview {
+    let question = Question::default();
+    let table = tabulate(runs, &Dimension::System, &question).unwrap();
+    overview(&table, &question.at, &NoiseCheck::default(), &Settings::default())
+}
+
+fn verdicts(standings: &[Standing]) -> Vec<(&str, Option<Verdict>)> {
+    let verdict = |standing: &Standing| standing.columns[0].mean.map(|mean| mean.verdict);
+    standings.iter().map(|standing| (standing.name.as_str(), verdict(standing))).collect()
+}
+
+#[test]
+fn areas_and_designs_have_a_verdict_and_the_order_of_designs_may_differ() {
+    let mut rng = StdRng::seed_from_u64(41);
+    let slower = |label: &str| match label {
+        label if label.starts_with("syscall") => 8.0,
+        label if label.contains("io_uring") => 3.0,
+        label if label.contains("fork") => 2.0,
+        _ => 1.0,
+    };
+    let runs = [system("native", |_| 1.0, &mut rng), system("gvisor", slower, &mut rng)];
+    let found = overviewed(&runs);
+    let clear: Vec<_> = verdicts(&found.areas)
+        .into_iter()
+        .filter(|(name, _)| ["clock", "syscall"].contains(name))
+        .collect();
+    assert_eq!(clear, [("clock", Some(Verdict::Same)), ("syscall", Some(Verdict::Slower))]);
+    let ratio = found.areas[1].columns[0].mean.unwrap().ratio;
+    assert!(ratio.low < 8.0 && 8.0 < ratio.high && ratio.high / ratio.low < 1.2, "{ratio:?}");
+    assert_eq!(found.areas[1].ranks, [Some([1, 1]), Some([2, 2])]);
+    assert_eq!(found.areas[0].ranks, [Some([1, 2]), Some([1, 2])]);
+    let servers: Vec<_> =
+        found.designs.iter().filter(|d| d.application == Some("server")).collect();
+    let slower: Vec<&str> = servers
+        .iter()
+        .filter(|design| design.columns[0].mean.is_some_and(|m| m.verdict == Verdict::Slower))
+        .map(|design| design.name.as_str())
+        .collect();
+    assert_eq!(slower, ["process per connection", "io_uring"]);
+    let order = |column: &str| {
+        let is_it = |order: &&DesignOrder| order.application == "server" && order.column == column;
+        found.orders.iter().find(is_it).unwrap().designs.clone()
+    };
+    let usual = ["io_uring", "event loop", "thread per connection", "process per connection"];
+    assert_eq!(order("native"), usual);
+    let there = ["event loop", "thread per connection", "io_uring", "process per connection"];
+    assert_eq!(order("gvisor"), there);
+    let reversed: Vec<(&str, &str, &str)> =
+        found.reversals.iter().map(|r| (r.better, r.worse, r.here.as_str())).collect();
+    assert_eq!(
+        reversed,
+        [("io_uring", "thread per connection", "native"), ("io_uring", "event loop", "native")]
+    );
+    let ratio = found.reversals[1].ratio_here;
+    assert!(ratio.low < 20.0 / 18.0 && 20.0 / 18.0 < ratio.high && ratio.low > 1.0, "{ratio:?}");
+}
+
+#[test]
+fn of_three_systems_only_certain_ranks_are_given() {
+    let mut rng = StdRng::seed_from_u64(42);
+    let runs = [
+        system("native", |_| 1.0, &mut rng),
+        system("again", |_| 1.0, &mut rng),
+        system("gvisor", |_| 2.0, &mut rng),
+    ];
+    let found = overviewed(&runs);
+    assert_eq!(found.areas[0].ranks, [Some([1, 2]), Some([1, 2]), Some([3, 3])]);
+    assert_eq!(found.reversals, []);
+}
+
+#[test]
+fn an_emulated_system_is_left_out_and_says_why() {
+    let mut rng = StdRng::seed_from_u64(43);
+    let mut runs = [system("native", |_| 1.0, &mut rng), system("qemu", |_| 9.0, &mut rng)];
+    runs[1].machine.insert(results::EMULATED.to_owned(), "TCG".into());
+    let found = overviewed(&runs);
+    let column = &found.areas[0].columns[0];
+    assert_eq!((column.mean, column.left_out), (None, 6));
+    let why = "qemu runs on TCG, whose times are not those of a processor";
+    assert_eq!(column.why.as_deref(), Some(why));
+    let table = tabulate(&runs, &Dimension::System, &Question::default()).unwrap();
+    let compared = compare_columns(table, &NoiseCheck::default(), &Settings::default());
+    for cell in compared.rows.iter().flatten().flatten() {
+        assert_eq!((cell.verdict, cell.note.as_str()), (Verdict::CannotTell, why));
+    }
+}
+
+#[test]
+fn equal_systems_seldom_get_a_verdict_and_a_true_difference_is_found() {
+    const TRIES: usize = 40;
+    let mut rng = StdRng::seed_from_u64(44);
+    let (mut rows_wrong, mut overviews_wrong, mut found) = (0, 0, 0);
+    for _ in 0..TRIES {
+        let runs = ["a", "b", "c"].map(|name| system(name, |_| 1.0, &mut rng));
+        let table = tabulate(&runs, &Dimension::System, &Question::default()).unwrap();
+        let compared = compare_columns(table, &NoiseCheck::default(), &Settings::default());
+        let mut cells = compared.rows.iter().flatten().flatten();
+        rows_wrong += usize::from(cells.any(|cell| cell.verdict.is_difference()));
+        let overview = overviewed(&runs);
+        let all = overview.areas.iter().chain(&overview.designs);
+        let mut means = all.flat_map(|standing| &standing.columns).filter_map(|c| c.mean);
+        let is_wrong = means.any(|mean| mean.verdict.is_difference());
+        overviews_wrong += usize::from(is_wrong || !overview.reversals.is_empty());
+        let slowed = |label: &str| if label.starts_with("syscall") { 1.05 } else { 1.0 };
+        let runs = [system("a", |_| 1.0, &mut rng), system("b", slowed, &mut rng)];
+        let of_area = verdicts(&overviewed(&runs).areas)[1].1;
+        found += usize::from(of_area == Some(Verdict::Slower));
+    }
+    println!("{rows_wrong} and {overviews_wrong} of {TRIES} wrong, {found} found");
+    // 5 % of 40 is 2; 5 would be beyond two standard errors.
+    assert!(rows_wrong < 5 && overviews_wrong < 5, "{rows_wrong} {overviews_wrong}");
+    assert!(found >= TRIES * 9 / 10, "{found}");
+}
+
+#[test]
+fn equal_parameters_within_one_run_seldom_get_a_verdict() {
+    const TRIES: usize = 40;
+    let mut rng = StdRng::seed_from_u64(45);
+    let by = Dimension::parse("as").unwrap();
+    let mut wrong = 0;
+    for _ in 0..TRIES {
+        let of_pass: Vec<f64> = (0..8).map(|_| 0.02 * noise(&mut rng)).collect();
+        let points = (0..40).map(|n| {
+            let place = if n % 2 == 0 { "threads" } else { "processes" };
+            let label = format!("lock/c{}{{as={place}}}", n / 2);
+            // A mode that some rounds have by chance.
+            let modes =
+                of_pass.iter().map(|of| of + if rng.random::<f64>() < 0.2 { 0.05 } else { 0.0 });
+            let modes: Vec<f64> = modes.collect();
+            time(&label, 100.0, &modes, 0.004, &mut rng)
+        });
+        let runs = [document("native", points.collect())];
+        let table = tabulate(&runs, &by, &Question::default()).unwrap();
+        let compared = compare_columns(table, &NoiseCheck::default(), &Settings::default());
+        let mut cells = compared.rows.iter().flatten().flatten();
+        wrong += usize::from(cells.any(|cell| cell.verdict.is_difference()));
+    }
+    println!("{wrong} of {TRIES} wrong");
+    assert!(wrong < 5, "{wrong}");
+}

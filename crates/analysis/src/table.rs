@@ -1,0 +1,658 @@
+//! Results of one or several runs as a table: the values of a dimension are its columns, and the results that are equal in
+//! everything else are a row.
+//!
+//! Between systems, operations with different names are matched: those of [`cases::COUNTERPARTS`], and those that the user
+//! has paired ([`Renaming`]).
+
+use std::collections::BTreeMap;
+
+use cases::COUNTERPARTS;
+use measure::Params;
+use results::{CaseResult, Direction, Document, Outcome};
+use thiserror::Error;
+
+use crate::dimension::{Dimension, Selection, system_name};
+use crate::scope::compared;
+
+/// What is compared with what.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Question {
+    /// Which results.
+    pub at: Selection,
+    /// Cases with different names that are matched.
+    pub map: Vec<Renaming>,
+    /// The value that the others are compared with; `None` chooses: the first run's, or that with the most figures.
+    pub base: Option<String>,
+}
+
+/// `OLD=NEW`: the case `OLD` in the base is matched with the case `NEW` in the others. Where a column has only one of them,
+/// it is used on both sides.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Renaming {
+    /// The name in the base.
+    pub old: String,
+    /// The name in the other columns.
+    pub new: String,
+}
+
+impl Renaming {
+    /// From `OLD=NEW`, each `area/name`.
+    ///
+    /// # Errors
+    /// [`TableError::NoRenaming`].
+    pub fn parse(text: &str) -> Result<Self, TableError> {
+        let is_case = |name: &str| {
+            let parts = name.split_once('/');
+            parts.is_some_and(|(area, name)| !area.is_empty() && !name.is_empty())
+        };
+        let sides = text.split_once('=').filter(|(old, new)| is_case(old) && is_case(new));
+        let none = || TableError::NoRenaming(text.to_owned());
+        let (old, new) = sides.ok_or_else(none)?;
+        Ok(Self { old: old.to_owned(), new: new.to_owned() })
+    }
+}
+
+/// Why there is no table.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum TableError {
+    /// A renaming that is none.
+    #[error("{0:?} is not OLD=NEW with two cases, such as lock/sysv-sem=lock/futex")]
+    NoRenaming(String),
+    /// The dimension cannot form columns.
+    #[error("figures of different metrics cannot be compared: choose one with --at metric=NAME")]
+    ByMetric,
+    /// No result was selected.
+    #[error("no result is selected: {0}")]
+    Nothing(String),
+    /// No result has the dimension.
+    #[error("no selected result has {dimension:?}; the results have {known}")]
+    NoValue {
+        /// The dimension.
+        dimension: String,
+        /// Those that would be possible.
+        known: String,
+    },
+    /// There is only one column.
+    #[error("all selected results have {dimension} {value}: there is nothing to compare it with")]
+    OneColumn {
+        /// The dimension.
+        dimension: String,
+        /// Its only value.
+        value: String,
+    },
+    /// The base is not among the columns.
+    #[error("{base} is not a value of {dimension}: the values are {known}")]
+    NoBase {
+        /// The base asked for.
+        base: String,
+        /// The dimension.
+        dimension: String,
+        /// The columns.
+        known: String,
+    },
+    /// Two runs form the same column.
+    #[error(
+        "the runs {first} and {second} have the same {dimension} {value}: compare by run, or choose one with --at run=ID"
+    )]
+    TwoRuns {
+        /// The dimension.
+        dimension: String,
+        /// Their value.
+        value: String,
+        /// One run.
+        first: String,
+        /// The other.
+        second: String,
+    },
+    /// Cases of several areas.
+    #[error(
+        "cases of one area can be compared, and these are of {0}: choose one, such as --at case=lock"
+    )]
+    SeveralAreas(String),
+}
+
+/// A table of results.
+#[derive(Debug, Clone)]
+pub struct Table<'a> {
+    /// The dimension whose values are the columns.
+    pub by: Dimension,
+    /// The runs that the cells refer to.
+    pub runs: &'a [Document],
+    /// The columns' values, the base first.
+    pub columns: Vec<String>,
+    /// The rows, in the order of the results.
+    pub rows: Vec<Row<'a>>,
+    /// Parameters that the selection fixes at one value, which labels therefore need not repeat.
+    pub fixed: Params,
+}
+
+/// Results that are equal in everything but the dimension of the columns.
+#[derive(Debug, Clone)]
+pub struct Row<'a> {
+    /// `area/name`; `area/*` if the columns are cases.
+    pub case: String,
+    /// The parameters, without that of the columns.
+    pub params: Params,
+    /// The run that all cells belong to; `None` if the columns are runs.
+    pub run: Option<usize>,
+    /// The metric.
+    pub metric: String,
+    /// Its unit.
+    pub unit: String,
+    /// Which direction is better.
+    pub better: Direction,
+    /// One for each column.
+    pub cells: Vec<Cell<'a>>,
+}
+
+/// One cell of a table.
+#[derive(Debug, Clone)]
+pub enum Cell<'a> {
+    /// A result, which may be a failure with its reason.
+    Found(Found<'a>),
+    /// There is none, because the run has no such point.
+    NotMeasured,
+}
+
+/// A result and its run.
+#[derive(Debug, Clone, Copy)]
+pub struct Found<'a> {
+    /// The number of the run in [`Table::runs`].
+    pub run: usize,
+    /// The result.
+    pub result: &'a CaseResult,
+}
+
+impl<'a> Cell<'a> {
+    /// The result, if there is one.
+    pub fn found(&self) -> Option<Found<'a>> {
+        match self {
+            Self::Found(found) => Some(*found),
+            Self::NotMeasured => None,
+        }
+    }
+
+    /// The result, if it was measured.
+    pub fn measured(&self) -> Option<Found<'a>> {
+        self.found().filter(|found| found.result.outcome == Outcome::Measured)
+    }
+
+    /// Why the cell has no figure; `None` if it has one.
+    pub fn reason(&self) -> Option<String> {
+        match self {
+            Self::NotMeasured => Some("not measured".to_owned()),
+            Self::Found(found) => match found.result.outcome {
+                Outcome::Measured => None,
+                outcome => {
+                    let reason = found.result.reason.as_deref().unwrap_or("no reason given");
+                    Some(format!("{}: {reason}", outcome.word()))
+                }
+            },
+        }
+    }
+}
+
+impl Row<'_> {
+    /// The row in the usual notation, without the parameters that the selection fixes; if its cells belong to one of several
+    /// runs, with that run's system.
+    pub fn label(&self, table: &Table) -> String {
+        let mut params = self.params.clone();
+        params.retain(|key, value| table.fixed.get(key) != Some(value));
+        if let Some(run) = self.run.filter(|_| table.runs.len() > 1) {
+            let (key, value) = table.name_of_run(run);
+            params.insert(key.to_owned(), value);
+        }
+        results::label(&self.case, &params)
+    }
+
+    /// The area.
+    pub fn area(&self) -> &str {
+        self.case.split('/').next().unwrap_or(&self.case)
+    }
+}
+
+impl Table<'_> {
+    /// What tells a run from the others: its system if no other has the same, else its id.
+    pub fn name_of_run(&self, run: usize) -> (&'static str, String) {
+        let system = system_name(&self.runs[run]);
+        match self.runs.iter().filter(|other| system_name(other) == system).count() {
+            1 => ("system", system),
+            _ => ("run", self.runs[run].run.id.clone()),
+        }
+    }
+}
+
+/// What results of a row share, in the order of the parameters: case, parameters, metric, unit; and the run, if it does not
+/// form the columns. The unit is no part of it, so that a changed unit is seen and not taken for a missing result.
+type Key = (String, Params, String, Option<usize>);
+
+/// The results of `runs` as a table with a column for each value of `by`, without those that follow from others (as in
+/// [`compare`](crate::compare)) and without rows that no column supports. Within runs, results are left out that no other
+/// column has a counterpart for.
+///
+/// # Errors
+/// If nothing is selected, or the columns cannot be formed.
+pub fn tabulate<'a>(
+    runs: &'a [Document],
+    by: &Dimension,
+    question: &Question,
+) -> Result<Table<'a>, TableError> {
+    if *by == Dimension::Metric {
+        return Err(TableError::ByMetric);
+    }
+    let chosen = chosen(runs, by, question)?;
+    let columns = columns(by, &chosen, question)?;
+    let at = |value: &str| columns.iter().position(|column| column == value);
+    let mut rows: Vec<(Key, Vec<Candidates>)> = Vec::new();
+    let mut known: BTreeMap<Key, usize> = BTreeMap::new();
+    for (found, value) in chosen {
+        let Some(column) = at(&value) else { continue };
+        let (case, params, rank) = identity(by, found.result, column == 0, &question.map);
+        let run = (!by.is_of_runs()).then_some(found.run);
+        let key = (case, params, found.result.metric.clone(), run);
+        let row = *known.entry(key.clone()).or_insert_with(|| {
+            rows.push((key, vec![Vec::new(); columns.len()]));
+            rows.len() - 1
+        });
+        rows[row].1[column].push((rank, found));
+    }
+    let rows: Vec<Row> = rows.into_iter().filter_map(|(key, cells)| row(by, key, cells)).collect();
+    if rows.is_empty() {
+        let why = format!("no two results differ in {by} only");
+        return Err(TableError::Nothing(why));
+    }
+    Ok(Table { by: by.clone(), runs, columns, rows, fixed: fixed(&question.at) })
+}
+
+/// The parameters with exactly one value in the selection.
+fn fixed(at: &Selection) -> Params {
+    let values = at.0.iter().filter_map(|condition| match &condition.dimension {
+        Dimension::Param(name) => Some((name, &condition.value)),
+        _ => None,
+    });
+    let values: Vec<(&String, &String)> = values.collect();
+    let is_only = |(name, _): &&(&String, &String)| {
+        values.iter().filter(|(other, _)| other == name).count() == 1
+    };
+    let only = values.iter().filter(is_only);
+    only.map(|(name, value)| ((*name).clone(), (*value).clone())).collect()
+}
+
+/// Results for one cell, with the preference among them: the least is used.
+type Candidates<'a> = Vec<(usize, Found<'a>)>;
+
+fn row<'a>(by: &Dimension, key: Key, candidates: Vec<Candidates<'a>>) -> Option<Row<'a>> {
+    let is_missing = |found: &Found| found.result.outcome != Outcome::Measured;
+    let best = |all: Candidates<'a>| {
+        let best = all.into_iter().min_by_key(|(rank, found)| (is_missing(found), *rank));
+        best.map_or(Cell::NotMeasured, |(_, found)| Cell::Found(found))
+    };
+    let cells: Vec<Cell> = candidates.into_iter().map(best).collect();
+    let found: Vec<Found> = cells.iter().filter_map(Cell::found).collect();
+    let supported = |found: &Found| found.result.outcome != Outcome::Unsupported;
+    let has_counterpart = by.is_of_runs() || found.iter().filter(|f| supported(f)).count() > 1;
+    if !found.iter().any(supported) || !has_counterpart {
+        return None;
+    }
+    let any = found.iter().find(|found| !is_missing(found)).unwrap_or(&found[0]).result;
+    let (case, params, metric, run) = key;
+    let (unit, better) = (any.unit.clone(), any.better);
+    Some(Row { case, params, run, metric, unit, better, cells })
+}
+
+/// The selected results, with their values of the dimension.
+fn chosen<'a>(
+    runs: &'a [Document],
+    by: &Dimension,
+    question: &Question,
+) -> Result<Vec<(Found<'a>, String)>, TableError> {
+    let all: Vec<Found> = runs
+        .iter()
+        .enumerate()
+        .flat_map(|(run, document)| compared(document).map(move |result| Found { run, result }))
+        .filter(|found| question.at.includes(&runs[found.run], found.result))
+        .collect();
+    if all.is_empty() {
+        let why = match question.at.0.is_empty() {
+            true => "the runs have no results",
+            false => "no result fulfils all conditions of --at",
+        };
+        return Err(TableError::Nothing(why.to_owned()));
+    }
+    let valued = all.iter().filter_map(|found| {
+        let value = by.value(&runs[found.run], found.result)?;
+        Some((*found, value))
+    });
+    let valued: Vec<(Found, String)> = valued.collect();
+    if valued.is_empty() {
+        return Err(TableError::NoValue {
+            dimension: by.to_string(),
+            known: dimensions(&all, runs),
+        });
+    }
+    one_run_for_each(by, &valued, runs)?;
+    one_area(by, &valued)?;
+    Ok(valued)
+}
+
+/// The dimensions that the results have.
+fn dimensions(all: &[Found], runs: &[Document]) -> String {
+    let params = all.iter().flat_map(|found| found.result.params.keys().cloned());
+    let tags = runs.iter().flat_map(|run| run.run.tags.keys().map(|key| format!("tag.{key}")));
+    let mut names: Vec<String> = params.chain(tags).collect();
+    names.sort_unstable();
+    names.dedup();
+    let fixed = ["system", "run", "case"].map(str::to_owned);
+    fixed.into_iter().chain(names).collect::<Vec<_>>().join(", ")
+}
+
+fn one_run_for_each(
+    by: &Dimension,
+    valued: &[(Found, String)],
+    runs: &[Document],
+) -> Result<(), TableError> {
+    let mut of_value: BTreeMap<&str, usize> = BTreeMap::new();
+    for (found, value) in valued.iter().filter(|_| by.is_of_runs()) {
+        let first = *of_value.entry(value).or_insert(found.run);
+        if first != found.run {
+            return Err(TableError::TwoRuns {
+                dimension: by.to_string(),
+                value: value.clone(),
+                first: runs[first].run.id.clone(),
+                second: runs[found.run].run.id.clone(),
+            });
+        }
+    }
+    Ok(())
+}
+
+fn one_area(by: &Dimension, valued: &[(Found, String)]) -> Result<(), TableError> {
+    if *by != Dimension::Case {
+        return Ok(());
+    }
+    let mut areas: Vec<&str> = Vec::new();
+    for (_, case) in valued {
+        let area = case.split('/').next().unwrap_or(case);
+        if !areas.contains(&area) {
+            areas.push(area);
+        }
+    }
+    match areas.len() {
+        1 => Ok(()),
+        _ => Err(TableError::SeveralAreas(areas.join(", "))),
+    }
+}
+
+/// The values in the order in which they appear, or by size if all are numbers; the base first.
+fn columns(
+    by: &Dimension,
+    chosen: &[(Found, String)],
+    question: &Question,
+) -> Result<Vec<String>, TableError> {
+    let mut columns: Vec<(String, usize)> = Vec::new();
+    for (found, value) in chosen {
+        let at = columns.iter().position(|(known, _)| known == value).unwrap_or_else(|| {
+            columns.push((value.clone(), 0));
+            columns.len() - 1
+        });
+        columns[at].1 += usize::from(found.result.outcome == Outcome::Measured);
+    }
+    // A value that this system lacks altogether is no column: it has nothing but the reason.
+    if columns.iter().filter(|(_, figures)| *figures > 0).count() > 1 && !by.is_of_runs() {
+        columns.retain(|(_, figures)| *figures > 0);
+    }
+    if let [(value, _)] = &columns[..] {
+        return Err(TableError::OneColumn { dimension: by.to_string(), value: value.clone() });
+    }
+    let number = |(value, _): &(String, usize)| value.parse::<f64>().ok();
+    if columns.iter().all(|column| number(column).is_some()) {
+        columns.sort_by(|a, b| number(a).partial_cmp(&number(b)).expect("numbers"));
+    }
+    let base = match &question.base {
+        Some(base) => {
+            columns.iter().position(|(value, _)| is_meant(by, base, value)).ok_or_else(|| {
+                let known: Vec<&str> = columns.iter().map(|(value, _)| value.as_str()).collect();
+                TableError::NoBase {
+                    base: base.clone(),
+                    dimension: by.to_string(),
+                    known: known.join(", "),
+                }
+            })?
+        }
+        None if by.is_of_runs() => 0,
+        None => {
+            let most = columns.iter().map(|(_, figures)| *figures).max();
+            columns.iter().position(|(_, figures)| Some(*figures) == most).unwrap_or(0)
+        }
+    };
+    let base = columns.remove(base);
+    columns.insert(0, base);
+    Ok(columns.into_iter().map(|(value, _)| value).collect())
+}
+
+/// Whether the user's `base` means the value of the dimension: of cases, which are of one area, also the name without it.
+fn is_meant(by: &Dimension, base: &str, value: &str) -> bool {
+    let name = value.split_once('/').map_or(value, |(_, name)| name);
+    base == value || (*by == Dimension::Case && base == name)
+}
+
+/// The case and the parameters under which a result is matched, and the preference for it among the results of a cell.
+fn identity(
+    by: &Dimension,
+    result: &CaseResult,
+    in_base: bool,
+    map: &[Renaming],
+) -> (String, Params, usize) {
+    let mut params = result.params.clone();
+    match by {
+        Dimension::Param(name) => drop(params.remove(name)),
+        Dimension::Case => {
+            let area = result.case.split('/').next().unwrap_or(&result.case);
+            return (format!("{area}/*"), params, 0);
+        }
+        _ => {}
+    }
+    // The user's pairs before the built-in ones.
+    if let Some(pair) = map.iter().find(|pair| [&pair.old, &pair.new].contains(&&result.case)) {
+        let is_preferred = (result.case == pair.old) == in_base;
+        return (pair.new.clone(), params, usize::from(!is_preferred));
+    }
+    // Within a run, both would be found in the same column.
+    let pairs = COUNTERPARTS.iter().filter(|_| by.is_of_runs());
+    for pair in pairs.filter(|pair| pair.windows.matches(&result.case, &params)) {
+        params.retain(|key, _| !pair.windows.params.iter().any(|(name, _)| name == key));
+        let named = pair.unix.params.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned()));
+        params.extend(named);
+        return (pair.unix.case.to_owned(), params, 1);
+    }
+    (result.case.clone(), params, 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dimension::Condition;
+    use crate::simulated::{document, rounds_of, unsupported};
+
+    fn by(name: &str) -> Dimension {
+        Dimension::parse(name).unwrap()
+    }
+
+    fn at(conditions: &[&str]) -> Question {
+        let all = conditions.iter().map(|text| Condition::parse(text).unwrap());
+        Question { at: Selection(all.collect()), ..Question::default() }
+    }
+
+    /// The rows as text: label, and the medians or reasons of the cells.
+    fn shown(table: &Table) -> Vec<String> {
+        let cell = |cell: &Cell| match cell.measured() {
+            Some(found) => found.result.estimate.unwrap().median.to_string(),
+            None => cell.reason().unwrap(),
+        };
+        let row = |row: &Row| {
+            let cells: Vec<String> = row.cells.iter().map(cell).collect();
+            format!("{}: {}", row.label(table), cells.join(" | "))
+        };
+        table.rows.iter().map(row).collect()
+    }
+
+    #[test]
+    fn systems_are_columns_and_missing_cells_have_a_reason() {
+        let runs = [
+            document("native", vec![rounds_of("a/x", &[1.0]), rounds_of("a/y{n=1}", &[2.0])]),
+            document("wine", vec![unsupported("a/x", "no such call"), rounds_of("a/z", &[4.0])]),
+        ];
+        let table = tabulate(&runs, &by("system"), &Question::default()).unwrap();
+        assert_eq!(table.columns, ["native", "wine"]);
+        let expected = [
+            "a/x: 1 | unsupported: no such call",
+            "a/y{n=1}: 2 | not measured",
+            "a/z: not measured | 4",
+        ];
+        assert_eq!(shown(&table), expected);
+        let base = Question { base: Some("wine".to_owned()), ..Question::default() };
+        assert_eq!(tabulate(&runs, &by("system"), &base).unwrap().columns, ["wine", "native"]);
+        let base = Question { base: Some("uml".to_owned()), ..Question::default() };
+        let error = tabulate(&runs, &by("system"), &base).unwrap_err().to_string();
+        assert_eq!(error, "uml is not a value of system: the values are native, wine");
+    }
+
+    #[test]
+    fn a_parameter_of_one_run_forms_columns_and_the_rest_is_matched() {
+        let runs = [document(
+            "native",
+            vec![
+                rounds_of("net/answer{arch=fork,connections=1}", &[9.0]),
+                rounds_of("net/answer{arch=epoll,connections=1}", &[3.0]),
+                rounds_of("net/answer{arch=epoll,connections=10}", &[2.0]),
+                rounds_of("net/answer{arch=threads,connections=10}", &[4.0]),
+                rounds_of("net/answer{arch=epoll,connections=99}", &[1.0]),
+                unsupported("net/answer{arch=iocp,connections=10}", "exists only on Windows"),
+                rounds_of("lock/futex", &[1.0]),
+            ],
+        )];
+        let table = tabulate(&runs, &by("arch"), &Question::default()).unwrap();
+        // The architecture with the most figures is the base.
+        assert_eq!(table.columns, ["epoll", "fork", "threads"]);
+        let expected = [
+            "net/answer{connections=1}: 3 | 9 | not measured",
+            "net/answer{connections=10}: 2 | not measured | 4",
+        ];
+        assert_eq!(shown(&table), expected);
+        let one = tabulate(&runs, &by("arch"), &at(&["connections=10"])).unwrap();
+        assert_eq!(shown(&one), ["net/answer: 2 | 4"]);
+        let table = tabulate(&runs, &by("connections"), &at(&["arch=epoll"])).unwrap();
+        assert_eq!(table.columns, ["1", "10", "99"]);
+        assert_eq!(shown(&table), ["net/answer: 3 | 2 | 1"]);
+    }
+
+    #[test]
+    fn cases_of_one_area_are_columns() {
+        let runs = [document(
+            "native",
+            vec![
+                rounds_of("lock/futex{workers=1}", &[1.0]),
+                rounds_of("lock/sysv{workers=1}", &[2.0]),
+                rounds_of("lock/sysv{workers=2}", &[2.0]),
+                rounds_of("clock/x", &[1.0]),
+            ],
+        )];
+        let error = tabulate(&runs, &by("case"), &Question::default()).unwrap_err();
+        assert_eq!(error, TableError::SeveralAreas("lock, clock".to_owned()));
+        let table = tabulate(&runs, &by("case"), &at(&["case=lock"])).unwrap();
+        assert_eq!(table.columns, ["lock/sysv", "lock/futex"]);
+        assert_eq!(shown(&table), ["lock/*{workers=1}: 2 | 1"]);
+        let from_futex = Question { base: Some("futex".to_owned()), ..at(&["case=lock"]) };
+        let table = tabulate(&runs, &by("case"), &from_futex).unwrap();
+        assert_eq!(table.columns, ["lock/futex", "lock/sysv"]);
+    }
+
+    #[test]
+    fn within_several_runs_only_results_of_the_same_run_are_matched() {
+        let with = |system: &str, of: f64| {
+            let label = |place: &str| format!("lock/futex{{as={place}}}");
+            let results = [("threads", of), ("processes", of + 1.0)];
+            document(system, results.map(|(place, ns)| rounds_of(&label(place), &[ns])).to_vec())
+        };
+        let runs = [with("native", 1.0), with("gvisor", 5.0)];
+        let table = tabulate(&runs, &by("as"), &Question::default()).unwrap();
+        assert_eq!(
+            shown(&table),
+            ["lock/futex{system=native}: 1 | 2", "lock/futex{system=gvisor}: 5 | 6"]
+        );
+    }
+
+    #[test]
+    fn counterparts_of_other_systems_are_matched() {
+        let runs = [
+            document(
+                "linux",
+                vec![
+                    rounds_of("clock/gettimeofday{via=vdso}", &[25.0]),
+                    rounds_of("clock/gettimeofday{via=syscall}", &[90.0]),
+                    unsupported("clock/query-performance-counter", "exists only on Windows"),
+                    rounds_of("lock/pthread-mutex{as=threads,workers=1}", &[9.0]),
+                ],
+            ),
+            document(
+                "windows",
+                vec![
+                    unsupported("clock/gettimeofday{via=vdso}", "measured on Linux only"),
+                    rounds_of("clock/query-performance-counter", &[95.0]),
+                    rounds_of("lock/critical-section{as=threads,workers=1}", &[8.0]),
+                ],
+            ),
+        ];
+        let expected = [
+            "clock/gettimeofday{via=vdso}: 25 | 95",
+            "clock/gettimeofday{via=syscall}: 90 | not measured",
+            "lock/pthread-mutex{as=threads,workers=1}: 9 | 8",
+        ];
+        let table = tabulate(&runs, &by("system"), &Question::default()).unwrap();
+        assert_eq!(shown(&table), expected);
+    }
+
+    #[test]
+    fn a_pair_of_the_user_compares_the_old_case_of_the_base_with_the_new_one() {
+        let with = |system: &str, x: f64| {
+            let results = vec![
+                rounds_of("lock/sysv-sem{workers=1}", &[x]),
+                rounds_of("lock/futex{workers=1}", &[x + 1.0]),
+            ];
+            document(system, results)
+        };
+        let runs = [with("old", 10.0), with("new", 20.0)];
+        let map = vec![Renaming::parse("lock/sysv-sem=lock/futex").unwrap()];
+        let question = Question { map, ..Question::default() };
+        let table = tabulate(&runs, &by("system"), &question).unwrap();
+        assert_eq!(shown(&table), ["lock/futex{workers=1}: 10 | 21"]);
+        for text in ["", "a=b", "lock/futex", "lock/=lock/x", "=lock/x"] {
+            assert!(Renaming::parse(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_compared_is_an_error_with_a_remedy() {
+        let one = |label: &str| document("native", vec![rounds_of(label, &[1.0])]);
+        let error = |runs: &[Document], name: &str, question: &Question| {
+            tabulate(runs, &by(name), question).unwrap_err().to_string()
+        };
+        let any = Question::default();
+        let run = [one("lock/futex{workers=1}")];
+        assert_eq!(
+            error(&run, "workers", &any),
+            "all selected results have workers 1: there is nothing to compare it with"
+        );
+        assert_eq!(
+            error(&run, "arch", &any),
+            "no selected result has \"arch\"; the results have system, run, case, workers"
+        );
+        assert!(error(&run, "metric", &any).contains("--at metric=NAME"));
+        let none = error(&run, "workers", &at(&["workers=2"]));
+        assert_eq!(none, "no result is selected: no result fulfils all conditions of --at");
+        let mut other = one("lock/futex{workers=1}");
+        other.run.id = "other".to_owned();
+        let twice = error(&[run[0].clone(), other], "system", &any);
+        assert!(twice.starts_with("the runs native and other have the same system"), "{twice}");
+    }
+}

@@ -1,0 +1,26 @@
+//! The kinds of locks that are judged when systems are compared.
+
+use measure::TIME;
+
+use crate::{Application, Design, Select};
+
+pub const APPLICATIONS: &[Application] = &[Application {
+    name: "lock",
+    says: "A critical section that several threads or processes enter one at a time.",
+    metrics: &[&TIME],
+    designs: &[
+        Design { name: "System V semaphore", points: &[&[Select::case("lock/sysv-sem")]] },
+        Design {
+            name: "POSIX semaphore",
+            points: &[&[Select::case("lock/posix-sem-shared"), Select::case("lock/win-semaphore")]],
+        },
+        Design {
+            name: "mutex",
+            points: &[&[Select::case("lock/pthread-mutex"), Select::case("lock/critical-section")]],
+        },
+        Design {
+            name: "futex",
+            points: &[&[Select::case("lock/futex"), Select::case("lock/wait-on-address")]],
+        },
+    ],
+}];

@@ -1,0 +1,127 @@
+//! `oscost compare --by`: systems, and the dimensions within a run.
+
+mod common;
+
+use common::Bench;
+use serde_json::{Value, json};
+
+/// A result whose rounds are spread evenly within 1 %.
+fn result(case: &str, params: &Value, ns: f64, salt: u64) -> Value {
+    let round = |n: u64| ns * (1.0 + 0.001 * ((n * 7 + salt * 3) % 11) as f64);
+    let rounds: Vec<f64> = (0..8).map(round).collect();
+    let mut sorted = rounds.clone();
+    sorted.sort_unstable_by(f64::total_cmp);
+    json!({
+        "case": case, "params": params, "metric": "time", "unit": "ns/op", "better": "lower",
+        "outcome": "measured", "rounds": 8, "round_values": rounds,
+        "estimate": {
+            "median": (sorted[3] + sorted[4]) / 2.0, "low": sorted[0], "high": sorted[7], "level": 0.95
+        },
+    })
+}
+
+/// A run of a group of two, on the system of that name, where a system call is `factor` as expensive.
+fn document(id: &str, system: &str, factor: f64) -> String {
+    let as_of = |place: &str, workers: &str| json!({"as": place, "workers": workers});
+    let results = [
+        result("syscall/getppid", &json!({}), 85.0 * factor, 1),
+        result("lock/sysv-sem", &as_of("threads", "1"), 400.0, 2),
+        result("lock/sysv-sem", &as_of("processes", "1"), 500.0, 3),
+        result("lock/futex", &as_of("threads", "1"), 20.0, 4),
+        result("lock/futex", &as_of("threads", "2"), 90.0, 5),
+    ];
+    let run = json!({
+        "id": id, "started": "2026-11-22T10:00:00Z", "finished": "2026-11-22T10:01:00Z",
+        "seed": 1, "oscost": "0.1.0", "tags": {"kind": system}, "asked": {"group": "first"},
+    });
+    json!({"schema": 2, "run": run, "machine": {"system": system}, "results": results}).to_string()
+}
+
+/// A bench with the runs `first`, on `native`, and `second`, on `gvisor`, measured together.
+fn bench() -> Bench {
+    let bench = Bench::new();
+    for (id, system, factor) in [("first", "native", 1.0), ("second", "gvisor", 8.0)] {
+        let file = bench.path(&format!("{id}.json"));
+        std::fs::write(&file, document(id, system, factor)).unwrap();
+        bench.oscost(&format!("import {id}.json")).with(0);
+    }
+    bench
+}
+
+#[test]
+fn runs_measured_together_are_compared_by_system() {
+    let bench = bench();
+    let json = bench.oscost("compare last --by system --json").with(0).json();
+    assert_eq!(json["columns"], json!(["native", "gvisor"]));
+    let rows = json["rows"].as_array().expect("rows");
+    assert_eq!(rows.len(), 5);
+    let cell = &rows[0]["cells"][1];
+    assert_eq!((&rows[0]["case"], &cell["column"]), (&json!("syscall/getppid"), &json!("gvisor")));
+    assert_eq!(cell["against_base"]["verdict"], "slower");
+    let ratio = cell["against_base"]["ratio"]["mid"].as_f64().expect("a ratio");
+    assert!((ratio - 8.0).abs() < 0.1, "{ratio}");
+    let areas = json["overview"]["areas"].as_array().expect("areas");
+    let verdicts: Vec<&Value> = areas.iter().map(|a| &a["columns"][0]["mean"]["verdict"]).collect();
+    assert_eq!(verdicts, ["slower", "same"]);
+    assert_eq!(areas[0]["ranks"], json!([[1, 1], [2, 2]]));
+    let text = bench.oscost("compare first --by system").with(0).out;
+    let first = "gvisor: slower than native in syscall (8.0 times); the same as native in lock\n";
+    assert!(text.starts_with(first), "{text}");
+    bench.oscost("compare last --by system --fail-above 5%").with(1);
+    bench.oscost("compare last --by system --fail-above 5% --base gvisor").with(0);
+    bench.oscost("compare last --by system --at case=lock --fail-above 5%").with(0);
+    let ladder = bench.oscost("compare last --by system --ladder --at case=syscall").with(0).out;
+    assert!(ladder.contains("gvisor (sandbox)") && ladder.contains("+595.0 ns"), "{ladder}");
+    let tagged = bench.oscost("compare last --by tag.kind --json").with(0).json();
+    assert_eq!(tagged["columns"], json!(["native", "gvisor"]));
+    let by_run = bench.oscost("compare first second --by run --json").with(0).json();
+    assert_eq!(by_run["columns"], json!(["first", "second"]));
+}
+
+#[test]
+fn parameters_and_cases_of_one_run_are_compared() {
+    let bench = bench();
+    let by_place = bench.oscost("compare first --by as --json").with(0).json();
+    assert_eq!(by_place["columns"], json!(["threads", "processes"]));
+    let verdict =
+        |json: &Value, row: usize| json["rows"][row]["cells"][1]["against_base"]["verdict"].clone();
+    assert_eq!(
+        (by_place["rows"].as_array().unwrap().len(), verdict(&by_place, 0)),
+        (1, json!("slower"))
+    );
+    let locks = "compare first --by case --at case=lock --at as=threads --at workers=1";
+    let by_case = bench.oscost(&format!("{locks} --json")).with(0).json();
+    assert_eq!(by_case["columns"], json!(["lock/sysv-sem", "lock/futex"]));
+    assert_eq!(verdict(&by_case, 0), "faster");
+    let text = bench.oscost(locks).with(0).out;
+    assert!(text.contains("futex: faster than sysv-sem in lock (20 times)"), "{text}");
+    // Of a group, the run that is named; with a condition on the system, the one that it chooses.
+    let of_other = bench.oscost("compare first --by as --at system=gvisor --json").with(0).json();
+    assert_eq!(of_other["rows"][0]["run"], "second");
+}
+
+#[test]
+fn what_cannot_be_compared_is_wrong_usage_with_a_remedy() {
+    let bench = bench();
+    for (arguments, message) in [
+        (
+            "last --by arch",
+            "no selected result has \"arch\"; the results have system, run, case, as, workers",
+        ),
+        ("last --by case", "cases of one area can be compared, and these are of syscall, lock"),
+        ("last --by metric", "figures of different metrics cannot be compared"),
+        ("last --by a,b", "\"a,b\" is no dimension"),
+        (
+            "last --by system --base wine",
+            "wine is not a value of system: the values are native, gvisor",
+        ),
+        ("last --by system --at workers", "\"workers\" is not NAME=VALUE"),
+        ("last --by system --map futex=sysv", "is not OLD=NEW with two cases"),
+        ("last --by system --at workers=99", "no result is selected"),
+        ("last --by as --ladder", "--ladder compares systems"),
+        ("last --at workers=1", "required arguments were not provided"),
+        ("nothing --by system", "nothing"),
+    ] {
+        bench.oscost(&format!("compare {arguments}")).with(2).complains(&[message]);
+    }
+}

@@ -1,0 +1,77 @@
+//! The table of what each layer adds to the cost of a primitive.
+
+use analysis::{Added, Ladder, Layer, Verdict};
+
+use crate::compare_table::ink;
+use crate::grid::{self, Cell, Column};
+use crate::labels::Label;
+use crate::page::{Ink, Page};
+use crate::quantity::{Figure, figure};
+use crate::text;
+
+/// A line for each layer of each ladder: its cost, and what it adds to the one before.
+pub fn ladder_table(ladders: &[Ladder], page: &Page) -> String {
+    if ladders.is_empty() {
+        return text::hanging(
+            "",
+            "no ladder: no point has a time on two systems",
+            page.prose_width(),
+        );
+    }
+    let steps: Vec<_> = ladders.iter().flat_map(|ladder| &ladder.steps).collect();
+    let below: Vec<usize> = ladders.iter().map(|ladder| ladder.steps.len() - 1).collect();
+    let name = |ladder: &Ladder| {
+        let label = Label::parse(&ladder.label);
+        Cell::text(format!("{}/{}", label.area, label.full()))
+    };
+    let added = |of: &dyn Fn(Added) -> Cell| -> Vec<Cell> {
+        steps.iter().map(|step| step.adds.map_or_else(Cell::default, of)).collect()
+    };
+    let layer = |(column, layer): (&str, Layer)| match column == layer.word() {
+        true => Cell::text(column),
+        false => Cell::text(format!("{column} ({})", layer.word())),
+    };
+    let mut columns = vec![
+        Column::names("what each layer adds", ladders.iter().map(name).collect()).spread(&below),
+        Column::words(
+            "layer",
+            steps.iter().map(|step| layer((&step.column, step.layer))).collect(),
+        ),
+        Column::figures("time", steps.iter().map(|step| time(step.ns)).collect()),
+        Column::figures("adds", added(&|added| signed(added, page))),
+    ];
+    let verdicts = Column::words(
+        "",
+        added(&|added| {
+            let word = match added.verdict {
+                Verdict::Same => "nothing",
+                verdict => verdict.word(),
+            };
+            Cell::inked(word, ink(added.verdict))
+        }),
+    );
+    columns.push(verdicts);
+    let legend = "adds: the difference to the line before; nothing: it is the same within the margin; intervals hold together at 95 %";
+    let legend = text::hanging("", legend, page.prose_width());
+    grid::table(columns, page) + &page.paint_lines(Ink::Faint, &legend)
+}
+
+fn time(ns: f64) -> Cell {
+    Cell::figure(figure(ns, ns.abs() * 0.005, "ns/op"))
+}
+
+/// `+1.658 ±0.012 us`: the difference, and the half of the interval that reaches further.
+fn signed(Added { ns, low, high, .. }: Added, page: &Page) -> Cell {
+    let half = (high - ns).max(ns - low);
+    let Figure { number, unit } = figure(ns.abs(), half, "ns/op");
+    let scale = match unit.as_str() {
+        "us" => 1e3,
+        "ms" => 1e6,
+        "s" => 1e9,
+        _ => 1.0,
+    };
+    let places = number.split_once('.').map_or(0, |(_, places)| places.len());
+    let sign = if ns < 0.0 { "-" } else { "+" };
+    let unit = page.signs(&format!("±{:.places$} {unit}", half / scale));
+    Cell::figure(Figure { number: format!("{sign}{number}"), unit })
+}

@@ -1,0 +1,365 @@
+//! The verdict on systems, or on the columns of another table, as a whole: sentences, a table of areas, a table for each
+//! application, and the order of its designs.
+
+use analysis::{
+    ColumnStanding, DesignOrder, Dimension, Mean, NoiseCheck, Overview, Question, Ratio, Reversal,
+    Settings, Standing, Verdict, overview, tabulate,
+};
+use results::Document;
+
+use crate::compare_table::{ink, ratio_cell};
+use crate::grid::{self, Cell, Column};
+use crate::page::{Ink, Page};
+use crate::rows::COST;
+use crate::text;
+
+/// Ratios below this are given as percentages in sentences.
+const FEW_PERCENT: f64 = 1.2;
+
+/// The maximum number of areas that a sentence names with their ratios; the others are counted.
+const AREAS_AT_MOST: usize = 12;
+
+/// The maximum number of columns with a sentence each.
+const SENTENCES_AT_MOST: usize = 8;
+
+/// The verdict on several runs, one on each system: what the page of a run on several systems begins with. An empty text for
+/// fewer than two systems, or if they have no common point.
+pub fn systems_summary(runs: &[Document], noise: &NoiseCheck, page: &Page) -> String {
+    let question = Question::default();
+    let Ok(table) = tabulate(runs, &Dimension::System, &question) else { return String::new() };
+    let overview = overview(&table, &question.at, noise, &Settings::default());
+    overview_text(&overview, &table.columns, &table.by, page)
+}
+
+/// The overview of the columns named `columns`, the base first, which are values of `by`.
+pub fn overview_text(
+    overview: &Overview,
+    columns: &[String],
+    by: &Dimension,
+    page: &Page,
+) -> String {
+    let sentences = sentences(overview, columns, page);
+    let by = by.to_string();
+    let areas: Vec<&Standing> = overview.areas.iter().collect();
+    // A sentence for each of many columns about one area would only repeat the table.
+    let sentences = if areas.len() > 1 || columns.len() == 2 { sentences } else { String::new() };
+    let mut parts = vec![sentences, standings("area", &areas, columns, &by, page)];
+    for (title, standings_of) in by_application(&overview.designs) {
+        let orders = overview.orders.iter().filter(|order| title_of_order(order) == title);
+        let mut part = standings(&format!("{title}, by design"), &standings_of, columns, &by, page);
+        part.push_str(&orders_text(&orders.collect::<Vec<_>>(), columns, page));
+        parts.push(part);
+    }
+    parts.push(reversals_text(overview, columns, page));
+    if !overview.areas.is_empty() || !overview.designs.is_empty() {
+        parts.push(legend(columns, page));
+    }
+    parts.retain(|part| !part.is_empty());
+    parts.join("\n")
+}
+
+/// What each column is better and worse in, a sentence for each.
+fn sentences(overview: &Overview, columns: &[String], page: &Page) -> String {
+    let Some((base, others)) = columns.split_first() else { return String::new() };
+    let mut text = String::new();
+    for (at, name) in others.iter().enumerate().take(SENTENCES_AT_MOST) {
+        let of_column: Vec<(&Standing, &ColumnStanding)> =
+            overview.areas.iter().map(|area| (area, &area.columns[at])).collect();
+        let line = sentence(&of_column, base);
+        text.push_str(&text::hanging(
+            &format!("{}: ", text::clean(name)),
+            &line,
+            page.prose_width(),
+        ));
+    }
+    page.paint_lines(Ink::Heading, &text)
+}
+
+fn sentence(areas: &[(&Standing, &ColumnStanding)], base: &str) -> String {
+    let with = |verdict: &dyn Fn(Verdict) -> bool| -> Vec<(&Standing, Mean)> {
+        let judged = areas.iter().filter_map(|(area, column)| Some((*area, column.mean?)));
+        judged.filter(|(_, mean)| verdict(mean.verdict)).collect()
+    };
+    let distance = |mean: &Mean| mean.ratio.mid.ln().abs();
+    let mut losses = with(&|verdict| verdict.is_loss());
+    let mut gains = with(&|verdict| verdict.is_difference() && !verdict.is_loss());
+    for side in [&mut losses, &mut gains] {
+        side.sort_by(|(_, a), (_, b)| distance(b).total_cmp(&distance(a)));
+    }
+    let same = with(&|verdict| verdict == Verdict::Same);
+    let unknown = with(&|verdict| verdict == Verdict::CannotTell);
+    let words = |side: &[(&Standing, Mean)]| {
+        let all_times = side.iter().all(|(area, _)| area.metric == COST);
+        if all_times { ("slower", "faster") } else { ("worse", "better") }
+    };
+    let mut parts = Vec::new();
+    if !losses.is_empty() {
+        parts.push(format!("{} than {base} in {}", words(&losses).0, listed(&losses, true)));
+    }
+    if !gains.is_empty() {
+        parts.push(format!("{} than {base} in {}", words(&gains).1, listed(&gains, true)));
+    }
+    if !same.is_empty() {
+        parts.push(format!("the same as {base} in {}", listed(&same, false)));
+    }
+    if !unknown.is_empty() {
+        parts.push(format!("cannot tell for {}", listed(&unknown, false)));
+    }
+    if !parts.is_empty() {
+        return parts.join("; ");
+    }
+    let why = areas.iter().find_map(|(_, column)| column.why.clone());
+    why.map_or_else(
+        || format!("no point in common with {base}"),
+        |why| format!("no verdict: {why}"),
+    )
+}
+
+/// `clock (31 times), syscall (12 times) and lock (3.1 %)`.
+fn listed(areas: &[(&Standing, Mean)], with_ratios: bool) -> String {
+    let name = |(area, mean): &(&Standing, Mean)| {
+        let name = match area.metric == COST {
+            true => area.name.clone(),
+            false => format!("{} {}", area.name, area.metric),
+        };
+        if with_ratios { format!("{name} ({})", times(mean.ratio.mid)) } else { name }
+    };
+    let mut names: Vec<String> = areas.iter().map(name).collect();
+    if names.len() > AREAS_AT_MOST {
+        let others = names.split_off(AREAS_AT_MOST - 1).len();
+        names.push(format!("{others} others"));
+    }
+    match names.split_last() {
+        Some((last, others)) if !others.is_empty() => format!("{} and {last}", others.join(", ")),
+        _ => names.concat(),
+    }
+}
+
+/// By which factor two figures differ, whichever is the greater: `2.3 times`, or `3.1 %` for small differences.
+fn times(ratio: f64) -> String {
+    match ratio.max(1.0 / ratio) {
+        factor if factor < FEW_PERCENT => format!("{:.1} %", (factor - 1.0) * 100.0),
+        factor if factor < 9.95 => format!("{factor:.1} times"),
+        factor => format!("{factor:.0} times"),
+    }
+}
+
+/// The standings of each application and metric, with their title.
+fn by_application(designs: &[Standing]) -> Vec<(String, Vec<&Standing>)> {
+    let mut titles: Vec<(String, Vec<&Standing>)> = Vec::new();
+    for standing in designs {
+        let title = title(standing.application.unwrap_or_default(), &standing.metric);
+        match titles.iter_mut().find(|(known, _)| *known == title) {
+            Some((_, standings)) => standings.push(standing),
+            None => titles.push((title, vec![standing])),
+        }
+    }
+    titles
+}
+
+fn title(application: &str, metric: &str) -> String {
+    if metric == COST { application.to_owned() } else { format!("{application}: {metric}") }
+}
+
+fn title_of_order(order: &DesignOrder) -> String {
+    title(order.application, order.metric)
+}
+
+/// A line for each standing with the columns side by side, if that fits the page; else a line for each column of each.
+fn standings(
+    title: &str,
+    standings: &[&Standing],
+    columns: &[String],
+    by: &str,
+    page: &Page,
+) -> String {
+    if standings.is_empty() {
+        return String::new();
+    }
+    let others = &columns[1..];
+    let names = |spread: usize| {
+        let name = |standing: &&Standing| match standing.application.is_none()
+            && standing.metric != COST
+        {
+            true => Cell::text(format!("{}: {}", standing.name, standing.metric)),
+            false => Cell::text(standing.name.as_str()),
+        };
+        let names = standings.iter().map(name).collect();
+        Column::names(title, names).spread(&vec![spread; standings.len()])
+    };
+    let all: Vec<Option<&ColumnStanding>> =
+        standings.iter().flat_map(|standing| standing.columns.iter().map(Some)).collect();
+    let of_column = |at: usize| -> Vec<Option<&ColumnStanding>> {
+        standings.iter().map(|standing| standing.columns.get(at)).collect()
+    };
+    if let [_] = others {
+        let side = [vec![names(0)], verdict_columns("ratio", &all), points_columns(&all)].concat();
+        return grid::table(side, page) + &left_out_text(&all, page);
+    }
+    let mut side_by_side = vec![names(0)];
+    for (at, name) in others.iter().enumerate() {
+        side_by_side.extend(verdict_columns(&text::clean(name), &of_column(at)));
+    }
+    let notes = left_out_text(&all, page);
+    if grid::total_width(&side_by_side) <= page.table_width() {
+        return grid::table(side_by_side, page) + &notes;
+    }
+    let mut below = vec![names(others.len() - 1)];
+    let values = standings.iter().flat_map(|_| others.iter().map(|name| Cell::text(name.as_str())));
+    below.push(Column::words(by, values.collect()));
+    below.extend(verdict_columns("ratio", &all));
+    let ranks = standings.iter().flat_map(|standing| standing.ranks.iter().skip(1));
+    let ranks = Column::words("rank", ranks.map(rank).collect());
+    below.extend(Some(ranks).filter(|ranks| !ranks.is_blank()));
+    if grid::total_width(&below) + grid::total_width(&points_columns(&all)) <= page.table_width() {
+        below.extend(points_columns(&all));
+    }
+    grid::table(below, page) + &notes
+}
+
+/// `2`, or `1-2` if it is not certain.
+fn rank(rank: &Option<[usize; 2]>) -> Cell {
+    match rank {
+        Some([best, worst]) if best == worst => Cell::text(best.to_string()),
+        Some([best, worst]) => Cell::text(format!("{best}-{worst}")),
+        None => Cell::default(),
+    }
+}
+
+/// Why points are left out, the commonest reasons of the cells.
+fn left_out_text(cells: &[Option<&ColumnStanding>], page: &Page) -> String {
+    /// The maximum number of reasons.
+    const MOST_REASONS: usize = 2;
+    let mut reasons: Vec<(&str, usize)> = Vec::new();
+    for column in cells.iter().flatten().filter(|column| column.left_out > 0) {
+        let Some(why) = column.why.as_deref() else { continue };
+        match reasons.iter_mut().find(|(known, _)| *known == why) {
+            Some((_, points)) => *points += column.left_out,
+            None => reasons.push((why, column.left_out)),
+        }
+    }
+    reasons.sort_by_key(|(_, points)| std::cmp::Reverse(*points));
+    let named: Vec<&str> = reasons.iter().take(MOST_REASONS).map(|(why, _)| *why).collect();
+    if named.is_empty() {
+        return String::new();
+    }
+    let line = format!("points left out: {}", named.join("; "));
+    page.paint_lines(Ink::Faint, &text::hanging("  ", &line, page.prose_width()))
+}
+
+fn verdict_columns(heading: &str, cells: &[Option<&ColumnStanding>]) -> Vec<Column> {
+    let mean = |cell: &Option<&ColumnStanding>| cell.and_then(|column| column.mean);
+    let ratio = |cell| mean(cell).map_or_else(Cell::unknown, |mean| ratio_cell(mean.ratio));
+    let verdict = |cell: &Option<&ColumnStanding>| match (mean(cell), cell) {
+        (Some(mean), _) => Cell::inked(mean.verdict.word(), ink(mean.verdict)),
+        (None, Some(column)) if column.left_out > 0 => Cell::inked("left out", Ink::Doubt),
+        _ => Cell::default(),
+    };
+    vec![
+        Column::figures(heading, cells.iter().map(ratio).collect()),
+        Column::words("", cells.iter().map(verdict).collect()).close(),
+    ]
+}
+
+/// The number of points, with those left out, and the ratios of single points.
+fn points_columns(cells: &[Option<&ColumnStanding>]) -> Vec<Column> {
+    let points = |cell: &Option<&ColumnStanding>| {
+        let Some(column) = cell else { return Cell::default() };
+        let points = column.mean.map_or(0, |mean| mean.points);
+        match column.left_out {
+            0 => Cell::text(points.to_string()),
+            left_out => Cell::text(format!("{points} of {}", points + left_out)),
+        }
+    };
+    let range = |cell: &Option<&ColumnStanding>| {
+        let mean = cell.and_then(|column| column.mean).filter(|mean| mean.points > 1);
+        let shown = |ratio: f64| match ratio {
+            ratio if ratio >= 100.0 => format!("x{ratio:.0}"),
+            ratio if ratio >= 10.0 => format!("x{ratio:.1}"),
+            ratio => format!("x{ratio:.2}"),
+        };
+        let range = |mean: Mean| format!("{} to {}", shown(mean.least), shown(mean.greatest));
+        mean.map_or_else(Cell::default, |mean| Cell::text(range(mean)))
+    };
+    vec![
+        Column::words("points", cells.iter().map(points).collect()),
+        Column::words("range", cells.iter().map(range).collect()),
+    ]
+}
+
+/// The order of the designs in each column; one line if it is the same in all of them.
+fn orders_text(orders: &[&DesignOrder], columns: &[String], page: &Page) -> String {
+    let in_words = |order: &DesignOrder| {
+        let mut words = String::new();
+        for (at, design) in order.designs.iter().enumerate() {
+            match at.checked_sub(1).map(|before| order.certain[before]) {
+                None => {}
+                Some(true) => words.push_str(", then "),
+                Some(false) => words.push_str(" or "),
+            }
+            words.push_str(design);
+        }
+        words
+    };
+    let Some(first) = orders.first() else { return String::new() };
+    let is_same = |order: &&DesignOrder| in_words(order) == in_words(first);
+    let lines: Vec<String> = match orders.len() > 1 && orders.iter().all(is_same) {
+        true => {
+            let names: Vec<&str> = orders.iter().map(|order| order.column.as_str()).collect();
+            vec![format!("best first on {}: {}", names.join(", "), in_words(first))]
+        }
+        false => {
+            // The columns in their order, whatever they are called.
+            let of = |column: &String| orders.iter().find(|order| order.column == *column);
+            let found = columns.iter().filter_map(of);
+            found
+                .map(|order| format!("best first on {}: {}", order.column, in_words(order)))
+                .collect()
+        }
+    };
+    lines.iter().map(|line| text::hanging("  ", line, page.prose_width())).collect()
+}
+
+/// Whether the order of designs differs between the columns.
+fn reversals_text(overview: &Overview, columns: &[String], page: &Page) -> String {
+    let has_orders = |column: &String| overview.orders.iter().any(|order| order.column == *column);
+    if columns.iter().filter(|column| has_orders(column)).count() < 2 {
+        return String::new();
+    }
+    if overview.reversals.is_empty() {
+        let line = "No two designs of an application have one order on one system and for certain the opposite on another.";
+        return text::hanging("", line, page.prose_width());
+    }
+    let mut lines = vec!["The order of designs differs for certain:".to_owned()];
+    lines.extend(overview.reversals.iter().map(reversal));
+    let indent = |(at, line): (usize, &String)| {
+        text::hanging(if at == 0 { "" } else { "- " }, line, page.prose_width())
+    };
+    lines.iter().enumerate().map(indent).collect()
+}
+
+fn reversal(found: &Reversal) -> String {
+    let title = title(found.application, found.metric);
+    let shown = |Ratio { mid, low, high }: Ratio| {
+        let [low, high] = if mid < 1.0 { [1.0 / high, 1.0 / low] } else { [low, high] };
+        format!("{} ({low:.2} to {high:.2})", times(mid))
+    };
+    let Reversal { better, worse, here, there, .. } = found;
+    let (by_here, by_there) = (shown(found.ratio_here), shown(found.ratio_there));
+    format!(
+        "{title}: on {here}, {better} is better than {worse}, by {by_here}; on {there}, {worse} is better than {better}, by {by_there}"
+    )
+}
+
+fn legend(columns: &[String], page: &Page) -> String {
+    let base = columns.first().map_or("", String::as_str);
+    let rank = match columns.len() {
+        0..=2 => String::new(),
+        n => format!("; rank: 1 is the best of {n}, {base} included"),
+    };
+    let line = format!(
+        "ratio: geometric mean over the points of the figure divided by that of {base}; its interval covers the error of all \
+         points together and the spread between them{rank}; all of these hold together at 95 %"
+    );
+    page.paint_lines(Ink::Faint, &text::hanging("", &line, page.prose_width()))
+}

@@ -1,0 +1,140 @@
+//! The verdict on several systems, the layers between them, and the counts that explain it, at usual widths.
+
+#[path = "support/run.rs"]
+mod run;
+
+use analysis::{
+    Dimension, NoiseCheck, Question, Settings, Table, differing_counts, ladders, tabulate,
+};
+use insta::assert_snapshot;
+use report::{Page, counts_table, ladder_table, systems_summary};
+use results::{CaseResult, Direction, Document, Estimate, Outcome, PerOp, RunInfo, SCHEMA, SYSTEM};
+
+const NARROW: Page = Page { width: 80, colour: false, unicode: true };
+const WIDE: Page = Page { width: 140, ..NARROW };
+
+/// A time whose rounds are spread evenly within 1 %, in another order for each `salt`.
+fn time(label: &str, ns: f64, salt: u64, syscalls: f64) -> CaseResult {
+    let (case, params) = label.split_once('{').unwrap_or((label, "}"));
+    let params = params.trim_end_matches('}').split(',').filter_map(|p| p.split_once('='));
+    let params = params.map(|(k, v)| (k.to_owned(), v.to_owned())).collect();
+    let round = |n: u64| ns * (1.0 + 0.001 * ((n * 7 + salt * 3) % 11) as f64);
+    let rounds: Vec<f64> = (0..8).map(round).collect();
+    let mut sorted = rounds.clone();
+    sorted.sort_unstable_by(f64::total_cmp);
+    let median = (sorted[3] + sorted[4]) / 2.0;
+    CaseResult {
+        estimate: Some(Estimate { median, low: sorted[0], high: sorted[7], level: 0.95 }),
+        rounds: 8,
+        round_values: rounds,
+        per_op: Some(PerOp { syscalls: Some(syscalls), ..PerOp::default() }),
+        ..CaseResult::blank(case, params, "time", "ns/op", Direction::Lower)
+    }
+}
+
+/// A run on the system of that name, where each point is `factor` as expensive as on the others.
+fn system(name: &str, factor: impl Fn(&str) -> f64, calls: f64) -> Document {
+    let mut results = Vec::new();
+    let mut add = |label: &str, ns: f64, syscalls: f64| {
+        let salt = results.len() as u64 + name.len() as u64;
+        results.push(time(label, ns * factor(label), salt, syscalls * calls));
+    };
+    add("clock/std-instant", 25.0, 0.0);
+    add("syscall/getppid", 85.0, 1.0);
+    add("syscall/read-0", 120.0, 1.0);
+    add("syscall/open-close", 900.0, 2.0);
+    for workers in [1, 2] {
+        add(&format!("lock/sysv-sem{{workers={workers}}}"), 400.0, 2.0);
+        add(&format!("lock/futex{{workers={workers}}}"), 18.0, 0.0);
+    }
+    for connections in [10, 100, 1_000] {
+        for (arch, ns) in [("fork", 9e4), ("threads", 3e4), ("epoll", 2e4), ("io_uring", 1.8e4)] {
+            add(&format!("net/answer{{arch={arch},connections={connections}}}"), ns, 4.0);
+        }
+    }
+    let run = RunInfo { id: name.to_owned(), ..run::run_at_3_75_ghz() };
+    let machine = [(SYSTEM.to_owned(), name.into())].into_iter().collect();
+    Document { schema: SCHEMA, run, machine, results }
+}
+
+fn gvisor() -> Document {
+    let factor = |label: &str| match label {
+        label if label.starts_with("syscall") => 8.0,
+        label if label.contains("io_uring") => 4.0,
+        label if label.contains("sysv") => 6.0,
+        label if label.starts_with("net") => 1.5,
+        _ => 1.0,
+    };
+    let mut run = system("gvisor", factor, 3.0);
+    let lacking =
+        run.results.iter_mut().find(|result| result.case == "syscall/open-close").unwrap();
+    lacking.outcome = Outcome::Unsupported;
+    lacking.reason = Some("the sandbox denies it".to_owned());
+    lacking.estimate = None;
+    lacking.round_values.clear();
+    run
+}
+
+fn systems() -> [Document; 3] {
+    let bwrap = |label: &str| if label.starts_with("syscall") { 1.2 } else { 1.0 };
+    [system("native", |_| 1.0, 1.0), system("bwrap", bwrap, 1.0), gvisor()]
+}
+
+fn summary(runs: &[Document], page: &Page) -> String {
+    systems_summary(runs, &NoiseCheck::default(), page)
+}
+
+fn table(runs: &[Document]) -> Table<'_> {
+    tabulate(runs, &Dimension::System, &Question::default()).unwrap()
+}
+
+#[test]
+fn verdicts_on_systems() {
+    let runs = systems();
+    let two = [runs[0].clone(), runs[2].clone()];
+    assert_snapshot!("systems_two_80", summary(&two, &NARROW));
+    assert_snapshot!("systems_three_80", summary(&runs, &NARROW));
+    assert_snapshot!("systems_three_140", summary(&runs, &WIDE));
+}
+
+#[test]
+fn one_system_has_no_verdict_and_an_emulated_one_says_why() {
+    let mut runs = systems();
+    assert_eq!(summary(&runs[..1], &NARROW), "");
+    runs[2].machine.insert(results::EMULATED.to_owned(), "QEMU (TCG)".into());
+    let text = summary(&[runs[0].clone(), runs[2].clone()], &NARROW);
+    let first = "gvisor: no verdict: gvisor runs on QEMU (TCG), whose times are not those of a";
+    assert_eq!(text.lines().next(), Some(first));
+}
+
+#[test]
+fn layers_and_counts() {
+    let runs = systems();
+    let table = table(&runs);
+    let steps = ladders(&table, &NoiseCheck::default(), &Settings::default());
+    assert_snapshot!("ladder_80", ladder_table(&steps[..4], &NARROW));
+    assert_snapshot!("ladder_60", ladder_table(&steps[..4], &Page { width: 60, ..NARROW }));
+    let counts = differing_counts(&table);
+    assert_snapshot!("counts_80", counts_table(&counts, &table.columns, false, &NARROW));
+    assert_eq!(counts_table(&[], &table.columns, false, &NARROW), "");
+}
+
+#[test]
+fn no_line_is_wider_than_the_page() {
+    let mut runs = systems();
+    runs[1].machine.insert(SYSTEM.to_owned(), "a-system-with-a-name-that-is-long".into());
+    let table = table(&runs);
+    let steps = ladders(&table, &NoiseCheck::default(), &Settings::default());
+    let counts = differing_counts(&table);
+    for width in [60, 80, 100, 200] {
+        let page = Page { width, ..NARROW };
+        let text = [
+            summary(&runs, &page),
+            ladder_table(&steps, &page),
+            counts_table(&counts, &table.columns, true, &page),
+        ];
+        for line in text.concat().lines() {
+            assert!(line.chars().count() <= width, "{width}: {line}");
+        }
+    }
+}
