@@ -26,6 +26,7 @@ pub use noise::Noise;
 pub use run::{FILTERS, OP, Output, Run};
 pub use store::{Compare, Export, Files, Format, Import, Runs, Show, StoreArg};
 pub use time::{COMMANDS, Time};
+pub use values::ramp;
 
 use crate::ending::Ending;
 
