@@ -194,11 +194,13 @@ mod tests {
                 ..CaseResult::blank(CASE, params, "rate", "recipients/s", Direction::Higher)
             }
         };
-        let run = [rate("1", 10.0), rate("100", 900.0), rate("1500", 1_000.0)];
+        let run = [rate("1", 10.0), rate("100", 850.0), rate("1500", 1_000.0)];
         let rows = knees(&run, 1);
         assert_eq!(rows.len(), 1);
         assert_eq!((rows[0].check(), rows[0].unit.as_str()), (Ok(()), "connections"));
-        assert!((rows[0].estimate.unwrap().median - 100.0).abs() < 1e-9);
+        // 900 lies a third of the way from 850 to 1,000.
+        let knee = 100.0 * 15f64.powf(1.0 / 3.0);
+        assert!((rows[0].estimate.unwrap().median - knee).abs() < 1e-6);
         assert!(knees(&run[..2], 1).is_empty());
     }
 }

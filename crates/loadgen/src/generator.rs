@@ -229,15 +229,18 @@ impl Generator {
             // First: replies that arrive while the server is asked, which may take long under load, would be late.
             self.await_all()?;
         }
-        let counted = (now - from) as f64 / (self.clock.now() - from).max(1) as f64;
+        let asked = self.clock.now() - from;
         let server = server_cpu().zip(server);
         let unfinished = self.unfinished(self.clock.now());
         let mut step = std::mem::replace(&mut self.tally, Step::empty(0, None));
         (self.counted_from, self.added) = (0, 0);
         step.elapsed = Duration::from_nanos(now - from);
         step.cpu = used.zip(cpu).map(|(now, then)| now.saturating_sub(then));
-        let share = |(now, then): (Duration, Duration)| now.saturating_sub(then).mul_f64(counted);
-        step.server_cpu = server.map(share);
+        let spent = server.map(|(now, then)| now.saturating_sub(then));
+        step.server_cpu = match what.awaits_all {
+            true => spent.map(|cpu| cpu.mul_f64((now - from) as f64 / asked.max(1) as f64)),
+            false => spent,
+        };
         (step.shares_cpu, step.server_cpus) = (self.load.shares_cpu, self.load.server_cpus.max(1));
         (step.waiting, step.open) = (waiting, open);
         (step.planned, step.unfinished) = (planned, unfinished);

@@ -23,6 +23,8 @@ use crate::{Area, Case, Finding, Layout, Select, SummaryRow};
 
 /// The area.
 pub const AREA: Area = Area {
+    // A run of everything has no time for them.
+    extended: &["net/overload", "net/slow"],
     added: ADDED,
     layout: Layout::Servers,
     summary: &[
@@ -70,14 +72,6 @@ pub const AREA: Area = Area {
             says: "Without work, a thread per connection takes {} times the CPU time of an event loop (epoll), with {} \
                    at a time.",
         },
-        Finding::Levels {
-            of: EPOLL_OVERLOADED,
-            to: THREADS_OVERLOADED,
-            metric: &metrics::GOODPUT,
-            levels: ("load", &["2"]),
-            says: "Before its clients give up, an event loop (epoll) answers {} times as many as a thread per connection, at {} \
-                   times the load that it can answer.",
-        },
         Finding::Ratio {
             of: FORK_OF_256M,
             to: FORK_OF_NOTHING,
@@ -109,7 +103,6 @@ pub const AREA: Area = Area {
 /// The numbers of connections that conclusions name.
 const LEVELS: (&str, &[&str]) = ("connections", &["1", "100", "1000"]);
 const ANSWER: &str = "net/answer";
-const OVERLOAD: &str = "net/overload";
 
 // Servers of some architectures; the first two with 100 connections in flight.
 const EPOLL_AT_100: Select =
@@ -123,8 +116,6 @@ const EPOLL_WORKS: Select = Select::point(ANSWER, &[("arch", "epoll"), ("work", 
 const FORK_WORKS: Select = Select::point(ANSWER, &[("arch", "fork"), ("work", "cpu:20us")]);
 const THREADS_WORK: Select = Select::point(ANSWER, &[("arch", "threads"), ("work", "cpu:20us")]);
 const IOCP_WORKS: Select = Select::point(ANSWER, &[("arch", "iocp"), ("work", "cpu:20us")]);
-const EPOLL_OVERLOADED: Select = Select::point(OVERLOAD, &[("arch", "epoll")]);
-const THREADS_OVERLOADED: Select = Select::point(OVERLOAD, &[("arch", "threads")]);
 const FORK_OF_256M: Select =
     Select::point(ANSWER, &[("arch", "fork"), ("work", "none"), ("parent", "256m")]);
 const FORK_OF_NOTHING: Select = FORK;

@@ -13,7 +13,7 @@ use super::metrics::{
 };
 use super::test_bed::{NETWORK, PLACE, TestBed};
 use super::{ARCH, CPUS, WORK, all_but, is_here};
-use crate::{Case, Extent, Only, Param, Takes, doubt, length_of, value_of};
+use crate::{Case, Extent, Only, Param, Takes, Trials, doubt, length_of, value_of};
 
 pub const CASE: Case = Case {
     area: "net",
@@ -25,7 +25,7 @@ pub const CASE: Case = Case {
                 never send more than the server answers.",
     only: Only::Everywhere,
     core_bound: false,
-    trials: Some(super::trials(takes, includes)),
+    trials: Some(Trials { takes, only_by: None, counted: false, at_most: 6, includes }),
     params: &[
         Param {
             default: &all_but::<7>(&[
@@ -106,17 +106,11 @@ fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
     let mut server = test_bed.server(params, Protocol::TOO_BUSY, round)?;
     let of_load = test_bed.load(params, &server, Protocol::TOO_BUSY, Some(patience));
     let mut generators = test_bed.generator_of(&of_load)?;
-    if round.is_counting() {
+    let timed = round.trial_of(&test_bed.context, || {
         let seen = Seen::of(&mut generators, &of_load, load, &mut server)?;
-        let counts = super::trial::counts_of(&seen.server);
-        round.report_counts(seen.step.planned, &[counts]);
-    } else {
-        let timed = round.trial_of(&test_bed.context, || {
-            let seen = Seen::of(&mut generators, &of_load, load, &mut server)?;
-            Ok(Timed { operations: seen.step.planned, took: seen.step.elapsed, value: seen })
-        })?;
-        timed.value.report(round);
-    }
+        Ok(Timed { operations: seen.step.planned, took: seen.step.elapsed, value: seen })
+    })?;
+    timed.value.report(round);
     drop(generators);
     server.end_now()
 }

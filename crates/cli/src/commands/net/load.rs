@@ -33,7 +33,9 @@ pub fn load(args: &NetLoad) -> anyhow::Result<Ending> {
     let stop = stop_on_interrupt()?;
     let unread = |case_error| Usage(format!("--server-pid: {case_error}"));
     let before = args.server_pid.map(ProcessTree::of).transpose().map_err(unread)?;
-    let mut reports = args.server_report.map(RemoteReports::connect).transpose()?;
+    let unreachable = |case_error| Usage(format!("--server-report: {case_error}"));
+    let reports = args.server_report.map(RemoteReports::connect).transpose();
+    let mut reports = reports.map_err(unreachable)?;
     let mut generators = Generators::new(&load_of(args, &stop), &cpus(args))?;
     let cut = numbers.len() < asked.len() || numbers.last() < asked.last();
     if args.idle {
