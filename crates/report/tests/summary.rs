@@ -45,7 +45,9 @@ fn everything() -> Vec<CaseResult> {
 }
 
 fn everything_of(area: &Area) -> Vec<CaseResult> {
-    let mut wanted: Vec<(&Select, &str, Option<(&str, &str)>)> = Vec::new();
+    /// A point, a metric, and a parameter that it has besides.
+    type Wanted<'a> = (&'a Select, &'a str, Option<(&'a str, &'a str)>);
+    let mut wanted: Vec<Wanted> = Vec::new();
     wanted.extend(area.summary.iter().map(|row| (&row.point, row.metric.name, None)));
     for finding in area.findings {
         match finding {
