@@ -48,7 +48,7 @@ fn growth(
 ) -> Option<CaseResult> {
     let (a, b) = (sweep.levels.get(arch)?, sweep.levels.get(than)?);
     let is_usable =
-        |level: &Level| !level.values(by).is_empty() && !(by == By::Rate && level.saturated);
+        |level: &Level| !(level.values(by).is_empty() || by == By::Rate && level.saturated);
     let shared =
         a.iter().filter_map(|(connections, a)| Some((*connections, a, b.get(connections)?)));
     let places: Vec<(u32, &Level, &Level)> =
@@ -95,11 +95,14 @@ fn slope(x: &[f64], y: &[f64]) -> f64 {
     products / x.iter().map(|x| (x - of_x).powi(2)).sum::<f64>()
 }
 
+/// The rounds' values by load.
+type ByLoad<'a> = Vec<(f64, &'a [f64])>;
+
 /// The rows derived from `net/overload`: `collapses-from`, the offered load, as a multiple of the capacity, from which on the
 /// goodput is below 80 % of the capacity. Between neighbouring loads it is interpolated linearly. If there is no such load
 /// among those measured, the row has a reason and no figure; nothing is derived from a single load.
 pub fn collapses(results: &[CaseResult], seed: u64) -> Vec<CaseResult> {
-    let mut groups: BTreeMap<BTreeMap<String, String>, Vec<(f64, &[f64])>> = BTreeMap::new();
+    let mut groups: BTreeMap<BTreeMap<String, String>, ByLoad> = BTreeMap::new();
     let kept = results.iter().filter(|r| r.case == OVERLOAD && r.metric == KEPT.name);
     for result in kept.filter(|result| result.outcome == Outcome::Measured) {
         let mut params = result.params.clone();
@@ -110,7 +113,7 @@ pub fn collapses(results: &[CaseResult], seed: u64) -> Vec<CaseResult> {
             groups.entry(params).or_default().push((load, &result.round_values));
         }
     }
-    let row = |(params, mut loads): (BTreeMap<String, String>, Vec<(f64, &[f64])>)| {
+    let row = |(params, mut loads): (BTreeMap<String, String>, ByLoad)| {
         loads.sort_by(|a, b| a.0.total_cmp(&b.0));
         loads.dedup_by(|a, b| a.0 == b.0);
         (loads.len() > 1).then(|| collapse(params, &loads, seed))

@@ -9,7 +9,7 @@ use results::{CaseResult, Estimate, Outcome};
 use crate::resample;
 
 const CASE: &str = "mail/send";
-/// The share of its highest value from which a rate counts as level.
+/// The share of its level from which a rate counts as level.
 const LEVEL_FROM: f64 = 0.9;
 /// The fewest numbers of connections of a curve that has a knee.
 const LEVELS_AT_LEAST: usize = 3;
@@ -30,7 +30,9 @@ pub enum Knee {
     TooFew,
 }
 
-/// The x from which a rate is at least 90 % of its highest value at any larger or smaller x.
+/// The x from which a rate is at least 90 % of its level: of the mean of the values within 10 % of the highest. (The highest of
+/// several equal values is too high by chance, and with it a knee defined by that value alone: in the simulation below only 64 %
+/// of its intervals cover the true one.)
 ///
 /// `rates[i]` are the rounds' values at `x[i]`, which ascend. Between neighbours the medians are interpolated linearly over the
 /// logarithm of x; nothing is extrapolated. The interval comes from a bootstrap over rounds.
@@ -58,7 +60,10 @@ pub fn knee(x: &[f64], rates: &[&[f64]], seed: u64) -> Knee {
 
 /// Where the rate first reaches the level.
 fn locate(x: &[f64], rates: &[f64]) -> f64 {
-    let wanted = LEVEL_FROM * rates.iter().copied().fold(0.0, f64::max);
+    let highest = rates.iter().copied().fold(0.0, f64::max);
+    let level: Vec<f64> =
+        rates.iter().copied().filter(|rate| *rate >= LEVEL_FROM * highest).collect();
+    let wanted = LEVEL_FROM * level.iter().sum::<f64>() / level.len().max(1) as f64;
     match rates.iter().position(|rate| *rate >= wanted) {
         None | Some(0) => x[0],
         Some(at) => {
@@ -68,8 +73,8 @@ fn locate(x: &[f64], rates: &[f64]) -> f64 {
     }
 }
 
-/// The rows derived from the rates of `mail/send`: `knee`, the number of connections from which the rate is at least 90 % of the
-/// highest measured, for each group of rows that differ in the number of connections only and have three of them.
+/// The rows derived from the rates of `mail/send`: `knee`, the number of connections from which the rate is at least 90 % of its
+/// level, for each group of rows that differ in the number of connections only and have three of them.
 pub fn knees(results: &[CaseResult], seed: u64) -> Vec<CaseResult> {
     let mut groups: BTreeMap<BTreeMap<String, String>, BTreeMap<u32, &[f64]>> = BTreeMap::new();
     let rates = results.iter().filter(|r| r.case == CASE && r.metric == RATE.name);
@@ -136,7 +141,7 @@ mod tests {
     #[test]
     fn the_knee_is_where_the_rate_reaches_its_level() {
         // 90 % of 100 lies half way from 80 at 100 to 100 at 500, by the logarithm.
-        let Knee::At { at, open_above } = of(&flat([1.0, 10.0, 80.0, 100.0, 99.0, 98.0, 97.0]))
+        let Knee::At { at, open_above } = of(&flat([1.0, 10.0, 80.0, 100.0, 98.0, 102.0, 100.0]))
         else {
             panic!("it has a knee");
         };
@@ -189,11 +194,13 @@ mod tests {
                 ..CaseResult::blank(CASE, params, "rate", "recipients/s", Direction::Higher)
             }
         };
-        let run = [rate("1", 10.0), rate("100", 900.0), rate("1500", 1_000.0)];
+        let run = [rate("1", 10.0), rate("100", 850.0), rate("1500", 1_000.0)];
         let rows = knees(&run, 1);
         assert_eq!(rows.len(), 1);
         assert_eq!((rows[0].check(), rows[0].unit.as_str()), (Ok(()), "connections"));
-        assert!((rows[0].estimate.unwrap().median - 100.0).abs() < 1e-9);
+        // 900 lies a third of the way from 850 to 1,000.
+        let knee = 100.0 * 15f64.powf(1.0 / 3.0);
+        assert!((rows[0].estimate.unwrap().median - knee).abs() < 1e-6);
         assert!(knees(&run[..2], 1).is_empty());
     }
 }

@@ -117,6 +117,20 @@ pub enum Finding {
         /// The sentence if the interval contains 1 and is narrow; the figure is the interval.
         equal: &'static str,
     },
+    /// The ratio of a metric at two points, at several values of a parameter.
+    Levels {
+        /// The points in the numerator.
+        of: Select,
+        /// The points in the denominator. Parameters not named here have the values of the other point.
+        to: Select,
+        /// The metric of all.
+        metric: &'static Metric,
+        /// The parameter and its values.
+        levels: (&'static str, &'static [&'static str]),
+        /// The sentence: the first `{}` stands for the ratios with their intervals, the second for the values at which they
+        /// were measured.
+        says: &'static str,
+    },
     /// The value of one metric.
     Value {
         /// The point.
@@ -167,7 +181,11 @@ impl Select {
 
     /// Whether this selects the point.
     pub fn matches(&self, case: &str, params: &Params) -> bool {
-        let has = |(key, value): &(&str, &str)| params.get(*key).is_some_and(|own| own == value);
+        let has = |(key, value): &(&str, &str)| match params.get(*key) {
+            Some(own) => own == value,
+            // Runs of older versions lack it.
+            None => crate::registry::usual_of_added(case, key) == Some(*value),
+        };
         self.case == case && self.params.iter().all(has)
     }
 }

@@ -83,6 +83,13 @@ mod tests {
                         };
                         assert!([greater, less, equal].into_iter().all(has_figure), "{greater}");
                     }
+                    Finding::Levels { of, to, metric, levels: (param, values), says } => {
+                        check(of, metric);
+                        check(to, metric);
+                        let case = find(of.case).unwrap();
+                        assert!(case.params.iter().any(|known| known.name == *param), "{says}");
+                        assert!(!values.is_empty() && says.matches("{}").count() == 2, "{says}");
+                    }
                     Finding::Value { point, metric, says } => {
                         check(point, metric);
                         assert_eq!(says.matches("{}").count(), 1, "{says}");
@@ -115,6 +122,36 @@ mod tests {
                     };
                     assert!(application.metrics.iter().any(|metric| has(&metric)), "{}", case.name);
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn results_of_older_versions_are_completed() {
+        let params = |all: &[(&str, &str)]| -> measure::Params {
+            all.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
+        };
+        let old = params(&[("arch", "fork"), ("connections", "1")]);
+        let now = completed("net/answer", &old);
+        assert_eq!([&now["work"], &now["cpus"], &now["parent"]], ["none", "1", "0"]);
+        let works = params(&[("work", "cpu:20us"), ("cpus", "2"), ("parent", "1m")]);
+        assert_eq!(completed("net/answer", &works), works);
+        for other in ["lock/futex", "net/gone", "nothing"] {
+            assert_eq!(completed(other, &old), old, "{other}");
+        }
+        let none = Select::point("net/answer", &[("arch", "fork"), ("work", "none")]);
+        assert!(none.matches("net/answer", &old) && !none.matches("net/answer", &works));
+        for area in AREAS {
+            for (name, value) in area.added {
+                let of_cases = || area.cases.iter().flat_map(|case| case.params);
+                let of_name = |param: &&Param| param.name == *name;
+                assert!(of_cases().any(|param| of_name(&param)), "{name}");
+                let is_first = |param: &Param| param.default[0] == *value;
+                let overload = "cpu:100us";
+                assert!(
+                    of_cases().filter(of_name).all(|p| is_first(p) || p.default[0] == overload),
+                    "{name}"
+                );
             }
         }
     }

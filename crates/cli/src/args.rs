@@ -30,6 +30,7 @@ pub use run::{FILTERS, OP, Output, Run};
 pub use store::{Compare, Export, Files, Format, Import, Runs, Show, StoreArg};
 pub use study::Study;
 pub use time::{COMMANDS, Time};
+pub use values::ramp;
 
 use crate::ending::Ending;
 

@@ -50,6 +50,46 @@ fn every_architecture_delivers_to_the_same_list() {
 }
 
 #[test]
+fn a_message_is_delivered_and_a_list_is_swept() {
+    let bench = Bench::new();
+    let run = format!(
+        "run mail --quick --budget 8s --param arch=loop --param connections=30 --param delay=0 --param message=4k \
+         {SMALL} --json"
+    );
+    // The case has checked that the sink accepted each recipient, and messages.
+    assert!(value(&bench.oscost(&run).with(0).json(), "loop", "rate") > 1.0);
+    let list: String = (0..300).map(|nth| format!("r{nth}@d{}.example\n", nth % 30)).collect();
+    let list = bench.write("list.csv", &format!("email\n{list}"));
+    let message = bench.write("message.eml", "From: a@b.example\n\nHello\n");
+    let mut sink = bench.command("mail sink --listen 127.0.0.1:0 --json").spawn().expect("a sink");
+    let mut said = String::new();
+    let stderr = sink.stderr.as_mut().expect("a pipe");
+    let mut stderr = std::io::BufReader::with_capacity(1, stderr);
+    std::io::BufRead::read_line(&mut stderr, &mut said).expect("it says where it listens");
+    let word = |word: &str| word.trim_end_matches([';', ',']).parse::<std::net::SocketAddr>().ok();
+    let at = said.split_whitespace().find_map(word).unwrap_or_else(|| panic!("{said}"));
+    let files = format!("--list {} --message {}", list.display(), message.display());
+    let sweep =
+        format!("mail send {files} --from a@b.example --relay {at} --sweep 1..12 --passes 2");
+    let document = bench.oscost(&format!("{sweep} --json")).with(0).json();
+    let steps = document["steps"].as_array().expect("steps");
+    let numbers: Vec<u64> = steps.iter().filter_map(|s| s["connections"].as_u64()).collect();
+    assert_eq!(numbers, [1, 10, 12]);
+    for step in steps {
+        assert_eq!(step["recipients_per_s"].as_array().map(Vec::len), Some(2), "{step}");
+        assert_eq!(step["not_accepted"], 0);
+    }
+    let text = bench.oscost(&sweep).with(0).out;
+    assert!(text.contains("the rate is"), "{text}");
+    let elsewhere = format!("mail send {files} --from a@b.example --sweep 1..9");
+    bench.oscost(&elsewhere).with(2).complains(&["--sweep", "--relay"]);
+    // SAFETY: our own child, not waited for yet.
+    unsafe { libc::kill(sink.id() as libc::pid_t, libc::SIGTERM) };
+    let counted = said_by(sink).with(0).json();
+    assert_eq!(counted["messages"], 0, "{counted}");
+}
+
+#[test]
 fn the_untimed_pass_counts_what_the_sender_calls() {
     if testing::skip_unless_root("tracepoints") {
         return;

@@ -69,6 +69,44 @@ fn the_untimed_pass_counts_what_the_server_calls() {
 }
 
 #[test]
+fn every_kind_of_work_is_measured_and_leaves_nothing() {
+    let bench = Bench::new();
+    let run = "run net/answer --param arch=threads,fork --param connections=5 --quick --budget 10s --json \
+               --param work=none,cpu:500us,file:4k,fsync,dns";
+    let document = bench.oscost(run).with(0).json();
+    let of = |work: &str, metric: &str| {
+        let results = document["results"].as_array().expect("results");
+        let is = |r: &&Value| {
+            r["params"]["arch"] == "fork" && r["params"]["work"] == work && r["metric"] == metric
+        };
+        let found =
+            results.iter().find(is).unwrap_or_else(|| panic!("{work} {metric}: {document}"));
+        found["estimate"]["median"].as_f64().expect("a median")
+    };
+    for work in ["none", "cpu:500us", "file:4k", "fsync", "dns"] {
+        assert_eq!(of(work, "errors"), 0.0, "{work}");
+    }
+    assert!(of("cpu:500us", "server-cpu") > 250e3, "{document}");
+    until("no process is left", || users_of(&bench.temp()).is_empty());
+    assert_eq!(entries(&bench.temp()), Vec::<String>::new());
+    bench.oscost("run net/answer --param work=cpu:2s").with(2).complains(&["cpu:2s", "fsync"]);
+}
+
+#[test]
+fn overloads_and_slow_clients_are_measured() {
+    let bench = Bench::new();
+    let run =
+        |what: &str| bench.oscost(&format!("run {what} --quick --budget 5s --json")).with(0).json();
+    // The case fails if a request is unaccounted for.
+    let overload = run("net/overload --param arch=epoll --param load=2 --param patience=100ms");
+    assert!(value(&overload, "offered") > value(&overload, "capacity"), "{overload}");
+    assert!(value(&overload, "goodput") <= value(&overload, "offered"), "{overload}");
+    let slow = run("net/slow --param arch=epoll --param slow=30 --param connections=2");
+    assert!(value(&slow, "rate") > 10.0 && value(&slow, "slow-served") > 0.1, "{slow}");
+    until("no process is left", || users_of(&bench.temp()).is_empty());
+}
+
+#[test]
 fn unsupported_architectures_are_reported_and_not_measured() {
     let bench = Bench::new();
     let said = bench

@@ -84,6 +84,38 @@ fn every_server_ends_at_sigterm_and_leaves_nothing() {
     }
 }
 
+/// As with a server on another machine: its CPU time comes over the network.
+#[test]
+fn a_server_reports_to_a_load_generator() {
+    let bench = Bench::new();
+    let serve = "net serve --arch threads --protocol echo --listen 127.0.0.1:0 --report-at 127.0.0.1:0 \
+                 --work cpu:100us --memory 1m";
+    let mut child = bench.command(serve).spawn().expect("the program starts");
+    let stderr = child.stderr.as_mut().expect("a pipe");
+    let mut lines = BufReader::with_capacity(1, stderr).lines();
+    let mut address = || {
+        let said = lines.next().expect("a line").expect("text");
+        let found = said.split_whitespace().find_map(|w| w.trim_end_matches(';').parse().ok());
+        found.unwrap_or_else(|| panic!("no address in: {said}"))
+    };
+    let (reports, at): (SocketAddr, SocketAddr) = (address(), address());
+    let load = format!(
+        "net load --to {at} --protocol echo --server-report {reports} --threads 2 --concurrency 4 --duration 300ms --json"
+    );
+    let document = bench.oscost(&load).with(0).json();
+    let step = &document["steps"][0];
+    let spent = step["server_cpu_ns"].as_f64().expect("a number");
+    let replies = step["replies"].as_f64().expect("a number");
+    // Each reply is some work.
+    assert!(spent / replies > 50e3 && step["client_threads"] == 2, "{document}");
+    // A second generator is served after the first one.
+    bench.oscost(&load).with(0);
+    // SAFETY: our own child, not waited for yet.
+    unsafe { libc::kill(child.id() as libc::pid_t, libc::SIGTERM) };
+    said_by(child).with(0);
+    bench.oscost(&load).with(2).complains(&[&reports.to_string()]);
+}
+
 #[test]
 fn wrong_usage_is_reported() {
     let bench = Bench::new();
@@ -91,6 +123,9 @@ fn wrong_usage_is_reported() {
     bench.oscost("net serve --protocol smtp").with(2).complains(&["smtp", "450", "http-close"]);
     bench.oscost("net serve --listen nowhere").with(2).complains(&["nowhere", "--listen"]);
     bench.oscost("net serve --workers 0").with(2).complains(&["--workers"]);
+    bench.oscost("net serve --work sleep").with(2).complains(&["sleep", "cpu:TIME"]);
+    bench.oscost("net serve --work dns").with(2).complains(&["--nameserver"]);
+    bench.oscost("net serve --memory 65g").with(2).complains(&["65g", "64g"]);
     let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = taken.local_addr().expect("bound");
     let listen = format!("net serve --arch threads --listen {address}");

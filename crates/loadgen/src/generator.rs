@@ -53,7 +53,8 @@ pub struct Offer {
     pub settling: Duration,
     /// How long it is counted.
     pub duration: Duration,
-    /// Whether the exchanges scheduled in the counted time are awaited after it, until each has a reply or an error.
+    /// Whether the exchanges scheduled in the counted time are awaited after it, until each has a reply or an error. The
+    /// CPU time of the server is then its mean over both times.
     pub awaits_all: bool,
 }
 
@@ -221,19 +222,25 @@ impl Generator {
         self.counted_from = if what.rate.is_some() { from } else { 0 };
         self.run_for(what.window, what.concurrency)?;
         let now = self.clock.now();
-        let server = server_cpu().zip(server);
         let (waiting, used) = (self.tally.waiting, cpu_now());
         let open = self.slots.iter().filter(|slot| slot.stream.is_some()).count();
         let planned = self.stop_arrivals(from, now);
         if what.awaits_all {
-            self.await_all(now)?;
+            // First: replies that arrive while the server is asked, which may take long under load, would be late.
+            self.await_all()?;
         }
+        let asked = self.clock.now() - from;
+        let server = server_cpu().zip(server);
         let unfinished = self.unfinished(self.clock.now());
         let mut step = std::mem::replace(&mut self.tally, Step::empty(0, None));
         (self.counted_from, self.added) = (0, 0);
         step.elapsed = Duration::from_nanos(now - from);
         step.cpu = used.zip(cpu).map(|(now, then)| now.saturating_sub(then));
-        step.server_cpu = server.map(|(now, then)| now.saturating_sub(then));
+        let spent = server.map(|(now, then)| now.saturating_sub(then));
+        step.server_cpu = match what.awaits_all {
+            true => spent.map(|cpu| cpu.mul_f64((now - from) as f64 / asked.max(1) as f64)),
+            false => spent,
+        };
         (step.shares_cpu, step.server_cpus) = (self.load.shares_cpu, self.load.server_cpus.max(1));
         (step.waiting, step.open) = (waiting, open);
         (step.planned, step.unfinished) = (planned, unfinished);
@@ -248,11 +255,16 @@ impl Generator {
     }
 
     /// Runs until no exchange is in progress or due. Each ends within its timeout, which is checked from time to time.
-    fn await_all(&mut self, now: u64) -> Result<(), CaseError> {
-        let until = now + self.load.timeout.as_nanos() as u64 + 3 * self.between_sweeps();
+    fn await_all(&mut self) -> Result<(), CaseError> {
+        let until =
+            self.clock.now() + self.load.timeout.as_nanos() as u64 + 3 * self.between_sweeps();
         while self.unfinished(self.clock.now()).count > 0 && self.clock.now() < until {
             self.iterate(until)?;
         }
+        // By now all are too late; a thread that did not run for a while may not have noticed.
+        self.swept_at = 0;
+        self.sweep(self.clock.now());
+        self.expire(self.clock.now());
         Ok(())
     }
 

@@ -21,6 +21,12 @@ pub struct Generators {
     cpus: Vec<Option<usize>>,
 }
 
+/// A step of the thread with this number, which asks for the server's CPU time.
+type StepOf<'a> =
+    dyn Fn(usize, &mut Generator, ServerCpu<'_>) -> Result<Step, CaseError> + Sync + 'a;
+/// Returns the CPU time of the server so far.
+type ServerCpu<'a> = &'a mut dyn FnMut() -> Option<Duration>;
+
 /// What the threads of one step share.
 #[derive(Debug)]
 pub(crate) struct Peers {
@@ -140,14 +146,7 @@ impl Generators {
         &mut self,
         used: usize,
         server_cpu: &mut (dyn FnMut() -> Option<Duration> + Send),
-        step: &(
-             dyn Fn(
-            usize,
-            &mut Generator,
-            &mut dyn FnMut() -> Option<Duration>,
-        ) -> Result<Step, CaseError>
-                 + Sync
-         ),
+        step: &StepOf<'_>,
     ) -> Result<Step, CaseError> {
         if used == 1 {
             return step(0, &mut self.all[0], &mut || server_cpu());

@@ -8,7 +8,7 @@ use std::time::Duration;
 use analysis::{Ratio, multiple};
 use cases::doubt::is_saturated;
 use cases::{Area, Finding, Select, SummaryRow};
-use measure::Metric;
+use measure::{Metric, Role};
 use results::{CaseResult, Document, Interval, Outcome};
 
 use crate::grid::{self, Cell, Column};
@@ -150,6 +150,28 @@ fn sentence(results: &[CaseResult], finding: &Finding) -> Option<String> {
             let value = format!("{} ({} to {})", shown(e.median), shown(e.low), shown(e.high));
             Some(filled(says, &value, is_doubtful(results, result)))
         }
+        Finding::Levels { of, to, metric, levels: (param, values), says } => {
+            let at = |value: &&str| {
+                let at = |result: &&CaseResult| {
+                    result.params.get(*param).is_some_and(|own| own == value)
+                };
+                let matching = |point: &Select| {
+                    results
+                        .iter()
+                        .filter(at)
+                        .find(|r| r.metric == metric.name && point.matches(&r.case, &r.params))
+                };
+                let of = matching(of).filter(|of| of.outcome == Outcome::Measured)?;
+                let to = find_beside(results, to, of)?;
+                ratio_at(results, of, to).map(|figure| (figure, (*value).to_owned()))
+            };
+            let (figures, levels): (Vec<_>, Vec<_>) = values.iter().filter_map(at).unzip();
+            if figures.is_empty() {
+                return None;
+            }
+            let text = says.replacen("{}", &in_words(&figures), 1);
+            Some(text.replacen("{}", &in_words(&levels), 1))
+        }
         Finding::Ratio { of, to, metric, greater, less, equal } => {
             let of = find(results, of, metric)?;
             let to = find_beside(results, to, of)?;
@@ -178,6 +200,33 @@ fn sentence(results: &[CaseResult], finding: &Finding) -> Option<String> {
                 format!("{at_least}{} times ({} to {})", shown(mid), shown(low), shown(high));
             Some(filled(says, &text, doubtful))
         }
+    }
+}
+
+/// The ratio of a metric at two points with its interval and marks; `None` if it is unknown which is greater.
+fn ratio_at(results: &[CaseResult], of: &CaseResult, to: &CaseResult) -> Option<String> {
+    let Ratio { mid, low, high } = multiple(&[&of.round_values], &[&to.round_values], SEED)?;
+    let [of_bound, to_bound] = [of, to].map(|r| {
+        let role = cases::metric(&r.case, &r.metric).map(|metric| metric.role);
+        // The own cost of the measured program does not depend on the other side.
+        role != Some(Role::OwnCost) && r.doubts.iter().any(|doubt| is_saturated(doubt))
+    });
+    if to_bound {
+        return None;
+    }
+    let shown = |value| figure(value, (high - low) / 2.0, "").to_string().trim_end().to_owned();
+    let at_least = if of_bound { "at least " } else { "" };
+    let doubtful = is_doubtful(results, of) || is_doubtful(results, to);
+    let mark = if doubtful { format!(" {DOUBTFUL}") } else { String::new() };
+    Some(format!("{at_least}{} ({} to {}){mark}", shown(mid), shown(low), shown(high)))
+}
+
+/// `A`, `A and B`, `A, B and C`.
+fn in_words(all: &[String]) -> String {
+    match all {
+        [] => String::new(),
+        [only] => only.clone(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
     }
 }
 

@@ -45,22 +45,37 @@ fn everything() -> Vec<CaseResult> {
 }
 
 fn everything_of(area: &Area) -> Vec<CaseResult> {
-    let mut wanted: Vec<(&Select, &str)> = Vec::new();
-    wanted.extend(area.summary.iter().map(|row| (&row.point, row.metric.name)));
+    /// A point, a metric, and a parameter that it has besides.
+    type Wanted<'a> = (&'a Select, &'a str, Option<(&'a str, &'a str)>);
+    let mut wanted: Vec<Wanted> = Vec::new();
+    wanted.extend(area.summary.iter().map(|row| (&row.point, row.metric.name, None)));
     for finding in area.findings {
         match finding {
             Finding::Ratio { of, to, metric, .. } => {
-                wanted.extend([(of, metric.name), (to, metric.name)])
+                wanted.extend([(of, metric.name, None), (to, metric.name, None)])
             }
-            Finding::Value { point, metric, .. } => wanted.push((point, metric.name)),
+            Finding::Levels { of, to, metric, levels: (param, values), .. } => {
+                for value in *values {
+                    let level = Some((*param, *value));
+                    wanted.extend([(of, metric.name, level), (to, metric.name, level)]);
+                }
+            }
+            Finding::Value { point, metric, .. } => wanted.push((point, metric.name, None)),
         }
     }
     let mut results: Vec<CaseResult> = Vec::new();
-    for (nth, (point, metric)) in wanted.into_iter().enumerate() {
-        let known = |r: &&CaseResult| r.metric == metric && point.matches(&r.case, &r.params);
+    for (nth, (point, metric, level)) in wanted.into_iter().enumerate() {
+        let has_level = |r: &CaseResult| {
+            level.is_none_or(|(key, value)| r.params.get(key).is_some_and(|own| own == value))
+        };
+        let known = |r: &&CaseResult| {
+            r.metric == metric && point.matches(&r.case, &r.params) && has_level(r)
+        };
         if results.iter().find(known).is_none() {
             let median = 1234.5 * (nth as f64 + 1.0);
-            results.push(result(point, metric, [median * 0.98, median, median * 1.02]));
+            let mut result = result(point, metric, [median * 0.98, median, median * 1.02]);
+            result.params.extend(level.map(|(key, value)| (key.to_owned(), value.to_owned())));
+            results.push(result);
         }
     }
     results

@@ -39,6 +39,7 @@ pub const AREA: Area = Area {
         Need { cases: &["posix-sem-named", "posix-sem-shared"], what: "/dev/shm, writable" },
     ],
     includes,
+    added: &[(OUTSIDE.name, "none")],
     // Like lock/sysv-sem and lock/posix-sem-shared, with a small difference each.
     extended: &["lock/sysv-sem-no-undo", "lock/posix-sem-named"],
     summary: &[

@@ -82,7 +82,7 @@ pub const INVOLUNTARY_SWITCHES: Metric = Metric::lower(
 pub const KNEE: Metric = Metric::lower(
     "knee",
     "connections",
-    "the number of connections from which the rate is at least 90 % of its highest",
+    "the number of connections from which the rate is at least 90 % of its level with many",
 )
 .with(Role::Derived);
 

@@ -51,7 +51,7 @@ fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
 
 /// Whether a run of this extent measures this point. A default run compares processes, threads and event loops by the
 /// number of connections, and shows the effect of other ways to wait. Therefore these three architectures are measured
-/// at most levels, and the others at one or two:
+/// at three levels, without work and with it, and some of the others at one:
 ///
 /// Work for each request makes the server the bottleneck, so that the rates of the three show their difference at each
 /// level.
@@ -79,10 +79,9 @@ pub fn includes(params: &Params, extent: Extent) -> bool {
         _ if !is_here(params) => is_listed_as_missing(connections, extent),
         (Extent::Quick, 1) => is_loop || arch == "threads",
         (Extent::Quick, 100) => is_loop || ["fork", "threads"].contains(&arch),
-        (Extent::Ordinary, 1) => is_loop || ["fork", "threads"].contains(&arch),
-        (Extent::Ordinary, 10) => is_loop || ["exec", "threads"].contains(&arch),
-        (Extent::Ordinary, 100) => arch != "exec",
-        (Extent::Ordinary, 1_000) => !["exec", "prefork", "pool"].contains(&arch),
+        (Extent::Ordinary, 1 | 1_000) => is_published,
+        (Extent::Ordinary, 10) => arch == "exec",
+        (Extent::Ordinary, 100) => is_published || ["pool", "tokio"].contains(&arch),
         _ => false,
     }
 }

@@ -103,7 +103,8 @@ pub fn includes(params: &Params, extent: Extent) -> bool {
     let arch = value_of(params, "arch").unwrap_or_default();
     match extent {
         Extent::Quick => is_here(params) && ["fork", "epoll", "kqueue", "iocp"].contains(&arch),
-        _ => true,
+        Extent::Ordinary => !["io_uring", "tokio"].contains(&arch),
+        Extent::Full => true,
     }
 }
 

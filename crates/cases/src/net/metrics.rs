@@ -127,7 +127,7 @@ pub const OFFERED: Metric = Metric::neutral("offered", "requests/s", "requests p
 pub const GOODPUT: Metric = Metric::higher(
     "goodput",
     "replies/s",
-    "requests answered within 200 ms of their planned time, per second",
+    "requests answered before their clients give up, counted from the planned time, per second",
 );
 pub const KEPT: Metric = Metric::higher(
     "kept",
@@ -136,11 +136,8 @@ pub const KEPT: Metric = Metric::higher(
 );
 pub const REFUSED: Metric =
     Metric::lower("refused", "share", "requests whose connection was refused or reset");
-pub const TIMED_OUT: Metric = Metric::lower(
-    "timed-out",
-    "share",
-    "requests without a reply within 200 ms of their planned time",
-);
+pub const TIMED_OUT: Metric =
+    Metric::lower("timed-out", "share", "requests whose clients gave up before the reply");
 pub const FAILED: Metric =
     Metric::lower("failed", "share", "requests that failed in any other way");
 pub const COLLAPSES_FROM: Metric = Metric::higher(

@@ -24,6 +24,8 @@ use crate::{Area, Case, Finding, Layout, Need, Select, SummaryRow};
 
 /// The area.
 pub const AREA: Area = Area {
+    // A run of everything has no time for them.
+    extended: &["net/overload", "net/slow"],
     added: ADDED,
     needs: &[
         Need {
@@ -39,58 +41,96 @@ pub const AREA: Area = Area {
     summary: &[
         SummaryRow {
             label: "connection answered (epoll, 100 at a time)",
-            point: EPOLL,
+            point: EPOLL_AT_100,
             metric: &TIME,
         },
         SummaryRow {
             label: "connection answered (IOCP, 100 at a time)",
-            point: IOCP,
+            point: IOCP_AT_100,
             metric: &TIME,
         },
     ],
     findings: &[
+        Finding::Levels {
+            of: EPOLL_WORKS,
+            to: FORK_WORKS,
+            metric: &metrics::RATE,
+            levels: LEVELS,
+            says: "With 20 us of work for each connection, an event loop (epoll) answers {} times as many as a process \
+                   per connection, with {} at a time.",
+        },
+        Finding::Levels {
+            of: EPOLL_WORKS,
+            to: THREADS_WORK,
+            metric: &metrics::RATE,
+            levels: LEVELS,
+            says: "With 20 us of work for each connection, an event loop (epoll) answers {} times as many as a thread \
+                   per connection, with {} at a time.",
+        },
+        Finding::Levels {
+            of: FORK,
+            to: EPOLL,
+            metric: &metrics::SERVER_CPU,
+            levels: LEVELS,
+            says: "Without work, a process per connection takes {} times the CPU time of an event loop (epoll), with {} \
+                   at a time.",
+        },
+        Finding::Levels {
+            of: THREADS,
+            to: EPOLL,
+            metric: &metrics::SERVER_CPU,
+            levels: LEVELS,
+            says: "Without work, a thread per connection takes {} times the CPU time of an event loop (epoll), with {} \
+                   at a time.",
+        },
         Finding::Ratio {
-            of: EPOLL,
+            of: FORK_OF_256M,
+            to: FORK_OF_NOTHING,
+            metric: &metrics::SERVER_CPU,
+            greater: "A process per connection takes {} the CPU time if the server uses 256 MiB besides.",
+            less: "A process per connection takes {} the CPU time if the server uses no memory besides.",
+            equal: "A process per connection takes as much CPU time if the server uses 256 MiB besides ({}).",
+        },
+        Finding::Ratio {
+            of: EPOLL_AT_100,
             to: THREADS,
             metric: &metrics::RATE,
             greater: "An event loop (epoll) answers {} as many connections as a thread per connection.",
             less: "A thread per connection answers {} as many connections as an event loop (epoll).",
             equal: "An event loop (epoll) answers as many connections as a thread per connection ({}).",
         },
-        Finding::Ratio {
-            of: THREADS,
-            to: EPOLL,
-            metric: &metrics::SERVER_CPU,
-            greater: "A thread per connection takes {} the CPU time of an event loop (epoll).",
-            less: "An event loop (epoll) takes {} the CPU time of a thread per connection.",
-            equal: "An event loop (epoll) takes as much CPU time as a thread per connection ({}).",
-        },
-        Finding::Ratio {
-            of: FORK,
-            to: THREADS,
-            metric: &metrics::SERVER_CPU,
-            greater: "A process per connection takes {} the CPU time of a thread per connection.",
-            less: "A thread per connection takes {} the CPU time of a process per connection.",
-            equal: "A process per connection takes as much CPU time as a thread ({}).",
-        },
-        Finding::Ratio {
-            of: IOCP,
-            to: THREADS,
+        Finding::Levels {
+            of: IOCP_WORKS,
+            to: THREADS_WORK,
             metric: &metrics::RATE,
-            greater: "An event loop (IOCP) answers {} as many connections as a thread per connection.",
-            less: "A thread per connection answers {} as many connections as an event loop (IOCP).",
-            equal: "An event loop (IOCP) answers as many connections as a thread per connection ({}).",
+            levels: LEVELS,
+            says: "With 20 us of work for each connection, an event loop (IOCP) answers {} times as many as a thread \
+                   per connection, with {} at a time.",
         },
     ],
     applications: designs::APPLICATIONS,
     ..Area::new("net", CASES)
 };
 
-// Servers of some architectures with 100 connections in flight.
-const EPOLL: Select = Select::point("net/answer", &[("arch", "epoll"), ("connections", "100")]);
-const IOCP: Select = Select::point("net/answer", &[("arch", "iocp"), ("connections", "100")]);
-const FORK: Select = Select::point("net/answer", &[("arch", "fork"), ("connections", "100")]);
-const THREADS: Select = Select::point("net/answer", &[("arch", "threads"), ("connections", "100")]);
+/// The numbers of connections that conclusions name.
+const LEVELS: (&str, &[&str]) = ("connections", &["1", "100", "1000"]);
+const ANSWER: &str = "net/answer";
+
+// Servers of some architectures; the first two with 100 connections in flight.
+const EPOLL_AT_100: Select =
+    Select::point(ANSWER, &[("arch", "epoll"), ("connections", "100"), ("work", "none")]);
+const IOCP_AT_100: Select =
+    Select::point(ANSWER, &[("arch", "iocp"), ("connections", "100"), ("work", "none")]);
+const EPOLL: Select = Select::point(ANSWER, &[("arch", "epoll"), ("work", "none")]);
+const FORK: Select = Select::point(ANSWER, &[("arch", "fork"), ("work", "none"), ("parent", "0")]);
+const THREADS: Select = Select::point(ANSWER, &[("arch", "threads"), ("work", "none")]);
+const EPOLL_WORKS: Select = Select::point(ANSWER, &[("arch", "epoll"), ("work", "cpu:20us")]);
+const FORK_WORKS: Select = Select::point(ANSWER, &[("arch", "fork"), ("work", "cpu:20us")]);
+const THREADS_WORK: Select = Select::point(ANSWER, &[("arch", "threads"), ("work", "cpu:20us")]);
+const IOCP_WORKS: Select = Select::point(ANSWER, &[("arch", "iocp"), ("work", "cpu:20us")]);
+const FORK_OF_256M: Select =
+    Select::point(ANSWER, &[("arch", "fork"), ("work", "none"), ("parent", "256m")]);
+const FORK_OF_NOTHING: Select = FORK;
 
 /// Its cases.
 const CASES: &[&Case] =

@@ -13,19 +13,19 @@ use super::metrics::{
 };
 use super::test_bed::{NETWORK, PLACE, TestBed};
 use super::{ARCH, CPUS, WORK, all_but, is_here};
-use crate::{Case, Extent, Only, Param, Takes, doubt, value_of};
+use crate::{Case, Extent, Only, Param, Takes, Trials, doubt, length_of, value_of};
 
 pub const CASE: Case = Case {
     area: "net",
     name: "overload",
     operation: "One request of independent clients, each with a connection of its own, that arrive at `load` \
-                times the rate that the server answers with 64 connections in flight, and give up after 200 ms.",
+                times the rate that the server answers with 64 connections in flight, and give up after `patience`.",
     comparable_to: "wrk2 also sends at a fixed rate and counts latency from the planned time, but waits for every \
                 reply; the other figures of servers under load are those of clients that wait (closed loop), which \
                 never send more than the server answers.",
     only: Only::Everywhere,
     core_bound: false,
-    trials: Some(super::trials(takes, includes)),
+    trials: Some(Trials { takes, only_by: None, counted: false, at_most: 6, includes }),
     params: &[
         Param {
             default: &all_but::<7>(&[
@@ -63,6 +63,13 @@ pub const CASE: Case = Case {
             full: &["0.5", "0.8", "1", "1.2", "1.5", "2", "3"],
             takes: Takes::Words(&["0.25", "0.7", "0.9", "1.1", "1.3", "1.75", "2.5", "4"]),
         },
+        Param {
+            name: "patience",
+            meaning: "how long a client waits for its reply: a server whose queue is longer than that does all its work in vain",
+            default: &["200ms"],
+            full: &["200ms", "1s"],
+            takes: Takes::Words(&["50ms", "100ms", "500ms", "2s", "5s"]),
+        },
         PLACE,
         NETWORK,
         // Enough for the server to be the bottleneck, whose clients need a new connection for each request.
@@ -73,8 +80,6 @@ pub const CASE: Case = Case {
     run,
 };
 
-/// How long a client waits for its reply.
-const PATIENCE: Duration = Duration::from_millis(200);
 /// The number of connections with which the capacity is determined.
 const IN_FLIGHT: usize = 64;
 /// How long that is counted.
@@ -83,8 +88,8 @@ const WINDOW: Window = Window {
     service_rounds: 2,
     at_most: Duration::from_millis(500),
 };
-/// How long the load is on before it is counted: until clients give up as fast as they arrive.
-const SETTLING: Duration = Duration::from_millis(250);
+/// How long the load is on before it is counted, beyond the time after which clients give up as fast as they arrive.
+const SETTLING: Duration = Duration::from_millis(50);
 /// The counted time.
 const COUNTED: Duration = Duration::from_millis(300);
 /// The most connections at once.
@@ -96,21 +101,16 @@ fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
     let load: f64 = value_of(params, "load")?
         .parse()
         .map_err(|e| CaseError::Failed(format!("parameter load: {e}")))?;
+    let patience = length_of(params, "patience")?;
     let test_bed = TestBed::new(params, round)?;
     let mut server = test_bed.server(params, Protocol::TOO_BUSY, round)?;
-    let of_load = test_bed.load(params, &server, Protocol::TOO_BUSY, Some(PATIENCE));
+    let of_load = test_bed.load(params, &server, Protocol::TOO_BUSY, Some(patience));
     let mut generators = test_bed.generator_of(&of_load)?;
-    if round.is_counting() {
+    let timed = round.trial_of(&test_bed.context, || {
         let seen = Seen::of(&mut generators, &of_load, load, &mut server)?;
-        let counts = super::trial::counts_of(&seen.server);
-        round.report_counts(seen.step.planned, &[counts]);
-    } else {
-        let timed = round.trial_of(&test_bed.context, || {
-            let seen = Seen::of(&mut generators, &of_load, load, &mut server)?;
-            Ok(Timed { operations: seen.step.planned, took: seen.step.elapsed, value: seen })
-        })?;
-        timed.value.report(round);
-    }
+        Ok(Timed { operations: seen.step.planned, took: seen.step.elapsed, value: seen })
+    })?;
+    timed.value.report(round);
     drop(generators);
     server.end_now()
 }
@@ -152,7 +152,7 @@ impl Seen {
         let offer = Offer {
             per_second,
             most: most.min(allowed).clamp(1.0, CONNECTIONS_AT_MOST) as usize,
-            settling: SETTLING,
+            settling: of_load.timeout + SETTLING,
             duration: COUNTED,
             awaits_all: true,
         };
@@ -173,7 +173,9 @@ impl Seen {
         }
         let accounted = replies + errors.total();
         if *planned == 0 || accounted != *planned {
-            let why = format!("{accounted} of {planned} requests have an outcome");
+            let left = self.step.unfinished.count;
+            let why =
+                format!("{accounted} of {planned} requests have an outcome, {left} are unfinished");
             return Err(CaseError::Failed(why));
         }
         Ok(self)
@@ -231,7 +233,11 @@ pub fn includes(params: &Params, extent: Extent) -> bool {
 /// The approximate duration of a trial.
 pub fn takes(params: &Params) -> Duration {
     const AROUND: Duration = Duration::from_millis(100);
-    if !is_here(params) { AROUND } else { AROUND + WINDOW.at_least + SETTLING + COUNTED + PATIENCE }
+    let patience = length_of(params, "patience").unwrap_or_default();
+    match is_here(params) {
+        true => AROUND + WINDOW.at_least + SETTLING + COUNTED + 2 * patience,
+        false => AROUND,
+    }
 }
 
 #[cfg(test)]
@@ -240,6 +246,8 @@ mod tests {
     use std::net::TcpListener;
 
     use super::*;
+
+    const PATIENCE: Duration = Duration::from_millis(200);
 
     /// A server that answers one connection at a time and takes `each` for it.
     fn server(each: Duration) -> Load {

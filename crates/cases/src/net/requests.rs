@@ -51,7 +51,8 @@ fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
     trial::run(params, Protocol::HTTP, round)
 }
 
-/// As in `net/answer`. `select` and `poll` differ from `epoll` only with many connections. With more than 100, `fork`
+/// As in `net/answer`. With one connection all architectures only show the cost of waking an idle CPU. `select` and
+/// `poll` differ from `epoll` only with many connections. With more than 100, `fork`
 /// takes seconds to start, since its accepting process rarely gets the CPU.
 pub fn includes(params: &Params, extent: Extent) -> bool {
     let connections = count_of(params, "connections").unwrap_or(0);
@@ -61,9 +62,8 @@ pub fn includes(params: &Params, extent: Extent) -> bool {
         (Extent::Full, _) => true,
         _ if !is_here(params) => is_listed_as_missing(connections, extent),
         (Extent::Quick, 1_000) => is_loop || arch == "threads",
-        (Extent::Ordinary, 1) => is_loop || ["fork", "threads"].contains(&arch),
-        (Extent::Ordinary, 100) => true,
-        (Extent::Ordinary, 1_000) => arch != "fork",
+        (Extent::Ordinary, 100) => !["select", "poll", "wsapoll"].contains(&arch),
+        (Extent::Ordinary, 1_000) => !["fork", "select", "tokio"].contains(&arch),
         _ => false,
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::mail_sink::MailSink;
-use super::values::{CONNECTIONS_AT_MOST, count, cpu, nameserver, time};
+use super::values::{CONNECTIONS_AT_MOST, budget, count, cpu, nameserver, time};
 
 /// `oscost mail`.
 #[derive(Debug, Subcommand)]
@@ -29,7 +29,8 @@ In the message, {name} stands for the recipient's value in the list's column of 
 Examples:
   oscost mail send --list recipients.csv --message message.eml --from bounce@example.org
   oscost mail send --list recipients.csv --message message.eml --from bounce@example.org --relay 127.0.0.1:2525
-  oscost mail send --list recipients.csv --message message.eml --from bounce@example.org --really-send --resume")]
+  oscost mail send --list recipients.csv --message message.eml --from bounce@example.org --really-send --resume
+  oscost mail send --list recipients.csv --message message.eml --from me@example.org --relay 127.0.0.1:2525 --sweep 1..5000")]
 pub struct MailSend {
     /// The recipients: a CSV file with a column `email` or `address`
     #[arg(long, value_name = "FILE")]
@@ -115,6 +116,17 @@ pub struct MailSend {
     /// Keep no journal, so that no record of the delivery remains; for measurements
     #[arg(long, conflicts_with_all = ["journal", "resume"], help_heading = "Retries and journal")]
     pub no_journal: bool,
+
+    /// Deliver in test mode with more connections at each step, such as 1..5000, and print the rates; without a journal,
+    /// to loopback addresses only
+    #[arg(long, value_name = "FROM..TO", value_parser = range, conflicts_with_all = ["really_send", "resume", "journal"], help_heading = "Sweep")]
+    pub sweep: Option<(usize, usize)>,
+    /// Longest time of each step of a sweep
+    #[arg(long, value_name = "TIME", default_value = "2s", value_parser = budget, allow_hyphen_values = true, help_heading = "Sweep")]
+    pub step: Duration,
+    /// Number of times that a sweep goes through all steps
+    #[arg(long, value_name = "N", default_value = "3", value_parser = passes, allow_hyphen_values = true, help_heading = "Sweep")]
+    pub passes: usize,
 
     /// Print the result as one JSON document
     #[arg(long)]
@@ -206,6 +218,25 @@ fn connections(text: &str) -> Result<usize, String> {
     match at_least_one(text)? {
         count if count as u64 <= CONNECTIONS_AT_MOST => Ok(count),
         _ => Err(format!("there can be 1 to {} connections", CONNECTIONS_AT_MOST)),
+    }
+}
+
+/// More passes than these take hours.
+const PASSES_AT_MOST: usize = 100;
+
+fn passes(text: &str) -> Result<usize, String> {
+    match at_least_one(text)? {
+        count if count <= PASSES_AT_MOST => Ok(count),
+        _ => Err(format!("it must be 1 to {PASSES_AT_MOST}")),
+    }
+}
+
+fn range(text: &str) -> Result<(usize, usize), String> {
+    let (from, to) =
+        text.split_once("..").ok_or("it is not a range of connections, such as 1..5000")?;
+    match (connections(from)?, connections(to)?) {
+        (from, to) if from <= to => Ok((from, to)),
+        _ => Err("the end of the range is below its start".into()),
     }
 }
 

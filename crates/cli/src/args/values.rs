@@ -56,3 +56,17 @@ pub fn nameserver(text: &str) -> Result<SocketAddr, String> {
         _ => Err("it is not an IP address with or without a port, as in 127.0.0.1:5300".into()),
     }
 }
+/// Numbers of connections in a ramp.
+const RAMP: [usize; 16] = [
+    1, 10, 100, 500, 1_000, 1_500, 2_500, 5_000, 10_000, 15_000, 20_000, 30_000, 50_000, 100_000,
+    200_000, 500_000,
+];
+
+/// The numbers of connections of a ramp between two of them, both included.
+pub fn ramp(from: usize, to: usize) -> Vec<usize> {
+    let mut steps: Vec<usize> = RAMP.into_iter().filter(|n| (from..=to).contains(n)).collect();
+    steps.extend([from, to]);
+    steps.sort_unstable();
+    steps.dedup();
+    steps
+}

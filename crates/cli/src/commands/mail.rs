@@ -6,6 +6,7 @@ mod progress;
 mod send;
 mod sink;
 mod summary;
+mod sweep;
 
 use crate::args::Mail;
 use crate::ending::Ending;
@@ -13,7 +14,10 @@ use crate::ending::Ending;
 /// Executes one of its commands.
 pub fn mail(args: &Mail) -> anyhow::Result<Ending> {
     match args {
-        Mail::Send(args) => send::send(args),
+        Mail::Send(args) => match args.sweep {
+            Some(range) => sweep::sweep(args, range),
+            None => send::send(args),
+        },
         Mail::Sink(args) => sink::sink(args),
     }
 }

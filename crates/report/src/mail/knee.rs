@@ -29,6 +29,6 @@ pub(crate) fn lines(sweep: &Sweep, page: &Page) -> String {
     if lines.is_empty() {
         return String::new();
     }
-    let title = "connections from which the rate is at least 90 % of its highest";
+    let title = "connections from which the rate is at least 90 % of its level with many";
     heading(&sweep.title(title), page) + &lines
 }

@@ -18,7 +18,7 @@ use crate::rows::{is_described, reasons, word};
 use crate::text;
 
 const CASE: &str = "net/overload";
-const PARAMS: [&str; 6] = ["arch", "cpus", "load", "network", "place", "work"];
+const PARAMS: [&str; 7] = ["arch", "cpus", "load", "network", "patience", "place", "work"];
 /// An architecture whose goodput is below this share of its capacity has collapsed.
 const COLLAPSED: f64 = 0.8;
 /// Loads with at most so many characters are shown.
@@ -81,7 +81,8 @@ pub(crate) fn tables(results: &[&CaseResult], page: &Page) -> String {
     type Setting<'r> = Vec<(&'r str, &'r str)>;
     let mut groups: Vec<(Setting, Vec<Line>)> = Vec::new();
     for result in results {
-        let setting = ["work", "cpus", "network", "place"].map(|key| (key, param(result, key)));
+        let setting =
+            ["patience", "work", "cpus", "network", "place"].map(|key| (key, param(result, key)));
         let (arch, load) = (param(result, "arch"), param(result, "load"));
         let at = groups.iter().position(|(of, _)| *of == setting).unwrap_or_else(|| {
             groups.push((setting.to_vec(), Vec::new()));
@@ -176,7 +177,7 @@ fn figures(lines: &[&Line], page: &Page) -> String {
     for line in conclusions(lines) {
         legend.push_str(&text::hanging("", &page.signs(&line), page.prose_width()));
     }
-    let meaning = "capacity: with 64 clients that wait; goodput: answered within 200 ms of the planned time; kept: goodput \
+    let meaning = "capacity: with 64 clients that wait; goodput: answered before the client gives up, counted from the planned time; kept: goodput \
                    as a share of the capacity, or of the load if that is less; each request is answered, timed out, refused \
                    or failed";
     tables + &notes.lines(page) + &legend + &faint(meaning, page)
@@ -216,6 +217,7 @@ mod tests {
             ("cpus", "1"),
             ("load", load),
             ("network", "loopback"),
+            ("patience", "200ms"),
             ("place", "apart"),
             ("work", "cpu:100us"),
         ];

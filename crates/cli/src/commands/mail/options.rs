@@ -213,7 +213,7 @@ fn hello(args: &MailSend) -> anyhow::Result<String> {
 }
 
 /// The number of connections that the limit of descriptors allows; reports if that is fewer than wanted.
-fn within_limit(asked: usize) -> usize {
+pub fn within_limit(asked: usize) -> usize {
     let Some(limit) = raise_descriptors() else { return asked };
     let possible = usize::try_from(limit.saturating_sub(SPARE_DESCRIPTORS)).unwrap_or(asked);
     if possible < asked {

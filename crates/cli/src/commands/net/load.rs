@@ -13,16 +13,11 @@ use servers::remote::RemoteReports;
 
 use super::document::{held_json, steps_json};
 use super::taken::{Taken, growth};
-use crate::args::{Connections, NetLoad};
+use crate::args::{Connections, NetLoad, ramp};
 use crate::ending::{Ending, Usage};
 use crate::interrupt::stop_on_interrupt;
 use crate::output::{note, page, print};
 
-/// Numbers of connections in a ramp.
-const RAMP: [usize; 16] = [
-    1, 10, 100, 500, 1_000, 1_500, 2_500, 5_000, 10_000, 15_000, 20_000, 30_000, 50_000, 100_000,
-    200_000, 500_000,
-];
 /// Descriptors that are not for connections.
 const SPARE_DESCRIPTORS: u64 = 32;
 /// Share of the requested rate below which a step has a note.
@@ -38,7 +33,9 @@ pub fn load(args: &NetLoad) -> anyhow::Result<Ending> {
     let stop = stop_on_interrupt()?;
     let unread = |case_error| Usage(format!("--server-pid: {case_error}"));
     let before = args.server_pid.map(ProcessTree::of).transpose().map_err(unread)?;
-    let mut reports = args.server_report.map(RemoteReports::connect).transpose()?;
+    let unreachable = |case_error| Usage(format!("--server-report: {case_error}"));
+    let reports = args.server_report.map(RemoteReports::connect).transpose();
+    let mut reports = reports.map_err(unreachable)?;
     let mut generators = Generators::new(&load_of(args, &stop), &cpus(args))?;
     let cut = numbers.len() < asked.len() || numbers.last() < asked.last();
     if args.idle {
@@ -142,11 +139,7 @@ fn steps(args: &NetLoad) -> Result<Vec<usize>, Usage> {
             )));
         }
     };
-    let mut steps: Vec<usize> = RAMP.into_iter().filter(|n| (from..=to).contains(n)).collect();
-    steps.extend([from, to]);
-    steps.sort_unstable();
-    steps.dedup();
-    Ok(steps)
+    Ok(ramp(from, to))
 }
 
 /// The steps that the limit of descriptors allows, after raising it; also returns the limit. Reports steps that are left
