@@ -123,7 +123,7 @@ mod tests {
 
     impl Rounds for Prepared {
         fn greeting(&self) -> Hello {
-            capabilities::probe().greeting()
+            capabilities::Capabilities::none().greeting()
         }
 
         fn examine(&mut self, _: &ExamineOrder) -> Machine {

@@ -296,3 +296,6 @@ fn state_of<'a>(
     doubts.iter().for_each(|doubt| run.doubt_all(doubt.clone()));
     Ok(run)
 }
+
+#[cfg(test)]
+mod faults;

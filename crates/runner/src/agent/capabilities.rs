@@ -52,6 +52,12 @@ pub(crate) fn probe() -> Capabilities {
 }
 
 impl Capabilities {
+    /// Without any.
+    #[cfg(test)]
+    pub(crate) fn none() -> Self {
+        Self(BTreeMap::new())
+    }
+
     /// Whether rounds can be made in processes of their own.
     pub(crate) fn can_start_workers(&self) -> bool {
         self.0.get(WORKERS) == Some(&Capability::Works)
@@ -159,10 +165,19 @@ mod tests {
     use super::*;
 
     #[test]
+    fn what_every_system_has_that_runs_tests_works() {
+        for probed in [probe_threads(), probe_pinning(), probe_files(), probe_loopback()] {
+            assert_eq!(probed, Ok(()));
+        }
+    }
+
+    #[test]
     fn a_greeting_names_what_works_and_what_does_not() {
-        let mut capabilities = probe();
+        let works = |name: &str| (name.to_owned(), Capability::Works);
+        let mut capabilities = Capabilities(BTreeMap::from(["threads", WORKERS].map(works)));
         let greeting = capabilities.greeting();
-        assert!(greeting.can("threads") && greeting.can("files") && !greeting.can("levitation"));
+        assert!(greeting.can("threads") && capabilities.can_start_workers());
+        assert!(!greeting.can("levitation") && greeting.lacks() == "none");
         capabilities.have_no_workers("no fork");
         assert!(!capabilities.can_start_workers());
         let lacks = capabilities.greeting().lacks();

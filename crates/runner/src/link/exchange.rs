@@ -25,6 +25,8 @@ pub(crate) struct Link {
     wire: Wire,
     /// The number of the next frame.
     next_frame: u64,
+    /// When the agent sent its first frame, by its own clock, in us.
+    first_at_us: Option<u64>,
     next_round: u64,
     /// The agent's time per time of the coordinator, where the agent's clock is known to run at another rate.
     rate: f64,
@@ -71,7 +73,8 @@ impl Link {
         let wire = Wire::new(agent.take_input(), agent.take_output());
         let wire =
             wire.map_err(|e| Lost { reason: format!("starting a thread: {e}"), hangs: false })?;
-        let mut link = Self { agent, wire, next_frame: 0, next_round: 0, rate: 1.0 };
+        let mut link =
+            Self { agent, wire, next_frame: 0, first_at_us: None, next_round: 0, rate: 1.0 };
         let deadline = Instant::now() + timeouts.start;
         loop {
             let heard = link.hear(deadline, timeouts.start, "greet", stop)?;
@@ -138,6 +141,10 @@ impl Link {
         loop {
             let heard = match self.hear(sent + limit, silence, what, stop) {
                 Err(_) if stop.load(Ordering::Relaxed) => return Ok(Exchange::Stopped),
+                // An agent that has ended its round answers at once: then only the messages were lost.
+                Err(lost) if lost.hangs && self.clocks(&timeouts.short(), stop).is_ok() => {
+                    return Ok(Exchange::Damaged("the end of its output was lost".to_owned()));
+                }
                 other => other?,
             };
             if heard.gap && began.is_some() {
@@ -174,7 +181,6 @@ impl Link {
                         None => Exchange::Whole(Report { text, end }),
                     });
                 }
-                Message::Hello(_) => return Err(self.lost("it has started again", false)),
                 Message::Bye => return Err(self.lost("it has ended", false)),
                 _ => {}
             }
@@ -199,7 +205,8 @@ impl Link {
         if passed > ahead || passed < behind { JUMPED } else { None }
     }
 
-    /// The next message, by `deadline` and within `silence`; `task` is what the agent is to do.
+    /// The next message, by `deadline` and without such a silence before it; `task` is what the agent is to do. A kernel
+    /// that floods its console keeps the agent's messages back: that is no silence.
     fn hear(
         &mut self,
         deadline: Instant,
@@ -208,13 +215,22 @@ impl Link {
         stop: &AtomicBool,
     ) -> Result<Heard, Lost> {
         let began = Instant::now();
-        let mut until = deadline.min(began.checked_add(silence).unwrap_or(deadline));
+        let after_silence =
+            |now: Instant| deadline.min(now.checked_add(silence).unwrap_or(deadline));
+        let mut until = after_silence(began);
+        let mut bytes = self.wire.bytes();
         let mut stopping = false;
         loop {
             match self.wire.next(LOOK_EVERY.min(until.saturating_duration_since(Instant::now()))) {
+                Incoming::Frame(0, first)
+                    if self.first_at_us.is_some_and(|at| at != first.at_us) =>
+                {
+                    return Err(self.lost("it has started again", false));
+                }
                 // A repeated frame.
                 Incoming::Frame(number, _) if number < self.next_frame => {}
                 Incoming::Frame(number, stamped) => {
+                    self.first_at_us.get_or_insert(stamped.at_us);
                     let gap = number > self.next_frame;
                     self.next_frame = number + 1;
                     let agent = Duration::from_micros(stamped.at_us);
@@ -229,6 +245,10 @@ impl Link {
                 until = until.min(Instant::now() + LAST_CHANCE);
             }
             let now = Instant::now();
+            let still = self.wire.bytes();
+            if still != bytes && !stopping {
+                (bytes, until) = (still, after_silence(now));
+            }
             if now >= until {
                 let waited = measure::count::format_duration(now - began);
                 return Err(self.lost(&format!("it did not {task} within {waited}"), true));
@@ -290,7 +310,7 @@ mod tests {
     fn link(rate: f64) -> Link {
         let mut agent: Box<dyn Started> = Box::new(Silent);
         let wire = Wire::new(agent.take_input(), agent.take_output()).unwrap();
-        Link { agent, wire, next_frame: 0, next_round: 0, rate }
+        Link { agent, wire, next_frame: 0, first_at_us: None, next_round: 0, rate }
     }
 
     #[test]

@@ -55,6 +55,13 @@ pub struct Timeouts {
     pub starts: u32,
 }
 
+impl Timeouts {
+    /// With little time for an answer that takes no work.
+    pub(crate) fn short(&self) -> Self {
+        Self { silence: self.silence.min(Duration::from_secs(1)), ..*self }
+    }
+}
+
 impl Default for Timeouts {
     fn default() -> Self {
         Self {

@@ -1,6 +1,7 @@
 //! Reads an agent's output continuously, and writes its orders, each in a thread: neither may block the coordinator.
 
 use std::io::{ErrorKind, Read, Write};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -14,7 +15,16 @@ const FRAMES_AT_MOST: usize = 256;
 pub(crate) struct Wire {
     frames: Receiver<(u64, Stamped)>,
     orders: Sender<String>,
-    noise: Arc<Mutex<String>>,
+    seen: Arc<Seen>,
+}
+
+/// What was seen of an agent's output besides frames.
+#[derive(Default)]
+struct Seen {
+    /// All bytes so far.
+    bytes: AtomicU64,
+    /// The last line of other text.
+    noise: Mutex<String>,
 }
 
 /// What was read.
@@ -38,8 +48,8 @@ impl Wire {
     ) -> std::io::Result<Self> {
         let (framed, frames) = sync_channel(FRAMES_AT_MOST);
         let (orders, ordered) = channel::<String>();
-        let noise = Arc::new(Mutex::new(String::new()));
-        let kept = Arc::clone(&noise);
+        let seen = Arc::new(Seen::default());
+        let kept = Arc::clone(&seen);
         let thread = || std::thread::Builder::new().name("agent".to_owned());
         thread().spawn(move || read_all(output, &framed, &kept))?;
         thread().spawn(move || {
@@ -48,7 +58,7 @@ impl Wire {
                 let _ = input.write_all(order.as_bytes()).and_then(|()| input.flush());
             }
         })?;
-        Ok(Self { frames, orders, noise })
+        Ok(Self { frames, orders, seen })
     }
 
     /// Writes a line to the agent.
@@ -68,11 +78,16 @@ impl Wire {
 
     /// The last line of other text in its output; empty if there was none.
     pub(crate) fn noise(&self) -> String {
-        self.noise.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.seen.noise.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The number of bytes that were read so far, of frames and of other text.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.seen.bytes.load(Ordering::Relaxed)
     }
 }
 
-fn read_all(mut output: impl Read, framed: &SyncSender<(u64, Stamped)>, noise: &Mutex<String>) {
+fn read_all(mut output: impl Read, framed: &SyncSender<(u64, Stamped)>, seen: &Seen) {
     let mut deframer = Deframer::default();
     let mut part = vec![0; 64 << 10];
     loop {
@@ -81,8 +96,9 @@ fn read_all(mut output: impl Read, framed: &SyncSender<(u64, Stamped)>, noise: &
             Ok(0) | Err(_) => return,
             Ok(count) => count,
         };
+        seen.bytes.fetch_add(count as u64, Ordering::Relaxed);
         let found = deframer.push(&part[..count]);
-        let mut kept = noise.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = seen.noise.lock().unwrap_or_else(PoisonError::into_inner);
         if *kept != deframer.noise() {
             deframer.noise().clone_into(&mut kept);
         }

@@ -31,6 +31,12 @@ impl<W: Write> FrameWriter<W> {
         Self { out, next: 0 }
     }
 
+    /// What it writes to.
+    #[cfg(test)]
+    pub(crate) fn get_mut(&mut self) -> &mut W {
+        &mut self.out
+    }
+
     /// Writes one frame, in one call.
     ///
     /// # Errors
