@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+mod agent;
 mod answer;
 mod compare;
 mod concurrency;
@@ -17,6 +18,7 @@ mod show;
 mod time;
 mod worker;
 
+pub use agent::agent;
 pub use compare::compare;
 pub use concurrency::concurrency;
 pub use describe::{env, list};

@@ -62,6 +62,12 @@ pub struct Plan {
     pub cpus: Vec<usize>,
     /// Extra work on the clock, as a share.
     pub slow_down: f64,
+    /// The number of starts of the system that the rounds come from, if they are what varies.
+    #[serde(default)]
+    pub boots: Option<usize>,
+    /// Whether the system is started for each round.
+    #[serde(default)]
+    pub fresh: bool,
     /// The process that measures the run, which is not resumed while that one exists.
     pub coordinator: u32,
 }
@@ -125,6 +131,8 @@ pub fn plan_of(
         seed: options.seed.unwrap_or(seed),
         cpus,
         slow_down: options.slow_down.unwrap_or(0.0),
+        boots: options.boots,
+        fresh: options.fresh,
         coordinator: std::process::id(),
     })
 }
@@ -177,6 +185,20 @@ impl Plan {
     pub fn trials_at_most(&self, point: &Point) -> usize {
         let wanted = self.trials_of(point);
         self.trials_at_most.map_or(wanted + wanted / 2, |most| most.max(wanted))
+    }
+
+    /// The number of rounds of a point after each start of the system, where several are measured.
+    pub fn rounds_of_a_boot(&self, point: &Point) -> usize {
+        let wanted = match trials_of(&point.case) {
+            Some(_) => self.trials_of(point),
+            None => self.rounds_at_least,
+        };
+        wanted.div_ceil(self.boots.unwrap_or(1).max(1))
+    }
+
+    /// Whether its rounds come from several starts of the system, which are what varies.
+    pub(crate) fn has_boots(&self) -> bool {
+        self.boots.is_some()
     }
 
     /// The user's own code that a point measures.
