@@ -16,6 +16,9 @@ use servers::{Protocol, Task};
 /// The first argument of a worker; the second is its order as JSON.
 pub const WORKER: &str = "worker";
 
+/// What a worker prints that was started only to see whether that works.
+pub const PROBED: &str = "started";
+
 /// The task of a worker.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -31,6 +34,8 @@ pub enum WorkerOrder {
     Stdio(StdioOrder),
     /// Loads a library of the user and prints the name of its function.
     Name(NameOrder),
+    /// Prints [`PROBED`]: shows that workers can be started.
+    Probe,
 }
 
 /// The library to name.
@@ -148,6 +153,7 @@ mod tests {
         let listen: SocketAddr = "127.0.0.1:0".parse().expect("an address");
         let latency = |text: &str| text.parse().expect("a latency");
         for order in [
+            WorkerOrder::Probe,
             WorkerOrder::Stdio(StdioOrder {
                 protocol,
                 timeout_ms: 20_000,

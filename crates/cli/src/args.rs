@@ -1,5 +1,6 @@
 //! The command line.
 
+mod agent;
 mod check;
 mod concurrency;
 mod list;
@@ -19,6 +20,7 @@ use cases::order::WORKER;
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 
+pub use agent::Agent;
 pub use check::Check;
 pub use concurrency::{Concurrency, Goal};
 pub use list::{Env, List};
@@ -89,6 +91,8 @@ pub enum Command {
     Study(Study),
     /// Find the smallest difference that this machine can show, by measuring twice and comparing.
     Noise(Noise),
+    /// Make rounds inside the system to be measured, as `run --on` orders on standard input.
+    Agent(Agent),
     /// Write a run as JSON, CSV or text for benchstat.
     Export(Export),
     /// Add a run from a JSON file to the store.
@@ -121,6 +125,9 @@ pub enum Command {
 /// The exit code after a usage error or a request for help, which has been printed.
 pub fn parse() -> Result<Command, Ending> {
     let mut arguments = std::env::args_os().skip(1);
+    if platform::init::is_init_of_kernel() {
+        return Ok(Command::Agent(Agent { init: true, ..Agent::default() }));
+    }
     if arguments.next().is_some_and(|first| first == WORKER) {
         let order = arguments.next().unwrap_or_default().to_string_lossy().into_owned();
         return Ok(Command::Worker { order });

@@ -1,16 +1,19 @@
 //! The commands, one file each.
 
+mod agent;
 mod answer;
 mod check;
 mod compare;
 mod concurrency;
 mod describe;
+mod dry_run;
 mod exchange;
 mod files;
 mod mail;
 mod measure;
 mod net;
 mod noise;
+mod on;
 mod ranking;
 mod run;
 mod shell;
@@ -19,6 +22,7 @@ mod study;
 mod time;
 mod worker;
 
+pub use agent::agent;
 pub use check::check;
 pub use compare::compare;
 pub use concurrency::concurrency;

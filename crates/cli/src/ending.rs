@@ -63,11 +63,14 @@ fn is_wrong_run(error: &RunError) -> bool {
         | RunError::TakenOver { .. }
         | RunError::NothingToResume
         | RunError::Finished(_)
+        | RunError::OnSystems(_)
+        | RunError::NoPlan(_)
         | RunError::Plan(_)
         | RunError::NoSuchClock { .. }
         | RunError::MachineChanged { .. } => true,
         RunError::Store(_)
         | RunError::Worker(_)
+        | RunError::StoppedBeforeStart
         | RunError::NotWritable { .. }
         | RunError::NoRoom(_) => false,
     }

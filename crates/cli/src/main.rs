@@ -20,6 +20,7 @@ fn main() -> ExitCode {
     let outcome = match args::parse() {
         Err(ending) => return ending.into(),
         Ok(Command::Worker { order }) => commands::worker(&order),
+        Ok(Command::Agent(agent)) => commands::agent(&agent),
         Ok(Command::Run(run)) => commands::run(&run),
         Ok(Command::List(list)) => commands::list(&list),
         Ok(Command::Env(env)) => commands::env(&env),

@@ -26,6 +26,8 @@ pub enum Line {
     Counts(OperationCounts),
     /// Possible disturbances counted by the system during the round.
     Environment(RoundEnvironment),
+    /// The start of the system that the round was made after, counted from 1: added by a coordinator that measures several.
+    Boot(u32),
     /// A reason to doubt the figures of this round, in words without numbers, so that it equals those of other rounds.
     Doubt(String),
     /// The round is over; absent if the worker died.

@@ -27,6 +27,8 @@ pub mod file_io;
 pub mod file_mapping;
 pub mod filesystem;
 pub mod forbidden_page;
+pub mod hosted;
+pub mod init;
 pub mod jump;
 pub mod library;
 pub mod limits;

@@ -3,6 +3,8 @@
 use platform::CaseError;
 use results::StoreError;
 
+use crate::plan::PlanError;
+
 /// Why a run cannot begin or continue.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
@@ -55,6 +57,17 @@ pub enum RunError {
         /// Its present value.
         is: String,
     },
+    /// There is no plan.
+    #[error(transparent)]
+    NoPlan(#[from] PlanError),
+    /// The user stopped it while systems were started.
+    #[error("stopped before the first round")]
+    StoppedBeforeStart,
+    /// A run on one of several systems cannot be resumed.
+    #[error(
+        "run {0} was one of several systems in turn (--on), which cannot be resumed; begin anew"
+    )]
+    OnSystems(String),
     /// A directory to measure in cannot be written to.
     #[error("cannot write to {dir}")]
     NotWritable {

@@ -1,5 +1,7 @@
 //! The evidence from the rounds of one point, and whether more rounds are needed.
 
+use std::collections::BTreeSet;
+
 use measure::estimate::{JudgedRound, Levels, Unit};
 use measure::record::{Line, MetricValue, OperationCounts, RoundEnvironment, Series, parse_lines};
 use measure::stats::{RoundMedian, interval_of};
@@ -46,8 +48,8 @@ pub struct Evidence {
     span_ms: Option<(u64, u64)>,
     /// Whether the wanted precision was reached.
     converged: bool,
-    /// Whether its worker has died too often for more rounds, although some have succeeded.
-    pub(crate) given_up: bool,
+    /// Why no more rounds are tried, although some have succeeded: its worker or system has died too often.
+    pub(crate) given_up: Option<&'static str>,
 }
 
 /// The output of one round.
@@ -57,12 +59,19 @@ pub(crate) struct Round {
     pub(crate) metrics: Vec<MetricValue>,
     pub(crate) doubts: Vec<String>,
     pub(crate) environment: Option<RoundEnvironment>,
+    /// The start of its system that it was made after, if several are measured.
+    pub(crate) boot: Option<u32>,
 }
 
 impl Evidence {
     /// No evidence yet, except that a point which this system lacks is unsupported.
     pub fn new(point: Point) -> Self {
         let missing = cases::find(&point.case).and_then(|case| case.missing_here());
+        Self::where_missing(point, missing.map(str::to_owned))
+    }
+
+    /// The same on another system, which may lack the point for this reason.
+    pub fn where_missing(point: Point, missing: Option<String>) -> Self {
         let trials = cases::trials_of(&point.case);
         let of_trials = trials.is_some();
         Self {
@@ -72,13 +81,13 @@ impl Evidence {
             // Most trials report their own CPU time.
             counted: trials.is_some_and(|trials| !trials.counted),
             of_trials,
-            ending: missing.map(|reason| (Outcome::Unsupported, reason.to_owned())),
+            ending: missing.map(|reason| (Outcome::Unsupported, reason)),
             crashes_in_a_row: 0,
             hangs: 0,
             last_trouble: None,
             span_ms: None,
             converged: false,
-            given_up: false,
+            given_up: None,
         }
     }
 
@@ -89,7 +98,7 @@ impl Evidence {
 
     /// Whether more rounds are needed.
     pub fn needs_rounds(&self) -> bool {
-        self.ending.is_none() && !self.converged && !self.given_up
+        self.ending.is_none() && !self.converged && self.given_up.is_none()
     }
 
     /// The share of its rounds that is done, as far as their number is planned.
@@ -132,13 +141,14 @@ impl Evidence {
             return false;
         }
         let (mut series, mut metrics, mut doubts) = (Vec::new(), Vec::new(), Vec::new());
-        let mut environment = None;
+        let (mut environment, mut boot) = (None, None);
         for line in parse_lines(text) {
             match line {
                 Line::Series(line) => series.push(line),
                 Line::Metric(line) => metrics.push(line),
                 Line::Doubt(why) => doubts.push(why),
                 Line::Environment(line) => environment = Some(line),
+                Line::Boot(number) => boot = Some(number),
                 Line::Counts(_) | Line::End(_) => {}
             }
         }
@@ -149,7 +159,7 @@ impl Evidence {
             self.crash();
             return false;
         }
-        self.rounds.push(Round { series, metrics, doubts, environment });
+        self.rounds.push(Round { series, metrics, doubts, environment, boot });
         self.span_ms = Some((self.span_ms.map_or(at_ms, |(first, _)| first), at_ms));
         true
     }
@@ -187,7 +197,16 @@ impl Evidence {
         if self.rounds.is_empty() {
             self.ending = self.last_trouble.clone();
         } else {
-            self.given_up = true;
+            self.given_up = Some("its worker died again and again: no more rounds were tried");
+        }
+    }
+
+    /// Tries no more rounds, since the system has failed; without a figure, that is the outcome.
+    pub(crate) fn give_up(&mut self, outcome: Outcome, reason: &str) {
+        if self.rounds.is_empty() {
+            self.ending.get_or_insert_with(|| (outcome, reason.to_owned()));
+        } else if self.needs_rounds() {
+            self.given_up = Some("its system failed: no more rounds were tried");
         }
     }
 
@@ -227,6 +246,10 @@ impl Evidence {
 
     /// Determines whether the rounds are precise, numerous and spread enough.
     pub fn check_convergence(&mut self, plan: &Plan, levels: &Levels) {
+        if plan.boots.is_some() {
+            self.converged = self.has_all_boots(plan);
+            return;
+        }
         if self.of_trials {
             self.converged = self.has_all_trials(plan, levels);
             return;
@@ -282,6 +305,14 @@ impl Evidence {
         let quiet = self.quiet_medians(self.unit(), levels, plan.seed);
         let is_precise = || interval_of(&quiet, plan.seed).half_width() <= plan.trial_precision;
         quiet.len() >= wanted && is_precise()
+    }
+
+    /// Whether each planned boot has its rounds: their number is fixed.
+    fn has_all_boots(&self, plan: &Plan) -> bool {
+        let boots: BTreeSet<u32> = self.rounds.iter().filter_map(|round| round.boot).collect();
+        let wanted = plan.boots.unwrap_or(1);
+        let rounds = wanted * plan.rounds_of_a_boot(&self.point);
+        boots.len() >= wanted && self.rounds.len() >= rounds.min(self.rounds_at_most())
     }
 
     /// How long its trials took together, in ns.

@@ -80,6 +80,31 @@ fn time_and_chain(round: &JudgedRound, seed: u64) -> Option<TimeAndChain> {
     Some(TimeAndChain { time, chain: round.chain_ns? })
 }
 
+/// The value of a metric in one round.
+struct Value {
+    value: f64,
+    /// Whether the round was quiet.
+    quiet: bool,
+    /// The start of the system that the round was made after.
+    boot: Option<u32>,
+}
+
+/// The medians of rounds; of several starts of a system, one for each: its rounds have more in common with each other than
+/// with those of another start, so that the starts are the independent observations.
+fn by_boot(
+    rounds: impl Iterator<Item = (RoundMedian, Option<u32>)>,
+    plan: &Plan,
+) -> Vec<RoundMedian> {
+    if plan.boots.is_none() {
+        return rounds.map(|(round, _)| round).collect();
+    }
+    let mut boots: BTreeMap<Option<u32>, Vec<f64>> = BTreeMap::new();
+    for (round, boot) in rounds {
+        boots.entry(boot).or_default().push(round.median);
+    }
+    boots.into_values().map(|mut medians| RoundMedian::exact(median(&mut medians))).collect()
+}
+
 /// The medians of a point's rounds, and how to give them in ns and cycles.
 struct Medians {
     /// In ns: at the run's median frequency, or of wall-clock time.
@@ -126,19 +151,23 @@ impl Evidence {
         } else if quiet_share < QUIET_SHARE_AT_LEAST {
             result.doubts.push("quiet for less than 5 % of the time".into());
         }
-        if self.given_up {
-            result.doubts.push("its worker died again and again: no more rounds were tried".into());
-        }
+        result.doubts.extend(self.given_up.map(str::to_owned));
         result.doubts.extend(self.own_doubts());
         let medians = self.medians(&judged, result, plan, core);
+        if plan.boots.is_some_and(|boots| medians.rounds.len() < boots) {
+            result.doubts.push("from fewer starts of its system than it should be".into());
+        }
         if medians.rounds.is_empty() {
             result.outcome = Outcome::Failed;
             result.reason = Some("its rounds gave no samples that can be read".into());
             return;
         }
         let interval = interval_of(&medians.rounds, plan.seed);
-        let wanted =
-            if self.of_trials { plan.trials_of(&self.point).min(6) } else { plan.rounds_at_least };
+        let wanted = match plan.boots {
+            Some(_) => 0,
+            None if self.of_trials => plan.trials_of(&self.point).min(6),
+            None => plan.rounds_at_least,
+        };
         if medians.rounds.len() < wanted {
             result.doubts.push("from fewer rounds than it should be".into());
         }
@@ -173,14 +202,15 @@ impl Evidence {
         plan: &Plan,
         core: &Core,
     ) -> Medians {
-        let of = |unit: Unit| -> Vec<(RoundMedian, Option<f64>)> {
-            let medians = judged.iter().enumerate().filter_map(|(n, round)| {
+        let of = |unit: Unit| -> Vec<(RoundMedian, Option<f64>, Option<u32>)> {
+            let medians = judged.iter().zip(&self.rounds).enumerate().filter_map(|(n, both)| {
+                let (round, made) = both;
                 let seed = plan.seed ^ n as u64;
                 let median = match result.disturbed {
                     true => round.plain_median(unit, seed),
                     false => round.quiet_median(unit, seed),
                 };
-                median.map(|median| (median, round.chain_ns))
+                median.map(|median| (median, round.chain_ns, made.boot))
             });
             medians.collect()
         };
@@ -193,26 +223,25 @@ impl Evidence {
                     result.doubts.push(doubt);
                 }
                 let cycles = core.latency.cycles().map(|cycles| f64::from(cycles) / ns);
-                Medians {
-                    rounds: counted.into_iter().map(|(median, _)| median.scaled(ns)).collect(),
-                    cycles_per_ns: cycles,
-                }
+                let scaled = counted.into_iter().map(|(median, _, boot)| (median.scaled(ns), boot));
+                Medians { rounds: by_boot(scaled, plan), cycles_per_ns: cycles }
             }
             _ => {
                 let rounds = of(Unit::Nanoseconds);
                 let follows = slope.filter(|slope| !slope.may_be_zero() && !self.of_trials);
                 result.frequency_slope =
                     slope.map(|slope| frequency_slope(slope, follows.is_some()));
-                let adjusted = rounds.into_iter().map(|(median, chain_ns)| {
+                let adjusted = rounds.into_iter().map(|(median, chain_ns, boot)| {
                     let to = core.chain.map(|chain| chain.median);
-                    match (follows, chain_ns, to) {
+                    let median = match (follows, chain_ns, to) {
                         (Some(slope), Some(from), Some(to)) => {
                             median.scaled(slope.adjust(1.0, from, to))
                         }
                         _ => median,
-                    }
+                    };
+                    (median, boot)
                 });
-                Medians { rounds: adjusted.collect(), cycles_per_ns: None }
+                Medians { rounds: by_boot(adjusted, plan), cycles_per_ns: None }
             }
         }
     }
@@ -255,13 +284,14 @@ impl Evidence {
     fn metrics(&self, plan: &Plan, levels: &Levels) -> Vec<CaseResult> {
         let quiet: Vec<bool> = self.judged(levels).iter().map(JudgedRound::is_enough).collect();
         let mut names: Vec<&MetricValue> = Vec::new();
-        let mut values: BTreeMap<&str, Vec<(f64, bool)>> = BTreeMap::new();
+        let mut values: BTreeMap<&str, Vec<Value>> = BTreeMap::new();
         for (round, quiet) in self.rounds.iter().zip(quiet) {
             for metric in &round.metrics {
                 if !values.contains_key(metric.name.as_str()) {
                     names.push(metric);
                 }
-                values.entry(&metric.name).or_default().push((metric.value, quiet));
+                let value = Value { value: metric.value, quiet, boot: round.boot };
+                values.entry(&metric.name).or_default().push(value);
             }
         }
         names
@@ -271,19 +301,20 @@ impl Evidence {
     }
 
     /// Combines the values of one metric: a median uses quiet rounds only, a minimum or sum all rounds.
-    fn combined(&self, metric: &MetricValue, values: &[(f64, bool)], plan: &Plan) -> CaseResult {
+    fn combined(&self, metric: &MetricValue, values: &[Value], plan: &Plan) -> CaseResult {
         let mut result = self.blank(&metric.name, &metric.unit, metric.better);
-        let all = values.iter().map(|&(value, _)| value);
+        let all = values.iter().map(|value| value.value);
         let interval = match metric.combine {
             Combine::Median => {
-                let quiet = values.iter().filter(|(_, quiet)| *quiet).map(|&(value, _)| value);
-                result.round_values = quiet.collect();
-                if result.round_values.len() < QUIET_ROUNDS_AT_LEAST {
-                    result.round_values = all.collect();
+                let mut used: Vec<&Value> = values.iter().filter(|value| value.quiet).collect();
+                if used.len() < QUIET_ROUNDS_AT_LEAST {
+                    used = values.iter().collect();
                     result.disturbed = true;
                 }
-                let rounds = result.round_values.iter().map(|&value| RoundMedian::exact(value));
-                interval_of(&rounds.collect::<Vec<_>>(), plan.seed)
+                let rounds = used.iter().map(|one| (RoundMedian::exact(one.value), one.boot));
+                let rounds = by_boot(rounds, plan);
+                result.round_values = rounds.iter().map(|round| round.median).collect();
+                interval_of(&rounds, plan.seed)
             }
             // A minimum or a sum over all rounds is a fact, not an estimate.
             Combine::Least => fact(all.fold(f64::INFINITY, f64::min)),

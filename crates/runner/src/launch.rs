@@ -38,15 +38,15 @@ pub enum RoundEnd {
 }
 
 /// The time that a worker may take to end after its time limit.
-const GRACE: Duration = Duration::from_secs(12);
+pub(crate) const GRACE: Duration = Duration::from_secs(12);
 /// The same for a worker that runs a command of the user, which has a time limit of its own.
 const GRACE_OF_COMMAND: Duration = Duration::from_secs(2);
 /// The time for which a worker may continue after a request to stop; most rounds are shorter.
-const LAST_CHANCE: Duration = Duration::from_millis(500);
+pub(crate) const LAST_CHANCE: Duration = Duration::from_millis(500);
 /// The interval at which requests to stop are checked.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// Limit of a worker's output, in bytes: more than any round prints.
-const OUTPUT_AT_MOST: usize = 16 << 20;
+pub(crate) const OUTPUT_AT_MOST: usize = 16 << 20;
 
 /// Runs one round in a fresh process of this program. When `stop` is set, the worker may take a moment to end, and is
 /// then killed.
@@ -267,14 +267,18 @@ fn launch_traced(
     Ok(Report { text, end })
 }
 
+/// How the round ended, as its output says.
+pub(crate) fn reported_end(text: &str) -> Option<RoundEnd> {
+    parse_lines(text).into_iter().find_map(|line| match line {
+        Line::End(end) => Some(RoundEnd::Reported(end)),
+        _ => None,
+    })
+}
+
 /// How the round ended, by the worker's output, exit status and error output.
 fn end_of(text: &str, status: ExitStatus, errors: &str) -> RoundEnd {
-    let end = parse_lines(text).into_iter().find_map(|line| match line {
-        Line::End(end) => Some(end),
-        _ => None,
-    });
-    match end {
-        Some(end) => RoundEnd::Reported(end),
+    match reported_end(text) {
+        Some(end) => end,
         None => {
             let last_line = errors.lines().rfind(|line| !line.trim().is_empty());
             let last_line = last_line.map(|line| format!(": {}", line.trim())).unwrap_or_default();

@@ -1,9 +1,12 @@
 //! Plans a run, starts worker processes, interleaves rounds, collects their output, and concludes the run.
 //!
 //! [`plan()`] decides what is measured, [`check_directories`] whether it can be; [`begin`] or [`resume`] measures.
-//! The module `run` describes the machine and has `coordinator` make the rounds. `launch` starts each in a fresh process,
-//! the [`worker`]. `evidence` is what the rounds of one point have shown so far; `figures` computes results from it.
+//! The module `run` describes the machine and has `coordinator` make the rounds, [`begin_on`] those of several systems in
+//! turn. `launch` starts each in a fresh process, the [`worker`]; in another system the [`agent`] does, with which `link`
+//! exchanges what `wire` defines. `run_state` is a run in progress, `evidence` is what the rounds of one point have shown so far; `figures` computes results from it.
 
+pub mod agent;
+mod agent_target;
 mod coordinator;
 mod directories;
 mod error;
@@ -12,22 +15,29 @@ mod evidence;
 mod figures;
 mod id;
 mod launch;
+mod link;
 pub mod machine;
 mod machine_changes;
 mod noise;
+mod on;
+mod place;
 mod plan;
 mod run;
+mod run_state;
 mod stored_round;
 mod timebase;
 mod user;
+mod wire;
 pub mod worker;
 
 pub use directories::check_directories;
 pub use error::RunError;
 pub use event::Event;
 pub use id::{new_id, random_seed};
+pub use link::{Started, Starts, Timeouts};
 pub use machine_changes::also_differs;
 pub use noise::{NOISE_TAG, stored_noise_checks};
+pub use on::{EMULATED, OnRequest, begin_on};
 pub use plan::{
     Options, Plan, PlanError, Point, Selection, choose, plan, plan_of, points_of_claims,
 };

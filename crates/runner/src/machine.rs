@@ -15,12 +15,14 @@ use crate::plan::Plan;
 /// A machine's description: facts by name. Which facts there are depends on the system.
 pub type Description = Map<String, Json>;
 
+/// The version of this program, which each run records.
+pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Key of the kind of core that single measurements were made on.
 pub(crate) const CORE_TYPE: &str = "core_type";
 /// Prefix of the keys that describe the file systems used.
 pub(crate) const FILE_SYSTEM: &str = "filesystem.";
 /// Value of a fact that could not be determined.
-const UNKNOWN: &str = "unknown";
+pub(crate) const UNKNOWN: &str = "unknown";
 
 /// The description of a machine with these facts, on which measurements are timed by `clock`.
 pub fn description(facts: &[Fact], clock: &ClockFacts) -> Description {
@@ -49,7 +51,7 @@ pub(crate) fn add_core_type(machine: &mut Description, cpus: &[usize]) {
 
 /// A checksum of this program's length, beginning and end, which contain the linker's build id and the section offsets:
 /// two builds of one version may differ. The whole file would take a second in a build with debug information.
-fn build() -> String {
+pub(crate) fn build() -> String {
     checksum_of_ends().map_or_else(|_| UNKNOWN.into(), |sum| format!("{sum:08x}"))
 }
 
@@ -95,9 +97,12 @@ pub(crate) fn directories(plan: &Plan) -> BTreeSet<&str> {
     plan.points.iter().filter_map(|point| point.params.get("dir")).map(String::as_str).collect()
 }
 
-/// Adds the file systems of the directories in which a plan's points are measured.
-pub(crate) fn add_file_systems(machine: &mut Description, plan: &Plan) {
-    for dir in directories(plan) {
+/// Adds the file systems of these directories, named as by the parameter `dir`.
+pub(crate) fn add_file_systems<'a>(
+    machine: &mut Description,
+    dirs: impl IntoIterator<Item = &'a str>,
+) {
+    for dir in dirs {
         let Ok(facts) = filesystem::of(&path_of(dir)) else { continue };
         let mut keep = |fact: &str, value: Json| {
             machine.insert(format!("{FILE_SYSTEM}{dir}.{fact}"), value);

@@ -11,16 +11,17 @@ use results::{CaseResult, Document, Outcome, RunInfo, Store};
 use crate::coordinator::{Coordinator, register_directories_of};
 use crate::error::RunError;
 use crate::event::Event;
+use crate::evidence::Evidence;
 use crate::id::{new_id, now_rfc3339};
 use crate::machine::{
-    Description, add_core_type, add_cycle_counting, add_file_systems, description, level_key,
+    Description, VERSION, add_core_type, add_cycle_counting, add_file_systems, description,
+    directories, level_key,
 };
 use crate::machine_changes::changed_since;
+use crate::place::Place;
 use crate::plan::Plan;
+use crate::run_state::RunState;
 use crate::timebase::{clock_named, stored_timebase};
-
-/// The version of this program, which each run records.
-const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// A run to begin.
 #[derive(Debug, Clone)]
@@ -82,9 +83,9 @@ pub fn begin(
     note_if_another_runs(store, watch)?;
     let text = serde_json::to_string(plan).expect("a plan has only plain values");
     store.begin_run(&info, &machine, &text)?;
-    let mut coordinator = Coordinator::new(plan, &info.id, &timebase, store, stop, watch);
-    coordinator.use_earlier_levels(level_key(&machine))?;
-    let complete = coordinator.measure()?;
+    let mut run = here(plan, &info.id, &timebase);
+    run.use_earlier_levels(level_key(&machine), store)?;
+    let complete = Coordinator::new(vec![run], &plan.cpus, store, stop, watch).measure()?;
     conclude(store, info.id, complete)
 }
 
@@ -100,6 +101,9 @@ pub fn resume(
 ) -> Result<Ended, RunError> {
     let id = unfinished_run(name, store)?;
     let begun = store.document(&id)?;
+    if begun.system().is_some() {
+        return Err(RunError::OnSystems(id));
+    }
     let clock = clock_of(&begun)?;
     check_same_machine(&begun, &clock)?;
     let plan = plan_of_run(&id, store)?;
@@ -111,11 +115,17 @@ pub fn resume(
     note_if_unfit(watch);
     watch(Event::Note(format!("resuming run {id}")));
     let rows = store.rounds(&id)?;
-    let mut coordinator = Coordinator::new(&plan, &id, &timebase, store, stop, watch);
-    coordinator.use_earlier_levels(level_key(&begun.machine))?;
-    coordinator.replay(&rows);
-    let complete = coordinator.measure()?;
+    let mut run = here(&plan, &id, &timebase);
+    run.use_earlier_levels(level_key(&begun.machine), store)?;
+    run.replay(&rows);
+    let complete = Coordinator::new(vec![run], &plan.cpus, store, stop, watch).measure()?;
     conclude(store, id, complete)
+}
+
+/// A run on this system, without rounds.
+fn here<'a>(plan: &'a Plan, id: &'a str, timebase: &'a Timebase) -> RunState<'a> {
+    let evidence = plan.points.iter().cloned().map(Evidence::new).collect();
+    RunState::new(plan, id, timebase, Place::Here, evidence)
 }
 
 /// The machine's description for a run of `plan`, and how the run counts time and cycles.
@@ -128,12 +138,12 @@ fn described_for(
     let timebase = stored_timebase(store, plan.cpus.last().copied(), clock, &machine)?;
     add_cycle_counting(&mut machine, &timebase.latency);
     add_core_type(&mut machine, &plan.cpus);
-    add_file_systems(&mut machine, plan);
+    add_file_systems(&mut machine, directories(plan));
     Ok((machine, timebase))
 }
 
 /// Reports once, before measuring, why no figure of this machine can be trusted at present.
-fn note_if_unfit(watch: &mut dyn FnMut(Event)) {
+pub(crate) fn note_if_unfit(watch: &mut dyn FnMut(Event)) {
     const OBSERVED: Duration = Duration::from_millis(300);
     if let Some(reason) = platform::environment::unfit(&platform::cpu::allowed(), OBSERVED) {
         watch(Event::Note(reason));
@@ -141,7 +151,10 @@ fn note_if_unfit(watch: &mut dyn FnMut(Event)) {
 }
 
 /// Reports if another process is measuring the newest run of this store.
-fn note_if_another_runs(store: &Store, watch: &mut dyn FnMut(Event)) -> Result<(), RunError> {
+pub(crate) fn note_if_another_runs(
+    store: &Store,
+    watch: &mut dyn FnMut(Event),
+) -> Result<(), RunError> {
     let Some(id) = store.unfinished()? else { return Ok(()) };
     // A plan that this version cannot read does not name the process in a way it understands.
     let plan: Option<Plan> = store.plan(&id)?.and_then(|text| serde_json::from_str(&text).ok());
@@ -198,7 +211,7 @@ fn check_same_machine(begun: &Document, clock: &ClockFacts) -> Result<(), RunErr
 }
 
 /// Adds the results that follow from several points, and determines how the run ended.
-fn conclude(store: &mut Store, id: String, complete: bool) -> Result<Ended, RunError> {
+pub(crate) fn conclude(store: &mut Store, id: String, complete: bool) -> Result<Ended, RunError> {
     let document = store.document(&id)?;
     let derived = analysis::derived(&document.results, document.run.seed);
     let has_derived = !derived.is_empty();

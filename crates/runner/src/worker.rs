@@ -5,7 +5,7 @@ use std::io::{BufWriter, Write};
 use std::time::Duration;
 
 use cases::op::library::OpLibrary;
-use cases::order::{NameOrder, ServeOrder, SinkOrder, StdioOrder, WorkerOrder};
+use cases::order::{NameOrder, PROBED, ServeOrder, SinkOrder, StdioOrder, WorkerOrder};
 use mailsink::{Sink, SinkOptions};
 use measure::user_code::UserCode;
 use measure::{CaseError, Round, RoundOrder};
@@ -34,6 +34,7 @@ pub fn work(order: &str) -> Result<(), WorkerError> {
         WorkerOrder::Serve(order) => serve(&order)?,
         WorkerOrder::Sink(order) => sink(&order)?,
         WorkerOrder::Name(order) => name(&order)?,
+        WorkerOrder::Probe => writeln!(std::io::stdout(), "{PROBED}").map_err(CaseError::from)?,
     }
     Ok(())
 }
@@ -55,6 +56,19 @@ fn make_round(order: &RoundOrder) {
             print_round(order, &mut out, contained);
         }
     }
+}
+
+/// Makes a round in this process, which goes on afterwards.
+pub(crate) fn write_round(order: &RoundOrder, out: &mut dyn Write) {
+    let contained = match order.user {
+        None => Ok(()),
+        Some(_) => {
+            let reason = "code of the user runs only in a process of its own";
+            Err(CaseError::Unsupported(reason.to_owned()))
+        }
+    };
+    measure::round::use_all_cpus(order);
+    print_round(order, out, contained);
 }
 
 /// Makes a round if what it needs is `ready`.

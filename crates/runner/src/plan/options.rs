@@ -46,6 +46,10 @@ pub struct Options {
     pub trials: Option<usize>,
     /// The largest number of trials, if some are disturbed or differ too much.
     pub trials_at_most: Option<usize>,
+    /// The number of starts of a system that rounds come from; `None` if it is started once.
+    pub boots: Option<usize>,
+    /// Start a system for each round.
+    pub fresh: bool,
     /// The user's own functions or commands to be measured. If there are any and no filters, nothing else is measured.
     pub user: Vec<(Point, UserCode)>,
 }

@@ -1,0 +1,95 @@
+//! Reads the coordinator's orders, one a line.
+
+use std::io::{BufRead, BufReader, Read};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, sync_channel};
+
+use crate::wire::Order;
+
+/// The greatest length of an order, in bytes.
+pub(crate) const ORDER_AT_MOST: usize = 1 << 20;
+/// Orders that are read ahead. A coordinator sends one at a time.
+const WAITING_AT_MOST: usize = 4;
+
+/// What comes next.
+pub(crate) enum Next {
+    /// An order, and the CRC-32 of its line.
+    Order(Order, u32),
+    /// A line that is no order; the problem.
+    Unknown(String),
+    /// The end of the input.
+    End,
+}
+
+/// The input of an agent.
+pub(crate) struct Orders {
+    source: Source,
+    ended: Arc<AtomicBool>,
+}
+
+enum Source {
+    /// Read by a thread, which notices the end of the input also during a round.
+    Thread(Receiver<Vec<u8>>),
+    /// Read when needed.
+    Direct(BufReader<Box<dyn Read + Send>>),
+}
+
+impl Orders {
+    /// Reads from `input`; by a thread if that is wanted and one can be started.
+    pub(crate) fn read(input: Box<dyn Read + Send>, thread: bool) -> Self {
+        let ended = Arc::new(AtomicBool::new(false));
+        let mut input = BufReader::new(input);
+        if !thread {
+            return Self { source: Source::Direct(input), ended };
+        }
+        let (lines, read) = sync_channel(WAITING_AT_MOST);
+        let at_end = Arc::clone(&ended);
+        std::thread::spawn(move || {
+            while let Some(line) = next_line(&mut input) {
+                if lines.send(line).is_err() {
+                    return;
+                }
+            }
+            at_end.store(true, Ordering::Relaxed);
+        });
+        Self { source: Source::Thread(read), ended }
+    }
+
+    /// Is set when the input has ended: nobody waits for a round any more.
+    pub(crate) fn ended(&self) -> &AtomicBool {
+        &self.ended
+    }
+
+    /// The next order; waits for it.
+    pub(crate) fn next(&mut self) -> Next {
+        loop {
+            let line = match &mut self.source {
+                Source::Thread(lines) => lines.recv().ok(),
+                Source::Direct(input) => next_line(input),
+            };
+            let Some(line) = line else { return Next::End };
+            let line = line.trim_ascii();
+            if line.is_empty() {
+                continue;
+            }
+            return match serde_json::from_slice(line) {
+                Ok(order) => Next::Order(order, crc32fast::hash(line)),
+                Err(error) => Next::Unknown(error.to_string()),
+            };
+        }
+    }
+}
+
+/// The next line, without what exceeds the greatest length; `None` at the end.
+fn next_line(input: &mut impl BufRead) -> Option<Vec<u8>> {
+    let mut line = Vec::new();
+    let read = input.by_ref().take(ORDER_AT_MOST as u64).read_until(b'\n', &mut line).ok()?;
+    if read == 0 {
+        return None;
+    }
+    if line.last() != Some(&b'\n') && read == ORDER_AT_MOST {
+        input.skip_until(b'\n').ok()?;
+    }
+    Some(line)
+}

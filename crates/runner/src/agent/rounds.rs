@@ -1,0 +1,78 @@
+//! How an agent makes rounds: each in a fresh process, or in its own.
+
+use std::sync::atomic::AtomicBool;
+
+use measure::RoundOrder;
+use platform::CaseError;
+
+use super::capabilities::Capabilities;
+use super::examine::examine;
+use crate::launch::{Report, RoundEnd, launch};
+use crate::wire::{ExamineOrder, Hello, Machine};
+use crate::worker::write_round;
+
+/// What an agent does for its coordinator.
+pub(crate) trait Rounds {
+    /// The greeting.
+    fn greeting(&self) -> Hello;
+    /// Examines the machine.
+    fn examine(&mut self, what: &ExamineOrder) -> Machine;
+    /// Makes one round; when `stop` is set, its result is no longer needed.
+    fn make(&mut self, order: RoundOrder, stop: &AtomicBool) -> Result<Report, CaseError>;
+}
+
+/// Each round in a fresh process, as in a run without an agent.
+pub(crate) struct FreshProcesses(Capabilities);
+
+impl FreshProcesses {
+    pub(crate) fn new(capabilities: Capabilities) -> Self {
+        Self(capabilities)
+    }
+}
+
+impl Rounds for FreshProcesses {
+    fn greeting(&self) -> Hello {
+        self.0.greeting()
+    }
+
+    fn examine(&mut self, what: &ExamineOrder) -> Machine {
+        examine(what)
+    }
+
+    fn make(&mut self, order: RoundOrder, stop: &AtomicBool) -> Result<Report, CaseError> {
+        let order = RoundOrder { parent: Some(std::process::id()), ..order };
+        let report = launch(&order, stop);
+        // Between rounds there is no child process but those that ended ones left to the first process of a system.
+        platform::init::reap();
+        report
+    }
+}
+
+/// All rounds in the agent's own process, where the system has no way to start another. Nothing limits their time.
+pub(crate) struct OwnProcess(Capabilities);
+
+impl OwnProcess {
+    pub(crate) fn new(capabilities: Capabilities) -> Self {
+        Self(capabilities)
+    }
+}
+
+impl Rounds for OwnProcess {
+    fn greeting(&self) -> Hello {
+        self.0.greeting()
+    }
+
+    fn examine(&mut self, what: &ExamineOrder) -> Machine {
+        examine(what)
+    }
+
+    fn make(&mut self, order: RoundOrder, _stop: &AtomicBool) -> Result<Report, CaseError> {
+        let mut output = Vec::new();
+        write_round(&order, &mut output);
+        measure::round::use_all_cpus(&order);
+        let text = String::from_utf8_lossy(&output).into_owned();
+        let end = crate::launch::reported_end(&text);
+        let end = end.unwrap_or_else(|| RoundEnd::Died("the round ended without a report".into()));
+        Ok(Report { text, end })
+    }
+}

@@ -1,0 +1,11 @@
+//! The connection with an agent: sends orders, and reads frames within time limits. Only the coordinator's own clock limits
+//! anything.
+
+mod exchange;
+mod host;
+mod reader;
+mod started;
+mod system;
+
+pub use host::{Started, Starts, Timeouts};
+pub(crate) use system::{Introduction, RoundOf, SystemLink};

@@ -1,0 +1,266 @@
+//! One system of a run: starts its agent when a round is due, starts it again after a failure, and gives it up after
+//! several.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use measure::RoundOrder;
+use measure::survey::ClockFacts;
+use platform::CaseError;
+
+use super::exchange::{Exchange, Link};
+use super::host::{Starts, Timeouts};
+use crate::agent_target::check_agent;
+use crate::id::unix_ms;
+use crate::launch::{Report, RoundEnd};
+use crate::wire::{ExamineOrder, Hello, Machine};
+
+/// The difference of two clocks' rates from which one is not the time of the other.
+const RATE_TOLERANCE: f64 = 0.05;
+/// The least time over which rates are compared, and the time that messages may take.
+const RATE_TIME: Duration = Duration::from_secs(1);
+const MESSAGES_TAKE: Duration = Duration::from_millis(200);
+/// A first start that fails sooner is tried once more.
+const TRIED_AGAIN_WITHIN: Duration = Duration::from_secs(10);
+
+/// A system with its agent, if that runs.
+pub(crate) struct SystemLink<'a> {
+    system: &'a dyn Starts,
+    timeouts: Timeouts,
+    /// The CPUs of the host.
+    cpus: Vec<usize>,
+    examined: ExamineOrder,
+    link: Option<Link>,
+    introduction: Option<Introduction>,
+    /// The number of starts that were successful.
+    boots: u32,
+    /// Starts since the last round that was whole.
+    starts_in_a_row: u32,
+    last_reason: String,
+    /// The time that starts took since the last call of [`SystemLink::take_start_time`].
+    start_time: Duration,
+}
+
+/// What an agent has reported about its system.
+#[derive(Debug, Clone)]
+pub(crate) struct Introduction {
+    /// The greeting.
+    pub(crate) hello: Hello,
+    /// The machine.
+    pub(crate) machine: Machine,
+    /// The agent's clock per the coordinator's, where they disagree.
+    pub(crate) rate: Option<f64>,
+    /// The system's time of day less the coordinator's, in ms.
+    pub(crate) clock_offset_ms: i64,
+}
+
+/// What became of a round.
+pub(crate) enum RoundOf {
+    /// It was made, or lost, which its end says.
+    Made(Report),
+    /// The agent cannot start workers.
+    Refused(CaseError),
+    /// The coordinator was requested to stop.
+    Stopped,
+    /// The system is given up; the reason.
+    Gone(String),
+}
+
+impl<'a> SystemLink<'a> {
+    /// A system that is not yet started.
+    pub(crate) fn new(
+        system: &'a dyn Starts,
+        cpus: &[usize],
+        examined: ExamineOrder,
+        timeouts: Timeouts,
+    ) -> Self {
+        let start = system.start_timeout().unwrap_or(timeouts.start);
+        Self {
+            system,
+            timeouts: Timeouts { start, ..timeouts },
+            cpus: cpus.to_vec(),
+            examined,
+            link: None,
+            introduction: None,
+            boots: 0,
+            starts_in_a_row: 0,
+            last_reason: String::new(),
+            start_time: Duration::ZERO,
+        }
+    }
+
+    /// Its name.
+    pub(crate) fn name(&self) -> &str {
+        self.system.name()
+    }
+
+    /// Starts it, and has its agent introduce itself.
+    ///
+    /// # Errors
+    /// Why it does not start, in words.
+    pub(crate) fn introduce(&mut self, stop: &AtomicBool) -> Result<Introduction, String> {
+        let began = Instant::now();
+        let mut started = self.start(stop);
+        if started.is_err() && began.elapsed() < TRIED_AGAIN_WITHIN && !stop.load(Ordering::Relaxed)
+        {
+            started = self.start(stop);
+        }
+        started?;
+        self.starts_in_a_row = 0;
+        self.introduction.clone().ok_or_else(|| "it was not examined".to_owned())
+    }
+
+    /// Ends its agent, so that it starts anew, on these CPUs of the host.
+    pub(crate) fn move_to(&mut self, cpus: &[usize]) {
+        self.end();
+        self.cpus = cpus.to_vec();
+    }
+
+    /// The number of the present start: 1 for the first.
+    pub(crate) fn boot(&self) -> u32 {
+        self.boots
+    }
+
+    /// The time that its starts have taken since the last call: no time of the rounds.
+    pub(crate) fn take_start_time(&mut self) -> Duration {
+        std::mem::take(&mut self.start_time)
+    }
+
+    /// Ends its agent; the next round starts it again.
+    pub(crate) fn end(&mut self) {
+        if let Some(link) = self.link.take() {
+            link.close();
+        }
+    }
+
+    /// Makes a round; starts the agent first if it does not run.
+    pub(crate) fn round(&mut self, order: &RoundOrder, stop: &AtomicBool) -> RoundOf {
+        while self.link.is_none() {
+            if self.starts_in_a_row >= self.timeouts.starts {
+                return RoundOf::Gone(format!(
+                    "{} was started {} times in a row without a round; at last: {}",
+                    self.name(),
+                    self.starts_in_a_row,
+                    self.last_reason
+                ));
+            }
+            let began = Instant::now();
+            if let Err(reason) = self.start(stop) {
+                self.last_reason = reason;
+            }
+            self.start_time += began.elapsed();
+            if stop.load(Ordering::Relaxed) {
+                return RoundOf::Stopped;
+            }
+        }
+        let (Some(link), Some(introduction)) = (&mut self.link, &self.introduction) else {
+            return RoundOf::Gone(self.last_reason.clone());
+        };
+        let mut order = order.clone();
+        if let Some(clock) = clock_like(&order.clock, &introduction.machine.clocks) {
+            order.clock = clock.clone();
+        }
+        let beats = introduction.hello.can(crate::agent::WORKERS);
+        match link.round(order, beats, &self.timeouts, stop) {
+            Ok(Exchange::Whole(report)) => {
+                self.starts_in_a_row = 0;
+                RoundOf::Made(report)
+            }
+            Ok(Exchange::Damaged(reason)) => {
+                let end = RoundEnd::Died(format!("the round was lost: {reason}"));
+                RoundOf::Made(Report { text: String::new(), end })
+            }
+            Ok(Exchange::Refused(error)) => RoundOf::Refused(error),
+            Ok(Exchange::Stopped) => RoundOf::Stopped,
+            Err(lost) => {
+                self.link = None;
+                self.last_reason.clone_from(&lost.reason);
+                let reason = format!("the agent in {} was lost: {}", self.name(), lost.reason);
+                let end = if lost.hangs { RoundEnd::Hung(reason) } else { RoundEnd::Died(reason) };
+                RoundOf::Made(Report { text: String::new(), end })
+            }
+        }
+    }
+
+    /// Starts the agent, waits until its system has warmed up, and has it examine the machine: the clocks of a system that
+    /// was started again may have other rates.
+    fn start(&mut self, stop: &AtomicBool) -> Result<(), String> {
+        self.starts_in_a_row += 1;
+        let agent = self.system.start(&self.cpus)?;
+        let opened = Link::open(agent, &self.timeouts, stop);
+        let (mut link, hello, first) = opened.map_err(|lost| lost.reason)?;
+        let clock_offset_ms = hello.unix_ms - unix_ms();
+        check_agent(&hello)?;
+        sleep(self.timeouts.warm_up, stop);
+        let examined = link.examine(&self.examined, &self.timeouts, stop);
+        let (machine, second) = examined.map_err(|lost| lost.reason)?;
+        if machine.clocks.is_empty() {
+            return Err("its system has no clock to time with".to_owned());
+        }
+        let rate = self.rate_of(&mut link, first, second, stop)?;
+        link.set_rate(rate.unwrap_or(1.0));
+        self.introduction = Some(Introduction { hello, machine, rate, clock_offset_ms });
+        self.link = Some(link);
+        self.boots += 1;
+        Ok(())
+    }
+
+    /// The rate of the agent's clock, if it is another one. It is measured twice: a clock that jumped once is none of
+    /// another rate.
+    fn rate_of(
+        &self,
+        link: &mut Link,
+        first: (Duration, Instant),
+        second: (Duration, Instant),
+        stop: &AtomicBool,
+    ) -> Result<Option<f64>, String> {
+        if other_rate(first, second).is_none() {
+            return Ok(None);
+        }
+        let mut clocks = || link.clocks(&self.timeouts, stop).map_err(|lost| lost.reason);
+        let third = clocks()?;
+        sleep(RATE_TIME.min(self.timeouts.warm_up), stop);
+        Ok(other_rate(third, clocks()?))
+    }
+}
+
+/// The rate of an agent's clock between two readings, if it differs by more than messages take.
+fn other_rate(first: (Duration, Instant), second: (Duration, Instant)) -> Option<f64> {
+    let here = (second.1 - first.1).as_secs_f64();
+    let there = second.0.as_secs_f64() - first.0.as_secs_f64();
+    let apart = (there - here).abs();
+    let differs = apart > here * RATE_TOLERANCE + MESSAGES_TAKE.as_secs_f64();
+    (differs && here > 0.0).then(|| (there / here).max(1e-3))
+}
+
+/// The clock of the same name; the best if there is none.
+fn clock_like<'c>(clock: &ClockFacts, clocks: &'c [ClockFacts]) -> Option<&'c ClockFacts> {
+    clocks.iter().find(|one| one.name == clock.name).or(clocks.first())
+}
+
+fn sleep(time: Duration, stop: &AtomicBool) {
+    const STEP: Duration = Duration::from_millis(50);
+    let until = Instant::now() + time;
+    while Instant::now() < until && !stop.load(Ordering::Relaxed) {
+        std::thread::sleep(STEP.min(until.saturating_duration_since(Instant::now())));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_of_another_rate_is_noticed_in_spite_of_late_messages() {
+        let begin = Instant::now();
+        let rate = |there_ms: u64, here_ms: u64| {
+            let at = |ms| Duration::from_millis(ms);
+            other_rate((at(5_000), begin), (at(5_000 + there_ms), begin + at(here_ms)))
+        };
+        for (there, here) in [(1_000, 1_000), (1_000, 1_190), (1_000, 870), (60_000, 61_000)] {
+            assert_eq!(rate(there, here), None, "{there} ms in {here} ms");
+        }
+        assert_eq!(rate(2_000, 1_000), Some(2.0));
+        assert!(rate(100, 1_000).is_some_and(|rate| (rate - 0.1).abs() < 1e-9));
+    }
+}

@@ -1,0 +1,306 @@
+//! Runs on several systems: one stored run for each, their rounds made in turn.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use measure::cycles::{Latency, Timebase};
+use measure::survey::ClockFacts;
+use measure::time::Nanoseconds;
+use results::{GROUP, RunInfo, SYSTEM, Store};
+
+use crate::agent::WORKERS;
+use crate::coordinator::Coordinator;
+use crate::error::RunError;
+use crate::event::Event;
+use crate::evidence::Evidence;
+use crate::id::{new_id, now_rfc3339};
+use crate::link::{Introduction, Starts, SystemLink, Timeouts};
+use crate::machine::{
+    Description, VERSION, add_cycle_counting, directories, kind_of_cpu, level_key,
+};
+use crate::place::{Counting, Place};
+use crate::plan::{Options, Plan, plan};
+use crate::run::{Ended, conclude, note_if_another_runs, note_if_unfit};
+use crate::run_state::RunState;
+use crate::wire::ExamineOrder;
+
+/// The fact about a machine that its processor is emulated, or its clock is not the coordinator's: why its times are not
+/// judged against those of others.
+pub const EMULATED: &str = "emulated";
+/// The fact about a machine with the operations that its agent found not to work.
+const AGENT_LACKS: &str = "agent_lacks";
+/// The fact about a machine with its time of day less the coordinator's, in ms.
+const CLOCK_OFFSET: &str = "clock_offset_ms";
+/// The fact about a machine with the CPUs of the host that it was pinned to.
+const HOST_CPUS: &str = "host_cpus";
+/// The option of a run with the name of its system, and all systems of the invocation.
+const ON: &str = "on";
+/// Starts of a system that rounds come from where the agent cannot make them in processes of their own.
+const STARTS_OF_ONE_PROCESS: usize = 6;
+
+/// Runs to begin, one on each system.
+pub struct OnRequest<'a> {
+    /// What is measured.
+    pub options: &'a Options,
+    /// The user's options, kept with each run.
+    pub asked: BTreeMap<String, String>,
+    /// The user's labels, kept with each run.
+    pub tags: BTreeMap<String, String>,
+    /// The systems.
+    pub systems: Vec<&'a dyn Starts>,
+    /// How long the coordinator waits.
+    pub timeouts: Timeouts,
+    /// The seed of the order of rounds, unless the options have one.
+    pub seed: u64,
+}
+
+/// A system before its run begins.
+struct Prepared<'a> {
+    link: SystemLink<'a>,
+    slow_down: f64,
+    introduced: Result<Introduction, String>,
+}
+
+/// A run that is about to begin.
+struct Begun {
+    info: RunInfo,
+    plan: Plan,
+    timebase: Timebase,
+    machine: Description,
+    doubts: Vec<String>,
+}
+
+/// Begins one run on each system, makes their rounds in turn, and stores what they show. A system that cannot be started
+/// has a run too, in which each point has the reason.
+///
+/// # Errors
+/// If there is no plan, or the store cannot be used. What was measured before is stored.
+pub fn begin_on(
+    request: OnRequest,
+    store: &mut Store,
+    stop: &AtomicBool,
+    watch: &mut dyn FnMut(Event),
+) -> Result<Vec<Ended>, RunError> {
+    note_if_unfit(watch);
+    note_if_another_runs(store, watch)?;
+    let host = platform::cpu::allowed();
+    let drafted = plan(request.options, &host, request.seed)?;
+    let dirs: Vec<String> = directories(&drafted).into_iter().map(str::to_owned).collect();
+    let (prepared, cpus) = introduce(&request, &drafted.cpus, &ExamineOrder { dirs }, stop, watch);
+    if stop.load(Ordering::Relaxed) {
+        return Err(RunError::StoppedBeforeStart);
+    }
+    let group = new_id();
+    let names: Vec<&str> = request.systems.iter().map(|system| system.name()).collect();
+    let mut begun = Vec::new();
+    for one in &prepared {
+        let id = if begun.is_empty() { group.clone() } else { unlike(&begun) };
+        let mut run = run_of(one, &request, &cpus, store)?;
+        run.info.id = id;
+        run.info.asked.insert(GROUP.to_owned(), group.clone());
+        run.info.asked.insert(ON.to_owned(), names.join(" "));
+        let text = serde_json::to_string(&run.plan).expect("a plan has only plain values");
+        store.begin_run(&run.info, &run.machine, &text)?;
+        begun.push(run);
+    }
+    let mut states = Vec::new();
+    for (run, one) in begun.iter().zip(prepared) {
+        states.push(state_of(run, one, store)?);
+    }
+    let complete = Coordinator::new(states, &drafted.cpus, store, stop, watch).measure()?;
+    let ended = begun.into_iter().map(|run| conclude(store, run.info.id, complete));
+    ended.collect()
+}
+
+/// Starts all systems and has them introduce themselves, on as many CPUs as the one with the fewest has. Also returns the
+/// CPUs of this machine that they share: the last of `host`.
+fn introduce<'a>(
+    request: &OnRequest<'a>,
+    host: &[usize],
+    examined: &ExamineOrder,
+    stop: &AtomicBool,
+    watch: &mut dyn FnMut(Event),
+) -> (Vec<Prepared<'a>>, Vec<usize>) {
+    let last = |count: usize| host[host.len().saturating_sub(count.max(1))..].to_vec();
+    let limits = request.systems.iter().filter_map(|system| system.cpu_limit());
+    let mut count = limits.min().unwrap_or(host.len()).clamp(1, host.len().max(1));
+    let mut prepared: Vec<Prepared> = Vec::new();
+    for &system in &request.systems {
+        if stop.load(Ordering::Relaxed) {
+            break;
+        }
+        let label = format!("starting {}", system.name());
+        watch(Event::Round { label: &label, done: 0.0, remaining: std::time::Duration::ZERO });
+        let mut link = SystemLink::new(system, &last(count), examined.clone(), request.timeouts);
+        let introduced = link.introduce(stop);
+        if let Err(reason) = &introduced {
+            watch(Event::Note(format!("{} is not measured: {reason}", system.name())));
+        }
+        prepared.push(Prepared { link, slow_down: system.slow_down(), introduced });
+    }
+    let known = prepared.iter().filter_map(|one| one.introduced.as_ref().ok());
+    let fewest = known.map(|introduction| introduction.hello.cpus.len()).min().unwrap_or(count);
+    if (1..count).contains(&fewest) {
+        count = fewest;
+        watch(Event::Note(format!(
+            "all systems get {} of this machine, as many as the smallest has",
+            if count == 1 { "1 CPU".to_owned() } else { format!("{count} CPUs") }
+        )));
+        for one in prepared.iter_mut().filter(|one| one.introduced.is_ok()) {
+            one.link.move_to(&last(count));
+            one.introduced = one.link.introduce(stop);
+        }
+    }
+    (prepared, last(count))
+}
+
+/// An id that none of these has.
+fn unlike(begun: &[Begun]) -> String {
+    loop {
+        let id = new_id();
+        if begun.iter().all(|run| run.info.id != id) {
+            return id;
+        }
+    }
+}
+
+/// What is planned and known of the run on one system, without its id.
+fn run_of(
+    one: &Prepared,
+    request: &OnRequest,
+    host_cpus: &[usize],
+    store: &mut Store,
+) -> Result<Begun, RunError> {
+    let known = one.introduced.as_ref().ok();
+    // Systems number their CPUs each in its own way; they are pinned from outside.
+    let cpus: Vec<usize> = match known {
+        Some(introduction) => {
+            introduction.hello.cpus.iter().copied().take(host_cpus.len()).collect()
+        }
+        None => host_cpus.to_vec(),
+    };
+    let share = u32::try_from(request.systems.len()).unwrap_or(1).max(1);
+    let own_process = known.is_some_and(|introduction| !introduction.hello.can(WORKERS));
+    let options = Options {
+        cpu: None,
+        budget: request.options.budget.map(|budget| budget / share),
+        slow_down: Some(one.slow_down).filter(|share| *share > 0.0),
+        boots: request.options.boots.or(own_process.then_some(STARTS_OF_ONE_PROCESS)),
+        ..request.options.clone()
+    };
+    let mut plan = plan(&options, &cpus, request.seed)?;
+    if let (None, Some(introduction)) = (options.budget, known) {
+        plan.allow_for_starts(introduction.machine.worker_start_ms);
+    }
+    let mut doubts = Vec::new();
+    let (mut machine, timebase) = match known {
+        Some(introduction) => described(introduction, store, &mut doubts)?,
+        None => (Description::new(), unknown_timebase()),
+    };
+    if own_process {
+        doubts.push(
+            "measured in the agent's own process: only starts of the system are independent".into(),
+        );
+    }
+    machine.insert(SYSTEM.to_owned(), one.link.name().into());
+    let list: Vec<String> = host_cpus.iter().map(usize::to_string).collect();
+    machine.insert(HOST_CPUS.to_owned(), list.join(",").into());
+    let info = RunInfo {
+        id: String::new(),
+        started: now_rfc3339(),
+        finished: None,
+        seed: plan.seed,
+        oscost: VERSION.to_owned(),
+        tags: request.tags.clone(),
+        asked: request.asked.clone(),
+        core_clock_ghz: None,
+        area_seconds: BTreeMap::new(),
+    };
+    Ok(Begun { info, plan, timebase, machine, doubts })
+}
+
+/// The description of a system that has introduced itself, and how its run counts time and cycles.
+fn described(
+    introduction: &Introduction,
+    store: &Store,
+    doubts: &mut Vec<String>,
+) -> Result<(Description, Timebase), RunError> {
+    let mut machine = introduction.machine.facts.clone();
+    let emulated = emulation(introduction);
+    let latency = match (&introduction.machine.latency, &emulated) {
+        (Latency::Cycles(_), Some(reason)) => Latency::Unknown(reason.clone()),
+        // Neighbours disturbed the calibration: earlier runs may know it.
+        (Latency::Unknown(_), None) => {
+            let known = kind_of_cpu(&machine).map(|kind| store.multiplication_cycles(&kind));
+            let known = known.transpose()?.flatten();
+            known.map_or_else(|| introduction.machine.latency.clone(), Latency::Cycles)
+        }
+        (latency, _) => latency.clone(),
+    };
+    add_cycle_counting(&mut machine, &latency);
+    if let Some(reason) = emulated {
+        doubts.push(format!("{reason}: its times are not this processor's"));
+        machine.insert(EMULATED.to_owned(), reason.into());
+    }
+    machine.insert(AGENT_LACKS.to_owned(), introduction.hello.lacks().into());
+    machine.insert(CLOCK_OFFSET.to_owned(), introduction.clock_offset_ms.into());
+    let clock = introduction.machine.clocks.first().cloned().unwrap_or_else(|| no_clock("none"));
+    Ok((machine, Timebase { clock, latency }))
+}
+
+/// Why the times of a system are not those of the processor; `None` if they are.
+fn emulation(introduction: &Introduction) -> Option<String> {
+    let by_program = introduction.machine.emulator.as_ref();
+    let by_program = by_program.map(|name| format!("the processor is emulated by {name}"));
+    by_program.or_else(|| {
+        let rate = introduction.rate?;
+        Some(format!("its clock runs at {rate:.2} times the rate of the coordinator's"))
+    })
+}
+
+/// How the run on a system that cannot be started would count time.
+fn unknown_timebase() -> Timebase {
+    let latency = Latency::Unknown("the system was not started".to_owned());
+    Timebase { clock: no_clock("unknown"), latency }
+}
+
+fn no_clock(name: &str) -> ClockFacts {
+    let zero = Nanoseconds::new(0.0);
+    ClockFacts { name: name.to_owned(), ns_per_tick: 1.0, cost: zero, step: zero, backward: 0 }
+}
+
+/// A run without rounds.
+fn state_of<'a>(
+    begun: &'a Begun,
+    one: Prepared<'a>,
+    store: &Store,
+) -> Result<RunState<'a>, RunError> {
+    let Begun { info, plan, timebase, machine, doubts } = begun;
+    let (place, missing) = match one.introduced {
+        Ok(introduction) => {
+            let counting = Counting::of(&introduction);
+            (Place::of(one.link, counting), introduction.machine.missing)
+        }
+        Err(reason) => (Place::Nowhere(reason), BTreeMap::new()),
+    };
+    let gone = match &place {
+        Place::Nowhere(reason) => Some(reason.clone()),
+        _ => None,
+    };
+    let evidence = plan
+        .points
+        .iter()
+        .map(|point| Evidence::where_missing(point.clone(), missing.get(&point.case).cloned()));
+    let mut run = RunState::new(plan, &info.id, timebase, place, evidence.collect());
+    match gone {
+        Some(reason) => run.give_up(&format!("the system was not started: {reason}")),
+        // An emulated processor's ratios are not those of its model.
+        None if machine.contains_key(EMULATED) => {}
+        None => run.use_earlier_levels(level_key(machine), store)?,
+    }
+    doubts.iter().for_each(|doubt| run.doubt_all(doubt.clone()));
+    Ok(run)
+}
+
+#[cfg(test)]
+mod faults;

@@ -1,0 +1,326 @@
+//! One run in progress: what its rounds have shown so far, which points need more, and its results.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use measure::RoundOrder;
+use measure::cycles::Timebase;
+use measure::estimate::{EarlierLevel, Levels};
+use measure::record::Line;
+use measure::round::Mode;
+use measure::user_code::UserCode;
+use results::{CaseResult, Outcome, RoundRow, Store, StoreError};
+
+use crate::evidence::Evidence;
+use crate::figures::Core;
+use crate::launch::RoundEnd;
+use crate::place::Place;
+use crate::plan::{Plan, Point};
+use crate::stored_round::{KIND_COUNT, measuring_ms};
+
+/// Quiet samples of a round.
+const QUIET_SAMPLES: usize = 60;
+/// The maximum time for which a round takes samples, and the time for which a worker group contends.
+const ROUND_MS: u64 = 15;
+/// Rounds of a sampled point in one pass over points of which some are trials.
+const SAMPLED_ROUNDS_A_PASS: usize = 3;
+/// Passes of one boot beyond its number of rounds: some rounds are lost or disturbed.
+const PASSES_TO_SPARE: usize = 2;
+
+/// A run in progress.
+pub(crate) struct RunState<'a> {
+    pub(crate) plan: &'a Plan,
+    pub(crate) id: &'a str,
+    timebase: &'a Timebase,
+    pub(crate) place: Place<'a>,
+    pub(crate) evidence: Vec<Evidence>,
+    levels: Levels,
+    /// The time that it has taken.
+    pub(crate) spent: Duration,
+    /// When the run that is resumed had ended, in its own measuring time.
+    pub(crate) earlier: Duration,
+    pub(crate) next_seq: u64,
+    /// The time of the rounds of each area.
+    area_time: BTreeMap<String, Duration>,
+    /// The part of that time for sampled points.
+    sampled_time: Duration,
+    /// Key of the sentinel's quiet levels in the store; `None` if unknown.
+    level_key: Option<String>,
+    /// Reasons to doubt all its figures.
+    doubts: Vec<String>,
+    /// Passes since its system was started for the present boot.
+    passes_of_boot: usize,
+    /// The number of boots that have all their rounds.
+    boots_done: usize,
+}
+
+impl<'a> RunState<'a> {
+    /// A run without rounds.
+    pub(crate) fn new(
+        plan: &'a Plan,
+        id: &'a str,
+        timebase: &'a Timebase,
+        place: Place<'a>,
+        evidence: Vec<Evidence>,
+    ) -> Self {
+        Self {
+            plan,
+            id,
+            timebase,
+            place,
+            evidence,
+            levels: Levels::default(),
+            spent: Duration::ZERO,
+            earlier: Duration::ZERO,
+            next_seq: 0,
+            area_time: BTreeMap::new(),
+            sampled_time: Duration::ZERO,
+            level_key: None,
+            doubts: Vec::new(),
+            passes_of_boot: 0,
+            boots_done: 0,
+        }
+    }
+
+    /// Uses the quiet levels that the store has under `key`, from earlier runs of the same build on the same kind of CPU.
+    pub(crate) fn use_earlier_levels(
+        &mut self,
+        key: Option<String>,
+        store: &Store,
+    ) -> Result<(), StoreError> {
+        /// Older runs are ignored: a virtual machine may move to another host.
+        const RUNS: u32 = 20;
+        if let Some(key) = &key {
+            let earlier = store.quiet_levels(key, RUNS)?;
+            self.levels = Levels::with_earlier(EarlierLevel::of_runs(&earlier));
+        }
+        self.level_key = key;
+        Ok(())
+    }
+
+    /// Adds a reason to doubt all figures of this run.
+    pub(crate) fn doubt_all(&mut self, why: String) {
+        self.doubts.push(why);
+    }
+
+    /// Adds the rounds that an earlier part of this run has stored.
+    pub(crate) fn replay(&mut self, rows: &[RoundRow]) {
+        let mut before = None;
+        for (row, at_ms) in rows.iter().zip(measuring_ms(rows.iter().map(|row| row.started_ms))) {
+            // A round that cannot be read has also used a number and time.
+            let took = Duration::from_millis(at_ms).saturating_sub(self.earlier);
+            if let Some(which) = before {
+                self.add_area_time(which, took);
+            }
+            self.earlier = Duration::from_millis(at_ms);
+            self.next_seq = self.next_seq.max(row.seq + 1);
+            let known = |e: &Evidence| e.point.case == row.case && e.point.params == row.params;
+            before = self.evidence.iter().position(known);
+            let Some(which) = before else { continue };
+            let Ok(end) = serde_json::from_str::<RoundEnd>(&row.outcome) else { continue };
+            self.add_output(which, &row.kind, &row.lines, &end, at_ms);
+        }
+        self.spent = self.earlier;
+    }
+
+    /// Adds the output of a round to the evidence of its point.
+    pub(crate) fn add_output(
+        &mut self,
+        which: usize,
+        kind: &str,
+        text: &str,
+        end: &RoundEnd,
+        at_ms: u64,
+    ) {
+        let evidence = &mut self.evidence[which];
+        if kind == KIND_COUNT {
+            evidence.add_count(text, end);
+        } else if evidence.add_round(text, end, at_ms) {
+            for series in evidence.latest_series() {
+                self.levels.observe(series);
+            }
+        }
+    }
+
+    /// The output of a round with the boot that it is of, if several are measured.
+    pub(crate) fn with_boot(&self, text: String) -> String {
+        match self.place.boot().filter(|_| self.plan.has_boots()) {
+            Some(boot) => {
+                let line = serde_json::to_string(&Line::Boot(boot)).expect("a plain value");
+                format!("{line}\n{text}")
+            }
+            None => text,
+        }
+    }
+
+    /// Stores the results, the core's frequency, and the time taken by each area.
+    pub(crate) fn store_results(&mut self, store: &mut Store) -> Result<(), StoreError> {
+        let (levels, latency) = (&self.levels, &self.timebase.latency);
+        let core = Core::with_slopes(levels, latency, &self.evidence, self.plan.seed);
+        let results = self.evidence.iter().flat_map(|e| e.results(self.plan, &core));
+        let results: Vec<CaseResult> = results.map(|result| self.doubted(result)).collect();
+        store.put_results(self.id, &results)?;
+        let seconds = self.area_time.iter().map(|(area, time)| (area.clone(), time.as_secs_f64()));
+        store.put_run_facts(self.id, core.clock(), &seconds.collect())?;
+        let own = levels.own_level(self.plan.cpus.last().copied());
+        match (&self.level_key, own) {
+            (Some(key), Some((alu, chase))) => store.add_quiet_level(key, alu, chase),
+            _ => Ok(()),
+        }
+    }
+
+    /// With the doubts about all figures of this run.
+    fn doubted(&self, mut result: CaseResult) -> CaseResult {
+        if result.outcome == Outcome::Measured {
+            result.doubts.extend(self.doubts.iter().cloned());
+        }
+        result
+    }
+
+    /// Gives up all points: those without a figure get the outcome and reason.
+    pub(crate) fn give_up(&mut self, reason: &str) {
+        for evidence in &mut self.evidence {
+            evidence.give_up(Outcome::Failed, reason);
+        }
+    }
+
+    /// The points of the next pass. Sampled points that have their least number of rounds wait for the trials once the
+    /// time for sampling is spent: otherwise there would be too few trials.
+    pub(crate) fn active(&self) -> Vec<usize> {
+        let needs_more = |evidence: &Evidence| {
+            evidence.needs_rounds() && evidence.rounds() < evidence.rounds_at_most()
+        };
+        let trials_left = self.evidence.iter().any(|e| e.of_trials && needs_more(e));
+        let share_is_spent = self.sampled_time >= Duration::from_millis(self.plan.sampling_ms);
+        let waits = |evidence: &Evidence| {
+            let has_enough = evidence.rounds() >= self.plan.rounds_at_least;
+            !evidence.of_trials && has_enough && trials_left && share_is_spent
+        };
+        let wanted = |&which: &usize| {
+            let evidence = &self.evidence[which];
+            needs_more(evidence) && !waits(evidence)
+        };
+        (0..self.evidence.len()).filter(wanted).collect()
+    }
+
+    /// Ends the system where its rounds are to come from several boots, and the present one has its share of them.
+    pub(crate) fn next_boot_if_due(&mut self, active: &[usize]) {
+        let Some(boots) = self.plan.boots else { return };
+        let has_its_share = |&which: &usize| {
+            let evidence = &self.evidence[which];
+            let share = self.plan.rounds_of_a_boot(&evidence.point);
+            evidence.rounds() >= share * (self.boots_done + 1)
+        };
+        let most = active
+            .iter()
+            .map(|&which| self.plan.rounds_of_a_boot(&self.evidence[which].point))
+            .max()
+            .unwrap_or(0);
+        let is_done = self.passes_of_boot > 0 && active.iter().all(has_its_share);
+        if (is_done || self.passes_of_boot >= most + PASSES_TO_SPARE)
+            && self.boots_done + 1 < boots.max(1)
+        {
+            self.boots_done += 1;
+            self.passes_of_boot = 0;
+            self.place.end();
+        }
+        self.passes_of_boot += 1;
+    }
+
+    /// The rounds of one pass, not yet shuffled. A pass with trials takes long, so that it has several of the short rounds
+    /// of each sampled point.
+    pub(crate) fn rounds_of_pass(&self, active: &[usize]) -> Vec<usize> {
+        let is_trial = |which: &usize| self.evidence[*which].of_trials;
+        let mut order = active.to_vec();
+        if active.iter().any(is_trial) {
+            let sampled: Vec<usize> = active.iter().copied().filter(|w| !is_trial(w)).collect();
+            for _ in 1..SAMPLED_ROUNDS_A_PASS {
+                order.extend(&sampled);
+            }
+        }
+        order
+    }
+
+    /// Whether a point still needs a round, and there is time for it. On a busy machine the time may be up before the first
+    /// round of a point, which is measured nevertheless.
+    pub(crate) fn wants_round(&self, which: usize) -> bool {
+        let evidence = &self.evidence[which];
+        let has_time = self.spent < self.budget() || evidence.rounds() == 0;
+        has_time && evidence.needs_rounds()
+    }
+
+    /// Whether nothing is left to sample of `active`.
+    pub(crate) fn is_over(&self, active: &[usize]) -> bool {
+        let has_round = |&which: &usize| self.evidence[which].rounds() > 0;
+        let has_ended = |&which: &usize| !self.evidence[which].needs_rounds();
+        let out_of_time = || self.spent >= self.budget();
+        active.is_empty()
+            || (out_of_time() && active.iter().all(|which| has_round(which) || has_ended(which)))
+    }
+
+    /// Determines which of the points are precise enough.
+    pub(crate) fn check_convergence(&mut self, active: &[usize]) {
+        for &which in active {
+            self.evidence[which].check_convergence(self.plan, &self.levels);
+        }
+    }
+
+    /// Adds the time of a round.
+    pub(crate) fn add_area_time(&mut self, which: usize, time: Duration) {
+        let case = &self.evidence[which].point.case;
+        let area = case.split('/').next().unwrap_or(case);
+        *self.area_time.entry(area.to_owned()).or_default() += time;
+        if !self.evidence[which].of_trials {
+            self.sampled_time += time;
+        }
+    }
+
+    /// The order for one round.
+    pub(crate) fn order(&self, which: usize, mode: Mode) -> RoundOrder {
+        let point = &self.evidence[which].point;
+        RoundOrder {
+            case: point.case.clone(),
+            params: point.params.clone(),
+            mode,
+            clock: self.timebase.clock.clone(),
+            cpus: self.plan.cpus.clone(),
+            level: self.levels.level(self.plan.cpus.last().copied(), 1),
+            ns_per_iteration: self.levels.ns_per_iteration(),
+            quiet_samples: QUIET_SAMPLES,
+            limit_ms: limit_ms(point, self.plan),
+            slow_down: self.plan.slow_down,
+            parent: Some(std::process::id()),
+            user: self.plan.user_code(point).cloned(),
+        }
+    }
+
+    /// The share of its points' rounds that is done, as far as their number is planned.
+    pub(crate) fn share_done(&self) -> f64 {
+        let done: f64 = self.evidence.iter().map(|e| e.share_done(self.plan)).sum();
+        done / self.evidence.len().max(1) as f64
+    }
+
+    /// The label of a point, with its system if there are several.
+    pub(crate) fn label(&self, which: usize) -> String {
+        let point = &self.evidence[which].point;
+        let label = results::label(&point.case, &point.params);
+        match self.place.name() {
+            Some(name) => format!("{name}: {label}"),
+            None => label,
+        }
+    }
+
+    /// The time that it may take.
+    pub(crate) fn budget(&self) -> Duration {
+        Duration::from_millis(self.plan.budget_ms)
+    }
+}
+
+/// Time limit of a round, in ms: for samples, that of a command, or several times the expected duration of a trial, for
+/// busy machines.
+fn limit_ms(point: &Point, plan: &Plan) -> u64 {
+    if let Some(UserCode::Command(command)) = plan.user_code(point) {
+        return command.limit_ms;
+    }
+    point.trial_takes().map_or(ROUND_MS, |takes| takes.as_millis() as u64 * 5)
+}

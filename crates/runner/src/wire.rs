@@ -1,0 +1,9 @@
+//! What a coordinator and an agent send each other: orders as lines of JSON, and messages in frames.
+
+pub(crate) mod frame;
+pub(crate) mod message;
+
+pub(crate) use frame::{Deframer, FrameWriter};
+pub(crate) use message::{
+    Capability, ExamineOrder, Hello, Machine, Message, NumberedRound, Order, PROTOCOL, Stamped,
+};

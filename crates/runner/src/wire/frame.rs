@@ -1,0 +1,240 @@
+//! Frames: lines that survive a serial console. Other programs' text may stand between them, before them on a line, or
+//! in their middle; a frame that is not whole is ignored, and the next one's number shows that it is missing.
+//!
+//! A frame is one line: `@o NUMBER LENGTH CRC JSON`. LENGTH is that of the JSON in bytes, CRC the CRC-32 of
+//! `NUMBER JSON` as eight hexadecimal digits.
+
+use std::io::Write;
+
+use memchr::{memchr, memmem};
+
+use super::message::Stamped;
+
+/// What a frame begins with.
+const MARKER: &[u8] = b"@o ";
+/// The greatest length of a frame's JSON, in bytes.
+pub(crate) const JSON_AT_MOST: usize = 64 << 10;
+/// The greatest length of a line that may hold a frame, in bytes; a longer one is skipped.
+const LINE_AT_MOST: usize = 2 * JSON_AT_MOST;
+/// The characters that are kept of other text, for messages about errors.
+const NOISE_AT_MOST: usize = 200;
+
+/// Writes numbered frames.
+pub(crate) struct FrameWriter<W> {
+    out: W,
+    next: u64,
+}
+
+impl<W: Write> FrameWriter<W> {
+    /// Its first frame has number 0.
+    pub(crate) fn new(out: W) -> Self {
+        Self { out, next: 0 }
+    }
+
+    /// What it writes to.
+    #[cfg(test)]
+    pub(crate) fn get_mut(&mut self) -> &mut W {
+        &mut self.out
+    }
+
+    /// Writes one frame, in one call.
+    ///
+    /// # Errors
+    /// Those of the output, or if the message is too long.
+    pub(crate) fn write(&mut self, message: &Stamped) -> std::io::Result<()> {
+        let json = serde_json::to_string(message)?;
+        if json.len() > JSON_AT_MOST {
+            return Err(std::io::Error::other(format!("a message of {} bytes", json.len())));
+        }
+        let number = self.next;
+        self.next += 1;
+        let crc = checksum(number, json.as_bytes());
+        // The line break before it ends what another program has begun.
+        let line = format!("\n@o {number} {} {crc:08x} {json}\n", json.len());
+        self.out.write_all(line.as_bytes())?;
+        self.out.flush()
+    }
+}
+
+fn checksum(number: u64, json: &[u8]) -> u32 {
+    let mut hasher = crc32fast::Hasher::new();
+    hasher.update(format!("{number} ").as_bytes());
+    hasher.update(json);
+    hasher.finalize()
+}
+
+/// Finds the frames in what an agent prints.
+#[derive(Debug, Default)]
+pub(crate) struct Deframer {
+    line: Vec<u8>,
+    /// Whether the present line is too long, so that its rest is skipped.
+    skips: bool,
+    /// The last line that was no frame.
+    noise: String,
+}
+
+impl Deframer {
+    /// Takes the next bytes; returns the frames that end in them, with their numbers.
+    pub(crate) fn push(&mut self, mut bytes: &[u8]) -> Vec<(u64, Stamped)> {
+        let mut found = Vec::new();
+        while let Some(end) = memchr(b'\n', bytes) {
+            self.extend(&bytes[..end]);
+            self.end_line(&mut found);
+            bytes = &bytes[end + 1..];
+        }
+        self.extend(bytes);
+        found
+    }
+
+    /// The last line of other text, shortened; empty if there was none.
+    pub(crate) fn noise(&self) -> &str {
+        &self.noise
+    }
+
+    fn extend(&mut self, bytes: &[u8]) {
+        if self.line.len() + bytes.len() > LINE_AT_MOST {
+            self.skips = true;
+            self.line.clear();
+        }
+        if !self.skips {
+            self.line.extend_from_slice(bytes);
+        }
+    }
+
+    fn end_line(&mut self, found: &mut Vec<(u64, Stamped)>) {
+        self.skips = false;
+        let before = found.len();
+        let mut rest = &self.line[..];
+        while let Some(at) = memmem::find(rest, MARKER) {
+            let frame = &rest[at + MARKER.len()..];
+            rest = match parse(frame) {
+                Some((number, message, length)) => {
+                    found.push((number, message));
+                    &frame[length..]
+                }
+                None => frame,
+            };
+        }
+        if found.len() == before {
+            let text = String::from_utf8_lossy(&self.line[..self.line.len().min(NOISE_AT_MOST)]);
+            let plain: String = text.chars().filter(|c| !c.is_control()).collect();
+            if !plain.trim().is_empty() {
+                plain.trim().clone_into(&mut self.noise);
+            }
+        }
+        self.line.clear();
+    }
+}
+
+/// A frame without its marker: its number, message and length; `None` if it is not whole.
+fn parse(frame: &[u8]) -> Option<(u64, Stamped, usize)> {
+    let mut at = 0;
+    let mut word = || {
+        let length = memchr(b' ', frame.get(at..at + 21).unwrap_or(&frame[at..]))?;
+        let word = std::str::from_utf8(&frame[at..at + length]).ok()?;
+        at += length + 1;
+        Some(word)
+    };
+    let number: u64 = word()?.parse().ok()?;
+    let length: usize = word()?.parse().ok().filter(|&length| length <= JSON_AT_MOST)?;
+    let crc = u32::from_str_radix(word()?, 16).ok()?;
+    let json = frame.get(at..at + length)?;
+    if checksum(number, json) != crc {
+        return None;
+    }
+    Some((number, serde_json::from_slice(json).ok()?, at + length))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::wire::message::Message;
+
+    fn part(n: u64) -> Stamped {
+        Stamped { at_us: n, message: Message::Part { round: n, text: format!("line \"{n}\"\n") } }
+    }
+
+    fn framed(count: u64) -> Vec<u8> {
+        let mut out = Vec::new();
+        let mut frames = FrameWriter::new(&mut out);
+        (0..count).for_each(|n| frames.write(&part(n)).unwrap());
+        out
+    }
+
+    fn numbers(bytes: &[u8]) -> Vec<u64> {
+        let found = Deframer::default().push(bytes);
+        found.iter().for_each(|(number, message)| assert_eq!(*message, part(*number)));
+        found.into_iter().map(|(number, _)| number).collect()
+    }
+
+    #[test]
+    fn a_frame_is_found_wherever_a_console_puts_it() {
+        let one = String::from_utf8(framed(1)).unwrap().trim().to_owned();
+        for text in [
+            format!("{one}\n"),
+            format!("{one}\r\n"),
+            format!("[    1.2] random: crng init done{one}\n"),
+            format!("a @o b @o 0 1 2 {one} @o\n"),
+            format!("\u{1b}[2J{one}\u{1b}[0m\n"),
+        ] {
+            assert_eq!(numbers(text.as_bytes()), [0], "{text:?}");
+        }
+        let two = String::from_utf8(framed(2)).unwrap().replace('\n', "");
+        assert_eq!(numbers(format!("{two}\n").as_bytes()), [0, 1]);
+    }
+
+    #[test]
+    fn a_frame_that_is_not_whole_is_ignored_and_the_next_one_is_found() {
+        let text = String::from_utf8(framed(3)).unwrap();
+        let at = text.find("line").unwrap();
+        let cut = format!("{}[ 1.0] usb 1-1: new device\n{}", &text[..at], &text[at..]);
+        assert_eq!(numbers(cut.as_bytes()), [1, 2]);
+        assert_eq!(numbers(text.replacen("@o 0", "@o 7", 1).as_bytes()), [1, 2]);
+        assert_eq!(numbers(text.trim_end().as_bytes()), [0, 1], "no end of line yet");
+    }
+
+    #[test]
+    fn a_long_line_costs_no_memory_and_text_between_is_kept_for_messages() {
+        let mut deframer = Deframer::default();
+        (0..1_000).for_each(|_| assert!(deframer.push(&[b'x'; 4096]).is_empty()));
+        assert!(deframer.line.len() <= LINE_AT_MOST);
+        deframer.push(b"\nKernel panic - not syncing\r\n\n");
+        assert_eq!(deframer.noise(), "Kernel panic - not syncing");
+        assert_eq!(deframer.push(&framed(1)).len(), 1);
+    }
+
+    #[test]
+    fn a_message_that_is_too_long_is_an_error() {
+        let message = Message::Part { round: 0, text: "x".repeat(JSON_AT_MOST) };
+        let mut frames = FrameWriter::new(Vec::new());
+        assert!(frames.write(&Stamped { at_us: 0, message }).is_err());
+        assert!(frames.out.is_empty());
+    }
+
+    proptest! {
+        /// Whatever is changed in a stream of frames, each one found is one that was written.
+        #[test]
+        fn no_damage_makes_another_frame(
+            damage in prop::collection::vec((0usize..600, any::<u8>(), 0u8..3), 0..12),
+            cut in 1usize..50,
+        ) {
+            let mut bytes = framed(6);
+            for (at, byte, kind) in damage {
+                let at = at % bytes.len();
+                match kind {
+                    0 => bytes[at] = byte,
+                    1 => bytes.insert(at, byte),
+                    _ => drop(bytes.remove(at)),
+                }
+            }
+            let mut deframer = Deframer::default();
+            for piece in bytes.chunks(cut) {
+                for (number, message) in deframer.push(piece) {
+                    prop_assert_eq!(message, part(number));
+                }
+            }
+        }
+    }
+}

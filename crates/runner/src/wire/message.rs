@@ -1,0 +1,165 @@
+//! The orders of a coordinator and the messages of an agent. `docs/systems.md` describes them for authors of agents.
+
+use std::collections::BTreeMap;
+
+use measure::RoundOrder;
+use measure::cycles::Latency;
+use measure::survey::ClockFacts;
+use platform::CaseError;
+use serde::{Deserialize, Serialize};
+
+use crate::launch::RoundEnd;
+use crate::machine::Description;
+
+/// The version of the protocol: a coordinator and an agent of different versions do not work together.
+pub(crate) const PROTOCOL: u32 = 1;
+
+/// What a coordinator requests, as one line of JSON.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Order {
+    /// Examine the machine and its clocks; answered by [`Message::Machine`].
+    Examine(ExamineOrder),
+    /// Read the clock; answered by [`Message::Clock`].
+    Clock,
+    /// Make a round; answered by [`Message::Began`], any number of [`Message::Part`] and [`Message::Ended`].
+    Round(Box<NumberedRound>),
+    /// End; so does the end of the input.
+    Shutdown,
+}
+
+/// What to examine.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub(crate) struct ExamineOrder {
+    /// Directories whose file systems are described, as the parameter `dir` names them.
+    pub(crate) dirs: Vec<String>,
+}
+
+/// A round with its number.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct NumberedRound {
+    /// The number, which all answers have.
+    pub(crate) number: u64,
+    /// The round; the agent fills in the parent.
+    pub(crate) order: RoundOrder,
+}
+
+/// A message with the time of the agent's monotonic clock, in us since it started.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Stamped {
+    /// The time.
+    pub(crate) at_us: u64,
+    /// The message.
+    pub(crate) message: Message,
+}
+
+/// What an agent reports.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Message {
+    /// The agent is ready for orders; the first message.
+    Hello(Hello),
+    /// The machine as examined.
+    Machine(Box<Machine>),
+    /// The answer to [`Order::Clock`]: the message's own time.
+    Clock,
+    /// A round begins.
+    Began {
+        /// Its number.
+        round: u64,
+        /// CRC-32 of the line with the order, without its line break: shows whether it has arrived unchanged.
+        order_crc: u32,
+    },
+    /// The next part of the round's output, split anywhere between characters.
+    Part {
+        /// Its number.
+        round: u64,
+        /// The text.
+        text: String,
+    },
+    /// A round has ended, and all of its output is sent.
+    Ended {
+        /// Its number.
+        round: u64,
+        /// How it ended.
+        end: RoundEnd,
+    },
+    /// A round could not begin.
+    Failed {
+        /// Its number.
+        round: u64,
+        /// Why.
+        error: CaseError,
+    },
+    /// A round is in progress: the heartbeat.
+    Alive,
+    /// An order that cannot be understood.
+    Refused(String),
+    /// The agent ends; the last message.
+    Bye,
+}
+
+/// The greeting.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Hello {
+    /// [`PROTOCOL`].
+    pub(crate) protocol: u32,
+    /// Version of oscost.
+    pub(crate) version: String,
+    /// Checksum of the program, or `unknown`.
+    pub(crate) build: String,
+    /// What the program is built for.
+    pub(crate) target: String,
+    /// The present time by the system's clock, in ms since 1970.
+    pub(crate) unix_ms: i64,
+    /// The CPUs that it may use, ascending.
+    pub(crate) cpus: Vec<usize>,
+    /// What works and what does not, by name.
+    pub(crate) capabilities: BTreeMap<String, Capability>,
+}
+
+/// Whether an operation that agents perform works.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Capability {
+    /// It was performed.
+    Works,
+    /// It failed, for this reason.
+    Fails(String),
+}
+
+/// The machine, as examined by an agent.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Machine {
+    /// Its facts, as of a run.
+    pub(crate) facts: Description,
+    /// Its clocks, the best first.
+    pub(crate) clocks: Vec<ClockFacts>,
+    /// How core cycles are counted on the last of its CPUs.
+    pub(crate) latency: Latency,
+    /// The time that starting a worker takes, in ms; 0 if none can be started.
+    pub(crate) worker_start_ms: f64,
+    /// The program that emulates the processor.
+    pub(crate) emulator: Option<String>,
+    /// The tracepoint that counts system calls.
+    pub(crate) tracepoint: Option<u64>,
+    /// The cases that this system lacks, with the reasons.
+    pub(crate) missing: BTreeMap<String, String>,
+}
+
+impl Hello {
+    /// Whether a capability works.
+    pub(crate) fn can(&self, capability: &str) -> bool {
+        self.capabilities.get(capability) == Some(&Capability::Works)
+    }
+
+    /// What does not work and why, in words; `none` if everything does.
+    pub(crate) fn lacks(&self) -> String {
+        let lacking = self.capabilities.iter().filter_map(|(name, capability)| match capability {
+            Capability::Works => None,
+            Capability::Fails(reason) => Some(format!("{name} ({reason})")),
+        });
+        let lacking: Vec<String> = lacking.collect();
+        if lacking.is_empty() { "none".to_owned() } else { lacking.join(", ") }
+    }
+}

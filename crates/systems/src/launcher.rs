@@ -1,0 +1,115 @@
+//! What a launcher is: a way to start an agent in a system. Each is a file in this folder.
+
+use std::process::Command;
+
+use crate::binary;
+use crate::error::SystemError;
+use crate::options::{OptionSpec, Settings};
+use crate::state::StateDirectory;
+
+pub mod command;
+pub mod native;
+
+/// The first argument of an agent.
+pub const AGENT: &str = "agent";
+
+/// What follows a launcher's name and a colon on the command line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Argument {
+    /// The option that it is the value of.
+    pub option: &'static str,
+    /// As help prints it, such as `KERNEL`.
+    pub syntax: &'static str,
+    /// Whether the launcher needs it.
+    pub required: bool,
+}
+
+/// A way to start an agent in a system.
+pub trait Launcher: Sync + std::fmt::Debug {
+    /// Its name.
+    fn name(&self) -> &'static str;
+
+    /// What such a system is, in a few words.
+    fn about(&self) -> &'static str;
+
+    /// What it needs, in a few words: Debian packages, or permissions.
+    fn needs(&self) -> &'static str;
+
+    /// What follows its name on the command line.
+    fn argument(&self) -> Option<Argument>;
+
+    /// Its options, besides those of all launchers.
+    fn options(&self) -> &'static [OptionSpec];
+
+    /// The number of CPUs that such a system can use at most; `None` if it can use all.
+    fn cpu_limit(&self, settings: &Settings) -> Option<usize> {
+        let _ = settings;
+        None
+    }
+
+    /// Whether it runs on another machine, whose CPUs the option `cpus` then names.
+    fn is_remote(&self) -> bool {
+        false
+    }
+
+    /// Checks that the programs and files that it needs are there.
+    ///
+    /// # Errors
+    /// If one is missing, with the Debian package that has it.
+    fn check(&self, settings: &Settings) -> Result<(), SystemError>;
+
+    /// The command that starts the system with an agent in it.
+    ///
+    /// # Errors
+    /// If what it needs cannot be created.
+    fn launch(&self, start: &mut Starting) -> Result<Launch, SystemError>;
+}
+
+/// A system that is being started.
+pub struct Starting<'a> {
+    /// Its options.
+    pub settings: &'a Settings,
+    /// The CPUs of the host that it may use.
+    pub cpus: &'a [usize],
+    /// Where to create files, and to record what else is created.
+    pub state: &'a mut StateDirectory,
+}
+
+impl Starting<'_> {
+    /// The oscost to start where programs of this system run.
+    ///
+    /// # Errors
+    /// If the path of this program is unknown.
+    pub fn own_binary(&self) -> Result<std::path::PathBuf, SystemError> {
+        binary::own(self.settings)
+    }
+
+    /// The oscost to start where no libraries are.
+    ///
+    /// # Errors
+    /// If there is none, with how to get one.
+    pub fn static_binary(&self) -> Result<std::path::PathBuf, SystemError> {
+        binary::without_libraries(self.settings)
+    }
+}
+
+/// How a system is started.
+#[derive(Debug)]
+pub struct Launch {
+    /// The command, whose standard input and output are the agent's.
+    pub command: Command,
+    /// Whether the system ends soon after the agent's input is closed.
+    pub ends_with_input: bool,
+}
+
+impl Launch {
+    /// A command that ends soon after its input is closed, as agents do.
+    pub fn of(command: Command) -> Self {
+        Self { command, ends_with_input: true }
+    }
+
+    /// A command that must be killed, such as a virtual machine's.
+    pub fn until_killed(command: Command) -> Self {
+        Self { command, ends_with_input: false }
+    }
+}

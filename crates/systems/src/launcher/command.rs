@@ -1,0 +1,91 @@
+//! `command`: the user's own command line starts the agent.
+
+use std::process::Command;
+
+use super::{Argument, Launch, Launcher, Starting};
+use crate::error::SystemError;
+use crate::options::{Kind, OptionSpec, Settings};
+use crate::program;
+
+/// In the command line: the path of the oscost to start, see the option `static`.
+const PLACEHOLDER: &str = "{oscost}";
+
+/// The launcher.
+#[derive(Debug)]
+pub struct CommandLine;
+
+impl Launcher for CommandLine {
+    fn name(&self) -> &'static str {
+        "command"
+    }
+
+    fn about(&self) -> &'static str {
+        "whatever your own command starts; {oscost} in it is the program's path"
+    }
+
+    fn needs(&self) -> &'static str {
+        "the command"
+    }
+
+    fn argument(&self) -> Option<Argument> {
+        Some(Argument { option: "line", syntax: "COMMAND", required: true })
+    }
+
+    fn options(&self) -> &'static [OptionSpec] {
+        &[
+            OptionSpec {
+                name: "line",
+                kind: Kind::Text,
+                meaning: "the command, in words as a shell splits them; it runs `{oscost} agent` in the system",
+            },
+            OptionSpec {
+                name: "static",
+                kind: Kind::Flag,
+                meaning: "{oscost} is the static binary instead of this program",
+            },
+        ]
+    }
+
+    fn check(&self, settings: &Settings) -> Result<(), SystemError> {
+        let words = words_of(settings)?;
+        match words.first().map(String::as_str) {
+            Some(PLACEHOLDER) => Ok(()),
+            Some(name) if program::find(name).is_some() => Ok(()),
+            Some(name) => Err(SystemError::Missing {
+                launcher: "command",
+                program: name.to_owned(),
+                remedy: "there is none in PATH".to_owned(),
+            }),
+            None => Err(SystemError::Usage("the command has no words".to_owned())),
+        }
+    }
+
+    fn launch(&self, start: &mut Starting) -> Result<Launch, SystemError> {
+        let mut words = words_of(start.settings)?;
+        if words.iter().any(|word| word.contains(PLACEHOLDER)) {
+            let binary = match start.settings.flag("static") {
+                true => start.static_binary()?,
+                false => start.own_binary()?,
+            };
+            let binary = binary.to_str().ok_or_else(|| {
+                SystemError::Failed(format!("{}: the path is no UTF-8", binary.display()))
+            })?;
+            for word in &mut words {
+                *word = word.replace(PLACEHOLDER, binary);
+            }
+        }
+        let mut command = Command::new(&words[0]);
+        command.args(&words[1..]);
+        Ok(Launch::of(command))
+    }
+}
+
+/// The words of the command line: at least one.
+fn words_of(settings: &Settings) -> Result<Vec<String>, SystemError> {
+    let line = settings.text("line").unwrap_or_default();
+    match shlex::split(line) {
+        Some(words) if words.iter().any(|word| !word.is_empty()) => Ok(words),
+        Some(_) => Err(SystemError::Usage("the command has no words".to_owned())),
+        None => Err(SystemError::Usage(format!("a quote is not closed in: {line}"))),
+    }
+}

@@ -1,0 +1,55 @@
+//! The list of launchers.
+
+use crate::launcher::Launcher;
+use crate::launcher::command::CommandLine;
+use crate::launcher::native::Native;
+use crate::options::{COMMON, OptionSpec};
+
+/// All launchers, in the order of help and documents.
+pub const LAUNCHERS: &[&dyn Launcher] = &[&Native, &CommandLine];
+
+/// The launcher of that name.
+pub fn find(name: &str) -> Option<&'static dyn Launcher> {
+    LAUNCHERS.iter().copied().find(|launcher| launcher.name() == name)
+}
+
+/// All options of a launcher.
+pub fn options_of(launcher: &dyn Launcher) -> impl Iterator<Item = OptionSpec> {
+    launcher.options().iter().chain(COMMON).copied()
+}
+
+/// A launcher, as help and documents describe it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Description {
+    /// How it is named, such as `qemu:KERNEL`.
+    pub syntax: String,
+    /// What such a system is.
+    pub about: &'static str,
+    /// What it needs.
+    pub needs: &'static str,
+    /// Its options, and what each does.
+    pub options: Vec<(&'static str, String)>,
+}
+
+/// All launchers, as help and documents describe them.
+pub fn descriptions() -> Vec<Description> {
+    let description = |launcher: &&'static dyn Launcher| {
+        let argument = match launcher.argument() {
+            None => String::new(),
+            Some(argument) if argument.required => format!(":{}", argument.syntax),
+            Some(argument) => format!("[:{}]", argument.syntax),
+        };
+        let options = launcher.options().iter();
+        Description {
+            syntax: format!("{}{argument}", launcher.name()),
+            about: launcher.about(),
+            needs: launcher.needs(),
+            options: options
+                .map(|option| {
+                    (option.name, format!("{} ({})", option.meaning, option.kind.expected()))
+                })
+                .collect(),
+        }
+    };
+    LAUNCHERS.iter().map(description).collect()
+}

@@ -1,0 +1,49 @@
+//! Finding programs.
+
+use std::path::{Path, PathBuf};
+
+use crate::error::SystemError;
+
+/// The path of a program: looked for in PATH and the directories of system administration, unless it has a slash.
+pub fn find(name: &str) -> Option<PathBuf> {
+    if Path::new(name).components().count() > 1 {
+        return Some(PathBuf::from(name)).filter(|path| path.is_file());
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let administration = ["/usr/sbin", "/sbin"].map(PathBuf::from);
+    let directories = std::env::split_paths(&path).chain(administration);
+    let suffix = std::env::consts::EXE_SUFFIX;
+    let mut candidates =
+        directories.flat_map(|at| [at.join(name), at.join(format!("{name}{suffix}"))]);
+    candidates.find(|path| path.is_file())
+}
+
+/// The path of a program that a launcher needs.
+///
+/// # Errors
+/// If there is none, with the Debian package that has it.
+pub fn need(launcher: &'static str, name: &str, package: &str) -> Result<PathBuf, SystemError> {
+    find(name).ok_or_else(|| SystemError::Missing {
+        launcher,
+        program: name.to_owned(),
+        remedy: format!("apt-get install {package}"),
+    })
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_are_found_by_name_and_by_path() {
+        let shell = find("sh").unwrap();
+        assert_eq!(find(shell.to_str().unwrap()), Some(shell));
+        assert_eq!(find("nosuch-program"), None);
+        assert_eq!(find("/nosuch/program"), None);
+        let error = need("qemu", "nosuch-program", "some-package").unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "qemu needs the program nosuch-program: apt-get install some-package"
+        );
+    }
+}

@@ -1,0 +1,184 @@
+//! A running agent.
+
+use std::collections::VecDeque;
+use std::io::{ErrorKind, Read, Write};
+use std::process::{Child, ChildStderr, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use platform::hosted;
+
+use crate::error::SystemError;
+use crate::launcher::Launch;
+use crate::state::{Created, StateDirectory, VARIABLE};
+
+/// The part of the error output that is kept, in bytes.
+const ERRORS_KEPT: usize = 16 << 10;
+/// The time for which a system may end by itself.
+const GRACE: Duration = Duration::from_millis(1_500);
+/// The time for which it may end after a request (SIGTERM).
+const GRACE_AFTER_REQUEST: Duration = Duration::from_millis(500);
+/// The time for which the last error output is awaited.
+const LAST_ERRORS: Duration = Duration::from_millis(200);
+
+/// A running agent. Dropping it ends the system, and removes everything that it left.
+#[derive(Debug)]
+pub struct Running {
+    child: Child,
+    ends_with_input: bool,
+    errors: Arc<Mutex<VecDeque<u8>>>,
+    /// Dropped, and so emptied, by [`Running::end`].
+    state: Option<StateDirectory>,
+}
+
+impl Running {
+    /// Starts the command on these CPUs.
+    pub(crate) fn start(
+        launch: Launch,
+        cpus: &[usize],
+        mut state: StateDirectory,
+    ) -> Result<Self, SystemError> {
+        let Launch { mut command, ends_with_input } = launch;
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.env(VARIABLE, state.path());
+        let program = command.get_program().to_string_lossy().into_owned();
+        let mut child = hosted::spawn(command, cpus)
+            .map_err(|e| SystemError::from_io(format!("starting {program}"), &e))?;
+        let leader = child.id();
+        // It cannot be recorded before it has a pid: until then the variable identifies it.
+        let identity = hosted::identity(leader);
+        let recorded = match identity {
+            Some(identity) => state.record(Created::Group { leader, identity }),
+            None => Ok(()),
+        };
+        let errors = Arc::default();
+        let reading = recorded.and_then(|()| keep_last(child.stderr.take(), &errors));
+        let mut running = Self { child, ends_with_input, errors, state: Some(state) };
+        match reading {
+            Ok(()) => Ok(running),
+            Err(e) => {
+                running.end();
+                Err(SystemError::from_io(format!("starting {program}"), &e))
+            }
+        }
+    }
+
+    /// The agent's standard input. Closing it ends the agent.
+    ///
+    /// # Panics
+    /// If it was taken before.
+    pub fn take_input(&mut self) -> Box<dyn Write + Send> {
+        Box::new(self.child.stdin.take().expect("the input is taken once"))
+    }
+
+    /// The agent's standard output. A virtual machine's may have other text before and between its lines.
+    ///
+    /// # Panics
+    /// If it was taken before.
+    pub fn take_output(&mut self) -> Box<dyn Read + Send> {
+        Box::new(self.child.stdout.take().expect("the output is taken once"))
+    }
+
+    /// The pid, on this machine, of the process that was started; it may be the agent itself, or a sandbox around it.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Whether that process has ended.
+    pub fn has_ended(&mut self) -> bool {
+        !matches!(self.child.try_wait(), Ok(None))
+    }
+
+    /// The last line of its error output; a virtual machine's is the kernel's log. Empty if there is none.
+    pub fn last_words(&mut self) -> String {
+        if self.has_ended() {
+            let began = Instant::now();
+            while Arc::strong_count(&self.errors) > 1 && began.elapsed() < LAST_ERRORS {
+                std::thread::sleep(Duration::from_millis(2));
+            }
+        }
+        let mut errors = self.errors.lock().unwrap_or_else(PoisonError::into_inner);
+        last_line(errors.make_contiguous())
+    }
+
+    /// Ends the system, and removes everything that it left. Takes a few seconds at most.
+    pub fn end(&mut self) {
+        drop(self.child.stdin.take());
+        let leader = self.child.id();
+        if !(self.ends_with_input && self.has_ended_within(GRACE)) {
+            hosted::ask_group_to_end(leader);
+            if !self.has_ended_within(GRACE_AFTER_REQUEST) {
+                let _ = self.child.kill();
+            }
+        }
+        platform::process::end_group(leader);
+        let _ = self.child.wait();
+        self.state = None;
+    }
+
+    fn has_ended_within(&mut self, limit: Duration) -> bool {
+        let began = Instant::now();
+        loop {
+            if self.has_ended() {
+                return true;
+            }
+            if began.elapsed() >= limit {
+                return false;
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if self.state.is_some() {
+            self.end();
+        }
+    }
+}
+
+/// Starts a thread that reads error output to its end and keeps the last part.
+fn keep_last(pipe: Option<ChildStderr>, kept: &Arc<Mutex<VecDeque<u8>>>) -> std::io::Result<()> {
+    let Some(mut pipe) = pipe else { return Ok(()) };
+    let kept = Arc::clone(kept);
+    let reader = std::thread::Builder::new().name("errors".to_owned());
+    // It ends with the last process that has the pipe; nothing waits for it.
+    reader.spawn(move || {
+        let mut part = [0; 4 << 10];
+        loop {
+            match pipe.read(&mut part) {
+                Err(e) if e.kind() == ErrorKind::Interrupted => {}
+                Ok(0) | Err(_) => return,
+                Ok(count) => {
+                    let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+                    kept.extend(&part[..count]);
+                    let excess = kept.len().saturating_sub(ERRORS_KEPT);
+                    kept.drain(..excess);
+                }
+            }
+        }
+    })?;
+    Ok(())
+}
+
+/// The last line that is not blank, without control characters.
+fn last_line(bytes: &[u8]) -> String {
+    const LONGEST: usize = 400;
+    let text = String::from_utf8_lossy(bytes);
+    let mut lines = text.split(['\n', '\r']).map(str::trim);
+    let last = lines.rfind(|line| !line.is_empty()).unwrap_or_default();
+    last.chars().filter(|c| !c.is_control()).take(LONGEST).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_line_is_plain_text() {
+        assert_eq!(last_line(b"a\nrunsc: \x1b[1mno\x1b[0m way\r\n\n  \n"), "runsc: [1mno[0m way");
+        assert_eq!(last_line(b""), "");
+        assert_eq!(last_line(&[0xff; 10_000]).chars().count(), 400);
+    }
+}

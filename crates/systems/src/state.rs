@@ -1,0 +1,292 @@
+//! What a started system leaves in this machine, recorded before it is created, in a directory of its own.
+//!
+//! The directory is below that for temporary files and has the pid of this process in its name. A lock on a file in it
+//! shows that this process is alive. When the system ends, all that is recorded is removed, then the directory; after a
+//! kill of this process, [`sweep`] does the same.
+
+use std::fs::{self, File, TryLockError};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use platform::hosted;
+use serde::{Deserialize, Serialize};
+
+const PREFIX: &str = "oscost-system-";
+/// In the directory: locked by the process that created it.
+const LOCK: &str = "lock";
+/// In the directory: what else was created, one JSON object a line.
+const RECORD: &str = "created";
+/// The variable of a system's processes with the path of their state directory.
+pub const VARIABLE: &str = "OSCOST_SYSTEM";
+
+/// A bound on the time that removing one thing takes.
+const REMOVAL: Duration = Duration::from_secs(10);
+
+static COUNT: AtomicU32 = AtomicU32::new(0);
+
+/// What a launcher created outside of the state directory.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Created {
+    /// The processes of the group that this one began.
+    Group {
+        /// Its pid.
+        leader: u32,
+        /// See [`hosted::identity`].
+        identity: String,
+    },
+    /// A file.
+    File(PathBuf),
+    /// What this command removes.
+    RemovedBy(Vec<String>),
+}
+
+/// The state directory of a system that this process starts. Dropping it removes all that the system left.
+#[derive(Debug)]
+pub struct StateDirectory {
+    path: PathBuf,
+    _lock: File,
+    record: File,
+    created: Vec<Created>,
+}
+
+impl StateDirectory {
+    /// A new one.
+    ///
+    /// # Errors
+    /// If it cannot be created.
+    pub fn new() -> io::Result<Self> {
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("{PREFIX}{}-{number}", std::process::id()));
+        // Of an earlier process with the same pid.
+        if hosted::is_own_directory(&path) {
+            remove(&path, &[]);
+        }
+        hosted::private_directory(&path)?;
+        let begun = File::create(path.join(LOCK)).and_then(|lock| {
+            lock.lock()?;
+            Ok((lock, File::options().create_new(true).append(true).open(path.join(RECORD))?))
+        });
+        match begun {
+            Ok((lock, record)) => Ok(Self { path, _lock: lock, record, created: Vec::new() }),
+            Err(e) => {
+                let _ = fs::remove_dir_all(&path);
+                Err(e)
+            }
+        }
+    }
+
+    /// Where files of the system go, which are removed with the directory.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Records what is about to be created.
+    ///
+    /// # Errors
+    /// If the record cannot be written; nothing must be created then.
+    pub fn record(&mut self, created: Created) -> io::Result<()> {
+        let line = serde_json::to_string(&created).map_err(io::Error::other)?;
+        writeln!(self.record, "{line}")?;
+        self.created.push(created);
+        Ok(())
+    }
+}
+
+impl Drop for StateDirectory {
+    fn drop(&mut self) {
+        remove(&self.path, &self.created);
+    }
+}
+
+/// Removes what systems of ended processes left.
+pub fn sweep() {
+    let entries = fs::read_dir(std::env::temp_dir()).into_iter().flatten().flatten();
+    let is_state = |name: &str| {
+        let numbers = name.strip_prefix(PREFIX).and_then(|numbers| numbers.split_once('-'));
+        numbers
+            .is_some_and(|(pid, count)| pid.parse::<u32>().is_ok() && count.parse::<u32>().is_ok())
+    };
+    let paths = entries.filter(|entry| entry.file_name().to_str().is_some_and(is_state));
+    for path in paths.map(|entry| entry.path()).filter(|path| hosted::is_own_directory(path)) {
+        let Some(_lock) = unused(&path) else { continue };
+        let record = fs::read_to_string(path.join(RECORD)).unwrap_or_default();
+        remove(&path, &parse(&record));
+    }
+}
+
+/// The lock of a state directory whose process has ended; `None` if it is alive, or is just creating the directory.
+fn unused(path: &Path) -> Option<File> {
+    let lock = match File::options().write(true).open(path.join(LOCK)) {
+        Ok(lock) => lock,
+        // Killed between two calls, unless the directory is new.
+        Err(_) => {
+            let age = fs::metadata(path).ok()?.modified().ok()?.elapsed().ok()?;
+            return (age > REMOVAL).then(|| File::create(path.join(LOCK)).ok()).flatten();
+        }
+    };
+    match lock.try_lock() {
+        Ok(()) => Some(lock),
+        Err(TryLockError::WouldBlock | TryLockError::Error(_)) => None,
+    }
+}
+
+/// The complete lines of a record: the last one may be cut off.
+fn parse(record: &str) -> Vec<Created> {
+    record.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+}
+
+fn remove(path: &Path, created: &[Created]) {
+    for one in created.iter().rev() {
+        undo(one);
+    }
+    end_processes_of(path);
+    // What cannot be unmounted or removed now stays for the next sweep: the directory is still there.
+    if hosted::unmount_below(path).is_ok() {
+        let _ = fs::remove_dir_all(path);
+    }
+}
+
+fn undo(created: &Created) {
+    match created {
+        Created::Group { leader, identity } => {
+            // A pid is used again for other processes only when no group has its number.
+            if hosted::identity(*leader).is_none_or(|now| now == *identity) {
+                end_all(|| hosted::in_group(*leader));
+            }
+        }
+        Created::File(path) => {
+            let _ = fs::remove_file(path);
+        }
+        Created::RemovedBy(words) => run(words),
+    }
+}
+
+/// Kills the processes that mention a state directory, such as those of a sandbox that left its process group.
+fn end_processes_of(path: &Path) {
+    if let Some(text) = path.to_str() {
+        end_all(|| hosted::mentioning(text));
+    }
+}
+
+/// Kills processes until there are none.
+fn end_all(find: impl Fn() -> Vec<u32>) {
+    let began = Instant::now();
+    loop {
+        let found = find();
+        if found.is_empty() || began.elapsed() > REMOVAL {
+            return;
+        }
+        found.into_iter().for_each(hosted::kill);
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// Runs a command to its end, without its output; kills it if that takes too long.
+fn run(words: &[String]) {
+    let Some(mut command) = platform::command::of_words(words) else { return };
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let _ = end_within(&mut command, REMOVAL);
+}
+
+/// Whether a command ends with exit code 0 within `limit`.
+pub(crate) fn end_within(command: &mut Command, limit: Duration) -> io::Result<bool> {
+    let mut child = command.spawn()?;
+    let began = Instant::now();
+    while began.elapsed() < limit {
+        if let Some(status) = child.try_wait()? {
+            return Ok(status.success());
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    let _ = child.kill();
+    child.wait()?;
+    Ok(false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_state_directory_is_removed_with_what_was_recorded() {
+        let outside = tempfile::NamedTempFile::new().unwrap();
+        let mut state = StateDirectory::new().unwrap();
+        let path = state.path().to_owned();
+        fs::create_dir_all(path.join("a/b")).unwrap();
+        state.record(Created::File(outside.path().to_owned())).unwrap();
+        sweep();
+        assert!(path.exists() && outside.path().exists(), "this process is alive");
+        drop(state);
+        assert!(!path.exists() && !outside.path().exists());
+    }
+
+    #[test]
+    fn what_dead_processes_left_is_swept() {
+        // The highest pid of Linux is 2^22: this one never exists.
+        let dead = std::env::temp_dir().join(format!("{PREFIX}4194305-0"));
+        let outside = tempfile::NamedTempFile::new().unwrap();
+        hosted::private_directory(&dead).unwrap();
+        fs::write(dead.join(LOCK), "").unwrap();
+        let line = serde_json::to_string(&Created::File(outside.path().to_owned())).unwrap();
+        fs::write(dead.join(RECORD), format!("not JSON\n{line}\n{{\"file\":\"/cut")).unwrap();
+        sweep();
+        assert!(!dead.exists() && !outside.path().exists());
+    }
+
+    #[test]
+    fn only_state_directories_are_swept() {
+        let other = std::env::temp_dir().join(format!("{PREFIX}x-{}", std::process::id()));
+        hosted::private_directory(&other).unwrap();
+        fs::write(other.join(LOCK), "").unwrap();
+        sweep();
+        assert!(other.exists());
+        fs::remove_dir_all(&other).unwrap();
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn processes_that_outlive_their_leader_are_ended() {
+        let cpus = platform::cpu::allowed();
+        let mut state = StateDirectory::new().unwrap();
+        let mut command = Command::new("sh");
+        // One stays in the group, the other leaves it.
+        command.args(["-c", "sleep 98 & setsid sleep 99 & read line"]).stdin(Stdio::piped());
+        command.env(VARIABLE, state.path());
+        let mut child = hosted::spawn(command, &cpus).unwrap();
+        let leader = child.id();
+        let identity = hosted::identity(leader).unwrap();
+        state.record(Created::Group { leader, identity }).unwrap();
+        let text = state.path().to_str().unwrap().to_owned();
+        while hosted::mentioning(&text).len() < 3 {
+            std::thread::yield_now();
+        }
+        drop(child.stdin.take());
+        child.wait().unwrap();
+        assert!(hosted::mentioning(&text).len() >= 2);
+        drop(state);
+        assert!(hosted::mentioning(&text).is_empty() && hosted::in_group(leader).is_empty());
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_pid_that_another_process_has_is_left_alone() {
+        let mut child = hosted::spawn(
+            {
+                let mut command = Command::new("sleep");
+                command.arg("60");
+                command
+            },
+            &platform::cpu::allowed(),
+        )
+        .unwrap();
+        undo(&Created::Group { leader: child.id(), identity: "another boot 7".to_owned() });
+        assert!(child.try_wait().unwrap().is_none());
+        let identity = hosted::identity(child.id()).unwrap();
+        undo(&Created::Group { leader: child.id(), identity });
+        child.wait().unwrap();
+    }
+}

@@ -1,0 +1,288 @@
+//! A system that `--on` names.
+
+use std::time::Duration;
+
+use crate::error::SystemError;
+use crate::file::SystemsFile;
+use crate::launcher::{Launcher, Starting};
+use crate::launchers::{self, LAUNCHERS};
+use crate::options::{Kind, Settings, Value};
+use crate::running::Running;
+use crate::state::{self, StateDirectory};
+
+/// The time until an agent must have answered, unless the option `boot-timeout` changes it.
+const BOOT_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// A system: how it is started, and the name that the user sees.
+#[derive(Debug, Clone)]
+pub struct System {
+    name: String,
+    launcher: &'static dyn Launcher,
+    settings: Settings,
+}
+
+impl System {
+    /// The system that `text` names: one of `file`, a launcher (`native`, `gvisor`), a launcher and its argument
+    /// (`qemu:KERNEL`, `wine=PROGRAM.exe`), any of these after a name of its own (`again=native`), or such a name and a
+    /// command line (`mine=./boot.sh {oscost} agent`).
+    ///
+    /// # Errors
+    /// If it names none; the message lists what could be meant.
+    pub fn parse(text: &str, file: &SystemsFile) -> Result<Self, SystemError> {
+        if let Some(system) = named(text, file) {
+            return system;
+        }
+        match text.split_once('=') {
+            Some((name, rest)) if is_name(name) => {
+                // `wine=PROGRAM.exe` is `wine:PROGRAM.exe`.
+                let takes_argument = launchers::find(name).filter(|launcher| {
+                    launcher.argument().is_some() && named(rest, file).is_none()
+                });
+                let system = match takes_argument {
+                    Some(launcher) => of_launcher(launcher, Some(rest)),
+                    None => named(rest, file).unwrap_or_else(|| command_line(rest, file)),
+                };
+                Ok(Self { name: name.to_owned(), ..system? })
+            }
+            Some((name, _)) if !text.contains(' ') => Err(SystemError::Usage(format!(
+                "{name:?} cannot be the name of a system: letters, digits, '-', '_', '.' and '+' can"
+            ))),
+            _ => Err(unknown(text, file)),
+        }
+    }
+
+    /// The systems that these texts name, each with another name.
+    ///
+    /// # Errors
+    /// If a text names none, or two have the same name.
+    pub fn parse_all(texts: &[String], file: &SystemsFile) -> Result<Vec<Self>, SystemError> {
+        let systems =
+            texts.iter().map(|text| Self::parse(text, file)).collect::<Result<Vec<_>, _>>()?;
+        for (at, system) in systems.iter().enumerate() {
+            if systems[..at].iter().any(|other| other.name == system.name) {
+                let (name, text) = (&system.name, &texts[at]);
+                return Err(SystemError::Usage(format!(
+                    "two systems are named {name}: give one another name, as in again={text}"
+                )));
+            }
+        }
+        Ok(systems)
+    }
+
+    /// The name that the user sees.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The launcher's name.
+    pub fn launcher(&self) -> &'static str {
+        self.launcher.name()
+    }
+
+    /// The number of CPUs that it can use at most; `None` if it can use all.
+    pub fn cpu_limit(&self) -> Option<usize> {
+        let given = self.settings.cpus("cpus").map(<[usize]>::len);
+        [given, self.launcher.cpu_limit(&self.settings)].into_iter().flatten().min()
+    }
+
+    /// The share by which each of its operations is slowed down, to test comparisons.
+    pub fn slow_down(&self) -> f64 {
+        self.settings.share("slow-down").unwrap_or_default()
+    }
+
+    /// The time until its agent must have answered.
+    pub fn boot_timeout(&self) -> Duration {
+        self.settings.duration("boot-timeout").unwrap_or(BOOT_TIMEOUT)
+    }
+
+    /// Checks that the programs and files that it needs are there.
+    ///
+    /// # Errors
+    /// If one is missing, with what to install.
+    pub fn check(&self) -> Result<(), SystemError> {
+        self.launcher.check(&self.settings)
+    }
+
+    /// Starts an agent in it. The processes of this machine that it consists of run on `cpus` only, unless its option
+    /// `cpus` names others. What an earlier process left that was killed is removed first.
+    ///
+    /// # Errors
+    /// If something that it needs is missing, or it cannot be started. An agent that starts and then fails is not an error
+    /// here: its output ends.
+    pub fn start(&self, cpus: &[usize]) -> Result<Running, SystemError> {
+        state::sweep();
+        self.check()?;
+        let failed = |e| SystemError::from_io("a directory for the system's files", &e);
+        let mut state = StateDirectory::new().map_err(failed)?;
+        let own = self.settings.cpus("cpus").filter(|_| !self.launcher.is_remote());
+        let cpus = own.unwrap_or(cpus);
+        let mut start = Starting { settings: &self.settings, cpus, state: &mut state };
+        let mut launch = self.launcher.launch(&mut start)?;
+        launch.command.envs(self.settings.variables("env"));
+        Running::start(launch, cpus, state)
+    }
+}
+
+/// The system of `file` or the launcher, perhaps with an argument, that `text` names; `None` if it names none.
+fn named(text: &str, file: &SystemsFile) -> Option<Result<System, SystemError>> {
+    if let Some((launcher, settings)) = file.get(text) {
+        return Some(Ok(System { name: text.to_owned(), launcher, settings: settings.clone() }));
+    }
+    let (name, argument) = match text.split_once(':') {
+        Some((name, argument)) => (name, Some(argument)),
+        None => (text, None),
+    };
+    launchers::find(name).map(|launcher| of_launcher(launcher, argument))
+}
+
+fn of_launcher(
+    launcher: &'static dyn Launcher,
+    argument: Option<&str>,
+) -> Result<System, SystemError> {
+    let mut name = launcher.name().to_owned();
+    let mut settings = Settings::default();
+    match (launcher.argument(), argument) {
+        (None, Some(argument)) => {
+            return Err(SystemError::Usage(format!("{name} takes no argument, not {argument:?}")));
+        }
+        (Some(takes), None) if takes.required => {
+            return Err(SystemError::Usage(format!(
+                "{name} needs an argument: {name}:{}",
+                takes.syntax
+            )));
+        }
+        (Some(takes), Some(argument)) => {
+            let option = launchers::options_of(launcher).find(|option| option.name == takes.option);
+            let kind = option.map_or(Kind::Text, |option| option.kind);
+            let value = kind.parse(argument).ok_or_else(|| {
+                let expected = kind.expected();
+                SystemError::Usage(format!(
+                    "{name}:{}: {argument:?} is not {expected}",
+                    takes.syntax
+                ))
+            })?;
+            // The directories of a path are too long for the heading of a column.
+            let short = match &value {
+                Value::Path(path) => {
+                    path.file_name().map(|file| file.to_string_lossy().into_owned())
+                }
+                _ => None,
+            };
+            name = format!("{name}:{}", short.as_deref().unwrap_or(argument));
+            settings.set(takes.option, value);
+        }
+        (_, None) => {}
+    }
+    Ok(System { name, launcher, settings })
+}
+
+/// A name and a command line. One word without a slash is more likely a misspelt system.
+fn command_line(line: &str, file: &SystemsFile) -> Result<System, SystemError> {
+    if !line.contains(['/', '\\']) && !line.trim().contains(' ') {
+        return Err(unknown(line, file));
+    }
+    match launchers::find("command") {
+        Some(launcher) => of_launcher(launcher, Some(line)),
+        None => Err(unknown(line, file)),
+    }
+}
+
+/// Whether a text can be the name of a system.
+pub(crate) fn is_name(text: &str) -> bool {
+    let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '+' | ':');
+    !text.is_empty() && text.chars().count() <= 64 && text.chars().all(is_plain)
+}
+
+fn unknown(text: &str, file: &SystemsFile) -> SystemError {
+    let known: Vec<&str> =
+        file.names().chain(LAUNCHERS.iter().map(|launcher| launcher.name())).collect();
+    let word = text.split([':', '=']).next().unwrap_or_default();
+    let near = known.iter().map(|name| (strsim::damerau_levenshtein(word, name), name)).min();
+    let hint = match near {
+        Some((distance, name)) if distance <= 2 => format!("did you mean {name}?"),
+        _ => format!(
+            "known are {}; NAME='COMMAND {{oscost}} agent' starts it by a command",
+            known.join(", ")
+        ),
+    };
+    SystemError::Usage(format!("no system is named {text:?}: {hint}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn file() -> SystemsFile {
+        let text = "[fast]\nlauncher = 'native'\nslow-down = 0.01\nboot-timeout = '5s'\n";
+        SystemsFile::parse(text, Path::new("systems.toml")).unwrap()
+    }
+
+    fn parsed(text: &str) -> (String, &'static str) {
+        let system = System::parse(text, &file()).unwrap();
+        (system.name, system.launcher.name())
+    }
+
+    fn error(text: &str) -> String {
+        System::parse(text, &file()).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn systems_are_named_in_several_ways() {
+        for (text, name, launcher) in [
+            ("native", "native", "native"),
+            ("again=native", "again", "native"),
+            ("fast", "fast", "native"),
+            ("same=fast", "same", "native"),
+            ("mine=./boot.sh {oscost} agent", "mine", "command"),
+            ("mine={oscost} agent", "mine", "command"),
+            ("mine=command:env A=b {oscost} agent", "mine", "command"),
+        ] {
+            assert_eq!(parsed(text), (name.to_owned(), launcher), "{text}");
+        }
+    }
+
+    #[test]
+    fn options_of_the_file_are_kept() {
+        let system = System::parse("same=fast", &file()).unwrap();
+        assert_eq!((system.slow_down(), system.boot_timeout().as_secs()), (0.01, 5));
+        let native = System::parse("native", &file()).unwrap();
+        assert_eq!((native.slow_down(), native.boot_timeout()), (0.0, BOOT_TIMEOUT));
+    }
+
+    #[test]
+    fn what_names_no_system_is_explained() {
+        assert!(error("natve").contains("did you mean native?"), "{}", error("natve"));
+        assert!(error("again=natve").contains("did you mean native?"));
+        assert!(error("zzzzzz").contains("known are fast, native, command"), "{}", error("zzzzzz"));
+        assert!(error("native:x").contains("takes no argument"));
+        assert!(error("command").contains("needs an argument: command:COMMAND"));
+        assert!(error("a b=native").contains("no system"), "{}", error("a b=native"));
+        assert!(error("a,b=native").contains("cannot be the name"));
+        assert!(error("").contains("no system is named \"\""));
+    }
+
+    #[test]
+    fn names_are_unique() {
+        let all = |texts: &[&str]| {
+            let texts: Vec<String> = texts.iter().map(|&text| text.to_owned()).collect();
+            System::parse_all(&texts, &file())
+        };
+        assert_eq!(all(&["native", "again=native"]).unwrap().len(), 2);
+        let error = all(&["native", "native"]).unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "two systems are named native: give one another name, as in again=native"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_a_system_or_an_error(text in "\\PC{0,40}") {
+            let _ = System::parse(&text, &file());
+        }
+    }
+}
