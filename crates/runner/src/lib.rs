@@ -37,7 +37,7 @@ pub use id::{new_id, random_seed};
 pub use link::{Started, Starts, Timeouts};
 pub use machine_changes::also_differs;
 pub use noise::{NOISE_TAG, stored_noise_checks};
-pub use on::{EMULATED, OnRequest, begin_on};
+pub use on::{OnRequest, begin_on};
 pub use plan::{
     Options, Plan, PlanError, Point, Selection, choose, plan, plan_of, points_of_claims,
 };

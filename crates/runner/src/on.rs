@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use measure::cycles::{Latency, Timebase};
 use measure::survey::ClockFacts;
 use measure::time::Nanoseconds;
-use results::{GROUP, RunInfo, SYSTEM, Store};
+use results::{EMULATED, GROUP, RunInfo, SYSTEM, Store};
 
 use crate::agent::WORKERS;
 use crate::coordinator::Coordinator;
@@ -24,9 +24,6 @@ use crate::run::{Ended, conclude, note_if_another_runs, note_if_unfit};
 use crate::run_state::RunState;
 use crate::wire::ExamineOrder;
 
-/// The fact about a machine that its processor is emulated, or its clock is not the coordinator's: why its times are not
-/// judged against those of others.
-pub const EMULATED: &str = "emulated";
 /// The fact about a machine with the operations that its agent found not to work.
 const AGENT_LACKS: &str = "agent_lacks";
 /// The fact about a machine with its time of day less the coordinator's, in ms.

@@ -2,6 +2,8 @@
 
 use std::sync::atomic::AtomicBool;
 
+use analysis::NoiseCheck;
+use report::systems_summary;
 use results::Document;
 use runner::{Ended, OnRequest, Starts, Timeouts};
 use systems::{System, SystemsFile};
@@ -9,7 +11,7 @@ use systems::{System, SystemsFile};
 use super::measure::{Form, in_progress, show_results};
 use crate::args::Run;
 use crate::ending::{Ending, Usage};
-use crate::output::{note, print};
+use crate::output::{note, page, print};
 use crate::store::store_to_write;
 
 /// The systems that the user named.
@@ -43,16 +45,29 @@ pub fn run_on(args: &Run, form: Form, stop: &AtomicBool) -> anyhow::Result<Endin
         let all = serde_json::to_string_pretty(&documents)?;
         print(&all)?;
     } else if !args.output.files.are_printed() {
-        for document in &documents {
-            print(&format!("On {}:", document.system().unwrap_or("?")))?;
-            show_results(document, Form::Tables, None)?;
-        }
+        show(&documents, form)?;
     }
     documents.iter().try_for_each(|document| args.output.files.write(document))?;
     let ids: Vec<&str> = ended.iter().map(|ended| ended.id.as_str()).collect();
     let seconds = took.as_secs();
     note(&format!("saved as runs {} after {seconds} s", ids.join(", ")));
     Ok(ending_of(&ended))
+}
+
+/// Prints the verdict, and the tables of each system if they were asked for or there is no verdict.
+fn show(documents: &[Document], form: Form) -> anyhow::Result<()> {
+    let verdict = systems_summary(documents, &NoiseCheck::default(), &page());
+    if !verdict.is_empty() {
+        print(&verdict)?;
+        if form != Form::Tables {
+            return print("`oscost compare last --by system` prints each point, `--tables` each system.");
+        }
+    }
+    for document in documents {
+        print(&format!("\nOn {}:\n", document.system().unwrap_or("?")))?;
+        show_results(document, Form::Tables, None)?;
+    }
+    Ok(())
 }
 
 fn ending_of(ended: &[Ended]) -> Ending {
