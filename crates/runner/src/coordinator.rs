@@ -34,18 +34,21 @@ pub(crate) struct Coordinator<'a> {
     began: Instant,
     /// Until when the time was added to that which a run has spent.
     charged: Instant,
+    /// The CPUs of this system that the rounds use, the measuring one last.
+    cpus: Vec<usize>,
 }
 
 impl<'a> Coordinator<'a> {
-    /// Of these runs.
+    /// Of these runs, whose rounds use these CPUs of this system.
     pub(crate) fn new(
         runs: Vec<RunState<'a>>,
+        cpus: &[usize],
         store: &'a mut Store,
         stop: &'a AtomicBool,
         watch: &'a mut dyn FnMut(Event),
     ) -> Self {
         let now = Instant::now();
-        Self { runs, store, stop, watch, began: now, charged: now }
+        Self { runs, store, stop, watch, began: now, charged: now, cpus: cpus.to_vec() }
     }
 
     /// Measures until every point is precise enough or time is up, and stores the results; false if stopped before.
@@ -53,16 +56,15 @@ impl<'a> Coordinator<'a> {
         self.runs.iter().for_each(|run| register_directories_of(run.plan));
         platform::cleanup::sweep_dead();
         platform::process::adopt_children();
-        let cpus = self.runs.first().map_or(&[][..], |run| &run.plan.cpus);
         // Move away from the measuring CPU, if there is another; a worker chooses its CPU itself.
-        if let [first, _, ..] = *cpus {
+        if let [first, _, ..] = self.cpus[..] {
             let _ = platform::cpu::pin_thread(first);
         }
         let outcome = self.count_and_sample();
         self.runs.iter_mut().for_each(|run| run.place.end());
         // A worker killed just before this run began may end only now.
         platform::cleanup::sweep_dead();
-        let _ = platform::cpu::pin_thread_to_any(cpus);
+        let _ = platform::cpu::pin_thread_to_any(&self.cpus);
         if matches!(outcome, Err(RunError::TakenOver { .. })) {
             return outcome; // the results are up to the other process
         }
@@ -198,9 +200,10 @@ impl<'a> Coordinator<'a> {
         let order = self.runs[run].order(which, mode);
         let launched = Instant::now();
         let made = self.runs[run].place.make(&order, self.stop);
-        let took = launched.elapsed();
-        self.runs[run].add_area_time(which, took);
+        let starting = self.runs[run].place.take_start_time();
+        self.runs[run].add_area_time(which, launched.elapsed().saturating_sub(starting));
         self.charge(run);
+        self.runs[run].spent = self.runs[run].spent.saturating_sub(starting);
         let Report { text, end } = match made {
             Made::Report(report) => report,
             Made::Refused(error) => return self.refused(run, mode, error),

@@ -4,6 +4,7 @@
 mod exchange;
 mod host;
 mod reader;
+mod started;
 mod system;
 
 pub use host::{Started, Starts, Timeouts};

@@ -107,7 +107,7 @@ pub fn begin_on(
     for (run, one) in begun.iter().zip(prepared) {
         states.push(state_of(run, one, store)?);
     }
-    let complete = Coordinator::new(states, store, stop, watch).measure()?;
+    let complete = Coordinator::new(states, &drafted.cpus, store, stop, watch).measure()?;
     let ended = begun.into_iter().map(|run| conclude(store, run.info.id, complete));
     ended.collect()
 }
@@ -188,7 +188,10 @@ fn run_of(
         boots: request.options.boots.or(own_process.then_some(STARTS_OF_ONE_PROCESS)),
         ..request.options.clone()
     };
-    let plan = plan(&options, &cpus, request.seed)?;
+    let mut plan = plan(&options, &cpus, request.seed)?;
+    if let (None, Some(introduction)) = (options.budget, known) {
+        plan.allow_for_starts(introduction.machine.worker_start_ms);
+    }
     let mut doubts = Vec::new();
     let (mut machine, timebase) = match known {
         Some(introduction) => described(introduction, store, &mut doubts)?,
@@ -291,6 +294,8 @@ fn state_of<'a>(
     let mut run = RunState::new(plan, &info.id, timebase, place, evidence.collect());
     match gone {
         Some(reason) => run.give_up(&format!("the system was not started: {reason}")),
+        // An emulated processor's ratios are not those of its model.
+        None if machine.contains_key(EMULATED) => {}
         None => run.use_earlier_levels(level_key(machine), store)?,
     }
     doubts.iter().for_each(|doubt| run.doubt_all(doubt.clone()));

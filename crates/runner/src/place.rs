@@ -1,6 +1,7 @@
 //! Where the rounds of a run are made: on this system, or by an agent in another.
 
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use measure::RoundOrder;
 use platform::CaseError;
@@ -91,6 +92,14 @@ impl<'a> Place<'a> {
                 RoundOf::Gone(reason) => Made::Gone(reason),
             },
             Self::Nowhere(reason) => Made::Gone(reason.clone()),
+        }
+    }
+
+    /// The time that starts of the agent's system have taken since the last call.
+    pub(crate) fn take_start_time(&mut self) -> Duration {
+        match self {
+            Self::System { link, .. } => link.take_start_time(),
+            Self::Here | Self::Nowhere(_) => Duration::ZERO,
         }
     }
 

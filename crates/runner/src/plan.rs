@@ -187,6 +187,18 @@ impl Plan {
         self.trials_at_most.map_or(wanted + wanted / 2, |most| most.max(wanted))
     }
 
+    /// Allows more time where starting a worker takes longer than usual, in ms: that is most of a round then.
+    pub(crate) fn allow_for_starts(&mut self, worker_start_ms: f64) {
+        const USUAL_MS: f64 = 10.0;
+        /// Trials are of unknown number, and take longer in such a system too.
+        const FACTOR_AT_MOST: f64 = 4.0;
+        let rounds = (self.points.len() * (self.rounds_at_least + 2)) as f64;
+        let more_ms = rounds * (worker_start_ms - USUAL_MS).max(0.0);
+        let more_ms = more_ms.min(self.budget_ms as f64 * (FACTOR_AT_MOST - 1.0)) as u64;
+        self.budget_ms += more_ms;
+        self.sampling_ms += more_ms;
+    }
+
     /// The number of rounds of a point after each start of the system, where several are measured.
     pub fn rounds_of_a_boot(&self, point: &Point) -> usize {
         let wanted = match trials_of(&point.case) {
@@ -549,6 +561,20 @@ mod tests {
             assert_eq!(workers(&quick, count), workers(&ordinary, count));
         }
         assert_eq!((workers(&quick, "4"), quick.len() * 3), (0, ordinary.len() * 2));
+    }
+
+    #[test]
+    fn slow_starts_of_workers_extend_the_time_within_limits() {
+        let options = Options { filters: vec!["syscall".into()], ..Options::default() };
+        let planned = plan(&options, &[0], 7).unwrap();
+        let with = |ms| {
+            let mut plan = planned.clone();
+            plan.allow_for_starts(ms);
+            plan.budget_ms
+        };
+        assert_eq!((with(0.0), with(8.0)), (planned.budget_ms, planned.budget_ms));
+        assert_eq!(with(11.0), planned.budget_ms + planned.points.len() as u64 * 22);
+        assert_eq!(with(1e9), planned.budget_ms * 4);
     }
 
     #[test]

@@ -61,7 +61,8 @@ impl Run {
     /// If a directory cannot be named as text, or a library cannot be used.
     pub fn options(&self) -> anyhow::Result<Options> {
         let user = runner::functions(&self.ops, self.op_memory)?;
-        Ok(Options { user, ..self.measuring.options()? })
+        let (boots, fresh) = (self.boots, self.fresh);
+        Ok(Options { user, boots, fresh, ..self.measuring.options()? })
     }
 
     /// The options that were given, as text by name, to be kept with the run.
@@ -70,6 +71,12 @@ impl Run {
         let paths: Vec<String> = self.ops.iter().map(|path| path.display().to_string()).collect();
         if !paths.is_empty() {
             asked.insert(OP.to_owned(), paths.join(" "));
+        }
+        if let Some(boots) = self.boots {
+            asked.insert("boots".to_owned(), boots.to_string());
+        }
+        if self.fresh {
+            asked.insert("fresh".to_owned(), "yes".to_owned());
         }
         asked
     }
@@ -153,6 +160,8 @@ Examples:
   oscost run lock/futex --param workers=1..8 --param place=same,spread
   oscost run file --dir /srv --dir /dev/shm
   oscost run --op ./mine.so
+  oscost run syscall lock --on native --on gvisor --on qemu:/boot/vmlinuz-6.12
+  oscost run --quick --dry-run
   oscost run --resume")]
 pub struct Run {
     #[command(flatten)]
@@ -164,9 +173,25 @@ pub struct Run {
     /// How much memory the library of --op may use
     #[arg(long, value_name = "BYTES", value_parser = op_memory, allow_hyphen_values = true, default_value = "1g")]
     pub op_memory: u64,
+    /// Measure on this system, in turn with the others named: `native`, `gvisor`, `qemu:KERNEL`, a name in systems.toml, or
+    /// NAME='COMMAND {oscost} agent' (may be repeated)
+    #[arg(long = "on", value_name = "SYSTEM", conflicts_with_all = ["ops", "slow_down"])]
+    pub on: Vec<String>,
+    /// File that defines systems [default: systems.toml here or in your configuration directory]
+    #[arg(long, value_name = "FILE", requires = "on")]
+    pub systems: Option<PathBuf>,
+    /// Start the systems of --on anew for each round
+    #[arg(long, requires = "on")]
+    pub fresh: bool,
+    /// Start the systems of --on this number of times; intervals then cover the differences between starts
+    #[arg(long, value_name = "N", value_parser = boots, requires = "on", conflicts_with = "fresh")]
+    pub boots: Option<usize>,
+    /// Print what would be measured and how long that takes, and measure nothing
+    #[arg(long, conflicts_with = "resume")]
+    pub dry_run: bool,
     /// Continue the latest unfinished run, or the run named
     #[arg(long, value_name = "RUN", num_args = 0..=1, default_missing_value = "",
-          conflicts_with_all = ["filters", "quick", "full", "params", "dirs", "netns", "precision", "budget", "scale", "seed", "cpu", "slow_down", "tags", "ops"])]
+          conflicts_with_all = ["filters", "quick", "full", "params", "dirs", "netns", "precision", "budget", "scale", "seed", "cpu", "slow_down", "tags", "ops", "on"])]
     pub resume: Option<String>,
     /// Print all tables of a run of all areas instead of its summary
     #[arg(long, conflicts_with = "json")]
@@ -195,6 +220,13 @@ fn scale(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(scale) if plain && scale > 0.0 && scale <= 1_000.0 => Ok(scale),
         _ => Err("it is not a factor above 0 and up to 1000, as in 0.01".into()),
+    }
+}
+
+fn boots(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(boots @ 2..=20) => Ok(boots),
+        _ => Err("it is not a number from 2 to 20".into()),
     }
 }
 

@@ -23,6 +23,11 @@ impl Files {
         })
     }
 
+    /// Whether the user named any.
+    pub fn are_given(&self) -> bool {
+        self.csv.is_some() || self.xlsx.is_some()
+    }
+
     /// Whether one of them is printed instead of the tables.
     pub fn are_printed(&self) -> bool {
         self.csv.as_deref().is_some_and(is_stdout)

@@ -71,6 +71,13 @@ pub fn measure(
 pub fn watched(
     work: impl FnOnce(&mut dyn FnMut(Event<'_>)) -> Result<Ended, RunError>,
 ) -> Result<(Ended, Duration), RunError> {
+    in_progress(work)
+}
+
+/// The same of several runs.
+pub fn in_progress<T>(
+    work: impl FnOnce(&mut dyn FnMut(Event<'_>)) -> Result<T, RunError>,
+) -> Result<(T, Duration), RunError> {
     let progress = Progress::new();
     let ended = work(&mut |event| progress.show(event));
     let took = progress.finish();

@@ -3,9 +3,12 @@
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use runner::Plan;
+use runner::{Options, Plan};
+use systems::System;
 
+use super::dry_run::show;
 use super::measure::{Form, measure, plan_of, show_ended, watched};
+use super::on::{run_on, systems_of};
 use crate::args::Run;
 use crate::ending::Ending;
 use crate::interrupt::stop_on_interrupt;
@@ -19,11 +22,28 @@ pub fn run(args: &Run) -> anyhow::Result<Ending> {
     if let Some(name) = &args.resume {
         return resume(name, args, &stop);
     }
+    let form = Form::of(args.output.json, args.tables);
+    if args.dry_run {
+        return dry_run(args);
+    }
+    if !args.on.is_empty() {
+        return run_on(args, form, &stop);
+    }
     let plan = plan_of(&args.options()?)?;
     runner::check_directories(&plan)?;
     announce(&plan);
-    let form = Form::of(args.output.json, args.tables);
     measure(&plan, args.asked(), form, &args.output, &args.store, &stop)
+}
+
+/// Prints what would be measured.
+fn dry_run(args: &Run) -> anyhow::Result<Ending> {
+    let systems = if args.on.is_empty() { Vec::new() } else { systems_of(args)? };
+    let names: Vec<&str> = systems.iter().map(System::name).collect();
+    let share = u32::try_from(names.len()).unwrap_or(1).max(1);
+    let options = args.options()?;
+    let budget = options.budget.map(|budget| budget / share);
+    show(&plan_of(&Options { budget, ..options })?, &names, args.output.json)?;
+    Ok(Ending::Done)
 }
 
 /// Resumes the run of that name, or the latest unfinished one if the name is empty.

@@ -1,11 +1,15 @@
 //! The machine and its clocks, as an agent reports them.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
 
+use cases::order::WorkerOrder;
 use measure::survey::{ClockFacts, survey};
 use measure::time::Nanoseconds;
 use platform::counters::syscall_tracepoint;
 
+use crate::launch::output_of;
 use crate::machine::{add_core_type, add_cycle_counting, add_file_systems, description};
 use crate::timebase::timebase_on;
 use crate::wire::{ExamineOrder, Machine};
@@ -28,11 +32,26 @@ pub(crate) fn examine(what: &ExamineOrder) -> Machine {
     Machine {
         facts,
         clocks,
+        worker_start_ms: worker_start_ms(),
         latency: timebase.latency,
         emulator: platform::cpu::emulator(),
         tracepoint: syscall_tracepoint(),
         missing,
     }
+}
+
+/// The least of a few times that starting a worker takes.
+fn worker_start_ms() -> f64 {
+    const TRIES: usize = 3;
+    const LIMIT: Duration = Duration::from_secs(5);
+    let never = AtomicBool::new(false);
+    let start = |_| {
+        let began = Instant::now();
+        let output = output_of(&mut WorkerOrder::Probe.command(), LIMIT, &never);
+        output.map(|_| began.elapsed().as_secs_f64() * 1e3)
+    };
+    // The first failure will be that of all.
+    (0..TRIES).map_while(start).reduce(f64::min).unwrap_or(0.0)
 }
 
 /// Clocks that do not move are no clocks; JSON has no number for their step either.

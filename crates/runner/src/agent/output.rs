@@ -26,7 +26,9 @@ struct Shared {
 }
 
 /// Ends the heartbeat when dropped.
-pub(crate) struct Heart(#[allow(dead_code, reason = "only its end matters")] Sender<()>);
+pub(crate) struct Heart {
+    _ends_with: Sender<()>,
+}
 
 impl Output {
     /// To `out`.
@@ -73,7 +75,7 @@ impl Output {
                 }
             }
         };
-        std::thread::Builder::new().spawn(beat).ok().map(|_| Heart(heart))
+        std::thread::Builder::new().spawn(beat).ok().map(|_| Heart { _ends_with: heart })
     }
 }
 

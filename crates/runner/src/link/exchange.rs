@@ -54,7 +54,7 @@ pub(crate) struct Lost {
 }
 
 /// A message with the times of both clocks.
-struct Heard {
+struct Received {
     message: Message,
     agent: Duration,
     here: Instant,
@@ -77,9 +77,9 @@ impl Link {
             Self { agent, wire, next_frame: 0, first_at_us: None, next_round: 0, rate: 1.0 };
         let deadline = Instant::now() + timeouts.start;
         loop {
-            let heard = link.hear(deadline, timeouts.start, "greet", stop)?;
-            if let Message::Hello(hello) = heard.message {
-                return Ok((link, hello, (heard.agent, heard.here)));
+            let received = link.receive(deadline, timeouts.start, "greet", stop)?;
+            if let Message::Hello(hello) = received.message {
+                return Ok((link, hello, (received.agent, received.here)));
             }
         }
     }
@@ -94,9 +94,10 @@ impl Link {
         self.send(&Order::Examine(what.clone()));
         let deadline = Instant::now() + timeouts.examine;
         loop {
-            let heard = self.hear(deadline, timeouts.examine, "describe its machine", stop)?;
-            if let Message::Machine(machine) = heard.message {
-                return Ok((*machine, (heard.agent, heard.here)));
+            let received =
+                self.receive(deadline, timeouts.examine, "describe the machine", stop)?;
+            if let Message::Machine(machine) = received.message {
+                return Ok((*machine, (received.agent, received.here)));
             }
         }
     }
@@ -110,9 +111,9 @@ impl Link {
         self.send(&Order::Clock);
         let deadline = Instant::now() + timeouts.silence;
         loop {
-            let heard = self.hear(deadline, timeouts.silence, "read its clock", stop)?;
-            if heard.message == Message::Clock {
-                return Ok((heard.agent, heard.here));
+            let received = self.receive(deadline, timeouts.silence, "read the clock", stop)?;
+            if received.message == Message::Clock {
+                return Ok((received.agent, received.here));
             }
         }
     }
@@ -137,9 +138,9 @@ impl Link {
         let sent = Instant::now();
         let crc = self.send(&Order::Round(Box::new(NumberedRound { number, order })));
         let (mut began, mut text, mut damage) = (None, String::new(), None);
-        let what = "end its round";
+        let what = "end the round";
         loop {
-            let heard = match self.hear(sent + limit, silence, what, stop) {
+            let received = match self.receive(sent + limit, silence, what, stop) {
                 Err(_) if stop.load(Ordering::Relaxed) => return Ok(Exchange::Stopped),
                 // An agent that has ended its round answers at once: then only the messages were lost.
                 Err(lost) if lost.hangs && self.clocks(&timeouts.short(), stop).is_ok() => {
@@ -147,12 +148,12 @@ impl Link {
                 }
                 other => other?,
             };
-            if heard.gap && began.is_some() {
+            if received.gap && began.is_some() {
                 damage = Some("part of its output was lost or garbled");
             }
-            match heard.message {
+            match received.message {
                 Message::Began { round, order_crc } if round == number => {
-                    began = Some((heard.agent, heard.here));
+                    began = Some((received.agent, received.here));
                     if order_crc != crc {
                         damage = Some("its order was garbled");
                     }
@@ -175,13 +176,13 @@ impl Link {
                             "the beginning of its output was lost".into(),
                         ));
                     };
-                    let clock = self.jump(agent_then, heard.agent, sent, then, heard.here);
+                    let clock = self.jump(agent_then, received.agent, sent, then, received.here);
                     return Ok(match damage.or(clock) {
                         Some(why) => Exchange::Damaged(why.to_owned()),
                         None => Exchange::Whole(Report { text, end }),
                     });
                 }
-                Message::Bye => return Err(self.lost("it has ended", false)),
+                Message::Bye => return Err(self.lost("its agent has ended", false)),
                 _ => {}
             }
         }
@@ -207,13 +208,13 @@ impl Link {
 
     /// The next message, by `deadline` and without such a silence before it; `task` is what the agent is to do. A kernel
     /// that floods its console keeps the agent's messages back: that is no silence.
-    fn hear(
+    fn receive(
         &mut self,
         deadline: Instant,
         silence: Duration,
         task: &str,
         stop: &AtomicBool,
-    ) -> Result<Heard, Lost> {
+    ) -> Result<Received, Lost> {
         let began = Instant::now();
         let after_silence =
             |now: Instant| deadline.min(now.checked_add(silence).unwrap_or(deadline));
@@ -225,7 +226,7 @@ impl Link {
                 Incoming::Frame(0, first)
                     if self.first_at_us.is_some_and(|at| at != first.at_us) =>
                 {
-                    return Err(self.lost("it has started again", false));
+                    return Err(self.lost("its agent has started again", false));
                 }
                 // A repeated frame.
                 Incoming::Frame(number, _) if number < self.next_frame => {}
@@ -235,9 +236,9 @@ impl Link {
                     self.next_frame = number + 1;
                     let agent = Duration::from_micros(stamped.at_us);
                     let message = stamped.message;
-                    return Ok(Heard { message, agent, here: Instant::now(), gap });
+                    return Ok(Received { message, agent, here: Instant::now(), gap });
                 }
-                Incoming::End => return Err(self.lost("it has ended", false)),
+                Incoming::End => return Err(self.lost("its agent has ended", false)),
                 Incoming::Nothing => {}
             }
             if !stopping && stop.load(Ordering::Relaxed) {
@@ -251,7 +252,7 @@ impl Link {
             }
             if now >= until {
                 let waited = measure::count::format_duration(now - began);
-                return Err(self.lost(&format!("it did not {task} within {waited}"), true));
+                return Err(self.lost(&format!("its agent did not {task} within {waited}"), true));
             }
         }
     }
@@ -318,7 +319,7 @@ mod tests {
         let stop = AtomicBool::new(false);
         let opened = Link::open(Box::new(Silent), &Timeouts::default(), &stop);
         let lost = opened.map(drop).unwrap_err();
-        assert_eq!(lost.reason, "it has ended: Kernel panic - not syncing: no init found");
+        assert_eq!(lost.reason, "its agent has ended: Kernel panic - not syncing: no init found");
     }
 
     #[test]

@@ -20,8 +20,8 @@ const RATE_TOLERANCE: f64 = 0.05;
 /// The least time over which rates are compared, and the time that messages may take.
 const RATE_TIME: Duration = Duration::from_secs(1);
 const MESSAGES_TAKE: Duration = Duration::from_millis(200);
-/// Tries to start a system at first.
-const FIRST_STARTS: u32 = 2;
+/// A first start that fails sooner is tried once more.
+const TRIED_AGAIN_WITHIN: Duration = Duration::from_secs(10);
 
 /// A system with its agent, if that runs.
 pub(crate) struct SystemLink<'a> {
@@ -37,6 +37,8 @@ pub(crate) struct SystemLink<'a> {
     /// Starts since the last round that was whole.
     starts_in_a_row: u32,
     last_reason: String,
+    /// The time that starts took since the last call of [`SystemLink::take_start_time`].
+    start_time: Duration,
 }
 
 /// What an agent has reported about its system.
@@ -83,6 +85,7 @@ impl<'a> SystemLink<'a> {
             boots: 0,
             starts_in_a_row: 0,
             last_reason: String::new(),
+            start_time: Duration::ZERO,
         }
     }
 
@@ -96,15 +99,13 @@ impl<'a> SystemLink<'a> {
     /// # Errors
     /// Why it does not start, in words.
     pub(crate) fn introduce(&mut self, stop: &AtomicBool) -> Result<Introduction, String> {
-        for attempt in 1.. {
-            match self.start(stop) {
-                Ok(()) => break,
-                Err(reason) if attempt >= FIRST_STARTS || stop.load(Ordering::Relaxed) => {
-                    return Err(reason);
-                }
-                Err(_) => {}
-            }
+        let began = Instant::now();
+        let mut started = self.start(stop);
+        if started.is_err() && began.elapsed() < TRIED_AGAIN_WITHIN && !stop.load(Ordering::Relaxed)
+        {
+            started = self.start(stop);
         }
+        started?;
         self.starts_in_a_row = 0;
         self.introduction.clone().ok_or_else(|| "it was not examined".to_owned())
     }
@@ -118,6 +119,11 @@ impl<'a> SystemLink<'a> {
     /// The number of the present start: 1 for the first.
     pub(crate) fn boot(&self) -> u32 {
         self.boots
+    }
+
+    /// The time that its starts have taken since the last call: no time of the rounds.
+    pub(crate) fn take_start_time(&mut self) -> Duration {
+        std::mem::take(&mut self.start_time)
     }
 
     /// Ends its agent; the next round starts it again.
@@ -138,9 +144,11 @@ impl<'a> SystemLink<'a> {
                     self.last_reason
                 ));
             }
+            let began = Instant::now();
             if let Err(reason) = self.start(stop) {
                 self.last_reason = reason;
             }
+            self.start_time += began.elapsed();
             if stop.load(Ordering::Relaxed) {
                 return RoundOf::Stopped;
             }

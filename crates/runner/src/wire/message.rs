@@ -137,6 +137,8 @@ pub(crate) struct Machine {
     pub(crate) clocks: Vec<ClockFacts>,
     /// How core cycles are counted on the last of its CPUs.
     pub(crate) latency: Latency,
+    /// The time that starting a worker takes, in ms; 0 if none can be started.
+    pub(crate) worker_start_ms: f64,
     /// The program that emulates the processor.
     pub(crate) emulator: Option<String>,
     /// The tracepoint that counts system calls.

@@ -1,0 +1,50 @@
+//! `oscost run --dry-run`: what would be measured.
+
+use runner::Plan;
+use serde_json::json;
+
+use crate::output::print;
+
+/// The time that a system takes to start, at most, in ms.
+const START_MS: u64 = 10_000;
+
+/// Prints the points of a plan, on each of these systems if there are any, and how long that takes.
+pub fn show(plan: &Plan, systems: &[&str], json: bool) -> anyhow::Result<()> {
+    let on = systems.len().max(1);
+    let cells = plan.points.len() * on;
+    // The budget that the user gives is for all systems.
+    let measuring_ms = plan.budget_ms * on as u64;
+    let starts = plan.boots.unwrap_or(1) as u64 * systems.len() as u64;
+    let longest_ms = measuring_ms + starts * START_MS;
+    if json {
+        let points = plan.points.iter().map(|point| {
+            let missing = cases::find(&point.case).and_then(|case| case.missing_here());
+            json!({"case": point.case, "params": point.params, "unsupported_here": missing})
+        });
+        let document = json!({
+            "points": points.collect::<Vec<_>>(),
+            "systems": systems,
+            "cells": cells,
+            "longest_s": longest_ms as f64 / 1e3,
+        });
+        return print(&serde_json::to_string_pretty(&document)?);
+    }
+    let mut text = String::new();
+    for point in &plan.points {
+        let missing = cases::find(&point.case).and_then(|case| case.missing_here());
+        let missing = missing.map(|reason| format!("   unsupported here: {reason}"));
+        text.push_str(&format!("{}{}\n", point.label(), missing.unwrap_or_default()));
+    }
+    let longest = std::time::Duration::from_millis(longest_ms);
+    let longest = report::quantity::format_duration(longest);
+    let points = plan.points.len();
+    text.push_str(&match systems {
+        [] => format!("\n{points} points; takes up to {longest}\n"),
+        _ => format!(
+            "\n{points} points on {on} systems ({}): {cells} cells; takes up to {longest}. \
+             Systems with fewer CPUs have fewer points.\n",
+            systems.join(", ")
+        ),
+    });
+    print(&text)
+}

@@ -1,0 +1,176 @@
+//! Runs on several systems in turn, with agents in processes of this system.
+
+mod common;
+
+use std::process::Command;
+
+use common::{Bench, CASE, Said, finish, times};
+use serde_json::Value;
+
+/// A run on these systems.
+fn command(bench: &Bench, arguments: &str, systems: &[&str]) -> Command {
+    let mut command = bench.command(&format!("run {arguments}"));
+    for system in systems {
+        command.args(["--on", system]);
+    }
+    command
+}
+
+fn run(bench: &Bench, arguments: &str, systems: &[&str]) -> Said {
+    finish(&mut command(bench, arguments, systems))
+}
+
+/// The documents of a run with `--json`, one for each system.
+#[track_caller]
+fn documents(said: &Said) -> Vec<Value> {
+    said.json().as_array().expect("one document for each system").clone()
+}
+
+#[test]
+fn each_system_has_a_run_and_each_point_a_value_or_a_reason() {
+    let bench = Bench::new();
+    let systems = ["native", "again=native", "none=./no-such-program {oscost} agent"];
+    let arguments =
+        format!("{CASE} lock/pthread-mutex --param workers=1 --quick --budget 9s --json");
+    let said = run(&bench, &arguments, &systems).with(3);
+    assert!(said.err.contains("none is not measured"), "{}", said.err);
+    let documents = documents(&said);
+    let names = ["native", "again", "none"];
+    assert!(documents.iter().map(|d| d["machine"]["system"].as_str()).eq(names.map(Some)));
+    let group = &documents[0]["run"]["id"];
+    for document in &documents {
+        assert_eq!(&document["run"]["asked"]["group"], group);
+        assert!(document["run"]["finished"].is_string());
+        let points: Vec<&Value> = times(document).iter().map(|result| &result["case"]).collect();
+        assert_eq!(points.len(), 2, "{document}");
+    }
+    for document in &documents[..2] {
+        for result in times(document) {
+            assert_eq!(result["outcome"], "measured", "{result}");
+        }
+        assert!(document["machine"]["clock"].is_string());
+        assert_eq!(document["machine"]["agent_lacks"].as_str().map(str::is_empty), Some(false));
+    }
+    for result in times(&documents[2]) {
+        assert_eq!(result["outcome"], "failed", "{result}");
+        let reason = result["reason"].as_str().expect("a reason");
+        assert!(reason.starts_with("the system was not started: "), "{reason}");
+    }
+    // Of one of several, nothing can be resumed.
+    let id = group.as_str().expect("an id");
+    bench.oscost(&format!("run --resume {id}")).with(2).complains(&[id, "finished"]);
+}
+
+#[test]
+fn starts_are_observations_also_of_an_agent_in_one_process() {
+    let bench = Bench::new();
+    let systems = ["native", "one={oscost} agent --one-process"];
+    let arguments = format!("{CASE} --quick --boots 2 --json");
+    let said = run(&bench, &arguments, &systems).ended();
+    for document in documents(&said) {
+        for result in times(&document) {
+            assert_eq!(result["round_values"].as_array().map(Vec::len), Some(2), "{result}");
+        }
+    }
+}
+
+#[test]
+fn a_dry_run_prints_what_would_be_measured_and_stores_nothing() {
+    let bench = Bench::new();
+    let said = run(&bench, &format!("{CASE} --dry-run"), &["native", "again=native"]).with(0);
+    assert!(said.out.contains("1 points on 2 systems (native, again): 2 cells"), "{}", said.out);
+    let all = bench.oscost("run lock --quick --dry-run").with(0);
+    let as_json = bench.oscost("run lock --quick --dry-run --json").with(0).json();
+    let points = as_json["points"].as_array().expect("points").len();
+    assert!(points > 10 && all.out.contains(&format!("\n{points} points; takes up to ")));
+    assert_eq!(as_json["cells"], points);
+    assert!(!bench.store().exists());
+}
+
+#[test]
+fn options_of_systems_need_systems() {
+    let bench = Bench::new();
+    for (arguments, words) in [
+        ("run --fresh", "--on"),
+        ("run --boots 3", "--on"),
+        ("run --systems x.toml", "--on"),
+        ("run --on native --boots 1", "2 to 20"),
+        ("run --on native --boots 2 --fresh", "--fresh"),
+        ("run --on native --slow-down 1%", "--slow-down"),
+        ("run --on native --on native", "native"),
+        ("run --on nativ", "native"),
+        ("run --on native --on again=native --csv x.csv", "oscost export"),
+        ("run --on native --systems none.toml", "none.toml"),
+    ] {
+        bench.oscost(arguments).with(2).complains(&[words]);
+    }
+}
+
+/// Agents and coordinators killed at random moments.
+#[cfg(target_os = "linux")]
+mod killed {
+    use std::os::unix::process::CommandExt;
+    use std::process::Child;
+    use std::time::Duration;
+
+    use super::common::linux::{descendants, signal_descendant, until, users_of};
+    use super::common::{entries, said_by};
+    use super::*;
+
+    fn spawn(bench: &Bench, arguments: &str) -> Child {
+        let mut command = command(bench, arguments, &["native", "again=native"]);
+        command.process_group(0).spawn().expect("the program starts")
+    }
+
+    fn arguments_of(pid: u32) -> String {
+        let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        String::from_utf8_lossy(&line).replace('\0', " ")
+    }
+
+    fn agents(coordinator: u32) -> Vec<u32> {
+        let all = descendants(coordinator).into_iter();
+        all.filter(|&pid| arguments_of(pid).trim().ends_with(" agent")).collect()
+    }
+
+    #[track_caller]
+    fn nothing_is_left(bench: &Bench) {
+        until("no process is left", || users_of(&bench.temp()).is_empty());
+        assert_eq!(entries(&bench.temp()), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_killed_or_stopped_agent_is_started_again() {
+        let bench = Bench::new();
+        let run = spawn(&bench, &format!("{CASE} syscall/getppid --quick --budget 20s --json"));
+        let coordinator = run.id();
+        until("both agents run", || agents(coordinator).len() == 2);
+        for _ in 0..3 {
+            std::thread::sleep(Duration::from_millis(700));
+            if let [first, ..] = agents(coordinator)[..] {
+                signal_descendant(coordinator, first, libc::SIGKILL);
+            }
+        }
+        let said = said_by(run).ended();
+        for document in documents(&said) {
+            for result in times(&document) {
+                assert_eq!(result["outcome"], "measured", "{result}");
+            }
+        }
+        nothing_is_left(&bench);
+    }
+
+    #[test]
+    fn a_killed_coordinator_leaves_no_agent() {
+        for wait_ms in [300, 2_500] {
+            let bench = Bench::new();
+            let mut run = spawn(&bench, "lock/sysv-sem lock/futex --quick");
+            std::thread::sleep(Duration::from_millis(wait_ms));
+            run.kill().expect("our own child");
+            run.wait().expect("our own child");
+            until("no process is left", || users_of(&bench.temp()).is_empty());
+            // The next start removes what is left of files and objects.
+            bench.oscost(&format!("run {CASE} --quick --on native")).ended();
+            nothing_is_left(&bench);
+        }
+    }
+}

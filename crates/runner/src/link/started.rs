@@ -1,0 +1,51 @@
+//! The systems that `--on` names, as the coordinator uses them.
+
+use std::io::{Read, Write};
+use std::time::Duration;
+
+use systems::{Running, System};
+
+use super::host::{Started, Starts};
+
+impl Starts for System {
+    fn name(&self) -> &str {
+        System::name(self)
+    }
+
+    fn cpu_limit(&self) -> Option<usize> {
+        System::cpu_limit(self)
+    }
+
+    fn slow_down(&self) -> f64 {
+        System::slow_down(self)
+    }
+
+    fn start_timeout(&self) -> Option<Duration> {
+        Some(self.boot_timeout())
+    }
+
+    fn start(&self, cpus: &[usize]) -> Result<Box<dyn Started>, String> {
+        match System::start(self, cpus) {
+            Ok(running) => Ok(Box::new(running)),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+}
+
+impl Started for Running {
+    fn take_input(&mut self) -> Box<dyn Write + Send> {
+        Running::take_input(self)
+    }
+
+    fn take_output(&mut self) -> Box<dyn Read + Send> {
+        Running::take_output(self)
+    }
+
+    fn last_words(&mut self) -> String {
+        Running::last_words(self)
+    }
+
+    fn end(&mut self) {
+        Running::end(self);
+    }
+}
