@@ -41,6 +41,7 @@ fn main() -> ExitCode {
             ]
         })
         .collect();
+    tests.push(Trial::test("ssh_copies_the_program_once_and_leaves_nothing_else", over_ssh));
     tests.push(Trial::test("the_last_words_are_the_errors", last_words));
     tests.push(Trial::test("what_cannot_start_says_why", cannot_start));
     let mut arguments = Arguments::from_args();
@@ -118,7 +119,11 @@ fn description(name: &str, directory: &Path) -> Result<String, String> {
         }
         "podman" => {
             let image = image().ok_or("podman is not installed, or cannot import an image")?;
-            format!("launcher = 'podman'\nimage = '{image}'\nbinary = '{agent}'\n")
+            // Podman's usual limits are higher than root's in some containers and machines, and crun refuses some cgroups.
+            let limits = "'--ulimit', 'nofile=1024:1024', '--ulimit', 'nproc=1024:1024', '--runtime', 'runc'";
+            format!(
+                "launcher = 'podman'\nimage = '{image}'\nargs = [{limits}]\nbinary = '{agent}'\n"
+            )
         }
         launcher => format!("launcher = '{launcher}'\nbinary = '{agent}'\n"),
     };
@@ -290,6 +295,98 @@ fn kill(name: &str) -> Result<(), Failed> {
     let systems = SystemsFile::parse(&text, Path::new("systems.toml"))?;
     System::parse("next", &systems)?.start(&[cpu()])?.end();
     nothing_left(pid, directory.path())
+}
+
+/// A server on the loopback interface with keys of its own, whose users have the home directory `home`.
+struct SshServer(std::process::Child);
+
+impl SshServer {
+    /// Starts one in `directory`; also returns the configuration of clients, whose host is named `there`.
+    fn start(directory: &Path, home: &Path) -> Result<(Self, PathBuf), Failed> {
+        let path = |name: &str| directory.join(name).display().to_string();
+        for key in ["host", "user"] {
+            let words = ["-q", "-t", "ed25519", "-N", "", "-f", &path(key)];
+            assert!(Command::new("ssh-keygen").args(words).status()?.success());
+        }
+        std::fs::create_dir_all("/run/sshd")?;
+        let port = std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+        let home = home.display();
+        let server = format!(
+            "ListenAddress 127.0.0.1\nPort {port}\nHostKey {}\nAuthorizedKeysFile {}\nStrictModes no\nUsePAM no\n\
+             PermitRootLogin yes\nPidFile none\nForceCommand cd {home} && HOME={home} sh -c \"$SSH_ORIGINAL_COMMAND\"\n",
+            path("host"),
+            path("user.pub")
+        );
+        std::fs::write(path("sshd_config"), server)?;
+        let client = format!(
+            "Host there\nHostName 127.0.0.1\nPort {port}\nIdentityFile {}\nIdentitiesOnly yes\n\
+             StrictHostKeyChecking no\nUserKnownHostsFile {}\nLogLevel ERROR\n",
+            path("user"),
+            path("known")
+        );
+        std::fs::write(path("ssh_config"), client)?;
+        let errors = std::fs::File::create(path("errors"))?;
+        let started = Command::new("/usr/sbin/sshd")
+            .args(["-D", "-e", "-f", &path("sshd_config")])
+            .stderr(errors)
+            .spawn()?;
+        let server = Self(started);
+        let began = Instant::now();
+        while std::net::TcpStream::connect(("127.0.0.1", port)).is_err() {
+            assert!(began.elapsed() < LONGEST, "{}", std::fs::read_to_string(path("errors"))?);
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        Ok((server, PathBuf::from(path("ssh_config"))))
+    }
+}
+
+impl Drop for SshServer {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn over_ssh() -> Result<(), Failed> {
+    let has_server = testing::is_root() && Path::new("/usr/sbin/sshd").exists();
+    if testing::skip_unless(has_server, "needs root and openssh-server") {
+        return Ok(());
+    }
+    let directory = tempfile::tempdir()?;
+    let home = directory.path().join("home");
+    std::fs::create_dir(&home)?;
+    let (server, config) = SshServer::start(directory.path(), &home)?;
+    let text = format!(
+        "[there]\nlauncher = 'ssh'\nhost = 'there'\nargs = ['-F', '{}']\nbinary = '{}'\ncpus = [{}]\n",
+        config.display(),
+        agent()?.display(),
+        cpu()
+    );
+    let systems = SystemsFile::parse(&text, Path::new("systems.toml"))?;
+    let system = System::parse("there", &systems)?;
+    let mut copied = Vec::new();
+    for _ in 0..2 {
+        let mut running = system.start(&platform::cpu::allowed())?;
+        let mut next = lines(&mut running);
+        let mut input = running.take_input();
+        await_line(&mut next, "ready as agent", &mut running)?;
+        writeln!(input, "a line")?;
+        await_line(&mut next, "got a line", &mut running)?;
+        drop(input);
+        running.end();
+        nothing_left(std::process::id(), directory.path())?;
+        let cache = std::fs::read_dir(home.join(".cache/oscost"))?.flatten();
+        let files: Vec<_> = cache
+            .map(|entry| (entry.path(), entry.metadata().and_then(|data| data.modified()).ok()))
+            .collect();
+        assert_eq!(files.len(), 1, "{files:?}");
+        copied.push(files);
+    }
+    assert_eq!(copied[0], copied[1], "it was copied twice");
+    drop(server);
+    let error = system.start(&[cpu()]).err().ok_or("it has started without a server")?.to_string();
+    assert!(error.starts_with("there: ssh failed: ") && error.contains("refused"), "{error}");
+    Ok(())
 }
 
 fn last_words() -> Result<(), Failed> {
