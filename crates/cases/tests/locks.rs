@@ -159,7 +159,7 @@ fn system_calls_are_as_expected(bench: &Bench, case: &Case, workers_are: &str) -
         let mode = Mode::Count(tracepoint);
         let (lines, result) = bench.round(&params(workers, workers_are), mode, case.run);
         assert_eq!(result, Ok(()));
-        let [Line::Counts(counts)] = lines[..] else { panic!("{lines:?}") };
+        let [Line::Counts(counts)] = &lines[..] else { panic!("{lines:?}") };
         assert!(counts.operations > 0);
         counts
     };

@@ -9,6 +9,8 @@
 pub mod address_wait;
 pub mod aligned;
 pub mod allocator;
+#[cfg(target_os = "linux")]
+mod call_log;
 mod case_error;
 pub mod chain;
 #[cfg(unix)]
@@ -51,6 +53,7 @@ pub mod signal;
 pub mod sleeping_children;
 pub mod socket_io;
 pub mod stream;
+pub mod system_calls;
 pub mod system_path;
 pub mod thread_key;
 pub mod timer;
