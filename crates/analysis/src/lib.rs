@@ -5,6 +5,7 @@ mod choice;
 mod compare;
 mod crossover;
 mod frequency;
+mod lock_share;
 mod multiple;
 mod noise;
 mod overtaking;
@@ -24,6 +25,7 @@ pub use choice::{Answer, Candidate, Choice, Goal, SettledBy, choose};
 pub use compare::{Compared, Difference, Settings, also_differs, compare};
 pub use crossover::{Crossing, crossing, crossovers};
 pub use frequency::{Frequencies, cpu_differences};
+pub use lock_share::lock_shares;
 pub use multiple::multiple;
 pub use noise::NoiseCheck;
 pub use overtaking::overtakings;
@@ -43,5 +45,6 @@ pub fn derived(results: &[CaseResult], seed: u64) -> Vec<CaseResult> {
     derived.extend(spawn_crossings(results, seed));
     derived.extend(overtakings(results, seed));
     derived.extend(worker_scaling(results, seed));
+    derived.extend(lock_shares(results, seed));
     derived
 }

@@ -18,12 +18,23 @@ pub struct Area {
     pub repeats: bool,
     /// The command that asks for its cases, where a run does not measure them unasked.
     pub only_by: Option<&'static str>,
+    /// The privileges, limits and settings that some of its cases need. A case without them is unsupported, with the reason.
+    pub needs: &'static [Need],
     /// The layout of its tables.
     pub layout: Layout,
     /// The costs that the summary shows.
     pub summary: &'static [SummaryRow],
     /// The conclusions that the summary may draw, the most important one first: the page has room for some.
     pub findings: &'static [Finding],
+}
+
+/// What a case needs besides the system on which it exists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Need {
+    /// The cases, by their names without the area; empty for all cases of the area.
+    pub cases: &'static [&'static str],
+    /// The privilege, limit or setting, as it is called in manual pages.
+    pub what: &'static str,
 }
 
 /// The layout of the tables of an area.
@@ -102,6 +113,7 @@ impl Area {
             extended: &[],
             repeats: false,
             only_by: None,
+            needs: &[],
             layout: Layout::Points,
             summary: &[],
             findings: &[],

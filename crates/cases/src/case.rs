@@ -67,6 +67,8 @@ pub enum Takes {
     Count(u64),
     /// Any duration from 100 ns to an hour, which `--scale` shortens.
     Length,
+    /// `none`, its default and full values, these further words, or any duration from 10 ns to 10 ms, such as 9us.
+    Work(&'static [&'static str]),
     /// Any number of bytes from 0 to this, such as 4k.
     Size(u64),
     /// Any number of bytes from 1 to this, such as 256m, or `4xllc`: four times the last-level cache.

@@ -30,9 +30,11 @@ pub mod time;
 pub mod timer;
 mod together;
 
-pub use area::{Area, Finding, Layout, Select, SummaryRow};
+pub use area::{Area, Finding, Layout, Need, Select, SummaryRow};
 pub use case::{Case, Extent, Only, Param, Takes, Trials, count_of, length_of, size_of, value_of};
-pub use registry::{AREAS, all, area, find, includes, is_extended, metric, only_by, trials_of};
+pub use registry::{
+    AREAS, all, area, find, includes, is_extended, metric, needs_of, only_by, trials_of,
+};
 
 #[cfg(test)]
 mod tests {
@@ -63,6 +65,9 @@ mod tests {
         for area in AREAS {
             assert!(area.cases.iter().all(|case| case.area == area.name), "{}", area.name);
             assert!(area.extended.iter().all(|name| find(name).is_some()), "{}", area.name);
+            for name in area.needs.iter().flat_map(|need| need.cases) {
+                assert!(area.cases.iter().any(|case| case.name == *name), "{}/{name}", area.name);
+            }
             area.summary.iter().for_each(|row| check(&row.point, row.metric));
             for finding in area.findings {
                 match finding {

@@ -11,7 +11,9 @@ use measure::{CaseError, Params, Round, RoundOrder};
 use platform::address_wait::Sharing;
 use platform::cpu::{pin_thread, pin_thread_to_any};
 use platform::process::{CAN_FORK, Child, EndWithChildren, fork};
+use platform::topology::Distance;
 
+use crate::place::{self, APART};
 use crate::{Param, Takes, value_of};
 
 /// A partner process that has not ended this long after the measuring task is killed.
@@ -44,10 +46,12 @@ pub const AS_THREADS: Param = Param { default: &["threads"], full: &["threads"],
 /// On one CPU, on two, and where the scheduler puts them.
 pub const PLACE: Param = Param {
     name: "place",
-    meaning: "tasks pinned to the same CPU, each pinned to another CPU, or unpinned",
+    meaning: "tasks pinned to the same CPU, to another CPU than the measuring one, or unpinned; or to hardware threads of one \
+              core (smt), to cores that share their last-level cache (core), to cores of one socket with different \
+              last-level caches (cache), or to different sockets (socket)",
     default: &["same", "other", "unpinned"],
     full: &["same", "other", "unpinned"],
-    takes: Takes::Words(&[]),
+    takes: Takes::Words(APART),
 };
 
 /// As [`PLACE`], by default on two CPUs only.
@@ -62,6 +66,8 @@ pub enum Place {
     Other,
     /// Where the scheduler puts them.
     Unpinned,
+    /// The partner on a CPU this far from that of the measuring task.
+    Apart(Distance),
 }
 
 /// What the tasks are, and where they run.
@@ -76,12 +82,13 @@ impl Tasks {
     /// Tasks as `params` (`as`, `place`) ask for; the calling thread is the measuring one, and is placed now.
     ///
     /// # Errors
-    /// `Unsupported` if there is no second CPU, or if threads cannot be pinned.
+    /// `Unsupported` if there is no such second CPU, or if threads cannot be pinned.
     pub fn of(params: &Params, round: &Round) -> Result<Self, CaseError> {
         let place = match value_of(params, "place")? {
             "same" => Place::Same,
+            "other" => Place::Other,
             "unpinned" => Place::Unpinned,
-            _ => Place::Other,
+            word => Place::Apart(place::distance_of(word)?),
         };
         Self::new(round.order(), value_of(params, "as")? == "processes", place)
     }
@@ -91,7 +98,12 @@ impl Tasks {
     /// # Errors
     /// As [`Tasks::of`].
     pub fn new(order: &RoundOrder, processes: bool, place: Place) -> Result<Self, CaseError> {
-        let cpus = order.cpus.clone();
+        let cpus = match place {
+            Place::Apart(distance) => {
+                measure::worker_group::Place::Apart(distance).cpus(&order.cpus)?
+            }
+            Place::Same | Place::Other | Place::Unpinned => order.cpus.clone(),
+        };
         if place == Place::Other && cpus.len() < 2 {
             return Err(CaseError::Unsupported("needs two CPUs, and there is one".into()));
         }
@@ -120,7 +132,9 @@ impl Tasks {
     pub fn time(&self, round: &mut Round, operation: impl FnMut()) -> Result<(), CaseError> {
         match self.place {
             Place::Unpinned => round.time_unpinned(operation),
-            Place::Same | Place::Other => round.time(operation),
+            Place::Same | Place::Other | Place::Apart(_) => {
+                round.time_on(self.cpus.last().copied(), operation)
+            }
         }
     }
 
@@ -151,7 +165,7 @@ impl Tasks {
     fn take_place(&self) -> Result<(), CaseError> {
         match (self.place, &self.cpus[..]) {
             (Place::Same, [.., last]) => pin_thread(*last),
-            (Place::Other, [.., other, _]) => pin_thread(*other),
+            (Place::Other | Place::Apart(_), [.., other, _]) => pin_thread(*other),
             _ => self.stay(&self.cpus),
         }
     }

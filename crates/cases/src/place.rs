@@ -39,12 +39,22 @@ pub fn place_of(params: &Params) -> Result<Place, CaseError> {
         "same" => Place::Same,
         "spread" => Place::Spread,
         "unpinned" => Place::Unpinned,
-        "smt" => Place::Apart(Distance::Thread),
-        "core" => Place::Apart(Distance::Core),
-        "cache" => Place::Apart(Distance::Cache),
-        "socket" => Place::Apart(Distance::Socket),
-        other => return Err(CaseError::Failed(format!("parameter place: {other:?} is no place"))),
+        word => Place::Apart(distance_of(word)?),
     })
+}
+
+/// How far apart the CPUs of one of [`APART`] are.
+///
+/// # Errors
+/// `Failed` if it is none of them.
+pub fn distance_of(word: &str) -> Result<Distance, CaseError> {
+    match word {
+        "smt" => Ok(Distance::Thread),
+        "core" => Ok(Distance::Core),
+        "cache" => Ok(Distance::Cache),
+        "socket" => Ok(Distance::Socket),
+        other => Err(CaseError::Failed(format!("parameter place: {other:?} is no place"))),
+    }
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use measure::{Metric, Params, TIME};
 
-use crate::{Area, Case, Extent, Trials};
+use crate::{Area, Case, Extent, Need, Trials};
 
 /// All areas, in the order they are listed and shown.
 pub const AREAS: &[&Area] = &[
@@ -58,6 +58,13 @@ pub fn trials_of(name: &str) -> Option<Trials> {
 /// Whether a run of everything leaves out the case, unless it is a full one.
 pub fn is_extended(case: &Case) -> bool {
     area(case.area).is_some_and(|area| area.extended.contains(&case.label().as_str()))
+}
+
+/// The privileges, limits and settings that the case needs, in words.
+pub fn needs_of(case: &Case) -> Vec<&'static str> {
+    let all = area(case.area).map_or(&[][..], |area| area.needs);
+    let concerns = |need: &&Need| need.cases.is_empty() || need.cases.contains(&case.name);
+    all.iter().filter(concerns).map(|need| need.what).collect()
 }
 
 /// The command that asks for the case, where a run does not measure it unasked.

@@ -16,7 +16,7 @@ use crate::stats::median;
 use crate::survey::{ClockFacts, cost_of};
 use crate::time::{Clock, Nanoseconds, Stopwatch};
 use crate::user_code::UserCode;
-use crate::work::turn;
+use crate::work::{Work, turn};
 
 /// No measured operation is shorter: less means that it did not happen.
 const CHEAPEST_OPERATION: Nanoseconds = Nanoseconds::new(0.05);
@@ -92,6 +92,8 @@ pub struct Round<'a> {
     null_calls: bool,
     /// Times of one operation, in ns, of the samples so far.
     samples: Vec<f64>,
+    /// The time of an iteration of calibrated work, in ns, as this round has found it; printed with the next series.
+    calibrated: Option<f32>,
     /// When the round began, and the system's counters at that time; only if samples are taken.
     began: Option<(Stopwatch, Environment)>,
 }
@@ -109,6 +111,7 @@ impl<'a> Round<'a> {
             operations_per_call: 1,
             null_calls: true,
             samples: Vec::new(),
+            calibrated: None,
             began,
         }
     }
@@ -276,10 +279,28 @@ impl<'a> Round<'a> {
         self.print(&Line::Counts(sums));
     }
 
+    /// Work of a known length: at the speed determined by the run, else calibrated now, on the current CPU.
+    ///
+    /// # Errors
+    /// As [`Work::calibrate`]; `Unsupported` without the clock of the run.
+    pub fn work(&mut self) -> Result<Work, CaseError> {
+        let known = self.order.ns_per_iteration;
+        if let (Some(ns), true) = (known, self.order.mode != Mode::Sample) {
+            return Work::of_ns_per_iteration(ns.into());
+        }
+        let clock = self.order.clock.clock().ok_or_else(|| {
+            CaseError::Unsupported(format!("no clock named {} here", self.order.clock.name))
+        })?;
+        let found = Work::calibrate(clock)?;
+        self.calibrated = Some(found.ns_per_iteration() as f32);
+        known.map_or(Ok(found), |ns| Work::of_ns_per_iteration(ns.into()))
+    }
+
     pub(crate) fn print_series(&mut self, mut series: Series) {
         if series.samples.is_empty() {
             return;
         }
+        series.ns_per_iteration = series.ns_per_iteration.or(self.calibrated.take());
         series.batch *= self.operations_per_call;
         for sample in &mut series.samples {
             *sample = to_hundredths(*sample / self.operations_per_call as f32);

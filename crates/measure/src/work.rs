@@ -61,7 +61,26 @@ impl Work {
 
     /// Keeps the CPU busy for `length`, at the calibrated speed.
     pub fn run(&self, length: Duration) {
-        turn((length.as_nanos() as f64 / self.ns_per_iteration).round() as u64);
+        self.of_length(length).run();
+    }
+
+    /// The work that takes this long at the calibrated speed.
+    pub fn of_length(&self, length: Duration) -> FixedWork {
+        FixedWork((length.as_nanos() as f64 / self.ns_per_iteration).round() as u64)
+    }
+}
+
+/// A number of iterations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FixedWork(u64);
+
+impl FixedWork {
+    /// Carries it out.
+    #[inline(always)]
+    pub fn run(self) {
+        if self.0 > 0 {
+            turn(self.0);
+        }
     }
 }
 

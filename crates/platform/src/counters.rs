@@ -52,7 +52,7 @@ pub(crate) const MARK_STOP: u64 = 2;
 #[cfg(target_os = "linux")]
 pub(crate) const MARK_COMMAND: u64 = 3;
 #[cfg(target_os = "linux")]
-pub(crate) use os::mark_command;
+pub(crate) use os::{mark_command, perf_event_of_group, read_one, tracepoint};
 
 #[cfg(unix)]
 mod usage {
@@ -86,12 +86,24 @@ mod usage {
     }
 }
 
+/// What is counted of a control group.
+#[cfg(target_os = "linux")]
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum GroupEvent {
+    /// Passes of the tracepoint with this id.
+    Tracepoint(u64),
+    /// Context switches.
+    ContextSwitches,
+}
+
 #[cfg(target_os = "linux")]
 mod os {
-    use std::fs;
+    use std::fs::{self, File};
     use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
-    use super::{CallCounts, Counts, MARK, MARK_START, MARK_STOP, SyscallCounting, usage};
+    use super::{
+        CallCounts, Counts, GroupEvent, MARK, MARK_START, MARK_STOP, SyscallCounting, usage,
+    };
     use crate::call_log::CallLog;
 
     /// Counters of the thread that opened them.
@@ -168,8 +180,7 @@ mod os {
 
     /// A counter of the calls at the tracepoint, with a log of the first ones where the system permits it.
     fn logged_event(tracepoint: u64) -> (Option<OwnedFd>, Option<CallLog>) {
-        let sampled =
-            perf_event_with(PERF_TYPE_TRACEPOINT, tracepoint, FLAG_DISABLED, PERF_SAMPLE_RAW);
+        let sampled = recording_event(PERF_TYPE_TRACEPOINT, tracepoint, PERF_SAMPLE_RAW);
         match sampled.map(|fd| (CallLog::of(&fd), fd)) {
             Some((Some(log), fd)) => (Some(fd), Some(log)),
             _ => (perf_event(PERF_TYPE_TRACEPOINT, tracepoint), None),
@@ -211,22 +222,27 @@ mod os {
 
     /// The id of the tracepoint of system call entry, if this process may count it.
     pub fn syscall_tracepoint() -> Option<u64> {
+        tracepoint("raw_syscalls/sys_enter")
+    }
+
+    /// The id of a tracepoint, named `group/event`, if this process may count it.
+    pub(crate) fn tracepoint(event: &'static str) -> Option<u64> {
         let id = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"]
             .iter()
-            .find_map(|root| read_id(root))
-            .or_else(read_id_from_private_mount)?;
+            .find_map(|root| read_id(root, event))
+            .or_else(|| read_id_from_private_mount(event))?;
         perf_event(PERF_TYPE_TRACEPOINT, id).map(|_| id)
     }
 
-    fn read_id(root: &str) -> Option<u64> {
-        let text = fs::read_to_string(format!("{root}/events/raw_syscalls/sys_enter/id")).ok()?;
+    fn read_id(root: &str, event: &str) -> Option<u64> {
+        let text = fs::read_to_string(format!("{root}/events/{event}/id")).ok()?;
         text.trim().parse().ok()
     }
 
     /// Where tracefs is not mounted: a thread creates its own mount namespace, mounts it there, and
     /// reads the id; namespace and mount end with the thread.
-    fn read_id_from_private_mount() -> Option<u64> {
-        let reader = std::thread::Builder::new().spawn(|| {
+    fn read_id_from_private_mount(event: &'static str) -> Option<u64> {
+        let reader = std::thread::Builder::new().spawn(move || {
             // SAFETY: all strings are NUL-terminated literals; the namespace is this thread's own.
             let mounted = unsafe {
                 libc::unshare(libc::CLONE_FS | libc::CLONE_NEWNS) == 0
@@ -245,7 +261,7 @@ mod os {
                         std::ptr::null(),
                     ) == 0
             };
-            if mounted { read_id("/sys/kernel/tracing") } else { None }
+            if mounted { read_id("/sys/kernel/tracing", event) } else { None }
         });
         reader.ok()?.join().ok()?
     }
@@ -261,7 +277,9 @@ mod os {
     }
 
     const PERF_TYPE_HARDWARE: u32 = 0;
+    const PERF_TYPE_SOFTWARE: u32 = 1;
     const PERF_TYPE_TRACEPOINT: u32 = 2;
+    const PERF_COUNT_SW_CONTEXT_SWITCHES: u64 = 3;
     const PERF_COUNT_HW_CPU_CYCLES: u64 = 0;
     const PERF_COUNT_HW_INSTRUCTIONS: u64 = 1;
     const PERF_EVENT_IOC_ENABLE: libc::c_ulong = 0x2400;
@@ -292,11 +310,40 @@ mod os {
     }
 
     fn perf_event_of(kind: u32, config: u64, flags: u64) -> Option<OwnedFd> {
-        perf_event_with(kind, config, flags, 0)
+        let (this_thread, any_cpu) = (0, -1);
+        open_perf_event(kind, config, (flags, 0), (this_thread, any_cpu), 0)
     }
 
-    /// A counter that also records each event in this form, if it is not 0.
-    fn perf_event_with(kind: u32, config: u64, flags: u64, sample_type: u64) -> Option<OwnedFd> {
+    /// A counter of the processes of a control group, whose directory this is, while they run on `cpu`.
+    pub(crate) fn perf_event_of_group(
+        event: GroupEvent,
+        group: &File,
+        cpu: usize,
+    ) -> Option<OwnedFd> {
+        const FLAG_PID_CGROUP: libc::c_ulong = 4;
+        let (kind, config) = match event {
+            GroupEvent::Tracepoint(id) => (PERF_TYPE_TRACEPOINT, id),
+            GroupEvent::ContextSwitches => (PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES),
+        };
+        let scope = (group.as_raw_fd(), i32::try_from(cpu).ok()?);
+        open_perf_event(kind, config, (0, 0), scope, FLAG_PID_CGROUP)
+    }
+
+    /// A counter of this thread, which also records each event in this form.
+    fn recording_event(kind: u32, config: u64, sample_type: u64) -> Option<OwnedFd> {
+        open_perf_event(kind, config, (FLAG_DISABLED, sample_type), (0, -1), 0)
+    }
+
+    /// `form` is the flags, and the form in which each event is recorded if it is not 0; `scope` is the process or group, and
+    /// the CPU.
+    fn open_perf_event(
+        kind: u32,
+        config: u64,
+        (flags, sample_type): (u64, u64),
+        scope: (i32, i32),
+        open_flags: libc::c_ulong,
+    ) -> Option<OwnedFd> {
+        const FLAG_FD_CLOEXEC: libc::c_ulong = 8;
         let attributes = PerfEventAttr {
             kind,
             size: size_of::<PerfEventAttr>() as u32,
@@ -309,17 +356,16 @@ mod os {
             breakpoint_type: 0,
             config1: 0,
         };
-        let (this_thread, any_cpu, no_group, flags) =
-            (0, -1, -1, 8 /* PERF_FLAG_FD_CLOEXEC */);
+        let no_leader = -1;
         // SAFETY: `attributes` is valid for its stated size; a returned descriptor is owned by nothing else.
         unsafe {
             let fd = libc::syscall(
                 libc::SYS_perf_event_open,
                 &attributes,
-                this_thread,
-                any_cpu,
-                no_group,
-                flags,
+                scope.0,
+                scope.1,
+                no_leader,
+                open_flags | FLAG_FD_CLOEXEC,
             );
             (fd >= 0).then(|| OwnedFd::from_raw_fd(fd as i32))
         }
@@ -336,7 +382,7 @@ mod os {
         read_one(counter.as_ref()?)
     }
 
-    fn read_one(fd: &OwnedFd) -> Option<u64> {
+    pub(crate) fn read_one(fd: &OwnedFd) -> Option<u64> {
         let mut count = 0u64;
         // SAFETY: a perf event with no read format gives exactly 8 bytes.
         let bytes = unsafe { libc::read(fd.as_raw_fd(), (&raw mut count).cast(), 8) };

@@ -22,6 +22,8 @@ pub struct Card {
     pub params: Vec<CardParam>,
     /// Its metrics with their meanings.
     pub metrics: Vec<(String, String)>,
+    /// Privileges, limits and settings that it needs.
+    pub needs: Vec<String>,
     /// Why this system does not support it; `None` if it does.
     pub unsupported: Option<String>,
 }
@@ -91,7 +93,7 @@ fn whole(card: &Card, page: &Page) -> String {
     let mut lines = page.paint(Ink::Heading, &text::clean(&card.label)) + "\n";
     let mut say = |name: &str, value: &str| {
         if !value.is_empty() {
-            lines.push_str(&text::hanging(&format!("  {name:<11}  "), value, page.prose_width()));
+            lines.push_str(&text::hanging(&format!("  {name:<13}  "), value, page.prose_width()));
         }
     };
     say("operation", &card.operation);
@@ -105,6 +107,11 @@ fn whole(card: &Card, page: &Page) -> String {
     heading = "metrics";
     for (metric, meaning) in &card.metrics {
         say(heading, &format!("{metric}: {meaning}"));
+        heading = "";
+    }
+    heading = "needs";
+    for need in &card.needs {
+        say(heading, need);
         heading = "";
     }
     if let Some(reason) = &card.unsupported {

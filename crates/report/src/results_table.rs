@@ -157,7 +157,9 @@ fn area_text(area: &Area, page: &Page) -> (String, Option<Setting>) {
         let title = text::hanging("", &area.title(), page.prose_width());
         text.push_str(&page.paint_lines(Ink::Heading, &title));
     }
-    text.push_str(&tables.text(&shown, &costs, &others));
+    if !shown.is_empty() {
+        text.push_str(&tables.text(&shown, &costs, &others));
+    }
     text.push_str(&notes.lines(page));
     text.push_str(&adjusted_lines(&shown, page));
     text.push_str(&folded_lines(area, page));

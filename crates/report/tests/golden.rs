@@ -12,7 +12,9 @@ use report::{
     Card, CardParam, Cell, CompareCell, CompareRow, Comparison, Page, RunLine, cards, cards_short,
     closing_line, closing_lines, compare_table, env_page, results_tables, runs_table,
 };
-use results::{CaseResult, Direction, Document, FrequencySlope, Interval, RunInfo, SCHEMA};
+use results::{
+    CaseResult, Direction, Document, FrequencySlope, Interval, Outcome, RunInfo, SCHEMA,
+};
 
 const NARROW: Page = Page { width: 80, colour: false, unicode: true };
 const WIDE: Page = Page { width: 140, ..NARROW };
@@ -345,6 +347,7 @@ fn definition_cards() {
             comparable_to: "lmbench's lat_syscall null and UnixBench's syscall count the same; UnixBench gives calls per second".to_owned(),
             params: Vec::new(),
             metrics: Vec::new(),
+            needs: Vec::new(),
             unsupported: None,
         },
         Card {
@@ -361,6 +364,7 @@ fn definition_cards() {
                 ("pairs/s".to_owned(), "pairs all workers did together".to_owned()),
                 ("least-share".to_owned(), "share of the pairs the worker with the fewest did, as a part of an equal share".to_owned()),
             ],
+            needs: texts(&["a free System V semaphore set (kernel.sem)", "shared memory"]),
             unsupported: Some("no System V semaphores on Windows".to_owned()),
         },
     ];
@@ -390,4 +394,12 @@ fn colour_adds_nothing_but_colour() {
 fn ascii_pages_hold_only_ascii() {
     assert!(results_tables(&support::a_run(), &ASCII).is_ascii());
     assert!(compare_table(&comparison(2), &ASCII).is_ascii());
+}
+
+#[test]
+fn an_area_without_any_figure_has_no_table() {
+    let run = support::a_run();
+    let none = run.iter().find(|result| result.outcome == Outcome::Unsupported).expect("one");
+    let text = results_tables(std::slice::from_ref(none), &NARROW);
+    assert!(text.contains("unsupported here") && !text.contains('─'), "{text}");
 }

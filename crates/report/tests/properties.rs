@@ -238,6 +238,7 @@ fn card() -> impl Strategy<Value = Card> {
             })
             .collect(),
         metrics: vec![(result.metric, words.clone())],
+        needs: vec![words.clone()],
         unsupported: result.converged.map(|_| words),
     })
 }

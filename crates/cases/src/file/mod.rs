@@ -39,10 +39,18 @@ pub(crate) use common::*;
 
 use measure::Params;
 
-use crate::{Area, Case, Extent, Finding, Layout, Select, SummaryRow};
+use crate::{Area, Case, Extent, Finding, Layout, Need, Select, SummaryRow};
 
 /// The area.
 pub const AREA: Area = Area {
+    needs: &[
+        Need {
+            cases: &[],
+            what: "free space for its files in each directory (--dir); mode=direct: a file system with O_DIRECT",
+        },
+        Need { cases: &["cold"], what: "for dropped=all: root (/proc/sys/vm/drop_caches)" },
+        Need { cases: &["random-read"], what: "for engine=io_uring: kernel.io_uring_disabled=0" },
+    ],
     includes: thinned,
     layout: Layout::Phases,
     summary: &[

@@ -26,10 +26,28 @@ pub use common::*;
 
 use measure::{Params, TIME};
 
-use crate::{Area, Case, Extent, Finding, Select};
+use crate::{Area, Case, Extent, Finding, Need, Select};
 
 /// The area.
 pub const AREA: Area = Area {
+    needs: &[
+        Need {
+            cases: &["tcp-connections"],
+            what: "two descriptors per connection (ulimit -n): 1,050 by default, 10,050 with --full",
+        },
+        Need {
+            cases: &["posix-queue", "posix-queue-bandwidth"],
+            what: "the sizes that fs.mqueue.msgsize_max and msg_max permit; ulimit -q",
+        },
+        Need {
+            cases: &["sysv-queue", "sysv-queue-bandwidth"],
+            what: "a free System V queue (kernel.msgmni); kernel.msgmax and msgmnb of the message's size",
+        },
+        Need {
+            cases: &["process-vm-readv"],
+            what: "permission to trace a process of one's own (kernel.yama.ptrace_scope, seccomp)",
+        },
+    ],
     includes,
     findings: &[
         Finding::Ratio {

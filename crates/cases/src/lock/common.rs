@@ -1,7 +1,8 @@
 //! Shared by the cases of locks: the interface of a lock, parameters, metrics, and the measurement of a lock.
 
 use crate::place::PLACE;
-use crate::{Extent, Param, Takes, count_of, value_of};
+use crate::{Extent, Param, Takes, count_of, length_of, value_of};
+use measure::work::FixedWork;
 use measure::worker_group::{
     GREATEST_SHARE, LEAST_SHARE, Operations, RATE, Task, WORKERS_AT_MOST, WorkerGroup,
 };
@@ -9,6 +10,7 @@ use measure::{CaseError, Metric, Params, Round};
 use platform::shared::Shared;
 use std::cell::UnsafeCell;
 use std::mem::MaybeUninit;
+use std::time::Duration;
 
 /// A lock that several workers can use. It is created once, before the workers.
 pub trait Lock: Sync {
@@ -40,11 +42,16 @@ pub trait Lock: Sync {
 }
 
 /// Parameters of a lock that only threads of one process can share.
-pub const THREADS: &[Param] = &[WORKERS, AS_THREADS, WORK, PLACE];
+pub const THREADS: &[Param] = &[WORKERS, AS_THREADS, WORK, OUTSIDE, PLACE];
 /// Parameters of a lock that processes can share; measured between processes only with `--full`.
-pub const THREADS_OR_PROCESSES: &[Param] = &[WORKERS, AS_EITHER_IF_FULL, WORK, PLACE];
+pub const THREADS_OR_PROCESSES: &[Param] = &[WORKERS, AS_EITHER_IF_FULL, WORK, OUTSIDE, PLACE];
 /// Parameters of a lock meant for processes; measured between threads and between processes by default.
-pub const PROCESSES_TOO: &[Param] = &[WORKERS, AS_EITHER, WORK, PLACE];
+pub const PROCESSES_TOO: &[Param] = &[WORKERS, AS_EITHER, WORK, OUTSIDE, PLACE];
+/// As [`THREADS`], with work of several lengths by default.
+pub const THREADS_AND_WORK: &[Param] = &[WORKERS, AS_THREADS, WORK_OF_ALL_LENGTHS, OUTSIDE, PLACE];
+/// As [`PROCESSES_TOO`], with work of several lengths by default.
+pub const PROCESSES_TOO_AND_WORK: &[Param] =
+    &[WORKERS, AS_EITHER, WORK_OF_ALL_LENGTHS, OUTSIDE, PLACE];
 
 pub const WORKERS: Param = Param {
     name: "workers",
@@ -78,19 +85,75 @@ pub const AS_EITHER: Param = Param {
 };
 pub const WORK: Param = Param {
     name: "work",
-    meaning: "the work done while holding the lock: none, or an integer loop of 100 iterations",
+    meaning: "CPU-bound work while holding the lock: none, a calibrated length, or an integer loop of 100 iterations (loop100)",
     default: &["none"],
-    full: &["none", "loop100"],
-    takes: Takes::Words(&[]),
+    full: &["none", "100ns", "1us", "10us", "100us"],
+    takes: Takes::Work(&["loop100"]),
+};
+/// As [`WORK`], of locks whose share of the time a default run shows.
+pub const WORK_OF_ALL_LENGTHS: Param = Param { default: &["none", "100ns", "1us", "10us"], ..WORK };
+pub const OUTSIDE: Param = Param {
+    name: "outside",
+    meaning: "CPU-bound work after each release, without the lock: none, or a calibrated length",
+    default: &["none"],
+    full: &["none"],
+    takes: Takes::Work(&[]),
 };
 /// Whether a run of this extent measures this point: a quick run has one worker and two workers, and
-/// no larger numbers.
+/// no larger numbers. Work is done by one thread and by two, and not in a quick run.
 pub fn includes(params: &Params, extent: Extent) -> bool {
-    extent != Extent::Quick || count_of(params, "workers").is_ok_and(|workers| workers <= 2)
+    let is_few = count_of(params, "workers").is_ok_and(|workers| workers <= 2);
+    let is = |name: &str, value: &str| params.get(name).is_none_or(|own| own == value);
+    match extent {
+        Extent::Full => true,
+        Extent::Ordinary => is(WORK.name, "none") || (is_few && is("as", "threads")),
+        Extent::Quick => is(WORK.name, "none") && is_few,
+    }
 }
 
+/// The part of the time that the lock takes, derived from points with and without work.
+pub const LOCK_SHARE: Metric = Metric::lower(
+    "lock-share",
+    "share",
+    "the part of the time that is not work: acquiring the lock, waiting for it and releasing it",
+);
+/// The time between two holders' work, derived from the rate of several workers and the work of one.
+pub const HANDOVER: Metric = Metric::lower(
+    "handover",
+    "ns",
+    "the time from the end of the work of one holder of the lock to the beginning of the work of the next holder, which may be \
+     the same worker, on average",
+);
+/// The time of a million pairs, from the rate.
+pub const MILLION_PAIRS: Metric = Metric::lower(
+    "million-pairs",
+    "ms",
+    "the time in which each worker acquires and releases the lock 1,000,000 times, at the measured rate",
+);
+/// The work from which the lock takes less than a tenth of the time.
+pub const WORK_FOR_TENTH: Metric = Metric::lower(
+    "work-for-10%",
+    "ns",
+    "the work under the lock from which acquiring it, waiting for it and releasing it take less than 10 % of the time",
+);
+/// The work from which the lock takes less than a hundredth of the time.
+pub const WORK_FOR_HUNDREDTH: Metric = Metric::lower(
+    "work-for-1%",
+    "ns",
+    "the work under the lock from which acquiring it, waiting for it and releasing it take less than 1 % of the time",
+);
+
 /// The metrics of every lock.
-pub const METRICS: &[Metric] = &[RATE, LEAST_SHARE, GREATEST_SHARE];
+pub const METRICS: &[Metric] = &[
+    RATE,
+    LEAST_SHARE,
+    GREATEST_SHARE,
+    LOCK_SHARE,
+    HANDOVER,
+    MILLION_PAIRS,
+    WORK_FOR_TENTH,
+    WORK_FOR_HUNDREDTH,
+];
 
 /// Measures `lock` with the workers that `params` describe.
 ///
@@ -102,9 +165,31 @@ pub fn measure<L: Lock>(params: &Params, round: &mut Round, lock: &L) -> Result<
         processes: of_processes(params)?,
         place: crate::place::place_of(params)?,
     };
-    match value_of(params, "work")? {
-        "loop100" => round.contend(&worker_group, &Pairs::<L, 100> { lock }),
-        _ => round.contend(&worker_group, &Pairs::<L, 0> { lock }),
+    let [inside, outside] = [WORK.name, OUTSIDE.name].map(|name| length_of_work(params, name));
+    let (inside, outside) = (inside?, outside?);
+    match (value_of(params, WORK.name)?, inside, outside) {
+        ("loop100", _, None) => return round.contend(&worker_group, &Pairs::<L, 100> { lock }),
+        ("loop100", _, Some(_)) => {
+            let reason = "work=loop100 is measured without work outside of the lock";
+            return Err(CaseError::Unsupported(reason.to_owned()));
+        }
+        (_, None, None) => return round.contend(&worker_group, &Pairs::<L, 0> { lock }),
+        _ => {}
+    }
+    let work = round.work()?;
+    let fixed = |length: Option<Duration>| work.of_length(length.unwrap_or_default());
+    round.contend(&worker_group, &Worked { lock, inside: fixed(inside), outside: fixed(outside) })
+}
+
+/// The length of work that the parameter asks for; `None` without work.
+///
+/// # Errors
+/// `Failed` if it is no duration.
+fn length_of_work(params: &Params, name: &str) -> Result<Option<Duration>, CaseError> {
+    match params.get(name).map(String::as_str) {
+        // Older plans do not have all parameters.
+        None | Some("none" | "loop100") => Ok(None),
+        Some(_) => length_of(params, name).map(Some),
     }
 }
 
@@ -166,6 +251,35 @@ impl<L: Lock, const STEPS: u32> Task<L::Hold> for Pairs<'_, L, STEPS> {
             work::<STEPS>();
         }
         self.lock.release(hold);
+    }
+
+    fn exclusively(&self, hold: &mut L::Hold, mut inside: impl FnMut()) {
+        self.lock.acquire_alone(hold);
+        inside();
+        self.lock.release_alone(hold);
+    }
+}
+
+/// The measured operation with calibrated work: acquires the lock, works, releases the lock, and works again.
+pub struct Worked<'a, L> {
+    lock: &'a L,
+    inside: FixedWork,
+    outside: FixedWork,
+}
+
+impl<L: Lock> Task<L::Hold> for Worked<'_, L> {
+    const OPERATIONS: Operations = Operations::Exclusive;
+
+    fn join(&self, _number: usize) -> Result<L::Hold, CaseError> {
+        self.lock.join()
+    }
+
+    #[inline(always)]
+    fn operate(&self, hold: &mut L::Hold) {
+        self.lock.acquire(hold);
+        self.inside.run();
+        self.lock.release(hold);
+        self.outside.run();
     }
 
     fn exclusively(&self, hold: &mut L::Hold, mut inside: impl FnMut()) {

@@ -20,15 +20,26 @@ mod wait_on_address;
 mod win_objects;
 
 pub(crate) use common::*;
-pub use common::{Lock, measure};
+pub use common::{
+    HANDOVER, LOCK_SHARE, Lock, MILLION_PAIRS, WORK_FOR_HUNDREDTH, WORK_FOR_TENTH, measure,
+};
 
 use measure::TIME;
 
-use crate::{Area, Case, Finding, Select, SummaryRow};
+use crate::{Area, Case, Finding, Need, Select, SummaryRow};
 
 /// The area.
 pub const AREA: Area = Area {
+    needs: &[
+        Need {
+            cases: &["sysv-sem", "sysv-sem-no-undo"],
+            what: "a free System V semaphore set (kernel.sem)",
+        },
+        Need { cases: &["posix-sem-named", "posix-sem-shared"], what: "/dev/shm, writable" },
+    ],
     includes,
+    // Like lock/sysv-sem and lock/posix-sem-shared, with a small difference each.
+    extended: &["lock/sysv-sem-no-undo", "lock/posix-sem-named"],
     summary: &[
         SummaryRow {
             label: "lock and unlock, free (Mutex)",
@@ -58,11 +69,23 @@ pub const AREA: Area = Area {
             less: "A free futex-based lock costs {} as much as a free System V semaphore.",
             equal: "A free System V semaphore costs as much as a free futex-based lock ({}).",
         },
+        Finding::Value {
+            point: Select::point("lock/std-mutex", BY_ONE),
+            metric: &WORK_FOR_TENTH,
+            says: "A free mutex around less than {} of work costs more than 10 % of the time.",
+        },
+        Finding::Value {
+            point: Select::point("lock/sysv-sem", BY_ONE),
+            metric: &WORK_FOR_TENTH,
+            says: "A free System V semaphore around less than {} of work costs more than 10 % of the time.",
+        },
     ],
     ..Area::new("lock", CASES)
 };
 
 const ALONE: &[(&str, &str)] = &[("as", "threads"), ("work", "none"), ("workers", "1")];
+/// Of a metric that is derived from work of several lengths.
+const BY_ONE: &[(&str, &str)] = &[("as", "threads"), ("workers", "1")];
 const TWO: &[(&str, &str)] =
     &[("as", "threads"), ("place", "spread"), ("work", "none"), ("workers", "2")];
 

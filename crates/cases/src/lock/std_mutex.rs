@@ -4,7 +4,7 @@ use std::sync::{Mutex, MutexGuard};
 use measure::CaseError;
 use platform::shared::Shared;
 
-use super::{Lock, METRICS, THREADS, expect_no_calls_alone, measure};
+use super::{Lock, METRICS, THREADS_AND_WORK, expect_no_calls_alone, measure};
 use crate::{Case, Only};
 
 /// The mutex of Rust's standard library.
@@ -18,7 +18,7 @@ pub const CASE: Case = Case {
     only: Only::Everywhere,
     core_bound: true,
     trials: None,
-    params: THREADS,
+    params: THREADS_AND_WORK,
     metrics: METRICS,
     run: |params, round| {
         expect_no_calls_alone(params, round)?;

@@ -1,7 +1,7 @@
 use measure::{CaseError, Params, Round};
 use platform::on_linux;
 
-use super::{METRICS, PROCESSES_TOO};
+use super::{METRICS, PROCESSES_TOO, PROCESSES_TOO_AND_WORK};
 use crate::{Case, Only};
 
 const ELSEWHERE: Only = Only::Linux("measured on Linux only; Windows has no System V semaphores");
@@ -19,7 +19,7 @@ pub const WITH_UNDO: Case = Case {
     only: ELSEWHERE,
     core_bound: true,
     trials: None,
-    params: PROCESSES_TOO,
+    params: PROCESSES_TOO_AND_WORK,
     metrics: METRICS,
     run: |params, round| run(params, round, true),
 };
@@ -30,6 +30,7 @@ pub const WITHOUT_UNDO: Case = Case {
     operation: "As lock/sysv-sem, without SEM_UNDO.",
     comparable_to: "The difference to lock/sysv-sem is the cost of the kernel's undo list. \
                 libMicro's `semop` makes two calls with one operation each.",
+    params: PROCESSES_TOO,
     run: |params, round| run(params, round, false),
     ..WITH_UNDO
 };

@@ -15,10 +15,14 @@ mod trial;
 
 use measure::TIME;
 
-use crate::{Area, Case, Finding, Layout, Select, SummaryRow};
+use crate::{Area, Case, Finding, Layout, Need, Select, SummaryRow};
 
 /// The area.
 pub const AREA: Area = Area {
+    needs: &[Need {
+        cases: &[],
+        what: "descriptors for both sides of all connections (ulimit -n); for process architectures as many processes (ulimit -u)",
+    }],
     layout: Layout::Senders,
     summary: &[SummaryRow {
         label: "mail to one recipient (event loop sender)",

@@ -17,8 +17,7 @@ pub const CASE: Case = Case {
     area: "memory",
     name: "fault-userfaultfd",
     operation: "One first read of a page that a second thread of this process, on the same CPU, supplies: it reads \
-                the event from a userfaultfd and copies a page (UFFDIO_COPY), while the reader sleeps. \
-                Without privileges it needs Linux 5.11.",
+                the event from a userfaultfd and copies a page (UFFDIO_COPY), while the reader sleeps.",
     comparable_to: "stress-ng's `userfaultfd` does the same in a cloned process. Live migration and garbage collectors \
                     pay this for each page.",
     only: Only::Linux("exists only on Linux"),

@@ -7,8 +7,7 @@ use crate::{Case, Only};
 pub const CASE: Case = Case {
     area: "memory",
     name: "mlock",
-    operation: "One mlock of memory whose pages all exist, and one munlock. It needs a limit of locked memory \
-                (ulimit -l) of that size.",
+    operation: "One mlock of memory whose pages all exist, and one munlock.",
     comparable_to: "stress-ng's `mlock` locks single pages.",
     only: Only::Unix("Windows has VirtualLock: see memory/virtual-lock"),
     core_bound: false,

@@ -28,10 +28,32 @@ pub(crate) use common::*;
 
 use measure::{Params, TIME};
 
-use crate::{Area, Case, Extent, Finding, Select, SummaryRow};
+use crate::{Area, Case, Extent, Finding, Need, Select, SummaryRow};
 
 /// The area.
 pub const AREA: Area = Area {
+    needs: &[
+        Need {
+            cases: &["mlock"],
+            what: "a limit of locked memory of the largest size: 4 KiB by default, 16 MiB with --full (ulimit -l), or CAP_IPC_LOCK",
+        },
+        Need {
+            cases: &["virtual-lock"],
+            what: "a minimum working set larger than the locked size (SetProcessWorkingSetSize)",
+        },
+        Need {
+            cases: &["fault-huge"],
+            what: "transparent huge pages on request (/sys/kernel/mm/transparent_hugepage/enabled: madvise or always)",
+        },
+        Need {
+            cases: &["fault-userfaultfd"],
+            what: "Linux 5.11, vm.unprivileged_userfaultfd=1 or CAP_SYS_PTRACE",
+        },
+        Need {
+            cases: &["load", "bandwidth", "madvise", "malloc-live"],
+            what: "free memory of about twice the largest size; huge pages as fault-huge",
+        },
+    ],
     includes,
     summary: &[
         SummaryRow { label: "memory load (256 MiB)", point: BASE_PAGES, metric: &TIME },

@@ -17,10 +17,20 @@ pub(crate) use common::*;
 
 use measure::TIME;
 
-use crate::{Area, Case, Finding, Layout, Select, SummaryRow};
+use crate::{Area, Case, Finding, Layout, Need, Select, SummaryRow};
 
 /// The area.
 pub const AREA: Area = Area {
+    needs: &[
+        Need {
+            cases: &[],
+            what: "descriptors for both sides of all connections (ulimit -n); for fork architectures as many processes (ulimit -u); --netns: root, or CAP_SYS_ADMIN and CAP_NET_ADMIN, and the command ip",
+        },
+        Need {
+            cases: &["answer"],
+            what: "net.core.somaxconn of at least the largest number of connections",
+        },
+    ],
     layout: Layout::Servers,
     summary: &[
         SummaryRow {

@@ -20,10 +20,22 @@ pub use common::time;
 
 use measure::TIME;
 
-use crate::{Area, Case, Finding, Select, SummaryRow};
+use crate::{Area, Case, Finding, Need, Select, SummaryRow};
 
 /// The area.
 pub const AREA: Area = Area {
+    needs: &[
+        Need {
+            cases: &["memory"],
+            what: "free memory of the parent's size: 1 GiB by default, 4 GiB with --full; huge pages on request (/sys/kernel/mm/transparent_hugepage/enabled)",
+        },
+        Need { cases: &["wait"], what: "1,000 processes (ulimit -u, pids.max of the cgroup)" },
+        Need { cases: &["clone3-pidfd"], what: "Linux 5.4; a seccomp filter that permits clone3" },
+        Need {
+            cases: &["fork-exec", "vfork-exec", "posix-spawn"],
+            what: "for program=static: a temporary directory that is not mounted noexec",
+        },
+    ],
     includes: wait::includes,
     summary: &[
         SummaryRow {

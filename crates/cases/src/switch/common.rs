@@ -8,7 +8,7 @@ use measure::{CaseError, Metric, Params, Round};
 use platform::shared::Shared;
 
 use crate::partner::{AS, AS_PROCESSES, AS_THREADS, PLACE, Place, Tasks};
-use crate::{Extent, Param, value_of};
+use crate::{Extent, Param, Takes, value_of};
 
 /// One task's end of a mechanism that passes a token from task to task, in a ring.
 pub trait TokenEnd: Send {
@@ -32,7 +32,8 @@ pub const THREADS: &[Param] = &[AS_THREADS, PLACE];
 /// Parameters of what needs one CPU.
 pub const ONE_CPU: &[Param] = &[AS_PROCESSES, SAME];
 /// All on one CPU, unless `--full`.
-pub const SAME: Param = Param { default: &["same"], full: &["same"], ..PLACE };
+pub const SAME: Param =
+    Param { default: &["same"], full: &["same"], takes: Takes::Words(&[]), ..PLACE };
 
 /// Between how many hand-overs of unpinned tasks the CPU did not change.
 pub const SAME_CPU: Metric = Metric::neutral(

@@ -71,10 +71,29 @@ pub(crate) use common::*;
 
 use measure::{Params, TIME};
 
-use crate::{Area, Case, Extent, Select, SummaryRow};
+use crate::{Area, Case, Extent, Need, Select, SummaryRow};
 
 /// The area.
 pub const AREA: Area = Area {
+    needs: &[
+        Need {
+            cases: &["poll", "select", "epoll-wait", "poll-active", "select-active"],
+            what: "the descriptors that it waits for (ulimit -n)",
+        },
+        Need {
+            cases: &["io-uring-nop"],
+            what: "io_uring (kernel.io_uring_disabled=0, a seccomp filter that permits it)",
+        },
+        Need {
+            cases: &["inotify"],
+            what: "a free inotify instance (fs.inotify.max_user_instances)",
+        },
+        Need {
+            cases: &["getxattr", "setxattr"],
+            what: "a temporary directory whose file system has user attributes",
+        },
+        Need { cases: &["seccomp"], what: "a kernel with seccomp filters (CONFIG_SECCOMP_FILTER)" },
+    ],
     includes,
     extended: &[
         "syscall/access",

@@ -17,10 +17,27 @@ pub(crate) use common::*;
 
 use measure::TIME;
 
-use crate::{Area, Case, Select, SummaryRow};
+use crate::{Area, Case, Need, Select, SummaryRow};
 
 /// The area.
 pub const AREA: Area = Area {
+    needs: &[
+        Need {
+            cases: &["pthread-create", "create-thread"],
+            what: "512 threads with --full (ulimit -u, kernel.threads-max, pids.max of the cgroup)",
+        },
+        Need {
+            cases: &[
+                "wake-futex",
+                "wake-condvar",
+                "wake-eventfd",
+                "wake-address",
+                "wake-event",
+                "wake-srw-condvar",
+            ],
+            what: "two CPUs for place=spread",
+        },
+    ],
     includes: common::includes,
     summary: &[
         SummaryRow {

@@ -21,10 +21,16 @@ mod waitable_timer;
 pub(crate) use common::*;
 pub(crate) use sleeping::*;
 
-use crate::{Area, Case};
+use crate::{Area, Case, Need};
 
 /// The area.
-pub const AREA: Area = Area::new("timer", CASES);
+pub const AREA: Area = Area {
+    needs: &[Need {
+        cases: &["io-uring"],
+        what: "io_uring (kernel.io_uring_disabled=0, a seccomp filter that permits it)",
+    }],
+    ..Area::new("timer", CASES)
+};
 
 /// Its cases.
 const CASES: &[&Case] = &[

@@ -49,7 +49,7 @@ const WARM_UP: u32 = 2;
 const GREATEST_NS: u64 = 1 << 40;
 /// Sleeps of the untimed pass, and how much longer than asked for those to an absolute time take, so that this time is not
 /// past before they begin.
-const COUNTED: u64 = 10;
+const COUNTED: u64 = 3;
 const LATER: Duration = Duration::from_millis(2);
 /// A round ends after this time, if it has this number of sleeps: with load, or where sleeps end at ticks only, they may
 /// take many times as long as asked for.

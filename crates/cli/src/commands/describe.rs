@@ -50,6 +50,7 @@ fn card(case: &Case) -> Card {
             false => case.comparable_to.to_owned(),
         },
         params: case.params.iter().map(param).collect(),
+        needs: owned(&cases::needs_of(case)),
         metrics: case.metrics.iter().map(|m| (m.name.to_owned(), m.meaning.to_owned())).collect(),
         unsupported: case.missing_here().map(str::to_owned),
     }
@@ -75,6 +76,7 @@ struct CardJson<'a> {
     better: Direction,
     comparable_to: &'a str,
     params: Vec<ParamJson<'a>>,
+    needs: &'a [String],
     metrics: Vec<MetricJson<'a>>,
     unsupported: Option<&'a str>,
 }
@@ -108,6 +110,7 @@ fn card_json(card: &Card) -> CardJson<'_> {
         better: card.better,
         comparable_to: &card.comparable_to,
         params: params.collect(),
+        needs: &card.needs,
         metrics: metrics.collect(),
         unsupported: card.unsupported.as_deref(),
     }

@@ -12,6 +12,9 @@ use super::options::Options;
 /// Limits of the length of a job: starting a shorter one costs more than the job.
 const SHORTEST: Duration = Duration::from_nanos(100);
 const LONGEST: Duration = Duration::from_secs(3_600);
+/// Limits of the length of work beside an operation.
+const SHORTEST_WORK: Duration = Duration::from_nanos(10);
+const LONGEST_WORK: Duration = Duration::from_millis(10);
 
 /// The parameters of these cases, as a hint.
 pub(super) fn params_of(cases: &[&'static Case]) -> String {
@@ -60,7 +63,7 @@ pub(super) fn thinned(
     values: Vec<String>,
 ) -> Vec<String> {
     let by_hand = options.params.contains_key(param.name);
-    let many = values.len() > 2 && !matches!(param.takes, Takes::Words(_));
+    let many = values.len() > 2 && !matches!(param.takes, Takes::Words(_) | Takes::Work(_));
     let of_trials = trials_of(&case.label()).is_some();
     let every = if options.quick && many && of_trials && !by_hand { 2 } else { 1 };
     values.into_iter().step_by(every).collect()
@@ -156,6 +159,16 @@ fn checked(param: &Param, value: &str, cpus: usize) -> Result<String, PlanError>
                 Ok(facts) if !facts.is_dir() => Err(bad("it is not a directory".into())),
                 Ok(_) => Ok(value.to_owned()),
             },
+        },
+        Takes::Work(further) => match parse_duration(value) {
+            _ if value == "none" || further.contains(&value) => Ok(value.to_owned()),
+            Err(error) => Err(bad(format!("it {}, and not none", error.problem()))),
+            Ok(length) if length < SHORTEST_WORK || length > LONGEST_WORK => Err(bad(format!(
+                "between {} and {}",
+                format_duration(SHORTEST_WORK),
+                format_duration(LONGEST_WORK)
+            ))),
+            Ok(length) => Ok(format_duration(length)),
         },
         Takes::Length => match parse_duration(value) {
             Err(error) => Err(bad(format!("it {}", error.problem()))),

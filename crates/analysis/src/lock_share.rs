@@ -1,0 +1,289 @@
+//! The part of the time that a lock takes beside the work under it, and the work from which that part is small.
+
+use std::collections::BTreeMap;
+
+use cases::lock::{HANDOVER, LOCK_SHARE, MILLION_PAIRS, WORK_FOR_HUNDREDTH, WORK_FOR_TENTH};
+use measure::count::parse_duration;
+use measure::stats::{LEVEL, median};
+use measure::worker_group::RATE;
+use measure::{Metric, TIME};
+use results::{CaseResult, Estimate, Outcome};
+
+use crate::crossover::{Crossing, crossing};
+use crate::resample;
+
+const AREA: &str = "lock/";
+const WORK: &str = "work";
+const WORKERS: &str = "workers";
+const OUTSIDE: &str = "outside";
+const NO_WORK: &str = "none";
+
+/// What is derived for each point with work, and the share below which the work is asked for.
+const CROSSINGS: [(&Metric, f64); 2] = [(&WORK_FOR_TENTH, 0.1), (&WORK_FOR_HUNDREDTH, 0.01)];
+
+/// A point's time from the beginning of one worker's work to that of the next, in ns, in each round.
+struct Point<'r> {
+    /// Its result: the time of one worker, or the rate of several.
+    of: &'r CaseResult,
+    work: &'r str,
+    /// The time of the work itself, in ns, in each round.
+    work_ns: Vec<f64>,
+    /// Work and everything else.
+    all_ns: Vec<f64>,
+    /// Everything else.
+    rest_ns: Vec<f64>,
+}
+
+/// The rows derived from locks with work: `lock-share`, `million-pairs` and, among several workers, `handover` for each
+/// point, and for each lock `work-for-10%` and `work-for-1%`, the work from which the lock takes less of the time.
+///
+/// The time of the work is what one worker takes with it and without it. What several workers take for a pair follows from
+/// their rate. Work outside of the lock can be done meanwhile by another worker: such points have no rows.
+pub fn lock_shares(results: &[CaseResult], seed: u64) -> Vec<CaseResult> {
+    let mut groups: BTreeMap<(&str, BTreeMap<String, String>), Vec<Point>> = BTreeMap::new();
+    for result in results.iter().filter(|result| is_usable(result)) {
+        let Some(work) = result.params.get(WORK).filter(|work| parse_duration(work).is_ok()) else {
+            continue;
+        };
+        if let Some(point) = point(result, work, results) {
+            let mut params = result.params.clone();
+            params.remove(WORK);
+            groups.entry((&result.case, params)).or_default().push(point);
+        }
+    }
+    let mut rows = Vec::new();
+    for ((case, params), points) in &groups {
+        for point in points {
+            rows.extend(rows_of(point, seed));
+        }
+        for (metric, share) in CROSSINGS {
+            rows.push(work_for(case, params, metric, share, points, seed));
+        }
+    }
+    rows
+}
+
+/// Whether it is a figure of a lock that tells the time from one pair to the next: the time of one worker, or the rate of
+/// several.
+fn is_usable(result: &CaseResult) -> bool {
+    let is_one = is(result, WORKERS, "1");
+    result.case.starts_with(AREA)
+        && result.metric == if is_one { TIME.name } else { RATE.name }
+        && result.params.get(OUTSIDE).is_none_or(|outside| outside == NO_WORK)
+        && result.outcome == Outcome::Measured
+        && !result.round_values.is_empty()
+        && result.round_values.iter().all(|value| value.is_finite() && *value > 0.0)
+}
+
+fn is(result: &CaseResult, name: &str, value: &str) -> bool {
+    result.params.get(name).is_some_and(|own| own == value)
+}
+
+/// `None` if one worker was not measured with this work and without work.
+fn point<'r>(of: &'r CaseResult, work: &'r str, results: &'r [CaseResult]) -> Option<Point<'r>> {
+    let alone = |work: &str| {
+        let mut params = of.params.clone();
+        params.insert(WORK.to_owned(), work.to_owned());
+        params.insert(WORKERS.to_owned(), "1".to_owned());
+        let is_it = |r: &&CaseResult| r.case == of.case && r.params == params && is_usable(r);
+        results.iter().find(is_it)
+    };
+    let (with, without) = (alone(work)?, alone(NO_WORK)?);
+    let free_ns = median(&mut without.round_values.clone());
+    let work_ns: Vec<f64> = with.round_values.iter().map(|ns| ns - free_ns).collect();
+    if work_ns.iter().any(|ns| *ns <= 0.0) {
+        return None;
+    }
+    if is(of, WORKERS, "1") {
+        // What one worker takes without work is known better than the difference of two times.
+        let rest_ns = without.round_values.iter().copied();
+        let rest_ns: Vec<f64> = rest_ns.take(of.round_values.len()).collect();
+        let all_ns = of.round_values[..rest_ns.len()].to_vec();
+        return Some(Point { of, work, work_ns, all_ns, rest_ns });
+    }
+    let all_ns: Vec<f64> = of.round_values.iter().map(|rate| 1e9 / rate).collect();
+    let in_turn = work_ns.iter().cycle();
+    let rest_ns = all_ns.iter().zip(in_turn).map(|(all, work)| all - work).collect();
+    Some(Point { of, work, work_ns, all_ns, rest_ns })
+}
+
+fn rows_of(point: &Point, seed: u64) -> Vec<CaseResult> {
+    let workers: f64 = point.of.params[WORKERS].parse().unwrap_or(1.0);
+    // 10^6 pairs, in ms instead of ns.
+    let million: Vec<f64> = point.all_ns.iter().map(|ns| ns * workers).collect();
+    let shares = point.rest_ns.iter().zip(&point.all_ns).map(|(rest, all)| rest / all).collect();
+    let mut rows =
+        vec![row(point, &LOCK_SHARE, shares, seed), row(point, &MILLION_PAIRS, million, seed)];
+    if workers > 1.0 {
+        rows.push(row(point, &HANDOVER, point.rest_ns.clone(), seed));
+    }
+    rows
+}
+
+fn row(point: &Point, metric: &Metric, round_values: Vec<f64>, seed: u64) -> CaseResult {
+    let series = [&round_values[..]];
+    let center = resample::medians(&series)[0];
+    let draws = resample::draws(&series, seed).iter().map(|medians| medians[0]).collect();
+    let (low, high) = resample::interval(resample::rounds(&series), center, draws);
+    let row = CaseResult::of(&point.of.case, point.of.params.clone(), metric);
+    CaseResult {
+        estimate: Some(Estimate { median: center, low, high, level: LEVEL }),
+        rounds: round_values.len() as u32,
+        disturbed: point.of.disturbed,
+        round_values,
+        ..row
+    }
+}
+
+/// The work from which the lock takes less than this share of the time.
+fn work_for(
+    case: &str,
+    params: &BTreeMap<String, String>,
+    metric: &Metric,
+    share: f64,
+    points: &[Point],
+    seed: u64,
+) -> CaseResult {
+    let row = CaseResult::of(case, params.clone(), metric);
+    let without_figure = |reason: String| CaseResult {
+        outcome: Outcome::Unsupported,
+        reason: Some(reason),
+        ..row.clone()
+    };
+    let mut points: Vec<&Point> = points.iter().collect();
+    let work_ns = |point: &Point| median(&mut point.work_ns.clone());
+    points.sort_by(|a, b| work_ns(a).total_cmp(&work_ns(b)));
+    let [first, .., last] = &points[..] else {
+        return without_figure("measured with work of fewer than two lengths".to_owned());
+    };
+    // Over the time of a pair, the share of what does not depend on the work is a straight line in logarithms.
+    let x: Vec<f64> = points.iter().map(|point| median(&mut point.all_ns.clone())).collect();
+    let rest: Vec<Vec<f64>> = points.iter().map(|point| point.rest_ns.clone()).collect();
+    let allowed = |point: &&Point| point.all_ns.iter().map(|ns| ns * share).collect();
+    let allowed: Vec<Vec<f64>> = points.iter().map(allowed).collect();
+    let percent = share * 100.0;
+    let (at, open_below, open_above, round_values) = match crossing(&x, &rest, &allowed, seed) {
+        Crossing::At { at, open_below, open_above, rounds } => (at, open_below, open_above, rounds),
+        Crossing::TooFew => return without_figure("fewer than two lengths have rounds".to_owned()),
+        Crossing::Never => {
+            return without_figure(format!("more than {percent} % up to {} of work", last.work));
+        }
+        Crossing::Before { .. } => {
+            let reason = format!("less than {percent} % already at {} of work", first.work);
+            return without_figure(reason);
+        }
+    };
+    // The rest of that time is work.
+    let work = |all_ns: f64| all_ns * (1.0 - share);
+    let (median, low, high) = (work(at.median), work(at.low), work(at.high));
+    let doubts = [
+        open_below.then(|| format!("it may lie below {}, the least measured", first.work)),
+        open_above.then(|| format!("it may lie above {}, the most measured", last.work)),
+    ];
+    CaseResult {
+        estimate: Some(Estimate { median, low, high, level: LEVEL }),
+        rounds: rest.iter().map(Vec::len).min().unwrap_or(0) as u32,
+        round_values: round_values.into_iter().map(work).collect(),
+        doubts: doubts.into_iter().flatten().collect(),
+        ..row
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::SeedableRng;
+    use rand::rngs::StdRng;
+
+    use super::*;
+    use crate::simulated::noise;
+
+    const LENGTHS: [(&str, f64); 4] =
+        [("none", 0.0), ("100ns", 100.0), ("1us", 1_000.0), ("10us", 10_000.0)];
+
+    fn result(workers: &str, work: &str, metric: &Metric, round_values: Vec<f64>) -> CaseResult {
+        let params = [("workers", workers), ("as", "threads"), ("work", work), ("outside", "none")];
+        let params = params.map(|(k, v)| (k.to_owned(), v.to_owned())).into();
+        let center = median(&mut round_values.clone());
+        CaseResult {
+            estimate: Some(Estimate { median: center, low: center, high: center, level: LEVEL }),
+            rounds: round_values.len() as u32,
+            round_values,
+            ..CaseResult::of("lock/x", params, metric)
+        }
+    }
+
+    /// A lock that costs 60 ns, and 300 ns more to hand over between two workers, whose work takes 3 % longer than asked.
+    fn lock(noise_of: &mut dyn FnMut() -> f64) -> Vec<CaseResult> {
+        let mut results = Vec::new();
+        for (work, ns) in LENGTHS {
+            let mut times = |ns: f64| (0..12).map(|_| ns * (1.0 + noise_of())).collect::<Vec<_>>();
+            results.push(result("1", work, &TIME, times(60.0 + ns * 1.03)));
+            let rates = times(360.0 + ns * 1.03).into_iter().map(|ns| 1e9 / ns).collect();
+            results.push(result("2", work, &RATE, rates));
+            results.push(result("2", work, &TIME, vec![1.0; 12]));
+        }
+        results
+    }
+
+    fn found<'r>(
+        rows: &'r [CaseResult],
+        workers: &str,
+        work: Option<&str>,
+        metric: &Metric,
+    ) -> &'r CaseResult {
+        let matches = |row: &&CaseResult| {
+            row.metric == metric.name
+                && row.params["workers"] == workers
+                && row.params.get("work").map(String::as_str) == work
+        };
+        rows.iter().find(matches).unwrap_or_else(|| panic!("{workers} {work:?} {}", metric.name))
+    }
+
+    #[test]
+    fn shares_and_crossings_of_a_lock_of_known_cost() {
+        let rows = lock_shares(&lock(&mut || 0.0), 1);
+        let near = |row: &CaseResult, value: f64| {
+            assert_eq!(row.check(), Ok(()));
+            let found = row.estimate.expect("a figure").median;
+            assert!((found / value - 1.0).abs() < 1e-6, "{} {found} {value}", row.label());
+        };
+        near(found(&rows, "1", Some("1us"), &LOCK_SHARE), 60.0 / 1_090.0);
+        near(found(&rows, "2", Some("1us"), &LOCK_SHARE), 360.0 / 1_390.0);
+        near(found(&rows, "2", Some("10us"), &HANDOVER), 360.0);
+        near(found(&rows, "2", Some("1us"), &MILLION_PAIRS), 2.0 * 1_390.0);
+        near(found(&rows, "1", None, &WORK_FOR_TENTH), 9.0 * 60.0);
+        near(found(&rows, "1", None, &WORK_FOR_HUNDREDTH), 99.0 * 60.0);
+        near(found(&rows, "2", None, &WORK_FOR_TENTH), 9.0 * 360.0);
+        let never = found(&rows, "2", None, &WORK_FOR_HUNDREDTH);
+        assert_eq!(never.reason.as_deref(), Some("more than 1 % up to 10us of work"));
+        assert!(rows.iter().all(|row| row.metric != HANDOVER.name || row.params["workers"] == "2"));
+    }
+
+    #[test]
+    fn intervals_cover_the_true_work() {
+        let mut rng = StdRng::seed_from_u64(3);
+        let trials = 100;
+        let covered = (0..trials).filter(|&trial| {
+            let rows = lock_shares(&lock(&mut || 0.004 * noise(&mut rng)), trial);
+            let at = found(&rows, "1", None, &WORK_FOR_TENTH).estimate.expect("a figure");
+            at.low <= 540.0 && 540.0 <= at.high
+        });
+        assert!(covered.count() >= 88);
+    }
+
+    #[test]
+    fn without_one_worker_or_with_work_outside_there_are_no_rows() {
+        let all = lock(&mut || 0.0);
+        let several: Vec<CaseResult> =
+            all.iter().filter(|r| r.params["workers"] == "2").cloned().collect();
+        assert_eq!(lock_shares(&several, 1), []);
+        let outside: Vec<CaseResult> = all
+            .into_iter()
+            .map(|mut result| {
+                result.params.insert("outside".to_owned(), "1us".to_owned());
+                result
+            })
+            .collect();
+        assert_eq!(lock_shares(&outside, 1), []);
+    }
+}
