@@ -4,6 +4,7 @@
 //! A round of processes forks, which a process with other threads must not do. So these tests run
 //! one after the other on the main thread, which the usual test harness cannot do.
 
+use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -159,15 +160,18 @@ fn system_calls_are_as_expected(bench: &Bench, case: &Case, workers_are: &str) -
         let mode = Mode::Count(tracepoint);
         let (lines, result) = bench.round(&params(workers, workers_are), mode, case.run);
         assert_eq!(result, Ok(()));
-        let [Line::Counts(counts)] = lines[..] else { panic!("{lines:?}") };
+        let [Line::Counts(counts)] = &lines[..] else { panic!("{lines:?}") };
         assert!(counts.operations > 0);
-        counts
+        counts.clone()
     };
     let two_calls = TWO_CALLS.contains(&case.name);
     let expected = if two_calls { 2 } else { 0 };
     let alone = calls("1");
     assert_eq!(alone.syscalls, Some(expected * alone.operations));
     assert_eq!(alone.expected_syscalls, Some(expected as f64));
+    let named: BTreeMap<&str, u64> =
+        alone.calls.iter().map(|(name, &count)| (name.as_str(), count)).collect();
+    assert_eq!(named, names_of_calls(case.name, alone.operations));
     let contended = calls("10");
     if two_calls {
         assert_eq!(contended.syscalls, Some(2 * contended.operations));
@@ -176,6 +180,18 @@ fn system_calls_are_as_expected(bench: &Bench, case: &Case, workers_are: &str) -
         assert_eq!(contended.expected_syscalls, None);
     }
     Completion::Completed
+}
+
+/// The system calls of one worker by name.
+fn names_of_calls(case: &str, operations: u64) -> BTreeMap<&'static str, u64> {
+    let each: &[(&str, u64)] = match case {
+        "sysv-sem" | "sysv-sem-no-undo" => &[("semop", 2)],
+        "fcntl" => &[("fcntl", 2)],
+        "flock" => &[("flock", 2)],
+        "pipe-token" | "eventfd-token" => &[("read", 1), ("write", 1)],
+        _ => &[],
+    };
+    each.iter().map(|&(name, times)| (name, times * operations)).collect()
 }
 
 fn fcntl_refuses_threads(bench: &Bench) {

@@ -193,7 +193,7 @@ fn counts_are_as_expected(case: &Case) -> Completion {
             Err(CaseError::Unsupported(_)) if may_be_unsupported(case, &params) => continue,
             Err(reason) => panic!("{name}: {reason:?}"),
         }
-        let [Line::Counts(counts)] = lines[..] else { panic!("{name}: {lines:?}") };
+        let [Line::Counts(counts)] = &lines[..] else { panic!("{name}: {lines:?}") };
         check_counts(&name, &counts);
     }
     if tracepoint.is_none() {

@@ -142,7 +142,7 @@ fn counts_of(
         return None;
     }
     assert_eq!(result, Ok(()));
-    let [Line::Counts(counts)] = lines[..] else { panic!("{lines:?}") };
+    let [Line::Counts(counts)] = &lines[..] else { panic!("{lines:?}") };
     assert!(counts.operations > 0);
     Some(counts)
 }

@@ -158,7 +158,7 @@ fn counts_are_as_expected(case: &Case, params: &Params) -> Completion {
         Err(CaseError::Unsupported(reason)) => return Completion::ignored_with(reason),
         Err(case_error) => panic!("{case_error}"),
     }
-    let [Line::Counts(counts)] = lines[..] else { panic!("{lines:?}") };
+    let [Line::Counts(counts)] = &lines[..] else { panic!("{lines:?}") };
     check(&counts);
     Completion::Completed
 }

@@ -48,6 +48,7 @@
 //! |---|---|---|
 //! | [`ConcurrentExecution`] | on a fresh thread | for few or long objects; nothing of one is seen by the next |
 //! | the same, [`Threads::UpFront`] | on a thread of the call | for many short objects |
+//! | the same, [`Threads::Suspended`] | on a thread of its own, which exists before the first object is handed out | where threads must not be created meanwhile |
 //! | [`Pool`] | on a thread of the pool | for many short calls |
 //! | [`Rayon`] | on a thread of a rayon pool | where handlers use rayon themselves |
 //! | [`Tokio`] | as a task | for many objects that mostly wait |
@@ -76,5 +77,5 @@ pub use failure::Failure;
 pub use pool::Pool;
 pub use processes::Processes;
 pub use rayon_pool::Rayon;
-pub use threads::{ConcurrentExecution, Threads};
+pub use threads::{ConcurrentExecution, Finishers, Threads};
 pub use tokio_tasks::{Handling, Tokio};

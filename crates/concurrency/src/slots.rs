@@ -54,12 +54,20 @@ impl<R> Slots<R> {
     pub fn wait(&self, left: &mut Vec<usize>) {
         while left.is_empty() {
             self.caller.wait_until(|| self.is_any_left.load(Ordering::SeqCst));
-            self.is_any_left.store(false, Ordering::SeqCst);
-            for (number, slot) in self.slots.iter().enumerate() {
-                if slot.is_left.load(Ordering::SeqCst) {
-                    slot.is_left.store(false, Ordering::Relaxed);
-                    left.push(number);
-                }
+            self.look(left);
+        }
+    }
+
+    /// Adds all slots that have a result, without waiting.
+    fn look(&self, left: &mut Vec<usize>) {
+        if !self.is_any_left.load(Ordering::SeqCst) {
+            return;
+        }
+        self.is_any_left.store(false, Ordering::SeqCst);
+        for (number, slot) in self.slots.iter().enumerate() {
+            if slot.is_left.load(Ordering::SeqCst) {
+                slot.is_left.store(false, Ordering::Relaxed);
+                left.push(number);
             }
         }
     }
@@ -72,9 +80,34 @@ impl<R> Slots<R> {
     pub fn coordinate<T>(
         &self,
         objects: &[T],
+        finisher: impl FnMut(&T, Result<R, Failure>),
+        start: impl FnMut(usize, usize) -> Result<(), Failure>,
+        wait: impl FnMut(&mut Vec<usize>),
+    ) {
+        self.coordinate_with(objects, finisher, start, wait, None);
+    }
+
+    /// As [`Slots::coordinate`], of handlers that [leave](Slots::leave) their results; each finisher is called as soon as
+    /// there is a result, although further slots are free.
+    pub fn coordinate_eagerly<T>(
+        &self,
+        objects: &[T],
+        finisher: impl FnMut(&T, Result<R, Failure>),
+        start: impl FnMut(usize, usize) -> Result<(), Failure>,
+    ) {
+        let wait = |left: &mut Vec<usize>| self.wait(left);
+        let look = |left: &mut Vec<usize>| self.look(left);
+        self.coordinate_with(objects, finisher, start, wait, Some(&look));
+    }
+
+    /// `look` adds the slots with a result, without waiting; without it, all free slots are taken before a finisher is called.
+    fn coordinate_with<T>(
+        &self,
+        objects: &[T],
         mut finisher: impl FnMut(&T, Result<R, Failure>),
         mut start: impl FnMut(usize, usize) -> Result<(), Failure>,
         mut wait: impl FnMut(&mut Vec<usize>),
+        look: Option<&dyn Fn(&mut Vec<usize>)>,
     ) {
         // The slot that became free last is used first: its thread is most likely still awake.
         let mut free: Vec<usize> = (0..self.slots.len()).rev().collect();
@@ -95,8 +128,16 @@ impl<R> Slots<R> {
                     }
                 }
                 next += 1;
+                if let Some(look) = look {
+                    look(&mut left);
+                    // Starts and finishers alternate, so that a free slot is taken even while many results wait.
+                    if !left.is_empty() {
+                        break;
+                    }
+                }
             }
             if running == 0 {
+                debug_assert_eq!(next, objects.len());
                 return;
             }
             if left.is_empty() {
@@ -107,5 +148,35 @@ impl<R> Slots<R> {
             finisher(&objects[object_in[slot]], self.take(slot));
             free.push(slot);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    /// The number of objects that were begun when each finisher was called; handlers end before `start` returns.
+    fn begun_at_finishers(is_eager: bool) -> Vec<usize> {
+        let slots = Slots::new(3);
+        let (begun, mut seen) = (Cell::new(0), Vec::new());
+        let start = |slot, _| {
+            begun.set(begun.get() + 1);
+            slots.leave(slot, Ok(()));
+            Ok(())
+        };
+        let finisher = |_: &(), _| seen.push(begun.get());
+        match is_eager {
+            true => slots.coordinate_eagerly(&[(); 5], finisher, start),
+            false => slots.coordinate(&[(); 5], finisher, start, |left| slots.wait(left)),
+        }
+        seen
+    }
+
+    #[test]
+    fn eager_finishers_run_while_the_first_objects_are_handed_out() {
+        assert_eq!(begun_at_finishers(true), [1, 2, 3, 4, 5]);
+        assert_eq!(begun_at_finishers(false), [3, 4, 5, 5, 5]);
     }
 }

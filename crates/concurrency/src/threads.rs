@@ -1,7 +1,13 @@
 use std::num::NonZeroUsize;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Waker};
 use std::thread::{self, Builder, Scope, ScopedJoinHandle};
 
+use platform::suspended_thread::SuspendedThread;
+
 use crate::failure::caught;
+use crate::lend::lending;
 use crate::slots::Slots;
 use crate::team::Team;
 use crate::{Execution, Failure};
@@ -11,6 +17,7 @@ use crate::{Execution, Failure};
 pub struct ConcurrentExecution {
     max_degree: NonZeroUsize,
     threads: Threads,
+    finishers: Finishers,
     stack_size: Option<usize>,
 }
 
@@ -22,17 +29,41 @@ pub enum Threads {
     OnDemand,
     /// All that are used at once, before the first object is handed out; each handles one object after the other.
     UpFront,
+    /// One for each object, before the first object is handed out; it is suspended until its object is handed out. The
+    /// number of objects is limited by that of the threads the system allows.
+    Suspended,
+}
+
+/// When a [`ConcurrentExecution`] that has a thread for each object calls finishers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Finishers {
+    /// When all slots are taken.
+    #[default]
+    WhenFull,
+    /// As soon as a handler is done, also while the first objects are still being handed out.
+    AtOnce,
 }
 
 impl ConcurrentExecution {
     /// At most `max_degree` objects at a time, each on a fresh thread.
     pub fn new(max_degree: NonZeroUsize) -> Self {
-        Self { max_degree, threads: Threads::OnDemand, stack_size: None }
+        Self {
+            max_degree,
+            threads: Threads::OnDemand,
+            finishers: Finishers::WhenFull,
+            stack_size: None,
+        }
     }
 
     /// When the threads are created.
     pub fn threads(self, threads: Threads) -> Self {
         Self { threads, ..self }
+    }
+
+    /// When finishers are called. Threads that are created [up front](Threads::UpFront) ignore it: they need no handing
+    /// out.
+    pub fn finishers(self, finishers: Finishers) -> Self {
+        Self { finishers, ..self }
     }
 
     /// The size of each thread's stack in bytes, instead of the standard library's default.
@@ -48,6 +79,21 @@ impl ConcurrentExecution {
         let builder = Builder::new().name("concurrency".into());
         let builder = self.stack_size.into_iter().fold(builder, Builder::stack_size);
         builder.spawn_scoped(scope, work).map_err(|error| Failure::NoThread(error.to_string()))
+    }
+
+    fn coordinate<T, R>(
+        &self,
+        slots: &Slots<R>,
+        objects: &[T],
+        finisher: impl FnMut(&T, Result<R, Failure>),
+        start: impl FnMut(usize, usize) -> Result<(), Failure>,
+    ) {
+        match self.finishers {
+            Finishers::WhenFull => {
+                slots.coordinate(objects, finisher, start, |left| slots.wait(left));
+            }
+            Finishers::AtOnce => slots.coordinate_eagerly(objects, finisher, start),
+        }
     }
 
     fn on_demand<T: Sync, R: Send>(
@@ -69,7 +115,43 @@ impl ConcurrentExecution {
                 last.replace(slot, thread);
                 Ok(())
             };
-            slots.coordinate(objects, finisher, start, |left| slots.wait(left));
+            self.coordinate(slots, objects, finisher, start);
+        });
+    }
+
+    fn suspended<T: Sync, R: Send>(
+        &self,
+        objects: &[T],
+        handler: impl Fn(&T) -> R + Sync,
+        finisher: impl FnMut(&T, Result<R, Failure>),
+    ) {
+        let count = self.max_degree.get().min(objects.len());
+        let slots = &Slots::new(count);
+        let handler = &handler;
+        let slot_of: Vec<AtomicUsize> = objects.iter().map(|_| AtomicUsize::new(0)).collect();
+        lending(|lender| {
+            let suspended = objects.iter().zip(&slot_of).map(|(object, slot)| {
+                let mut job = lender.lend(Box::pin(async move {
+                    let result = caught(|| handler(object));
+                    slots.leave(slot.load(Ordering::Acquire), result);
+                }));
+                let thread = SuspendedThread::new(self.stack_size, move || {
+                    let done = Pin::new(&mut job).poll(&mut Context::from_waker(Waker::noop()));
+                    debug_assert!(done.is_ready(), "it never waits");
+                });
+                Some(thread.map_err(|error| Failure::NoThread(error.to_string())))
+            });
+            let mut threads: Vec<Option<Result<SuspendedThread, Failure>>> = suspended.collect();
+            // Dropping the previous thread of a slot joins it; it has most likely ended by now.
+            let mut last: Vec<Option<SuspendedThread>> = (0..count).map(|_| None).collect();
+            let start = |slot: usize, index: usize| {
+                let thread = threads[index].take().expect("each object is handed out once")?;
+                slot_of[index].store(slot, Ordering::Release);
+                thread.resume();
+                last[slot] = Some(thread);
+                Ok(())
+            };
+            self.coordinate(slots, objects, finisher, start);
         });
     }
 
@@ -111,6 +193,7 @@ impl<T: Sync, R: Send> Execution<T, R> for ConcurrentExecution {
         match self.threads {
             Threads::OnDemand => self.on_demand(objects, handler, finisher),
             Threads::UpFront => self.up_front(objects, handler, finisher),
+            Threads::Suspended => self.suspended(objects, handler, finisher),
         }
     }
 }

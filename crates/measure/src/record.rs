@@ -154,7 +154,7 @@ pub enum Combine {
 }
 
 /// Sums over all operations of the untimed pass; `None` if this system cannot count them.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct OperationCounts {
     /// Number of operations.
     pub operations: u64,
@@ -169,6 +169,9 @@ pub struct OperationCounts {
     pub expected_faults: Option<f64>,
     /// System calls.
     pub syscalls: Option<u64>,
+    /// The same by name; empty where only their number is known.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub calls: BTreeMap<String, u64>,
     /// Voluntary context switches.
     pub voluntary_switches: Option<u64>,
     /// Involuntary context switches.
@@ -194,6 +197,9 @@ impl OperationCounts {
             *to = if self.operations == 0 { more } else { to.zip(more).map(|(a, b)| a + b) };
         };
         sum(&mut self.syscalls, counts.syscalls);
+        for (name, count) in counts.calls.named() {
+            *self.calls.entry(name).or_default() += count;
+        }
         sum(&mut self.voluntary_switches, counts.voluntary_switches);
         sum(&mut self.involuntary_switches, counts.involuntary_switches);
         sum(&mut self.page_faults, counts.page_faults);

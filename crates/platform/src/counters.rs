@@ -4,12 +4,16 @@
 //! (root), else by an external tracer (see [`crate::tracer`]), for which [`ThreadCounters`] leaves
 //! marks. Switches and faults come from `getrusage`, instructions and cycles from the PMU.
 
+use crate::system_calls::CallCounts;
+
 /// The counts between [`ThreadCounters::start`] and [`ThreadCounters::stop`]; `None` where this
 /// system cannot count them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
     /// System calls entered.
     pub syscalls: Option<u64>,
+    /// The same by name; empty where only their number is known.
+    pub calls: CallCounts,
     /// Voluntary context switches.
     pub voluntary_switches: Option<u64>,
     /// Involuntary context switches.
@@ -97,11 +101,16 @@ mod os {
     use std::fs::{self, File};
     use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
-    use super::{Counts, GroupEvent, MARK, MARK_START, MARK_STOP, SyscallCounting, usage};
+    use super::{
+        CallCounts, Counts, GroupEvent, MARK, MARK_START, MARK_STOP, SyscallCounting, usage,
+    };
+    use crate::call_log::CallLog;
 
     /// Counters of the thread that opened them.
     pub struct ThreadCounters {
         syscalls: Option<OwnedFd>,
+        /// The first of these calls; `None` where the system does not record them.
+        log: Option<CallLog>,
         instructions: Option<OwnedFd>,
         cycles: Option<OwnedFd>,
         marks: bool,
@@ -111,12 +120,13 @@ mod os {
     impl ThreadCounters {
         /// Opens the permitted counters; the others stay `None` in [`Counts`].
         pub fn open(counting: SyscallCounting) -> Self {
-            let tracepoint = match counting {
-                SyscallCounting::Tracepoint(id) => perf_event(PERF_TYPE_TRACEPOINT, id),
-                _ => None,
+            let (syscalls, log) = match counting {
+                SyscallCounting::Tracepoint(id) => logged_event(id),
+                _ => (None, None),
             };
             Self {
-                syscalls: tracepoint,
+                syscalls,
+                log,
                 instructions: perf_event(PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS),
                 cycles: perf_event(PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES),
                 marks: counting == SyscallCounting::Marks,
@@ -148,10 +158,32 @@ mod os {
             let syscalls = read(&self.syscalls).map(|count| count.saturating_sub(1));
             Counts {
                 syscalls,
+                calls: self.calls(syscalls),
                 instructions: read(&self.instructions),
                 cycles: read(&self.cycles),
                 ..usage
             }
+        }
+    }
+
+    impl ThreadCounters {
+        /// The calls by name: those of the log, which has room for the first ones only, as shares of all.
+        fn calls(&self, all: Option<u64>) -> CallCounts {
+            let (Some(log), Some(all)) = (&self.log, all) else { return CallCounts::default() };
+            let mut calls = log.calls();
+            if calls.total() > all {
+                calls.remove_one(libc::SYS_ioctl as u32); // the one that disabled the counter
+            }
+            calls.scaled_to(all)
+        }
+    }
+
+    /// A counter of the calls at the tracepoint, with a log of the first ones where the system permits it.
+    fn logged_event(tracepoint: u64) -> (Option<OwnedFd>, Option<CallLog>) {
+        let sampled = recording_event(PERF_TYPE_TRACEPOINT, tracepoint, PERF_SAMPLE_RAW);
+        match sampled.map(|fd| (CallLog::of(&fd), fd)) {
+            Some((Some(log), fd)) => (Some(fd), Some(log)),
+            _ => (perf_event(PERF_TYPE_TRACEPOINT, tracepoint), None),
         }
     }
 
@@ -252,6 +284,7 @@ mod os {
     const PERF_COUNT_HW_INSTRUCTIONS: u64 = 1;
     const PERF_EVENT_IOC_ENABLE: libc::c_ulong = 0x2400;
     const PERF_EVENT_IOC_DISABLE: libc::c_ulong = 0x2401;
+    const PERF_SAMPLE_RAW: u64 = 1 << 10;
     const FLAG_DISABLED: u64 = 1;
     const FLAG_INHERIT: u64 = 2;
     const FLAG_ENABLE_ON_EXEC: u64 = 1 << 12;
@@ -278,7 +311,7 @@ mod os {
 
     fn perf_event_of(kind: u32, config: u64, flags: u64) -> Option<OwnedFd> {
         let (this_thread, any_cpu) = (0, -1);
-        open_perf_event(kind, config, flags, (this_thread, any_cpu), 0)
+        open_perf_event(kind, config, (flags, 0), (this_thread, any_cpu), 0)
     }
 
     /// A counter of the processes of a control group, whose directory this is, while they run on `cpu`.
@@ -293,14 +326,20 @@ mod os {
             GroupEvent::ContextSwitches => (PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES),
         };
         let scope = (group.as_raw_fd(), i32::try_from(cpu).ok()?);
-        open_perf_event(kind, config, 0, scope, FLAG_PID_CGROUP)
+        open_perf_event(kind, config, (0, 0), scope, FLAG_PID_CGROUP)
     }
 
-    /// `scope` is the process or group, and the CPU.
+    /// A counter of this thread, which also records each event in this form.
+    fn recording_event(kind: u32, config: u64, sample_type: u64) -> Option<OwnedFd> {
+        open_perf_event(kind, config, (FLAG_DISABLED, sample_type), (0, -1), 0)
+    }
+
+    /// `form` is the flags, and the form in which each event is recorded if it is not 0; `scope` is the process or group, and
+    /// the CPU.
     fn open_perf_event(
         kind: u32,
         config: u64,
-        flags: u64,
+        (flags, sample_type): (u64, u64),
         scope: (i32, i32),
         open_flags: libc::c_ulong,
     ) -> Option<OwnedFd> {
@@ -309,8 +348,8 @@ mod os {
             kind,
             size: size_of::<PerfEventAttr>() as u32,
             config,
-            sample_period: 0,
-            sample_type: 0,
+            sample_period: u64::from(sample_type != 0),
+            sample_type,
             read_format: 0,
             flags,
             wakeup_events: 0,
@@ -534,7 +573,10 @@ mod tests {
         for _ in 0..1000 {
             crate::cpu::null_call();
         }
-        assert_eq!(counters.stop().syscalls, Some(1000));
+        let counts = counters.stop();
+        assert_eq!(counts.syscalls, Some(1000));
+        let named: Vec<(String, u64)> = counts.calls.named().collect();
+        assert!(named.len() == 1 && named[0].1 == 1000, "{named:?}");
     }
 
     #[test]

@@ -9,6 +9,8 @@
 pub mod address_wait;
 pub mod aligned;
 pub mod allocator;
+#[cfg(target_os = "linux")]
+mod call_log;
 mod case_error;
 pub mod chain;
 #[cfg(unix)]
@@ -55,6 +57,8 @@ pub mod signal;
 pub mod sleeping_children;
 pub mod socket_io;
 pub mod stream;
+pub mod suspended_thread;
+pub mod system_calls;
 pub mod system_path;
 pub mod thread_key;
 pub mod timer;

@@ -8,8 +8,9 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use crate::CaseError;
+use crate::system_calls::CallCounts;
 
-/// Runs `command`, which begins a process group, to its end under a tracer, and counts the system calls that its threads
+/// Runs `command`, which begins a process group, to its end under a tracer, and counts the system calls, in all and by name, that its threads
 /// and children make between their marks (see [`crate::counters::ThreadCounters`]), and those of a command that it runs
 /// (see [`crate::command`]). The group is killed after `limit`, or `last_chance` after `stop` is set.
 pub fn count_system_calls(
@@ -17,7 +18,7 @@ pub fn count_system_calls(
     limit: Duration,
     stop: &AtomicBool,
     last_chance: Duration,
-) -> Result<(Output, u64), CaseError> {
+) -> Result<(Output, u64, CallCounts), CaseError> {
     os::count_system_calls(command, limit, stop, last_chance)
 }
 
@@ -32,6 +33,7 @@ mod os {
 
     use crate::CaseError;
     use crate::counters::{MARK, MARK_COMMAND, MARK_START, MARK_STOP};
+    use crate::system_calls::CallCounts;
 
     /// How often requests to stop are checked.
     const LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -41,7 +43,7 @@ mod os {
         limit: Duration,
         stop: &AtomicBool,
         last_chance: Duration,
-    ) -> Result<(Output, u64), CaseError> {
+    ) -> Result<(Output, u64, CallCounts), CaseError> {
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         // SAFETY: between fork and exec the child makes one plain system call.
         unsafe {
@@ -68,7 +70,7 @@ mod os {
         // Processes that it left behind are traced too: they would wait for this process.
         kill_group(pid);
         // The tracer has reaped it; what it wrote is still in the pipes.
-        let (calls, status) = traced?;
+        let (calls, names, status) = traced?;
         let mut output = Output { status, stdout: Vec::new(), stderr: Vec::new() };
         if let Some(mut pipe) = child.stdout.take() {
             std::io::Read::read_to_end(&mut pipe, &mut output.stdout)?;
@@ -76,7 +78,7 @@ mod os {
         if let Some(mut pipe) = child.stderr.take() {
             std::io::Read::read_to_end(&mut pipe, &mut output.stderr)?;
         }
-        Ok((output, calls))
+        Ok((output, calls, names))
     }
 
     /// Kills the process and its group unless the other end of `end` is closed in time.
@@ -124,10 +126,14 @@ mod os {
         /// Whether threads and processes that begin now are counted.
         counts_new: bool,
         calls: u64,
+        names: CallCounts,
     }
 
     impl Tracer {
-        fn trace(mut self, leader: libc::pid_t) -> Result<(u64, ExitStatus), CaseError> {
+        fn trace(
+            mut self,
+            leader: libc::pid_t,
+        ) -> Result<(u64, CallCounts, ExitStatus), CaseError> {
             let mut configured = false;
             loop {
                 let mut status = 0;
@@ -141,7 +147,7 @@ mod os {
                     self.threads.remove(&pid);
                     if pid == leader {
                         use std::os::unix::process::ExitStatusExt;
-                        return Ok((self.calls, ExitStatus::from_raw(status)));
+                        return Ok((self.calls, self.names, ExitStatus::from_raw(status)));
                     }
                     continue;
                 }
@@ -195,9 +201,14 @@ mod os {
                 }
                 Some((number, ..))
                     if number == libc::SYS_execve as u64 && thread.begins_command => {}
-                _ => {
+                call => {
                     thread.begins_command = false;
-                    self.calls += u64::from(thread.counting);
+                    if thread.counting {
+                        self.calls += 1;
+                        if let Some((number, ..)) = call {
+                            self.names.add(number as u32, 1);
+                        }
+                    }
                 }
             }
         }
@@ -251,13 +262,14 @@ mod os {
     use std::time::Duration;
 
     use crate::CaseError;
+    use crate::system_calls::CallCounts;
 
     pub fn count_system_calls(
         _command: &mut Command,
         _limit: Duration,
         _stop: &AtomicBool,
         _last_chance: Duration,
-    ) -> Result<(Output, u64), CaseError> {
+    ) -> Result<(Output, u64, CallCounts), CaseError> {
         Err(CaseError::Unsupported("system calls cannot be counted on this system".into()))
     }
 }

@@ -200,7 +200,8 @@ impl<'a, 'r> Tables<'a, 'r> {
         columns.push((Column::figures("create\n+ read", whole), 2));
         let cpu = text(&|row| Some(format!("{} us", short(of(result(row, CPU.name)?)? / 1e3))));
         columns.push((Column::figures("CPU\na file", cpu), 2));
-        let calls = text(&|row| Some(format_per_op_briefly(row.cost()?.per_op?.syscalls?)));
+        let calls =
+            text(&|row| Some(format_per_op_briefly(row.cost()?.per_op.as_ref()?.syscalls?)));
         columns.push((Column::figures("calls\na file", calls), 3));
         if page.table_width() >= ROOM_FOR_ALL {
             columns.extend(bandwidth_columns(rows).into_iter().map(|column| (column, 4)));

@@ -12,6 +12,7 @@ use crate::quantity::{
     share_figure,
 };
 use crate::rows::{COST, Metric, Row, reasons, word};
+use crate::text::clean;
 
 /// A possible column of the table. A narrow page leaves out the columns of the highest rank first.
 pub(crate) struct Choice {
@@ -84,6 +85,7 @@ pub(crate) fn cost_choices(
     let quiet = |row: &Row| Some(Cell::figure(share_figure(row.cost()?.quiet_share?)));
     offer(3 + moved, "quiet", &quiet);
     offer(1, "calls", &|row| per_op(counts(row)?.syscalls));
+    offer(8 + moved, "system calls", &|row| call_names_cell(counts(row)?, setting));
     offer(5 + moved, "switches", &|row| per_op(switches(counts(row)?)));
     offer(6 + moved, "faults", &|row| per_op(counts(row)?.page_faults));
     offer(7 + moved, "instructions", &|row| per_op(counts(row)?.instructions));
@@ -219,9 +221,42 @@ fn counts<'a>(row: &Row<'a>) -> Option<&'a PerOp> {
     row.results.iter().find_map(|result| result.per_op.as_ref())
 }
 
+/// The most frequent system calls with their number per operation: `semop 2`; `None` where the names are not known.
+fn call_names_cell(counts: &PerOp, setting: Setting) -> Option<Cell> {
+    const NAMES_AT_MOST: usize = 3;
+    let mut calls: Vec<(&String, &f64)> = counts.calls.iter().collect();
+    calls.sort_by(|a, b| b.1.total_cmp(a.1));
+    let names = calls.iter().take(NAMES_AT_MOST);
+    let mut names: Vec<String> =
+        names.map(|(name, times)| format!("{} {}", clean(name), setting.per_op(**times))).collect();
+    match calls.len().saturating_sub(NAMES_AT_MOST) {
+        0 => {}
+        others => names.push(format!("{others} others")),
+    }
+    (!names.is_empty()).then(|| Cell::text(names.join(", ")))
+}
+
 fn switches(counts: &PerOp) -> Option<f64> {
     match (counts.voluntary_switches, counts.involuntary_switches) {
         (None, None) => None,
         (voluntary, involuntary) => Some(voluntary.unwrap_or(0.0) + involuntary.unwrap_or(0.0)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_most_frequent_calls_are_named() {
+        let of = |calls: &[(&str, f64)]| {
+            let calls = calls.iter().map(|&(name, times)| (name.to_owned(), times)).collect();
+            let counts = PerOp { calls, ..PerOp::default() };
+            call_names_cell(&counts, Setting::Roomy)
+        };
+        assert_eq!(of(&[]), None);
+        assert_eq!(of(&[("semop", 2.0)]), Some(Cell::text("semop 2")));
+        let many = [("a", 0.5), ("b", 4.0), ("c", 1.0), ("d", 2.0), ("e", 0.1)];
+        assert_eq!(of(&many), Some(Cell::text("b 4, d 2, c 1, 2 others")));
     }
 }

@@ -227,7 +227,7 @@ pub struct Reference {
 }
 
 /// Counts per operation; `None` if this system cannot count it.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[allow(missing_docs)]
 pub struct PerOp {
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -242,6 +242,9 @@ pub struct PerOp {
     pub instructions: Option<f64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cycles: Option<f64>,
+    /// System calls by name; empty where only their number is known, and in documents of older builds.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub calls: BTreeMap<String, f64>,
 }
 
 impl Document {

@@ -216,7 +216,7 @@ impl Evidence {
 
     /// Checks that the operation took place: that it made the system calls, switches and faults it must make.
     fn verify_counts(&mut self) {
-        let Some(counts) = self.counts else { return };
+        let Some(counts) = &self.counts else { return };
         let per_operation = |count: u64| count as f64 / counts.operations.max(1) as f64;
         for (what, expected, seen) in [
             ("context switches", counts.expected_switches, counts.switches()),

@@ -189,7 +189,7 @@ impl Evidence {
         result.rounds = medians.rounds.len() as u32;
         result.cpus = self.cpus();
         result.converged = Some(interval.half_width() <= self.wanted_precision(plan));
-        result.per_op = self.counts.map(per_op);
+        result.per_op = self.counts.as_ref().map(per_op);
         result.round_values = medians.rounds.iter().map(|m| m.median).collect();
         fill_seen(result, judged);
     }
@@ -381,7 +381,7 @@ fn estimate(interval: Interval) -> Estimate {
     Estimate { median: interval.median, low: interval.low, high: interval.high, level: LEVEL }
 }
 
-fn per_op(counts: OperationCounts) -> PerOp {
+fn per_op(counts: &OperationCounts) -> PerOp {
     let each = |count: Option<u64>| count.map(|n| n as f64 / counts.operations as f64);
     PerOp {
         syscalls: each(counts.syscalls),
@@ -390,5 +390,10 @@ fn per_op(counts: OperationCounts) -> PerOp {
         page_faults: each(counts.page_faults),
         instructions: each(counts.instructions),
         cycles: each(counts.cycles),
+        calls: counts
+            .calls
+            .iter()
+            .map(|(name, &count)| (name.clone(), count as f64 / counts.operations as f64))
+            .collect(),
     }
 }

@@ -241,7 +241,8 @@ fn launch_traced(
     stop: &AtomicBool,
 ) -> Result<Report, CaseError> {
     let began = Instant::now();
-    let (output, calls) = platform::tracer::count_system_calls(command, limit, stop, LAST_CHANCE)?;
+    let (output, calls, names) =
+        platform::tracer::count_system_calls(command, limit, stop, LAST_CHANCE)?;
     let hung = !output.status.success() && began.elapsed() >= limit;
     if !output.status.success() {
         platform::cleanup::sweep_dead();
@@ -250,9 +251,11 @@ fn launch_traced(
     let lines: Vec<Line> = parse_lines(&text)
         .into_iter()
         .map(|line| match line {
-            Line::Counts(counts) => {
-                Line::Counts(OperationCounts { syscalls: Some(calls), ..counts })
-            }
+            Line::Counts(counts) => Line::Counts(OperationCounts {
+                syscalls: Some(calls),
+                calls: names.named().collect(),
+                ..counts
+            }),
             other => other,
         })
         .collect();

@@ -45,7 +45,13 @@ pub const CASE: Case = Case {
             meaning: "what carries out the jobs (see concurrency/jobs)",
             default: &["threads"],
             full: &["threads", "pool"],
-            takes: Takes::Words(&["threads-up-front", "pool", "rayon"]),
+            takes: Takes::Words(&[
+                "threads-up-front",
+                "threads-suspended",
+                "threads-finished-at-once",
+                "pool",
+                "rayon",
+            ]),
         },
         Param {
             name: "jobs",

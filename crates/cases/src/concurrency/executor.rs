@@ -4,7 +4,8 @@ use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use concurrency::{
-    ConcurrentExecution, Execution, Failure, Handling, Pool, Processes, Rayon, Threads, Tokio,
+    ConcurrentExecution, Execution, Failure, Finishers, Handling, Pool, Processes, Rayon, Threads,
+    Tokio,
 };
 use measure::CaseError;
 use measure::time::{Clock, Ticks};
@@ -22,6 +23,8 @@ pub const NAMES: &[&str] = &[
     "serial",
     "threads",
     "threads-up-front",
+    "threads-suspended",
+    "threads-finished-at-once",
     "pool",
     "rayon",
     "tokio",
@@ -68,6 +71,12 @@ impl Executor {
             "threads" => Self::Threads(ConcurrentExecution::new(degree)),
             "threads-up-front" => {
                 Self::Threads(ConcurrentExecution::new(degree).threads(Threads::UpFront))
+            }
+            "threads-suspended" => {
+                Self::Threads(ConcurrentExecution::new(degree).threads(Threads::Suspended))
+            }
+            "threads-finished-at-once" => {
+                Self::Threads(ConcurrentExecution::new(degree).finishers(Finishers::AtOnce))
             }
             "pool" => Self::Pool(Pool::new(degree).map_err(|e| failed(&e))?),
             "rayon" => Self::Rayon(Rayon::new(degree).map_err(|e| failed(&e))?),

@@ -7,12 +7,15 @@ use std::sync::Once;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use concurrency::{ConcurrentExecution, Execution, Failure, Pool, Rayon, Threads, Tokio};
+use concurrency::{
+    ConcurrentExecution, Execution, Failure, Finishers, Pool, Rayon, Threads, Tokio,
+};
 
 /// Every executor whose handlers share the caller's memory.
 pub enum Executor {
     OnDemand(ConcurrentExecution),
     UpFront(ConcurrentExecution),
+    Suspended(ConcurrentExecution),
     Pool(Pool),
     Rayon(Rayon),
     Tokio(Tokio),
@@ -20,11 +23,16 @@ pub enum Executor {
 
 impl Executor {
     /// One of each, for at most `degree` objects at a time.
-    pub fn all(degree: usize) -> [(&'static str, Self); 6] {
+    pub fn all(degree: usize) -> [(&'static str, Self); 9] {
         let n = nonzero(degree);
+        let (threads, at_once) = (ConcurrentExecution::new(n), Finishers::AtOnce);
+        let suspended = threads.clone().threads(Threads::Suspended);
         [
             ("on demand", Self::OnDemand(ConcurrentExecution::new(n))),
             ("up front", Self::UpFront(ConcurrentExecution::new(n).threads(Threads::UpFront))),
+            ("on demand, finished at once", Self::OnDemand(threads.finishers(at_once))),
+            ("suspended", Self::Suspended(suspended.clone())),
+            ("suspended, finished at once", Self::Suspended(suspended.finishers(at_once))),
             ("pool", Self::Pool(Pool::new(n).unwrap())),
             ("rayon", Self::Rayon(Rayon::new(n).unwrap())),
             ("tokio, multi-thread", Self::Tokio(Tokio::multi_thread(n, nonzero(2)).unwrap())),
@@ -39,7 +47,7 @@ impl Executor {
         finisher: impl FnMut(&T, Result<R, Failure>),
     ) {
         match self {
-            Self::OnDemand(execution) | Self::UpFront(execution) => {
+            Self::OnDemand(execution) | Self::UpFront(execution) | Self::Suspended(execution) => {
                 execution.do_for_all_objects(objects, handler, finisher);
             }
             Self::Pool(pool) => pool.do_for_all_objects(objects, handler, finisher),

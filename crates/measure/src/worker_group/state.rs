@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use platform::CaseError;
 use platform::counters::Counts;
 use platform::shared::Shared;
+use platform::system_calls::CallCounts;
 
 use super::placement::WorkerGroup;
 use crate::record::Series;
@@ -38,6 +39,8 @@ pub(super) struct Slot {
     pub checked: AtomicU64,
     /// System calls, switches (two kinds), faults, instructions, cycles, each plus one; 0: unknown.
     counts: [AtomicU64; 6],
+    /// Numbers of system calls with their counts.
+    calls: [[AtomicU64; 2]; 16],
 }
 
 /// The memory that coordinator and workers share.
@@ -69,6 +72,7 @@ impl Slot {
             busy_ns: AtomicU64::new(0),
             checked: AtomicU64::new(0),
             counts: [const { AtomicU64::new(0) }; 6],
+            calls: [const { [const { AtomicU64::new(0) }; 2] }; 16],
         }
     }
 }
@@ -156,13 +160,22 @@ impl Slot {
         for (stored, count) in self.counts.iter().zip(known) {
             stored.store(count.map_or(0, |n| n + 1), Ordering::Release);
         }
+        for (stored, (number, count)) in self.calls.iter().zip(counts.calls.pairs()) {
+            stored[0].store(number.into(), Ordering::Release);
+            stored[1].store(count, Ordering::Release);
+        }
     }
 
     /// What the untimed pass counted.
     pub fn counts(&self) -> Counts {
         let known = |at: usize| self.counts[at].load(Ordering::Acquire).checked_sub(1);
+        let mut calls = CallCounts::default();
+        for [number, count] in &self.calls {
+            calls.add(number.load(Ordering::Acquire) as u32, count.load(Ordering::Acquire));
+        }
         Counts {
             syscalls: known(0),
+            calls,
             voluntary_switches: known(1),
             involuntary_switches: known(2),
             page_faults: known(3),

@@ -20,6 +20,8 @@ const ORDERED: [&str; 16] = [
     SERIAL,
     "threads",
     "threads-up-front",
+    "threads-suspended",
+    "threads-finished-at-once",
     "pool",
     "rayon",
     "tokio",

@@ -16,7 +16,7 @@ pub(crate) fn costs(sweep: &Sweep, page: &Page) -> String {
     type EntryOf = fn(&Point) -> Option<Entry>;
     const COLUMNS: [(&str, EntryOf); 3] = [
         ("CPU, us", |point| Some(Entry::estimate(&point.estimate(&SENDER_CPU)?, 1e3, ""))),
-        ("calls", |point| Some(count(point.result(&TIME)?.per_op?.syscalls?))),
+        ("calls", |point| Some(count(point.result(&TIME)?.per_op.as_ref()?.syscalls?))),
         ("waits", |point| count_of(point, &VOLUNTARY_SWITCHES)),
     ];
     let title = "cost of a recipient for the sender, and the sender's memory";

@@ -26,7 +26,7 @@ type EntryOf = fn(&Point) -> Option<Entry>;
 pub(crate) fn table(sweep: &Sweep, page: &Page) -> String {
     const COLUMNS: [(&str, EntryOf); 5] = [
         ("CPU, us", |point| Some(Entry::estimate(&point.estimate(&SERVER_CPU)?, 1e3, ""))),
-        ("calls", |point| Some(count(point.result(&TIME)?.per_op?.syscalls?))),
+        ("calls", |point| Some(count(point.result(&TIME)?.per_op.as_ref()?.syscalls?))),
         ("waits", |point| Some(count(point.estimate(&VOLUNTARY_SWITCHES)?.median))),
         ("preempted", |point| Some(count(point.estimate(&INVOLUNTARY_SWITCHES)?.median))),
         ("k/CPU s", |point| Some(Entry::estimate(&per_cpu_second(point)?, 1e3, ""))),

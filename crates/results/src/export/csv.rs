@@ -94,7 +94,7 @@ fn figures(result: &CaseResult) -> [Option<String>; 22] {
     }
     let number = |value: Option<f64>| value.map(|value| value.to_string());
     let (estimate, seen) = (result.estimate, result.seen);
-    let per_op = result.per_op.unwrap_or_default();
+    let per_op = result.per_op.clone().unwrap_or_default();
     [
         number(estimate.map(|e| e.median)),
         number(estimate.map(|e| e.low)),
