@@ -186,7 +186,7 @@ impl Contrast {
     }
 
     /// Half of the interval's width that comes from the rounds; `chance` is that of both ends together.
-    pub(super) fn half(&self, chance: f64) -> f64 {
+    fn half(&self, chance: f64) -> f64 {
         if self.error == 0.0 {
             return 0.0;
         }

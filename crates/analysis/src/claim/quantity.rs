@@ -117,7 +117,9 @@ impl Measured {
     /// outside, by those with the second.
     pub(super) fn decide(&self, region: &ScaledRegion, to_hold: f64, to_fail: f64) -> (bool, bool) {
         let Kind::Curve(curve) = &self.kind else {
-            return (region.contains(self.range(to_hold)), region.excludes(self.range(to_fail)));
+            let narrow = self.range(to_hold);
+            let wide = if to_fail == to_hold { narrow } else { self.range(to_fail) };
+            return (region.contains(narrow), region.excludes(wide));
         };
         let [low, high] = [region.low, region.high].map(|limit| limit.map(|(place, _)| place));
         let inside = low.is_none_or(|low| curve.crosses_after(low, to_hold))
@@ -155,16 +157,11 @@ impl Measured {
         (number(self.center()), number(range.low), number(range.high))
     }
 
-    /// What would decide it, if its interval with this chance does not.
-    pub(super) fn what_would_decide(&self, region: &ScaledRegion, chance: f64) -> String {
-        let (floor, half) = match &self.kind {
-            Kind::One(one, _) | Kind::Slope(one) => (one.floor, one.half(chance)),
-            Kind::Steps(steps) => {
-                let each = chance / steps.len() as f64;
-                let of_steps =
-                    |of: &dyn Fn(&Contrast) -> f64| steps.iter().map(of).fold(0.0, f64::max);
-                (of_steps(&|step| step.floor), of_steps(&|step| step.half(each)))
-            }
+    /// What would decide it, if this interval does not.
+    pub(super) fn what_would_decide(&self, region: &ScaledRegion, range: Range) -> String {
+        let floor = match &self.kind {
+            Kind::One(one, _) | Kind::Slope(one) => one.floor,
+            Kind::Steps(steps) => steps.iter().map(|step| step.floor).fold(0.0, f64::max),
             Kind::Curve(curve) => return curve.what_would_decide(region),
         };
         let share = match self.kind {
@@ -176,7 +173,7 @@ impl Measured {
             None => format!("the machine itself varies by {floor:.2}"),
         };
         let center = self.center();
-        let range = self.range(chance);
+        let half = (range.high - center).max(center - range.low) - floor;
         if !range.low.is_finite() || !range.high.is_finite() {
             return "the load generator or the receiver was the bottleneck, so that the figure is only a bound".to_owned();
         }
