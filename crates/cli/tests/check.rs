@@ -31,7 +31,8 @@ relation = "ratio > 1"
 /// The claims of that name only.
 fn only(names: &[&str]) -> String {
     let parts = CLAIMS.split("[[claim]]").skip(1);
-    let wanted = parts.filter(|part| names.iter().any(|name| part.contains(&format!("\"{name}\""))));
+    let wanted =
+        parts.filter(|part| names.iter().any(|name| part.contains(&format!("\"{name}\""))));
     wanted.map(|part| format!("[[claim]]{part}")).collect()
 }
 

@@ -3,7 +3,7 @@
 use crate::change::{floor_at_least, shift_between};
 use crate::frequency::cpu_differences;
 
-use super::curve::Curve;
+use super::curve::{Curve, Terms};
 use super::figure::{Contrast, Figure, Range, Scale};
 use super::model::Statement;
 use super::names::limit_x;
@@ -74,8 +74,16 @@ impl Measured {
             Quantity::Value if !is_positive(&first.a) => Scale::Linear,
             _ => Scale::Log,
         };
-        let logs: Vec<Vec<(f64, Figure)>> =
-            pairs.iter().map(|pair| terms(pair, scale)).collect::<Result<_, _>>()?;
+        let logs: Vec<Result<Terms, String>> =
+            pairs.iter().map(|pair| terms(pair, scale)).collect();
+        let unit = match first.a.count {
+            Some(_) => super::per_op::UNIT.to_owned(),
+            None => first.a.result.unit.clone(),
+        };
+        if matches!(quantity, Quantity::Crossing { .. }) && logs.iter().any(Result::is_ok) {
+            return Ok(Self { kind: Kind::Curve(Curve { ln_x, logs, floor }), unit });
+        }
+        let logs: Vec<Terms> = logs.into_iter().collect::<Result<_, _>>()?;
         let at = |at: usize, factor: f64| {
             logs[at].iter().map(move |(own, figure)| (own * factor, *figure)).collect::<Vec<_>>()
         };
@@ -94,12 +102,7 @@ impl Measured {
                     |i: usize| Contrast::of(&[at(i, -sign), at(i + 1, sign)].concat(), floor);
                 Kind::Steps((0..logs.len() - 1).map(step).collect())
             }
-            Quantity::Crossing { .. } => Kind::Curve(Curve { ln_x, logs, floor }),
-        };
-        let datum = &first.a;
-        let unit = match datum.count {
-            Some(_) => super::per_op::UNIT.to_owned(),
-            None => datum.result.unit.clone(),
+            Quantity::Crossing { .. } => return Err("it has no figures".to_owned()),
         };
         Ok(Self { kind, unit })
     }
@@ -200,7 +203,7 @@ fn times_as_many(times: f64) -> String {
 }
 
 /// The figures of a pair with their factors, in the unit that both can be compared in.
-fn terms(pair: &Pair, scale: Scale) -> Result<Vec<(f64, Figure)>, String> {
+fn terms(pair: &Pair, scale: Scale) -> Result<Terms, String> {
     let in_cycles = are_in_cycles(pair);
     let mut terms = vec![(1.0, Figure::of(&pair.a, scale, in_cycles)?)];
     if let Some(b) = &pair.b {

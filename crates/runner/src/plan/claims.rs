@@ -172,7 +172,10 @@ mod tests {
     fn values_that_cannot_be_here_have_a_place() {
         let lines = "a = { case = \"lock/futex\", params = { workers = 9999 } }\nrelation = \"< 1 s\"\nscope = \"for all\"\n";
         let error = labels(lines).unwrap_err();
-        assert!(error.starts_with("line 4, column 39: lock/futex: workers cannot be \"9999\""), "{error}");
+        assert!(
+            error.starts_with("line 4, column 39: lock/futex: workers cannot be \"9999\""),
+            "{error}"
+        );
     }
 
     #[test]
