@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use analysis::claim::{Claim, ClaimFile, ClaimVerdict, JudgedClaim, check_names, judge};
+use analysis::claim::{Claim, ClaimFile, ClaimVerdict, Content, JudgedClaim, check_names, judge};
 use report::{claims_junit, claims_markdown, claims_text};
 use results::Document;
 use runner::{Options, Plan, Request};
@@ -48,6 +48,15 @@ pub fn check(args: &Check) -> anyhow::Result<Ending> {
     };
     let judged = judge(&file.claims, &documents);
     show(&file, &judged, &documents, args)?;
+    let lacks_figures = |claim: &JudgedClaim| {
+        claim.verdict == ClaimVerdict::NotMeasurable
+            && matches!(claim.claim.content, Content::Statement(_))
+    };
+    if !args.runs.is_empty() && judged.iter().any(lacks_figures) {
+        note(&format!(
+            "`oscost check {name}` without a run measures what the claims need on this system"
+        ));
+    }
     Ok(ending(&judged, args.strict))
 }
 
