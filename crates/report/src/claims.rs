@@ -9,7 +9,7 @@ use analysis::claim::{ClaimVerdict, Content, JudgedClaim, JudgedComparison};
 pub use junit::claims_junit;
 pub use markdown::claims_markdown;
 pub(crate) use wording::counts;
-use wording::{most_telling, names, quantity, side, statement};
+use wording::{figure_of, most_telling, name_of_side, names, quantity, statement};
 
 use crate::page::{Ink, Page};
 use crate::text;
@@ -68,7 +68,8 @@ pub(crate) fn claim_text(judged: &JudgedClaim, page: &Page) -> String {
     }
     let shown = most_telling(judged);
     for comparison in shown.iter().take(COMBINATIONS) {
-        comparison_lines(comparison, shown.len() > 1).iter().for_each(|text| line(text));
+        let lines = comparison_lines(comparison, shown.len() > 1, width);
+        lines.iter().for_each(|text| line(text));
     }
     if shown.len() > COMBINATIONS {
         let more = shown.len() - COMBINATIONS;
@@ -80,16 +81,25 @@ pub(crate) fn claim_text(judged: &JudgedClaim, page: &Page) -> String {
     text
 }
 
-/// The figures of a combination, one per line; its own verdict if there are several.
-fn comparison_lines(comparison: &JudgedComparison, is_one_of_several: bool) -> Vec<String> {
-    let mut lines = vec![side(&comparison.a, comparison)];
-    lines.extend(comparison.b.as_ref().map(|b| side(b, comparison)));
+/// The figures of a combination, one per line where there is room; its own verdict if there are several.
+fn comparison_lines(
+    comparison: &JudgedComparison,
+    is_one_of_several: bool,
+    width: usize,
+) -> Vec<String> {
+    let mut lines = Vec::new();
+    for shown in std::iter::once(&comparison.a).chain(&comparison.b) {
+        let (name, figure) = (name_of_side(shown, comparison), figure_of(shown));
+        let line = format!("{name}: {figure}");
+        match text::width(INDENT) + text::width(&line) <= width {
+            true => lines.push(line),
+            false => lines.extend([format!("{name}:"), figure]),
+        }
+    }
     let verdict = match is_one_of_several {
         true => format!(": {}", comparison.verdict.word()),
         false => String::new(),
     };
-    if let Some(quantity) = quantity(comparison) {
-        lines.push(format!("  {quantity}{verdict}"));
-    }
+    lines.extend(quantity(comparison).map(|quantity| format!("{quantity}{verdict}")));
     lines
 }

@@ -13,13 +13,16 @@ use crate::crossover::locate;
 /// Bisections by which an end of the interval is sought between two measured values.
 const BISECTIONS: usize = 8;
 
+/// Figures with their factors.
+pub(super) type Terms = Vec<(f64, Figure)>;
+
 /// The ratio of two sides over a parameter.
 #[derive(Debug, Clone)]
 pub(super) struct Curve {
     /// The logarithms of the parameter's values, ascending; two at least.
     pub(super) ln_x: Vec<f64>,
-    /// The figures at each, with their factors.
-    pub(super) logs: Vec<Vec<(f64, Figure)>>,
+    /// The figures at each, with their factors; or why they decide nothing. There are some.
+    pub(super) logs: Vec<Result<Terms, String>>,
     /// What the machine itself can add to a ratio.
     pub(super) floor: f64,
 }
@@ -27,9 +30,13 @@ pub(super) struct Curve {
 impl Curve {
     /// The crossing of the figures as they are; infinite outside of the measured values.
     pub(super) fn center(&self) -> f64 {
-        let ratios: Vec<f64> =
-            self.logs.iter().map(|terms| Contrast::of(terms, self.floor).center).collect();
-        locate(&self.ln_x, &ratios)
+        let known = self
+            .ln_x
+            .iter()
+            .zip(&self.logs)
+            .filter_map(|(x, terms)| Some((*x, self.ratio(terms.as_ref().ok()?).center)));
+        let (ln_x, ratios): (Vec<f64>, Vec<f64>) = known.unzip();
+        locate(&ln_x, &ratios)
     }
 
     fn first(&self) -> f64 {
@@ -43,19 +50,31 @@ impl Curve {
     /// The ratio at a place within the measured values, and those at all measured values after it.
     fn from(&self, place: f64) -> Vec<Contrast> {
         let after = self.ln_x.partition_point(|x| *x <= place);
-        let at = match after < self.ln_x.len() {
-            false => self.logs[after - 1].clone(),
-            true => {
-                let (left, right) = (self.ln_x[after - 1], self.ln_x[after]);
-                let share = (place - left) / (right - left);
-                let part = |at: usize, share: f64| {
-                    self.logs[at].iter().map(move |(factor, figure)| (factor * share, *figure))
-                };
-                part(after - 1, 1.0 - share).chain(part(after, share)).collect()
-            }
+        let own = &self.logs[after - 1];
+        let at = match (after < self.ln_x.len(), own) {
+            (true, Ok(left)) if place > self.ln_x[after - 1] => match &self.logs[after] {
+                Ok(right) => {
+                    let (from, to) = (self.ln_x[after - 1], self.ln_x[after]);
+                    let share = (place - from) / (to - from);
+                    let scaled = |terms: &Terms, share: f64| {
+                        terms.iter().map(|(factor, it)| (factor * share, *it)).collect::<Terms>()
+                    };
+                    self.ratio(&[scaled(left, 1.0 - share), scaled(right, share)].concat())
+                }
+                Err(_) => Contrast::UNKNOWN,
+            },
+            (_, Ok(terms)) => self.ratio(terms),
+            (_, Err(_)) => Contrast::UNKNOWN,
         };
-        let contrast = |terms: &Vec<(f64, Figure)>| Contrast::of(terms, self.floor);
-        std::iter::once(contrast(&at)).chain(self.logs[after..].iter().map(contrast)).collect()
+        let later = self.logs[after..].iter().map(|terms| match terms {
+            Ok(terms) => self.ratio(terms),
+            Err(_) => Contrast::UNKNOWN,
+        });
+        std::iter::once(at).chain(later).collect()
+    }
+
+    fn ratio(&self, terms: &Terms) -> Contrast {
+        Contrast::of(terms, self.floor)
     }
 
     /// Whether it certainly crosses before a place; never before the first measured value.
@@ -97,6 +116,9 @@ impl Curve {
 
     /// What would decide whether it lies in the region.
     pub(super) fn what_would_decide(&self, region: &ScaledRegion) -> String {
+        if let Some(Err(why)) = self.logs.iter().find(|terms| terms.is_err()) {
+            return why.clone();
+        }
         let is_outside = |limit: Option<(f64, bool)>| {
             limit.is_some_and(|(place, _)| place < self.first() || place > self.last())
         };

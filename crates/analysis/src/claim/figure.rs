@@ -163,6 +163,16 @@ pub(super) struct Range {
 }
 
 impl Contrast {
+    /// One that may be anything.
+    pub(super) const UNKNOWN: Self = Self {
+        center: 0.0,
+        error: 0.0,
+        degrees: f64::INFINITY,
+        floor: 0.0,
+        open_below: true,
+        open_above: true,
+    };
+
     /// The sum of these figures, each multiplied by its factor; `floor` is added to what the machine itself can add, unless all
     /// are facts.
     pub(super) fn of(terms: &[(f64, Figure)], floor: f64) -> Self {
@@ -186,7 +196,7 @@ impl Contrast {
     }
 
     /// Half of the interval's width that comes from the rounds; `chance` is that of both ends together.
-    pub(super) fn half(&self, chance: f64) -> f64 {
+    fn half(&self, chance: f64) -> f64 {
         if self.error == 0.0 {
             return 0.0;
         }

@@ -8,7 +8,7 @@ use super::toml_reader::{TableReader, TomlFile};
 use measure::TIME;
 
 /// The largest claim file, in bytes.
-const BYTES_AT_MOST: usize = 1 << 20;
+const BYTES_AT_MOST: usize = 256 << 10;
 /// The most claims of a file.
 const CLAIMS_AT_MOST: usize = 1_000;
 
@@ -42,7 +42,7 @@ impl ClaimFile {
 fn parse_toml(text: &str) -> Result<TomlFile<'_>, FileError> {
     if text.len() > BYTES_AT_MOST {
         let at = super::location::Location::of(text, BYTES_AT_MOST);
-        return Err(FileError::new(at, "the file is longer than 1 MiB"));
+        return Err(FileError::new(at, "the file is longer than 256 KiB"));
     }
     TomlFile::parse(text)
 }

@@ -141,7 +141,7 @@ impl Judge<'_> {
         };
         let range = measured.range(chance);
         let note = match is {
-            Shown::Neither => measured.what_would_decide(&region, to_hold.min(to_fail)),
+            Shown::Neither => measured.what_would_decide(&region, range),
             _ => String::new(),
         };
         (is, Some(measured.numbers(range)), note)

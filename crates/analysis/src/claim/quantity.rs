@@ -3,7 +3,7 @@
 use crate::change::{floor_at_least, shift_between};
 use crate::frequency::cpu_differences;
 
-use super::curve::Curve;
+use super::curve::{Curve, Terms};
 use super::figure::{Contrast, Figure, Range, Scale};
 use super::model::Statement;
 use super::names::limit_x;
@@ -74,8 +74,16 @@ impl Measured {
             Quantity::Value if !is_positive(&first.a) => Scale::Linear,
             _ => Scale::Log,
         };
-        let logs: Vec<Vec<(f64, Figure)>> =
-            pairs.iter().map(|pair| terms(pair, scale)).collect::<Result<_, _>>()?;
+        let logs: Vec<Result<Terms, String>> =
+            pairs.iter().map(|pair| terms(pair, scale)).collect();
+        let unit = match first.a.count {
+            Some(_) => super::per_op::UNIT.to_owned(),
+            None => first.a.result.unit.clone(),
+        };
+        if matches!(quantity, Quantity::Crossing { .. }) && logs.iter().any(Result::is_ok) {
+            return Ok(Self { kind: Kind::Curve(Curve { ln_x, logs, floor }), unit });
+        }
+        let logs: Vec<Terms> = logs.into_iter().collect::<Result<_, _>>()?;
         let at = |at: usize, factor: f64| {
             logs[at].iter().map(move |(own, figure)| (own * factor, *figure)).collect::<Vec<_>>()
         };
@@ -94,12 +102,7 @@ impl Measured {
                     |i: usize| Contrast::of(&[at(i, -sign), at(i + 1, sign)].concat(), floor);
                 Kind::Steps((0..logs.len() - 1).map(step).collect())
             }
-            Quantity::Crossing { .. } => Kind::Curve(Curve { ln_x, logs, floor }),
-        };
-        let datum = &first.a;
-        let unit = match datum.count {
-            Some(_) => super::per_op::UNIT.to_owned(),
-            None => datum.result.unit.clone(),
+            Quantity::Crossing { .. } => return Err("it has no figures".to_owned()),
         };
         Ok(Self { kind, unit })
     }
@@ -117,7 +120,9 @@ impl Measured {
     /// outside, by those with the second.
     pub(super) fn decide(&self, region: &ScaledRegion, to_hold: f64, to_fail: f64) -> (bool, bool) {
         let Kind::Curve(curve) = &self.kind else {
-            return (region.contains(self.range(to_hold)), region.excludes(self.range(to_fail)));
+            let narrow = self.range(to_hold);
+            let wide = if to_fail == to_hold { narrow } else { self.range(to_fail) };
+            return (region.contains(narrow), region.excludes(wide));
         };
         let [low, high] = [region.low, region.high].map(|limit| limit.map(|(place, _)| place));
         let inside = low.is_none_or(|low| curve.crosses_after(low, to_hold))
@@ -155,16 +160,11 @@ impl Measured {
         (number(self.center()), number(range.low), number(range.high))
     }
 
-    /// What would decide it, if its interval with this chance does not.
-    pub(super) fn what_would_decide(&self, region: &ScaledRegion, chance: f64) -> String {
-        let (floor, half) = match &self.kind {
-            Kind::One(one, _) | Kind::Slope(one) => (one.floor, one.half(chance)),
-            Kind::Steps(steps) => {
-                let each = chance / steps.len() as f64;
-                let of_steps =
-                    |of: &dyn Fn(&Contrast) -> f64| steps.iter().map(of).fold(0.0, f64::max);
-                (of_steps(&|step| step.floor), of_steps(&|step| step.half(each)))
-            }
+    /// What would decide it, if this interval does not.
+    pub(super) fn what_would_decide(&self, region: &ScaledRegion, range: Range) -> String {
+        let floor = match &self.kind {
+            Kind::One(one, _) | Kind::Slope(one) => one.floor,
+            Kind::Steps(steps) => steps.iter().map(|step| step.floor).fold(0.0, f64::max),
             Kind::Curve(curve) => return curve.what_would_decide(region),
         };
         let share = match self.kind {
@@ -176,7 +176,7 @@ impl Measured {
             None => format!("the machine itself varies by {floor:.2}"),
         };
         let center = self.center();
-        let range = self.range(chance);
+        let half = (range.high - center).max(center - range.low) - floor;
         if !range.low.is_finite() || !range.high.is_finite() {
             return "the load generator or the receiver was the bottleneck, so that the figure is only a bound".to_owned();
         }
@@ -203,7 +203,7 @@ fn times_as_many(times: f64) -> String {
 }
 
 /// The figures of a pair with their factors, in the unit that both can be compared in.
-fn terms(pair: &Pair, scale: Scale) -> Result<Vec<(f64, Figure)>, String> {
+fn terms(pair: &Pair, scale: Scale) -> Result<Terms, String> {
     let in_cycles = are_in_cycles(pair);
     let mut terms = vec![(1.0, Figure::of(&pair.a, scale, in_cycles)?)];
     if let Some(b) = &pair.b {

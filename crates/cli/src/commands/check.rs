@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use analysis::claim::{Claim, ClaimFile, ClaimVerdict, JudgedClaim, check_names, judge};
+use analysis::claim::{Claim, ClaimFile, ClaimVerdict, Content, JudgedClaim, check_names, judge};
 use report::{claims_junit, claims_markdown, claims_text};
 use results::Document;
 use runner::{Options, Plan, Request};
@@ -23,6 +23,8 @@ use crate::store::{store_to_read, store_to_write};
 
 /// The key under which the name of the file is kept with the run.
 const CLAIMS: &str = "claims";
+/// How many times the usual time a run for claims may take.
+const SLACK: u64 = 3;
 
 /// Judges the claims of a file by existing runs, or by a new one.
 pub fn check(args: &Check) -> anyhow::Result<Ending> {
@@ -46,6 +48,15 @@ pub fn check(args: &Check) -> anyhow::Result<Ending> {
     };
     let judged = judge(&file.claims, &documents);
     show(&file, &judged, &documents, args)?;
+    let lacks_figures = |claim: &JudgedClaim| {
+        claim.verdict == ClaimVerdict::NotMeasurable
+            && matches!(claim.claim.content, Content::Statement(_))
+    };
+    if !args.runs.is_empty() && judged.iter().any(lacks_figures) {
+        note(&format!(
+            "`oscost check {name}` without a run measures what the claims need on this system"
+        ));
+    }
     Ok(ending(&judged, args.strict))
 }
 
@@ -103,7 +114,13 @@ fn plan_for(claims: &[Claim], args: &Check) -> anyhow::Result<Option<Plan>> {
     if points.is_empty() {
         return Ok(None);
     }
-    Ok(Some(runner::plan_of(points, &options, &cpus, runner::random_seed())?))
+    let mut plan = runner::plan_of(points, &options, &cpus, runner::random_seed())?;
+    if args.budget.is_none() {
+        // Too few rounds decide nothing. A quiet machine does not take the time.
+        plan.budget_ms *= SLACK;
+        plan.sampling_ms *= SLACK;
+    }
+    Ok(Some(plan))
 }
 
 /// The options to be kept with the run: what it measures, as filters.

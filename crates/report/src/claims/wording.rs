@@ -48,13 +48,18 @@ pub(super) fn most_telling(judged: &JudgedClaim) -> Vec<&JudgedComparison> {
     shown
 }
 
-/// A side with its figure: `lock/futex{workers=2} 41.3 ns ±1.2 %`.
+/// A side with its figure: `lock/futex{workers=2}: 41.3 ns ±1.2 %`.
 pub(super) fn side(shown: &Shown, comparison: &JudgedComparison) -> String {
+    format!("{}: {}", name_of_side(shown, comparison), figure_of(shown))
+}
+
+/// The point of a side, with its metric and its system where these must be named.
+pub(super) fn name_of_side(shown: &Shown, comparison: &JudgedComparison) -> String {
     let is_time = shown.metric == measure::TIME.name;
     let metric = if is_time { String::new() } else { format!(", {}", shown.metric) };
     let several = comparison.b.as_ref().is_some_and(|b| b.system != comparison.a.system);
     let system = if several { format!(" on {}", shown.system) } else { String::new() };
-    format!("{}{metric}{system}: {}", shown.label, figure_of(shown))
+    format!("{}{metric}{system}", shown.label)
 }
 
 /// The figure of a side.

@@ -240,6 +240,25 @@ fn a_missing_thing_needs_no_sides() {
     );
 }
 
+#[test]
+fn huge_and_deep_files_have_a_message() {
+    let claims: String = (0..1_001)
+        .map(|n| format!("[[claim]]\nname=\"{n}\"\nsentence=\"s\"\nmissing=\"m\"\n"))
+        .collect();
+    let nested = |open: &str| format!("x = {}", open.repeat(20_000));
+    for (text, message) in [
+        (nested("["), ""),
+        (nested("{a="), ""),
+        ("[a.".to_owned() + &"a.".repeat(50_000), ""),
+        (format!("x = \"{}\"", "é".repeat(200_000)), "longer than 256 KiB"),
+        (claims, "line 4001, column 1: more than 1000 claims"),
+    ] {
+        let found = mistake(&text);
+        assert!(found.starts_with("line ") && found.contains(message), "{found}");
+        assert!(found.len() < 2_000, "{}", found.len());
+    }
+}
+
 /// Texts that mistakes consist of.
 const PIECES: [&str; 30] = [
     "\"",

@@ -287,6 +287,22 @@ fn curves_cross_within_the_measured_range_only() {
 }
 
 #[test]
+fn a_disturbed_point_leaves_open_only_what_depends_on_it() {
+    let mut results = servers([2e4, 1.5e4, 1e4], [1e4, 1.4e4, 2e4]);
+    for result in &mut results {
+        result.disturbed = result.params["connections"] == "100";
+    }
+    let documents = [run("native", results)];
+    let of = |relation: &str| {
+        judged(&format!("{CURVES}over = \"connections\"\nrelation = \"{relation}\"\n"), &documents)
+    };
+    assert_eq!(of("crosses <= 1000").verdict, ClaimVerdict::Holds);
+    let open = of("crosses >= 100");
+    assert_eq!(open.verdict, ClaimVerdict::Undecided);
+    assert!(open.note.starts_with("disturbed"), "{}", open.note);
+}
+
+#[test]
 fn trends_and_slopes() {
     use ClaimVerdict::{Fails, Holds, Undecided};
     let documents = [run("native", servers([1e4, 2e4, 4e4], [2e4, 2e4, 2e4]))];
