@@ -9,6 +9,9 @@ use crate::page::{Ink, Page};
 use crate::quantity::{Figure, figure};
 use crate::text;
 
+/// The minimum width of the names of operations.
+const LEAST_NAMES: usize = 18;
+
 /// A line for each layer of each ladder: its cost, and what it adds to the one before.
 pub fn ladder_table(ladders: &[Ladder], page: &Page) -> String {
     if ladders.is_empty() {
@@ -27,16 +30,17 @@ pub fn ladder_table(ladders: &[Ladder], page: &Page) -> String {
     let added = |of: &dyn Fn(Added) -> Cell| -> Vec<Cell> {
         steps.iter().map(|step| step.adds.map_or_else(Cell::default, of)).collect()
     };
-    let layer = |(column, layer): (&str, Layer)| match column == layer.word() {
-        true => Cell::text(column),
-        false => Cell::text(format!("{column} ({})", layer.word())),
+    let layer = |(column, layer): (&str, Layer), in_words: bool| match in_words {
+        true if column != layer.word() => Cell::text(format!("{column} ({})", layer.word())),
+        _ => Cell::text(column),
+    };
+    let layers = |in_words: bool| {
+        let names = steps.iter().map(|step| layer((&step.column, step.layer), in_words));
+        Column::words("layer", names.collect()).wrapping()
     };
     let mut columns = vec![
         Column::names("what each layer adds", ladders.iter().map(name).collect()).spread(&below),
-        Column::words(
-            "layer",
-            steps.iter().map(|step| layer((&step.column, step.layer))).collect(),
-        ),
+        layers(true),
         Column::figures("time", steps.iter().map(|step| time(step.ns)).collect()),
         Column::figures("adds", added(&|added| signed(added, page))),
     ];
@@ -51,6 +55,10 @@ pub fn ladder_table(ladders: &[Ladder], page: &Page) -> String {
         }),
     );
     columns.push(verdicts);
+    // On a narrow page, the names of the operations need the room.
+    if grid::total_width(&columns[1..]) + LEAST_NAMES > page.table_width() {
+        columns[1] = layers(false);
+    }
     let legend = "adds: the difference to the line before; nothing: it is the same within the margin; intervals hold together at 95 %";
     let legend = text::hanging("", legend, page.prose_width());
     grid::table(columns, page) + &page.paint_lines(Ink::Faint, &legend)

@@ -14,7 +14,8 @@ use serde::{Deserialize, Serialize};
 pub const SCHEMA: u32 = 2;
 /// The fact about a machine that is the name of the system which was measured.
 pub const SYSTEM: &str = "system";
-/// The fact about a machine that names what emulates its processor; absent or `none` if the processor is real.
+/// The fact about a machine that its processor is emulated, or its clock is not real: why its times are not judged against those
+/// of others. Absent otherwise.
 pub const EMULATED: &str = "emulated";
 /// The option of a run that is the id of its group: of the first run of the same invocation, which measures one run on
 /// each of its systems.
@@ -249,13 +250,13 @@ impl Document {
         self.machine.get(SYSTEM).and_then(|name| name.as_str())
     }
 
-    /// What emulates the processor of the machine; `None` if it is real. The times of an emulated processor are those of its
-    /// emulator, and are not judged against those of a real one.
+    /// Why the times of this run are not judged against those of real processors, such as that an emulator carried out the
+    /// instructions; `None` if they are.
     pub fn emulated(&self) -> Option<&str> {
         match self.machine.get(EMULATED)? {
-            serde_json::Value::Bool(true) => Some("an emulator"),
-            serde_json::Value::String(name) => {
-                Some(name.as_str()).filter(|name| !["", "no", "none", "unknown"].contains(name))
+            serde_json::Value::Bool(true) => Some("its processor is emulated"),
+            serde_json::Value::String(reason) => {
+                Some(reason.as_str()).filter(|text| !["", "no", "none", "unknown"].contains(text))
             }
             _ => None,
         }
