@@ -19,6 +19,15 @@ const FEW_PERCENT: f64 = 1.2;
 /// The maximum number of areas that a sentence names with their ratios; the others are counted.
 const AREAS_AT_MOST: usize = 12;
 
+/// The width that areas or designs, and the names of columns, need in a table.
+const LEAST_NAMES: usize = 12;
+
+/// Columns between two columns of words.
+const GAP: usize = 2;
+
+/// Columns between two columns of words.
+const GAP: usize = 2;
+
 /// The maximum number of columns with a sentence each.
 const SENTENCES_AT_MOST: usize = 8;
 
@@ -213,8 +222,10 @@ fn standings(
     below.push(Column::words(by, values.collect()).wrapping());
     below.extend(verdict_columns("ratio", &all));
     let ranks = standings.iter().flat_map(|standing| standing.ranks.iter().skip(1));
-    let ranks = Column::words(&format!("rank of {}", columns.len()), ranks.map(rank).collect());
-    below.extend(Some(ranks).filter(|ranks| !ranks.is_blank()));
+    let ranks = Column::words(&format!("rank\nof {}", columns.len()), ranks.map(rank).collect());
+    let others_width = grid::total_width(&below[2..]) + ranks.width();
+    let fits = others_width + LEAST_NAMES + GAP + LEAST_NAMES <= page.table_width();
+    below.extend(Some(ranks).filter(|ranks| !ranks.is_blank() && fits));
     if grid::total_width(&below) + grid::total_width(&points_columns(&all)) <= page.table_width() {
         below.extend(points_columns(&all));
     }
