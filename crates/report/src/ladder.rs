@@ -12,6 +12,9 @@ use crate::text;
 /// The minimum width of the names of operations.
 const LEAST_NAMES: usize = 18;
 
+/// The minimum width of the names of layers, with the gap before them.
+const LEAST_LAYER: usize = 14;
+
 /// A line for each layer of each ladder: its cost, and what it adds to the one before.
 pub fn ladder_table(ladders: &[Ladder], page: &Page) -> String {
     if ladders.is_empty() {
@@ -58,6 +61,10 @@ pub fn ladder_table(ladders: &[Ladder], page: &Page) -> String {
     // On a narrow page, the names of the operations need the room.
     if grid::total_width(&columns[1..]) + LEAST_NAMES > page.table_width() {
         columns[1] = layers(false);
+    }
+    let figures = grid::total_width(&columns[2..]);
+    if figures + LEAST_NAMES + LEAST_LAYER.min(columns[1].width()) > page.table_width() {
+        columns.remove(2);
     }
     let legend = "adds: the difference to the line before; nothing: it is the same within the margin; intervals hold together at 95 %";
     let legend = text::hanging("", legend, page.prose_width());

@@ -25,9 +25,6 @@ const LEAST_NAMES: usize = 12;
 /// Columns between two columns of words.
 const GAP: usize = 2;
 
-/// Columns between two columns of words.
-const GAP: usize = 2;
-
 /// The maximum number of columns with a sentence each.
 const SENTENCES_AT_MOST: usize = 8;
 
