@@ -110,15 +110,11 @@ impl<'a> Facts<'a> {
 
     /// Why the change gets no verdict, whatever its interval.
     pub(crate) fn held_back(&self, base: Found, new: Found) -> Option<String> {
-        let emulator = |found: Found| self.emulated[found.run].map(|name| (found.run, name));
-        match (emulator(base), emulator(new)) {
-            (Some((run, name)), None) | (None, Some((run, name))) => {
-                let system = &self.systems[run];
-                return Some(format!(
-                    "{system} runs on {name}, whose times are not those of a processor"
-                ));
-            }
-            _ => {}
+        let emulated = |found: Found| self.emulated[found.run].map(|why| (found.run, why));
+        if let (Some((run, why)), None) | (None, Some((run, why))) = (emulated(base), emulated(new))
+        {
+            let system = &self.systems[run];
+            return Some(format!("{system} is not judged against real processors: {why}"));
         }
         Points::either_held_back([
             (&self.points[base.run], base.result),

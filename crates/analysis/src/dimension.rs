@@ -158,6 +158,15 @@ impl Selection {
         })
     }
 
+    /// Whether it includes results of `run`, as far as that does not depend on the result.
+    pub fn includes_run(&self, run: &Document) -> bool {
+        let of_runs = || self.0.iter().filter(|condition| condition.dimension.is_of_runs());
+        of_runs().all(|condition| {
+            let mut alternatives = of_runs().filter(|o| o.dimension == condition.dimension);
+            alternatives.any(|one| one.dimension.value_of_run(run).as_ref() == Some(&one.value))
+        })
+    }
+
     /// Whether the dimension has a condition.
     pub fn fixes(&self, dimension: &Dimension) -> bool {
         self.0.iter().any(|condition| condition.dimension == *dimension)
@@ -202,6 +211,8 @@ mod tests {
         assert!(
             includes(&["case=net"]) && includes(&["case=net/a*"]) && includes(&["case=answer"])
         );
+        let native = Selection(vec![Condition::parse("system=native").unwrap()]);
+        assert!(native.includes_run(&run) && !native.includes_run(&document("uml", Vec::new())));
         assert!(!includes(&["case=lock"]) && !includes(&["metric=rate"]));
     }
 

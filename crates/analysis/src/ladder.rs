@@ -126,22 +126,25 @@ pub fn layers(table: &Table) -> Vec<(usize, Layer)> {
     layers
 }
 
+/// The results of a point in several columns, from the hardware outwards.
+type Climb<'a> = Vec<(usize, Layer, Found<'a>)>;
+
 /// The ladder of each point with a time in several columns. All differences share one chance of error.
 pub fn ladders(table: &Table, noise: &NoiseCheck, settings: &Settings) -> Vec<Ladder> {
     let facts = Facts::of(table);
     let layers = layers(table);
     let times = table.rows.iter().filter(|row| row.metric == TIME.name && row.unit == TIME.unit);
-    let climbs: Vec<(String, Vec<(usize, Layer, Found)>)> = times
+    let climbs: Vec<(String, Climb)> = times
         .map(|row| {
             let step = |&(at, layer): &(usize, Layer)| Some((at, layer, row.cells[at].measured()?));
             (row.label(table), layers.iter().filter_map(step).collect())
         })
-        .filter(|(_, steps): &(_, Vec<_>)| steps.len() > 1)
+        .filter(|(_, steps): &(_, Climb)| steps.len() > 1)
         .collect();
     let questions = climbs.iter().map(|(_, steps)| steps.len() - 1).sum::<usize>();
     let chance = settings.chance / questions.max(1) as f64;
     let judge = Judge { chance, noise, settings };
-    let ladder = |(label, found): (String, Vec<(usize, Layer, Found)>)| {
+    let ladder = |(label, found): (String, Climb)| {
         let step = |at: usize| {
             let (column, layer, of) = found[at];
             let before = at.checked_sub(1).map(|before| found[before].2);

@@ -133,6 +133,9 @@ pub fn overview(
     overview
 }
 
+/// An area, the run if the columns are within runs, and a metric.
+type AreaKey<'a> = (&'a str, Option<usize>, &'a str);
+
 /// What all samples are computed from.
 struct Measuring<'t, 'a> {
     table: &'t Table<'a>,
@@ -150,16 +153,20 @@ impl<'a> Measuring<'_, 'a> {
     /// The rows of each area, in pairs of columns.
     fn areas(&self) -> Vec<(String, Pairs)> {
         let columns = self.table.columns.len();
-        let mut areas: Vec<((&str, Option<usize>, &str), Pairs)> = Vec::new();
+        let mut areas: Vec<(AreaKey, Pairs)> = Vec::new();
         for row in &self.table.rows {
             let key = (row.area(), row.run, row.metric.as_str());
             let at = areas.iter().position(|(known, _)| *known == key).unwrap_or_else(|| {
                 areas.push((key, Pairs::new(columns, &row.metric, row.better)));
                 areas.len() - 1
             });
-            areas[at].1.take_in(self, |column| row.cells[column].measured());
+            let pairs = &mut areas[at].1;
+            pairs.take_in(self, |column| row.cells[column].measured());
+            for (column, cell) in row.cells.iter().enumerate() {
+                pairs.missing.extend(cell.reason().map(|reason| (column, reason)));
+            }
         }
-        areas.retain(|(_, pairs)| !pairs.samples.is_empty());
+        areas.retain(|(_, pairs)| !pairs.samples.is_empty() || self.table.by.is_of_runs());
         let has_times: Vec<(&str, Option<usize>)> = areas
             .iter()
             .filter(|((_, _, metric), _)| *metric == TIME.name)
@@ -331,11 +338,19 @@ struct Pairs {
     better: Direction,
     /// By the numbers of two sides, the lesser first; only pairs with a common point.
     samples: BTreeMap<(usize, usize), Sample>,
+    /// Why sides have no figure at a point.
+    missing: Vec<(usize, String)>,
 }
 
 impl Pairs {
     fn new(sides: usize, metric: &str, better: Direction) -> Self {
-        Self { sides, metric: metric.to_owned(), better, samples: BTreeMap::new() }
+        Self {
+            sides,
+            metric: metric.to_owned(),
+            better,
+            samples: BTreeMap::new(),
+            missing: Vec::new(),
+        }
     }
 
     /// Adds a point, of which `found` gives the result on each side.
@@ -352,6 +367,13 @@ impl Pairs {
                 measuring.add(sample, of_base, of_new);
             }
         }
+    }
+
+    /// The commonest reason why a side has no figure.
+    fn why_missing(&self, side: usize) -> Option<&str> {
+        let of_side = || self.missing.iter().filter(move |(of, _)| *of == side);
+        let count = |reason: &str| of_side().filter(|(_, other)| other == reason).count();
+        of_side().map(|(_, reason)| reason.as_str()).max_by_key(|reason| count(reason))
     }
 
     /// The number of means among them.
@@ -424,7 +446,11 @@ impl Judged<'_> {
             let sample = self.pairs.samples.get(&(0, new));
             let why = sample.and_then(Sample::why_left_out).map(str::to_owned);
             let mean = self.mean(0, new);
-            let none = || mean.is_none().then(|| "no point has figures in both".to_owned());
+            let none = || {
+                let missing = self.pairs.why_missing(new).or(self.pairs.why_missing(0));
+                let why = missing.unwrap_or("no point has figures in both");
+                mean.is_none().then(|| why.to_owned())
+            };
             ColumnStanding {
                 mean,
                 left_out: sample.map_or(0, Sample::left_out),

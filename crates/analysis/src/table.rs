@@ -241,7 +241,7 @@ pub fn tabulate<'a>(
         return Err(TableError::ByMetric);
     }
     let chosen = chosen(runs, by, question)?;
-    let columns = columns(by, &chosen, question)?;
+    let columns = columns(by, runs, &chosen, question)?;
     let at = |value: &str| columns.iter().position(|column| column == value);
     let mut rows: Vec<(Key, Vec<Candidates>)> = Vec::new();
     let mut known: BTreeMap<Key, usize> = BTreeMap::new();
@@ -386,10 +386,18 @@ fn one_area(by: &Dimension, valued: &[(Found, String)]) -> Result<(), TableError
 /// The values in the order in which they appear, or by size if all are numbers; the base first.
 fn columns(
     by: &Dimension,
+    runs: &[Document],
     chosen: &[(Found, String)],
     question: &Question,
 ) -> Result<Vec<String>, TableError> {
+    // A run without results, such as of a system that cannot be started, is a column too.
+    let runs = runs.iter().filter(|run| question.at.includes_run(run));
     let mut columns: Vec<(String, usize)> = Vec::new();
+    for value in runs.filter_map(|run| by.value_of_run(run)) {
+        if !columns.iter().any(|(known, _)| *known == value) {
+            columns.push((value, 0));
+        }
+    }
     for (found, value) in chosen {
         let at = columns.iter().position(|(known, _)| known == value).unwrap_or_else(|| {
             columns.push((value.clone(), 0));
@@ -458,8 +466,8 @@ fn identity(
         return (pair.new.clone(), params, usize::from(!is_preferred));
     }
     // Within a run, both would be found in the same column.
-    let pairs = COUNTERPARTS.iter().filter(|_| by.is_of_runs());
-    for pair in pairs.filter(|pair| pair.windows.matches(&result.case, &params)) {
+    let mut pairs = COUNTERPARTS.iter().filter(|_| by.is_of_runs());
+    if let Some(pair) = pairs.find(|pair| pair.windows.matches(&result.case, &params)) {
         params.retain(|key, _| !pair.windows.params.iter().any(|(name, _)| name == key));
         let named = pair.unix.params.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned()));
         params.extend(named);
@@ -653,6 +661,9 @@ mod tests {
         let mut other = one("lock/futex{workers=1}");
         other.run.id = "other".to_owned();
         let twice = error(&[run[0].clone(), other], "system", &any);
+        let nothing = [run[0].clone(), document("broken", Vec::new())];
+        let table = tabulate(&nothing, &by("system"), &any).unwrap();
+        assert_eq!(shown(&table), ["lock/futex{workers=1}: 1 | not measured"]);
         assert!(twice.starts_with("the runs native and other have the same system"), "{twice}");
     }
 }

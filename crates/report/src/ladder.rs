@@ -9,6 +9,12 @@ use crate::page::{Ink, Page};
 use crate::quantity::{Figure, figure};
 use crate::text;
 
+/// The minimum width of the names of operations.
+const LEAST_NAMES: usize = 18;
+
+/// The minimum width of the names of layers, with the gap before them.
+const LEAST_LAYER: usize = 14;
+
 /// A line for each layer of each ladder: its cost, and what it adds to the one before.
 pub fn ladder_table(ladders: &[Ladder], page: &Page) -> String {
     if ladders.is_empty() {
@@ -27,16 +33,17 @@ pub fn ladder_table(ladders: &[Ladder], page: &Page) -> String {
     let added = |of: &dyn Fn(Added) -> Cell| -> Vec<Cell> {
         steps.iter().map(|step| step.adds.map_or_else(Cell::default, of)).collect()
     };
-    let layer = |(column, layer): (&str, Layer)| match column == layer.word() {
-        true => Cell::text(column),
-        false => Cell::text(format!("{column} ({})", layer.word())),
+    let layer = |(column, layer): (&str, Layer), in_words: bool| match in_words {
+        true if column != layer.word() => Cell::text(format!("{column} ({})", layer.word())),
+        _ => Cell::text(column),
+    };
+    let layers = |in_words: bool| {
+        let names = steps.iter().map(|step| layer((&step.column, step.layer), in_words));
+        Column::words("layer", names.collect()).wrapping()
     };
     let mut columns = vec![
         Column::names("what each layer adds", ladders.iter().map(name).collect()).spread(&below),
-        Column::words(
-            "layer",
-            steps.iter().map(|step| layer((&step.column, step.layer))).collect(),
-        ),
+        layers(true),
         Column::figures("time", steps.iter().map(|step| time(step.ns)).collect()),
         Column::figures("adds", added(&|added| signed(added, page))),
     ];
@@ -51,6 +58,14 @@ pub fn ladder_table(ladders: &[Ladder], page: &Page) -> String {
         }),
     );
     columns.push(verdicts);
+    // On a narrow page, the names of the operations need the room.
+    if grid::total_width(&columns[1..]) + LEAST_NAMES > page.table_width() {
+        columns[1] = layers(false);
+    }
+    let figures = grid::total_width(&columns[2..]);
+    if figures + LEAST_NAMES + LEAST_LAYER.min(columns[1].width()) > page.table_width() {
+        columns.remove(2);
+    }
     let legend = "adds: the difference to the line before; nothing: it is the same within the margin; intervals hold together at 95 %";
     let legend = text::hanging("", legend, page.prose_width());
     grid::table(columns, page) + &page.paint_lines(Ink::Faint, &legend)

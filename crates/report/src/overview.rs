@@ -19,6 +19,12 @@ const FEW_PERCENT: f64 = 1.2;
 /// The maximum number of areas that a sentence names with their ratios; the others are counted.
 const AREAS_AT_MOST: usize = 12;
 
+/// The width that areas or designs, and the names of columns, need in a table.
+const LEAST_NAMES: usize = 12;
+
+/// Columns between two columns of words.
+const GAP: usize = 2;
+
 /// The maximum number of columns with a sentence each.
 const SENTENCES_AT_MOST: usize = 8;
 
@@ -196,21 +202,27 @@ fn standings(
         let side = [vec![names(0)], verdict_columns("ratio", &all), points_columns(&all)].concat();
         return grid::table(side, page) + &left_out_text(&all, page);
     }
-    let mut side_by_side = vec![names(0)];
-    for (at, name) in others.iter().enumerate() {
-        side_by_side.extend(verdict_columns(&text::clean(name), &of_column(at)));
-    }
     let notes = left_out_text(&all, page);
-    if grid::total_width(&side_by_side) <= page.table_width() {
-        return grid::table(side_by_side, page) + &notes;
+    for with_points in [true, false] {
+        let mut side_by_side = vec![names(0)];
+        for (at, name) in others.iter().enumerate() {
+            side_by_side.extend(verdict_columns(&text::clean(name), &of_column(at)));
+            side_by_side
+                .extend(with_points.then(|| points_columns(&of_column(at))).into_iter().flatten());
+        }
+        if grid::total_width(&side_by_side) <= page.table_width() {
+            return grid::table(side_by_side, page) + &notes;
+        }
     }
     let mut below = vec![names(others.len() - 1)];
     let values = standings.iter().flat_map(|_| others.iter().map(|name| Cell::text(name.as_str())));
-    below.push(Column::words(by, values.collect()));
+    below.push(Column::words(by, values.collect()).wrapping());
     below.extend(verdict_columns("ratio", &all));
     let ranks = standings.iter().flat_map(|standing| standing.ranks.iter().skip(1));
-    let ranks = Column::words("rank", ranks.map(rank).collect());
-    below.extend(Some(ranks).filter(|ranks| !ranks.is_blank()));
+    let ranks = Column::words(&format!("rank\nof {}", columns.len()), ranks.map(rank).collect());
+    let others_width = grid::total_width(&below[2..]) + ranks.width();
+    let fits = others_width + LEAST_NAMES + GAP + LEAST_NAMES <= page.table_width();
+    below.extend(Some(ranks).filter(|ranks| !ranks.is_blank() && fits));
     if grid::total_width(&below) + grid::total_width(&points_columns(&all)) <= page.table_width() {
         below.extend(points_columns(&all));
     }
@@ -253,6 +265,7 @@ fn verdict_columns(heading: &str, cells: &[Option<&ColumnStanding>]) -> Vec<Colu
     let verdict = |cell: &Option<&ColumnStanding>| match (mean(cell), cell) {
         (Some(mean), _) => Cell::inked(mean.verdict.word(), ink(mean.verdict)),
         (None, Some(column)) if column.left_out > 0 => Cell::inked("left out", Ink::Doubt),
+        (None, Some(_)) => Cell::inked(Verdict::NotComparable.word(), ink(Verdict::NotComparable)),
         _ => Cell::default(),
     };
     vec![
@@ -353,13 +366,9 @@ fn reversal(found: &Reversal) -> String {
 
 fn legend(columns: &[String], page: &Page) -> String {
     let base = columns.first().map_or("", String::as_str);
-    let rank = match columns.len() {
-        0..=2 => String::new(),
-        n => format!("; rank: 1 is the best of {n}, {base} included"),
-    };
     let line = format!(
         "ratio: geometric mean over the points of the figure divided by that of {base}; its interval covers the error of all \
-         points together and the spread between them{rank}; all of these hold together at 95 %"
+         points together and the spread between them; all of these hold together at 95 %"
     );
     page.paint_lines(Ink::Faint, &text::hanging("", &line, page.prose_width()))
 }

@@ -112,11 +112,11 @@ fn of_three_systems_only_certain_ranks_are_given() {
 fn an_emulated_system_is_left_out_and_says_why() {
     let mut rng = StdRng::seed_from_u64(43);
     let mut runs = [system("native", |_| 1.0, &mut rng), system("qemu", |_| 9.0, &mut rng)];
-    runs[1].machine.insert(results::EMULATED.to_owned(), "TCG".into());
+    runs[1].machine.insert(results::EMULATED.to_owned(), "emulated by TCG".into());
     let found = overviewed(&runs);
     let column = &found.areas[0].columns[0];
     assert_eq!((column.mean, column.left_out), (None, 6));
-    let why = "qemu runs on TCG, whose times are not those of a processor";
+    let why = "qemu is not judged against real processors: emulated by TCG";
     assert_eq!(column.why.as_deref(), Some(why));
     let table = tabulate(&runs, &Dimension::System, &Question::default()).unwrap();
     let compared = compare_columns(table, &NoiseCheck::default(), &Settings::default());
