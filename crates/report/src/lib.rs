@@ -15,6 +15,7 @@ mod files;
 mod folded;
 mod footnotes;
 mod grid;
+mod html;
 mod interval;
 mod labels;
 mod load_table;
@@ -44,6 +45,7 @@ pub use delivery::{
 };
 pub use env_page::env_page;
 pub use files::file_systems;
+pub use html::{Report, ReportRun, chart_svg, report_html};
 pub use load_table::{LoadLine, load_table};
 pub use page::Page;
 pub use ranking::ranking_text;

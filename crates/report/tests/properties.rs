@@ -197,6 +197,7 @@ fn comparison() -> impl Strategy<Value = Comparison> {
                         CompareCell {
                             figure: figure(estimate, &result.unit),
                             ratio: ratio.map(|mid| Ratio { mid, low: mid * 0.9, high: mid * 1.1 }),
+                            floor: 0.01,
                             verdict: verdicts[verdict],
                             note,
                         }

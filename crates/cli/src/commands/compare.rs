@@ -191,6 +191,7 @@ fn rows(compared: &[Vec<Compared>]) -> Vec<CompareRow> {
             rows[at].news.push(CompareCell {
                 figure: row.new.map(|estimate| cell(estimate, &row.unit)),
                 ratio: row.ratio,
+                floor: row.floor,
                 verdict: row.verdict,
                 note: row.note.clone(),
             });
@@ -206,6 +207,7 @@ fn absent() -> CompareCell {
     CompareCell {
         figure: None,
         ratio: None,
+        floor: 0.0,
         verdict: analysis::Verdict::NotComparable,
         note: "not measured in this run".to_owned(),
     }
