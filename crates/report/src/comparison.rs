@@ -70,6 +70,8 @@ pub struct CompareCell {
     pub figure: Option<Cell>,
     /// The ratio to the base; `None` if one of the figures is missing.
     pub ratio: Option<Ratio>,
+    /// The smallest difference that can be reported, as a share.
+    pub floor: f64,
     /// The verdict.
     pub verdict: Verdict,
     /// What would decide an open verdict, or why the figures cannot be compared; may be empty.

@@ -17,6 +17,7 @@ mod files;
 mod folded;
 mod footnotes;
 mod grid;
+mod html;
 mod interval;
 mod labels;
 mod ladder;
@@ -52,6 +53,7 @@ pub use delivery::{
 };
 pub use env_page::env_page;
 pub use files::file_systems;
+pub use html::{Report, ReportRun, chart_svg, report_html};
 pub use ladder::ladder_table;
 pub use load_table::{LoadLine, load_table};
 pub use overview::{overview_text, systems_summary};

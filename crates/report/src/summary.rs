@@ -38,7 +38,7 @@ const SEED: u64 = 1;
 /// The page at the end of a run of all areas.
 pub fn summary(
     document: &Document,
-    areas: &[&Area],
+    areas: &[&'static Area],
     took: Option<Duration>,
     page: &Page,
 ) -> String {
@@ -54,8 +54,13 @@ pub fn summary(
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
 }
 
-/// The machine, and the frequency of its core during the run.
 fn machine(document: &Document, page: &Page) -> String {
+    let line = machine_line(document);
+    page.paint_lines(Ink::Heading, &text::hanging("", &line, page.prose_width()))
+}
+
+/// The machine, and the frequency of its core during the run.
+pub(crate) fn machine_line(document: &Document) -> String {
     let fact = |key: &str| document.machine.get(key).and_then(|value| value.as_str());
     let known = |key: &str| fact(key).filter(|text| !["unknown", "none"].contains(text));
     let mut line = document.machine_line();
@@ -68,16 +73,12 @@ fn machine(document: &Document, page: &Page) -> String {
         let (low, high) = (clock.low, clock.high);
         line.push_str(&format!(", {:.2} GHz ({low:.2} to {high:.2})", clock.median));
     }
-    page.paint_lines(Ink::Heading, &text::hanging("", &line, page.prose_width()))
+    line
 }
 
 /// A row per cost that was measured or failed.
-fn costs(results: &[CaseResult], areas: &[&Area], page: &Page) -> String {
-    let rows = areas.iter().flat_map(|area| area.summary);
-    let rows: Vec<(&SummaryRow, &CaseResult)> = rows
-        .filter_map(|row| Some((row, find(results, &row.point, row.metric)?)))
-        .filter(|(_, result)| result.outcome != Outcome::Unsupported)
-        .collect();
+fn costs(results: &[CaseResult], areas: &[&'static Area], page: &Page) -> String {
+    let rows = cost_rows(results, areas);
     if rows.is_empty() {
         return String::new();
     }
@@ -103,6 +104,17 @@ fn costs(results: &[CaseResult], areas: &[&Area], page: &Page) -> String {
     grid::table(columns, page)
 }
 
+/// The costs of the summary that were measured or failed.
+pub(crate) fn cost_rows<'r>(
+    results: &'r [CaseResult],
+    areas: &[&'static Area],
+) -> Vec<(&'static SummaryRow, &'r CaseResult)> {
+    let rows = areas.iter().flat_map(|area| area.summary);
+    rows.filter_map(|row| Some((row, find(results, &row.point, row.metric)?)))
+        .filter(|(_, result)| result.outcome != Outcome::Unsupported)
+        .collect()
+}
+
 fn cycles(result: &CaseResult) -> Option<Cell> {
     let Interval { median, low, high } = result.cycles?;
     Some(Cell::figure(cycles_figure(median, measured_half_width(median, low, high))))
@@ -110,7 +122,7 @@ fn cycles(result: &CaseResult) -> Option<Cell> {
 
 /// Whether a figure is doubtful, or the time of its point is, since a disturbance affects all metrics of a point.
 /// Saturation does not count here, since findings state it as "at least".
-fn is_doubtful(results: &[CaseResult], result: &CaseResult) -> bool {
+pub(crate) fn is_doubtful(results: &[CaseResult], result: &CaseResult) -> bool {
     let of_point =
         |r: &&CaseResult| r.metric == COST && r.case == result.case && r.params == result.params;
     let time = results.iter().find(of_point);
@@ -138,6 +150,12 @@ fn findings(results: &[CaseResult], areas: &[&Area], mut room: usize, page: &Pag
         }
     }
     chosen.into_iter().map(|(area, rank)| all[area][rank].as_str()).collect()
+}
+
+/// All findings whose figures were measured, as sentences in the order of the areas.
+pub(crate) fn sentences(results: &[CaseResult], areas: &[&Area]) -> Vec<String> {
+    let findings = areas.iter().flat_map(|area| area.findings);
+    findings.filter_map(|finding| sentence(results, finding)).collect()
 }
 
 /// The finding as a sentence; `None` if its figures are missing or inconclusive.
@@ -266,6 +284,28 @@ fn find_beside<'r>(
 /// The meaning of the marks, the number of doubtful figures with reasons, and the command for all tables.
 fn closing(document: &Document, took: Option<Duration>, page: &Page) -> String {
     let results = &document.results;
+    let mut text = closing_line(results, took, page);
+    if let Some(line) = doubt_line(results) {
+        let lines = text::hanging("", &page.signs(&line), page.prose_width());
+        text.push_str(&page.paint_lines(Ink::Faint, &lines));
+    }
+    let line = format!(
+        "Intervals: {}. All tables: oscost show {} --tables",
+        level_words(results),
+        document.run.id
+    );
+    text.push_str(&page.paint_lines(Ink::Faint, &text::hanging("", &line, page.prose_width())));
+    text
+}
+
+/// The level of the intervals: `95 %`.
+pub(crate) fn level_words(results: &[CaseResult]) -> String {
+    let level = results.iter().find_map(|r| r.estimate).map_or(95.0, |e| e.level * 100.0);
+    format!("{level:.0} %")
+}
+
+/// The commonest reasons for doubt with the number of their points; `None` if no figure is doubtful.
+pub(crate) fn doubt_line(results: &[CaseResult]) -> Option<String> {
     let mut by_reason: Vec<(String, Vec<(&str, &_)>)> = Vec::new();
     for result in results.iter().filter(|r| r.outcome == Outcome::Measured) {
         let point = (result.case.as_str(), &result.params);
@@ -278,21 +318,8 @@ fn closing(document: &Document, took: Option<Duration>, page: &Page) -> String {
         }
     }
     by_reason.sort_by_key(|(_, points)| std::cmp::Reverse(points.len()));
-    let mut text = closing_line(results, took, page);
     let named = by_reason.iter().take(REASONS_AT_MOST);
     let named: Vec<String> = named.map(|(why, points)| format!("{} {why}", points.len())).collect();
-    if !named.is_empty() {
-        let line = format!("{DOUBTFUL}: doubtful. The commonest reasons: {}", named.join("; "));
-        text.push_str(
-            &page.paint_lines(
-                Ink::Faint,
-                &text::hanging("", &page.signs(&line), page.prose_width()),
-            ),
-        );
-    }
-    let level = results.iter().find_map(|r| r.estimate).map_or(95.0, |e| e.level * 100.0);
-    let line =
-        format!("Intervals: {level:.0} %. All tables: oscost show {} --tables", document.run.id);
-    text.push_str(&page.paint_lines(Ink::Faint, &text::hanging("", &line, page.prose_width())));
-    text
+    (!named.is_empty())
+        .then(|| format!("{DOUBTFUL}: doubtful. The commonest reasons: {}", named.join("; ")))
 }

@@ -127,6 +127,7 @@ mod tests {
         let cell = CompareCell {
             figure: None,
             ratio: None,
+            floor: 0.0,
             verdict: Verdict::CannotTell,
             note: note.to_owned(),
         };

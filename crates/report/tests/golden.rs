@@ -150,6 +150,7 @@ fn against(base: &Cell, by: f64, relative: f64, verdict: Verdict, note: &str) ->
     CompareCell {
         figure: Some(cell(base.median * by, relative, &base.unit)),
         ratio: Some(Ratio { mid: by, low: by - 1.4 * relative, high: by + 1.4 * relative }),
+        floor: 0.01,
         verdict,
         note: note.to_owned(),
     }
@@ -208,6 +209,7 @@ fn comparison(runs: usize) -> Comparison {
     let missing = CompareCell {
         figure: None,
         ratio: None,
+        floor: 0.0,
         verdict: Verdict::NotComparable,
         note: "the new run has no figure: worker killed by SIGSYS".to_owned(),
     };

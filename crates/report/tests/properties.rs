@@ -197,6 +197,7 @@ fn comparison() -> impl Strategy<Value = Comparison> {
                         (verdict > 0 || i % 2 == 0).then(|| CompareCell {
                             figure: figure(estimate, &result.unit),
                             ratio: ratio.map(|mid| Ratio { mid, low: mid * 0.9, high: mid * 1.1 }),
+                            floor: 0.01,
                             verdict: verdicts[verdict],
                             note,
                         })

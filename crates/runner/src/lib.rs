@@ -22,6 +22,7 @@ mod noise;
 mod on;
 mod place;
 mod plan;
+mod recorded;
 mod run;
 mod run_state;
 mod stored_round;
@@ -41,6 +42,7 @@ pub use on::{OnRequest, begin_on};
 pub use plan::{
     Options, Plan, PlanError, Point, Selection, choose, plan, plan_of, points_of_claims,
 };
+pub use recorded::recorded;
 pub use run::{Ended, Ending, Request, begin, resume};
 pub use timebase::{best_clock, timebase_on};
 pub use user::{commands, functions};

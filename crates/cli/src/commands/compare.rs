@@ -218,6 +218,7 @@ fn compared_cell(row: &Compared) -> CompareCell {
     CompareCell {
         figure: row.new.map(|estimate| cell(estimate, &row.unit)),
         ratio: row.ratio,
+        floor: row.floor,
         verdict: row.verdict,
         note: row.note.clone(),
     }
@@ -227,6 +228,7 @@ fn absent() -> Option<CompareCell> {
     Some(CompareCell {
         figure: None,
         ratio: None,
+        floor: 0.0,
         verdict: analysis::Verdict::NotComparable,
         note: "not measured in this run".to_owned(),
     })

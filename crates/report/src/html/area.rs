@@ -1,0 +1,168 @@
+//! The section of one area: charts, then tables, then what one operation of each case is.
+
+use maud::{Markup, html};
+use results::CaseResult;
+
+use crate::comparison::Comparison;
+use crate::html::chart::{Axis, Chart, Line, Point, Ticks};
+use crate::html::comparing;
+use crate::html::families::{percentiles, phases};
+use crate::html::points::{AreaPoints, estimate, in_words, is_derived, notes};
+use crate::html::sweeps::{Named, sweeps};
+use crate::html::table::tables;
+use crate::html::text::{Ids, Text};
+use crate::html::view::View;
+
+/// The maximum number of rows of a chart of costs: more are split by case.
+const ROWS: usize = 80;
+
+/// The identifier of an area's section.
+pub(super) fn section_id(area: &str) -> String {
+    let plain = area.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' });
+    format!("area-{}", plain.take(40).collect::<String>())
+}
+
+/// The section of the area of this name, in all runs.
+pub(super) fn section(
+    views: &[View],
+    name: &str,
+    comparison: Option<&Comparison>,
+    ids: &mut Ids,
+) -> Markup {
+    let views: Vec<&View> = views.iter().collect();
+    let areas = in_views(&views, name);
+    let charts = charts(&views, name, ids);
+    let results = named(&areas);
+    let shared = areas.first().map(|(_, area)| area.shared.as_slice()).unwrap_or_default();
+    let shared: Vec<String> = shared.iter().map(|(k, v)| format!("{k}={v}")).collect();
+    let several = views.len() > 1;
+    html! {
+        section id=(section_id(name)) aria-labelledby={ (section_id(name)) "-h" } {
+            h2 id={ (section_id(name)) "-h" } { @if name.is_empty() { "other" } @else { (Text(name)) } }
+            @if !shared.is_empty() { p.shared { "All points: " (Text(&shared.join(", "))) } }
+            @if let Some(comparison) = comparison { (comparing::area(comparison, name, ids)) }
+            div.charts { @for chart in &charts { (chart.figure()) } }
+            @for (view, area) in &areas {
+                (tables(area, view.recorded, if several { &view.name } else { "" }))
+            }
+            (definitions(&results))
+        }
+    }
+}
+
+/// The points of the area in each run that has it.
+fn in_views<'v, 'a>(views: &[&'v View<'a>], name: &str) -> Vec<(&'v View<'a>, &'v AreaPoints<'a>)> {
+    let of_view = |view: &&'v View<'a>| {
+        Some((*view, view.areas.iter().find(|area| area.name == name)?))
+    };
+    views.iter().filter_map(of_view).collect()
+}
+
+/// All results, each with the name of its run if there are several.
+fn named<'v>(areas: &[(&'v View, &'v AreaPoints)]) -> Vec<Named<'v>> {
+    let of_run = |(view, area): &(&'v View, &'v AreaPoints)| {
+        let run = if areas.len() > 1 { view.name.as_str() } else { "" };
+        let results = area.points.iter().flat_map(|point| &point.results);
+        results.map(|result| (run, *result)).collect::<Vec<_>>()
+    };
+    areas.iter().flat_map(of_run).collect()
+}
+
+/// All charts of the area.
+pub(super) fn charts(views: &[&View], name: &str, ids: &mut Ids) -> Vec<Chart> {
+    let areas = in_views(views, name);
+    let results = named(&areas);
+    let shared = areas.first().map(|(_, area)| area.shared.as_slice()).unwrap_or_default();
+    let mut charts = costs(&areas, name, ids);
+    charts.extend(sweeps(&results, shared, ids));
+    charts.extend(phases(&results, ids));
+    charts.extend(percentiles(&results, ids));
+    charts
+}
+
+/// The time of one operation of each point, a row per point and a line per run.
+fn costs(areas: &[(&View, &AreaPoints)], name: &str, ids: &mut Ids) -> Vec<Chart> {
+    let mut rows: Vec<(&str, &str, &str)> = Vec::new();
+    for point in areas.iter().flat_map(|(_, area)| &area.points) {
+        let measured = point.time().is_some_and(|time| estimate(time).is_some() && !is_derived(time));
+        if measured && !rows.iter().any(|(full, _, _)| *full == point.full) {
+            rows.push((&point.full, &point.short, &point.results[0].case));
+        }
+    }
+    let mut charts = Vec::new();
+    for (part, rows) in parts(&rows).into_iter().enumerate() {
+        let line = |(look, (view, area)): (usize, &(&View, &AreaPoints))| {
+            let points = area.points.iter().filter_map(|point| {
+                let row = rows.iter().position(|(full, _, _)| *full == point.full)?;
+                let time = point.time()?;
+                let e = estimate(time)?;
+                let shown = if areas.len() > 1 { format!("{}, {}", point.full, view.name) } else { point.full.clone() };
+                Some(Point {
+                    x: e.median,
+                    y: row as f64,
+                    low: e.low,
+                    high: e.high,
+                    text: in_words(&shown, &e, time),
+                    name: format!("{} {}", point.full, time.metric),
+                })
+            });
+            Line { name: view.name.clone(), look, points: points.collect(), joined: false }
+        };
+        let lines: Vec<Line> = areas.iter().enumerate().map(line).collect();
+        let of_rows = areas.iter().flat_map(|(_, area)| &area.points);
+        let of_rows = of_rows.filter(|point| rows.iter().any(|(full, _, _)| *full == point.full));
+        let about = if part == 0 { String::new() } else { format!(" ({})", part + 1) };
+        charts.push(Chart {
+            id: ids.of(&format!("chart/{name}/costs{about}")),
+            title: format!("{name}: time of one operation{about}"),
+            notes: notes(of_rows.filter_map(|point| point.time())),
+            x: Axis::figures("time", "ns/op"),
+            y: Axis {
+                ticks: Ticks::Rows(rows.iter().map(|(_, short, _)| (*short).to_owned()).collect()),
+                ..Axis::default()
+            },
+            lines,
+            ..Chart::default()
+        });
+    }
+    charts
+}
+
+/// The rows of each chart: not too many, and those of one case together.
+fn parts<'a, 'r>(rows: &'a [(&'r str, &'r str, &'r str)]) -> Vec<&'a [(&'r str, &'r str, &'r str)]> {
+    let mut parts = Vec::new();
+    let mut rest = rows;
+    while rest.len() > ROWS {
+        let case_ends = |at: &usize| rest[*at].2 != rest[at - 1].2;
+        let at = (1..=ROWS).rev().find(case_ends).unwrap_or(ROWS);
+        let (part, others) = rest.split_at(at);
+        parts.push(part);
+        rest = others;
+    }
+    if !rest.is_empty() {
+        parts.push(rest);
+    }
+    parts
+}
+
+/// What one operation of each case is.
+fn definitions(results: &[Named]) -> Markup {
+    let mut cases: Vec<&CaseResult> = Vec::new();
+    for (_, result) in results {
+        if cases.iter().all(|known| known.case != result.case) {
+            cases.push(result);
+        }
+    }
+    let known: Vec<_> = cases.iter().filter_map(|result| Some((result, cases::find(&result.case)?))).collect();
+    html! { @if !known.is_empty() {
+        details.definitions { summary { "What one operation is" }
+            dl { @for (result, case) in &known {
+                dt { (Text(&result.case)) }
+                dd { (case.operation) }
+                @for metric in case.metrics.iter().filter(|metric| {
+                    results.iter().any(|(_, r)| r.case == result.case && r.metric == metric.name)
+                }) { dd { code { (metric.name) } ": " (metric.meaning) } }
+            } }
+        }
+    } }
+}

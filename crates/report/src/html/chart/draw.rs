@@ -1,0 +1,462 @@
+//! Draws charts as SVG: elements with classes, which the page's style colours, and with the values of points as
+//! attributes, which its script and tests read.
+
+use std::fmt::Write;
+
+use maud::{Markup, Render, html};
+
+use super::scale::{Extent, Kind, Scale};
+use super::{Axis, Chart, LOOKS, Line, Mark, Point, Shade, Ticks};
+use crate::html::text::{Text, shortened, written};
+use crate::quantity::figure;
+
+/// The sizes in units of the drawing; text has 12 of them.
+const NARROW: f64 = 480.0;
+const WIDE: f64 = 720.0;
+const HEIGHT: f64 = 300.0;
+const LEFT: f64 = 66.0;
+const RIGHT: f64 = 18.0;
+const BOTTOM: f64 = 44.0;
+const TOP: f64 = 12.0;
+const ROW: f64 = 18.0;
+/// The height of another line of points in each row.
+const SUBROW: f64 = 9.0;
+const NAMES: f64 = 250.0;
+/// The width of a character of a row's name, and of a label of an axis.
+const CHARACTER: f64 = 6.6;
+/// The maximum number of labels of an axis.
+const X_TICKS: usize = 7;
+const Y_TICKS: usize = 6;
+
+/// The markers of lines, around the origin.
+const MARKERS: [&str; LOOKS] = [
+    "M-3.5 0a3.5 3.5 0 1 0 7 0a3.5 3.5 0 1 0 -7 0z",
+    "M-3.2 -3.2h6.4v6.4h-6.4z",
+    "M0 -4.6L4.6 0L0 4.6L-4.6 0z",
+    "M0 -4.4L4.2 3.4H-4.2z",
+    "M0 4.4L4.2 -3.4H-4.2z",
+    "M-4 -1.3h2.7v-2.7h2.6v2.7h2.7v2.6h-2.7v2.7h-2.6v-2.7h-2.7z",
+    "M-4 -2L-2 -4L0 -2L2 -4L4 -2L2 0L4 2L2 4L0 2L-2 4L-4 2L-2 0z",
+    "M-4.4 -1.8h8.8v3.6h-8.8z",
+];
+
+/// The classes of a line: its colour, and whether it is dashed.
+pub(super) fn class(look: usize) -> String {
+    match look / LOOKS {
+        0 => format!("s{}", look % LOOKS),
+        _ => format!("s{} dashed", look % LOOKS),
+    }
+}
+
+/// The marker of a line in a legend.
+pub(super) fn key(look: usize) -> Markup {
+    html! {
+        svg.key viewBox="-8 -6 16 12" aria-hidden="true" {
+            path.line d="M-8 0H8" {}
+            path.dot d=(MARKERS[look % LOOKS]) {}
+        }
+    }
+}
+
+/// A number with two decimals at most.
+struct Place(f64);
+
+impl Render for Place {
+    fn render_to(&self, buffer: &mut String) {
+        let text = format!("{:.1}", self.0);
+        buffer.push_str(text.strip_suffix(".0").unwrap_or(&text));
+    }
+}
+
+fn place(value: f64) -> String {
+    let mut text = String::new();
+    Place(value).render_to(&mut text);
+    text
+}
+
+/// The rectangle in which points lie.
+#[derive(Debug, Clone, Copy)]
+struct Area {
+    left: f64,
+    right: f64,
+    top: f64,
+    bottom: f64,
+}
+
+/// An axis with its scales: the first one is shown at first.
+struct Scaled<'c> {
+    axis: &'c Axis,
+    scales: Vec<(Kind, Scale)>,
+}
+
+impl<'c> Scaled<'c> {
+    fn of(axis: &'c Axis, extent: Extent) -> Scaled<'c> {
+        let kind = match axis.kind {
+            Some(Kind::Logarithmic) if !extent.has_logarithm() => Kind::Linear,
+            Some(kind) => kind,
+            None => extent.best(),
+        };
+        let other = match kind {
+            Kind::Linear => Kind::Logarithmic,
+            Kind::Logarithmic => Kind::Linear,
+        };
+        let kinds = std::iter::once(kind).chain(axis.has_choice(extent).then_some(other));
+        let scale = |kind| (kind, Scale::of(extent, kind, !axis.floats && !axis.has_rows()));
+        Scaled { axis, scales: kinds.map(scale).collect() }
+    }
+
+    /// The position of a value on the first scale.
+    fn at(&self, value: f64) -> f64 {
+        self.scales[0].1.at(value)
+    }
+
+    /// The labels on a scale: position and text.
+    fn ticks(&self, scale: &Scale, most: usize) -> Vec<(f64, String)> {
+        match &self.axis.ticks {
+            Ticks::Round => {
+                let ticks = scale.ticks(most).into_iter();
+                ticks.map(|v| (scale.at(v), figure(v, 0.0, &self.axis.unit).to_string())).collect()
+            }
+            Ticks::Named(named) => named.iter().map(|(v, name)| (scale.at(*v), name.clone())).collect(),
+            Ticks::Rows(_) => Vec::new(),
+        }
+    }
+
+    /// The ends of its scales for the script: `log 1 100 lin 0 104`.
+    fn ends(&self) -> String {
+        let end = |(kind, scale): &(Kind, Scale)| format!("{} {} {}", kind.word(), scale.low, scale.high);
+        self.scales.iter().map(end).collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// A chart with its scales and sizes.
+struct Drawing<'c> {
+    chart: &'c Chart,
+    x: Scaled<'c>,
+    y: Scaled<'c>,
+    area: Area,
+    size: (f64, f64),
+    subrows: usize,
+}
+
+/// The chart, without title and legend; `None` if no point can be drawn.
+pub(super) fn svg(chart: &Chart) -> Option<Markup> {
+    let drawing = Drawing::of(chart)?;
+    let (width, height) = drawing.size;
+    let Area { left, right, top, bottom } = drawing.area;
+    let place = [left, right, top, bottom].map(place).join(" ");
+    Some(html! {
+        svg viewBox={ "0 0 " (Place(width)) " " (Place(height)) } role="group"
+            aria-labelledby={ (chart.id) "-t" } data-area=(place)
+            data-x=(drawing.x.ends()) data-y=(drawing.y.ends()) data-rows[chart.has_rows()] {
+            (drawing.inner())
+        }
+    })
+}
+
+/// The chart as an SVG file, with title and legend; `None` if no point can be drawn.
+pub(in crate::html) fn standalone(chart: &Chart, style: &str) -> Option<String> {
+    const LINE: f64 = 18.0;
+    let drawing = Drawing::of(chart)?;
+    let (width, height) = drawing.size;
+    let named = if chart.lines.len() > 1 { &chart.lines[..] } else { &[] };
+    // Long titles and notes are wrapped at about this number of characters.
+    let letters = (width / CHARACTER) as usize;
+    let lines = |text: &str| -> Vec<String> {
+        crate::text::hanging("", text, letters).lines().map(str::to_owned).collect()
+    };
+    let titles = lines(&crate::html::text::visible(&chart.title));
+    let notes: Vec<String> =
+        chart.notes.iter().flat_map(|note| lines(&crate::html::text::visible(note))).collect();
+    let head = LINE * titles.len() as f64 + 8.0;
+    let tail = head + height;
+    let total = tail + LINE * (named.len() + notes.len()) as f64 + 8.0;
+    let row = |at: usize| LINE * at as f64 + 12.0;
+    let markup = html! {
+        svg xmlns="http://www.w3.org/2000/svg" viewBox={ "0 0 " (Place(width)) " " (Place(total)) }
+            width=(Place(width)) height=(Place(total)) class="file" {
+            title { (Text(&chart.title)) }
+            style { (written(style.to_owned())) }
+            rect.paper width="100%" height="100%" {}
+            @for (at, line) in titles.iter().enumerate() {
+                text.head x="4" y=(Place(row(at) + 2.0)) { (Text(line)) }
+            }
+            g transform={ "translate(0 " (Place(head)) ")" } { (drawing.inner()) }
+            @for (at, line) in named.iter().enumerate() {
+                g class=(class(line.look)) transform={ "translate(20 " (Place(tail + row(at))) ")" } {
+                    path.line d="M-8 0H8" {}
+                    path.dot d=(MARKERS[line.look % LOOKS]) {}
+                    text x="16" dy="4" { (Text(&shortened(&line.name, letters))) }
+                }
+            }
+            @for (at, note) in notes.iter().enumerate() {
+                text.note x="4" y=(Place(tail + row(named.len() + at) + 4.0)) { (Text(note)) }
+            }
+        }
+    };
+    Some(markup.into_string() + "\n")
+}
+
+impl<'c> Drawing<'c> {
+    fn of(chart: &'c Chart) -> Option<Drawing<'c>> {
+        if chart.points() == 0 {
+            return None;
+        }
+        let (x, y) = (Scaled::of(&chart.x, chart.x_extent()?), Scaled::of(&chart.y, chart.y_extent()?));
+        let subrows = chart.lines.len();
+        let (size, area) = match &chart.y.ticks {
+            Ticks::Rows(rows) => {
+                let row = ROW + SUBROW * (subrows - 1) as f64;
+                let height = TOP + row * rows.len() as f64;
+                let area = Area { left: NAMES, right: WIDE - RIGHT, top: TOP, bottom: height };
+                ((WIDE, height + BOTTOM), area)
+            }
+            _ => {
+                let area =
+                    Area { left: LEFT, right: NARROW - RIGHT, top: TOP, bottom: HEIGHT - BOTTOM };
+                ((NARROW, HEIGHT), area)
+            }
+        };
+        Some(Drawing { chart, x, y, area, size, subrows })
+    }
+
+    fn px(&self, x: f64) -> f64 {
+        self.area.left + self.x.at(x) * (self.area.right - self.area.left)
+    }
+
+    /// Rows are numbered from the top, figures grow from the bottom.
+    fn py(&self, y: f64) -> f64 {
+        let Area { top, bottom, .. } = self.area;
+        match self.chart.has_rows() {
+            true => top + (y + 0.5) / self.rows() as f64 * (bottom - top),
+            false => bottom - self.y.at(y) * (bottom - top),
+        }
+    }
+
+    fn rows(&self) -> usize {
+        match &self.chart.y.ticks {
+            Ticks::Rows(rows) => rows.len().max(1),
+            _ => 1,
+        }
+    }
+
+    fn inner(&self) -> Markup {
+        let Area { left, right, top, bottom } = self.area;
+        html! {
+            @for shade in &self.chart.shades { (self.shade(shade)) }
+            @for (at, (kind, scale)) in self.x.scales.iter().enumerate() {
+                (self.x_mesh(*kind, scale, at > 0))
+            }
+            @for (at, (kind, scale)) in self.y.scales.iter().enumerate() {
+                (self.y_mesh(*kind, scale, at > 0))
+            }
+            path.frame d={ "M" (Place(left)) " " (Place(top)) "V" (Place(bottom)) "H" (Place(right)) } {}
+            text.axis x=(Place((left + right) / 2.0)) y=(Place(self.size.1 - 8.0)) text-anchor="middle" {
+                (Text(&self.chart.x.title))
+            }
+            @if !self.chart.has_rows() {
+                text.axis transform={ "translate(12 " (Place((top + bottom) / 2.0)) ") rotate(-90)" }
+                    text-anchor="middle" { (Text(&self.chart.y.title)) }
+            }
+            (self.names())
+            @if let Some(at) = self.chart.reference {
+                path.ref data-at=(at) d={ "M" (Place(self.px(at))) " " (Place(top)) "V" (Place(bottom)) } {}
+            }
+            @for mark in &self.chart.marks { (self.mark(mark)) }
+            @for (at, line) in self.chart.lines.iter().enumerate() { (self.line(at, line)) }
+        }
+    }
+
+    fn x_mesh(&self, kind: Kind, scale: &Scale, hidden: bool) -> Markup {
+        let Area { left, right, top, bottom } = self.area;
+        let mut free_from = f64::MIN;
+        let mut mesh = String::new();
+        let mut labels: Vec<(f64, String)> = Vec::new();
+        let mut ticks = self.x.ticks(scale, X_TICKS);
+        ticks.sort_by(|a, b| a.0.total_cmp(&b.0));
+        for (at, text) in ticks {
+            let at = left + at * (right - left);
+            let _ = write!(mesh, "M{} {}V{}", place(at), place(top), place(bottom));
+            let half = text.chars().count() as f64 * CHARACTER / 2.0;
+            if at - half >= free_from && at + half <= self.size.0 {
+                free_from = at + half + CHARACTER;
+                labels.push((at, text));
+            }
+        }
+        html! {
+            g.mesh.x data-kind=(kind.word()) hidden[hidden] display=[hidden.then_some("none")] {
+                path d=(mesh) {}
+                @for (at, text) in &labels {
+                    text x=(Place(*at)) y=(Place(bottom + 16.0)) text-anchor="middle" { (Text(text)) }
+                }
+            }
+        }
+    }
+
+    fn y_mesh(&self, kind: Kind, scale: &Scale, hidden: bool) -> Markup {
+        let Area { left, right, top, bottom } = self.area;
+        let mut mesh = String::new();
+        let mut labels: Vec<(f64, String)> = Vec::new();
+        for (at, text) in self.y.ticks(scale, Y_TICKS) {
+            let at = bottom - at * (bottom - top);
+            let _ = write!(mesh, "M{} {}H{}", place(left), place(at), place(right));
+            if labels.iter().all(|(other, _)| (other - at).abs() > 12.0) {
+                labels.push((at, text));
+            }
+        }
+        if let Ticks::Rows(rows) = &self.chart.y.ticks {
+            for row in 0..rows.len() {
+                let _ = write!(mesh, "M{} {}H{}", place(left), place(self.py(row as f64)), place(right));
+            }
+        }
+        html! {
+            g.mesh.y data-kind=(kind.word()) display=[hidden.then_some("none")] {
+                path d=(mesh) {}
+                @for (at, text) in &labels {
+                    text x=(Place(left - 6.0)) y=(Place(at + 4.0)) text-anchor="end" { (Text(text)) }
+                }
+            }
+        }
+    }
+
+    /// The names of the rows.
+    fn names(&self) -> Markup {
+        let Ticks::Rows(rows) = &self.chart.y.ticks else { return html! {} };
+        let most = ((NAMES - 12.0) / CHARACTER) as usize;
+        html! {
+            @for (at, name) in rows.iter().enumerate() {
+                text.name x=(Place(NAMES - 8.0)) y=(Place(self.py(at as f64) + 4.0)) text-anchor="end" {
+                    (Text(&shortened(&crate::html::text::visible(name), most)))
+                }
+            }
+        }
+    }
+
+    fn shade(&self, shade: &Shade) -> Markup {
+        let (low, high) = (self.px(shade.low), self.px(shade.high));
+        let height = (self.area.bottom - self.area.top) / self.rows() as f64;
+        html! {
+            rect.shade data-low=(shade.low) data-high=(shade.high) x=(Place(low)) width=(Place(high - low))
+                y=(Place(self.py(shade.row as f64) - height / 2.0)) height=(Place(height)) {}
+        }
+    }
+
+    fn mark(&self, mark: &Mark) -> Markup {
+        let Area { top, bottom, .. } = self.area;
+        let [at, low, high] = [mark.at, mark.low, mark.high].map(|x| self.px(x));
+        html! {
+            g.mark role="img" data-at=(mark.at) data-low=(mark.low) data-high=(mark.high) {
+                title { (Text(&mark.text)) }
+                rect x=(Place(low)) width=(Place((high - low).max(1.0))) y=(Place(top)) height=(Place(bottom - top)) {}
+                path d={ "M" (Place(at)) " " (Place(top)) "V" (Place(bottom)) } {}
+            }
+        }
+    }
+
+    fn line(&self, at: usize, line: &Line) -> Markup {
+        // Lines with a point in the same row lie below each other.
+        let shift = match self.chart.has_rows() {
+            true => SUBROW * (at as f64 - (self.subrows - 1) as f64 / 2.0),
+            false => 0.0,
+        };
+        html! {
+            g class={ "s " (class(line.look)) } data-shift=[(shift != 0.0).then_some(shift)] {
+                @if line.joined && line.points.len() > 1 {
+                    path.band d=(self.band(line)) {}
+                    path.line d=(self.path(line)) {}
+                }
+                @for (nth, point) in line.points.iter().enumerate() {
+                    (self.point(&format!("{}-{at}-{nth}", self.chart.id), line.look, shift, point))
+                }
+            }
+        }
+    }
+
+    fn path(&self, line: &Line) -> String {
+        let places = line.points.iter().map(|p| format!("{} {}", place(self.px(p.x)), place(self.py(p.y))));
+        format!("M{}", places.collect::<Vec<_>>().join("L"))
+    }
+
+    fn band(&self, line: &Line) -> String {
+        let there = line.points.iter().map(|p| (p.x, p.high));
+        let back = line.points.iter().rev().map(|p| (p.x, p.low));
+        let places = there.chain(back).map(|(x, y)| format!("{} {}", place(self.px(x)), place(self.py(y))));
+        format!("M{}Z", places.collect::<Vec<_>>().join("L"))
+    }
+
+    fn point(&self, id: &str, look: usize, shift: f64, point: &Point) -> Markup {
+        let (x, y) = (self.px(point.x), self.py(point.y) + shift);
+        let whisker = match self.chart.has_rows() {
+            true => {
+                let [low, high] = [point.low, point.high].map(|value| self.px(value) - x);
+                format!("M{} 0H{}", place(low), place(high))
+            }
+            false => {
+                let [low, high] = [point.low, point.high].map(|value| self.py(value) - y);
+                format!("M0 {}V{}", place(low), place(high))
+            }
+        };
+        html! {
+            g.p id=(id) role="img" transform={ "translate(" (Place(x)) " " (Place(y)) ")" }
+                data-name=(Text(&point.name)) data-x=(point.x) data-y=(point.y)
+                data-low=(point.low) data-high=(point.high) {
+                title { (Text(&point.text)) }
+                @if point.low != point.high { path.whisker d=(whisker) {} }
+                path.dot d=(MARKERS[look % LOOKS]) {}
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chart() -> Chart {
+        let point = |x: f64, y: f64| Point {
+            x,
+            y,
+            low: y * 0.9,
+            high: y * 1.1,
+            text: format!("{y} at {x}"),
+            name: format!("a/b{{workers={x}}} time"),
+        };
+        let points = vec![point(1.0, 10.0), point(2.0, 30.0), point(4.0, 900.0)];
+        Chart {
+            id: "c1".into(),
+            title: "Time by workers".into(),
+            x: Axis { title: "workers".into(), ..Axis::default() },
+            y: Axis::figures("time", "ns/op"),
+            lines: vec![Line { name: "spin".into(), look: 0, points, joined: true }],
+            ..Chart::default()
+        }
+    }
+
+    #[test]
+    fn a_chart_has_its_points_with_their_values() {
+        let text = chart().figure().into_string();
+        assert_eq!(text.matches("class=\"p\"").count(), 3);
+        for part in
+            ["data-y=\"900\"", "<title>30 at 2</title>", "id=\"c1-0-2\"", "class=\"band\"", "data-y=\"log"]
+        {
+            assert!(text.contains(part), "{part} in {text}");
+        }
+        assert!(!text.contains("legend"), "one line needs none: {text}");
+    }
+
+    #[test]
+    fn a_chart_without_points_is_left_out() {
+        let nothing = Chart { lines: vec![Line::default()], ..chart() };
+        assert_eq!(nothing.figure().into_string(), "");
+        let unknown = Point { x: f64::NAN, y: f64::NAN, low: f64::NAN, high: f64::NAN, ..Point::default() };
+        let unknown = vec![Line { points: vec![unknown], ..Line::default() }];
+        assert_eq!(Chart { lines: unknown, ..chart() }.figure().into_string(), "");
+    }
+
+    #[test]
+    fn a_file_is_complete() {
+        let text = standalone(&chart(), "text{fill:#000}").unwrap();
+        assert!(text.starts_with("<svg xmlns=") && text.ends_with("</svg>\n"), "{text}");
+        assert!(text.contains("<style>text{fill:#000}</style>"), "{text}");
+    }
+}

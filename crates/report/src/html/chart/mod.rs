@@ -1,0 +1,177 @@
+//! Charts: what they show, without how it is drawn.
+
+mod draw;
+mod scale;
+
+use maud::{Markup, html};
+
+pub(super) use draw::standalone;
+pub(super) use scale::Kind;
+
+use crate::html::text::Text;
+use scale::Extent;
+
+/// The number of distinct colours; further lines have the same ones and are dashed.
+pub(super) const LOOKS: usize = 8;
+
+/// A chart.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Chart {
+    /// The identifier of its element; those of its points begin with it.
+    pub id: String,
+    pub title: String,
+    /// Sentences below it: what one operation is, the command that measures it again.
+    pub notes: Vec<String>,
+    pub x: Axis,
+    pub y: Axis,
+    pub lines: Vec<Line>,
+    /// Values of x that stand out, such as crossings.
+    pub marks: Vec<Mark>,
+    /// Ranges of x in which differences mean nothing, by row.
+    pub shades: Vec<Shade>,
+    /// A value of x that others are compared with.
+    pub reference: Option<f64>,
+}
+
+/// An axis.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Axis {
+    pub title: String,
+    /// The unit of its values, as in results.
+    pub unit: String,
+    /// The scale at first; the one that suits the values if `None`.
+    pub kind: Option<Kind>,
+    /// Whether a linear scale need not begin at zero.
+    pub floats: bool,
+    /// Values beyond these are drawn at the edges.
+    pub limits: Option<(f64, f64)>,
+    pub ticks: Ticks,
+}
+
+/// The labels of an axis.
+#[derive(Debug, Clone, Default)]
+pub(super) enum Ticks {
+    /// Round values.
+    #[default]
+    Round,
+    /// These values.
+    Named(Vec<(f64, String)>),
+    /// A row per name, from top to bottom: the first one at 0.
+    Rows(Vec<String>),
+}
+
+/// Points of one kind.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Line {
+    pub name: String,
+    /// The index of its colour and marker.
+    pub look: usize,
+    pub points: Vec<Point>,
+    /// Whether its points are connected, with a band between the ends of their intervals.
+    pub joined: bool,
+}
+
+/// A figure with its interval, which is one of x where y has rows, else of y.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Point {
+    pub x: f64,
+    pub y: f64,
+    pub low: f64,
+    pub high: f64,
+    /// The point in words.
+    pub text: String,
+    /// The name of its point and metric, by which tests and scripts find it: `lock/spin{workers=4} time`.
+    pub name: String,
+}
+
+/// A value of x with its interval.
+#[derive(Debug, Clone)]
+pub(super) struct Mark {
+    pub at: f64,
+    pub low: f64,
+    pub high: f64,
+    pub text: String,
+}
+
+/// A range of x in a row.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Shade {
+    pub row: usize,
+    pub low: f64,
+    pub high: f64,
+}
+
+impl Axis {
+    /// An axis of figures in `unit`.
+    pub(super) fn figures(title: impl Into<String>, unit: &str) -> Axis {
+        Axis { title: title.into(), unit: unit.to_owned(), ..Axis::default() }
+    }
+
+    fn has_rows(&self) -> bool {
+        matches!(self.ticks, Ticks::Rows(_))
+    }
+
+    /// Whether both scales can show the values, so that the reader may choose.
+    fn has_choice(&self, extent: Extent) -> bool {
+        matches!(self.ticks, Ticks::Round) && extent.has_logarithm() && !self.floats
+    }
+}
+
+impl Chart {
+    fn has_rows(&self) -> bool {
+        self.y.has_rows()
+    }
+
+    /// Whether it lists points in rows.
+    pub(super) fn is_list(&self) -> bool {
+        self.has_rows()
+    }
+
+    /// The number of points.
+    pub(super) fn points(&self) -> usize {
+        self.lines.iter().map(|line| line.points.len()).sum()
+    }
+
+    fn x_extent(&self) -> Option<Extent> {
+        let points = self.lines.iter().flat_map(|line| &line.points);
+        let values = points.flat_map(|point| match self.has_rows() {
+            true => vec![point.x, point.low, point.high],
+            false => vec![point.x],
+        });
+        let marks = self.marks.iter().map(|mark| mark.at);
+        let shades = self.shades.iter().flat_map(|shade| [shade.low, shade.high]);
+        let values = values.chain(marks).chain(shades).chain(self.reference);
+        match self.x.limits {
+            Some((low, high)) => Extent::of(values.map(|value| value.clamp(low, high))),
+            None => Extent::of(values),
+        }
+    }
+
+    fn y_extent(&self) -> Option<Extent> {
+        if let Ticks::Rows(rows) = &self.y.ticks {
+            return Some(Extent { low: -0.5, high: rows.len() as f64 - 0.5 });
+        }
+        let points = self.lines.iter().flat_map(|line| &line.points);
+        Extent::of(points.flat_map(|point| [point.y, point.low, point.high]))
+    }
+
+    /// The figure with its caption, legend and notes; nothing if no point can be drawn.
+    pub(super) fn figure(&self) -> Markup {
+        let Some(svg) = draw::svg(self) else { return html! {} };
+        let wide = if self.has_rows() { "chart wide" } else { "chart" };
+        html! {
+            figure class=(wide) id=(self.id) {
+                figcaption id={ (self.id) "-t" } { (Text(&self.title)) }
+                div.plot { (svg) }
+                @if self.lines.len() > 1 {
+                    ul.legend { @for line in &self.lines {
+                        li class=(draw::class(line.look)) { (draw::key(line.look)) (Text(&line.name)) }
+                    } }
+                }
+                @if !self.notes.is_empty() {
+                    div.notes { @for note in &self.notes { p { (Text(note)) } } }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! The comparison of runs: ratios with their intervals around 1, where the noise floor is shaded.
+
+use analysis::Verdict;
+use maud::{Markup, html};
+
+use crate::comparison::{CompareCell, CompareRow, Comparison};
+use crate::html::area::section_id;
+use crate::html::chart::{Axis, Chart, Line, Point, Shade, Ticks};
+use crate::html::points::area_of;
+use crate::html::table::scrolled;
+use crate::html::text::{Ids, Text, paragraphs, visible};
+use crate::labels::Label;
+use crate::quantity::{figure, half_width};
+
+/// The maximum number of rows of the chart of changes.
+const CHANGES: usize = 40;
+
+/// Ratios beyond this factor are drawn at the edge of the chart.
+const FARTHEST: f64 = 16.0;
+
+/// The section with the differences between the runs, and their changes.
+pub(super) fn section(comparison: &Comparison, ids: &mut Ids) -> Markup {
+    let changed = |cell: &&CompareCell| cell.verdict.is_difference();
+    let distance = |row: &CompareRow| {
+        let cells = row.news.iter().filter(changed).filter_map(|cell| cell.ratio);
+        cells.map(|ratio| ratio.mid.ln().abs()).fold(0.0, f64::max)
+    };
+    let mut rows: Vec<&CompareRow> =
+        comparison.rows.iter().filter(|row| row.news.iter().any(|cell| changed(&cell))).collect();
+    rows.sort_by(|a, b| distance(b).total_cmp(&distance(a)));
+    let count = rows.len();
+    rows.truncate(CHANGES);
+    let mut chart = chart(comparison, &rows, "Changes, the largest first", "chart/changes", true, ids);
+    if count > CHANGES {
+        chart.notes.push(format!("The largest {CHANGES} of {count} changes: the areas show all."));
+    }
+    html! {
+        section id="comparison" aria-labelledby="comparison-h" {
+            h2 id="comparison-h" { "Comparison" }
+            dl.runs {
+                dt { "base" } dd { (Text(&comparison.base)) }
+                @for (number, new) in (1..).zip(&comparison.news) {
+                    dt { @if comparison.news.len() == 1 { "new" } @else { "new " (number) } }
+                    dd { (Text(new)) }
+                }
+            }
+            @for (number, at) in (1..).zip(0..comparison.news.len()) {
+                p.verdicts {
+                    @if comparison.news.len() > 1 { "new " (number) ": " }
+                    (Text(&verdicts(comparison, at)))
+                }
+            }
+            @if count == 0 { p { "No difference is certain." } }
+            div.charts { (chart.figure()) }
+            (differences(comparison))
+            (paragraphs(&comparison.facts))
+            (paragraphs(&comparison.noise_floor))
+        }
+    }
+}
+
+/// `12 faster, 3 slower, 140 same, 20 cannot tell`.
+fn verdicts(comparison: &Comparison, new: usize) -> String {
+    let cells = || comparison.rows.iter().filter_map(|row| row.news.get(new));
+    let counts = Verdict::ALL.into_iter().filter_map(|verdict| {
+        let count = cells().filter(|cell| cell.verdict == verdict).count();
+        (count > 0).then(|| format!("{count} {}", verdict.word()))
+    });
+    let counts: Vec<String> = counts.collect();
+    if counts.is_empty() { "nothing to compare".to_owned() } else { counts.join(", ") }
+}
+
+fn differences(comparison: &Comparison) -> Markup {
+    html! { @if !comparison.also_differs.is_empty() {
+        (scrolled("What else differs between the runs", html! {
+            thead { tr {
+                th scope="col" { "fact" } th scope="col" { "base" }
+                @for number in 1..=comparison.news.len() { th scope="col" { "new " (number) } }
+            } }
+            tbody { @for difference in &comparison.also_differs { tr {
+                th scope="row" { (Text(&difference.key)) }
+                @for value in &difference.values { td.text { (Text(value)) } }
+            } } }
+        }))
+    } }
+}
+
+/// The ratios of one area: a chart and a table of all rows.
+pub(super) fn area(comparison: &Comparison, name: &str, ids: &mut Ids) -> Markup {
+    let rows: Vec<&CompareRow> =
+        comparison.rows.iter().filter(|row| area_of(&row.label) == name).collect();
+    if rows.is_empty() {
+        return html! {};
+    }
+    let chart = chart(comparison, &rows, &format!("{name}: ratio to the base"), &format!("chart/{}/ratios", section_id(name)), false, ids);
+    html! {
+        div.charts { (chart.figure()) }
+        details { summary { "All compared figures of " (Text(name)) ": " (rows.len()) }
+            (scrolled(&format!("Compared figures: {name}"), html! {
+                thead { tr {
+                    th scope="col" { "point" } th scope="col" { "metric" } th.n scope="col" { "base" }
+                    @for number in 1..=comparison.news.len() {
+                        @let nth = if comparison.news.len() == 1 { String::new() } else { format!(" {number}") };
+                        th.n scope="col" { "new" (nth) } th.n scope="col" { "ratio" (nth) }
+                        th scope="col" { "interval" (nth) } th scope="col" { "verdict" (nth) }
+                    }
+                } }
+                tbody { @for row in &rows { (table_row(row)) } }
+            }))
+        }
+    }
+}
+
+fn table_row(row: &CompareRow) -> Markup {
+    let shown = |cell: &Option<crate::comparison::Cell>| {
+        cell.as_ref().map(|cell| {
+            figure(cell.median, half_width(cell.median, cell.low, cell.high), &cell.unit).to_string()
+        })
+    };
+    html! { tr {
+        th scope="row" { (Text(&row.label)) } td { (Text(&row.metric)) }
+        td.n data-v=[row.base.as_ref().map(|cell| cell.median)] { (Text(&shown(&row.base).unwrap_or_default())) }
+        @for cell in &row.news {
+            td.n data-v=[cell.figure.as_ref().map(|cell| cell.median)] { (Text(&shown(&cell.figure).unwrap_or_default())) }
+            td.n data-v=[cell.ratio.map(|ratio| ratio.mid)] {
+                @if let Some(ratio) = cell.ratio { (Text(&format!("{:.3}", ratio.mid))) }
+            }
+            td { @if let Some(ratio) = cell.ratio { (Text(&format!("{:.3} to {}", ratio.low, bound(ratio.high)))) } }
+            td class=(class(cell.verdict)) { (cell.verdict.word()) @if !cell.note.is_empty() { span.note { (Text(&cell.note)) } } }
+        }
+    } }
+}
+
+fn bound(ratio: f64) -> String {
+    if ratio > 1_000.0 { ">1000".to_owned() } else { format!("{ratio:.3}") }
+}
+
+fn class(verdict: Verdict) -> &'static str {
+    match verdict {
+        verdict if verdict.is_loss() => "verdict bad",
+        Verdict::Faster | Verdict::Better => "verdict good",
+        _ => "verdict",
+    }
+}
+
+fn chart(comparison: &Comparison, rows: &[&CompareRow], title: &str, id: &str, full: bool, ids: &mut Ids) -> Chart {
+    let with_ratio = |row: &&&CompareRow| row.news.iter().any(|cell| drawn(cell).is_some());
+    let rows: Vec<&CompareRow> = rows.iter().filter(with_ratio).copied().collect();
+    let name = |row: &CompareRow| {
+        let label = Label::parse(&row.label);
+        let short = if full { format!("{} {}", label.area, label.short()) } else { label.short() };
+        let short = visible(&short).into_owned();
+        if row.metric == measure::TIME.name { short } else { format!("{short} {}", row.metric) }
+    };
+    let line = |new: usize| {
+        let point = |(at, row): (usize, &&CompareRow)| {
+            let cell = row.news.get(new)?;
+            let ratio = drawn(cell)?;
+            let words = format!(
+                "{}, {}: {:.3} times the base ({:.3} to {}), {}",
+                row.label, row.metric, ratio.mid, ratio.low, bound(ratio.high), cell.verdict.word()
+            );
+            Some(Point {
+                x: ratio.mid,
+                y: at as f64,
+                low: ratio.low,
+                high: ratio.high,
+                text: words,
+                name: format!("{} {}", row.label, row.metric),
+            })
+        };
+        let points = rows.iter().enumerate().filter_map(point).collect();
+        let name = comparison.news.get(new).cloned().unwrap_or_default();
+        Line { name, look: new, points, joined: false }
+    };
+    let shade = |(row, of_row): (usize, &&CompareRow)| {
+        let floors = of_row.news.iter().filter(|cell| drawn(cell).is_some()).map(|cell| cell.floor);
+        let floor = floors.fold(0.0, f64::max);
+        (floor > 0.0 && floor < 1.0).then(|| Shade { row, low: 1.0 / (1.0 + floor), high: 1.0 + floor })
+    };
+    Chart {
+        id: ids.of(id),
+        title: title.to_owned(),
+        notes: vec!["Ratio to the base with its interval; 1 means equal. Within the shaded range lie differences \
+                     that this machine cannot resolve.".to_owned()],
+        x: Axis { limits: Some((1.0 / FARTHEST, FARTHEST)), ..Axis::figures("ratio to the base", "x") },
+        y: Axis { ticks: Ticks::Rows(rows.iter().map(|row| name(row)).collect()), ..Axis::default() },
+        lines: (0..comparison.news.len()).map(line).collect(),
+        shades: rows.iter().enumerate().filter_map(shade).collect(),
+        reference: Some(1.0),
+        ..Chart::default()
+    }
+}
+
+/// A ratio that can be drawn.
+fn drawn(cell: &CompareCell) -> Option<analysis::Ratio> {
+    let is_drawn = |r: &analysis::Ratio| [r.mid, r.low].iter().all(|v| v.is_finite() && *v > 0.0) && !r.high.is_nan();
+    cell.ratio.filter(is_drawn)
+}

@@ -1,0 +1,172 @@
+//! Splits points into charts and lines: points that differ in several parameters do not all fit one chart.
+
+/// The maximum number of lines of a chart.
+const LINES: usize = 12;
+
+/// A point of a chart-to-be: its keys, such as `case` and parameters, with their values.
+pub(super) struct Item<'a, T> {
+    pub keys: Vec<(&'a str, &'a str)>,
+    pub value: T,
+}
+
+/// The points of one chart.
+pub(super) struct Facet<'a, T> {
+    /// The keys that all its points share and other charts do not.
+    pub keys: Vec<(&'a str, &'a str)>,
+    /// Points by line, each with its name.
+    pub lines: Vec<(String, Vec<T>)>,
+}
+
+impl<T> Facet<'_, T> {
+    /// `place=apart, network=loopback`.
+    pub(super) fn name(&self) -> String {
+        let named = self.keys.iter().map(|(key, value)| match *key {
+            "case" => (*value).to_owned(),
+            _ => format!("{key}={value}"),
+        });
+        named.collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// The charts for `items`: all in one chart if their keys distinguish few lines; otherwise lines by the key with the most
+/// values that still fit, and charts by the others.
+pub(super) fn facets<'a, T>(items: Vec<Item<'a, T>>) -> Vec<Facet<'a, T>> {
+    let varying = varying(&items);
+    let by_line = line_keys(&items, &varying);
+    let of = |item: &Item<'a, T>, wanted: &dyn Fn(&str) -> bool| -> Vec<(&'a str, &'a str)> {
+        let mut keys: Vec<(&str, &str)> =
+            item.keys.iter().copied().filter(|(key, _)| wanted(key)).collect();
+        keys.sort_by_key(|(key, _)| varying.iter().position(|known| known == key));
+        keys
+    };
+    let mut facets: Vec<Facet<T>> = Vec::new();
+    for item in items {
+        let of_line = of(&item, &|key| by_line.contains(&key));
+        let of_chart = of(&item, &|key| varying.contains(&key) && !by_line.contains(&key));
+        let names: Vec<String> = of_line
+            .iter()
+            .map(|(key, value)| match value.parse::<f64>() {
+                Ok(_) => format!("{key}={value}"),
+                Err(_) => (*value).to_owned(),
+            })
+            .collect();
+        let name = names.join(" ");
+        let at = facets.iter().position(|facet| facet.keys == of_chart).unwrap_or_else(|| {
+            facets.push(Facet { keys: of_chart, lines: Vec::new() });
+            facets.len() - 1
+        });
+        let lines = &mut facets[at].lines;
+        match lines.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, values)) => values.push(item.value),
+            None => lines.push((name, vec![item.value])),
+        }
+    }
+    // A key that almost every value of is a line of its own would still fill a chart.
+    facets.into_iter().flat_map(parts).collect()
+}
+
+/// The keys with several values, or that some items lack.
+fn varying<'a, T>(items: &[Item<'a, T>]) -> Vec<&'a str> {
+    let mut keys: Vec<&str> = Vec::new();
+    for (key, _) in items.iter().flat_map(|item| &item.keys) {
+        if !keys.contains(key) {
+            keys.push(key);
+        }
+    }
+    keys.retain(|key| values(items, key).len() > 1);
+    keys
+}
+
+/// The values of `key`, with an empty one for items that lack it.
+fn values<'a, T>(items: &[Item<'a, T>], key: &str) -> Vec<&'a str> {
+    let mut all: Vec<&str> = Vec::new();
+    for item in items {
+        let value = item.keys.iter().find(|(known, _)| *known == key).map_or("", |(_, value)| value);
+        if !all.contains(&value) {
+            all.push(value);
+        }
+    }
+    all
+}
+
+fn line_keys<'a, T>(items: &[Item<'a, T>], varying: &[&'a str]) -> Vec<&'a str> {
+    let mut combinations: Vec<Vec<&str>> = Vec::new();
+    for item in items {
+        let of_item: Vec<&str> = varying
+            .iter()
+            .map(|key| item.keys.iter().find(|(known, _)| known == key).map_or("", |(_, v)| v))
+            .collect();
+        if !combinations.contains(&of_item) {
+            combinations.push(of_item);
+        }
+        if combinations.len() > LINES {
+            break;
+        }
+    }
+    if combinations.len() <= LINES {
+        return varying.to_vec();
+    }
+    let count = |key: &&&str| values(items, key).len();
+    let fitting = varying.iter().filter(|key| count(key) <= LINES);
+    // The first of equally good ones.
+    let best = fitting.rev().max_by_key(count).or_else(|| varying.iter().min_by_key(count));
+    best.into_iter().copied().collect()
+}
+
+/// Several charts instead of one with too many lines.
+fn parts<'a, T>(facet: Facet<'a, T>) -> Vec<Facet<'a, T>> {
+    let mut parts: Vec<Facet<T>> = Vec::new();
+    for line in facet.lines {
+        match parts.last_mut() {
+            Some(part) if part.lines.len() < LINES => part.lines.push(line),
+            _ => parts.push(Facet { keys: facet.keys.clone(), lines: vec![line] }),
+        }
+    }
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn item<'a>(keys: &[(&'a str, &'a str)]) -> Item<'a, ()> {
+        Item { keys: keys.to_vec(), value: () }
+    }
+
+    #[test]
+    fn few_combinations_are_lines_of_one_chart() {
+        let items = vec![
+            item(&[("case", "spin"), ("as", "threads")]),
+            item(&[("case", "futex"), ("as", "threads")]),
+            item(&[("case", "spin"), ("as", "threads")]),
+        ];
+        let facets = facets(items);
+        assert_eq!(facets.len(), 1);
+        let names: Vec<(&str, usize)> =
+            facets[0].lines.iter().map(|(name, values)| (name.as_str(), values.len())).collect();
+        assert_eq!(names, [("spin", 2), ("futex", 1)]);
+        assert_eq!(facets[0].name(), "");
+    }
+
+    #[test]
+    fn many_combinations_are_charts() {
+        let names: Vec<String> = (0..8).map(|at| format!("arch{at}")).collect();
+        let mut items = Vec::new();
+        for name in &names {
+            for place in ["apart", "together"] {
+                items.push(item(&[("place", place), ("arch", name)]));
+            }
+        }
+        let facets = facets(items);
+        assert_eq!(facets.len(), 2);
+        assert_eq!(facets[1].name(), "place=together");
+        assert_eq!(facets[0].lines.len(), 8);
+    }
+
+    #[test]
+    fn a_chart_has_a_limited_number_of_lines() {
+        let names: Vec<String> = (0..30).map(|at| format!("a{at}")).collect();
+        let facets = facets(names.iter().map(|name| item(&[("arch", name)])).collect());
+        assert_eq!(facets.iter().map(|facet| facet.lines.len()).collect::<Vec<_>>(), [12, 12, 6]);
+    }
+}

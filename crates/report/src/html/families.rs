@@ -1,0 +1,219 @@
+//! Charts of several metrics of one case: times by percentile, and rates of phases.
+
+use results::CaseResult;
+
+use crate::html::chart::{Axis, Chart, Kind, Line, Point, Ticks};
+use crate::html::facets::{Item, facets};
+use crate::html::points::{estimate, in_words, is_derived, notes};
+use crate::html::sweeps::{Named, axis_title, percentile};
+use crate::html::text::Ids;
+
+/// The maximum number of charts of one family of metrics; the table has all figures.
+const CHARTS: usize = 4;
+
+/// The minimum number of metrics with the same unit for a chart of phases.
+const PHASES: usize = 3;
+
+/// One figure of a family.
+#[derive(Clone, Copy)]
+struct Member<'r> {
+    /// Its place on the axis.
+    at: usize,
+    run: &'r str,
+    result: &'r CaseResult,
+}
+
+/// Times by percentile up to the maximum, for each family of such metrics.
+pub(super) fn percentiles(results: &[Named], ids: &mut Ids) -> Vec<Chart> {
+    let mut charts = Vec::new();
+    for (case, family) in families(results) {
+        let names = percentiles_of(results, case, family);
+        if names.len() < 2 {
+            continue;
+        }
+        let of_metric = |metric: &str| {
+            let (of, name) = percentile(metric)?;
+            names.iter().position(|known| *known == name).filter(|_| of == family)
+        };
+        let facets = facets(items(results, case, &of_metric));
+        let count = facets.len();
+        for facet in facets.into_iter().take(CHARTS) {
+            let about = if facet.keys.is_empty() { String::new() } else { format!(", {}", facet.name()) };
+            let members: Vec<Member> = facet.lines.iter().flat_map(|(_, m)| m).copied().collect();
+            let unit = members.first().map_or("", |member| member.result.unit.as_str());
+            let mut notes = notes(members.iter().map(|member| member.result));
+            if count > CHARTS {
+                notes.push(format!("The first {CHARTS} of {count} such charts: the table has all figures."));
+            }
+            let ticks = names.iter().enumerate().map(|(at, name)| (at as f64, (*name).to_owned()));
+            charts.push(Chart {
+                id: ids.of(&format!("chart/{case}{about}/{family}-percentiles")),
+                title: format!("{case}{about}: {family} by percentile"),
+                notes,
+                x: Axis {
+                    title: "percentile".to_owned(),
+                    kind: Some(Kind::Linear),
+                    floats: true,
+                    ticks: Ticks::Named(ticks.collect()),
+                    ..Axis::default()
+                },
+                y: Axis::figures(axis_title(family, unit), unit),
+                lines: lines(facet.lines, false),
+                ..Chart::default()
+            });
+        }
+    }
+    charts
+}
+
+/// The rates of the phases of a case, if it has several in the same unit.
+pub(super) fn phases(results: &[Named], ids: &mut Ids) -> Vec<Chart> {
+    let mut charts = Vec::new();
+    for (case, unit) in cases_with_phases(results) {
+        let names = rates_of(results, case, unit);
+        let of_metric = |metric: &str| names.iter().position(|known| *known == metric);
+        let facets = facets(items(results, case, &of_metric));
+        for facet in facets.into_iter().take(CHARTS) {
+            let about = if facet.keys.is_empty() { String::new() } else { format!(", {}", facet.name()) };
+            let members = facet.lines.iter().flat_map(|(_, m)| m).map(|member| member.result);
+            charts.push(Chart {
+                id: ids.of(&format!("chart/{case}{about}/phases")),
+                title: format!("{case}{about}: rates of its phases"),
+                notes: notes(members),
+                x: Axis::figures(unit, unit),
+                y: Axis {
+                    ticks: Ticks::Rows(names.iter().map(|name| (*name).to_owned()).collect()),
+                    ..Axis::default()
+                },
+                lines: lines(facet.lines, true),
+                ..Chart::default()
+            });
+        }
+    }
+    charts
+}
+
+fn lines(lines: Vec<(String, Vec<Member>)>, in_rows: bool) -> Vec<Line> {
+    let line = |(look, (name, mut members)): (usize, (String, Vec<Member>))| {
+        members.sort_by_key(|member| member.at);
+        let points = members.iter().filter_map(|member| point(member, in_rows)).collect();
+        Line { name, look, points, joined: !in_rows }
+    };
+    lines.into_iter().enumerate().map(line).collect()
+}
+
+fn point(member: &Member, in_rows: bool) -> Option<Point> {
+    let e = estimate(member.result)?;
+    let label = member.result.label();
+    let shown = if member.run.is_empty() { label.clone() } else { format!("{label}, {}", member.run) };
+    let (x, y) = (member.at as f64, e.median);
+    let (x, y) = if in_rows { (y, x) } else { (x, y) };
+    let text = in_words(&shown, &e, member.result);
+    Some(Point { x, y, low: e.low, high: e.high, text, name: format!("{label} {}", member.result.metric) })
+}
+
+/// The measured results of `case` whose metric has a place on the axis.
+fn items<'r>(
+    results: &[Named<'r>],
+    case: &str,
+    place: &dyn Fn(&str) -> Option<usize>,
+) -> Vec<Item<'r, Member<'r>>> {
+    let item = |(run, result): &Named<'r>| {
+        let at = place(&result.metric).filter(|_| result.case == case)?;
+        estimate(result)?;
+        let keys = result.params.iter().map(|(k, v)| (k.as_str(), v.as_str())).chain([("run", *run)]);
+        Some(Item { keys: keys.collect(), value: Member { at, run, result } })
+    };
+    results.iter().filter_map(item).collect()
+}
+
+/// The cases and families of metrics with percentiles, in the order of the results.
+fn families<'r>(results: &[Named<'r>]) -> Vec<(&'r str, &'r str)> {
+    let mut all: Vec<(&str, &str)> = Vec::new();
+    for (_, result) in results.iter().filter(|(_, result)| estimate(result).is_some()) {
+        if let Some((family, _)) = percentile(&result.metric)
+            && !all.contains(&(result.case.as_str(), family))
+        {
+            all.push((&result.case, family));
+        }
+    }
+    all
+}
+
+fn percentiles_of<'r>(results: &[Named<'r>], case: &str, family: &str) -> Vec<&'r str> {
+    let mut names: Vec<&str> = Vec::new();
+    for (_, result) in results.iter().filter(|(_, result)| result.case == case) {
+        if let Some((_, name)) = percentile(&result.metric).filter(|(of, _)| *of == family)
+            && !names.contains(&name)
+        {
+            names.push(name);
+        }
+    }
+    // 999 is 99.9 %, and the maximum comes last.
+    names.sort_by_key(|name| name.strip_prefix('p').map_or((1, ""), |digits| (0, digits)));
+    names
+}
+
+fn cases_with_phases<'r>(results: &[Named<'r>]) -> Vec<(&'r str, &'r str)> {
+    let mut all: Vec<(&str, &str)> = Vec::new();
+    for (_, result) in results.iter().filter(|(_, result)| is_rate(result)) {
+        if !all.contains(&(result.case.as_str(), result.unit.as_str())) {
+            all.push((&result.case, &result.unit));
+        }
+    }
+    all.retain(|(case, unit)| rates_of(results, case, unit).len() >= PHASES);
+    all
+}
+
+fn rates_of<'r>(results: &[Named<'r>], case: &str, unit: &str) -> Vec<&'r str> {
+    let mut names: Vec<&str> = Vec::new();
+    for (_, result) in results.iter().filter(|(_, r)| is_rate(r) && r.case == case && r.unit == unit) {
+        if !names.contains(&result.metric.as_str()) {
+            names.push(&result.metric);
+        }
+    }
+    names
+}
+
+fn is_rate(result: &CaseResult) -> bool {
+    result.unit.ends_with("/s") && !is_derived(result) && estimate(result).is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use results::{Direction, Estimate};
+
+    use super::*;
+
+    fn result(metric: &str, unit: &str, value: f64) -> CaseResult {
+        let estimate = Estimate { median: value, low: value, high: value, level: 0.95 };
+        let params = [("dir".to_owned(), "temp".to_owned())].into();
+        CaseResult {
+            estimate: Some(estimate),
+            ..CaseResult::blank("file/small", params, metric, unit, Direction::Lower)
+        }
+    }
+
+    #[test]
+    fn percentiles_end_with_the_maximum() {
+        let results = ["create-max", "create-p99", "create-p50", "create-p90", "read-p50"]
+            .map(|metric| result(metric, "ns", 100.0));
+        let named: Vec<Named> = results.iter().map(|result| ("", result)).collect();
+        let charts = percentiles(&named, &mut Ids::default());
+        assert_eq!(charts.len(), 1, "one percentile is no family");
+        let Ticks::Named(ticks) = &charts[0].x.ticks else { panic!("{:?}", charts[0].x) };
+        let names: Vec<&str> = ticks.iter().map(|(_, name)| name.as_str()).collect();
+        assert_eq!(names, ["p50", "p90", "p99", "max"]);
+        assert_eq!(charts[0].points(), 4);
+    }
+
+    #[test]
+    fn phases_are_rows() {
+        let results = ["create-rate", "read-rate", "stat-rate"].map(|m| result(m, "files/s", 1e4));
+        let named: Vec<Named> = results.iter().map(|result| ("", result)).collect();
+        let charts = phases(&named, &mut Ids::default());
+        assert_eq!((charts.len(), charts[0].points()), (1, 3));
+        assert_eq!(charts[0].lines[0].points[2].y, 2.0);
+        assert!(phases(&named[..2], &mut Ids::default()).is_empty());
+    }
+}

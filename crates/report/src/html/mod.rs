@@ -1,0 +1,149 @@
+//! The report as one HTML page: complete without its script, and without any request for another file.
+//!
+//! Sections are functions over the runs; [`report_html`] puts them together.
+
+mod area;
+mod chart;
+mod comparing;
+mod facets;
+mod families;
+mod points;
+mod run;
+mod sweeps;
+mod table;
+mod text;
+mod view;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use maud::{DOCTYPE, Markup, html};
+
+use crate::comparison::Comparison;
+use crate::html::text::{Ids, Text, written};
+use crate::html::view::View;
+pub use view::ReportRun;
+
+const STYLE: &str = include_str!("style.css");
+const CHART_STYLE: &str = include_str!("chart.css");
+const SCRIPT: &str = include_str!("script.js");
+
+/// The contents of a report.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Report<'a> {
+    /// The heading of the page; one that names the runs if `None`.
+    pub title: Option<&'a str>,
+    /// The only area to show; all if `None`.
+    pub section: Option<&'a str>,
+    /// The runs; the first one is the base of a comparison.
+    pub runs: &'a [ReportRun<'a>],
+    /// The comparison of the other runs with the first.
+    pub comparison: Option<&'a Comparison>,
+}
+
+/// The page.
+pub fn report_html(report: &Report) -> String {
+    let mut ids = Ids::default();
+    let views: Vec<View> = report.runs.iter().map(|run| View::of(run, &mut ids)).collect();
+    let mut areas: Vec<&str> = Vec::new();
+    for area in views.iter().flat_map(|view| &view.areas) {
+        if !areas.contains(&area.name.as_str()) && report.section.is_none_or(|only| only == area.name) {
+            areas.push(&area.name);
+        }
+    }
+    let title = match (report.title, &views[..]) {
+        (Some(title), _) => title.to_owned(),
+        (None, [only]) => format!("oscost: run {}", only.document.run.id),
+        (None, views) => format!("oscost: {} runs compared", views.len()),
+    };
+    let style = format!("{STYLE}{CHART_STYLE}");
+    let policy = format!(
+        "default-src 'none'; style-src '{}'; script-src '{}'; base-uri 'none'; form-action 'none'",
+        hash(&style),
+        hash(SCRIPT)
+    );
+    let several = views.len() > 1;
+    let per_run = |of: &mut dyn FnMut(&View) -> Markup| html! {
+        @for view in &views {
+            @if several { h3 { (Text(&view.name)) } }
+            (of(view))
+        }
+    };
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta http-equiv="Content-Security-Policy" content=(policy);
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                title { (Text(&title)) }
+                style { (written(style)) }
+            }
+            body {
+                a.skip href="#main" { "Skip to the content" }
+                header { h1 { (Text(&title)) } }
+                nav aria-label="Sections" { ul {
+                    li { a href="#summary" { "Summary" } }
+                    @if report.comparison.is_some() { li { a href="#comparison" { "Comparison" } } }
+                    @for name in &areas { li { a href={ "#" (area::section_id(name)) } { @if name.is_empty() { "other" } @else { (Text(name)) } } } }
+                    @for (id, name) in ABOUT { li { a href={ "#" (id) } { (name) } } }
+                } }
+                main id="main" {
+                    section id="summary" aria-labelledby="summary-h" {
+                        h2 id="summary-h" { "Summary" }
+                        (per_run(&mut run::summary))
+                    }
+                    @if let Some(comparison) = report.comparison { (comparing::section(comparison, &mut ids)) }
+                    @for name in &areas { (area::section(&views, name, report.comparison, &mut ids)) }
+                    (about(0, per_run(&mut |view| run::disturbance(view, &mut ids))))
+                    (about(1, per_run(&mut run::doubts)))
+                    (about(2, per_run(&mut run::machine)))
+                    (about(3, run::method()))
+                }
+                footer { p { "Written by oscost " (env!("CARGO_PKG_VERSION")) "." } }
+                script { (written(SCRIPT.to_owned())) }
+            }
+        }
+    };
+    page.into_string()
+}
+
+/// The sections after the areas.
+const ABOUT: [(&str, &str); 4] = [
+    ("disturbance", "Disturbance"),
+    ("doubts", "Doubtful figures"),
+    ("machine", "Machine"),
+    ("method", "Method"),
+];
+
+fn about(which: usize, content: Markup) -> Markup {
+    let (id, name) = ABOUT[which];
+    html! {
+        section id=(id) aria-labelledby={ (id) "-h" } { h2 id={ (id) "-h" } { (name) } (content) }
+    }
+}
+
+/// The hash by which the page's policy allows a style or script.
+fn hash(text: &str) -> String {
+    let digest = ring::digest::digest(&ring::digest::SHA256, text.as_bytes());
+    format!("sha256-{}", STANDARD.encode(digest))
+}
+
+/// The first chart of the page in which a point has this label or case, as an SVG file; `None` if there is none.
+pub fn chart_svg(run: &ReportRun, point: &str) -> Option<String> {
+    let mut ids = Ids::default();
+    let view = View::of(run, &mut ids);
+    let name = points::area_of(point);
+    let charts = area::charts(&[&view], name, &mut ids);
+    let is_named = |label: &str| {
+        label == point || label.strip_prefix(point).is_some_and(|rest| rest.starts_with('{'))
+    };
+    let named = |chart: &&chart::Chart| {
+        let mut all = chart.lines.iter().flat_map(|line| &line.points);
+        all.any(|found| found.name.rsplit_once(' ').is_some_and(|(label, _)| is_named(label)))
+    };
+    // A chart over a parameter shows more than that of an area's costs.
+    let mut found: Vec<chart::Chart> = charts.iter().filter(named).cloned().collect();
+    found.sort_by_key(|chart| chart.is_list());
+    chart::standalone(found.first()?, CHART_STYLE)
+}

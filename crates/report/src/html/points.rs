@@ -1,0 +1,254 @@
+//! The points of a run by area, for tables and charts of the page.
+
+use measure::{Metric, Role, TIME};
+use results::{CaseResult, Estimate, Outcome};
+
+use crate::html::text::{Ids, visible};
+use crate::labels::{self, Label, Param};
+use crate::quantity::{figure, half_width, measured_half_width};
+
+/// The maximum number of cases that a command names; with more it names the area.
+const CASES_IN_COMMAND: usize = 4;
+
+/// One point with all its results.
+pub(super) struct Point<'r> {
+    /// Its name without the area and the parameters that all points of the area share.
+    pub short: String,
+    /// `lock/spin{as=threads,workers=4}`.
+    pub full: String,
+    /// The identifier of its row.
+    pub id: String,
+    pub results: Vec<&'r CaseResult>,
+}
+
+impl<'r> Point<'r> {
+    pub(super) fn result(&self, metric: &str) -> Option<&'r CaseResult> {
+        self.results.iter().find(|result| result.metric == metric).copied()
+    }
+
+    /// The time of its operation.
+    pub(super) fn time(&self) -> Option<&'r CaseResult> {
+        self.result(TIME.name)
+    }
+
+    /// Whether this system lacks it.
+    pub(super) fn is_unsupported(&self) -> bool {
+        self.results.iter().all(|result| result.outcome == Outcome::Unsupported)
+    }
+}
+
+/// The points of one area in one run.
+pub(super) struct AreaPoints<'r> {
+    pub name: String,
+    /// The parameters that all points share.
+    pub shared: Vec<Param>,
+    pub points: Vec<Point<'r>>,
+}
+
+/// The area of a case.
+pub(super) fn area_of(case: &str) -> &str {
+    case.split_once('/').map_or("", |(area, _)| area)
+}
+
+/// The points of `results` by area, in the order of the results; points of one case come together.
+pub(super) fn by_area<'r>(results: &'r [CaseResult], ids: &mut Ids) -> Vec<AreaPoints<'r>> {
+    let mut areas: Vec<(&str, Vec<(Label, Vec<&CaseResult>)>)> = Vec::new();
+    let mut places = std::collections::HashMap::new();
+    for result in results {
+        let area = area_of(&result.case);
+        let at = areas.iter().position(|(name, _)| *name == area).unwrap_or_else(|| {
+            areas.push((area, Vec::new()));
+            areas.len() - 1
+        });
+        let points = &mut areas[at].1;
+        // A second result for the same metric of a foreign file belongs to another point.
+        let same = points.len();
+        let place = *places.entry((&result.case, &result.params)).or_insert(same);
+        match points.get_mut(place) {
+            Some((_, known)) if known.iter().all(|r| r.metric != result.metric) => known.push(result),
+            _ => points.push((label(result), vec![result])),
+        }
+    }
+    areas.into_iter().map(|(name, points)| area(name, points, ids)).collect()
+}
+
+fn area<'r>(
+    name: &str,
+    mut points: Vec<(Label, Vec<&'r CaseResult>)>,
+    ids: &mut Ids,
+) -> AreaPoints<'r> {
+    let all: Vec<Label> = points.iter().map(|(label, _)| label.clone()).collect();
+    let shared = labels::shared(&all);
+    points.sort_by_cached_key(|(label, _)| labels::rank(label, &all));
+    let point = |(label, results): (Label, Vec<&'r CaseResult>)| {
+        let full = results[0].label();
+        Point { short: label.without(&shared).short(), id: ids.of(&full), full, results }
+    };
+    AreaPoints { name: name.to_owned(), points: points.into_iter().map(point).collect(), shared }
+}
+
+fn label(result: &CaseResult) -> Label {
+    let name = result.case.split_once('/').map_or(result.case.as_str(), |(_, name)| name);
+    Label {
+        area: area_of(&result.case).to_owned(),
+        name: visible(name).into_owned(),
+        params: result
+            .params
+            .iter()
+            .map(|(key, value)| (visible(key).into_owned(), visible(value).into_owned()))
+            .collect(),
+    }
+}
+
+/// The estimate of a measured result whose figures are all finite.
+pub(super) fn estimate(result: &CaseResult) -> Option<Estimate> {
+    let e = result.estimate.filter(|_| result.outcome == Outcome::Measured)?;
+    [e.median, e.low, e.high].iter().all(|value| value.is_finite()).then_some(e)
+}
+
+/// Whether a result is computed from several points.
+pub(super) fn is_derived(result: &CaseResult) -> bool {
+    described(result).is_some_and(|metric| metric.role == Role::Derived)
+}
+
+/// The definition of its metric.
+pub(super) fn described(result: &CaseResult) -> Option<&'static Metric> {
+    cases::metric(&result.case, &result.metric)
+}
+
+/// The figure with its unit: `164.9 ns`.
+pub(super) fn figure_of(e: &Estimate, result: &CaseResult) -> String {
+    let half = match result.metric == TIME.name {
+        true => measured_half_width(e.median, e.low, e.high),
+        false => half_width(e.median, e.low, e.high),
+    };
+    with_unit(figure(e.median, half, &result.unit).to_string(), &result.unit)
+}
+
+/// The ends of the interval: `164.1 ns to 165.3 ns`.
+pub(super) fn interval_of(e: &Estimate, unit: &str) -> String {
+    let half = half_width(e.median, e.low, e.high);
+    format!("{} to {}", figure(e.low, half, unit), figure(e.high, half, unit))
+}
+
+fn with_unit(figure: String, unit: &str) -> String {
+    match crate::quantity::carries_unit(unit) || unit.ends_with("/s") || unit == "x" {
+        true => figure,
+        false => format!("{figure} {unit}"),
+    }
+}
+
+/// The point and its figure in words: `spin workers=4, time: 164.9 ns (164.1 ns to 165.3 ns)`.
+pub(super) fn in_words(name: &str, e: &Estimate, result: &CaseResult) -> String {
+    let figure = figure_of(e, result);
+    let doubts = if result.doubts.is_empty() { "" } else { "; doubtful" };
+    match e.low == e.high {
+        true => format!("{name}, {}: {figure}{doubts}", result.metric),
+        false => {
+            let interval = interval_of(e, &result.unit);
+            format!("{name}, {}: {figure} ({interval}){doubts}", result.metric)
+        }
+    }
+}
+
+/// What one operation of the cases is, and the command that measures them again.
+pub(super) fn notes<'r>(results: impl Iterator<Item = &'r CaseResult>) -> Vec<String> {
+    let mut names: Vec<&str> = Vec::new();
+    let mut values: Vec<(&str, Vec<&str>)> = Vec::new();
+    for result in results {
+        if !names.contains(&result.case.as_str()) {
+            names.push(&result.case);
+        }
+        let case = cases::find(&result.case);
+        let unusual = |(key, value): &(&String, &String)| {
+            let param = case.and_then(|case| case.params.iter().find(|param| param.name == *key));
+            param.is_some_and(|param| !param.default.contains(&value.as_str()))
+        };
+        for (key, value) in result.params.iter().filter(unusual) {
+            match values.iter_mut().find(|(known, _)| known == key) {
+                Some((_, all)) if all.contains(&value.as_str()) => {}
+                Some((_, all)) => all.push(value),
+                None => values.push((key, vec![value])),
+            }
+        }
+    }
+    let mut notes = Vec::new();
+    if let [only] = names[..]
+        && let Some(case) = cases::find(only)
+    {
+        notes.push(format!("One operation: {}", case.operation));
+    } else {
+        notes.push("What one operation of each case is: see the definitions below.".to_owned());
+    }
+    notes.extend(command(&names, &values));
+    notes
+}
+
+/// `Measure again: oscost run lock/spin --param workers=3`; `None` for cases that this version does not know.
+fn command(names: &[&str], values: &[(&str, Vec<&str>)]) -> Option<String> {
+    let known: Vec<_> = names.iter().filter_map(|name| cases::find(name)).collect();
+    let first = known.first()?;
+    if let Some(only) = cases::only_by(first) {
+        return Some(format!("Measure again: {only}"));
+    }
+    let named = match known.len() > CASES_IN_COMMAND {
+        true => first.area.to_owned(),
+        false => known.iter().map(|case| case.label()).collect::<Vec<_>>().join(" "),
+    };
+    let param = |(key, values): &(&str, Vec<&str>)| {
+        let text = format!("{key}={}", values.join(","));
+        let plain = |c: char| c.is_ascii_alphanumeric() || "=,._-/+:".contains(c);
+        match text.chars().all(plain) {
+            true => format!(" --param {text}"),
+            false => format!(" --param '{}'", text.replace('\'', r"'\''")),
+        }
+    };
+    Some(format!("Measure again: oscost run {named}{}", values.iter().map(param).collect::<String>()))
+}
+
+#[cfg(test)]
+mod tests {
+    use results::Direction;
+
+    use super::*;
+
+    fn result(case: &str, params: &[(&str, &str)], metric: &str) -> CaseResult {
+        let params = params.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+        CaseResult::blank(case, params, metric, "ns/op", Direction::Lower)
+    }
+
+    #[test]
+    fn results_of_a_point_come_together_and_repeats_do_not() {
+        let results = [
+            result("lock/spin", &[("workers", "4")], "time"),
+            result("lock/futex", &[("workers", "4")], "time"),
+            result("lock/spin", &[("workers", "4")], "pairs"),
+            result("lock/spin", &[("workers", "4")], "time"),
+        ];
+        let areas = by_area(&results, &mut Ids::default());
+        let counts: Vec<usize> = areas[0].points.iter().map(|point| point.results.len()).collect();
+        assert_eq!((areas.len(), counts), (1, vec![2, 1, 1]));
+        assert_eq!(areas[0].points[0].full, "lock/spin{workers=4}");
+    }
+
+    #[test]
+    fn the_command_names_what_a_usual_run_leaves_out() {
+        let results = [result("syscall/getppid", &[], "time")];
+        let text = notes(results.iter());
+        assert!(text[0].starts_with("One operation: One getppid()"), "{text:?}");
+        assert_eq!(text[1], "Measure again: oscost run syscall/getppid");
+        let odd = [result("foreign/case", &[("a", "b c")], "time")];
+        assert_eq!(notes(odd.iter()).len(), 1);
+        let param = cases::all()
+            .into_iter()
+            .find_map(|case| Some((case, case.params.first()?)))
+            .map(|(case, param)| (case.label(), param.name))
+            .unwrap();
+        let odd = [result(&param.0, &[(param.1, "o'dd value")], "time")];
+        let text = notes(odd.iter());
+        if !text[1].contains("oscost run") {
+            return;
+        }
+        assert!(text[1].contains(r"'\''"), "{text:?}");
+    }
+}

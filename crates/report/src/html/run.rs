@@ -1,0 +1,167 @@
+//! The sections about a run as a whole: its summary, disturbances, doubtful figures, the machine and the method.
+
+use std::collections::BTreeMap;
+
+use analysis::Moment;
+use maud::{Markup, html};
+use results::Outcome;
+use serde_json::Value;
+
+use crate::html::chart::{Axis, Chart, Kind, Line, Point};
+use crate::html::points::{estimate, figure_of, interval_of};
+use crate::html::table::scrolled;
+use crate::html::text::{Ids, Text};
+use crate::html::view::View;
+use crate::page::Page;
+use crate::quantity::cycles_figure;
+use crate::results_table::closing_line;
+use crate::rows::{reasons, word};
+use crate::summary::{cost_rows, doubt_line, is_doubtful, level_words, machine_line, sentences};
+
+/// Wide enough that no sentence is wrapped before the browser does.
+const PAGE: Page = Page { width: 100, colour: false, unicode: true };
+
+/// The summary, as the terminal shows it.
+pub(super) fn summary(view: &View) -> Markup {
+    let results = &view.document.results;
+    let rows = cost_rows(results, cases::AREAS);
+    let findings = sentences(results, cases::AREAS);
+    let closing = closing_line(results, None, &PAGE).replace('\n', " ");
+    html! {
+        p.machine { (Text(&machine_line(view.document))) }
+        @if !rows.is_empty() {
+            (scrolled("Costs of common operations", html! {
+                thead { tr {
+                    th scope="col" { "cost of one" } th.n scope="col" { "time" } th scope="col" { "interval" }
+                    th.n scope="col" { "core cycles" }
+                } }
+                tbody { @for (row, result) in &rows { tr {
+                    th scope="row" { (row.label) }
+                    @match estimate(result) {
+                        Some(e) => {
+                            td.n data-v=(e.median) {
+                                (Text(&figure_of(&e, result)))
+                                @if is_doubtful(results, result) { span.doubt title="doubtful" { " ?" } }
+                            }
+                            td.i data-v=(e.high - e.low) { (Text(&interval_of(&e, &result.unit))) }
+                        }
+                        None => { td.n.bad { (word(result.outcome)) } td {} }
+                    }
+                    td.n data-v=[result.cycles.map(|c| c.median)] {
+                        @if let Some(c) = result.cycles {
+                            (Text(&cycles_figure(c.median, (c.high - c.low) / 2.0).to_string()))
+                        }
+                    }
+                } } }
+            }))
+        }
+        @if !findings.is_empty() { ul.findings { @for finding in &findings { li { (Text(finding)) } } } }
+        p { (Text(closing.trim())) }
+        @if let Some(line) = doubt_line(results) { p { (Text(&line)) } }
+        p { "Intervals: " (level_words(results)) "." }
+    }
+}
+
+/// The state of the machine in the course of the run; nothing if it was not recorded.
+pub(super) fn disturbance(view: &View, ids: &mut Ids) -> Markup {
+    let moments = view.recorded.map_or(&[][..], |recorded| &recorded.moments);
+    type Part = (&'static str, &'static str, fn(&Moment) -> Option<f64>);
+    const PARTS: [Part; 4] = [
+        ("core frequency", "GHz", |moment| moment.ghz),
+        ("quiet share of the measuring time", "share", |moment| moment.quiet),
+        ("CPU time stolen by the hypervisor", "share", |moment| moment.steal),
+        ("time throttled by the CPU quota", "share", |moment| moment.throttled),
+    ];
+    let chart = |(what, unit, of): &Part| {
+        let points = moments.iter().filter_map(|moment| {
+            let value = of(moment)?;
+            let text = format!("after {:.0} s: {}", moment.seconds, crate::quantity::figure(value, value.abs() * 0.01, unit));
+            let name = format!("{what} {}", moment.seconds);
+            Some(Point { x: moment.seconds, y: value, low: value, high: value, text, name })
+        });
+        let points: Vec<Point> = points.collect();
+        Chart {
+            id: ids_of(what, view),
+            title: format!("{what} during the run"),
+            x: Axis { kind: Some(Kind::Linear), floats: true, ..Axis::figures("time since the run began", "s") },
+            y: Axis { kind: Some(Kind::Linear), floats: *unit == "GHz", ..Axis::figures(if *unit == "GHz" { "GHz" } else { *what }, unit) },
+            lines: vec![Line { name: (*what).to_owned(), look: 0, points, joined: true }],
+            ..Chart::default()
+        }
+    };
+    let mut charts: Vec<Chart> = PARTS.iter().map(chart).collect();
+    charts.iter_mut().for_each(|chart| chart.id = ids.of(&chart.id));
+    html! {
+        @if moments.is_empty() { p { "The rounds of this run are not stored here: nothing is known of its course." } }
+        div.charts { @for chart in &charts { (chart.figure()) } }
+    }
+}
+
+fn ids_of(what: &str, view: &View) -> String {
+    format!("chart/{what}/{}", view.document.run.id)
+}
+
+/// All doubtful figures and failures by reason.
+pub(super) fn doubts(view: &View) -> Markup {
+    let mut by_reason: BTreeMap<String, Vec<(&str, &str)>> = BTreeMap::new();
+    for point in view.areas.iter().flat_map(|area| &area.points) {
+        for result in point.results.iter().filter(|r| r.outcome != Outcome::Unsupported) {
+            for reason in reasons(result) {
+                let points = by_reason.entry(reason.text).or_default();
+                if points.last().is_none_or(|(id, _)| *id != point.id) {
+                    points.push((&point.id, &point.full));
+                }
+            }
+        }
+    }
+    let mut sorted: Vec<_> = by_reason.iter().collect();
+    sorted.sort_by_key(|(_, points)| std::cmp::Reverse(points.len()));
+    html! {
+        @if sorted.is_empty() { p { "No figure is doubtful, and nothing failed." } }
+        @for (reason, points) in sorted {
+            details { summary { (points.len()) ": " (Text(reason)) }
+                ul { @for (id, name) in points { li { a href={ "#" (id) } { (Text(name)) } } } }
+            }
+        }
+    }
+}
+
+/// The facts about the machine and the options of the run.
+pub(super) fn machine(view: &View) -> Markup {
+    let run = &view.document.run;
+    let fact = |value: &Value| match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    let about = [
+        ("run", run.id.clone()),
+        ("started", run.started.clone()),
+        ("finished", run.finished.clone().unwrap_or_else(|| "not finished".to_owned())),
+        ("oscost", run.oscost.clone()),
+        ("seed", run.seed.to_string()),
+    ];
+    let row = |key: &str, value: &str| html! { tr { th scope="row" { (Text(key)) } td.text { (Text(value)) } } };
+    let head = html! { thead { tr { th scope="col" { "fact" } th scope="col" { "value" } } } };
+    html! {
+        (scrolled("The run", html! { (head) tbody {
+            @for (key, value) in &about { (row(key, value)) }
+            @for (key, value) in &run.tags { (row(&format!("tag {key}"), value)) }
+            @for (key, value) in &run.asked { (row(&format!("asked {key}"), value)) }
+        } }))
+        (scrolled("Its machine", html! { (head) tbody {
+            @for (key, value) in &view.document.machine { (row(key, &fact(value))) }
+        } }))
+    }
+}
+
+/// How figures are measured, in one paragraph.
+pub(super) fn method() -> Markup {
+    html! { p {
+        "Each point is measured in many rounds, each in a fresh process, interleaved over all points in a shuffled order. \
+         Reference computations beside each batch of operations show when a neighbour or the hypervisor disturbs the \
+         core; samples taken then are kept, but do not enter the estimate. An estimate is the median over rounds of the \
+         quiet samples' medians; its interval comes from the spread between rounds. What the core's frequency bounds is \
+         estimated in core cycles and given in ns at the median frequency of the run. Distributions show all samples, as \
+         an application would have seen them. System calls, switches and faults are counted in a separate, untimed pass."
+    } }
+}

@@ -1,0 +1,346 @@
+//! Charts over a parameter: numbers of connections and workers, sizes, lengths of jobs. Which parameters these are follows
+//! from their values, so that a new area has its charts without changes here.
+
+use cases::Takes;
+use measure::count::{parse_count, parse_duration};
+use measure::{Direction, Role, TIME};
+use results::{CaseResult, Outcome};
+
+use crate::html::chart::{Axis, Chart, Kind, LOOKS, Line, Mark, Point, Ticks};
+use crate::html::facets::{Facet, Item, facets};
+use crate::html::points::{described, estimate, figure_of, in_words, interval_of, is_derived, notes};
+use crate::html::text::Ids;
+use crate::labels::Param;
+
+/// The minimum number of values of a parameter for a chart.
+const LEAST_VALUES: usize = 3;
+
+/// The maximum number of charts of one metric over one parameter; the table has all figures.
+const CHARTS: usize = 4;
+
+/// The maximum number of metrics with charts.
+const METRICS: usize = 4;
+
+/// The maximum number of crossings drawn in a chart.
+const MARKS: usize = 6;
+
+/// A result of a run with this name, empty if there is only one run.
+pub(super) type Named<'r> = (&'r str, &'r CaseResult);
+
+/// One point of a chart over a parameter.
+#[derive(Clone, Copy)]
+struct Place<'r> {
+    x: f64,
+    shown: &'r str,
+    run: &'r str,
+    result: &'r CaseResult,
+}
+
+/// The charts of all metrics over all parameters of an area's `results`; names omit the `shared` parameters.
+pub(super) fn sweeps(results: &[Named], shared: &[Param], ids: &mut Ids) -> Vec<Chart> {
+    let mut charts = Vec::new();
+    for key in swept(results) {
+        for metric in metrics(results, key) {
+            let facets = facets(items(results, key, metric));
+            let count = facets.len();
+            for facet in facets.into_iter().filter(is_sweep).take(CHARTS) {
+                charts.push(chart(results, key, metric, facet, shared, ids));
+            }
+            if count > CHARTS
+                && let Some(chart) = charts.last_mut()
+            {
+                chart.notes.push(format!("{count} such charts are possible: the table has all figures."));
+            }
+        }
+    }
+    charts
+}
+
+/// The parameters with several numeric values while all others are the same.
+fn swept<'r>(results: &[Named<'r>]) -> Vec<&'r str> {
+    let mut keys: Vec<&str> = Vec::new();
+    for (_, result) in results.iter().filter(|(_, result)| !is_derived(result)) {
+        for key in result.params.keys() {
+            if !keys.contains(&key.as_str()) {
+                keys.push(key);
+            }
+        }
+    }
+    keys.retain(|key| {
+        let times = items(results, key, TIME.name);
+        let items = if times.is_empty() { any_items(results, key) } else { times };
+        facets(items).iter().any(is_sweep)
+    });
+    keys
+}
+
+fn any_items<'r>(results: &[Named<'r>], key: &str) -> Vec<Item<'r, Place<'r>>> {
+    let metric = results.iter().find(|(_, r)| r.params.contains_key(key) && r.outcome == Outcome::Measured);
+    metric.map(|(_, r)| items(results, key, &r.metric)).unwrap_or_default()
+}
+
+fn is_sweep(facet: &Facet<Place>) -> bool {
+    let enough = |places: &[Place]| {
+        let mut values: Vec<f64> = places.iter().map(|place| place.x).collect();
+        values.sort_by(f64::total_cmp);
+        values.dedup();
+        values.len() >= LEAST_VALUES
+    };
+    facet.lines.iter().any(|(_, places)| enough(places))
+}
+
+/// The measured results of `metric` by the value of `key`.
+fn items<'r>(results: &[Named<'r>], key: &str, metric: &str) -> Vec<Item<'r, Place<'r>>> {
+    let item = |(run, result): &Named<'r>| {
+        if result.metric != metric || is_derived(result) {
+            return None;
+        }
+        estimate(result)?;
+        let shown = result.params.get(key)?;
+        let place = Place { x: number(result, key, shown)?, shown, run, result };
+        let others = result.params.iter().filter(|(other, _)| *other != key);
+        let keys = [("case", result.case.as_str())].into_iter();
+        let keys = keys.chain(others.map(|(k, v)| (k.as_str(), v.as_str()))).chain([("run", *run)]);
+        Some(Item { keys: keys.collect(), value: place })
+    };
+    results.iter().filter_map(item).collect()
+}
+
+/// The number that a value stands for: a count, bytes, or ns.
+fn number(result: &CaseResult, key: &str, value: &str) -> Option<f64> {
+    let takes = cases::find(&result.case)
+        .and_then(|case| case.params.iter().find(|param| param.name == key))
+        .map(|param| param.takes);
+    let count = || parse_count(value).ok().map(|count| count as f64);
+    let time = || parse_duration(value).ok().map(|time| time.as_secs_f64() * 1e9);
+    let found = match takes {
+        Some(Takes::CpuPair | Takes::Directory) => None,
+        Some(Takes::Length) => time(),
+        Some(_) => count(),
+        None => count().or_else(time),
+    };
+    found.filter(|number| number.is_finite())
+}
+
+/// The metrics worth a chart: the time or what replaces it, own costs, 99th percentiles, then others.
+fn metrics<'r>(results: &[Named<'r>], key: &str) -> Vec<&'r str> {
+    let mut ranked: Vec<(usize, &str)> = Vec::new();
+    let with_key = |(_, result): &&Named<'r>| result.params.contains_key(key) && estimate(result).is_some();
+    for (_, result) in results.iter().filter(with_key) {
+        if ranked.iter().all(|(_, known)| *known != result.metric) && result.better != Direction::Neither {
+            ranked.extend(rank(results, result).map(|rank| (rank, result.metric.as_str())));
+        }
+    }
+    ranked.sort_by_key(|(rank, _)| *rank);
+    ranked.into_iter().take(METRICS).map(|(_, metric)| metric).collect()
+}
+
+/// `None` for metrics without a chart.
+fn rank(results: &[Named], result: &CaseResult) -> Option<usize> {
+    let replaces_time = |(_, other): &Named| {
+        other.case == result.case
+            && described(other).is_some_and(|metric| metric.role == Role::SameAs(TIME.name))
+    };
+    let is_percentile = percentile(&result.metric).is_some();
+    match described(result).map(|metric| metric.role) {
+        _ if result.metric == TIME.name => (!results.iter().any(replaces_time)).then_some(0),
+        Some(Role::SameAs(name)) if name == TIME.name => Some(0),
+        Some(Role::OwnCost) => Some(1),
+        Some(Role::Derived | Role::SameAs(_) | Role::Failures) => None,
+        _ if result.metric.ends_with("-p99") => Some(2),
+        _ if is_percentile => None,
+        _ => Some(3),
+    }
+}
+
+fn chart(
+    results: &[Named],
+    key: &str,
+    metric: &str,
+    facet: Facet<Place>,
+    shared: &[Param],
+    ids: &mut Ids,
+) -> Chart {
+    let places: Vec<Place> = facet.lines.iter().flat_map(|(_, places)| places).copied().collect();
+    let mut ticks: Vec<(f64, String)> =
+        places.iter().map(|place| (place.x, place.shown.to_owned())).collect();
+    ticks.sort_by(|a, b| a.0.total_cmp(&b.0));
+    ticks.dedup_by(|a, b| a.0 == b.0);
+    let unit = places.first().map_or("", |place| place.result.unit.as_str());
+    let what = title(&facet, &places, shared);
+    let wide = ticks.first().zip(ticks.last()).is_some_and(|(a, b)| a.0 > 0.0 && b.0 / a.0 > 8.0);
+    let marks = marks(results, key, &facet, &places);
+    let line = |(look, (name, mut places)): (usize, (String, Vec<Place>))| {
+        places.sort_by(|a, b| a.x.total_cmp(&b.x));
+        let points = places.iter().filter_map(point).collect();
+        Line { name, look: look % (2 * LOOKS), points, joined: true }
+    };
+    let mut notes = notes(places.iter().map(|place| place.result));
+    notes.extend(marks.iter().map(|mark| mark.text.clone()));
+    Chart {
+        id: ids.of(&format!("chart/{what}/{metric}/{key}")),
+        title: format!("{what}: {metric} by {key}"),
+        notes,
+        x: Axis {
+            title: key.to_owned(),
+            kind: Some(if wide { Kind::Logarithmic } else { Kind::Linear }),
+            floats: true,
+            ticks: Ticks::Named(ticks),
+            ..Axis::default()
+        },
+        y: Axis::figures(axis_title(metric, unit), unit),
+        lines: facet.lines.into_iter().enumerate().map(line).collect(),
+        marks,
+        ..Chart::default()
+    }
+}
+
+/// `time`, or `rate (replies/s)`.
+pub(super) fn axis_title(metric: &str, unit: &str) -> String {
+    if crate::quantity::carries_unit(unit) { metric.to_owned() } else { format!("{metric} ({unit})") }
+}
+
+/// The cases and parameters that all points of a chart share: `net/answer, place=apart`.
+fn title(facet: &Facet<Place>, places: &[Place], shared: &[Param]) -> String {
+    let Some(first) = places.first() else { return String::new() };
+    let same = |value: &dyn Fn(&Place) -> Option<String>| {
+        let of_first = value(first);
+        of_first.filter(|of_first| places.iter().all(|place| value(place).as_ref() == Some(of_first)))
+    };
+    let area = crate::html::points::area_of(&first.result.case).to_owned();
+    let mut parts = vec![same(&|place| Some(place.result.case.clone())).unwrap_or(area)];
+    for (name, value) in &first.result.params {
+        let is_shared = shared.iter().any(|(key, _)| key == name);
+        let is_named = facet.keys.iter().any(|(key, _)| key == name);
+        let common = same(&|place| place.result.params.get(name).cloned());
+        if common.is_some() && (is_named || !is_shared) {
+            parts.push(format!("{name}={value}"));
+        }
+    }
+    parts.extend(facet.keys.iter().filter(|(key, run)| *key == "run" && !run.is_empty()).map(|(_, run)| (*run).to_owned()));
+    parts.join(", ")
+}
+
+fn point(place: &Place) -> Option<Point> {
+    let e = estimate(place.result)?;
+    let label = place.result.label();
+    let shown = if place.run.is_empty() { label.clone() } else { format!("{label}, {}", place.run) };
+    Some(Point {
+        x: place.x,
+        y: e.median,
+        low: e.low,
+        high: e.high,
+        text: in_words(&shown, &e, place.result),
+        name: format!("{label} {}", place.result.metric),
+    })
+}
+
+/// Derived results that are values of `key`: crossings and knees of the lines of this chart.
+fn marks(results: &[Named], key: &str, facet: &Facet<Place>, places: &[Place]) -> Vec<Mark> {
+    let takes = places.first().and_then(|place| {
+        let case = cases::find(&place.result.case)?;
+        case.params.iter().find(|param| param.name == key).map(|param| param.takes)
+    });
+    let fits = |unit: &str| match takes {
+        Some(Takes::Length) => unit == "ns",
+        Some(Takes::Size(_) | Takes::Footprint(_)) => unit == "bytes",
+        _ => unit == key,
+    };
+    let belongs = |(run, result): &&Named| {
+        is_derived(result)
+            && fits(&result.unit)
+            && places.iter().any(|place| {
+                let same = |(k, v): (&String, &String)| result.params.get(k).is_none_or(|own| own == v);
+                place.run == *run
+                    && place.result.case == result.case
+                    && facet.keys.iter().all(|(k, v)| result.params.get(*k).is_none_or(|own| own == v))
+                    && place.result.params.iter().all(same)
+            })
+    };
+    let mark = |(run, result): &Named| {
+        let e = estimate(result)?;
+        let name = crate::labels::Label::parse(&result.label()).short();
+        let run = if run.is_empty() { String::new() } else { format!(", {run}") };
+        let (figure, interval) = (figure_of(&e, result), interval_of(&e, &result.unit));
+        let text = format!("{} of {name}{run}: {figure} ({interval})", result.metric);
+        Some(Mark { at: e.median, low: e.low, high: e.high, text })
+    };
+    results.iter().filter(belongs).filter_map(mark).take(MARKS).collect()
+}
+
+/// The family and the percentile of a metric: `reply` and `p99` of `reply-p99`.
+pub(super) fn percentile(metric: &str) -> Option<(&str, &str)> {
+    let (family, last) = metric.rsplit_once('-')?;
+    let is_quantile = last
+        .strip_prefix('p')
+        .is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()));
+    (is_quantile || last == "max" || last == "worst").then_some((family, last))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use results::Estimate;
+
+    use super::*;
+
+    fn result(case: &str, params: &[(&str, &str)], metric: &str, value: f64) -> CaseResult {
+        let params: BTreeMap<_, _> =
+            params.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+        let estimate = Estimate { median: value, low: value * 0.9, high: value * 1.1, level: 0.95 };
+        CaseResult {
+            estimate: Some(estimate),
+            ..CaseResult::blank(case, params, metric, "ns/op", Direction::Lower)
+        }
+    }
+
+    #[test]
+    fn a_parameter_with_three_numbers_has_a_chart_in_any_area() {
+        let results: Vec<CaseResult> = ["1", "2", "4k"]
+            .iter()
+            .flat_map(|n| ["a", "b"].map(|kind| result("new/case", &[("n", n), ("kind", kind)], "time", 5.0)))
+            .collect();
+        let named: Vec<Named> = results.iter().map(|result| ("", result)).collect();
+        let charts = sweeps(&named, &[], &mut Ids::default());
+        assert_eq!(charts.len(), 1);
+        assert_eq!((charts[0].lines.len(), charts[0].points()), (2, 6));
+        assert_eq!(charts[0].title, "new/case: time by n");
+        assert_eq!(charts[0].lines[0].points[2].x, 4096.0);
+        assert!(sweeps(&named[..4], &[], &mut Ids::default()).is_empty(), "two values are no sweep");
+    }
+
+    #[test]
+    fn crossings_are_marked_in_the_chart_over_their_parameter() {
+        let mut results: Vec<CaseResult> = ["1", "10", "100"]
+            .iter()
+            .map(|n| {
+                let params =
+                    [("arch", "epoll"), ("connections", *n), ("network", "loopback"), ("place", "apart")];
+                CaseResult {
+                    unit: "replies/s".into(),
+                    better: Direction::Higher,
+                    ..result("net/answer", &params, "rate", 5e4)
+                }
+            })
+            .collect();
+        let params = [("arch", "epoll"), ("network", "loopback"), ("place", "apart"), ("than", "thread")];
+        results.push(CaseResult {
+            unit: "connections".into(),
+            ..result("net/answer", &params, "faster-from", 38.0)
+        });
+        let named: Vec<Named> = results.iter().map(|result| ("", result)).collect();
+        let charts = sweeps(&named, &[], &mut Ids::default());
+        assert_eq!(charts.len(), 1, "the rate");
+        assert_eq!(charts[0].marks.len(), 1);
+        assert_eq!(charts[0].marks[0].at, 38.0);
+    }
+
+    #[test]
+    fn percentiles_are_recognised() {
+        assert_eq!(percentile("reply-p99"), Some(("reply", "p99")));
+        assert_eq!(percentile("create-max"), Some(("create", "max")));
+        assert_eq!(percentile("faster-from"), None);
+        assert_eq!(percentile("x-p"), None);
+    }
+}

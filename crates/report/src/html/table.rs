@@ -1,0 +1,266 @@
+//! The tables of an area: a row per point with the time of its operation and how its samples are distributed, and a row
+//! per further metric.
+
+use std::fmt::Write;
+
+use analysis::{Recorded, Samples};
+use maud::{Markup, PreEscaped, html};
+use measure::TIME;
+use results::{CaseResult, Outcome, Seen};
+
+use crate::html::points::{AreaPoints, Point, estimate, figure_of, interval_of, is_derived};
+use crate::html::text::{Text, written};
+use crate::quantity::{
+    cycles_figure, figure, format_per_op, format_share, interval_figure, measured_half_width,
+};
+use crate::rows::{reasons, word};
+
+/// The size of the picture of a distribution.
+const WIDTH: f64 = 120.0;
+const HEIGHT: f64 = 24.0;
+
+/// The tables of the points of an area.
+pub(super) fn tables(area: &AreaPoints, recorded: Option<&Recorded>, run: &str) -> Markup {
+    let (unsupported, shown): (Vec<&Point>, Vec<&Point>) =
+        area.points.iter().partition(|point| point.is_unsupported());
+    let timed: Vec<&Point> = shown
+        .iter()
+        .copied()
+        .filter(|point| point.time().is_some_and(|time| !is_derived(time)))
+        .collect();
+    let further: Vec<(&Point, &CaseResult)> = shown
+        .iter()
+        .flat_map(|point| point.results.iter().map(move |result| (*point, *result)))
+        .filter(|(_, result)| result.metric != TIME.name)
+        .collect();
+    let about = if run.is_empty() { String::new() } else { format!(", {run}") };
+    html! {
+        @if !timed.is_empty() {
+            (scrolled(&format!("Time of one operation: {}{about}", area.name), times(&timed, recorded)))
+        }
+        @if !further.is_empty() {
+            details open[timed.is_empty()] {
+                summary { "Further metrics of " (Text(&area.name)) (Text(&about)) ": " (further.len()) }
+                (scrolled(&format!("Further metrics: {}{about}", area.name), metrics(&timed, &further)))
+            }
+        }
+        (missing(&unsupported))
+    }
+}
+
+/// A table that scrolls by itself where it is wider than the page.
+pub(super) fn scrolled(caption: &str, rows: Markup) -> Markup {
+    html! {
+        div.scroll role="region" tabindex="0" aria-label=(Text(caption)) {
+            table { caption { (Text(caption)) } (rows) }
+        }
+    }
+}
+
+fn times(points: &[&Point], recorded: Option<&Recorded>) -> Markup {
+    let costs = || points.iter().filter_map(|point| point.time());
+    let has_cycles = costs().any(|cost| cost.cycles.is_some());
+    let has_calls = costs().any(|cost| cost.per_op.is_some_and(|per_op| per_op.syscalls.is_some()));
+    html! {
+        thead { tr {
+            th scope="col" { "point" } th.n scope="col" { "time" } th scope="col" { "interval" }
+            @if has_cycles { th.n scope="col" { "core cycles" } }
+            th scope="col" { "distribution" } th.n scope="col" { "p50" } th.n scope="col" { "p95" }
+            th.n scope="col" { "p99" } th.n scope="col" { "maximum" } th.n scope="col" { "quiet" }
+            @if has_calls { th.n scope="col" { "calls" } }
+            th scope="col" { "doubts" }
+        } }
+        tbody { @for point in points { @if let Some(cost) = point.time() {
+            @let samples = recorded.and_then(|all| all.samples(&cost.case, &cost.params));
+            tr id=(point.id) {
+                (name_cell(point, &point.id))
+                (value_cells(cost))
+                @if has_cycles { (cycles(cost)) }
+                td { (distribution(cost, samples)) }
+                @for quantile in quantiles(cost, samples) { (number(quantile, &cost.unit)) }
+                td.n data-v=[cost.quiet_share] { (Text(&cost.quiet_share.map(format_share).unwrap_or_default())) }
+                @if has_calls {
+                    @let calls = cost.per_op.and_then(|per_op| per_op.syscalls);
+                    td.n data-v=[calls] { (Text(&calls.map(format_per_op).unwrap_or_default())) }
+                }
+                (doubts(cost))
+            }
+        } } }
+    }
+}
+
+fn metrics(timed: &[&Point], rows: &[(&Point, &CaseResult)]) -> Markup {
+    html! {
+        thead { tr {
+            th scope="col" { "point" } th scope="col" { "metric" } th.n scope="col" { "figure" }
+            th scope="col" { "interval" } th.n scope="col" { "rounds" } th scope="col" { "doubts" }
+        } }
+        tbody { @for (nth, (point, result)) in rows.iter().enumerate() {
+            // The point's own row is in the table of times, if it has one there.
+            @let first = nth == 0 || rows[nth - 1].0.id != point.id;
+            @let owns = first && !timed.iter().any(|other| other.id == point.id);
+            tr id=[owns.then_some(&point.id)] {
+                (name_cell(point, &point.id))
+                td { (Text(&result.metric)) }
+                (value_cells(result))
+                td.n data-v=(result.rounds) { (result.rounds) }
+                (doubts(result))
+            }
+        } }
+    }
+}
+
+fn name_cell(point: &Point, id: &str) -> Markup {
+    html! { th scope="row" title=[(point.full != point.short).then_some(Text(&point.full))] {
+        a href={ "#" (id) } { (Text(&point.short)) }
+    } }
+}
+
+/// The figure and its interval, or the outcome.
+fn value_cells(result: &CaseResult) -> Markup {
+    match (estimate(result), result.outcome) {
+        (Some(e), _) => {
+            let percent = interval_figure(e.median, e.low, e.high).filter(|_| e.low != e.high);
+            html! {
+                td.n data-v=(e.median) { (Text(&figure_of(&e, result))) }
+                td.i data-v=(e.high - e.low) {
+                    @if let Some(percent) = percent {
+                        (Text(&percent.to_string()))
+                        span.ends { (Text(&interval_of(&e, &result.unit))) }
+                    }
+                }
+            }
+        }
+        (None, Outcome::Measured) => html! { td.n.bad { "no figure" } td {} },
+        (None, outcome) => html! { td.n.bad { (word(outcome)) } td {} },
+    }
+}
+
+fn cycles(cost: &CaseResult) -> Markup {
+    let text = cost.cycles.map(|c| {
+        cycles_figure(c.median, measured_half_width(c.median, c.low, c.high)).to_string()
+    });
+    html! { td.n data-v=[cost.cycles.map(|c| c.median)] { (Text(&text.unwrap_or_default())) } }
+}
+
+fn number(value: Option<f64>, unit: &str) -> Markup {
+    let value = value.filter(|value| value.is_finite());
+    let text = value.map(|value| figure(value, value.abs() * 0.01, unit).to_string());
+    html! { td.n data-v=[value] { (Text(&text.unwrap_or_default())) } }
+}
+
+fn doubts(result: &CaseResult) -> Markup {
+    let texts: Vec<String> = reasons(result).into_iter().map(|reason| reason.text).collect();
+    html! { td.doubts { (Text(&texts.join("; "))) } }
+}
+
+/// p50, p95, p99 and maximum of all samples.
+fn quantiles(cost: &CaseResult, samples: Option<&Samples>) -> [Option<f64>; 4] {
+    match (samples, cost.seen) {
+        (Some(samples), _) => {
+            let [p50, p95, p99, _, longest] = samples.quantiles;
+            [p50, p95, p99, longest].map(Some)
+        }
+        (None, Some(seen)) => [Some(seen.p50), Some(seen.p95), Some(seen.p99), None],
+        (None, None) => [None; 4],
+    }
+}
+
+/// The distribution of all samples and of the quiet ones, or what the quantiles show of it.
+fn distribution(cost: &CaseResult, samples: Option<&Samples>) -> Markup {
+    match (samples, &cost.seen) {
+        (Some(samples), _) => histogram(samples, &cost.unit),
+        (None, Some(seen)) => quantile_box(seen, &cost.unit),
+        (None, None) => html! {},
+    }
+}
+
+fn histogram(samples: &Samples, unit: &str) -> Markup {
+    let shown = |value: f64| figure(value, value.abs() * 0.01, unit).to_string();
+    let modes = samples.modes.iter().map(|mode| shown(*mode)).collect::<Vec<_>>();
+    let words = format!(
+        "{} samples, {} of them quiet, from {} to {}{}",
+        samples.count,
+        samples.quiet,
+        shown(samples.from),
+        shown(samples.quantiles[4]),
+        if modes.len() > 1 { format!("; modes at {}", modes.join(", ")) } else { String::new() },
+    );
+    let most = samples.all_steps.iter().copied().max().unwrap_or(1).max(1);
+    html! {
+        svg.spark viewBox={ "0 0 " (WIDTH) " " (HEIGHT) } role="img" data-count=(samples.count) data-quiet=(samples.quiet) {
+            title { (Text(&words)) }
+            path.all d=(steps(&samples.all_steps, most)) {}
+            path.quiet d=(steps(&samples.quiet_steps, most)) {}
+        }
+        @if modes.len() > 1 { span.modes { (modes.len()) " modes: " (Text(&modes.join(", "))) } }
+    }
+}
+
+/// The outline of a histogram whose highest step has `most` samples.
+fn steps(steps: &[u32], most: u32) -> PreEscaped<String> {
+    let mut path = format!("M0 {HEIGHT}");
+    let width = WIDTH / steps.len() as f64;
+    let mut run = 0.0;
+    let mut last = HEIGHT;
+    for count in steps {
+        let share = f64::from(*count) / f64::from(most);
+        // A step with few samples is visible too.
+        let height = if *count == 0 { 0.0 } else { (share * (HEIGHT - 1.0)).max(1.0) };
+        let top = ((HEIGHT - height) * 10.0).round() / 10.0;
+        if top == last {
+            run += width;
+            continue;
+        }
+        if run > 0.0 {
+            let _ = write!(path, "h{run}");
+        }
+        let _ = write!(path, "V{top}");
+        (run, last) = (width, top);
+    }
+    let _ = write!(path, "h{run}V{HEIGHT}z");
+    written(path)
+}
+
+/// A box from the 25 to the 75 % quantile with whiskers from 5 to 95 %.
+fn quantile_box(seen: &Seen, unit: &str) -> Markup {
+    let values = [seen.min, seen.p5, seen.p25, seen.p50, seen.p75, seen.p95, seen.p99];
+    let (from, to) = (seen.min, seen.p99);
+    if !values.iter().all(|value| value.is_finite()) || to <= from {
+        return html! {};
+    }
+    let [_, p5, p25, p50, p75, p95, _] =
+        values.map(|value| ((value - from) / (to - from) * WIDTH * 10.0).round() / 10.0);
+    let shown = |value: f64| figure(value, value.abs() * 0.01, unit).to_string();
+    let words = format!("all samples: half of them up to {}, 95 % up to {}", shown(seen.p50), shown(seen.p95));
+    let middle = HEIGHT / 2.0;
+    html! {
+        svg.spark viewBox={ "0 0 " (WIDTH) " " (HEIGHT) } role="img" {
+            title { (Text(&words)) }
+            path.range d={ "M" (p5) " " (middle) "H" (p95) } {}
+            rect.all x=(p25) width=((p75 - p25).max(1.0)) y="5" height=(HEIGHT - 10.0) {}
+            path.range d={ "M" (p50) " 3V" (HEIGHT - 3.0) } {}
+        }
+    }
+}
+
+/// The points that this system lacks, by reason.
+fn missing(points: &[&Point]) -> Markup {
+    let mut by_reason: Vec<(&str, Vec<&Point>)> = Vec::new();
+    for point in points {
+        let reason = point.results.iter().find_map(|r| r.reason.as_deref());
+        let reason = reason.unwrap_or("no reason was given");
+        match by_reason.iter_mut().find(|(known, _)| *known == reason) {
+            Some((_, points)) => points.push(point),
+            None => by_reason.push((reason, vec![point])),
+        }
+    }
+    html! { @if !points.is_empty() {
+        details.missing { summary { "Unsupported here: " (points.len()) }
+            dl { @for (reason, points) in &by_reason {
+                dt { (Text(reason)) }
+                @for point in points { dd id=(point.id) { (Text(&point.short)) } }
+            } }
+        }
+    } }
+}

@@ -1,0 +1,43 @@
+//! One run, prepared for the page.
+
+use analysis::Recorded;
+use results::Document;
+
+use crate::html::points::{AreaPoints, by_area};
+use crate::html::text::Ids;
+
+/// One run of a report.
+#[derive(Debug, Clone, Copy)]
+pub struct ReportRun<'a> {
+    /// The run.
+    pub document: &'a Document,
+    /// What its rounds recorded, if they are stored.
+    pub recorded: Option<&'a Recorded>,
+}
+
+/// A run with its points by area.
+pub(super) struct View<'a> {
+    /// Its name beside other runs.
+    pub name: String,
+    pub document: &'a Document,
+    pub recorded: Option<&'a Recorded>,
+    pub areas: Vec<AreaPoints<'a>>,
+}
+
+impl<'a> View<'a> {
+    pub(super) fn of(run: &ReportRun<'a>, ids: &mut Ids) -> View<'a> {
+        let ReportRun { document, recorded } = *run;
+        let areas = by_area(&document.results, ids);
+        View { name: name(document), document, recorded, areas }
+    }
+}
+
+/// The system that was measured, or the run's tags with its id.
+fn name(document: &Document) -> String {
+    let run = &document.run;
+    if let Some(system) = document.system() {
+        return format!("{system} ({})", run.id);
+    }
+    let tags = run.tags.iter().map(|(key, value)| format!("{key}={value} "));
+    format!("{}({})", tags.collect::<String>(), run.id)
+}
