@@ -7,8 +7,16 @@ use crate::error::SystemError;
 use crate::options::{OptionSpec, Settings};
 use crate::state::StateDirectory;
 
+pub mod bwrap;
+pub mod chroot;
 pub mod command;
+pub mod container;
+pub mod gvisor;
 pub mod native;
+pub mod qemu;
+pub mod ssh;
+pub mod uml;
+pub mod wine;
 
 /// The first argument of an agent.
 pub const AGENT: &str = "agent";

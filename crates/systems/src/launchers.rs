@@ -1,12 +1,32 @@
 //! The list of launchers.
 
 use crate::launcher::Launcher;
+use crate::launcher::bwrap::Bubblewrap;
+use crate::launcher::chroot::Chroot;
 use crate::launcher::command::CommandLine;
+use crate::launcher::container::Container;
+use crate::launcher::gvisor::Gvisor;
 use crate::launcher::native::Native;
+use crate::launcher::qemu::Qemu;
+use crate::launcher::ssh::Ssh;
+use crate::launcher::uml::Uml;
+use crate::launcher::wine::Wine;
 use crate::options::{COMMON, OptionSpec};
 
 /// All launchers, in the order of help and documents.
-pub const LAUNCHERS: &[&dyn Launcher] = &[&Native, &CommandLine];
+pub const LAUNCHERS: &[&dyn Launcher] = &[
+    &Native,
+    &CommandLine,
+    &Chroot,
+    &Bubblewrap,
+    &Container { program: "podman", package: "podman" },
+    &Container { program: "docker", package: "docker.io" },
+    &Gvisor,
+    &Uml,
+    &Qemu,
+    &Wine,
+    &Ssh,
+];
 
 /// The launcher of that name.
 pub fn find(name: &str) -> Option<&'static dyn Launcher> {

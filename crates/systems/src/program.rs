@@ -30,6 +30,43 @@ pub fn need(launcher: &'static str, name: &str, package: &str) -> Result<PathBuf
     })
 }
 
+/// The program at a path that was given.
+///
+/// # Errors
+/// If it does not exist.
+pub fn existing(launcher: &'static str, path: &Path) -> Result<PathBuf, SystemError> {
+    if path.is_file() {
+        return Ok(path.to_owned());
+    }
+    Err(SystemError::Missing {
+        launcher,
+        program: path.display().to_string(),
+        remedy: "there is no such file".to_owned(),
+    })
+}
+
+/// A program whose path was `given`, else that in a variable, else that in PATH.
+///
+/// # Errors
+/// If there is none, with the `remedy`.
+pub fn given_or_found(
+    launcher: &'static str,
+    given: Option<&PathBuf>,
+    variable: &str,
+    name: &str,
+    remedy: &str,
+) -> Result<PathBuf, SystemError> {
+    let named = std::env::var_os(variable).filter(|path| !path.is_empty()).map(PathBuf::from);
+    match given.cloned().or(named) {
+        Some(path) => existing(launcher, &path),
+        None => find(name).ok_or_else(|| SystemError::Missing {
+            launcher,
+            program: name.to_owned(),
+            remedy: remedy.to_owned(),
+        }),
+    }
+}
+
 #[cfg(all(test, unix))]
 mod tests {
     use super::*;

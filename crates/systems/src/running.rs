@@ -163,7 +163,7 @@ fn keep_last(pipe: Option<ChildStderr>, kept: &Arc<Mutex<VecDeque<u8>>>) -> std:
 }
 
 /// The last line that is not blank, without control characters.
-fn last_line(bytes: &[u8]) -> String {
+pub(crate) fn last_line(bytes: &[u8]) -> String {
     const LONGEST: usize = 400;
     let text = String::from_utf8_lossy(bytes);
     let mut lines = text.split(['\n', '\r']).map(str::trim);

@@ -189,22 +189,25 @@ fn end_all(find: impl Fn() -> Vec<u32>) {
 fn run(words: &[String]) {
     let Some(mut command) = platform::command::of_words(words) else { return };
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    let _ = end_within(&mut command, REMOVAL);
+    let _ = code_within(&mut command, REMOVAL);
 }
 
-/// Whether a command ends with exit code 0 within `limit`.
-pub(crate) fn end_within(command: &mut Command, limit: Duration) -> io::Result<bool> {
+/// The exit code of a command; `None` if a signal ended it, or if it was killed because it took longer than `limit`.
+///
+/// # Errors
+/// If it cannot be started.
+pub(crate) fn code_within(command: &mut Command, limit: Duration) -> io::Result<Option<i32>> {
     let mut child = command.spawn()?;
     let began = Instant::now();
     while began.elapsed() < limit {
         if let Some(status) = child.try_wait()? {
-            return Ok(status.success());
+            return Ok(status.code());
         }
         std::thread::sleep(Duration::from_millis(2));
     }
     let _ = child.kill();
     child.wait()?;
-    Ok(false)
+    Ok(None)
 }
 
 #[cfg(test)]

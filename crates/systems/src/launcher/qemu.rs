@@ -1,0 +1,162 @@
+//! `qemu`: the agent is the first process of a virtual machine.
+
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use super::{AGENT, Argument, Launch, Launcher, Starting};
+use crate::error::SystemError;
+use crate::initramfs;
+use crate::options::{Kind, OptionSpec, Settings};
+use crate::{program, state};
+
+const PROGRAM: &str = "qemu-system-x86_64";
+
+/// The launcher.
+#[derive(Debug)]
+pub struct Qemu;
+
+impl Launcher for Qemu {
+    fn name(&self) -> &'static str {
+        "qemu"
+    }
+
+    fn about(&self) -> &'static str {
+        "the kernel image KERNEL in an x86-64 virtual machine, with oscost as its first process; without a usable KVM it \
+         is emulated, and its times are not the processor's"
+    }
+
+    fn needs(&self) -> &'static str {
+        "qemu-system-x86; a kernel image with a serial port and initramfs"
+    }
+
+    fn argument(&self) -> Option<Argument> {
+        Some(Argument { option: "kernel", syntax: "KERNEL", required: true })
+    }
+
+    fn options(&self) -> &'static [OptionSpec] {
+        &[
+            OptionSpec { name: "kernel", kind: Kind::Path, meaning: "the kernel image" },
+            OptionSpec {
+                name: "accel",
+                kind: Kind::Choice(&["kvm", "tcg"]),
+                meaning: "KVM or emulation; KVM if it works, unless given",
+            },
+            OptionSpec {
+                name: "memory",
+                kind: Kind::Count(64, 1 << 20),
+                meaning: "its memory in MiB; 512 unless given",
+            },
+            OptionSpec {
+                name: "smp",
+                kind: Kind::Count(1, 512),
+                meaning: "its number of CPUs; 1 unless given",
+            },
+            OptionSpec {
+                name: "channel",
+                kind: Kind::Choice(&["serial", "console"]),
+                meaning: "the agent uses the second serial port, or shares the first one with the kernel's log; serial \
+                          unless given",
+            },
+            OptionSpec {
+                name: "append",
+                kind: Kind::Text,
+                meaning: "further words of the kernel's command line",
+            },
+            OptionSpec {
+                name: "program",
+                kind: Kind::Path,
+                meaning: "the path of QEMU, instead of that in PATH",
+            },
+            OptionSpec { name: "args", kind: Kind::Words, meaning: "further options of QEMU" },
+        ]
+    }
+
+    fn cpu_limit(&self, settings: &Settings) -> Option<usize> {
+        Some(settings.count("smp").unwrap_or(1) as usize)
+    }
+
+    fn check(&self, settings: &Settings) -> Result<(), SystemError> {
+        qemu(settings)?;
+        match settings.path("kernel") {
+            Some(path) if !path.is_file() => {
+                Err(SystemError::Failed(format!("{}: there is no such file", path.display())))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn launch(&self, start: &mut Starting) -> Result<Launch, SystemError> {
+        let settings = start.settings;
+        let binary = start.static_binary()?;
+        let archive = start.state.path().join("initramfs");
+        initramfs::write(&binary, &archive)
+            .map_err(|e| SystemError::from_io(archive.display().to_string(), &e))?;
+        let program = qemu(settings)?;
+        let accel = match settings.text("accel") {
+            Some(accel) => accel,
+            None if kvm_works(&program, start) => "kvm",
+            None => "tcg",
+        };
+        let mut command = Command::new(program);
+        command.args(["-accel", accel, "-cpu", if accel == "kvm" { "host" } else { "max" }]);
+        command.args(["-m", &settings.count("memory").unwrap_or(512).to_string()]);
+        command.args(["-smp", &settings.count("smp").unwrap_or(1).to_string()]);
+        command.args(["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"]);
+        let kernel = settings.path("kernel").cloned().unwrap_or_default();
+        command.arg("-kernel").arg(kernel).arg("-initrd").arg(archive);
+        command.args(["-chardev", "stdio,id=agent,signal=off"]);
+        let mut line = String::from("console=ttyS0 panic=-1");
+        if settings.text("channel") == Some("console") {
+            command.args(["-serial", "chardev:agent"]);
+        } else {
+            // The first port is the console; the kernel's log is thereby the error output of QEMU.
+            command.args(["-chardev", "file,id=log,path=/dev/fd/2", "-serial", "chardev:log"]);
+            command.args(["-serial", "chardev:agent"]);
+            line += &format!(" {}=/dev/ttyS1", initramfs::CHANNEL);
+        }
+        if let Some(words) = settings.text("append") {
+            line += &format!(" {words}");
+        }
+        command.args(["-append", &format!("{line} -- {AGENT}")]);
+        command.args(settings.words("args"));
+        Ok(Launch::until_killed(command))
+    }
+}
+
+fn qemu(settings: &Settings) -> Result<PathBuf, SystemError> {
+    match settings.path("program") {
+        Some(path) => program::existing("qemu", path),
+        None => program::need("qemu", PROGRAM, "qemu-system-x86"),
+    }
+}
+
+/// The firmware of the probe: 64 KiB that end at 1 MiB, where the processor begins 16 bytes before the end.
+const FIRMWARE: usize = 64 << 10;
+/// `mov $0x501, %dx; mov $0x10, %al; out %al, (%dx); hlt`
+const PROBE: [u8; 7] = [0xba, 0x01, 0x05, 0xb0, 0x10, 0xee, 0xf4];
+/// What QEMU's device at that port makes of the value.
+const PROBED: i32 = 0x10 << 1 | 1;
+/// A bound on the probe's time; with a working KVM it takes a tenth of a second.
+const PROBE_TIME: Duration = Duration::from_secs(5);
+
+/// Whether a virtual machine executes instructions under KVM: `/dev/kvm` may be there and of no use.
+fn kvm_works(program: &std::path::Path, start: &Starting) -> bool {
+    static WORKS: OnceLock<bool> = OnceLock::new();
+    *WORKS.get_or_init(|| {
+        let firmware = start.state.path().join("probe");
+        let mut image = vec![0xf4; FIRMWARE];
+        image[FIRMWARE - 16..][..PROBE.len()].copy_from_slice(&PROBE);
+        if !std::path::Path::new("/dev/kvm").exists() || std::fs::write(&firmware, image).is_err() {
+            return false;
+        }
+        let mut command = Command::new(program);
+        command.args(["-accel", "kvm", "-cpu", "host", "-m", "16", "-nodefaults"]);
+        command.args(["-no-user-config", "-display", "none", "-no-reboot", "-bios"]).arg(firmware);
+        command.args(["-device", "isa-debug-exit,iobase=0x501,iosize=1"]);
+        command.env(state::VARIABLE, start.state.path());
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        state::code_within(&mut command, PROBE_TIME).is_ok_and(|code| code == Some(PROBED))
+    })
+}

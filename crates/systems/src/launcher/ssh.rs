@@ -1,0 +1,138 @@
+//! `ssh`: the agent runs on another host, started by OpenSSH's own program with the user's configuration.
+
+use std::fs::File;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use ring::digest::{SHA256, digest};
+
+use super::{AGENT, Argument, Launch, Launcher, Starting};
+use crate::error::SystemError;
+use crate::options::{Kind, OptionSpec, Settings};
+use crate::{program, state};
+
+/// The directory of copies on the host, below the user's home directory; a copy's name is its SHA-256.
+const CACHE: &str = ".cache/oscost";
+/// A bound on the time that copying takes.
+const COPY_TIME: Duration = Duration::from_secs(300);
+
+/// The launcher.
+#[derive(Debug)]
+pub struct Ssh;
+
+impl Launcher for Ssh {
+    fn name(&self) -> &'static str {
+        "ssh"
+    }
+
+    fn about(&self) -> &'static str {
+        "another Linux host, by OpenSSH with your configuration and keys"
+    }
+
+    fn needs(&self) -> &'static str {
+        "openssh-client; a HOST that accepts a key without a question"
+    }
+
+    fn argument(&self) -> Option<Argument> {
+        Some(Argument { option: "host", syntax: "HOST", required: true })
+    }
+
+    fn options(&self) -> &'static [OptionSpec] {
+        &[
+            OptionSpec { name: "host", kind: Kind::Text, meaning: "the host, as ssh knows it" },
+            OptionSpec {
+                name: "connect-timeout",
+                kind: Kind::Count(1, 3_600),
+                meaning: "time for connecting, in s; 10 unless given",
+            },
+            OptionSpec { name: "args", kind: Kind::Words, meaning: "further options of ssh" },
+        ]
+    }
+
+    fn is_remote(&self) -> bool {
+        true
+    }
+
+    fn check(&self, settings: &Settings) -> Result<(), SystemError> {
+        program::need("ssh", "ssh", "openssh-client")?;
+        match settings.text("host") {
+            Some(host) if host.starts_with('-') => {
+                Err(SystemError::Usage(format!("{host:?} is not the name of a host")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn launch(&self, start: &mut Starting) -> Result<Launch, SystemError> {
+        let settings = start.settings;
+        let binary = start.static_binary()?;
+        let copy = format!("{CACHE}/{}", hash_of(&binary)?);
+        let errors = start.state.path().join("ssh-errors");
+        let run = |script: &str, input: Stdio| run(settings, script, input, &errors);
+        if !run(&format!("test -x {copy}"), Stdio::null())? {
+            let part = format!("{copy}.$$");
+            let script = format!(
+                "umask 077 && mkdir -p {CACHE} && cat >{part} && chmod 700 {part} && mv {part} {copy}"
+            );
+            let file = File::open(&binary);
+            let file = file.map_err(|e| SystemError::from_io(binary.display().to_string(), &e))?;
+            if !run(&script, file.into())? {
+                return Err(failure(settings, "copying oscost there failed", &errors));
+            }
+        }
+        let cpus = settings.cpus("cpus").unwrap_or_default();
+        let cpus: Vec<String> = cpus.iter().map(usize::to_string).collect();
+        let pinned = match cpus.is_empty() {
+            true => String::new(),
+            false => format!("taskset -c {} ", cpus.join(",")),
+        };
+        let command = ssh(settings, &format!("exec {pinned}\"$HOME\"/{copy} {AGENT}"))?;
+        Ok(Launch::of(command))
+    }
+}
+
+/// The command that runs a script of sh(1) on the host, in the home directory.
+fn ssh(settings: &Settings, script: &str) -> Result<Command, SystemError> {
+    let mut command = Command::new(program::need("ssh", "ssh", "openssh-client")?);
+    let timeout = settings.count("connect-timeout").unwrap_or(10);
+    command.args(["-T", "-o", "BatchMode=yes", "-o", &format!("ConnectTimeout={timeout}")]);
+    command.args(["-o", "ServerAliveInterval=15", "-o", "ServerAliveCountMax=4"]);
+    command.args(settings.words("args"));
+    command.arg("--").arg(settings.text("host").unwrap_or_default());
+    // The user's login shell may be another one. The scripts have no quotes that it would take away.
+    command.arg(format!("sh -c '{script}'"));
+    Ok(command)
+}
+
+/// Whether a script succeeds on the host.
+fn run(
+    settings: &Settings,
+    script: &str,
+    input: Stdio,
+    errors: &Path,
+) -> Result<bool, SystemError> {
+    let mut command = ssh(settings, script)?;
+    let file = File::create(errors);
+    let file = file.map_err(|e| SystemError::from_io(errors.display().to_string(), &e))?;
+    command.stdin(input).stdout(Stdio::null()).stderr(file);
+    let code = state::code_within(&mut command, COPY_TIME);
+    match code.map_err(|e| SystemError::from_io("starting ssh", &e))? {
+        Some(0) => Ok(true),
+        // OpenSSH's own failures; other codes are the script's.
+        None | Some(255) => Err(failure(settings, "ssh failed", errors)),
+        Some(_) => Ok(false),
+    }
+}
+
+fn failure(settings: &Settings, what: &str, errors: &Path) -> SystemError {
+    let text = std::fs::read(errors).unwrap_or_default();
+    let host = settings.text("host").unwrap_or_default();
+    SystemError::Failed(format!("{host}: {what}: {}", crate::running::last_line(&text)))
+}
+
+fn hash_of(path: &Path) -> Result<String, SystemError> {
+    let bytes = std::fs::read(path);
+    let bytes = bytes.map_err(|e| SystemError::from_io(path.display().to_string(), &e))?;
+    Ok(digest(&SHA256, &bytes).as_ref().iter().map(|byte| format!("{byte:02x}")).collect())
+}

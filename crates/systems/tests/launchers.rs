@@ -1,0 +1,421 @@
+//! Each launcher starts a small static program, exchanges lines with it, and leaves nothing: neither when it is ended, nor
+//! after a SIGKILL of the process that started it and the next start.
+//!
+//! What a launcher needs and this machine lacks is skipped with the reason. `OSCOST_TEST_KERNEL` names a kernel image for
+//! QEMU; without it `scripts/test-kernels` has put one in target/kernels.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+use std::sync::OnceLock;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+use libtest_mimic::{Arguments, Failed, Trial};
+use platform::hosted;
+use systems::{Running, System, SystemError, SystemsFile};
+
+/// Set for a copy of this test that starts a system and waits to be killed: the file of systems.
+const STARTER: &str = "OSCOST_TEST_STARTER";
+/// No system takes so long to answer.
+const LONGEST: Duration = Duration::from_secs(120);
+
+fn main() -> ExitCode {
+    if let Some(file) = std::env::var_os(STARTER) {
+        return start_and_wait(Path::new(&file));
+    }
+    if cfg!(not(target_os = "linux")) {
+        return ExitCode::SUCCESS;
+    }
+    let launchers =
+        ["native", "command", "chroot", "bwrap", "gvisor", "uml", "qemu", "console", "podman"];
+    let mut tests: Vec<Trial> = launchers
+        .into_iter()
+        .flat_map(|name| {
+            [
+                Trial::test(format!("{name}_exchanges_lines_and_leaves_nothing"), move || {
+                    exchange(name)
+                }),
+                Trial::test(format!("{name}_leaves_nothing_after_a_kill"), move || kill(name)),
+            ]
+        })
+        .collect();
+    tests.push(Trial::test("ssh_copies_the_program_once_and_leaves_nothing_else", over_ssh));
+    tests.push(Trial::test("the_last_words_are_the_errors", last_words));
+    tests.push(Trial::test("what_cannot_start_says_why", cannot_start));
+    let mut arguments = Arguments::from_args();
+    // Two CPUs: a virtual machine and another beside it are slower than both in turn.
+    arguments.test_threads = Some(1);
+    libtest_mimic::run(&arguments, tests).exit_code()
+}
+
+/// The static program, compiled once; the reason if it cannot be.
+fn agent() -> Result<&'static Path, String> {
+    static AGENT: OnceLock<Result<PathBuf, String>> = OnceLock::new();
+    let compile = || {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/agent.c");
+        let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("agent");
+        let compiler = Command::new("gcc")
+            .args(["-static", "-O1", "-o"])
+            .args([&program, &source])
+            .output()
+            .map_err(|e| format!("gcc: {e}"))?;
+        match compiler.status.success() {
+            true => Ok(program),
+            false => Err(String::from_utf8_lossy(&compiler.stderr).into_owned()),
+        }
+    };
+    AGENT.get_or_init(compile).as_deref().map_err(Clone::clone)
+}
+
+/// A kernel image for QEMU.
+fn kernel() -> Option<PathBuf> {
+    if let Some(path) = std::env::var_os("OSCOST_TEST_KERNEL") {
+        return Some(PathBuf::from(path));
+    }
+    let kernels = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/kernels");
+    let entries = std::fs::read_dir(kernels).ok()?.flatten().map(|entry| entry.path());
+    entries.filter(|path| path.to_string_lossy().contains("vmlinuz")).min()
+}
+
+/// An image with nothing in it; `None` if podman cannot make one.
+fn image() -> Option<&'static str> {
+    static IMAGE: OnceLock<bool> = OnceLock::new();
+    const NAME: &str = "localhost/oscost-test-empty";
+    let made = IMAGE.get_or_init(|| {
+        let empty = tempfile::tempdir().expect("a directory");
+        let archive = empty.path().join("empty.tar");
+        // Two blocks of zeros end an archive.
+        std::fs::write(&archive, [0; 10_240]).expect("a file");
+        let import = Command::new("podman").arg("import").arg(&archive).arg(NAME).output();
+        import.is_ok_and(|output| output.status.success())
+    });
+    made.then_some(NAME)
+}
+
+/// The file of systems with one that is named as `name`, and the directory that it needs; else why it cannot be tested.
+fn description(name: &str, directory: &Path) -> Result<String, String> {
+    let agent = agent()?.display();
+    let root = testing::is_root();
+    let text = match name {
+        "native" => format!("launcher = 'native'\nbinary = '{agent}'\n"),
+        "command" => {
+            format!("launcher = 'command'\nline = 'env A=b {{oscost}} agent'\nbinary = '{agent}'\n")
+        }
+        "chroot" | "gvisor" if !root => return Err("needs root".to_owned()),
+        "chroot" => {
+            let inside = directory.join("root");
+            std::fs::create_dir_all(inside.join("proc")).map_err(|e| e.to_string())?;
+            format!("launcher = 'chroot'\ndirectory = '{}'\nbinary = '{agent}'\n", inside.display())
+        }
+        "qemu" | "console" => {
+            let kernel = kernel().ok_or("no kernel image: scripts/test-kernels fetches one")?;
+            let channel = if name == "qemu" { "serial" } else { "console" };
+            format!(
+                "launcher = 'qemu'\nkernel = '{}'\nchannel = '{channel}'\nbinary = '{agent}'\nappend = 'quiet'\n",
+                kernel.display()
+            )
+        }
+        "podman" => {
+            let image = image().ok_or("podman is not installed, or cannot import an image")?;
+            // Podman's usual limits are higher than root's in some containers and machines, and crun refuses some cgroups.
+            let limits = "'--ulimit', 'nofile=1024:1024', '--ulimit', 'nproc=1024:1024', '--runtime', 'runc'";
+            format!(
+                "launcher = 'podman'\nimage = '{image}'\nargs = [{limits}]\nbinary = '{agent}'\n"
+            )
+        }
+        launcher => format!("launcher = '{launcher}'\nbinary = '{agent}'\n"),
+    };
+    Ok(format!("[{name}]\n{text}"))
+}
+
+/// The system, where this machine can start it.
+fn system(name: &str, directory: &Path) -> Result<Option<(System, PathBuf)>, Failed> {
+    let text = match description(name, directory) {
+        Ok(text) => text,
+        Err(why) => {
+            testing::skip(&format!("{name}: {why}"));
+            return Ok(None);
+        }
+    };
+    let path = directory.join("systems.toml");
+    std::fs::write(&path, text)?;
+    let system = System::parse(name, &SystemsFile::read(&path)?)?;
+    match system.check() {
+        Err(SystemError::Missing { program, remedy, .. }) => {
+            testing::skip(&format!("{name} needs {program}: {remedy}"));
+            Ok(None)
+        }
+        checked => checked.map(|()| Some((system, path))).map_err(Failed::from),
+    }
+}
+
+/// Lines of a system's output, read by a thread.
+fn lines(
+    running: &mut Running,
+) -> impl FnMut(Duration) -> Result<String, RecvTimeoutError> + use<> {
+    let output = running.take_output();
+    let (sender, receiver) = channel();
+    std::thread::spawn(move || {
+        for line in BufReader::new(output).split(b'\n').map_while(Result::ok) {
+            if sender.send(String::from_utf8_lossy(&line).into_owned()).is_err() {
+                return;
+            }
+        }
+    });
+    move |limit| receiver.recv_timeout(limit)
+}
+
+/// Waits for a line that contains `text`; other text may come before, such as that of a console.
+fn await_line(
+    next: &mut impl FnMut(Duration) -> Result<String, RecvTimeoutError>,
+    text: &str,
+    running: &mut Running,
+) -> Result<(), Failed> {
+    let began = Instant::now();
+    while let Some(left) = LONGEST.checked_sub(began.elapsed()) {
+        match next(left) {
+            Ok(line) if line.contains(text) => return Ok(()),
+            Ok(_) => {}
+            Err(_) => break,
+        }
+    }
+    Err(format!("no line {text:?}; its last error is {:?}", running.last_words()).into())
+}
+
+/// Directories of state, processes and mounts of systems that `pid` started.
+fn left(pid: u32) -> BTreeMap<&'static str, Vec<String>> {
+    let name = format!("oscost-system-{pid}-");
+    let entries = std::fs::read_dir(std::env::temp_dir()).into_iter().flatten().flatten();
+    let paths = entries.map(|entry| entry.path().display().to_string());
+    let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    let containers =
+        Command::new("podman").args(["ps", "--all", "--format", "{{.Names}}"]).output();
+    let containers = containers.map(|output| output.stdout).unwrap_or_default();
+    let containers = String::from_utf8_lossy(&containers).into_owned();
+    let with_name = |lines: &str| {
+        lines.lines().filter(|line| line.contains(&name)).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let processes = hosted::mentioning(&name).iter().map(u32::to_string).collect();
+    let left = [
+        ("directories", paths.filter(|path| path.contains(&name)).collect::<Vec<_>>()),
+        ("processes", processes),
+        ("mounts", with_name(&mounts)),
+        ("containers", with_name(&containers)),
+    ];
+    left.into_iter().filter(|(_, found)| !found.is_empty()).collect()
+}
+
+fn nothing_left(pid: u32, directory: &Path) -> Result<(), Failed> {
+    let left = left(pid);
+    if !left.is_empty() {
+        return Err(format!("left: {left:?}").into());
+    }
+    let root = directory.join("root");
+    let files = std::fs::read_dir(root).into_iter().flatten().flatten();
+    let files: Vec<_> =
+        files.map(|entry| entry.file_name()).filter(|name| name != "proc").collect();
+    if files.is_empty() { Ok(()) } else { Err(format!("left in the directory: {files:?}").into()) }
+}
+
+fn cpu() -> usize {
+    *platform::cpu::allowed().last().expect("there is a CPU")
+}
+
+/// User-Mode Linux aborts on some processors, of which it says so.
+fn is_denied(name: &str, running: &mut Running) -> bool {
+    name == "uml" && running.has_ended() && {
+        let words = running.last_words();
+        testing::not_applicable(&format!("User-Mode Linux on this processor: {words}"));
+        true
+    }
+}
+
+fn exchange(name: &str) -> Result<(), Failed> {
+    let directory = tempfile::tempdir()?;
+    let Some((system, _)) = system(name, directory.path())? else { return Ok(()) };
+    let mut running = system.start(&[cpu()])?;
+    let mut next = lines(&mut running);
+    let mut input = running.take_input();
+    if let Err(failed) = await_line(&mut next, "ready as agent", &mut running) {
+        return if is_denied(name, &mut running) { Ok(()) } else { Err(failed) };
+    }
+    for number in 0..3 {
+        writeln!(input, "line {number}")?;
+        input.flush()?;
+        await_line(&mut next, &format!("got line {number}"), &mut running)?;
+    }
+    let affinity = std::fs::read_to_string(format!("/proc/{}/status", running.pid()))?;
+    let cpus = affinity.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:\t"));
+    assert_eq!(cpus, Some(cpu().to_string().as_str()));
+    drop(input);
+    running.end();
+    nothing_left(std::process::id(), directory.path())
+}
+
+/// Runs in another process, which is killed.
+fn start_and_wait(file: &Path) -> ExitCode {
+    let systems = SystemsFile::read(file).expect("a file of systems");
+    let name = systems.names().next().expect("a system").to_owned();
+    let mut running =
+        System::parse(&name, &systems).expect("a system").start(&[cpu()]).expect("it starts");
+    let mut next = lines(&mut running);
+    match await_line(&mut next, "ready as agent", &mut running) {
+        Ok(()) => println!("started"),
+        Err(_) if is_denied(&name, &mut running) => return ExitCode::SUCCESS,
+        Err(failed) => panic!("{failed:?}"),
+    }
+    std::thread::sleep(LONGEST);
+    ExitCode::FAILURE
+}
+
+fn kill(name: &str) -> Result<(), Failed> {
+    let directory = tempfile::tempdir()?;
+    let Some((_, file)) = system(name, directory.path())? else { return Ok(()) };
+    let mut starter = Command::new(std::env::current_exe()?)
+        .env(STARTER, &file)
+        .stdout(Stdio::piped())
+        .stdin(Stdio::null())
+        .spawn()?;
+    let output = starter.stdout.take().expect("it is piped");
+    let started =
+        BufReader::new(output).lines().map_while(Result::ok).any(|line| line == "started");
+    let pid = starter.id();
+    let found = left(pid);
+    starter.kill()?;
+    let status = starter.wait()?;
+    if !started && status.success() {
+        return Ok(());
+    }
+    assert!(started, "the starter ended with {status}");
+    assert!(found.contains_key("directories"), "{found:?}");
+    // The next start.
+    let text = format!("[next]\nlauncher = 'native'\nbinary = '{}'\n", agent()?.display());
+    let systems = SystemsFile::parse(&text, Path::new("systems.toml"))?;
+    System::parse("next", &systems)?.start(&[cpu()])?.end();
+    nothing_left(pid, directory.path())
+}
+
+/// A server on the loopback interface with keys of its own, whose users have the home directory `home`.
+struct SshServer(std::process::Child);
+
+impl SshServer {
+    /// Starts one in `directory`; also returns the configuration of clients, whose host is named `there`.
+    fn start(directory: &Path, home: &Path) -> Result<(Self, PathBuf), Failed> {
+        let path = |name: &str| directory.join(name).display().to_string();
+        for key in ["host", "user"] {
+            let words = ["-q", "-t", "ed25519", "-N", "", "-f", &path(key)];
+            assert!(Command::new("ssh-keygen").args(words).status()?.success());
+        }
+        std::fs::create_dir_all("/run/sshd")?;
+        let port = std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+        let home = home.display();
+        let server = format!(
+            "ListenAddress 127.0.0.1\nPort {port}\nHostKey {}\nAuthorizedKeysFile {}\nStrictModes no\nUsePAM no\n\
+             PermitRootLogin yes\nPidFile none\nForceCommand cd {home} && HOME={home} sh -c \"$SSH_ORIGINAL_COMMAND\"\n",
+            path("host"),
+            path("user.pub")
+        );
+        std::fs::write(path("sshd_config"), server)?;
+        let client = format!(
+            "Host there\nHostName 127.0.0.1\nPort {port}\nIdentityFile {}\nIdentitiesOnly yes\n\
+             StrictHostKeyChecking no\nUserKnownHostsFile {}\nLogLevel ERROR\n",
+            path("user"),
+            path("known")
+        );
+        std::fs::write(path("ssh_config"), client)?;
+        let errors = std::fs::File::create(path("errors"))?;
+        let started = Command::new("/usr/sbin/sshd")
+            .args(["-D", "-e", "-f", &path("sshd_config")])
+            .stderr(errors)
+            .spawn()?;
+        let server = Self(started);
+        let began = Instant::now();
+        while std::net::TcpStream::connect(("127.0.0.1", port)).is_err() {
+            assert!(began.elapsed() < LONGEST, "{}", std::fs::read_to_string(path("errors"))?);
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        Ok((server, PathBuf::from(path("ssh_config"))))
+    }
+}
+
+impl Drop for SshServer {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn over_ssh() -> Result<(), Failed> {
+    let has_server = testing::is_root() && Path::new("/usr/sbin/sshd").exists();
+    if testing::skip_unless(has_server, "needs root and openssh-server") {
+        return Ok(());
+    }
+    let directory = tempfile::tempdir()?;
+    let home = directory.path().join("home");
+    std::fs::create_dir(&home)?;
+    let (server, config) = SshServer::start(directory.path(), &home)?;
+    let text = format!(
+        "[there]\nlauncher = 'ssh'\nhost = 'there'\nargs = ['-F', '{}']\nbinary = '{}'\ncpus = [{}]\n",
+        config.display(),
+        agent()?.display(),
+        cpu()
+    );
+    let systems = SystemsFile::parse(&text, Path::new("systems.toml"))?;
+    let system = System::parse("there", &systems)?;
+    let mut copied = Vec::new();
+    for _ in 0..2 {
+        let mut running = system.start(&platform::cpu::allowed())?;
+        let mut next = lines(&mut running);
+        let mut input = running.take_input();
+        await_line(&mut next, "ready as agent", &mut running)?;
+        writeln!(input, "a line")?;
+        await_line(&mut next, "got a line", &mut running)?;
+        drop(input);
+        running.end();
+        nothing_left(std::process::id(), directory.path())?;
+        let cache = std::fs::read_dir(home.join(".cache/oscost"))?.flatten();
+        let files: Vec<_> = cache
+            .map(|entry| (entry.path(), entry.metadata().and_then(|data| data.modified()).ok()))
+            .collect();
+        assert_eq!(files.len(), 1, "{files:?}");
+        copied.push(files);
+    }
+    assert_eq!(copied[0], copied[1], "it was copied twice");
+    drop(server);
+    let error = system.start(&[cpu()]).err().ok_or("it has started without a server")?.to_string();
+    assert!(error.starts_with("there: ssh failed: ") && error.contains("refused"), "{error}");
+    Ok(())
+}
+
+fn last_words() -> Result<(), Failed> {
+    let directory = tempfile::tempdir()?;
+    let Some((system, _)) = system("native", directory.path())? else { return Ok(()) };
+    let mut running = system.start(&[cpu()])?;
+    drop(running.take_input());
+    while !running.has_ended() {
+        std::thread::yield_now();
+    }
+    assert_eq!(running.last_words(), "an error");
+    Ok(())
+}
+
+fn cannot_start() -> Result<(), Failed> {
+    let file = SystemsFile::default();
+    for (text, message) in [
+        ("x=./nosuch {oscost} agent", "command needs the program ./nosuch"),
+        ("chroot:/nosuch/directory", "/nosuch/directory: there is no such directory"),
+        ("qemu:/nosuch/vmlinuz", "/nosuch/vmlinuz: there is no such file"),
+        ("podman:-v", "\"-v\" is not the name of an image"),
+        ("ssh:-oProxyCommand=x", "\"-oProxyCommand=x\" is not the name of a host"),
+    ] {
+        let error = match System::parse(text, &file)?.start(&[cpu()]) {
+            Err(SystemError::Missing { remedy, .. }) if remedy.starts_with("apt-get") => continue,
+            Err(error) => error.to_string(),
+            Ok(_) => return Err(format!("{text} has started").into()),
+        };
+        assert!(error.contains(message), "{text}: {error}");
+    }
+    Ok(())
+}
