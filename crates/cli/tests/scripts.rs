@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use common::{Bench, Said, finish};
 
 /// Each script, with the packages of the programs that it needs besides those of [`PRESENT`].
-const JUDGES: [(&str, &[&str]); 5] = [
+const JUDGES: [(&str, &[&str]); 6] = [
+    ("judge-agent", &[]),
     ("judge-answers", &[]),
     ("judge-files", &["gcc", "fio"]),
     ("judge-load", &["nginx", "wrk"]),
