@@ -179,13 +179,9 @@ impl Select {
         Self { case, params }
     }
 
-    /// Whether this selects the point.
+    /// Whether this selects the point, whose parameters are complete (`completed`).
     pub fn matches(&self, case: &str, params: &Params) -> bool {
-        let has = |(key, value): &(&str, &str)| match params.get(*key) {
-            Some(own) => own == value,
-            // Runs of older versions lack it.
-            None => crate::registry::usual_of_added(case, key) == Some(*value),
-        };
+        let has = |(key, value): &(&str, &str)| params.get(*key).is_some_and(|own| own == value);
         self.case == case && self.params.iter().all(has)
     }
 }

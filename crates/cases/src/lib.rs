@@ -140,7 +140,7 @@ mod tests {
             assert_eq!(completed(other, &old), old, "{other}");
         }
         let none = Select::point("net/answer", &[("arch", "fork"), ("work", "none")]);
-        assert!(none.matches("net/answer", &old) && !none.matches("net/answer", &works));
+        assert!(none.matches("net/answer", &now) && !none.matches("net/answer", &works));
         for area in AREAS {
             for (name, value) in area.added {
                 let of_cases = || area.cases.iter().flat_map(|case| case.params);

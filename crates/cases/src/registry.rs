@@ -82,12 +82,6 @@ pub fn is_added(case: &Case, param: &str) -> bool {
         && case.params.iter().any(|of_case| of_case.name == param)
 }
 
-/// The value that a parameter of a case has in runs of older versions, which lack it.
-pub(crate) fn usual_of_added(case: &str, param: &str) -> Option<&'static str> {
-    let area = area(case.split_once('/')?.0)?;
-    area.added.iter().find(|(name, _)| *name == param).map(|(_, value)| *value)
-}
-
 /// The parameters of a result, with those that runs of older versions lack at the value that they had.
 pub fn completed(case: &str, params: &Params) -> Params {
     let mut params = params.clone();

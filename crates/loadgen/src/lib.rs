@@ -35,6 +35,7 @@
 mod connection;
 mod external;
 mod generator;
+mod generators;
 mod load;
 mod peers;
 mod reply;
@@ -45,8 +46,8 @@ mod verdict;
 mod window;
 
 pub use generator::{Generator, Held, Offer};
+pub use generators::Generators;
 pub use load::Load;
-pub use peers::Generators;
 pub use slow::SlowClients;
 pub use step::{ErrorKind, Errors, Step, Unfinished};
 pub use window::Window;

@@ -42,6 +42,10 @@ impl SlowClients {
     /// Requests that one client sends each second.
     pub const REQUESTS_PER_S: f64 = PIECES_PER_S as f64 / PIECES as f64;
 
+    /// The time in which each sends its first request, and half as much again.
+    pub const FIRST_REQUESTS: Duration =
+        Duration::from_millis(1_500 * PIECES as u64 / PIECES_PER_S as u64);
+
     /// Connects `count` clients, and starts their thread, on this CPU if one is given.
     ///
     /// # Errors
@@ -64,6 +68,11 @@ impl SlowClients {
         };
         let thread = std::thread::Builder::new().spawn(run).map_err(of)?;
         Ok(Self { state, count, thread: Some(thread) })
+    }
+
+    /// Waits until each has had the time to send a whole request: a server that reads it is occupied by then.
+    pub fn wait_for_first_requests(&self) {
+        std::thread::sleep(Self::FIRST_REQUESTS);
     }
 
     /// Number of clients.

@@ -50,9 +50,8 @@ mod os {
         let mut thread = MaybeUninit::<libc::pthread_t>::uninit();
         // SAFETY: as required of the caller; the id is written, not read.
         unsafe {
-            let size = stack.max(libc::PTHREAD_STACK_MIN);
             let results = [
-                libc::pthread_attr_setstacksize(attributes, size),
+                libc::pthread_attr_setstacksize(attributes, stack),
                 libc::pthread_attr_setdetachstate(attributes, libc::PTHREAD_CREATE_DETACHED),
             ];
             match results.into_iter().find(|&error| error != 0) {

@@ -174,10 +174,7 @@ fn sentence(results: &[CaseResult], finding: &Finding) -> Option<String> {
                     result.params.get(*param).is_some_and(|own| own == value)
                 };
                 let matching = |point: &Select| {
-                    results
-                        .iter()
-                        .filter(at)
-                        .find(|r| r.metric == metric.name && point.matches(&r.case, &r.params))
+                    results.iter().filter(at).find(|r| r.metric == metric.name && is_at(point, r))
                 };
                 let of = matching(of).filter(|of| of.outcome == Outcome::Measured)?;
                 let to = find_beside(results, to, of)?;
@@ -257,9 +254,15 @@ fn inverse(ratio: Ratio) -> Ratio {
     Ratio { mid: 1.0 / ratio.mid, low: 1.0 / ratio.high, high: 1.0 / ratio.low }
 }
 
+/// Whether a result belongs to the point.
+fn is_at(point: &Select, result: &CaseResult) -> bool {
+    point.case == result.case
+        && point.matches(&result.case, &cases::completed(&result.case, &result.params))
+}
+
 /// The first point that matches.
 fn find<'r>(results: &'r [CaseResult], point: &Select, metric: &Metric) -> Option<&'r CaseResult> {
-    results.iter().find(|r| r.metric == metric.name && point.matches(&r.case, &r.params))
+    results.iter().find(|r| r.metric == metric.name && is_at(point, r))
 }
 
 /// The point that matches and shares all parameters that are not named with `other`, for the same metric.
@@ -275,7 +278,7 @@ fn find_beside<'r>(
         };
         r.metric == other.metric
             && r.outcome == Outcome::Measured
-            && point.matches(&r.case, &r.params)
+            && is_at(point, r)
             && r.params.iter().all(same)
     };
     results.iter().find(is_beside).filter(|_| other.outcome == Outcome::Measured)

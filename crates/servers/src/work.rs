@@ -118,7 +118,7 @@ pub enum Task {
 
 /// What [`Task::prepare`] needs for some kinds of work.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Means<'a> {
+pub struct WorkResources<'a> {
     /// The speed of computing, if it is known; otherwise it is measured.
     pub computing: Option<measure::work::Work>,
     /// The path at which `fsync` creates a file; the caller removes it.
@@ -132,12 +132,12 @@ impl Task {
     ///
     /// # Errors
     /// `Failed` if something that it needs is missing, or does not work.
-    pub fn prepare(work: Work, means: &Means) -> Result<Self, CaseError> {
+    pub fn prepare(work: Work, resources: &WorkResources) -> Result<Self, CaseError> {
         let missing = |what: &str| CaseError::Failed(format!("the work {work} needs {what}"));
         Ok(match work {
             Work::None => Self::None,
             Work::Cpu(time) => {
-                let computing = match means.computing {
+                let computing = match resources.computing {
                     Some(known) => known,
                     None => measure::work::Work::calibrate(measure::time::Clock::monotonic())?,
                 };
@@ -153,14 +153,15 @@ impl Task {
                 task
             }
             Work::Fsync => {
-                let path = means.scratch.ok_or_else(|| missing("a path for its file"))?.to_owned();
+                let path =
+                    resources.scratch.ok_or_else(|| missing("a path for its file"))?.to_owned();
                 let created = File::create(&path).and_then(|mut file| file.write_all(&RECORD));
                 created
                     .map_err(|e| CaseError::from_io(&format!("create {}", path.display()), &e))?;
                 Self::Fsync { path }
             }
             Work::Dns => {
-                Self::Dns { server: means.name_server.ok_or_else(|| missing("a name server"))? }
+                Self::Dns { server: resources.name_server.ok_or_else(|| missing("a name server"))? }
             }
         })
     }
@@ -231,10 +232,13 @@ mod tests {
     fn every_kind_is_done() {
         let path = std::env::temp_dir().join(format!("oscost-test-work-{}", std::process::id()));
         let names = NameServer::start().unwrap();
-        let means =
-            Means { computing: None, scratch: Some(&path), name_server: Some(names.address()) };
+        let resources = WorkResources {
+            computing: None,
+            scratch: Some(&path),
+            name_server: Some(names.address()),
+        };
         for work in ["none", "cpu:1us", "file:4k", "file:17000", "fsync", "dns"] {
-            let task = Task::prepare(work.parse().unwrap(), &means).unwrap();
+            let task = Task::prepare(work.parse().unwrap(), &resources).unwrap();
             assert!(task.perform().is_ok(), "{work}");
             let text = serde_json::to_string(&task).unwrap();
             assert_eq!(serde_json::from_str::<Task>(&text).unwrap(), task);
@@ -247,7 +251,7 @@ mod tests {
     #[test]
     fn missing_means_are_named_and_failures_are_errors() {
         for (work, what) in [(Work::Fsync, "a path"), (Work::Dns, "a name server")] {
-            let error = Task::prepare(work, &Means::default()).unwrap_err().to_string();
+            let error = Task::prepare(work, &WorkResources::default()).unwrap_err().to_string();
             assert!(error.contains(what), "{error}");
         }
         let nowhere = PathBuf::from("/nonexistent/oscost");

@@ -1,5 +1,6 @@
 use std::time::Duration;
 
+use loadgen::SlowClients;
 use measure::{CaseError, Params, Round};
 use servers::Protocol;
 
@@ -100,5 +101,7 @@ pub fn takes(params: &Params) -> Duration {
     };
     let slow = count_of(params, "slow").unwrap_or(0) as f64;
     let of_slow = Duration::from_secs_f64(slow / accepted);
-    of_slow + trial::takes(params, &Speed { accepted, replies: 40_000.0 })
+    of_slow
+        + SlowClients::FIRST_REQUESTS
+        + trial::takes(params, &Speed { accepted, replies: 40_000.0 })
 }

@@ -11,7 +11,7 @@ use measure::{CaseError, Params, Round};
 use platform::cleanup::temp_path;
 use platform::network_namespace::NamespacePair;
 use servers::hosted::Hosted;
-use servers::work::{Means, NoSuchWork};
+use servers::work::{NoSuchWork, WorkResources};
 use servers::{Architecture, NameServer, Protocol, Task, Work};
 
 use super::ADDED;
@@ -127,7 +127,7 @@ impl TestBed {
         let scratch = (work == Work::Fsync).then(|| Scratch(temp_path()));
         let task = Task::prepare(
             work,
-            &Means {
+            &WorkResources {
                 computing,
                 scratch: scratch.as_ref().map(|file| file.0.as_path()),
                 name_server: names.as_ref().map(NameServer::address),

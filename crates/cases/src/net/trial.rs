@@ -87,6 +87,9 @@ pub fn run_beside(
         0 => None,
         count => Some(SlowClients::start(server.address(), count, test_bed.client_cpu())?),
     };
+    if let Some(slow) = &slow {
+        slow.wait_for_first_requests();
+    }
     let mut generator = test_bed.generator(params, &server, protocol)?;
     let mut ask = || Answer {
         server: server.report(),

@@ -11,7 +11,7 @@ use platform::process::on_termination;
 use report::definition_list;
 use servers::hosted::host;
 use servers::remote::report_at;
-use servers::work::{Means, Task, Work};
+use servers::work::{Task, Work, WorkResources};
 use servers::{ARCHITECTURES, Architecture, Server, ServerOptions};
 
 use crate::args::Serve;
@@ -32,7 +32,7 @@ pub fn serve(args: &Serve) -> anyhow::Result<Ending> {
             .map_err(|case_error| Usage(format!("--bind-cpu: {}", case_error)))?;
     }
     let scratch = (args.work == Work::Fsync).then(|| Scratch(temp_path()));
-    let means = Means {
+    let resources = WorkResources {
         computing: None,
         scratch: scratch.as_ref().map(|file| file.0.as_path()),
         name_server: args.nameserver,
@@ -40,7 +40,7 @@ pub fn serve(args: &Serve) -> anyhow::Result<Ending> {
     if args.work == Work::Dns && args.nameserver.is_none() {
         return Err(Usage("--work dns asks a name server: --nameserver ADDRESS".into()).into());
     }
-    let task = Task::prepare(args.work, &means)?;
+    let task = Task::prepare(args.work, &resources)?;
     let stdio = WorkerOrder::Stdio(StdioOrder {
         protocol: args.protocol,
         timeout_ms: args.timeout.as_millis() as u64,

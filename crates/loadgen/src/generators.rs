@@ -1,0 +1,129 @@
+//! Several threads that carry out one load together.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use platform::CaseError;
+use platform::cpu::pin_thread;
+
+use crate::generator::{Generator, Offer};
+use crate::load::Load;
+use crate::peers::{FailsUnlessDone, Peers};
+use crate::step::Step;
+use crate::window::Window;
+
+/// A generator of several threads, which share the connections, or the requests of an open loop. The calling thread is
+/// the first; the others exist during each step. One thread is as [`Generator`].
+#[derive(Debug)]
+pub struct Generators {
+    all: Vec<Generator>,
+    /// The CPU of each thread.
+    cpus: Vec<Option<usize>>,
+}
+
+/// A step of the thread with this number, which asks for the server's CPU time.
+type StepOf<'a> =
+    dyn Fn(usize, &mut Generator, ServerCpu<'_>) -> Result<Step, CaseError> + Sync + 'a;
+/// Returns the CPU time of the server so far.
+type ServerCpu<'a> = &'a mut dyn FnMut() -> Option<Duration>;
+
+impl Generators {
+    /// A generator of a thread for each element of `cpus`, on that CPU if it is one; of one thread if there are none.
+    ///
+    /// # Errors
+    /// As of [`Generator::new`].
+    pub fn new(load: &Load, cpus: &[Option<usize>]) -> Result<Self, CaseError> {
+        let first = Generator::new(Load { cpu: cpus.first().copied().flatten(), ..load.clone() })?;
+        let others =
+            cpus.iter().skip(1).map(|_| Generator::new(Load { cpu: None, ..load.clone() }));
+        let all = std::iter::once(Ok(first)).chain(others).collect::<Result<_, _>>()?;
+        Ok(Self { all, cpus: cpus.to_vec() })
+    }
+
+    /// Number of threads.
+    pub fn threads(&self) -> usize {
+        self.all.len()
+    }
+
+    /// As [`Generator::step_watched`]; with fewer connections than threads, some threads have none.
+    ///
+    /// # Errors
+    /// As of [`Generator::step_watched`].
+    pub fn step_watched(
+        &mut self,
+        concurrency: usize,
+        window: Window,
+        server_cpu: &mut (dyn FnMut() -> Option<Duration> + Send),
+    ) -> Result<Step, CaseError> {
+        let used = self.all.len().min(concurrency).max(1);
+        let share = |nth: usize| concurrency / used + usize::from(nth < concurrency % used);
+        self.together(used, server_cpu, &|nth, one, server_cpu| {
+            one.step_watched(share(nth), window, server_cpu)
+        })
+    }
+
+    /// As [`Generator::offer`].
+    ///
+    /// # Errors
+    /// As of [`Generator::offer`].
+    pub fn offer(
+        &mut self,
+        offer: &Offer,
+        server_cpu: &mut (dyn FnMut() -> Option<Duration> + Send),
+    ) -> Result<Step, CaseError> {
+        let used = self.all.len();
+        let share = Offer {
+            per_second: offer.per_second / used as f64,
+            most: offer.most.div_ceil(used),
+            ..*offer
+        };
+        self.together(used, server_cpu, &|_, one, server_cpu| one.offer(&share, server_cpu))
+    }
+
+    /// The first generator, for loads of one thread.
+    pub fn first(&mut self) -> &mut Generator {
+        &mut self.all[0]
+    }
+
+    /// Runs `step` in `used` threads; the first one watches the server.
+    fn together(
+        &mut self,
+        used: usize,
+        server_cpu: &mut (dyn FnMut() -> Option<Duration> + Send),
+        step: &StepOf<'_>,
+    ) -> Result<Step, CaseError> {
+        if used == 1 {
+            return step(0, &mut self.all[0], &mut || server_cpu());
+        }
+        let (peers, cpus) = (&Arc::new(Peers::new(used)), &self.cpus);
+        let run =
+            &|nth: usize, one: &mut Generator, watch: &mut dyn FnMut() -> Option<Duration>| {
+                let fails = FailsUnlessDone(peers);
+                if let Some(cpu) = cpus.get(nth).copied().flatten() {
+                    pin_thread(cpu)?;
+                }
+                one.join(Some(Arc::clone(peers)));
+                let done = step(nth, one, watch);
+                one.join(None);
+                if done.is_ok() {
+                    std::mem::forget(fails);
+                }
+                done
+            };
+        let [first, others @ ..] = &mut self.all[..used] else { unreachable!("at least one") };
+        let steps = std::thread::scope(|scope| {
+            let others = others.iter_mut().zip(1..);
+            let running: Vec<_> =
+                others.map(|(one, nth)| scope.spawn(move || run(nth, one, &mut || None))).collect();
+            let mut steps = vec![run(0, first, &mut || server_cpu())];
+            let ended = running.into_iter().map(|thread| match thread.join() {
+                Ok(step) => step,
+                Err(_) => Err(CaseError::Failed("a thread of the generator panicked".into())),
+            });
+            steps.extend(ended);
+            steps
+        });
+        let steps = steps.into_iter().collect::<Result<Vec<_>, _>>()?;
+        Step::merged(steps).ok_or_else(|| CaseError::Failed("no thread generated a load".into()))
+    }
+}
