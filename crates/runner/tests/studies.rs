@@ -1,6 +1,6 @@
 //! The included studies: what they measure exists, and takes no longer than a user waits.
 
-use analysis::claim::Side;
+use analysis::claim::{Content, Scope, Side};
 use analysis::study::{NAMES, Size, Study, included};
 use runner::{Options, Plan, Point, Selection, plan};
 
@@ -31,6 +31,30 @@ fn tables_and_claims_select_points_that_are_measured() {
             }
         }
     }
+}
+
+/// A cell of a table is one figure, and so is a side of a claim that is not about several.
+#[test]
+fn cells_select_one_point() {
+    for name in NAMES {
+        let (study, plan) = planned(name, Size::Default);
+        let cells = study.tables.iter().flat_map(|table| &table.rows).flat_map(|row| &row.cells);
+        let places = cells.filter_map(|cell| cell.place.as_ref());
+        for side in places.flat_map(|place| std::iter::once(&place.point).chain(&place.over)) {
+            assert_eq!(count_planned(side, &plan.points), 1, "{name}: {side:?}");
+        }
+        for claim in &study.claims {
+            let Content::Statement(statement) = &claim.content else { continue };
+            let is_over = statement.relation.value.quantity.over().is_some();
+            if statement.scope == Scope::At && !is_over {
+                assert_eq!(count_planned(&statement.a, &plan.points), 1, "{name}: {}", claim.name);
+            }
+        }
+    }
+}
+
+fn count_planned(side: &Side, points: &[Point]) -> usize {
+    points.iter().filter(|point| side.selects(&point.case, &point.params)).count()
 }
 
 fn is_planned(side: &Side, points: &[Point]) -> bool {
