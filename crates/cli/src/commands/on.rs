@@ -60,7 +60,9 @@ fn show(documents: &[Document], form: Form) -> anyhow::Result<()> {
     if !verdict.is_empty() {
         print(&verdict)?;
         if form != Form::Tables {
-            return print("`oscost compare last --by system` prints each point, `--tables` each system.");
+            return print(
+                "`oscost compare last --by system` prints each point, `--tables` each system.",
+            );
         }
     }
     for document in documents {

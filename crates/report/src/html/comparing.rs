@@ -30,7 +30,8 @@ pub(super) fn section(comparison: &Comparison, ids: &mut Ids) -> Markup {
     rows.sort_by(|a, b| distance(b).total_cmp(&distance(a)));
     let count = rows.len();
     rows.truncate(CHANGES);
-    let mut chart = chart(comparison, &rows, "Changes, the largest first", "chart/changes", true, ids);
+    let mut chart =
+        chart(comparison, &rows, "Changes, the largest first", "chart/changes", true, ids);
     if count > CHANGES {
         chart.notes.push(format!("The largest {CHANGES} of {count} changes: the areas show all."));
     }
@@ -92,7 +93,14 @@ pub(super) fn area(comparison: &Comparison, name: &str, ids: &mut Ids) -> Markup
     if rows.is_empty() {
         return html! {};
     }
-    let chart = chart(comparison, &rows, &format!("{name}: ratio to the base"), &format!("chart/{}/ratios", section_id(name)), false, ids);
+    let chart = chart(
+        comparison,
+        &rows,
+        &format!("{name}: ratio to the base"),
+        &format!("chart/{}/ratios", section_id(name)),
+        false,
+        ids,
+    );
     html! {
         div.charts { (chart.figure()) }
         details { summary { "All compared figures of " (Text(name)) ": " (rows.len()) }
@@ -114,7 +122,8 @@ pub(super) fn area(comparison: &Comparison, name: &str, ids: &mut Ids) -> Markup
 fn table_row(row: &CompareRow) -> Markup {
     let shown = |cell: &Option<crate::comparison::Cell>| {
         cell.as_ref().map(|cell| {
-            figure(cell.median, half_width(cell.median, cell.low, cell.high), &cell.unit).to_string()
+            figure(cell.median, half_width(cell.median, cell.low, cell.high), &cell.unit)
+                .to_string()
         })
     };
     html! { tr {
@@ -143,7 +152,14 @@ fn class(verdict: Verdict) -> &'static str {
     }
 }
 
-fn chart(comparison: &Comparison, rows: &[&CompareRow], title: &str, id: &str, full: bool, ids: &mut Ids) -> Chart {
+fn chart(
+    comparison: &Comparison,
+    rows: &[&CompareRow],
+    title: &str,
+    id: &str,
+    full: bool,
+    ids: &mut Ids,
+) -> Chart {
     let with_ratio = |row: &&&CompareRow| row.news.iter().any(|cell| drawn(cell).is_some());
     let rows: Vec<&CompareRow> = rows.iter().filter(with_ratio).copied().collect();
     let name = |row: &CompareRow| {
@@ -158,7 +174,12 @@ fn chart(comparison: &Comparison, rows: &[&CompareRow], title: &str, id: &str, f
             let ratio = drawn(cell)?;
             let words = format!(
                 "{}, {}: {:.3} times the base ({:.3} to {}), {}",
-                row.label, row.metric, ratio.mid, ratio.low, bound(ratio.high), cell.verdict.word()
+                row.label,
+                row.metric,
+                ratio.mid,
+                ratio.low,
+                bound(ratio.high),
+                cell.verdict.word()
             );
             Some(Point {
                 x: ratio.mid,
@@ -176,7 +197,11 @@ fn chart(comparison: &Comparison, rows: &[&CompareRow], title: &str, id: &str, f
     let shade = |(row, of_row): (usize, &&CompareRow)| {
         let floors = of_row.news.iter().filter(|cell| drawn(cell).is_some()).map(|cell| cell.floor);
         let floor = floors.fold(0.0, f64::max);
-        (floor > 0.0 && floor < 1.0).then(|| Shade { row, low: 1.0 / (1.0 + floor), high: 1.0 + floor })
+        (floor > 0.0 && floor < 1.0).then(|| Shade {
+            row,
+            low: 1.0 / (1.0 + floor),
+            high: 1.0 + floor,
+        })
     };
     Chart {
         id: ids.of(id),
@@ -194,6 +219,8 @@ fn chart(comparison: &Comparison, rows: &[&CompareRow], title: &str, id: &str, f
 
 /// A ratio that can be drawn.
 fn drawn(cell: &CompareCell) -> Option<analysis::Ratio> {
-    let is_drawn = |r: &analysis::Ratio| [r.mid, r.low].iter().all(|v| v.is_finite() && *v > 0.0) && !r.high.is_nan();
+    let is_drawn = |r: &analysis::Ratio| {
+        [r.mid, r.low].iter().all(|v| v.is_finite() && *v > 0.0) && !r.high.is_nan()
+    };
     cell.ratio.filter(is_drawn)
 }

@@ -46,7 +46,9 @@ pub fn report_html(report: &Report) -> String {
     let views: Vec<View> = report.runs.iter().map(|run| View::of(run, &mut ids)).collect();
     let mut areas: Vec<&str> = Vec::new();
     for area in views.iter().flat_map(|view| &view.areas) {
-        if !areas.contains(&area.name.as_str()) && report.section.is_none_or(|only| only == area.name) {
+        if !areas.contains(&area.name.as_str())
+            && report.section.is_none_or(|only| only == area.name)
+        {
             areas.push(&area.name);
         }
     }
@@ -62,10 +64,12 @@ pub fn report_html(report: &Report) -> String {
         hash(SCRIPT)
     );
     let several = views.len() > 1;
-    let per_run = |of: &mut dyn FnMut(&View) -> Markup| html! {
-        @for view in &views {
-            @if several { h3 { (Text(&view.name)) } }
-            (of(view))
+    let per_run = |of: &mut dyn FnMut(&View) -> Markup| {
+        html! {
+            @for view in &views {
+                @if several { h3 { (Text(&view.name)) } }
+                (of(view))
+            }
         }
     };
     let page = html! {

@@ -75,7 +75,11 @@ pub(super) fn disturbance(view: &View, ids: &mut Ids) -> Markup {
     let chart = |(what, unit, of): &Part| {
         let points = moments.iter().filter_map(|moment| {
             let value = of(moment)?;
-            let text = format!("after {:.0} s: {}", moment.seconds, crate::quantity::figure(value, value.abs() * 0.01, unit));
+            let text = format!(
+                "after {:.0} s: {}",
+                moment.seconds,
+                crate::quantity::figure(value, value.abs() * 0.01, unit)
+            );
             let name = format!("{what} {}", moment.seconds);
             Some(Point { x: moment.seconds, y: value, low: value, high: value, text, name })
         });
@@ -83,8 +87,16 @@ pub(super) fn disturbance(view: &View, ids: &mut Ids) -> Markup {
         Chart {
             id: ids_of(what, view),
             title: format!("{what} during the run"),
-            x: Axis { kind: Some(Kind::Linear), floats: true, ..Axis::figures("time since the run began", "s") },
-            y: Axis { kind: Some(Kind::Linear), floats: *unit == "GHz", ..Axis::figures(if *unit == "GHz" { "GHz" } else { *what }, unit) },
+            x: Axis {
+                kind: Some(Kind::Linear),
+                floats: true,
+                ..Axis::figures("time since the run began", "s")
+            },
+            y: Axis {
+                kind: Some(Kind::Linear),
+                floats: *unit == "GHz",
+                ..Axis::figures(if *unit == "GHz" { "GHz" } else { *what }, unit)
+            },
             lines: vec![Line { name: (*what).to_owned(), look: 0, points, joined: true }],
             ..Chart::default()
         }

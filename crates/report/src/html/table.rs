@@ -137,9 +137,9 @@ fn value_cells(result: &CaseResult) -> Markup {
 }
 
 fn cycles(cost: &CaseResult) -> Markup {
-    let text = cost.cycles.map(|c| {
-        cycles_figure(c.median, measured_half_width(c.median, c.low, c.high)).to_string()
-    });
+    let text = cost
+        .cycles
+        .map(|c| cycles_figure(c.median, measured_half_width(c.median, c.low, c.high)).to_string());
     html! { td.n data-v=[cost.cycles.map(|c| c.median)] { (Text(&text.unwrap_or_default())) } }
 }
 
@@ -232,7 +232,11 @@ fn quantile_box(seen: &Seen, unit: &str) -> Markup {
     let [_, p5, p25, p50, p75, p95, _] =
         values.map(|value| ((value - from) / (to - from) * WIDTH * 10.0).round() / 10.0);
     let shown = |value: f64| figure(value, value.abs() * 0.01, unit).to_string();
-    let words = format!("all samples: half of them up to {}, 95 % up to {}", shown(seen.p50), shown(seen.p95));
+    let words = format!(
+        "all samples: half of them up to {}, 95 % up to {}",
+        shown(seen.p50),
+        shown(seen.p95)
+    );
     let middle = HEIGHT / 2.0;
     html! {
         svg.spark viewBox={ "0 0 " (WIDTH) " " (HEIGHT) } role="img" {

@@ -117,14 +117,17 @@ impl<'c> Scaled<'c> {
                 let ticks = scale.ticks(most).into_iter();
                 ticks.map(|v| (scale.at(v), figure(v, 0.0, &self.axis.unit).to_string())).collect()
             }
-            Ticks::Named(named) => named.iter().map(|(v, name)| (scale.at(*v), name.clone())).collect(),
+            Ticks::Named(named) => {
+                named.iter().map(|(v, name)| (scale.at(*v), name.clone())).collect()
+            }
             Ticks::Rows(_) => Vec::new(),
         }
     }
 
     /// The ends of its scales for the script: `log 1 100 lin 0 104`.
     fn ends(&self) -> String {
-        let end = |(kind, scale): &(Kind, Scale)| format!("{} {} {}", kind.word(), scale.low, scale.high);
+        let end =
+            |(kind, scale): &(Kind, Scale)| format!("{} {} {}", kind.word(), scale.low, scale.high);
         self.scales.iter().map(end).collect::<Vec<_>>().join(" ")
     }
 }
@@ -202,7 +205,8 @@ impl<'c> Drawing<'c> {
         if chart.points() == 0 {
             return None;
         }
-        let (x, y) = (Scaled::of(&chart.x, chart.x_extent()?), Scaled::of(&chart.y, chart.y_extent()?));
+        let (x, y) =
+            (Scaled::of(&chart.x, chart.x_extent()?), Scaled::of(&chart.y, chart.y_extent()?));
         let subrows = chart.lines.len();
         let (size, area) = match &chart.y.ticks {
             Ticks::Rows(rows) => {
@@ -306,7 +310,13 @@ impl<'c> Drawing<'c> {
         }
         if let Ticks::Rows(rows) = &self.chart.y.ticks {
             for row in 0..rows.len() {
-                let _ = write!(mesh, "M{} {}H{}", place(left), place(self.py(row as f64)), place(right));
+                let _ = write!(
+                    mesh,
+                    "M{} {}H{}",
+                    place(left),
+                    place(self.py(row as f64)),
+                    place(right)
+                );
             }
         }
         html! {
@@ -373,14 +383,16 @@ impl<'c> Drawing<'c> {
     }
 
     fn path(&self, line: &Line) -> String {
-        let places = line.points.iter().map(|p| format!("{} {}", place(self.px(p.x)), place(self.py(p.y))));
+        let places =
+            line.points.iter().map(|p| format!("{} {}", place(self.px(p.x)), place(self.py(p.y))));
         format!("M{}", places.collect::<Vec<_>>().join("L"))
     }
 
     fn band(&self, line: &Line) -> String {
         let there = line.points.iter().map(|p| (p.x, p.high));
         let back = line.points.iter().rev().map(|p| (p.x, p.low));
-        let places = there.chain(back).map(|(x, y)| format!("{} {}", place(self.px(x)), place(self.py(y))));
+        let places =
+            there.chain(back).map(|(x, y)| format!("{} {}", place(self.px(x)), place(self.py(y))));
         format!("M{}Z", places.collect::<Vec<_>>().join("L"))
     }
 
@@ -436,9 +448,13 @@ mod tests {
     fn a_chart_has_its_points_with_their_values() {
         let text = chart().figure().into_string();
         assert_eq!(text.matches("class=\"p\"").count(), 3);
-        for part in
-            ["data-y=\"900\"", "<title>30 at 2</title>", "id=\"c1-0-2\"", "class=\"band\"", "data-y=\"log"]
-        {
+        for part in [
+            "data-y=\"900\"",
+            "<title>30 at 2</title>",
+            "id=\"c1-0-2\"",
+            "class=\"band\"",
+            "data-y=\"log",
+        ] {
             assert!(text.contains(part), "{part} in {text}");
         }
         assert!(!text.contains("legend"), "one line needs none: {text}");
@@ -448,7 +464,8 @@ mod tests {
     fn a_chart_without_points_is_left_out() {
         let nothing = Chart { lines: vec![Line::default()], ..chart() };
         assert_eq!(nothing.figure().into_string(), "");
-        let unknown = Point { x: f64::NAN, y: f64::NAN, low: f64::NAN, high: f64::NAN, ..Point::default() };
+        let unknown =
+            Point { x: f64::NAN, y: f64::NAN, low: f64::NAN, high: f64::NAN, ..Point::default() };
         let unknown = vec![Line { points: vec![unknown], ..Line::default() }];
         assert_eq!(Chart { lines: unknown, ..chart() }.figure().into_string(), "");
     }
