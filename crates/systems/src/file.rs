@@ -18,7 +18,7 @@ use toml::de::{DeString, DeTable, DeValue};
 use crate::error::SystemError;
 use crate::launcher::Launcher;
 use crate::launchers::{self, LAUNCHERS};
-use crate::options::{Kind, Settings, Value};
+use crate::options::{Kind, Settings, Value, is_name};
 
 /// The name of the file.
 const NAME: &str = "systems.toml";
@@ -120,7 +120,7 @@ impl Reader<'_> {
     }
 
     fn name(&self, name: &Spanned<DeString>) -> Result<String, SystemError> {
-        if crate::system::is_name(name.get_ref()) {
+        if is_name(name.get_ref()) {
             return Ok(name.get_ref().to_string());
         }
         let message = format!("{:?} cannot be the name of a system", name.get_ref());

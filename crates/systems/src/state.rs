@@ -48,8 +48,8 @@ pub enum Created {
 #[derive(Debug)]
 pub struct StateDirectory {
     path: PathBuf,
-    _lock: File,
-    record: File,
+    /// The lock and the record; only [`Drop`] takes them.
+    files: Option<(File, File)>,
     created: Vec<Created>,
 }
 
@@ -63,7 +63,7 @@ impl StateDirectory {
         let path = std::env::temp_dir().join(format!("{PREFIX}{}-{number}", std::process::id()));
         // Of an earlier process with the same pid.
         if hosted::is_own_directory(&path) {
-            remove(&path, &[]);
+            remove::<File>(&path, &[], None);
         }
         hosted::private_directory(&path)?;
         let begun = File::create(path.join(LOCK)).and_then(|lock| {
@@ -71,7 +71,7 @@ impl StateDirectory {
             Ok((lock, File::options().create_new(true).append(true).open(path.join(RECORD))?))
         });
         match begun {
-            Ok((lock, record)) => Ok(Self { path, _lock: lock, record, created: Vec::new() }),
+            Ok(files) => Ok(Self { path, files: Some(files), created: Vec::new() }),
             Err(e) => {
                 let _ = fs::remove_dir_all(&path);
                 Err(e)
@@ -90,7 +90,9 @@ impl StateDirectory {
     /// If the record cannot be written; nothing must be created then.
     pub fn record(&mut self, created: Created) -> io::Result<()> {
         let line = serde_json::to_string(&created).map_err(io::Error::other)?;
-        writeln!(self.record, "{line}")?;
+        if let Some((_, record)) = &mut self.files {
+            writeln!(record, "{line}")?;
+        }
         self.created.push(created);
         Ok(())
     }
@@ -98,7 +100,7 @@ impl StateDirectory {
 
 impl Drop for StateDirectory {
     fn drop(&mut self) {
-        remove(&self.path, &self.created);
+        remove(&self.path, &self.created, self.files.take());
     }
 }
 
@@ -112,9 +114,9 @@ pub fn sweep() {
     };
     let paths = entries.filter(|entry| entry.file_name().to_str().is_some_and(is_state));
     for path in paths.map(|entry| entry.path()).filter(|path| hosted::is_own_directory(path)) {
-        let Some(_lock) = unused(&path) else { continue };
+        let Some(lock) = unused(&path) else { continue };
         let record = fs::read_to_string(path.join(RECORD)).unwrap_or_default();
-        remove(&path, &parse(&record));
+        remove(&path, &parse(&record), Some(lock));
     }
 }
 
@@ -139,11 +141,14 @@ fn parse(record: &str) -> Vec<Created> {
     record.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
 }
 
-fn remove(path: &Path, created: &[Created]) {
+/// `held` are files in the directory that are open until all but these is removed.
+fn remove<Files>(path: &Path, created: &[Created], held: Option<Files>) {
     for one in created.iter().rev() {
         undo(one);
     }
     end_processes_of(path);
+    // Windows removes no file that is open.
+    drop(held);
     // What cannot be unmounted or removed now stays for the next sweep: the directory is still there.
     if hosted::unmount_below(path).is_ok() {
         let _ = fs::remove_dir_all(path);

@@ -6,7 +6,7 @@ use crate::error::SystemError;
 use crate::file::SystemsFile;
 use crate::launcher::{Launcher, Starting};
 use crate::launchers::{self, LAUNCHERS};
-use crate::options::{Kind, Settings, Value};
+use crate::options::{Kind, Settings, Value, is_name};
 use crate::running::Running;
 use crate::state::{self, StateDirectory};
 
@@ -185,12 +185,6 @@ fn command_line(line: &str, file: &SystemsFile) -> Result<System, SystemError> {
         Some(launcher) => of_launcher(launcher, Some(line)),
         None => Err(unknown(line, file)),
     }
-}
-
-/// Whether a text can be the name of a system.
-pub(crate) fn is_name(text: &str) -> bool {
-    let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '+' | ':');
-    !text.is_empty() && text.chars().count() <= 64 && text.chars().all(is_plain)
 }
 
 fn unknown(text: &str, file: &SystemsFile) -> SystemError {

@@ -9,9 +9,12 @@ use crate::options::{Kind, OptionSpec, Settings};
 use crate::program;
 use crate::state::Created;
 
-/// Mounts /proc where the directory has one, in a mount namespace that ends with the agent, and starts the agent.
-const SCRIPT: &str =
-    r#"if [ -d "$1/proc" ]; then mount -t proc proc "$1/proc"; fi; exec chroot "$1" "$2" "$3""#;
+/// Mounts /proc and /dev where the directory has such, in a mount namespace that ends with the agent, and starts the agent.
+const SCRIPT: &str = r#"
+if [ -d "$1/proc" ]; then mount -t proc proc "$1/proc"; fi
+if [ -d "$1/dev" ]; then mount --rbind /dev "$1/dev"; fi
+exec chroot "$1" "$2" "$3"
+"#;
 
 /// The launcher.
 #[derive(Debug)]
