@@ -78,7 +78,7 @@ fn starts_are_observations_also_of_an_agent_in_one_process() {
 fn a_dry_run_prints_what_would_be_measured_and_stores_nothing() {
     let bench = Bench::new();
     let said = run(&bench, &format!("{CASE} --dry-run"), &["native", "again=native"]).with(0);
-    assert!(said.out.contains("1 points on 2 systems (native, again): 2 cells"), "{}", said.out);
+    assert!(said.out.contains("1 point on 2 systems (native, again): 2 cells"), "{}", said.out);
     let all = bench.oscost("run lock --quick --dry-run").with(0);
     let as_json = bench.oscost("run lock --quick --dry-run --json").with(0).json();
     let points = as_json["points"].as_array().expect("points").len();

@@ -8,6 +8,10 @@ use crate::output::print;
 /// The time that a system takes to start, at most, in ms.
 const START_MS: u64 = 10_000;
 
+fn counted(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
 /// Prints the points of a plan, on each of these systems if there are any, and how long that takes.
 pub fn show(plan: &Plan, systems: &[&str], json: bool) -> anyhow::Result<()> {
     let on = systems.len().max(1);
@@ -37,13 +41,14 @@ pub fn show(plan: &Plan, systems: &[&str], json: bool) -> anyhow::Result<()> {
     }
     let longest = std::time::Duration::from_millis(longest_ms);
     let longest = report::quantity::format_duration(longest);
-    let points = plan.points.len();
+    let points = counted(plan.points.len(), "point");
     text.push_str(&match systems {
-        [] => format!("\n{points} points; takes up to {longest}\n"),
+        [] => format!("\n{points}; takes up to {longest}\n"),
         _ => format!(
-            "\n{points} points on {on} systems ({}): {cells} cells; takes up to {longest}. \
-             Systems with fewer CPUs have fewer points.\n",
-            systems.join(", ")
+            "\n{points} on {} ({}): {}; takes up to {longest}. Systems with fewer CPUs have fewer points.\n",
+            counted(on, "system"),
+            systems.join(", "),
+            counted(cells, "cell")
         ),
     });
     print(&text)
