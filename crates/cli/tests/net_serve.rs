@@ -98,7 +98,7 @@ fn a_server_reports_to_a_load_generator() {
         let found = said.split_whitespace().find_map(|w| w.trim_end_matches(';').parse().ok());
         found.unwrap_or_else(|| panic!("no address in: {said}"))
     };
-    let (reports, at): (SocketAddr, SocketAddr) = (address(), address());
+    let (at, reports): (SocketAddr, SocketAddr) = (address(), address());
     let load = format!(
         "net load --to {at} --protocol echo --server-report {reports} --threads 2 --concurrency 4 --duration 300ms --json"
     );

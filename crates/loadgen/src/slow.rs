@@ -42,9 +42,9 @@ impl SlowClients {
     /// Requests that one client sends each second.
     pub const REQUESTS_PER_S: f64 = PIECES_PER_S as f64 / PIECES as f64;
 
-    /// The time in which each sends its first request, and half as much again.
+    /// The time in which each sends its first request, whenever it begins.
     pub const FIRST_REQUESTS: Duration =
-        Duration::from_millis(1_500 * PIECES as u64 / PIECES_PER_S as u64);
+        Duration::from_millis(2_000 * PIECES as u64 / PIECES_PER_S as u64);
 
     /// Connects `count` clients, and starts their thread, on this CPU if one is given.
     ///
@@ -52,11 +52,12 @@ impl SlowClients {
     /// `Failed` if a connection is not established.
     pub fn start(to: SocketAddr, count: usize, cpu: Option<usize>) -> Result<Self, CaseError> {
         let of = |e: std::io::Error| CaseError::from_io("connect a slow client", &e);
-        let connect = |_| {
+        let connect = |nth: usize| {
             let stream = TcpStream::connect_timeout(&to, CONNECT_WITHIN)?;
             stream.set_nonblocking(true)?;
             stream.set_nodelay(true)?;
-            Ok(Client { stream: Some(stream), sent: 0 })
+            // They begin at different times, so that their replies do not come all at once.
+            Ok(Client { stream: Some(stream), sent: 0, rests: nth % PIECES })
         };
         let clients = (0..count).map(connect).collect::<Result<Vec<_>, _>>().map_err(of)?;
         let state = Arc::new(State::default());
@@ -104,6 +105,8 @@ struct Client {
     stream: Option<TcpStream>,
     /// Bytes of the current request that were sent.
     sent: usize,
+    /// Turns left before it begins.
+    rests: usize,
 }
 
 /// A request of as many bytes as its pieces have.
@@ -123,6 +126,10 @@ fn send_slowly(mut clients: Vec<Client>, state: &State) {
             return;
         }
         for client in clients.iter_mut().skip(group).step_by(GROUPS) {
+            if client.rests > 0 {
+                client.rests -= 1;
+                continue;
+            }
             if let Some(stream) = &mut client.stream
                 && exchange(stream, &mut client.sent, &request, &mut buffer, state).is_err()
             {

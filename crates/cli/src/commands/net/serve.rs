@@ -57,11 +57,17 @@ pub fn serve(args: &Serve) -> anyhow::Result<Ending> {
         memory: args.memory,
     };
     let server = args.arch.bind(args.listen, &options).map_err(of_refusal)?;
-    if let Some(address) = args.report_at {
-        let bound = report_at(&server, address).map_err(of_refusal)?;
-        note(&format!("reports at {bound}"));
-    }
+    // After the handling of signals is set up, which threads started before would not take part in.
+    let report = || match args.report_at.map(|address| report_at(&server, address)) {
+        Some(Ok(bound)) => {
+            note(&format!("reports at {bound}"));
+            Ok(())
+        }
+        Some(Err(case_error)) => Err(of_refusal(case_error)),
+        None => Ok(()),
+    };
     if args.report {
+        report()?;
         host(&server, None).context("the server failed")?;
     } else {
         let (name, address) = (args.arch.name, server.address());
@@ -71,6 +77,7 @@ pub fn serve(args: &Serve) -> anyhow::Result<Ending> {
         if on_termination(request).is_err() {
             ctrlc::set_handler(request).context("cannot handle Ctrl-C")?;
         }
+        report()?;
         server.serve().context("the server failed")?;
         shortages(&server).iter().for_each(|line| note(line));
     }
