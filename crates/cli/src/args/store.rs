@@ -86,8 +86,8 @@ Examples:
   oscost compare last --by system
   oscost compare last --by system --ladder --at case=syscall
   oscost compare last --by arch --at connections=1000
-  oscost compare last --by case --at case=lock/sysv-sem --at case=lock/posix-sem-shared
-  oscost compare linux.json windows.json --by system --map lock/futex=lock/srwlock")]
+  oscost compare last --by case --at 'case=lock/*sem*'
+  oscost compare a.json b.json --by system --map lock/futex=lock/srwlock")]
 pub struct Compare {
     /// The run to compare with
     pub base: String,

@@ -11,7 +11,7 @@ use results::{Document, Estimate, PerOp};
 use runner::{also_differs, stored_noise_checks};
 use serde::Serialize;
 
-use super::{cell, compared_cell, ending, find, floor_lines, words};
+use super::shared::{cell, compared_cell, ending, find, floor_lines, words};
 use crate::args::Compare;
 use crate::ending::{Ending, Usage};
 use crate::output::{page, print};
