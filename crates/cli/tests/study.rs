@@ -121,7 +121,7 @@ fn wrong_studies_are_refused_with_line_and_column() {
     bench.write("broken.toml", "name = \"x\"\ntitle = ");
     std::fs::write(bench.path("bytes.toml"), b"name = \"x\"\n# \xff").unwrap();
     for (arguments, part) in [
-        ("study wrong.toml", "wrong.toml: line 24, column 13: "),
+        ("study wrong.toml", "wrong.toml: line 24, column 12: "),
         ("study broken.toml", "broken.toml: line 2, column "),
         ("study bytes.toml", "bytes.toml: line 2, column 3: not UTF-8"),
         ("study nothing", "neither a study (timers, syscall, threads, locks, network) nor a file"),
