@@ -6,6 +6,7 @@ mod mail;
 mod mail_sink;
 mod net;
 mod noise;
+mod report;
 mod run;
 mod store;
 mod time;
@@ -23,6 +24,7 @@ pub use mail::{Mail, MailArch, MailSend, TlsMode};
 pub use mail_sink::MailSink;
 pub use net::{Connections, Net, NetLoad, Serve};
 pub use noise::Noise;
+pub use report::Report;
 pub use run::{FILTERS, OP, Output, Run};
 pub use store::{Compare, Export, Files, Format, Import, Runs, Show, StoreArg};
 pub use time::{COMMANDS, Time};
@@ -78,6 +80,8 @@ pub enum Command {
     Time(Time),
     /// Compare runs: ratios with confidence intervals, and a verdict for each case.
     Compare(Compare),
+    /// Write a run, or a comparison of runs, as one HTML page with charts.
+    Report(Report),
     /// Find the smallest difference that this machine can show, by measuring twice and comparing.
     Noise(Noise),
     /// Write a run as JSON, CSV or text for benchstat.

@@ -30,6 +30,7 @@ fn main() -> ExitCode {
         Ok(Command::Mail(mail)) => commands::mail(&mail),
         Ok(Command::Time(time)) => commands::time(&time),
         Ok(Command::Compare(compare)) => commands::compare(&compare),
+        Ok(Command::Report(report)) => commands::report(&report),
         Ok(Command::Noise(noise)) => commands::noise(&noise),
         Ok(Command::Export(export)) => commands::export(&export),
         Ok(Command::Import(import)) => commands::import(&import),

@@ -50,7 +50,7 @@ fn certainly_worse_by(row: &Compared) -> f64 {
 }
 
 /// Finds a run in the store, or a document in a file.
-fn find(name: &str, store: &StoreArg) -> anyhow::Result<Document> {
+pub(super) fn find(name: &str, store: &StoreArg) -> anyhow::Result<Document> {
     // No run's id looks like a path; a tag may.
     let looks_like_path = name.contains(['/', '\\']) || name.ends_with(".json");
     let is_path = looks_like_path && !name.contains('=');
@@ -66,7 +66,7 @@ fn words(run: &Document) -> String {
     format!("{}{} on {}", run.run.id, tags.concat(), run.machine_line())
 }
 
-fn comparison(
+pub(super) fn comparison(
     base: &Document,
     news: &[Document],
     compared: &[Vec<Compared>],

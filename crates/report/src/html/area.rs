@@ -52,9 +52,8 @@ pub(super) fn section(
 
 /// The points of the area in each run that has it.
 fn in_views<'v, 'a>(views: &[&'v View<'a>], name: &str) -> Vec<(&'v View<'a>, &'v AreaPoints<'a>)> {
-    let of_view = |view: &&'v View<'a>| {
-        Some((*view, view.areas.iter().find(|area| area.name == name)?))
-    };
+    let of_view =
+        |view: &&'v View<'a>| Some((*view, view.areas.iter().find(|area| area.name == name)?));
     views.iter().filter_map(of_view).collect()
 }
 
@@ -84,7 +83,8 @@ pub(super) fn charts(views: &[&View], name: &str, ids: &mut Ids) -> Vec<Chart> {
 fn costs(areas: &[(&View, &AreaPoints)], name: &str, ids: &mut Ids) -> Vec<Chart> {
     let mut rows: Vec<(&str, &str, &str)> = Vec::new();
     for point in areas.iter().flat_map(|(_, area)| &area.points) {
-        let measured = point.time().is_some_and(|time| estimate(time).is_some() && !is_derived(time));
+        let measured =
+            point.time().is_some_and(|time| estimate(time).is_some() && !is_derived(time));
         if measured && !rows.iter().any(|(full, _, _)| *full == point.full) {
             rows.push((&point.full, &point.short, &point.results[0].case));
         }
@@ -96,7 +96,11 @@ fn costs(areas: &[(&View, &AreaPoints)], name: &str, ids: &mut Ids) -> Vec<Chart
                 let row = rows.iter().position(|(full, _, _)| *full == point.full)?;
                 let time = point.time()?;
                 let e = estimate(time)?;
-                let shown = if areas.len() > 1 { format!("{}, {}", point.full, view.name) } else { point.full.clone() };
+                let shown = if areas.len() > 1 {
+                    format!("{}, {}", point.full, view.name)
+                } else {
+                    point.full.clone()
+                };
                 Some(Point {
                     x: e.median,
                     y: row as f64,
@@ -113,7 +117,7 @@ fn costs(areas: &[(&View, &AreaPoints)], name: &str, ids: &mut Ids) -> Vec<Chart
         let of_rows = of_rows.filter(|point| rows.iter().any(|(full, _, _)| *full == point.full));
         let about = if part == 0 { String::new() } else { format!(" ({})", part + 1) };
         charts.push(Chart {
-            id: ids.of(&format!("chart/{name}/costs{about}")),
+            id: ids.chart(),
             title: format!("{name}: time of one operation{about}"),
             notes: notes(of_rows.filter_map(|point| point.time())),
             x: Axis::figures("time", "ns/op"),
@@ -129,7 +133,9 @@ fn costs(areas: &[(&View, &AreaPoints)], name: &str, ids: &mut Ids) -> Vec<Chart
 }
 
 /// The rows of each chart: not too many, and those of one case together.
-fn parts<'a, 'r>(rows: &'a [(&'r str, &'r str, &'r str)]) -> Vec<&'a [(&'r str, &'r str, &'r str)]> {
+fn parts<'a, 'r>(
+    rows: &'a [(&'r str, &'r str, &'r str)],
+) -> Vec<&'a [(&'r str, &'r str, &'r str)]> {
     let mut parts = Vec::new();
     let mut rest = rows;
     while rest.len() > ROWS {
@@ -153,7 +159,8 @@ fn definitions(results: &[Named]) -> Markup {
             cases.push(result);
         }
     }
-    let known: Vec<_> = cases.iter().filter_map(|result| Some((result, cases::find(&result.case)?))).collect();
+    let known: Vec<_> =
+        cases.iter().filter_map(|result| Some((result, cases::find(&result.case)?))).collect();
     html! { @if !known.is_empty() {
         details.definitions { summary { "What one operation is" }
             dl { @for (result, case) in &known {

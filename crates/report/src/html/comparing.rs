@@ -4,8 +4,7 @@ use analysis::Verdict;
 use maud::{Markup, html};
 
 use crate::comparison::{CompareCell, CompareRow, Comparison};
-use crate::html::area::section_id;
-use crate::html::chart::{Axis, Chart, Line, Point, Shade, Ticks};
+use crate::html::chart::{Axis, Chart, Kind, Line, Point, Shade, Ticks};
 use crate::html::points::area_of;
 use crate::html::table::scrolled;
 use crate::html::text::{Ids, Text, paragraphs, visible};
@@ -30,7 +29,7 @@ pub(super) fn section(comparison: &Comparison, ids: &mut Ids) -> Markup {
     rows.sort_by(|a, b| distance(b).total_cmp(&distance(a)));
     let count = rows.len();
     rows.truncate(CHANGES);
-    let mut chart = chart(comparison, &rows, "Changes, the largest first", "chart/changes", true, ids);
+    let mut chart = chart(comparison, &rows, "Changes, the largest first", true, ids);
     if count > CHANGES {
         chart.notes.push(format!("The largest {CHANGES} of {count} changes: the areas show all."));
     }
@@ -92,7 +91,7 @@ pub(super) fn area(comparison: &Comparison, name: &str, ids: &mut Ids) -> Markup
     if rows.is_empty() {
         return html! {};
     }
-    let chart = chart(comparison, &rows, &format!("{name}: ratio to the base"), &format!("chart/{}/ratios", section_id(name)), false, ids);
+    let chart = chart(comparison, &rows, &format!("{name}: ratio to the base"), false, ids);
     html! {
         div.charts { (chart.figure()) }
         details { summary { "All compared figures of " (Text(name)) ": " (rows.len()) }
@@ -114,7 +113,8 @@ pub(super) fn area(comparison: &Comparison, name: &str, ids: &mut Ids) -> Markup
 fn table_row(row: &CompareRow) -> Markup {
     let shown = |cell: &Option<crate::comparison::Cell>| {
         cell.as_ref().map(|cell| {
-            figure(cell.median, half_width(cell.median, cell.low, cell.high), &cell.unit).to_string()
+            figure(cell.median, half_width(cell.median, cell.low, cell.high), &cell.unit)
+                .to_string()
         })
     };
     html! { tr {
@@ -143,7 +143,13 @@ fn class(verdict: Verdict) -> &'static str {
     }
 }
 
-fn chart(comparison: &Comparison, rows: &[&CompareRow], title: &str, id: &str, full: bool, ids: &mut Ids) -> Chart {
+fn chart(
+    comparison: &Comparison,
+    rows: &[&CompareRow],
+    title: &str,
+    full: bool,
+    ids: &mut Ids,
+) -> Chart {
     let with_ratio = |row: &&&CompareRow| row.news.iter().any(|cell| drawn(cell).is_some());
     let rows: Vec<&CompareRow> = rows.iter().filter(with_ratio).copied().collect();
     let name = |row: &CompareRow| {
@@ -158,7 +164,12 @@ fn chart(comparison: &Comparison, rows: &[&CompareRow], title: &str, id: &str, f
             let ratio = drawn(cell)?;
             let words = format!(
                 "{}, {}: {:.3} times the base ({:.3} to {}), {}",
-                row.label, row.metric, ratio.mid, ratio.low, bound(ratio.high), cell.verdict.word()
+                row.label,
+                row.metric,
+                ratio.mid,
+                ratio.low,
+                bound(ratio.high),
+                cell.verdict.word()
             );
             Some(Point {
                 x: ratio.mid,
@@ -176,14 +187,20 @@ fn chart(comparison: &Comparison, rows: &[&CompareRow], title: &str, id: &str, f
     let shade = |(row, of_row): (usize, &&CompareRow)| {
         let floors = of_row.news.iter().filter(|cell| drawn(cell).is_some()).map(|cell| cell.floor);
         let floor = floors.fold(0.0, f64::max);
-        (floor > 0.0 && floor < 1.0).then(|| Shade { row, low: 1.0 / (1.0 + floor), high: 1.0 + floor })
+        (floor > 0.0 && floor < 1.0).then(|| Shade {
+            row,
+            low: 1.0 / (1.0 + floor),
+            high: 1.0 + floor,
+        })
     };
     Chart {
-        id: ids.of(id),
+        id: ids.chart(),
         title: title.to_owned(),
         notes: vec!["Ratio to the base with its interval; 1 means equal. Within the shaded range lie differences \
                      that this machine cannot resolve.".to_owned()],
-        x: Axis { limits: Some((1.0 / FARTHEST, FARTHEST)), ..Axis::figures("ratio to the base", "x") },
+        x: Axis { limits: Some((1.0 / FARTHEST, FARTHEST)),
+            kind: Some(Kind::Logarithmic),
+            floats: true, ..Axis::figures("ratio to the base", "x") },
         y: Axis { ticks: Ticks::Rows(rows.iter().map(|row| name(row)).collect()), ..Axis::default() },
         lines: (0..comparison.news.len()).map(line).collect(),
         shades: rows.iter().enumerate().filter_map(shade).collect(),
@@ -194,6 +211,8 @@ fn chart(comparison: &Comparison, rows: &[&CompareRow], title: &str, id: &str, f
 
 /// A ratio that can be drawn.
 fn drawn(cell: &CompareCell) -> Option<analysis::Ratio> {
-    let is_drawn = |r: &analysis::Ratio| [r.mid, r.low].iter().all(|v| v.is_finite() && *v > 0.0) && !r.high.is_nan();
+    let is_drawn = |r: &analysis::Ratio| {
+        [r.mid, r.low].iter().all(|v| v.is_finite() && *v > 0.0) && !r.high.is_nan()
+    };
     cell.ratio.filter(is_drawn)
 }

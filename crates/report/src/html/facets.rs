@@ -81,7 +81,8 @@ fn varying<'a, T>(items: &[Item<'a, T>]) -> Vec<&'a str> {
 fn values<'a, T>(items: &[Item<'a, T>], key: &str) -> Vec<&'a str> {
     let mut all: Vec<&str> = Vec::new();
     for item in items {
-        let value = item.keys.iter().find(|(known, _)| *known == key).map_or("", |(_, value)| value);
+        let value =
+            item.keys.iter().find(|(known, _)| *known == key).map_or("", |(_, value)| value);
         if !all.contains(&value) {
             all.push(value);
         }

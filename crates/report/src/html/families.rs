@@ -38,16 +38,19 @@ pub(super) fn percentiles(results: &[Named], ids: &mut Ids) -> Vec<Chart> {
         let facets = facets(items(results, case, &of_metric));
         let count = facets.len();
         for facet in facets.into_iter().take(CHARTS) {
-            let about = if facet.keys.is_empty() { String::new() } else { format!(", {}", facet.name()) };
+            let about =
+                if facet.keys.is_empty() { String::new() } else { format!(", {}", facet.name()) };
             let members: Vec<Member> = facet.lines.iter().flat_map(|(_, m)| m).copied().collect();
             let unit = members.first().map_or("", |member| member.result.unit.as_str());
             let mut notes = notes(members.iter().map(|member| member.result));
             if count > CHARTS {
-                notes.push(format!("The first {CHARTS} of {count} such charts: the table has all figures."));
+                notes.push(format!(
+                    "The first {CHARTS} of {count} such charts: the table has all figures."
+                ));
             }
             let ticks = names.iter().enumerate().map(|(at, name)| (at as f64, (*name).to_owned()));
             charts.push(Chart {
-                id: ids.of(&format!("chart/{case}{about}/{family}-percentiles")),
+                id: ids.chart(),
                 title: format!("{case}{about}: {family} by percentile"),
                 notes,
                 x: Axis {
@@ -74,10 +77,11 @@ pub(super) fn phases(results: &[Named], ids: &mut Ids) -> Vec<Chart> {
         let of_metric = |metric: &str| names.iter().position(|known| *known == metric);
         let facets = facets(items(results, case, &of_metric));
         for facet in facets.into_iter().take(CHARTS) {
-            let about = if facet.keys.is_empty() { String::new() } else { format!(", {}", facet.name()) };
+            let about =
+                if facet.keys.is_empty() { String::new() } else { format!(", {}", facet.name()) };
             let members = facet.lines.iter().flat_map(|(_, m)| m).map(|member| member.result);
             charts.push(Chart {
-                id: ids.of(&format!("chart/{case}{about}/phases")),
+                id: ids.chart(),
                 title: format!("{case}{about}: rates of its phases"),
                 notes: notes(members),
                 x: Axis::figures(unit, unit),
@@ -105,11 +109,19 @@ fn lines(lines: Vec<(String, Vec<Member>)>, in_rows: bool) -> Vec<Line> {
 fn point(member: &Member, in_rows: bool) -> Option<Point> {
     let e = estimate(member.result)?;
     let label = member.result.label();
-    let shown = if member.run.is_empty() { label.clone() } else { format!("{label}, {}", member.run) };
+    let shown =
+        if member.run.is_empty() { label.clone() } else { format!("{label}, {}", member.run) };
     let (x, y) = (member.at as f64, e.median);
     let (x, y) = if in_rows { (y, x) } else { (x, y) };
     let text = in_words(&shown, &e, member.result);
-    Some(Point { x, y, low: e.low, high: e.high, text, name: format!("{label} {}", member.result.metric) })
+    Some(Point {
+        x,
+        y,
+        low: e.low,
+        high: e.high,
+        text,
+        name: format!("{label} {}", member.result.metric),
+    })
 }
 
 /// The measured results of `case` whose metric has a place on the axis.
@@ -121,7 +133,8 @@ fn items<'r>(
     let item = |(run, result): &Named<'r>| {
         let at = place(&result.metric).filter(|_| result.case == case)?;
         estimate(result)?;
-        let keys = result.params.iter().map(|(k, v)| (k.as_str(), v.as_str())).chain([("run", *run)]);
+        let keys =
+            result.params.iter().map(|(k, v)| (k.as_str(), v.as_str())).chain([("run", *run)]);
         Some(Item { keys: keys.collect(), value: Member { at, run, result } })
     };
     results.iter().filter_map(item).collect()
@@ -167,7 +180,9 @@ fn cases_with_phases<'r>(results: &[Named<'r>]) -> Vec<(&'r str, &'r str)> {
 
 fn rates_of<'r>(results: &[Named<'r>], case: &str, unit: &str) -> Vec<&'r str> {
     let mut names: Vec<&str> = Vec::new();
-    for (_, result) in results.iter().filter(|(_, r)| is_rate(r) && r.case == case && r.unit == unit) {
+    for (_, result) in
+        results.iter().filter(|(_, r)| is_rate(r) && r.case == case && r.unit == unit)
+    {
         if !names.contains(&result.metric.as_str()) {
             names.push(&result.metric);
         }

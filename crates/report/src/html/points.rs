@@ -65,7 +65,9 @@ pub(super) fn by_area<'r>(results: &'r [CaseResult], ids: &mut Ids) -> Vec<AreaP
         let same = points.len();
         let place = *places.entry((&result.case, &result.params)).or_insert(same);
         match points.get_mut(place) {
-            Some((_, known)) if known.iter().all(|r| r.metric != result.metric) => known.push(result),
+            Some((_, known)) if known.iter().all(|r| r.metric != result.metric) => {
+                known.push(result)
+            }
             _ => points.push((label(result), vec![result])),
         }
     }
@@ -203,7 +205,10 @@ fn command(names: &[&str], values: &[(&str, Vec<&str>)]) -> Option<String> {
             false => format!(" --param '{}'", text.replace('\'', r"'\''")),
         }
     };
-    Some(format!("Measure again: oscost run {named}{}", values.iter().map(param).collect::<String>()))
+    Some(format!(
+        "Measure again: oscost run {named}{}",
+        values.iter().map(param).collect::<String>()
+    ))
 }
 
 #[cfg(test)]

@@ -75,30 +75,37 @@ pub(super) fn disturbance(view: &View, ids: &mut Ids) -> Markup {
     let chart = |(what, unit, of): &Part| {
         let points = moments.iter().filter_map(|moment| {
             let value = of(moment)?;
-            let text = format!("after {:.0} s: {}", moment.seconds, crate::quantity::figure(value, value.abs() * 0.01, unit));
+            let text = format!(
+                "after {:.0} s: {}",
+                moment.seconds,
+                crate::quantity::figure(value, value.abs() * 0.01, unit)
+            );
             let name = format!("{what} {}", moment.seconds);
             Some(Point { x: moment.seconds, y: value, low: value, high: value, text, name })
         });
         let points: Vec<Point> = points.collect();
         Chart {
-            id: ids_of(what, view),
             title: format!("{what} during the run"),
-            x: Axis { kind: Some(Kind::Linear), floats: true, ..Axis::figures("time since the run began", "s") },
-            y: Axis { kind: Some(Kind::Linear), floats: *unit == "GHz", ..Axis::figures(if *unit == "GHz" { "GHz" } else { *what }, unit) },
+            x: Axis {
+                kind: Some(Kind::Linear),
+                floats: true,
+                ..Axis::figures("time since the run began", "s")
+            },
+            y: Axis {
+                kind: Some(Kind::Linear),
+                floats: *unit == "GHz",
+                ..Axis::figures(if *unit == "GHz" { "GHz" } else { *what }, unit)
+            },
             lines: vec![Line { name: (*what).to_owned(), look: 0, points, joined: true }],
             ..Chart::default()
         }
     };
     let mut charts: Vec<Chart> = PARTS.iter().map(chart).collect();
-    charts.iter_mut().for_each(|chart| chart.id = ids.of(&chart.id));
+    charts.iter_mut().for_each(|chart| chart.id = ids.chart());
     html! {
         @if moments.is_empty() { p { "The rounds of this run are not stored here: nothing is known of its course." } }
         div.charts { @for chart in &charts { (chart.figure()) } }
     }
-}
-
-fn ids_of(what: &str, view: &View) -> String {
-    format!("chart/{what}/{}", view.document.run.id)
 }
 
 /// All doubtful figures and failures by reason.

@@ -175,7 +175,7 @@ const input = make('input', { type: 'search', id: 'filter' });
 const count = make('span');
 count.setAttribute('role', 'status');
 const rows = all('main section[id^="area-"] tbody tr').map(row => [row, row.textContent.toLowerCase()]);
-const dots = all('figure .p').map(point => [point, point.getAttribute('data-name').toLowerCase()]);
+const dots = all('figure .p').map(point => [point, point.textContent.toLowerCase()]);
 input.oninput = () => {
   const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
   const fits = text => words.every(word => text.includes(word));

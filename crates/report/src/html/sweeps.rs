@@ -8,7 +8,9 @@ use results::{CaseResult, Outcome};
 
 use crate::html::chart::{Axis, Chart, Kind, LOOKS, Line, Mark, Point, Ticks};
 use crate::html::facets::{Facet, Item, facets};
-use crate::html::points::{described, estimate, figure_of, in_words, interval_of, is_derived, notes};
+use crate::html::points::{
+    described, estimate, figure_of, in_words, interval_of, is_derived, notes,
+};
 use crate::html::text::Ids;
 use crate::labels::Param;
 
@@ -49,7 +51,9 @@ pub(super) fn sweeps(results: &[Named], shared: &[Param], ids: &mut Ids) -> Vec<
             if count > CHARTS
                 && let Some(chart) = charts.last_mut()
             {
-                chart.notes.push(format!("{count} such charts are possible: the table has all figures."));
+                chart
+                    .notes
+                    .push(format!("{count} such charts are possible: the table has all figures."));
             }
         }
     }
@@ -75,7 +79,8 @@ fn swept<'r>(results: &[Named<'r>]) -> Vec<&'r str> {
 }
 
 fn any_items<'r>(results: &[Named<'r>], key: &str) -> Vec<Item<'r, Place<'r>>> {
-    let metric = results.iter().find(|(_, r)| r.params.contains_key(key) && r.outcome == Outcome::Measured);
+    let metric =
+        results.iter().find(|(_, r)| r.params.contains_key(key) && r.outcome == Outcome::Measured);
     metric.map(|(_, r)| items(results, key, &r.metric)).unwrap_or_default()
 }
 
@@ -125,9 +130,12 @@ fn number(result: &CaseResult, key: &str, value: &str) -> Option<f64> {
 /// The metrics worth a chart: the time or what replaces it, own costs, 99th percentiles, then others.
 fn metrics<'r>(results: &[Named<'r>], key: &str) -> Vec<&'r str> {
     let mut ranked: Vec<(usize, &str)> = Vec::new();
-    let with_key = |(_, result): &&Named<'r>| result.params.contains_key(key) && estimate(result).is_some();
+    let with_key =
+        |(_, result): &&Named<'r>| result.params.contains_key(key) && estimate(result).is_some();
     for (_, result) in results.iter().filter(with_key) {
-        if ranked.iter().all(|(_, known)| *known != result.metric) && result.better != Direction::Neither {
+        if ranked.iter().all(|(_, known)| *known != result.metric)
+            && result.better != Direction::Neither
+        {
             ranked.extend(rank(results, result).map(|rank| (rank, result.metric.as_str())));
         }
     }
@@ -178,7 +186,7 @@ fn chart(
     let mut notes = notes(places.iter().map(|place| place.result));
     notes.extend(marks.iter().map(|mark| mark.text.clone()));
     Chart {
-        id: ids.of(&format!("chart/{what}/{metric}/{key}")),
+        id: ids.chart(),
         title: format!("{what}: {metric} by {key}"),
         notes,
         x: Axis {
@@ -197,7 +205,11 @@ fn chart(
 
 /// `time`, or `rate (replies/s)`.
 pub(super) fn axis_title(metric: &str, unit: &str) -> String {
-    if crate::quantity::carries_unit(unit) { metric.to_owned() } else { format!("{metric} ({unit})") }
+    if crate::quantity::carries_unit(unit) {
+        metric.to_owned()
+    } else {
+        format!("{metric} ({unit})")
+    }
 }
 
 /// The cases and parameters that all points of a chart share: `net/answer, place=apart`.
@@ -205,7 +217,8 @@ fn title(facet: &Facet<Place>, places: &[Place], shared: &[Param]) -> String {
     let Some(first) = places.first() else { return String::new() };
     let same = |value: &dyn Fn(&Place) -> Option<String>| {
         let of_first = value(first);
-        of_first.filter(|of_first| places.iter().all(|place| value(place).as_ref() == Some(of_first)))
+        of_first
+            .filter(|of_first| places.iter().all(|place| value(place).as_ref() == Some(of_first)))
     };
     let area = crate::html::points::area_of(&first.result.case).to_owned();
     let mut parts = vec![same(&|place| Some(place.result.case.clone())).unwrap_or(area)];
@@ -217,14 +230,21 @@ fn title(facet: &Facet<Place>, places: &[Place], shared: &[Param]) -> String {
             parts.push(format!("{name}={value}"));
         }
     }
-    parts.extend(facet.keys.iter().filter(|(key, run)| *key == "run" && !run.is_empty()).map(|(_, run)| (*run).to_owned()));
+    parts.extend(
+        facet
+            .keys
+            .iter()
+            .filter(|(key, run)| *key == "run" && !run.is_empty())
+            .map(|(_, run)| (*run).to_owned()),
+    );
     parts.join(", ")
 }
 
 fn point(place: &Place) -> Option<Point> {
     let e = estimate(place.result)?;
     let label = place.result.label();
-    let shown = if place.run.is_empty() { label.clone() } else { format!("{label}, {}", place.run) };
+    let shown =
+        if place.run.is_empty() { label.clone() } else { format!("{label}, {}", place.run) };
     Some(Point {
         x: place.x,
         y: e.median,
@@ -250,10 +270,14 @@ fn marks(results: &[Named], key: &str, facet: &Facet<Place>, places: &[Place]) -
         is_derived(result)
             && fits(&result.unit)
             && places.iter().any(|place| {
-                let same = |(k, v): (&String, &String)| result.params.get(k).is_none_or(|own| own == v);
+                let same =
+                    |(k, v): (&String, &String)| result.params.get(k).is_none_or(|own| own == v);
                 place.run == *run
                     && place.result.case == result.case
-                    && facet.keys.iter().all(|(k, v)| result.params.get(*k).is_none_or(|own| own == v))
+                    && facet
+                        .keys
+                        .iter()
+                        .all(|(k, v)| result.params.get(*k).is_none_or(|own| own == v))
                     && place.result.params.iter().all(same)
             })
     };
@@ -299,7 +323,9 @@ mod tests {
     fn a_parameter_with_three_numbers_has_a_chart_in_any_area() {
         let results: Vec<CaseResult> = ["1", "2", "4k"]
             .iter()
-            .flat_map(|n| ["a", "b"].map(|kind| result("new/case", &[("n", n), ("kind", kind)], "time", 5.0)))
+            .flat_map(|n| {
+                ["a", "b"].map(|kind| result("new/case", &[("n", n), ("kind", kind)], "time", 5.0))
+            })
             .collect();
         let named: Vec<Named> = results.iter().map(|result| ("", result)).collect();
         let charts = sweeps(&named, &[], &mut Ids::default());
@@ -307,7 +333,10 @@ mod tests {
         assert_eq!((charts[0].lines.len(), charts[0].points()), (2, 6));
         assert_eq!(charts[0].title, "new/case: time by n");
         assert_eq!(charts[0].lines[0].points[2].x, 4096.0);
-        assert!(sweeps(&named[..4], &[], &mut Ids::default()).is_empty(), "two values are no sweep");
+        assert!(
+            sweeps(&named[..4], &[], &mut Ids::default()).is_empty(),
+            "two values are no sweep"
+        );
     }
 
     #[test]
@@ -315,8 +344,12 @@ mod tests {
         let mut results: Vec<CaseResult> = ["1", "10", "100"]
             .iter()
             .map(|n| {
-                let params =
-                    [("arch", "epoll"), ("connections", *n), ("network", "loopback"), ("place", "apart")];
+                let params = [
+                    ("arch", "epoll"),
+                    ("connections", *n),
+                    ("network", "loopback"),
+                    ("place", "apart"),
+                ];
                 CaseResult {
                     unit: "replies/s".into(),
                     better: Direction::Higher,
@@ -324,7 +357,8 @@ mod tests {
                 }
             })
             .collect();
-        let params = [("arch", "epoll"), ("network", "loopback"), ("place", "apart"), ("than", "thread")];
+        let params =
+            [("arch", "epoll"), ("network", "loopback"), ("place", "apart"), ("than", "thread")];
         results.push(CaseResult {
             unit: "connections".into(),
             ..result("net/answer", &params, "faster-from", 38.0)

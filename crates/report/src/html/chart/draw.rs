@@ -21,9 +21,9 @@ const TOP: f64 = 12.0;
 const ROW: f64 = 18.0;
 /// The height of another line of points in each row.
 const SUBROW: f64 = 9.0;
-const NAMES: f64 = 250.0;
+const NAMES: f64 = 280.0;
 /// The width of a character of a row's name, and of a label of an axis.
-const CHARACTER: f64 = 6.6;
+const CHARACTER: f64 = 7.4;
 /// The maximum number of labels of an axis.
 const X_TICKS: usize = 7;
 const Y_TICKS: usize = 6;
@@ -53,9 +53,25 @@ pub(super) fn key(look: usize) -> Markup {
     html! {
         svg.key viewBox="-8 -6 16 12" aria-hidden="true" {
             path.line d="M-8 0H8" {}
-            path.dot d=(MARKERS[look % LOOKS]) {}
+            use.dot href={ "#m" (look % LOOKS) } {}
         }
     }
+}
+
+/// The shapes of markers, which the points of all charts of a page refer to.
+pub(in crate::html) fn markers() -> Markup {
+    html! { svg.markers width="0" height="0" aria-hidden="true" { (definitions()) } }
+}
+
+fn definitions() -> Markup {
+    html! {
+        defs { @for (at, shape) in MARKERS.iter().enumerate() { path id={ "m" (at) } d=(shape) {} } }
+    }
+}
+
+/// Seven significant digits: more cannot be seen.
+fn rounded(value: f64) -> f64 {
+    format!("{value:.6e}").parse().unwrap_or(value)
 }
 
 /// A number with two decimals at most.
@@ -117,14 +133,17 @@ impl<'c> Scaled<'c> {
                 let ticks = scale.ticks(most).into_iter();
                 ticks.map(|v| (scale.at(v), figure(v, 0.0, &self.axis.unit).to_string())).collect()
             }
-            Ticks::Named(named) => named.iter().map(|(v, name)| (scale.at(*v), name.clone())).collect(),
+            Ticks::Named(named) => {
+                named.iter().map(|(v, name)| (scale.at(*v), name.clone())).collect()
+            }
             Ticks::Rows(_) => Vec::new(),
         }
     }
 
     /// The ends of its scales for the script: `log 1 100 lin 0 104`.
     fn ends(&self) -> String {
-        let end = |(kind, scale): &(Kind, Scale)| format!("{} {} {}", kind.word(), scale.low, scale.high);
+        let end =
+            |(kind, scale): &(Kind, Scale)| format!("{} {} {}", kind.word(), scale.low, scale.high);
         self.scales.iter().map(end).collect::<Vec<_>>().join(" ")
     }
 }
@@ -177,6 +196,7 @@ pub(in crate::html) fn standalone(chart: &Chart, style: &str) -> Option<String> 
             width=(Place(width)) height=(Place(total)) class="file" {
             title { (Text(&chart.title)) }
             style { (written(style.to_owned())) }
+            (definitions())
             rect.paper width="100%" height="100%" {}
             @for (at, line) in titles.iter().enumerate() {
                 text.head x="4" y=(Place(row(at) + 2.0)) { (Text(line)) }
@@ -185,7 +205,7 @@ pub(in crate::html) fn standalone(chart: &Chart, style: &str) -> Option<String> 
             @for (at, line) in named.iter().enumerate() {
                 g class=(class(line.look)) transform={ "translate(20 " (Place(tail + row(at))) ")" } {
                     path.line d="M-8 0H8" {}
-                    path.dot d=(MARKERS[line.look % LOOKS]) {}
+                    use.dot href={ "#m" (line.look % LOOKS) } {}
                     text x="16" dy="4" { (Text(&shortened(&line.name, letters))) }
                 }
             }
@@ -202,7 +222,8 @@ impl<'c> Drawing<'c> {
         if chart.points() == 0 {
             return None;
         }
-        let (x, y) = (Scaled::of(&chart.x, chart.x_extent()?), Scaled::of(&chart.y, chart.y_extent()?));
+        let (x, y) =
+            (Scaled::of(&chart.x, chart.x_extent()?), Scaled::of(&chart.y, chart.y_extent()?));
         let subrows = chart.lines.len();
         let (size, area) = match &chart.y.ticks {
             Ticks::Rows(rows) => {
@@ -306,7 +327,13 @@ impl<'c> Drawing<'c> {
         }
         if let Ticks::Rows(rows) = &self.chart.y.ticks {
             for row in 0..rows.len() {
-                let _ = write!(mesh, "M{} {}H{}", place(left), place(self.py(row as f64)), place(right));
+                let _ = write!(
+                    mesh,
+                    "M{} {}H{}",
+                    place(left),
+                    place(self.py(row as f64)),
+                    place(right)
+                );
             }
         }
         html! {
@@ -373,14 +400,16 @@ impl<'c> Drawing<'c> {
     }
 
     fn path(&self, line: &Line) -> String {
-        let places = line.points.iter().map(|p| format!("{} {}", place(self.px(p.x)), place(self.py(p.y))));
+        let places =
+            line.points.iter().map(|p| format!("{} {}", place(self.px(p.x)), place(self.py(p.y))));
         format!("M{}", places.collect::<Vec<_>>().join("L"))
     }
 
     fn band(&self, line: &Line) -> String {
         let there = line.points.iter().map(|p| (p.x, p.high));
         let back = line.points.iter().rev().map(|p| (p.x, p.low));
-        let places = there.chain(back).map(|(x, y)| format!("{} {}", place(self.px(x)), place(self.py(y))));
+        let places =
+            there.chain(back).map(|(x, y)| format!("{} {}", place(self.px(x)), place(self.py(y))));
         format!("M{}Z", places.collect::<Vec<_>>().join("L"))
     }
 
@@ -398,11 +427,11 @@ impl<'c> Drawing<'c> {
         };
         html! {
             g.p id=(id) role="img" transform={ "translate(" (Place(x)) " " (Place(y)) ")" }
-                data-name=(Text(&point.name)) data-x=(point.x) data-y=(point.y)
-                data-low=(point.low) data-high=(point.high) {
+                data-x=(point.x) data-y=(point.y)
+                data-low=(rounded(point.low)) data-high=(rounded(point.high)) {
                 title { (Text(&point.text)) }
                 @if point.low != point.high { path.whisker d=(whisker) {} }
-                path.dot d=(MARKERS[look % LOOKS]) {}
+                use.dot href={ "#m" (look % LOOKS) } {}
             }
         }
     }
@@ -436,9 +465,13 @@ mod tests {
     fn a_chart_has_its_points_with_their_values() {
         let text = chart().figure().into_string();
         assert_eq!(text.matches("class=\"p\"").count(), 3);
-        for part in
-            ["data-y=\"900\"", "<title>30 at 2</title>", "id=\"c1-0-2\"", "class=\"band\"", "data-y=\"log"]
-        {
+        for part in [
+            "data-y=\"900\"",
+            "<title>30 at 2</title>",
+            "id=\"c1-0-2\"",
+            "class=\"band\"",
+            "data-y=\"log",
+        ] {
             assert!(text.contains(part), "{part} in {text}");
         }
         assert!(!text.contains("legend"), "one line needs none: {text}");
@@ -448,7 +481,8 @@ mod tests {
     fn a_chart_without_points_is_left_out() {
         let nothing = Chart { lines: vec![Line::default()], ..chart() };
         assert_eq!(nothing.figure().into_string(), "");
-        let unknown = Point { x: f64::NAN, y: f64::NAN, low: f64::NAN, high: f64::NAN, ..Point::default() };
+        let unknown =
+            Point { x: f64::NAN, y: f64::NAN, low: f64::NAN, high: f64::NAN, ..Point::default() };
         let unknown = vec![Line { points: vec![unknown], ..Line::default() }];
         assert_eq!(Chart { lines: unknown, ..chart() }.figure().into_string(), "");
     }

@@ -81,7 +81,11 @@ impl Scale {
             Kind::Logarithmic => {
                 let room = ((high / low).ln() * MARGIN).max(0.05).exp();
                 let (low, high) = (low / room, high * room);
-                Scale { low, high, coordinates: Coordinates::Logarithmic((low..high).log_scale().into()) }
+                Scale {
+                    low,
+                    high,
+                    coordinates: Coordinates::Logarithmic((low..high).log_scale().into()),
+                }
             }
             Kind::Linear => {
                 let least = high.abs().max(low.abs()).max(1e-9) * 0.02;
