@@ -188,7 +188,7 @@ fn a_report_is_one_page_without_requests() {
         "file/small",
         "rates of its phases",
         "lock: time by workers",
-        "One operation: One getppid()",
+        "One getppid() system call",
     ] {
         assert!(page.contains(part), "{part}");
     }

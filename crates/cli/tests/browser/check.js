@@ -80,7 +80,7 @@ async function checkKeyboard(page, complain) {
   unreachable.forEach(element => complain(`not reached by keyboard: ${element}`));
   const chart = await page.$('.plot svg');
   if (chart) {
-    await chart.focus();
+    await chart.evaluate(svg => svg.focus());
     await page.keyboard.press('ArrowRight');
     const tip = await page.$eval('.tip', tip => !tip.classList.contains('off') && tip.textContent);
     if (!tip) complain('an arrow key shows no value');

@@ -119,10 +119,10 @@ fn table_row(row: &CompareRow) -> Markup {
     };
     html! { tr {
         th scope="row" { (Text(&row.label)) } td { (Text(&row.metric)) }
-        td.n data-v=[row.base.as_ref().map(|cell| cell.median)] { (Text(&shown(&row.base).unwrap_or_default())) }
+        td data-v=[row.base.as_ref().map(|cell| cell.median)] { (Text(&shown(&row.base).unwrap_or_default())) }
         @for cell in &row.news {
-            td.n data-v=[cell.figure.as_ref().map(|cell| cell.median)] { (Text(&shown(&cell.figure).unwrap_or_default())) }
-            td.n data-v=[cell.ratio.map(|ratio| ratio.mid)] {
+            td data-v=[cell.figure.as_ref().map(|cell| cell.median)] { (Text(&shown(&cell.figure).unwrap_or_default())) }
+            td data-v=[cell.ratio.map(|ratio| ratio.mid)] {
                 @if let Some(ratio) = cell.ratio { (Text(&format!("{:.3}", ratio.mid))) }
             }
             td { @if let Some(ratio) = cell.ratio { (Text(&format!("{:.3} to {}", ratio.low, bound(ratio.high)))) } }

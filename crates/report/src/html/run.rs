@@ -39,7 +39,7 @@ pub(super) fn summary(view: &View) -> Markup {
                     th scope="row" { (row.label) }
                     @match estimate(result) {
                         Some(e) => {
-                            td.n data-v=(e.median) {
+                            td data-v=(e.median) {
                                 (Text(&figure_of(&e, result)))
                                 @if is_doubtful(results, result) { span.doubt title="doubtful" { " ?" } }
                             }
@@ -47,7 +47,7 @@ pub(super) fn summary(view: &View) -> Markup {
                         }
                         None => { td.n.bad { (word(result.outcome)) } td {} }
                     }
-                    td.n data-v=[result.cycles.map(|c| c.median)] {
+                    td data-v=[result.cycles.map(|c| c.median)] {
                         @if let Some(c) = result.cycles {
                             (Text(&cycles_figure(c.median, (c.high - c.low) / 2.0).to_string()))
                         }

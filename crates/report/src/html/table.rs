@@ -69,15 +69,15 @@ fn times(points: &[&Point], recorded: Option<&Recorded>) -> Markup {
         tbody { @for point in points { @if let Some(cost) = point.time() {
             @let samples = recorded.and_then(|all| all.samples(&cost.case, &cost.params));
             tr id=(point.id) {
-                (name_cell(point, &point.id))
+                th scope="row" { (Text(&point.short)) }
                 (value_cells(cost))
                 @if has_cycles { (cycles(cost)) }
                 td { (distribution(cost, samples)) }
                 @for quantile in quantiles(cost, samples) { (number(quantile, &cost.unit)) }
-                td.n data-v=[cost.quiet_share.map(brief)] { (Text(&cost.quiet_share.map(format_share).unwrap_or_default())) }
+                td data-v=[cost.quiet_share.map(brief)] { (Text(&cost.quiet_share.map(format_share).unwrap_or_default())) }
                 @if has_calls {
                     @let calls = cost.per_op.and_then(|per_op| per_op.syscalls);
-                    td.n data-v=[calls] { (Text(&calls.map(format_per_op).unwrap_or_default())) }
+                    td data-v=[calls] { (Text(&calls.map(format_per_op).unwrap_or_default())) }
                 }
                 (doubts(cost))
             }
@@ -133,7 +133,7 @@ fn metrics(timed: &[&Point], group: &Group) -> Markup {
             // The point's own row is in the table of times, if it has one there.
             @let owns = !timed.iter().any(|other| other.id == point.id);
             tr id=[owns.then_some(&point.id)] {
-                (name_cell(point, &point.id))
+                th scope="row" { (Text(&point.short)) }
                 @for metric in &group.metrics { (metric_cell(point.result(metric))) }
                 (all_doubts(point.results.iter().copied().filter(|result| result.metric != TIME.name)))
             }
@@ -147,7 +147,7 @@ fn metric_cell(result: Option<&CaseResult>) -> Markup {
         (Some(e), _) => {
             let percent = interval_figure(e.median, e.low, e.high).filter(|_| e.low != e.high);
             html! {
-                td.n data-v=(brief(e.median)) {
+                td data-v=(brief(e.median)) {
                     (Text(&figure_of(&e, result)))
                     @if let Some(percent) = percent { small { (Text(&percent.to_string())) } }
                 }
@@ -158,19 +158,13 @@ fn metric_cell(result: Option<&CaseResult>) -> Markup {
     }
 }
 
-fn name_cell(point: &Point, id: &str) -> Markup {
-    html! { th scope="row" title=[(point.full != point.short).then_some(Text(&point.full))] {
-        a href={ "#" (id) } { (Text(&point.short)) }
-    } }
-}
-
 /// The figure and its interval, or the outcome.
 fn value_cells(result: &CaseResult) -> Markup {
     match (estimate(result), result.outcome) {
         (Some(e), _) => {
             let percent = interval_figure(e.median, e.low, e.high).filter(|_| e.low != e.high);
             html! {
-                td.n data-v=(brief(e.median)) { (Text(&figure_of(&e, result))) }
+                td data-v=(brief(e.median)) { (Text(&figure_of(&e, result))) }
                 td.i data-v=(brief(e.high - e.low)) {
                     @if let Some(percent) = percent {
                         (Text(&percent.to_string()))
@@ -193,13 +187,13 @@ fn cycles(cost: &CaseResult) -> Markup {
     let text = cost
         .cycles
         .map(|c| cycles_figure(c.median, measured_half_width(c.median, c.low, c.high)).to_string());
-    html! { td.n data-v=[cost.cycles.map(|c| brief(c.median))] { (Text(&text.unwrap_or_default())) } }
+    html! { td data-v=[cost.cycles.map(|c| brief(c.median))] { (Text(&text.unwrap_or_default())) } }
 }
 
 fn number(value: Option<f64>, unit: &str) -> Markup {
     let value = value.filter(|value| value.is_finite());
     let text = value.map(|value| figure(value, value.abs() * 0.01, unit).to_string());
-    html! { td.n data-v=[value.map(brief)] { (Text(&text.unwrap_or_default())) } }
+    html! { td data-v=[value.map(brief)] { (Text(&text.unwrap_or_default())) } }
 }
 
 fn doubts(result: &CaseResult) -> Markup {
@@ -273,7 +267,7 @@ fn steps(steps: &[u32], most: u32) -> PreEscaped<String> {
         let share = f64::from(*count) / f64::from(most);
         // A step with few samples is visible too.
         let height = if *count == 0 { 0.0 } else { (share * (HEIGHT - 1.0)).max(1.0) };
-        let top = ((HEIGHT - height) * 10.0).round() / 10.0;
+        let top = (HEIGHT - height).round();
         if top == last {
             run += width;
             continue;

@@ -415,6 +415,7 @@ impl<'c> Drawing<'c> {
 
     fn point(&self, id: &str, look: usize, shift: f64, point: &Point) -> Markup {
         let (x, y) = (self.px(point.x), self.py(point.y) + shift);
+        let ends = point.low != point.high;
         let whisker = match self.chart.has_rows() {
             true => {
                 let [low, high] = [point.low, point.high].map(|value| self.px(value) - x);
@@ -428,10 +429,10 @@ impl<'c> Drawing<'c> {
         html! {
             g.p id=(id) role="img" transform={ "translate(" (Place(x)) " " (Place(y)) ")" }
                 data-x=(point.x) data-y=(point.y)
-                data-low=(rounded(point.low)) data-high=(rounded(point.high)) {
+                data-low=[ends.then(|| rounded(point.low))] data-high=[ends.then(|| rounded(point.high))] {
                 title { (Text(&point.text)) }
-                @if point.low != point.high { path.whisker d=(whisker) {} }
-                use.dot href={ "#m" (look % LOOKS) } {}
+                @if ends { path d=(whisker) {} }
+                use href={ "#m" (look % LOOKS) } {}
             }
         }
     }
