@@ -43,9 +43,12 @@ async function checkAxe(page, complain) {
 /// The points of charts against the results of the document: same value, and no measured time is missing.
 async function checkPoints(page, complain, path) {
   const results = JSON.parse(readFileSync(path, 'utf8')).results;
+  // As the page writes characters that cannot be seen.
+  const visible = text => text.replace(/[\n\r\t]/g, ' ').replace(/[\p{Cc}\p{Cf}\u2028\u2029\ufffe\uffff]/gu,
+    c => `[U+${c.codePointAt(0).toString(16).toUpperCase().padStart(4, '0')}]`);
   const label = result => {
     const params = Object.entries(result.params ?? {}).map(([key, value]) => `${key}=${value}`);
-    return result.case + (params.length ? `{${params.join(',')}}` : '');
+    return visible(result.case + (params.length ? `{${params.join(',')}}` : ''));
   };
   const known = new Map();
   for (const result of results) {

@@ -43,7 +43,10 @@ pub struct Report<'a> {
 /// The page.
 pub fn report_html(report: &Report) -> String {
     let mut ids = Ids::default();
-    let views: Vec<View> = report.runs.iter().map(|run| View::of(run, &mut ids)).collect();
+    let mut views: Vec<View> = report.runs.iter().map(|run| View::of(run, &mut ids)).collect();
+    if views.len() > 1 {
+        views.iter_mut().for_each(|view| view.about = format!(", {}", view.name));
+    }
     let mut areas: Vec<&str> = Vec::new();
     for area in views.iter().flat_map(|view| &view.areas) {
         if !areas.contains(&area.name.as_str())

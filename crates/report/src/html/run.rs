@@ -30,7 +30,7 @@ pub(super) fn summary(view: &View) -> Markup {
     html! {
         p.machine { (Text(&machine_line(view.document))) }
         @if !rows.is_empty() {
-            (scrolled("Costs of common operations", html! {
+            (scrolled(&format!("Costs of common operations{}", view.about), html! {
                 thead { tr {
                     th scope="col" { "cost of one" } th.n scope="col" { "time" } th scope="col" { "interval" }
                     th.n scope="col" { "core cycles" }
@@ -150,12 +150,12 @@ pub(super) fn machine(view: &View) -> Markup {
     let row = |key: &str, value: &str| html! { tr { th scope="row" { (Text(key)) } td.text { (Text(value)) } } };
     let head = html! { thead { tr { th scope="col" { "fact" } th scope="col" { "value" } } } };
     html! {
-        (scrolled("The run", html! { (head) tbody {
+        (scrolled(&format!("The run{}", view.about), html! { (head) tbody {
             @for (key, value) in &about { (row(key, value)) }
             @for (key, value) in &run.tags { (row(&format!("tag {key}"), value)) }
             @for (key, value) in &run.asked { (row(&format!("asked {key}"), value)) }
         } }))
-        (scrolled("Its machine", html! { (head) tbody {
+        (scrolled(&format!("Its machine{}", view.about), html! { (head) tbody {
             @for (key, value) in &view.document.machine { (row(key, &fact(value))) }
         } }))
     }
