@@ -13,7 +13,7 @@ const STEPS: usize = 40;
 const REACH: f64 = 0.99;
 
 /// The maximum number of moments: more cannot be told apart in a chart.
-const MOMENTS: usize = 120;
+const MOMENTS: usize = 60;
 
 /// A mode has at least this share of the samples.
 const MODE_SHARE: f64 = 0.05;

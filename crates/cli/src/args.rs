@@ -8,6 +8,7 @@ mod mail;
 mod mail_sink;
 mod net;
 mod noise;
+mod report;
 mod run;
 mod store;
 mod study;
@@ -28,6 +29,7 @@ pub use mail::{Mail, MailArch, MailSend, TlsMode};
 pub use mail_sink::MailSink;
 pub use net::{Connections, Net, NetLoad, Serve};
 pub use noise::Noise;
+pub use report::Report;
 pub use run::{FILTERS, OP, Output, Run};
 pub use store::{Compare, Export, Files, Format, Import, Runs, Show, StoreArg};
 pub use study::Study;
@@ -89,6 +91,8 @@ pub enum Command {
     Check(Check),
     /// Rerun a published comparison: its tables beside the values here, and a verdict for each claim.
     Study(Study),
+    /// Write a run, or a comparison of runs, as one HTML page with charts.
+    Report(Report),
     /// Find the smallest difference that this machine can show, by measuring twice and comparing.
     Noise(Noise),
     /// Make rounds inside the system to be measured, as `run --on` orders on standard input.

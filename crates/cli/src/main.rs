@@ -33,6 +33,7 @@ fn main() -> ExitCode {
         Ok(Command::Compare(compare)) => commands::compare(&compare),
         Ok(Command::Check(check)) => commands::check(&check),
         Ok(Command::Study(study)) => commands::study(&study),
+        Ok(Command::Report(report)) => commands::report(&report),
         Ok(Command::Noise(noise)) => commands::noise(&noise),
         Ok(Command::Export(export)) => commands::export(&export),
         Ok(Command::Import(import)) => commands::import(&import),

@@ -38,7 +38,9 @@ Examples:
   oscost show                         the last run
   oscost show syscall                 system calls of the last run
   oscost show last~1 lock/futex       one case of the run before the last
-  oscost show kernel=6.12 net --csv -")]
+  oscost show kernel=6.12 net --csv -
+  oscost show lock --plot
+  oscost show --svg lock/futex > futex.svg")]
 pub struct Show {
     /// The run to show [default: last]
     pub run: Option<String>,
@@ -51,6 +53,12 @@ pub struct Show {
     /// Print all tables of a run of all areas instead of its summary
     #[arg(long, conflicts_with = "json")]
     pub tables: bool,
+    /// Plot sweeps and distributions as text, 80 columns wide
+    #[arg(long, conflicts_with_all = ["json", "tables", "csv"])]
+    pub plot: bool,
+    /// Print one chart as an SVG file: the one of this case or point, such as `lock/futex` or `lock/futex{workers=2}`
+    #[arg(long, value_name = "POINT", conflicts_with_all = ["json", "tables", "csv", "plot"])]
+    pub svg: Option<String>,
     #[command(flatten)]
     pub files: Files,
     #[command(flatten)]

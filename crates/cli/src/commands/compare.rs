@@ -44,7 +44,7 @@ pub fn compare(args: &Compare) -> anyhow::Result<Ending> {
     Ok(ending(compared.iter().flatten(), args.fail_above))
 }
 
-fn comparison(
+pub(super) fn comparison(
     base: &Document,
     news: &[Document],
     compared: &[Vec<Compared>],

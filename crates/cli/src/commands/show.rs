@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use report::{RunLine, runs_table};
-use results::{RunSummary, Store, StoreError};
-use runner::PlanError;
+use report::{ReportRun, RunLine, chart_svg, plots, runs_table};
+use results::{Document, RunSummary, Store, StoreError};
+use runner::{PlanError, recorded};
 use serde::Serialize;
 
 use super::measure::{Form, how_to_resume, is_summarised, show_results};
@@ -25,6 +25,9 @@ pub fn show(args: &Show) -> anyhow::Result<Ending> {
             how_to_resume(&id, &args.store)
         ));
     }
+    if let Some(point) = &args.svg {
+        return svg(&document, point);
+    }
     if !filters.is_empty() {
         let chosen = runner::choose(&filters)?;
         let labels: Vec<String> = chosen.iter().map(|case| case.label()).collect();
@@ -33,6 +36,12 @@ pub fn show(args: &Show) -> anyhow::Result<Ending> {
             let filters = filters.join(" ");
             return Err(Usage(format!("run {id} has no results for {filters}")).into());
         }
+    }
+    if args.plot {
+        let recorded = recorded(&store, &document)?;
+        let run = ReportRun { document: &document, recorded: recorded.as_ref() };
+        print(&plots(&run, &page()))?;
+        return Ok(Ending::Done);
     }
     args.files.write(&document)?;
     if args.files.are_printed() {
@@ -43,6 +52,20 @@ pub fn show(args: &Show) -> anyhow::Result<Ending> {
         print(&format!("Run {} on {}\n", document.run.id, document.machine_line()))?;
     }
     show_results(&document, form, None)?;
+    Ok(Ending::Done)
+}
+
+/// Prints the chart of a point.
+fn svg(document: &Document, point: &str) -> anyhow::Result<Ending> {
+    let run = ReportRun { document, recorded: None };
+    let Some(chart) = chart_svg(&run, point) else {
+        let id = &document.run.id;
+        let why = format!(
+            "run {id} has no measured time of {point:?}, a case or a point as in `oscost show`"
+        );
+        return Err(Usage(why).into());
+    };
+    print(&chart)?;
     Ok(Ending::Done)
 }
 

@@ -117,7 +117,7 @@ fn costs(areas: &[(&View, &AreaPoints)], name: &str, ids: &mut Ids) -> Vec<Chart
         let of_rows = of_rows.filter(|point| rows.iter().any(|(full, _, _)| *full == point.full));
         let about = if part == 0 { String::new() } else { format!(" ({})", part + 1) };
         charts.push(Chart {
-            id: ids.of(&format!("chart/{name}/costs{about}")),
+            id: ids.chart(),
             title: format!("{name}: time of one operation{about}"),
             notes: notes(of_rows.filter_map(|point| point.time())),
             x: Axis::figures("time", "ns/op"),

@@ -4,8 +4,7 @@ use analysis::Verdict;
 use maud::{Markup, html};
 
 use crate::comparison::{CompareCell, CompareRow, Comparison};
-use crate::html::area::section_id;
-use crate::html::chart::{Axis, Chart, Line, Point, Shade, Ticks};
+use crate::html::chart::{Axis, Chart, Kind, Line, Point, Shade, Ticks};
 use crate::html::points::area_of;
 use crate::html::table::scrolled;
 use crate::html::text::{Ids, Text, paragraphs, visible};
@@ -30,8 +29,7 @@ pub(super) fn section(comparison: &Comparison, ids: &mut Ids) -> Markup {
     rows.sort_by(|a, b| distance(b).total_cmp(&distance(a)));
     let count = rows.len();
     rows.truncate(CHANGES);
-    let mut chart =
-        chart(comparison, &rows, "Changes, the largest first", "chart/changes", true, ids);
+    let mut chart = chart(comparison, &rows, "Changes, the largest first", true, ids);
     if count > CHANGES {
         chart.notes.push(format!("The largest {CHANGES} of {count} changes: the areas show all."));
     }
@@ -93,14 +91,7 @@ pub(super) fn area(comparison: &Comparison, name: &str, ids: &mut Ids) -> Markup
     if rows.is_empty() {
         return html! {};
     }
-    let chart = chart(
-        comparison,
-        &rows,
-        &format!("{name}: ratio to the base"),
-        &format!("chart/{}/ratios", section_id(name)),
-        false,
-        ids,
-    );
+    let chart = chart(comparison, &rows, &format!("{name}: ratio to the base"), false, ids);
     html! {
         div.charts { (chart.figure()) }
         details { summary { "All compared figures of " (Text(name)) ": " (rows.len()) }
@@ -128,10 +119,10 @@ fn table_row(row: &CompareRow) -> Markup {
     };
     html! { tr {
         th scope="row" { (Text(&row.label)) } td { (Text(&row.metric)) }
-        td.n data-v=[row.base.as_ref().map(|cell| cell.median)] { (Text(&shown(&row.base).unwrap_or_default())) }
+        td data-v=[row.base.as_ref().map(|cell| cell.median)] { (Text(&shown(&row.base).unwrap_or_default())) }
         @for cell in &row.news {
-            td.n data-v=[cell.figure.as_ref().map(|cell| cell.median)] { (Text(&shown(&cell.figure).unwrap_or_default())) }
-            td.n data-v=[cell.ratio.map(|ratio| ratio.mid)] {
+            td data-v=[cell.figure.as_ref().map(|cell| cell.median)] { (Text(&shown(&cell.figure).unwrap_or_default())) }
+            td data-v=[cell.ratio.map(|ratio| ratio.mid)] {
                 @if let Some(ratio) = cell.ratio { (Text(&format!("{:.3}", ratio.mid))) }
             }
             td { @if let Some(ratio) = cell.ratio { (Text(&format!("{:.3} to {}", ratio.low, bound(ratio.high)))) } }
@@ -156,7 +147,6 @@ fn chart(
     comparison: &Comparison,
     rows: &[&CompareRow],
     title: &str,
-    id: &str,
     full: bool,
     ids: &mut Ids,
 ) -> Chart {
@@ -204,11 +194,13 @@ fn chart(
         })
     };
     Chart {
-        id: ids.of(id),
+        id: ids.chart(),
         title: title.to_owned(),
         notes: vec!["Ratio to the base with its interval; 1 means equal. Within the shaded range lie differences \
                      that this machine cannot resolve.".to_owned()],
-        x: Axis { limits: Some((1.0 / FARTHEST, FARTHEST)), ..Axis::figures("ratio to the base", "x") },
+        x: Axis { limits: Some((1.0 / FARTHEST, FARTHEST)),
+            kind: Some(Kind::Logarithmic),
+            floats: true, ..Axis::figures("ratio to the base", "x") },
         y: Axis { ticks: Ticks::Rows(rows.iter().map(|row| name(row)).collect()), ..Axis::default() },
         lines: (0..comparison.news.len()).map(line).collect(),
         shades: rows.iter().enumerate().filter_map(shade).collect(),

@@ -50,7 +50,7 @@ pub(super) fn percentiles(results: &[Named], ids: &mut Ids) -> Vec<Chart> {
             }
             let ticks = names.iter().enumerate().map(|(at, name)| (at as f64, (*name).to_owned()));
             charts.push(Chart {
-                id: ids.of(&format!("chart/{case}{about}/{family}-percentiles")),
+                id: ids.chart(),
                 title: format!("{case}{about}: {family} by percentile"),
                 notes,
                 x: Axis {
@@ -81,7 +81,7 @@ pub(super) fn phases(results: &[Named], ids: &mut Ids) -> Vec<Chart> {
                 if facet.keys.is_empty() { String::new() } else { format!(", {}", facet.name()) };
             let members = facet.lines.iter().flat_map(|(_, m)| m).map(|member| member.result);
             charts.push(Chart {
-                id: ids.of(&format!("chart/{case}{about}/phases")),
+                id: ids.chart(),
                 title: format!("{case}{about}: rates of its phases"),
                 notes: notes(members),
                 x: Axis::figures(unit, unit),

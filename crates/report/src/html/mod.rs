@@ -43,7 +43,10 @@ pub struct Report<'a> {
 /// The page.
 pub fn report_html(report: &Report) -> String {
     let mut ids = Ids::default();
-    let views: Vec<View> = report.runs.iter().map(|run| View::of(run, &mut ids)).collect();
+    let mut views: Vec<View> = report.runs.iter().map(|run| View::of(run, &mut ids)).collect();
+    if views.len() > 1 {
+        views.iter_mut().for_each(|view| view.about = format!(", {}", view.name));
+    }
     let mut areas: Vec<&str> = Vec::new();
     for area in views.iter().flat_map(|view| &view.areas) {
         if !areas.contains(&area.name.as_str())
@@ -57,7 +60,7 @@ pub fn report_html(report: &Report) -> String {
         (None, [only]) => format!("oscost: run {}", only.document.run.id),
         (None, views) => format!("oscost: {} runs compared", views.len()),
     };
-    let style = format!("{STYLE}{CHART_STYLE}");
+    let style = format!("{CHART_STYLE}{STYLE}");
     let policy = format!(
         "default-src 'none'; style-src '{}'; script-src '{}'; base-uri 'none'; form-action 'none'",
         hash(&style),
@@ -92,6 +95,7 @@ pub fn report_html(report: &Report) -> String {
                     @for name in &areas { li { a href={ "#" (area::section_id(name)) } { @if name.is_empty() { "other" } @else { (Text(name)) } } } }
                     @for (id, name) in ABOUT { li { a href={ "#" (id) } { (name) } } }
                 } }
+                (chart::markers())
                 main id="main" {
                     section id="summary" aria-labelledby="summary-h" {
                         h2 id="summary-h" { "Summary" }
@@ -150,4 +154,32 @@ pub fn chart_svg(run: &ReportRun, point: &str) -> Option<String> {
     let mut found: Vec<chart::Chart> = charts.iter().filter(named).cloned().collect();
     found.sort_by_key(|chart| chart.is_list());
     chart::standalone(found.first()?, CHART_STYLE)
+}
+
+/// A chart over a parameter, for plots of text.
+pub(crate) struct SweepPlot {
+    pub title: String,
+    /// Whether the shares are those of a logarithmic scale.
+    pub is_logarithmic: bool,
+    /// The lines by name.
+    pub lines: Vec<(String, Vec<ScaledPoint>)>,
+}
+
+/// A point of a plot of text.
+pub(crate) struct ScaledPoint {
+    /// The value of the parameter.
+    pub at: String,
+    /// The length of its bar: 0 to 1.
+    pub share: f64,
+    /// Its figure.
+    pub figure: String,
+}
+
+/// All charts of the run over parameters.
+pub(crate) fn sweep_plots(run: &ReportRun) -> Vec<SweepPlot> {
+    let mut ids = Ids::default();
+    let view = View::of(run, &mut ids);
+    let areas = view.areas.iter().map(|area| area.name.as_str());
+    let charts = areas.flat_map(|name| area::charts(&[&view], name, &mut Ids::default()));
+    charts.filter(|chart| !chart.is_list()).filter_map(|chart| chart.as_plot()).collect()
 }

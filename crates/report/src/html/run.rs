@@ -30,7 +30,7 @@ pub(super) fn summary(view: &View) -> Markup {
     html! {
         p.machine { (Text(&machine_line(view.document))) }
         @if !rows.is_empty() {
-            (scrolled("Costs of common operations", html! {
+            (scrolled(&format!("Costs of common operations{}", view.about), html! {
                 thead { tr {
                     th scope="col" { "cost of one" } th.n scope="col" { "time" } th scope="col" { "interval" }
                     th.n scope="col" { "core cycles" }
@@ -39,7 +39,7 @@ pub(super) fn summary(view: &View) -> Markup {
                     th scope="row" { (row.label) }
                     @match estimate(result) {
                         Some(e) => {
-                            td.n data-v=(e.median) {
+                            td data-v=(e.median) {
                                 (Text(&figure_of(&e, result)))
                                 @if is_doubtful(results, result) { span.doubt title="doubtful" { " ?" } }
                             }
@@ -47,7 +47,7 @@ pub(super) fn summary(view: &View) -> Markup {
                         }
                         None => { td.n.bad { (word(result.outcome)) } td {} }
                     }
-                    td.n data-v=[result.cycles.map(|c| c.median)] {
+                    td data-v=[result.cycles.map(|c| c.median)] {
                         @if let Some(c) = result.cycles {
                             (Text(&cycles_figure(c.median, (c.high - c.low) / 2.0).to_string()))
                         }
@@ -85,7 +85,6 @@ pub(super) fn disturbance(view: &View, ids: &mut Ids) -> Markup {
         });
         let points: Vec<Point> = points.collect();
         Chart {
-            id: ids_of(what, view),
             title: format!("{what} during the run"),
             x: Axis {
                 kind: Some(Kind::Linear),
@@ -102,15 +101,11 @@ pub(super) fn disturbance(view: &View, ids: &mut Ids) -> Markup {
         }
     };
     let mut charts: Vec<Chart> = PARTS.iter().map(chart).collect();
-    charts.iter_mut().for_each(|chart| chart.id = ids.of(&chart.id));
+    charts.iter_mut().for_each(|chart| chart.id = ids.chart());
     html! {
         @if moments.is_empty() { p { "The rounds of this run are not stored here: nothing is known of its course." } }
         div.charts { @for chart in &charts { (chart.figure()) } }
     }
-}
-
-fn ids_of(what: &str, view: &View) -> String {
-    format!("chart/{what}/{}", view.document.run.id)
 }
 
 /// All doubtful figures and failures by reason.
@@ -155,12 +150,12 @@ pub(super) fn machine(view: &View) -> Markup {
     let row = |key: &str, value: &str| html! { tr { th scope="row" { (Text(key)) } td.text { (Text(value)) } } };
     let head = html! { thead { tr { th scope="col" { "fact" } th scope="col" { "value" } } } };
     html! {
-        (scrolled("The run", html! { (head) tbody {
+        (scrolled(&format!("The run{}", view.about), html! { (head) tbody {
             @for (key, value) in &about { (row(key, value)) }
             @for (key, value) in &run.tags { (row(&format!("tag {key}"), value)) }
             @for (key, value) in &run.asked { (row(&format!("asked {key}"), value)) }
         } }))
-        (scrolled("Its machine", html! { (head) tbody {
+        (scrolled(&format!("Its machine{}", view.about), html! { (head) tbody {
             @for (key, value) in &view.document.machine { (row(key, &fact(value))) }
         } }))
     }

@@ -8,6 +8,9 @@ const make = (name, properties = {}, ...children) => {
 };
 const number = (element, name) => Number(element.getAttribute('data-' + name));
 
+// The end of an interval: a point without one has only its value.
+const end = (point, name, rows) => number(point, point.hasAttribute('data-' + name) ? name : rows ? 'x' : 'y');
+
 // Tip: the title of a point in words.
 const tip = make('div', { className: 'tip off' });
 tip.setAttribute('role', 'status');
@@ -57,15 +60,16 @@ const place = (svg, axes) => {
     for (const point of points) {
       const [x, y] = [px(number(point, 'x')), py(number(point, 'y')) + shift];
       point.setAttribute('transform', `translate(${x} ${y})`);
-      const [low, high] = [number(point, 'low'), number(point, 'high')];
-      const whisker = point.querySelector('.whisker');
+      const [low, high] = [end(point, 'low', rows), end(point, 'high', rows)];
+      const whisker = point.querySelector('path');
       if (whisker) whisker.setAttribute('d', rows ? `M${px(low) - x} 0H${px(high) - x}` : `M0 ${py(low) - y}V${py(high) - y}`);
     }
     const path = line.querySelector('.line'), band = line.querySelector('.band');
+    const edge = (point, name) => `${px(number(point, 'x'))} ${py(end(point, name, rows))}`;
     const at = (point, name) => `${px(number(point, 'x'))} ${py(number(point, name))}`;
     if (path) path.setAttribute('d', 'M' + points.map(point => at(point, 'y')).join('L'));
     if (band) {
-      const ends = [...points.map(point => at(point, 'high')), ...points.map(point => at(point, 'low')).reverse()];
+      const ends = [...points.map(point => edge(point, 'high')), ...points.map(point => edge(point, 'low')).reverse()];
       band.setAttribute('d', 'M' + ends.join('L') + 'Z');
     }
   }
@@ -131,6 +135,12 @@ for (const figure of all('figure')) {
   svg.addEventListener('pointerleave', () => show(null));
 }
 
+// Each row with an identifier has a link to itself.
+for (const row of all('tbody tr[id]')) {
+  const name = row.querySelector('th');
+  name.append(make('a', { href: '#' + row.id }, ...name.childNodes));
+}
+
 // Tables: sorted by a click on a heading; copied as CSV.
 const valueOf = cell => cell.hasAttribute('data-v') ? Number(cell.getAttribute('data-v')) : cell.textContent.trim();
 const compare = (a, b) => {
@@ -175,7 +185,7 @@ const input = make('input', { type: 'search', id: 'filter' });
 const count = make('span');
 count.setAttribute('role', 'status');
 const rows = all('main section[id^="area-"] tbody tr').map(row => [row, row.textContent.toLowerCase()]);
-const dots = all('figure .p').map(point => [point, point.getAttribute('data-name').toLowerCase()]);
+const dots = all('figure .p').map(point => [point, point.textContent.toLowerCase()]);
 input.oninput = () => {
   const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
   const fits = text => words.every(word => text.includes(word));

@@ -186,7 +186,7 @@ fn chart(
     let mut notes = notes(places.iter().map(|place| place.result));
     notes.extend(marks.iter().map(|mark| mark.text.clone()));
     Chart {
-        id: ids.of(&format!("chart/{what}/{metric}/{key}")),
+        id: ids.chart(),
         title: format!("{what}: {metric} by {key}"),
         notes,
         x: Axis {

@@ -1,5 +1,5 @@
 //! The tables of an area: a row per point with the time of its operation and how its samples are distributed, and a row
-//! per further metric.
+//! per point with its further metrics.
 
 use std::fmt::Write;
 
@@ -28,20 +28,16 @@ pub(super) fn tables(area: &AreaPoints, recorded: Option<&Recorded>, run: &str) 
         .copied()
         .filter(|point| point.time().is_some_and(|time| !is_derived(time)))
         .collect();
-    let further: Vec<(&Point, &CaseResult)> = shown
-        .iter()
-        .flat_map(|point| point.results.iter().map(move |result| (*point, *result)))
-        .filter(|(_, result)| result.metric != TIME.name)
-        .collect();
+    let groups = further(&shown);
     let about = if run.is_empty() { String::new() } else { format!(", {run}") };
     html! {
         @if !timed.is_empty() {
             (scrolled(&format!("Time of one operation: {}{about}", area.name), times(&timed, recorded)))
         }
-        @if !further.is_empty() {
+        @for group in &groups {
             details open[timed.is_empty()] {
-                summary { "Further metrics of " (Text(&area.name)) (Text(&about)) ": " (further.len()) }
-                (scrolled(&format!("Further metrics: {}{about}", area.name), metrics(&timed, &further)))
+                summary { "Further metrics of " (Text(group.case)) (Text(&about)) }
+                (scrolled(&format!("Further metrics: {}{about}", group.case), metrics(&timed, group)))
             }
         }
         (missing(&unsupported))
@@ -73,15 +69,15 @@ fn times(points: &[&Point], recorded: Option<&Recorded>) -> Markup {
         tbody { @for point in points { @if let Some(cost) = point.time() {
             @let samples = recorded.and_then(|all| all.samples(&cost.case, &cost.params));
             tr id=(point.id) {
-                (name_cell(point, &point.id))
+                th scope="row" { (Text(&point.short)) }
                 (value_cells(cost))
                 @if has_cycles { (cycles(cost)) }
                 td { (distribution(cost, samples)) }
                 @for quantile in quantiles(cost, samples) { (number(quantile, &cost.unit)) }
-                td.n data-v=[cost.quiet_share] { (Text(&cost.quiet_share.map(format_share).unwrap_or_default())) }
+                td data-v=[cost.quiet_share.map(brief)] { (Text(&cost.quiet_share.map(format_share).unwrap_or_default())) }
                 @if has_calls {
                     @let calls = cost.per_op.and_then(|per_op| per_op.syscalls);
-                    td.n data-v=[calls] { (Text(&calls.map(format_per_op).unwrap_or_default())) }
+                    td data-v=[calls] { (Text(&calls.map(format_per_op).unwrap_or_default())) }
                 }
                 (doubts(cost))
             }
@@ -89,31 +85,77 @@ fn times(points: &[&Point], recorded: Option<&Recorded>) -> Markup {
     }
 }
 
-fn metrics(timed: &[&Point], rows: &[(&Point, &CaseResult)]) -> Markup {
+/// Points of one case with the same parameters, and their metrics beside the time.
+struct Group<'p, 'r> {
+    case: &'r str,
+    keys: Vec<&'r String>,
+    metrics: Vec<&'r str>,
+    points: Vec<&'p Point<'r>>,
+}
+
+/// The points with further metrics: results that were computed from several points have fewer parameters, and tables of
+/// their own.
+fn further<'p, 'r>(points: &[&'p Point<'r>]) -> Vec<Group<'p, 'r>> {
+    let mut groups: Vec<Group> = Vec::new();
+    for point in points {
+        let results = point.results.iter().filter(|result| result.metric != TIME.name);
+        let metrics: Vec<&str> = results.map(|result| result.metric.as_str()).collect();
+        if metrics.is_empty() {
+            continue;
+        }
+        let first = point.results[0];
+        let keys: Vec<&String> = first.params.keys().collect();
+        let same = |group: &Group| group.case == first.case && group.keys == keys;
+        let at = groups.iter().position(same).unwrap_or_else(|| {
+            groups.push(Group { case: &first.case, keys, metrics: Vec::new(), points: Vec::new() });
+            groups.len() - 1
+        });
+        let group = &mut groups[at];
+        group.points.push(point);
+        for metric in metrics {
+            if !group.metrics.contains(&metric) {
+                group.metrics.push(metric);
+            }
+        }
+    }
+    groups
+}
+
+/// A row per point and a column per metric.
+fn metrics(timed: &[&Point], group: &Group) -> Markup {
     html! {
         thead { tr {
-            th scope="col" { "point" } th scope="col" { "metric" } th.n scope="col" { "figure" }
-            th scope="col" { "interval" } th.n scope="col" { "rounds" } th scope="col" { "doubts" }
+            th scope="col" { "point" }
+            @for metric in &group.metrics { th.n scope="col" { (Text(metric)) } }
+            th scope="col" { "doubts" }
         } }
-        tbody { @for (nth, (point, result)) in rows.iter().enumerate() {
+        tbody { @for point in &group.points {
             // The point's own row is in the table of times, if it has one there.
-            @let first = nth == 0 || rows[nth - 1].0.id != point.id;
-            @let owns = first && !timed.iter().any(|other| other.id == point.id);
+            @let owns = !timed.iter().any(|other| other.id == point.id);
             tr id=[owns.then_some(&point.id)] {
-                (name_cell(point, &point.id))
-                td { (Text(&result.metric)) }
-                (value_cells(result))
-                td.n data-v=(result.rounds) { (result.rounds) }
-                (doubts(result))
+                th scope="row" { (Text(&point.short)) }
+                @for metric in &group.metrics { (metric_cell(point.result(metric))) }
+                (all_doubts(point.results.iter().copied().filter(|result| result.metric != TIME.name)))
             }
         } }
     }
 }
 
-fn name_cell(point: &Point, id: &str) -> Markup {
-    html! { th scope="row" title=[(point.full != point.short).then_some(Text(&point.full))] {
-        a href={ "#" (id) } { (Text(&point.short)) }
-    } }
+fn metric_cell(result: Option<&CaseResult>) -> Markup {
+    let Some(result) = result else { return html! { td {} } };
+    match (estimate(result), result.outcome) {
+        (Some(e), _) => {
+            let percent = interval_figure(e.median, e.low, e.high).filter(|_| e.low != e.high);
+            html! {
+                td data-v=(brief(e.median)) {
+                    (Text(&figure_of(&e, result)))
+                    @if let Some(percent) = percent { small { (Text(&percent.to_string())) } }
+                }
+            }
+        }
+        (None, Outcome::Measured) => html! { td.n.bad { "no figure" } },
+        (None, outcome) => html! { td.n.bad { (word(outcome)) } },
+    }
 }
 
 /// The figure and its interval, or the outcome.
@@ -122,8 +164,8 @@ fn value_cells(result: &CaseResult) -> Markup {
         (Some(e), _) => {
             let percent = interval_figure(e.median, e.low, e.high).filter(|_| e.low != e.high);
             html! {
-                td.n data-v=(e.median) { (Text(&figure_of(&e, result))) }
-                td.i data-v=(e.high - e.low) {
+                td data-v=(brief(e.median)) { (Text(&figure_of(&e, result))) }
+                td.i data-v=(brief(e.high - e.low)) {
                     @if let Some(percent) = percent {
                         (Text(&percent.to_string()))
                         span.ends { (Text(&interval_of(&e, &result.unit))) }
@@ -136,22 +178,40 @@ fn value_cells(result: &CaseResult) -> Markup {
     }
 }
 
+/// Six significant digits, which are enough to sort by.
+fn brief(value: f64) -> f64 {
+    format!("{value:.5e}").parse().unwrap_or(value)
+}
+
 fn cycles(cost: &CaseResult) -> Markup {
     let text = cost
         .cycles
         .map(|c| cycles_figure(c.median, measured_half_width(c.median, c.low, c.high)).to_string());
-    html! { td.n data-v=[cost.cycles.map(|c| c.median)] { (Text(&text.unwrap_or_default())) } }
+    html! { td data-v=[cost.cycles.map(|c| brief(c.median))] { (Text(&text.unwrap_or_default())) } }
 }
 
 fn number(value: Option<f64>, unit: &str) -> Markup {
     let value = value.filter(|value| value.is_finite());
     let text = value.map(|value| figure(value, value.abs() * 0.01, unit).to_string());
-    html! { td.n data-v=[value] { (Text(&text.unwrap_or_default())) } }
+    html! { td data-v=[value.map(brief)] { (Text(&text.unwrap_or_default())) } }
 }
 
 fn doubts(result: &CaseResult) -> Markup {
-    let texts: Vec<String> = reasons(result).into_iter().map(|reason| reason.text).collect();
-    html! { td.doubts { (Text(&texts.join("; "))) } }
+    all_doubts(std::iter::once(result))
+}
+
+/// The doubts about the results, each once.
+fn all_doubts<'r>(results: impl Iterator<Item = &'r CaseResult>) -> Markup {
+    let mut texts: Vec<String> = Vec::new();
+    for reason in results.flat_map(reasons) {
+        if !texts.contains(&reason.text) {
+            texts.push(reason.text);
+        }
+    }
+    match texts.is_empty() {
+        true => html! { td {} },
+        false => html! { td.doubts { (Text(&texts.join("; "))) } },
+    }
 }
 
 /// p50, p95, p99 and maximum of all samples.
@@ -207,7 +267,7 @@ fn steps(steps: &[u32], most: u32) -> PreEscaped<String> {
         let share = f64::from(*count) / f64::from(most);
         // A step with few samples is visible too.
         let height = if *count == 0 { 0.0 } else { (share * (HEIGHT - 1.0)).max(1.0) };
-        let top = ((HEIGHT - height) * 10.0).round() / 10.0;
+        let top = (HEIGHT - height).round();
         if top == last {
             run += width;
             continue;

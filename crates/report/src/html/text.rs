@@ -64,9 +64,16 @@ pub(super) fn shortened(text: &str, most: usize) -> Cow<'_, str> {
 #[derive(Debug, Default)]
 pub(super) struct Ids {
     taken: HashSet<String>,
+    charts: usize,
 }
 
 impl Ids {
+    /// The identifier of the next chart.
+    pub(super) fn chart(&mut self) -> String {
+        self.charts += 1;
+        format!("c{}", self.charts)
+    }
+
     /// The identifier for a name such as `lock/spin{workers=4}`: `lock.spin.workers-4`. It is the same in all reports
     /// about the same points, so that links to it last.
     pub(super) fn of(&mut self, name: &str) -> String {

@@ -19,6 +19,8 @@ pub struct ReportRun<'a> {
 pub(super) struct View<'a> {
     /// Its name beside other runs.
     pub name: String,
+    /// What captions end with: its name if there are several runs.
+    pub about: String,
     pub document: &'a Document,
     pub recorded: Option<&'a Recorded>,
     pub areas: Vec<AreaPoints<'a>>,
@@ -28,7 +30,7 @@ impl<'a> View<'a> {
     pub(super) fn of(run: &ReportRun<'a>, ids: &mut Ids) -> View<'a> {
         let ReportRun { document, recorded } = *run;
         let areas = by_area(&document.results, ids);
-        View { name: name(document), document, recorded, areas }
+        View { name: name(document), about: String::new(), document, recorded, areas }
     }
 }
 

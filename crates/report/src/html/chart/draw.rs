@@ -21,9 +21,9 @@ const TOP: f64 = 12.0;
 const ROW: f64 = 18.0;
 /// The height of another line of points in each row.
 const SUBROW: f64 = 9.0;
-const NAMES: f64 = 250.0;
+const NAMES: f64 = 280.0;
 /// The width of a character of a row's name, and of a label of an axis.
-const CHARACTER: f64 = 6.6;
+const CHARACTER: f64 = 7.4;
 /// The maximum number of labels of an axis.
 const X_TICKS: usize = 7;
 const Y_TICKS: usize = 6;
@@ -53,9 +53,25 @@ pub(super) fn key(look: usize) -> Markup {
     html! {
         svg.key viewBox="-8 -6 16 12" aria-hidden="true" {
             path.line d="M-8 0H8" {}
-            path.dot d=(MARKERS[look % LOOKS]) {}
+            use.dot href={ "#m" (look % LOOKS) } {}
         }
     }
+}
+
+/// The shapes of markers, which the points of all charts of a page refer to.
+pub(in crate::html) fn markers() -> Markup {
+    html! { svg.markers width="0" height="0" aria-hidden="true" { (definitions()) } }
+}
+
+fn definitions() -> Markup {
+    html! {
+        defs { @for (at, shape) in MARKERS.iter().enumerate() { path id={ "m" (at) } d=(shape) {} } }
+    }
+}
+
+/// Seven significant digits: more cannot be seen.
+fn rounded(value: f64) -> f64 {
+    format!("{value:.6e}").parse().unwrap_or(value)
 }
 
 /// A number with two decimals at most.
@@ -180,6 +196,7 @@ pub(in crate::html) fn standalone(chart: &Chart, style: &str) -> Option<String> 
             width=(Place(width)) height=(Place(total)) class="file" {
             title { (Text(&chart.title)) }
             style { (written(style.to_owned())) }
+            (definitions())
             rect.paper width="100%" height="100%" {}
             @for (at, line) in titles.iter().enumerate() {
                 text.head x="4" y=(Place(row(at) + 2.0)) { (Text(line)) }
@@ -188,7 +205,7 @@ pub(in crate::html) fn standalone(chart: &Chart, style: &str) -> Option<String> 
             @for (at, line) in named.iter().enumerate() {
                 g class=(class(line.look)) transform={ "translate(20 " (Place(tail + row(at))) ")" } {
                     path.line d="M-8 0H8" {}
-                    path.dot d=(MARKERS[line.look % LOOKS]) {}
+                    use.dot href={ "#m" (line.look % LOOKS) } {}
                     text x="16" dy="4" { (Text(&shortened(&line.name, letters))) }
                 }
             }
@@ -398,6 +415,7 @@ impl<'c> Drawing<'c> {
 
     fn point(&self, id: &str, look: usize, shift: f64, point: &Point) -> Markup {
         let (x, y) = (self.px(point.x), self.py(point.y) + shift);
+        let ends = point.low != point.high;
         let whisker = match self.chart.has_rows() {
             true => {
                 let [low, high] = [point.low, point.high].map(|value| self.px(value) - x);
@@ -410,11 +428,11 @@ impl<'c> Drawing<'c> {
         };
         html! {
             g.p id=(id) role="img" transform={ "translate(" (Place(x)) " " (Place(y)) ")" }
-                data-name=(Text(&point.name)) data-x=(point.x) data-y=(point.y)
-                data-low=(point.low) data-high=(point.high) {
+                data-x=(point.x) data-y=(point.y)
+                data-low=[ends.then(|| rounded(point.low))] data-high=[ends.then(|| rounded(point.high))] {
                 title { (Text(&point.text)) }
-                @if point.low != point.high { path.whisker d=(whisker) {} }
-                path.dot d=(MARKERS[look % LOOKS]) {}
+                @if ends { path d=(whisker) {} }
+                use href={ "#m" (look % LOOKS) } {}
             }
         }
     }

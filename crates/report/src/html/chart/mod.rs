@@ -5,11 +5,13 @@ mod scale;
 
 use maud::{Markup, html};
 
-pub(super) use draw::standalone;
+pub(super) use draw::{markers, standalone};
 pub(super) use scale::Kind;
 
 use crate::html::text::Text;
-use scale::Extent;
+use crate::html::{ScaledPoint, SweepPlot};
+use crate::quantity::{figure, half_width};
+use scale::{Extent, Scale};
 
 /// The number of distinct colours; further lines have the same ones and are dashed.
 pub(super) const LOOKS: usize = 8;
@@ -132,6 +134,31 @@ impl Chart {
         self.lines.iter().map(|line| line.points.len()).sum()
     }
 
+    /// The same for a plot of text; `None` if no point can be drawn.
+    pub(super) fn as_plot(&self) -> Option<SweepPlot> {
+        let extent = self.y_extent()?;
+        let kind = extent.best();
+        let scale = Scale::of(extent, kind, true);
+        let at = |x: f64| match &self.x.ticks {
+            Ticks::Named(named) => {
+                named.iter().find(|(value, _)| *value == x).map(|(_, name)| name.clone())
+            }
+            _ => None,
+        };
+        let point = |point: &Point| {
+            let half = half_width(point.y, point.low, point.high);
+            ScaledPoint {
+                at: at(point.x).unwrap_or_else(|| point.x.to_string()),
+                share: scale.at(point.y),
+                figure: figure(point.y, half, &self.y.unit).to_string(),
+            }
+        };
+        let lines = self.lines.iter();
+        let lines = lines.map(|line| (line.name.clone(), line.points.iter().map(point).collect()));
+        let is_logarithmic = kind == Kind::Logarithmic;
+        Some(SweepPlot { title: self.title.clone(), is_logarithmic, lines: lines.collect() })
+    }
+
     fn x_extent(&self) -> Option<Extent> {
         let points = self.lines.iter().flat_map(|line| &line.points);
         let values = points.flat_map(|point| match self.has_rows() {
@@ -162,7 +189,9 @@ impl Chart {
         html! {
             figure class=(wide) id=(self.id) {
                 figcaption id={ (self.id) "-t" } { (Text(&self.title)) }
-                div.plot { (svg) }
+                @if self.has_rows() {
+                    div.plot role="group" tabindex="0" aria-labelledby={ (self.id) "-t" } { (svg) }
+                } @else { div.plot { (svg) } }
                 @if self.lines.len() > 1 {
                     ul.legend { @for line in &self.lines {
                         li class=(draw::class(line.look)) { (draw::key(line.look)) (Text(&line.name)) }
