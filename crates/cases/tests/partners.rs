@@ -194,7 +194,7 @@ fn counts_are_as_expected(case: &Case) -> Completion {
             Err(reason) => panic!("{name}: {reason:?}"),
         }
         let [Line::Counts(counts)] = &lines[..] else { panic!("{name}: {lines:?}") };
-        check_counts(&name, &counts);
+        check_counts(&name, counts);
     }
     if tracepoint.is_none() {
         let why = "counting system calls needs Linux, root and tracefs";

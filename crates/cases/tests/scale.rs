@@ -144,7 +144,7 @@ fn counts_of(
     assert_eq!(result, Ok(()));
     let [Line::Counts(counts)] = &lines[..] else { panic!("{lines:?}") };
     assert!(counts.operations > 0);
-    Some(counts)
+    Some(counts.clone())
 }
 
 fn system_calls_are_as_expected(case: &Case, params: &Params) -> Completion {

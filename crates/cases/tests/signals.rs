@@ -159,7 +159,7 @@ fn counts_are_as_expected(case: &Case, params: &Params) -> Completion {
         Err(case_error) => panic!("{case_error}"),
     }
     let [Line::Counts(counts)] = &lines[..] else { panic!("{lines:?}") };
-    check(&counts);
+    check(counts);
     Completion::Completed
 }
 

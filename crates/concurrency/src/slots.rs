@@ -14,6 +14,9 @@ pub(crate) struct Slots<R> {
     caller: Waiter,
 }
 
+/// Adds the slots that have a result, without waiting.
+type Look<'a> = &'a dyn Fn(&mut Vec<usize>);
+
 /// A result until the caller's thread takes it.
 #[repr(align(128))]
 struct Slot<R> {
@@ -107,7 +110,7 @@ impl<R> Slots<R> {
         mut finisher: impl FnMut(&T, Result<R, Failure>),
         mut start: impl FnMut(usize, usize) -> Result<(), Failure>,
         mut wait: impl FnMut(&mut Vec<usize>),
-        look: Option<&dyn Fn(&mut Vec<usize>)>,
+        look: Option<Look>,
     ) {
         // The slot that became free last is used first: its thread is most likely still awake.
         let mut free: Vec<usize> = (0..self.slots.len()).rev().collect();

@@ -85,7 +85,7 @@ pub(crate) fn cost_choices(
     let quiet = |row: &Row| Some(Cell::figure(share_figure(row.cost()?.quiet_share?)));
     offer(3 + moved, "quiet", &quiet);
     offer(1, "calls", &|row| per_op(counts(row)?.syscalls));
-    offer(8 + moved, "system calls", &|row| call_names_cell(counts(row)?, setting));
+    offer(8 + moved, "system calls", &|row| Some(Cell::text(call_names(counts(row)?, setting)?)));
     offer(5 + moved, "switches", &|row| per_op(switches(counts(row)?)));
     offer(6 + moved, "faults", &|row| per_op(counts(row)?.page_faults));
     offer(7 + moved, "instructions", &|row| per_op(counts(row)?.instructions));
@@ -222,7 +222,7 @@ fn counts<'a>(row: &Row<'a>) -> Option<&'a PerOp> {
 }
 
 /// The most frequent system calls with their number per operation: `semop 2`; `None` where the names are not known.
-fn call_names_cell(counts: &PerOp, setting: Setting) -> Option<Cell> {
+fn call_names(counts: &PerOp, setting: Setting) -> Option<String> {
     const NAMES_AT_MOST: usize = 3;
     let mut calls: Vec<(&String, &f64)> = counts.calls.iter().collect();
     calls.sort_by(|a, b| b.1.total_cmp(a.1));
@@ -233,7 +233,7 @@ fn call_names_cell(counts: &PerOp, setting: Setting) -> Option<Cell> {
         0 => {}
         others => names.push(format!("{others} others")),
     }
-    (!names.is_empty()).then(|| Cell::text(names.join(", ")))
+    (!names.is_empty()).then(|| names.join(", "))
 }
 
 fn switches(counts: &PerOp) -> Option<f64> {
@@ -252,11 +252,11 @@ mod tests {
         let of = |calls: &[(&str, f64)]| {
             let calls = calls.iter().map(|&(name, times)| (name.to_owned(), times)).collect();
             let counts = PerOp { calls, ..PerOp::default() };
-            call_names_cell(&counts, Setting::Roomy)
+            call_names(&counts, Setting::Roomy)
         };
         assert_eq!(of(&[]), None);
-        assert_eq!(of(&[("semop", 2.0)]), Some(Cell::text("semop 2")));
+        assert_eq!(of(&[("semop", 2.0)]).as_deref(), Some("semop 2"));
         let many = [("a", 0.5), ("b", 4.0), ("c", 1.0), ("d", 2.0), ("e", 0.1)];
-        assert_eq!(of(&many), Some(Cell::text("b 4, d 2, c 1, 2 others")));
+        assert_eq!(of(&many).as_deref(), Some("b 4, d 2, c 1, 2 others"));
     }
 }

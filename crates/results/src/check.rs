@@ -371,8 +371,8 @@ fn check_per_op(per_op: &PerOp) -> Result<(), Fault> {
     for (path, count) in counts {
         check_finite(&[(path, count.unwrap_or(0.0))])?;
     }
-    let calls = per_op.calls.values();
-    calls.map(|&count| check_finite(&[(&["per_op", "calls"], count)])).collect()
+    let mut calls = per_op.calls.values();
+    calls.try_for_each(|&count| check_finite(&[(&["per_op", "calls"], count)]))
 }
 
 fn check_finite(parts: &[(&'static [&'static str], f64)]) -> Result<(), Fault> {

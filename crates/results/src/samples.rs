@@ -192,6 +192,7 @@ fn per_op() -> impl Strategy<Value = PerOp> {
         page_faults: counts[3],
         instructions: counts[4],
         cycles: counts[5],
+        calls: counts[0].map(|count| ("getppid".to_owned(), count)).into_iter().collect(),
     })
 }
 

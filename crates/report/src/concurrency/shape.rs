@@ -16,7 +16,7 @@ pub(crate) const ANSWER: &str = "concurrency/answer";
 pub(crate) const SERIAL: &str = "serial";
 
 /// Values of parameters in the order in which they are shown; others follow in alphabetical order.
-const ORDERED: [&str; 16] = [
+const ORDERED: [&str; 18] = [
     SERIAL,
     "threads",
     "threads-up-front",

@@ -80,6 +80,7 @@ pub fn cost(
             page_faults: Some(0.0),
             instructions: None,
             cycles: None,
+            calls: Default::default(),
         }),
         ..named(label, "time", "ns/op")
     }
