@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use measure::TIME;
 use results::PerOp;
 
-use crate::table::Table;
+use crate::table::{Found, Table};
 
 /// Smaller differences per operation are not reported: counts are means over many operations, with a few that belong to none of
 /// them, and contended locks wait differently often each time.
@@ -29,9 +29,10 @@ pub fn differing_counts(table: &Table) -> Vec<CountRow> {
     const COSTS: [&str; 2] = ["instructions", "cycles"];
     let mut rows = Vec::new();
     for row in table.rows.iter().filter(|row| row.metric == TIME.name) {
-        let cells = row.cells.iter().map(|cell| cell.found().and_then(|found| found.result.per_op));
+        let per_op = |found: Found| found.result.per_op.as_ref();
+        let cells = row.cells.iter().map(|cell| cell.found().and_then(per_op));
         let columns: Vec<BTreeMap<String, f64>> =
-            cells.map(|per_op| per_op.map(|per_op| named(&per_op)).unwrap_or_default()).collect();
+            cells.map(|per_op| per_op.map(named).unwrap_or_default()).collect();
         let mut names: Vec<&String> = columns.iter().flat_map(|counts| counts.keys()).collect();
         names.sort_unstable();
         names.dedup();

@@ -298,7 +298,7 @@ mod linux {
             let failures = results.iter().filter(|result| result.is_err()).count();
             match when {
                 Threads::OnDemand => assert!(failures < objects.len(), "{results:?}"),
-                Threads::UpFront => {
+                Threads::UpFront | Threads::Suspended => {
                     assert!((1..4).contains(&failures), "{results:?}");
                     assert!(results[..failures].iter().all(Result::is_err), "{results:?}");
                 }

@@ -208,8 +208,9 @@ fn rows<'a>(
             return Some((result, None));
         }
         let is_count = !is_own && per_op::is_count(&metric);
-        let counts = result.per_op.filter(|_| is_count && result.metric == measure::TIME.name)?;
-        Some((result, Some(per_op::count(&counts, &metric)?)))
+        let has_counts = is_count && result.metric == measure::TIME.name;
+        let counts = result.per_op.as_ref().filter(|_| has_counts)?;
+        Some((result, Some(per_op::count(counts, &metric)?)))
     })
 }
 
