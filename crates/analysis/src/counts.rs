@@ -29,8 +29,7 @@ pub fn differing_counts(table: &Table) -> Vec<CountRow> {
     const COSTS: [&str; 2] = ["instructions", "cycles"];
     let mut rows = Vec::new();
     for row in table.rows.iter().filter(|row| row.metric == TIME.name) {
-        let per_op = |found: Found| found.result.per_op.as_ref();
-        let cells = row.cells.iter().map(|cell| cell.found().and_then(per_op));
+        let cells = row.cells.iter().map(|cell| cell.found().and_then(per_op_of));
         let columns: Vec<BTreeMap<String, f64>> =
             cells.map(|per_op| per_op.map(named).unwrap_or_default()).collect();
         let mut names: Vec<&String> = columns.iter().flat_map(|counts| counts.keys()).collect();
@@ -52,6 +51,10 @@ pub fn differing_counts(table: &Table) -> Vec<CountRow> {
         }
     }
     rows
+}
+
+fn per_op_of<'a>(found: Found<'a>) -> Option<&'a PerOp> {
+    found.result.per_op.as_ref()
 }
 
 /// The known counts by the names that they have in documents, so that a count added there is compared too.

@@ -21,11 +21,11 @@ const FARTHEST: f64 = 16.0;
 pub(super) fn section(comparison: &Comparison, ids: &mut Ids) -> Markup {
     let changed = |cell: &&CompareCell| cell.verdict.is_difference();
     let distance = |row: &CompareRow| {
-        let cells = row.news.iter().filter(changed).filter_map(|cell| cell.ratio);
+        let cells = row.news.iter().flatten().filter(changed).filter_map(|cell| cell.ratio);
         cells.map(|ratio| ratio.mid.ln().abs()).fold(0.0, f64::max)
     };
-    let mut rows: Vec<&CompareRow> =
-        comparison.rows.iter().filter(|row| row.news.iter().any(|cell| changed(&cell))).collect();
+    let has_changed = |row: &&CompareRow| row.news.iter().flatten().any(|cell| changed(&cell));
+    let mut rows: Vec<&CompareRow> = comparison.rows.iter().filter(has_changed).collect();
     rows.sort_by(|a, b| distance(b).total_cmp(&distance(a)));
     let count = rows.len();
     rows.truncate(CHANGES);
@@ -37,15 +37,13 @@ pub(super) fn section(comparison: &Comparison, ids: &mut Ids) -> Markup {
         section id="comparison" aria-labelledby="comparison-h" {
             h2 id="comparison-h" { "Comparison" }
             dl.runs {
-                dt { "base" } dd { (Text(&comparison.base)) }
-                @for (number, new) in (1..).zip(&comparison.news) {
-                    dt { @if comparison.news.len() == 1 { "new" } @else { "new " (number) } }
-                    dd { (Text(new)) }
+                @for (name, description) in &comparison.runs {
+                    dt { (Text(name)) } dd { (Text(description)) }
                 }
             }
-            @for (number, at) in (1..).zip(0..comparison.news.len()) {
+            @for (at, name) in others(comparison).iter().enumerate() {
                 p.verdicts {
-                    @if comparison.news.len() > 1 { "new " (number) ": " }
+                    @if others(comparison).len() > 1 { (Text(name)) ": " }
                     (Text(&verdicts(comparison, at)))
                 }
             }
@@ -58,9 +56,14 @@ pub(super) fn section(comparison: &Comparison, ids: &mut Ids) -> Markup {
     }
 }
 
+/// The names of the columns beside the base.
+fn others(comparison: &Comparison) -> &[String] {
+    comparison.columns.get(1..).unwrap_or_default()
+}
+
 /// `12 faster, 3 slower, 140 same, 20 cannot tell`.
 fn verdicts(comparison: &Comparison, new: usize) -> String {
-    let cells = || comparison.rows.iter().filter_map(|row| row.news.get(new));
+    let cells = || comparison.rows.iter().filter_map(|row| row.news.get(new)?.as_ref());
     let counts = Verdict::ALL.into_iter().filter_map(|verdict| {
         let count = cells().filter(|cell| cell.verdict == verdict).count();
         (count > 0).then(|| format!("{count} {}", verdict.word()))
@@ -73,8 +76,8 @@ fn differences(comparison: &Comparison) -> Markup {
     html! { @if !comparison.also_differs.is_empty() {
         (scrolled("What else differs between the runs", html! {
             thead { tr {
-                th scope="col" { "fact" } th scope="col" { "base" }
-                @for number in 1..=comparison.news.len() { th scope="col" { "new " (number) } }
+                th scope="col" { "fact" }
+                @for (name, _) in &comparison.runs { th scope="col" { (Text(name)) } }
             } }
             tbody { @for difference in &comparison.also_differs { tr {
                 th scope="row" { (Text(&difference.key)) }
@@ -97,11 +100,12 @@ pub(super) fn area(comparison: &Comparison, name: &str, ids: &mut Ids) -> Markup
         details { summary { "All compared figures of " (Text(name)) ": " (rows.len()) }
             (scrolled(&format!("Compared figures: {name}"), html! {
                 thead { tr {
-                    th scope="col" { "point" } th scope="col" { "metric" } th.n scope="col" { "base" }
-                    @for number in 1..=comparison.news.len() {
-                        @let nth = if comparison.news.len() == 1 { String::new() } else { format!(" {number}") };
-                        th.n scope="col" { "new" (nth) } th.n scope="col" { "ratio" (nth) }
-                        th scope="col" { "interval" (nth) } th scope="col" { "verdict" (nth) }
+                    th scope="col" { "point" } th scope="col" { "metric" }
+                    th.n scope="col" { (Text(comparison.columns.first().map_or("base", String::as_str))) }
+                    @for name in others(comparison) {
+                        @let of = if others(comparison).len() == 1 { String::new() } else { format!(" of {name}") };
+                        th.n scope="col" { (Text(name)) } th.n scope="col" { (Text(&format!("ratio{of}"))) }
+                        th scope="col" { (Text(&format!("interval{of}"))) } th scope="col" { (Text(&format!("verdict{of}"))) }
                     }
                 } }
                 tbody { @for row in &rows { (table_row(row)) } }
@@ -120,14 +124,14 @@ fn table_row(row: &CompareRow) -> Markup {
     html! { tr {
         th scope="row" { (Text(&row.label)) } td { (Text(&row.metric)) }
         td data-v=[row.base.as_ref().map(|cell| cell.median)] { (Text(&shown(&row.base).unwrap_or_default())) }
-        @for cell in &row.news {
+        @for cell in &row.news { @if let Some(cell) = cell {
             td data-v=[cell.figure.as_ref().map(|cell| cell.median)] { (Text(&shown(&cell.figure).unwrap_or_default())) }
             td data-v=[cell.ratio.map(|ratio| ratio.mid)] {
                 @if let Some(ratio) = cell.ratio { (Text(&format!("{:.3}", ratio.mid))) }
             }
             td { @if let Some(ratio) = cell.ratio { (Text(&format!("{:.3} to {}", ratio.low, bound(ratio.high)))) } }
             td class=(class(cell.verdict)) { (cell.verdict.word()) @if !cell.note.is_empty() { span.note { (Text(&cell.note)) } } }
-        }
+        } @else { td {} td {} td {} td {} } }
     } }
 }
 
@@ -150,7 +154,7 @@ fn chart(
     full: bool,
     ids: &mut Ids,
 ) -> Chart {
-    let with_ratio = |row: &&&CompareRow| row.news.iter().any(|cell| drawn(cell).is_some());
+    let with_ratio = |row: &&&CompareRow| row.news.iter().flatten().any(|cell| drawn(cell).is_some());
     let rows: Vec<&CompareRow> = rows.iter().filter(with_ratio).copied().collect();
     let name = |row: &CompareRow| {
         let label = Label::parse(&row.label);
@@ -160,7 +164,7 @@ fn chart(
     };
     let line = |new: usize| {
         let point = |(at, row): (usize, &&CompareRow)| {
-            let cell = row.news.get(new)?;
+            let cell = row.news.get(new)?.as_ref()?;
             let ratio = drawn(cell)?;
             let words = format!(
                 "{}, {}: {:.3} times the base ({:.3} to {}), {}",
@@ -181,11 +185,12 @@ fn chart(
             })
         };
         let points = rows.iter().enumerate().filter_map(point).collect();
-        let name = comparison.news.get(new).cloned().unwrap_or_default();
+        let name = others(comparison).get(new).cloned().unwrap_or_default();
         Line { name, look: new, points, joined: false }
     };
     let shade = |(row, of_row): (usize, &&CompareRow)| {
-        let floors = of_row.news.iter().filter(|cell| drawn(cell).is_some()).map(|cell| cell.floor);
+        let cells = of_row.news.iter().flatten().filter(|cell| drawn(cell).is_some());
+        let floors = cells.map(|cell| cell.floor);
         let floor = floors.fold(0.0, f64::max);
         (floor > 0.0 && floor < 1.0).then(|| Shade {
             row,
@@ -202,7 +207,7 @@ fn chart(
             kind: Some(Kind::Logarithmic),
             floats: true, ..Axis::figures("ratio to the base", "x") },
         y: Axis { ticks: Ticks::Rows(rows.iter().map(|row| name(row)).collect()), ..Axis::default() },
-        lines: (0..comparison.news.len()).map(line).collect(),
+        lines: (0..others(comparison).len()).map(line).collect(),
         shades: rows.iter().enumerate().filter_map(shade).collect(),
         reference: Some(1.0),
         ..Chart::default()

@@ -56,7 +56,7 @@ pub(super) fn scrolled(caption: &str, rows: Markup) -> Markup {
 fn times(points: &[&Point], recorded: Option<&Recorded>) -> Markup {
     let costs = || points.iter().filter_map(|point| point.time());
     let has_cycles = costs().any(|cost| cost.cycles.is_some());
-    let has_calls = costs().any(|cost| cost.per_op.is_some_and(|per_op| per_op.syscalls.is_some()));
+    let has_calls = costs().any(|cost| cost.per_op.as_ref().is_some_and(|per_op| per_op.syscalls.is_some()));
     html! {
         thead { tr {
             th scope="col" { "point" } th.n scope="col" { "time" } th scope="col" { "interval" }
@@ -76,7 +76,7 @@ fn times(points: &[&Point], recorded: Option<&Recorded>) -> Markup {
                 @for quantile in quantiles(cost, samples) { (number(quantile, &cost.unit)) }
                 td data-v=[cost.quiet_share.map(brief)] { (Text(&cost.quiet_share.map(format_share).unwrap_or_default())) }
                 @if has_calls {
-                    @let calls = cost.per_op.and_then(|per_op| per_op.syscalls);
+                    @let calls = cost.per_op.as_ref().and_then(|per_op| per_op.syscalls);
                     td data-v=[calls] { (Text(&calls.map(format_per_op).unwrap_or_default())) }
                 }
                 (doubts(cost))
