@@ -50,9 +50,12 @@ pub(super) fn area_of(case: &str) -> &str {
     case.split_once('/').map_or("", |(area, _)| area)
 }
 
+/// A point's label and its results.
+type Labelled<'r> = (Label, Vec<&'r CaseResult>);
+
 /// The points of `results` by area, in the order of the results; points of one case come together.
 pub(super) fn by_area<'r>(results: &'r [CaseResult], ids: &mut Ids) -> Vec<AreaPoints<'r>> {
-    let mut areas: Vec<(&str, Vec<(Label, Vec<&CaseResult>)>)> = Vec::new();
+    let mut areas: Vec<(&str, Vec<Labelled>)> = Vec::new();
     let mut places = std::collections::HashMap::new();
     for result in results {
         let area = area_of(&result.case);
