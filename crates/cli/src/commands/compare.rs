@@ -8,8 +8,8 @@ use report::{CompareCell, CompareRow, Comparison, compare_table};
 use results::{Document, Estimate, Interval};
 use runner::{also_differs, stored_noise_checks};
 use serde::Serialize;
-pub use shared::{find, is_document};
 use shared::{cell, compared_cell, ending, floor_lines, words};
+pub use shared::{find, is_document};
 
 use crate::args::Compare;
 use crate::ending::Ending;

@@ -154,7 +154,8 @@ fn chart(
     full: bool,
     ids: &mut Ids,
 ) -> Chart {
-    let with_ratio = |row: &&&CompareRow| row.news.iter().flatten().any(|cell| drawn(cell).is_some());
+    let with_ratio =
+        |row: &&&CompareRow| row.news.iter().flatten().any(|cell| drawn(cell).is_some());
     let rows: Vec<&CompareRow> = rows.iter().filter(with_ratio).copied().collect();
     let name = |row: &CompareRow| {
         let label = Label::parse(&row.label);

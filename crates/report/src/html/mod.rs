@@ -21,6 +21,7 @@ use maud::{DOCTYPE, Markup, html};
 use crate::comparison::Comparison;
 use crate::html::text::{Ids, Text, written};
 use crate::html::view::View;
+pub(crate) use chart::{ScaledPoint, SweepPlot};
 pub use view::ReportRun;
 
 const STYLE: &str = include_str!("style.css");
@@ -154,25 +155,6 @@ pub fn chart_svg(run: &ReportRun, point: &str) -> Option<String> {
     let mut found: Vec<chart::Chart> = charts.iter().filter(named).cloned().collect();
     found.sort_by_key(|chart| chart.is_list());
     chart::standalone(found.first()?, CHART_STYLE)
-}
-
-/// A chart over a parameter, for plots of text.
-pub(crate) struct SweepPlot {
-    pub title: String,
-    /// Whether the shares are those of a logarithmic scale.
-    pub is_logarithmic: bool,
-    /// The lines by name.
-    pub lines: Vec<(String, Vec<ScaledPoint>)>,
-}
-
-/// A point of a plot of text.
-pub(crate) struct ScaledPoint {
-    /// The value of the parameter.
-    pub at: String,
-    /// The length of its bar: 0 to 1.
-    pub share: f64,
-    /// Its figure.
-    pub figure: String,
 }
 
 /// All charts of the run over parameters.

@@ -56,7 +56,8 @@ pub(super) fn scrolled(caption: &str, rows: Markup) -> Markup {
 fn times(points: &[&Point], recorded: Option<&Recorded>) -> Markup {
     let costs = || points.iter().filter_map(|point| point.time());
     let has_cycles = costs().any(|cost| cost.cycles.is_some());
-    let has_calls = costs().any(|cost| cost.per_op.as_ref().is_some_and(|per_op| per_op.syscalls.is_some()));
+    let has_calls =
+        costs().any(|cost| cost.per_op.as_ref().is_some_and(|per_op| per_op.syscalls.is_some()));
     html! {
         thead { tr {
             th scope="col" { "point" } th.n scope="col" { "time" } th scope="col" { "interval" }

@@ -318,7 +318,7 @@ fn row_json<'a>(
             point: found.map(|found| found.result.label()),
             estimate: cell.measured().and_then(|found| found.result.estimate),
             reason: cell.reason(),
-            per_op: found.and_then(|found| found.result.per_op),
+            per_op: found.and_then(|found| found.result.per_op.clone()),
             against_base: comparison.map(|row| AgainstBase {
                 unit: &row.unit,
                 ratio: row.ratio,

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use maud::{Markup, Render, html};
 
 use super::scale::{Extent, Kind, Scale};
-use super::{Axis, Chart, LOOKS, Line, Mark, Point, Shade, Ticks};
+use super::shape::{Axis, Chart, LOOKS, Line, Mark, Point, Shade, Ticks};
 use crate::html::text::{Text, shortened, written};
 use crate::quantity::figure;
 
@@ -433,6 +433,30 @@ impl<'c> Drawing<'c> {
                 title { (Text(&point.text)) }
                 @if ends { path d=(whisker) {} }
                 use href={ "#m" (look % LOOKS) } {}
+            }
+        }
+    }
+}
+
+impl Chart {
+    /// The figure with its caption, legend and notes; nothing if no point can be drawn.
+    pub(in crate::html) fn figure(&self) -> Markup {
+        let Some(svg) = svg(self) else { return html! {} };
+        let wide = if self.has_rows() { "chart wide" } else { "chart" };
+        html! {
+            figure class=(wide) id=(self.id) {
+                figcaption id={ (self.id) "-t" } { (Text(&self.title)) }
+                @if self.has_rows() {
+                    div.plot role="group" tabindex="0" aria-labelledby={ (self.id) "-t" } { (svg) }
+                } @else { div.plot { (svg) } }
+                @if self.lines.len() > 1 {
+                    ul.legend { @for line in &self.lines {
+                        li class=(class(line.look)) { (key(line.look)) (Text(&line.name)) }
+                    } }
+                }
+                @if !self.notes.is_empty() {
+                    div.notes { @for note in &self.notes { p { (Text(note)) } } }
+                }
             }
         }
     }

@@ -1,0 +1,193 @@
+//! What a chart shows: axes, lines, points, marks; and the same for plots of text.
+
+use super::scale::{Extent, Kind, Scale};
+use crate::quantity::{figure, half_width};
+
+/// The number of distinct colours; further lines have the same ones and are dashed.
+pub(in crate::html) const LOOKS: usize = 8;
+
+/// A chart.
+#[derive(Debug, Clone, Default)]
+pub(in crate::html) struct Chart {
+    /// The identifier of its element; those of its points begin with it.
+    pub id: String,
+    pub title: String,
+    /// Sentences below it: what one operation is, the command that measures it again.
+    pub notes: Vec<String>,
+    pub x: Axis,
+    pub y: Axis,
+    pub lines: Vec<Line>,
+    /// Values of x that stand out, such as crossings.
+    pub marks: Vec<Mark>,
+    /// Ranges of x in which differences mean nothing, by row.
+    pub shades: Vec<Shade>,
+    /// A value of x that others are compared with.
+    pub reference: Option<f64>,
+}
+
+/// An axis.
+#[derive(Debug, Clone, Default)]
+pub(in crate::html) struct Axis {
+    pub title: String,
+    /// The unit of its values, as in results.
+    pub unit: String,
+    /// The scale at first; the one that suits the values if `None`.
+    pub kind: Option<Kind>,
+    /// Whether a linear scale need not begin at zero.
+    pub floats: bool,
+    /// Values beyond these are drawn at the edges.
+    pub limits: Option<(f64, f64)>,
+    pub ticks: Ticks,
+}
+
+/// The labels of an axis.
+#[derive(Debug, Clone, Default)]
+pub(in crate::html) enum Ticks {
+    /// Round values.
+    #[default]
+    Round,
+    /// These values.
+    Named(Vec<(f64, String)>),
+    /// A row per name, from top to bottom: the first one at 0.
+    Rows(Vec<String>),
+}
+
+/// Points of one kind.
+#[derive(Debug, Clone, Default)]
+pub(in crate::html) struct Line {
+    pub name: String,
+    /// The index of its colour and marker.
+    pub look: usize,
+    pub points: Vec<Point>,
+    /// Whether its points are connected, with a band between the ends of their intervals.
+    pub joined: bool,
+}
+
+/// A figure with its interval, which is one of x where y has rows, else of y.
+#[derive(Debug, Clone, Default)]
+pub(in crate::html) struct Point {
+    pub x: f64,
+    pub y: f64,
+    pub low: f64,
+    pub high: f64,
+    /// The point in words.
+    pub text: String,
+    /// The name of its point and metric, by which tests and scripts find it: `lock/spin{workers=4} time`.
+    pub name: String,
+}
+
+/// A value of x with its interval.
+#[derive(Debug, Clone)]
+pub(in crate::html) struct Mark {
+    pub at: f64,
+    pub low: f64,
+    pub high: f64,
+    pub text: String,
+}
+
+/// A range of x in a row.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::html) struct Shade {
+    pub row: usize,
+    pub low: f64,
+    pub high: f64,
+}
+
+impl Axis {
+    /// An axis of figures in `unit`.
+    pub(in crate::html) fn figures(title: impl Into<String>, unit: &str) -> Axis {
+        Axis { title: title.into(), unit: unit.to_owned(), ..Axis::default() }
+    }
+
+    pub(super) fn has_rows(&self) -> bool {
+        matches!(self.ticks, Ticks::Rows(_))
+    }
+
+    /// Whether both scales can show the values, so that the reader may choose.
+    pub(super) fn has_choice(&self, extent: Extent) -> bool {
+        matches!(self.ticks, Ticks::Round) && extent.has_logarithm() && !self.floats
+    }
+}
+
+impl Chart {
+    pub(super) fn has_rows(&self) -> bool {
+        self.y.has_rows()
+    }
+
+    /// Whether it lists points in rows.
+    pub(in crate::html) fn is_list(&self) -> bool {
+        self.has_rows()
+    }
+
+    /// The number of points.
+    pub(in crate::html) fn points(&self) -> usize {
+        self.lines.iter().map(|line| line.points.len()).sum()
+    }
+
+    /// The same for a plot of text; `None` if no point can be drawn.
+    pub(in crate::html) fn as_plot(&self) -> Option<SweepPlot> {
+        let extent = self.y_extent()?;
+        let kind = extent.best();
+        let scale = Scale::of(extent, kind, true);
+        let at = |x: f64| match &self.x.ticks {
+            Ticks::Named(named) => {
+                named.iter().find(|(value, _)| *value == x).map(|(_, name)| name.clone())
+            }
+            _ => None,
+        };
+        let point = |point: &Point| {
+            let half = half_width(point.y, point.low, point.high);
+            ScaledPoint {
+                at: at(point.x).unwrap_or_else(|| point.x.to_string()),
+                share: scale.at(point.y),
+                figure: figure(point.y, half, &self.y.unit).to_string(),
+            }
+        };
+        let lines = self.lines.iter();
+        let lines = lines.map(|line| (line.name.clone(), line.points.iter().map(point).collect()));
+        let is_logarithmic = kind == Kind::Logarithmic;
+        Some(SweepPlot { title: self.title.clone(), is_logarithmic, lines: lines.collect() })
+    }
+
+    pub(super) fn x_extent(&self) -> Option<Extent> {
+        let points = self.lines.iter().flat_map(|line| &line.points);
+        let values = points.flat_map(|point| match self.has_rows() {
+            true => vec![point.x, point.low, point.high],
+            false => vec![point.x],
+        });
+        let marks = self.marks.iter().map(|mark| mark.at);
+        let shades = self.shades.iter().flat_map(|shade| [shade.low, shade.high]);
+        let values = values.chain(marks).chain(shades).chain(self.reference);
+        match self.x.limits {
+            Some((low, high)) => Extent::of(values.map(|value| value.clamp(low, high))),
+            None => Extent::of(values),
+        }
+    }
+
+    pub(super) fn y_extent(&self) -> Option<Extent> {
+        if let Ticks::Rows(rows) = &self.y.ticks {
+            return Some(Extent { low: -0.5, high: rows.len() as f64 - 0.5 });
+        }
+        let points = self.lines.iter().flat_map(|line| &line.points);
+        Extent::of(points.flat_map(|point| [point.y, point.low, point.high]))
+    }
+}
+
+/// A chart over a parameter, for plots of text.
+pub(crate) struct SweepPlot {
+    pub title: String,
+    /// Whether the shares are those of a logarithmic scale.
+    pub is_logarithmic: bool,
+    /// The lines by name.
+    pub lines: Vec<(String, Vec<ScaledPoint>)>,
+}
+
+/// A point of a plot of text.
+pub(crate) struct ScaledPoint {
+    /// The value of the parameter.
+    pub at: String,
+    /// The length of its bar: 0 to 1.
+    pub share: f64,
+    /// Its figure.
+    pub figure: String,
+}
