@@ -136,7 +136,8 @@ mod tests {
         assert_eq!([&now["work"], &now["cpus"], &now["parent"]], ["none", "1", "0"]);
         let works = params(&[("work", "cpu:20us"), ("cpus", "2"), ("parent", "1m")]);
         assert_eq!(completed("net/answer", &works), works);
-        for other in ["lock/futex", "net/gone", "nothing"] {
+        assert_eq!(completed("lock/futex", &Default::default())["outside"], "none");
+        for other in ["syscall/poll", "net/gone", "nothing"] {
             assert_eq!(completed(other, &old), old, "{other}");
         }
         let none = Select::point("net/answer", &[("arch", "fork"), ("work", "none")]);

@@ -1,10 +1,11 @@
 //! Counts per operation as metrics: what the kernel did, from the untimed pass.
 
+use cases::time::metrics::{INVOLUNTARY_SWITCHES, PAGE_FAULTS, VOLUNTARY_SWITCHES};
 use results::PerOp;
 
-/// Their names.
+/// Their names, as those of the same counts of whole commands.
 pub(super) const NAMES: [&str; 4] =
-    ["syscalls", "voluntary-switches", "involuntary-switches", "page-faults"];
+    ["syscalls", VOLUNTARY_SWITCHES.name, INVOLUNTARY_SWITCHES.name, PAGE_FAULTS.name];
 /// Their unit.
 pub(super) const UNIT: &str = "/op";
 
@@ -15,11 +16,12 @@ pub(super) fn is_count(name: &str) -> bool {
 
 /// The count of that name.
 pub(super) fn count(counts: &PerOp, name: &str) -> Option<f64> {
-    match name {
-        "syscalls" => counts.syscalls,
-        "voluntary-switches" => counts.voluntary_switches,
-        "involuntary-switches" => counts.involuntary_switches,
-        "page-faults" => counts.page_faults,
-        _ => None,
-    }
+    let of_name = [
+        counts.syscalls,
+        counts.voluntary_switches,
+        counts.involuntary_switches,
+        counts.page_faults,
+    ];
+    let at = NAMES.iter().position(|own| *own == name)?;
+    of_name[at]
 }

@@ -136,8 +136,8 @@ pub const KEPT: Metric = Metric::higher(
 );
 pub const REFUSED: Metric =
     Metric::lower("refused", "share", "requests whose connection was refused or reset");
-pub const TIMED_OUT: Metric =
-    Metric::lower("timed-out", "share", "requests whose clients gave up before the reply");
+pub const GAVE_UP: Metric =
+    Metric::lower("gave-up", "share", "requests whose clients gave up before the reply");
 pub const FAILED: Metric =
     Metric::lower("failed", "share", "requests that failed in any other way");
 pub const COLLAPSES_FROM: Metric = Metric::higher(
@@ -156,7 +156,7 @@ pub const OVERLOAD: &[Metric] = &[
     REPLY_P50,
     REPLY_P99,
     REFUSED,
-    TIMED_OUT,
+    GAVE_UP,
     FAILED,
     SERVER_BUSY,
     COLLAPSES_FROM,

@@ -8,8 +8,8 @@ use servers::Protocol;
 use servers::hosted::{Hosted, ServerReport};
 
 use super::metrics::{
-    CAPACITY, FAILED, GOODPUT, KEPT, OFFERED, OVERLOAD, REFUSED, REPLY_P50, REPLY_P99, SERVER_BUSY,
-    TIMED_OUT,
+    CAPACITY, FAILED, GAVE_UP, GOODPUT, KEPT, OFFERED, OVERLOAD, REFUSED, REPLY_P50, REPLY_P99,
+    SERVER_BUSY,
 };
 use super::test_bed::{NETWORK, PLACE, TestBed};
 use super::{ARCH, CPUS, WORK, all_but, is_here};
@@ -198,7 +198,7 @@ impl Seen {
         let refused = count(ErrorKind::Refused) + count(ErrorKind::Reset);
         let timed_out = count(ErrorKind::TimedOut);
         let failed = step.errors.total() - refused - timed_out;
-        for (metric, count) in [(&REFUSED, refused), (&TIMED_OUT, timed_out), (&FAILED, failed)] {
+        for (metric, count) in [(&REFUSED, refused), (&GAVE_UP, timed_out), (&FAILED, failed)] {
             round.metric(metric, count as f64 / step.planned as f64);
         }
         let cpu = Duration::from_nanos(self.server.cpu_ns);

@@ -1,7 +1,7 @@
 //! Servers that are offered more than they can answer: goodput, latency and the outcome of each request.
 
 use cases::net::metrics::{
-    CAPACITY, FAILED, GOODPUT, KEPT, OFFERED, REFUSED, REPLY_P50, REPLY_P99, TIMED_OUT,
+    CAPACITY, FAILED, GAVE_UP, GOODPUT, KEPT, OFFERED, REFUSED, REPLY_P50, REPLY_P99,
 };
 use measure::Metric;
 use results::{CaseResult, Estimate, Outcome};
@@ -160,7 +160,7 @@ fn figures(lines: &[&Line], page: &Page) -> String {
     let outcomes = [
         time("reply\np50", &REPLY_P50),
         time("reply\np99", &REPLY_P99),
-        number("timed\nout, %", &TIMED_OUT, 0.01),
+        number("gave\nup, %", &GAVE_UP, 0.01),
         number("refused\n%", &REFUSED, 0.01),
         number("failed\n%", &FAILED, 0.01),
         marks,
