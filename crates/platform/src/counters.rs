@@ -52,7 +52,7 @@ pub(crate) const MARK_STOP: u64 = 2;
 #[cfg(target_os = "linux")]
 pub(crate) const MARK_COMMAND: u64 = 3;
 #[cfg(target_os = "linux")]
-pub(crate) use os::{mark_command, perf_event_of_group, read_one, tracepoint};
+pub(crate) use os::mark_command;
 
 #[cfg(unix)]
 mod usage {
@@ -86,24 +86,12 @@ mod usage {
     }
 }
 
-/// What is counted of a control group.
-#[cfg(target_os = "linux")]
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum GroupEvent {
-    /// Passes of the tracepoint with this id.
-    Tracepoint(u64),
-    /// Context switches.
-    ContextSwitches,
-}
-
 #[cfg(target_os = "linux")]
 mod os {
-    use std::fs::{self, File};
+    use std::fs;
     use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
-    use super::{
-        CallCounts, Counts, GroupEvent, MARK, MARK_START, MARK_STOP, SyscallCounting, usage,
-    };
+    use super::{CallCounts, Counts, MARK, MARK_START, MARK_STOP, SyscallCounting, usage};
     use crate::call_log::CallLog;
 
     /// Counters of the thread that opened them.
@@ -226,7 +214,7 @@ mod os {
     }
 
     /// The id of a tracepoint, named `group/event`, if this process may count it.
-    pub(crate) fn tracepoint(event: &'static str) -> Option<u64> {
+    fn tracepoint(event: &'static str) -> Option<u64> {
         let id = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"]
             .iter()
             .find_map(|root| read_id(root, event))
@@ -277,9 +265,7 @@ mod os {
     }
 
     const PERF_TYPE_HARDWARE: u32 = 0;
-    const PERF_TYPE_SOFTWARE: u32 = 1;
     const PERF_TYPE_TRACEPOINT: u32 = 2;
-    const PERF_COUNT_SW_CONTEXT_SWITCHES: u64 = 3;
     const PERF_COUNT_HW_CPU_CYCLES: u64 = 0;
     const PERF_COUNT_HW_INSTRUCTIONS: u64 = 1;
     const PERF_EVENT_IOC_ENABLE: libc::c_ulong = 0x2400;
@@ -310,40 +296,22 @@ mod os {
     }
 
     fn perf_event_of(kind: u32, config: u64, flags: u64) -> Option<OwnedFd> {
-        let (this_thread, any_cpu) = (0, -1);
-        open_perf_event(kind, config, (flags, 0), (this_thread, any_cpu), 0)
-    }
-
-    /// A counter of the processes of a control group, whose directory this is, while they run on `cpu`.
-    pub(crate) fn perf_event_of_group(
-        event: GroupEvent,
-        group: &File,
-        cpu: usize,
-    ) -> Option<OwnedFd> {
-        const FLAG_PID_CGROUP: libc::c_ulong = 4;
-        let (kind, config) = match event {
-            GroupEvent::Tracepoint(id) => (PERF_TYPE_TRACEPOINT, id),
-            GroupEvent::ContextSwitches => (PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES),
-        };
-        let scope = (group.as_raw_fd(), i32::try_from(cpu).ok()?);
-        open_perf_event(kind, config, (0, 0), scope, FLAG_PID_CGROUP)
+        open_perf_event(kind, config, (flags, 0))
     }
 
     /// A counter of this thread, which also records each event in this form.
     fn recording_event(kind: u32, config: u64, sample_type: u64) -> Option<OwnedFd> {
-        open_perf_event(kind, config, (FLAG_DISABLED, sample_type), (0, -1), 0)
+        open_perf_event(kind, config, (FLAG_DISABLED, sample_type))
     }
 
-    /// `form` is the flags, and the form in which each event is recorded if it is not 0; `scope` is the process or group, and
-    /// the CPU.
+    /// `form` is the flags, and the form in which each event is recorded if it is not 0.
     fn open_perf_event(
         kind: u32,
         config: u64,
         (flags, sample_type): (u64, u64),
-        scope: (i32, i32),
-        open_flags: libc::c_ulong,
     ) -> Option<OwnedFd> {
         const FLAG_FD_CLOEXEC: libc::c_ulong = 8;
+        let (this_thread, any_cpu) = (0, -1);
         let attributes = PerfEventAttr {
             kind,
             size: size_of::<PerfEventAttr>() as u32,
@@ -362,10 +330,10 @@ mod os {
             let fd = libc::syscall(
                 libc::SYS_perf_event_open,
                 &attributes,
-                scope.0,
-                scope.1,
+                this_thread,
+                any_cpu,
                 no_leader,
-                open_flags | FLAG_FD_CLOEXEC,
+                FLAG_FD_CLOEXEC,
             );
             (fd >= 0).then(|| OwnedFd::from_raw_fd(fd as i32))
         }
@@ -382,7 +350,7 @@ mod os {
         read_one(counter.as_ref()?)
     }
 
-    pub(crate) fn read_one(fd: &OwnedFd) -> Option<u64> {
+    fn read_one(fd: &OwnedFd) -> Option<u64> {
         let mut count = 0u64;
         // SAFETY: a perf event with no read format gives exactly 8 bytes.
         let bytes = unsafe { libc::read(fd.as_raw_fd(), (&raw mut count).cast(), 8) };

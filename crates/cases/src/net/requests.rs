@@ -61,7 +61,7 @@ pub fn includes(params: &Params, extent: Extent) -> bool {
     match (extent, connections) {
         (Extent::Full, _) => true,
         _ if !is_here(params) => is_listed_as_missing(connections, extent),
-        (Extent::Quick, 1_000) => is_loop || arch == "threads",
+        (Extent::Quick, 100) => is_loop || arch == "threads",
         (Extent::Ordinary, 100) => !["select", "poll", "wsapoll"].contains(&arch),
         (Extent::Ordinary, 1_000) => !["fork", "select", "tokio"].contains(&arch),
         _ => false,
