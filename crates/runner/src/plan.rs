@@ -292,8 +292,8 @@ mod tests {
     fn parameters_multiply_and_are_made_definite() {
         let options = Options { filters: vec!["lock/sysv-sem".into()], ..Options::default() };
         let plan = plan(&options, &[0, 1], 7).unwrap();
-        // 1, 2 and 4 workers, as threads and as processes.
-        assert_eq!(plan.points.len(), 6);
+        // 1, 2 and 4 workers, as threads and as processes; and one thread and two with work of three lengths.
+        assert_eq!(plan.points.len(), 6 + 6);
         assert!(plan.points.iter().any(|point| point.params["workers"] == "4"));
         assert!(plan.points.iter().all(|point| point.params["place"] == "spread"));
     }
@@ -312,7 +312,9 @@ mod tests {
     fn one_cpu_is_no_obstacle() {
         let options = Options { filters: vec!["lock/sysv-sem".into()], ..Options::default() };
         let plan = plan(&options, &[3], 7).unwrap();
-        assert_eq!(plan.points.len(), 4, "twice the CPUs is two, measured once");
+        let without_work = |point: &&Point| point.params["work"] == "none";
+        let points = plan.points.iter().filter(without_work).count();
+        assert_eq!(points, 4, "twice the CPUs is two, measured once");
         assert!(plan.points.iter().all(|point| point.params["place"] == "same"));
     }
 
@@ -424,7 +426,7 @@ mod tests {
         };
         // Their number depends on the architectures that this system supports.
         let (all, exec, budget_ms) = of(Options::default());
-        assert!(exec == 1 && all <= 25 && budget_ms < 50_000, "{all} {exec} {budget_ms}");
+        assert!(exec == 1 && all <= 25 && budget_ms < 65_000, "{all} {exec} {budget_ms}");
         let (few, none, budget_ms) = of(Options { quick: true, ..Options::default() });
         assert!(none == 0 && few <= 5 && budget_ms < 10_000, "{few} {none} {budget_ms}");
         assert_eq!(of(Options { full: true, ..Options::default() }).1, 8);
@@ -439,9 +441,9 @@ mod tests {
             let options = Options { filters, quick, ..Options::default() };
             plan(&options, &[0, 1], 7).unwrap().budget_ms
         };
-        // A quarter of it is for repeated trials, in a quick run a sixth.
+        // A quarter of it is for repeated trials, in a quick run a sixth. A run of everything leaves out overload and slow clients.
         let (ordinary, quick) = (budget_ms(false), budget_ms(true));
-        assert!(ordinary <= 75_000 * 4 / 3 && quick <= 18_000 * 6 / 5, "{ordinary} {quick}");
+        assert!(ordinary <= 100_000 * 4 / 3 && quick <= 18_000 * 6 / 5, "{ordinary} {quick}");
     }
 
     #[test]
@@ -467,7 +469,7 @@ mod tests {
             (plan.points.len(), plan.budget_ms)
         };
         let (ordinary, budget_ms) = of(Options::default());
-        assert!(ordinary == 9 && budget_ms <= 45_000 * 4 / 3, "{ordinary} {budget_ms}");
+        assert!(ordinary == 8 && budget_ms <= 45_000 * 4 / 3, "{ordinary} {budget_ms}");
         let (few, budget_ms) = of(Options { quick: true, ..Options::default() });
         assert!(few == 2 && budget_ms <= 9_000 * 6 / 5, "{few} {budget_ms}");
         assert_eq!(of(Options { full: true, ..Options::default() }).0, 4 * 9 * 2);
@@ -625,7 +627,8 @@ mod tests {
         let workers = |points: &[Point], count: &str| {
             points.iter().filter(|point| point.params["workers"] == count).count()
         };
-        let (ordinary, quick) = (of(false), of(true));
+        let (mut ordinary, quick) = (of(false), of(true));
+        ordinary.retain(|point| point.params["work"] == "none");
         for count in ["1", "2"] {
             assert_eq!(workers(&quick, count), workers(&ordinary, count));
         }

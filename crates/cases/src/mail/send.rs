@@ -79,7 +79,7 @@ fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
 
 /// Whether a run of this extent measures this point. A default run shows the cost of sending, without a delay, and the
 /// number of connections that compensates for the round trips of a network, for each architecture. Without a delay one
-/// number of connections suffices; `poll` differs from `loop`, and `threads` from both, only with many connections.
+/// number of connections suffices; `threads` differs from both others only with many connections, and `poll` little from `loop`.
 pub fn includes(params: &Params, extent: Extent) -> bool {
     let connections = count_of(params, "connections").unwrap_or(0);
     let arch = value_of(params, "arch").unwrap_or_default();
@@ -94,9 +94,8 @@ pub fn includes(params: &Params, extent: Extent) -> bool {
     }
     match (extent, is_delayed, connections) {
         (Extent::Full, _, _) => true,
-        (Extent::Ordinary, false, 100) => arch != "poll",
-        (Extent::Ordinary, true, 100) => is_extreme,
-        (Extent::Ordinary, true, 1_500) => true,
+        (Extent::Ordinary, _, 100) => is_extreme,
+        (Extent::Ordinary, true, 1_500) => arch != "poll",
         (Extent::Quick, false, 100) => is_extreme,
         _ => false,
     }
