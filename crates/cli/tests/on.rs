@@ -145,7 +145,7 @@ mod killed {
         let coordinator = run.id();
         until("both agents run", || agents(coordinator).len() == 2);
         for _ in 0..3 {
-            std::thread::sleep(Duration::from_millis(700));
+            std::thread::sleep(Duration::from_millis(1_500));
             if let [first, ..] = agents(coordinator)[..] {
                 signal_descendant(coordinator, first, libc::SIGKILL);
             }

@@ -20,8 +20,9 @@ const RATE_TOLERANCE: f64 = 0.05;
 /// The least time over which rates are compared, and the time that messages may take.
 const RATE_TIME: Duration = Duration::from_secs(1);
 const MESSAGES_TAKE: Duration = Duration::from_millis(200);
-/// A first start that fails sooner is tried once more.
+/// First starts that fail so soon are tried again, as often as this in all.
 const TRIED_AGAIN_WITHIN: Duration = Duration::from_secs(10);
+const FIRST_STARTS: usize = 3;
 
 /// A system with its agent, if that runs.
 pub(crate) struct SystemLink<'a> {
@@ -101,9 +102,11 @@ impl<'a> SystemLink<'a> {
     pub(crate) fn introduce(&mut self, stop: &AtomicBool) -> Result<Introduction, String> {
         let began = Instant::now();
         let mut started = self.start(stop);
-        if started.is_err() && began.elapsed() < TRIED_AGAIN_WITHIN && !stop.load(Ordering::Relaxed)
-        {
-            started = self.start(stop);
+        for _ in 1..FIRST_STARTS {
+            let is_early = began.elapsed() < TRIED_AGAIN_WITHIN;
+            if started.is_err() && is_early && !stop.load(Ordering::Relaxed) {
+                started = self.start(stop);
+            }
         }
         started?;
         self.starts_in_a_row = 0;
