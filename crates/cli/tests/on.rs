@@ -31,7 +31,7 @@ fn each_system_has_a_run_and_each_point_a_value_or_a_reason() {
     let bench = Bench::new();
     let systems = ["native", "again=native", "none=./no-such-program {oscost} agent"];
     let arguments =
-        format!("{CASE} lock/pthread-mutex --param workers=1 --quick --budget 9s --json");
+        format!("{CASE} lock/parking-lot-mutex --param workers=1 --quick --budget 9s --json");
     let said = run(&bench, &arguments, &systems).with(3);
     assert!(said.err.contains("none is not measured"), "{}", said.err);
     let documents = documents(&said);
