@@ -205,7 +205,8 @@ fn slow_clients(architecture: &Architecture) {
 
 fn resets_half_closes_and_garbage(architecture: &Architecture) {
     for_each_of(&["450", "echo:300", "http", "http-close"], |protocol| {
-        let setting = Setting::of(protocol).timeout_ms(2_000).workers(200);
+        // A client on a busy machine may not run for seconds.
+        let setting = Setting::of(protocol).timeout_ms(6_000).workers(200);
         let server = setting.start(architecture);
         let mut dice = Dice::new(5);
         let script = |n: usize| match n % 4 {
@@ -222,7 +223,7 @@ fn resets_half_closes_and_garbage(architecture: &Architecture) {
 
 fn few_descriptors(architecture: &Architecture) {
     for_each_of(&["450", "http"], |protocol| {
-        let setting = Setting::of(protocol).timeout_ms(1_500).workers(40);
+        let setting = Setting::of(protocol).timeout_ms(4_000).workers(40);
         let setting = Setting { descriptors: Some(64), ..setting };
         let mut server = setting.start(architecture);
         let mut dice = Dice::new(6);
