@@ -472,7 +472,8 @@ mod tests {
         assert!(ordinary == 8 && budget_ms <= 45_000 * 4 / 3, "{ordinary} {budget_ms}");
         let (few, budget_ms) = of(Options { quick: true, ..Options::default() });
         assert!(few == 2 && budget_ms <= 10_000 * 6 / 5, "{few} {budget_ms}");
-        assert_eq!(of(Options { full: true, ..Options::default() }).0, 4 * 9 * 2);
+        // All senders, numbers of connections and delays; and a message of two sizes through the sink.
+        assert_eq!(of(Options { full: true, ..Options::default() }).0, 4 * 9 * 2 + 2);
     }
 
     #[test]
