@@ -36,7 +36,11 @@ pub fn main() -> ExitCode {
     let mut arguments = Arguments::from_args();
     // Two CPUs: a virtual machine and another beside it are slower than both in turn.
     arguments.test_threads = Some(1);
-    libtest_mimic::run(&arguments, tests).exit_code()
+    let conclusion = libtest_mimic::run(&arguments, tests);
+    if IMAGE.get() == Some(&true) {
+        let _ = Command::new("podman").args(["rmi", IMAGE_NAME]).output();
+    }
+    conclusion.exit_code()
 }
 
 /// The static program, compiled once; the reason if it cannot be.
@@ -68,19 +72,21 @@ fn kernel() -> Option<PathBuf> {
     entries.filter(|path| path.to_string_lossy().contains("vmlinuz")).min()
 }
 
+/// Whether podman made the image, once it was tried.
+static IMAGE: OnceLock<bool> = OnceLock::new();
+const IMAGE_NAME: &str = "localhost/oscost-test-empty";
+
 /// An image with nothing in it; `None` if podman cannot make one.
 fn image() -> Option<&'static str> {
-    static IMAGE: OnceLock<bool> = OnceLock::new();
-    const NAME: &str = "localhost/oscost-test-empty";
     let made = IMAGE.get_or_init(|| {
         let empty = tempfile::tempdir().expect("a directory");
         let archive = empty.path().join("empty.tar");
         // Two blocks of zeros end an archive.
         std::fs::write(&archive, [0; 10_240]).expect("a file");
-        let import = Command::new("podman").arg("import").arg(&archive).arg(NAME).output();
+        let import = Command::new("podman").arg("import").arg(&archive).arg(IMAGE_NAME).output();
         import.is_ok_and(|output| output.status.success())
     });
-    made.then_some(NAME)
+    made.then_some(IMAGE_NAME)
 }
 
 /// The file of systems with one that is named as `name`, and the directory that it needs; else why it cannot be tested.
