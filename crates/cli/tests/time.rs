@@ -40,7 +40,7 @@ fn a_command_is_measured_stored_and_compared() {
     assert_eq!(result["params"], serde_json::json!({"command": "sleep 0.05", "shell": "none"}));
     // `rounds` are those that were quiet; there are samples of all six, on each CPU.
     let samples = result["samples"].as_u64().expect("a count");
-    assert!(median(result) >= 50e6 && samples > 0 && samples % 6 == 0, "{result}");
+    assert!(median(result) >= 50e6 && samples > 0 && samples.is_multiple_of(6), "{result}");
     assert!(result["per_op"]["syscalls"].as_f64() >= Some(5.0), "{result}");
     for name in ["user", "system", "involuntary-switches", "exit-code"] {
         assert!(median(metric(&document, name)) >= 0.0, "{name}");

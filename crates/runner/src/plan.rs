@@ -262,9 +262,12 @@ fn points_of(case: &Case, options: &Options, cpus: &[usize]) -> Result<Vec<Point
     let mut all = vec![Params::new()];
     for param in case.params {
         let mut values = thinned(param, case, options, values_of(param, options, cpus)?);
-        // Which of these values a run measures depends on other parameters: points chosen by hand have the usual one.
-        if by_hand && !options.params.contains_key(param.name) && cases::is_added(case, param.name)
-        {
+        // Which of these values a run measures depends on other parameters, or they are an experiment of their own: points chosen
+        // by hand have the usual one.
+        let is_chosen = options.params.contains_key(param.name);
+        let is_usual_one = cases::is_added(case, param.name)
+            || (matches!(param.takes, Takes::Work(_)) && !options.full);
+        if by_hand && !is_chosen && is_usual_one {
             values.truncate(1);
         }
         all = all

@@ -2,7 +2,6 @@
 
 use crate::place::PLACE;
 use crate::{Extent, Param, Takes, count_of, length_of, value_of};
-use measure::work::FixedWork;
 use measure::worker_group::{
     GREATEST_SHARE, LEAST_SHARE, Operations, RATE, Task, WORKERS_AT_MOST, WorkerGroup,
 };
@@ -168,17 +167,24 @@ pub fn measure<L: Lock>(params: &Params, round: &mut Round, lock: &L) -> Result<
     let [inside, outside] = [WORK.name, OUTSIDE.name].map(|name| length_of_work(params, name));
     let (inside, outside) = (inside?, outside?);
     match (value_of(params, WORK.name)?, inside, outside) {
-        ("loop100", _, None) => return round.contend(&worker_group, &Pairs::<L, 100> { lock }),
+        ("loop100", _, None) => {
+            let inside = work::<100>;
+            return round.contend(&worker_group, &Pairs { lock, inside, outside: || () });
+        }
         ("loop100", _, Some(_)) => {
             let reason = "work=loop100 is measured without work outside of the lock";
             return Err(CaseError::Unsupported(reason.to_owned()));
         }
-        (_, None, None) => return round.contend(&worker_group, &Pairs::<L, 0> { lock }),
+        (_, None, None) => {
+            return round.contend(&worker_group, &Pairs { lock, inside: || (), outside: || () });
+        }
         _ => {}
     }
     let work = round.work()?;
     let fixed = |length: Option<Duration>| work.of_length(length.unwrap_or_default());
-    round.contend(&worker_group, &Worked { lock, inside: fixed(inside), outside: fixed(outside) })
+    let (inside, outside) = (fixed(inside), fixed(outside));
+    round
+        .contend(&worker_group, &Pairs { lock, inside: || inside.run(), outside: || outside.run() })
 }
 
 /// The length of work that the parameter asks for; `None` without work.
@@ -232,12 +238,15 @@ impl<T> InPlace<T> {
     }
 }
 
-/// The measured operation: acquires the lock, runs `STEPS` iterations of work, and releases the lock.
-pub struct Pairs<'a, L, const STEPS: u32> {
+/// The measured operation: acquires the lock, works, releases the lock, and works again. The kinds of work are types, so that no
+/// instruction is spent where there is none.
+pub struct Pairs<'a, L, I, O> {
     lock: &'a L,
+    inside: I,
+    outside: O,
 }
 
-impl<L: Lock, const STEPS: u32> Task<L::Hold> for Pairs<'_, L, STEPS> {
+impl<L: Lock, I: Fn() + Sync, O: Fn() + Sync> Task<L::Hold> for Pairs<'_, L, I, O> {
     const OPERATIONS: Operations = Operations::Exclusive;
 
     fn join(&self, _number: usize) -> Result<L::Hold, CaseError> {
@@ -247,39 +256,9 @@ impl<L: Lock, const STEPS: u32> Task<L::Hold> for Pairs<'_, L, STEPS> {
     #[inline(always)]
     fn operate(&self, hold: &mut L::Hold) {
         self.lock.acquire(hold);
-        if STEPS > 0 {
-            work::<STEPS>();
-        }
+        (self.inside)();
         self.lock.release(hold);
-    }
-
-    fn exclusively(&self, hold: &mut L::Hold, mut inside: impl FnMut()) {
-        self.lock.acquire_alone(hold);
-        inside();
-        self.lock.release_alone(hold);
-    }
-}
-
-/// The measured operation with calibrated work: acquires the lock, works, releases the lock, and works again.
-pub struct Worked<'a, L> {
-    lock: &'a L,
-    inside: FixedWork,
-    outside: FixedWork,
-}
-
-impl<L: Lock> Task<L::Hold> for Worked<'_, L> {
-    const OPERATIONS: Operations = Operations::Exclusive;
-
-    fn join(&self, _number: usize) -> Result<L::Hold, CaseError> {
-        self.lock.join()
-    }
-
-    #[inline(always)]
-    fn operate(&self, hold: &mut L::Hold) {
-        self.lock.acquire(hold);
-        self.inside.run();
-        self.lock.release(hold);
-        self.outside.run();
+        (self.outside)();
     }
 
     fn exclusively(&self, hold: &mut L::Hold, mut inside: impl FnMut()) {

@@ -66,6 +66,13 @@ pub const PARENT: Param = Param {
 /// The values that parameters had before they existed.
 pub const ADDED: &[(&str, &str)] = &[("work", "none"), ("cpus", "1"), ("parent", "0")];
 
+/// Architectures of which another one is the same in kind: event loops that wait by another call, programs instead of processes,
+/// and fixed numbers of processes or threads.
+pub const VARIANTS: &[&str] =
+    &["exec", "prefork", "pool", "select", "poll", "wsapoll", "epoll-level", "epoll-per-cpu"];
+/// One architecture of each kind on each system.
+pub const ONE_OF_EACH_KIND: &[&str] = &all_but::<7>(VARIANTS);
+
 /// The names of all architectures except `left_out`, in their order. Compilation fails unless there are `N`.
 pub const fn all_but<const N: usize>(left_out: &[&str]) -> [&'static str; N] {
     let mut names = [""; N];

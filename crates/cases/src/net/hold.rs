@@ -7,7 +7,7 @@ use servers::Protocol;
 
 use super::metrics;
 use super::test_bed::{NETWORK, PLACE, TestBed};
-use super::{ARCH, all_but, is_here};
+use super::{ARCH, ONE_OF_EACH_KIND, all_but, is_here};
 use crate::{Case, Extent, Only, Param, Takes, count_of, value_of};
 
 pub const CASE: Case = Case {
@@ -27,16 +27,7 @@ pub const CASE: Case = Case {
                       or threads hold no more connections than that",
             // One event loop per system: the memory per connection does not depend on the call by which the loop
             // waits.
-            default: &all_but::<7>(&[
-                "exec",
-                "prefork",
-                "pool",
-                "select",
-                "poll",
-                "wsapoll",
-                "epoll-level",
-                "epoll-per-cpu",
-            ]),
+            default: ONE_OF_EACH_KIND,
             full: &all_but::<11>(&["prefork", "pool", "epoll-level", "epoll-per-cpu"]),
             takes: Takes::Words(&["epoll-level", "epoll-per-cpu"]),
             ..ARCH

@@ -12,8 +12,11 @@ use super::metrics::{
     SERVER_BUSY,
 };
 use super::test_bed::{NETWORK, PLACE, TestBed};
-use super::{ARCH, CPUS, WORK, all_but, is_here};
+use super::{ARCH, CPUS, ONE_OF_EACH_KIND, WORK, all_but, is_here};
 use crate::{Case, Extent, Only, Param, Takes, Trials, doubt, length_of, value_of};
+
+/// Architectures whose overload is that of another one.
+const UNLIKELY: &[&str] = &["exec", "select", "poll", "wsapoll", "epoll-level", "epoll-per-cpu"];
 
 pub const CASE: Case = Case {
     area: "net",
@@ -28,32 +31,9 @@ pub const CASE: Case = Case {
     trials: Some(Trials { takes, only_by: None, counted: false, at_most: 6, includes }),
     params: &[
         Param {
-            default: &all_but::<7>(&[
-                "exec",
-                "prefork",
-                "pool",
-                "select",
-                "poll",
-                "wsapoll",
-                "epoll-level",
-                "epoll-per-cpu",
-            ]),
-            full: &all_but::<9>(&[
-                "exec",
-                "select",
-                "poll",
-                "wsapoll",
-                "epoll-level",
-                "epoll-per-cpu",
-            ]),
-            takes: Takes::Words(&[
-                "exec",
-                "select",
-                "poll",
-                "wsapoll",
-                "epoll-level",
-                "epoll-per-cpu",
-            ]),
+            default: ONE_OF_EACH_KIND,
+            full: &all_but::<9>(UNLIKELY),
+            takes: Takes::Words(UNLIKELY),
             ..ARCH
         },
         Param {

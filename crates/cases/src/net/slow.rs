@@ -7,7 +7,7 @@ use servers::Protocol;
 use super::metrics;
 use super::test_bed::{NETWORK, PLACE};
 use super::trial::{self, Speed};
-use super::{ARCH, CPUS, WORK, all_but, is_here};
+use super::{ARCH, CPUS, ONE_OF_EACH_KIND, VARIANTS, WORK, is_here};
 use crate::{Case, Extent, Only, Param, Takes, count_of, value_of};
 
 pub const CASE: Case = Case {
@@ -22,36 +22,9 @@ pub const CASE: Case = Case {
     trials: Some(super::trials(takes, includes)),
     params: &[
         Param {
-            default: &all_but::<7>(&[
-                "exec",
-                "prefork",
-                "pool",
-                "select",
-                "poll",
-                "wsapoll",
-                "epoll-level",
-                "epoll-per-cpu",
-            ]),
-            full: &all_but::<7>(&[
-                "exec",
-                "prefork",
-                "pool",
-                "select",
-                "poll",
-                "wsapoll",
-                "epoll-level",
-                "epoll-per-cpu",
-            ]),
-            takes: Takes::Words(&[
-                "exec",
-                "prefork",
-                "pool",
-                "select",
-                "poll",
-                "wsapoll",
-                "epoll-level",
-                "epoll-per-cpu",
-            ]),
+            default: ONE_OF_EACH_KIND,
+            full: ONE_OF_EACH_KIND,
+            takes: Takes::Words(VARIANTS),
             ..ARCH
         },
         Param {

@@ -41,12 +41,7 @@ pub(super) fn values_of(
             given.iter().map(|value| checked(param, value, cpus.len())).collect::<Result<_, _>>()?
         }
         None => {
-            let mut listed = if options.full { param.full } else { param.default };
-            // Work of several lengths is an experiment of its own, which those who choose points ask for.
-            if matches!(param.takes, Takes::Work(_)) && !options.params.is_empty() && !options.full
-            {
-                listed = &listed[..1];
-            }
+            let listed = if options.full { param.full } else { param.default };
             listed.iter().flat_map(|value| on_this_machine(value, cpus)).collect()
         }
     };
