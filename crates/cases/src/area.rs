@@ -13,6 +13,8 @@ pub struct Area {
     /// Cases that a run measures only if it is a full one or a filter names them or the area: a run of everything leaves them
     /// out.
     pub extended: &'static [&'static str],
+    /// Further cases that a quick run of everything leaves out.
+    pub beyond_quick: &'static [&'static str],
     /// Whether its cases repeat operations of other areas under the same names: a name without an area then means the other
     /// one's case.
     pub repeats: bool,
@@ -153,6 +155,7 @@ impl Area {
             cases,
             includes: all,
             extended: &[],
+            beyond_quick: &[],
             repeats: false,
             only_by: None,
             added: &[],

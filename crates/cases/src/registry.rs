@@ -98,9 +98,14 @@ pub fn completed(case: &str, params: &Params) -> Params {
     params
 }
 
-/// Whether a run of everything leaves out the case, unless it is a full one.
-pub fn is_extended(case: &Case) -> bool {
-    area(case.area).is_some_and(|area| area.extended.contains(&case.label().as_str()))
+/// Whether a run of everything of this extent leaves out the case.
+pub fn is_beyond(case: &Case, extent: Extent) -> bool {
+    let is_in = |cases: &[&str]| cases.contains(&case.label().as_str());
+    area(case.area).is_some_and(|area| match extent {
+        Extent::Full => false,
+        Extent::Ordinary => is_in(area.extended),
+        Extent::Quick => is_in(area.extended) || is_in(area.beyond_quick),
+    })
 }
 
 /// The privileges, limits and settings that the case needs, in words.

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use platform::cpu::{RunQueue, run_queue};
 
-/// Number of readings of the run queue: the least counts, because some thread always wakes up briefly.
-const LOOKS: usize = 5;
+/// Number of readings of the run queue, unless one before shows no other thread: the least counts, because some thread always
+/// wakes up briefly.
+const LOOKS: usize = 20;
 /// The share of a trial's time that other programs may use of its CPUs.
 const OTHERS_SHARE: f64 = 0.03;
 /// Busy time is counted in steps of 10 ms, too coarse for shorter trials.
@@ -21,13 +22,19 @@ pub(crate) struct Seen {
 }
 
 impl Seen {
-    /// The other runnable threads now, while the measured operation does not run.
+    /// The other runnable threads now. What the measurement itself started must have ended, or not have begun: its threads
+    /// that only poll for what is next would be taken for other programs.
     pub fn now() -> Self {
-        let looks = (0..LOOKS).filter_map(|_| {
-            std::thread::sleep(Duration::from_micros(60));
-            run_queue()
-        });
-        Self { queue: looks.min_by_key(|queue| queue.others), taken: None }
+        let mut least: Option<RunQueue> = None;
+        for _ in 0..LOOKS {
+            std::thread::sleep(Duration::from_micros(100));
+            let look = run_queue();
+            least = least.into_iter().chain(look).min_by_key(|queue| queue.others);
+            if least.is_none_or(|queue| queue.others == 0) {
+                break;
+            }
+        }
+        Self { queue: least, taken: None }
     }
 
     /// The longer of both queues, and the known share of the time used by others.

@@ -400,10 +400,13 @@ impl Sampler {
         })
     }
 
-    /// Makes batches take at least this long, and the sentinel run only before and after all of them.
+    /// Makes batches take at least this long, and the sentinel run only before and after all of them, without its calls: after
+    /// contention these are in another of their steady modes, some percent apart, as after a trial.
     pub(crate) fn contend(&mut self, target: Nanoseconds) {
         self.target = Nanoseconds::new(target.get().max(self.target.get()));
         self.series.contended = true;
+        self.sentinel.leave_out_calls();
+        self.sentinel.settle();
         self.before = self.sentinel.read_steadily();
     }
 

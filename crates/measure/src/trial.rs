@@ -67,6 +67,7 @@ impl TrialContext {
         let readings = self.cpus.iter().map(|&cpu| {
             // If threads cannot be pinned, the readings are of the current CPU.
             let _ = pin_thread(cpu);
+            self.sentinel.settle();
             self.sentinel.read_steadily()
         });
         let readings = readings.collect();
@@ -154,7 +155,8 @@ impl Round<'_> {
         self.print_counts(sums);
     }
 
-    /// Runs one trial that measures the number and the time of its operations; reports the time of one.
+    /// Runs one trial that measures the number and the time of its operations; reports the time of one. It must end what it
+    /// starts: threads and processes that still run afterwards would be taken for other programs.
     ///
     /// # Errors
     /// Those of the trial.

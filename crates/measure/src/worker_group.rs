@@ -28,6 +28,7 @@ use state::{SharedState, Slot, phase};
 use worker::Worker;
 
 use crate::metric::{Metric, Role, TIME};
+use crate::oversubscription::{Seen, is_oversubscribed};
 use crate::record::{OperationCounts, Series};
 use crate::round::{Mode, Round, RoundOrder, use_all_cpus};
 use crate::stats::median;
@@ -83,13 +84,14 @@ impl Round<'_> {
         let state = Shared::new(SharedState::of(worker_group.workers)?)?;
         let worker =
             |number: usize| Worker { number, state: &state, worker_group, order: &order, task };
-        let oversubscribed = if worker_group.processes {
+        let seen_before = other_threads(worker_group, &order);
+        if worker_group.processes {
             let mut children = Vec::new();
             for number in 0..worker_group.workers {
                 children
                     .push(fork(|| worker(number).work().map_or_else(|e| exit_code(&e), |()| 0))?);
             }
-            coordinate(&order, &state, worker_group, &mut children)?
+            coordinate(&order, &state, worker_group, &mut children)?;
         } else {
             std::thread::scope(|scope| {
                 let threads: Vec<_> = (0..worker_group.workers)
@@ -104,8 +106,10 @@ impl Round<'_> {
                     thread.join().map_err(|_| CaseError::Failed("a worker panicked".into()))??;
                 }
                 coordinated
-            })?
-        };
+            })?;
+        }
+        let seen = seen_before.and(other_threads(worker_group, &order));
+        let oversubscribed = is_oversubscribed(worker_group.busy(&order.cpus), seen);
         if T::OPERATIONS == Operations::Exclusive {
             verify_exclusion(&state)?;
         }
@@ -190,6 +194,15 @@ impl Round<'_> {
 fn exit_code(case_error: &CaseError) -> i32 {
     eprintln!("oscost worker: {case_error}");
     1
+}
+
+/// The runnable threads of other programs, if they matter: samples of a single worker are classified one by one.
+fn other_threads(worker_group: &WorkerGroup, order: &RoundOrder) -> Seen {
+    if worker_group.workers == 1 || order.mode != Mode::Sample {
+        Seen::default()
+    } else {
+        Seen::now()
+    }
 }
 
 #[cfg(test)]

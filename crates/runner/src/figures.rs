@@ -17,6 +17,8 @@ use crate::plan::Plan;
 const QUIET_SHARE_AT_LEAST: f64 = 0.05;
 /// The minimum number of rounds with quiet samples for an interval; with fewer, all samples are used.
 const QUIET_ROUNDS_AT_LEAST: usize = 3;
+/// Sampled rounds from which a figure is no longer doubtful for their number.
+const ROUNDS_ENOUGH: usize = 10;
 /// Quartiles of the quiet samples further apart than this share are those of several modes.
 const ONE_MODE: f64 = 0.05;
 /// A case that is declared core-bound follows the core's frequency with a slope in this range; with another it is
@@ -163,10 +165,11 @@ impl Evidence {
             return;
         }
         let interval = interval_of(&medians.rounds, plan.seed);
+        // The interval of fewer rounds is wider; of much fewer it is no longer what it claims to be.
         let wanted = match plan.boots {
             Some(_) => 0,
             None if self.of_trials => plan.trials_of(&self.point).min(6),
-            None => plan.rounds_at_least,
+            None => plan.rounds_at_least.min(ROUNDS_ENOUGH),
         };
         if medians.rounds.len() < wanted {
             result.doubts.push("from fewer rounds than it should be".into());

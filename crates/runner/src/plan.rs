@@ -88,8 +88,8 @@ pub fn plan(options: &Options, cpus: &[usize], seed: u64) -> Result<Plan, PlanEr
         (false, true) => Vec::new(),
         _ => unasked(choose(&options.filters)?)?,
     };
-    if options.filters.is_empty() && extent_of(options) != Extent::Full {
-        cases.retain(|case| !cases::is_extended(case));
+    if options.filters.is_empty() {
+        cases.retain(|case| !cases::is_beyond(case, extent_of(options)));
     }
     for name in options.params.keys() {
         if !cases.iter().any(|case| case.params.iter().any(|param| param.name == name)) {
@@ -177,9 +177,9 @@ fn unasked(cases: Vec<&'static Case>) -> Result<Vec<&'static Case>, PlanError> {
 fn sampling_ms(points: &[Point], options: &Options) -> u64 {
     match points.iter().filter(|point| trials_of(&point.case).is_none()).count() as u64 {
         0 => 0,
-        count if options.quick => (count * 140).max(5_000),
+        count if options.quick => (count * 130).max(5_000),
         count if options.full => (count * 1_500).max(12_000),
-        count => (count * 600).max(12_000),
+        count => (count * 550).max(12_000),
     }
 }
 

@@ -21,6 +21,7 @@ use crate::{Area, Case, Finding, Layout, Select};
 
 /// The area.
 pub const AREA: Area = Area {
+    beyond_quick: &["concurrency/degree"],
     layout: Layout::Executors,
     findings: &[
         Finding::Value {

@@ -52,6 +52,7 @@ pub const AREA: Area = Area {
         Need { cases: &["cold"], what: "for dropped=all: root (/proc/sys/vm/drop_caches)" },
         Need { cases: &["random-read"], what: "for engine=io_uring: kernel.io_uring_disabled=0" },
     ],
+    beyond_quick: &["file/layout", "file/workers"],
     includes: thinned,
     layout: Layout::Phases,
     summary: &[

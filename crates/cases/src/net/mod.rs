@@ -26,6 +26,7 @@ use crate::{Area, Case, Finding, Layout, Need, Select, SummaryRow};
 pub const AREA: Area = Area {
     // A run of everything has no time for them.
     extended: &["net/overload", "net/slow"],
+    beyond_quick: &["net/hold"],
     added: ADDED,
     needs: &[
         Need {

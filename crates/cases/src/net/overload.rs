@@ -88,11 +88,12 @@ fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
     let mut generators = test_bed.generator_of(&of_load)?;
     let timed = round.trial_of(&test_bed.context, || {
         let seen = Seen::of(&mut generators, &of_load, load, &mut server)?;
+        drop(generators);
+        server.end_now()?;
         Ok(Timed { operations: seen.step.planned, took: seen.step.elapsed, value: seen })
     })?;
     timed.value.report(round);
-    drop(generators);
-    server.end_now()
+    Ok(())
 }
 
 /// The observations of one overload.

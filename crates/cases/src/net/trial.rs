@@ -91,29 +91,35 @@ pub fn run_beside(
         slow.wait_for_first_requests();
     }
     let mut generator = test_bed.generator(params, &server, protocol)?;
-    let mut ask = || Answer {
-        server: server.report(),
-        overflows: listen_overflows(server.pid()),
-        slow_replies: slow.as_ref().map_or(0, SlowClients::replies),
+    let slow_count = slow.as_ref().map(SlowClients::count);
+    // Ends all that it is given.
+    let load = move || -> Result<Seen, CaseError> {
+        let mut ask = || Answer {
+            server: server.report(),
+            overflows: listen_overflows(server.pid()),
+            slow_replies: slow.as_ref().map_or(0, SlowClients::replies),
+        };
+        let seen = Seen::of(&mut generator, connections, &mut ask)?;
+        drop((generator, slow));
+        server.end_now()?;
+        Ok(seen)
     };
-    let mut load = || Seen::of(&mut generator, connections, &mut ask);
     if round.is_counting() {
         let seen = load()?;
         round.report_counts(seen.step.replies, &[counts_of(&seen.server)]);
-    } else {
-        let timed = round.trial_of(&test_bed.context, || {
-            let seen = load()?;
-            Ok(Timed { operations: seen.step.replies, took: seen.step.elapsed, value: seen })
-        })?;
-        timed.value.report(round);
-        if let Some(slow) = &slow {
-            let expected = SlowClients::REQUESTS_PER_S * slow.count() as f64;
-            let each_s = timed.value.slow_replies as f64 / timed.elapsed.as_secs_f64().max(1e-9);
-            round.metric(&SLOW_SERVED, each_s / expected);
-        }
+        return Ok(());
     }
-    drop((generator, slow));
-    server.end_now()
+    let timed = round.trial_of(&test_bed.context, || {
+        let seen = load()?;
+        Ok(Timed { operations: seen.step.replies, took: seen.step.elapsed, value: seen })
+    })?;
+    timed.value.report(round);
+    if let Some(count) = slow_count {
+        let expected = SlowClients::REQUESTS_PER_S * count as f64;
+        let each_s = timed.value.slow_replies as f64 / timed.elapsed.as_secs_f64().max(1e-9);
+        round.metric(&SLOW_SERVED, each_s / expected);
+    }
+    Ok(())
 }
 
 /// Counters at one moment.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cases::Case;
+use cases::{Case, Extent};
 use measure::cycles::{Latency, Timebase};
 use platform::machine::{Group, describe, line};
 use report::{Card, CardParam, cards, cards_short, env_page};
@@ -45,7 +45,7 @@ fn card(case: &Case) -> Card {
         operation: case.operation.to_owned(),
         unit: "ns/op".to_owned(),
         better: Direction::Lower,
-        comparable_to: match cases::is_extended(case) {
+        comparable_to: match cases::is_beyond(case, Extent::Ordinary) {
             true => format!("{} {EXTENDED}", case.comparable_to),
             false => case.comparable_to.to_owned(),
         },

@@ -8,7 +8,6 @@ use platform::process::Child;
 
 use super::placement::WorkerGroup;
 use super::state::{SharedState, phase};
-use crate::oversubscription::{Seen, is_oversubscribed};
 use crate::round::{Mode, RoundOrder};
 use crate::time::Stopwatch;
 
@@ -18,16 +17,15 @@ const FIRST_BATCH_AT_MOST: Duration = Duration::from_secs(3);
 /// The longest that starting, or ending a batch, may take before the round is given up.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Takes the worker group through its phases; returns whether other programs oversubscribed its CPUs.
+/// Takes the worker group through its phases.
 pub(super) fn coordinate(
     order: &RoundOrder,
     state: &SharedState,
     worker_group: &WorkerGroup,
     children: &mut [Child],
-) -> Result<bool, CaseError> {
+) -> Result<(), CaseError> {
     let all = worker_group.workers as u32;
     wait_for(&state.gathered, all, "gathering", state, children)?;
-    let seen_before = other_threads(worker_group, order);
     state.phase.store(phase::MEASURE, Ordering::Release);
     if order.mode == Mode::Sample {
         // A single worker has enough samples sooner.
@@ -40,8 +38,6 @@ pub(super) fn coordinate(
     }
     state.phase.store(phase::STOP, Ordering::Release);
     wait_for(&state.measured, all, "the last batch", state, children)?;
-    let seen = seen_before.and(other_threads(worker_group, order));
-    let oversubscribed = is_oversubscribed(worker_group.busy(&order.cpus), seen);
     state.phase.store(phase::CHECK, Ordering::Release);
     std::thread::sleep(Duration::from_millis(1));
     state.phase.store(phase::LEAVE, Ordering::Release);
@@ -60,16 +56,7 @@ pub(super) fn coordinate(
         ended
             .map_err(|how| CaseError::Interrupted(format!("a worker process ended with {how}")))?;
     }
-    Ok(oversubscribed)
-}
-
-/// The runnable threads of other programs, if they matter: samples of a single worker are classified one by one.
-fn other_threads(worker_group: &WorkerGroup, order: &RoundOrder) -> Seen {
-    if worker_group.workers == 1 || order.mode != Mode::Sample {
-        Seen::default()
-    } else {
-        Seen::now()
-    }
+    Ok(())
 }
 
 fn wait_until(count: &AtomicU32, all: u32, limit: Duration) -> bool {
