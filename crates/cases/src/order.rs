@@ -67,6 +67,8 @@ pub struct ServeOrder {
     pub task: Task,
     /// Memory in bytes that it uses besides what it needs.
     pub memory: usize,
+    /// The most connections that wait to be accepted; the system's limit if `None`.
+    pub backlog: Option<u16>,
     /// The tracepoint that counts its system calls; `None` if they are not counted.
     pub tracepoint: Option<u64>,
 }
@@ -173,6 +175,7 @@ mod tests {
                 cpus: vec![0, 3],
                 task: Task::Fsync { path: "/tmp/x".into() },
                 memory: 1 << 20,
+                backlog: Some(128),
                 tracepoint: Some(u64::MAX),
             }),
             WorkerOrder::Sink(SinkOrder {

@@ -25,16 +25,11 @@ impl Seen {
     /// The other runnable threads now. What the measurement itself started must have ended, or not have begun: its threads
     /// that only poll for what is next would be taken for other programs.
     pub fn now() -> Self {
-        let mut least: Option<RunQueue> = None;
-        for _ in 0..LOOKS {
+        let looks = std::iter::from_fn(|| {
             std::thread::sleep(Duration::from_micros(100));
-            let look = run_queue();
-            least = least.into_iter().chain(look).min_by_key(|queue| queue.others);
-            if least.is_none_or(|queue| queue.others == 0) {
-                break;
-            }
-        }
-        Self { queue: least, taken: None }
+            run_queue()
+        });
+        Self { queue: least_of(looks.take(LOOKS)), taken: None }
     }
 
     /// The longer of both queues, and the known share of the time used by others.
@@ -42,6 +37,17 @@ impl Seen {
         let fuller = self.queue.into_iter().chain(later.queue).max_by_key(|queue| queue.others);
         Self { queue: fuller, taken: self.taken.or(later.taken) }
     }
+}
+
+/// The look with the fewest other threads; none is taken after one without any.
+fn least_of(mut looks: impl Iterator<Item = RunQueue>) -> Option<RunQueue> {
+    let mut least = looks.next()?;
+    while least.others > 0
+        && let Some(look) = looks.next()
+    {
+        least = if look.others < least.others { look } else { least };
+    }
+    Some(least)
 }
 
 /// Whether other programs must have taken CPUs from the measurement, which kept `busy` of them busy.
@@ -102,6 +108,18 @@ mod tests {
     fn without_load_data_there_is_no_oversubscription() {
         assert!(!oversubscribed(2, None, None));
         assert!(oversubscribed(2, None, Some(0.1)));
+    }
+
+    #[test]
+    fn a_thread_that_wakes_up_briefly_is_no_load() {
+        let least = |others: &[usize]| {
+            let mut left = others.iter().map(|&others| RunQueue { others, online: 2 });
+            (least_of(&mut left).map(|queue| queue.others), left.len())
+        };
+        assert_eq!(least(&[0, 3]), (Some(0), 1));
+        assert_eq!(least(&[2, 1, 0, 5]), (Some(0), 1));
+        assert_eq!(least(&[2, 1, 3]), (Some(1), 0));
+        assert_eq!(least(&[]), (None, 0));
     }
 
     #[test]

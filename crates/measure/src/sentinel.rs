@@ -265,6 +265,16 @@ mod tests {
     }
 
     #[test]
+    fn a_core_has_time_to_reach_its_frequency() {
+        let facts = crate::survey::survey().remove(0);
+        let sentinel = Sentinel::new(facts.clock().unwrap(), &facts);
+        let start = std::time::Instant::now();
+        sentinel.settle();
+        // By another clock, which may be a little faster.
+        assert!(start.elapsed() >= std::time::Duration::from_micros(1_900));
+    }
+
+    #[test]
     fn one_slow_reference_is_enough_to_be_disturbed() {
         let level = QUIET.ratios();
         assert!(level.are_quiet(&level));

@@ -15,6 +15,8 @@ pub struct Listening {
     /// Clients send first: the system may defer accepting a connection until data arrives, for at most a second
     /// (`TCP_DEFER_ACCEPT`, where it exists).
     pub client_sends_first: bool,
+    /// The most established connections that wait to be accepted, which the system's own limit may reduce; that limit if `None`.
+    pub backlog: Option<u16>,
 }
 
 /// Listens at `address`. Connections accepted from it have `TCP_NODELAY` set.
@@ -32,7 +34,7 @@ pub fn listen(address: SocketAddr, options: Listening) -> io::Result<TcpListener
     if options.client_sends_first {
         os::defer_accept(&socket)?;
     }
-    socket.listen(os::BACKLOG)?;
+    socket.listen(options.backlog.map_or(os::BACKLOG, i32::from))?;
     Ok(socket.into())
 }
 
@@ -285,7 +287,7 @@ mod tests {
 
     #[test]
     fn a_port_is_shared_only_with_the_option() {
-        let shared = Listening { shared_port: true, client_sends_first: true };
+        let shared = Listening { shared_port: true, client_sends_first: true, backlog: None };
         let first = listen(any_port(), shared);
         if cfg!(windows) {
             assert!(first.is_err(), "Windows does not share ports");

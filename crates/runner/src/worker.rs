@@ -124,6 +124,7 @@ fn serve(order: &ServeOrder) -> Result<(), CaseError> {
         stdio_arguments: WorkerOrder::Stdio(stdio).arguments().into(),
         task: order.task.clone(),
         memory: order.memory,
+        backlog: order.backlog,
     };
     let server = architecture.bind(order.listen, &options)?;
     servers::hosted::host(&server, order.tracepoint)

@@ -115,6 +115,7 @@ mod tests {
             stdio_arguments: Vec::new(),
             task: Task::None,
             memory: 0,
+            backlog: None,
         };
         let threads = Architecture::find("threads").unwrap();
         threads.bind(([127, 0, 0, 1], 0).into(), &options).unwrap()

@@ -34,6 +34,8 @@ pub struct ServerOptions {
     /// Memory in bytes that the server uses besides what it needs, as an application would: processes that it forks
     /// share it.
     pub memory: usize,
+    /// The most established connections that wait to be accepted; the system's limit if `None`.
+    pub backlog: Option<u16>,
 }
 
 /// A listening server.
@@ -102,7 +104,7 @@ impl Server {
         options: &ServerOptions,
     ) -> Result<Self, CaseError> {
         let client_sends_first = options.protocol.client_sends_first();
-        let listening = Listening { shared_port, client_sends_first };
+        let listening = Listening { shared_port, client_sends_first, backlog: options.backlog };
         let open = |at| {
             listen(at, listening).map_err(|e| CaseError::from_io(&format!("listen at {at}"), &e))
         };

@@ -50,6 +50,15 @@ pub const CASE: Case = Case {
             full: &["200ms", "1s"],
             takes: Takes::Words(&["50ms", "100ms", "500ms", "2s", "5s"]),
         },
+        Param {
+            name: "backlog",
+            meaning: "the length of the accept queue: the most connections that wait for the server; it drops further ones, whose \
+                      clients try again after a second",
+            // nginx has 511, and many programs 128.
+            default: &["128", "4096"],
+            full: &["128", "4096"],
+            takes: Takes::Count(u16::MAX as u64),
+        },
         PLACE,
         NETWORK,
         // Enough for the server to be the bottleneck, whose clients need a new connection for each request.

@@ -9,6 +9,7 @@ use measure::round::Mode;
 use measure::trial::TrialContext;
 use measure::{CaseError, Params, Round};
 use platform::cleanup::temp_path;
+use platform::limits::waiting_connections;
 use platform::network_namespace::NamespacePair;
 use servers::hosted::Hosted;
 use servers::work::{NoSuchWork, WorkResources};
@@ -56,6 +57,8 @@ pub struct TestBed {
     network: Option<NamespacePair>,
     task: Task,
     memory: usize,
+    /// The most connections that wait to be accepted; the system's limit if `None`.
+    backlog: Option<u16>,
     /// The name server that the work asks, which ends with this.
     _names: Option<NameServer>,
     /// The file that the work writes to, which is removed with this.
@@ -78,6 +81,20 @@ fn with_usual(params: &Params) -> Params {
         params.entry((*name).to_owned()).or_insert_with(|| (*value).to_owned());
     }
     params
+}
+
+/// The length of the accept queue; `None` if the case has no such parameter.
+fn backlog_of(params: &Params) -> Result<Option<u16>, CaseError> {
+    if !params.contains_key("backlog") {
+        return Ok(None);
+    }
+    let wanted = count_of(params, "backlog")?;
+    match waiting_connections() {
+        Some(limit) if (limit as usize) < wanted => Err(CaseError::Unsupported(format!(
+            "an accept queue of {wanted}: net.core.somaxconn is {limit}"
+        ))),
+        _ => Ok(Some(u16::try_from(wanted).unwrap_or(u16::MAX))),
+    }
 }
 
 impl TestBed {
@@ -134,8 +151,19 @@ impl TestBed {
             },
         )?;
         let memory = size_of(&with_usual(params), "parent")?;
+        let backlog = backlog_of(params)?;
         let (_names, _scratch) = (names, scratch);
-        Ok(Self { context, server_cpus, client_cpus, network, task, memory, _names, _scratch })
+        Ok(Self {
+            context,
+            server_cpus,
+            client_cpus,
+            network,
+            task,
+            memory,
+            backlog,
+            _names,
+            _scratch,
+        })
     }
 
     /// Starts a server of the architecture that the parameters name in a separate process. In the untimed pass its
@@ -167,6 +195,7 @@ impl TestBed {
             cpus: self.server_cpus.clone(),
             task: self.task.clone(),
             memory: self.memory,
+            backlog: self.backlog,
             tracepoint: match round.order().mode {
                 Mode::Count(tracepoint) => Some(tracepoint),
                 _ => None,

@@ -54,6 +54,9 @@ pub struct Serve {
     /// Memory that the server's first process uses besides what it needs, such as 256m
     #[arg(long, value_name = "SIZE", default_value = "0", value_parser = memory, allow_hyphen_values = true)]
     pub memory: usize,
+    /// The most connections that wait to be accepted [default: the system's limit]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..), allow_hyphen_values = true)]
+    pub backlog: Option<u16>,
     /// List the architectures
     #[arg(long)]
     pub list: bool,

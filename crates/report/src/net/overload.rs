@@ -18,7 +18,8 @@ use crate::rows::{is_described, reasons, word};
 use crate::text;
 
 const CASE: &str = "net/overload";
-const PARAMS: [&str; 7] = ["arch", "cpus", "load", "network", "patience", "place", "work"];
+const PARAMS: [&str; 8] =
+    ["arch", "backlog", "cpus", "load", "network", "patience", "place", "work"];
 /// An architecture whose goodput is below this share of its capacity has collapsed.
 const COLLAPSED: f64 = 0.8;
 /// Loads with at most so many characters are shown.
@@ -81,8 +82,8 @@ pub(crate) fn tables(results: &[&CaseResult], page: &Page) -> String {
     type Setting<'r> = Vec<(&'r str, &'r str)>;
     let mut groups: Vec<(Setting, Vec<Line>)> = Vec::new();
     for result in results {
-        let setting =
-            ["patience", "work", "cpus", "network", "place"].map(|key| (key, param(result, key)));
+        let setting = ["backlog", "patience", "work", "cpus", "network", "place"]
+            .map(|key| (key, param(result, key)));
         let (arch, load) = (param(result, "arch"), param(result, "load"));
         let at = groups.iter().position(|(of, _)| *of == setting).unwrap_or_else(|| {
             groups.push((setting.to_vec(), Vec::new()));
@@ -214,6 +215,7 @@ mod tests {
     fn kept(arch: &str, load: &str, [low, high]: [f64; 2]) -> Vec<CaseResult> {
         let params = [
             ("arch", arch),
+            ("backlog", "128"),
             ("cpus", "1"),
             ("load", load),
             ("network", "loopback"),

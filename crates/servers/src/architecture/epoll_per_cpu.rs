@@ -79,6 +79,7 @@ mod tests {
             stdio_arguments: Vec::new(),
             task: Task::None,
             memory: 0,
+            backlog: None,
         };
         let server = architecture.bind((Ipv4Addr::LOCALHOST, 0).into(), &options).unwrap();
         let address = server.address();

@@ -130,6 +130,7 @@ fn serve(arguments: &[String]) -> Result<(), Box<dyn std::error::Error>> {
             .into(),
         task: serde_json::from_str(task)?,
         memory: 0,
+        backlog: None,
     };
     let architecture = Architecture::find(name).ok_or("no such architecture")?;
     let server = architecture.bind(([127, 0, 0, 1], 0).into(), &options)?;

@@ -55,6 +55,7 @@ pub fn serve(args: &Serve) -> anyhow::Result<Ending> {
         stdio_arguments: stdio.arguments().into(),
         task,
         memory: args.memory,
+        backlog: args.backlog,
     };
     let server = args.arch.bind(args.listen, &options).map_err(of_refusal)?;
     // After the handling of signals is set up, which threads started before would not take part in.
