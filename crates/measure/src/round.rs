@@ -176,7 +176,7 @@ impl<'a> Round<'a> {
         operation: impl FnMut(),
     ) -> Result<(), CaseError> {
         let cpu = cpu.filter(|&cpu| pin_thread(cpu).is_ok());
-        self.sample(cpu, repeated(operation))
+        self.sample(cpu, &mut repeated(operation))
     }
 
     /// As [`Round::time`], of a closure that carries out the given number of operations: a call of a function that cannot be
@@ -184,9 +184,9 @@ impl<'a> Round<'a> {
     ///
     /// # Errors
     /// As [`Round::time`].
-    pub fn time_batches(&mut self, operations: impl FnMut(u64)) -> Result<(), CaseError> {
+    pub fn time_batches(&mut self, mut operations: impl FnMut(u64)) -> Result<(), CaseError> {
         let cpu = self.order.cpus.last().copied().filter(|&cpu| pin_thread(cpu).is_ok());
-        self.sample(cpu, operations)
+        self.sample(cpu, &mut operations)
     }
 
     /// As [`Round::time`], on whichever CPUs of the round the scheduler chooses.
@@ -195,13 +195,14 @@ impl<'a> Round<'a> {
     /// As [`Round::time`].
     pub fn time_unpinned(&mut self, operation: impl FnMut()) -> Result<(), CaseError> {
         use_all_cpus(self.order);
-        self.sample(None, repeated(operation))
+        self.sample(None, &mut repeated(operation))
     }
 
+    /// The loop over the operations is the only code that is compiled for each of them: it is called once a batch.
     fn sample(
         &mut self,
         cpu: Option<usize>,
-        mut operations: impl FnMut(u64),
+        operations: &mut dyn FnMut(u64),
     ) -> Result<(), CaseError> {
         if self.order.mode != Mode::Sample {
             return self.count(operations);
@@ -210,12 +211,12 @@ impl<'a> Round<'a> {
         if !self.null_calls {
             sampler.leave_out_null_calls();
         }
-        sampler.calibrate(&mut operations)?;
+        sampler.calibrate(operations)?;
         let watch = Stopwatch::start();
         let limit = Duration::from_millis(self.order.limit_ms).as_nanos() as f64;
         let mut quiet = 0;
         while quiet < self.order.quiet_samples && watch.elapsed().get() < limit {
-            quiet += usize::from(sampler.sample(&mut operations));
+            quiet += usize::from(sampler.sample(operations));
             if sampler.series.samples.len() >= CHUNK {
                 self.print_series(sampler.take_series());
             }
@@ -255,7 +256,7 @@ impl<'a> Round<'a> {
         self.print(&Line::End(result));
     }
 
-    fn count(&mut self, mut operations: impl FnMut(u64)) -> Result<(), CaseError> {
+    fn count(&mut self, operations: &mut dyn FnMut(u64)) -> Result<(), CaseError> {
         // The first few may include one-time work.
         operations(3);
         let mut counters = ThreadCounters::open(self.order.mode.counting());
@@ -417,7 +418,7 @@ impl Sampler {
     }
 
     /// Determines the length of a batch at which the clock's share is small enough.
-    pub(crate) fn calibrate(&mut self, operations: &mut impl FnMut(u64)) -> Result<(), CaseError> {
+    pub(crate) fn calibrate(&mut self, operations: &mut dyn FnMut(u64)) -> Result<(), CaseError> {
         loop {
             let took = self.batch(operations);
             if took < self.target {
@@ -459,8 +460,7 @@ impl Sampler {
     }
 
     /// Runs one batch on the clock; the clock's cost is subtracted.
-    #[inline]
-    pub(crate) fn batch(&self, operations: &mut impl FnMut(u64)) -> Nanoseconds {
+    pub(crate) fn batch(&self, operations: &mut dyn FnMut(u64)) -> Nanoseconds {
         let n = self.series.batch;
         let start = self.clock.now();
         operations(n);
@@ -474,7 +474,7 @@ impl Sampler {
 
     /// Takes one sample: one operation off the clock to reload what the sentinel evicted, a batch, the sentinel.
     /// Returns whether it was quiet.
-    pub(crate) fn sample(&mut self, operations: &mut impl FnMut(u64)) -> bool {
+    pub(crate) fn sample(&mut self, operations: &mut dyn FnMut(u64)) -> bool {
         if self.series.contended {
             let took = self.batch(operations);
             self.push(took);
