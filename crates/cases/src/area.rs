@@ -133,6 +133,25 @@ pub enum Finding {
         /// were measured.
         says: &'static str,
     },
+    /// The value of a parameter from which on one metric is less than another one of the same points.
+    Crossing {
+        /// The points, by their other parameters.
+        point: Select,
+        /// The derived metric that is this value.
+        metric: &'static Metric,
+        /// The parameter.
+        param: &'static str,
+        /// The metric that becomes the lesser one.
+        of: &'static Metric,
+        /// The other one.
+        to: &'static Metric,
+        /// The sentence if there is such a value.
+        says: &'static str,
+        /// The sentence if `of` is less at all measured values, of which `{}` is the least.
+        always: &'static str,
+        /// The sentence if it is greater at all measured values, of which `{}` is the greatest.
+        never: &'static str,
+    },
     /// The value of one metric.
     Value {
         /// The point.

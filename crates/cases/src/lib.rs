@@ -91,6 +91,13 @@ mod tests {
                         assert!(case.params.iter().any(|known| known.name == *param), "{says}");
                         assert!(!values.is_empty() && says.matches("{}").count() == 2, "{says}");
                     }
+                    Finding::Crossing { point, metric, param, of, to, says, always, never } => {
+                        [metric, of, to].iter().for_each(|metric| check(point, metric));
+                        let case = find(point.case).unwrap();
+                        assert!(case.params.iter().any(|known| known.name == *param), "{says}");
+                        let has_figure = |text: &&str| text.matches("{}").count() == 1;
+                        assert!([says, always, never].into_iter().all(has_figure), "{says}");
+                    }
                     Finding::Value { point, metric, says } => {
                         check(point, metric);
                         assert_eq!(says.matches("{}").count(), 1, "{says}");

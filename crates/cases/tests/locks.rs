@@ -135,8 +135,11 @@ fn every_worker_is_measured(bench: &Bench, case: &Case, workers_are: &str) {
         .iter()
         .filter_map(|l| if let Line::Metric(m) = l { Some(m.name.as_str()) } else { None })
         .collect();
-    // The others are derived from several points.
-    assert_eq!(metrics, ["rate", "least-share", "greatest-share"]);
+    // The others are derived from several points. If other programs use the CPUs, workers that spin may not hand over in time.
+    assert!(metrics.starts_with(&["rate", "least-share", "greatest-share"]), "{metrics:?}");
+    let hands_over = metrics[3..] == ["handover-to-waiter"];
+    let has_doubt = lines.iter().any(|line| matches!(line, Line::Doubt(_)));
+    assert_eq!(hands_over, case.name != "rwlock-read" && !has_doubt, "{metrics:?}");
     assert!(metrics.iter().all(|name| case.metrics.iter().any(|metric| metric.name == *name)));
 }
 

@@ -9,7 +9,7 @@ mod common;
 use std::hash::{BuildHasher, RandomState};
 
 use common::mail::{PERSONAL, Received, SHARED, Sink, deliver, judge, send, write};
-use common::{Bench, finish};
+use common::{Bench, at_once, finish};
 use serde_json::Value;
 
 /// Faults that drop one in five connections in each phase, and rejections.
@@ -75,27 +75,29 @@ fn all_faults_with_shared_messages() {
 /// Each architecture, and each way to send a message.
 #[test]
 fn all_faults_with_each_architecture() {
-    for how in [
+    let ways = [
         "--connections 200 --loops 1 --no-pipelining",
         "--connections 200 --loops 3 --no-chunking",
         "--connections 200 --arch poll --no-pipelining --no-chunking",
         "--connections 100 --arch threads",
         "--connections 100 --arch threads --no-chunking",
         "--connections 30 --arch processes",
-    ] {
+    ];
+    at_once(&ways, |how| {
         survives(recipients(300), PERSONAL, ALL, &format!("{how} --timeout 1s"));
         let shared = format!("{how} --timeout 1s --recipients 20");
         survives(recipients(300), SHARED, ALL, &shared);
-    }
+    });
 }
 
 #[test]
 fn all_faults_within_tls() {
     let sink = format!("--tls --fault starttls:stall:1% {ALL}");
-    for how in ["--loops 2", "--no-chunking", "--arch threads", "--arch processes --no-chunking"] {
+    let ways = ["--loops 2", "--no-chunking", "--arch threads", "--arch processes --no-chunking"];
+    at_once(&ways, |how| {
         let how = format!("{how} --connections 30 --timeout 1s");
         survives(recipients(300), PERSONAL, &sink, &how);
-    }
+    });
 }
 
 /// After an occasional failed handshake, the sender neither sends the password in clear nor gives up.
@@ -175,7 +177,8 @@ fn every_recipient_has_a_final_status_under_any_faults() {
     let begun = RandomState::new().hash_one(0) % 1_000_000;
     let tries = std::env::var("OSCOST_MAIL_TRIES").ok();
     let tries: u64 = tries.map_or(8, |tries| tries.parse().expect("OSCOST_MAIL_TRIES is a number"));
-    for seed in begun..begun + tries {
+    let seeds: Vec<u64> = (begun..begun + tries).collect();
+    at_once(&seeds, |&seed| {
         let mut luck = SmallLuck(seed);
         let mut sink = format!("--seed {seed}");
         for _ in 0..=luck.below(4) {
@@ -204,7 +207,7 @@ fn every_recipient_has_a_final_status_under_any_faults() {
         let (said, _) = deliver(&bench, &format!("--relay {} {how}", server.address));
         assert!(matches!(said.code, Some(0 | 1)), "{said:?}");
         judge(&bench, recipients, &said.json(), &server.stop(), 0);
-    }
+    });
 }
 
 /// Pseudo-random numbers from a seed.

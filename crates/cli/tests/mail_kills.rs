@@ -15,7 +15,7 @@ use common::linux::{descendants, signal_descendant, until, with_file_system};
 use common::mail::{
     DELIVERED, PERSONAL, SENDING, Sink, begin, deliver, events, judge, send, signal, write,
 };
-use common::{Bench, Said, finish, said_by};
+use common::{Bench, Said, at_once, finish, said_by};
 
 const RECIPIENTS: usize = 1_500;
 
@@ -128,9 +128,9 @@ fn names_the_way_on(said: &Said) {
 
 #[test]
 fn told_to_stop_it_finishes_what_is_under_way() {
-    for how in
-        ["--connections 20", "--connections 20 --arch threads", "--connections 10 --arch processes"]
-    {
+    let ways =
+        ["--connections 20", "--connections 20 --arch threads", "--connections 10 --arch processes"];
+    at_once(&ways, |how| {
         for stop in [libc::SIGINT, libc::SIGTERM] {
             let bench = Bench::new();
             write(&bench, RECIPIENTS, 50, PERSONAL);
@@ -150,12 +150,12 @@ fn told_to_stop_it_finishes_what_is_under_way() {
             assert_eq!((received.recipients(), received.repeats()), (RECIPIENTS, 0), "{how}");
             assert_eq!(report["in_flight_when_killed"], 0, "{how}");
         }
-    }
+    });
 }
 
 #[test]
 fn a_stopped_sender_does_not_wait_for_silent_servers() {
-    for how in ["", "--arch threads", "--arch processes"] {
+    at_once(&["", "--arch threads", "--arch processes"], |how| {
         let bench = Bench::new();
         write(&bench, 10, 1, PERSONAL);
         let sink = Sink::start(&bench, "--fault connect:stall:100%");
@@ -164,7 +164,7 @@ fn a_stopped_sender_does_not_wait_for_silent_servers() {
         signal(&child, libc::SIGTERM);
         names_the_way_on(&said_by(child).with(3));
         sink.stop();
-    }
+    });
 }
 
 #[test]
@@ -185,9 +185,9 @@ fn a_delivery_under_way_is_left_alone() {
 
 #[test]
 fn a_restarted_server_receives_the_remaining_mail() {
-    for how in
-        ["--connections 20", "--connections 20 --no-chunking", "--connections 20 --arch threads"]
-    {
+    let ways =
+        ["--connections 20", "--connections 20 --no-chunking", "--connections 20 --arch threads"];
+    at_once(&ways, |how| {
         let bench = Bench::new();
         write(&bench, RECIPIENTS, 50, PERSONAL);
         let mut sink = Sink::start(&bench, "--latency 5ms");
@@ -202,7 +202,7 @@ fn a_restarted_server_receives_the_remaining_mail() {
         let received = sink.stop();
         judge(&bench, RECIPIENTS, &report, &received, 0);
         assert_eq!(received.recipients(), RECIPIENTS, "{how}");
-    }
+    });
 }
 
 #[test]
@@ -252,7 +252,7 @@ fn nothing_is_delivered_that_is_not_in_the_journal() {
 
 #[test]
 fn told_twice_to_stop_it_ends_at_once() {
-    for how in ["", "--arch threads", "--arch processes"] {
+    at_once(&["", "--arch threads", "--arch processes"], |how| {
         let bench = Bench::new();
         write(&bench, 10, 1, PERSONAL);
         let sink = Sink::start(&bench, "--fault end:stall:100%");
@@ -274,5 +274,5 @@ fn told_twice_to_stop_it_ends_at_once() {
         let report = deliver(&bench, &format!("{to} --resume")).0.with(0).json();
         judge(&bench, 10, &report, &sink.stop(), 5);
         assert_eq!(report["in_flight_when_killed"], 5, "{how}");
-    }
+    });
 }

@@ -26,7 +26,7 @@ fn value(document: &Value, metric: &str) -> f64 {
 fn each_case_reports_its_metrics() {
     let bench = Bench::new();
     let run =
-        |what: &str| bench.oscost(&format!("run {what} --quick --budget 6s --json")).with(0).json();
+        |what: &str| bench.oscost(&format!("run {what} --quick --budget 2s --json")).with(0).json();
     let answer = run("net/answer --param arch=epoll --param connections=20");
     assert!(value(&answer, "rate") > 100.0 && value(&answer, "server-cpu") > 0.0, "{answer}");
     assert_eq!(value(&answer, "errors"), 0.0);
@@ -56,7 +56,7 @@ fn the_untimed_pass_counts_what_the_server_calls() {
     }
     let bench = Bench::new();
     let run =
-        "run net/answer --param arch=fork,epoll --param connections=1 --quick --budget 6s --json";
+        "run net/answer --param arch=fork,epoll --param connections=1 --quick --budget 2s --json";
     let document = bench.oscost(run).with(0).json();
     for time in times(&document) {
         let Some(calls) = time["per_op"]["syscalls"].as_f64() else {
@@ -71,7 +71,7 @@ fn the_untimed_pass_counts_what_the_server_calls() {
 #[test]
 fn every_kind_of_work_is_measured_and_leaves_nothing() {
     let bench = Bench::new();
-    let run = "run net/answer --param arch=threads,fork --param connections=5 --quick --budget 10s --json \
+    let run = "run net/answer --param arch=threads,fork --param connections=5 --quick --budget 5s --json \
                --param work=none,cpu:500us,file:4k,fsync,dns";
     let document = bench.oscost(run).with(0).json();
     let of = |work: &str, metric: &str| {
@@ -96,7 +96,7 @@ fn every_kind_of_work_is_measured_and_leaves_nothing() {
 fn overloads_and_slow_clients_are_measured() {
     let bench = Bench::new();
     let run =
-        |what: &str| bench.oscost(&format!("run {what} --quick --budget 5s --json")).with(0).json();
+        |what: &str| bench.oscost(&format!("run {what} --quick --budget 2s --json")).with(0).json();
     // The case fails if a request is unaccounted for.
     let overload = run("net/overload --param arch=epoll --param load=2 --param patience=100ms");
     assert!(value(&overload, "offered") > value(&overload, "capacity"), "{overload}");
@@ -122,7 +122,7 @@ fn unsupported_architectures_are_reported_and_not_measured() {
 #[test]
 fn a_network_namespace_is_used_or_rejected_with_the_reason() {
     let bench = Bench::new();
-    let run = "run net/answer --netns --param arch=epoll --param connections=5 --quick --budget 5s --json";
+    let run = "run net/answer --netns --param arch=epoll --param connections=5 --quick --budget 2s --json";
     let document = bench.oscost(run).ended().json();
     let [time] = times(&document)[..] else { panic!("{document}") };
     assert_eq!(time["params"]["network"], "veth");
@@ -142,7 +142,7 @@ fn a_network_namespace_is_used_or_rejected_with_the_reason() {
 fn limits_that_shorten_a_sweep_are_reported_with_the_remedy() {
     let bench = Bench::new();
     let run =
-        "run net/answer --param arch=epoll --param connections=10,500 --quick --budget 4s --json";
+        "run net/answer --param arch=epoll --param connections=10,500 --quick --budget 2s --json";
     let said = finish(with_descriptors(&mut bench.command(run), 256)).with(0);
     let note = said
         .err

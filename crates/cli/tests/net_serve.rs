@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use common::linux::{descendants, until};
-use common::{Bench, said_by};
+use common::{Bench, at_once, said_by};
 use servers::ARCHITECTURES;
 
 /// Starts a server; returns it and its address when it listens.
@@ -62,7 +62,8 @@ fn a_server_without_its_network_ends_with_its_input() {
 #[test]
 fn every_server_ends_at_sigterm_and_leaves_nothing() {
     let bench = Bench::new();
-    for architecture in ARCHITECTURES.iter().filter(|one| one.missing_here().is_none()) {
+    let here: Vec<_> = ARCHITECTURES.iter().filter(|one| one.missing_here().is_none()).collect();
+    at_once(&here, |architecture| {
         let (child, address) = start(&bench, architecture.name);
         assert_eq!(reply_of(address), "450 too busy\r\n", "{}", architecture.name);
         let pid = child.id();
@@ -81,7 +82,7 @@ fn every_server_ends_at_sigterm_and_leaves_nothing() {
         }
         assert!(TcpStream::connect(address).is_err(), "{} listens still", architecture.name);
         TcpListener::bind(address).unwrap_or_else(|e| panic!("{}: {e}", architecture.name));
-    }
+    });
 }
 
 /// As with a server on another machine: its CPU time comes over the network.

@@ -80,7 +80,7 @@ fn the_examples_are_measured() {
     let examples = ["getppid.c", "lookup.cpp", "format.rs"];
     let libraries: Vec<PathBuf> =
         examples.iter().map(|name| built(&bench, &root().join("examples/op").join(name))).collect();
-    let said = run(&bench, &libraries, "--quick --budget 6s --json").with(0);
+    let said = run(&bench, &libraries, "--quick --budget 3s --json").with(0);
     let document = said.json();
     assert_eq!(times(&document).len(), 3, "nothing else is measured: {document}");
     for (name, calls) in
@@ -112,9 +112,9 @@ fn two_builds_of_a_function_are_compared() {
         );
         in_c(&bench, "spin", "spin", "", &spin)
     };
-    let first = run(&bench, &[library(100)], "--quick --budget 5s").with(0).saved();
+    let first = run(&bench, &[library(100)], "--quick --budget 2s").with(0).saved();
     let beside =
-        run(&bench, &[library(300)], "clock/std-instant --quick --budget 5s --json").with(0);
+        run(&bench, &[library(300)], "clock/std-instant --quick --budget 3s --json").with(0);
     assert_eq!(times(&beside.json()).len(), 2, "filters and --op go together");
     let compared = bench.oscost(&format!("compare {first} last --json")).with(0).json();
     let rows = compared["comparisons"][0]["rows"].as_array().expect("rows");
@@ -185,7 +185,7 @@ fn a_fault_costs_only_its_own_rounds_and_is_named() {
         built(&bench, &bench.write("foreign.c", "int foreign;\n")),
         bench.write("text.so", "no library\n"),
     ];
-    let said = run(&bench, &libraries, "--quick --budget 20s --op-memory 256m --json").with(3);
+    let said = run(&bench, &libraries, "--quick --budget 8s --op-memory 256m --json").with(3);
     let document = said.json();
     for (name, outcome, words) in [
         ("good", "measured", &[][..]),

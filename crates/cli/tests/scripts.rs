@@ -8,12 +8,15 @@ use std::path::{Path, PathBuf};
 use common::{Bench, Said, finish};
 
 /// Each script, with the packages of the programs that it needs besides those of [`PRESENT`].
-const JUDGES: [(&str, &[&str]); 6] = [
+const JUDGES: [(&str, &[&str]); 9] = [
     ("judge-agent", &[]),
     ("judge-answers", &[]),
+    ("judge-cycles", &[]),
     ("judge-files", &["gcc", "fio"]),
     ("judge-load", &["nginx", "wrk"]),
+    ("judge-locks", &["gcc"]),
     ("judge-mail", &["postfix"]),
+    ("judge-peers", &["util-linux"]),
     ("judge-servers", &["nginx", "wrk"]),
 ];
 
@@ -29,8 +32,18 @@ fn found(program: &str) -> PathBuf {
     places.find(|place| place.exists()).unwrap_or_else(|| panic!("{program} is not installed"))
 }
 
+/// Runs one of [`JUDGES`] on this program: some take it as an argument, others from the environment.
+fn judge(bench: &Bench, script: &str, program: &Path) -> Said {
+    let arguments: &[&Path] = match script {
+        "judge-cycles" => &[Path::new("repeat")],
+        "judge-locks" | "judge-peers" => &[],
+        _ => &[program],
+    };
+    run(bench, script, arguments, program)
+}
+
 /// Runs a script where only [`PRESENT`] is in PATH.
-fn run(bench: &Bench, script: &str, arguments: &[&Path]) -> Said {
+fn run(bench: &Bench, script: &str, arguments: &[&Path], program: &Path) -> Said {
     let folder = bench.path("bin");
     if !folder.exists() {
         std::fs::create_dir(&folder).expect("a folder");
@@ -41,7 +54,8 @@ fn run(bench: &Bench, script: &str, arguments: &[&Path]) -> Said {
     }
     let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts");
     let mut command = std::process::Command::new(scripts.join(script));
-    command.args(arguments).env("PATH", folder).current_dir(bench.path("."));
+    command.args(arguments).env("PATH", folder).env("OSCOST", program);
+    command.env("PYTHONDONTWRITEBYTECODE", "1").current_dir(bench.path("."));
     command.env("TMPDIR", bench.temp()).stdin(std::process::Stdio::null());
     command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
     finish(&mut command)
@@ -64,7 +78,7 @@ fn judges_say_what_to_install() {
     let program = Path::new(env!("CARGO_BIN_EXE_oscost"));
     for (script, packages) in JUDGES.iter().filter(|(_, packages)| !packages.is_empty()) {
         let words = [&["apt-get install"], *packages].concat();
-        tells(run(&bench, script, &[program]), script, &words);
+        tells(judge(&bench, script, program), script, &words);
     }
 }
 
@@ -73,7 +87,8 @@ fn judges_say_that_oscost_is_not_built() {
     let bench = Bench::new();
     for (script, _) in JUDGES {
         let nowhere = bench.path("nowhere");
-        tells(run(&bench, script, &[&nowhere]), script, &["nowhere", "cargo build --release"]);
+        let said = judge(&bench, script, &nowhere);
+        tells(said, script, &["nowhere", "cargo build --release"]);
     }
 }
 
@@ -81,6 +96,7 @@ fn judges_say_that_oscost_is_not_built() {
 fn nothing_is_said_where_all_is_there() {
     let bench = Bench::new();
     let arguments = ["judge", "bash=bash", "/bin/sh=dash"].map(Path::new);
-    let said = run(&bench, "need", &arguments).with(0);
+    let program = Path::new(env!("CARGO_BIN_EXE_oscost"));
+    let said = run(&bench, "need", &arguments, program).with(0);
     assert!(said.out.is_empty() && said.err.is_empty(), "{}", said.err);
 }

@@ -5,10 +5,11 @@
 //! that is in progress when the worker group is stopped ends early. The workers' results are in memory shared by all,
 //! so that processes and threads use the same code.
 //!
-//! `placement` defines the CPUs of the workers, `state` is the shared memory, `worker` what one worker does, and
-//! `coordinator` takes all of them through the phases of the round.
+//! `placement` defines the CPUs of the workers, `state` is the shared memory, `worker` what one worker does, `hand_over`
+//! times hand-overs from one worker to another, and `coordinator` takes all of them through the phases of the round.
 
 mod coordinator;
+mod hand_over;
 mod placement;
 mod state;
 mod worker;
@@ -58,9 +59,18 @@ pub const GREATEST_SHARE: Metric = Metric::lower(
     "operations of the best served worker, relative to a fair share",
 );
 
+/// The time of a hand-over to another worker, which waits.
+pub const HAND_OVER: Metric = Metric::lower(
+    "handover-to-waiter",
+    "ns",
+    "the time from the beginning of a release until another worker, which has waited for 20 us or longer, has acquired the lock; \
+     if that worker sleeps, waking it is included",
+);
+
 impl Round<'_> {
     /// Measures `task` with several workers at once: the time of one operation as seen by a worker, operations per
-    /// second in all, each worker's share, and, where it must be so, that operations exclude each other.
+    /// second in all, each worker's share, the time of a hand-over if the task has it, and, where it must be so, that
+    /// operations exclude each other.
     ///
     /// # Errors
     /// `Failed` if a worker dies, or if two were inside at once; `Unsupported` if there are no such CPUs.
@@ -82,8 +92,10 @@ impl Round<'_> {
         // Closing the last counter of a tracepoint takes Linux 50 ms: it must not be a worker's.
         let _kept_open = ThreadCounters::open(order.mode.counting());
         let state = Shared::new(SharedState::of(worker_group.workers)?)?;
+        let hands_over =
+            order.mode == Mode::Sample && worker_group.workers > 1 && task.hands_over();
         let worker =
-            |number: usize| Worker { number, state: &state, worker_group, order: &order, task };
+            |number: usize| Worker { number, state: &state, worker_group, order: &order, task, hands_over };
         let seen_before = other_threads(worker_group, &order);
         if worker_group.processes {
             let mut children = Vec::new();
@@ -91,13 +103,13 @@ impl Round<'_> {
                 children
                     .push(fork(|| worker(number).work().map_or_else(|e| exit_code(&e), |()| 0))?);
             }
-            coordinate(&order, &state, worker_group, &mut children)?;
+            coordinate(&order, &state, worker_group, &mut children, hands_over)?;
         } else {
             std::thread::scope(|scope| {
                 let threads: Vec<_> = (0..worker_group.workers)
                     .map(|number| scope.spawn(move || worker(number).work()))
                     .collect();
-                let coordinated = coordinate(&order, &state, worker_group, &mut []);
+                let coordinated = coordinate(&order, &state, worker_group, &mut [], hands_over);
                 if coordinated.is_err() {
                     // Release the workers that can still continue; the reason is returned below.
                     state.phase.store(phase::LEAVE, Ordering::Release);
@@ -114,7 +126,17 @@ impl Round<'_> {
             verify_exclusion(&state)?;
         }
         self.report(&state, worker_group, &order, oversubscribed, T::OPERATIONS);
+        if hands_over {
+            self.report_hand_overs(&state);
+        }
         Ok(())
+    }
+
+    fn report_hand_overs(&mut self, state: &SharedState) {
+        match state.hand_overs.median() {
+            Some(time) => self.metric(&HAND_OVER, time.get()),
+            None => self.doubt("no worker took the lock over from another while hand-overs were timed"),
+        }
     }
 
     fn report(

@@ -8,6 +8,7 @@ use std::time::Duration;
 use analysis::{Ratio, multiple};
 use cases::doubt::is_saturated;
 use cases::{Area, Finding, Select, SummaryRow};
+use measure::count::parse_count;
 use measure::{Metric, Role};
 use results::{CaseResult, Document, Interval, Outcome};
 
@@ -162,11 +163,15 @@ pub(crate) fn sentences(results: &[CaseResult], areas: &[&Area]) -> Vec<String> 
 fn sentence(results: &[CaseResult], finding: &Finding) -> Option<String> {
     match finding {
         Finding::Value { point, metric, says } => {
-            let result = find(results, point, metric)?;
-            let e = result.estimate.filter(|_| result.outcome == Outcome::Measured)?;
-            let shown = |value| figure(value, half_width(e.median, e.low, e.high), &result.unit);
-            let value = format!("{} ({} to {})", shown(e.median), shown(e.low), shown(e.high));
-            Some(filled(says, &value, is_doubtful(results, result)))
+            value_sentence(results, find(results, point, metric)?, says)
+        }
+        Finding::Crossing { point, metric, param, of, to, says, always, never } => {
+            let crossing = find(results, point, metric)?;
+            let side = || match side(results, point, param, of, to)? {
+                Side { is_below: true, least, .. } => Some(always.replacen("{}", least, 1)),
+                Side { greatest, .. } => Some(never.replacen("{}", greatest, 1)),
+            };
+            value_sentence(results, crossing, says).or_else(side)
         }
         Finding::Levels { of, to, metric, levels: (param, values), says } => {
             let at = |value: &&str| {
@@ -216,6 +221,47 @@ fn sentence(results: &[CaseResult], finding: &Finding) -> Option<String> {
             Some(filled(says, &text, doubtful))
         }
     }
+}
+
+/// The sentence with the value of a result; `None` if it has none.
+fn value_sentence(results: &[CaseResult], result: &CaseResult, says: &str) -> Option<String> {
+    let e = result.estimate.filter(|_| result.outcome == Outcome::Measured)?;
+    let shown = |value| figure(value, half_width(e.median, e.low, e.high), &result.unit);
+    let value = format!("{} ({} to {})", shown(e.median), shown(e.low), shown(e.high));
+    Some(filled(says, &value, is_doubtful(results, result)))
+}
+
+/// The side of one metric on which another one certainly is, at all values of a parameter.
+struct Side<'r> {
+    is_below: bool,
+    least: &'r str,
+    greatest: &'r str,
+}
+
+/// `None` if the sides differ, if one is uncertain, or if fewer than two values were measured.
+fn side<'r>(
+    results: &'r [CaseResult],
+    point: &Select,
+    param: &str,
+    of: &Metric,
+    to: &Metric,
+) -> Option<Side<'r>> {
+    let measured = |r: &&CaseResult| r.outcome == Outcome::Measured && is_at(point, r);
+    let mut sides: Vec<(u64, &str, bool)> = Vec::new();
+    for to in results.iter().filter(measured).filter(|r| r.metric == to.name) {
+        let Some(value) = to.params.get(param) else { continue };
+        let is_beside = |r: &&CaseResult| r.metric == of.name && r.params == to.params;
+        let of = results.iter().filter(measured).find(is_beside)?;
+        let ratio = multiple(&[&of.round_values], &[&to.round_values], SEED)?;
+        if ratio.low <= 1.0 && ratio.high >= 1.0 {
+            return None;
+        }
+        sides.push((parse_count(value).ok()?, value, ratio.high < 1.0));
+    }
+    sides.sort_unstable();
+    let [(_, least, is_below), .., (_, greatest, _)] = sides[..] else { return None };
+    let same = sides.iter().all(|(.., side)| *side == is_below);
+    same.then_some(Side { is_below, least, greatest })
 }
 
 /// The ratio of a metric at two points with its interval and marks; `None` if it is unknown which is greater.

@@ -60,7 +60,9 @@ fn everything_of(area: &Area) -> Vec<CaseResult> {
                     wanted.extend([(of, metric.name, level), (to, metric.name, level)]);
                 }
             }
-            Finding::Value { point, metric, .. } => wanted.push((point, metric.name, None)),
+            Finding::Crossing { point, metric, .. } | Finding::Value { point, metric, .. } => {
+                wanted.push((point, metric.name, None))
+            }
         }
     }
     let mut results: Vec<CaseResult> = Vec::new();
@@ -195,6 +197,39 @@ fn a_rate_that_the_generator_limited_is_a_lower_bound() {
             Some(start) => assert!(lines.len() == 1 && lines[0].starts_with(&start), "{lines:?}"),
             None => assert!(lines.is_empty(), "{lines:?}"),
         }
+    }
+}
+
+#[test]
+fn a_crossing_is_a_value_or_one_side_of_all_that_was_measured() {
+    let point = Select::point("process/memory", &[("pages", "base")]);
+    let at = |memory: &str, metric: &str, ns: f64| {
+        let mut result = result(&point, metric, [ns * 0.98, ns, ns * 1.02]);
+        result.params.insert("memory".to_owned(), memory.to_owned());
+        result
+    };
+    let said = |sizes: &[(&str, f64)], crossing: CaseResult| {
+        let rows = sizes.iter().flat_map(|(memory, ratio)| {
+            [at(memory, "time", 1e5), at(memory, "spawn", 1e5 * ratio)]
+        });
+        let results = rows.chain([crossing]).collect();
+        let text = summary(&document(results), AREAS, None, &Page { width: 200, ..NARROW });
+        text.lines().find(|line| line.starts_with("- ")).map(str::to_owned)
+    };
+    let found = result(&point, "spawn-cheaper-from", [7e6, 8e6, 9e6]);
+    let none = CaseResult {
+        outcome: Outcome::Unsupported,
+        reason: Some("never cheaper".to_owned()),
+        estimate: None,
+        round_values: Vec::new(),
+        ..found.clone()
+    };
+    assert_snapshot!(said(&[("1m", 2.0), ("1g", 0.2)], found).unwrap(), @"");
+    assert_snapshot!(said(&[("1g", 0.2), ("128m", 0.8)], none.clone()).unwrap(), @"");
+    assert_snapshot!(said(&[("1g", 1.2), ("128m", 2.0)], none.clone()).unwrap(), @"");
+    // Equal at one size, different sides, and too few sizes.
+    for sizes in [&[("1m", 2.0), ("1g", 1.0)][..], &[("1m", 2.0), ("1g", 0.5)], &[("1m", 2.0)]] {
+        assert_eq!(said(sizes, none.clone()), None);
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::place::PLACE;
 use crate::{Extent, Param, Takes, count_of, length_of, value_of};
 use measure::worker_group::{
-    GREATEST_SHARE, LEAST_SHARE, Operations, RATE, Task, WORKERS_AT_MOST, WorkerGroup,
+    GREATEST_SHARE, HAND_OVER, LEAST_SHARE, Operations, RATE, Task, WORKERS_AT_MOST, WorkerGroup,
 };
 use measure::{CaseError, Metric, Params, Round};
 use platform::shared::Shared;
@@ -15,6 +15,9 @@ use std::time::Duration;
 pub trait Lock: Sync {
     /// What one worker needs to use the lock, such as a file descriptor or a guard.
     type Hold;
+
+    /// Whether `acquire` admits several workers at once, so that none hands the lock over to another.
+    const IS_SHARED: bool = false;
 
     /// Creates the worker's part of the lock; called in the worker.
     ///
@@ -147,6 +150,7 @@ pub const METRICS: &[Metric] = &[
     RATE,
     LEAST_SHARE,
     GREATEST_SHARE,
+    HAND_OVER,
     LOCK_SHARE,
     HANDOVER,
     MILLION_PAIRS,
@@ -259,6 +263,10 @@ impl<L: Lock, I: Fn() + Sync, O: Fn() + Sync> Task<L::Hold> for Pairs<'_, L, I, 
         (self.inside)();
         self.lock.release(hold);
         (self.outside)();
+    }
+
+    fn hands_over(&self) -> bool {
+        !L::IS_SHARED
     }
 
     fn exclusively(&self, hold: &mut L::Hold, mut inside: impl FnMut()) {

@@ -26,6 +26,7 @@ pub use common::{
 };
 
 use measure::TIME;
+use measure::worker_group::HAND_OVER;
 
 use crate::{Area, Case, Finding, Need, Select, SummaryRow};
 
@@ -80,6 +81,11 @@ pub const AREA: Area = Area {
             point: Select::point("lock/sysv-sem", BY_ONE),
             metric: &WORK_FOR_TENTH,
             says: "A free System V semaphore around less than {} of work costs more than 10 % of the time.",
+        },
+        Finding::Value {
+            point: Select::point("lock/std-mutex", TWO),
+            metric: &HAND_OVER,
+            says: "A thread that waits for a mutex acquires it {} after the beginning of its release.",
         },
     ],
     applications: designs::APPLICATIONS,

@@ -41,6 +41,8 @@ fn run<const WRITE: bool>(params: &Params, round: &mut Round) -> Result<(), Case
         impl<const WRITE: bool> Lock for ReadWriteLock<WRITE> {
             type Hold = ();
 
+            const IS_SHARED: bool = !WRITE;
+
             fn join(&self) -> Result<(), CaseError> {
                 Ok(())
             }

@@ -52,8 +52,8 @@ pub const UNANSWERED: Metric = Metric::lower(
     "how long the oldest request that was unanswered at the end had been waiting",
 );
 
-/// The metrics of a load, and metrics derived from several loads.
-pub const LOAD: &[Metric] = &[
+/// The metrics of every load.
+const OF_LOAD: [Metric; 15] = [
     RATE,
     CONNECT_P50,
     CONNECT_P99,
@@ -69,11 +69,24 @@ pub const LOAD: &[Metric] = &[
     INVOLUNTARY_SWITCHES,
     ERRORS,
     UNANSWERED,
-    FASTER_FROM,
-    CHEAPER_FROM,
-    FASTER_GROWTH,
-    CHEAPER_GROWTH,
 ];
+
+/// The metrics of every load, then these. Compilation fails unless there are `N`.
+const fn of_load_and<const N: usize>(others: &[Metric]) -> [Metric; N] {
+    assert!(N == OF_LOAD.len() + others.len(), "N is wrong");
+    let mut all = [RATE; N];
+    let mut nth = 0;
+    while nth < N {
+        let is_of_load = nth < OF_LOAD.len();
+        all[nth] = if is_of_load { OF_LOAD[nth] } else { others[nth - OF_LOAD.len()] };
+        nth += 1;
+    }
+    all
+}
+
+/// The metrics of a load, and metrics derived from several loads.
+pub const LOAD: &[Metric] =
+    &of_load_and::<19>(&[FASTER_FROM, CHEAPER_FROM, FASTER_GROWTH, CHEAPER_GROWTH]);
 
 pub const MEMORY: Metric = Metric::lower(
     "memory",
@@ -99,24 +112,7 @@ pub const SLOW_SERVED: Metric = Metric::higher(
 );
 
 /// The metrics of a load beside slow clients.
-pub const SLOW: &[Metric] = &[
-    RATE,
-    CONNECT_P50,
-    CONNECT_P99,
-    REPLY_P50,
-    REPLY_P90,
-    REPLY_P99,
-    REPLY_WORST,
-    SERVER_CPU,
-    SERVER_BUSY,
-    GENERATOR_CPU,
-    GENERATOR_BUSY,
-    VOLUNTARY_SWITCHES,
-    INVOLUNTARY_SWITCHES,
-    ERRORS,
-    UNANSWERED,
-    SLOW_SERVED,
-];
+pub const SLOW: &[Metric] = &of_load_and::<16>(&[SLOW_SERVED]);
 
 pub const CAPACITY: Metric = Metric::higher(
     "capacity",

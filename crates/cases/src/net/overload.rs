@@ -12,6 +12,7 @@ use super::metrics::{
     SERVER_BUSY,
 };
 use super::test_bed::{NETWORK, PLACE, TestBed};
+use super::trial::watched;
 use super::{ARCH, CPUS, ONE_OF_EACH_KIND, WORK, all_but, is_here};
 use crate::{Case, Extent, Only, Param, Takes, Trials, doubt, length_of, value_of};
 
@@ -123,14 +124,11 @@ impl Seen {
         load: f64,
         server: &mut Hosted,
     ) -> Result<Self, CaseError> {
-        let mut answers = Vec::with_capacity(4);
-        let mut server_cpu = || {
-            let answer = server.report();
-            let cpu = answer.as_ref().ok().map(|report| Duration::from_nanos(report.cpu_ns));
-            answers.push(answer);
-            cpu
-        };
-        let closed = generators.step_watched(IN_FLIGHT, WINDOW, &mut server_cpu)?;
+        let mut ask = || server.report();
+        let report_of = |answer: &Result<ServerReport, CaseError>| answer.as_ref().ok().copied();
+        let (closed, ..) = watched(&mut ask, report_of, |server_cpu| {
+            generators.step_watched(IN_FLIGHT, WINDOW, server_cpu)
+        })?;
         let capacity = closed.replies_per_s();
         if closed.replies == 0 {
             return Err(CaseError::Failed("no reply to any client that waits".into()));
@@ -146,11 +144,8 @@ impl Seen {
             duration: COUNTED,
             awaits_all: true,
         };
-        let step = generators.offer(&offer, &mut server_cpu)?;
-        let (end, start) = (answers.pop(), answers.pop());
-        let (Some(end), Some(start)) = (end, start) else {
-            return Err(CaseError::Failed("the load was not counted".into()));
-        };
+        let (step, start, end) =
+            watched(&mut ask, report_of, |server_cpu| generators.offer(&offer, server_cpu))?;
         let is_bound = closed.client_saturated() || step.client_saturated();
         Self { capacity, is_bound, step, server: end?.since(start?) }.checked()
     }
@@ -232,30 +227,15 @@ pub fn takes(params: &Params) -> Duration {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Write;
-    use std::net::TcpListener;
-
     use super::*;
+    use crate::net::trial::tests::load_on_server;
 
     const PATIENCE: Duration = Duration::from_millis(200);
-
-    /// A server that answers one connection at a time and takes `each` for it.
-    fn server(each: Duration) -> Load {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let to = listener.local_addr().unwrap();
-        std::thread::spawn(move || {
-            for mut stream in listener.incoming().flatten() {
-                std::thread::sleep(each);
-                let _ = stream.write_all(b"450 too busy\r\n");
-            }
-        });
-        Load { timeout: PATIENCE, ..Load::new(to, Protocol::TOO_BUSY) }
-    }
 
     #[test]
     fn every_request_of_an_overload_has_one_outcome() {
         for threads in [1, 2] {
-            let load = server(Duration::from_millis(2));
+            let load = Load { timeout: PATIENCE, ..load_on_server(Duration::from_millis(2)) };
             let mut all = Generators::new(&load, &vec![None; threads]).unwrap();
             let offer = Offer {
                 per_second: 1_500.0,

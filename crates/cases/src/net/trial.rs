@@ -146,18 +146,11 @@ impl Seen {
         connections: usize,
         ask: &mut (dyn FnMut() -> Answer + Send),
     ) -> Result<Self, CaseError> {
-        let mut answers = Vec::with_capacity(2);
-        let mut server_cpu = || {
-            let answer = ask();
-            let cpu = answer.server.as_ref().ok().map(|report| Duration::from_nanos(report.cpu_ns));
-            answers.push(answer);
-            cpu
-        };
-        let step = generator.step_watched(connections, WINDOW, &mut server_cpu)?;
-        let (end, start) = (answers.pop(), answers.pop());
-        let (Some(end), Some(start)) = (end, start) else {
-            return Err(CaseError::Failed("the load was not counted".into()));
-        };
+        let (step, start, end) = watched(
+            ask,
+            |answer| answer.server.as_ref().ok().copied(),
+            |server_cpu| generator.step_watched(connections, WINDOW, server_cpu),
+        )?;
         let overflows = end.overflows.zip(start.overflows);
         let overflows = overflows.map(|(now, then)| now.saturating_sub(then));
         let slow_replies = end.slow_replies - start.slow_replies;
@@ -242,6 +235,29 @@ impl Seen {
     }
 }
 
+/// Makes a load, and returns it with the answers at the beginning and at the end of the counted time. `ask` reads the
+/// counters; `report_of` is the server's part of an answer.
+///
+/// # Errors
+/// Those of the load.
+pub fn watched<A: Send>(
+    ask: &mut (dyn FnMut() -> A + Send),
+    report_of: impl Fn(&A) -> Option<ServerReport> + Sync,
+    load: impl FnOnce(&mut (dyn FnMut() -> Option<Duration> + Send)) -> Result<Step, CaseError>,
+) -> Result<(Step, A, A), CaseError> {
+    let mut answers = Vec::with_capacity(2);
+    let step = load(&mut || {
+        let answer = ask();
+        let cpu = report_of(&answer).map(|report| Duration::from_nanos(report.cpu_ns));
+        answers.push(answer);
+        cpu
+    })?;
+    match (answers.pop(), answers.pop()) {
+        (Some(end), Some(start)) => Ok((step, start, end)),
+        _ => Err(CaseError::Failed("the load was not counted".into())),
+    }
+}
+
 /// The counts of a server's report, for the untimed pass.
 pub fn counts_of(report: &ServerReport) -> Counts {
     Counts {
@@ -258,7 +274,7 @@ fn quantile_of(times: &Histogram<u64>, p: f64) -> Option<f64> {
 }
 
 #[cfg(test)]
-mod tests {
+pub mod tests {
     use std::io::Write;
     use std::net::TcpListener;
 
@@ -266,8 +282,8 @@ mod tests {
 
     use super::*;
 
-    /// A load generator for a server that answers one connection at a time and takes at least `each` for it.
-    fn generator(each: Duration) -> Generators {
+    /// The load on a server that answers one connection at a time and takes at least `each` for it.
+    pub fn load_on_server(each: Duration) -> Load {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let to = listener.local_addr().unwrap();
         std::thread::spawn(move || {
@@ -276,10 +292,10 @@ mod tests {
                 let _ = stream.write_all(b"450 too busy\r\n");
             }
         });
-        Generators::new(&Load::new(to, Protocol::TOO_BUSY), &[]).unwrap()
+        Load::new(to, Protocol::TOO_BUSY)
     }
 
-    /// A load on such a server that reports this CPU time.
+    /// What is seen of a load on such a server that reports this CPU time.
     fn seen(each: Duration, connections: usize, server_cpu: Duration) -> Seen {
         let mut cpu_ns = [7, 7 + server_cpu.as_nanos() as u64].into_iter();
         let mut ask = || Answer {
@@ -287,7 +303,8 @@ mod tests {
             overflows: None,
             slow_replies: 0,
         };
-        Seen::of(&mut generator(each), connections, &mut ask).unwrap()
+        let mut generator = Generators::new(&load_on_server(each), &[]).unwrap();
+        Seen::of(&mut generator, connections, &mut ask).unwrap()
     }
 
     #[test]

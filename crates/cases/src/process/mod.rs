@@ -19,6 +19,7 @@ mod wait;
 pub use common::time;
 
 use measure::TIME;
+use metrics::{SPAWN, SPAWN_FROM};
 
 use crate::{Area, Case, Finding, Need, Select, SummaryRow};
 
@@ -49,14 +50,26 @@ pub const AREA: Area = Area {
             metric: &TIME,
         },
     ],
-    findings: &[Finding::Ratio {
-        of: Select::point("process/fork-exec", &[("program", "static")]),
-        to: Select::point("process/posix-spawn", &[("program", "static")]),
-        metric: &TIME,
-        greater: "Starting a program by fork and exec takes {} as long as by posix_spawn.",
-        less: "Starting a program by posix_spawn takes {} as long as by fork and exec.",
-        equal: "Starting a program by fork and exec takes as long as by posix_spawn ({}).",
-    }],
+    findings: &[
+        Finding::Ratio {
+            of: Select::point("process/fork-exec", &[("program", "static")]),
+            to: Select::point("process/posix-spawn", &[("program", "static")]),
+            metric: &TIME,
+            greater: "Starting a program by fork and exec takes {} as long as by posix_spawn.",
+            less: "Starting a program by posix_spawn takes {} as long as by fork and exec.",
+            equal: "Starting a program by fork and exec takes as long as by posix_spawn ({}).",
+        },
+        Finding::Crossing {
+            point: Select::point("process/memory", &[("pages", "base")]),
+            metric: &SPAWN_FROM,
+            param: "memory",
+            of: &SPAWN,
+            to: &TIME,
+            says: "From a parent of {} of resident memory on, posix_spawn is cheaper than fork.",
+            always: "posix_spawn is cheaper than fork from a parent of any measured size (memory={} and more).",
+            never: "posix_spawn is not cheaper than fork from a parent of any measured size (up to memory={}).",
+        },
+    ],
     ..Area::new("process", CASES)
 };
 

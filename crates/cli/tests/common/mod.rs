@@ -195,6 +195,16 @@ pub fn times(document: &Value) -> Vec<&Value> {
     results.iter().filter(|result| result["metric"] == "time").collect()
 }
 
+/// Makes all these checks at the same time, since they mostly wait. Panics if one does.
+pub fn at_once<T: Sync>(all: &[T], check: impl Fn(&T) + Sync) {
+    std::thread::scope(|scope| {
+        let check = &check;
+        let checks: Vec<_> = all.iter().map(|one| scope.spawn(move || check(one))).collect();
+        let failed = checks.into_iter().filter_map(|one| one.join().err()).count();
+        assert!(failed == 0, "{failed} of {} checks failed, see above", all.len());
+    });
+}
+
 /// Names of what is in a folder.
 pub fn entries(folder: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(folder).expect("a folder is read").flatten();

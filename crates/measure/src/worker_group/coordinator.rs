@@ -6,6 +6,7 @@ use std::time::Duration;
 use platform::CaseError;
 use platform::process::Child;
 
+use super::hand_over::HandOvers;
 use super::placement::WorkerGroup;
 use super::state::{SharedState, phase};
 use crate::round::{Mode, RoundOrder};
@@ -14,15 +15,20 @@ use crate::time::Stopwatch;
 /// How long sampling continues beyond its time until each worker has finished its first batch: under an unfair lock, or
 /// a fair one whose next waiter does not run, that can be long.
 const FIRST_BATCH_AT_MOST: Duration = Duration::from_secs(3);
+/// How long hand-overs are timed, and how long the first is waited for: where workers that spin share a CPU, one can take
+/// several time slices.
+const HAND_OVERS_AT_MOST: Duration = Duration::from_millis(10);
+const FIRST_HAND_OVER_AT_MOST: Duration = Duration::from_millis(200);
 /// The longest that starting, or ending a batch, may take before the round is given up.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Takes the worker group through its phases.
+/// Takes the worker group through its phases, with that of hand-overs if asked.
 pub(super) fn coordinate(
     order: &RoundOrder,
     state: &SharedState,
     worker_group: &WorkerGroup,
     children: &mut [Child],
+    hands_over: bool,
 ) -> Result<(), CaseError> {
     let all = worker_group.workers as u32;
     wait_for(&state.gathered, all, "gathering", state, children)?;
@@ -38,6 +44,14 @@ pub(super) fn coordinate(
     }
     state.phase.store(phase::STOP, Ordering::Release);
     wait_for(&state.measured, all, "the last batch", state, children)?;
+    if hands_over {
+        state.phase.store(phase::HAND_OVER, Ordering::Release);
+        let made = &state.hand_overs.made;
+        let _ = wait_until(made, HandOvers::ENOUGH, HAND_OVERS_AT_MOST)
+            || wait_until(made, 1, FIRST_HAND_OVER_AT_MOST);
+        state.phase.store(phase::HANDED_OVER, Ordering::Release);
+        wait_for(&state.handed_over, all, "the last hand-over", state, children)?;
+    }
     state.phase.store(phase::CHECK, Ordering::Release);
     std::thread::sleep(Duration::from_millis(1));
     state.phase.store(phase::LEAVE, Ordering::Release);

@@ -7,6 +7,7 @@ use platform::counters::Counts;
 use platform::shared::Shared;
 use platform::system_calls::CallCounts;
 
+use super::hand_over::HandOvers;
 use super::placement::WorkerGroup;
 use crate::record::Series;
 use crate::sentinel::Reading;
@@ -21,10 +22,14 @@ pub(super) mod phase {
     pub const MEASURE: u32 = 1;
     /// The last batch ends.
     pub const STOP: u32 = 2;
+    /// Hand-overs are timed.
+    pub const HAND_OVER: u32 = 3;
+    /// The last hand-over ends.
+    pub const HANDED_OVER: u32 = 4;
     /// Mutual exclusion is tested.
-    pub const CHECK: u32 = 3;
+    pub const CHECK: u32 = 5;
     /// The workers end.
-    pub const LEAVE: u32 = 4;
+    pub const LEAVE: u32 = 6;
 }
 
 /// One worker's results. Floating-point numbers are stored as their bits.
@@ -36,6 +41,8 @@ pub(super) struct Slot {
     batch: AtomicU64,
     pub operations: AtomicU64,
     pub busy_ns: AtomicU64,
+    /// When it began to wait in the phase of hand-overs, in ticks of their clock; 0 while it does not wait.
+    pub waits_since: AtomicU64,
     pub checked: AtomicU64,
     /// System calls, switches (two kinds), faults, instructions, cycles, each plus one; 0: unknown.
     counts: [AtomicU64; 6],
@@ -47,12 +54,15 @@ pub(super) struct Slot {
 pub(super) struct SharedState {
     pub phase: AtomicU32,
     /// Number of workers that have joined; the next ones count those that have come to the start, finished their first
-    /// batch, finished measuring, and left.
+    /// batch, finished measuring, made their last hand-over, and left.
     pub gathered: AtomicU32,
     pub started: AtomicU32,
     pub begun: AtomicU32,
     pub measured: AtomicU32,
+    pub handed_over: AtomicU32,
     pub left: AtomicU32,
+    /// The hand-overs that were timed.
+    pub hand_overs: HandOvers,
     /// A counter that only the lock under test protects.
     pub unprotected: AtomicU64,
     /// Number of a worker that could not join, plus one; 0 if all could.
@@ -70,6 +80,7 @@ impl Slot {
             batch: AtomicU64::new(0),
             operations: AtomicU64::new(0),
             busy_ns: AtomicU64::new(0),
+            waits_since: AtomicU64::new(0),
             checked: AtomicU64::new(0),
             counts: [const { AtomicU64::new(0) }; 6],
             calls: [const { [const { AtomicU64::new(0) }; 2] }; 16],
@@ -85,7 +96,9 @@ impl SharedState {
             started: AtomicU32::new(0),
             begun: AtomicU32::new(0),
             measured: AtomicU32::new(0),
+            handed_over: AtomicU32::new(0),
             left: AtomicU32::new(0),
+            hand_overs: HandOvers::default(),
             unprotected: AtomicU64::new(0),
             refused: AtomicU32::new(0),
             slots: Shared::list(workers, Slot::empty)?,

@@ -42,6 +42,10 @@ pub trait Task<W>: Sync {
     fn join(&self, number: usize) -> Result<W, CaseError>;
     /// The measured operation.
     fn operate(&self, worker: &mut W);
+    /// Whether the hand-overs from one worker to the next are timed too: of exclusive operations for which workers wait.
+    fn hands_over(&self) -> bool {
+        false
+    }
     /// The operation again, with `inside` called where only one worker may be at a time. Needed only where operations
     /// are exclusive: one that does not call `inside` fails the test of exclusion.
     fn exclusively(&self, _worker: &mut W, _inside: impl FnMut()) {}
@@ -54,14 +58,16 @@ pub(super) struct Worker<'a, T> {
     pub worker_group: &'a WorkerGroup,
     pub order: &'a RoundOrder,
     pub task: &'a T,
+    /// Whether hand-overs are timed.
+    pub hands_over: bool,
 }
 
 impl<T> Worker<'_, T> {
-    fn slot(&self) -> &Slot {
+    pub(super) fn slot(&self) -> &Slot {
         &self.state.slots[self.number]
     }
 
-    fn phase(&self) -> u32 {
+    pub(super) fn phase(&self) -> u32 {
         self.state.phase.load(Ordering::Acquire)
     }
 
@@ -98,6 +104,11 @@ impl<T> Worker<'_, T> {
             self.count(|| self.task.operate(&mut own));
         }
         self.state.measured.fetch_add(1, Ordering::AcqRel);
+        if self.hands_over {
+            self.wait_for_phase(phase::HAND_OVER);
+            self.hand_over(&mut own);
+            self.state.handed_over.fetch_add(1, Ordering::AcqRel);
+        }
         self.wait_for_phase(phase::CHECK);
         if T::OPERATIONS == Operations::Exclusive {
             self.check(&mut own);

@@ -32,15 +32,15 @@ fn main() -> ExitCode {
     }
     platform::limits::raise_descriptors();
     let mut arguments = Arguments::from_args();
-    // Waiting scenarios need little CPU time: all of an architecture run at the same time.
-    arguments.test_threads.get_or_insert(scenarios::WAITING.len());
+    // Waiting scenarios need little CPU time. Some threads wait until others of their scenario have ended.
+    arguments.test_threads.get_or_insert(scenarios::WAITING.len() + 4);
     let conclusion = libtest_mimic::run(&arguments, trials());
     hosting::clean_up();
     conclusion.exit_code()
 }
 
-/// All scenarios of all architectures: of each, those that wait in parallel, then those that are busy one by one. The
-/// harness starts them in this order.
+/// All scenarios of all architectures: those that wait in parallel, then those that are busy one by one. The harness starts
+/// them in this order.
 #[cfg(target_os = "linux")]
 fn trials() -> Vec<libtest_mimic::Trial> {
     use std::sync::{PoisonError, RwLock};
@@ -51,7 +51,7 @@ fn trials() -> Vec<libtest_mimic::Trial> {
     /// Read by scenarios that run in parallel, written by one that runs alone.
     static RUNNING: RwLock<()> = RwLock::new(());
 
-    let mut trials = Vec::new();
+    let (mut in_parallel, mut alone) = (Vec::new(), Vec::new());
     for architecture in ARCHITECTURES.iter().filter(|one| one.missing_here().is_none()) {
         // Starting a program for each client keeps the machine busy.
         let is_busy = architecture.name == "exec";
@@ -59,17 +59,21 @@ fn trials() -> Vec<libtest_mimic::Trial> {
         let busy = scenarios::BUSY.iter().map(|scenario| (scenario, true));
         for (&(scenario, check), runs_alone) in waiting.chain(busy) {
             let name = format!("{}::{scenario}", architecture.name);
-            trials.push(Trial::test(name, move || {
-                if runs_alone {
+            if runs_alone {
+                alone.push(Trial::test(name, move || {
                     let _alone = RUNNING.write().unwrap_or_else(PoisonError::into_inner);
                     check(architecture);
-                } else {
+                    Ok(())
+                }));
+            } else {
+                in_parallel.push(Trial::test(name, move || {
                     let _in_parallel = RUNNING.read().unwrap_or_else(PoisonError::into_inner);
                     check(architecture);
-                }
-                Ok(())
-            }));
+                    Ok(())
+                }));
+            }
         }
     }
-    trials
+    in_parallel.extend(alone);
+    in_parallel
 }

@@ -2,7 +2,7 @@
 //! with the reason of a failure.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use servers::hosted::Hosted;
@@ -146,10 +146,34 @@ fn a_lot_at_once(architecture: &Architecture) {
     stop(server);
 }
 
+/// A turn of the scenario of slow clients, which has three thousand of them: few turns at once are enough for one machine.
+struct Turn;
+
+/// The number of turns that are taken, and its changes.
+static TURNS: (Mutex<u64>, Condvar) = (Mutex::new(0), Condvar::new());
+
+impl Turn {
+    fn take() -> Self {
+        const AT_ONCE: u64 = 3;
+        const DESCRIPTORS: u64 = 3_500;
+        let descriptors = platform::limits::descriptors().unwrap_or(DESCRIPTORS);
+        let at_once = (descriptors / DESCRIPTORS).clamp(1, AT_ONCE);
+        let (taken, changes) = (TURNS.0.lock().unwrap_or_else(PoisonError::into_inner), &TURNS.1);
+        let waited = changes.wait_while(taken, |taken| *taken >= at_once);
+        *waited.unwrap_or_else(PoisonError::into_inner) += 1;
+        Self
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        *TURNS.0.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
+        TURNS.1.notify_one();
+    }
+}
+
 fn slow_clients(architecture: &Architecture) {
-    /// Three thousand clients are enough for one machine.
-    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
-    let _others_wait = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let _turn = Turn::take();
     // Where slow clients hold up others for a while, as they may, that while is short: but not so short that on a busy
     // machine a good client exceeds it.
     let (timeout_ms, workers) = match architecture {
@@ -162,7 +186,7 @@ fn slow_clients(architecture: &Architecture) {
         "exec" => 300,   // to start a thousand programs takes longer than they live
         _ => 1_000,
     };
-    // A byte each 50 ms: an echo so long is never whole before the time is up.
+    // A byte each 100 ms: an echo so long is never whole before the time is up.
     for_each_of(&["450", "echo:1024", "http"], |protocol| {
         let setting = Setting::of(protocol).timeout_ms(timeout_ms).workers(workers);
         let mut server = setting.start(architecture);
@@ -386,7 +410,7 @@ fn nothing_leaks(architecture: &Architecture) {
     let soak = std::env::var("OSCOST_SOAK")
         .ok()
         .map(|count| count.parse().expect("OSCOST_SOAK is a number"));
-    let usual = if ["fork", "exec"].contains(&architecture.name) { 3_000 } else { 20_000 };
+    let usual = if ["fork", "exec"].contains(&architecture.name) { 2_000 } else { 10_000 };
     let count: usize = soak.unwrap_or(usual);
     let setting = Setting::of("http-close").timeout_ms(1_000);
     let server = setting.start(architecture);

@@ -153,7 +153,7 @@ pub fn garbage(dice: &mut Dice) -> Vec<Step> {
 
 /// Holds the connection: silent, or a byte at a time, or without receiving the replies.
 pub fn slow(protocol: Protocol, dice: &mut Dice, kind: usize) -> Vec<Step> {
-    let every = Duration::from_millis(50 + dice.below(50) as u64);
+    let every = Duration::from_millis(100 + dice.below(100) as u64);
     match (protocol.kind, kind % 100) {
         (Kind::TooBusy, _) => vec![Step::Wait(Duration::from_millis(500)), Step::UntilClosed],
         // Neither a request of the echo nor a head of HTTP is complete within the timeout.

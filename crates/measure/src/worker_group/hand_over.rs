@@ -1,0 +1,245 @@
+//! Times the hand-over of a lock from one worker to another one that waits for it, in a phase of its own after the batches.
+//!
+//! In the batches a worker comes back at once, and with most locks takes the lock again before the waiting worker, which has to
+//! be woken, is there. Here a holder releases the lock only when another worker has waited for some time, so that a waiter
+//! that gives up spinning sleeps; and it comes back only when another has the lock.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use super::state::phase;
+use super::worker::{Task, Worker};
+use crate::stats::median;
+use crate::survey::cost_of;
+use crate::time::{Clock, Nanoseconds, Ticks};
+
+/// Hand-overs of a round.
+const ENOUGH: usize = 16;
+/// How long a worker has waited when the lock is handed over to it: locks that spin before they sleep do so for less.
+const WAITED: Nanoseconds = Nanoseconds::new(20_000.0);
+
+/// The hand-overs of a round, in the memory that its workers share.
+#[derive(Default)]
+pub(super) struct HandOvers {
+    /// Number of hand-overs to a worker that waited; from [`HandOvers::ENOUGH`] on they are not stored.
+    pub made: AtomicU32,
+    /// Their times in ns, as bits.
+    times: [AtomicU32; ENOUGH],
+    /// The number of the worker that released the lock last, plus one, and when it did so. Only the holder changes them.
+    releaser: AtomicU32,
+    released: AtomicU64,
+}
+
+impl HandOvers {
+    /// The number of hand-overs after which the phase ends.
+    pub const ENOUGH: u32 = ENOUGH as u32;
+
+    /// The clock of the stamps: the stamps of one hand-over are taken on two CPUs, and the system keeps this clock the same on
+    /// all of them.
+    fn clock() -> Clock {
+        Clock::monotonic()
+    }
+
+    fn is_released_by(&self, worker: usize) -> bool {
+        self.releaser.load(Ordering::Acquire) == worker as u32 + 1
+    }
+
+    /// Called by the holder immediately before it releases the lock.
+    fn release(&self, worker: usize) {
+        self.releaser.store(worker as u32 + 1, Ordering::Release);
+        self.released.store(Self::clock().now().0, Ordering::Release);
+    }
+
+    /// Called by a worker that has acquired the lock `now`, for which it had waited since `since`.
+    fn acquire(&self, worker: usize, since: Ticks, now: Ticks) {
+        let released = Ticks(self.released.load(Ordering::Acquire));
+        let is_first = self.releaser.load(Ordering::Acquire) == 0;
+        let waited = Self::clock().between(since, released);
+        if !is_first && !self.is_released_by(worker) && waited >= WAITED {
+            let time = Self::clock().between(released, now);
+            let at = self.made.fetch_add(1, Ordering::AcqRel) as usize;
+            if let Some(stored) = self.times.get(at) {
+                stored.store((time.get() as f32).to_bits(), Ordering::Release);
+            }
+        }
+        self.releaser.store(0, Ordering::Release);
+    }
+
+    /// The median of their times, without that of reading the clock; `None` if none was made.
+    pub fn median(&self) -> Option<Nanoseconds> {
+        let made = (self.made.load(Ordering::Acquire) as usize).min(ENOUGH);
+        let time = |bits: &AtomicU32| f32::from_bits(bits.load(Ordering::Acquire)).into();
+        let mut times: Vec<f64> = self.times[..made].iter().map(time).collect();
+        (made > 0).then(|| {
+            let ns = median(&mut times) - cost_of(Self::clock()).get();
+            Nanoseconds::new(ns.max(0.0))
+        })
+    }
+}
+
+impl<T> Worker<'_, T> {
+    /// Takes turns with the others until there are enough hand-overs, or the phase ends.
+    pub(super) fn hand_over<W>(&self, own: &mut W)
+    where
+        T: Task<W>,
+    {
+        let hand_overs = &self.state.hand_overs;
+        let clock = HandOvers::clock();
+        while self.goes_on() {
+            let since = clock.now();
+            self.slot().waits_since.store(since.0.max(1), Ordering::Release);
+            self.task.exclusively(own, || {
+                hand_overs.acquire(self.number, since, clock.now());
+                self.slot().waits_since.store(0, Ordering::Release);
+                while self.goes_on() && !self.another_has_waited(clock) {
+                    std::thread::yield_now();
+                }
+                hand_overs.release(self.number);
+            });
+            while self.goes_on() && hand_overs.is_released_by(self.number) {
+                std::thread::yield_now();
+            }
+        }
+    }
+
+    fn goes_on(&self) -> bool {
+        let made = self.state.hand_overs.made.load(Ordering::Acquire);
+        made < HandOvers::ENOUGH && self.phase() == phase::HAND_OVER
+    }
+
+    fn another_has_waited(&self, clock: Clock) -> bool {
+        let now = clock.now();
+        let mut since = self.state.slots.iter().map(|slot| slot.waits_since.load(Ordering::Acquire));
+        since.any(|since| since > 0 && clock.between(Ticks(since), now) >= WAITED)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Mutex, MutexGuard};
+    use std::time::Duration;
+
+    use super::*;
+    use crate::record::{Line, parse_lines};
+    use crate::round::Mode;
+    use crate::round::tests::order;
+    use crate::worker_group::{HAND_OVER, Operations, Place, WorkerGroup};
+    use crate::{CaseError, Round, RoundOrder};
+
+    /// A mutex that is known to the new holder only after a while.
+    struct Late(Mutex<()>, Duration);
+
+    impl Late {
+        fn lock(&self) -> MutexGuard<'_, ()> {
+            let guard = self.0.lock().unwrap();
+            std::thread::sleep(self.1);
+            guard
+        }
+    }
+
+    impl Task<()> for Late {
+        const OPERATIONS: Operations = Operations::Exclusive;
+
+        fn join(&self, _number: usize) -> Result<(), CaseError> {
+            Ok(())
+        }
+
+        fn operate(&self, (): &mut ()) {
+            drop(self.lock());
+        }
+
+        fn hands_over(&self) -> bool {
+            true
+        }
+
+        fn exclusively(&self, (): &mut (), mut inside: impl FnMut()) {
+            let _held = self.lock();
+            inside();
+        }
+    }
+
+    /// A lock that keeps nobody waiting.
+    struct Nothing;
+
+    impl Task<()> for Nothing {
+        const OPERATIONS: Operations = Operations::Parallel;
+
+        fn join(&self, _number: usize) -> Result<(), CaseError> {
+            Ok(())
+        }
+
+        fn operate(&self, (): &mut ()) {
+            std::hint::spin_loop();
+        }
+
+        fn hands_over(&self) -> bool {
+            true
+        }
+
+        fn exclusively(&self, (): &mut (), mut inside: impl FnMut()) {
+            inside();
+        }
+    }
+
+    fn lines(workers: usize, mode: Mode, task: &impl Task<()>) -> Vec<Line> {
+        let order = RoundOrder { limit_ms: 5, ..order(mode) };
+        let mut out = Vec::new();
+        let worker_group = WorkerGroup { workers, processes: false, place: Place::Spread };
+        Round::new(&order, &mut out).contend(&worker_group, task).unwrap();
+        parse_lines(std::str::from_utf8(&out).unwrap())
+    }
+
+    fn hand_over(lines: &[Line]) -> Option<f64> {
+        lines.iter().find_map(|line| match line {
+            Line::Metric(metric) if metric.name == HAND_OVER.name => Some(metric.value),
+            _ => None,
+        })
+    }
+
+    #[test]
+    fn a_hand_over_includes_all_until_the_next_worker_has_the_lock() {
+        for workers in [2, 5] {
+            for ms in [0, 1] {
+                let task = Late(Mutex::new(()), Duration::from_millis(ms));
+                let ns = hand_over(&lines(workers, Mode::Sample, &task)).expect("a time");
+                assert!(ns > 0.0 && ns >= 0.99e6 * ms as f64, "{workers} workers, {ms} ms: {ns}");
+            }
+        }
+    }
+
+    #[test]
+    fn one_worker_hands_nothing_over_and_the_untimed_pass_times_nothing() {
+        let task = Late(Mutex::new(()), Duration::ZERO);
+        assert_eq!(hand_over(&lines(1, Mode::Sample, &task)), None);
+        assert_eq!(hand_over(&lines(2, Mode::CountRest, &task)), None);
+    }
+
+    #[test]
+    fn without_a_hand_over_there_is_a_doubt_and_no_figure() {
+        let lines = lines(2, Mode::Sample, &Nothing);
+        let is_doubt = |line: &Line| matches!(line, Line::Doubt(why) if why.contains("hand-overs were timed"));
+        assert!(lines.iter().any(is_doubt), "{lines:?}");
+        assert_eq!(hand_over(&lines), None);
+    }
+
+    #[test]
+    fn only_waiting_workers_other_than_the_releaser_count() {
+        let hand_overs = HandOvers::default();
+        let long_ago = Ticks(1);
+        let now = || HandOvers::clock().now();
+        hand_overs.acquire(0, long_ago, now());
+        hand_overs.release(0);
+        // Again the same worker; one that did not wait; one that did.
+        hand_overs.acquire(0, long_ago, now());
+        hand_overs.release(0);
+        hand_overs.acquire(1, now(), now());
+        assert_eq!(hand_overs.median(), None);
+        hand_overs.release(1);
+        hand_overs.acquire(0, long_ago, now());
+        assert!(hand_overs.median().is_some());
+        for _ in 0..2 * ENOUGH {
+            hand_overs.release(0);
+            hand_overs.acquire(1, long_ago, now());
+        }
+        assert!(hand_overs.median().is_some(), "more than are stored");
+    }
+}
