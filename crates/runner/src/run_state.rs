@@ -16,7 +16,7 @@ use crate::figures::Core;
 use crate::launch::RoundEnd;
 use crate::place::Place;
 use crate::plan::{Plan, Point};
-use crate::stored_round::{KIND_COUNT, measuring_ms};
+use crate::stored_round::{KIND_COUNT, KIND_HOST, measuring_ms};
 
 /// Quiet samples of a round.
 const QUIET_SAMPLES: usize = 60;
@@ -135,6 +135,8 @@ impl<'a> RunState<'a> {
         let evidence = &mut self.evidence[which];
         if kind == KIND_COUNT {
             evidence.add_count(text, end);
+        } else if kind == KIND_HOST {
+            evidence.host.add(text, end);
         } else if evidence.add_round(text, end, at_ms) {
             for series in evidence.latest_series() {
                 self.levels.observe(series);
@@ -247,6 +249,15 @@ impl<'a> RunState<'a> {
         let evidence = &self.evidence[which];
         let has_time = self.spent < self.budget() || evidence.rounds() == 0;
         has_time && evidence.needs_rounds()
+    }
+
+    /// The points for which it is still to be counted what they make the host do.
+    pub(crate) fn uncounted_on_host(&self) -> Vec<usize> {
+        let wanted = |&which: &usize| self.evidence[which].next_on_host().is_some();
+        match self.place.can_be_counted() {
+            true => (0..self.evidence.len()).filter(wanted).collect(),
+            false => Vec::new(),
+        }
     }
 
     /// Whether nothing is left to sample of `active`.

@@ -1,5 +1,7 @@
 //! Rounds as recorded in the store.
 
+use measure::round::Mode;
+
 /// Least time between the beginnings of two rounds of one point. The state of a machine rarely changes within a fifth
 /// of a second, and rounds in one state would agree more closely than the figure deserves.
 pub(crate) const PASS_MS: u64 = 150;
@@ -23,8 +25,19 @@ pub(crate) fn measuring_ms(started_ms: impl Iterator<Item = i64>) -> impl Iterat
 
 /// Stored kind of a round of the untimed pass.
 pub(crate) const KIND_COUNT: &str = "count";
+/// Stored kind of a round during which the coordinator counted on the host.
+pub(crate) const KIND_HOST: &str = "host";
 /// Stored kind of a timed round.
 pub(crate) const KIND_ROUND: &str = "round";
+
+/// The stored kind of a round.
+pub(crate) fn kind_of(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Sample => KIND_ROUND,
+        Mode::Count(_) | Mode::CountForTracer | Mode::CountRest => KIND_COUNT,
+        Mode::Repeat(_) | Mode::Busy(_) => KIND_HOST,
+    }
+}
 
 #[cfg(test)]
 mod tests {
