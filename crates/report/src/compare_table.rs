@@ -16,9 +16,8 @@ use crate::undecided::{is_undecided, undecided_text};
 /// The maximum width of the column of keys under `also differs`.
 const WIDEST_KEY: usize = 24;
 
-/// What the column of host calls has.
-const HOST_CALLS_LEGEND: &str =
-    "; host calls: system calls on the host per operation, as counted from outside";
+/// The heading of the column with the host's system calls.
+const HOST_CALLS: &str = "host calls";
 
 /// The minimum width of row names; on narrower pages figures are left out.
 const LEAST_NAMES: usize = 14;
@@ -65,8 +64,9 @@ pub fn compare_table(comparison: &Comparison, page: &Page) -> String {
             base => format!("the figure divided by that of {base}"),
         };
         let mut legend = format!("ratio: {of_base}, with its interval");
-        if shown.iter().any(|row| !row.host_calls.is_empty()) {
-            legend.push_str(&page.signs(HOST_CALLS_LEGEND));
+        // A narrow page has no room for the column.
+        if text.contains(HOST_CALLS) {
+            legend.push_str(&format!("; {HOST_CALLS}: system calls on the host per operation"));
         }
         let legend = text::hanging("", &legend, page.prose_width());
         text.push_str(&page.paint_lines(Ink::Faint, &legend));
@@ -254,7 +254,7 @@ fn figure_columns(
                 })),
                 _ => grid::Cell::default(),
             });
-            let calls = Column::words("host calls", calls.collect());
+            let calls = Column::words(HOST_CALLS, calls.collect());
             columns.extend(Some(calls).filter(|column| !column.is_blank()));
         }
     }
@@ -299,7 +299,7 @@ fn one_below_the_other(
     columns.extend(verdict_columns(&cells, notes));
     if calls.iter().any(Option::is_some) {
         let calls = calls.into_iter().map(Option::unwrap_or_default).collect();
-        columns.push(Column::figures("host calls", calls));
+        columns.push(Column::figures(HOST_CALLS, calls));
         if grid::total_width(&columns) + LEAST_NAMES > page.table_width() {
             columns.pop();
         }

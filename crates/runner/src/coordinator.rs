@@ -20,7 +20,7 @@ use crate::machine::directories;
 use crate::place::{Counting, Made};
 use crate::plan::Plan;
 use crate::run_state::RunState;
-use crate::stored_round::{KIND_ROUND, PASS_MS, kind_of};
+use crate::stored_round::{PASS_MS, Purpose};
 
 /// The untimed pass may take the budget divided by this number, and the time that is left at the end.
 const COUNTING_SHARE: u32 = 3;
@@ -245,16 +245,16 @@ impl<'a> Coordinator<'a> {
         if self.must_stop() && !matches!(end, RoundEnd::Reported(_)) {
             return Ok(()); // killed by this process, which is no property of the case
         }
-        let kind = kind_of(mode);
+        let purpose = Purpose::of(mode);
         let run = &mut self.runs[run];
         let text = run.with_boot(text);
-        run.add_output(which, kind, &text, &end, at.as_millis() as u64);
+        run.add_output(which, purpose, &text, &end, at.as_millis() as u64);
         let point = &run.evidence[which].point;
         let row = RoundRow {
             seq: run.next_seq,
             case: point.case.clone(),
             params: point.params.clone(),
-            kind: kind.to_owned(),
+            kind: purpose.kind().to_owned(),
             outcome: serde_json::to_string(&end).expect("plain values"),
             started_ms,
             lines: text,
