@@ -3,7 +3,7 @@
 
 use measure::TIME;
 use measure::stats::t_quantile;
-use results::Document;
+use results::{Document, LAUNCHER};
 use serde::Serialize;
 
 use crate::columns::Facts;
@@ -30,7 +30,7 @@ pub enum Layer {
 }
 
 impl Layer {
-    /// That of a run, by the name of its system and what its description says.
+    /// That of a run: by how its system was started, by the name of the system, and by what the description says.
     pub fn of(run: &Document) -> Self {
         const KNOWN: [(&str, Layer); 17] = [
             ("native", Layer::Host),
@@ -54,11 +54,14 @@ impl Layer {
         let name = run.system().unwrap_or("native").to_ascii_lowercase();
         let words = || name.split(|c: char| !c.is_ascii_alphanumeric());
         let by_name = KNOWN.iter().find(|(known, _)| words().any(|word| word == *known));
+        // The user may have given any name to it.
+        let launcher = run.machine.get(LAUNCHER).and_then(|name| name.as_str());
+        let by_launcher = KNOWN.iter().find(|(known, _)| Some(*known) == launcher);
         let fact = |key: &str| {
             let value = run.machine.get(key).and_then(|value| value.as_str());
             value.is_some_and(|text| !["none", "unknown", ""].contains(&text))
         };
-        match by_name {
+        match by_launcher.filter(|(_, layer)| *layer != Self::Host).or(by_name) {
             Some((_, layer)) => *layer,
             None if fact("compat") => Layer::Sandbox,
             None if fact("container") => Layer::Container,
@@ -98,6 +101,9 @@ pub struct Step {
     pub ns: f64,
     /// What it adds to the step before; `None` for the first, and without an interval.
     pub adds: Option<Added>,
+    /// System calls of one operation on the host, if they were counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host_calls: Option<f64>,
 }
 
 /// A difference of costs in ns, with its interval.
@@ -153,6 +159,7 @@ pub fn ladders(table: &Table, noise: &NoiseCheck, settings: &Settings) -> Vec<La
                 layer,
                 ns: of.result.estimate.map_or(0.0, |estimate| estimate.median),
                 adds: before.and_then(|before| added(before, of, &facts, &judge)),
+                host_calls: of.result.per_op.as_ref().and_then(|per_op| per_op.host_syscalls),
             }
         };
         Ladder { label, steps: (0..found.len()).map(step).collect() }
@@ -194,6 +201,15 @@ mod tests {
         assert_eq!(layer("qemu:/boot/vmlinuz-6.12"), Layer::VirtualMachine);
         assert_eq!(layer("mine"), Layer::Host);
         let mut run = document("mine", Vec::new());
+        run.machine.insert(LAUNCHER.to_owned(), "qemu".into());
+        assert_eq!(Layer::of(&run), Layer::VirtualMachine);
+        // A process with a filter of system calls: the name is more precise than how it was started.
+        let mut run = document("seccomp", Vec::new());
+        run.machine.insert(LAUNCHER.to_owned(), "native".into());
+        assert_eq!(Layer::of(&run), Layer::Seccomp);
+        let mut run = document("mine", Vec::new());
+        run.machine.insert(LAUNCHER.to_owned(), "command".into());
+        assert_eq!(Layer::of(&run), Layer::Host);
         run.machine.insert("container".into(), "lxc".into());
         assert_eq!(Layer::of(&run), Layer::Container);
         run.machine.insert("compat".into(), "gVisor".into());

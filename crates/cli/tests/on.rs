@@ -138,6 +138,15 @@ mod killed {
         assert_eq!(entries(&bench.temp()), Vec::<String>::new());
     }
 
+    /// The names of the control groups of systems that a coordinator started.
+    fn control_groups(coordinator: u32) -> Vec<String> {
+        let path = platform::control_group::ControlGroup::path_of("x").ok();
+        let entries = path.and_then(|path| std::fs::read_dir(path.parent()?).ok());
+        let names = entries.into_iter().flatten().flatten();
+        let names = names.map(|entry| entry.file_name().to_string_lossy().into_owned());
+        names.filter(|name| name.contains(&format!("oscost-system-{coordinator}-"))).collect()
+    }
+
     #[test]
     fn a_killed_or_stopped_agent_is_started_again() {
         let bench = Bench::new();
@@ -167,10 +176,12 @@ mod killed {
             std::thread::sleep(Duration::from_millis(wait_ms));
             run.kill().expect("our own child");
             run.wait().expect("our own child");
+            let coordinator = run.id();
             until("no process is left", || users_of(&bench.temp()).is_empty());
             // The next start removes what is left of files and objects.
             bench.oscost(&format!("run {CASE} --quick --on native")).ended();
             nothing_is_left(&bench);
+            assert_eq!(control_groups(coordinator), Vec::<String>::new());
         }
     }
 }

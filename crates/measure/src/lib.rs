@@ -56,6 +56,7 @@ pub mod cycles;
 pub mod estimate;
 pub mod frequency;
 pub mod metric;
+mod mode;
 mod oversubscription;
 pub mod record;
 pub mod round;

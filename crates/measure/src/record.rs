@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use platform::CaseError;
+use platform::control_group::HostCounts;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::cycles::UNIT;
@@ -24,6 +25,10 @@ pub enum Line {
     Metric(MetricValue),
     /// The counts of the untimed pass.
     Counts(OperationCounts),
+    /// The operations of a round during which the coordinator counted on the host.
+    Repeated(Repeated),
+    /// What all processes of the system did on the host from its start to its end: added by the coordinator.
+    Host(HostCounts),
     /// Possible disturbances counted by the system during the round.
     Environment(RoundEnvironment),
     /// The start of the system that the round was made after, counted from 1: added by a coordinator that measures several.
@@ -207,6 +212,15 @@ impl OperationCounts {
         sum(&mut self.cycles, counts.cycles);
         self.operations += operations;
     }
+}
+
+/// Operations that were carried out without being timed or counted one by one.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct Repeated {
+    /// Their number; 0 if the round was busy without them.
+    pub operations: u64,
+    /// How long they took, in us.
+    pub us: u64,
 }
 
 /// The system's counters from the beginning of a round to its end, in seconds; absent if not available.

@@ -4,19 +4,23 @@ use std::io::Write;
 use std::time::Duration;
 
 use platform::CaseError;
-use platform::counters::{SyscallCounting, ThreadCounters, involuntary_switches};
+use platform::counters::{ThreadCounters, involuntary_switches};
 use platform::cpu::{pin_thread, pin_thread_to_any};
 use platform::environment::Environment;
 use serde::{Deserialize, Serialize};
 
 use crate::metric::Metric;
-use crate::record::{Line, MetricValue, OperationCounts, Params, RoundEnvironment, Series};
+use crate::record::{
+    Line, MetricValue, OperationCounts, Params, Repeated, RoundEnvironment, Series,
+};
 use crate::sentinel::{Ratios, Reading, Sentinel};
 use crate::stats::median;
 use crate::survey::{ClockFacts, cost_of};
 use crate::time::{Clock, Nanoseconds, Stopwatch};
 use crate::user_code::UserCode;
 use crate::work::{Work, turn};
+
+pub use crate::mode::Mode;
 
 /// No measured operation is shorter: less means that it did not happen.
 const CHEAPEST_OPERATION: Nanoseconds = Nanoseconds::new(0.05);
@@ -55,31 +59,6 @@ pub struct RoundOrder {
     /// The user's own code, if that is what the case measures.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<UserCode>,
-}
-
-/// What a round does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Mode {
-    /// Take samples.
-    Sample,
-    /// Count system calls at this tracepoint, switches and faults.
-    Count(u64),
-    /// Count, with marks for a tracer that counts the system calls from outside.
-    CountForTracer,
-    /// Count all but system calls.
-    CountRest,
-}
-
-impl Mode {
-    /// How the untimed pass counts system calls.
-    pub fn counting(self) -> SyscallCounting {
-        match self {
-            Self::Count(id) => SyscallCounting::Tracepoint(id),
-            Self::CountForTracer => SyscallCounting::Marks,
-            Self::Sample | Self::CountRest => SyscallCounting::None,
-        }
-    }
 }
 
 /// The current round: a case calls [`Round::time`] with its operation, between its own set-up and tear-down.
@@ -259,6 +238,10 @@ impl<'a> Round<'a> {
     fn count(&mut self, operations: &mut dyn FnMut(u64)) -> Result<(), CaseError> {
         // The first few may include one-time work.
         operations(3);
+        if let Some(repeated) = self.order.mode.repeat(&mut operations, || true) {
+            self.print_repeated(repeated);
+            return Ok(());
+        }
         let mut counters = ThreadCounters::open(self.order.mode.counting());
         let one = Stopwatch::start();
         operations(1);
@@ -271,6 +254,12 @@ impl<'a> Round<'a> {
         sums.add(calls * self.operations_per_call, &counts);
         self.print_counts(sums);
         Ok(())
+    }
+
+    /// Prints the operations of a round that is counted outside.
+    pub(crate) fn print_repeated(&mut self, repeated: Repeated) {
+        let operations = repeated.operations * self.operations_per_call;
+        self.print(&Line::Repeated(Repeated { operations, ..repeated }));
     }
 
     pub(crate) fn print_counts(&mut self, mut sums: OperationCounts) {

@@ -30,7 +30,7 @@ use worker::Worker;
 
 use crate::metric::{Metric, Role, TIME};
 use crate::oversubscription::{Seen, is_oversubscribed};
-use crate::record::{OperationCounts, Series};
+use crate::record::{OperationCounts, Repeated, Series};
 use crate::round::{Mode, Round, RoundOrder, use_all_cpus};
 use crate::stats::median;
 
@@ -148,6 +148,11 @@ impl Round<'_> {
         operations: Operations,
     ) {
         let slots = &state.slots;
+        if order.mode.is_counted_outside() {
+            let operations = slots.iter().map(|slot| slot.operations.load(Ordering::Acquire)).sum();
+            let busy = slots.iter().map(|slot| slot.busy_ns.load(Ordering::Acquire)).max();
+            return self.print_repeated(Repeated { operations, us: busy.unwrap_or(0) / 1_000 });
+        }
         if order.mode != Mode::Sample {
             let mut sums = OperationCounts::default();
             for slot in slots.iter() {

@@ -52,7 +52,7 @@ pub(crate) const MARK_STOP: u64 = 2;
 #[cfg(target_os = "linux")]
 pub(crate) const MARK_COMMAND: u64 = 3;
 #[cfg(target_os = "linux")]
-pub(crate) use os::mark_command;
+pub(crate) use os::{counter_of_group, mark_command, perf_tracepoint, read_one};
 
 #[cfg(unix)]
 mod usage {
@@ -86,12 +86,26 @@ mod usage {
     }
 }
 
+/// What is counted of a control group.
+#[cfg(target_os = "linux")]
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum GroupEvent {
+    /// Passes of the tracepoint with this id, those that the filter accepts if there is one (an expression of the kernel's
+    /// Documentation/trace/events.rst).
+    Tracepoint(u64, Option<&'static std::ffi::CStr>),
+    /// Context switches.
+    ContextSwitches,
+}
+
 #[cfg(target_os = "linux")]
 mod os {
-    use std::fs;
+    use std::fs::{self, File};
+    use std::io;
     use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
-    use super::{CallCounts, Counts, MARK, MARK_START, MARK_STOP, SyscallCounting, usage};
+    use super::{
+        CallCounts, Counts, GroupEvent, MARK, MARK_START, MARK_STOP, SyscallCounting, usage,
+    };
     use crate::call_log::CallLog;
 
     /// Counters of the thread that opened them.
@@ -210,11 +224,11 @@ mod os {
 
     /// The id of the tracepoint of system call entry, if this process may count it.
     pub fn syscall_tracepoint() -> Option<u64> {
-        tracepoint("raw_syscalls/sys_enter")
+        perf_tracepoint("raw_syscalls/sys_enter")
     }
 
     /// The id of a tracepoint, named `group/event`, if this process may count it.
-    fn tracepoint(event: &'static str) -> Option<u64> {
+    pub(crate) fn perf_tracepoint(event: &'static str) -> Option<u64> {
         let id = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"]
             .iter()
             .find_map(|root| read_id(root, event))
@@ -265,11 +279,15 @@ mod os {
     }
 
     const PERF_TYPE_HARDWARE: u32 = 0;
+    const PERF_TYPE_SOFTWARE: u32 = 1;
     const PERF_TYPE_TRACEPOINT: u32 = 2;
+    const PERF_COUNT_SW_CONTEXT_SWITCHES: u64 = 3;
     const PERF_COUNT_HW_CPU_CYCLES: u64 = 0;
     const PERF_COUNT_HW_INSTRUCTIONS: u64 = 1;
     const PERF_EVENT_IOC_ENABLE: libc::c_ulong = 0x2400;
     const PERF_EVENT_IOC_DISABLE: libc::c_ulong = 0x2401;
+    /// Of architectures whose requests have two bits of direction (x86, ARM, RISC-V).
+    const PERF_EVENT_IOC_SET_FILTER: libc::c_ulong = 0x4008_2406;
     const PERF_SAMPLE_RAW: u64 = 1 << 10;
     const FLAG_DISABLED: u64 = 1;
     const FLAG_INHERIT: u64 = 2;
@@ -304,15 +322,47 @@ mod os {
         open_perf_event(kind, config, (FLAG_DISABLED, sample_type))
     }
 
-    /// `form` is the flags, and the form in which each event is recorded if it is not 0.
-    fn open_perf_event(
-        kind: u32,
-        config: u64,
-        (flags, sample_type): (u64, u64),
-    ) -> Option<OwnedFd> {
-        const FLAG_FD_CLOEXEC: libc::c_ulong = 8;
+    /// A counter of this thread. `form` is the flags, and the form in which each event is recorded if it is not 0.
+    fn open_perf_event(kind: u32, config: u64, form: (u64, u64)) -> Option<OwnedFd> {
         let (this_thread, any_cpu) = (0, -1);
-        let attributes = PerfEventAttr {
+        perf_event_open(&attributes(kind, config, form), (this_thread, any_cpu), 0).ok()
+    }
+
+    /// A counter of the processes of a control group, whose directory this is, while they run on `cpu`. It counts already.
+    pub(crate) fn counter_of_group(
+        event: GroupEvent,
+        group: &File,
+        cpu: usize,
+    ) -> io::Result<OwnedFd> {
+        const FLAG_PID_CGROUP: libc::c_ulong = 4;
+        let (kind, config, filter) = match event {
+            GroupEvent::Tracepoint(id, filter) => (PERF_TYPE_TRACEPOINT, id, filter),
+            GroupEvent::ContextSwitches => {
+                (PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES, None)
+            }
+        };
+        let cpu = i32::try_from(cpu).map_err(|_| io::ErrorKind::InvalidInput)?;
+        let attributes = attributes(kind, config, (FLAG_DISABLED, 0));
+        let counter = perf_event_open(&attributes, (group.as_raw_fd(), cpu), FLAG_PID_CGROUP)?;
+        if let Some(filter) = filter {
+            // SAFETY: the descriptor is an open perf event of a tracepoint; the text ends with NUL, and the kernel copies it.
+            let set = unsafe {
+                libc::ioctl(counter.as_raw_fd(), PERF_EVENT_IOC_SET_FILTER as _, filter.as_ptr())
+            };
+            if set != 0 {
+                return Err(io::Error::last_os_error());
+            }
+        }
+        // SAFETY: the descriptor is an open perf event, which takes this request.
+        match unsafe { libc::ioctl(counter.as_raw_fd(), PERF_EVENT_IOC_ENABLE as _, 0) } {
+            0 => Ok(counter),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+
+    /// `form` is as that of [`open_perf_event`].
+    fn attributes(kind: u32, config: u64, (flags, sample_type): (u64, u64)) -> PerfEventAttr {
+        PerfEventAttr {
             kind,
             size: size_of::<PerfEventAttr>() as u32,
             config,
@@ -323,19 +373,31 @@ mod os {
             wakeup_events: 0,
             breakpoint_type: 0,
             config1: 0,
-        };
+        }
+    }
+
+    /// `scope` is the process or group, and the CPU.
+    fn perf_event_open(
+        attributes: &PerfEventAttr,
+        scope: (i32, i32),
+        flags: libc::c_ulong,
+    ) -> io::Result<OwnedFd> {
+        const FLAG_FD_CLOEXEC: libc::c_ulong = 8;
         let no_leader = -1;
         // SAFETY: `attributes` is valid for its stated size; a returned descriptor is owned by nothing else.
         unsafe {
             let fd = libc::syscall(
                 libc::SYS_perf_event_open,
-                &attributes,
-                this_thread,
-                any_cpu,
+                attributes,
+                scope.0,
+                scope.1,
                 no_leader,
-                FLAG_FD_CLOEXEC,
+                flags | FLAG_FD_CLOEXEC,
             );
-            (fd >= 0).then(|| OwnedFd::from_raw_fd(fd as i32))
+            match fd {
+                0.. => Ok(OwnedFd::from_raw_fd(fd as i32)),
+                _ => Err(io::Error::last_os_error()),
+            }
         }
     }
 
@@ -350,7 +412,7 @@ mod os {
         read_one(counter.as_ref()?)
     }
 
-    fn read_one(fd: &OwnedFd) -> Option<u64> {
+    pub(crate) fn read_one(fd: &OwnedFd) -> Option<u64> {
         let mut count = 0u64;
         // SAFETY: a perf event with no read format gives exactly 8 bytes.
         let bytes = unsafe { libc::read(fd.as_raw_fd(), (&raw mut count).cast(), 8) };

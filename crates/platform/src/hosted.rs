@@ -6,13 +6,16 @@ use std::io;
 use std::path::Path;
 use std::process::{Child, Command};
 
+use crate::control_group::ControlGroup;
+
 /// Starts `command` in a process group of its own. It and all that it starts run on `cpus` only, where the system supports
-/// that (all but macOS), and the system kills it when this process ends (Linux).
+/// that (all but macOS), and the system kills it when this process ends (Linux). It begins as a member of `group`, if there is
+/// one; where that is refused it begins without, which [`ControlGroup::has`] shows.
 ///
 /// # Errors
 /// If it cannot be started, or there is no such CPU.
-pub fn spawn(command: Command, cpus: &[usize]) -> io::Result<Child> {
-    os::spawn(command, cpus)
+pub fn spawn(command: Command, cpus: &[usize], group: Option<&ControlGroup>) -> io::Result<Child> {
+    os::spawn(command, cpus, group)
 }
 
 /// Asks the processes of the group that `leader` began to end (SIGTERM). On Windows it does nothing.
@@ -81,20 +84,26 @@ mod os {
 
     #[cfg(target_os = "linux")]
     pub use super::linux::{identity, in_group, mentioning, unmount_below};
+    use crate::control_group::ControlGroup;
 
     /// More CPUs than a set of them has on some systems.
     const MOST_CPUS: usize = 8_192;
 
-    pub fn spawn(command: Command, cpus: &[usize]) -> io::Result<Child> {
+    pub fn spawn(
+        command: Command,
+        cpus: &[usize],
+        group: Option<&ControlGroup>,
+    ) -> io::Result<Child> {
         let most = cpus.iter().max().copied().unwrap_or_default();
         if cpus.is_empty() || most >= MOST_CPUS {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("no CPUs {cpus:?}")));
         }
         #[cfg(target_os = "linux")]
-        return super::linux::spawn(command, cpus.to_vec());
+        return super::linux::spawn(command, cpus.to_vec(), group.and_then(ControlGroup::members));
         #[cfg(not(target_os = "linux"))]
         {
             use std::os::unix::process::CommandExt;
+            let _ = group;
             let mut command = command;
             let cpus = cpus.to_vec();
             command.process_group(0);
@@ -162,8 +171,9 @@ mod os {
 mod linux {
     use std::collections::BTreeSet;
     use std::ffi::{CString, OsString};
-    use std::fs;
+    use std::fs::{self, File};
     use std::io;
+    use std::os::fd::AsRawFd;
     use std::os::unix::ffi::{OsStrExt, OsStringExt};
     use std::os::unix::process::CommandExt;
     use std::path::{Path, PathBuf};
@@ -172,30 +182,31 @@ mod linux {
     use std::sync::mpsc::{Sender, channel};
 
     type Started = io::Result<Child>;
-    type Order = (Command, Vec<usize>, Sender<Started>);
+    /// The file is that with the members of a control group.
+    type Order = (Command, Vec<usize>, Option<File>, Sender<Started>);
 
     /// The thread that starts all of them: the kernel sends a child its parent's death signal when the thread that started
     /// it ends.
     static STARTER: OnceLock<Sender<Order>> = OnceLock::new();
 
-    pub fn spawn(command: Command, cpus: Vec<usize>) -> Started {
+    pub fn spawn(command: Command, cpus: Vec<usize>, members: Option<File>) -> Started {
         let starter = STARTER.get_or_init(|| {
             let (orders, received) = channel::<Order>();
             // If there can be no such thread, the channel is closed, which is the error below.
             let _ = std::thread::Builder::new().name("starter".to_owned()).spawn(move || {
-                for (command, cpus, answer) in received {
-                    let _ = answer.send(spawn_here(command, cpus));
+                for (command, cpus, members, answer) in received {
+                    let _ = answer.send(spawn_here(command, cpus, members));
                 }
             });
             orders
         });
         let (answer, started) = channel();
         let gone = || io::Error::other("the thread that starts processes has ended");
-        starter.send((command, cpus, answer)).map_err(|_| gone())?;
+        starter.send((command, cpus, members, answer)).map_err(|_| gone())?;
         started.recv().map_err(|_| gone())?
     }
 
-    fn spawn_here(mut command: Command, cpus: Vec<usize>) -> Started {
+    fn spawn_here(mut command: Command, cpus: Vec<usize>, members: Option<File>) -> Started {
         let parent = std::process::id();
         command.process_group(0);
         // SAFETY: between fork and exec the child makes plain system calls; the error is made without allocation.
@@ -203,6 +214,10 @@ mod linux {
             command.pre_exec(move || {
                 if crate::cpu::pin_thread_to_any(&cpus).is_err() {
                     return Err(io::Error::last_os_error());
+                }
+                if let Some(members) = &members {
+                    // 0 is the calling process. Where it is refused, the caller finds that it is no member.
+                    libc::write(members.as_raw_fd(), c"0".as_ptr().cast(), 1);
                 }
                 libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
                 // It may have died before the request was made.
@@ -311,7 +326,13 @@ mod os {
 
     use windows_sys::Win32::System::Threading::{CREATE_NEW_PROCESS_GROUP, SetProcessAffinityMask};
 
-    pub fn spawn(mut command: Command, cpus: &[usize]) -> io::Result<Child> {
+    use crate::control_group::ControlGroup;
+
+    pub fn spawn(
+        mut command: Command,
+        cpus: &[usize],
+        _group: Option<&ControlGroup>,
+    ) -> io::Result<Child> {
         if cpus.is_empty() || cpus.iter().any(|&cpu| cpu >= usize::BITS as usize) {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("no CPUs {cpus:?}")));
         }
@@ -373,16 +394,16 @@ mod tests {
         let mut command = Command::new("sh");
         command.args(["-c", "taskset -cp $$; cut -d' ' -f5 /proc/$$/stat; echo $$"]);
         command.stdout(Stdio::piped());
-        let output = spawn(command, &[cpu]).unwrap().wait_with_output().unwrap();
+        let output = spawn(command, &[cpu], None).unwrap().wait_with_output().unwrap();
         let text = String::from_utf8(output.stdout).unwrap();
         let [affinity, group, pid] = text.lines().collect::<Vec<_>>()[..] else {
             panic!("{text}");
         };
         assert!(affinity.ends_with(&format!(": {cpu}")), "{affinity}");
         assert_eq!(group, pid);
-        assert!(spawn(Command::new("true"), &[100_000]).is_err());
-        assert!(spawn(Command::new("true"), &[]).is_err());
-        assert!(spawn(Command::new("/nosuch/program"), &[cpu]).is_err());
+        assert!(spawn(Command::new("true"), &[100_000], None).is_err());
+        assert!(spawn(Command::new("true"), &[], None).is_err());
+        assert!(spawn(Command::new("/nosuch/program"), &[cpu], None).is_err());
     }
 
     #[test]
@@ -390,7 +411,7 @@ mod tests {
         let text = format!("oscost-test-mention-{}", std::process::id());
         let mut command = Command::new("sh");
         command.args(["-c", "sleep 60; true", &text]);
-        let mut child = spawn(command, &crate::cpu::allowed()).unwrap();
+        let mut child = spawn(command, &crate::cpu::allowed(), None).unwrap();
         let pid = child.id();
         let identity = identity(pid).unwrap();
         let began = std::time::Instant::now();

@@ -20,6 +20,7 @@ pub mod client_socket;
 pub mod clock;
 pub mod command;
 pub mod context;
+pub mod control_group;
 pub mod counters;
 pub mod cpu;
 pub mod detached_thread;

@@ -8,13 +8,16 @@ use crate::grid::{self, Column};
 use crate::labels::{self, Label, Param};
 use crate::names;
 use crate::page::{Ink, Page};
-use crate::quantity::{Figure, figure, half_width};
+use crate::quantity::{Figure, figure, format_per_op_briefly, half_width};
 use crate::rows::COST;
 use crate::text;
 use crate::undecided::{is_undecided, undecided_text};
 
 /// The maximum width of the column of keys under `also differs`.
 const WIDEST_KEY: usize = 24;
+
+/// The heading of the column with the host's system calls.
+const HOST_CALLS: &str = "host calls";
 
 /// The minimum width of row names; on narrower pages figures are left out.
 const LEAST_NAMES: usize = 14;
@@ -60,7 +63,11 @@ pub fn compare_table(comparison: &Comparison, page: &Page) -> String {
             "base" => "the new figure divided by the base's".to_owned(),
             base => format!("the figure divided by that of {base}"),
         };
-        let legend = format!("ratio: {of_base}, with its interval");
+        let mut legend = format!("ratio: {of_base}, with its interval");
+        // A narrow page has no room for the column.
+        if text.contains(HOST_CALLS) {
+            legend.push_str(&format!("; {HOST_CALLS}: system calls on the host per operation"));
+        }
         let legend = text::hanging("", &legend, page.prose_width());
         text.push_str(&page.paint_lines(Ink::Faint, &legend));
     }
@@ -195,21 +202,15 @@ fn side_by_side(
     notes: &Footnotes,
     page: &Page,
 ) -> Option<Vec<Column>> {
-    let base = group.rows.iter().map(|row| figure_cell(row.base.as_ref())).collect();
-    let mut columns = vec![Column::figures(&comparison.columns[0], base)];
-    for (i, name) in comparison.columns[1..].iter().enumerate() {
-        let cells: Vec<Option<&CompareCell>> =
-            group.rows.iter().map(|row| row.news.get(i).and_then(Option::as_ref)).collect();
-        if cells.iter().all(Option::is_none) && comparison.columns.len() > 2 {
-            continue;
-        }
-        let figures = cells.iter().map(|cell| figure_cell(cell.and_then(|c| c.figure.as_ref())));
-        columns.push(Column::figures(name, figures.collect()));
-        columns.extend(verdict_columns(&cells, notes));
-    }
     let room = |columns: &[Column]| page.table_width().saturating_sub(grid::total_width(columns));
     let names = |columns: &[Column]| names::columns(group.heading(), &group.labels, room(columns));
     let fits = |columns: &[Column]| grid::total_width(&names(columns)) <= room(columns);
+    // A column of counts explains the ratio, but is less than it.
+    let with_counts = figure_columns(group, comparison, notes, Some(page));
+    let mut columns = match fits(&with_counts) {
+        true => with_counts,
+        false => figure_columns(group, comparison, notes, None),
+    };
     if !fits(&columns) && comparison.columns.len() != 2 {
         return None;
     }
@@ -225,6 +226,41 @@ fn side_by_side(
     Some(names(&columns).into_iter().chain(columns).collect())
 }
 
+/// The base's figures, and the figures, ratios and verdicts of each other column; with the host's system calls for a page.
+fn figure_columns(
+    group: &Group,
+    comparison: &Comparison,
+    notes: &Footnotes,
+    counts: Option<&Page>,
+) -> Vec<Column> {
+    let base = group.rows.iter().map(|row| figure_cell(row.base.as_ref())).collect();
+    let mut columns = vec![Column::figures(&comparison.columns[0], base)];
+    for (i, name) in comparison.columns[1..].iter().enumerate() {
+        let cells: Vec<Option<&CompareCell>> =
+            group.rows.iter().map(|row| row.news.get(i).and_then(Option::as_ref)).collect();
+        if cells.iter().all(Option::is_none) && comparison.columns.len() > 2 {
+            continue;
+        }
+        let figures = cells.iter().map(|cell| figure_cell(cell.and_then(|c| c.figure.as_ref())));
+        columns.push(Column::figures(name, figures.collect()));
+        columns.extend(verdict_columns(&cells, notes));
+        if let Some(page) = counts {
+            let calls = group.rows.iter().map(|row| match row.host_calls.get(i + 1) {
+                Some(Some(new)) => grid::Cell::text(page.signs(&match row.host_calls[0] {
+                    Some(base) => {
+                        format!("{} → {}", format_per_op_briefly(base), format_per_op_briefly(*new))
+                    }
+                    None => format_per_op_briefly(*new),
+                })),
+                _ => grid::Cell::default(),
+            });
+            let calls = Column::words(HOST_CALLS, calls.collect());
+            columns.extend(Some(calls).filter(|column| !column.is_blank()));
+        }
+    }
+    columns
+}
+
 /// A line per column of each row, the base first.
 fn one_below_the_other(
     group: &Group,
@@ -237,14 +273,21 @@ fn one_below_the_other(
     let mut run_cells = Vec::new();
     let mut figures = Vec::new();
     let mut cells = Vec::new();
+    let mut calls = Vec::new();
     for row in &group.rows {
+        let mut add_calls = |at: usize| {
+            let known = row.host_calls.get(at).copied().flatten();
+            calls.push(known.map(|count| grid::Cell::number(format_per_op_briefly(count))));
+        };
+        add_calls(0);
         run_cells.push(grid::Cell::text(base.as_str()));
         figures.push(figure_cell(row.base.as_ref()));
         cells.push(None);
-        let present =
-            others.iter().zip(&row.news).filter_map(|(run, new)| Some((run, new.as_ref()?)));
+        let present = others.iter().zip(&row.news).enumerate();
         let before = cells.len();
-        for (run, new) in present {
+        for (at, (run, new)) in present {
+            let Some(new) = new else { continue };
+            add_calls(at + 1);
             run_cells.push(grid::Cell::text(run.as_str()));
             figures.push(figure_cell(new.figure.as_ref()));
             cells.push(Some(new));
@@ -254,6 +297,13 @@ fn one_below_the_other(
     let mut columns =
         vec![Column::words(&comparison.by, run_cells), Column::figures("figure", figures)];
     columns.extend(verdict_columns(&cells, notes));
+    if calls.iter().any(Option::is_some) {
+        let calls = calls.into_iter().map(Option::unwrap_or_default).collect();
+        columns.push(Column::figures(HOST_CALLS, calls));
+        if grid::total_width(&columns) + LEAST_NAMES > page.table_width() {
+            columns.pop();
+        }
+    }
     if grid::total_width(&columns) + LEAST_NAMES > page.table_width() {
         columns.remove(1);
     }

@@ -48,6 +48,8 @@ pub struct CompareRow {
     pub base: Option<Cell>,
     /// One cell per other column; `None` if the row has nothing to compare there.
     pub news: Vec<Option<CompareCell>>,
+    /// System calls on the host per operation, in each column, the base first; empty if they are known in none.
+    pub host_calls: Vec<Option<f64>>,
 }
 
 /// A figure with its interval, in `unit`.

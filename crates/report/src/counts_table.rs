@@ -66,13 +66,9 @@ pub fn counts_table(rows: &[CountRow], columns: &[String], all: bool, page: &Pag
 /// The minimum width of names.
 const LEAST_NAMES: usize = 26;
 
-/// `page_faults` is shown as `page faults`.
+/// `page_faults` is shown as `page faults`, `host_syscalls` as `host system calls`.
 fn in_words(count: &str) -> String {
-    let words = match count {
-        "syscalls" => "system calls".to_owned(),
-        other => other.replace('_', " "),
-    };
-    text::clean(&words)
+    text::clean(&count.replace('_', " ").replace("syscalls", "system calls"))
 }
 
 fn shown(value: f64) -> String {

@@ -6,7 +6,7 @@ use crate::compare_table::ink;
 use crate::grid::{self, Cell, Column};
 use crate::labels::Label;
 use crate::page::{Ink, Page};
-use crate::quantity::{Figure, figure};
+use crate::quantity::{Figure, figure, format_per_op_briefly};
 use crate::text;
 
 /// The minimum width of the names of operations.
@@ -58,6 +58,17 @@ pub fn ladder_table(ladders: &[Ladder], page: &Page) -> String {
         }),
     );
     columns.push(verdicts);
+    let calls = steps.iter().map(|step| {
+        let number = |calls| Cell::number(format_per_op_briefly(calls));
+        step.host_calls.map_or_else(Cell::default, number)
+    });
+    let calls = Column::figures("host calls", calls.collect());
+    let least = LEAST_NAMES + LEAST_LAYER + calls.width();
+    let has_calls =
+        !calls.is_blank() && grid::total_width(&columns[2..]) + least <= page.table_width();
+    if has_calls {
+        columns.push(calls);
+    }
     // On a narrow page, the names of the operations need the room.
     if grid::total_width(&columns[1..]) + LEAST_NAMES > page.table_width() {
         columns[1] = layers(false);
@@ -67,7 +78,9 @@ pub fn ladder_table(ladders: &[Ladder], page: &Page) -> String {
         columns.remove(2);
     }
     let legend = "adds: the difference to the line before; nothing: it is the same within the margin; intervals hold together at 95 %";
-    let legend = text::hanging("", legend, page.prose_width());
+    let host = "; host calls: system calls on the host per operation";
+    let legend = format!("{legend}{}", if has_calls { host } else { "" });
+    let legend = text::hanging("", &legend, page.prose_width());
     grid::table(columns, page) + &page.paint_lines(Ink::Faint, &legend)
 }
 

@@ -85,6 +85,9 @@ pub(crate) fn cost_choices(
     let quiet = |row: &Row| Some(Cell::figure(share_figure(row.cost()?.quiet_share?)));
     offer(3 + moved, "quiet", &quiet);
     offer(1, "calls", &|row| per_op(counts(row)?.syscalls));
+    offer(1, "host calls", &|row| per_op(counts(row)?.host_syscalls));
+    offer(5 + moved, "host switches", &|row| per_op(counts(row)?.host_switches));
+    offer(6 + moved, "ptrace stops", &|row| per_op(counts(row)?.host_ptrace_stops));
     offer(8 + moved, "system calls", &|row| Some(Cell::text(call_names(counts(row)?, setting)?)));
     offer(5 + moved, "switches", &|row| per_op(switches(counts(row)?)));
     offer(6 + moved, "faults", &|row| per_op(counts(row)?.page_faults));

@@ -136,6 +136,7 @@ mod tests {
             metric: "time".to_owned(),
             base: None,
             news: vec![Some(cell)],
+            host_calls: Vec::new(),
         }
     }
 

@@ -164,6 +164,7 @@ fn row(label: &str, metric: &str, base: Cell, news: &[(f64, Verdict, &str)]) -> 
         metric: metric.to_owned(),
         news: news.collect(),
         base: Some(base),
+        host_calls: Vec::new(),
     }
 }
 
@@ -218,6 +219,7 @@ fn comparison(runs: usize) -> Comparison {
         metric: "time".to_owned(),
         base: Some(cell(114.7, 0.013, "ns/op")),
         news: vec![Some(missing); runs],
+        host_calls: Vec::new(),
     });
     let differs = |key: &str, values: [&str; 3]| Difference {
         key: key.to_owned(),
@@ -411,4 +413,19 @@ fn an_area_without_any_figure_has_no_table() {
     let none = run.iter().find(|result| result.outcome == Outcome::Unsupported).expect("one");
     let text = results_tables(std::slice::from_ref(none), &NARROW);
     assert!(text.contains("unsupported here") && !text.contains('─'), "{text}");
+}
+
+#[test]
+fn the_hosts_system_calls_stand_beside_the_ratio_where_there_is_room() {
+    let mut comparison = comparison(1);
+    comparison.rows[0].host_calls = vec![Some(1.0), Some(3.25)];
+    comparison.rows[1].host_calls = vec![None, Some(40.0)];
+    let page = Page { width: 120, colour: false, unicode: true };
+    let text = compare_table(&comparison, &page);
+    assert!(text.contains("host calls") && text.contains("1 → 3.25"), "{text}");
+    assert!(text.contains("host calls: system calls on the host per operation"), "{text}");
+    let narrow = compare_table(&comparison, &Page { width: 60, ..page });
+    assert!(!narrow.contains("host calls"), "{narrow}");
+    comparison.rows.iter_mut().for_each(|row| row.host_calls.clear());
+    assert!(!compare_table(&comparison, &page).contains("host calls"));
 }

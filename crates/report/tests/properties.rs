@@ -203,6 +203,10 @@ fn comparison() -> impl Strategy<Value = Comparison> {
                         })
                     })
                     .collect(),
+                host_calls: match runs {
+                    2 => vec![result.seen.map(|seen| seen.p50), Some(base.median), None],
+                    _ => Vec::new(),
+                },
                 metric: result.metric,
             });
             let names = Comparison::names_of_runs(vec![words.clone(); runs + 1]);

@@ -108,6 +108,28 @@ fn one_system_has_no_verdict_and_an_emulated_one_says_why() {
 }
 
 #[test]
+fn the_hosts_system_calls_are_shown_where_there_is_room() {
+    let mut runs = systems();
+    for (run, calls) in runs.iter_mut().zip([Some(1.0), None, Some(3.25)]) {
+        for result in &mut run.results {
+            result.per_op.as_mut().unwrap().host_syscalls = calls;
+        }
+    }
+    let table = table(&runs);
+    let steps = ladders(&table, &NoiseCheck::default(), &Settings::default());
+    let text = ladder_table(&steps[1..2], &Page { width: 100, ..NARROW });
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(lines[0].ends_with("host calls"), "{text}");
+    assert!(lines[2].ends_with(" 1") && lines[4].ends_with(" 3.25"), "{text}");
+    assert!(!lines[3].trim_end().ends_with(['0', '1']), "unknown is not zero: {text}");
+    assert!(text.ends_with("per operation\n"), "{text}");
+    let narrow = ladder_table(&steps[1..2], &Page { width: 50, ..NARROW });
+    assert!(!narrow.contains("host calls"), "{narrow}");
+    let counts = counts_table(&differing_counts(&table), &table.columns, true, &WIDE);
+    assert!(counts.contains("host system calls"), "{counts}");
+}
+
+#[test]
 fn layers_and_counts() {
     let runs = systems();
     let table = table(&runs);

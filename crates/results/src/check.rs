@@ -360,13 +360,16 @@ fn check_positive(parts: &[(&'static [&'static str], f64)]) -> Result<(), Fault>
 }
 
 fn check_per_op(per_op: &PerOp) -> Result<(), Fault> {
-    let counts: [(&'static [&'static str], Option<f64>); 6] = [
+    let counts: [(&'static [&'static str], Option<f64>); 9] = [
         (&["per_op", "syscalls"], per_op.syscalls),
         (&["per_op", "voluntary_switches"], per_op.voluntary_switches),
         (&["per_op", "involuntary_switches"], per_op.involuntary_switches),
         (&["per_op", "page_faults"], per_op.page_faults),
         (&["per_op", "instructions"], per_op.instructions),
         (&["per_op", "cycles"], per_op.cycles),
+        (&["per_op", "host_syscalls"], per_op.host_syscalls),
+        (&["per_op", "host_switches"], per_op.host_switches),
+        (&["per_op", "host_ptrace_stops"], per_op.host_ptrace_stops),
     ];
     for (path, count) in counts {
         check_finite(&[(path, count.unwrap_or(0.0))])?;

@@ -14,6 +14,8 @@ use serde::{Deserialize, Serialize};
 pub const SCHEMA: u32 = 2;
 /// The fact about a machine that is the name of the system which was measured.
 pub const SYSTEM: &str = "system";
+/// The key of the fact about a machine with the launcher that started it, such as `gvisor`, if it was one of several systems.
+pub const LAUNCHER: &str = "launcher";
 /// The fact about a machine that its processor is emulated, or its clock is not real: why its times are not judged against those
 /// of others. Absent otherwise.
 pub const EMULATED: &str = "emulated";
@@ -242,6 +244,15 @@ pub struct PerOp {
     pub instructions: Option<f64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cycles: Option<f64>,
+    /// System calls that all processes of its system make on the host, that is the kernel of the coordinator.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host_syscalls: Option<f64>,
+    /// Context switches of these processes there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host_switches: Option<f64>,
+    /// Of these switches, stops of a traced process (ptrace(2)).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host_ptrace_stops: Option<f64>,
     /// System calls by name; empty where only their number is known, and in documents of older builds.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub calls: BTreeMap<String, f64>,

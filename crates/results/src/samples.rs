@@ -185,13 +185,16 @@ fn seen() -> impl Strategy<Value = Seen> {
 }
 
 fn per_op() -> impl Strategy<Value = PerOp> {
-    vec(option::of(finite()), 6).prop_map(|counts| PerOp {
+    vec(option::of(finite()), 9).prop_map(|counts| PerOp {
         syscalls: counts[0],
         voluntary_switches: counts[1],
         involuntary_switches: counts[2],
         page_faults: counts[3],
         instructions: counts[4],
         cycles: counts[5],
+        host_syscalls: counts[6],
+        host_switches: counts[7],
+        host_ptrace_stops: counts[8],
         calls: counts[0].map(|count| ("getppid".to_owned(), count)).into_iter().collect(),
     })
 }

@@ -20,7 +20,7 @@ use crate::machine::directories;
 use crate::place::{Counting, Made};
 use crate::plan::Plan;
 use crate::run_state::RunState;
-use crate::stored_round::{KIND_COUNT, KIND_ROUND, PASS_MS};
+use crate::stored_round::{PASS_MS, Purpose};
 
 /// The untimed pass may take the budget divided by this number, and the time that is left at the end.
 const COUNTING_SHARE: u32 = 3;
@@ -90,12 +90,15 @@ impl<'a> Coordinator<'a> {
         let complete =
             self.count_all(COUNTING_SHARE)? && self.sample_all()? && self.count_all(1)?;
         let uncounted = |run: &RunState| run.evidence.iter().filter(|e| e.needs_count()).count();
-        match self.runs.iter().map(uncounted).sum::<usize>() {
-            0 => {}
-            _ if !complete => {}
-            left => (self.watch)(Event::Note(format!(
-                "time was up before the system calls of {left} cases were counted"
-            ))),
+        let on_host = |run: &RunState| run.uncounted_on_host().len();
+        for (left, what) in [
+            (self.runs.iter().map(uncounted).sum::<usize>(), "the system calls of"),
+            (self.runs.iter().map(on_host).sum(), "the host's system calls of"),
+        ] {
+            if left > 0 && complete {
+                let note = format!("time was up before {what} {left} cases were counted");
+                (self.watch)(Event::Note(note));
+            }
         }
         Ok(complete)
     }
@@ -104,10 +107,35 @@ impl<'a> Coordinator<'a> {
     /// if stopped before the end.
     fn count_all(&mut self, share: u32) -> Result<bool, RunError> {
         for run in 0..self.runs.len() {
-            if !self.count_run(run, share)? {
+            if !(self.count_run(run, share)? && self.count_on_host(run, share)?) {
                 return Ok(false);
             }
         }
+        Ok(true)
+    }
+
+    /// Counts from outside what the points of a run make the host do, within the same time; false if stopped before the
+    /// end.
+    fn count_on_host(&mut self, run: usize, share: u32) -> Result<bool, RunError> {
+        let until = self.runs[run].budget() / share;
+        self.charge(run);
+        let points = self.runs[run].uncounted_on_host();
+        if !points.is_empty() && self.runs[run].spent < until {
+            self.runs[run].place.begin_counting();
+        }
+        for which in points {
+            while let Some(mode) = self.runs[run].evidence[which].next_on_host() {
+                if self.must_stop() {
+                    return Ok(false);
+                }
+                self.charge(run);
+                if self.runs[run].spent >= until || !self.runs[run].place.can_be_counted() {
+                    break;
+                }
+                self.round(run, which, mode)?;
+            }
+        }
+        self.runs[run].place.end_counting();
         Ok(true)
     }
 
@@ -217,16 +245,16 @@ impl<'a> Coordinator<'a> {
         if self.must_stop() && !matches!(end, RoundEnd::Reported(_)) {
             return Ok(()); // killed by this process, which is no property of the case
         }
-        let kind = if mode == Mode::Sample { KIND_ROUND } else { KIND_COUNT };
+        let purpose = Purpose::of(mode);
         let run = &mut self.runs[run];
         let text = run.with_boot(text);
-        run.add_output(which, kind, &text, &end, at.as_millis() as u64);
+        run.add_output(which, purpose, &text, &end, at.as_millis() as u64);
         let point = &run.evidence[which].point;
         let row = RoundRow {
             seq: run.next_seq,
             case: point.case.clone(),
             params: point.params.clone(),
-            kind: kind.to_owned(),
+            kind: purpose.kind().to_owned(),
             outcome: serde_json::to_string(&end).expect("plain values"),
             started_ms,
             lines: text,

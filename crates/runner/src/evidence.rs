@@ -4,10 +4,12 @@ use std::collections::BTreeSet;
 
 use measure::estimate::{JudgedRound, Levels, Unit};
 use measure::record::{Line, MetricValue, OperationCounts, RoundEnvironment, Series, parse_lines};
+use measure::round::Mode;
 use measure::stats::{RoundMedian, interval_of};
 use platform::CaseError;
 use results::Outcome;
 
+use crate::host_evidence::HostEvidence;
 use crate::launch::RoundEnd;
 use crate::plan::{Plan, Point};
 
@@ -37,6 +39,8 @@ pub struct Evidence {
     pub point: Point,
     pub(crate) rounds: Vec<Round>,
     pub(crate) counts: Option<OperationCounts>,
+    /// What its operations make the host do, if the coordinator counts there.
+    pub(crate) host: HostEvidence,
     counted: bool,
     /// Whether its rounds are trials, whose number is fixed whatever their precision.
     pub(crate) of_trials: bool,
@@ -78,6 +82,7 @@ impl Evidence {
             point,
             rounds: Vec::new(),
             counts: None,
+            host: HostEvidence::default(),
             // Most trials report their own CPU time.
             counted: trials.is_some_and(|trials| !trials.counted),
             of_trials,
@@ -94,6 +99,12 @@ impl Evidence {
     /// Whether the untimed pass is still to be done.
     pub fn needs_count(&self) -> bool {
         !self.counted && self.ending.is_none()
+    }
+
+    /// The next round for what its operations make the host do; `None` if that is known or cannot be. Trials have no number
+    /// of operations that could be left out.
+    pub(crate) fn next_on_host(&self) -> Option<Mode> {
+        self.host.next().filter(|_| !self.of_trials && self.ending.is_none())
     }
 
     /// Whether more rounds are needed.
@@ -149,7 +160,7 @@ impl Evidence {
                 Line::Doubt(why) => doubts.push(why),
                 Line::Environment(line) => environment = Some(line),
                 Line::Boot(number) => boot = Some(number),
-                Line::Counts(_) | Line::End(_) => {}
+                Line::Counts(_) | Line::Repeated(_) | Line::Host(_) | Line::End(_) => {}
             }
         }
         if series.is_empty() {

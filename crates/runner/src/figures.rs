@@ -192,7 +192,7 @@ impl Evidence {
         result.rounds = medians.rounds.len() as u32;
         result.cpus = self.cpus();
         result.converged = Some(interval.half_width() <= self.wanted_precision(plan));
-        result.per_op = self.counts.as_ref().map(per_op);
+        result.per_op = self.per_op();
         result.round_values = medians.rounds.iter().map(|m| m.median).collect();
         fill_seen(result, judged);
     }
@@ -263,6 +263,18 @@ impl Evidence {
             judged.iter().flat_map(|j| &j.quiet).filter_map(in_ns).collect();
         samples.sort_unstable_by(f64::total_cmp);
         (!samples.is_empty()).then(|| [quantile(&samples, 0.25), quantile(&samples, 0.75)])
+    }
+
+    /// What one operation makes the kernel do, and the host's if the system is not the coordinator's.
+    fn per_op(&self) -> Option<PerOp> {
+        let host = self.host.per_op();
+        let own = self.counts.as_ref().map(per_op);
+        (own.is_some() || host.syscalls.is_some()).then(|| PerOp {
+            host_syscalls: host.syscalls,
+            host_switches: host.switches,
+            host_ptrace_stops: host.ptrace_stops,
+            ..own.unwrap_or_default()
+        })
     }
 
     /// The CPUs that the threads of its rounds were pinned to.
@@ -398,5 +410,6 @@ fn per_op(counts: &OperationCounts) -> PerOp {
             .iter()
             .map(|(name, &count)| (name.clone(), count as f64 / counts.operations as f64))
             .collect(),
+        ..PerOp::default()
     }
 }

@@ -13,6 +13,7 @@ mod error;
 mod event;
 mod evidence;
 mod figures;
+mod host_evidence;
 mod id;
 mod launch;
 mod link;

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use measure::cycles::{Latency, Timebase};
 use measure::survey::ClockFacts;
 use measure::time::Nanoseconds;
-use results::{EMULATED, GROUP, RunInfo, SYSTEM, Store};
+use results::{EMULATED, GROUP, LAUNCHER, RunInfo, SYSTEM, Store};
 
 use crate::agent::WORKERS;
 use crate::coordinator::Coordinator;
@@ -30,6 +30,8 @@ const AGENT_LACKS: &str = "agent_lacks";
 const CLOCK_OFFSET: &str = "clock_offset_ms";
 /// The fact about a machine with the CPUs of the host that it was pinned to.
 const HOST_CPUS: &str = "host_cpus";
+/// The fact about a machine with the reason why what it does on the host was not counted.
+const UNCOUNTED: &str = "host_counts";
 /// The option of a run with the name of its system, and all systems of the invocation.
 const ON: &str = "on";
 /// Starts of a system that rounds come from where the agent cannot make them in processes of their own.
@@ -55,6 +57,7 @@ pub struct OnRequest<'a> {
 struct Prepared<'a> {
     link: SystemLink<'a>,
     slow_down: f64,
+    launcher: Option<&'a str>,
     introduced: Result<Introduction, String>,
 }
 
@@ -87,6 +90,7 @@ pub fn begin_on(
     if stop.load(Ordering::Relaxed) {
         return Err(RunError::StoppedBeforeStart);
     }
+    note_uncounted(&prepared, watch);
     let group = new_id();
     let names: Vec<&str> = request.systems.iter().map(|system| system.name()).collect();
     let mut begun = Vec::new();
@@ -133,7 +137,8 @@ fn introduce<'a>(
         if let Err(reason) = &introduced {
             watch(Event::Note(format!("{} is not measured: {reason}", system.name())));
         }
-        prepared.push(Prepared { link, slow_down: system.slow_down(), introduced });
+        let (slow_down, launcher) = (system.slow_down(), system.launcher());
+        prepared.push(Prepared { link, slow_down, launcher, introduced });
     }
     let known = prepared.iter().filter_map(|one| one.introduced.as_ref().ok());
     let fewest = known.map(|introduction| introduction.hello.cpus.len()).min().unwrap_or(count);
@@ -149,6 +154,21 @@ fn introduce<'a>(
         }
     }
     (prepared, last(count))
+}
+
+/// Reports why what systems do on the host is not counted, each reason once.
+fn note_uncounted(prepared: &[Prepared], watch: &mut dyn FnMut(Event)) {
+    let mut names_of: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for one in prepared {
+        let introduced = one.introduced.as_ref().ok();
+        if let Some(reason) = introduced.and_then(|known| known.uncounted.as_deref()) {
+            names_of.entry(reason).or_default().push(one.link.name());
+        }
+    }
+    for (reason, names) in names_of {
+        let names = names.join(", ");
+        watch(Event::Note(format!("the host's system calls of {names} are not counted: {reason}")));
+    }
 }
 
 /// An id that none of these has.
@@ -200,6 +220,9 @@ fn run_of(
         );
     }
     machine.insert(SYSTEM.to_owned(), one.link.name().into());
+    if let Some(launcher) = one.launcher {
+        machine.insert(LAUNCHER.to_owned(), launcher.into());
+    }
     let list: Vec<String> = host_cpus.iter().map(usize::to_string).collect();
     machine.insert(HOST_CPUS.to_owned(), list.join(",").into());
     let info = RunInfo {
@@ -241,6 +264,9 @@ fn described(
     }
     machine.insert(AGENT_LACKS.to_owned(), introduction.hello.lacks().into());
     machine.insert(CLOCK_OFFSET.to_owned(), introduction.clock_offset_ms.into());
+    if let Some(reason) = &introduction.uncounted {
+        machine.insert(UNCOUNTED.to_owned(), format!("not counted: {reason}").into());
+    }
     let clock = introduction.machine.clocks.first().cloned().unwrap_or_else(|| no_clock("none"));
     Ok((machine, Timebase { clock, latency }))
 }

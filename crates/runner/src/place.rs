@@ -95,6 +95,25 @@ impl<'a> Place<'a> {
         }
     }
 
+    /// Whether what the agent's system does on this one can be counted.
+    pub(crate) fn can_be_counted(&self) -> bool {
+        matches!(self, Self::System { link, .. } if link.can_be_counted())
+    }
+
+    /// Counts that during rounds which ask for it.
+    pub(crate) fn begin_counting(&mut self) {
+        if let Self::System { link, .. } = self {
+            link.begin_counting();
+        }
+    }
+
+    /// Ends that: nothing of it affects later rounds.
+    pub(crate) fn end_counting(&mut self) {
+        if let Self::System { link, .. } = self {
+            link.end_counting();
+        }
+    }
+
     /// The time that starts of the agent's system have taken since the last call.
     pub(crate) fn take_start_time(&mut self) -> Duration {
         match self {

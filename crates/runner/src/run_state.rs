@@ -16,7 +16,7 @@ use crate::figures::Core;
 use crate::launch::RoundEnd;
 use crate::place::Place;
 use crate::plan::{Plan, Point};
-use crate::stored_round::{KIND_COUNT, measuring_ms};
+use crate::stored_round::{Purpose, measuring_ms};
 
 /// Quiet samples of a round.
 const QUIET_SAMPLES: usize = 60;
@@ -118,7 +118,7 @@ impl<'a> RunState<'a> {
             before = self.evidence.iter().position(known);
             let Some(which) = before else { continue };
             let Ok(end) = serde_json::from_str::<RoundEnd>(&row.outcome) else { continue };
-            self.add_output(which, &row.kind, &row.lines, &end, at_ms);
+            self.add_output(which, Purpose::of_row(row), &row.lines, &end, at_ms);
         }
         self.spent = self.earlier;
     }
@@ -127,18 +127,21 @@ impl<'a> RunState<'a> {
     pub(crate) fn add_output(
         &mut self,
         which: usize,
-        kind: &str,
+        purpose: Purpose,
         text: &str,
         end: &RoundEnd,
         at_ms: u64,
     ) {
         let evidence = &mut self.evidence[which];
-        if kind == KIND_COUNT {
-            evidence.add_count(text, end);
-        } else if evidence.add_round(text, end, at_ms) {
-            for series in evidence.latest_series() {
-                self.levels.observe(series);
+        match purpose {
+            Purpose::Counts => evidence.add_count(text, end),
+            Purpose::HostCounts => evidence.host.add(text, end),
+            Purpose::Times if evidence.add_round(text, end, at_ms) => {
+                for series in evidence.latest_series() {
+                    self.levels.observe(series);
+                }
             }
+            Purpose::Times => {}
         }
     }
 
@@ -247,6 +250,15 @@ impl<'a> RunState<'a> {
         let evidence = &self.evidence[which];
         let has_time = self.spent < self.budget() || evidence.rounds() == 0;
         has_time && evidence.needs_rounds()
+    }
+
+    /// The points for which it is still to be counted what they make the host do.
+    pub(crate) fn uncounted_on_host(&self) -> Vec<usize> {
+        let wanted = |&which: &usize| self.evidence[which].next_on_host().is_some();
+        match self.place.can_be_counted() {
+            true => (0..self.evidence.len()).filter(wanted).collect(),
+            false => Vec::new(),
+        }
     }
 
     /// Whether nothing is left to sample of `active`.

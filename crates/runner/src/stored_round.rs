@@ -1,5 +1,9 @@
 //! Rounds as recorded in the store.
 
+use measure::record::{Line, parse_lines};
+use measure::round::Mode;
+use results::RoundRow;
+
 /// Least time between the beginnings of two rounds of one point. The state of a machine rarely changes within a fifth
 /// of a second, and rounds in one state would agree more closely than the figure deserves.
 pub(crate) const PASS_MS: u64 = 150;
@@ -22,13 +26,78 @@ pub(crate) fn measuring_ms(started_ms: impl Iterator<Item = i64>) -> impl Iterat
 }
 
 /// Stored kind of a round of the untimed pass.
-pub(crate) const KIND_COUNT: &str = "count";
+const KIND_COUNT: &str = "count";
 /// Stored kind of a timed round.
 pub(crate) const KIND_ROUND: &str = "round";
+
+/// What a round was for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// Samples.
+    Times,
+    /// What an operation does in its own system.
+    Counts,
+    /// What it makes the host do.
+    HostCounts,
+}
+
+impl Purpose {
+    /// Of a round in this mode.
+    pub(crate) fn of(mode: Mode) -> Self {
+        match mode {
+            Mode::Sample => Self::Times,
+            Mode::Count(_) | Mode::CountForTracer | Mode::CountRest => Self::Counts,
+            Mode::Repeat(_) | Mode::Busy(_) => Self::HostCounts,
+        }
+    }
+
+    /// Of a stored round.
+    pub(crate) fn of_row(row: &RoundRow) -> Self {
+        let on_host = |line: &Line| matches!(line, Line::Host(_) | Line::Repeated(_));
+        match row.kind.as_str() {
+            KIND_COUNT if parse_lines(&row.lines).iter().any(on_host) => Self::HostCounts,
+            KIND_COUNT => Self::Counts,
+            _ => Self::Times,
+        }
+    }
+
+    /// The stored kind. The lines of a round distinguish the two that have one kind.
+    pub(crate) fn kind(self) -> &'static str {
+        match self {
+            Self::Times => KIND_ROUND,
+            Self::Counts | Self::HostCounts => KIND_COUNT,
+        }
+    }
+}
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_stored_round_was_for_is_known() {
+        let line = |line| serde_json::to_string(&line).unwrap();
+        let [repeated, counts] =
+            [line(Line::Repeated(Default::default())), line(Line::Counts(Default::default()))];
+        for (mode, lines) in [
+            (Mode::Sample, ""),
+            (Mode::CountRest, counts.as_str()),
+            (Mode::Repeat(9), repeated.as_str()),
+            (Mode::Busy(9), repeated.as_str()),
+        ] {
+            let purpose = Purpose::of(mode);
+            let row = RoundRow {
+                seq: 0,
+                case: "clock/std-instant".into(),
+                params: Default::default(),
+                kind: purpose.kind().to_owned(),
+                outcome: String::new(),
+                started_ms: 0,
+                lines: lines.to_owned(),
+            };
+            assert_eq!(Purpose::of_row(&row), purpose, "{mode:?}");
+        }
+    }
 
     #[test]
     fn pauses_and_steps_of_the_clock_are_no_measuring_time() {

@@ -60,6 +60,12 @@ pub trait Launcher: Sync + std::fmt::Debug {
         false
     }
 
+    /// Why the processes of such a system are not among those that are started here, so that what they do on this machine
+    /// cannot be counted; `None` if they are.
+    fn elsewhere(&self) -> Option<&'static str> {
+        None
+    }
+
     /// Checks that the programs and files that it needs are there.
     ///
     /// # Errors

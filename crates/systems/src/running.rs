@@ -6,7 +6,8 @@ use std::process::{Child, ChildStderr, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use platform::hosted;
+use platform::control_group::{ControlGroup, GroupCounters, HostCounts};
+use platform::{CaseError, hosted};
 
 use crate::error::SystemError;
 use crate::launcher::Launch;
@@ -29,20 +30,35 @@ pub struct Running {
     errors: Arc<Mutex<VecDeque<u8>>>,
     /// Dropped, and so emptied, by [`Running::end`].
     state: Option<StateDirectory>,
+    /// The CPUs that it runs on.
+    cpus: Vec<usize>,
+    /// What counts its processes on this machine; the reason if nothing does.
+    counted: Result<Counted, String>,
+}
+
+/// The control group of a system's processes.
+#[derive(Debug)]
+struct Counted {
+    /// Open while something is counted: they slow down all system calls of the group. Closed before the group is removed.
+    counters: Option<GroupCounters>,
+    group: ControlGroup,
 }
 
 impl Running {
-    /// Starts the command on these CPUs.
+    /// Starts the command on these CPUs. `counted`: whether what its processes do on this machine is to be counted, or the
+    /// reason why not.
     pub(crate) fn start(
         launch: Launch,
         cpus: &[usize],
         mut state: StateDirectory,
+        counted: Result<(), String>,
     ) -> Result<Self, SystemError> {
         let Launch { mut command, ends_with_input } = launch;
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command.env(VARIABLE, state.path());
         let program = command.get_program().to_string_lossy().into_owned();
-        let mut child = hosted::spawn(command, cpus)
+        let group = counted.and_then(|()| new_group(&mut state).map_err(|error| error.to_string()));
+        let mut child = hosted::spawn(command, cpus, group.as_ref().ok())
             .map_err(|e| SystemError::from_io(format!("starting {program}"), &e))?;
         let leader = child.id();
         // It cannot be recorded before it has a pid: until then the variable identifies it.
@@ -51,9 +67,20 @@ impl Running {
             Some(identity) => state.record(Created::Group { leader, identity }),
             None => Ok(()),
         };
+        let counted = group.and_then(|group| match group.has(leader) {
+            true => Ok(Counted { counters: None, group }),
+            false => Err("its process could not join a control group".to_owned()),
+        });
         let errors = Arc::default();
         let reading = recorded.and_then(|()| keep_last(child.stderr.take(), &errors));
-        let mut running = Self { child, ends_with_input, errors, state: Some(state) };
+        let mut running = Self {
+            child,
+            ends_with_input,
+            errors,
+            state: Some(state),
+            cpus: cpus.to_vec(),
+            counted,
+        };
         match reading {
             Ok(()) => Ok(running),
             Err(e) => {
@@ -82,6 +109,40 @@ impl Running {
     /// The pid, on this machine, of the process that was started; it may be the agent itself, or a sandbox around it.
     pub fn pid(&self) -> u32 {
         self.child.id()
+    }
+
+    /// Whether what its processes do on this machine can be counted; the reason if not.
+    ///
+    /// # Errors
+    /// The reason, in words.
+    pub fn is_counted(&self) -> Result<(), String> {
+        self.counted.as_ref().map(|_| ()).map_err(Clone::clone)
+    }
+
+    /// What its processes have done on this machine since the first call, which opens the counters. They count until
+    /// [`Running::end_counting`].
+    ///
+    /// # Errors
+    /// Why nothing is counted, in words.
+    pub fn host_counts(&mut self) -> Result<HostCounts, String> {
+        let counted = self.counted.as_mut().map_err(|reason| reason.clone())?;
+        let counters = match counted.counters.take() {
+            Some(counters) => counters,
+            None => counted.group.counters(&self.cpus).map_err(|error| error.to_string())?,
+        };
+        Ok(counted.counters.insert(counters).counts())
+    }
+
+    /// Ends counting for good. Its processes move to the control group of this one, so that they run as if they had never been
+    /// in one of their own.
+    pub fn end_counting(&mut self) {
+        if let Ok(counted) = &mut self.counted {
+            counted.counters = None;
+            // A group that keeps processes stays until the system ends.
+            if counted.group.release().is_ok() {
+                self.counted = Err("counting has ended".to_owned());
+            }
+        }
     }
 
     /// Whether that process has ended.
@@ -114,6 +175,7 @@ impl Running {
         platform::process::end_group(leader);
         let _ = self.child.wait();
         self.state = None;
+        self.counted = Err("it has ended".to_owned());
     }
 
     fn has_ended_within(&mut self, limit: Duration) -> bool {
@@ -136,6 +198,14 @@ impl Drop for Running {
             self.end();
         }
     }
+}
+
+/// Creates a control group for the system's processes.
+fn new_group(state: &mut StateDirectory) -> Result<ControlGroup, CaseError> {
+    let path = ControlGroup::path_of(&state.unique_name())?;
+    let recorded = state.record(Created::ControlGroup(path.clone()));
+    recorded.map_err(|e| CaseError::from_io("the record of a control group", &e))?;
+    ControlGroup::create(path)
 }
 
 /// Starts a thread that reads error output to its end and keeps the last part.

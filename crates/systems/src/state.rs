@@ -9,9 +9,9 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
-use platform::hosted;
+use platform::{control_group, hosted};
 use serde::{Deserialize, Serialize};
 
 const PREFIX: &str = "oscost-system-";
@@ -38,6 +38,8 @@ pub enum Created {
         /// See [`hosted::identity`].
         identity: String,
     },
+    /// A control group, which only processes of the system are in.
+    ControlGroup(PathBuf),
     /// A file.
     File(PathBuf),
     /// What this command removes.
@@ -82,6 +84,14 @@ impl StateDirectory {
     /// Where files of the system go, which are removed with the directory.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// A name for what is created outside of it, which no other process uses, not even one whose pid is the same in another
+    /// container.
+    pub(crate) fn unique_name(&self) -> String {
+        let name = self.path.file_name().unwrap_or_default().to_string_lossy();
+        let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        format!("{name}-{:x}", since.as_nanos())
     }
 
     /// Records what is about to be created.
@@ -147,6 +157,11 @@ fn remove<Files>(path: &Path, created: &[Created], held: Option<Files>) {
         undo(one);
     }
     end_processes_of(path);
+    for one in created {
+        if let Created::ControlGroup(path) = one {
+            control_group::remove(path);
+        }
+    }
     // Windows removes no file that is open.
     drop(held);
     // What cannot be unmounted or removed now stays for the next sweep: the directory is still there.
@@ -163,6 +178,8 @@ fn undo(created: &Created) {
                 end_all(|| hosted::in_group(*leader));
             }
         }
+        // Removed after the processes in it.
+        Created::ControlGroup(_) => {}
         Created::File(path) => {
             let _ = fs::remove_file(path);
         }
@@ -264,7 +281,7 @@ mod tests {
         // One stays in the group, the other leaves it.
         command.args(["-c", "sleep 98 & setsid sleep 99 & read line"]).stdin(Stdio::piped());
         command.env(VARIABLE, state.path());
-        let mut child = hosted::spawn(command, &cpus).unwrap();
+        let mut child = hosted::spawn(command, &cpus, None).unwrap();
         let leader = child.id();
         let identity = hosted::identity(leader).unwrap();
         state.record(Created::Group { leader, identity }).unwrap();
@@ -281,6 +298,33 @@ mod tests {
 
     #[test]
     #[cfg(target_os = "linux")]
+    fn a_control_group_is_removed_with_its_processes() {
+        use platform::control_group::ControlGroup;
+        let mut state = StateDirectory::new().unwrap();
+        let group = ControlGroup::path_of(&state.unique_name()).and_then(|path| {
+            state.record(Created::ControlGroup(path.clone()))?;
+            ControlGroup::create(path)
+        });
+        let reason = group.as_ref().err().map(ToString::to_string).unwrap_or_default();
+        if testing::skip_unless(group.is_ok(), &reason) {
+            return;
+        }
+        // As after a kill of this process, nothing but the record has its path.
+        let group = std::mem::ManuallyDrop::new(group.unwrap());
+        let mut command = Command::new("sleep");
+        command.arg("97");
+        let mut child = hosted::spawn(command, &platform::cpu::allowed(), Some(&group)).unwrap();
+        assert!(group.has(child.id()));
+        let record = fs::read_to_string(state.path().join(RECORD)).unwrap();
+        let [Created::ControlGroup(path)] = &parse(&record)[..] else { panic!("{record}") };
+        assert!(path.is_dir());
+        let waiting = std::thread::spawn(move || child.wait().unwrap());
+        drop(state);
+        assert!(!path.exists() && !waiting.join().unwrap().success());
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
     fn a_pid_that_another_process_has_is_left_alone() {
         let mut child = hosted::spawn(
             {
@@ -289,6 +333,7 @@ mod tests {
                 command
             },
             &platform::cpu::allowed(),
+            None,
         )
         .unwrap();
         undo(&Created::Group { leader: child.id(), identity: "another boot 7".to_owned() });

@@ -104,12 +104,13 @@ impl System {
     }
 
     /// Starts an agent in it. The processes of this machine that it consists of run on `cpus` only, unless its option
-    /// `cpus` names others. What an earlier process left that was killed is removed first.
+    /// `cpus` names others. What an earlier process left that was killed is removed first. `counted`: whether what its
+    /// processes do on this machine is to be counted, as far as it can be ([`Running::is_counted`]).
     ///
     /// # Errors
     /// If something that it needs is missing, or it cannot be started. An agent that starts and then fails is not an error
     /// here: its output ends.
-    pub fn start(&self, cpus: &[usize]) -> Result<Running, SystemError> {
+    pub fn start(&self, cpus: &[usize], counted: bool) -> Result<Running, SystemError> {
         state::sweep();
         self.check()?;
         let failed = |e| SystemError::from_io("a directory for the system's files", &e);
@@ -119,7 +120,12 @@ impl System {
         let mut start = Starting { settings: &self.settings, cpus, state: &mut state };
         let mut launch = self.launcher.launch(&mut start)?;
         launch.command.envs(self.settings.variables("env"));
-        Running::start(launch, cpus, state)
+        let counted = match self.launcher.elsewhere() {
+            _ if !counted => Err("it was not asked for".to_owned()),
+            Some(reason) => Err(reason.to_owned()),
+            None => Ok(()),
+        };
+        Running::start(launch, cpus, state, counted)
     }
 }
 

@@ -141,7 +141,13 @@ fn rows(compared: &[Vec<Compared>]) -> Vec<CompareRow> {
             let at = known.unwrap_or_else(|| {
                 let base = row.base.map(|estimate| cell(estimate, &row.unit));
                 let (label, metric) = (row.label.clone(), row.metric.clone());
-                rows.push(CompareRow { label, metric, base, news: Vec::new() });
+                rows.push(CompareRow {
+                    label,
+                    metric,
+                    base,
+                    news: Vec::new(),
+                    host_calls: Vec::new(),
+                });
                 rows.len() - 1
             });
             // Earlier runs may lack the row.

@@ -10,6 +10,7 @@ use platform::cpu::{pin_thread, pin_thread_to_any};
 
 use super::placement::WorkerGroup;
 use super::state::{SharedState, Slot, phase};
+use crate::record::Repeated;
 use crate::round::{Mode, RoundOrder, Sampler};
 use crate::time::{Nanoseconds, Stopwatch};
 
@@ -110,7 +111,8 @@ impl<T> Worker<'_, T> {
             self.state.handed_over.fetch_add(1, Ordering::AcqRel);
         }
         self.wait_for_phase(phase::CHECK);
-        if T::OPERATIONS == Operations::Exclusive {
+        // Its length varies, which would spoil the difference of two rounds.
+        if T::OPERATIONS == Operations::Exclusive && !self.order.mode.is_counted_outside() {
             self.check(&mut own);
         }
         self.state.left.fetch_add(1, Ordering::AcqRel);
@@ -187,6 +189,13 @@ impl<T> Worker<'_, T> {
     fn count(&self, mut operate: impl FnMut()) {
         for _ in 0..3 {
             operate();
+        }
+        let repeated = |batch| (0..batch).for_each(|_| operate());
+        let goes_on = || self.phase() < phase::STOP;
+        if let Some(Repeated { operations, us }) = self.order.mode.repeat(repeated, goes_on) {
+            self.slot().operations.store(operations, Ordering::Release);
+            self.slot().busy_ns.store(us * 1_000, Ordering::Release);
+            return;
         }
         let mut counters = ThreadCounters::open(self.order.mode.counting());
         let mut operations = 0;

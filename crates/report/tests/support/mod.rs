@@ -81,6 +81,7 @@ pub fn cost(
             instructions: None,
             cycles: None,
             calls: Default::default(),
+            ..PerOp::default()
         }),
         ..named(label, "time", "ns/op")
     }

@@ -5,7 +5,7 @@ use csv::{Terminator, WriterBuilder};
 use super::format::TextFormat;
 use crate::document::{CaseResult, Direction, Document, Outcome};
 
-const HEADER: [&str; 34] = [
+const HEADER: [&str; 37] = [
     "run",
     "case",
     "params",
@@ -40,6 +40,9 @@ const HEADER: [&str; 34] = [
     "core_cycles",
     "core_cycles_low",
     "core_cycles_high",
+    "host_syscalls",
+    "host_switches",
+    "host_ptrace_stops",
 ];
 
 /// Why the writer cannot fail: all rows have as many fields as the header.
@@ -61,6 +64,7 @@ pub fn to_csv(document: &Document) -> String {
         row.extend(figures(&result).into_iter().map(Option::unwrap_or_default));
         row.push(result.doubts.join("; "));
         row.extend(core_cycles(&result).map(Option::unwrap_or_default));
+        row.extend(host_counts(&result).map(Option::unwrap_or_default));
         debug_assert_eq!(row.len(), HEADER.len());
         writer.write_record(row).expect(IN_MEMORY);
     }
@@ -126,4 +130,12 @@ fn core_cycles(result: &CaseResult) -> [Option<String>; 3] {
     let cycles = result.cycles;
     [cycles.map(|c| c.median), cycles.map(|c| c.low), cycles.map(|c| c.high)]
         .map(|value| value.map(|value| value.to_string()))
+}
+
+fn host_counts(result: &CaseResult) -> [Option<String>; 3] {
+    let per_op = result.per_op.as_ref().filter(|_| result.outcome == Outcome::Measured);
+    let counts = per_op.map_or([None; 3], |per_op| {
+        [per_op.host_syscalls, per_op.host_switches, per_op.host_ptrace_stops]
+    });
+    counts.map(|count| count.map(|count| count.to_string()))
 }

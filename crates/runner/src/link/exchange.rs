@@ -118,6 +118,11 @@ impl Link {
         }
     }
 
+    /// The agent's system.
+    pub(crate) fn agent(&mut self) -> &mut dyn Started {
+        &mut *self.agent
+    }
+
     /// Sets the rate of the agent's clock.
     pub(crate) fn set_rate(&mut self, rate: f64) {
         self.rate = rate;

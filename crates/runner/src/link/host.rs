@@ -3,10 +3,16 @@
 use std::io::{Read, Write};
 use std::time::Duration;
 
+use platform::control_group::HostCounts;
+
 /// A system in which agents are started.
 pub trait Starts {
     /// Its name, as the user sees it.
     fn name(&self) -> &str;
+    /// What starts it, such as `gvisor`; `None` if that has no name.
+    fn launcher(&self) -> Option<&str> {
+        None
+    }
     /// The number of CPUs that it can use at most; `None` if it can use all.
     fn cpu_limit(&self) -> Option<usize> {
         None
@@ -19,11 +25,12 @@ pub trait Starts {
     fn start_timeout(&self) -> Option<Duration> {
         None
     }
-    /// Starts an agent in it, on these CPUs of the host.
+    /// Starts an agent in it, on these CPUs of the host. `counted`: whether what its processes do on the host is to be counted,
+    /// as far as that is possible.
     ///
     /// # Errors
     /// Why it does not start, in words: what was tried, the cause, the remedy.
-    fn start(&self, cpus: &[usize]) -> Result<Box<dyn Started>, String>;
+    fn start(&self, cpus: &[usize], counted: bool) -> Result<Box<dyn Started>, String>;
 }
 
 /// An agent that was started. Dropping it ends it and its system.
@@ -34,6 +41,22 @@ pub trait Started: Send {
     fn take_output(&mut self) -> Box<dyn Read + Send>;
     /// The last line that it has printed on its standard error; empty if there is none.
     fn last_words(&mut self) -> String;
+    /// Whether what its processes do on the host can be counted.
+    ///
+    /// # Errors
+    /// Why not, in words.
+    fn is_counted(&self) -> Result<(), String> {
+        Err("this kind of system is not counted".to_owned())
+    }
+    /// What all its processes have done on the host since the first call.
+    ///
+    /// # Errors
+    /// Why nothing is counted, in words.
+    fn host_counts(&mut self) -> Result<HostCounts, String> {
+        self.is_counted().map(|()| HostCounts::default())
+    }
+    /// Ends counting for good, so that it runs as if it were not counted.
+    fn end_counting(&mut self) {}
     /// Ends it within a limited time.
     fn end(&mut self);
 }

@@ -3,6 +3,7 @@
 use std::io::{Read, Write};
 use std::time::Duration;
 
+use platform::control_group::HostCounts;
 use systems::{Running, System};
 
 use super::host::{Started, Starts};
@@ -10,6 +11,10 @@ use super::host::{Started, Starts};
 impl Starts for System {
     fn name(&self) -> &str {
         System::name(self)
+    }
+
+    fn launcher(&self) -> Option<&str> {
+        Some(System::launcher(self))
     }
 
     fn cpu_limit(&self) -> Option<usize> {
@@ -24,8 +29,8 @@ impl Starts for System {
         Some(self.boot_timeout())
     }
 
-    fn start(&self, cpus: &[usize]) -> Result<Box<dyn Started>, String> {
-        match System::start(self, cpus) {
+    fn start(&self, cpus: &[usize], counted: bool) -> Result<Box<dyn Started>, String> {
+        match System::start(self, cpus, counted) {
             Ok(running) => Ok(Box::new(running)),
             Err(error) => Err(error.to_string()),
         }
@@ -43,6 +48,18 @@ impl Started for Running {
 
     fn last_words(&mut self) -> String {
         Running::last_words(self)
+    }
+
+    fn is_counted(&self) -> Result<(), String> {
+        Running::is_counted(self)
+    }
+
+    fn host_counts(&mut self) -> Result<HostCounts, String> {
+        Running::host_counts(self)
+    }
+
+    fn end_counting(&mut self) {
+        Running::end_counting(self);
     }
 
     fn end(&mut self) {

@@ -5,8 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use measure::RoundOrder;
+use measure::record::Line;
 use measure::survey::ClockFacts;
 use platform::CaseError;
+use platform::control_group::HostCounts;
 
 use super::exchange::{Exchange, Link};
 use super::host::{Starts, Timeouts};
@@ -30,6 +32,10 @@ pub(crate) struct SystemLink<'a> {
     timeouts: Timeouts,
     /// The CPUs of the host.
     cpus: Vec<usize>,
+    /// Whether it is started so that what it does on the host is counted.
+    counted: bool,
+    /// Whether that was possible when it was last tried.
+    can_be_counted: bool,
     examined: ExamineOrder,
     link: Option<Link>,
     introduction: Option<Introduction>,
@@ -53,6 +59,8 @@ pub(crate) struct Introduction {
     pub(crate) rate: Option<f64>,
     /// The system's time of day less the coordinator's, in ms.
     pub(crate) clock_offset_ms: i64,
+    /// Why what it does on the host cannot be counted; `None` if it can.
+    pub(crate) uncounted: Option<String>,
 }
 
 /// What became of a round.
@@ -80,6 +88,8 @@ impl<'a> SystemLink<'a> {
             system,
             timeouts: Timeouts { start, ..timeouts },
             cpus: cpus.to_vec(),
+            counted: true,
+            can_be_counted: false,
             examined,
             link: None,
             introduction: None,
@@ -117,6 +127,27 @@ impl<'a> SystemLink<'a> {
     pub(crate) fn move_to(&mut self, cpus: &[usize]) {
         self.end();
         self.cpus = cpus.to_vec();
+    }
+
+    /// Whether what it does on the host can be counted.
+    pub(crate) fn can_be_counted(&self) -> bool {
+        self.can_be_counted
+    }
+
+    /// Counts what it does on the host during rounds that ask for it. A system that is not prepared for that starts again.
+    pub(crate) fn begin_counting(&mut self) {
+        if !self.counted {
+            self.counted = true;
+            self.end();
+        }
+    }
+
+    /// Ends that: nothing of it affects later rounds.
+    pub(crate) fn end_counting(&mut self) {
+        self.counted = false;
+        if let Some(link) = &mut self.link {
+            link.agent().end_counting();
+        }
     }
 
     /// The number of the present start: 1 for the first.
@@ -164,10 +195,14 @@ impl<'a> SystemLink<'a> {
             order.clock = clock.clone();
         }
         let beats = introduction.hello.can(crate::agent::WORKERS);
+        let counted = order.mode.is_counted_outside().then(|| settled_counts(link));
         match link.round(order, beats, &self.timeouts, stop) {
             Ok(Exchange::Whole(report)) => {
                 self.starts_in_a_row = 0;
-                RoundOf::Made(report)
+                RoundOf::Made(match counted {
+                    Some(before) => with_counts(link, before, report),
+                    None => report,
+                })
             }
             Ok(Exchange::Damaged(reason)) => {
                 let end = RoundEnd::Died(format!("the round was lost: {reason}"));
@@ -189,7 +224,11 @@ impl<'a> SystemLink<'a> {
     /// was started again may have other rates.
     fn start(&mut self, stop: &AtomicBool) -> Result<(), String> {
         self.starts_in_a_row += 1;
-        let agent = self.system.start(&self.cpus)?;
+        let agent = self.system.start(&self.cpus, self.counted)?;
+        let uncounted = agent.is_counted().err();
+        if self.counted {
+            self.can_be_counted = uncounted.is_none();
+        }
         let opened = Link::open(agent, &self.timeouts, stop);
         let (mut link, hello, first) = opened.map_err(|lost| lost.reason)?;
         let clock_offset_ms = hello.unix_ms - unix_ms();
@@ -202,7 +241,7 @@ impl<'a> SystemLink<'a> {
         }
         let rate = self.rate_of(&mut link, first, second, stop)?;
         link.set_rate(rate.unwrap_or(1.0));
-        self.introduction = Some(Introduction { hello, machine, rate, clock_offset_ms });
+        self.introduction = Some(Introduction { hello, machine, rate, clock_offset_ms, uncounted });
         self.link = Some(link);
         self.boots += 1;
         Ok(())
@@ -234,6 +273,29 @@ fn other_rate(first: (Duration, Instant), second: (Duration, Instant)) -> Option
     let apart = (there - here).abs();
     let differs = apart > here * RATE_TOLERANCE + MESSAGES_TAKE.as_secs_f64();
     (differs && here > 0.0).then(|| (there / here).max(1e-3))
+}
+
+/// What a system has done on the host, when the round before has ended there too: its worker and what served it.
+fn settled_counts(link: &mut Link) -> Result<HostCounts, String> {
+    const SETTLED_AFTER: Duration = Duration::from_millis(3);
+    std::thread::sleep(SETTLED_AFTER);
+    link.agent().host_counts()
+}
+
+/// The output of a round with what its system did on the host since `before`.
+fn with_counts(
+    link: &mut Link,
+    before: Result<HostCounts, String>,
+    Report { text, end }: Report,
+) -> Report {
+    let counted = before.and_then(|before| Ok(settled_counts(link)?.since(before)));
+    match counted {
+        Ok(counts) => {
+            let line = serde_json::to_string(&Line::Host(counts)).expect("plain values");
+            Report { text: format!("{line}\n{text}"), end }
+        }
+        Err(reason) => Report { text, end: RoundEnd::Died(format!("not counted: {reason}")) },
+    }
 }
 
 /// The clock of the same name; the best if there is none.

@@ -110,7 +110,7 @@ impl Starts for Fake {
         Some(1)
     }
 
-    fn start(&self, _: &[usize]) -> Result<Box<dyn Started>, String> {
+    fn start(&self, _: &[usize], _: bool) -> Result<Box<dyn Started>, String> {
         let left = self.failing_starts.load(Ordering::Relaxed);
         if left > 0 {
             self.failing_starts.store(left - 1, Ordering::Relaxed);

@@ -46,6 +46,13 @@ impl Launcher for Container {
         ]
     }
 
+    fn elsewhere(&self) -> Option<&'static str> {
+        Some(match self.program {
+            "docker" => "Docker's daemon starts its processes",
+            _ => "podman moves its processes to a control group of its own choice",
+        })
+    }
+
     fn check(&self, settings: &Settings) -> Result<(), SystemError> {
         program::need(self.program, self.program, self.package)?;
         match settings.text("image") {

@@ -54,6 +54,10 @@ impl Launcher for Ssh {
         true
     }
 
+    fn elsewhere(&self) -> Option<&'static str> {
+        Some("it is another host")
+    }
+
     fn check(&self, settings: &Settings) -> Result<(), SystemError> {
         program::need("ssh", "ssh", "openssh-client")?;
         match settings.text("host") {

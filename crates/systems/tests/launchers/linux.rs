@@ -9,6 +9,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use libtest_mimic::{Arguments, Failed, Trial};
+use platform::control_group::ControlGroup;
 use platform::hosted;
 use systems::{Running, System, SystemError, SystemsFile};
 
@@ -199,11 +200,16 @@ fn left(pid: u32) -> BTreeMap<&'static str, Vec<String>> {
         lines.lines().filter(|line| line.contains(&name)).map(str::to_owned).collect::<Vec<_>>()
     };
     let processes = hosted::mentioning(&name).iter().map(u32::to_string).collect();
+    let groups = ControlGroup::path_of("x").ok().and_then(|path| {
+        let entries = std::fs::read_dir(path.parent()?).ok()?.flatten();
+        Some(entries.map(|entry| entry.path().display().to_string()).collect::<Vec<_>>().join("\n"))
+    });
     let left = [
         ("directories", paths.filter(|path| path.contains(&name)).collect::<Vec<_>>()),
         ("processes", processes),
         ("mounts", with_name(&mounts)),
         ("containers", with_name(&containers)),
+        ("control groups", with_name(&groups.unwrap_or_default())),
     ];
     left.into_iter().filter(|(_, found)| !found.is_empty()).collect()
 }
@@ -236,16 +242,32 @@ fn is_denied(name: &str, running: &mut Running) -> bool {
 fn exchange(name: &str) -> Result<(), Failed> {
     let directory = tempfile::tempdir()?;
     let Some((system, _)) = system(name, directory.path())? else { return Ok(()) };
-    let mut running = system.start(&[cpu()])?;
+    let mut running = system.start(&[cpu()], true)?;
     let mut next = lines(&mut running);
     let mut input = running.take_input();
     if let Err(failed) = await_line(&mut next, "ready as agent", &mut running) {
         return if is_denied(name, &mut running) { Ok(()) } else { Err(failed) };
     }
-    for number in 0..3 {
+    let mut exchange = |number: u32, running: &mut Running| -> Result<(), Failed> {
         writeln!(input, "line {number}")?;
         input.flush()?;
-        await_line(&mut next, &format!("got line {number}"), &mut running)?;
+        await_line(&mut next, &format!("got line {number}"), running)
+    };
+    let before = running.host_counts();
+    for number in 0..3 {
+        exchange(number, &mut running)?;
+    }
+    match before {
+        Ok(before) => {
+            let counts = running.host_counts()?.since(before);
+            // Each line is read and written here, whatever runs the agent.
+            assert!((6..1_000_000).contains(&counts.syscalls) && counts.switches > 0, "{counts:?}");
+            running.end_counting();
+            exchange(3, &mut running)?;
+            assert!(running.host_counts().is_err() && running.is_counted().is_err());
+        }
+        Err(reason) if name == "podman" => assert!(reason.contains("control group"), "{reason}"),
+        Err(reason) => testing::skip(&reason),
     }
     let affinity = std::fs::read_to_string(format!("/proc/{}/status", running.pid()))?;
     let cpus = affinity.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:\t"));
@@ -260,7 +282,7 @@ fn start_and_wait(file: &Path) -> ExitCode {
     let systems = SystemsFile::read(file).expect("a file of systems");
     let name = systems.names().next().expect("a system").to_owned();
     let mut running =
-        System::parse(&name, &systems).expect("a system").start(&[cpu()]).expect("it starts");
+        System::parse(&name, &systems).expect("a system").start(&[cpu()], true).expect("it starts");
     let mut next = lines(&mut running);
     match await_line(&mut next, "ready as agent", &mut running) {
         Ok(()) => println!("started"),
@@ -294,7 +316,7 @@ fn kill(name: &str) -> Result<(), Failed> {
     // The next start.
     let text = format!("[next]\nlauncher = 'native'\nbinary = '{}'\n", agent()?.display());
     let systems = SystemsFile::parse(&text, Path::new("systems.toml"))?;
-    System::parse("next", &systems)?.start(&[cpu()])?.end();
+    System::parse("next", &systems)?.start(&[cpu()], false)?.end();
     nothing_left(pid, directory.path())
 }
 
@@ -367,7 +389,7 @@ fn over_ssh() -> Result<(), Failed> {
     let system = System::parse("there", &systems)?;
     let mut copied = Vec::new();
     for _ in 0..2 {
-        let mut running = system.start(&platform::cpu::allowed())?;
+        let mut running = system.start(&platform::cpu::allowed(), true)?;
         let mut next = lines(&mut running);
         let mut input = running.take_input();
         await_line(&mut next, "ready as agent", &mut running)?;
@@ -385,7 +407,8 @@ fn over_ssh() -> Result<(), Failed> {
     }
     assert_eq!(copied[0], copied[1], "it was copied twice");
     drop(server);
-    let error = system.start(&[cpu()]).err().ok_or("it has started without a server")?.to_string();
+    let error = system.start(&[cpu()], false).err();
+    let error = error.ok_or("it has started without a server")?.to_string();
     assert!(error.starts_with("there: ssh failed: ") && error.contains("refused"), "{error}");
     Ok(())
 }
@@ -393,7 +416,7 @@ fn over_ssh() -> Result<(), Failed> {
 fn last_words() -> Result<(), Failed> {
     let directory = tempfile::tempdir()?;
     let Some((system, _)) = system("native", directory.path())? else { return Ok(()) };
-    let mut running = system.start(&[cpu()])?;
+    let mut running = system.start(&[cpu()], false)?;
     drop(running.take_input());
     while !running.has_ended() {
         std::thread::yield_now();
@@ -411,7 +434,7 @@ fn cannot_start() -> Result<(), Failed> {
         ("podman:-v", "\"-v\" is not the name of an image"),
         ("ssh:-oProxyCommand=x", "\"-oProxyCommand=x\" is not the name of a host"),
     ] {
-        let error = match System::parse(text, &file)?.start(&[cpu()]) {
+        let error = match System::parse(text, &file)?.start(&[cpu()], false) {
             Err(SystemError::Missing { remedy, .. }) if remedy.starts_with("apt-get") => continue,
             Err(error) => error.to_string(),
             Ok(_) => return Err(format!("{text} has started").into()),

@@ -127,6 +127,7 @@ fn comparison(
             metric: row.metric.clone(),
             base: in_unit.and_then(|row| Some(cell(row.base?, &row.unit))),
             news: cells.iter().map(|cell| cell.as_ref().map(compared_cell)).collect(),
+            host_calls: host_calls(row),
         }
     };
     let without: usize = rows.clone().filter(|row| !has_pair(row)).count();
@@ -149,6 +150,13 @@ fn comparison(
         rows: rows.filter(has_pair).map(row).collect(),
         columns,
     }
+}
+
+/// The host's system calls per operation, if they are known in any column.
+fn host_calls(row: &analysis::Row) -> Vec<Option<f64>> {
+    let known = |cell: &analysis::Cell| cell.found()?.result.per_op.as_ref()?.host_syscalls;
+    let calls: Vec<Option<f64>> = row.cells.iter().map(known).collect();
+    if calls.iter().all(Option::is_none) { Vec::new() } else { calls }
 }
 
 /// Leaves out the rows of metrics other than the time, if more than a reader would look at have changed.

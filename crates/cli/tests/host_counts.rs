@@ -1,0 +1,85 @@
+//! What one operation in a system makes the host do, as counted from outside.
+#![cfg(target_os = "linux")]
+
+mod common;
+
+use std::process::Command;
+
+use common::linux::denied;
+use common::{Bench, finish, times};
+use serde_json::Value;
+
+const CASES: &str = "syscall/getppid clock/std-instant process/fork";
+
+fn run(bench: &Bench, arguments: &str, systems: &[&str]) -> Command {
+    let mut command = bench.command(&format!("run {arguments} --json"));
+    for system in systems {
+        command.args(["--on", system]);
+    }
+    command
+}
+
+/// The count of a case of this document; `None` if it is absent.
+fn count(document: &Value, case: &str, count: &str) -> Option<f64> {
+    let all = times(document);
+    let result = all.iter().find(|result| result["case"] == case).expect("the case");
+    assert_eq!(result["outcome"], "measured", "{result}");
+    result["per_op"][count].as_f64()
+}
+
+/// Why nothing was counted, if so.
+fn reason(document: &Value) -> Option<&str> {
+    document["machine"]["host_counts"].as_str()
+}
+
+#[test]
+fn each_operation_is_counted_on_the_host_without_the_start_of_its_worker() {
+    let bench = Bench::new();
+    // A launcher whose process is not the agent, but starts it in another process group.
+    let systems = ["native", "other=env -u NOTHING setsid --wait {oscost} agent"];
+    let arguments = format!("{CASES} --quick --budget 16s");
+    let said = finish(&mut run(&bench, &arguments, &systems)).with(0);
+    let documents = said.json();
+    let documents = documents.as_array().expect("one for each system");
+    assert_eq!(documents.len(), 2);
+    for document in documents {
+        let reason = reason(document);
+        if testing::skip_unless(reason.is_none(), reason.unwrap_or_default()) {
+            return;
+        }
+        let of = |case: &str, of: &str| count(document, case, of).expect("a count");
+        let calls = of("syscall/getppid", "host_syscalls");
+        assert!((0.95..1.2).contains(&calls), "{calls}");
+        // As many as it makes itself: none, if the kernel's clock needs no call.
+        let own = count(document, "clock/std-instant", "syscalls").unwrap_or(0.0);
+        let calls = of("clock/std-instant", "host_syscalls");
+        assert!((calls - own).abs() < 0.2, "{calls}, {own}");
+        // To the child and back; and the child's calls are counted too.
+        assert!(of("process/fork", "host_switches") > 0.9);
+        let own = count(document, "process/fork", "syscalls").unwrap_or(2.0);
+        assert!(of("process/fork", "host_syscalls") > own + 0.5);
+        assert!(document["machine"]["launcher"].is_string());
+    }
+    let compared = bench.oscost("compare last --by system --all").with(0);
+    assert!(compared.out.contains("host calls"), "{}", compared.out);
+    let ladder = bench.oscost("compare last --by system --ladder").with(0);
+    assert!(ladder.out.contains("host calls"), "{}", ladder.out);
+}
+
+#[test]
+fn what_cannot_be_counted_is_absent_with_the_reason() {
+    let bench = Bench::new();
+    let mut command = run(&bench, "syscall/getppid --quick --budget 2s", &["native"]);
+    let said = finish(denied(&mut command, &[libc::SYS_perf_event_open])).with(0);
+    assert!(
+        said.err.contains("the host's system calls of native are not counted: "),
+        "{}",
+        said.err
+    );
+    let json = said.json();
+    let document = &json[0];
+    assert!(reason(document).is_some_and(|text| text.starts_with("not counted: ")), "{document}");
+    for name in ["host_syscalls", "host_switches", "host_ptrace_stops"] {
+        assert_eq!(count(document, "syscall/getppid", name), None, "unknown is not zero");
+    }
+}

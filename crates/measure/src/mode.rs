@@ -1,0 +1,103 @@
+//! What a round does: take samples, count in its own process, or carry out operations while the coordinator counts on the host.
+
+use std::time::{Duration, Instant};
+
+use platform::counters::SyscallCounting;
+use serde::{Deserialize, Serialize};
+
+use crate::record::Repeated;
+use crate::work::turn;
+
+/// The time that operations which the coordinator counts on the host may take.
+const REPEATING_LIMIT: Duration = Duration::from_millis(25);
+/// Turns between two clock readings of a round that is busy: about 0.5 ms. In some systems a reading is a system call.
+const BUSY_TURNS: u64 = 800_000;
+
+/// What a round does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mode {
+    /// Take samples.
+    Sample,
+    /// Count system calls at this tracepoint, switches and faults.
+    Count(u64),
+    /// Count, with marks for a tracer that counts the system calls from outside.
+    CountForTracer,
+    /// Count all but system calls.
+    CountRest,
+    /// Carry out as many operations at most, while the coordinator counts on the host what the system does.
+    Repeat(u64),
+    /// The same without operations: be busy for as many us. The difference is that of the operations.
+    Busy(u64),
+}
+
+impl Mode {
+    /// How the untimed pass counts system calls.
+    pub fn counting(self) -> SyscallCounting {
+        match self {
+            Self::Count(id) => SyscallCounting::Tracepoint(id),
+            Self::CountForTracer => SyscallCounting::Marks,
+            Self::Sample | Self::CountRest | Self::Repeat(_) | Self::Busy(_) => {
+                SyscallCounting::None
+            }
+        }
+    }
+
+    /// Whether the coordinator counts on the host meanwhile.
+    pub fn is_counted_outside(self) -> bool {
+        matches!(self, Self::Repeat(_) | Self::Busy(_))
+    }
+
+    /// Carries out what such a mode asks for, as long as `goes_on`; `None` of another mode.
+    pub(crate) fn repeat(
+        self,
+        mut operations: impl FnMut(u64),
+        goes_on: impl Fn() -> bool,
+    ) -> Option<Repeated> {
+        let began = Instant::now();
+        let us = || u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX);
+        match self {
+            Self::Repeat(most) => {
+                let mut done = 0;
+                // Batches double, so that the clock is read seldom.
+                while done < most && goes_on() && (done == 0 || began.elapsed() < REPEATING_LIMIT) {
+                    let batch = done.clamp(1, most - done);
+                    operations(batch);
+                    done += batch;
+                }
+                Some(Repeated { operations: done, us: us() })
+            }
+            Self::Busy(length) => {
+                while us() < length && goes_on() {
+                    turn(BUSY_TURNS);
+                }
+                Some(Repeated { operations: 0, us: us() })
+            }
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn operations_are_repeated_as_often_as_asked_or_as_time_permits() {
+        let mut done = 0;
+        let repeated = Mode::Repeat(1_000).repeat(|batch| done += batch, || true).unwrap();
+        assert!(repeated.operations == done && done <= 1_000 && done > 0);
+        // A busy machine may leave little time for them, but not none.
+        let slow = |_| std::thread::sleep(REPEATING_LIMIT);
+        assert_eq!(Mode::Repeat(1_000).repeat(slow, || true).unwrap().operations, 1);
+        assert_eq!(Mode::Repeat(1_000).repeat(|_| (), || false).unwrap().operations, 0);
+        assert_eq!(Mode::CountRest.repeat(|_| (), || true), None);
+    }
+
+    #[test]
+    fn a_busy_round_has_no_operations_and_takes_its_time() {
+        let repeated = Mode::Busy(3_000).repeat(|_| panic!("an operation"), || true).unwrap();
+        assert!(repeated.operations == 0 && repeated.us >= 3_000, "{repeated:?}");
+        assert!(Mode::Busy(u64::MAX).repeat(|_| (), || false).is_some());
+    }
+}

@@ -1,0 +1,228 @@
+//! What one operation of a point makes the host do, from pairs of rounds during which the coordinator counted there: one with
+//! operations, and one that was busy for the same time without them. The difference leaves out the start of a worker, and what
+//! the system does anyway in that time.
+
+use measure::record::{Line, Repeated, parse_lines};
+use measure::round::Mode;
+use platform::control_group::HostCounts;
+
+use crate::launch::RoundEnd;
+
+/// The number of operations in a round, unless time is up: what differs between two starts of a worker, up to a hundred
+/// system calls in a sandbox, is then a small part.
+const OPERATIONS: u64 = 5_000;
+const PAIRS_AT_LEAST: usize = 2;
+const PAIRS_AT_MOST: usize = 5;
+/// Rounds that may be lost.
+const LOST_AT_MOST: u32 = 3;
+/// Pairs agree if their counts per operation are no further apart than this, and this share of the count.
+const AGREEMENT: f64 = 0.05;
+/// A count is not known if most pairs are further apart than this, and this share of the count.
+const USABLE: f64 = 0.5;
+
+/// What the pairs of rounds have shown so far.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct HostEvidence {
+    /// The round with operations whose counterpart is not yet made.
+    half: Option<(HostCounts, Repeated)>,
+    pairs: Vec<HostPerOp>,
+    lost: u32,
+    /// Whether this point cannot be counted so.
+    refused: bool,
+}
+
+/// Counts per operation on the host; `None` if not known.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(crate) struct HostPerOp {
+    pub(crate) syscalls: Option<f64>,
+    pub(crate) switches: Option<f64>,
+    pub(crate) ptrace_stops: Option<f64>,
+}
+
+impl HostEvidence {
+    /// What the next round must do; `None` if none is needed.
+    pub(crate) fn next(&self) -> Option<Mode> {
+        if self.refused || self.lost >= LOST_AT_MOST || self.is_settled() {
+            return None;
+        }
+        Some(match self.half {
+            Some((_, repeated)) => Mode::Busy(repeated.us),
+            None => Mode::Repeat(OPERATIONS),
+        })
+    }
+
+    fn is_settled(&self) -> bool {
+        let parts: [fn(&HostPerOp) -> Option<f64>; 2] = [|one| one.syscalls, |one| one.switches];
+        let agree = || parts.iter().all(|part| self.known(*part, AGREEMENT, 0).is_some());
+        self.pairs.len() >= PAIRS_AT_MOST || (self.pairs.len() >= PAIRS_AT_LEAST && agree())
+    }
+
+    /// Adds the output of a round.
+    pub(crate) fn add(&mut self, text: &str, end: &RoundEnd) {
+        let (mut counts, mut repeated) = (None, None);
+        for line in parse_lines(text) {
+            match line {
+                Line::Host(line) => counts = Some(line),
+                Line::Repeated(line) => repeated = Some(line),
+                _ => {}
+            }
+        }
+        match (end, counts, repeated) {
+            (RoundEnd::Reported(Ok(())), Some(counts), Some(made)) => self.add_round(counts, made),
+            // The case takes another way to count, or is refused as it would be when timed.
+            (RoundEnd::Reported(_), _, _) => self.refused = true,
+            (RoundEnd::Died(_) | RoundEnd::Hung(_), _, _) => self.lost += 1,
+        }
+    }
+
+    fn add_round(&mut self, counts: HostCounts, made: Repeated) {
+        match (self.half, made.operations) {
+            (None, 0) => self.lost += 1,
+            (_, 1..) => self.half = Some((counts, made)),
+            (Some((with, of)), 0) => {
+                self.half = None;
+                self.pairs.push(HostPerOp::of(with, counts, of.operations));
+            }
+        }
+    }
+
+    /// The medians of the pairs; a count that they disagree about is not known.
+    pub(crate) fn per_op(&self) -> HostPerOp {
+        // Of five, one at each end may have been disturbed.
+        let ends = usize::from(self.pairs.len() >= PAIRS_AT_MOST);
+        let known = |part: fn(&HostPerOp) -> Option<f64>| {
+            let enough = self.pairs.len() >= PAIRS_AT_LEAST;
+            enough.then(|| self.known(part, USABLE, ends)).flatten().map(|count| count.max(0.0))
+        };
+        HostPerOp {
+            syscalls: known(|one| one.syscalls),
+            switches: known(|one| one.switches),
+            ptrace_stops: known(|one| one.ptrace_stops),
+        }
+    }
+
+    /// The median of a count, if without so many values at each end the pairs differ by no more than `apart`, or that share of
+    /// it.
+    fn known(
+        &self,
+        part: impl Fn(&HostPerOp) -> Option<f64>,
+        apart: f64,
+        ends: usize,
+    ) -> Option<f64> {
+        let mut counts: Vec<f64> = self.pairs.iter().map(part).collect::<Option<_>>()?;
+        let median = measure::stats::median(&mut counts);
+        counts.sort_unstable_by(f64::total_cmp);
+        let inner = counts.get(ends..counts.len().checked_sub(ends)?)?;
+        let spread = inner.last()? - inner.first()?;
+        (spread <= apart.max(apart * median.abs())).then_some(median)
+    }
+}
+
+impl HostPerOp {
+    /// The difference of two rounds, divided among the operations.
+    fn of(with: HostCounts, without: HostCounts, operations: u64) -> Self {
+        let each = |with: u64, without: u64| {
+            Some((with as f64 - without as f64) / operations.max(1) as f64)
+        };
+        let stops = with.ptrace_stops.zip(without.ptrace_stops);
+        Self {
+            syscalls: each(with.syscalls, without.syscalls),
+            switches: each(with.switches, without.switches),
+            ptrace_stops: stops.and_then(|(with, without)| each(with, without)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use platform::CaseError;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn line(line: &Line) -> String {
+        serde_json::to_string(line).unwrap() + "\n"
+    }
+
+    fn text(syscalls: u64, switches: u64, operations: u64) -> String {
+        let counts = HostCounts { syscalls, switches, ptrace_stops: None };
+        line(&Line::Host(counts)) + &line(&Line::Repeated(Repeated { operations, us: 900 }))
+    }
+
+    const ENDED: RoundEnd = RoundEnd::Reported(Ok(()));
+
+    /// Adds rounds as long as they are needed: their system calls, where an operation makes `each`, with such an error.
+    fn counted(each: f64, errors: &[i64]) -> HostEvidence {
+        let mut evidence = HostEvidence::default();
+        let mut errors = errors.iter().copied().cycle();
+        while let Some(mode) = evidence.next() {
+            let start = 1_000 + errors.next().unwrap_or(0);
+            let (own, operations) = match mode {
+                Mode::Repeat(operations) => ((each * operations as f64) as i64, operations),
+                Mode::Busy(900) => (0, 0),
+                other => panic!("{other:?}"),
+            };
+            evidence.add(&text((start + own) as u64, 500, operations), &ENDED);
+        }
+        evidence
+    }
+
+    #[test]
+    fn the_constant_part_cancels() {
+        let evidence = counted(3.0, &[0]);
+        assert_eq!(evidence.pairs.len(), PAIRS_AT_LEAST);
+        let per_op = HostPerOp { syscalls: Some(3.0), switches: Some(0.0), ptrace_stops: None };
+        assert_eq!(evidence.per_op(), per_op);
+        // What would be less than nothing is none.
+        assert_eq!(counted(0.0, &[0, 9]).per_op().syscalls, Some(0.0));
+    }
+
+    #[test]
+    fn pairs_that_disagree_are_repeated_and_one_that_was_disturbed_is_left_out() {
+        let disturbed = counted(1.0, &[90_000, 0, 0, 0, 0, 3, 0, 0, 0, 0]);
+        assert_eq!(disturbed.pairs.len(), PAIRS_AT_MOST);
+        assert!((disturbed.per_op().syscalls.unwrap() - 1.0).abs() < 0.01);
+        let chaos = counted(1.0, &[900, 90_000, 0, 50_000, 40_000, 7, 30_000, 0, 0, 20_000]);
+        assert_eq!(chaos.per_op().syscalls, None);
+        assert_eq!(chaos.per_op().switches, Some(0.0));
+    }
+
+    #[test]
+    fn lost_rounds_are_repeated_within_limits_and_other_ends_are_final() {
+        let mut evidence = HostEvidence::default();
+        evidence.add("", &RoundEnd::Died("signal 9".into()));
+        evidence.add(&text(9_000, 1, 5_000), &ENDED);
+        assert_eq!(evidence.next(), Some(Mode::Busy(900)));
+        evidence.add(&text(1, 1, 0)[..40], &RoundEnd::Hung("late".into()));
+        assert_eq!(evidence.next(), Some(Mode::Busy(900)));
+        evidence.add("", &RoundEnd::Died("signal 9".into()));
+        assert_eq!((evidence.next(), evidence.per_op()), (None, HostPerOp::default()));
+        for (text, end) in [
+            (String::new(), ENDED),
+            (text(1, 1, 1), RoundEnd::Reported(Err(CaseError::Unsupported("no".into())))),
+        ] {
+            let mut evidence = HostEvidence::default();
+            evidence.add(&text, &end);
+            assert_eq!((evidence.next(), evidence.per_op()), (None, HostPerOp::default()));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_output_ends(rounds in proptest::collection::vec(
+            (0u64.., 0u64.., proptest::option::of(0u64..), 0u64..9, 0u64..), 40
+        )) {
+            let mut evidence = HostEvidence::default();
+            for (syscalls, switches, ptrace_stops, operations, us) in rounds {
+                let counts = HostCounts { syscalls, switches, ptrace_stops };
+                let made = Repeated { operations, us };
+                let text = line(&Line::Host(counts)) + &line(&Line::Repeated(made));
+                evidence.add(&text, &ENDED);
+                let per_op = evidence.per_op();
+                for count in [per_op.syscalls, per_op.switches, per_op.ptrace_stops] {
+                    prop_assert!(count.is_none_or(|count| count.is_finite() && count >= 0.0));
+                }
+            }
+        }
+    }
+}
