@@ -1,12 +1,13 @@
 //! Claims: sentences about figures, each judged *holds*, *fails*, *undecided* or *not measurable*.
 //!
 //! `file` reads a claim file (TOML) by means of [`toml_reader`]; `relation` is the grammar of what a claim says of its figures;
-//! `names` compares all names with the cases that oscost has. `selection` finds the figures in the runs, `quantity` computes
-//! what the relation is about, with its interval, from `figure`s; `judge` decides.
+//! `names` compares all names with the cases that oscost has. `found` finds the figures of a side in a run, `selection` pairs
+//! those of both sides, `quantity` computes what the relation is about, with its interval, from `figure`s; `judge` decides.
 
 mod curve;
 mod figure;
 mod file;
+mod found;
 mod judge;
 mod location;
 mod model;
@@ -16,19 +17,23 @@ mod quantity;
 mod region;
 mod relation;
 mod selection;
+mod systems;
 pub mod toml_reader;
 mod unit;
 mod verdict;
 
 pub(crate) use file::side_of as read_side;
 pub use file::{ClaimFile, read_claims};
+pub(crate) use found::figures_of_side;
 pub use judge::judge;
 pub use location::{FileError, Located, Location};
 pub use model::{Claim, Content, Scope, Side, Statement};
 pub use names::check_names;
 pub(crate) use names::check_side;
 pub use relation::{Limit, Quantity, Region, Relation};
-pub(crate) use selection::{figures_of_side, is_system};
+pub use selection::{is_same_system, lacking_points};
+pub(crate) use systems::runs_called;
+pub use systems::{NATIVE, SystemName, absent_systems, systems_called};
 pub use verdict::{ClaimVerdict, JudgedClaim, JudgedComparison, QuantityInterval, Shown};
 
 #[cfg(test)]

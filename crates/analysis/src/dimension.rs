@@ -6,6 +6,8 @@ use std::fmt;
 use results::{CaseResult, Document};
 use thiserror::Error;
 
+use crate::param_value::same_value;
+
 /// A name or a `NAME=VALUE` that is none.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum DimensionError {
@@ -139,6 +141,7 @@ impl Condition {
         let Some(value) = self.dimension.value(run, result) else { return false };
         match self.dimension {
             Dimension::Case => cases::matches_filter(&self.value, &value),
+            Dimension::Param(_) => same_value(&self.value, &value),
             _ => value == self.value,
         }
     }
@@ -206,6 +209,10 @@ mod tests {
         };
         assert!(includes(&[]));
         assert!(includes(&["arch=epoll", "arch=fork", "connections=10", "system=native"]));
+        assert!(
+            includes(&["connections=0010"]),
+            "as in claims, another notation is the same value"
+        );
         assert!(!includes(&["arch=epoll", "connections=100"]));
         assert!(!includes(&["workers=1"]), "a case without the parameter has no value");
         assert!(

@@ -19,6 +19,7 @@ mod multiple;
 mod noise;
 mod overtaking;
 mod overview;
+mod param_value;
 mod ranking;
 mod recorded;
 mod resample;

@@ -11,6 +11,7 @@ mod exchange;
 mod files;
 mod mail;
 mod measure;
+mod needed;
 mod net;
 mod noise;
 mod on;

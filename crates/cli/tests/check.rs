@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::Bench;
+use common::{Bench, times};
 use serde_json::Value;
 
 const CLAIMS: &str = r#"
@@ -79,6 +79,124 @@ fn claims_are_measured_and_judged_again_from_the_run() {
     assert!(undecided.exists());
     bench.oscost("check undecided.toml run.json other.json").with(3);
     bench.oscost("check undecided.toml run.json other.json --strict").with(1);
+}
+
+const BETWEEN: &str = r#"
+[[claim]]
+name = "alike"
+sentence = "Both systems are the same machine."
+a = { case = "clock/std-instant", system = "again" }
+b.system = "native"
+relation = "ratio between 0.01 and 100"
+
+[[claim]]
+name = "of-the-first"
+sentence = "A free lock takes less than 10 ms."
+a = { case = "lock/std-mutex", params = { workers = 1, work = "none" } }
+relation = "< 10 ms"
+scope = "for all"
+"#;
+
+#[test]
+fn claims_between_systems_are_measured_on_each_and_judged() {
+    let bench = Bench::new();
+    bench.write("claims.toml", BETWEEN);
+    let said =
+        bench.oscost("check claims.toml --quick --on native --on again=native --json").with(0);
+    assert_eq!(verdicts(&said.out), ["holds", "holds"]);
+    assert!(said.err.contains(" points on 2 systems, up to "), "{}", said.err);
+    let claims = &said.json()["claims"];
+    let sides = &claims[0]["comparisons"][0];
+    assert_eq!((&sides["a"]["system"], &sides["b"]["system"]), (&"again".into(), &"native".into()));
+    assert_eq!(claims[1]["comparisons"][0]["a"]["system"], "native");
+    // The second system has only the points of claims that name it.
+    let runs = said.json()["runs"].as_array().expect("runs").clone();
+    assert_eq!(runs.len(), 2);
+    for (run, expected) in runs.iter().zip([2, 1]) {
+        let id = run.as_str().expect("an id");
+        let document = bench.oscost(&format!("export {id}")).with(0).json();
+        let mut cases: Vec<&Value> =
+            times(&document).iter().map(|result| &result["case"]).collect();
+        cases.dedup();
+        assert_eq!(cases.len(), expected, "{cases:?}");
+    }
+    // Either run brings the other along.
+    for run in ["last", "last~1"] {
+        let again = bench.oscost(&format!("check claims.toml {run} --json")).with(0);
+        assert_eq!(verdicts(&again.out), ["holds", "holds"]);
+    }
+    let one = bench.oscost("check claims.toml --quick --json").with(3);
+    assert_eq!(verdicts(&one.out), ["not-measurable", "holds"]);
+    assert!(one.err.contains("were not measured: again; --on measures several"), "{}", one.err);
+    for (options, words) in [
+        ("last --on native", "--on"),
+        ("--on nativ", "nativ"),
+        ("--systems x.toml", "--on"),
+        ("--measure-missing", "RUN"),
+        ("last --quick", "--measure-missing"),
+    ] {
+        bench.oscost(&format!("check claims.toml {options}")).with(2).complains(&[words]);
+    }
+}
+
+const LOCKS: &str = r#"
+[[claim]]
+name = "alike"
+sentence = "Two kinds of mutex are within a factor of 1000 of each other."
+a = { case = "lock/std-mutex", params = { workers = [1, 2], work = "none" } }
+b.case = "lock/parking-lot-mutex"
+relation = "ratio between 0.001 and 1000"
+scope = "for all"
+
+[[claim]]
+name = "cheap"
+sentence = "Reading a clock takes less than 10 ms."
+a.case = "clock/std-instant"
+relation = "< 10 ms"
+"#;
+
+#[test]
+fn points_that_a_run_lacks_are_named_with_the_command_that_measures_them() {
+    let bench = Bench::new();
+    bench.write("claims.toml", LOCKS);
+    let run = bench
+        .oscost("run clock/std-instant lock/std-mutex --param workers=1 --param work=none --quick")
+        .ended()
+        .saved();
+    let said = bench.oscost(&format!("check claims.toml {run} --json")).with(3);
+    assert_eq!(verdicts(&said.out), ["not-measurable", "holds"]);
+    for part in ["3 points that were not measured: ", "lock/parking-lot-mutex{", "workers=2"] {
+        assert!(said.err.contains(part), "{part}: {}", said.err);
+    }
+    let command = said.err.split("`oscost ").nth(1).and_then(|rest| rest.split('`').next());
+    let command = command.expect("a command").to_owned();
+    assert!(command.starts_with("run lock/std-mutex lock/parking-lot-mutex --param "), "{command}");
+    bench.oscost(&format!("{command} --quick")).ended();
+    let both = bench.oscost(&format!("check claims.toml {run} last --json")).with(0);
+    assert_eq!(verdicts(&both.out), ["holds", "holds"]);
+    assert!(both.err.is_empty(), "{}", both.err);
+}
+
+#[test]
+fn what_a_run_lacks_is_measured_on_request_if_it_is_of_this_machine() {
+    let bench = Bench::new();
+    bench.write("claims.toml", LOCKS);
+    let run = bench.oscost("run clock/std-instant --quick").ended().saved();
+    let options = format!("check claims.toml {run} --measure-missing --quick");
+    let said = bench.oscost(&format!("{options} --json")).with(0);
+    assert_eq!(verdicts(&said.out), ["holds", "holds"]);
+    let runs = said.json()["runs"].as_array().expect("runs").clone();
+    assert!(runs.len() == 2 && runs[0] == run.as_str(), "{runs:?}");
+    // Nothing is left to measure.
+    let again = bench.oscost(&format!("check claims.toml {run} last --measure-missing")).with(0);
+    assert!(again.err.is_empty(), "{}", again.err);
+    let document = bench.oscost(&format!("export {run}")).with(0).out;
+    let mut other: Value = serde_json::from_str(&document).expect("JSON");
+    other["run"]["id"] = "20260101-000000-0000".into();
+    other["machine"]["cpu_model"] = "another one".into();
+    bench.write("other.json", &other.to_string());
+    let refused = bench.oscost("check claims.toml other.json --measure-missing --quick").with(2);
+    refused.complains(&["20260101-000000-0000", "cpu_model", "another one"]);
 }
 
 #[test]

@@ -115,6 +115,23 @@ fn verdicts_decide_the_exit_code() {
 }
 
 #[test]
+fn claims_between_systems_are_judged_on_several() {
+    let bench = Bench::new();
+    let between = study("ratio between 0.01 and 100")
+        .replace("a = {", "b = { system = \"native\" }\na = { system = \"again\",");
+    bench.write("between.toml", &between);
+    let said = bench.oscost("study between.toml --on native --on again=native --json").with(0);
+    assert!(said.err.contains("study mine: 1 point on 2 systems, up to "), "{}", said.err);
+    let json = said.json();
+    assert_eq!(json["claims"][0]["verdict"], "holds");
+    let systems: Vec<&Value> =
+        json["runs"].as_array().unwrap().iter().map(|run| &run["system"]).collect();
+    assert_eq!(systems, ["native", "again"]);
+    let again = bench.oscost("study between.toml --run last --json").with(0);
+    assert_eq!(again.out, said.out);
+}
+
+#[test]
 fn wrong_studies_are_refused_with_line_and_column() {
     let bench = Bench::new();
     bench.write("wrong.toml", &study("value < 1 kg"));
@@ -128,6 +145,8 @@ fn wrong_studies_are_refused_with_line_and_column() {
         ("study timers --run nothing.json", "cannot read nothing.json"),
         ("study timers --new x.toml", "cannot be used with"),
         ("study --full", "required arguments were not provided"),
+        ("study --on native", "required arguments were not provided"),
+        ("study timers --on native --run last", "cannot be used with"),
         ("study --new ./none/x.toml", "cannot write ./none/x.toml"),
     ] {
         let said = bench.oscost(arguments).with(2);

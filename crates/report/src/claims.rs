@@ -9,7 +9,7 @@ use analysis::claim::{ClaimVerdict, Content, JudgedClaim, JudgedComparison};
 pub use junit::claims_junit;
 pub use markdown::claims_markdown;
 pub(crate) use wording::counts;
-use wording::{figure_of, most_telling, name_of_side, names, quantity, statement};
+use wording::{figure_of, left_out, most_telling, name_of_side, names, quantity, statement};
 
 use crate::page::{Ink, Page};
 use crate::text;
@@ -74,6 +74,9 @@ pub(crate) fn claim_text(judged: &JudgedClaim, page: &Page) -> String {
     if shown.len() > COMBINATIONS {
         let more = shown.len() - COMBINATIONS;
         line(&format!("and {more} more combinations of parameters; --json has all of them"));
+    }
+    if let Some(left_out) = left_out(judged) {
+        line(&format!("left out: {left_out}"));
     }
     if !judged.note.is_empty() {
         line(&format!("{}: {}", names(judged.verdict), judged.note));

@@ -7,6 +7,7 @@ mod tables;
 
 pub use model::{StudyLine, StudyPage};
 
+use analysis::claim::NATIVE;
 use results::Document;
 
 use crate::grid::{self, Cell, Column};
@@ -53,10 +54,20 @@ pub fn study_text(page_of: &StudyPage, page: &Page) -> String {
     text
 }
 
-/// `20261121-203655-4f2a (linux): Linux 6.1 x86_64, AMD EPYC, 2 CPUs`.
+/// `run 20261121-203655-4f2a (linux): Linux 6.1 x86_64, AMD EPYC, 2 CPUs`.
 fn run_line(run: &Document, page_of: &StudyPage) -> String {
     let id = &run.run.id;
-    let named = page_of.named.iter().find(|(_, of)| of == id).map(|(name, _)| name.as_str());
-    let system = named.or(run.system()).map(|name| format!(" ({name})")).unwrap_or_default();
+    let meant = page_of.named.iter().filter(|(_, of)| of == id).map(|(name, _)| name.as_str());
+    let own = run.system().filter(|own| *own != NATIVE);
+    let mut names: Vec<&str> = own.into_iter().chain(meant).collect();
+    names.dedup();
+    let system = match names[..] {
+        [] => String::new(),
+        [name] => format!(" ({name})"),
+        [name, ref others @ ..] if own.is_some() => {
+            format!(" ({name}, which claims call {})", others.join(" and "))
+        }
+        _ => format!(" ({})", names.join(", ")),
+    };
     format!("run {id}{system}: {}", run.machine_line())
 }

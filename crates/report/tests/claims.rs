@@ -3,7 +3,7 @@
 use analysis::claim::{ClaimFile, JudgedClaim, judge};
 use insta::assert_snapshot;
 use report::{Page, claims_junit, claims_markdown, claims_text};
-use results::{CaseResult, Direction, Document, Estimate};
+use results::{CaseResult, Direction, Document, Estimate, Outcome};
 
 const FILE: &str = r#"
 [[claim]]
@@ -53,9 +53,10 @@ fn row(case: &str, workers: usize, median: f64) -> CaseResult {
     }
 }
 
-fn judged() -> Vec<JudgedClaim> {
-    let text = r#"{"schema":2,"run":{"id":"x","started":"2026-11-21T00:00:00Z","seed":1,"oscost":"0"},
-                   "machine":{"os":"Linux"},"results":[]}"#;
+/// A run of two locks.
+fn run() -> Document {
+    let text = r#"{"schema":2,"run":{"id":"x","started":"2026-11-21T00:00:00Z","seed":1,"oscost":"0",
+                   "area_seconds":{"clock":0.25,"lock":3.5}},"machine":{"os":"Linux"},"results":[]}"#;
     let mut document: Document = results::parse_document(text).unwrap();
     document.results = vec![
         row("lock/sysv-sem", 1, 200.0),
@@ -63,7 +64,22 @@ fn judged() -> Vec<JudgedClaim> {
         row("lock/posix-sem-shared", 1, 100.0),
         row("lock/posix-sem-shared", 2, 250.0),
     ];
-    judge(&ClaimFile::parse(FILE).unwrap().claims, &[document])
+    document
+}
+
+fn judged() -> Vec<JudgedClaim> {
+    judge(&ClaimFile::parse(FILE).unwrap().claims, &[run()])
+}
+
+/// A claim about all of three points, one of which the system lacks.
+fn with_a_point_left_out() -> Vec<JudgedClaim> {
+    let mut document = run();
+    let mut lacking = row("lock/sysv-sem", 4, 1.0);
+    (lacking.outcome, lacking.estimate) = (Outcome::Unsupported, None);
+    lacking.reason = Some("no room for <4> workers".to_owned());
+    document.results.push(lacking);
+    let first = FILE.split("[[claim]]").nth(1).unwrap();
+    judge(&ClaimFile::parse(&format!("[[claim]]{first}")).unwrap().claims, &[document])
 }
 
 #[test]
@@ -89,8 +105,9 @@ fn markdown_shows_foreign_text_as_it_is() {
 fn junit_is_well_formed_and_counts_failures() {
     let mut claims = judged();
     claims[0].claim.sentence.push_str(" \u{1b}[2J \u{0} ]]> <x>");
-    let text = claims_junit(Some("a <title> & \"more\""), &claims, false);
+    let text = claims_junit(Some("a <title> & \"more\""), &claims, &[run()], false);
     assert!(text.contains("tests=\"5\" failures=\"1\" errors=\"0\" skipped=\"2\""), "{text}");
+    assert!(text.contains("time=\"3.750\" timestamp=\"2026-11-21T00:00:00\""), "{text}");
     assert!(!text.contains('\u{1b}') && !text.contains('\u{0}') && !text.contains("<x>"), "{text}");
     let mut reader = quick_xml::Reader::from_str(&text);
     let (mut depth, mut cases) = (0, 0);
@@ -106,7 +123,7 @@ fn junit_is_well_formed_and_counts_failures() {
         }
     }
     assert_eq!((depth, cases), (0, 5));
-    let strict = claims_junit(None, &claims, true);
+    let strict = claims_junit(None, &claims, &[], true);
     assert!(strict.contains("failures=\"2\" errors=\"0\" skipped=\"1\""), "{strict}");
 }
 
@@ -118,4 +135,21 @@ fn counts_come_first() {
         text.starts_with("5 claims: 2 hold, 1 fails, 1 undecided, 1 not measurable\n"),
         "{text}"
     );
+}
+
+#[test]
+fn what_is_left_out_is_named_in_each_form() {
+    let claims = with_a_point_left_out();
+    assert_eq!(claims[0].verdict.word(), "holds");
+    let point = "lock/sysv-sem{workers=4} is unsupported: no room for <4> workers";
+    let page = Page { width: 120, colour: false, unicode: true };
+    let text = claims_text(None, &claims, &page);
+    assert!(text.contains(&format!("    left out: {point}\n")), "{text}");
+    let markdown = claims_markdown(None, &claims);
+    assert!(
+        markdown.contains("Left out: lock/sysv-sem\\{workers=4\\} is unsupported"),
+        "{markdown}"
+    );
+    let junit = claims_junit(None, &claims, &[], false);
+    assert!(junit.contains("left out: lock/sysv-sem{workers=4} is unsupported"), "{junit}");
 }

@@ -66,7 +66,7 @@ fn locks() -> Vec<CaseResult> {
     let lock = |case: &str, workers: &str, ns| {
         let params =
             [("workers", workers), ("work", "9us"), ("as", "threads"), ("place", "unpinned")];
-        result(case, &params, ("time", "ns/op"), ns)
+        result(case, &params, ("million-pairs", "ms"), ns)
     };
     let all = [("1", 9_300.0), ("2", 9_700.0), ("3", 9_800.0), ("4", 9_900.0), ("5", 9_950.0)];
     let of_case = |case, factor| all.map(|(workers, ns)| lock(case, workers, ns * factor)).to_vec();

@@ -41,9 +41,9 @@ pub use machine_changes::also_differs;
 pub use noise::{NOISE_TAG, stored_noise_checks};
 pub use on::{OnRequest, begin_on};
 pub use plan::{
-    Options, Plan, PlanError, Point, Selection, choose, plan, plan_of, points_of_claims,
+    MeasuredSystem, On, Options, Plan, PlanError, Point, Selection, choose, plan, plan_of,
 };
 pub use recorded::recorded;
-pub use run::{Ended, Ending, Request, begin, resume};
+pub use run::{Ended, Ending, Request, begin, machine_differences, resume};
 pub use timebase::{best_clock, timebase_on};
 pub use user::{commands, functions};

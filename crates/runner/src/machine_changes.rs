@@ -30,16 +30,12 @@ pub fn also_differs(runs: &[&Document]) -> Vec<Difference> {
     analysis::also_differs(runs, &keys).into_iter().map(shortened).collect()
 }
 
-/// The first fact in the description of a run that has changed since it began; `now` describes the present. File systems
-/// are not compared: they are examined only when a run begins.
-pub(crate) fn changed_since(
-    begun: &Document,
-    now: &Document,
-    facts: &[Fact],
-) -> Option<Difference> {
+/// The facts in the description of a run that have changed since it began; `now` describes the present. File systems are not
+/// compared: they are examined only when a run begins.
+pub(crate) fn changed_since(begun: &Document, now: &Document, facts: &[Fact]) -> Vec<Difference> {
     let mut keys = compared_keys(facts);
     keys.retain(|key| begun.machine.contains_key(*key));
-    analysis::also_differs(&[begun, now], &keys).into_iter().map(shortened).next()
+    analysis::also_differs(&[begun, now], &keys).into_iter().map(shortened).collect()
 }
 
 /// Whether a key is of a lasting property of a file system, in contrast to its free space.
@@ -145,7 +141,7 @@ mod tests {
     fn a_run_continues_if_no_recorded_fact_has_changed() {
         let facts = platform::machine::describe();
         let changed = |begun: &[(&str, &str)], now: &[(&str, &str)]| {
-            changed_since(&run(begun), &run(now), &facts).map(|first| first.key)
+            changed_since(&run(begun), &run(now), &facts).into_iter().next().map(|first| first.key)
         };
         let now = [("release", "6.1"), ("lsm", "none"), ("kernel_command_line", "quiet")];
         let begun =

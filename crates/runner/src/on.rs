@@ -19,7 +19,7 @@ use crate::machine::{
     Description, VERSION, add_cycle_counting, directories, kind_of_cpu, level_key,
 };
 use crate::place::{Counting, Place};
-use crate::plan::{Options, Plan, plan};
+use crate::plan::{MeasuredSystem, On, Options, Plan, plan};
 use crate::run::{Ended, conclude, note_if_another_runs, note_if_unfit};
 use crate::run_state::RunState;
 use crate::wire::ExamineOrder;
@@ -84,7 +84,8 @@ pub fn begin_on(
     note_if_unfit(watch);
     note_if_another_runs(store, watch)?;
     let host = platform::cpu::allowed();
-    let drafted = plan(request.options, &host, request.seed)?;
+    let of_all = Options { on: On::All, ..request.options.clone() };
+    let drafted = plan(&of_all, &host, request.seed)?;
     let dirs: Vec<String> = directories(&drafted).into_iter().map(str::to_owned).collect();
     let (prepared, cpus) = introduce(&request, &drafted.cpus, &ExamineOrder { dirs }, stop, watch);
     if stop.load(Ordering::Relaxed) {
@@ -93,10 +94,12 @@ pub fn begin_on(
     note_uncounted(&prepared, watch);
     let group = new_id();
     let names: Vec<&str> = request.systems.iter().map(|system| system.name()).collect();
+    let systems: Vec<MeasuredSystem> = prepared.iter().map(measured_system).collect();
     let mut begun = Vec::new();
-    for one in &prepared {
+    for (at, one) in prepared.iter().enumerate() {
         let id = if begun.is_empty() { group.clone() } else { unlike(&begun) };
-        let mut run = run_of(one, &request, &cpus, store)?;
+        let on = On::OneOf(systems.clone(), at);
+        let mut run = run_of(one, &request, on, &cpus, store)?;
         run.info.id = id;
         run.info.asked.insert(GROUP.to_owned(), group.clone());
         run.info.asked.insert(ON.to_owned(), names.join(" "));
@@ -181,10 +184,26 @@ fn unlike(begun: &[Begun]) -> String {
     }
 }
 
+/// What decides which points claims need of a system.
+fn measured_system(one: &Prepared) -> MeasuredSystem {
+    let name = one.link.name().to_owned();
+    let Ok(introduction) = &one.introduced else {
+        return MeasuredSystem { name, ..MeasuredSystem::default() };
+    };
+    let os = introduction.machine.facts.get("os").and_then(|os| os.as_str());
+    MeasuredSystem {
+        name,
+        os: os.map(str::to_owned),
+        lacks: introduction.machine.missing.keys().cloned().collect(),
+        is_judged: emulation(introduction).is_none(),
+    }
+}
+
 /// What is planned and known of the run on one system, without its id.
 fn run_of(
     one: &Prepared,
     request: &OnRequest,
+    on: On,
     host_cpus: &[usize],
     store: &mut Store,
 ) -> Result<Begun, RunError> {
@@ -203,6 +222,7 @@ fn run_of(
         budget: request.options.budget.map(|budget| budget / share),
         slow_down: Some(one.slow_down).filter(|share| *share > 0.0),
         boots: request.options.boots.or(own_process.then_some(STARTS_OF_ONE_PROCESS)),
+        on,
         ..request.options.clone()
     };
     let mut plan = plan(&options, &cpus, request.seed)?;

@@ -3,6 +3,7 @@
 mod claims;
 mod error;
 mod filter;
+mod on;
 mod options;
 mod params;
 mod point;
@@ -15,9 +16,10 @@ use measure::Params;
 use measure::user_code::UserCode;
 use serde::{Deserialize, Serialize};
 
-pub use claims::points_of_claims;
+use claims::points_of_claims;
 pub use error::PlanError;
 pub use filter::choose;
+pub use on::{MeasuredSystem, On};
 use options::extent_of;
 pub use options::{Options, Selection};
 use params::{params_of, thinned, values_of};
@@ -28,6 +30,9 @@ pub use point::Point;
 const PRECISION: f64 = 0.005;
 const WAITING_PRECISION: f64 = 0.02;
 const TRIAL_PRECISION: f64 = 0.15;
+/// How many times the usual time a run for claims may take, unless a budget is given: too few rounds decide nothing. A quiet
+/// machine does not take the time.
+const SLACK_OF_CLAIMS: u64 = 3;
 
 /// A run as planned; stored with it, so that it can be resumed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -81,6 +86,14 @@ fn waiting_precision() -> f64 {
 
 /// Plans a run of all points that `options` select, on these CPUs.
 pub fn plan(options: &Options, cpus: &[usize], seed: u64) -> Result<Plan, PlanError> {
+    if !options.claims.is_empty() {
+        let mut plan = plan_of(points_of_claims(options, cpus)?, options, cpus, seed)?;
+        if options.budget.is_none() {
+            plan.budget_ms *= SLACK_OF_CLAIMS;
+            plan.sampling_ms *= SLACK_OF_CLAIMS;
+        }
+        return Ok(plan);
+    }
     if !options.selections.is_empty() {
         return plan_of(points_of_selections(options, cpus, seed)?, options, cpus, seed);
     }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use analysis::Difference;
 use measure::cycles::Timebase;
 use measure::survey::ClockFacts;
 use results::{CaseResult, Document, Outcome, RunInfo, Store};
@@ -201,13 +202,18 @@ fn clock_of(begun: &Document) -> Result<ClockFacts, RunError> {
 
 /// A run is of one machine in one state: after a change, its later rounds would measure something else.
 fn check_same_machine(begun: &Document, clock: &ClockFacts) -> Result<(), RunError> {
+    let Some(first) = machine_differences(begun, clock).into_iter().next() else { return Ok(()) };
+    let [was, is] = [0, 1].map(|at| first.values[at].clone());
+    Err(RunError::MachineChanged { id: begun.run.id.clone(), key: first.key, was, is })
+}
+
+/// The facts in which the machine of a run differs from this one at present, timed by this clock.
+pub fn machine_differences(begun: &Document, clock: &ClockFacts) -> Vec<Difference> {
     let facts = platform::machine::describe();
     let mut now = begun.clone();
     now.machine = description(&facts, clock);
     VERSION.clone_into(&mut now.run.oscost);
-    let Some(first) = changed_since(begun, &now, &facts) else { return Ok(()) };
-    let [was, is] = [0, 1].map(|at| first.values[at].clone());
-    Err(RunError::MachineChanged { id: begun.run.id.clone(), key: first.key, was, is })
+    changed_since(begun, &now, &facts)
 }
 
 /// Adds the results that follow from several points, and determines how the run ended.

@@ -5,7 +5,7 @@ use measure::stats::{median, t_quantile};
 use measure::{Combine, Direction};
 use results::{CaseResult, Outcome};
 
-use super::selection::Datum;
+use super::found::Datum;
 use crate::spread::{Spread, grid_step};
 
 /// With fewer rounds nothing is decided, as in a comparison of runs.

@@ -18,7 +18,7 @@ use results::Document;
 
 use super::model::{Claim, Content, Scope, Statement};
 use super::quantity::{Measured, region_of};
-use super::selection::{Selected, select, systems};
+use super::selection::{Selected, select};
 use super::verdict::{ClaimVerdict, JudgedClaim, JudgedComparison};
 
 /// The chance of any wrong verdict of a file.
@@ -35,18 +35,21 @@ pub fn judge(claims: &[Claim], documents: &[Document]) -> Vec<JudgedClaim> {
         .collect();
     let measurable = selected.iter().filter(|selected| selected.is_ok()).count();
     let chance = CHANCE / measurable.max(1) as f64;
-    let judged = claims.iter().zip(selected).map(|(claim, selected)| {
-        let (verdict, note, comparisons) = match (&claim.content, selected) {
+    let judged =
+        claims.iter().zip(selected).map(|(claim, selected)| match (&claim.content, selected) {
             (Content::Statement(statement), Ok(selected)) => {
-                Judge { statement, chance }.claim(&selected)
+                let (verdict, note, comparisons) = Judge { statement, chance }.claim(&selected);
+                let left_out = selected.left_out;
+                JudgedClaim { claim: claim.clone(), verdict, note, left_out, comparisons }
             }
-            (_, selected) => {
-                let note = selected.err().unwrap_or_default();
-                (ClaimVerdict::NotMeasurable, note, Vec::new())
-            }
-        };
-        JudgedClaim { claim: claim.clone(), verdict, note, comparisons }
-    });
+            (_, selected) => JudgedClaim {
+                claim: claim.clone(),
+                verdict: ClaimVerdict::NotMeasurable,
+                note: selected.err().unwrap_or_default(),
+                left_out: Vec::new(),
+                comparisons: Vec::new(),
+            },
+        });
     judged.collect()
 }
 
@@ -55,13 +58,7 @@ fn select_one<'a>(
     statement: &Statement,
     documents: &'a [Document],
 ) -> Result<Selected<'a>, String> {
-    let selected = select(statement, documents).map_err(|missing| {
-        let systems: Vec<String> = systems(documents).into_iter().collect();
-        match missing.starts_with("the system ") {
-            true => format!("{missing}, only {}", systems.join(", ")),
-            false => missing,
-        }
-    })?;
+    let selected = select(statement, documents).map_err(|none| none.why)?;
     if statement.scope == Scope::At && selected.groups.len() > 1 {
         let count = selected.groups.len();
         let first = selected.groups[0].pairs[0].1.a.result.label();

@@ -20,6 +20,19 @@ pub struct Claim {
     pub content: Content,
 }
 
+impl Claim {
+    /// Its sides: none if no case measures what it needs.
+    pub fn sides(&self) -> impl Iterator<Item = &Side> {
+        let statement = match &self.content {
+            Content::Statement(statement) => Some(statement),
+            Content::Missing(_) => None,
+        };
+        statement
+            .into_iter()
+            .flat_map(|statement| std::iter::once(&statement.a).chain(&statement.b))
+    }
+}
+
 /// What a claim compares.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Content {

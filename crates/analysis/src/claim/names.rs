@@ -10,7 +10,8 @@ use super::location::{FileError, Located, Location};
 use super::model::{Claim, Content, Side, Statement};
 use super::per_op;
 use super::relation::{Limit, Quantity};
-use super::unit::{amount_in, parse_x};
+use super::unit::amount_in;
+use crate::param_value::{parse_x, same_value};
 
 /// Less similar names are not suggested.
 const SIMILAR: f64 = 0.8;
@@ -141,9 +142,8 @@ impl<'a> Known<'a> {
             return Err(FileError::new(values.at, self.no_param(name)));
         }
         let measured = |value: &str| {
-            self.results
-                .iter()
-                .any(|result| result.params.get(name).is_some_and(|own| own == value))
+            let is_it = |own: &String| same_value(own, value);
+            self.results.iter().any(|result| result.params.get(name).is_some_and(is_it))
         };
         let Some(param) = self.param(name) else { return Ok(()) };
         for value in values.value.iter().filter(|value| !measured(value)) {

@@ -5,11 +5,12 @@ use crate::frequency::cpu_differences;
 
 use super::curve::{Curve, Terms};
 use super::figure::{Contrast, Figure, Range, Scale};
+use super::found::Datum;
 use super::model::Statement;
 use super::names::limit_x;
 use super::region::ScaledRegion;
 use super::relation::{Limit, Quantity, Relation};
-use super::selection::{Datum, Group, Pair};
+use super::selection::{Group, Pair};
 use super::unit::amount_in;
 
 /// More rounds than this many times those measured are no remedy.

@@ -1,6 +1,4 @@
-//! Units of limits, and values of parameters as numbers.
-
-use measure::count::{parse_count, parse_duration};
+//! Units of limits.
 
 use super::relation::Limit;
 
@@ -32,17 +30,4 @@ pub(super) fn amount_in(limit: &Limit, unit: &str) -> Result<f64, String> {
 
 fn scale_of_time(unit: &str) -> Option<f64> {
     TIMES.iter().find(|(name, _)| *name == unit).map(|(_, scale)| *scale)
-}
-
-/// The value of a parameter as a number: a count, or a duration in ns. `None` if it is another word, or 0.
-pub(super) fn parse_x(text: &str) -> Option<f64> {
-    let count = parse_count(text).ok().map(|count| count as f64);
-    // "1m" is a count here: no case has a parameter in minutes.
-    let x = count.or_else(|| parse_duration(text).ok().map(|time| time.as_nanos() as f64));
-    x.filter(|x| *x > 0.0)
-}
-
-/// Whether two values of a parameter mean the same: `1k` and `1024`, `1ms` and `1000us`.
-pub(super) fn same_value(a: &str, b: &str) -> bool {
-    a == b || parse_x(a).is_some_and(|a| parse_x(b) == Some(a))
 }

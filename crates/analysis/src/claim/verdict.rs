@@ -4,8 +4,10 @@ use measure::stats::LEVEL;
 use results::Estimate;
 use serde::Serialize;
 
+use super::found::Datum;
 use super::model::{Claim, Statement};
-use super::selection::{Datum, Group, name_of};
+use super::selection::Group;
+use super::systems::name_of;
 
 /// The verdict on a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -50,6 +52,8 @@ pub struct JudgedClaim {
     pub verdict: ClaimVerdict,
     /// What would decide it, or what is missing; empty if it holds or fails.
     pub note: String,
+    /// Points that the measured system lacks, each with the reason: the verdict is about the others.
+    pub left_out: Vec<String>,
     /// One for each combination of the values of the parameters that the claim leaves open; empty if nothing is measurable.
     pub comparisons: Vec<JudgedComparison>,
 }

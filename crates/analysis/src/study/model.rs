@@ -133,17 +133,11 @@ impl Cell {
 impl Study {
     /// All points that tables and claims select.
     pub fn sides(&self) -> Vec<&Side> {
-        use crate::claim::Content;
         let places = self.tables.iter().flat_map(|table| &table.rows).flat_map(|row| &row.cells);
         let of_tables = places
             .filter_map(|cell| cell.place.as_ref())
             .flat_map(|place| std::iter::once(&place.point).chain(&place.over));
-        let of_claims = self.claims.iter().filter_map(|claim| match &claim.content {
-            Content::Statement(statement) => Some(statement),
-            Content::Missing(_) => None,
-        });
-        let of_claims =
-            of_claims.flat_map(|statement| std::iter::once(&statement.a).chain(&statement.b));
+        let of_claims = self.claims.iter().flat_map(Claim::sides);
         of_tables.chain(of_claims).collect()
     }
 }

@@ -9,7 +9,7 @@ use super::model::{About, Cell, Column, Measure, Place, Row, Study, SystemRole, 
 use super::sizes::{Size, SizedText, is_name, is_plain};
 use crate::claim::toml_reader::{TableReader, TomlFile};
 use crate::claim::{
-    Content, FileError, Located, Location, Side, check_names, check_side, read_claims, read_side,
+    Claim, FileError, Located, Location, Side, check_names, check_side, read_claims, read_side,
 };
 
 /// The largest study file, in bytes.
@@ -385,12 +385,8 @@ fn check(study: &Study, root: &TableReader<'_>) -> Result<(), FileError> {
         return Err(root.mistake(format!("[[about]] of {name:?}, which is no claim")));
     }
     let nothing = Words { column: None, row: None };
-    for claim in &study.claims {
-        if let Content::Statement(statement) = &claim.content {
-            for side in std::iter::once(&statement.a).chain(&statement.b) {
-                nothing.in_side(side)?;
-            }
-        }
+    for side in study.claims.iter().flat_map(Claim::sides) {
+        nothing.in_side(side)?;
     }
     check_names(&study.claims, &[])?;
     let places = study.tables.iter().flat_map(|table| &table.rows).flat_map(|row| &row.cells);

@@ -3,24 +3,25 @@
 use results::{Document, SYSTEM};
 
 use super::model::Study;
-use crate::claim::is_system;
+use crate::claim::runs_called;
 
-/// Gives runs the names of systems that the claims of a study use: of each name that no run has, to the first run on that
-/// operating system that is not called so on behalf of another name. Returns the names given, each with the id of its run.
+/// The runs that the claims of a study mean by the names of its systems: each name with the id of the run. A name that means
+/// none is given to the first run on the operating system that the study says, unless another name means that run.
 pub fn name_systems(study: &Study, runs: &mut [Document]) -> Vec<(String, String)> {
-    let mut given: Vec<(String, String)> = Vec::new();
+    let mut meant: Vec<(String, String)> = Vec::new();
     for role in &study.systems {
-        if runs.iter().any(|run| is_system(run, &role.name)) {
+        if let Some(run) = runs_called(&role.name, runs).first() {
+            meant.push((role.name.clone(), run.run.id.clone()));
             continue;
         }
         let is_free = |run: &Document| {
             let os = run.machine.get("os").and_then(|os| os.as_str());
-            os == Some(role.os.as_str()) && !given.iter().any(|(_, id)| *id == run.run.id)
+            os == Some(role.os.as_str()) && !meant.iter().any(|(_, id)| *id == run.run.id)
         };
         if let Some(run) = runs.iter_mut().find(|run| is_free(run)) {
             run.machine.insert(SYSTEM.to_owned(), role.name.clone().into());
-            given.push((role.name.clone(), run.run.id.clone()));
+            meant.push((role.name.clone(), run.run.id.clone()));
         }
     }
-    given
+    meant
 }

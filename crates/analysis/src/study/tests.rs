@@ -286,8 +286,10 @@ fn claims_are_judged_by_one_system_or_by_two() {
     let fast = [document("Linux", None, linux_timers(100.0))];
     assert_eq!(verdict(&study, &fast, "linux-below-1us"), Holds);
     let mut two = [linux, document("Windows", Some("wine"), windows_timers(1945.0))];
-    let named = name_systems(&study, &mut two);
-    assert_eq!(named, [("windows".to_owned(), two[1].run.id.clone())]);
+    let meant = [("linux", &two[0]), ("windows", &two[1])];
+    let meant = meant.map(|(name, run)| (name.to_owned(), run.run.id.clone()));
+    assert_eq!(name_systems(&study, &mut two), meant);
+    assert_eq!(two[1].system(), Some("wine"), "Wine is not Windows, and is shown as what it is");
     assert_eq!(verdict(&study, &two, "windows-below-2us"), Holds);
     assert_eq!(verdict(&study, &two, "windows-much-slower"), Holds);
     assert_eq!(verdict(&study, &two, "windows-2.6-times"), Holds);
@@ -297,12 +299,24 @@ fn claims_are_judged_by_one_system_or_by_two() {
         document("Linux", Some("up"), linux_timers(243.0)),
         document("Linux", Some("smp"), linux_timers(243.0 * 1.106)),
     ];
-    name_systems(&study, &mut two);
-    assert_eq!(
-        two[0].system(),
-        Some("linux"),
-        "the first run on Linux is the one that claims mean"
+    let first = ("linux".to_owned(), two[0].run.id.clone());
+    assert_eq!(name_systems(&study, &mut two), [first], "the first run on Linux is the one meant");
+}
+
+#[test]
+fn a_name_that_no_run_has_is_given_to_a_run_on_the_operating_system_of_the_study() {
+    let study = SMALL.replace(
+        "[sizes]",
+        "[[system]]\nname = \"old\"\nos = \"Linux\"\n[[system]]\nname = \"new\"\nos = \"Linux\"\n[sizes]",
     );
+    // Tables of TOML come after the plain keys.
+    let study = Study::parse(&study, Size::Default).unwrap();
+    let run = |os| document(os, None, Vec::new());
+    let mut runs = [run("Windows"), run("Linux")];
+    runs[0].run.id = "other".to_owned();
+    let meant = name_systems(&study, &mut runs);
+    assert_eq!(meant, [("old".to_owned(), runs[1].run.id.clone())], "one run is not both");
+    assert_eq!(runs[1].system(), Some("old"));
 }
 
 #[test]
@@ -310,7 +324,9 @@ fn systems_with_names_of_their_own_keep_them() {
     let study = parsed("timers", Size::Default);
     let run = |os, name| document(os, Some(name), Vec::new());
     let mut runs = [run("Linux", "linux"), run("Linux", "gvisor"), run("Windows", "windows")];
-    assert_eq!(name_systems(&study, &mut runs), []);
+    let meant = name_systems(&study, &mut runs);
+    assert_eq!(meant[0], ("linux".to_owned(), runs[0].run.id.clone()));
+    assert_eq!(meant[1], ("windows".to_owned(), runs[2].run.id.clone()));
     let names: Vec<_> = runs.iter().filter_map(Document::system).collect();
     assert_eq!(names, ["linux", "gvisor", "windows"]);
 }
@@ -337,13 +353,13 @@ fn measured_figures_take_the_layout_of_the_published_table() {
     assert_eq!(here, rounds, "each row is a round");
 
     let study = parsed("locks", Size::Default);
-    let lock = |case, workers, ns| {
+    let lock = |case, workers, ms| {
         result(
             case,
             &[("workers", workers), ("work", "9us"), ("as", "threads")],
-            "time",
-            "ns/op",
-            ns,
+            "million-pairs",
+            "ms",
+            ms,
         )
     };
     let results = vec![
@@ -353,7 +369,6 @@ fn measured_figures_take_the_layout_of_the_published_table() {
     ];
     let runs = [document("Linux", None, results)];
     let table = MeasuredTable::of(&study.tables[0], &runs);
-    // 9,593 ns per pair are 9,593 ms for 10^6 pairs.
     assert!((table.rows[0].cells[0].ratio.unwrap() - 1.0).abs() < 1e-9);
     assert!((table.rows[0].cells[5].here.unwrap().value - 126_403.0).abs() < 1e-6);
     assert!((table.rows[1].cells[5].ratio.unwrap() - 1.0).abs() < 1e-9);

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 
+use super::on::OnSystems;
 use super::store::StoreArg;
 use super::values::{budget, share};
 
@@ -20,28 +21,35 @@ A claim file is TOML; docs/claims.md describes it. For example:
   relation = \"< 100 ns\"
 
 A run is named by its id, the start of its id, `last`, `last~1` (the run before the last), a tag `key=value`, or a \
-JSON file. The exit code is 0 if all claims hold, 1 if one fails, 3 if one is undecided or not measurable.
+JSON file. Points that it lacks are listed with the command that measures them. The exit code is 0 if all claims hold, 1 if one fails, 3 if one is undecided or not measurable.
 
 Examples:
   oscost check claims.toml
+  oscost check claims.toml --on native --on gvisor
   oscost check claims.toml last
+  oscost check claims.toml last --measure-missing
   oscost check claims.toml linux.json windows.json --junit claims.xml
   oscost check claims.toml --quick --strict")]
 pub struct Check {
     /// The file of claims
     pub file: PathBuf,
     /// Judge these runs, with all runs measured together with them, instead of measuring what the claims need
-    #[arg(value_name = "RUN")]
+    #[arg(value_name = "RUN", conflicts_with = "on")]
     pub runs: Vec<String>,
+    /// Measure the claims of which the given runs lack points, in a new run; the runs must be of this machine
+    #[arg(long, requires = "runs")]
+    pub measure_missing: bool,
+    #[command(flatten)]
+    pub on: OnSystems,
     /// Fewer rounds
-    #[arg(long, conflicts_with = "runs")]
+    #[arg(long)]
     pub quick: bool,
     /// A point is complete when its interval's half-width is below this share [default: 0.5%; trials and contended
     /// locks: 15%]
-    #[arg(long, value_name = "SHARE", value_parser = share, allow_hyphen_values = true, conflicts_with = "runs")]
+    #[arg(long, value_name = "SHARE", value_parser = share, allow_hyphen_values = true)]
     pub precision: Option<f64>,
     /// Time limit, such as 30s or 2m; each point gets one round at least
-    #[arg(long, value_name = "TIME", value_parser = budget, allow_hyphen_values = true, conflicts_with = "runs")]
+    #[arg(long, value_name = "TIME", value_parser = budget, allow_hyphen_values = true)]
     pub budget: Option<Duration>,
     /// An undecided claim counts as one that fails: exit code 1
     #[arg(long)]

@@ -8,6 +8,7 @@ use clap::Args;
 use measure::count::parse_count;
 use runner::Options;
 
+use super::on::OnSystems;
 use super::store::{Files, StoreArg};
 use super::values::{budget, count, cpu, share};
 use crate::ending::Usage;
@@ -153,6 +154,7 @@ pub const OP: &str = "op";
 
 /// `oscost run`.
 #[derive(Debug, Args)]
+#[command(mut_arg("on", |on| on.conflicts_with_all(["ops", "slow_down"])))]
 #[command(after_help = "\
 Examples:
   oscost run --quick
@@ -173,13 +175,8 @@ pub struct Run {
     /// How much memory the library of --op may use
     #[arg(long, value_name = "BYTES", value_parser = op_memory, allow_hyphen_values = true, default_value = "1g")]
     pub op_memory: u64,
-    /// Measure on this system, in turn with the others named: `native`, `gvisor`, `qemu:KERNEL`, a name in systems.toml, or
-    /// NAME='COMMAND {oscost} agent' (may be repeated)
-    #[arg(long = "on", value_name = "SYSTEM", conflicts_with_all = ["ops", "slow_down"])]
-    pub on: Vec<String>,
-    /// File that defines systems [default: systems.toml here or in your configuration directory]
-    #[arg(long, value_name = "FILE", requires = "on")]
-    pub systems: Option<PathBuf>,
+    #[command(flatten)]
+    pub on: OnSystems,
     /// Start the systems of --on anew for each round
     #[arg(long, requires = "on")]
     pub fresh: bool,

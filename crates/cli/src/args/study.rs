@@ -4,14 +4,16 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::on::OnSystems;
 use super::store::StoreArg;
 
 /// `oscost study`.
 #[derive(Debug, Args)]
+#[command(mut_arg("on", |on| on.requires("study")))]
 #[command(after_help = "\
 Without a name, the included studies are listed with their durations. A study prints the published tables, the values \
 measured here in the same layout, a verdict for each published claim, and the differences in method. Claims that compare \
-systems are judged if several runs are given.
+systems are judged if several systems are measured, or several runs given.
 
 The exit code is 0 if all claims hold, 1 if one fails, and 3 if one is undecided or cannot be measured here.
 
@@ -19,6 +21,7 @@ Examples:
   oscost study
   oscost study locks
   oscost study network --full
+  oscost study timers --on native --on wine=oscost.exe
   oscost study timers --run last --run wine.json
   oscost study --new mine.toml && oscost study ./mine.toml")]
 pub struct Study {
@@ -29,8 +32,10 @@ pub struct Study {
     #[arg(long, requires = "study")]
     pub full: bool,
     /// Judge this saved run, with all runs of its group, or JSON file, instead of measuring (may be repeated)
-    #[arg(long = "run", value_name = "RUN", requires = "study")]
+    #[arg(long = "run", value_name = "RUN", requires = "study", conflicts_with = "on")]
     pub runs: Vec<String>,
+    #[command(flatten)]
+    pub on: OnSystems,
     /// Write a commented study to begin with
     #[arg(long, value_name = "FILE", conflicts_with = "study")]
     pub new: Option<PathBuf>,

@@ -1,60 +1,63 @@
 //! `oscost check`: judges claims.
 
 pub(super) mod document;
+mod missing;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::time::Duration;
 
-use analysis::claim::{Claim, ClaimFile, ClaimVerdict, Content, JudgedClaim, check_names, judge};
+use analysis::claim::{
+    Claim, ClaimFile, ClaimVerdict, JudgedClaim, absent_systems, check_names, judge,
+};
 use report::{claims_junit, claims_markdown, claims_text};
 use results::Document;
-use runner::{Options, Plan, Request};
+use runner::{Options, PlanError, RunError};
 
+use self::missing::Missing;
 use super::compare::is_document;
 use super::exchange::{read_document, read_text};
 use super::files::write;
-use super::measure::{best_clock, how_to_resume, watched};
+use super::measure::best_clock;
+use super::needed::Needed;
 use crate::args::{Check, FILTERS, StoreArg};
 use crate::ending::{Ending, Usage};
-use crate::interrupt::stop_on_interrupt;
 use crate::output::{note, page, print};
-use crate::store::{store_to_read, store_to_write};
+use crate::store::store_to_read;
 
 /// The key under which the name of the file is kept with the run.
 const CLAIMS: &str = "claims";
-/// How many times the usual time a run for claims may take.
-const SLACK: u64 = 3;
 
-/// Judges the claims of a file by existing runs, or by a new one.
+/// Judges the claims of a file by existing runs, or by a new one on each system.
 pub fn check(args: &Check) -> anyhow::Result<Ending> {
     let name = args.file.display().to_string();
     let text = read_text(&args.file)?;
     let wrong = |error| Usage(format!("{name}: {error}"));
     let file = ClaimFile::parse(&text).map_err(wrong)?;
-    let documents = match args.runs.is_empty() {
-        true => {
-            check_names(&file.claims, &[]).map_err(wrong)?;
-            let Some(documents) = measured(&file.claims, args)? else {
-                return Ok(Ending::NotMeasured);
-            };
-            documents
-        }
+    let measures = args.runs.is_empty() || args.measure_missing;
+    if !measures && (args.quick || args.precision.is_some() || args.budget.is_some()) {
+        let problem = "--quick, --precision and --budget are for measuring: with runs, give --measure-missing too";
+        return Err(Usage(problem.to_owned()).into());
+    }
+    let mut documents = existing(&args.runs, &args.store)?;
+    check_names(&file.claims, &documents).map_err(wrong)?;
+    let needed = match args.runs.is_empty() {
+        true => file.claims.clone(),
         false => {
-            let documents = existing(&args.runs, &args.store)?;
-            check_names(&file.claims, &documents).map_err(wrong)?;
-            documents
+            let missing = Missing::of(&file.claims, &documents, args)?;
+            missing.measured_or_named(&documents, args)?
         }
     };
+    match measured(needed, args)? {
+        Some(new) => documents.extend(new),
+        None => return Ok(Ending::NotMeasured),
+    }
     let judged = judge(&file.claims, &documents);
     show(&file, &judged, &documents, args)?;
-    let lacks_figures = |claim: &JudgedClaim| {
-        claim.verdict == ClaimVerdict::NotMeasurable
-            && matches!(claim.claim.content, Content::Statement(_))
-    };
-    if !args.runs.is_empty() && judged.iter().any(lacks_figures) {
+    let absent: Vec<String> = absent_systems(&file.claims, &documents).into_iter().collect();
+    if !absent.is_empty() {
+        let names = absent.join(", ");
         note(&format!(
-            "`oscost check {name}` without a run measures what the claims need on this system"
+            "claims name systems that were not measured: {names}; --on measures several"
         ));
     }
     Ok(ending(&judged, args.strict))
@@ -79,55 +82,55 @@ pub(super) fn existing(names: &[String], store: &StoreArg) -> anyhow::Result<Vec
     Ok(documents)
 }
 
-/// Measures the points that the claims need; `None` if the run was stopped. No run if they need none.
-fn measured(claims: &[Claim], args: &Check) -> anyhow::Result<Option<Vec<Document>>> {
-    let Some(plan) = plan_for(claims, args)? else { return Ok(Some(Vec::new())) };
-    runner::check_directories(&plan)?;
-    announce(&plan);
-    let stop = stop_on_interrupt()?;
-    let clock = best_clock()?;
-    let mut store = store_to_write(&args.store)?;
-    let request =
-        Request { plan: &plan, asked: asked(&plan, args), tags: Default::default(), clock: &clock };
-    let (ended, _) = watched(|watch| runner::begin(request, &mut store, &stop, watch))?;
-    if ended.ending == runner::Ending::Stopped {
-        let (id, file) = (&ended.id, args.file.display());
-        let resume = how_to_resume(id, &args.store);
-        note(&format!("stopped; to continue: {resume}, then `oscost check {file} {id}`"));
-        return Ok(None);
+/// Measures the points that these claims need, in a new run on each system; `None` if it was stopped.
+fn measured(claims: Vec<Claim>, args: &Check) -> anyhow::Result<Option<Vec<Document>>> {
+    if claims.is_empty() {
+        return Ok(Some(Vec::new()));
     }
-    note(&format!("saved as run {}", ended.id));
-    Ok(Some(vec![store.document(&ended.id)?]))
+    let options = Options { claims, ..options_of(args) };
+    let needed = Needed {
+        by: "these claims".to_owned(),
+        options: &options,
+        asked: asked(&options, args),
+        on: &args.on,
+        store: &args.store,
+    };
+    let file = args.file.display();
+    let earlier: String = args.runs.iter().map(|run| format!(" {run}")).collect();
+    needed
+        .measure(|id| format!("oscost check {file}{earlier} {id}"))
+        .map_err(|error| in_file(error, args))
 }
 
-/// The plan of the points that the claims need; `None` if they need none.
-fn plan_for(claims: &[Claim], args: &Check) -> anyhow::Result<Option<Plan>> {
-    let options = Options {
+/// The options of measuring, without claims.
+fn options_of(args: &Check) -> Options {
+    Options {
         quick: args.quick,
         precision: args.precision,
         budget: args.budget,
         ..Options::default()
+    }
+}
+
+/// A mistake in a claim, with the name of the file.
+fn in_file(error: anyhow::Error, args: &Check) -> anyhow::Error {
+    let of_plan = match error.downcast_ref() {
+        Some(RunError::NoPlan(of_plan)) => Some(of_plan),
+        _ => error.downcast_ref(),
     };
-    let cpus = platform::cpu::allowed();
-    let points = runner::points_of_claims(claims, &options, &cpus)
-        .map_err(|error| Usage(format!("{}: {error}", args.file.display())))?;
-    if points.is_empty() {
-        return Ok(None);
+    match of_plan {
+        Some(PlanError::Claim(mistake)) => {
+            Usage(format!("{}: {mistake}", args.file.display())).into()
+        }
+        _ => error,
     }
-    let mut plan = runner::plan_of(points, &options, &cpus, runner::random_seed())?;
-    if args.budget.is_none() {
-        // Too few rounds decide nothing. A quiet machine does not take the time.
-        plan.budget_ms *= SLACK;
-        plan.sampling_ms *= SLACK;
-    }
-    Ok(Some(plan))
 }
 
 /// The options to be kept with the run: what it measures, as filters.
-fn asked(plan: &Plan, args: &Check) -> BTreeMap<String, String> {
-    let mut cases: Vec<&str> = plan.points.iter().map(|point| point.case.as_str()).collect();
-    cases.sort_unstable();
-    cases.dedup();
+fn asked(options: &Options, args: &Check) -> BTreeMap<String, String> {
+    let cases: BTreeSet<&str> =
+        options.claims.iter().flat_map(Claim::sides).map(|side| side.case.value.as_str()).collect();
+    let cases: Vec<&str> = cases.into_iter().collect();
     let mut asked: BTreeMap<String, String> = [
         (FILTERS.to_owned(), cases.join(" ")),
         (CLAIMS.to_owned(), args.file.display().to_string()),
@@ -143,12 +146,6 @@ fn asked(plan: &Plan, args: &Check) -> BTreeMap<String, String> {
         asked.insert("budget".to_owned(), format!("{}ms", budget.as_millis()));
     }
     asked
-}
-
-fn announce(plan: &Plan) {
-    let points = plan.points.len();
-    let time = report::quantity::format_duration(Duration::from_millis(plan.budget_ms));
-    note(&format!("{points} points for these claims: up to {time}"));
 }
 
 /// Prints the verdicts, and writes the files that were asked for.
@@ -167,7 +164,7 @@ fn show(
         write(path, claims_markdown(title, judged).as_bytes())?;
     }
     if let Some(path) = &args.junit {
-        write(path, claims_junit(title, judged, args.strict).as_bytes())?;
+        write(path, claims_junit(title, judged, documents, args.strict).as_bytes())?;
     }
     Ok(())
 }

@@ -1,44 +1,71 @@
 //! `oscost run --on`: several systems in turn.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use analysis::NoiseCheck;
 use report::systems_summary;
-use results::Document;
-use runner::{Ended, OnRequest, Starts, Timeouts};
+use results::{Document, Store};
+use runner::{Ended, OnRequest, Options, RunError, Starts, Timeouts};
 use systems::{System, SystemsFile};
 
 use super::measure::{Form, in_progress, show_results};
-use crate::args::Run;
+use crate::args::{OnSystems, Run};
 use crate::ending::{Ending, Usage};
 use crate::output::{note, page, print};
 use crate::store::store_to_write;
 
-/// The systems that the user named.
-pub fn systems_of(args: &Run) -> anyhow::Result<Vec<System>> {
+/// The systems that the user named, if any.
+pub fn systems_of(args: &OnSystems) -> anyhow::Result<Vec<System>> {
+    if args.on.is_empty() {
+        return Ok(Vec::new());
+    }
     let wrong = |error: systems::SystemError| Usage(error.to_string());
     let file = SystemsFile::find(args.systems.as_deref()).map_err(wrong)?;
     Ok(System::parse_all(&args.on, &file).map_err(wrong)?)
 }
 
-/// Measures on all systems in turn, stores one run for each and shows their results.
-pub fn run_on(args: &Run, form: Form, stop: &AtomicBool) -> anyhow::Result<Ending> {
-    if args.output.files.are_given() && args.on.len() > 1 {
-        let problem = "--csv and --xlsx write one run: use `oscost export` for each system's";
-        return Err(Usage(problem.to_owned()).into());
-    }
-    let systems = systems_of(args)?;
-    let options = args.options()?;
-    let mut store = store_to_write(&args.store)?;
+/// Measures on these systems in turn, and stores one run for each; also returns how long that took.
+pub fn measure_on(
+    systems: &[System],
+    options: &Options,
+    asked: BTreeMap<String, String>,
+    tags: BTreeMap<String, String>,
+    store: &mut Store,
+    stop: &AtomicBool,
+) -> Result<(Vec<Ended>, Duration), RunError> {
     let request = OnRequest {
-        options: &options,
-        asked: args.asked(),
-        tags: args.output.tags.iter().cloned().collect(),
+        options,
+        asked,
+        tags,
         systems: systems.iter().map(|system| system as &dyn Starts).collect(),
         timeouts: Timeouts::default(),
         seed: runner::random_seed(),
     };
-    let (ended, took) = in_progress(|watch| runner::begin_on(request, &mut store, stop, watch))?;
+    in_progress(|watch| runner::begin_on(request, store, stop, watch))
+}
+
+/// Whether runs on several systems were stopped, which is reported.
+pub fn note_if_stopped(ended: &[Ended]) -> bool {
+    let is_stopped = ended.iter().any(|one| one.ending == runner::Ending::Stopped);
+    if is_stopped {
+        note("stopped; a run on several systems cannot be continued");
+    }
+    is_stopped
+}
+
+/// Measures on all systems in turn, stores one run for each and shows their results.
+pub fn run_on(args: &Run, form: Form, stop: &AtomicBool) -> anyhow::Result<Ending> {
+    if args.output.files.are_given() && args.on.on.len() > 1 {
+        let problem = "--csv and --xlsx write one run: use `oscost export` for each system's";
+        return Err(Usage(problem.to_owned()).into());
+    }
+    let systems = systems_of(&args.on)?;
+    let options = args.options()?;
+    let mut store = store_to_write(&args.store)?;
+    let tags = args.output.tags.iter().cloned().collect();
+    let (ended, took) = measure_on(&systems, &options, args.asked(), tags, &mut store, stop)?;
     let documents = ended.iter().map(|ended| store.document(&ended.id));
     let documents: Vec<Document> = documents.collect::<Result<_, _>>()?;
     if form == Form::Json {
@@ -73,9 +100,7 @@ fn show(documents: &[Document], form: Form) -> anyhow::Result<()> {
 }
 
 fn ending_of(ended: &[Ended]) -> Ending {
-    if ended.iter().any(|one| one.ending == runner::Ending::Stopped) {
-        note("stopped; a run on several systems cannot be continued");
-    }
+    note_if_stopped(ended);
     match ended.iter().all(|one| one.ending == runner::Ending::Complete) {
         true => Ending::Done,
         false => Ending::NotMeasured,

@@ -26,7 +26,7 @@ pub fn run(args: &Run) -> anyhow::Result<Ending> {
     if args.dry_run {
         return dry_run(args);
     }
-    if !args.on.is_empty() {
+    if !args.on.on.is_empty() {
         return run_on(args, form, &stop);
     }
     let plan = plan_of(&args.options()?)?;
@@ -37,7 +37,7 @@ pub fn run(args: &Run) -> anyhow::Result<Ending> {
 
 /// Prints what would be measured.
 fn dry_run(args: &Run) -> anyhow::Result<Ending> {
-    let systems = if args.on.is_empty() { Vec::new() } else { systems_of(args)? };
+    let systems = systems_of(&args.on)?;
     let names: Vec<&str> = systems.iter().map(System::name).collect();
     let share = u32::try_from(names.len()).unwrap_or(1).max(1);
     let options = args.options()?;

@@ -2,6 +2,7 @@
 
 mod json;
 
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
 use std::time::Duration;
@@ -10,16 +11,15 @@ use analysis::claim::judge;
 use analysis::study::{MeasuredTable, NAMES, Size, Study, TEMPLATE, included, name_systems};
 use report::{StudyLine, StudyPage, studies_table, study_text};
 use results::Document;
-use runner::{Options, Plan, Request, Selection};
+use runner::{Options, Selection};
 
 use super::check::{ending, existing};
 use super::exchange::read_text;
-use super::measure::{best_clock, how_to_resume, plan_of, watched};
+use super::measure::plan_of;
+use super::needed::Needed;
 use crate::args::{FILTERS, Study as Args};
 use crate::ending::{Ending, Usage};
-use crate::interrupt::stop_on_interrupt;
 use crate::output::{note, page, print};
-use crate::store::store_to_write;
 
 /// The option under which a run stores the name of its study.
 const STUDY: &str = "study";
@@ -55,8 +55,8 @@ fn list(as_json: bool) -> anyhow::Result<Ending> {
         lines.push(StudyLine {
             name: study.name.clone(),
             question: study.question.clone(),
-            takes: duration_of(&planned(&study, Size::Default)?),
-            takes_in_full: duration_of(&planned(&original, Size::Full)?),
+            takes: duration_of(&study, Size::Default)?,
+            takes_in_full: duration_of(&original, Size::Full)?,
         });
     }
     match as_json {
@@ -66,8 +66,8 @@ fn list(as_json: bool) -> anyhow::Result<Ending> {
     Ok(Ending::Done)
 }
 
-fn duration_of(plan: &Plan) -> Duration {
-    Duration::from_millis(plan.budget_ms)
+fn duration_of(study: &Study, size: Size) -> anyhow::Result<Duration> {
+    Ok(Duration::from_millis(plan_of(&options_of(study, size, 1))?.budget_ms))
 }
 
 fn repeat(name: &str, args: &Args) -> anyhow::Result<Ending> {
@@ -77,7 +77,7 @@ fn repeat(name: &str, args: &Args) -> anyhow::Result<Ending> {
     let study = parsed(name, &text, asked)?;
     let (study, mut runs) = match args.runs.is_empty() {
         true => match measured(&study, asked, args)? {
-            Some(run) => (study, vec![run]),
+            Some(runs) => (study, runs),
             None => return Ok(Ending::NotMeasured),
         },
         false => {
@@ -116,54 +116,46 @@ fn parsed(name: &str, text: &str, size: Size) -> Result<Study, Usage> {
     Study::parse(text, size).map_err(|error| Usage(format!("{name}: {error}")))
 }
 
-fn planned(study: &Study, size: Size) -> anyhow::Result<Plan> {
+/// What a study measures, on this number of systems. The budget of a study is that of one run.
+fn options_of(study: &Study, size: Size, systems: usize) -> Options {
     let selections = study
         .measure
         .iter()
         .map(|measure| Selection { filters: measure.cases.clone(), params: measure.params.clone() })
         .collect();
-    plan_of(&Options {
+    let systems = u32::try_from(systems.max(1)).unwrap_or(u32::MAX);
+    Options {
         selections,
         full: size == Size::Full,
         precision: study.precision,
-        budget: study.budget,
+        budget: study.budget.map(|budget| budget * systems),
         ..Options::default()
-    })
+    }
 }
 
-/// Measures the points of a study in a new run; `None` if it was stopped.
-fn measured(study: &Study, size: Size, args: &Args) -> anyhow::Result<Option<Document>> {
+/// Measures the points of a study in a new run on each system; `None` if it was stopped.
+fn measured(study: &Study, size: Size, args: &Args) -> anyhow::Result<Option<Vec<Document>>> {
     if study.measure.is_empty() {
         return Err(Usage(format!("{} has no [[measure]]: give a --run", study.name)).into());
     }
-    let stop = stop_on_interrupt()?;
-    let plan = planned(study, size)?;
-    runner::check_directories(&plan)?;
-    let time = report::quantity::format_duration(duration_of(&plan));
-    note(&format!("study {}: {} points, up to {time}", study.name, plan.points.len()));
-    let points = plan.points.iter().map(|point| (point.case.as_str(), &point.params));
-    cases::net::limits::notes(points).iter().for_each(|line| note(line));
-    let clock = best_clock()?;
-    let mut store = store_to_write(&args.store)?;
-    let mut asked = vec![(STUDY.to_owned(), study.name.clone())];
-    if size == Size::Full {
-        asked.push((SIZE.to_owned(), FULL.to_owned()));
-    }
     let filters = study.measure.iter().flat_map(|measure| measure.cases.clone());
-    asked.push((FILTERS.to_owned(), filters.collect::<Vec<_>>().join(" ")));
-    let asked = asked.into_iter().collect();
-    let request = Request { plan: &plan, asked, tags: Default::default(), clock: &clock };
-    let (ended, took) = watched(|watch| runner::begin(request, &mut store, &stop, watch))?;
-    let id = &ended.id;
-    let again = format!("oscost study {} --run {id}", args.study.as_deref().unwrap_or_default());
-    if ended.ending == runner::Ending::Stopped {
-        let resume = how_to_resume(id, &args.store);
-        note(&format!("stopped; to continue: {resume}, then `{again}`"));
-        return Ok(None);
+    let mut asked: BTreeMap<String, String> = [
+        (STUDY.to_owned(), study.name.clone()),
+        (FILTERS.to_owned(), filters.collect::<Vec<_>>().join(" ")),
+    ]
+    .into();
+    if size == Size::Full {
+        asked.insert(SIZE.to_owned(), FULL.to_owned());
     }
-    let took = report::quantity::format_duration(took);
-    note(&format!("saved as run {id} in {took}; to print it again: {again}"));
-    Ok(Some(store.document(id)?))
+    let needed = Needed {
+        by: format!("study {}", study.name),
+        options: &options_of(study, size, args.on.on.len()),
+        asked,
+        on: &args.on,
+        store: &args.store,
+    };
+    let name = args.study.as_deref().unwrap_or_default();
+    needed.measure(|id| format!("oscost study {name} --run {id}"))
 }
 
 /// Whether the runs have the original sizes.

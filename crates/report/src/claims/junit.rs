@@ -3,12 +3,19 @@
 use analysis::claim::{ClaimVerdict, JudgedClaim};
 use quick_xml::Writer;
 use quick_xml::events::{BytesDecl, BytesEnd, BytesStart, BytesText, Event};
+use results::Document;
 
-use super::wording::{quantity, side};
+use super::wording::{left_out, quantity, side};
 
 /// One test suite with one test case for each claim: one that fails is a failure, one that is undecided or not measurable
-/// is skipped, or a failure if `strict` and undecided.
-pub fn claims_junit(title: Option<&str>, claims: &[JudgedClaim], strict: bool) -> String {
+/// is skipped, or a failure if `strict` and undecided. The suite began with the first of the runs that the claims were judged
+/// by, and its time is that of their rounds; the judgement itself takes none.
+pub fn claims_junit(
+    title: Option<&str>,
+    claims: &[JudgedClaim],
+    runs: &[Document],
+    strict: bool,
+) -> String {
     let count = |wanted| claims.iter().filter(|claim| kind(claim, strict) == wanted).count();
     let mut writer = Writer::new_with_indent(Vec::new(), b' ', 2);
     let mut suite = BytesStart::new("testsuite");
@@ -17,6 +24,11 @@ pub fn claims_junit(title: Option<&str>, claims: &[JudgedClaim], strict: bool) -
     suite.push_attribute(("failures", count(Kind::Failure).to_string().as_str()));
     suite.push_attribute(("errors", "0"));
     suite.push_attribute(("skipped", count(Kind::Skipped).to_string().as_str()));
+    let seconds: f64 = runs.iter().flat_map(|run| run.run.area_seconds.values()).sum();
+    suite.push_attribute(("time", format!("{seconds:.3}").as_str()));
+    if let Some(began) = runs.iter().map(|run| run.run.started.as_str()).min() {
+        suite.push_attribute(("timestamp", legal(began.trim_end_matches('Z')).as_str()));
+    }
     write(&mut writer, Event::Decl(BytesDecl::new("1.0", Some("UTF-8"), None)));
     write(&mut writer, Event::Start(suite));
     for claim in claims {
@@ -49,6 +61,7 @@ fn test_case(writer: &mut Writer<Vec<u8>>, judged: &JudgedClaim, strict: bool) {
     let mut case = BytesStart::new("testcase");
     case.push_attribute(("classname", "oscost"));
     case.push_attribute(("name", legal(&judged.claim.name).as_str()));
+    case.push_attribute(("time", "0"));
     write(writer, Event::Start(case));
     let name = match kind(judged, strict) {
         Kind::Passed => None,
@@ -80,6 +93,7 @@ fn details(judged: &JudgedClaim) -> String {
             quantity(comparison).map(|said| format!("{said}: {}", comparison.verdict.word())),
         );
     }
+    lines.extend(left_out(judged).map(|points| format!("left out: {points}")));
     lines.join("\n")
 }
 

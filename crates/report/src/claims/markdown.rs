@@ -2,7 +2,7 @@
 
 use analysis::claim::{ClaimVerdict, Content, JudgedClaim, JudgedComparison};
 
-use super::wording::{counts, figure_of, names, quantity, statement};
+use super::wording::{counts, figure_of, left_out, names, quantity, statement};
 use crate::text::clean;
 
 /// A heading, the counts, and a table with one row for each combination of parameters of each claim.
@@ -35,6 +35,9 @@ fn section(judged: &JudgedClaim) -> String {
     }
     if let Content::Statement(of_claim) = &claim.content {
         paragraph("Claimed", &statement(of_claim));
+    }
+    if let Some(left_out) = left_out(judged) {
+        paragraph("Left out", &left_out);
     }
     if !judged.note.is_empty() {
         let what = names(judged.verdict);

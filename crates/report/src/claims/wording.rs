@@ -27,6 +27,17 @@ pub(super) fn names(verdict: ClaimVerdict) -> &'static str {
     if verdict == ClaimVerdict::NotMeasurable { "reason" } else { "to decide it" }
 }
 
+/// The points that the measured system lacks, with the reasons; of many, the first.
+pub(super) fn left_out(judged: &JudgedClaim) -> Option<String> {
+    const NAMED: usize = 3;
+    let (first, more) = judged.left_out.split_at(judged.left_out.len().min(NAMED));
+    let more = match more.len() {
+        0 => String::new(),
+        n => format!("; and {n} more"),
+    };
+    (!first.is_empty()).then(|| format!("{}{more}", first.join("; ")))
+}
+
 /// The relation with its scope.
 pub(super) fn statement(statement: &Statement) -> String {
     let relation = &statement.relation.value;

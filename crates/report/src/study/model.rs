@@ -30,6 +30,6 @@ pub struct StudyPage<'a> {
     pub claims: &'a [JudgedClaim],
     /// The runs that it is judged by.
     pub runs: &'a [Document],
-    /// The names that claims use for some of them, each with the id of the run.
+    /// The names of systems that claims use for some of them, each with the id of the run.
     pub named: &'a [(String, String)],
 }

@@ -11,24 +11,16 @@ use super::options::Options;
 use super::point::Point;
 use super::points_of;
 
-/// The system that is measured without a launcher.
-const NATIVE: &str = "native";
-
-/// The points of the cases that these claims need, each once, with the extent of `options`, on these CPUs. What is of
-/// another system, and what another command measures, is left out.
-///
-/// The names in the claims must have been checked ([`analysis::claim::check_names`]).
+/// The points of the cases that the claims of `options` need where these are measured, each once, on these CPUs. What another
+/// command measures is left out.
 ///
 /// # Errors
 /// A value that a parameter cannot have here, or a claim about one point for which several match.
-pub fn points_of_claims(
-    claims: &[Claim],
-    options: &Options,
-    cpus: &[usize],
-) -> Result<Vec<Point>, FileError> {
-    let planner = Planner { options, cpus };
+pub(super) fn points_of_claims(options: &Options, cpus: &[usize]) -> Result<Vec<Point>, FileError> {
+    let of_points = Options { claims: Vec::new(), ..options.clone() };
+    let planner = Planner { options: &of_points, cpus };
     let mut points = Vec::new();
-    for claim in claims {
+    for claim in &options.claims {
         if let Content::Statement(statement) = &claim.content {
             points.extend(planner.of_statement(statement, claim)?);
         }
@@ -45,21 +37,16 @@ struct Planner<'a> {
 
 impl Planner<'_> {
     fn of_statement(&self, statement: &Statement, claim: &Claim) -> Result<Vec<Point>, FileError> {
-        let is_here = |side: &Side| {
-            let system = side.system.as_ref().map(|system| system.value.as_str());
-            system.is_none_or(|name| {
-                name == NATIVE || name.eq_ignore_ascii_case(std::env::consts::OS)
-            })
-        };
+        let (a_is_here, b_is_here) = self.options.on.sides(statement);
         let of_a = self.of_side(&statement.a, &Params::new())?;
         check_scope(statement, &of_a, claim)?;
         let mut points = Vec::new();
-        if let Some(b) = statement.b.as_ref().filter(|b| is_here(b)) {
+        if let Some(b) = statement.b.as_ref().filter(|_| b_is_here) {
             for point in &of_a {
                 points.extend(self.of_side(b, &point.params)?);
             }
         }
-        match is_here(&statement.a) {
+        match a_is_here {
             true => Ok(of_a.into_iter().chain(points).collect()),
             false => Ok(points),
         }
@@ -126,6 +113,7 @@ fn check_scope(statement: &Statement, points: &[Point], claim: &Claim) -> Result
 mod tests {
     use analysis::claim::{ClaimFile, check_names};
 
+    use super::super::on::{MeasuredSystem, On};
     use super::*;
 
     /// The labels of the points of a file with one claim.
@@ -133,8 +121,12 @@ mod tests {
         let text = format!("[[claim]]\nname = \"x\"\nsentence = \"s\"\n{lines}");
         let claims = ClaimFile::parse(&text).unwrap().claims;
         check_names(&claims, &[]).unwrap();
-        let options = Options { quick: true, ..Options::default() };
-        let points = points_of_claims(&claims, &options, &[0, 1]).map_err(|e| e.to_string())?;
+        labels_on(&claims, On::This)
+    }
+
+    fn labels_on(claims: &[Claim], on: On) -> Result<Vec<String>, String> {
+        let options = Options { quick: true, claims: claims.to_vec(), on, ..Options::default() };
+        let points = points_of_claims(&options, &[0, 1]).map_err(|e| e.to_string())?;
         Ok(points.iter().map(Point::label).collect())
     }
 
@@ -192,5 +184,54 @@ mod tests {
             [""; 0]
         );
         assert_eq!(labels("missing = \"x\"\n").unwrap(), [""; 0]);
+    }
+
+    #[test]
+    fn each_system_is_measured_as_far_as_claims_need_it() {
+        let text = r#"
+            [[claim]]
+            name = "between"
+            sentence = "s"
+            a = { case = "clock/query-performance-counter", system = "windows" }
+            b = { case = "clock/std-instant", system = "linux" }
+            relation = "> 1"
+            [[claim]]
+            name = "anywhere"
+            sentence = "s"
+            a.case = "syscall/getppid"
+            relation = "< 1 s"
+            [[claim]]
+            name = "where there is one"
+            sentence = "s"
+            a.case = "clock/get-tick-count-64"
+            relation = "< 1 s"
+            [[claim]]
+            name = "gvisor"
+            sentence = "s"
+            a = { case = "syscall/read-0", system = "gvisor" }
+            relation = "< 1 s""#;
+        let claims = ClaimFile::parse(&text.replace("where there is one", "somewhere"));
+        let claims = claims.unwrap().claims;
+        let system = |name: &str, os: &str, lacks: &[&str]| MeasuredSystem {
+            name: name.to_owned(),
+            os: Some(os.to_owned()),
+            lacks: lacks.iter().map(|case| (*case).to_owned()).collect(),
+            is_judged: true,
+        };
+        let of_windows = ["clock/query-performance-counter", "clock/get-tick-count-64"];
+        let mut systems = vec![
+            system("native", "Linux", &of_windows),
+            system("wine", "Windows", &["syscall/getppid"]),
+            MeasuredSystem { name: "gvisor".to_owned(), ..MeasuredSystem::default() },
+        ];
+        let on = |systems: &[MeasuredSystem], at| {
+            labels_on(&claims, On::OneOf(systems.to_vec(), at)).unwrap()
+        };
+        assert_eq!(on(&systems, 0), ["clock/std-instant", "syscall/getppid"]);
+        assert_eq!(on(&systems, 1), of_windows);
+        assert_eq!(on(&systems, 2), ["syscall/read-0"], "it was not started, but is named");
+        systems[0].is_judged = false;
+        assert_eq!(on(&systems, 0), ["clock/std-instant"], "another one is judged");
+        assert_eq!(labels_on(&claims, On::All).unwrap().len(), 5);
     }
 }

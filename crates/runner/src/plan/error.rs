@@ -1,5 +1,7 @@
 //! Why there is no plan.
 
+use analysis::claim::FileError;
+
 /// Why there is no plan.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
@@ -29,6 +31,9 @@ pub enum PlanError {
         /// The problem.
         problem: String,
     },
+    /// A claim whose points cannot be measured as it gives them, with its place in the file.
+    #[error(transparent)]
+    Claim(#[from] FileError),
     /// A case that another command measures.
     #[error("{case} is measured by `{command}`")]
     AskedForOtherwise {

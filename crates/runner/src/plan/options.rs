@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use analysis::claim::Claim;
 use cases::Extent;
 use measure::user_code::UserCode;
 
+use super::on::On;
 use super::point::Point;
 
 /// Points to measure: cases with values of their parameters.
@@ -17,6 +19,26 @@ pub struct Selection {
     pub params: BTreeMap<String, Vec<String>>,
 }
 
+impl Selection {
+    /// The cases of these points, and all values that their parameters have: it contains the points, and further ones if they
+    /// are not all combinations of these.
+    pub fn covering(points: &[Point]) -> Self {
+        let mut covering = Self::default();
+        let add = |values: &mut Vec<String>, value: &String| {
+            if !values.contains(value) {
+                values.push(value.clone());
+            }
+        };
+        for point in points {
+            add(&mut covering.filters, &point.case);
+            for (name, value) in &point.params {
+                add(covering.params.entry(name.clone()).or_default(), value);
+            }
+        }
+        covering
+    }
+}
+
 /// The options of a plan.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
@@ -26,6 +48,11 @@ pub struct Options {
     pub params: BTreeMap<String, Vec<String>>,
     /// Several selections with filters and values of their own, which replace the above.
     pub selections: Vec<Selection>,
+    /// Claims whose points are measured, which replace all of the above. Their names must have been checked
+    /// ([`analysis::claim::check_names`]).
+    pub claims: Vec<Claim>,
+    /// Where the points of claims are measured.
+    pub on: On,
     /// All values of all parameters.
     pub full: bool,
     /// Fewer rounds, less time.

@@ -159,7 +159,7 @@ fn what_is_missing_is_named() {
     let documents = [run("native", results)];
     assert_eq!(
         note(&of("a.case = \"lock/sysv-sem\""), &documents),
-        "lock/sysv-sem{as=threads,workers=2} is unsupported: no System V IPC"
+        "lock/sysv-sem{as=threads,workers=1} is unsupported: no System V IPC"
     );
 }
 
@@ -178,6 +178,95 @@ fn a_point_that_failed_leaves_a_claim_about_all_open() {
 }
 
 #[test]
+fn a_point_that_is_unsupported_on_either_side_is_left_out_and_named() {
+    let all = format!("{RATIO}relation = \"> 1\"\nscope = \"for all\"\n");
+    // Of each side, the point of one and of two workers.
+    for (at, label) in [
+        (1, "lock/sysv-sem{as=threads,workers=2}"),
+        (2, "lock/posix-sem-shared{as=threads,workers=1}"),
+    ] {
+        let mut results = locks([200.0, 300.0], [100.0, 250.0]);
+        (results[at].outcome, results[at].estimate) = (Outcome::Unsupported, None);
+        results[at].reason = Some("no room".to_owned());
+        let judged = judged(&all, &[run("native", results)]);
+        assert_eq!(judged.verdict, ClaimVerdict::Holds, "{}", judged.note);
+        assert_eq!(judged.left_out, [format!("{label} is unsupported: no room")]);
+        assert_eq!(judged.comparisons.len(), 1);
+    }
+    // Nothing is left.
+    let mut results = locks([200.0, 300.0], [100.0, 250.0]);
+    for at in [0, 3] {
+        (results[at].outcome, results[at].estimate) = (Outcome::Unsupported, None);
+        results[at].reason = Some("no room".to_owned());
+    }
+    let judged = judged(&all, &[run("native", results)]);
+    assert_eq!(judged.verdict, ClaimVerdict::NotMeasurable);
+    assert!(judged.note.ends_with(" is unsupported: no room"), "{}", judged.note);
+}
+
+#[test]
+fn values_that_a_claim_gives_must_all_have_been_measured() {
+    let documents = [run("native", locks([200.0, 300.0], [100.0, 250.0]))];
+    let all = |params: &str, relation: &str| {
+        let lines = format!(
+            "{RATIO}a.params = {{ {params} }}\nrelation = \"{relation}\"\nscope = \"for all\"\n"
+        );
+        judged(&lines, &documents)
+    };
+    assert_eq!(all("workers = [1, 2]", "> 1").verdict, ClaimVerdict::Holds);
+    for (params, label) in [
+        ("workers = [1, 2, 4]", "lock/sysv-sem{workers=4}"),
+        (
+            "workers = [1, 2], as = [\"threads\", \"processes\"]",
+            "lock/sysv-sem{as=processes,workers=1}",
+        ),
+    ] {
+        let open = all(params, "> 1");
+        assert_eq!(open.verdict, ClaimVerdict::Undecided);
+        assert_eq!(open.note, format!("time of {label} was not measured"));
+        // One combination is enough.
+        assert_eq!(all(params, "> 3").verdict, ClaimVerdict::Fails);
+    }
+    // The combinations of these are not all tried.
+    let numbers: Vec<String> = (1..4_000).map(|n| n.to_string()).collect();
+    let many = format!("workers = [{0}], as = [{0}]", numbers.join(", "));
+    assert_eq!(all(&many, "> 1").verdict, ClaimVerdict::NotMeasurable);
+}
+
+#[test]
+fn both_sides_come_from_the_first_run_that_lacks_nothing() {
+    let all = locks([200.0, 300.0], [100.0, 250.0]);
+    let part = run("part", all[..3].to_vec());
+    let whole = run("whole", locks([400.0, 600.0], [100.0, 250.0]));
+    let given = format!(
+        "{RATIO}a.params = {{ workers = [1, 2] }}\nrelation = \"> 3\"\nscope = \"for some\"\n"
+    );
+    assert_eq!(verdict(&given, std::slice::from_ref(&part)), ClaimVerdict::Undecided);
+    assert_eq!(verdict(&given, &[part.clone(), whole.clone()]), ClaimVerdict::Holds);
+    // In neither run alone.
+    let other = run("other", all[2..].to_vec());
+    let apart = [run("part", all[..2].to_vec()), other];
+    assert_eq!(verdict(&given, &apart), ClaimVerdict::NotMeasurable);
+    let lacking = |documents: &[Document]| lacking_points(&[claim(&given)], documents).len();
+    assert_eq!([lacking(&[part]), lacking(&apart), lacking(&[whole])], [1, 1, 0]);
+    // What is unsupported or failed was measured.
+    let mut results = locks([200.0, 300.0], [100.0, 250.0]);
+    (results[1].outcome, results[1].estimate) = (Outcome::Unsupported, None);
+    (results[2].outcome, results[2].estimate) = (Outcome::TimedOut, None);
+    assert_eq!(lacking(&[run("native", results)]), 0);
+    assert!(lacking_points(&[claim("missing = \"x\"\n")], &[]).is_empty());
+}
+
+#[test]
+fn parameters_that_older_runs_lack_have_the_value_they_had() {
+    let old =
+        run("native", vec![result("net/answer{arch=fork,connections=10}", "rate", about(1e4))]);
+    let lines = "a = { case = \"net/answer\", params = { arch = \"fork\", connections = 10, work = \"none\", cpus = 1 }, metric = \"rate\" }\n\
+                 relation = \"> 1\"\n";
+    assert_eq!(verdict(lines, &[old]), ClaimVerdict::Holds);
+}
+
+#[test]
 fn systems_are_named_by_the_user_or_their_kernel() {
     let mut gvisor = run("gvisor", locks([900.0, 900.0], [800.0, 800.0]));
     let native = run("native", locks([200.0, 300.0], [100.0, 250.0]));
@@ -188,6 +277,10 @@ fn systems_are_named_by_the_user_or_their_kernel() {
     assert_eq!(verdict(lines, &documents[..1]), ClaimVerdict::NotMeasurable);
     let by_kernel = lines.replace("native", "linux");
     assert_eq!(verdict(&by_kernel, &documents), ClaimVerdict::Holds);
+    // In another order of the runs, too.
+    assert_eq!(verdict(&by_kernel, &[gvisor.clone(), native.clone()]), ClaimVerdict::Holds);
+    let systems = absent_systems(&[claim(&lines.replace("native", "wine"))], &documents);
+    assert_eq!(systems.into_iter().collect::<Vec<_>>(), ["wine"]);
     // Without a name the first run is meant.
     let first =
         "a = { case = \"lock/sysv-sem\", params = { workers = 1 } }\nrelation = \"< 300 ns\"\n";

@@ -25,6 +25,7 @@ pub struct ClaimJson<'a> {
     scope: Option<&'static str>,
     verdict: ClaimVerdict,
     note: &'a str,
+    left_out: &'a [String],
     comparisons: Vec<ComparisonJson<'a>>,
 }
 
@@ -89,6 +90,7 @@ pub fn claim_json(judged: &JudgedClaim) -> ClaimJson<'_> {
         scope: statement.map(|statement| statement.scope.word()),
         verdict: judged.verdict,
         note: &judged.note,
+        left_out: &judged.left_out,
         comparisons: judged.comparisons.iter().map(comparison_json).collect(),
     }
 }

@@ -1,0 +1,255 @@
+//! The figures of a side in one run, and which of its points have none.
+
+use std::collections::BTreeMap;
+
+use results::{CaseResult, Document, Outcome};
+
+use super::location::Located;
+use super::model::Side;
+use super::per_op;
+use super::systems::{name_of, names_of, runs_called};
+use crate::param_value::same_value;
+use crate::scope::Points;
+
+/// Points that were not measured, of which no more are named.
+const NAMED_AT_MOST: usize = 20;
+
+/// A result, with the count per operation if that is the figure.
+pub(crate) type Row<'a> = (&'a CaseResult, Option<f64>);
+
+/// A figure of a run, or a point that has none.
+#[derive(Debug, Clone)]
+pub(super) struct Datum<'a> {
+    /// The run.
+    pub(super) document: &'a Document,
+    /// The result; of a count per operation, the one that has it.
+    pub(super) result: &'a CaseResult,
+    /// The count per operation, if that is the figure.
+    pub(super) count: Option<f64>,
+    /// Why its point gets no verdict.
+    pub(super) held_back: Option<String>,
+    /// Whether that is only because the rate is a lower bound.
+    pub(super) is_lower_bound: bool,
+}
+
+/// Why nothing can be compared.
+#[derive(Debug, Clone)]
+pub(super) struct NoFigures {
+    pub(super) why: String,
+    /// Whether points were not measured, rather than unsupported or failed.
+    pub(super) is_incomplete: bool,
+}
+
+impl NoFigures {
+    /// Points that were not measured.
+    pub(super) fn not_measured(why: String) -> Self {
+        Self { why, is_incomplete: true }
+    }
+
+    /// Points that have no figure wherever they are measured.
+    pub(super) fn without(why: String) -> Self {
+        Self { why, is_incomplete: false }
+    }
+}
+
+/// What a run has of a side.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Found<'a> {
+    /// The figures; one at least.
+    pub(super) data: Vec<Datum<'a>>,
+    /// Points that the measured system lacks.
+    pub(super) unsupported: Vec<Datum<'a>>,
+    /// Points whose measurement failed.
+    pub(super) failed: Vec<Datum<'a>>,
+    /// Points that the side names by the values of its parameters and the run does not have.
+    pub(super) not_measured: Vec<String>,
+}
+
+/// The runs of the system that a side names, or all if it names none.
+///
+/// # Errors
+/// If there are none of that system.
+fn runs_of<'a>(side: &Side, documents: &'a [Document]) -> Result<Vec<&'a Document>, NoFigures> {
+    let Some(name) = &side.system else { return Ok(documents.iter().collect()) };
+    let runs = runs_called(&name.value, documents);
+    if !runs.is_empty() {
+        return Ok(runs);
+    }
+    let only = match &names_of(documents)[..] {
+        [] => String::new(),
+        names => format!(", only {}", names.join(", ")),
+    };
+    Err(NoFigures::not_measured(format!("the system {:?} was not measured{only}", name.value)))
+}
+
+/// Those of these runs whose times are judged.
+///
+/// # Errors
+/// If there are none.
+pub(super) fn judged_runs<'a>(
+    side: &Side,
+    documents: &'a [Document],
+) -> Result<Vec<&'a Document>, NoFigures> {
+    let of_system = runs_of(side, documents)?;
+    let judged: Vec<&Document> =
+        of_system.iter().copied().filter(|run| run.emulated().is_none()).collect();
+    match (of_system.first(), judged.is_empty()) {
+        (None, _) => Err(why_absent(side, &[])),
+        (Some(run), true) => {
+            let why = run.emulated().unwrap_or_default();
+            Err(NoFigures::without(format!("the times of {} are not judged: {why}", name_of(run))))
+        }
+        (Some(_), false) => Ok(judged),
+    }
+}
+
+/// What a run has of a side.
+///
+/// # Errors
+/// Why it has no figure.
+pub(super) fn found<'a>(side: &Side, document: &'a Document) -> Result<Found<'a>, NoFigures> {
+    let points = Points::of(&[document]);
+    let rows = rows(side, document);
+    let mut found = Found { not_measured: not_measured(side, &rows), ..Found::default() };
+    for (result, count) in rows {
+        let is_measured = result.outcome == Outcome::Measured;
+        let datum = Datum {
+            document,
+            result,
+            count,
+            held_back: points.held_back(result).filter(|_| is_measured),
+            is_lower_bound: points.is_lower_bound(result),
+        };
+        match result.outcome {
+            Outcome::Measured => found.data.push(datum),
+            Outcome::Unsupported => found.unsupported.push(datum),
+            _ => found.failed.push(datum),
+        }
+    }
+    if !found.data.is_empty() {
+        return Ok(found);
+    }
+    match found.failed.first().or(found.unsupported.first()) {
+        Some(datum) => {
+            let is_incomplete = !found.not_measured.is_empty();
+            Err(NoFigures { why: why_not(datum.result), is_incomplete })
+        }
+        None => Err(why_absent(side, &[document])),
+    }
+}
+
+/// The results that a side selects, of the first run that has a figure of them, or else of the first that has any, with the
+/// count where it is one per operation.
+///
+/// # Errors
+/// Why there are none.
+pub(crate) fn figures_of_side<'a>(
+    side: &Side,
+    documents: &'a [Document],
+) -> Result<Vec<Row<'a>>, String> {
+    let runs = runs_of(side, documents).map_err(|none| none.why)?;
+    let mut of_runs: Vec<Vec<Row>> =
+        runs.iter().map(|run| rows(side, run)).filter(|rows| !rows.is_empty()).collect();
+    let is_measured = |(result, _): &Row| result.outcome == Outcome::Measured;
+    let with_figure = of_runs.iter().position(|rows| rows.iter().any(is_measured));
+    match of_runs.is_empty() {
+        true => Err(why_absent(side, &runs).why),
+        false => Ok(of_runs.swap_remove(with_figure.unwrap_or(0))),
+    }
+}
+
+impl Side {
+    /// Whether it selects a point of this case with these parameters.
+    pub fn selects(&self, case: &str, params: &BTreeMap<String, String>) -> bool {
+        if self.case.value != case {
+            return false;
+        }
+        let params = cases::completed(case, params);
+        let has = |(name, values): (&String, &Located<Vec<String>>)| {
+            let own = params.get(name);
+            own.is_some_and(|own| values.value.iter().any(|value| same_value(value, own)))
+        };
+        self.params.iter().all(has)
+    }
+}
+
+/// Why a result is no figure.
+pub(super) fn why_not(result: &CaseResult) -> String {
+    let reason = result.reason.as_deref().unwrap_or("no reason given");
+    format!("{} is {}: {reason}", result.label(), result.outcome.word())
+}
+
+/// Why no run has a figure of this side.
+fn why_absent(side: &Side, documents: &[&Document]) -> NoFigures {
+    let case = &side.case.value;
+    let of_case = |document: &&Document| document.results.iter().any(|result| &result.case == case);
+    let missing_here = cases::find(case).and_then(|case| case.missing_here());
+    let only_by = cases::find(case).and_then(cases::only_by);
+    NoFigures::not_measured(match (documents.iter().any(of_case), missing_here, only_by) {
+        (true, ..) => {
+            let params = side.params.iter();
+            let params =
+                params.map(|(name, values)| (name.clone(), values.value.join(" or "))).collect();
+            was_not_measured(side, &params)
+        }
+        (false, Some(reason), _) => format!("{case} is missing: {reason}"),
+        (false, None, Some(command)) => format!("{case} was not measured; `{command}` measures it"),
+        (false, None, None) => format!("{case} was not measured"),
+    })
+}
+
+fn was_not_measured(side: &Side, params: &BTreeMap<String, String>) -> String {
+    format!(
+        "{} of {} was not measured",
+        side.metric.value,
+        results::label(&side.case.value, params)
+    )
+}
+
+/// The results of a run that a side selects; a count per operation is taken from the result of the time.
+fn rows<'a>(side: &Side, document: &'a Document) -> Vec<Row<'a>> {
+    let metric = &side.metric.value;
+    let is_own = |r: &CaseResult| r.case == side.case.value && &r.metric == metric;
+    let is_count = per_op::is_count(metric) && !document.results.iter().any(is_own);
+    let row = |result: &'a CaseResult| {
+        if &result.metric == metric {
+            return Some((result, None));
+        }
+        let has_counts = is_count && result.metric == measure::TIME.name;
+        let counts = result.per_op.as_ref().filter(|_| has_counts)?;
+        Some((result, Some(per_op::count(counts, metric)?)))
+    };
+    let selected = document.results.iter().filter(|r| side.selects(&r.case, &r.params));
+    selected.filter_map(row).collect()
+}
+
+/// The combinations of the values that a side gives which are not among these results.
+fn not_measured(side: &Side, rows: &[Row]) -> Vec<String> {
+    let is_there = |params: &BTreeMap<String, String>| {
+        rows.iter().any(|(result, _)| {
+            let own = cases::completed(&result.case, &result.params);
+            let has = |(name, value): (&String, &String)| {
+                own.get(name).is_some_and(|own| same_value(own, value))
+            };
+            params.iter().all(has)
+        })
+    };
+    // If there are more combinations than results, some of the first are not among these.
+    let missing = combinations(side).take(rows.len() + NAMED_AT_MOST).filter(|one| !is_there(one));
+    missing.take(NAMED_AT_MOST).map(|params| was_not_measured(side, &params)).collect()
+}
+
+/// The combinations of the values that a side gives.
+fn combinations(side: &Side) -> impl Iterator<Item = BTreeMap<String, String>> {
+    let count = side.params.values().map(|values| values.value.len());
+    let count = count.fold(1_usize, usize::saturating_mul);
+    (0..count).map(|number| {
+        let mut rest = number;
+        let pick = |(name, values): (&String, &Located<Vec<String>>)| {
+            let at = rest % values.value.len();
+            rest /= values.value.len();
+            (name.clone(), values.value[at].clone())
+        };
+        side.params.iter().map(pick).collect()
+    })
+}

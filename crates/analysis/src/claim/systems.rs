@@ -1,0 +1,93 @@
+//! Which of several systems a claim means by a name.
+
+use std::collections::BTreeSet;
+
+use results::Document;
+
+use super::model::Claim;
+
+/// The name of the system that is measured without a launcher, or by the launcher of that name.
+pub const NATIVE: &str = "native";
+
+/// A system as claims may name it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SystemName<'a> {
+    /// Its name, as given to `--on`; `None` for one that was measured without.
+    pub name: Option<&'a str>,
+    /// Its operating system.
+    pub os: Option<&'a str>,
+}
+
+impl SystemName<'_> {
+    fn is_native(&self) -> bool {
+        self.name.is_none_or(|name| name == NATIVE)
+    }
+}
+
+/// The numbers of the systems that a claim means by this name: those that the user named so; if there are none, those on the
+/// operating system of that name, a native one first.
+pub fn systems_called(wanted: &str, systems: &[SystemName]) -> Vec<usize> {
+    let numbers = |is_it: &dyn Fn(&SystemName) -> bool| -> Vec<usize> {
+        (0..systems.len()).filter(|&at| is_it(&systems[at])).collect()
+    };
+    let named = numbers(&|system| system.name.unwrap_or(NATIVE) == wanted);
+    if !named.is_empty() {
+        return named;
+    }
+    let mut on_os = numbers(&|system| system.os.is_some_and(|os| os.eq_ignore_ascii_case(wanted)));
+    on_os.sort_by_key(|&at| !systems[at].is_native());
+    on_os
+}
+
+/// The runs of the system that a claim means by this name.
+pub(crate) fn runs_called<'a>(wanted: &str, runs: &'a [Document]) -> Vec<&'a Document> {
+    let names: Vec<SystemName> =
+        runs.iter().map(|run| SystemName { name: run.system(), os: os_of(run) }).collect();
+    systems_called(wanted, &names).into_iter().map(|at| &runs[at]).collect()
+}
+
+/// The systems that claims name and none of these runs is of.
+pub fn absent_systems(claims: &[Claim], runs: &[Document]) -> BTreeSet<String> {
+    let named = claims.iter().flat_map(Claim::sides).filter_map(|side| side.system.as_ref());
+    let absent = named.filter(|name| runs_called(&name.value, runs).is_empty());
+    absent.map(|name| name.value.clone()).collect()
+}
+
+/// The system of a run, for messages.
+pub(super) fn name_of(run: &Document) -> String {
+    run.system().or_else(|| os_of(run)).unwrap_or("the system").to_owned()
+}
+
+/// The names of the systems of these runs, each once.
+pub(super) fn names_of(runs: &[Document]) -> Vec<String> {
+    runs.iter().map(name_of).collect::<BTreeSet<_>>().into_iter().collect()
+}
+
+fn os_of(run: &Document) -> Option<&str> {
+    run.machine.get("os").and_then(|os| os.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_of_the_users_precedes_an_operating_system() {
+        let system = |name, os| SystemName { name, os: Some(os) };
+        let systems = [
+            system(Some("gvisor"), "Linux"),
+            system(Some("native"), "Linux"),
+            system(Some("wine"), "Windows"),
+            system(None, "FreeBSD"),
+        ];
+        let called = |name| systems_called(name, &systems);
+        assert_eq!(called("gvisor"), [0]);
+        assert_eq!(called("linux"), [1, 0]);
+        assert_eq!(called("windows"), [2]);
+        assert_eq!(called("wine"), [2]);
+        assert_eq!(called("native"), [1, 3]);
+        assert_eq!(called("uml"), [0_usize; 0]);
+        let named_so = [system(None, "Linux"), system(Some("linux"), "FreeBSD")];
+        assert_eq!(systems_called("linux", &named_so), [1]);
+    }
+}

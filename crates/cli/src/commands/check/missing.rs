@@ -1,0 +1,222 @@
+//! Points of claims that existing runs lack, and how to measure them.
+
+use analysis::claim::{Claim, NATIVE, lacking_points};
+use results::Document;
+use runner::{Options, Plan, Point, Selection, machine_differences};
+
+use super::{best_clock, in_file, options_of};
+use crate::args::{Check, StoreArg};
+use crate::commands::measure::plan_of;
+use crate::ending::Usage;
+use crate::output::note;
+
+/// The most points that are named.
+const NAMED: usize = 5;
+/// The facts about the processor that every system on a machine shows.
+const PROCESSOR: [&str; 3] = ["cpu_vendor", "cpu_family", "cpu_model"];
+
+/// The claims of which runs lack points that this system could measure.
+pub struct Missing {
+    /// Each with all points that it needs here.
+    claims: Vec<(Claim, Vec<Point>)>,
+    /// The points that the runs lack.
+    absent: Vec<Point>,
+}
+
+impl Missing {
+    /// What runs lack of claims, whose names have been checked.
+    ///
+    /// # Errors
+    /// A value that a parameter cannot have here.
+    pub fn of(claims: &[Claim], runs: &[Document], args: &Check) -> anyhow::Result<Self> {
+        let mut missing = Self { claims: Vec::new(), absent: Vec::new() };
+        for claim in lacking_points(claims, runs) {
+            let options = Options { claims: vec![claim.clone()], ..options_of(args) };
+            let points = match plan_of(&options) {
+                Ok(Plan { points, .. }) => points,
+                Err(error) if args.measure_missing => return Err(in_file(error, args)),
+                // Another machine has it.
+                Err(_) => continue,
+            };
+            let absent: Vec<Point> =
+                points.iter().filter(|point| is_absent(point, runs)).cloned().collect();
+            if !absent.is_empty() {
+                missing.claims.push((claim, points));
+                missing.absent.extend(absent);
+            }
+        }
+        missing.absent.sort();
+        missing.absent.dedup();
+        Ok(missing)
+    }
+
+    /// The claims to be measured, if that was asked for; otherwise reports the commands that measure them.
+    ///
+    /// # Errors
+    /// If they are to be measured, and a run is of another machine.
+    pub fn measured_or_named(self, runs: &[Document], args: &Check) -> anyhow::Result<Vec<Claim>> {
+        if self.absent.is_empty() {
+            return Ok(Vec::new());
+        }
+        if args.measure_missing {
+            check_machine(runs)?;
+            return Ok(self.claims.into_iter().map(|(claim, _)| claim).collect());
+        }
+        self.lines(args).iter().for_each(|line| note(line));
+        Ok(Vec::new())
+    }
+
+    /// The points that the runs lack, and how to measure them.
+    fn lines(&self, args: &Check) -> Vec<String> {
+        let labels: Vec<String> = self.absent.iter().take(NAMED).map(Point::label).collect();
+        let more = match self.absent.len() - labels.len() {
+            0 => String::new(),
+            n => format!(", and {n} more"),
+        };
+        let count = match self.absent.len() {
+            1 => "a point".to_owned(),
+            n => format!("{n} points"),
+        };
+        let (file, runs) = (args.file.display(), args.runs.join(" "));
+        let mut lines = vec![format!(
+            "claims need {count} that were not measured: {}{more}",
+            labels.join(", ")
+        )];
+        let commands: Vec<String> = self
+            .selections(&options_of(args))
+            .iter()
+            .map(|selection| command(selection, &args.store))
+            .collect();
+        lines.extend(commands.iter().map(|command| format!("to measure them: `{command}`")));
+        let new: Vec<String> = (0..commands.len()).rev().map(last).collect();
+        let new = new.join(" ");
+        let then = match commands.is_empty() {
+            true => String::new(),
+            false => format!("then `oscost check {file} {runs} {new}`; "),
+        };
+        lines.push(format!("{then}both at once: `oscost check {file} {runs} --measure-missing`"));
+        lines
+    }
+
+    /// Selections that contain the points of each claim, so that one run has them: of several claims together, if no other points
+    /// are measured then.
+    fn selections(&self, options: &Options) -> Vec<Selection> {
+        let mut groups: Vec<Vec<Point>> = Vec::new();
+        for (_, points) in &self.claims {
+            let united = |group: &Vec<Point>| {
+                let mut all = [&group[..], points].concat();
+                all.sort();
+                all.dedup();
+                all
+            };
+            let fits = groups.iter().position(|group| {
+                let all = united(group);
+                covered(&all, options).is_some_and(|planned| planned.len() == all.len())
+            });
+            match fits {
+                Some(at) => groups[at] = united(&groups[at]),
+                None => groups.push(points.clone()),
+            }
+        }
+        let possible = groups.iter().filter(|group| covered(group, options).is_some());
+        possible.map(|group| Selection::covering(group)).collect()
+    }
+}
+
+/// Whether no run has the point, and this system has the case.
+fn is_absent(point: &Point, runs: &[Document]) -> bool {
+    let is_here = cases::find(&point.case).is_some_and(|case| case.missing_here().is_none());
+    let mut results = runs.iter().flat_map(|run| &run.results);
+    is_here
+        && !results.any(|result| {
+            result.case == point.case
+                && cases::completed(&result.case, &result.params) == point.params
+        })
+}
+
+/// The points of a run of the selection that covers these; `None` if there is no such run.
+fn covered(points: &[Point], options: &Options) -> Option<Vec<Point>> {
+    let selections = vec![Selection::covering(points)];
+    let planned = plan_of(&Options { selections, ..options.clone() }).ok()?.points;
+    points.iter().all(|point| planned.contains(point)).then_some(planned)
+}
+
+/// Checks that runs are of this machine: a system that was started on it has at least the same processor.
+fn check_machine(runs: &[Document]) -> anyhow::Result<()> {
+    let clock = best_clock()?;
+    for run in runs {
+        let is_native = run.system().is_none_or(|name| name == NATIVE);
+        let is_compared = |key: &str| is_native || PROCESSOR.contains(&key);
+        let differences = machine_differences(run, &clock);
+        if let Some(first) = differences.iter().find(|one| is_compared(&one.key)) {
+            let (id, key) = (&run.run.id, &first.key);
+            let [was, is] = [0, 1].map(|at| first.values[at].as_str());
+            let problem = format!(
+                "run {id} is not of this machine as it is now: {key} was {was} and is {is}; without --measure-missing it is judged \
+                 as it is"
+            );
+            return Err(Usage(problem).into());
+        }
+    }
+    Ok(())
+}
+
+/// The name of the n-th run before the last.
+fn last(back: usize) -> String {
+    if back == 0 { "last".to_owned() } else { format!("last~{back}") }
+}
+
+/// The command that measures a selection.
+fn command(selection: &Selection, store: &StoreArg) -> String {
+    let mut words = vec!["oscost".to_owned(), "run".to_owned()];
+    words.extend(selection.filters.iter().cloned());
+    for (name, values) in &selection.params {
+        match name.as_str() {
+            "dir" => words.extend(values.iter().flat_map(|dir| ["--dir".to_owned(), dir.clone()])),
+            _ => words.extend(["--param".to_owned(), format!("{name}={}", values.join(","))]),
+        }
+    }
+    if let Some(path) = &store.store {
+        words.extend(["--store".to_owned(), path.display().to_string()]);
+    }
+    words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
+}
+
+/// A word as a shell reads it.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_./:=,%+-@".contains(c);
+    match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn points(labels: &[&str]) -> Vec<Point> {
+        let point = |label: &&str| {
+            let (case, params) = label.split_once('{').unwrap_or((label, "}"));
+            let pairs =
+                params.trim_end_matches('}').split(',').filter_map(|one| one.split_once('='));
+            let params = pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+            Point { case: case.to_owned(), params }
+        };
+        labels.iter().map(point).collect()
+    }
+
+    #[test]
+    fn a_command_names_each_case_and_value_once() {
+        let all = points(&[
+            "file/small{dir=/a b,files=1}",
+            "file/small{dir=/a b,files=2}",
+            "file/copy{dir=/it's}",
+        ]);
+        let store = StoreArg { store: Some("/s t".into()) };
+        assert_eq!(
+            command(&Selection::covering(&all), &store),
+            r"oscost run file/small file/copy --dir '/a b' --dir '/it'\''s' --param files=1,2 --store '/s t'"
+        );
+    }
+}

@@ -1,0 +1,95 @@
+//! New runs of the points that claims or a study need, on this system or on several in turn.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use report::quantity::format_duration;
+use results::Document;
+use runner::{On, Options, Plan, Request};
+
+use super::measure::{best_clock, how_to_resume, plan_of, watched};
+use super::on::{measure_on, note_if_stopped, systems_of};
+use crate::args::{OnSystems, StoreArg};
+use crate::interrupt::stop_on_interrupt;
+use crate::output::note;
+use crate::store::store_to_write;
+
+/// Points that are needed.
+pub struct Needed<'a> {
+    /// What needs them, for messages: `study locks`.
+    pub by: String,
+    /// Which points, and how precisely. Their budget is that of all systems together.
+    pub options: &'a Options,
+    /// What is kept with each run.
+    pub asked: BTreeMap<String, String>,
+    /// The systems; this one if none is named.
+    pub on: &'a OnSystems,
+    /// Where the runs are stored.
+    pub store: &'a StoreArg,
+}
+
+impl Needed<'_> {
+    /// Measures them in a new run on each system, and returns the runs: none if no points are needed, `None` if it was stopped.
+    /// `again` is the command that uses the run of an id.
+    ///
+    /// # Errors
+    /// If the points cannot be planned, or the runs not begun or stored.
+    pub fn measure(self, again: impl Fn(&str) -> String) -> anyhow::Result<Option<Vec<Document>>> {
+        let systems = systems_of(self.on)?;
+        let on = if systems.is_empty() { On::This } else { On::All };
+        let plan = plan_of(&Options { on, ..self.options.clone() })?;
+        if plan.points.is_empty() {
+            return Ok(Some(Vec::new()));
+        }
+        self.announce(&plan, systems.len());
+        let stop = stop_on_interrupt()?;
+        if systems.is_empty() {
+            runner::check_directories(&plan)?;
+        }
+        let mut store = store_to_write(self.store)?;
+        let (ended, took) = match systems.is_empty() {
+            true => {
+                let clock = best_clock()?;
+                let (asked, tags) = (self.asked, BTreeMap::new());
+                let request = Request { plan: &plan, asked, tags, clock: &clock };
+                let (ended, took) =
+                    watched(|watch| runner::begin(request, &mut store, &stop, watch))?;
+                (vec![ended], took)
+            }
+            false => {
+                let (asked, tags) = (self.asked, BTreeMap::new());
+                measure_on(&systems, self.options, asked, tags, &mut store, &stop)?
+            }
+        };
+        let ids: Vec<&str> = ended.iter().map(|one| one.id.as_str()).collect();
+        let again = again(ids[0]);
+        match (systems.is_empty(), &ended[..]) {
+            (true, [one]) if one.ending == runner::Ending::Stopped => {
+                let resume = how_to_resume(&one.id, self.store);
+                note(&format!("stopped; to continue: {resume}, then `{again}`"));
+                return Ok(None);
+            }
+            (false, ended) if note_if_stopped(ended) => return Ok(None),
+            _ => {}
+        }
+        let runs = if ids.len() == 1 { "run" } else { "runs" };
+        let (all, took) = (ids.join(", "), format_duration(took));
+        note(&format!("saved as {runs} {all} in {took}; to print this again: {again}"));
+        Ok(Some(ids.iter().map(|id| store.document(id)).collect::<Result<_, _>>()?))
+    }
+
+    /// Reports how much is measured and how long that takes, and the limits of this machine that bound it.
+    fn announce(&self, plan: &Plan, systems: usize) {
+        let points = plan.points.len();
+        let points = format!("{points} point{}", if points == 1 { "" } else { "s" });
+        let several = match systems {
+            0 | 1 => String::new(),
+            n => format!(" on {n} systems"),
+        };
+        let of_all = || Duration::from_millis(plan.budget_ms * systems.max(1) as u64);
+        let longest = format_duration(self.options.budget.unwrap_or_else(of_all));
+        note(&format!("{}: {points}{several}, up to {longest}", self.by));
+        let points = plan.points.iter().map(|point| (point.case.as_str(), &point.params));
+        cases::net::limits::notes(points).iter().for_each(|line| note(line));
+    }
+}

@@ -1,0 +1,78 @@
+//! The systems on which the points of claims are measured, and which side of a claim is measured on which.
+
+use std::collections::BTreeSet;
+
+use analysis::claim::{NATIVE, Side, Statement, SystemName, is_same_system, systems_called};
+
+/// Where the points of claims are measured.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum On {
+    /// On this system alone.
+    #[default]
+    This,
+    /// On every system that a claim names: all points of all claims.
+    All,
+    /// On one of several systems: the system of that number.
+    OneOf(Vec<MeasuredSystem>, usize),
+}
+
+/// A system, as far as it decides which points claims need of it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct MeasuredSystem {
+    /// Its name, as given to `--on`.
+    pub name: String,
+    /// Its operating system, if it was started.
+    pub os: Option<String>,
+    /// The cases that it lacks.
+    pub lacks: BTreeSet<String>,
+    /// Whether its figures are judged: it was started, and its processor is real.
+    pub is_judged: bool,
+}
+
+impl On {
+    /// Whether the points of side `a`, and those of side `b`, are measured there. A side of which several systems could have
+    /// the points is measured on the first that has its case, as it is judged by the first that has figures.
+    pub(super) fn sides(&self, statement: &Statement) -> (bool, bool) {
+        let (a, b) = (&statement.a, statement.b.as_ref());
+        match b.filter(|b| is_same_system(a, b)) {
+            Some(b) => {
+                let both = self.has(a, &[&a.case.value, &b.case.value]);
+                (both, both)
+            }
+            None => {
+                (self.has(a, &[&a.case.value]), b.is_some_and(|b| self.has(b, &[&b.case.value])))
+            }
+        }
+    }
+
+    /// Whether these cases of a side are measured there.
+    fn has(&self, side: &Side, cases: &[&str]) -> bool {
+        let wanted = side.system.as_ref().map(|name| name.value.as_str());
+        match self {
+            On::All => true,
+            On::This => wanted.is_none_or(|name| {
+                name == NATIVE || name.eq_ignore_ascii_case(std::env::consts::OS)
+            }),
+            On::OneOf(systems, at) => {
+                let meant = meant(wanted, systems);
+                let has_all =
+                    |at: &&usize| !cases.iter().any(|&case| systems[**at].lacks.contains(case));
+                meant.iter().find(has_all).or(meant.first()) == Some(at)
+            }
+        }
+    }
+}
+
+/// The numbers of the systems that a side may mean, those first that are judged.
+fn meant(wanted: Option<&str>, systems: &[MeasuredSystem]) -> Vec<usize> {
+    let names: Vec<SystemName> = systems
+        .iter()
+        .map(|system| SystemName { name: Some(&system.name), os: system.os.as_deref() })
+        .collect();
+    let mut meant = match wanted {
+        Some(name) => systems_called(name, &names),
+        None => (0..systems.len()).collect(),
+    };
+    meant.sort_by_key(|&at| !systems[at].is_judged);
+    meant
+}
