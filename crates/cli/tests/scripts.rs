@@ -8,12 +8,13 @@ use std::path::{Path, PathBuf};
 use common::{Bench, Said, finish};
 
 /// Each script, with the packages of the programs that it needs besides those of [`PRESENT`].
-const JUDGES: [(&str, &[&str]); 6] = [
+const JUDGES: [(&str, &[&str]); 7] = [
     ("judge-agent", &[]),
     ("judge-answers", &[]),
     ("judge-files", &["gcc", "fio"]),
     ("judge-load", &["nginx", "wrk"]),
     ("judge-mail", &["postfix"]),
+    ("judge-report", &["nodejs", "chromium"]),
     ("judge-servers", &["nginx", "wrk"]),
 ];
 

@@ -5,6 +5,7 @@ mod claims;
 mod model;
 mod tables;
 
+pub(crate) use claims::about_lines;
 pub use model::{StudyLine, StudyPage};
 
 use results::Document;
@@ -53,8 +54,8 @@ pub fn study_text(page_of: &StudyPage, page: &Page) -> String {
     text
 }
 
-/// `20261121-203655-4f2a (linux): Linux 6.1 x86_64, AMD EPYC, 2 CPUs`.
-fn run_line(run: &Document, page_of: &StudyPage) -> String {
+/// `run 20261121-203655-4f2a (linux): Linux 6.1 x86_64, AMD EPYC, 2 CPUs`.
+pub(crate) fn run_line(run: &Document, page_of: &StudyPage) -> String {
     let id = &run.run.id;
     let named = page_of.named.iter().find(|(_, of)| of == id).map(|(name, _)| name.as_str());
     let system = named.or(run.system()).map(|name| format!(" ({name})")).unwrap_or_default();
