@@ -118,6 +118,18 @@ fn results(factor: f64) -> Vec<Value> {
             }
         }
     }
+    for (executor, jobs) in [
+        ("serial", [[0, 900_000], [900_000, 1_400_000]]),
+        ("threads", [[20_000, 1_500_000], [40_000, 1_100_000]]),
+    ] {
+        let params = json!({"executor": executor, "kind": "cpu", "jobs": "2", "base": "810us", "cpus": "one"});
+        let mut list = result("concurrency/jobs", params, "time", "ns/op", 1.5e6);
+        list["timeline"] = json!(jobs);
+        all.push(list);
+    }
+    for (via, cost) in [("vdso", 31.74), ("syscall", 245.2)] {
+        all.push(result("clock/gettimeofday", json!({"via": via}), "time", "ns/op", cost));
+    }
     for phase in ["create-rate", "read-rate", "stat-rate", "delete-rate"] {
         all.push(result(
             "file/small",
@@ -137,11 +149,41 @@ fn results(factor: f64) -> Vec<Value> {
     all
 }
 
-/// A run whose tags, parameters, metrics, units and reasons are hostile.
+/// A text as the page shows it: characters that cannot be seen are written out.
+fn as_shown(text: &str) -> String {
+    let shown = |c: char| {
+        match c {
+        '\n' | '\r' | '\t' => " ".to_owned(),
+        c if c.is_control() || "\u{200b}\u{200e}\u{200f}\u{2028}\u{202e}\u{2066}\u{2069}\u{feff}\u{fffe}\u{e0041}".contains(c) => {
+            format!("[U+{:04X}]", u32::from(c))
+        }
+        c => c.to_string(),
+    }
+    };
+    text.chars().map(shown).collect()
+}
+
+/// A run whose tags, options, parameters, metrics, units, reasons, doubts and facts of the machine, such as the names of the host
+/// and of directories, are hostile.
 fn hostile_run() -> Value {
     let mut all = Vec::new();
     let mut tags = serde_json::Map::new();
+    let mut facts = serde_json::Map::new();
+    let mut asked = serde_json::Map::new();
     for (nth, text) in hostile().into_iter().enumerate() {
+        facts.insert(format!("hostname {nth} {text}"), json!(format!("host {text}")));
+        facts.insert(format!("filesystem./{nth}/{text}.type"), json!(format!("type {text}")));
+        asked.insert(format!("option{nth} {text}"), json!(format!("asked {text}")));
+        let mut doubtful =
+            result("foreign/doubt", json!({text.clone(): nth.to_string()}), "time", "ns/op", 5.0);
+        doubtful["doubts"] = json!([format!("doubt {text}")]);
+        all.push(doubtful);
+        // A metric's name has no control characters.
+        let name: String = text.chars().filter(|c| !c.is_control()).collect();
+        let mut of_unit =
+            result("foreign/unit", json!({"n": nth.to_string()}), &format!("m{name}"), "ns", 5.0);
+        of_unit["unit"] = json!(format!("unit {text}"));
+        all.push(of_unit);
         all.push(result(
             "foreign/case",
             json!({"n": nth.to_string(), "text": text}),
@@ -153,7 +195,11 @@ fn hostile_run() -> Value {
                         "better": "lower", "outcome": "failed", "reason": format!("because {text}")}));
         tags.insert(format!("t{nth}"), json!(text));
     }
-    document("20261122-214018-0003", Value::Object(tags), all)
+    let mut run = document("20261122-214018-0003", Value::Object(tags), all);
+    facts.insert("system".to_owned(), json!("<script>alert(2)</script>"));
+    run["machine"].as_object_mut().expect("facts").extend(facts);
+    run["run"]["asked"] = Value::Object(asked);
+    run
 }
 
 /// The page of these documents.
@@ -188,6 +234,7 @@ fn a_report_is_one_page_without_requests() {
         "file/small",
         "rates of its phases",
         "lock: time by workers",
+        "concurrency/jobs, base=810us, cpus=one, jobs=2, kind=cpu: jobs of one trial",
         "One getppid() system call",
     ] {
         assert!(page.contains(part), "{part}");
@@ -217,15 +264,114 @@ fn hostile_text_appears_as_text() {
     ] {
         assert!(!page.contains(tag), "{tag:?}");
     }
-    for text in [
-        "&lt;script&gt;alert(1)&lt;/script&gt;",
-        "[U+202E]abc",
-        "a[U+0000]b",
-        "&amp;amp;amp;",
-        "{{7*7}}",
-    ] {
-        assert!(page.contains(text), "{text:?}");
+    let escaped = |text: &str| {
+        let text = text.replace('&', "&amp;").replace('<', "&lt;");
+        text.replace('>', "&gt;").replace('"', "&quot;")
+    };
+    for text in hostile() {
+        let text = escaped(&as_shown(&text));
+        // As a tag, an option, a parameter, a reason, a doubt, a fact about the host and one about a directory.
+        for whole in [
+            format!("<td class=\"text\">{text}</td>"),
+            format!("<td class=\"text\">asked {text}</td>"),
+            format!("because {text}"),
+            format!("doubt {text}"),
+            format!("<td class=\"text\">host {text}</td>"),
+            format!("<td class=\"text\">type {text}</td>"),
+        ] {
+            assert!(page.contains(&whole), "{whole:?}");
+        }
     }
+}
+
+#[cfg(unix)]
+#[test]
+fn names_that_are_not_utf8_appear_as_text() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+    let bench = Bench::new();
+    bench.write("run.json", &document("20261122-214018-0001", json!({}), results(1.0)).to_string());
+    let name = |ending: &str| [&b"<b>\xff\xfe"[..], ending.as_bytes()].concat();
+    let (page, store, run) = (name(".html"), name(".sqlite"), name(".json"));
+    let os = OsStr::from_bytes;
+    std::fs::copy(bench.path("run.json"), bench.path("").join(os(&run))).expect("a copy");
+    let finished = |arguments: &[&OsStr]| common::finish(bench.command("").args(arguments));
+    let words = |text: &'static str| OsStr::new(text);
+    finished(&[words("import"), words("run.json"), words("--store"), os(&store)]).with(0);
+    finished(&[words("report"), words("-o"), os(&page), words("--store"), os(&store)])
+        .with(0)
+        .complains(&["wrote <b>\u{fffd}\u{fffd}.html"]);
+    let page = read(&bench.path("").join(os(&page)));
+    assert!(page.contains("20261122-214018-0001") && !page.contains("<b>\u{fffd}"), "{page:.300}");
+    // The name of a run is text.
+    finished(&[words("report"), os(&run), words("-o"), words("x.html")])
+        .with(2)
+        .complains(&["UTF-8"]);
+}
+
+/// Two runs of one invocation on two systems.
+fn systems() -> [Value; 2] {
+    let ids = ["20261122-214018-0005", "20261122-214018-0006"];
+    [("native", 1.0), ("gvisor", 2.5)].map(|(system, factor)| {
+        let id = ids[usize::from(system == "gvisor")];
+        let mut run = document(id, json!({}), results(factor));
+        run["machine"]["system"] = json!(system);
+        run["run"]["asked"] = json!({"group": ids[0]});
+        run
+    })
+}
+
+#[test]
+fn systems_of_one_invocation_are_side_by_side() {
+    let bench = Bench::new();
+    for (name, run) in ["native.json", "gvisor.json"].iter().zip(systems()) {
+        bench.write(name, &run.to_string());
+        bench.oscost(&format!("import {name}")).with(0);
+    }
+    let page = read(&report(&bench, "last", "systems.html", ""));
+    for part in [
+        "<h1>oscost: 2 systems side by side</h1>",
+        "Areas: mean ratio to native",
+        "<b>gvisor</b>: slower than native in",
+        "syscall: ratio to the base",
+        "getppid, gvisor, time: 450.0 ns",
+    ] {
+        assert!(page.contains(part), "{part}");
+    }
+    let page = read(&report(&bench, "native.json", "one.html", ""));
+    assert!(page.contains("<h1>oscost: run 20261122-214018-0005</h1>"));
+    bench.oscost("report native.json --by system -o x.html").with(2).complains(&["native"]);
+}
+
+#[test]
+fn any_dimension_is_compared_on_a_page() {
+    let bench = Bench::new();
+    bench.write("run.json", &document("20261122-214018-0001", json!({}), results(1.0)).to_string());
+    let page = read(&report(&bench, "run.json --by arch --at connections=10", "by.html", ""));
+    for part in ["compared by arch", "net: ratio to the base", "id=\"comparison\""] {
+        assert!(page.contains(part), "{part}");
+    }
+    bench.oscost("report run.json --by nothing -o x.html").with(2);
+    bench.oscost("report run.json --at connections=10 -o x.html").with(2);
+}
+
+#[test]
+fn a_study_is_shown_with_its_verdicts() {
+    let bench = Bench::new();
+    bench.write("run.json", &document("20261122-214018-0001", json!({}), results(1.0)).to_string());
+    let page = read(&report(&bench, "run.json --study timers", "study.html", ""));
+    for part in [
+        "<h1>oscost: study timers</h1>",
+        "IBM developerWorks",
+        "published and measured",
+        "Differences in method",
+        "class=\"verdict",
+        "id=\"area-clock\"",
+    ] {
+        assert!(page.contains(part), "{part}");
+    }
+    bench.oscost("report run.json --study none -o x.html").with(2).complains(&["none"]);
+    bench.oscost("report run.json --study timers --by arch -o x.html").with(2);
 }
 
 #[test]
@@ -251,26 +397,50 @@ fn reports_open_in_a_browser() {
     }
     let bench = Bench::new();
     let write = |name: &str, document: Value| bench.write(name, &document.to_string());
+    let printed = |name: &str, command: &str| bench.write(name, &bench.oscost(command).out);
     let first = write("first.json", document("20261122-214018-0001", json!({}), results(1.0)));
-    write("second.json", document("20261122-214018-0002", json!({"kernel": "new"}), results(1.3)));
-    let hostile = write("hostile.json", hostile_run());
-    let nothing = results(1.0).into_iter().filter(|result| result["outcome"] != "measured");
-    let nothing =
-        write("nothing.json", document("20261122-214018-0004", json!({}), nothing.collect()));
+    let second = document("20261122-214018-0002", json!({"kernel": "new"}), results(1.3));
+    let second = write("second.json", second);
+    let hostile_page = write("hostile.json", hostile_run());
+    let only = |outcomes: &[&str]| -> Vec<Value> {
+        let all = results(1.0).into_iter();
+        all.filter(|result| outcomes.iter().any(|outcome| result["outcome"] == *outcome)).collect()
+    };
+    let failures = only(&["failed", "unsupported"]);
+    let failures = write("failures.json", document("20261122-214018-0004", json!({}), failures));
+    let nothing = only(&["unsupported"]);
+    let nothing = write("nothing.json", document("20261122-214018-0007", json!({}), nothing));
+    let [native, gvisor] = systems();
+    let systems = [write("native.json", native), write("gvisor.json", gvisor)];
     bench.oscost("run syscall/getppid clock/std-instant --quick --budget 2s").with(0);
-    let stored = bench.write("stored.json", &bench.oscost("export").with(0).out);
-    let pages = [
-        (report(&bench, "first.json", "first.html", ""), Some(first)),
-        (report(&bench, "first.json second.json", "compared.html", ""), None),
-        (report(&bench, "hostile.json", "hostile.html", ""), Some(hostile)),
-        (report(&bench, "nothing.json", "nothing.html", ""), Some(nothing)),
-        (report(&bench, "last", "stored.html", ""), Some(stored)),
-    ];
-    let reports: Vec<Value> =
-        pages.iter().map(|(page, document)| json!({"page": page, "document": document})).collect();
+    let stored = printed("stored.json", "export");
+    let texts: Vec<String> = hostile().iter().map(|text| as_shown(text)).collect();
+    let reports = json!([
+        {"page": report(&bench, "first.json", "first.html", ""), "runs": [first]},
+        {
+            "page": report(&bench, "first.json second.json", "compared.html", ""), "runs": [first, second],
+            "compared": printed("compared.json", "compare first.json second.json --json"),
+        },
+        {
+            "page": report(&bench, "first.json --by arch", "by.html", ""), "runs": [first],
+            "compared": printed("by.json", "compare first.json --by arch --json"),
+        },
+        {
+            "page": report(&bench, "native.json gvisor.json --by system", "systems.html", ""), "runs": systems,
+            "compared": printed("systems.json", "compare native.json gvisor.json --by system --json"),
+        },
+        {
+            "page": report(&bench, "first.json --study timers", "study.html", ""), "runs": [first],
+            "study": printed("study.json", "study timers --run first.json --json"),
+        },
+        {"page": report(&bench, "hostile.json", "hostile.html", ""), "runs": [hostile_page], "texts": texts},
+        {"page": report(&bench, "failures.json", "failures.html", ""), "runs": [failures]},
+        {"page": report(&bench, "nothing.json", "nothing.html", ""), "runs": [nothing]},
+        {"page": report(&bench, "last", "stored.html", ""), "runs": [stored]},
+    ]);
     let checked = Command::new("node")
         .arg(folder.join("check.js"))
-        .arg(Value::Array(reports).to_string())
+        .arg(reports.to_string())
         .arg(CHROMIUM)
         .output()
         .expect("node");

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use common::{Bench, Said, finish};
 
 /// Each script, with the packages of the programs that it needs besides those of [`PRESENT`].
-const JUDGES: [(&str, &[&str]); 9] = [
+const JUDGES: [(&str, &[&str]); 10] = [
     ("judge-agent", &[]),
     ("judge-answers", &[]),
     ("judge-cycles", &[]),
@@ -17,6 +17,7 @@ const JUDGES: [(&str, &[&str]); 9] = [
     ("judge-locks", &["gcc"]),
     ("judge-mail", &["postfix"]),
     ("judge-peers", &["util-linux"]),
+    ("judge-report", &["nodejs", "chromium"]),
     ("judge-servers", &["nginx", "wrk"]),
 ];
 

@@ -35,6 +35,8 @@ pub enum Line {
     Boot(u32),
     /// A reason to doubt the figures of this round, in words without numbers, so that it equals those of other rounds.
     Doubt(String),
+    /// When each job of a trial began and ended, in ns from the beginning of the trial, in the order of their list.
+    Timeline(Vec<[u64; 2]>),
     /// The round is over; absent if the worker died.
     End(#[serde(with = "end")] Result<(), CaseError>),
 }

@@ -15,6 +15,9 @@ use crate::sentinel::{Reading, Sentinel};
 use crate::time::Clock;
 use crate::work::Work;
 
+/// The most jobs of a trial whose times are recorded: a chart has no room for more.
+const TIMELINE_JOBS_AT_MOST: usize = 64;
+
 /// The CPUs of a trial, and a clock to time it with.
 pub struct TrialContext {
     clock: Clock,
@@ -217,6 +220,14 @@ impl Round<'_> {
         Ok(all)
     }
 
+    /// Reports when each job of a trial began and ended, in ns from the beginning of the trial, in the order of their list; of
+    /// a long list only the first ones. Does nothing in the untimed pass.
+    pub fn timeline(&mut self, jobs: impl Iterator<Item = [u64; 2]>) {
+        if self.order().mode == Mode::Sample {
+            self.print(&Line::Timeline(jobs.take(TIMELINE_JOBS_AT_MOST).collect()));
+        }
+    }
+
     /// One series for each CPU: all must have been quiet.
     fn print_trials<T>(
         &mut self,
@@ -298,6 +309,16 @@ mod tests {
     }
 
     #[test]
+    fn a_long_list_has_the_times_of_its_first_jobs() {
+        let mut out = Vec::new();
+        let order = order(Mode::Sample);
+        Round::new(&order, &mut out).timeline((0..100).map(|job| [job, job + 2]));
+        let lines = parse_lines(std::str::from_utf8(&out).unwrap());
+        let [Line::Timeline(jobs)] = &lines[..] else { panic!("{lines:?}") };
+        assert_eq!((jobs.len(), jobs[63]), (TIMELINE_JOBS_AT_MOST, [63, 65]));
+    }
+
+    #[test]
     fn the_untimed_pass_counts_by_operation() {
         let order = order(Mode::CountRest);
         let mut out = Vec::new();
@@ -307,6 +328,7 @@ mod tests {
         let counts = Counts { syscalls: Some(40), ..Counts::default() };
         round.report_counts(10, &[counts, counts]);
         round.doubt("not said in this pass");
+        round.timeline([[0, 1]].into_iter());
         let mut prepared = 0;
         let prepare = || {
             prepared += 1;

@@ -58,30 +58,36 @@ pub(crate) fn claim_text(judged: &JudgedClaim, page: &Page) -> String {
     let width = page.prose_width();
     let head = format!("{}: {}", judged.verdict.word().to_uppercase(), claim.name);
     let mut text = page.paint_lines(ink(judged.verdict), &text::hanging("", &head, width));
-    let mut line = |line: &str| text.push_str(&text::hanging(INDENT, line, width));
-    line(&claim.sentence);
-    if let Some(source) = &claim.source {
-        line(&format!("source: {source}"));
-    }
+    let of_figures = figure_lines(judged, width);
+    let lines = std::iter::once(&claim.sentence).chain(&of_figures);
+    text.extend(lines.map(|line| text::hanging(INDENT, line, width)));
+    text
+}
+
+/// What is claimed, the figures, and what would decide the verdict; where a figure and its name do not fit in `width` together,
+/// they are two lines.
+pub(crate) fn figure_lines(judged: &JudgedClaim, width: usize) -> Vec<String> {
+    let claim = &judged.claim;
+    let mut lines = Vec::new();
+    lines.extend(claim.source.as_ref().map(|source| format!("source: {source}")));
     if let Content::Statement(of_claim) = &claim.content {
-        line(&format!("claimed: {}", statement(of_claim)));
+        lines.push(format!("claimed: {}", statement(of_claim)));
     }
     let shown = most_telling(judged);
     for comparison in shown.iter().take(COMBINATIONS) {
-        let lines = comparison_lines(comparison, shown.len() > 1, width);
-        lines.iter().for_each(|text| line(text));
+        lines.extend(comparison_lines(comparison, shown.len() > 1, width));
     }
     if shown.len() > COMBINATIONS {
         let more = shown.len() - COMBINATIONS;
-        line(&format!("and {more} more combinations of parameters; --json has all of them"));
+        lines.push(format!("and {more} more combinations of parameters; --json has all of them"));
     }
     if let Some(left_out) = left_out(judged) {
         line(&format!("left out: {left_out}"));
     }
     if !judged.note.is_empty() {
-        line(&format!("{}: {}", names(judged.verdict), judged.note));
+        lines.push(format!("{}: {}", names(judged.verdict), judged.note));
     }
-    text
+    lines
 }
 
 /// The figures of a combination, one per line where there is room; its own verdict if there are several.

@@ -54,7 +54,7 @@ pub use delivery::{
 };
 pub use env_page::env_page;
 pub use files::file_systems;
-pub use html::{Report, ReportRun, chart_svg, report_html};
+pub use html::{Report, ReportRun, Standings, chart_svg, report_html};
 pub use ladder::ladder_table;
 pub use load_table::{LoadLine, load_table};
 pub use overview::{overview_text, systems_summary};

@@ -44,41 +44,47 @@ pub fn overview_text(
     by: &Dimension,
     page: &Page,
 ) -> String {
-    let sentences = sentences(overview, columns, page);
     let by = by.to_string();
     let areas: Vec<&Standing> = overview.areas.iter().collect();
-    // A sentence for each of many columns about one area would only repeat the table.
-    let sentences = if areas.len() > 1 || columns.len() == 2 { sentences } else { String::new() };
+    let line = |(name, sentence): &(String, String)| {
+        text::hanging(&format!("{name}: "), sentence, page.prose_width())
+    };
+    let sentences: String = sentences(overview, columns).iter().map(line).collect();
+    let sentences = page.paint_lines(Ink::Heading, &sentences);
     let mut parts = vec![sentences, standings("area", &areas, columns, &by, page)];
     for (title, standings_of) in by_application(&overview.designs) {
-        let orders = overview.orders.iter().filter(|order| title_of_order(order) == title);
         let mut part = standings(&format!("{title}, by design"), &standings_of, columns, &by, page);
-        part.push_str(&orders_text(&orders.collect::<Vec<_>>(), columns, page));
+        let orders = orders(overview, &title, columns);
+        let indented = |line: &String| text::hanging("  ", line, page.prose_width());
+        part.extend(orders.iter().map(indented));
         parts.push(part);
     }
-    parts.push(reversals_text(overview, columns, page));
+    let reversals = reversals(overview, columns);
+    let indent = |(at, line): (usize, &String)| {
+        text::hanging(if at == 0 { "" } else { "- " }, line, page.prose_width())
+    };
+    parts.push(reversals.iter().enumerate().map(indent).collect());
     if !overview.areas.is_empty() || !overview.designs.is_empty() {
-        parts.push(legend(columns, page));
+        let legend = text::hanging("", &legend(columns), page.prose_width());
+        parts.push(page.paint_lines(Ink::Faint, &legend));
     }
     parts.retain(|part| !part.is_empty());
     parts.join("\n")
 }
 
 /// What each column is better and worse in, a sentence for each.
-fn sentences(overview: &Overview, columns: &[String], page: &Page) -> String {
-    let Some((base, others)) = columns.split_first() else { return String::new() };
-    let mut text = String::new();
-    for (at, name) in others.iter().enumerate().take(SENTENCES_AT_MOST) {
+pub(crate) fn sentences(overview: &Overview, columns: &[String]) -> Vec<(String, String)> {
+    let Some((base, others)) = columns.split_first() else { return Vec::new() };
+    // A sentence for each of many columns about one area would only repeat the table.
+    if overview.areas.len() < 2 && others.len() > 1 {
+        return Vec::new();
+    }
+    let of_column = |(at, name): (usize, &String)| {
         let of_column: Vec<(&Standing, &ColumnStanding)> =
             overview.areas.iter().map(|area| (area, &area.columns[at])).collect();
-        let line = sentence(&of_column, base);
-        text.push_str(&text::hanging(
-            &format!("{}: ", text::clean(name)),
-            &line,
-            page.prose_width(),
-        ));
-    }
-    page.paint_lines(Ink::Heading, &text)
+        (text::clean(name), sentence(&of_column, base))
+    };
+    others.iter().enumerate().take(SENTENCES_AT_MOST).map(of_column).collect()
 }
 
 fn sentence(areas: &[(&Standing, &ColumnStanding)], base: &str) -> String {
@@ -151,7 +157,7 @@ fn times(ratio: f64) -> String {
 }
 
 /// The standings of each application and metric, with their title.
-fn by_application(designs: &[Standing]) -> Vec<(String, Vec<&Standing>)> {
+pub(crate) fn by_application(designs: &[Standing]) -> Vec<(String, Vec<&Standing>)> {
     let mut titles: Vec<(String, Vec<&Standing>)> = Vec::new();
     for standing in designs {
         let title = title(standing.application.unwrap_or_default(), &standing.metric);
@@ -300,8 +306,11 @@ fn points_columns(cells: &[Option<&ColumnStanding>]) -> Vec<Column> {
     ]
 }
 
-/// The order of the designs in each column; one line if it is the same in all of them.
-fn orders_text(orders: &[&DesignOrder], columns: &[String], page: &Page) -> String {
+/// The order of the designs of the application and metric with this title in each column; one line if it is the same in all of
+/// them.
+pub(crate) fn orders(overview: &Overview, title: &str, columns: &[String]) -> Vec<String> {
+    let orders = overview.orders.iter().filter(|order| title_of_order(order) == title);
+    let orders: Vec<&DesignOrder> = orders.collect();
     let in_words = |order: &DesignOrder| {
         let mut words = String::new();
         for (at, design) in order.designs.iter().enumerate() {
@@ -314,9 +323,9 @@ fn orders_text(orders: &[&DesignOrder], columns: &[String], page: &Page) -> Stri
         }
         words
     };
-    let Some(first) = orders.first() else { return String::new() };
+    let Some(first) = orders.first() else { return Vec::new() };
     let is_same = |order: &&DesignOrder| in_words(order) == in_words(first);
-    let lines: Vec<String> = match orders.len() > 1 && orders.iter().all(is_same) {
+    match orders.len() > 1 && orders.iter().all(is_same) {
         true => {
             let names: Vec<&str> = orders.iter().map(|order| order.column.as_str()).collect();
             vec![format!("best first on {}: {}", names.join(", "), in_words(first))]
@@ -329,26 +338,22 @@ fn orders_text(orders: &[&DesignOrder], columns: &[String], page: &Page) -> Stri
                 .map(|order| format!("best first on {}: {}", order.column, in_words(order)))
                 .collect()
         }
-    };
-    lines.iter().map(|line| text::hanging("  ", line, page.prose_width())).collect()
+    }
 }
 
-/// Whether the order of designs differs between the columns.
-fn reversals_text(overview: &Overview, columns: &[String], page: &Page) -> String {
+/// Whether the order of designs differs between the columns: a sentence, and a line for each pair of designs.
+pub(crate) fn reversals(overview: &Overview, columns: &[String]) -> Vec<String> {
     let has_orders = |column: &String| overview.orders.iter().any(|order| order.column == *column);
     if columns.iter().filter(|column| has_orders(column)).count() < 2 {
-        return String::new();
+        return Vec::new();
     }
     if overview.reversals.is_empty() {
         let line = "No two designs of an application have one order on one system and for certain the opposite on another.";
-        return text::hanging("", line, page.prose_width());
+        return vec![line.to_owned()];
     }
     let mut lines = vec!["The order of designs differs for certain:".to_owned()];
     lines.extend(overview.reversals.iter().map(reversal));
-    let indent = |(at, line): (usize, &String)| {
-        text::hanging(if at == 0 { "" } else { "- " }, line, page.prose_width())
-    };
-    lines.iter().enumerate().map(indent).collect()
+    lines
 }
 
 fn reversal(found: &Reversal) -> String {
@@ -364,11 +369,11 @@ fn reversal(found: &Reversal) -> String {
     )
 }
 
-fn legend(columns: &[String], page: &Page) -> String {
+/// What the ratios are.
+pub(crate) fn legend(columns: &[String]) -> String {
     let base = columns.first().map_or("", String::as_str);
-    let line = format!(
+    format!(
         "ratio: geometric mean over the points of the figure divided by that of {base}; its interval covers the error of all \
          points together and the spread between them; all of these hold together at 95 %"
-    );
-    page.paint_lines(Ink::Faint, &text::hanging("", &line, page.prose_width()))
+    )
 }

@@ -5,6 +5,7 @@ mod claims;
 mod model;
 mod tables;
 
+pub(crate) use claims::about_lines;
 pub use model::{StudyLine, StudyPage};
 
 use analysis::claim::NATIVE;
@@ -55,7 +56,7 @@ pub fn study_text(page_of: &StudyPage, page: &Page) -> String {
 }
 
 /// `run 20261121-203655-4f2a (linux): Linux 6.1 x86_64, AMD EPYC, 2 CPUs`.
-fn run_line(run: &Document, page_of: &StudyPage) -> String {
+pub(crate) fn run_line(run: &Document, page_of: &StudyPage) -> String {
     let id = &run.run.id;
     let meant = page_of.named.iter().filter(|(_, of)| of == id).map(|(name, _)| name.as_str());
     let own = run.system().filter(|own| *own != NATIVE);

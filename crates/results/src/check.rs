@@ -17,6 +17,9 @@ pub const MAX_RUN_ID_BYTES: usize = 64;
 /// The most results one document may have.
 pub const MAX_RESULTS: usize = 1_000_000;
 
+/// The most jobs of a trial whose times a result may have.
+pub const MAX_TIMELINE: usize = 1_000;
+
 /// A violation of a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
@@ -199,6 +202,7 @@ impl CaseResult {
             per_op: None,
             reference: None,
             round_values: Vec::new(),
+            timeline: Vec::new(),
             ..self.clone()
         })
     }
@@ -242,6 +246,12 @@ impl CaseResult {
         }
         if !self.round_values.iter().all(|value| value.is_finite()) {
             return fault(&["round_values"], "a round's value is not a finite number");
+        }
+        if self.timeline.len() > MAX_TIMELINE {
+            return fault(&["timeline"], format!("timeline has more than {MAX_TIMELINE} jobs"));
+        }
+        if self.timeline.iter().any(|[from, to]| from > to) {
+            return fault(&["timeline"], "a job ends before it begins");
         }
         Ok(())
     }

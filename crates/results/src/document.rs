@@ -131,6 +131,10 @@ pub struct CaseResult {
     /// Each round's value, in the order measured; comparisons are computed from them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub round_values: Vec<f64>,
+    /// When the jobs of one trial began and ended, in ns from its beginning, in the order in which they were handed out: of
+    /// the trial whose time is nearest to the estimate. Only for the times of lists of jobs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub timeline: Vec<[u64; 2]>,
 }
 
 /// How a measurement ended.
@@ -319,6 +323,7 @@ impl CaseResult {
             reference: None,
             doubts: Vec::new(),
             round_values: Vec::new(),
+            timeline: Vec::new(),
         }
     }
 

@@ -102,6 +102,7 @@ pub(crate) fn measured(case: &str, median: f64) -> CaseResult {
         }),
         doubts: Vec::new(),
         round_values: vec![median, median + 0.5, median - 0.25],
+        timeline: Vec::new(),
     }
 }
 
@@ -256,6 +257,7 @@ fn result() -> impl Strategy<Value = CaseResult> {
             samples: counts.1,
             converged: counts.2,
             doubts: counts.3,
+            timeline: counts.4.iter().map(|&cpu| [cpu as u64, 2 * cpu as u64]).collect(),
             cpus: counts.4,
         },
     )

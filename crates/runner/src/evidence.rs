@@ -62,6 +62,7 @@ pub(crate) struct Round {
     pub(crate) series: Vec<Series>,
     pub(crate) metrics: Vec<MetricValue>,
     pub(crate) doubts: Vec<String>,
+    pub(crate) timeline: Vec<[u64; 2]>,
     pub(crate) environment: Option<RoundEnvironment>,
     /// The start of its system that it was made after, if several are measured.
     pub(crate) boot: Option<u32>,
@@ -152,12 +153,13 @@ impl Evidence {
             return false;
         }
         let (mut series, mut metrics, mut doubts) = (Vec::new(), Vec::new(), Vec::new());
-        let (mut environment, mut boot) = (None, None);
+        let (mut environment, mut boot, mut timeline) = (None, None, Vec::new());
         for line in parse_lines(text) {
             match line {
                 Line::Series(line) => series.push(line),
                 Line::Metric(line) => metrics.push(line),
                 Line::Doubt(why) => doubts.push(why),
+                Line::Timeline(jobs) => timeline = jobs,
                 Line::Environment(line) => environment = Some(line),
                 Line::Boot(number) => boot = Some(number),
                 Line::Counts(_) | Line::Repeated(_) | Line::Host(_) | Line::End(_) => {}
@@ -170,7 +172,7 @@ impl Evidence {
             self.crash();
             return false;
         }
-        self.rounds.push(Round { series, metrics, doubts, environment, boot });
+        self.rounds.push(Round { series, metrics, doubts, timeline, environment, boot });
         self.span_ms = Some((self.span_ms.map_or(at_ms, |(first, _)| first), at_ms));
         true
     }

@@ -10,7 +10,7 @@ use measure::stats::{Interval, LEVEL, RoundMedian, interval_of, median, quantile
 use measure::{Direction, TIME};
 use results::{CaseResult, Estimate, FrequencySlope, Outcome, PerOp, Reference, Seen};
 
-use crate::evidence::Evidence;
+use crate::evidence::{Evidence, Round};
 use crate::plan::Plan;
 
 /// A quiet share below this makes a figure doubtful.
@@ -194,6 +194,7 @@ impl Evidence {
         result.converged = Some(interval.half_width() <= self.wanted_precision(plan));
         result.per_op = self.per_op();
         result.round_values = medians.rounds.iter().map(|m| m.median).collect();
+        result.timeline = self.timeline(interval.median);
         fill_seen(result, judged);
     }
 
@@ -282,6 +283,17 @@ impl Evidence {
         let series = self.rounds.iter().flat_map(|round| &round.series);
         let cpus: BTreeSet<usize> = series.filter_map(|series| series.cpu).collect();
         cpus.into_iter().collect()
+    }
+
+    /// When the jobs of the most ordinary trial began and ended: of the one whose time is nearest to `median`.
+    fn timeline(&self, median: f64) -> Vec<[u64; 2]> {
+        let distance = |round: &Round| {
+            let time = round.series.first().and_then(|series| series.samples.first());
+            time.map_or(f64::INFINITY, |time| (f64::from(*time) - median).abs())
+        };
+        let with_jobs = self.rounds.iter().filter(|round| !round.timeline.is_empty());
+        let nearest = with_jobs.min_by(|a, b| distance(a).total_cmp(&distance(b)));
+        nearest.map(|round| round.timeline.clone()).unwrap_or_default()
     }
 
     /// The doubts that more than half of the rounds reported.

@@ -51,6 +51,8 @@ pub enum Executor {
 /// The result of a job.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Done {
+    /// When the job began, from the start of the list.
+    pub from: Duration,
     /// When the job completed, from the start of the list.
     pub at: Duration,
     /// The CPU time of its work; `None` if the system does not report it.
@@ -108,19 +110,22 @@ impl Executor {
             if let Some(early) = until(job.arrival, clock, start) {
                 std::thread::sleep(early);
             }
-            ended(job.carry_out_timed(work), clock, start)
+            let from = clock.now();
+            ended(from, job.carry_out_timed(work), clock, start)
         };
-        let task = |job: Job| -> Handling<'static, (u64, Option<u64>)> {
+        let task = |job: Job| -> Handling<'static, Ended> {
             let work = *work;
             Box::pin(async move {
                 if let Some(early) = until(job.arrival, clock, start) {
                     tokio::time::sleep(early).await;
                 }
-                ended(job.carry_out_timed_async(&work).await, clock, start)
+                let from = clock.now();
+                ended(from, job.carry_out_timed_async(&work).await, clock, start)
             })
         };
         let all = self.hand_out(jobs, handler, task)?;
-        let done = all.into_iter().map(|(at, cpu)| Done {
+        let done = all.into_iter().map(|([from, at], cpu)| Done {
+            from: Duration::from_nanos(from),
             at: Duration::from_nanos(at),
             cpu: cpu.map(Duration::from_nanos),
         });
@@ -188,7 +193,8 @@ impl Executor {
 /// results in the given order.
 pub fn shortest_first(jobs: &[Job], work: &Work, clock: Clock) -> Vec<Done> {
     let start = clock.now();
-    let mut all = vec![Done { at: Duration::ZERO, cpu: None }; jobs.len()];
+    let none = Done { from: Duration::ZERO, at: Duration::ZERO, cpu: None };
+    let mut all = vec![none; jobs.len()];
     let mut left: Vec<usize> = (0..jobs.len()).collect();
     // The shortest job is the last element, where removing it is cheap.
     left.sort_by_key(|&number| std::cmp::Reverse((jobs[number].length, number)));
@@ -201,14 +207,18 @@ pub fn shortest_first(jobs: &[Job], work: &Work, clock: Clock) -> Vec<Done> {
         };
         let number = left.remove(at);
         let cpu = jobs[number].carry_out_timed(work);
-        all[number] = Done { at: since(clock, start), cpu };
+        all[number] = Done { from: now, at: since(clock, start), cpu };
     }
     all
 }
 
-/// The end of the job and its CPU time, in ns: plain numbers, which another process can send.
-fn ended(cpu: Option<Duration>, clock: Clock, start: Ticks) -> (u64, Option<u64>) {
-    (since(clock, start).as_nanos() as u64, cpu.map(|cpu| cpu.as_nanos() as u64))
+/// The beginning and the end of a job and its CPU time, in ns: plain numbers, which another process can send.
+type Ended = ([u64; 2], Option<u64>);
+
+fn ended(from: Ticks, cpu: Option<Duration>, clock: Clock, start: Ticks) -> Ended {
+    let at = since(clock, start).as_nanos() as u64;
+    let from = clock.between(start, from).get() as u64;
+    ([from, at], cpu.map(|cpu| cpu.as_nanos() as u64))
 }
 
 fn since(clock: Clock, start: Ticks) -> Duration {
@@ -242,7 +252,8 @@ mod tests {
             assert_eq!(done.len(), 6, "{name}");
             for (job, done) in jobs().iter().zip(&done) {
                 // A wait is never shorter than requested.
-                assert!(done.at >= job.arrival + job.length.mul_f64(0.5), "{name}: {done:?}");
+                assert!(done.from >= job.arrival, "{name}: {done:?}");
+                assert!(done.at >= done.from + job.length.mul_f64(0.5), "{name}: {done:?}");
                 assert_eq!(done.cpu.is_some(), cfg!(unix), "{name}");
             }
             assert!(executor.carry_out_untimed(&jobs(), &work).is_err(), "one arrives later");

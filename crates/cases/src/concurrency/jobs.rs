@@ -97,6 +97,8 @@ fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
     let work = context.work(round)?;
     let done = round.trials(&context, 1, || executor.carry_out(&jobs, &work, context.clock()))?;
     report(round, &jobs, &done[0], &context);
+    let ns = |time: Duration| time.as_nanos() as u64;
+    round.timeline(done[0].value.iter().map(|job| [ns(job.from), ns(job.at)]));
     Ok(())
 }
 

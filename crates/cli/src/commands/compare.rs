@@ -1,6 +1,6 @@
 //! `oscost compare`.
 
-mod columns;
+pub mod columns;
 mod shared;
 
 use analysis::{Compared, Difference, Frequencies, NoiseCheck, Ratio, Settings, cpu_differences};

@@ -1,12 +1,17 @@
 //! `oscost report`.
 
-use analysis::{Compared, NoiseCheck, Recorded, Settings};
-use report::{Comparison, ReportRun, report_html};
+use analysis::claim::judge;
+use analysis::study::{MeasuredTable, name_systems};
+use analysis::{Compared, Dimension, NoiseCheck, Question, Recorded, Selection, Settings};
+use report::{Comparison, ReportRun, Standings, StudyPage, report_html};
 use results::{Document, Store};
 use runner::{recorded, stored_noise_checks};
 
-use super::compare::{comparison, find};
+use super::check::existing;
+use super::compare::columns::{runs, side_by_side};
+use super::compare::{comparison, find, is_document};
 use super::files::write;
+use super::study::study_of_runs;
 use crate::args::Report;
 use crate::ending::{Ending, Usage};
 use crate::output::note;
@@ -14,30 +19,121 @@ use crate::store::store_to_read;
 
 /// Writes runs as one page.
 pub fn report(args: &Report) -> anyhow::Result<Ending> {
-    let names = if args.runs.is_empty() { &["last".to_owned()][..] } else { &args.runs };
-    let documents = names.iter().map(|name| find(name, &args.store));
-    let documents = documents.collect::<anyhow::Result<Vec<Document>>>()?;
-    if let Some(area) = &args.section {
-        check_section(area, &documents)?;
-    }
+    let last = ["last".to_owned()];
+    let names = if args.runs.is_empty() { &last[..] } else { &args.runs };
     // Files have no rounds, and need no store.
     let store = store_to_read(&args.store).ok();
-    let recorded = documents.iter().map(|document| recorded_of(store.as_ref(), document));
-    let recorded = recorded.collect::<anyhow::Result<Vec<Option<Recorded>>>>()?;
+    match (&args.study, dimension(args, names, store.as_ref())?) {
+        (Some(study), _) => of_study(args, study, names, store.as_ref()),
+        (None, Some(by)) => of_columns(args, &by, names, store.as_ref()),
+        (None, None) => of_runs(args, names, store.as_ref()),
+    }
+}
+
+/// What forms the columns: the systems, if the only named run was measured on several.
+fn dimension(
+    args: &Report,
+    names: &[String],
+    store: Option<&Store>,
+) -> anyhow::Result<Option<Dimension>> {
+    if args.by.is_some() || args.study.is_some() {
+        return Ok(args.by.clone());
+    }
+    Ok(match (names, store) {
+        ([only], Some(store)) if !is_document(only) => {
+            let together = store.group_of(&store.resolve(only)?)?;
+            (together.len() > 1).then_some(Dimension::System)
+        }
+        _ => None,
+    })
+}
+
+/// One run, or the comparison of several with the first.
+fn of_runs(args: &Report, names: &[String], store: Option<&Store>) -> anyhow::Result<Ending> {
+    let documents = names.iter().map(|name| find(name, &args.store));
+    let documents = documents.collect::<anyhow::Result<Vec<Document>>>()?;
     let compared = match &documents[..] {
-        [base, news @ ..] if !news.is_empty() => Some(compare(base, news, store.as_ref())?),
+        [base, news @ ..] if !news.is_empty() => Some(compare(base, news, store)?),
         _ => None,
     };
+    let page = report::Report { comparison: compared.as_ref(), ..report::Report::default() };
+    write_page(args, &documents, store, page)
+}
+
+/// The values of a dimension side by side.
+fn of_columns(
+    args: &Report,
+    by: &Dimension,
+    names: &[String],
+    store: Option<&Store>,
+) -> anyhow::Result<Ending> {
+    let at = Selection(args.at.clone());
+    let documents = runs(names.iter(), by, &at, &args.store)?;
+    let question = Question { at, base: args.base_value.clone(), ..Question::default() };
+    let compared = match side_by_side(&documents, by, &question, &args.store) {
+        // Systems that nobody asked to compare, such as several of which only one could be measured.
+        Err(error) if args.by.is_none() => {
+            note(&format!("the systems are not compared: {error}"));
+            None
+        }
+        compared => Some(compared?),
+    };
+    let page = report::Report {
+        comparison: compared.as_ref().map(|compared| &compared.comparison),
+        standings: compared
+            .as_ref()
+            .map(|all| Standings { overview: &all.overview, counts: &all.counts }),
+        ..report::Report::default()
+    };
+    write_page(args, &documents, store, page)
+}
+
+/// A study, with the runs that it is judged by.
+fn of_study(
+    args: &Report,
+    name: &str,
+    names: &[String],
+    store: Option<&Store>,
+) -> anyhow::Result<Ending> {
+    let mut documents = existing(names, &args.store)?;
+    let study = study_of_runs(name, &documents)?;
+    let named = name_systems(&study, &mut documents);
+    let tables: Vec<MeasuredTable> =
+        study.tables.iter().map(|table| MeasuredTable::of(table, &documents)).collect();
+    let claims = judge(&study.claims, &documents);
+    let of_study = StudyPage {
+        study: &study,
+        tables: &tables,
+        claims: &claims,
+        runs: &documents,
+        named: &named,
+    };
+    let page = report::Report { study: Some(&of_study), ..report::Report::default() };
+    write_page(args, &documents, store, page)
+}
+
+/// Writes the page of these documents; `page` has what is compared in them.
+fn write_page(
+    args: &Report,
+    documents: &[Document],
+    store: Option<&Store>,
+    page: report::Report,
+) -> anyhow::Result<Ending> {
+    if let Some(area) = &args.section {
+        check_section(area, documents)?;
+    }
+    let recorded = documents.iter().map(|document| recorded_of(store, document));
+    let recorded = recorded.collect::<anyhow::Result<Vec<Option<Recorded>>>>()?;
     let runs = documents.iter().zip(&recorded);
     let runs = runs.map(|(document, recorded)| ReportRun { document, recorded: recorded.as_ref() });
     let runs: Vec<ReportRun> = runs.collect();
-    let page = report_html(&report::Report {
+    let text = report_html(&report::Report {
         title: args.title.as_deref(),
         section: args.section.as_deref(),
         runs: &runs,
-        comparison: compared.as_ref(),
+        ..page
     });
-    write(&args.output, page.as_bytes())?;
+    write(&args.output, text.as_bytes())?;
     note(&format!("wrote {}", args.output.display()));
     Ok(Ending::Done)
 }
@@ -56,7 +152,7 @@ fn check_section(area: &str, documents: &[Document]) -> Result<(), Usage> {
 /// What the store has of the rounds of the run; `None` if it is not stored there.
 fn recorded_of(store: Option<&Store>, document: &Document) -> anyhow::Result<Option<Recorded>> {
     let Some(store) = store else { return Ok(None) };
-    if store.resolve_whole_name(&document.run.id)?.is_none() {
+    if !store.runs()?.iter().any(|run| run.id == document.run.id) {
         return Ok(None);
     }
     Ok(recorded(store, document)?)

@@ -82,8 +82,7 @@ fn repeat(name: &str, args: &Args) -> anyhow::Result<Ending> {
         },
         false => {
             let runs = existing(&args.runs, &args.store)?;
-            let size = if is_full(&runs) { Size::Full } else { asked };
-            (parsed(name, &text, size)?, runs)
+            (of_runs(name, &text, asked, &runs)?, runs)
         }
     };
     let named = name_systems(&study, &mut runs);
@@ -97,6 +96,16 @@ fn repeat(name: &str, args: &Args) -> anyhow::Result<Ending> {
         false => print(&study_text(&page_of_study, &page()))?,
     }
     Ok(ending(&claims, args.strict))
+}
+
+/// A study with the sizes that these runs have.
+pub fn study_of_runs(name: &str, runs: &[Document]) -> anyhow::Result<Study> {
+    of_runs(name, &text_of(name)?, Size::Default, runs)
+}
+
+fn of_runs(name: &str, text: &str, asked: Size, runs: &[Document]) -> anyhow::Result<Study> {
+    let size = if is_full(runs) { Size::Full } else { asked };
+    Ok(parsed(name, text, size)?)
 }
 
 /// The text of an included study, or of a file.

@@ -1,6 +1,8 @@
 // Opens reports in Chromium as their readers do, and checks what no test of text can: that nothing is requested, that
-// nothing is an error, that axe-core finds no violation, that charts have their points, and that the keyboard reaches
-// everything. Arguments: a JSON array of {page, document} paths. Prints one line per complaint.
+// nothing is an error, that axe-core finds no violation, that charts have the points of the documents, and that the keyboard
+// reaches everything. Arguments: a JSON array of {page, runs, compared, study, texts}, and Chromium. `page`, `runs` (documents),
+// `compared` (of `compare --json`) and `study` (of `study --json`) are paths, `texts` must appear as text. Prints one line per
+// complaint.
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { pathToFileURL } from 'node:url';
@@ -12,27 +14,34 @@ const complaints = [];
 const browser = await puppeteer.launch({
   executablePath: process.argv[3],
   args: ['--no-sandbox', '--headless=new', '--disable-gpu', '--disable-dev-shm-usage'],
+  // A busy machine is no reason to complain.
+  protocolTimeout: 300_000,
 });
+const json = path => JSON.parse(readFileSync(path, 'utf8'));
 
-async function open(path, { width, dark, scripts }) {
+async function open(path, scripts) {
   const page = await browser.newPage();
-  const about = `${path} at ${width}${dark ? ' dark' : ' light'}${scripts ? '' : ' without scripts'}`;
-  const complain = text => complaints.push(`${about}: ${text}`);
-  page.on('console', message => complain(`console: ${message.text()}`));
-  page.on('pageerror', error => complain(`error: ${error.message}`));
+  page.setDefaultTimeout(120_000);
+  const state = { page, about: path };
+  state.complain = text => complaints.push(`${state.about}: ${text}`);
+  page.on('console', message => state.complain(`console: ${message.text()}`));
+  page.on('pageerror', error => state.complain(`error: ${error.message}`));
+  page.on('dialog', dialog => { state.complain(`dialog: ${dialog.message()}`); dialog.dismiss(); });
   page.on('request', request => {
-    if (request.url() !== pathToFileURL(path).href) complain(`request: ${request.url()}`);
+    if (request.url() !== pathToFileURL(path).href) state.complain(`request: ${request.url()}`);
   });
+  // Of two pages at the same time, only one is in front.
+  await (await page.createCDPSession()).send('Emulation.setFocusEmulationEnabled', { enabled: true });
   await page.setJavaScriptEnabled(scripts);
-  await page.setViewport({ width, height: 900 });
-  await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: dark ? 'dark' : 'light' }]);
   await page.goto(pathToFileURL(path).href);
-  return { page, complain };
-}
-
-async function checkAxe(page, complain) {
+  // The page's own script does not run any more, but axe-core needs timers.
+  await page.setJavaScriptEnabled(true);
   // The page's policy keeps scripts out of it, but not those of the debugger.
   await page.evaluate(axe);
+  return state;
+}
+
+async function checkAxe({ page, complain }) {
   const violations = await page.evaluate(async () => {
     const found = await window.axe.run(document, { resultTypes: ['violations'] });
     return found.violations.map(v => `${v.id}: ${v.nodes.slice(0, 3).map(n => n.html.slice(0, 150)).join(' | ')}`);
@@ -40,47 +49,93 @@ async function checkAxe(page, complain) {
   violations.forEach(violation => complain(`axe: ${violation}`));
 }
 
-/// The points of charts against the results of the document: same value, and no measured time is missing.
-async function checkPoints(page, complain, path) {
-  const results = JSON.parse(readFileSync(path, 'utf8')).results;
-  // As the page writes characters that cannot be seen.
-  const visible = text => text.replace(/[\n\r\t]/g, ' ').replace(/[\p{Cc}\p{Cf}\u2028\u2029\ufffe\uffff]/gu,
-    c => `[U+${c.codePointAt(0).toString(16).toUpperCase().padStart(4, '0')}]`);
-  const label = result => {
-    const params = Object.entries(result.params ?? {}).map(([key, value]) => `${key}=${value}`);
-    return visible(result.case + (params.length ? `{${params.join(',')}}` : ''));
-  };
-  const known = new Map();
-  for (const result of results) {
-    if (result.estimate) known.set(`${label(result)}, ${result.metric}`, result.estimate.median);
+/// Six significant digits, of which no more than the last one may differ.
+const near = (a, b) => Math.abs(a - b) <= 1e-6 * Math.max(Math.abs(a), Math.abs(b));
+
+/// A set of figures that points must have and may have: `needed` are those without which a chart is not complete.
+class Figures {
+  constructor() { this.all = []; }
+  add(figure) { this.all.push({ drawn: false, ...figure }); }
+  /// Marks the figures that a point shows; whether there are any.
+  draw(fits) {
+    const found = this.all.filter(fits);
+    found.forEach(figure => { figure.drawn = true; });
+    return found.length > 0;
   }
-  const points = await page.$$eval('.charts .p', all => all.map(point => ({
-    words: point.querySelector('title').textContent,
-    rows: point.closest('svg').hasAttribute('data-rows'),
-    x: Number(point.getAttribute('data-x')),
-    y: Number(point.getAttribute('data-y')),
-    placed: /^translate\([-\d.]+ [-\d.]+\)$/.test(point.getAttribute('transform')),
-  })));
-  const drawn = new Set();
-  for (const { words, rows, x, y, placed } of points) {
-    if (!placed) complain(`no place: ${words}`);
-    const name = [...known.keys()].find(name => words.startsWith(`${name}: `));
-    if (!name) continue; // of the course of the run, or of a comparison
-    drawn.add(name);
-    if (known.get(name) !== (rows ? x : y)) complain(`${words}: ${rows ? x : y} is not ${known.get(name)}`);
-  }
-  for (const name of known.keys()) {
-    if (name.endsWith(', time') && !drawn.has(name)) complain(`no point for ${name}`);
-  }
+  missing() { return this.all.filter(figure => figure.needed && !figure.drawn); }
 }
 
-async function checkKeyboard(page, complain) {
-  const unreachable = await page.evaluate(() => {
-    const wanted = [...document.querySelectorAll('a[href], button, input, summary, .plot svg')]
+function figuresOf({ runs, compared, study }) {
+  const results = new Figures(), ratios = new Figures(), cells = new Figures(), jobs = new Figures();
+  for (const path of runs ?? []) {
+    for (const { case: name, metric, estimate, timeline } of json(path).results) {
+      if (estimate) results.add({ name: `${name} ${metric}`, metric, ...estimate, needed: metric === 'time' });
+      for (const [low, high] of timeline ?? []) jobs.add({ name: `${name} job`, low, high });
+    }
+  }
+  const ratio = (name, found) => {
+    if (found && found.mid > 0 && found.low > 0) ratios.add({ name, ...found, needed: true });
+  };
+  const comparison = compared ? json(compared) : {};
+  for (const { rows } of comparison.comparisons ?? []) rows.forEach(row => ratio(row.case, row.ratio));
+  for (const row of comparison.rows ?? []) row.cells.forEach(cell => ratio(row.label, cell.against_base?.ratio));
+  for (const standing of [...comparison.overview?.areas ?? [], ...comparison.overview?.designs ?? []]) {
+    standing.columns.forEach(column => ratio(standing.name, column.mean?.ratio));
+  }
+  for (const table of study ? json(study).tables : []) {
+    for (const cell of table.rows.flatMap(row => row.cells)) {
+      const published = Number(cell.published ?? NaN);
+      if (Number.isFinite(published)) cells.add({ name: `${table.title} published`, mid: published, needed: true });
+      if (cell.here) cells.add({ name: `${table.title} here`, mid: cell.here.value, ...cell.here, needed: true });
+    }
+  }
+  return { results, ratios, cells, jobs };
+}
+
+/// The points of charts against the documents: each point is a figure of them, and no cost, ratio or cell is missing.
+async function checkPoints({ page, complain }, report) {
+  const { results, ratios, cells, jobs } = figuresOf(report);
+  const points = await page.$$eval('.charts .p', all => all.map(point => ({
+    words: point.querySelector('title').textContent,
+    kind: ['disturbance', 'study'].find(id => point.closest('#' + id)) ?? (point.closest('.bars') ? 'job' : 'figure'),
+    rows: point.closest('svg').hasAttribute('data-rows'),
+    values: point.getAttribute('data-v').split(' ').map(Number),
+    placed: /^translate\([-\d.]+ [-\d.]+\)$/.test(point.getAttribute('transform')),
+  })));
+  for (const { words, kind, rows, values, placed } of points) {
+    const [x, y, low, high] = values;
+    const value = rows ? x : y;
+    if (!placed || values.some(Number.isNaN)) complain(`no place: ${words}`);
+    const ends = figure => low === undefined || (near(figure.low, low) && (!Number.isFinite(high) || near(figure.high, high)));
+    const is = {
+      disturbance: () => true,
+      study: () => cells.draw(figure => near(figure.mid, value) && ends(figure)),
+      job: () => jobs.draw(figure => near(figure.low, low) && near(figure.high, high)),
+      figure: () => (words.includes(' times the base (')
+        ? ratios.draw(figure => near(figure.mid, value) && ends(figure))
+        : results.draw(figure => words.includes(`, ${figure.metric}: `) && near(figure.median, value) && ends(figure))),
+    };
+    if (!is[kind]()) complain(`no document has this: ${words} (${values})`);
+  }
+  for (const figure of [results, ratios, cells].flatMap(figures => figures.missing())) {
+    complain(`no point for ${figure.name} ${figure.median ?? figure.mid}`);
+  }
+  if (jobs.all.length && !jobs.all.some(job => job.drawn)) complain('no job is drawn');
+}
+
+/// The tabulator key goes through everything that can be used, and arrows go through a chart.
+async function checkKeyboard({ page, complain }) {
+  const count = await page.evaluate(() => {
+    const wanted = [...document.querySelectorAll('a[href], button, input, summary, .plot svg, .scroll')]
       .filter(element => element.checkVisibility() && !element.closest('details:not([open]) > :not(summary)'));
-    return wanted.filter(element => element.tabIndex < 0).map(element => element.outerHTML.slice(0, 100));
+    wanted.forEach(element => element.setAttribute('data-wanted', ''));
+    document.activeElement?.blur();
+    document.addEventListener('focusin', event => event.target.removeAttribute('data-wanted'));
+    return wanted.length;
   });
-  unreachable.forEach(element => complain(`not reached by keyboard: ${element}`));
+  for (let at = 0; at < count + 20; at += 1) await page.keyboard.press('Tab');
+  const unreached = await page.$$eval('[data-wanted]', all => all.map(element => element.outerHTML.slice(0, 100)));
+  unreached.forEach(element => complain(`not reached by keyboard: ${element}`));
   const chart = await page.$('.plot svg');
   if (chart) {
     await chart.evaluate(svg => svg.focus());
@@ -92,7 +147,7 @@ async function checkKeyboard(page, complain) {
 }
 
 /// The filter keeps what it should, the scales may be changed, and a table is sorted.
-async function checkScript(page, complain) {
+async function checkScript({ page, complain }) {
   const seen = await page.evaluate(() => {
     const rows = [...document.querySelectorAll('main section[id^="area-"] tbody tr')];
     const input = document.querySelector('#filter');
@@ -116,25 +171,46 @@ async function checkScript(page, complain) {
   if (!seen.sound) complain('another scale loses points');
 }
 
-try {
-  for (const { page: path, document } of reports) {
-    for (const [at, width] of [375, 800, 1600].entries()) {
-      for (const dark of [false, true]) {
-        for (const scripts of [true, false]) {
-          const { page, complain } = await open(path, { width, dark, scripts });
-          const wider = await page.evaluate(() => document.documentElement.scrollWidth > innerWidth);
-          if (wider) complain('the page scrolls sideways');
-          if (scripts && at !== 1) await checkAxe(page, complain);
-          if (document && at === 0 && !dark) await checkPoints(page, complain, document);
-          if (scripts && at === 1) {
-            await checkKeyboard(page, complain);
-            await checkScript(page, complain);
-          }
-          await page.close();
-        }
-      }
+/// Texts from outside are text, and nothing but the page's own elements is there.
+async function checkTexts({ page, complain }, texts) {
+  const { text, strange } = await page.evaluate(() => ({
+    text: document.body.textContent.replace(/\s+/g, ' '),
+    strange: [...document.querySelectorAll('img, iframe, base, object, embed, form, meta[http-equiv=refresh], x')].length,
+  }));
+  if (strange) complain(`${strange} elements from a text`);
+  for (const wanted of texts) {
+    if (!text.includes(wanted.replace(/\s+/g, ' ').trim())) complain(`not shown as text: ${wanted.slice(0, 80)}`);
+  }
+}
+
+/// One kind of report, with or without scripts, at all widths in both colour schemes.
+async function check(report, scripts) {
+  const state = await open(report.page, scripts);
+  const { page, complain } = state;
+  for (const width of [375, 800, 1600]) {
+    for (const dark of [false, true]) {
+      state.about = `${report.page} at ${width}${dark ? ' dark' : ' light'}${scripts ? '' : ' without scripts'}`;
+      await page.setViewport({ width, height: 900 });
+      await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: dark ? 'dark' : 'light' }]);
+      if (await page.evaluate(() => document.documentElement.scrollWidth > innerWidth)) complain('the page scrolls sideways');
+      await checkAxe(state);
     }
   }
+  await checkPoints(state, report);
+  await checkTexts(state, report.texts ?? []);
+  if (scripts) {
+    await checkKeyboard(state);
+    await checkScript(state);
+  }
+  await page.close();
+}
+
+try {
+  const tasks = reports.flatMap(report => [true, false].map(scripts => [report, scripts]));
+  // Two pages at the same time.
+  await Promise.all([0, 1].map(async () => {
+    for (let task = tasks.shift(); task; task = tasks.shift()) await check(...task);
+  }));
 } finally {
   await browser.close();
 }

@@ -11,6 +11,7 @@ use crate::html::points::{AreaPoints, estimate, in_words, is_derived, notes};
 use crate::html::sweeps::{Named, sweeps};
 use crate::html::table::tables;
 use crate::html::text::{Ids, Text};
+use crate::html::timeline::timelines;
 use crate::html::view::View;
 
 /// The maximum number of rows of a chart of costs: more are split by case.
@@ -74,8 +75,9 @@ pub(super) fn charts(views: &[&View], name: &str, ids: &mut Ids) -> Vec<Chart> {
     let shared = areas.first().map(|(_, area)| area.shared.as_slice()).unwrap_or_default();
     let mut charts = costs(&areas, name, ids);
     charts.extend(sweeps(&results, shared, ids));
-    charts.extend(phases(&results, ids));
-    charts.extend(percentiles(&results, ids));
+    charts.extend(phases(&results, shared, ids));
+    charts.extend(percentiles(&results, shared, ids));
+    charts.extend(timelines(&results, ids));
     charts
 }
 
@@ -97,9 +99,9 @@ fn costs(areas: &[(&View, &AreaPoints)], name: &str, ids: &mut Ids) -> Vec<Chart
                 let time = point.time()?;
                 let e = estimate(time)?;
                 let shown = if areas.len() > 1 {
-                    format!("{}, {}", point.full, view.name)
+                    format!("{}, {}", point.short, view.name)
                 } else {
-                    point.full.clone()
+                    point.short.clone()
                 };
                 Some(Point {
                     x: e.median,

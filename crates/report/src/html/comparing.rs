@@ -17,8 +17,9 @@ const CHANGES: usize = 40;
 /// Ratios beyond this factor are drawn at the edge of the chart.
 const FARTHEST: f64 = 16.0;
 
-/// The section with the differences between the runs, and their changes.
-pub(super) fn section(comparison: &Comparison, ids: &mut Ids) -> Markup {
+/// The section with the differences between the runs, or the columns of another dimension, and their changes; `standings` come
+/// before these.
+pub(super) fn section(comparison: &Comparison, standings: Markup, ids: &mut Ids) -> Markup {
     let changed = |cell: &&CompareCell| cell.verdict.is_difference();
     let distance = |row: &CompareRow| {
         let cells = row.news.iter().flatten().filter(changed).filter_map(|cell| cell.ratio);
@@ -47,6 +48,7 @@ pub(super) fn section(comparison: &Comparison, ids: &mut Ids) -> Markup {
                     (Text(&verdicts(comparison, at)))
                 }
             }
+            (standings)
             @if count == 0 { p { "No difference is certain." } }
             div.charts { (chart.figure()) }
             (differences(comparison))
@@ -122,11 +124,11 @@ fn table_row(row: &CompareRow) -> Markup {
         })
     };
     html! { tr {
-        th scope="row" { (Text(&row.label)) } td { (Text(&row.metric)) }
-        td data-v=[row.base.as_ref().map(|cell| cell.median)] { (Text(&shown(&row.base).unwrap_or_default())) }
+        th scope="row" { (Text(&row.label)) } td.words { (Text(&row.metric)) }
+        td { (Text(&shown(&row.base).unwrap_or_default())) }
         @for cell in &row.news { @if let Some(cell) = cell {
-            td data-v=[cell.figure.as_ref().map(|cell| cell.median)] { (Text(&shown(&cell.figure).unwrap_or_default())) }
-            td data-v=[cell.ratio.map(|ratio| ratio.mid)] {
+            td { (Text(&shown(&cell.figure).unwrap_or_default())) }
+            td {
                 @if let Some(ratio) = cell.ratio { (Text(&format!("{:.3}", ratio.mid))) }
             }
             td { @if let Some(ratio) = cell.ratio { (Text(&format!("{:.3} to {}", ratio.low, bound(ratio.high)))) } }
@@ -135,11 +137,11 @@ fn table_row(row: &CompareRow) -> Markup {
     } }
 }
 
-fn bound(ratio: f64) -> String {
+pub(super) fn bound(ratio: f64) -> String {
     if ratio > 1_000.0 { ">1000".to_owned() } else { format!("{ratio:.3}") }
 }
 
-fn class(verdict: Verdict) -> &'static str {
+pub(super) fn class(verdict: Verdict) -> &'static str {
     match verdict {
         verdict if verdict.is_loss() => "verdict bad",
         Verdict::Faster | Verdict::Better => "verdict good",

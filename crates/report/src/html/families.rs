@@ -4,9 +4,10 @@ use results::CaseResult;
 
 use crate::html::chart::{Axis, Chart, Kind, Line, Point, Ticks};
 use crate::html::facets::{Item, facets};
-use crate::html::points::{estimate, in_words, is_derived, notes};
+use crate::html::points::{estimate, in_words, is_derived, notes, short_name};
 use crate::html::sweeps::{Named, axis_title, percentile};
 use crate::html::text::Ids;
+use crate::labels::Param;
 
 /// The maximum number of charts of one family of metrics; the table has all figures.
 const CHARTS: usize = 4;
@@ -24,7 +25,7 @@ struct Member<'r> {
 }
 
 /// Times by percentile up to the maximum, for each family of such metrics.
-pub(super) fn percentiles(results: &[Named], ids: &mut Ids) -> Vec<Chart> {
+pub(super) fn percentiles(results: &[Named], shared: &[Param], ids: &mut Ids) -> Vec<Chart> {
     let mut charts = Vec::new();
     for (case, family) in families(results) {
         let names = percentiles_of(results, case, family);
@@ -61,7 +62,7 @@ pub(super) fn percentiles(results: &[Named], ids: &mut Ids) -> Vec<Chart> {
                     ..Axis::default()
                 },
                 y: Axis::figures(axis_title(family, unit), unit),
-                lines: lines(facet.lines, false),
+                lines: lines(facet.lines, false, shared),
                 ..Chart::default()
             });
         }
@@ -70,7 +71,7 @@ pub(super) fn percentiles(results: &[Named], ids: &mut Ids) -> Vec<Chart> {
 }
 
 /// The rates of the phases of a case, if it has several in the same unit.
-pub(super) fn phases(results: &[Named], ids: &mut Ids) -> Vec<Chart> {
+pub(super) fn phases(results: &[Named], shared: &[Param], ids: &mut Ids) -> Vec<Chart> {
     let mut charts = Vec::new();
     for (case, unit) in cases_with_phases(results) {
         let names = rates_of(results, case, unit);
@@ -89,7 +90,7 @@ pub(super) fn phases(results: &[Named], ids: &mut Ids) -> Vec<Chart> {
                     ticks: Ticks::Rows(names.iter().map(|name| (*name).to_owned()).collect()),
                     ..Axis::default()
                 },
-                lines: lines(facet.lines, true),
+                lines: lines(facet.lines, true, shared),
                 ..Chart::default()
             });
         }
@@ -97,20 +98,22 @@ pub(super) fn phases(results: &[Named], ids: &mut Ids) -> Vec<Chart> {
     charts
 }
 
-fn lines(lines: Vec<(String, Vec<Member>)>, in_rows: bool) -> Vec<Line> {
+fn lines(lines: Vec<(String, Vec<Member>)>, in_rows: bool, shared: &[Param]) -> Vec<Line> {
     let line = |(look, (name, mut members)): (usize, (String, Vec<Member>))| {
         members.sort_by_key(|member| member.at);
-        let points = members.iter().filter_map(|member| point(member, in_rows)).collect();
+        let points = members.iter().filter_map(|member| point(member, in_rows, shared)).collect();
         Line { name, look, points, joined: !in_rows }
     };
     lines.into_iter().enumerate().map(line).collect()
 }
 
-fn point(member: &Member, in_rows: bool) -> Option<Point> {
+fn point(member: &Member, in_rows: bool, shared: &[Param]) -> Option<Point> {
     let e = estimate(member.result)?;
     let label = member.result.label();
-    let shown =
-        if member.run.is_empty() { label.clone() } else { format!("{label}, {}", member.run) };
+    let mut shown = short_name(member.result, shared);
+    if !member.run.is_empty() {
+        shown = format!("{shown}, {}", member.run);
+    }
     let (x, y) = (member.at as f64, e.median);
     let (x, y) = if in_rows { (y, x) } else { (x, y) };
     let text = in_words(&shown, &e, member.result);
@@ -214,7 +217,7 @@ mod tests {
         let results = ["create-max", "create-p99", "create-p50", "create-p90", "read-p50"]
             .map(|metric| result(metric, "ns", 100.0));
         let named: Vec<Named> = results.iter().map(|result| ("", result)).collect();
-        let charts = percentiles(&named, &mut Ids::default());
+        let charts = percentiles(&named, &[], &mut Ids::default());
         assert_eq!(charts.len(), 1, "one percentile is no family");
         let Ticks::Named(ticks) = &charts[0].x.ticks else { panic!("{:?}", charts[0].x) };
         let names: Vec<&str> = ticks.iter().map(|(_, name)| name.as_str()).collect();
@@ -226,9 +229,9 @@ mod tests {
     fn phases_are_rows() {
         let results = ["create-rate", "read-rate", "stat-rate"].map(|m| result(m, "files/s", 1e4));
         let named: Vec<Named> = results.iter().map(|result| ("", result)).collect();
-        let charts = phases(&named, &mut Ids::default());
+        let charts = phases(&named, &[], &mut Ids::default());
         assert_eq!((charts.len(), charts[0].points()), (1, 3));
         assert_eq!(charts[0].lines[0].points[2].y, 2.0);
-        assert!(phases(&named[..2], &mut Ids::default()).is_empty());
+        assert!(phases(&named[..2], &[], &mut Ids::default()).is_empty());
     }
 }

@@ -9,9 +9,12 @@ mod facets;
 mod families;
 mod points;
 mod run;
+mod standings;
+mod study;
 mod sweeps;
 mod table;
 mod text;
+mod timeline;
 mod view;
 
 use base64::Engine;
@@ -21,7 +24,9 @@ use maud::{DOCTYPE, Markup, html};
 use crate::comparison::Comparison;
 use crate::html::text::{Ids, Text, written};
 use crate::html::view::View;
+use crate::study::StudyPage;
 pub(crate) use chart::{ScaledPoint, SweepPlot};
+pub use standings::Standings;
 pub use view::ReportRun;
 
 const STYLE: &str = include_str!("style.css");
@@ -37,8 +42,31 @@ pub struct Report<'a> {
     pub section: Option<&'a str>,
     /// The runs; the first one is the base of a comparison.
     pub runs: &'a [ReportRun<'a>],
-    /// The comparison of the other runs with the first.
+    /// The comparison of the other runs with the first, or of the columns of another dimension.
     pub comparison: Option<&'a Comparison>,
+    /// What is certain about the columns of that comparison as a whole.
+    pub standings: Option<Standings<'a>>,
+    /// The study that the runs belong to.
+    pub study: Option<&'a StudyPage<'a>>,
+}
+
+impl Report<'_> {
+    /// What the page is about, if it has no title.
+    fn subject(&self) -> String {
+        match (self.study, self.comparison, self.runs) {
+            (Some(page), _, _) => format!("study {}", page.study.name),
+            (None, Some(comparison), _) if comparison.by == "system" => {
+                format!("{} systems side by side", comparison.columns.len())
+            }
+            (None, Some(comparison), runs) if comparison.by != "run" => match runs {
+                [only] => format!("run {} compared by {}", only.document.run.id, comparison.by),
+                _ => format!("{} runs compared by {}", runs.len(), comparison.by),
+            },
+            (None, _, [only]) => format!("run {}", only.document.run.id),
+            (None, None, runs) => format!("{} runs", runs.len()),
+            (None, Some(_), runs) => format!("{} runs compared", runs.len()),
+        }
+    }
 }
 
 /// The page.
@@ -46,6 +74,7 @@ pub fn report_html(report: &Report) -> String {
     let mut ids = Ids::default();
     let mut views: Vec<View> = report.runs.iter().map(|run| View::of(run, &mut ids)).collect();
     if views.len() > 1 {
+        view::shorten_names(&mut views);
         views.iter_mut().for_each(|view| view.about = format!(", {}", view.name));
     }
     let mut areas: Vec<&str> = Vec::new();
@@ -56,11 +85,7 @@ pub fn report_html(report: &Report) -> String {
             areas.push(&area.name);
         }
     }
-    let title = match (report.title, &views[..]) {
-        (Some(title), _) => title.to_owned(),
-        (None, [only]) => format!("oscost: run {}", only.document.run.id),
-        (None, views) => format!("oscost: {} runs compared", views.len()),
-    };
+    let title = report.title.map_or_else(|| format!("oscost: {}", report.subject()), str::to_owned);
     let style = format!("{CHART_STYLE}{STYLE}");
     let policy = format!(
         "default-src 'none'; style-src '{}'; script-src '{}'; base-uri 'none'; form-action 'none'",
@@ -92,6 +117,7 @@ pub fn report_html(report: &Report) -> String {
                 header { h1 { (Text(&title)) } }
                 nav aria-label="Sections" { ul {
                     li { a href="#summary" { "Summary" } }
+                    @if report.study.is_some() { li { a href="#study" { "Study" } } }
                     @if report.comparison.is_some() { li { a href="#comparison" { "Comparison" } } }
                     @for name in &areas { li { a href={ "#" (area::section_id(name)) } { @if name.is_empty() { "other" } @else { (Text(name)) } } } }
                     @for (id, name) in ABOUT { li { a href={ "#" (id) } { (name) } } }
@@ -102,7 +128,11 @@ pub fn report_html(report: &Report) -> String {
                         h2 id="summary-h" { "Summary" }
                         (per_run(&mut run::summary))
                     }
-                    @if let Some(comparison) = report.comparison { (comparing::section(comparison, &mut ids)) }
+                    @if let Some(page) = report.study { (study::section(page, &mut ids)) }
+                    @if let Some(comparison) = report.comparison {
+                        @let standings = report.standings.map(|all| standings::standings(&all, &comparison.columns, &mut ids));
+                        (comparing::section(comparison, standings.unwrap_or_else(|| html! {}), &mut ids))
+                    }
                     @for name in &areas { (area::section(&views, name, report.comparison, &mut ids)) }
                     (about(0, per_run(&mut |view| run::disturbance(view, &mut ids))))
                     (about(1, per_run(&mut run::doubts)))

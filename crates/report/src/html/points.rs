@@ -105,6 +105,11 @@ fn label(result: &CaseResult) -> Label {
     }
 }
 
+/// The name of a result's point without its area and the `shared` parameters.
+pub(super) fn short_name(result: &CaseResult, shared: &[Param]) -> String {
+    label(result).without(shared).short()
+}
+
 /// The estimate of a measured result whose figures are all finite.
 pub(super) fn estimate(result: &CaseResult) -> Option<Estimate> {
     let e = result.estimate.filter(|_| result.outcome == Outcome::Measured)?;

@@ -39,15 +39,15 @@ pub(super) fn summary(view: &View) -> Markup {
                     th scope="row" { (row.label) }
                     @match estimate(result) {
                         Some(e) => {
-                            td data-v=(e.median) {
+                            td {
                                 (Text(&figure_of(&e, result)))
                                 @if is_doubtful(results, result) { span.doubt title="doubtful" { " ?" } }
                             }
-                            td.i data-v=(e.high - e.low) { (Text(&interval_of(&e, &result.unit))) }
+                            td { (Text(&interval_of(&e, &result.unit))) }
                         }
-                        None => { td.n.bad { (word(result.outcome)) } td {} }
+                        None => { td.bad { (word(result.outcome)) } td {} }
                     }
-                    td data-v=[result.cycles.map(|c| c.median)] {
+                    td {
                         @if let Some(c) = result.cycles {
                             (Text(&cycles_figure(c.median, (c.high - c.low) / 2.0).to_string()))
                         }
@@ -110,13 +110,14 @@ pub(super) fn disturbance(view: &View, ids: &mut Ids) -> Markup {
 
 /// All doubtful figures and failures by reason.
 pub(super) fn doubts(view: &View) -> Markup {
-    let mut by_reason: BTreeMap<String, Vec<(&str, &str)>> = BTreeMap::new();
-    for point in view.areas.iter().flat_map(|area| &area.points) {
+    let mut by_reason: BTreeMap<String, Vec<(&str, String)>> = BTreeMap::new();
+    let all = view.areas.iter().flat_map(|area| area.points.iter().map(move |point| (area, point)));
+    for (area, point) in all {
         for result in point.results.iter().filter(|r| r.outcome != Outcome::Unsupported) {
             for reason in reasons(result) {
                 let points = by_reason.entry(reason.text).or_default();
                 if points.last().is_none_or(|(id, _)| *id != point.id) {
-                    points.push((&point.id, &point.full));
+                    points.push((&point.id, format!("{} {}", area.name, point.short)));
                 }
             }
         }

@@ -8,8 +8,11 @@ const make = (name, properties = {}, ...children) => {
 };
 const number = (element, name) => Number(element.getAttribute('data-' + name));
 
-// The end of an interval: a point without one has only its value.
-const end = (point, name, rows) => number(point, point.hasAttribute('data-' + name) ? name : rows ? 'x' : 'y');
+// "x y low high": a point without an interval has only its value.
+const figureOf = (point, rows) => {
+  const [x, y, low = rows ? x : y, high = low] = point.getAttribute('data-v').split(' ').map(Number);
+  return { point, x, y, low, high };
+};
 
 // Tip: the title of a point in words.
 const tip = make('div', { className: 'tip off' });
@@ -50,28 +53,22 @@ const place = (svg, axes) => {
     : bottom - share(axes[1], value) * (bottom - top);
   for (const { axis, kind } of axes) {
     for (const mesh of all('.mesh.' + axis, svg)) {
-      mesh.removeAttribute('hidden');
       mesh.setAttribute('display', mesh.getAttribute('data-kind') === kind ? 'inline' : 'none');
     }
   }
   for (const line of all('.s', svg)) {
     const shift = Number(line.getAttribute('data-shift') || 0);
-    const points = all('.p', line);
-    for (const point of points) {
-      const [x, y] = [px(number(point, 'x')), py(number(point, 'y')) + shift];
+    const figures = all('.p', line).map(point => figureOf(point, rows));
+    for (const { point, low, high, ...figure } of figures) {
+      const [x, y] = [px(figure.x), py(figure.y) + shift];
       point.setAttribute('transform', `translate(${x} ${y})`);
-      const [low, high] = [end(point, 'low', rows), end(point, 'high', rows)];
       const whisker = point.querySelector('path');
       if (whisker) whisker.setAttribute('d', rows ? `M${px(low) - x} 0H${px(high) - x}` : `M0 ${py(low) - y}V${py(high) - y}`);
     }
     const path = line.querySelector('.line'), band = line.querySelector('.band');
-    const edge = (point, name) => `${px(number(point, 'x'))} ${py(end(point, name, rows))}`;
-    const at = (point, name) => `${px(number(point, 'x'))} ${py(number(point, name))}`;
-    if (path) path.setAttribute('d', 'M' + points.map(point => at(point, 'y')).join('L'));
-    if (band) {
-      const ends = [...points.map(point => edge(point, 'high')), ...points.map(point => edge(point, 'low')).reverse()];
-      band.setAttribute('d', 'M' + ends.join('L') + 'Z');
-    }
+    const at = end => figure => `${px(figure.x)} ${py(figure[end])}`;
+    if (path) path.setAttribute('d', 'M' + figures.map(at('y')).join('L'));
+    if (band) band.setAttribute('d', 'M' + [...figures.map(at('high')), ...figures.map(at('low')).reverse()].join('L') + 'Z');
   }
   for (const shade of all('.shade', svg)) {
     const low = px(number(shade, 'low'));
@@ -142,7 +139,14 @@ for (const row of all('tbody tr[id]')) {
 }
 
 // Tables: sorted by a click on a heading; copied as CSV.
-const valueOf = cell => cell.hasAttribute('data-v') ? Number(cell.getAttribute('data-v')) : cell.textContent.trim();
+const SCALES = { ns: 1, us: 1e3, ms: 1e6, s: 1e9, k: 1e3, M: 1e6, G: 1e9 };
+// "1.111 us" is 1111: figures of one column have units of one kind.
+const valueOf = cell => {
+  const text = (cell.firstChild ?? cell).textContent.trim();
+  const [, digits, unit = ''] = /^[<>±]?(-?\d[\d,.]*)(?: ?([a-zA-Z/%]+))?$/.exec(text) ?? [];
+  const scale = SCALES[unit] ?? SCALES[unit.slice(0, -1) && unit[0]] ?? 1;
+  return digits ? Number((Number(digits.replaceAll(',', '')) * scale).toPrecision(6)) : cell.textContent.trim();
+};
 const compare = (a, b) => {
   if (typeof a === typeof b) return typeof a === 'number' ? a - b : a.localeCompare(b, 'en', { numeric: true });
   return typeof a === 'number' ? -1 : 1;

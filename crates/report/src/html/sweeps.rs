@@ -9,7 +9,7 @@ use results::{CaseResult, Outcome};
 use crate::html::chart::{Axis, Chart, Kind, LOOKS, Line, Mark, Point, Ticks};
 use crate::html::facets::{Facet, Item, facets};
 use crate::html::points::{
-    described, estimate, figure_of, in_words, interval_of, is_derived, notes,
+    described, estimate, figure_of, in_words, interval_of, is_derived, notes, short_name,
 };
 use crate::html::text::Ids;
 use crate::labels::Param;
@@ -112,7 +112,7 @@ fn items<'r>(results: &[Named<'r>], key: &str, metric: &str) -> Vec<Item<'r, Pla
 }
 
 /// The number that a value stands for: a count, bytes, or ns.
-fn number(result: &CaseResult, key: &str, value: &str) -> Option<f64> {
+pub(super) fn number(result: &CaseResult, key: &str, value: &str) -> Option<f64> {
     let takes = cases::find(&result.case)
         .and_then(|case| case.params.iter().find(|param| param.name == key))
         .map(|param| param.takes);
@@ -180,7 +180,7 @@ fn chart(
     let marks = marks(results, key, &facet, &places);
     let line = |(look, (name, mut places)): (usize, (String, Vec<Place>))| {
         places.sort_by(|a, b| a.x.total_cmp(&b.x));
-        let points = places.iter().filter_map(point).collect();
+        let points = places.iter().filter_map(|place| point(place, shared)).collect();
         Line { name, look: look % (2 * LOOKS), points, joined: true }
     };
     let mut notes = notes(places.iter().map(|place| place.result));
@@ -240,11 +240,13 @@ fn title(facet: &Facet<Place>, places: &[Place], shared: &[Param]) -> String {
     parts.join(", ")
 }
 
-fn point(place: &Place) -> Option<Point> {
+fn point(place: &Place, shared: &[Param]) -> Option<Point> {
     let e = estimate(place.result)?;
     let label = place.result.label();
-    let shown =
-        if place.run.is_empty() { label.clone() } else { format!("{label}, {}", place.run) };
+    let mut shown = short_name(place.result, shared);
+    if !place.run.is_empty() {
+        shown = format!("{shown}, {}", place.run);
+    }
     Some(Point {
         x: place.x,
         y: e.median,

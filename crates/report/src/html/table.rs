@@ -4,12 +4,12 @@
 use std::fmt::Write;
 
 use analysis::{Recorded, Samples};
-use maud::{Markup, PreEscaped, html};
+use maud::{Markup, html};
 use measure::TIME;
 use results::{CaseResult, Outcome, Seen};
 
 use crate::html::points::{AreaPoints, Point, estimate, figure_of, interval_of, is_derived};
-use crate::html::text::{Text, written};
+use crate::html::text::{Text, path};
 use crate::quantity::{
     cycles_figure, figure, format_per_op, format_share, interval_figure, measured_half_width,
 };
@@ -75,10 +75,10 @@ fn times(points: &[&Point], recorded: Option<&Recorded>) -> Markup {
                 @if has_cycles { (cycles(cost)) }
                 td { (distribution(cost, samples)) }
                 @for quantile in quantiles(cost, samples) { (number(quantile, &cost.unit)) }
-                td data-v=[cost.quiet_share.map(brief)] { (Text(&cost.quiet_share.map(format_share).unwrap_or_default())) }
+                td { (Text(&cost.quiet_share.map(format_share).unwrap_or_default())) }
                 @if has_calls {
                     @let calls = cost.per_op.as_ref().and_then(|per_op| per_op.syscalls);
-                    td data-v=[calls] { (Text(&calls.map(format_per_op).unwrap_or_default())) }
+                    td { (Text(&calls.map(format_per_op).unwrap_or_default())) }
                 }
                 (doubts(cost))
             }
@@ -148,14 +148,14 @@ fn metric_cell(result: Option<&CaseResult>) -> Markup {
         (Some(e), _) => {
             let percent = interval_figure(e.median, e.low, e.high).filter(|_| e.low != e.high);
             html! {
-                td data-v=(brief(e.median)) {
+                td {
                     (Text(&figure_of(&e, result)))
                     @if let Some(percent) = percent { small { (Text(&percent.to_string())) } }
                 }
             }
         }
-        (None, Outcome::Measured) => html! { td.n.bad { "no figure" } },
-        (None, outcome) => html! { td.n.bad { (word(outcome)) } },
+        (None, Outcome::Measured) => html! { td.bad { "no figure" } },
+        (None, outcome) => html! { td.bad { (word(outcome)) } },
     }
 }
 
@@ -165,36 +165,29 @@ fn value_cells(result: &CaseResult) -> Markup {
         (Some(e), _) => {
             let percent = interval_figure(e.median, e.low, e.high).filter(|_| e.low != e.high);
             html! {
-                td data-v=(brief(e.median)) { (Text(&figure_of(&e, result))) }
-                td.i data-v=(brief(e.high - e.low)) {
-                    @if let Some(percent) = percent {
-                        (Text(&percent.to_string()))
-                        span.ends { (Text(&interval_of(&e, &result.unit))) }
-                    }
-                }
+                td { (Text(&figure_of(&e, result))) }
+                td { @if let Some(percent) = percent {
+                    (Text(&percent.to_string()))
+                    small { (Text(&interval_of(&e, &result.unit))) }
+                } }
             }
         }
-        (None, Outcome::Measured) => html! { td.n.bad { "no figure" } td {} },
-        (None, outcome) => html! { td.n.bad { (word(outcome)) } td {} },
+        (None, Outcome::Measured) => html! { td.bad { "no figure" } td {} },
+        (None, outcome) => html! { td.bad { (word(outcome)) } td {} },
     }
-}
-
-/// Six significant digits, which are enough to sort by.
-fn brief(value: f64) -> f64 {
-    format!("{value:.5e}").parse().unwrap_or(value)
 }
 
 fn cycles(cost: &CaseResult) -> Markup {
     let text = cost
         .cycles
         .map(|c| cycles_figure(c.median, measured_half_width(c.median, c.low, c.high)).to_string());
-    html! { td data-v=[cost.cycles.map(|c| brief(c.median))] { (Text(&text.unwrap_or_default())) } }
+    html! { td { (Text(&text.unwrap_or_default())) } }
 }
 
 fn number(value: Option<f64>, unit: &str) -> Markup {
     let value = value.filter(|value| value.is_finite());
     let text = value.map(|value| figure(value, value.abs() * 0.01, unit).to_string());
-    html! { td data-v=[value.map(brief)] { (Text(&text.unwrap_or_default())) } }
+    html! { td { (Text(&text.unwrap_or_default())) } }
 }
 
 fn doubts(result: &CaseResult) -> Markup {
@@ -240,26 +233,25 @@ fn histogram(samples: &Samples, unit: &str) -> Markup {
     let shown = |value: f64| figure(value, value.abs() * 0.01, unit).to_string();
     let modes = samples.modes.iter().map(|mode| shown(*mode)).collect::<Vec<_>>();
     let words = format!(
-        "{} samples, {} of them quiet, from {} to {}{}",
+        "{} samples, {} of them quiet, from {} to {}",
         samples.count,
         samples.quiet,
         shown(samples.from),
         shown(samples.quantiles[4]),
-        if modes.len() > 1 { format!("; modes at {}", modes.join(", ")) } else { String::new() },
     );
     let most = samples.all_steps.iter().copied().max().unwrap_or(1).max(1);
     html! {
-        svg.spark viewBox={ "0 0 " (WIDTH) " " (HEIGHT) } role="img" data-count=(samples.count) data-quiet=(samples.quiet) {
+        svg.spark viewBox={ "0 0 " (WIDTH) " " (HEIGHT) } role="img" {
             title { (Text(&words)) }
-            path.all d=(steps(&samples.all_steps, most)) {}
-            path.quiet d=(steps(&samples.quiet_steps, most)) {}
+            (path("all", &steps(&samples.all_steps, most)))
+            (path("quiet", &steps(&samples.quiet_steps, most)))
         }
         @if modes.len() > 1 { span.modes { (modes.len()) " modes: " (Text(&modes.join(", "))) } }
     }
 }
 
 /// The outline of a histogram whose highest step has `most` samples.
-fn steps(steps: &[u32], most: u32) -> PreEscaped<String> {
+fn steps(steps: &[u32], most: u32) -> String {
     let mut path = format!("M0 {HEIGHT}");
     let width = WIDTH / steps.len() as f64;
     let mut run = 0.0;
@@ -280,7 +272,7 @@ fn steps(steps: &[u32], most: u32) -> PreEscaped<String> {
         (run, last) = (width, top);
     }
     let _ = write!(path, "h{run}V{HEIGHT}z");
-    written(path)
+    path
 }
 
 /// A box from the 25 to the 75 % quantile with whiskers from 5 to 95 %.

@@ -104,6 +104,11 @@ pub(super) fn paragraphs(lines: &[String]) -> Markup {
     html! { @for line in lines { p { (Text(line)) } } }
 }
 
+/// An element of SVG with this outline, in as few characters as HTML and XML have for it.
+pub(super) fn path(class: &str, outline: &str) -> PreEscaped<String> {
+    PreEscaped(format!("<path class=\"{class}\" d=\"{outline}\"/>"))
+}
+
 /// An SVG or HTML fragment of plain numbers and letters that this crate has written.
 pub(super) fn written(text: String) -> PreEscaped<String> {
     PreEscaped(text)

@@ -34,6 +34,17 @@ impl<'a> View<'a> {
     }
 }
 
+/// Names runs by their systems alone, if each was measured on another one.
+pub(super) fn shorten_names(views: &mut [View]) {
+    let systems: Option<Vec<String>> =
+        views.iter().map(|view| view.document.system().map(str::to_owned)).collect();
+    let Some(systems) = systems else { return };
+    let is_once = |name: &String| systems.iter().filter(|other| *other == name).count() == 1;
+    if systems.iter().all(is_once) {
+        views.iter_mut().zip(systems).for_each(|(view, system)| view.name = system);
+    }
+}
+
 /// The system that was measured, or the run's tags with its id.
 fn name(document: &Document) -> String {
     let run = &document.run;

@@ -17,14 +17,15 @@ pub(super) fn claims_text(page_of: &StudyPage, page: &Page) -> String {
     for judged in page_of.claims {
         text.push('\n');
         text.push_str(&claim_text(judged, page));
-        text.push_str(&about_text(judged, page_of, page));
+        let line = |line: &String| text::hanging(INDENT, line, page.prose_width());
+        text.extend(about_lines(judged, page_of).iter().map(line));
     }
     page.signs(&text)
 }
 
 /// What is known about a claim besides its verdict. Reasons for another answer are left out if the answer is the same.
-fn about_text(judged: &JudgedClaim, page_of: &StudyPage, page: &Page) -> String {
-    let Some(about) = page_of.study.about.get(&judged.claim.name) else { return String::new() };
+pub(crate) fn about_lines(judged: &JudgedClaim, page_of: &StudyPage) -> Vec<String> {
+    let Some(about) = page_of.study.about.get(&judged.claim.name) else { return Vec::new() };
     let derived =
         about.derived.then(|| "derived from the published figures, not stated".to_owned());
     let needs = about.needs.as_ref().filter(|_| judged.verdict == ClaimVerdict::NotMeasurable);
@@ -34,6 +35,5 @@ fn about_text(judged: &JudgedClaim, page_of: &StudyPage, page: &Page) -> String 
         needs.map(|needs| format!("it needs {needs}")),
         today.map(|today| format!("today: {today}")),
     ];
-    let line = |line: String| text::hanging(INDENT, &line, page.prose_width());
-    lines.into_iter().flatten().map(line).collect()
+    lines.into_iter().flatten().collect()
 }

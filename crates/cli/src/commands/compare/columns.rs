@@ -12,7 +12,7 @@ use runner::{also_differs, stored_noise_checks};
 use serde::Serialize;
 
 use super::shared::{cell, compared_cell, ending, find, floor_lines, words};
-use crate::args::Compare;
+use crate::args::{Compare, StoreArg};
 use crate::ending::{Ending, Usage};
 use crate::output::{page, print};
 use crate::store::store_to_read;
@@ -28,9 +28,10 @@ pub fn compare_by(args: &Compare, by: &Dimension) -> anyhow::Result<Ending> {
     if args.ladder && *by != Dimension::System {
         return Err(Usage("--ladder compares systems: use it with --by system".to_owned()).into());
     }
-    let runs = runs(args, by, &question.at)?;
+    let names = std::iter::once(&args.base).chain(&args.news);
+    let runs = runs(names, by, &question.at, &args.store)?;
     let table = tabulate(&runs, by, &question).map_err(wrong)?;
-    let noise = noise(args, &table)?;
+    let noise = noise(&args.store, &table)?;
     let settings = Settings { margin: args.margin, ..Settings::default() };
     let overview = overview(&table, &question.at, &noise, &settings);
     let counts = differing_counts(&table);
@@ -60,14 +61,44 @@ pub fn compare_by(args: &Compare, by: &Dimension) -> anyhow::Result<Ending> {
     Ok(ending(compared.rows.iter().flatten().flatten(), args.fail_above))
 }
 
+/// The columns of a dimension, compared, for a page.
+pub struct SideBySide {
+    pub comparison: Comparison,
+    pub overview: Overview,
+    pub counts: Vec<CountRow>,
+}
+
+/// Compares the values of `by` in these runs.
+pub fn side_by_side(
+    runs: &[Document],
+    by: &Dimension,
+    question: &Question,
+    store: &StoreArg,
+) -> anyhow::Result<SideBySide> {
+    let table = tabulate(runs, by, question).map_err(|error| Usage(error.to_string()))?;
+    let noise = noise(store, &table)?;
+    let settings = Settings::default();
+    let overview = overview(&table, &question.at, &noise, &settings);
+    let counts = differing_counts(&table);
+    let columns = shown_names(by, &table.columns);
+    let compared = compare_columns(table, &noise, &settings);
+    let comparison = comparison(&compared, columns, &noise, &settings, true);
+    Ok(SideBySide { comparison, overview, counts })
+}
+
 /// The runs that the user named; of a run that was measured with others on several systems, all of them if systems are
 /// compared. None twice.
-fn runs(args: &Compare, by: &Dimension, at: &Selection) -> anyhow::Result<Vec<Document>> {
+pub fn runs<'n>(
+    names: impl Iterator<Item = &'n String>,
+    by: &Dimension,
+    at: &Selection,
+    store_arg: &StoreArg,
+) -> anyhow::Result<Vec<Document>> {
     let takes_group = by.is_of_runs() || at.fixes(&Dimension::System) || at.fixes(&Dimension::Run);
     let mut runs: Vec<Document> = Vec::new();
-    for name in std::iter::once(&args.base).chain(&args.news) {
-        let run = find(name, &args.store)?;
-        let together = match store_to_read(&args.store) {
+    for name in names {
+        let run = find(name, store_arg)?;
+        let together = match store_to_read(store_arg) {
             Ok(store) if takes_group => match store.group_of(&run.run.id) {
                 Ok(ids) if ids.len() > 1 => {
                     ids.iter().map(|id| store.document(id)).collect::<Result<Vec<_>, _>>()?
@@ -84,10 +115,10 @@ fn runs(args: &Compare, by: &Dimension, at: &Selection) -> anyhow::Result<Vec<Do
 }
 
 /// The stored noise checks of the base's machine; a missing store has none.
-fn noise(args: &Compare, table: &Table) -> anyhow::Result<NoiseCheck> {
+fn noise(store: &StoreArg, table: &Table) -> anyhow::Result<NoiseCheck> {
     let base = base_run(table);
     let ids: Vec<&str> = table.runs.iter().map(|run| run.run.id.as_str()).collect();
-    Ok(match store_to_read(&args.store) {
+    Ok(match store_to_read(store) {
         Ok(store) => stored_noise_checks(&store, base, &ids)?,
         Err(_) => NoiseCheck::default(),
     })

@@ -7,7 +7,7 @@ use maud::{Markup, Render, html};
 
 use super::scale::{Extent, Kind, Scale};
 use super::shape::{Axis, Chart, LOOKS, Line, Mark, Point, Shade, Ticks};
-use crate::html::text::{Text, shortened, written};
+use crate::html::text::{Text, path, shortened, written};
 use crate::quantity::figure;
 
 /// The sizes in units of the drawing; text has 12 of them.
@@ -21,7 +21,9 @@ const TOP: f64 = 12.0;
 const ROW: f64 = 18.0;
 /// The height of another line of points in each row.
 const SUBROW: f64 = 9.0;
+/// The most room for the names of rows, and that between them and the axis.
 const NAMES: f64 = 280.0;
+const NAMES_GAP: f64 = 12.0;
 /// The width of a character of a row's name, and of a label of an axis.
 const CHARACTER: f64 = 7.4;
 /// The maximum number of labels of an axis.
@@ -51,16 +53,21 @@ pub(super) fn class(look: usize) -> String {
 /// The marker of a line in a legend.
 pub(super) fn key(look: usize) -> Markup {
     html! {
-        svg.key viewBox="-8 -6 16 12" aria-hidden="true" {
-            path.line d="M-8 0H8" {}
-            use.dot href={ "#m" (look % LOOKS) } {}
-        }
+        svg.key aria-hidden="true" { use href={ "#k" (look % LOOKS) } {} }
     }
 }
 
 /// The shapes of markers, which the points of all charts of a page refer to.
 pub(in crate::html) fn markers() -> Markup {
-    html! { svg.markers width="0" height="0" aria-hidden="true" { (definitions()) } }
+    html! {
+        svg.markers width="0" height="0" aria-hidden="true" {
+            (definitions())
+            @for look in 0..LOOKS { symbol id={ "k" (look) } viewBox="-8 -6 16 12" {
+                path.line d="M-8 0H8" {}
+                use.dot href={ "#m" (look) } {}
+            } }
+        }
+    }
 }
 
 fn definitions() -> Markup {
@@ -69,9 +76,13 @@ fn definitions() -> Markup {
     }
 }
 
-/// Seven significant digits: more cannot be seen.
-fn rounded(value: f64) -> f64 {
-    format!("{value:.6e}").parse().unwrap_or(value)
+/// Seven significant digits, more of which cannot be seen, as scripts read them.
+fn rounded(value: f64) -> String {
+    match value.is_infinite() {
+        true if value > 0.0 => "Infinity".to_owned(),
+        true => "-Infinity".to_owned(),
+        false => format!("{value:.6e}").parse::<f64>().unwrap_or(value).to_string(),
+    }
 }
 
 /// A number with two decimals at most.
@@ -229,7 +240,9 @@ impl<'c> Drawing<'c> {
             Ticks::Rows(rows) => {
                 let row = ROW + SUBROW * (subrows - 1) as f64;
                 let height = TOP + row * rows.len() as f64;
-                let area = Area { left: NAMES, right: WIDE - RIGHT, top: TOP, bottom: height };
+                let longest = rows.iter().map(|name| name.chars().count()).max().unwrap_or(0);
+                let left = (longest as f64 * CHARACTER + NAMES_GAP).clamp(LEFT, NAMES);
+                let area = Area { left, right: WIDE - RIGHT, top: TOP, bottom: height };
                 ((WIDE, height + BOTTOM), area)
             }
             _ => {
@@ -271,13 +284,14 @@ impl<'c> Drawing<'c> {
             @for (at, (kind, scale)) in self.y.scales.iter().enumerate() {
                 (self.y_mesh(*kind, scale, at > 0))
             }
-            path.frame d={ "M" (Place(left)) " " (Place(top)) "V" (Place(bottom)) "H" (Place(right)) } {}
-            text.axis x=(Place((left + right) / 2.0)) y=(Place(self.size.1 - 8.0)) text-anchor="middle" {
+            (path("frame", &format!("M{} {}V{}H{}", place(left), place(top), place(bottom), place(right))))
+            text.axis x=(Place((left + right) / 2.0)) y=(Place(self.size.1 - 8.0)) {
                 (Text(&self.chart.x.title))
             }
             @if !self.chart.has_rows() {
-                text.axis transform={ "translate(12 " (Place((top + bottom) / 2.0)) ") rotate(-90)" }
-                    text-anchor="middle" { (Text(&self.chart.y.title)) }
+                text.axis transform={ "translate(12 " (Place((top + bottom) / 2.0)) ") rotate(-90)" } {
+                    (Text(&self.chart.y.title))
+                }
             }
             (self.names())
             @if let Some(at) = self.chart.reference {
@@ -305,10 +319,10 @@ impl<'c> Drawing<'c> {
             }
         }
         html! {
-            g.mesh.x data-kind=(kind.word()) hidden[hidden] display=[hidden.then_some("none")] {
+            g.mesh.x data-kind=(kind.word()) display=[hidden.then_some("none")] {
                 path d=(mesh) {}
                 @for (at, text) in &labels {
-                    text x=(Place(*at)) y=(Place(bottom + 16.0)) text-anchor="middle" { (Text(text)) }
+                    text x=(Place(*at)) y=(Place(bottom + 16.0)) { (Text(text)) }
                 }
             }
         }
@@ -340,7 +354,7 @@ impl<'c> Drawing<'c> {
             g.mesh.y data-kind=(kind.word()) display=[hidden.then_some("none")] {
                 path d=(mesh) {}
                 @for (at, text) in &labels {
-                    text x=(Place(left - 6.0)) y=(Place(at + 4.0)) text-anchor="end" { (Text(text)) }
+                    text x=(Place(left - 6.0)) y=(Place(at + 4.0)) { (Text(text)) }
                 }
             }
         }
@@ -349,10 +363,11 @@ impl<'c> Drawing<'c> {
     /// The names of the rows.
     fn names(&self) -> Markup {
         let Ticks::Rows(rows) = &self.chart.y.ticks else { return html! {} };
-        let most = ((NAMES - 12.0) / CHARACTER) as usize;
+        let left = self.area.left;
+        let most = ((NAMES - NAMES_GAP) / CHARACTER) as usize;
         html! {
             @for (at, name) in rows.iter().enumerate() {
-                text.name x=(Place(NAMES - 8.0)) y=(Place(self.py(at as f64) + 4.0)) text-anchor="end" {
+                text.name x=(Place(left - 8.0)) y=(Place(self.py(at as f64) + 4.0)) {
                     (Text(&shortened(&crate::html::text::visible(name), most)))
                 }
             }
@@ -387,14 +402,12 @@ impl<'c> Drawing<'c> {
             false => 0.0,
         };
         html! {
-            g class={ "s " (class(line.look)) } data-shift=[(shift != 0.0).then_some(shift)] {
+            g class={ "s " (class(line.look)) @if self.chart.bars { " bars" } } data-shift=[(shift != 0.0).then_some(shift)] {
                 @if line.joined && line.points.len() > 1 {
-                    path.band d=(self.band(line)) {}
-                    path.line d=(self.path(line)) {}
+                    (path("band", &self.band(line)))
+                    (path("line", &self.path(line)))
                 }
-                @for (nth, point) in line.points.iter().enumerate() {
-                    (self.point(&format!("{}-{at}-{nth}", self.chart.id), line.look, shift, point))
-                }
+                @for point in &line.points { (self.point(line.look, shift, point)) }
             }
         }
     }
@@ -413,12 +426,15 @@ impl<'c> Drawing<'c> {
         format!("M{}Z", places.collect::<Vec<_>>().join("L"))
     }
 
-    fn point(&self, id: &str, look: usize, shift: f64, point: &Point) -> Markup {
+    /// A page has thousands of points: what they share is in the style and in `<defs>`.
+    fn point(&self, look: usize, shift: f64, point: &Point) -> Markup {
         let (x, y) = (self.px(point.x), self.py(point.y) + shift);
-        let ends = point.low != point.high;
+        let ends = point.low != point.high || self.chart.bars;
         let whisker = match self.chart.has_rows() {
             true => {
                 let [low, high] = [point.low, point.high].map(|value| self.px(value) - x);
+                // The shortest bar is visible too.
+                let high = if self.chart.bars { high.max(low + 1.0) } else { high };
                 format!("M{} 0H{}", place(low), place(high))
             }
             false => {
@@ -426,13 +442,19 @@ impl<'c> Drawing<'c> {
                 format!("M0 {}V{}", place(low), place(high))
             }
         };
+        let mut values = format!("{} {}", rounded(point.x), rounded(point.y));
+        let mut shapes = String::new();
+        if ends {
+            let _ = write!(values, " {} {}", rounded(point.low), rounded(point.high));
+            let _ = write!(shapes, "<path d=\"{whisker}\"/>");
+        }
+        if !self.chart.bars {
+            let _ = write!(shapes, "<use href=\"#m{}\"/>", look % LOOKS);
+        }
         html! {
-            g.p id=(id) role="img" transform={ "translate(" (Place(x)) " " (Place(y)) ")" }
-                data-x=(point.x) data-y=(point.y)
-                data-low=[ends.then(|| rounded(point.low))] data-high=[ends.then(|| rounded(point.high))] {
+            g.p transform={ "translate(" (Place(x)) " " (Place(y)) ")" } data-v=(values) {
                 title { (Text(&point.text)) }
-                @if ends { path d=(whisker) {} }
-                use href={ "#m" (look % LOOKS) } {}
+                (written(shapes))
             }
         }
     }
@@ -490,13 +512,9 @@ mod tests {
     fn a_chart_has_its_points_with_their_values() {
         let text = chart().figure().into_string();
         assert_eq!(text.matches("class=\"p\"").count(), 3);
-        for part in [
-            "data-y=\"900\"",
-            "<title>30 at 2</title>",
-            "id=\"c1-0-2\"",
-            "class=\"band\"",
-            "data-y=\"log",
-        ] {
+        for part in
+            ["data-v=\"4 900 810 990\"", "<title>30 at 2</title>", "class=\"band\"", "data-y=\"log"]
+        {
             assert!(text.contains(part), "{part} in {text}");
         }
         assert!(!text.contains("legend"), "one line needs none: {text}");

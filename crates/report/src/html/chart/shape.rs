@@ -23,6 +23,8 @@ pub(in crate::html) struct Chart {
     pub shades: Vec<Shade>,
     /// A value of x that others are compared with.
     pub reference: Option<f64>,
+    /// Whether each point is a bar from one end of its interval to the other, in its row.
+    pub bars: bool,
 }
 
 /// An axis.

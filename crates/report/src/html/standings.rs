@@ -1,0 +1,192 @@
+//! The columns of a comparison by any dimension, such as systems side by side: what each is better and worse in, by area and by
+//! design, and what their operations make the kernel do.
+
+use analysis::{ColumnStanding, CountRow, Overview, Standing, Verdict};
+use maud::{Markup, html};
+use measure::TIME;
+
+use crate::html::chart::{Axis, Chart, Kind, Line, Point, Ticks};
+use crate::html::comparing::{bound, class};
+use crate::html::table::scrolled;
+use crate::html::text::{Ids, Text, paragraphs};
+use crate::overview::{by_application, legend, orders, reversals, sentences};
+use crate::quantity::format_per_op;
+
+/// What is certain about the columns of a comparison as a whole.
+#[derive(Debug, Clone, Copy)]
+pub struct Standings<'a> {
+    /// The standings of the columns by area and by design.
+    pub overview: &'a Overview,
+    /// Counts per operation that differ between columns.
+    pub counts: &'a [CountRow],
+}
+
+/// The sentences, charts and tables about all columns, the base first.
+pub(super) fn standings(of: &Standings, columns: &[String], ids: &mut Ids) -> Markup {
+    let areas: Vec<&Standing> = of.overview.areas.iter().collect();
+    let sentences = sentences(of.overview, columns);
+    let any = !areas.is_empty() || !of.overview.designs.is_empty();
+    html! {
+        @if !sentences.is_empty() { ul.findings { @for (name, sentence) in &sentences {
+            li { b { (Text(name)) } ": " (Text(sentence)) }
+        } } }
+        (block("Areas", "area", &areas, columns, &[], ids))
+        @for (title, of_title) in &by_application(&of.overview.designs) {
+            (block(&format!("Designs of {title}"), "design", of_title, columns, &orders(of.overview, title, columns), ids))
+        }
+        @let lines = reversals(of.overview, columns);
+        @if let Some((first, others)) = lines.split_first() {
+            p { (Text(first)) }
+            @if !others.is_empty() { ul { @for line in others { li { (Text(line)) } } } }
+        }
+        @if any { p.note { (Text(&legend(columns))) } }
+        (counts(of.counts, columns))
+    }
+}
+
+/// One table of standings with its chart and lines below.
+fn block(
+    title: &str,
+    rows_are: &str,
+    standings: &[&Standing],
+    columns: &[String],
+    lines: &[String],
+    ids: &mut Ids,
+) -> Markup {
+    if standings.is_empty() {
+        return html! {};
+    }
+    let others = columns.get(1..).unwrap_or_default();
+    let with_ranks =
+        others.len() > 1 && standings.iter().any(|one| one.ranks.iter().any(Option::is_some));
+    html! {
+        div.charts { (chart(title, standings, columns, ids).figure()) }
+        (scrolled(&format!("{title}: mean ratios"), html! {
+            thead { tr {
+                th scope="col" { (rows_are) }
+                @for name in others {
+                    @let of = if others.len() == 1 { String::new() } else { format!(" of {name}") };
+                    th.n scope="col" { (Text(&format!("ratio{of}"))) }
+                    th scope="col" { (Text(&format!("interval{of}"))) }
+                    th scope="col" { (Text(&format!("verdict{of}"))) }
+                    th.n scope="col" { (Text(&format!("points{of}"))) }
+                }
+                @if with_ranks { @for name in columns { th.n scope="col" { (Text(&format!("rank of {name}"))) } } }
+            } }
+            tbody { @for standing in standings { tr {
+                th scope="row" { (Text(&name(standing))) }
+                @for column in &standing.columns { (cells(column)) }
+                @if with_ranks { @for rank in &standing.ranks { td { (Text(&rank_words(*rank))) } } }
+            } } }
+        }))
+        (paragraphs(lines))
+    }
+}
+
+fn name(standing: &Standing) -> String {
+    match standing.metric == TIME.name || standing.application.is_some() {
+        true => standing.name.clone(),
+        false => format!("{}: {}", standing.name, standing.metric),
+    }
+}
+
+fn cells(column: &ColumnStanding) -> Markup {
+    let Some(mean) = &column.mean else {
+        let verdict = match column.left_out {
+            0 => Verdict::NotComparable.word(),
+            _ => "left out",
+        };
+        return html! {
+            td {} td {} td.verdict { (verdict) @if let Some(why) = &column.why { span.note { (Text(why)) } } }
+            td { (points(0, column.left_out)) }
+        };
+    };
+    html! {
+        td { (Text(&format!("{:.3}", mean.ratio.mid))) }
+        td { (Text(&format!("{:.3} to {}", mean.ratio.low, bound(mean.ratio.high)))) }
+        td class=(class(mean.verdict)) { (mean.verdict.word()) }
+        td { (points(mean.points, column.left_out)) }
+    }
+}
+
+/// `12`, or `12 of 14` if some are left out.
+fn points(count: usize, left_out: usize) -> String {
+    match left_out {
+        0 => count.to_string(),
+        left_out => format!("{count} of {}", count + left_out),
+    }
+}
+
+/// `2`, or `1 to 2` if it is not certain.
+fn rank_words(rank: Option<[usize; 2]>) -> String {
+    match rank {
+        Some([best, worst]) if best == worst => best.to_string(),
+        Some([best, worst]) => format!("{best} to {worst}"),
+        None => String::new(),
+    }
+}
+
+fn chart(title: &str, standings: &[&Standing], columns: &[String], ids: &mut Ids) -> Chart {
+    let others = columns.get(1..).unwrap_or_default();
+    let line = |(at, column): (usize, &String)| {
+        let point = |(row, standing): (usize, &&Standing)| {
+            let ratio = standing.columns.get(at)?.mean?.ratio;
+            let is_drawn =
+                [ratio.low, ratio.mid, ratio.high].iter().all(|r| r.is_finite() && *r > 0.0);
+            let name = name(standing);
+            let (low, high) = (ratio.low, bound(ratio.high));
+            is_drawn.then(|| Point {
+                x: ratio.mid,
+                y: row as f64,
+                low: ratio.low,
+                high: ratio.high,
+                text: format!(
+                    "{name}, {column}: {:.3} times the base ({low:.3} to {high})",
+                    ratio.mid
+                ),
+                name: format!("{name} {column}"),
+            })
+        };
+        let points = standings.iter().enumerate().filter_map(point).collect();
+        Line { name: column.clone(), look: at, points, joined: false }
+    };
+    let base = columns.first().map_or("the base", String::as_str);
+    Chart {
+        id: ids.chart(),
+        title: format!("{title}: mean ratio to {base}"),
+        notes: vec!["Geometric mean over the points with its interval; 1 means equal.".to_owned()],
+        x: Axis {
+            kind: Some(Kind::Logarithmic),
+            floats: true,
+            ..Axis::figures(format!("ratio to {base}"), "x")
+        },
+        y: Axis {
+            ticks: Ticks::Rows(standings.iter().map(|standing| name(standing)).collect()),
+            ..Axis::default()
+        },
+        lines: others.iter().enumerate().map(line).collect(),
+        reference: Some(1.0),
+        ..Chart::default()
+    }
+}
+
+/// What one operation makes the kernel do, where that differs.
+fn counts(rows: &[CountRow], columns: &[String]) -> Markup {
+    html! { @if !rows.is_empty() {
+        details { summary { "Counts per operation that differ: " (rows.len()) }
+            (scrolled("Counts per operation that differ", html! {
+                thead { tr {
+                    th scope="col" { "point" } th scope="col" { "count" }
+                    @for name in columns { th.n scope="col" { (Text(name)) } }
+                } }
+                tbody { @for row in rows { tr {
+                    th scope="row" { (Text(&row.label)) }
+                    td.words { (Text(&row.count.replace('_', " "))) }
+                    @for value in &row.columns {
+                        td { (value.map(format_per_op).unwrap_or_default()) }
+                    }
+                } } }
+            }))
+        }
+    } }
+}

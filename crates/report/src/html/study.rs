@@ -1,0 +1,205 @@
+//! A study: what was published beside what was measured, and a verdict for each claim.
+
+use analysis::claim::{ClaimVerdict, JudgedClaim};
+use analysis::study::{CellFigure, MeasuredTable};
+use maud::{Markup, html};
+
+use crate::claims::{counts, figure_lines};
+use crate::html::chart::{Axis, Chart, Line, Point, Ticks};
+use crate::html::table::scrolled;
+use crate::html::text::{Ids, Text};
+use crate::quantity::{figure, half_width};
+use crate::study::{StudyPage, about_lines, run_line};
+
+/// Lines of claims are wrapped by the browser only.
+const UNBROKEN: usize = usize::MAX;
+
+/// A ratio is given to this share: published figures have no more digits.
+const RATIO_DIGITS: f64 = 0.01;
+
+/// The section of the study.
+pub(super) fn section(page_of: &StudyPage, ids: &mut Ids) -> Markup {
+    let study = page_of.study;
+    html! {
+        section id="study" aria-labelledby="study-h" {
+            h2 id="study-h" { "Study " (Text(&study.name)) }
+            p { (Text(&study.title)) }
+            dl {
+                dt { "Question" } dd { (Text(&study.question)) }
+                dt { "Published" } dd { (Text(&study.source)) }
+                dt { "Here" } @for run in page_of.runs { dd { (Text(&run_line(run, page_of))) } }
+            }
+            @for table in page_of.tables {
+                h3 { (Text(&table.title)) @if !table.unit.is_empty() { ", " (Text(&table.unit)) } }
+                div.charts { (chart(table, ids).figure()) }
+                (table_of(table))
+            }
+            (claims(page_of))
+            @if !study.differences.is_empty() {
+                h3 { "Differences in method" }
+                ul { @for difference in &study.differences { li { (Text(difference)) } } }
+            }
+        }
+    }
+}
+
+/// A published number.
+fn published(cell: &CellFigure) -> Option<f64> {
+    cell.published.as_ref()?.parse().ok().filter(|number: &f64| number.is_finite())
+}
+
+/// The rows of a chart: each cell of the table with a number on either side.
+fn rows(table: &MeasuredTable) -> Vec<(String, &CellFigure)> {
+    let several = table.columns.len() > 1;
+    let mut rows = Vec::new();
+    for row in &table.rows {
+        for (column, cell) in table.columns.iter().zip(&row.cells) {
+            if published(cell).is_some() || cell.here.is_some() {
+                let name =
+                    if several { format!("{}, {column}", row.title) } else { row.title.clone() };
+                rows.push((name, cell));
+            }
+        }
+    }
+    rows
+}
+
+fn chart(table: &MeasuredTable, ids: &mut Ids) -> Chart {
+    let rows = rows(table);
+    let of_unit = if table.unit.is_empty() { String::new() } else { format!(" {}", table.unit) };
+    let point = |at: usize, [value, low, high]: [f64; 3], text: String| Point {
+        x: value,
+        y: at as f64,
+        low,
+        high,
+        name: text.clone(),
+        text,
+    };
+    let of_published = |(at, (name, cell)): (usize, &(String, &CellFigure))| {
+        let value = published(cell)?;
+        Some(point(at, [value; 3], format!("{name}, published: {value}{of_unit}")))
+    };
+    let here = |(at, (name, cell)): (usize, &(String, &CellFigure))| {
+        let here = cell
+            .here
+            .filter(|here| [here.value, here.low, here.high].iter().all(|v| v.is_finite()))?;
+        let half = half_width(here.value, here.low, here.high);
+        let shown = |value: f64| figure(value, half.max(value.abs() * 1e-3), "").number;
+        let (value, low, high) = (shown(here.value), shown(here.low), shown(here.high));
+        let text = format!("{name}, here: {value}{of_unit} ({low} to {high})");
+        Some(point(at, [here.value, here.low, here.high], text))
+    };
+    let lines = [
+        ("published", rows.iter().enumerate().filter_map(of_published).collect::<Vec<Point>>()),
+        ("measured here", rows.iter().enumerate().filter_map(here).collect()),
+    ];
+    let line = |(look, (name, points)): (usize, (&str, Vec<Point>))| {
+        (!points.is_empty()).then(|| Line { name: name.to_owned(), look, points, joined: false })
+    };
+    Chart {
+        id: ids.chart(),
+        title: format!("{}: published and measured", table.title),
+        x: Axis::figures(if table.unit.is_empty() { "ratio" } else { &table.unit }, ""),
+        y: Axis {
+            ticks: Ticks::Rows(rows.iter().map(|(name, _)| name.clone()).collect()),
+            ..Axis::default()
+        },
+        lines: lines.into_iter().enumerate().filter_map(line).collect(),
+        ..Chart::default()
+    }
+}
+
+/// The figures of a table: for each column what was published, what was measured, and the ratio.
+fn table_of(table: &MeasuredTable) -> Markup {
+    let cells = || table.rows.iter().flat_map(|row| &row.cells);
+    let is_published = cells().any(|cell| cell.published.is_some());
+    let has_doubts = cells().any(|cell| !cell.doubts.is_empty() || cell.reason.is_some());
+    let heading = |what: &str, column: &str| match table.columns.len() {
+        1 => what.to_owned(),
+        _ => format!("{column}: {what}"),
+    };
+    scrolled(
+        &table.title,
+        html! {
+            thead { tr {
+                th scope="col" { (Text(&table.rows_are)) }
+                @for column in &table.columns {
+                    @if is_published { th.n scope="col" { (Text(&heading("published", column))) } }
+                    th.n scope="col" { (Text(&heading("here", column))) }
+                    @if is_published { th.n scope="col" { (Text(&heading("here / published", column))) } }
+                }
+                @if has_doubts { th scope="col" { "doubts" } }
+            } }
+            tbody { @for row in &table.rows { tr {
+                th scope="row" { (Text(&row.title)) }
+                @for cell in &row.cells {
+                    @if is_published {
+                        td { (Text(cell.published.as_deref().unwrap_or_default())) }
+                    }
+                    (here_cell(cell))
+                    @if is_published { td {
+                        (Text(&cell.ratio.map(|r| figure(r, r.abs() * RATIO_DIGITS, "").number).unwrap_or_default()))
+                    } }
+                }
+                @if has_doubts { (doubts(&row.cells)) }
+            } } }
+        },
+    )
+}
+
+fn here_cell(cell: &CellFigure) -> Markup {
+    let Some(here) = cell.here else {
+        return html! { td.bad { @if cell.reason.is_some() { "no figure" } } };
+    };
+    let half = half_width(here.value, here.low, here.high);
+    let shown =
+        |value: f64| figure(value, if half > 0.0 { half } else { value.abs() * 1e-3 }, "").number;
+    html! {
+        td {
+            (Text(&shown(here.value)))
+            @if here.low < here.high { small { (shown(here.low)) " to " (shown(here.high)) } }
+        }
+    }
+}
+
+/// Why figures of a row are missing or doubtful, each reason once.
+fn doubts(cells: &[CellFigure]) -> Markup {
+    let mut all: Vec<&str> = Vec::new();
+    for text in cells.iter().flat_map(|cell| cell.reason.iter().chain(&cell.doubts)) {
+        if !all.contains(&text.as_str()) {
+            all.push(text);
+        }
+    }
+    html! { td.doubts { (Text(&all.join("; "))) } }
+}
+
+fn claims(page_of: &StudyPage) -> Markup {
+    let about = |judged: &JudgedClaim| {
+        let mut lines = figure_lines(judged, UNBROKEN);
+        lines.extend(about_lines(judged, page_of));
+        lines
+    };
+    html! { @if !page_of.claims.is_empty() {
+        h3 { "Claims" }
+        p { (Text(&counts(page_of.claims))) }
+        (scrolled("Claims", html! {
+            thead { tr {
+                th scope="col" { "claim" } th scope="col" { "verdict" } th scope="col" { "sentence" } th scope="col" { "figures" }
+            } }
+            tbody { @for judged in page_of.claims { tr {
+                th scope="row" { (Text(&judged.claim.name)) }
+                td class=(class(judged.verdict)) { (judged.verdict.word()) }
+                td.text { (Text(&judged.claim.sentence)) }
+                td.text { @for line in &about(judged) { span.row { (Text(line)) } } }
+            } } }
+        }))
+    } }
+}
+
+fn class(verdict: ClaimVerdict) -> &'static str {
+    match verdict {
+        ClaimVerdict::Holds => "verdict good",
+        ClaimVerdict::Fails => "verdict bad",
+        ClaimVerdict::Undecided | ClaimVerdict::NotMeasurable => "verdict",
+    }
+}

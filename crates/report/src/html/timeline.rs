@@ -1,0 +1,163 @@
+//! The jobs of one trial on a time line: when each began and ended, with serial and concurrent executors below each other.
+
+use results::CaseResult;
+
+use crate::html::chart::{Axis, Chart, Kind, Line, Point, Ticks};
+use crate::html::points::notes;
+use crate::html::sweeps::{Named, number};
+use crate::html::text::Ids;
+use crate::quantity::figure;
+
+/// The maximum number of charts of one case.
+const CHARTS: usize = 6;
+
+/// The parameters that all lines of a chart share, and its results by line.
+struct Group<'r> {
+    shared: Vec<(&'r str, &'r str)>,
+    lines: Vec<(String, &'r CaseResult)>,
+}
+
+/// The charts of the results that have a time line.
+pub(super) fn timelines(results: &[Named], ids: &mut Ids) -> Vec<Chart> {
+    let with_jobs: Vec<Named> =
+        results.iter().filter(|(_, result)| !result.timeline.is_empty()).copied().collect();
+    let mut cases: Vec<&str> = Vec::new();
+    for (_, result) in &with_jobs {
+        if !cases.contains(&result.case.as_str()) {
+            cases.push(&result.case);
+        }
+    }
+    let mut charts = Vec::new();
+    for case in cases {
+        let of_case = with_jobs.iter().filter(|(_, result)| result.case == case);
+        let groups = groups(largest(of_case.copied().collect(), case), case);
+        let count = groups.len();
+        charts.extend(groups.iter().take(CHARTS).map(|group| chart(case, group, ids)));
+        if count > CHARTS
+            && let Some(last) = charts.last_mut()
+        {
+            last.notes.push(format!("The first {CHARTS} of {count} such charts."));
+        }
+    }
+    charts
+}
+
+/// The parameter whose values are the lines of a chart: the first one of a case is what the case compares.
+fn compared(case: &str) -> &'static str {
+    let first = cases::find(case).and_then(|case| case.params.first());
+    first.map_or("", |param| param.name)
+}
+
+/// Only the results with the largest value of each parameter that is a number: the longest lists of the longest jobs.
+fn largest<'r>(mut results: Vec<Named<'r>>, case: &str) -> Vec<Named<'r>> {
+    let keys: Vec<String> = results.iter().flat_map(|(_, r)| r.params.keys()).cloned().collect();
+    for key in keys.iter().filter(|key| *key != compared(case)) {
+        let value = |result: &CaseResult| number(result, key, result.params.get(key)?);
+        let values: Option<Vec<f64>> = results.iter().map(|(_, result)| value(result)).collect();
+        if let Some(values) = values {
+            let most = values.into_iter().fold(f64::NEG_INFINITY, f64::max);
+            results.retain(|(_, result)| value(result) == Some(most));
+        }
+    }
+    results
+}
+
+fn groups<'r>(results: Vec<Named<'r>>, case: &str) -> Vec<Group<'r>> {
+    let line_key = compared(case);
+    let mut groups: Vec<Group> = Vec::new();
+    for (run, result) in results {
+        let others = result.params.iter().filter(|(key, _)| *key != line_key);
+        let shared: Vec<(&str, &str)> =
+            others.map(|(key, value)| (key.as_str(), value.as_str())).collect();
+        let named = [result.params.get(line_key).map_or("", String::as_str), run];
+        let name = named.iter().filter(|name| !name.is_empty()).copied().collect::<Vec<_>>();
+        let line = (name.join(", "), result);
+        match groups.iter_mut().find(|group| group.shared == shared) {
+            Some(group) => group.lines.push(line),
+            None => groups.push(Group { shared, lines: vec![line] }),
+        }
+    }
+    groups
+}
+
+fn chart(case: &str, group: &Group, ids: &mut Ids) -> Chart {
+    let about = group.shared.iter().map(|(key, value)| format!(", {key}={value}"));
+    let rows = group.lines.iter().map(|(_, result)| result.timeline.len()).max().unwrap_or(0);
+    let line = |(look, (name, result)): (usize, &(String, &CaseResult))| {
+        let job = |(at, [from, to]): (usize, &[u64; 2])| {
+            let [low, high] = [*from as f64, *to as f64];
+            let shown = |ns: f64| figure(ns, ns * 1e-3, "ns").to_string();
+            Point {
+                x: low,
+                y: at as f64,
+                low,
+                high,
+                text: format!("{name}, job {}: {} to {}", at + 1, shown(low), shown(high)),
+                name: format!("{} timeline", result.label()),
+            }
+        };
+        let points = result.timeline.iter().enumerate().map(job).collect();
+        Line { name: name.clone(), look, points, joined: false }
+    };
+    let mut notes = notes(group.lines.iter().map(|(_, result)| *result));
+    notes.push(
+        "Each bar is a job from its beginning to its end, in the trial whose time is nearest to the median. Jobs are handed out \
+         from top to bottom."
+            .to_owned(),
+    );
+    Chart {
+        id: ids.chart(),
+        title: format!("{case}{}: jobs of one trial", about.collect::<String>()),
+        notes,
+        x: Axis { kind: Some(Kind::Linear), ..Axis::figures("time since the trial began", "ns") },
+        y: Axis {
+            ticks: Ticks::Rows((1..=rows).map(|job| format!("job {job}")).collect()),
+            ..Axis::default()
+        },
+        lines: group.lines.iter().enumerate().map(line).collect(),
+        // From zero on, whenever the first job begins.
+        reference: Some(0.0),
+        bars: true,
+        ..Chart::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use results::Direction;
+
+    use super::*;
+
+    fn result(executor: &str, jobs: &str, base: &str, timeline: Vec<[u64; 2]>) -> CaseResult {
+        let params = [("executor", executor), ("jobs", jobs), ("base", base), ("kind", "cpu")];
+        let params = params.map(|(key, value)| (key.to_owned(), value.to_owned())).into();
+        let blank =
+            CaseResult::blank("concurrency/jobs", params, "time", "ns/op", Direction::Lower);
+        CaseResult { timeline, ..blank }
+    }
+
+    #[test]
+    fn serial_and_concurrent_jobs_of_the_longest_list_share_a_chart() {
+        let two = vec![[0, 2_000_000], [2_000_000, 3_000_000]];
+        let results = [
+            result("serial", "2", "30us", two.clone()),
+            result("serial", "2", "810us", two.clone()),
+            result("threads", "2", "810us", vec![[0, 3_000_000], [100_000, 2_000_000]]),
+            result("tokio", "2", "810us", Vec::new()),
+        ];
+        let named: Vec<Named> = results.iter().map(|result| ("", result)).collect();
+        let charts = timelines(&named, &mut Ids::default());
+        let [chart] = &charts[..] else { panic!("{charts:?}") };
+        assert_eq!(
+            chart.title,
+            "concurrency/jobs, base=810us, jobs=2, kind=cpu: jobs of one trial"
+        );
+        let lines: Vec<(&str, usize)> =
+            chart.lines.iter().map(|line| (line.name.as_str(), line.points.len())).collect();
+        assert_eq!(lines, [("serial", 2), ("threads", 2)]);
+        let last = &chart.lines[1].points[1];
+        assert_eq!((last.y, last.low, last.high), (1.0, 100_000.0, 2_000_000.0));
+        assert_eq!(last.text, "threads, job 2: 100.0 us to 2.000 ms");
+        assert!(timelines(&named[3..], &mut Ids::default()).is_empty());
+    }
+}
