@@ -23,6 +23,7 @@ fn main() -> ExitCode {
         test("the_order_decides_whose_turn_it_is", the_order_decides_whose_turn_it_is),
         test("work_takes_the_requested_cpu_time", work_takes_the_requested_cpu_time),
         test("degrees_and_lengths_are_measured", degrees_and_lengths_are_measured),
+        test("every_executor_respects_dependencies", every_executor_respects_dependencies),
     ];
     libtest_mimic::run(&arguments, trials).exit_code()
 }
@@ -152,6 +153,32 @@ fn work_takes_the_requested_cpu_time(clock: &ClockFacts) {
     assert!(outcome.value("cpu-use") <= 1.5, "{}", outcome.value("cpu-use"));
     let waiting = jobs(clock, "serial", ["wait", "longest", "one", "25"]).unwrap();
     assert!(!waiting.metrics.iter().any(|metric| metric.name == "work-error"));
+}
+
+fn every_executor_respects_dependencies(clock: &ClockFacts) {
+    let name = format!("oscost-dependent-jobs-{}.txt", std::process::id());
+    let path = std::env::temp_dir().join(name);
+    std::fs::write(&path, "2ms 0 after=b\n1ms 0 name=c\n3ms 0 name=b after=a\n2ms 0 name=a\n")
+        .expect("the temporary folder is writable");
+    let (list, checksum) = cases::concurrency::job_file::read(&path).expect("valid jobs");
+    assert_eq!(list.limits(2).critical_path.as_millis(), 7);
+    let file = format!("{}#{checksum}", path.display());
+    for &executor in NAMES {
+        let params =
+            [("executor", executor), ("degree", "4"), ("order", "given"), ("list", file.as_str())];
+        let outcome = carry_out(clock, "concurrency/answer", &params);
+        if executor == "processes" && cfg!(windows) {
+            assert!(matches!(outcome, Err(CaseError::Unsupported(_))));
+            continue;
+        }
+        let outcome = outcome.unwrap_or_else(|e| panic!("{executor}: {e}"));
+        let least = if executor == "serial" { 8.0 } else { 7.0 };
+        assert!(outcome.elapsed_ms >= least, "{executor}: {} ms", outcome.elapsed_ms);
+        // The shortest possible time of each job is that of the chain that ends with it.
+        assert!(outcome.value("turnaround-p25") >= 1.0, "{executor}");
+        assert!(outcome.value("overhead") >= 0.0, "{executor}");
+    }
+    std::fs::remove_file(&path).expect("it is ours");
 }
 
 fn degrees_and_lengths_are_measured(clock: &ClockFacts) {

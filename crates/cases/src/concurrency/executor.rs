@@ -4,8 +4,8 @@ use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use concurrency::{
-    ConcurrentExecution, Execution, Failure, Finishers, Handling, Pool, Processes, Rayon, Threads,
-    Tokio,
+    ConcurrentExecution, Execution, Failure, Finishers, Handling, InOrder, Pool, Processes, Rayon,
+    Schedule, Threads, Tokio,
 };
 use measure::CaseError;
 use measure::time::{Clock, Ticks};
@@ -119,7 +119,7 @@ impl Executor {
                 ended(job.carry_out_timed_async(&work).await, clock, start)
             })
         };
-        let all = self.hand_out(jobs, handler, task)?;
+        let all = self.hand_out(InOrder::new(jobs.len()), jobs, handler, task)?;
         let done = all.into_iter().map(|(at, cpu)| Done {
             at: Duration::from_nanos(at),
             cpu: cpu.map(Duration::from_nanos),
@@ -140,13 +140,15 @@ impl Executor {
             let work = *work;
             Box::pin(async move { job.carry_out_async(&work).await })
         };
-        self.hand_out(jobs, |job| job.carry_out(work), task).map(drop)
+        let schedule = InOrder::new(jobs.len());
+        self.hand_out(schedule, jobs, |job| job.carry_out(work), task).map(drop)
     }
 
-    /// Hands out `jobs` in this order, to `handler` or, as tasks, to `task`. Returns the results in the
-    /// same order.
-    fn hand_out<R>(
+    /// Hands out `jobs` as `schedule` decides, to `handler` or, as tasks, to `task`. Returns the results in the order of
+    /// `jobs`.
+    pub(super) fn hand_out<R, S: Schedule>(
         &self,
+        schedule: S,
         jobs: &[Job],
         handler: impl Fn(&Job) -> R + Sync,
         task: impl Fn(Job) -> Handling<'static, R> + Sync,
@@ -163,15 +165,19 @@ impl Executor {
             Err(e) => failure = Some(CaseError::Failed(format!("job {}: {e}", number + 1))),
         };
         match self {
-            Self::Serial(serial) => serial.do_serial(&numbered, handler, finisher),
-            Self::Threads(threads) => threads.do_for_all_objects(&numbered, handler, finisher),
-            Self::Pool(pool) => pool.do_for_all_objects(&numbered, handler, finisher),
-            Self::Rayon(rayon) => rayon.do_for_all_objects(&numbered, handler, finisher),
+            Self::Serial(serial) if S::IN_ORDER => serial.do_serial(&numbered, handler, finisher),
+            Self::Serial(serial) => {
+                serial.do_serial(&one_by_one(schedule, &numbered), handler, finisher);
+            }
+            Self::Threads(threads) => threads.do_scheduled(schedule, &numbered, handler, finisher),
+            Self::Pool(pool) => pool.do_scheduled(schedule, &numbered, handler, finisher),
+            Self::Rayon(rayon) => rayon.do_scheduled(schedule, &numbered, handler, finisher),
             Self::Processes(processes) => {
-                processes.do_for_all_objects(&numbered, handler, finisher);
+                processes.do_scheduled(schedule, &numbered, handler, finisher);
             }
             Self::Tokio(tokio) => {
-                tokio.do_for_all_objects(&numbered, |&(_, job): &(usize, Job)| task(job), finisher);
+                let task = |&(_, job): &(usize, Job)| task(job);
+                tokio.do_scheduled(schedule, &numbered, task, finisher);
             }
         }
         match failure {
@@ -184,39 +190,23 @@ impl Executor {
     }
 }
 
-/// Carries out `jobs` one after the other, always the shortest of those that have arrived. Returns their
-/// results in the given order.
-pub fn shortest_first(jobs: &[Job], work: &Work, clock: Clock) -> Vec<Done> {
-    let start = clock.now();
-    let mut all = vec![Done { at: Duration::ZERO, cpu: None }; jobs.len()];
-    let mut left: Vec<usize> = (0..jobs.len()).collect();
-    // The shortest job is the last element, where removing it is cheap.
-    left.sort_by_key(|&number| std::cmp::Reverse((jobs[number].length, number)));
-    while !left.is_empty() {
-        let now = since(clock, start);
-        let Some(at) = left.iter().rposition(|&number| jobs[number].arrival <= now) else {
-            let next = left.iter().map(|&number| jobs[number].arrival).min().unwrap_or_default();
-            std::thread::sleep(until(next, clock, start).unwrap_or_default());
-            continue;
-        };
-        let number = left.remove(at);
-        let cpu = jobs[number].carry_out_timed(work);
-        all[number] = Done { at: since(clock, start), cpu };
-    }
-    all
+/// The jobs in an order in which they can be carried out one after the other.
+fn one_by_one<T: Copy>(mut schedule: impl Schedule, jobs: &[T]) -> Vec<T> {
+    let next = || schedule.next().inspect(|&job| schedule.finished(job));
+    std::iter::from_fn(next).map(|job| jobs[job]).collect()
 }
 
 /// The end of the job and its CPU time, in ns: plain numbers, which another process can send.
-fn ended(cpu: Option<Duration>, clock: Clock, start: Ticks) -> (u64, Option<u64>) {
+pub(super) fn ended(cpu: Option<Duration>, clock: Clock, start: Ticks) -> (u64, Option<u64>) {
     (since(clock, start).as_nanos() as u64, cpu.map(|cpu| cpu.as_nanos() as u64))
 }
 
-fn since(clock: Clock, start: Ticks) -> Duration {
+pub(super) fn since(clock: Clock, start: Ticks) -> Duration {
     Duration::from_nanos(clock.between(start, clock.now()).get() as u64)
 }
 
 /// The time left until then; `None` if it has passed: even sleeping for no time yields the CPU.
-fn until(moment: Duration, clock: Clock, start: Ticks) -> Option<Duration> {
+pub(super) fn until(moment: Duration, clock: Clock, start: Ticks) -> Option<Duration> {
     let left = moment.checked_sub(if moment.is_zero() { moment } else { since(clock, start) })?;
     (!left.is_zero()).then_some(left)
 }
@@ -249,19 +239,5 @@ mod tests {
             assert_eq!(executor.carry_out_untimed(&jobs()[1..], &work), Ok(()), "{name}");
         }
         assert!(Executor::new("magic", 3, 2).is_err());
-    }
-
-    #[test]
-    fn the_shortest_arrived_job_runs_first() {
-        let clock = Clock::monotonic();
-        let work = Work::calibrate(clock).unwrap();
-        let done = shortest_first(&jobs(), &work, clock);
-        let mut order: Vec<usize> = (0..6).collect();
-        order.sort_by_key(|&number| done[number].at);
-        // The very shortest arrives while others are done already.
-        assert_eq!(order[0], 1);
-        assert_ne!(order[5], 0);
-        let others: Vec<usize> = order.into_iter().filter(|&number| number != 0).collect();
-        assert_eq!(others, [1, 2, 3, 4, 5]);
     }
 }

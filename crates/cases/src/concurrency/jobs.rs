@@ -7,6 +7,7 @@ use rand::seq::SliceRandom;
 
 use super::executor::{DEGREE_AT_MOST, Executor, NAMES};
 use super::job::{Job, ideal};
+use super::job_list::JobList;
 use super::list::{JOBS_AT_MOST, parse_bound, steps};
 use super::metrics;
 use super::trial::{report, stage_of};
@@ -96,7 +97,7 @@ fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
     let executor = Executor::new(name, degree, context.cpus().len())?;
     let work = context.work(round)?;
     let done = round.trials(&context, 1, || executor.carry_out(&jobs, &work, context.clock()))?;
-    report(round, &jobs, &done[0], &context);
+    report(round, &JobList::independent(jobs), &done[0], &context);
     Ok(())
 }
 

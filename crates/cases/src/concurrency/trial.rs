@@ -7,7 +7,8 @@ use measure::trial::{Trial, TrialContext};
 use measure::{CaseError, Params, Round};
 
 use super::executor::Done;
-use super::job::{Job, ideal};
+use super::job::Job;
+use super::job_list::JobList;
 use super::metrics::{
     CPU_USE, INVOLUNTARY_SWITCHES, OVERHEAD, TURNAROUND, TURNAROUND_P25, TURNAROUND_P50,
     TURNAROUND_P75, TURNAROUND_WORST, VOLUNTARY_SWITCHES, WORK_ERROR,
@@ -26,11 +27,14 @@ pub fn stage_of(params: &Params, round: &Round) -> Result<TrialContext, CaseErro
     }
 }
 
-/// Reports the metrics of a trial of `jobs`, whose results are in the order of the jobs.
-pub fn report(round: &mut Round, jobs: &[Job], trial: &Trial<Vec<Done>>, context: &TrialContext) {
-    let turnarounds = jobs.iter().zip(&trial.value).map(|(job, done)| {
-        done.at.saturating_sub(job.arrival).as_secs_f64() / job.length.as_secs_f64()
-    });
+/// Reports the metrics of a trial of the jobs in `list`, whose results are in the order of the jobs.
+pub fn report(round: &mut Round, list: &JobList, trial: &Trial<Vec<Done>>, context: &TrialContext) {
+    let jobs = &list.jobs;
+    let turnarounds =
+        jobs.iter().zip(list.soonest()).zip(&trial.value).map(|((job, soonest), done)| {
+            let at_least = soonest - job.arrival;
+            done.at.saturating_sub(job.arrival).as_secs_f64() / at_least.as_secs_f64()
+        });
     let mut turnarounds: Vec<f64> = turnarounds.collect();
     turnarounds.sort_by(f64::total_cmp);
     let mean = turnarounds.iter().sum::<f64>() / turnarounds.len() as f64;
@@ -53,7 +57,7 @@ pub fn report(round: &mut Round, jobs: &[Job], trial: &Trial<Vec<Done>>, context
             round.metric(metric, switches as f64);
         }
     }
-    let ideal = ideal(jobs, context.cpus().len()).as_secs_f64();
+    let ideal = list.limits(context.cpus().len()).at_least.as_secs_f64();
     round.metric(&OVERHEAD, elapsed / ideal - 1.0);
     if let Some(error) = work_error(jobs, &trial.value) {
         round.metric(&WORK_ERROR, error);

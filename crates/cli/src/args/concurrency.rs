@@ -15,9 +15,13 @@ use super::values::{budget, count};
 A file of jobs has one job per line: its length, the share of that time in which it needs a CPU, and its arrival \
 time if not 0. For example, `5ms 30% 20ms` arrives after 20 ms and takes 5 ms: 1.5 ms of CPU time and 3.5 ms of waiting.
 
+A line may also have name=NAME, after=NAME[,NAME...] with the jobs that must be done before this one begins, and \
+locked=SHARE, the part of the job in which it holds a lock that all jobs share. The answer then includes the critical \
+path, the longest chain of dependent jobs.
+
 Examples:
   oscost concurrency --jobs 40 --length 5ms..80ms --goal turnaround
-  oscost concurrency --bound cpu --jobs 8
+  oscost concurrency --bound cpu --jobs 8 --locked 10%
   oscost concurrency --from jobs.txt --goal worst --rounds 6")]
 pub struct Concurrency {
     /// Number of jobs [default: 40]
@@ -29,6 +33,9 @@ pub struct Concurrency {
     /// What the jobs do: `cpu` computes, `wait` sleeps, `mixed:30` computes for 30 % of its time [default: mixed:30]
     #[arg(long, value_name = "KIND", value_parser = bound, allow_hyphen_values = true, conflicts_with = "from")]
     pub bound: Option<String>,
+    /// Share of each job, in percent, in which it holds a lock that all jobs share [default: none]
+    #[arg(long, value_name = "SHARE", value_parser = share, allow_hyphen_values = true, conflicts_with = "from")]
+    pub locked: Option<String>,
     /// Read the jobs from this file
     #[arg(long, value_name = "FILE")]
     pub from: Option<PathBuf>,
@@ -75,6 +82,10 @@ fn rounds(text: &str) -> Result<usize, String> {
 
 fn lengths(text: &str) -> Result<String, String> {
     cases::concurrency::list::parse_lengths(text).map(|_| text.to_owned())
+}
+
+fn share(text: &str) -> Result<String, String> {
+    cases::concurrency::list::parse_share(text).map(|_| text.to_owned())
 }
 
 fn bound(text: &str) -> Result<String, String> {

@@ -2,6 +2,8 @@
 
 use analysis::{Answer, Candidate, Choice, Ratio};
 use cases::concurrency::LIST;
+use cases::concurrency::limits::Limits;
+use measure::Params;
 use results::{Document, Estimate, Outcome};
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -32,7 +34,11 @@ pub fn in_words(choice: &Choice, document: &Document) -> String {
         (_, Some(count)) if count != "1" => format!("these {count} jobs"),
         _ => "this job".to_owned(),
     };
-    report::answer_text(choice, &jobs, &page())
+    let best = choice.candidates.iter().filter_map(|candidate| candidate.elapsed);
+    let best = best.map(|elapsed| elapsed.median).min_by(f64::total_cmp);
+    let limits = Limits::from_params(&document.run.asked);
+    let limits = limits.map(|limits| report::limits_text(&limits, best, &page()));
+    report::answer_text(choice, &jobs, &page()) + &limits.unwrap_or_default()
 }
 
 /// A run's document with its answer.
@@ -50,7 +56,30 @@ struct AnswerJson<'a> {
     best_or_tied: &'a [usize],
     advised: Option<usize>,
     rounds_that_would_settle: Option<u32>,
+    /// Lower bounds; only of jobs that depend on each other or share a lock.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    limits: Option<LimitsJson>,
     candidates: Vec<CandidateJson<'a>>,
+}
+
+#[derive(Serialize)]
+struct LimitsJson {
+    cpus: usize,
+    serial_ns: u64,
+    critical_path_ns: u64,
+    lock_held_ns: u64,
+    at_least_ns: u64,
+    speed_up_at_most: f64,
+}
+
+impl From<Limits> for LimitsJson {
+    fn from(limits: Limits) -> Self {
+        let [serial_ns, critical_path_ns, lock_held_ns, at_least_ns] =
+            [limits.serial, limits.critical_path, limits.lock_held, limits.at_least]
+                .map(|time| time.as_nanos() as u64);
+        let (cpus, speed_up_at_most) = (limits.cpus, limits.speed_up());
+        Self { cpus, serial_ns, critical_path_ns, lock_held_ns, at_least_ns, speed_up_at_most }
+    }
 }
 
 #[derive(Serialize)]
@@ -74,12 +103,13 @@ struct EndingJson<'a> {
 
 /// The run with its answer as a JSON document.
 pub fn with_answer(document: &Document, choice: &Choice) -> anyhow::Result<String> {
+    let of_run = document.run.asked.clone();
     let document = serde_json::from_str(&results::to_json(document))?;
-    let whole = WithAnswer { document, answer: answer_json(choice) };
+    let whole = WithAnswer { document, answer: answer_json(choice, &of_run) };
     Ok(serde_json::to_string_pretty(&whole)?)
 }
 
-fn answer_json(choice: &Choice) -> AnswerJson<'_> {
+fn answer_json<'a>(choice: &'a Choice, asked: &Params) -> AnswerJson<'a> {
     let (verdict, best_or_tied): (_, &[usize]) = match &choice.answer {
         Answer::Best { .. } => ("best", &[0]),
         Answer::CannotTell { among, .. } => ("cannot-tell", among),
@@ -91,6 +121,7 @@ fn answer_json(choice: &Choice) -> AnswerJson<'_> {
         best_or_tied,
         advised: choice.advised(),
         rounds_that_would_settle: choice.rounds_that_would_settle(),
+        limits: Limits::from_params(asked).map(LimitsJson::from),
         candidates: choice.candidates.iter().map(candidate_json).collect(),
     }
 }

@@ -1,5 +1,8 @@
 //! Shared by the tests of all executors.
 
+#[allow(dead_code, reason = "not every file of tests uses all of it")]
+pub mod graphs;
+
 use std::cell::Cell;
 use std::num::NonZeroUsize;
 use std::rc::Rc;
@@ -8,7 +11,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use concurrency::{
-    ConcurrentExecution, Execution, Failure, Finishers, Pool, Rayon, Threads, Tokio,
+    ConcurrentExecution, Dependencies, Execution, Failure, Finishers, Handling, Pool, Rayon,
+    Threads, Tokio,
 };
 
 /// Every executor whose handlers share the caller's memory.
@@ -65,6 +69,37 @@ impl Executor {
                     },
                     finisher,
                 );
+            }
+        }
+    }
+
+    #[allow(dead_code, reason = "not every file of tests has dependencies")]
+    pub fn run_dependent<T: Sync, R: Send>(
+        &self,
+        dependencies: &Dependencies,
+        objects: &[T],
+        handler: impl Fn(&T) -> R + Sync,
+        finisher: impl FnMut(&T, Result<R, Failure>),
+    ) {
+        match self {
+            Self::OnDemand(execution) | Self::UpFront(execution) | Self::Suspended(execution) => {
+                execution.do_scheduled(dependencies.schedule(), objects, handler, finisher);
+            }
+            Self::Pool(pool) => {
+                pool.do_scheduled(dependencies.schedule(), objects, handler, finisher)
+            }
+            Self::Rayon(rayon) => {
+                rayon.do_scheduled(dependencies.schedule(), objects, handler, finisher)
+            }
+            Self::Tokio(tokio) => {
+                let handler = &handler;
+                let task = |object| -> Handling<'_, R> {
+                    Box::pin(async move {
+                        tokio::task::yield_now().await;
+                        handler(object)
+                    })
+                };
+                tokio.do_scheduled(dependencies.schedule(), objects, task, finisher);
             }
         }
     }
