@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::path::Path;
-use std::time::Duration;
 
 use measure::count::parse_duration;
 
@@ -229,6 +228,8 @@ fn cycle_in_words(cycle: &[&Line]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use proptest::prelude::*;
 
     use super::*;
