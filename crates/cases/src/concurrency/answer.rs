@@ -5,10 +5,12 @@ use measure::trial::TrialContext;
 use measure::{CaseError, Params, Round};
 
 use super::executor::{DEGREE_AT_MOST, Executor, shortest_first};
+use super::foreground;
 use super::job::{Job, ideal};
 use super::list::{JOBS_AT_MOST, described, parse_bound, parse_lengths, read};
 use super::metrics;
-use super::trial::report;
+use super::options::{FOREGROUND, INSTRUCTIONS, Options, work_of};
+use super::trial::measure;
 use crate::{Case, Only, Param, Takes, Trials, count_of, value_of};
 
 /// The parameter that names a file of jobs, with its checksum after a `#`. It replaces `jobs`, `length`
@@ -69,6 +71,8 @@ pub const CASE: Case = Case {
             full: &["mixed:30"],
             takes: Takes::Words(&[]),
         },
+        INSTRUCTIONS,
+        FOREGROUND,
     ],
     metrics: metrics::LIST,
     run,
@@ -80,14 +84,13 @@ fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
     let jobs = list_of(params)?;
     let (name, degree) = (value_of(params, "executor")?, count_of(params, "degree")?);
     let executor = Executor::new(name, degree, cpus.len())?;
-    let (work, clock) = (context.work(round)?, context.clock());
+    let (work, clock) = (work_of(params, round, &mut context)?, context.clock());
     let in_order = value_of(params, "order")? == "given";
-    let done = round.trials(&context, 1, || match in_order {
-        true => executor.carry_out(&jobs, &work, clock),
+    let takes = takes_once(params, cpus.len());
+    measure(params, round, &context, &jobs, takes, || match in_order {
+        true => executor.carry_out(&jobs, &work, clock, &Options::default()),
         false => Ok(shortest_first(&jobs, &work, clock)),
-    })?;
-    report(round, &jobs, &done[0], &context);
-    Ok(())
+    })
 }
 
 /// The jobs that the parameters describe, or those in the file that they name, ordered by arrival.
@@ -141,13 +144,18 @@ pub fn candidates(jobs: &[Job], cpus: usize) -> Vec<Params> {
     ways.collect()
 }
 
-/// The sum of all jobs for serial execution, otherwise about the ideal time.
+/// The time of a trial, estimated for two CPUs.
 pub fn takes(params: &Params) -> Duration {
+    foreground::takes(params, takes_once(params, 2))
+}
+
+/// The sum of all jobs for serial execution, otherwise about the ideal time on `cpus` CPUs.
+fn takes_once(params: &Params, cpus: usize) -> Duration {
     let jobs = list_of(params).unwrap_or_default();
     let sum: Duration = jobs.iter().map(|job| job.length).sum();
     let last = jobs.iter().map(Job::soonest).max().unwrap_or_default();
     let degree = count_of(params, "degree").unwrap_or(1).max(1) as u32;
-    (sum / degree).max(ideal(&jobs, 2)).max(last)
+    (sum / degree).max(ideal(&jobs, cpus)).max(last)
 }
 
 #[cfg(test)]

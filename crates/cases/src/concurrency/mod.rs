@@ -8,10 +8,12 @@ mod answer;
 mod degree;
 mod designs;
 pub mod executor;
+mod foreground;
 pub mod job;
 mod jobs;
 pub mod list;
 pub mod metrics;
+pub mod options;
 mod trial;
 mod worth;
 
@@ -34,6 +36,7 @@ pub const AREA: Area = Area {
             says: "A thread pool pays off for jobs longer than {}.",
         },
     ],
+    added: options::ADDED,
     applications: designs::APPLICATIONS,
     ..Area::new("concurrency", CASES)
 };

@@ -7,11 +7,13 @@ use measure::trial::{Trial, TrialContext};
 use measure::{CaseError, Params, Round};
 
 use super::executor::Done;
+use super::foreground::{ForegroundTask, is_wanted, times};
 use super::job::{Job, ideal};
 use super::metrics::{
     CPU_USE, INVOLUNTARY_SWITCHES, OVERHEAD, TURNAROUND, TURNAROUND_P25, TURNAROUND_P50,
     TURNAROUND_P75, TURNAROUND_WORST, VOLUNTARY_SWITCHES, WORK_ERROR,
 };
+use super::options::{finisher_length, with_finishers};
 use crate::value_of;
 
 /// The CPUs that the parameter `cpus` selects: the one on which single-threaded cases are measured, or all.
@@ -26,8 +28,34 @@ pub fn stage_of(params: &Params, round: &Round) -> Result<TrialContext, CaseErro
     }
 }
 
-/// Reports the metrics of a trial of `jobs`, whose results are in the order of the jobs.
-pub fn report(round: &mut Round, jobs: &[Job], trial: &Trial<Vec<Done>>, context: &TrialContext) {
+/// One trial in which `carry_out` carries out `jobs`, with the results in the order of the jobs; reports its metrics.
+///
+/// With a foreground task, a short list is carried out several times, and the metrics of the jobs are those of the first
+/// time. `takes` is about the time of one.
+///
+/// # Errors
+/// Those of `carry_out`, and of the task.
+pub fn measure(
+    params: &Params,
+    round: &mut Round,
+    context: &TrialContext,
+    jobs: &[Job],
+    takes: Duration,
+    mut carry_out: impl FnMut() -> Result<Vec<Done>, CaseError>,
+) -> Result<(), CaseError> {
+    let mut foreground = is_wanted(params).then(ForegroundTask::start).transpose()?;
+    let trials = round.trials(context, times(params, takes), || match &mut foreground {
+        Some(task) => task.during(&mut carry_out),
+        None => carry_out(),
+    })?;
+    let with_finishers = with_finishers(jobs, finisher_length(params)?);
+    let ideal = ideal(&with_finishers, context.cpus().len());
+    report(round, jobs, &trials[0], ideal);
+    foreground.map_or(Ok(()), |task| task.report(round))
+}
+
+/// Reports the metrics of a trial of `jobs`, whose time under an ideal schedule is at least `ideal`.
+fn report(round: &mut Round, jobs: &[Job], trial: &Trial<Vec<Done>>, ideal: Duration) {
     let turnarounds = jobs.iter().zip(&trial.value).map(|(job, done)| {
         done.at.saturating_sub(job.arrival).as_secs_f64() / job.length.as_secs_f64()
     });
@@ -53,8 +81,7 @@ pub fn report(round: &mut Round, jobs: &[Job], trial: &Trial<Vec<Done>>, context
             round.metric(metric, switches as f64);
         }
     }
-    let ideal = ideal(jobs, context.cpus().len()).as_secs_f64();
-    round.metric(&OVERHEAD, elapsed / ideal - 1.0);
+    round.metric(&OVERHEAD, elapsed / ideal.as_secs_f64() - 1.0);
     if let Some(error) = work_error(jobs, &trial.value) {
         round.metric(&WORK_ERROR, error);
     }

@@ -1,7 +1,8 @@
 //! The answer of `oscost concurrency`, as text and as JSON.
 
-use analysis::{Answer, Candidate, Choice, Ratio};
+use analysis::{Answer, Candidate, Choice, Ratio, Within};
 use cases::concurrency::LIST;
+use measure::count::parse_duration;
 use results::{Document, Estimate, Outcome};
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -10,6 +11,8 @@ use crate::output::page;
 
 /// The option under which a run stores its goal.
 pub const GOAL: &str = "goal";
+/// The option under which it stores the limit of a foreground task's delay.
+pub const WITHIN: &str = "within";
 
 /// The choice among the candidates of a run of `oscost concurrency`; `None` for other runs.
 pub fn choice_of(document: &Document) -> Option<Choice> {
@@ -17,6 +20,7 @@ pub fn choice_of(document: &Document) -> Option<Choice> {
         "elapsed" => analysis::Goal::Elapsed,
         "turnaround" => analysis::Goal::Turnaround,
         "worst" => analysis::Goal::WorstTurnaround,
+        "foreground" => analysis::Goal::ForegroundDelay,
         _ => return None,
     };
     Some(analysis::choose(&document.results, goal))
@@ -32,7 +36,17 @@ pub fn in_words(choice: &Choice, document: &Document) -> String {
         (_, Some(count)) if count != "1" => format!("these {count} jobs"),
         _ => "this job".to_owned(),
     };
-    report::answer_text(choice, &jobs, &page())
+    let answer = report::answer_text(choice, &jobs, &page());
+    match limit_of(document) {
+        Some((limit, ns)) => report::within_text(choice, limit, ns, &page()) + "\n" + &answer,
+        None => answer,
+    }
+}
+
+/// The limit of the foreground task's delay, as asked and in ns.
+fn limit_of(document: &Document) -> Option<(&str, f64)> {
+    let limit = document.run.asked.get(WITHIN)?;
+    Some((limit, parse_duration(limit).ok()?.as_nanos() as f64))
 }
 
 /// A run's document with its answer.
@@ -50,7 +64,18 @@ struct AnswerJson<'a> {
     best_or_tied: &'a [usize],
     advised: Option<usize>,
     rounds_that_would_settle: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    within: Option<WithinJson>,
     candidates: Vec<CandidateJson<'a>>,
+}
+
+/// The candidates that keep a foreground task's delay within a limit; positions among the candidates.
+#[derive(Serialize)]
+struct WithinJson {
+    limit_ns: f64,
+    surely: Vec<usize>,
+    perhaps: Vec<usize>,
+    fastest: Option<usize>,
 }
 
 #[derive(Serialize)]
@@ -61,6 +86,7 @@ struct CandidateJson<'a> {
     elapsed: Option<Estimate>,
     turnaround: Option<Estimate>,
     worst: Option<Estimate>,
+    foreground_delay: Option<Estimate>,
     against_best: Option<Ratio>,
     ending: Option<EndingJson<'a>>,
     doubts: &'a [String],
@@ -74,12 +100,17 @@ struct EndingJson<'a> {
 
 /// The run with its answer as a JSON document.
 pub fn with_answer(document: &Document, choice: &Choice) -> anyhow::Result<String> {
+    let limit_ns = limit_of(document).map(|(_, ns)| ns);
     let document = serde_json::from_str(&results::to_json(document))?;
-    let whole = WithAnswer { document, answer: answer_json(choice) };
+    let whole = WithAnswer { document, answer: answer_json(choice, limit_ns) };
     Ok(serde_json::to_string_pretty(&whole)?)
 }
 
-fn answer_json(choice: &Choice) -> AnswerJson<'_> {
+fn answer_json(choice: &Choice, limit_ns: Option<f64>) -> AnswerJson<'_> {
+    let within = limit_ns.map(|limit_ns| {
+        let Within { surely, perhaps, fastest } = choice.within(limit_ns);
+        WithinJson { limit_ns, surely, perhaps, fastest }
+    });
     let (verdict, best_or_tied): (_, &[usize]) = match &choice.answer {
         Answer::Best { .. } => ("best", &[0]),
         Answer::CannotTell { among, .. } => ("cannot-tell", among),
@@ -91,6 +122,7 @@ fn answer_json(choice: &Choice) -> AnswerJson<'_> {
         best_or_tied,
         advised: choice.advised(),
         rounds_that_would_settle: choice.rounds_that_would_settle(),
+        within,
         candidates: choice.candidates.iter().map(candidate_json).collect(),
     }
 }
@@ -104,6 +136,7 @@ fn candidate_json(candidate: &Candidate) -> CandidateJson<'_> {
         elapsed: candidate.elapsed,
         turnaround: candidate.turnaround,
         worst: candidate.worst,
+        foreground_delay: candidate.foreground_delay,
         against_best: candidate.against_best,
         ending: ending.map(|(outcome, reason)| EndingJson { outcome: *outcome, reason }),
         doubts: &candidate.doubts,
