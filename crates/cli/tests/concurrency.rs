@@ -143,6 +143,60 @@ fn the_answer_names_the_candidates() {
 }
 
 #[test]
+fn a_foreground_task_is_the_goal() {
+    let bench = Bench::new();
+    let ask =
+        "concurrency --jobs 3 --length 2ms..6ms --bound cpu --instructions independent --rounds 3";
+    let said = bench.oscost(&format!("{ask} --goal foreground --within 1h")).with(0);
+    let text = said.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    for words in [
+        "the wake-up delay of a foreground task beside these 3 jobs",
+        "delay: how much later",
+        "The delay stays within 3600s with",
+    ] {
+        assert!(text.contains(words), "{words}: {}", said.out);
+    }
+    let document = bench.oscost("show --json").with(0).json();
+    let answer = &document["answer"];
+    assert_eq!(answer["goal"], "foreground-delay-p90");
+    let candidates = answer["candidates"].as_array().unwrap().len();
+    assert_eq!(answer["within"]["surely"].as_array().map(Vec::len), Some(candidates));
+    assert!(answer["within"]["fastest"].as_u64() < Some(candidates as u64));
+    for candidate in answer["candidates"].as_array().unwrap() {
+        assert!(candidate["foreground_delay"]["median"].as_f64() >= Some(1.0), "{candidate}");
+    }
+    for result in times(&document) {
+        assert_eq!(result["params"]["foreground"], "yes");
+        assert_eq!(result["params"]["instructions"], "independent");
+    }
+    let shown = bench.oscost("show concurrency").with(0);
+    assert!(shown.out.contains("delay"), "{}", shown.out);
+}
+
+#[test]
+fn options_of_a_list_are_measured_and_named() {
+    let bench = Bench::new();
+    let options = "--param finisher=20us --param kinds=2 --param stamp=finisher --param instructions=independent \
+                   --param foreground=yes";
+    let said = bench.oscost(&format!("{PART} {options}")).with(0);
+    let text = said.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    for words in [
+        "finishers of 20 us, 2 kinds of jobs, completion timed in the finisher, independent instructions, beside a \
+         foreground task",
+        "wake-up delay of the foreground task, 90 % of its wake-ups (median): serial",
+    ] {
+        assert!(text.contains(words), "{words}: {}", said.out);
+    }
+    for (arguments, words) in [
+        ("kinds=9", &["kinds", "at most 8"][..]),
+        ("finisher=5", &["finisher"]),
+        ("stamp=never", &["stamp", "choose among handler, finisher"]),
+    ] {
+        bench.oscost(&format!("run concurrency/jobs --param {arguments}")).with(2).complains(words);
+    }
+}
+
+#[test]
 fn jobs_come_from_a_file() {
     let bench = Bench::new();
     bench.write("jobs.txt", "# length, CPU share, arrival\n1ms 100%\n300us,0\n200us 50 1ms\n");
@@ -231,6 +285,9 @@ fn wrong_jobs_are_refused_with_their_line() {
         ("--bound mixed:101", &["--bound", "0 to 100"]),
         ("--bound disk", &["--bound", "cpu, wait or mixed"]),
         ("--goal money", &["--goal", "turnaround"]),
+        ("--within 1ms", &["--within", "--goal foreground"]),
+        ("--goal foreground --within 0s", &["--within", "no time"]),
+        ("--instructions fast", &["--instructions", "independent"]),
         ("--rounds 1", &["--rounds", "3 to 1000"]),
         ("--from jobs.txt --jobs 3", &["--from", "--jobs"]),
         ("--from jobs.txt --locked 3%", &["--from", "--locked"]),

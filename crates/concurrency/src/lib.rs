@@ -77,12 +77,15 @@
 //!
 //! [`Execution::do_serial`] does the same on the caller's thread, for comparison.
 //!
+//! [`by_kind`] makes one handler of an array of handlers, for objects of several kinds.
+//!
 //! A handler may itself use an executor. The documentation of [`Pool`], [`Rayon`] and [`Tokio`] describes a handler
 //! that uses the executor it runs on.
 
 mod dependencies;
 mod execution;
 mod failure;
+mod kinds;
 mod lend;
 
 mod pool;
@@ -98,6 +101,7 @@ mod waiter;
 pub use dependencies::{Cycle, Dependencies};
 pub use execution::Execution;
 pub use failure::Failure;
+pub use kinds::{KindHandler, by_kind};
 pub use pool::Pool;
 pub use processes::Processes;
 pub use rayon_pool::Rayon;

@@ -68,7 +68,7 @@ mod unix {
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::time::Duration;
 
-    use concurrency::Dependencies;
+    use concurrency::{Dependencies, by_kind};
     use platform::shared::Shared;
     use rand::rngs::StdRng;
     use rand::{RngExt, SeedableRng};
@@ -95,19 +95,23 @@ mod unix {
             assert!(!object.is_multiple_of(11), "{object} on purpose");
             format!("{object} handled")
         };
+        let handler = |&object: &usize, kind| {
+            assert_eq!(object % 2, kind, "the handler of another kind");
+            begun.fetch_add(1, Ordering::SeqCst);
+            let before = unfinished.fetch_add(1, Ordering::SeqCst);
+            assert!(before < degree, "a slot was given on before its finisher returned");
+            assert!(finished.load(Ordering::SeqCst) + degree > object, "out of turn");
+            result(object)
+        };
         let mut results = vec![None; count];
         Processes::new(nonzero(degree)).do_for_all_objects(
             &objects,
-            |&object| {
-                begun.fetch_add(1, Ordering::SeqCst);
-                let before = unfinished.fetch_add(1, Ordering::SeqCst);
-                assert!(before < degree, "a slot was given on before its finisher returned");
-                assert!(finished.load(Ordering::SeqCst) + degree > object, "out of turn");
-                result(object)
-            },
+            by_kind(&[&|object| handler(object, 0), &|object| handler(object, 1)], |o| o % 2),
             |&object, result| {
                 assert_eq!(results[object], None, "finished twice");
                 results[object] = Some(result);
+                // A finisher of some length, in which handlers end.
+                (0..object % 20).for_each(|_| std::thread::yield_now());
                 finished.fetch_add(1, Ordering::SeqCst);
                 unfinished.fetch_sub(1, Ordering::SeqCst);
             },

@@ -43,7 +43,7 @@ mod text;
 mod undecided;
 mod workbook;
 
-pub use answer::answer_text;
+pub use answer::{answer_text, within_text};
 pub use cards::{Card, CardParam, cards, cards_short};
 pub use claims::{claims_junit, claims_markdown, claims_text};
 pub use compare_table::compare_table;

@@ -6,11 +6,13 @@ use measure::{CaseError, Params, Round};
 
 use super::dependent::shortest_first;
 use super::executor::{DEGREE_AT_MOST, Executor};
+use super::foreground;
 use super::job_file::read;
 use super::job_list::JobList;
 use super::list::{JOBS_AT_MOST, described, parse_bound, parse_lengths, parse_share};
 use super::metrics;
-use super::trial::report;
+use super::options::{FOREGROUND, INSTRUCTIONS, work_of};
+use super::trial::measure;
 use crate::{Case, Only, Param, Takes, Trials, count_of, value_of};
 
 /// The parameter that names a file of jobs, with its checksum after a `#`. It replaces `jobs`, `length`
@@ -74,6 +76,8 @@ pub const CASE: Case = Case {
             full: &["mixed:30"],
             takes: Takes::Words(&[]),
         },
+        INSTRUCTIONS,
+        FOREGROUND,
     ],
     metrics: metrics::LIST,
     run,
@@ -85,14 +89,13 @@ fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
     let list = list_of(params)?;
     let (name, degree) = (value_of(params, "executor")?, count_of(params, "degree")?);
     let executor = Executor::new(name, degree, cpus.len())?;
-    let (work, clock) = (context.work(round)?, context.clock());
+    let (work, clock) = (work_of(params, round, &mut context)?, context.clock());
     let in_order = value_of(params, "order")? == "given";
-    let done = round.trials(&context, 1, || match in_order {
+    let takes = takes_once(params, cpus.len());
+    measure(params, round, &context, &list, takes, || match in_order {
         true => executor.carry_out_list(&list, &work, clock),
         false => Ok(shortest_first(&list, &work, clock)),
-    })?;
-    report(round, &list, &done[0], &context);
-    Ok(())
+    })
 }
 
 /// The jobs that the parameters describe, or those in the file that they name, ordered by arrival.
@@ -146,12 +149,17 @@ pub fn candidates(list: &JobList, cpus: usize) -> Vec<Params> {
     ways.collect()
 }
 
-/// The sum of all jobs for serial execution, otherwise about the ideal time.
+/// The time of a trial, estimated for two CPUs.
 pub fn takes(params: &Params) -> Duration {
+    foreground::takes(params, takes_once(params, 2))
+}
+
+/// The sum of all jobs for serial execution, otherwise about the ideal time on `cpus` CPUs.
+fn takes_once(params: &Params, cpus: usize) -> Duration {
     let list = list_of(params).unwrap_or_else(|_| JobList::independent(Vec::new()));
     let sum: Duration = list.jobs.iter().map(|job| job.length).sum();
     let degree = count_of(params, "degree").unwrap_or(1).max(1) as u32;
-    (sum / degree).max(list.limits(2).at_least)
+    (sum / degree).max(list.limits(cpus).at_least)
 }
 
 #[cfg(test)]

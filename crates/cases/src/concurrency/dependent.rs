@@ -14,6 +14,7 @@ use super::executor::{Done, Executor, ended, since, until};
 use super::job::Job;
 use super::job_list::JobList;
 use super::job_lock::JobLock;
+use super::options::Options;
 
 /// When a job ended, and its CPU time, in ns.
 type Ended = (u64, Option<u64>);
@@ -33,7 +34,7 @@ impl Executor {
     ) -> Result<Vec<Done>, CaseError> {
         let (jobs, schedule) = (&list.jobs, list.dependencies.schedule());
         match (list.dependencies.are_none(), list.has_lock()) {
-            (true, false) => self.carry_out(jobs, work, clock),
+            (true, false) => self.carry_out(jobs, work, clock, &Options::default()),
             (false, false) => self.carry_out_locked(None, schedule, jobs, work, clock),
             (_, true) => {
                 let lock = Arc::new(JobLock::default());
@@ -78,7 +79,7 @@ impl Executor {
                 ended(cpu, clock, start)
             })
         };
-        let all = self.hand_out(schedule, jobs, handler, task)?;
+        let all = self.hand_out(schedule, jobs, 1, handler, task, |_| ())?;
         let done = all.into_iter().map(|(at, cpu)| Done {
             at: Duration::from_nanos(at),
             cpu: cpu.map(Duration::from_nanos),

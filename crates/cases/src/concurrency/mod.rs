@@ -9,6 +9,7 @@ mod degree;
 mod dependent;
 mod designs;
 pub mod executor;
+mod foreground;
 pub mod job;
 pub mod job_file;
 mod job_list;
@@ -17,6 +18,7 @@ mod jobs;
 pub mod limits;
 pub mod list;
 pub mod metrics;
+pub mod options;
 mod trial;
 mod worth;
 
@@ -40,6 +42,7 @@ pub const AREA: Area = Area {
             says: "A thread pool pays off for jobs longer than {}.",
         },
     ],
+    added: options::ADDED,
     applications: designs::APPLICATIONS,
     ..Area::new("concurrency", CASES)
 };

@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 
 use super::run::Output;
 use super::store::StoreArg;
-use super::values::{budget, count};
+use super::values::{budget, count, time};
 
 /// `oscost concurrency`.
 #[derive(Debug, Args)]
@@ -22,7 +22,8 @@ path, the longest chain of dependent jobs.
 Examples:
   oscost concurrency --jobs 40 --length 5ms..80ms --goal turnaround
   oscost concurrency --bound cpu --jobs 8 --locked 10%
-  oscost concurrency --from jobs.txt --goal worst --rounds 6")]
+  oscost concurrency --from jobs.txt --goal worst --rounds 6
+  oscost concurrency --bound cpu --instructions independent --goal foreground --within 1ms")]
 pub struct Concurrency {
     /// Number of jobs [default: 40]
     #[arg(long, value_name = "N", value_parser = jobs, allow_hyphen_values = true, conflicts_with = "from")]
@@ -42,6 +43,12 @@ pub struct Concurrency {
     /// What to minimise
     #[arg(long, value_enum, default_value = "elapsed")]
     pub goal: Goal,
+    /// With `--goal foreground`: name the candidates that keep the delay within this, and the fastest of them
+    #[arg(long, value_name = "TIME", value_parser = time, allow_hyphen_values = true)]
+    pub within: Option<Duration>,
+    /// What CPU-bound work consists of
+    #[arg(long, value_enum, default_value = "dependent")]
+    pub instructions: Instructions,
     /// Number of trials of each candidate; more trials resolve smaller differences
     #[arg(long, value_name = "N", default_value = "10", value_parser = rounds, allow_hyphen_values = true)]
     pub rounds: usize,
@@ -63,6 +70,17 @@ pub enum Goal {
     Turnaround,
     /// The largest (completion - arrival) / length of any job
     Worst,
+    /// The wake-up delay of another task, of ordinary priority, while the jobs run: 90 % of its wake-ups are later by at most this
+    Foreground,
+}
+
+/// What CPU-bound work consists of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Instructions {
+    /// Each needs the result of the one before: two hardware threads of a core do nearly twice the work of one
+    Dependent,
+    /// Eight independent chains, which need the whole core: hardware threads are not taken for cores
+    Independent,
 }
 
 fn jobs(text: &str) -> Result<u64, String> {

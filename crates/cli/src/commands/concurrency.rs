@@ -2,13 +2,15 @@
 
 use std::time::Duration;
 
+use cases::concurrency::options::{FOREGROUND, INSTRUCTIONS};
 use cases::concurrency::{JobList, LIST, LOCKED, candidates, job_file, list_of};
 use measure::Params;
+use measure::count::format_duration;
 use runner::{Options, Plan, Point};
 
-use super::answer::GOAL;
+use super::answer::{GOAL, WITHIN};
 use super::measure::{Form, measure};
-use crate::args::{Concurrency, Goal};
+use crate::args::{Concurrency, Goal, Instructions};
 use crate::ending::{Ending, Usage};
 use crate::interrupt::stop_on_interrupt;
 use crate::output::note;
@@ -21,6 +23,9 @@ const LONG: Duration = Duration::from_secs(300);
 /// Measures the candidates for the given jobs and reports which is best.
 pub fn concurrency(args: &Concurrency) -> anyhow::Result<Ending> {
     args.output.files.check()?;
+    if args.within.is_some() && args.goal != Goal::Foreground {
+        return Err(Usage("--within is a limit of --goal foreground".into()).into());
+    }
     let stop = stop_on_interrupt()?;
     let jobs = jobs_of(args)?;
     let cpus = platform::cpu::allowed();
@@ -33,6 +38,9 @@ pub fn concurrency(args: &Concurrency) -> anyhow::Result<Ending> {
     }
     asked.insert(GOAL.to_owned(), word(args.goal).to_owned());
     asked.insert("rounds".to_owned(), args.rounds.to_string());
+    if let Some(limit) = args.within {
+        asked.insert(WITHIN.to_owned(), format_duration(limit));
+    }
     let form = Form::of(args.output.json, false);
     measure(&plan, asked, form, &args.output, &args.store, &stop)
 }
@@ -63,11 +71,23 @@ fn plan_for(
 ) -> anyhow::Result<Plan> {
     let points = candidates(list, cpus.len()).into_iter().map(|mut params| {
         params.extend(jobs.clone());
+        params.extend(options_of(args));
         Point { case: CASE.to_owned(), params }
     });
     let (trials, budget) = (Some(args.rounds), args.budget);
     let options = Options { trials, budget, ..Options::default() };
     Ok(runner::plan_of(points.collect(), &options, cpus, runner::random_seed())?)
+}
+
+/// The options of the case that are not at their usual values: so runs of older versions have the same points.
+fn options_of(args: &Concurrency) -> Params {
+    let foreground = (args.goal == Goal::Foreground).then_some((FOREGROUND.name, "yes"));
+    let instructions = match args.instructions {
+        Instructions::Dependent => None,
+        Instructions::Independent => Some((INSTRUCTIONS.name, "independent")),
+    };
+    let all = foreground.into_iter().chain(instructions);
+    all.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
 }
 
 /// Reports the number of trials and how long they take.
@@ -87,5 +107,6 @@ fn word(goal: Goal) -> &'static str {
         Goal::Elapsed => "elapsed",
         Goal::Turnaround => "turnaround",
         Goal::Worst => "worst",
+        Goal::Foreground => "foreground",
     }
 }
