@@ -8,7 +8,7 @@ mod gap;
 
 use std::collections::BTreeMap;
 
-use cases::concurrency::metrics::{TURNAROUND, TURNAROUND_WORST};
+use cases::concurrency::metrics::{FOREGROUND_DELAY_P90, TURNAROUND, TURNAROUND_WORST};
 use measure::TIME;
 use results::{CaseResult, Estimate, Outcome};
 
@@ -31,6 +31,9 @@ pub enum Goal {
     Turnaround,
     /// The largest of these.
     WorstTurnaround,
+    /// The wake-up delay of a foreground task while the jobs run, at 90 % of its wake-ups: half of them may meet a CPU
+    /// that is idle at that moment, and the worst ones are too few in a trial to tell candidates apart.
+    ForegroundDelay,
 }
 
 impl Goal {
@@ -40,6 +43,7 @@ impl Goal {
             Goal::Elapsed => TIME.name,
             Goal::Turnaround => TURNAROUND.name,
             Goal::WorstTurnaround => TURNAROUND_WORST.name,
+            Goal::ForegroundDelay => FOREGROUND_DELAY_P90.name,
         }
     }
 }
@@ -55,6 +59,8 @@ pub struct Candidate {
     pub turnaround: Option<Estimate>,
     /// The largest turnaround.
     pub worst: Option<Estimate>,
+    /// The wake-up delay of the foreground task at 90 % of its wake-ups, in ns; `None` if there was no such task.
+    pub foreground_delay: Option<Estimate>,
     /// Its figure for the goal divided by that of the first candidate; `None` for the first, and without an interval.
     /// The intervals of all candidates are simultaneous.
     pub against_best: Option<Ratio>,
@@ -131,6 +137,37 @@ impl Choice {
     }
 }
 
+/// The candidates beside which the foreground task is delayed by at most a limit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Within {
+    /// The positions of those whose whole interval is within the limit.
+    pub surely: Vec<usize>,
+    /// The positions of those whose interval contains the limit.
+    pub perhaps: Vec<usize>,
+    /// The one of the first kind with the shortest elapsed time.
+    pub fastest: Option<usize>,
+}
+
+impl Choice {
+    /// The candidates whose delay of the foreground task is within a limit in ns; those without that figure are left out.
+    pub fn within(&self, limit_ns: f64) -> Within {
+        let delays = || {
+            let delay = |candidate: &Candidate| candidate.foreground_delay;
+            (0..).zip(&self.candidates).filter_map(move |(at, c)| Some((at, delay(c)?)))
+        };
+        let surely: Vec<usize> =
+            delays().filter(|(_, delay)| delay.high <= limit_ns).map(|(at, _)| at).collect();
+        let perhaps = delays().filter(|(_, delay)| delay.low <= limit_ns && delay.high > limit_ns);
+        let elapsed = |at: &usize| Some((*at, self.candidates[*at].elapsed?.median));
+        let fastest = surely.iter().filter_map(elapsed).min_by(|(_, a), (_, b)| a.total_cmp(b));
+        Within {
+            perhaps: perhaps.map(|(at, _)| at).collect(),
+            fastest: fastest.map(|(at, _)| at),
+            surely,
+        }
+    }
+}
+
 /// Chooses among the candidates of `concurrency/answer` in `results`, which must be of the same jobs.
 pub fn choose(results: &[CaseResult], goal: Goal) -> Choice {
     let mut rows: BTreeMap<&BTreeMap<String, String>, Vec<&CaseResult>> = BTreeMap::new();
@@ -167,6 +204,7 @@ impl Candidate {
             Goal::Elapsed => self.elapsed,
             Goal::Turnaround => self.turnaround,
             Goal::WorstTurnaround => self.worst,
+            Goal::ForegroundDelay => self.foreground_delay,
         }
     }
 }
@@ -196,6 +234,7 @@ fn candidate(
         elapsed: estimate(Goal::Elapsed),
         turnaround: estimate(Goal::Turnaround),
         worst: estimate(Goal::WorstTurnaround),
+        foreground_delay: estimate(Goal::ForegroundDelay),
         against_best: None,
         ending,
         doubts: of_goal.map(|row| row.doubts.clone()).unwrap_or_default(),
@@ -487,6 +526,37 @@ mod tests {
         let choice =
             choose(&[fewer, row("serial", "1", "time", rounds(110.0, 0.002, 2))], Goal::Elapsed);
         assert!(matches!(choice.answer, Answer::Best { by: Some(by) } if by.low > 1.09));
+    }
+
+    #[test]
+    fn candidates_are_within_a_limit_by_their_intervals() {
+        let figures = |executor: &str, elapsed: f64, low: f64, high: f64| {
+            let mut delay = row(executor, "2", "foreground-delay-p90", vec![(low + high) / 2.0; 6]);
+            delay.estimate = delay.estimate.map(|e| Estimate { low, high, ..e });
+            [row(executor, "2", "time", vec![elapsed; 6]), delay]
+        };
+        let rows = [
+            figures("serial", 9e6, 10.0, 20.0),
+            figures("pool", 5e6, 30.0, 40.0),
+            figures("threads", 4e6, 35.0, 60.0),
+            figures("tokio", 3e6, 80.0, 90.0),
+        ]
+        .concat();
+        let choice = choose(&rows, Goal::ForegroundDelay);
+        let names: Vec<&str> =
+            choice.candidates.iter().map(|c| c.params["executor"].as_str()).collect();
+        assert_eq!(names, ["serial", "pool", "threads", "tokio"]);
+        let of = |surely: &[usize], perhaps: &[usize], fastest| Within {
+            surely: surely.to_vec(),
+            perhaps: perhaps.to_vec(),
+            fastest,
+        };
+        assert_eq!(choice.within(50.0), of(&[0, 1], &[2], Some(1)));
+        assert_eq!(choice.within(5.0), of(&[], &[], None));
+        assert_eq!(choice.within(100.0), of(&[0, 1, 2, 3], &[], Some(3)));
+        // Other goals have no such figure.
+        let others = [row("serial", "1", "time", vec![1e6; 6])];
+        assert_eq!(choose(&others, Goal::Elapsed).within(1e12), of(&[], &[], None));
     }
 
     proptest! {

@@ -35,7 +35,7 @@ mod verdict;
 mod workers;
 
 pub use change::Ratio;
-pub use choice::{Answer, Candidate, Choice, Goal, SettledBy, choose};
+pub use choice::{Answer, Candidate, Choice, Goal, SettledBy, Within, choose};
 pub use columns::{ComparedTable, compare_columns};
 pub use compare::{Difference, also_differs, compare};
 pub use counts::{CountRow, differing_counts};

@@ -23,6 +23,9 @@ fn main() -> ExitCode {
         test("the_order_decides_whose_turn_it_is", the_order_decides_whose_turn_it_is),
         test("work_takes_the_requested_cpu_time", work_takes_the_requested_cpu_time),
         test("degrees_and_lengths_are_measured", degrees_and_lengths_are_measured),
+        test("every_executor_respects_dependencies", every_executor_respects_dependencies),
+        test("options_are_measured_with_every_executor", options_are_measured_with_every_executor),
+        test("finishers_and_stamps_show", finishers_and_stamps_show),
     ];
     libtest_mimic::run(&arguments, trials).exit_code()
 }
@@ -152,6 +155,91 @@ fn work_takes_the_requested_cpu_time(clock: &ClockFacts) {
     assert!(outcome.value("cpu-use") <= 1.5, "{}", outcome.value("cpu-use"));
     let waiting = jobs(clock, "serial", ["wait", "longest", "one", "25"]).unwrap();
     assert!(!waiting.metrics.iter().any(|metric| metric.name == "work-error"));
+}
+
+fn with_options(
+    clock: &ClockFacts,
+    executor: &str,
+    options: &[(&str, &str)],
+) -> Result<Timed, CaseError> {
+    let list = [
+        ("executor", executor),
+        ("jobs", "4"),
+        ("base", "1ms"),
+        ("kind", "mixed"),
+        ("order", "longest"),
+        ("cpus", "all"),
+        ("degree", "3"),
+    ];
+    carry_out(clock, "concurrency/jobs", &[&list, options].concat())
+}
+
+fn options_are_measured_with_every_executor(clock: &ClockFacts) {
+    let options = [
+        ("finisher", "50us"),
+        ("kinds", "3"),
+        ("stamp", "finisher"),
+        ("instructions", "independent"),
+        ("foreground", "yes"),
+    ];
+    for &executor in NAMES {
+        if executor == "processes" && cfg!(windows) {
+            continue;
+        }
+        let outcome = with_options(clock, executor, &options);
+        let outcome = outcome.unwrap_or_else(|e| panic!("{executor}: {e}"));
+        // Half of the longest job waits.
+        assert!(outcome.elapsed_ms >= 2.0, "{executor}: {} ms", outcome.elapsed_ms);
+        assert!(outcome.value("turnaround") >= 0.5, "{executor}");
+        let delays = ["", "-p90", "-p99", "-max"]
+            .map(|which| outcome.value(&format!("foreground-delay{which}")));
+        assert!(delays[0] >= 1.0 && delays.is_sorted(), "{executor}: {delays:?}");
+        // The usual values are those of a list without options.
+        let usual = with_options(clock, executor, cases::concurrency::options::ADDED);
+        let usual = usual.unwrap_or_else(|e| panic!("{executor}: {e}"));
+        assert!(!usual.metrics.iter().any(|metric| metric.name.starts_with("foreground")));
+    }
+    for (name, value) in [("kinds", "9"), ("finisher", "x")] {
+        assert!(with_options(clock, "serial", &[(name, value)]).is_err(), "{name}={value}");
+    }
+}
+
+fn finishers_and_stamps_show(clock: &ClockFacts) {
+    // 20 ms of finishers, one at a time. A neighbour makes them longer; only a wrong calibration could make them half as long.
+    let finisher = ("finisher", "5ms");
+    for executor in ["serial", "threads", "threads-finished-at-once", "pool", "tokio"] {
+        let outcome = with_options(clock, executor, &[finisher]).unwrap();
+        assert!(outcome.elapsed_ms >= 10.0, "{executor}: {} ms", outcome.elapsed_ms);
+    }
+    // The last of four jobs of 1 to 4 ms is finished after three other finishers: 15 ms, more than its own length.
+    let stamped = with_options(clock, "threads", &[finisher, ("stamp", "finisher")]).unwrap();
+    assert!(stamped.value("turnaround-worst") >= 7.5 / 4.0, "{:?}", stamped.metrics);
+}
+
+fn every_executor_respects_dependencies(clock: &ClockFacts) {
+    let name = format!("oscost-dependent-jobs-{}.txt", std::process::id());
+    let path = std::env::temp_dir().join(name);
+    std::fs::write(&path, "2ms 0 after=b\n1ms 0 name=c\n3ms 0 name=b after=a\n2ms 0 name=a\n")
+        .expect("the temporary folder is writable");
+    let (list, checksum) = cases::concurrency::job_file::read(&path).expect("valid jobs");
+    assert_eq!(list.limits(2).critical_path.as_millis(), 7);
+    let file = format!("{}#{checksum}", path.display());
+    for &executor in NAMES {
+        let params =
+            [("executor", executor), ("degree", "4"), ("order", "given"), ("list", file.as_str())];
+        let outcome = carry_out(clock, "concurrency/answer", &params);
+        if executor == "processes" && cfg!(windows) {
+            assert!(matches!(outcome, Err(CaseError::Unsupported(_))));
+            continue;
+        }
+        let outcome = outcome.unwrap_or_else(|e| panic!("{executor}: {e}"));
+        let least = if executor == "serial" { 8.0 } else { 7.0 };
+        assert!(outcome.elapsed_ms >= least, "{executor}: {} ms", outcome.elapsed_ms);
+        // The shortest possible time of each job is that of the chain that ends with it.
+        assert!(outcome.value("turnaround-p25") >= 1.0, "{executor}");
+        assert!(outcome.value("overhead") >= 0.0, "{executor}");
+    }
+    std::fs::remove_file(&path).expect("it is ours");
 }
 
 fn degrees_and_lengths_are_measured(clock: &ClockFacts) {

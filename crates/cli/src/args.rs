@@ -24,7 +24,7 @@ use clap::{Parser, Subcommand};
 
 pub use agent::Agent;
 pub use check::Check;
-pub use concurrency::{Concurrency, Goal};
+pub use concurrency::{Concurrency, Goal, Instructions};
 pub use list::{Env, List};
 pub use mail::{Mail, MailArch, MailSend, TlsMode};
 pub use mail_sink::MailSink;

@@ -143,6 +143,60 @@ fn the_answer_names_the_candidates() {
 }
 
 #[test]
+fn a_foreground_task_is_the_goal() {
+    let bench = Bench::new();
+    let ask =
+        "concurrency --jobs 3 --length 2ms..6ms --bound cpu --instructions independent --rounds 3";
+    let said = bench.oscost(&format!("{ask} --goal foreground --within 1h")).with(0);
+    let text = said.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    for words in [
+        "the wake-up delay of a foreground task beside these 3 jobs",
+        "delay: how much later",
+        "The delay stays within 3600s with",
+    ] {
+        assert!(text.contains(words), "{words}: {}", said.out);
+    }
+    let document = bench.oscost("show --json").with(0).json();
+    let answer = &document["answer"];
+    assert_eq!(answer["goal"], "foreground-delay-p90");
+    let candidates = answer["candidates"].as_array().unwrap().len();
+    assert_eq!(answer["within"]["surely"].as_array().map(Vec::len), Some(candidates));
+    assert!(answer["within"]["fastest"].as_u64() < Some(candidates as u64));
+    for candidate in answer["candidates"].as_array().unwrap() {
+        assert!(candidate["foreground_delay"]["median"].as_f64() >= Some(1.0), "{candidate}");
+    }
+    for result in times(&document) {
+        assert_eq!(result["params"]["foreground"], "yes");
+        assert_eq!(result["params"]["instructions"], "independent");
+    }
+    let shown = bench.oscost("show concurrency").with(0);
+    assert!(shown.out.contains("delay"), "{}", shown.out);
+}
+
+#[test]
+fn options_of_a_list_are_measured_and_named() {
+    let bench = Bench::new();
+    let options = "--param finisher=20us --param kinds=2 --param stamp=finisher --param instructions=independent \
+                   --param foreground=yes";
+    let said = bench.oscost(&format!("{PART} {options}")).with(0);
+    let text = said.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    for words in [
+        "finishers of 20 us, 2 kinds of jobs, completion timed in the finisher, independent instructions, beside a \
+         foreground task",
+        "wake-up delay of the foreground task, 90 % of its wake-ups (median): serial",
+    ] {
+        assert!(text.contains(words), "{words}: {}", said.out);
+    }
+    for (arguments, words) in [
+        ("kinds=9", &["kinds", "at most 8"][..]),
+        ("finisher=5", &["finisher"]),
+        ("stamp=never", &["stamp", "choose among handler, finisher"]),
+    ] {
+        bench.oscost(&format!("run concurrency/jobs --param {arguments}")).with(2).complains(words);
+    }
+}
+
+#[test]
 fn jobs_come_from_a_file() {
     let bench = Bench::new();
     bench.write("jobs.txt", "# length, CPU share, arrival\n1ms 100%\n300us,0\n200us 50 1ms\n");
@@ -160,9 +214,60 @@ fn jobs_come_from_a_file() {
     assert_eq!(times(&other).len(), 1, "one job can only be done");
 }
 
+/// The example in docs/concurrency.md.
+#[test]
+fn jobs_may_depend_on_each_other_and_share_a_lock() {
+    let docs = include_str!("../../../docs/concurrency.md");
+    let example = docs.split("```").find(|block| block.contains("after=read"));
+    let example = example.expect("an example");
+    let bench = Bench::new();
+    bench.write("jobs.txt", example);
+    let said = bench.oscost("concurrency --from jobs.txt --rounds 3 --xlsx jobs.xlsx").with(0);
+    let text = said.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("The critical path, the longest chain of dependent jobs"), "{text}");
+    assert!(text.contains("The lock is held for"), "{text}");
+    assert!(text.contains("The fastest candidate takes"), "{text}");
+    assert!(std::fs::read(bench.path("jobs.xlsx")).is_ok_and(|file| file.starts_with(b"PK")));
+    bench.oscost("report -o jobs.html").with(0);
+    let document = bench.oscost("show --json").with(0).json();
+    let limits = &document["answer"]["limits"];
+    // 20 + 30 + 12 + 15 ms: read, a long parse, merge, write-2.
+    assert_eq!(limits["critical_path_ns"], 77_000_000, "{limits}");
+    assert_eq!(limits["serial_ns"], 150_000_000, "{limits}");
+    assert_eq!(limits["lock_held_ns"], 6_250_000, "{limits}");
+    assert!(limits["at_least_ns"].as_u64() >= Some(77_000_000), "{limits}");
+    for result in times(&document) {
+        assert_eq!(result["outcome"], "measured", "{result}");
+        // `read` waits for 8 ms, and `write-2` after it for 12 ms: never for a shorter time than requested.
+        let values = result["round_values"].as_array().unwrap();
+        assert!(values.iter().all(|value| value.as_f64() > Some(19.9e6)), "{result}");
+    }
+}
+
+#[test]
+fn described_jobs_share_a_lock() {
+    let bench = Bench::new();
+    let ask = "concurrency --jobs 4 --length 1ms --bound wait --locked 50% --rounds 3 --json";
+    let document = bench.oscost(ask).with(0).json();
+    assert_eq!(document["answer"]["limits"]["at_least_ns"], 2_000_000);
+    assert_eq!(document["results"][0]["params"]["locked"], "50%");
+    for result in times(&document) {
+        // Four jobs hold the lock for half a millisecond each.
+        assert!(result["estimate"]["low"].as_f64() >= Some(2e6), "{result}");
+    }
+    let plain = bench.oscost("concurrency --jobs 2 --length 100us --bound wait --rounds 3 --json");
+    assert!(plain.with(0).json()["answer"]["limits"].is_null(), "there is nothing to add");
+}
+
 #[test]
 fn wrong_jobs_are_refused_with_their_line() {
     let bench = Bench::new();
+    bench.write(
+        "cycle.txt",
+        "1ms 1 name=a\n1ms 1 name=b after=a,d\n1ms 1 name=c after=b\n1ms 1 name=d after=c\n",
+    );
+    bench.write("unknown.txt", "1ms 1 name=a\n1ms 1 after=a,z\n");
+    bench.write("twice.txt", "1ms 1 name=a\n\n1ms 1 name=a\n");
     bench.write("empty.txt", "# nothing\n");
     bench.write("share.txt", "5ms 30\n\n5ms 101\n");
     bench.write("crlf.txt", "1ms 30\r\n1ms 101\r\n");
@@ -180,8 +285,22 @@ fn wrong_jobs_are_refused_with_their_line() {
         ("--bound mixed:101", &["--bound", "0 to 100"]),
         ("--bound disk", &["--bound", "cpu, wait or mixed"]),
         ("--goal money", &["--goal", "turnaround"]),
+        ("--within 1ms", &["--within", "--goal foreground"]),
+        ("--goal foreground --within 0s", &["--within", "no time"]),
+        ("--instructions fast", &["--instructions", "independent"]),
         ("--rounds 1", &["--rounds", "3 to 1000"]),
         ("--from jobs.txt --jobs 3", &["--from", "--jobs"]),
+        ("--from jobs.txt --locked 3%", &["--from", "--locked"]),
+        ("--locked 101", &["--locked", "0 to 100"]),
+        (
+            "--from cycle.txt",
+            &[
+                "cycle.txt: line 2: b waits for itself",
+                "b after d (line 4) after c (line 3) after b",
+            ],
+        ),
+        ("--from unknown.txt", &["unknown.txt: line 2", "after=z", "no job has this name"]),
+        ("--from twice.txt", &["twice.txt: line 3", "line 1 is named a"]),
         ("--from nosuch.txt", &["nosuch.txt", "cannot be read"]),
         ("--from tmp", &["tmp", "cannot be read"]),
         ("--from empty.txt", &["empty.txt", "has no jobs"]),

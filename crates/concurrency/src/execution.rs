@@ -1,5 +1,6 @@
 use crate::Failure;
 use crate::failure::caught;
+use crate::schedule::{InOrder, Schedule};
 
 /// Hands objects of type `T` to a handler that returns an `R` for each.
 pub trait Execution<T, R> {
@@ -13,6 +14,24 @@ pub trait Execution<T, R> {
     /// If `finisher` panics; the running handlers are waited for first.
     fn do_for_all_objects<H, F>(&self, objects: &[T], handler: H, finisher: F)
     where
+        H: Fn(&T) -> R + Sync,
+        F: FnMut(&T, Result<R, Failure>),
+    {
+        self.do_scheduled(InOrder::new(objects.len()), objects, handler, finisher);
+    }
+
+    /// As [`Execution::do_for_all_objects`], with a schedule that decides which object a free slot takes:
+    /// [`Dependencies::schedule`](crate::Dependencies::schedule) hands out an object only when the finishers of all
+    /// objects that it depends on have returned.
+    ///
+    /// An object whose handler failed is finished, too: what depends on it is begun.
+    ///
+    /// # Panics
+    ///
+    /// As [`Execution::do_for_all_objects`], and if the schedule is one for another number of objects.
+    fn do_scheduled<S, H, F>(&self, schedule: S, objects: &[T], handler: H, finisher: F)
+    where
+        S: Schedule,
         H: Fn(&T) -> R + Sync,
         F: FnMut(&T, Result<R, Failure>);
 

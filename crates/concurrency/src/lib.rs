@@ -31,6 +31,27 @@
 //!
 //! A waiting thread yields for a few microseconds, then sleeps, so that handlers have the CPUs.
 //!
+//! # Dependencies
+//!
+//! With the schedule of [`Dependencies`] an object is begun only when the finishers of all objects that it depends on have
+//! returned. Among those that can be begun, the first of the list is begun first. All other guarantees hold as well.
+//!
+//! ```
+//! use concurrency::{ConcurrentExecution, Dependencies, Execution};
+//!
+//! let steps = ["link", "compile a", "compile b"];
+//! let dependencies = Dependencies::new(3, &[(0, 1), (0, 2)])?;
+//! let mut last = "";
+//! ConcurrentExecution::new(2.try_into()?).do_scheduled(
+//!     dependencies.schedule(),
+//!     &steps,
+//!     |_| (),
+//!     |&step, _| last = step,
+//! );
+//! assert_eq!(last, "link");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! # Failures
 //!
 //! A handler that panics, a thread or process that cannot be created, a process that dies: each is a [`Failure`] of its
@@ -56,26 +77,34 @@
 //!
 //! [`Execution::do_serial`] does the same on the caller's thread, for comparison.
 //!
+//! [`by_kind`] makes one handler of an array of handlers, for objects of several kinds.
+//!
 //! A handler may itself use an executor. The documentation of [`Pool`], [`Rayon`] and [`Tokio`] describes a handler
 //! that uses the executor it runs on.
 
+mod dependencies;
 mod execution;
 mod failure;
+mod kinds;
 mod lend;
 
 mod pool;
 mod processes;
 mod rayon_pool;
+mod schedule;
 mod slots;
 mod team;
 mod threads;
 mod tokio_tasks;
 mod waiter;
 
+pub use dependencies::{Cycle, Dependencies};
 pub use execution::Execution;
 pub use failure::Failure;
+pub use kinds::{KindHandler, by_kind};
 pub use pool::Pool;
 pub use processes::Processes;
 pub use rayon_pool::Rayon;
+pub use schedule::{InOrder, Schedule};
 pub use threads::{ConcurrentExecution, Finishers, Threads};
 pub use tokio_tasks::{Handling, Tokio};

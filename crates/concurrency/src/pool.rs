@@ -6,6 +6,7 @@ use std::task::{Context, Waker};
 use std::thread::{Builder, JoinHandle};
 
 use crate::lend::{Lent, lending};
+use crate::schedule::Schedule;
 use crate::team::Team;
 use crate::{ConcurrentExecution, Execution, Failure};
 
@@ -40,8 +41,9 @@ impl Pool {
 }
 
 impl<T: Sync, R: Send> Execution<T, R> for Pool {
-    fn do_for_all_objects<H, F>(&self, objects: &[T], handler: H, finisher: F)
+    fn do_scheduled<S, H, F>(&self, schedule: S, objects: &[T], handler: H, finisher: F)
     where
+        S: Schedule,
         H: Fn(&T) -> R + Sync,
         F: FnMut(&T, Result<R, Failure>),
     {
@@ -51,7 +53,7 @@ impl<T: Sync, R: Send> Execution<T, R> for Pool {
             Err(TryLockError::Poisoned(threads)) => threads.into_inner(),
             Err(TryLockError::WouldBlock) => {
                 let fresh = ConcurrentExecution::new(self.max_degree);
-                return fresh.do_for_all_objects(objects, handler, finisher);
+                return fresh.do_scheduled(schedule, objects, handler, finisher);
             }
         };
         let count = threads.len().min(objects.len());
@@ -61,7 +63,7 @@ impl<T: Sync, R: Send> Execution<T, R> for Pool {
             for (slot, thread) in threads.iter().take(count).enumerate() {
                 thread.run(lender.lend(Box::pin(async move { team.work(slot) })));
             }
-            team.lead(count, 0, finisher);
+            team.lead(count, 0, schedule, finisher);
         });
     }
 }

@@ -7,6 +7,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::failure::caught;
+use crate::schedule::Schedule;
 use crate::slots::Slots;
 use crate::{Execution, Failure};
 
@@ -30,8 +31,9 @@ impl Processes {
 }
 
 impl<T, R: Serialize + DeserializeOwned> Execution<T, R> for Processes {
-    fn do_for_all_objects<H, F>(&self, objects: &[T], handler: H, finisher: F)
+    fn do_scheduled<S, H, F>(&self, schedule: S, objects: &[T], handler: H, finisher: F)
     where
+        S: Schedule,
         H: Fn(&T) -> R + Sync,
         F: FnMut(&T, Result<R, Failure>),
     {
@@ -49,7 +51,7 @@ impl<T, R: Serialize + DeserializeOwned> Execution<T, R> for Processes {
                 left.push(slot);
             }
         };
-        slots.coordinate(objects, finisher, start, wait);
+        slots.coordinate(schedule, objects, finisher, start, wait);
     }
 }
 

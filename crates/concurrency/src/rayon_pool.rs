@@ -3,6 +3,7 @@ use std::num::NonZeroUsize;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::failure::caught;
+use crate::schedule::Schedule;
 use crate::slots::Slots;
 use crate::{ConcurrentExecution, Execution, Failure};
 
@@ -32,14 +33,15 @@ impl Rayon {
 }
 
 impl<T: Sync, R: Send> Execution<T, R> for Rayon {
-    fn do_for_all_objects<H, F>(&self, objects: &[T], handler: H, finisher: F)
+    fn do_scheduled<S, H, F>(&self, schedule: S, objects: &[T], handler: H, finisher: F)
     where
+        S: Schedule,
         H: Fn(&T) -> R + Sync,
         F: FnMut(&T, Result<R, Failure>),
     {
         if self.pool.current_thread_index().is_some() {
             let fresh = ConcurrentExecution::new(self.max_degree);
-            return fresh.do_for_all_objects(objects, handler, finisher);
+            return fresh.do_scheduled(schedule, objects, handler, finisher);
         }
         let count = self.max_degree.get().min(objects.len());
         let (slots, handler) = (&Slots::new(count), &handler);
@@ -50,7 +52,7 @@ impl<T: Sync, R: Send> Execution<T, R> for Rayon {
                 scope.spawn(move |_| slots.leave(slot, caught(|| handler(object))));
                 Ok(())
             };
-            slots.coordinate(objects, finisher, start, |left| slots.wait(left));
+            slots.coordinate(schedule, objects, finisher, start, |left| slots.wait(left));
         });
     }
 }

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use crate::Failure;
+use crate::schedule::Schedule;
 use crate::waiter::Waiter;
 
 /// The slots of one call. The thread that creates them is the caller's.
@@ -82,55 +83,60 @@ impl<R> Slots<R> {
     /// (first argument). `wait` adds at least one slot with a result.
     pub fn coordinate<T>(
         &self,
+        schedule: impl Schedule,
         objects: &[T],
         finisher: impl FnMut(&T, Result<R, Failure>),
         start: impl FnMut(usize, usize) -> Result<(), Failure>,
         wait: impl FnMut(&mut Vec<usize>),
     ) {
-        self.coordinate_with(objects, finisher, start, wait, None);
+        self.coordinate_with(schedule, objects, finisher, start, wait, None);
     }
 
     /// As [`Slots::coordinate`], of handlers that [leave](Slots::leave) their results; each finisher is called as soon as
     /// there is a result, although further slots are free.
     pub fn coordinate_eagerly<T>(
         &self,
+        schedule: impl Schedule,
         objects: &[T],
         finisher: impl FnMut(&T, Result<R, Failure>),
         start: impl FnMut(usize, usize) -> Result<(), Failure>,
     ) {
         let wait = |left: &mut Vec<usize>| self.wait(left);
         let look = |left: &mut Vec<usize>| self.look(left);
-        self.coordinate_with(objects, finisher, start, wait, Some(&look));
+        self.coordinate_with(schedule, objects, finisher, start, wait, Some(&look));
     }
 
     /// `look` adds the slots with a result, without waiting; without it, all free slots are taken before a finisher is called.
     fn coordinate_with<T>(
         &self,
+        mut schedule: impl Schedule,
         objects: &[T],
         mut finisher: impl FnMut(&T, Result<R, Failure>),
         mut start: impl FnMut(usize, usize) -> Result<(), Failure>,
         mut wait: impl FnMut(&mut Vec<usize>),
         look: Option<Look>,
     ) {
+        assert_eq!(schedule.count(), objects.len(), "the schedule is one for another list");
         // The slot that became free last is used first: its thread is most likely still awake.
         let mut free: Vec<usize> = (0..self.slots.len()).rev().collect();
         let mut left = Vec::with_capacity(self.slots.len());
         let mut object_in = vec![0; self.slots.len()];
         let mut running = 0;
-        let mut next = 0;
         loop {
-            while next < objects.len()
-                && let Some(slot) = free.pop()
+            while let Some(&slot) = free.last()
+                && let Some(object) = schedule.next()
             {
-                object_in[slot] = next;
-                match start(slot, next) {
-                    Ok(()) => running += 1,
+                object_in[slot] = object;
+                match start(slot, object) {
+                    Ok(()) => {
+                        free.pop();
+                        running += 1;
+                    }
                     Err(failure) => {
-                        finisher(&objects[next], Err(failure));
-                        free.push(slot);
+                        finisher(&objects[object], Err(failure));
+                        schedule.finished(object);
                     }
                 }
-                next += 1;
                 if let Some(look) = look {
                     look(&mut left);
                     // Starts and finishers alternate, so that a free slot is taken even while many results wait.
@@ -140,7 +146,7 @@ impl<R> Slots<R> {
                 }
             }
             if running == 0 {
-                debug_assert_eq!(next, objects.len());
+                debug_assert_eq!(schedule.next(), None);
                 return;
             }
             if left.is_empty() {
@@ -148,7 +154,9 @@ impl<R> Slots<R> {
             }
             let slot = left.pop().expect("waiting ends with at least one");
             running -= 1;
-            finisher(&objects[object_in[slot]], self.take(slot));
+            let object = object_in[slot];
+            finisher(&objects[object], self.take(slot));
+            schedule.finished(object);
             free.push(slot);
         }
     }
@@ -159,6 +167,7 @@ mod tests {
     use std::cell::Cell;
 
     use super::*;
+    use crate::schedule::InOrder;
 
     /// The number of objects that were begun when each finisher was called; handlers end before `start` returns.
     fn begun_at_finishers(is_eager: bool) -> Vec<usize> {
@@ -171,8 +180,11 @@ mod tests {
         };
         let finisher = |_: &(), _| seen.push(begun.get());
         match is_eager {
-            true => slots.coordinate_eagerly(&[(); 5], finisher, start),
-            false => slots.coordinate(&[(); 5], finisher, start, |left| slots.wait(left)),
+            true => slots.coordinate_eagerly(InOrder::new(5), &[(); 5], finisher, start),
+            false => {
+                let wait = |left: &mut Vec<usize>| slots.wait(left);
+                slots.coordinate(InOrder::new(5), &[(); 5], finisher, start, wait);
+            }
         }
         seen
     }

@@ -4,19 +4,24 @@
 //! object. With short handlers few of them ever wake, and only the cache lines of two counters and of a result move
 //! between them.
 
+use std::marker::PhantomData;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::Failure;
 use crate::failure::caught;
+use crate::schedule::Schedule;
 use crate::waiter::{Waiter, look, wait_briefly};
 
-/// One call, with the threads that handle its objects.
-pub(crate) struct Team<'a, T, H, R> {
+/// One call, with the threads that handle its objects in the order of a schedule of type `S`.
+pub(crate) struct Team<'a, S, T, H, R> {
     objects: &'a [T],
     handler: &'a H,
-    /// Number of objects, from the head of the list, that may be begun.
+    /// The objects in the order in which they may be begun, as far as it is known; empty if it is that of the list.
+    order: Vec<AtomicUsize>,
+    schedule: PhantomData<fn() -> S>,
+    /// Number of objects, in this order, that may be begun.
     allowed: Apart<AtomicUsize>,
     /// Number of objects that have been begun.
     begun: Apart<AtomicUsize>,
@@ -40,14 +45,17 @@ struct Place<R> {
     result: Mutex<Option<(usize, Result<R, Failure>)>>,
 }
 
-impl<'a, T, H: Fn(&T) -> R, R> Team<'a, T, H, R> {
+impl<'a, S: Schedule, T, H: Fn(&T) -> R, R> Team<'a, S, T, H, R> {
     /// A team of that size. The thread that creates it is the leader.
     pub fn new(objects: &'a [T], handler: &'a H, size: usize) -> Self {
         let counter = || Apart(AtomicUsize::new(0));
         let place = || Place { is_full: AtomicBool::new(false), result: Mutex::new(None) };
+        let unknown = if S::IN_ORDER { 0 } else { objects.len() };
         Self {
             objects,
             handler,
+            order: (0..unknown).map(|_| AtomicUsize::new(0)).collect(),
+            schedule: PhantomData,
             allowed: counter(),
             begun: counter(),
             placed: counter(),
@@ -88,8 +96,21 @@ impl<'a, T, H: Fn(&T) -> R, R> Team<'a, T, H, R> {
                 if slept && self.is_any_due() {
                     self.wake_one();
                 }
-                return Some(next);
+                return Some(self.object_at(next));
             }
+        }
+    }
+
+    /// The index of the object at that place in the order, which may be begun.
+    fn object_at(&self, place: usize) -> usize {
+        if S::IN_ORDER { place } else { self.order[place].load(Ordering::Relaxed) }
+    }
+
+    /// Sets what [`Team::object_at`] returns, before the object may be begun.
+    fn set_object_at(&self, place: usize, object: usize) {
+        match S::IN_ORDER {
+            true => debug_assert_eq!(place, object),
+            false => self.order[place].store(object, Ordering::Relaxed),
         }
     }
 
@@ -112,23 +133,35 @@ impl<'a, T, H: Fn(&T) -> R, R> Team<'a, T, H, R> {
         Dismissal(self)
     }
 
-    /// Runs on the caller's thread while `size` members work. Objects before `first` are left out.
+    /// Runs on the caller's thread while `size` members work. `schedule` has handed out `first` objects, which are left
+    /// out.
     pub fn lead(
         &self,
         size: usize,
         first: usize,
+        mut schedule: S,
         mut finisher: impl FnMut(&T, Result<R, Failure>),
     ) {
+        assert_eq!(schedule.count(), self.objects.len(), "the schedule is one for another list");
         let mut pace = Pace::new();
         self.begun.0.store(first, Ordering::SeqCst);
+        let mut allowed = first;
         for finished in first..self.objects.len() {
-            self.allowed.0.store(self.objects.len().min(finished + size), Ordering::SeqCst);
+            while allowed < finished + size
+                && let Some(object) = schedule.next()
+            {
+                self.set_object_at(allowed, object);
+                allowed += 1;
+            }
+            debug_assert!(allowed > finished, "a schedule waits only for what was begun");
+            self.allowed.0.store(allowed, Ordering::SeqCst);
             let place = &self.places[(finished - first) % self.places.len()].0;
             self.await_result(place, pace.is_brisk());
             let result = place.result.lock().unwrap_or_else(PoisonError::into_inner).take();
             place.is_full.store(false, Ordering::Relaxed);
             let (index, result) = result.expect("a full place has one");
             finisher(&self.objects[index], result);
+            schedule.finished(index);
         }
     }
 
@@ -185,9 +218,9 @@ impl Pace {
     }
 }
 
-struct Dismissal<'a, T, H: Fn(&T) -> R, R>(&'a Team<'a, T, H, R>);
+struct Dismissal<'a, S: Schedule, T, H: Fn(&T) -> R, R>(&'a Team<'a, S, T, H, R>);
 
-impl<T, H: Fn(&T) -> R, R> Drop for Dismissal<'_, T, H, R> {
+impl<S: Schedule, T, H: Fn(&T) -> R, R> Drop for Dismissal<'_, S, T, H, R> {
     fn drop(&mut self) {
         self.0.is_over.store(true, Ordering::SeqCst);
         self.0.members.iter().for_each(|member| _ = member.wake());

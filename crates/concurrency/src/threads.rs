@@ -8,6 +8,7 @@ use platform::suspended_thread::SuspendedThread;
 
 use crate::failure::caught;
 use crate::lend::lending;
+use crate::schedule::Schedule;
 use crate::slots::Slots;
 use crate::team::Team;
 use crate::{Execution, Failure};
@@ -84,20 +85,22 @@ impl ConcurrentExecution {
     fn coordinate<T, R>(
         &self,
         slots: &Slots<R>,
+        schedule: impl Schedule,
         objects: &[T],
         finisher: impl FnMut(&T, Result<R, Failure>),
         start: impl FnMut(usize, usize) -> Result<(), Failure>,
     ) {
         match self.finishers {
             Finishers::WhenFull => {
-                slots.coordinate(objects, finisher, start, |left| slots.wait(left));
+                slots.coordinate(schedule, objects, finisher, start, |left| slots.wait(left));
             }
-            Finishers::AtOnce => slots.coordinate_eagerly(objects, finisher, start),
+            Finishers::AtOnce => slots.coordinate_eagerly(schedule, objects, finisher, start),
         }
     }
 
     fn on_demand<T: Sync, R: Send>(
         &self,
+        schedule: impl Schedule,
         objects: &[T],
         handler: impl Fn(&T) -> R + Sync,
         finisher: impl FnMut(&T, Result<R, Failure>),
@@ -115,12 +118,13 @@ impl ConcurrentExecution {
                 last.replace(slot, thread);
                 Ok(())
             };
-            self.coordinate(slots, objects, finisher, start);
+            self.coordinate(slots, schedule, objects, finisher, start);
         });
     }
 
     fn suspended<T: Sync, R: Send>(
         &self,
+        schedule: impl Schedule,
         objects: &[T],
         handler: impl Fn(&T) -> R + Sync,
         finisher: impl FnMut(&T, Result<R, Failure>),
@@ -151,12 +155,13 @@ impl ConcurrentExecution {
                 last[slot] = Some(thread);
                 Ok(())
             };
-            self.coordinate(slots, objects, finisher, start);
+            self.coordinate(slots, schedule, objects, finisher, start);
         });
     }
 
     fn up_front<T: Sync, R: Send>(
         &self,
+        mut schedule: impl Schedule,
         objects: &[T],
         handler: impl Fn(&T) -> R + Sync,
         mut finisher: impl FnMut(&T, Result<R, Failure>),
@@ -176,24 +181,27 @@ impl ConcurrentExecution {
             }
             // One object for each missing thread; all of them if there is no other thread.
             let unhandled = if made.0.is_empty() { objects.len() } else { failures.len() };
-            for (object, failure) in objects[..unhandled].iter().zip(failures.iter().cycle()) {
-                finisher(object, Err(failure.clone()));
+            for failure in failures.iter().cycle().take(unhandled) {
+                let object = schedule.next().expect("nothing runs that it could wait for");
+                finisher(&objects[object], Err(failure.clone()));
+                schedule.finished(object);
             }
-            team.lead(made.0.len(), unhandled, finisher);
+            team.lead(made.0.len(), unhandled, schedule, finisher);
         });
     }
 }
 
 impl<T: Sync, R: Send> Execution<T, R> for ConcurrentExecution {
-    fn do_for_all_objects<H, F>(&self, objects: &[T], handler: H, finisher: F)
+    fn do_scheduled<S, H, F>(&self, schedule: S, objects: &[T], handler: H, finisher: F)
     where
+        S: Schedule,
         H: Fn(&T) -> R + Sync,
         F: FnMut(&T, Result<R, Failure>),
     {
         match self.threads {
-            Threads::OnDemand => self.on_demand(objects, handler, finisher),
-            Threads::UpFront => self.up_front(objects, handler, finisher),
-            Threads::Suspended => self.suspended(objects, handler, finisher),
+            Threads::OnDemand => self.on_demand(schedule, objects, handler, finisher),
+            Threads::UpFront => self.up_front(schedule, objects, handler, finisher),
+            Threads::Suspended => self.suspended(schedule, objects, handler, finisher),
         }
     }
 }

@@ -10,6 +10,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use crate::Failure;
 use crate::failure::caught;
 use crate::lend::{Lent, lending};
+use crate::schedule::{InOrder, Schedule};
 use crate::slots::Slots;
 
 /// The future that handles an object: `Box::pin(async move { .. })`.
@@ -67,6 +68,26 @@ impl Tokio {
         H: Fn(&'a T) -> Handling<'a, R> + Sync,
         F: FnMut(&T, Result<R, Failure>),
     {
+        self.do_scheduled(InOrder::new(objects.len()), objects, handler, finisher);
+    }
+
+    /// As [`Execution::do_scheduled`](crate::Execution::do_scheduled), with a handler that can wait.
+    ///
+    /// # Panics
+    ///
+    /// As [`Tokio::do_for_all_objects`], and if the schedule is one for another number of objects.
+    pub fn do_scheduled<'a, T, R, H, F>(
+        &self,
+        schedule: impl Schedule,
+        objects: &'a [T],
+        handler: H,
+        finisher: F,
+    ) where
+        T: Sync,
+        R: Send,
+        H: Fn(&'a T) -> Handling<'a, R> + Sync,
+        F: FnMut(&T, Result<R, Failure>),
+    {
         let count = self.max_degree.get().min(objects.len());
         let (slots, handler) = (&Slots::new(count), &handler);
         let (done, next_done) = unbounded_channel();
@@ -83,7 +104,8 @@ impl Tokio {
                 })));
                 Ok(())
             };
-            slots.coordinate(objects, finisher, start, |left| left.push(tasks.next_done()));
+            let wait = |left: &mut Vec<usize>| left.push(tasks.next_done());
+            slots.coordinate(schedule, objects, finisher, start, wait);
         });
     }
 

@@ -9,10 +9,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use concurrency::{ConcurrentExecution, Execution, Failure, Pool, Rayon, Threads, Tokio};
+use concurrency::{
+    ConcurrentExecution, Execution, Failure, KindHandler, Pool, Rayon, Threads, Tokio, by_kind,
+};
 use proptest::prelude::*;
 
-use support::{Executor, check_promises, nonzero, quiet_panics};
+use support::{Executor, Extras, check_promises, check_promises_with, nonzero, quiet_panics};
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..Default::default() })]
@@ -21,6 +23,20 @@ proptest! {
     fn all_promises_are_kept(count in 0usize..60, degree in 1usize..10) {
         for (name, executor) in Executor::all(degree) {
             check_promises(name, &executor, degree, count, &[]);
+        }
+    }
+
+    #[test]
+    fn all_promises_are_kept_for_objects_of_several_kinds_and_long_finishers(
+        count in 0usize..60,
+        degree in 1usize..10,
+        kinds in 1usize..6,
+        finisher_yields in 0usize..20,
+        panicking in proptest::collection::vec(0usize..60, 0..3),
+    ) {
+        let extras = Extras { kinds, finisher_yields };
+        for (name, executor) in Executor::all(degree) {
+            check_promises_with(extras, name, &executor, degree, count, &panicking);
         }
     }
 
@@ -171,6 +187,23 @@ fn any_payload_of_a_panic_is_told() {
             "the handler panicked: text on purpose",
         ];
         assert_eq!(messages, expected, "{name}");
+    }
+}
+
+#[test]
+fn an_object_of_a_kind_without_a_handler_is_a_failure() {
+    quiet_panics();
+    for (name, executor) in Executor::all(2) {
+        let handlers: [KindHandler<usize, usize>; 2] = [&|object| object + 1, &|object| object + 2];
+        let mut results = Vec::new();
+        // The kinds are 0, 1, 2: there are handlers of the first two.
+        executor.run(&[0, 1, 2], by_kind(&handlers, |&object| object), |&object, result| {
+            results.push((object, result));
+        });
+        results.sort_by_key(|(object, _)| *object);
+        let panic = "there is no handler for objects of kind 2".to_owned();
+        let expected = [(0, Ok(1)), (1, Ok(3)), (2, Err(Failure::Panicked(panic)))];
+        assert_eq!(results, expected, "{name}");
     }
 }
 

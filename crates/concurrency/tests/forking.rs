@@ -55,6 +55,7 @@ const TESTS: &[Test] = &[
     ("how_a_process_ended_is_told", unix::how_a_process_ended_is_told),
     ("a_finishers_panic_reaps_all", unix::a_finishers_panic_reaps_all),
     ("processes_nest", unix::processes_nest),
+    ("random_graphs_are_carried_out_in_order", unix::random_graphs_are_carried_out_in_order),
     ("processes_that_cannot_be_made", unix::processes_that_cannot_be_made),
     #[cfg(target_os = "linux")]
     ("some_threads_cannot_be_made", linux::some_threads_cannot_be_made),
@@ -67,9 +68,13 @@ mod unix {
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::time::Duration;
 
+    use concurrency::{Dependencies, by_kind};
     use platform::shared::Shared;
+    use rand::rngs::StdRng;
+    use rand::{RngExt, SeedableRng};
 
     use super::*;
+    use crate::support::graphs::{Trace, random_pairs};
 
     fn counter() -> Shared<AtomicUsize> {
         Shared::new(AtomicUsize::new(0)).unwrap()
@@ -90,19 +95,23 @@ mod unix {
             assert!(!object.is_multiple_of(11), "{object} on purpose");
             format!("{object} handled")
         };
+        let handler = |&object: &usize, kind| {
+            assert_eq!(object % 2, kind, "the handler of another kind");
+            begun.fetch_add(1, Ordering::SeqCst);
+            let before = unfinished.fetch_add(1, Ordering::SeqCst);
+            assert!(before < degree, "a slot was given on before its finisher returned");
+            assert!(finished.load(Ordering::SeqCst) + degree > object, "out of turn");
+            result(object)
+        };
         let mut results = vec![None; count];
         Processes::new(nonzero(degree)).do_for_all_objects(
             &objects,
-            |&object| {
-                begun.fetch_add(1, Ordering::SeqCst);
-                let before = unfinished.fetch_add(1, Ordering::SeqCst);
-                assert!(before < degree, "a slot was given on before its finisher returned");
-                assert!(finished.load(Ordering::SeqCst) + degree > object, "out of turn");
-                result(object)
-            },
+            by_kind(&[&|object| handler(object, 0), &|object| handler(object, 1)], |o| o % 2),
             |&object, result| {
                 assert_eq!(results[object], None, "finished twice");
                 results[object] = Some(result);
+                // A finisher of some length, in which handlers end.
+                (0..object % 20).for_each(|_| std::thread::yield_now());
                 finished.fetch_add(1, Ordering::SeqCst);
                 unfinished.fetch_sub(1, Ordering::SeqCst);
             },
@@ -218,6 +227,34 @@ mod unix {
         execution
             .do_for_all_objects(&[2, 3, 4], nested, |_, part: Result<u32, _>| sum += part.unwrap());
         assert_eq!(sum, 10 + 30 + 60);
+    }
+
+    pub fn random_graphs_are_carried_out_in_order() {
+        let mut rng = StdRng::seed_from_u64(9);
+        let mut trace = Trace::new(10);
+        for _ in 0..1_000 {
+            let count = rng.random_range(0..10);
+            let degree = rng.random_range(1..5);
+            let pairs = random_pairs(count, &mut rng);
+            let dependencies = Dependencies::new(count, &pairs).unwrap();
+            let objects: Vec<usize> = (0..count).collect();
+            trace.reset(count);
+            let trace = &trace;
+            Processes::new(nonzero(degree)).do_scheduled(
+                dependencies.schedule(),
+                &objects,
+                |&object| {
+                    trace.begin(object);
+                    trace.end(object);
+                },
+                |&object, result| {
+                    assert_eq!(result, Ok(()));
+                    trace.finish(object);
+                },
+            );
+            trace.check(&pairs, degree, "processes");
+        }
+        assert_no_children();
     }
 
     /// Lowers a limit of this process while `work` runs.

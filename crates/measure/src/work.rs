@@ -4,7 +4,9 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use platform::CaseError;
+use platform::chain::eight_streams;
 
+use crate::stats::quantile;
 use crate::time::Clock;
 
 /// Iterations in one stretch of calibration: about 250 us.
@@ -14,14 +16,30 @@ const STRETCHES: usize = 40;
 /// Stretches longer than the median by this factor were interrupted by another program.
 const OURS: f64 = 1.3;
 
+/// Iterations of either loop in one of the stretches that compare them: about 60 us.
+const COMPARED: [u64; 2] = [100_000, 25_000];
+/// The quantile of stretches of a loop that is compared: interrupts and a busy hardware thread only make them longer.
+const UNDISTURBED: f64 = 0.1;
+
+/// How the instructions of work depend on each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Instructions {
+    /// Each needs the result of the one before: the core's other hardware thread can do the same work at nearly full speed.
+    #[default]
+    Dependent,
+    /// Eight chains that do not depend on each other: they need most of the core.
+    Independent,
+}
+
 /// Work of a known speed: a fixed loop with a calibrated time per iteration on a quiet CPU.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Work {
     ns_per_iteration: f64,
+    instructions: Instructions,
 }
 
 impl Work {
-    /// Measures the time of an iteration on the current CPU, including occasional delays: the mean, without stretches
+    /// Measures the time of an iteration of dependent instructions on the current CPU, including occasional delays: the mean, without stretches
     /// in which the thread did not have the CPU. Takes about 10 ms.
     ///
     /// # Errors
@@ -40,18 +58,46 @@ impl Work {
         Self::of_ns_per_iteration(ours.iter().sum::<f64>() / ours.len() as f64)
     }
 
-    /// Work with the given time per iteration, in ns.
+    /// Work of dependent instructions with the given time per iteration, in ns.
     ///
     /// # Errors
     /// `Implausible` if that is zero or not finite.
     pub fn of_ns_per_iteration(ns_per_iteration: f64) -> Result<Self, CaseError> {
         if ns_per_iteration > 0.0 && ns_per_iteration.is_finite() {
-            Ok(Self { ns_per_iteration })
+            Ok(Self { ns_per_iteration, instructions: Instructions::Dependent })
         } else {
             Err(CaseError::Implausible(format!(
                 "an iteration of work that takes {ns_per_iteration} ns"
             )))
         }
+    }
+
+    /// The same work with these instructions. The ratio of the two loops' times is measured, since it does not depend on
+    /// the core's frequency; takes about 5 ms for other instructions.
+    ///
+    /// # Errors
+    /// `Implausible` if either loop takes no time.
+    pub fn of(self, instructions: Instructions, clock: Clock) -> Result<Self, CaseError> {
+        if instructions == self.instructions {
+            return Ok(self);
+        }
+        let both = [self.instructions, instructions];
+        let stretch = |instructions: Instructions| {
+            let iterations = COMPARED[instructions as usize];
+            let start = clock.now();
+            FixedWork { iterations, instructions }.run();
+            clock.between(start, clock.now()).get() / iterations as f64
+        };
+        both.iter().for_each(|&one| _ = stretch(one)); // the CPU may have been asleep
+        // In turn, so that a change of the frequency affects both.
+        let pairs: Vec<[f64; 2]> = (0..STRETCHES).map(|_| both.map(stretch)).collect();
+        let [own, other] = [0, 1].map(|which| {
+            let mut times: Vec<f64> = pairs.iter().map(|pair| pair[which]).collect();
+            times.sort_by(f64::total_cmp);
+            quantile(&times, UNDISTURBED)
+        });
+        let found = Self::of_ns_per_iteration(self.ns_per_iteration * other / own)?;
+        Ok(Self { instructions, ..found })
     }
 
     /// The time of one iteration, in ns.
@@ -66,20 +112,29 @@ impl Work {
 
     /// The work that takes this long at the calibrated speed.
     pub fn of_length(&self, length: Duration) -> FixedWork {
-        FixedWork((length.as_nanos() as f64 / self.ns_per_iteration).round() as u64)
+        let iterations = (length.as_nanos() as f64 / self.ns_per_iteration).round() as u64;
+        FixedWork { iterations, instructions: self.instructions }
     }
 }
 
 /// A number of iterations.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FixedWork(u64);
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct FixedWork {
+    iterations: u64,
+    instructions: Instructions,
+}
 
 impl FixedWork {
     /// Carries it out.
     #[inline(always)]
     pub fn run(self) {
-        if self.0 > 0 {
-            turn(self.0);
+        if self.iterations > 0 {
+            match self.instructions {
+                Instructions::Dependent => turn(self.iterations),
+                Instructions::Independent => {
+                    black_box(eight_streams(black_box(1), self.iterations));
+                }
+            }
         }
     }
 }
@@ -111,11 +166,28 @@ mod tests {
     #[test]
     #[cfg(unix)]
     fn work_takes_cpu_time_not_waiting() {
-        let work = Work::calibrate(Clock::monotonic()).unwrap();
-        let before = platform::usage::thread_cpu_time().unwrap();
-        work.run(Duration::from_millis(50));
-        let spent = platform::usage::thread_cpu_time().unwrap() - before;
-        // A busy machine makes it longer, never shorter by much.
-        assert!(spent > Duration::from_millis(30), "{spent:?}");
+        let clock = Clock::monotonic();
+        for instructions in [Instructions::Dependent, Instructions::Independent] {
+            let work = Work::calibrate(clock).unwrap().of(instructions, clock).unwrap();
+            let before = platform::usage::thread_cpu_time().unwrap();
+            work.run(Duration::from_millis(50));
+            let spent = platform::usage::thread_cpu_time().unwrap() - before;
+            // A busy machine makes it longer, never shorter by much.
+            assert!(spent > Duration::from_millis(30), "{instructions:?}: {spent:?}");
+        }
+    }
+
+    #[test]
+    fn the_instructions_are_those_asked_for() {
+        let clock = Clock::monotonic();
+        let work = Work::of_ns_per_iteration(0.5).unwrap();
+        assert_eq!(work.of(Instructions::Dependent, clock), Ok(work));
+        let independent = work.of(Instructions::Independent, clock).unwrap();
+        // The optimiser has removed neither loop.
+        let ratio = independent.ns_per_iteration() / work.ns_per_iteration();
+        assert!((0.01..100.0).contains(&ratio), "{independent:?}");
+        let of_length = independent.of_length(Duration::from_millis(1));
+        assert_eq!(of_length.instructions, Instructions::Independent);
+        assert!(of_length.iterations > 1_000);
     }
 }

@@ -4,6 +4,9 @@
 //! latency, even if the core could execute other instructions at the same time: a program on the core's other hardware
 //! thread hardly slows it. They are written in assembly, since an optimiser folds multiplications by a constant into
 //! one. Additions of constants would not do: recent Intel cores fold those themselves when they rename registers.
+//!
+//! [`eight_streams`] is the opposite: eight chains that do not depend on each other, so that a core executes as many
+//! instructions at a time as it can, and a program on its other hardware thread slows it.
 
 /// Instructions in one iteration of a chain's loop. The loop's own two instructions run in parallel.
 pub const TURN: u32 = 16;
@@ -33,6 +36,18 @@ pub fn multiply(start: u64, turns: u32) -> u64 {
 pub fn rotate_xor(start: u64, turns: u32) -> u64 {
     assert!(turns > 0, "a chain has at least one turn");
     arch::rotate_xor(start, FACTOR, turns)
+}
+
+/// `turns` times, for each of eight values that begin with `start` to `start + 7`: an exclusive or with a constant and an
+/// addition of it, twice. The eight values combined by exclusive or.
+///
+/// # Panics
+/// If `turns` is 0.
+#[inline(never)]
+pub fn eight_streams(start: u64, turns: u64) -> u64 {
+    assert!(turns > 0, "the loop has at least one turn");
+    let begin = std::array::from_fn(|number| start.wrapping_add(number as u64));
+    arch::eight_streams(begin, FACTOR, turns).into_iter().fold(0, |all, value| all ^ value)
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -80,6 +95,49 @@ mod arch {
             );
         }
         value
+    }
+
+    /// The additions are not of constants in the instruction, which some cores fold.
+    #[inline(always)]
+    pub fn eight_streams(mut values: [u64; 8], factor: u64, turns: u64) -> [u64; 8] {
+        // SAFETY: as above.
+        unsafe {
+            asm!(
+                "2:",
+                ".rept 2",
+                "xor {v0}, {factor}",
+                "xor {v1}, {factor}",
+                "xor {v2}, {factor}",
+                "xor {v3}, {factor}",
+                "xor {v4}, {factor}",
+                "xor {v5}, {factor}",
+                "xor {v6}, {factor}",
+                "xor {v7}, {factor}",
+                "add {v0}, {factor}",
+                "add {v1}, {factor}",
+                "add {v2}, {factor}",
+                "add {v3}, {factor}",
+                "add {v4}, {factor}",
+                "add {v5}, {factor}",
+                "add {v6}, {factor}",
+                "add {v7}, {factor}",
+                ".endr",
+                "dec {turns}",
+                "jnz 2b",
+                v0 = inout(reg) values[0],
+                v1 = inout(reg) values[1],
+                v2 = inout(reg) values[2],
+                v3 = inout(reg) values[3],
+                v4 = inout(reg) values[4],
+                v5 = inout(reg) values[5],
+                v6 = inout(reg) values[6],
+                v7 = inout(reg) values[7],
+                factor = in(reg) factor,
+                turns = inout(reg) turns => _,
+                options(pure, nomem, nostack),
+            );
+        }
+        values
     }
 }
 
@@ -129,6 +187,49 @@ mod arch {
         }
         value
     }
+
+    /// The additions are not of constants in the instruction, which some cores fold.
+    #[inline(always)]
+    pub fn eight_streams(mut values: [u64; 8], factor: u64, turns: u64) -> [u64; 8] {
+        // SAFETY: as above.
+        unsafe {
+            asm!(
+                "2:",
+                ".rept 2",
+                "eor {v0}, {v0}, {factor}",
+                "eor {v1}, {v1}, {factor}",
+                "eor {v2}, {v2}, {factor}",
+                "eor {v3}, {v3}, {factor}",
+                "eor {v4}, {v4}, {factor}",
+                "eor {v5}, {v5}, {factor}",
+                "eor {v6}, {v6}, {factor}",
+                "eor {v7}, {v7}, {factor}",
+                "add {v0}, {v0}, {factor}",
+                "add {v1}, {v1}, {factor}",
+                "add {v2}, {v2}, {factor}",
+                "add {v3}, {v3}, {factor}",
+                "add {v4}, {v4}, {factor}",
+                "add {v5}, {v5}, {factor}",
+                "add {v6}, {v6}, {factor}",
+                "add {v7}, {v7}, {factor}",
+                ".endr",
+                "subs {turns}, {turns}, #1",
+                "b.ne 2b",
+                v0 = inout(reg) values[0],
+                v1 = inout(reg) values[1],
+                v2 = inout(reg) values[2],
+                v3 = inout(reg) values[3],
+                v4 = inout(reg) values[4],
+                v5 = inout(reg) values[5],
+                v6 = inout(reg) values[6],
+                v7 = inout(reg) values[7],
+                factor = in(reg) factor,
+                turns = inout(reg) turns => _,
+                options(pure, nomem, nostack),
+            );
+        }
+        values
+    }
 }
 
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
@@ -142,6 +243,13 @@ mod arch {
 
     pub fn rotate_xor(start: u64, mask: u64, turns: u32) -> u64 {
         (0..turns * super::TURN / 2).fold(start, |value, _| black_box(value.rotate_left(9) ^ mask))
+    }
+
+    pub fn eight_streams(mut values: [u64; 8], factor: u64, turns: u64) -> [u64; 8] {
+        for _ in 0..turns * 2 {
+            values = black_box(values.map(|value| (value ^ factor).wrapping_add(factor)));
+        }
+        values
     }
 }
 
@@ -157,6 +265,32 @@ mod tests {
             let rotated = (0..count / 2).fold(3u64, |value, _| value.rotate_left(9) ^ FACTOR);
             assert_eq!(rotate_xor(3, turns), rotated);
         }
+    }
+
+    #[test]
+    fn every_instruction_of_all_streams_is_carried_out() {
+        for turns in [1, 2, 7, 300] {
+            let of_one = |start: u64| {
+                (0..turns * 2).fold(start, |value, _| (value ^ FACTOR).wrapping_add(FACTOR))
+            };
+            let all = (3..11).fold(0, |all, start| all ^ of_one(start));
+            assert_eq!(eight_streams(3, turns), all);
+        }
+    }
+
+    /// No loop of the optimiser's could replace it.
+    #[test]
+    #[cfg(target_arch = "x86_64")]
+    fn the_machine_code_has_all_instructions_of_the_streams() {
+        // SAFETY: reads this program's code, which is longer than that: the functions of the standard library follow.
+        let code = unsafe { std::slice::from_raw_parts(eight_streams as *const u8, 600) };
+        // REX.W with a 64-bit register as source: 0x31 is xor, 0x01 is add.
+        let is = |at: &[u8], op: u8| at[0] & 0xf8 == 0x48 && at[1] == op && at[2] >= 0xc0;
+        let of_a_turn = |first: usize| {
+            let all = code[first..].chunks_exact(3).take(32);
+            all.enumerate().all(|(n, at)| is(at, if n / 8 % 2 == 0 { 0x31 } else { 0x01 }))
+        };
+        assert!((0..code.len() - 96).any(of_a_turn), "2 x 8 exclusive ors and additions");
     }
 
     /// The result could be computed with fewer multiplications: the machine code must contain all of them.

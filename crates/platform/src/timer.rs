@@ -9,6 +9,29 @@ pub fn slack() -> Option<Duration> {
     os::slack()
 }
 
+/// Requests the least slack for the calling thread's sleeps, where threads have one each (Linux).
+pub fn request_least_slack() {
+    os::request_least_slack();
+}
+
+/// Sleeps until the system's monotonic clock, the first of [`crate::clock::os_clocks`], shows this number of ns. Returns
+/// at once if that time has passed.
+pub fn sleep_until(clock_ns: u64) {
+    os::sleep_until(clock_ns);
+}
+
+/// By sleeps of the time that is left.
+#[cfg(not(target_os = "linux"))]
+fn sleep_the_rest(clock_ns: u64) {
+    loop {
+        let now_ns = (crate::clock::os_clocks()[0].read)();
+        if now_ns >= clock_ns {
+            return;
+        }
+        std::thread::sleep(Duration::from_nanos(clock_ns - now_ns));
+    }
+}
+
 #[cfg(target_os = "linux")]
 mod os {
     use std::time::Duration;
@@ -17,6 +40,25 @@ mod os {
         // SAFETY: the request takes no further arguments and returns the slack in ns.
         let ns = unsafe { libc::prctl(libc::PR_GET_TIMERSLACK) };
         u64::try_from(ns).ok().map(Duration::from_nanos)
+    }
+
+    pub fn request_least_slack() {
+        let ns: libc::c_ulong = 1;
+        // SAFETY: the request takes one number. It cannot fail; elsewhere than on Linux's own kernels it may be ignored.
+        unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, ns) };
+    }
+
+    pub fn sleep_until(clock_ns: u64) {
+        const NS_PER_S: u64 = 1_000_000_000;
+        let end = libc::timespec {
+            tv_sec: (clock_ns / NS_PER_S) as libc::time_t,
+            tv_nsec: (clock_ns % NS_PER_S) as libc::c_long,
+        };
+        let (clock, absolute) = (libc::CLOCK_MONOTONIC, libc::TIMER_ABSTIME);
+        // SAFETY: the time is valid; nothing remains of an absolute time. A signal may interrupt it.
+        while unsafe { libc::clock_nanosleep(clock, absolute, &end, std::ptr::null_mut()) }
+            == libc::EINTR
+        {}
     }
 }
 
@@ -30,6 +72,11 @@ mod os {
         let status = unsafe { NtQueryTimerResolution(&mut coarsest, &mut finest, &mut present) };
         (status == 0).then(|| Duration::from_nanos(u64::from(present) * 100))
     }
+
+    /// The resolution is the system's, not a thread's.
+    pub fn request_least_slack() {}
+
+    pub(super) use super::sleep_the_rest as sleep_until;
 
     #[link(name = "ntdll")]
     unsafe extern "system" {
@@ -45,10 +92,26 @@ mod os {
     pub fn slack() -> Option<Duration> {
         None
     }
+
+    /// It is not known how.
+    pub fn request_least_slack() {}
+
+    pub(super) use super::sleep_the_rest as sleep_until;
 }
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn no_sleep_ends_before_its_time() {
+        let clock = crate::clock::os_clocks()[0];
+        for later_ns in [0, 50_000, 3_000_000] {
+            let end_ns = (clock.read)() + later_ns;
+            super::sleep_until(end_ns);
+            assert!((clock.read)() >= end_ns, "{later_ns}");
+        }
+        super::sleep_until(0);
+    }
+
     #[test]
     #[cfg(target_os = "linux")]
     fn the_slack_is_that_of_the_thread() {
@@ -58,6 +121,9 @@ mod tests {
             super::slack().map(|slack| slack.as_nanos())
         };
         assert_eq!(set(12_345), Some(12_345));
+        assert_eq!(set(50_000), Some(50_000));
+        super::request_least_slack();
+        assert_eq!(super::slack().map(|slack| slack.as_nanos()), Some(1));
         assert_eq!(set(50_000), Some(50_000));
     }
 }

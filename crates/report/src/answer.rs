@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use analysis::{Answer, Candidate, Choice, Goal, Ratio, SettledBy};
+use analysis::{Answer, Candidate, Choice, Goal, Ratio, SettledBy, Within};
 use results::Estimate;
 
 use crate::footnotes::{Footnotes, Reason};
@@ -37,11 +37,33 @@ pub fn answer_text(choice: &Choice, jobs: &str, page: &Page) -> String {
     text + &table(choice, &names, page)
 }
 
+/// Which candidates keep the delay of the foreground task within `limit`, in sentences; `limit` is a duration such as `1ms`
+/// of `limit_ns`.
+pub fn within_text(choice: &Choice, limit: &str, limit_ns: f64, page: &Page) -> String {
+    let names = names(&choice.candidates);
+    let all = |at: &[usize]| listed(&at.iter().map(|&at| &names[at]).collect::<Vec<_>>());
+    let Within { surely, perhaps, fastest } = choice.within(limit_ns);
+    let limit = text::clean(limit);
+    let mut said = vec![match surely.is_empty() {
+        true => format!("No candidate surely keeps the delay within {limit}."),
+        false => format!("The delay stays within {limit} with {}.", all(&surely)),
+    }];
+    if let Some(fastest) = fastest.filter(|_| surely.len() > 1) {
+        let name = in_words(&names[fastest]);
+        said.push(format!("Of these, {name} has the shortest elapsed time."));
+    }
+    if !perhaps.is_empty() {
+        said.push(format!("The measurements do not show whether it does with {}.", all(&perhaps)));
+    }
+    text::hanging("", &page.signs(&said.join(" ")), page.prose_width())
+}
+
 fn goal_name(goal: Goal) -> &'static str {
     match goal {
         Goal::Elapsed => "elapsed time",
         Goal::Turnaround => "mean turnaround",
         Goal::WorstTurnaround => "worst turnaround",
+        Goal::ForegroundDelay => "delay",
     }
 }
 
@@ -96,7 +118,10 @@ fn listed(names: &[&String]) -> String {
 }
 
 fn sentences(choice: &Choice, names: &[String], jobs: &str) -> Vec<String> {
-    let goal = format!("the {} of {jobs}", goal_name(choice.goal));
+    let goal = match choice.goal {
+        Goal::ForegroundDelay => format!("the wake-up delay of a foreground task beside {jobs}"),
+        goal => format!("the {} of {jobs}", goal_name(goal)),
+    };
     match &choice.answer {
         Answer::NoFigure => vec![format!("There is no figure for {goal}.")],
         Answer::Best { by } => vec![best_sentence(&goal, *by, names)],
@@ -201,7 +226,10 @@ fn table(choice: &Choice, names: &[String], page: &Page) -> String {
     let marks = reasons.iter().map(|reasons| Cell::inked(notes.mark(reasons), Ink::Doubt));
     let marks = Column::words("", marks.collect()).close();
     let longest = names.iter().map(|name| text::width(name)).max().unwrap_or(0);
-    let all = [Goal::Elapsed, Goal::Turnaround, Goal::WorstTurnaround];
+    let mut all = vec![Goal::Elapsed, Goal::Turnaround, Goal::WorstTurnaround];
+    if choice.candidates.iter().any(|candidate| candidate.foreground_delay.is_some()) {
+        all.push(Goal::ForegroundDelay);
+    }
     let goal = [choice.goal];
     let two = match choice.goal {
         Goal::Elapsed => [Goal::Elapsed, Goal::Turnaround],
@@ -242,12 +270,15 @@ fn legend(choice: &Choice, setting: &Setting) -> String {
             "worst: time from the start until a job is complete, divided by its length, highest of any job"
         }
     };
+    let delay = "delay: how much later than planned a task of ordinary priority runs while the jobs run, at most, at 90 % of \
+                 its wake-ups";
     let of = goal_name(choice.goal);
     let (ratio, first) =
         (ratio_heading(choice), "divided by that of the first, with simultaneous intervals");
     let shown = [
         shown(Goal::Turnaround).then(|| turnaround.to_owned()),
         shown(Goal::WorstTurnaround).then(|| worst.to_owned()),
+        shown(Goal::ForegroundDelay).then(|| delay.to_owned()),
         Some(format!("{ratio}: the {of} {first}")),
     ];
     shown.into_iter().flatten().collect::<Vec<_>>().join("; ")
@@ -267,6 +298,7 @@ fn figure_columns(choice: &Choice, setting: &Setting, page: &Page) -> Vec<Column
             Goal::Elapsed => ("elapsed", "ns/op"),
             Goal::Turnaround => ("turn-\naround", "x"),
             Goal::WorstTurnaround => ("worst", "x"),
+            Goal::ForegroundDelay => ("delay", "ns"),
         };
         let figures: Vec<Option<Estimate>> =
             choice.candidates.iter().map(|candidate| candidate.figure(goal)).collect();

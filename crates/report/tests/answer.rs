@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use analysis::{Answer, Candidate, Choice, Goal, Ratio, SettledBy, choose};
 use insta::assert_snapshot;
 use proptest::prelude::*;
-use report::{Page, answer_text};
+use report::{Page, answer_text, within_text};
 use results::{CaseResult, Direction, Estimate, Outcome};
 use unicode_width::UnicodeWidthStr;
 
@@ -120,6 +120,50 @@ fn few_candidates_and_none() {
     assert_eq!(empty, "There is no figure for the worst turnaround of jobs.txt.\n");
 }
 
+#[test]
+fn the_delay_of_a_foreground_task_is_a_goal_with_its_column() {
+    let delay = |executor, degree, ms: f64| {
+        let mut rows = measured(params(executor, degree, "given"), [100.0, 2.0, ms], 0.004);
+        rows[2].metric = "foreground-delay-p90".to_owned();
+        rows[2].unit = "ns".to_owned();
+        let estimate = rows[2].estimate.as_mut().unwrap();
+        for value in [&mut estimate.median, &mut estimate.low, &mut estimate.high] {
+            *value *= 1e6;
+        }
+        rows[2].round_values.iter_mut().for_each(|value| *value *= 1e6);
+        rows
+    };
+    let rows = [delay("threads", "4", 2.9), delay("serial", "1", 0.021)].concat();
+    let choice = choose(&rows, Goal::ForegroundDelay);
+    assert_eq!(choice.candidates[0].params["executor"], "serial");
+    let text = answer_text(&choice, "these 40 jobs", &NARROW);
+    let said = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.starts_with(
+        "For the wake-up delay of a foreground task beside these 40 jobs, take serial (in the given order):"
+    ));
+    assert!(said.contains("21.0 us") && said.contains("2.90 ms"), "{text}");
+    assert!(said.contains("delay: how much later than planned"), "{text}");
+    let within = |limit, ns| {
+        let text = within_text(&choice, limit, ns, &NARROW);
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(within("1ms", 1e6), "The delay stays within 1ms with serial (in the given order).");
+    assert_eq!(
+        within("10ms", 1e7),
+        "The delay stays within 10ms with serial (in the given order) and threads (at most 4 at once). Of these, serial \
+         (in the given order) has the shortest elapsed time."
+    );
+    assert_eq!(
+        within("2.9ms", 2.9e6),
+        "The delay stays within 2.9ms with serial (in the given order). The measurements do not show whether it does with \
+         threads (at most 4 at once)."
+    );
+    assert_eq!(within("1us", 1e3), "No candidate surely keeps the delay within 1us.");
+    // Without such a task there is no such column.
+    let without = answer_text(&choose(&candidates(0.004), Goal::Elapsed), "these 40 jobs", &WIDE);
+    assert!(!without.contains("delay"), "{without}");
+}
+
 fn candidate() -> impl Strategy<Value = Candidate> {
     let figure = prop::option::of((-3.0f64..12.0).prop_map(|exponent| {
         let median = 10f64.powf(exponent);
@@ -150,6 +194,7 @@ fn candidate() -> impl Strategy<Value = Candidate> {
                     elapsed,
                     turnaround,
                     worst,
+                    foreground_delay: None,
                     against_best: ratio,
                     ending,
                     doubts,

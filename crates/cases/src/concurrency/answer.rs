@@ -4,16 +4,23 @@ use std::time::Duration;
 use measure::trial::TrialContext;
 use measure::{CaseError, Params, Round};
 
-use super::executor::{DEGREE_AT_MOST, Executor, shortest_first};
-use super::job::{Job, ideal};
-use super::list::{JOBS_AT_MOST, described, parse_bound, parse_lengths, read};
+use super::dependent::shortest_first;
+use super::executor::{DEGREE_AT_MOST, Executor};
+use super::foreground;
+use super::job_file::read;
+use super::job_list::JobList;
+use super::list::{JOBS_AT_MOST, described, parse_bound, parse_lengths, parse_share};
 use super::metrics;
-use super::trial::report;
+use super::options::{FOREGROUND, INSTRUCTIONS, work_of};
+use super::trial::measure;
 use crate::{Case, Only, Param, Takes, Trials, count_of, value_of};
 
 /// The parameter that names a file of jobs, with its checksum after a `#`. It replaces `jobs`, `length`
 /// and `bound`.
 pub const LIST: &str = "list";
+/// The parameter with the share of each described job in which it holds the lock that all jobs share; without it there is
+/// no lock.
+pub const LOCKED: &str = "locked";
 
 pub const CASE: Case = Case {
     area: "concurrency",
@@ -69,6 +76,8 @@ pub const CASE: Case = Case {
             full: &["mixed:30"],
             takes: Takes::Words(&[]),
         },
+        INSTRUCTIONS,
+        FOREGROUND,
     ],
     metrics: metrics::LIST,
     run,
@@ -77,28 +86,31 @@ pub const CASE: Case = Case {
 fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
     let cpus = round.order().cpus.clone();
     let mut context = TrialContext::new(round, &cpus)?;
-    let jobs = list_of(params)?;
+    let list = list_of(params)?;
     let (name, degree) = (value_of(params, "executor")?, count_of(params, "degree")?);
     let executor = Executor::new(name, degree, cpus.len())?;
-    let (work, clock) = (context.work(round)?, context.clock());
+    let (work, clock) = (work_of(params, round, &mut context)?, context.clock());
     let in_order = value_of(params, "order")? == "given";
-    let done = round.trials(&context, 1, || match in_order {
-        true => executor.carry_out(&jobs, &work, clock),
-        false => Ok(shortest_first(&jobs, &work, clock)),
-    })?;
-    report(round, &jobs, &done[0], &context);
-    Ok(())
+    let takes = takes_once(params, cpus.len());
+    measure(params, round, &context, &list, takes, || match in_order {
+        true => executor.carry_out_list(&list, &work, clock),
+        false => Ok(shortest_first(&list, &work, clock)),
+    })
 }
 
 /// The jobs that the parameters describe, or those in the file that they name, ordered by arrival.
 ///
 /// # Errors
 /// `Failed` if the file has changed since the run was planned.
-pub fn list_of(params: &Params) -> Result<Vec<Job>, CaseError> {
+pub fn list_of(params: &Params) -> Result<JobList, CaseError> {
     let Some(file) = params.get(LIST) else {
         let lengths = parse_lengths(value_of(params, "length")?).map_err(CaseError::Failed)?;
         let share = parse_bound(value_of(params, "bound")?).map_err(CaseError::Failed)?;
-        return Ok(described(count_of(params, "jobs")?, lengths, share));
+        let locked = params.get(LOCKED).map_or(Ok(0.0), |text| parse_share(text));
+        let locked = locked.map_err(CaseError::Failed)?;
+        let mut jobs = described(count_of(params, "jobs")?, lengths, share);
+        jobs.iter_mut().for_each(|job| job.locked = locked);
+        return Ok(JobList::independent(jobs));
     };
     let (path, planned) = file.rsplit_once('#').unwrap_or((file, ""));
     match read(Path::new(path)) {
@@ -106,17 +118,13 @@ pub fn list_of(params: &Params) -> Result<Vec<Job>, CaseError> {
         Ok((_, checksum)) if checksum != planned => {
             Err(CaseError::Failed(format!("{path} was changed while it was measured")))
         }
-        Ok((jobs, _)) => Ok(by_arrival(jobs)),
+        Ok((list, _)) => Ok(list.by_arrival()),
     }
 }
 
-fn by_arrival(mut jobs: Vec<Job>) -> Vec<Job> {
-    jobs.sort_by_key(|job| job.arrival);
-    jobs
-}
-
 /// The candidates for these jobs on `cpus` CPUs: executor, degree and order.
-pub fn candidates(jobs: &[Job], cpus: usize) -> Vec<Params> {
+pub fn candidates(list: &JobList, cpus: usize) -> Vec<Params> {
+    let jobs = &list.jobs;
     let all_at_once = jobs.len().min(DEGREE_AT_MOST);
     let mut degrees: Vec<usize> = [cpus, 2 * cpus, 4 * cpus, all_at_once]
         .into_iter()
@@ -141,21 +149,27 @@ pub fn candidates(jobs: &[Job], cpus: usize) -> Vec<Params> {
     ways.collect()
 }
 
-/// The sum of all jobs for serial execution, otherwise about the ideal time.
+/// The time of a trial, estimated for two CPUs.
 pub fn takes(params: &Params) -> Duration {
-    let jobs = list_of(params).unwrap_or_default();
-    let sum: Duration = jobs.iter().map(|job| job.length).sum();
-    let last = jobs.iter().map(Job::soonest).max().unwrap_or_default();
+    foreground::takes(params, takes_once(params, 2))
+}
+
+/// The sum of all jobs for serial execution, otherwise about the ideal time on `cpus` CPUs.
+fn takes_once(params: &Params, cpus: usize) -> Duration {
+    let list = list_of(params).unwrap_or_else(|_| JobList::independent(Vec::new()));
+    let sum: Duration = list.jobs.iter().map(|job| job.length).sum();
     let degree = count_of(params, "degree").unwrap_or(1).max(1) as u32;
-    (sum / degree).max(ideal(&jobs, 2)).max(last)
+    (sum / degree).max(list.limits(cpus).at_least)
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::job::Job;
     use super::*;
 
     fn names(jobs: &[Job], cpus: usize) -> Vec<String> {
-        let candidates = candidates(jobs, cpus).into_iter();
+        let list = JobList::independent(jobs.to_vec());
+        let candidates = candidates(&list, cpus).into_iter();
         candidates.map(|p| format!("{} {} {}", p["executor"], p["degree"], p["order"])).collect()
     }
 
@@ -201,7 +215,7 @@ mod tests {
         std::fs::write(&path, "5ms 100 7ms\n3ms 0\n").unwrap();
         let (_, checksum) = read(&path).unwrap();
         let params = |sum: &str| Params::from([(LIST.into(), format!("{}#{sum}", path.display()))]);
-        let jobs = list_of(&params(&checksum)).unwrap();
+        let jobs = list_of(&params(&checksum)).unwrap().jobs;
         assert_eq!(jobs[0].arrival, Duration::ZERO, "first what arrives first");
         let error = list_of(&params("00000000")).unwrap_err().to_string();
         std::fs::remove_file(&path).unwrap();

@@ -7,7 +7,10 @@ use super::executor::{DEGREE_AT_MOST, Executor};
 use super::job::{Job, ideal};
 use super::list::{JOBS_AT_MOST, parse_bound};
 use super::metrics;
-use crate::{Case, Only, Param, Takes, Trials, count_of, length_of, value_of};
+use super::options::{
+    FINISHER, INSTRUCTIONS, KINDS, Options, finisher_length, with_finishers, work_of,
+};
+use crate::{Case, Extent, Only, Param, Takes, Trials, count_of, length_of, value_of};
 
 /// The number of times that a trial carries out the list.
 const TIMES: usize = 3;
@@ -22,7 +25,7 @@ pub const CASE: Case = Case {
                 gives rates at single degrees.",
     only: Only::Everywhere,
     core_bound: false,
-    trials: Some(Trials::new(takes)),
+    trials: Some(Trials { includes, ..Trials::new(takes) }),
     params: &[
         Param {
             name: "kind",
@@ -68,6 +71,10 @@ pub const CASE: Case = Case {
             full: &["500us"],
             takes: Takes::Length,
         },
+        FINISHER,
+        KINDS,
+        // Independent instructions show which CPUs are hardware threads of one core.
+        Param { full: &["dependent", "independent"], ..INSTRUCTIONS },
     ],
     metrics: metrics::DEGREE,
     run,
@@ -79,9 +86,10 @@ fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
     let jobs = jobs_of(params)?;
     let (name, degree) = (value_of(params, "executor")?, count_of(params, "degree")?);
     let executor = Executor::new(name, degree, cpus.len())?;
-    let work = context.work(round)?;
+    let work = work_of(params, round, &mut context)?;
+    let (options, clock) = (Options::of(params, &work)?, context.clock());
     let trials =
-        round.trials(&context, TIMES, || executor.carry_out(&jobs, &work, context.clock()))?;
+        round.trials(&context, TIMES, || executor.carry_out(&jobs, &work, clock, &options))?;
     let elapsed: Duration = trials.iter().map(|trial| trial.elapsed).sum();
     let rate = (jobs.len() * trials.len()) as f64 / elapsed.as_secs_f64();
     round.metric(&metrics::RATE, rate);
@@ -94,9 +102,16 @@ fn jobs_of(params: &Params) -> Result<Vec<Job>, CaseError> {
     Ok(vec![job; count_of(params, "jobs")?])
 }
 
+/// A full run has independent instructions for jobs that need a CPU, by threads only.
+pub fn includes(params: &Params, _extent: Extent) -> bool {
+    let is = |name: &str, value: &str| params.get(name).is_some_and(|has| has == value);
+    !is("instructions", "independent") || (is("kind", "cpu") && is("executor", "threads"))
+}
+
 /// Estimated for two CPUs.
 pub fn takes(params: &Params) -> Duration {
     let jobs = jobs_of(params).unwrap_or_default();
+    let jobs = with_finishers(&jobs, finisher_length(params).unwrap_or_default());
     let sum: Duration = jobs.iter().map(|job| job.length).sum();
     let by_degree = sum / count_of(params, "degree").unwrap_or(1).max(1) as u32;
     by_degree.max(ideal(&jobs, 2)) * (TIMES as u32 + 1)

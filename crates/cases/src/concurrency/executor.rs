@@ -4,8 +4,8 @@ use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use concurrency::{
-    ConcurrentExecution, Execution, Failure, Finishers, Handling, Pool, Processes, Rayon, Threads,
-    Tokio,
+    ConcurrentExecution, Execution, Failure, Finishers, Handling, InOrder, KindHandler, Pool,
+    Processes, Rayon, Schedule, Threads, Tokio, by_kind,
 };
 use measure::CaseError;
 use measure::time::{Clock, Ticks};
@@ -14,6 +14,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::job::Job;
+use super::options::{KINDS_AT_MOST, Options, Stamp};
 
 /// The maximum number of jobs in progress at once; each may take a thread or a process.
 pub const DEGREE_AT_MOST: usize = 1024;
@@ -32,6 +33,22 @@ pub const NAMES: &[&str] = &[
     "processes",
 ];
 
+/// `handler` with machine code of its own for each kind: the same code for all would make each call through the array
+/// lead to the same place, which the processor predicts.
+macro_rules! each_kind {
+    ($handler:expr) => {
+        [
+            &of_kind::<0, _, _>($handler),
+            &of_kind::<1, _, _>($handler),
+            &of_kind::<2, _, _>($handler),
+            &of_kind::<3, _, _>($handler),
+            &of_kind::<4, _, _>($handler),
+            &of_kind::<5, _, _>($handler),
+            &of_kind::<6, _, _>($handler),
+            &of_kind::<7, _, _>($handler),
+        ]
+    };
+}
 /// An executor. Threads that outlive a list of jobs already exist.
 pub enum Executor {
     /// One job after the other on the calling thread.
@@ -53,7 +70,7 @@ pub enum Executor {
 pub struct Done {
     /// When the job began, from the start of the list.
     pub from: Duration,
-    /// When the job completed, from the start of the list.
+    /// When the job completed, from the start of the list: at the end of its handler, or when its finisher began.
     pub at: Duration,
     /// The CPU time of its work; `None` if the system does not report it.
     pub cpu: Option<Duration>,
@@ -104,6 +121,7 @@ impl Executor {
         jobs: &[Job],
         work: &Work,
         clock: Clock,
+        options: &Options,
     ) -> Result<Vec<Done>, CaseError> {
         let start = clock.now();
         let handler = |job: &Job| {
@@ -123,13 +141,15 @@ impl Executor {
                 ended(from, job.carry_out_timed_async(&work).await, clock, start)
             })
         };
-        let all = self.hand_out(jobs, handler, task)?;
-        let done = all.into_iter().map(|([from, at], cpu)| Done {
-            from: Duration::from_nanos(from),
-            at: Duration::from_nanos(at),
-            cpu: cpu.map(Duration::from_nanos),
-        });
-        Ok(done.collect())
+        let finish = |([_, at], _): &mut Ended| {
+            if options.stamp == Stamp::Finisher {
+                *at = since(clock, start).as_nanos() as u64;
+            }
+            options.finisher.run();
+        };
+        let schedule = InOrder::new(jobs.len());
+        let all = self.hand_out(schedule, jobs, options.kinds, handler, task, finish)?;
+        Ok(all.into_iter().map(Done::from).collect())
     }
 
     /// Carries out `jobs`, which must all arrive at the start, without reading a clock per job: two
@@ -137,7 +157,12 @@ impl Executor {
     ///
     /// # Errors
     /// `Failed` if a job was not completed, or arrives later.
-    pub fn carry_out_untimed(&self, jobs: &[Job], work: &Work) -> Result<(), CaseError> {
+    pub fn carry_out_untimed(
+        &self,
+        jobs: &[Job],
+        work: &Work,
+        options: &Options,
+    ) -> Result<(), CaseError> {
         if jobs.iter().any(|job| !job.arrival.is_zero()) {
             return Err(CaseError::Failed("a job with a later arrival needs a clock".into()));
         }
@@ -145,39 +170,46 @@ impl Executor {
             let work = *work;
             Box::pin(async move { job.carry_out_async(&work).await })
         };
-        self.hand_out(jobs, |job| job.carry_out(work), task).map(drop)
+        let handler = |job: &Job| job.carry_out(work);
+        let finish = |(): &mut ()| options.finisher.run();
+        let schedule = InOrder::new(jobs.len());
+        self.hand_out(schedule, jobs, options.kinds, handler, task, finish).map(drop)
     }
 
-    /// Hands out `jobs` in this order, to `handler` or, as tasks, to `task`. Returns the results in the
-    /// same order.
-    fn hand_out<R>(
+    /// Hands out `jobs` as `schedule` decides, to `handler` or, as tasks, to `task`, with the code of their kinds. Calls
+    /// `finish` for each result on this thread, and returns the results in the order of `jobs`.
+    pub(super) fn hand_out<R>(
         &self,
+        schedule: impl Schedule,
         jobs: &[Job],
+        kinds: usize,
         handler: impl Fn(&Job) -> R + Sync,
         task: impl Fn(Job) -> Handling<'static, R> + Sync,
+        mut finish: impl FnMut(&mut R),
     ) -> Result<Vec<R>, CaseError>
     where
         R: Send + Clone + Serialize + DeserializeOwned,
     {
-        let numbered: Vec<(usize, Job)> = jobs.iter().copied().enumerate().collect();
-        let handler = |(_, job): &(usize, Job)| handler(job);
+        let numbered: Vec<Numbered> = jobs.iter().copied().enumerate().collect();
+        let handler = |(_, job): &Numbered| handler(job);
+        let task = |&(_, job): &Numbered| task(job);
         let mut all: Vec<Option<R>> = vec![None; jobs.len()];
         let mut failure = None;
-        let finisher = |(number, _): &(usize, Job), result: Result<R, Failure>| match result {
-            Ok(done) => all[*number] = Some(done),
+        let finisher = |(number, _): &Numbered, result: Result<R, Failure>| match result {
+            Ok(mut done) => {
+                finish(&mut done);
+                all[*number] = Some(done);
+            }
             Err(e) => failure = Some(CaseError::Failed(format!("job {}: {e}", number + 1))),
         };
-        match self {
-            Self::Serial(serial) => serial.do_serial(&numbered, handler, finisher),
-            Self::Threads(threads) => threads.do_for_all_objects(&numbered, handler, finisher),
-            Self::Pool(pool) => pool.do_for_all_objects(&numbered, handler, finisher),
-            Self::Rayon(rayon) => rayon.do_for_all_objects(&numbered, handler, finisher),
-            Self::Processes(processes) => {
-                processes.do_for_all_objects(&numbered, handler, finisher);
-            }
-            Self::Tokio(tokio) => {
-                tokio.do_for_all_objects(&numbered, |&(_, job): &(usize, Job)| task(job), finisher);
-            }
+        if kinds == 1 {
+            self.do_scheduled(schedule, &numbered, handler, task, finisher);
+        } else {
+            let kind_of = |(number, _): &Numbered| number % kinds;
+            let handlers: [KindHandler<Numbered, R>; KINDS_AT_MOST] = each_kind!(&handler);
+            let tasks: [KindHandler<Numbered, Handling<R>>; KINDS_AT_MOST] = each_kind!(&task);
+            let (handler, task) = (by_kind(&handlers, kind_of), by_kind(&tasks, kind_of));
+            self.do_scheduled(schedule, &numbered, handler, task, finisher);
         }
         match failure {
             Some(case_error) => Err(case_error),
@@ -187,52 +219,80 @@ impl Executor {
                 .ok_or_else(|| CaseError::Failed("a job neither completed nor failed".into())),
         }
     }
+
+    fn do_scheduled<S: Schedule, R: Send + Serialize + DeserializeOwned>(
+        &self,
+        schedule: S,
+        jobs: &[Numbered],
+        handler: impl Fn(&Numbered) -> R + Sync,
+        task: impl Fn(&Numbered) -> Handling<'static, R> + Sync,
+        finisher: impl FnMut(&Numbered, Result<R, Failure>),
+    ) {
+        match self {
+            Self::Serial(serial) if S::IN_ORDER => serial.do_serial(jobs, handler, finisher),
+            Self::Serial(serial) => {
+                serial.do_serial(&one_by_one(schedule, jobs), handler, finisher);
+            }
+            Self::Threads(threads) => threads.do_scheduled(schedule, jobs, handler, finisher),
+            Self::Pool(pool) => pool.do_scheduled(schedule, jobs, handler, finisher),
+            Self::Rayon(rayon) => rayon.do_scheduled(schedule, jobs, handler, finisher),
+            Self::Processes(processes) => {
+                processes.do_scheduled(schedule, jobs, handler, finisher);
+            }
+            Self::Tokio(tokio) => tokio.do_scheduled(schedule, jobs, |job| task(job), finisher),
+        }
+    }
 }
 
-/// Carries out `jobs` one after the other, always the shortest of those that have arrived. Returns their
-/// results in the given order.
-pub fn shortest_first(jobs: &[Job], work: &Work, clock: Clock) -> Vec<Done> {
-    let start = clock.now();
-    let none = Done { from: Duration::ZERO, at: Duration::ZERO, cpu: None };
-    let mut all = vec![none; jobs.len()];
-    let mut left: Vec<usize> = (0..jobs.len()).collect();
-    // The shortest job is the last element, where removing it is cheap.
-    left.sort_by_key(|&number| std::cmp::Reverse((jobs[number].length, number)));
-    while !left.is_empty() {
-        let now = since(clock, start);
-        let Some(at) = left.iter().rposition(|&number| jobs[number].arrival <= now) else {
-            let next = left.iter().map(|&number| jobs[number].arrival).min().unwrap_or_default();
-            std::thread::sleep(until(next, clock, start).unwrap_or_default());
-            continue;
-        };
-        let number = left.remove(at);
-        let cpu = jobs[number].carry_out_timed(work);
-        all[number] = Done { from: now, at: since(clock, start), cpu };
+/// A job with its position in the list.
+type Numbered = (usize, Job);
+
+fn of_kind<const KIND: usize, T, R>(
+    handler: &(impl Fn(&T) -> R + Sync),
+) -> impl Fn(&T) -> R + Sync {
+    move |object| {
+        std::hint::black_box(KIND);
+        handler(object)
     }
-    all
+}
+
+/// The jobs in an order in which they can be carried out one after the other.
+fn one_by_one<T: Copy>(mut schedule: impl Schedule, jobs: &[T]) -> Vec<T> {
+    let next = || schedule.next().inspect(|&job| schedule.finished(job));
+    std::iter::from_fn(next).map(|job| jobs[job]).collect()
 }
 
 /// The beginning and the end of a job and its CPU time, in ns: plain numbers, which another process can send.
-type Ended = ([u64; 2], Option<u64>);
+pub(super) type Ended = ([u64; 2], Option<u64>);
 
-fn ended(from: Ticks, cpu: Option<Duration>, clock: Clock, start: Ticks) -> Ended {
+pub(super) fn ended(from: Ticks, cpu: Option<Duration>, clock: Clock, start: Ticks) -> Ended {
     let at = since(clock, start).as_nanos() as u64;
     let from = clock.between(start, from).get() as u64;
     ([from, at], cpu.map(|cpu| cpu.as_nanos() as u64))
 }
 
-fn since(clock: Clock, start: Ticks) -> Duration {
+impl From<Ended> for Done {
+    fn from(([from, at], cpu): Ended) -> Self {
+        let of = Duration::from_nanos;
+        Self { from: of(from), at: of(at), cpu: cpu.map(of) }
+    }
+}
+
+pub(super) fn since(clock: Clock, start: Ticks) -> Duration {
     Duration::from_nanos(clock.between(start, clock.now()).get() as u64)
 }
 
 /// The time left until then; `None` if it has passed: even sleeping for no time yields the CPU.
-fn until(moment: Duration, clock: Clock, start: Ticks) -> Option<Duration> {
+pub(super) fn until(moment: Duration, clock: Clock, start: Ticks) -> Option<Duration> {
     let left = moment.checked_sub(if moment.is_zero() { moment } else { since(clock, start) })?;
     (!left.is_zero()).then_some(left)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use super::*;
 
     fn jobs() -> Vec<Job> {
@@ -248,7 +308,8 @@ mod tests {
         let work = Work::calibrate(clock).unwrap();
         for name in NAMES.iter().filter(|name| **name != "processes") {
             let executor = Executor::new(name, 3, 2).unwrap();
-            let done = executor.carry_out(&jobs(), &work, clock).unwrap();
+            let options = Options::default();
+            let done = executor.carry_out(&jobs(), &work, clock, &options).unwrap();
             assert_eq!(done.len(), 6, "{name}");
             for (job, done) in jobs().iter().zip(&done) {
                 // A wait is never shorter than requested.
@@ -256,23 +317,66 @@ mod tests {
                 assert!(done.at >= done.from + job.length.mul_f64(0.5), "{name}: {done:?}");
                 assert_eq!(done.cpu.is_some(), cfg!(unix), "{name}");
             }
-            assert!(executor.carry_out_untimed(&jobs(), &work).is_err(), "one arrives later");
-            assert_eq!(executor.carry_out_untimed(&jobs()[1..], &work), Ok(()), "{name}");
+            let untimed = |jobs: &[Job]| executor.carry_out_untimed(jobs, &work, &options);
+            assert!(untimed(&jobs()).is_err(), "one arrives later");
+            assert_eq!(untimed(&jobs()[1..]), Ok(()), "{name}");
         }
         assert!(Executor::new("magic", 3, 2).is_err());
     }
 
     #[test]
-    fn the_shortest_arrived_job_runs_first() {
+    fn every_job_is_handled_once_and_finished_here_with_any_options() {
+        let here = std::thread::current().id();
+        for name in NAMES.iter().filter(|name| **name != "processes") {
+            let executor = Executor::new(name, 2, 2).unwrap();
+            for kinds in [1, 3, KINDS_AT_MOST] {
+                let handled: Arc<[AtomicUsize; 6]> = Arc::default();
+                let also_handled = Arc::clone(&handled);
+                let number = |job: &Job| (job.length.as_micros() / 300 - 1) as usize;
+                let handle = move |handled: &[AtomicUsize; 6], job: &Job| {
+                    handled[number(job)].fetch_add(1, Ordering::SeqCst);
+                    number(job)
+                };
+                let mut finished = Vec::new();
+                let all = executor.hand_out(
+                    InOrder::new(6),
+                    &jobs(),
+                    kinds,
+                    |job| handle(&handled, job),
+                    |job| {
+                        let handled = Arc::clone(&also_handled);
+                        Box::pin(async move { handle(&handled, &job) })
+                    },
+                    |number| {
+                        assert_eq!(std::thread::current().id(), here, "{name}");
+                        finished.push(*number);
+                    },
+                );
+                assert_eq!(all, Ok((0..6).collect()), "{name}");
+                let once = |times: &AtomicUsize| times.load(Ordering::SeqCst) == 1;
+                assert!(handled.iter().all(once), "{name}");
+                finished.sort_unstable();
+                assert_eq!(finished, [0, 1, 2, 3, 4, 5], "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_stamp_of_the_finisher_is_later_than_the_work_of_others() {
         let clock = Clock::monotonic();
         let work = Work::calibrate(clock).unwrap();
-        let done = shortest_first(&jobs(), &work, clock);
-        let mut order: Vec<usize> = (0..6).collect();
-        order.sort_by_key(|&number| done[number].at);
-        // The very shortest arrives while others are done already.
-        assert_eq!(order[0], 1);
-        assert_ne!(order[5], 0);
-        let others: Vec<usize> = order.into_iter().filter(|&number| number != 0).collect();
-        assert_eq!(others, [1, 2, 3, 4, 5]);
+        let pause = Duration::from_millis(5);
+        let jobs = vec![Job::new(pause, 0.0); 4];
+        let finisher = work.of_length(Duration::from_millis(10));
+        let executor = Executor::new("threads", 4, 2).unwrap();
+        let last = |stamp| {
+            let options = Options { kinds: 1, stamp, finisher };
+            let done = executor.carry_out(&jobs, &work, clock, &options).unwrap();
+            done.into_iter().map(|done| done.at).max().unwrap()
+        };
+        // Three finishers of others run before the last one begins. The calibration may be wrong by a factor of two where
+        // another program has the CPU meanwhile.
+        assert!(last(Stamp::Finisher) >= pause + Duration::from_millis(15));
+        assert!(last(Stamp::Handler) >= pause);
     }
 }

@@ -19,6 +19,9 @@ pub struct Job {
     pub cpu_share: f64,
     /// The earliest time at which the job can start, from the start of the list.
     pub arrival: Duration,
+    /// The share of its length, of work and waiting alike, in which it holds the lock that all jobs of the list share, 0
+    /// to 1.
+    pub locked: f64,
 }
 
 /// One slice of a job.
@@ -31,14 +34,19 @@ pub enum Slice {
 }
 
 impl Job {
-    /// A job that arrives at the start of the list.
+    /// A job that arrives at the start of the list and needs no lock.
     pub fn new(length: Duration, cpu_share: f64) -> Self {
-        Self { length, cpu_share, arrival: Duration::ZERO }
+        Self { length, cpu_share, arrival: Duration::ZERO, locked: 0.0 }
     }
 
     /// The CPU time of the job.
     pub fn cpu(&self) -> Duration {
         self.length.mul_f64(self.cpu_share)
+    }
+
+    /// The time for which the job holds the lock.
+    pub fn under_lock(&self) -> Duration {
+        self.length.mul_f64(self.locked)
     }
 
     /// The earliest time at which the job can be complete.
@@ -51,11 +59,16 @@ impl Job {
         let cpu = self.cpu();
         let wait = self.length - cpu;
         let mixed = !cpu.is_zero() && !wait.is_zero();
-        let turns = (self.length.as_nanos() / SLICE.as_nanos()) as u32;
-        let turns = if mixed { turns.clamp(1, SLICES_AT_MOST) } else { 1 };
+        let turns = if mixed { self.turns() } else { 1 };
         (0..turns).flat_map(move |_| [Slice::Work(cpu / turns), Slice::Wait(wait / turns)]).filter(
             |slice| !matches!(slice, Slice::Work(Duration::ZERO) | Slice::Wait(Duration::ZERO)),
         )
+    }
+
+    /// The number of turns between two kinds of slices.
+    pub fn turns(&self) -> u32 {
+        let turns = (self.length.as_nanos() / SLICE.as_nanos()) as u32;
+        turns.clamp(1, SLICES_AT_MOST)
     }
 
     /// Carries out the job on the calling thread, without reading a clock.
@@ -104,7 +117,7 @@ impl Job {
 }
 
 /// The clock is read before and after, never during the work.
-fn timed(work: &Work, length: Duration) -> Option<Duration> {
+pub(super) fn timed(work: &Work, length: Duration) -> Option<Duration> {
     #[cfg(test)]
     tests::TIMED.set(tests::TIMED.get() + 1);
     let before = platform::usage::thread_cpu_time();
@@ -113,7 +126,8 @@ fn timed(work: &Work, length: Duration) -> Option<Duration> {
     after.zip(before).map(|(after, before)| after.saturating_sub(before))
 }
 
-fn add(sum: &mut Option<Duration>, more: Option<Duration>) {
+/// Adds a CPU time, which is unknown if any part of it is.
+pub(super) fn add(sum: &mut Option<Duration>, more: Option<Duration>) {
     *sum = sum.zip(more).map(|(sum, more)| sum + more);
 }
 
@@ -122,12 +136,21 @@ fn add(sum: &mut Option<Duration>, more: Option<Duration>) {
 /// that arrive later (McNaughton 1959, where all jobs arrive at the start).
 pub fn ideal(jobs: &[Job], cpus: usize) -> Duration {
     let alone = jobs.iter().map(Job::soonest).max().unwrap_or_default();
-    let mut latest_first: Vec<&Job> = jobs.iter().collect();
-    latest_first.sort_by_key(|job| std::cmp::Reverse(job.arrival));
+    alone.max(busy_until(jobs.iter().map(|job| (job.arrival, job.cpu())), cpus))
+}
+
+/// A lower bound of the time at which `servers`, each of which does one thing at a time, can have done all tasks, each
+/// given by the time at which it can begin and by its length.
+pub(super) fn busy_until(
+    tasks: impl Iterator<Item = (Duration, Duration)>,
+    servers: usize,
+) -> Duration {
+    let mut latest_first: Vec<(Duration, Duration)> = tasks.collect();
+    latest_first.sort_by_key(|&(begin, _)| std::cmp::Reverse(begin));
     let mut work = Duration::ZERO;
-    latest_first.into_iter().fold(alone, |bound, job| {
-        work += job.cpu();
-        bound.max(job.arrival + work.div_f64(cpus.max(1) as f64))
+    latest_first.into_iter().fold(Duration::ZERO, |bound, (begin, length)| {
+        work += length;
+        bound.max(begin + work.div_f64(servers.max(1) as f64))
     })
 }
 

@@ -6,10 +6,16 @@ use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 
 use super::executor::{DEGREE_AT_MOST, Executor, NAMES};
+use super::foreground;
 use super::job::{Job, ideal};
+use super::job_list::JobList;
 use super::list::{JOBS_AT_MOST, parse_bound, steps};
 use super::metrics;
-use super::trial::{report, stage_of};
+use super::options::{
+    FINISHER, FOREGROUND, INSTRUCTIONS, KINDS, Options, STAMP, finisher_length, with_finishers,
+    work_of,
+};
+use super::trial::{measure, stage_of};
 use crate::{Case, Extent, Only, Param, Takes, Trials, count_of, length_of, value_of};
 
 pub const CASE: Case = Case {
@@ -75,6 +81,11 @@ pub const CASE: Case = Case {
             full: &["25"],
             takes: Takes::Count(DEGREE_AT_MOST as u64),
         },
+        FINISHER,
+        KINDS,
+        STAMP,
+        INSTRUCTIONS,
+        FOREGROUND,
     ],
     metrics: metrics::LIST,
     run,
@@ -92,14 +103,15 @@ pub const CPUS: Param = Param {
 fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
     let mut context = stage_of(params, round)?;
     let jobs = ordered(jobs_of(params)?, value_of(params, "order")?);
+    let list = JobList::independent(jobs);
     let (name, degree) = (value_of(params, "executor")?, count_of(params, "degree")?);
     let executor = Executor::new(name, degree, context.cpus().len())?;
-    let work = context.work(round)?;
-    let done = round.trials(&context, 1, || executor.carry_out(&jobs, &work, context.clock()))?;
-    report(round, &jobs, &done[0], &context);
-    let ns = |time: Duration| time.as_nanos() as u64;
-    round.timeline(done[0].value.iter().map(|job| [ns(job.from), ns(job.at)]));
-    Ok(())
+    let work = work_of(params, round, &mut context)?;
+    let (options, clock) = (Options::of(params, &work)?, context.clock());
+    let takes = takes_once(params, context.cpus().len());
+    measure(params, round, &context, &list, takes, || {
+        executor.carry_out(&list.jobs, &work, clock, &options)
+    })
 }
 
 fn jobs_of(params: &Params) -> Result<Vec<Job>, CaseError> {
@@ -140,13 +152,19 @@ pub fn includes(params: &Params, extent: Extent) -> bool {
     }
 }
 
-/// The sum of all jobs for serial execution, otherwise about the ideal time.
+/// The time of a trial, estimated for two CPUs.
 pub fn takes(params: &Params) -> Duration {
+    foreground::takes(params, takes_once(params, 2))
+}
+
+/// The sum of all jobs for serial execution, otherwise about the ideal time on `cpus` CPUs.
+fn takes_once(params: &Params, cpus: usize) -> Duration {
     let jobs = jobs_of(params).unwrap_or_default();
+    let jobs = with_finishers(&jobs, finisher_length(params).unwrap_or_default());
     match (value_of(params, "executor"), value_of(params, "cpus")) {
         (Ok("serial"), _) => jobs.iter().map(|job| job.length).sum(),
         (_, Ok("one")) => ideal(&jobs, 1),
-        _ => ideal(&jobs, 2),
+        _ => ideal(&jobs, cpus),
     }
 }
 

@@ -37,6 +37,22 @@ pub const WORK_ERROR: Metric = Metric::neutral(
     "CPU time of the jobs in excess of the requested one, as a share of the latter",
 );
 
+pub const FOREGROUND_DELAY: Metric = Metric::lower(
+    "foreground-delay",
+    "ns",
+    "how much later than planned the foreground task runs, at most, at half of its wake-ups while the jobs run \
+     (parameter foreground=yes)",
+);
+pub const FOREGROUND_DELAY_P90: Metric =
+    Metric::lower("foreground-delay-p90", "ns", "the same at 90 % of its wake-ups");
+pub const FOREGROUND_DELAY_P99: Metric = Metric::lower(
+    "foreground-delay-p99",
+    "ns",
+    "the same at 99 % of its wake-ups; of fewer than 100 about the worst",
+);
+pub const FOREGROUND_DELAY_MAX: Metric =
+    Metric::lower("foreground-delay-max", "ns", "the same at the worst wake-up of a trial");
+
 /// The metrics of a list of jobs.
 pub const LIST: &[Metric] = &[
     TURNAROUND,
@@ -49,6 +65,10 @@ pub const LIST: &[Metric] = &[
     INVOLUNTARY_SWITCHES,
     OVERHEAD,
     WORK_ERROR,
+    FOREGROUND_DELAY,
+    FOREGROUND_DELAY_P90,
+    FOREGROUND_DELAY_P99,
+    FOREGROUND_DELAY_MAX,
 ];
 
 pub const RATE: Metric =

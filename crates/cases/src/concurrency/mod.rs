@@ -2,20 +2,28 @@
 //! of serially.
 //!
 //! A case is a list of jobs and an executor; its operation is the whole list, and each of its rounds is
-//! one trial. [`job`] and [`list`] define the jobs, and [`executor`] carries them out.
+//! one trial. [`job`], [`list`] and [`job_file`] define the jobs, and [`executor`] carries them out.
 
 mod answer;
 mod degree;
+mod dependent;
 mod designs;
 pub mod executor;
+mod foreground;
 pub mod job;
+pub mod job_file;
+mod job_list;
+mod job_lock;
 mod jobs;
+pub mod limits;
 pub mod list;
 pub mod metrics;
+pub mod options;
 mod trial;
 mod worth;
 
-pub use answer::{LIST, candidates, list_of};
+pub use answer::{LIST, LOCKED, candidates, list_of};
+pub use job_list::JobList;
 
 use crate::{Area, Case, Finding, Layout, Select};
 
@@ -35,6 +43,7 @@ pub const AREA: Area = Area {
             says: "A thread pool pays off for jobs longer than {}.",
         },
     ],
+    added: options::ADDED,
     applications: designs::APPLICATIONS,
     ..Area::new("concurrency", CASES)
 };

@@ -7,11 +7,14 @@ use measure::trial::{Trial, TrialContext};
 use measure::{CaseError, Params, Round};
 
 use super::executor::Done;
-use super::job::{Job, ideal};
+use super::foreground::{ForegroundTask, is_wanted, times};
+use super::job::Job;
+use super::job_list::JobList;
 use super::metrics::{
     CPU_USE, INVOLUNTARY_SWITCHES, OVERHEAD, TURNAROUND, TURNAROUND_P25, TURNAROUND_P50,
     TURNAROUND_P75, TURNAROUND_WORST, VOLUNTARY_SWITCHES, WORK_ERROR,
 };
+use super::options::{finisher_length, with_finishers};
 use crate::value_of;
 
 /// The CPUs that the parameter `cpus` selects: the one on which single-threaded cases are measured, or all.
@@ -26,10 +29,41 @@ pub fn stage_of(params: &Params, round: &Round) -> Result<TrialContext, CaseErro
     }
 }
 
-/// Reports the metrics of a trial of `jobs`, whose results are in the order of the jobs.
-pub fn report(round: &mut Round, jobs: &[Job], trial: &Trial<Vec<Done>>, context: &TrialContext) {
-    let turnarounds = jobs.iter().zip(&trial.value).map(|(job, done)| {
-        done.at.saturating_sub(job.arrival).as_secs_f64() / job.length.as_secs_f64()
+/// One trial in which `carry_out` carries out the jobs in `list`, with the results in their order; reports its metrics.
+///
+/// With a foreground task, a short list is carried out several times, and the metrics of the jobs are those of the first
+/// time. `takes` is about the time of one.
+///
+/// # Errors
+/// Those of `carry_out`, and of the task.
+pub fn measure(
+    params: &Params,
+    round: &mut Round,
+    context: &TrialContext,
+    list: &JobList,
+    takes: Duration,
+    mut carry_out: impl FnMut() -> Result<Vec<Done>, CaseError>,
+) -> Result<(), CaseError> {
+    let mut foreground = is_wanted(params).then(ForegroundTask::start).transpose()?;
+    let trials = round.trials(context, times(params, takes), || match &mut foreground {
+        Some(task) => task.during(&mut carry_out),
+        None => carry_out(),
+    })?;
+    let with_finishers = with_finishers(&list.jobs, finisher_length(params)?);
+    let with_finishers = JobList { jobs: with_finishers, ..list.clone() };
+    let ideal = with_finishers.limits(context.cpus().len()).at_least;
+    report(round, list, &trials[0], ideal);
+    let ns = |time: Duration| time.as_nanos() as u64;
+    round.timeline(trials[0].value.iter().map(|job| [ns(job.from), ns(job.at)]));
+    foreground.map_or(Ok(()), |task| task.report(round))
+}
+
+/// Reports the metrics of a trial of the jobs in `list`, whose time under an ideal schedule is at least `ideal`.
+fn report(round: &mut Round, list: &JobList, trial: &Trial<Vec<Done>>, ideal: Duration) {
+    let jobs = &list.jobs;
+    let shortest = jobs.iter().zip(list.soonest()).map(|(job, soonest)| soonest - job.arrival);
+    let turnarounds = jobs.iter().zip(shortest).zip(&trial.value).map(|((job, shortest), done)| {
+        done.at.saturating_sub(job.arrival).as_secs_f64() / shortest.as_secs_f64()
     });
     let mut turnarounds: Vec<f64> = turnarounds.collect();
     turnarounds.sort_by(f64::total_cmp);
@@ -53,8 +87,7 @@ pub fn report(round: &mut Round, jobs: &[Job], trial: &Trial<Vec<Done>>, context
             round.metric(metric, switches as f64);
         }
     }
-    let ideal = ideal(jobs, context.cpus().len()).as_secs_f64();
-    round.metric(&OVERHEAD, elapsed / ideal - 1.0);
+    round.metric(&OVERHEAD, elapsed / ideal.as_secs_f64() - 1.0);
     if let Some(error) = work_error(jobs, &trial.value) {
         round.metric(&WORK_ERROR, error);
     }

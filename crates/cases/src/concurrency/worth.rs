@@ -7,6 +7,7 @@ use super::executor::{DEGREE_AT_MOST, Executor, NAMES};
 use super::job::Job;
 use super::list::JOBS_AT_MOST;
 use super::metrics;
+use super::options::{FINISHER, INSTRUCTIONS, KINDS, Options, finisher_length, work_of};
 use crate::{Case, Extent, Only, Param, Takes, Trials, count_of, length_of, value_of};
 
 /// The maximum number of times that a trial carries out the list.
@@ -60,6 +61,9 @@ pub const CASE: Case = Case {
             full: &["1xcpus"],
             takes: Takes::Count(DEGREE_AT_MOST as u64),
         },
+        FINISHER,
+        KINDS,
+        INSTRUCTIONS,
     ],
     metrics: &[metrics::SHORTEST_JOB],
     run,
@@ -72,9 +76,10 @@ fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
     let jobs = vec![Job::new(length, 1.0); count];
     let executor =
         Executor::new(value_of(params, "executor")?, count_of(params, "degree")?, cpus.len())?;
-    let work = context.work(round)?;
-    let times = times(length, count);
-    round.trials(&context, times, || executor.carry_out_untimed(&jobs, &work))?;
+    let work = work_of(params, round, &mut context)?;
+    let options = Options::of(params, &work)?;
+    let times = times(length + finisher_length(params)?, count);
+    round.trials(&context, times, || executor.carry_out_untimed(&jobs, &work, &options))?;
     Ok(())
 }
 
@@ -96,7 +101,8 @@ pub fn includes(params: &Params, extent: Extent) -> bool {
 /// does that.
 pub fn takes(params: &Params) -> Duration {
     const THREAD: Duration = Duration::from_micros(20);
-    let length = length_of(params, "length").unwrap_or_default();
+    let finisher = finisher_length(params).unwrap_or_default();
+    let length = length_of(params, "length").unwrap_or_default() + finisher;
     let count = count_of(params, "jobs").unwrap_or(1);
     let each = match value_of(params, "executor") {
         Ok("serial" | "pool" | "rayon" | "tokio" | "tokio-current") => length,

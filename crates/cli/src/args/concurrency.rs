@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 
 use super::run::Output;
 use super::store::StoreArg;
-use super::values::{budget, count};
+use super::values::{budget, count, time};
 
 /// `oscost concurrency`.
 #[derive(Debug, Args)]
@@ -15,10 +15,15 @@ use super::values::{budget, count};
 A file of jobs has one job per line: its length, the share of that time in which it needs a CPU, and its arrival \
 time if not 0. For example, `5ms 30% 20ms` arrives after 20 ms and takes 5 ms: 1.5 ms of CPU time and 3.5 ms of waiting.
 
+A line may also have name=NAME, after=NAME[,NAME...] with the jobs that must be done before this one begins, and \
+locked=SHARE, the part of the job in which it holds a lock that all jobs share. The answer then includes the critical \
+path, the longest chain of dependent jobs.
+
 Examples:
   oscost concurrency --jobs 40 --length 5ms..80ms --goal turnaround
-  oscost concurrency --bound cpu --jobs 8
-  oscost concurrency --from jobs.txt --goal worst --rounds 6")]
+  oscost concurrency --bound cpu --jobs 8 --locked 10%
+  oscost concurrency --from jobs.txt --goal worst --rounds 6
+  oscost concurrency --bound cpu --instructions independent --goal foreground --within 1ms")]
 pub struct Concurrency {
     /// Number of jobs [default: 40]
     #[arg(long, value_name = "N", value_parser = jobs, allow_hyphen_values = true, conflicts_with = "from")]
@@ -29,12 +34,21 @@ pub struct Concurrency {
     /// What the jobs do: `cpu` computes, `wait` sleeps, `mixed:30` computes for 30 % of its time [default: mixed:30]
     #[arg(long, value_name = "KIND", value_parser = bound, allow_hyphen_values = true, conflicts_with = "from")]
     pub bound: Option<String>,
+    /// Share of each job, in percent, in which it holds a lock that all jobs share [default: none]
+    #[arg(long, value_name = "SHARE", value_parser = share, allow_hyphen_values = true, conflicts_with = "from")]
+    pub locked: Option<String>,
     /// Read the jobs from this file
     #[arg(long, value_name = "FILE")]
     pub from: Option<PathBuf>,
     /// What to minimise
     #[arg(long, value_enum, default_value = "elapsed")]
     pub goal: Goal,
+    /// With `--goal foreground`: name the candidates that keep the delay within this, and the fastest of them
+    #[arg(long, value_name = "TIME", value_parser = time, allow_hyphen_values = true)]
+    pub within: Option<Duration>,
+    /// What CPU-bound work consists of
+    #[arg(long, value_enum, default_value = "dependent")]
+    pub instructions: Instructions,
     /// Number of trials of each candidate; more trials resolve smaller differences
     #[arg(long, value_name = "N", default_value = "10", value_parser = rounds, allow_hyphen_values = true)]
     pub rounds: usize,
@@ -56,6 +70,17 @@ pub enum Goal {
     Turnaround,
     /// The largest (completion - arrival) / length of any job
     Worst,
+    /// The wake-up delay of another task, of ordinary priority, while the jobs run: 90 % of its wake-ups are later by at most this
+    Foreground,
+}
+
+/// What CPU-bound work consists of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Instructions {
+    /// Each needs the result of the one before: two hardware threads of a core do nearly twice the work of one
+    Dependent,
+    /// Eight independent chains, which need the whole core: hardware threads are not taken for cores
+    Independent,
 }
 
 fn jobs(text: &str) -> Result<u64, String> {
@@ -75,6 +100,10 @@ fn rounds(text: &str) -> Result<usize, String> {
 
 fn lengths(text: &str) -> Result<String, String> {
     cases::concurrency::list::parse_lengths(text).map(|_| text.to_owned())
+}
+
+fn share(text: &str) -> Result<String, String> {
+    cases::concurrency::list::parse_share(text).map(|_| text.to_owned())
 }
 
 fn bound(text: &str) -> Result<String, String> {

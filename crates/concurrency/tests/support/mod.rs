@@ -1,5 +1,8 @@
 //! Shared by the tests of all executors.
 
+#[allow(dead_code, reason = "not every file of tests uses all of it")]
+pub mod graphs;
+
 use std::cell::Cell;
 use std::num::NonZeroUsize;
 use std::rc::Rc;
@@ -8,7 +11,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use concurrency::{
-    ConcurrentExecution, Execution, Failure, Finishers, Pool, Rayon, Threads, Tokio,
+    ConcurrentExecution, Dependencies, Execution, Failure, Finishers, Handling, KindHandler, Pool,
+    Rayon, Threads, Tokio, by_kind,
 };
 
 /// Every executor whose handlers share the caller's memory.
@@ -68,6 +72,37 @@ impl Executor {
             }
         }
     }
+
+    #[allow(dead_code, reason = "not every file of tests has dependencies")]
+    pub fn run_dependent<T: Sync, R: Send>(
+        &self,
+        dependencies: &Dependencies,
+        objects: &[T],
+        handler: impl Fn(&T) -> R + Sync,
+        finisher: impl FnMut(&T, Result<R, Failure>),
+    ) {
+        match self {
+            Self::OnDemand(execution) | Self::UpFront(execution) | Self::Suspended(execution) => {
+                execution.do_scheduled(dependencies.schedule(), objects, handler, finisher);
+            }
+            Self::Pool(pool) => {
+                pool.do_scheduled(dependencies.schedule(), objects, handler, finisher)
+            }
+            Self::Rayon(rayon) => {
+                rayon.do_scheduled(dependencies.schedule(), objects, handler, finisher)
+            }
+            Self::Tokio(tokio) => {
+                let handler = &handler;
+                let task = |object| -> Handling<'_, R> {
+                    Box::pin(async move {
+                        tokio::task::yield_now().await;
+                        handler(object)
+                    })
+                };
+                tokio.do_scheduled(dependencies.schedule(), objects, task, finisher);
+            }
+        }
+    }
 }
 
 pub fn nonzero(number: usize) -> NonZeroUsize {
@@ -88,6 +123,15 @@ pub fn quiet_panics() {
     });
 }
 
+/// What a call may have besides its objects.
+#[derive(Debug, Clone, Copy)]
+pub struct Extras {
+    /// Kinds of objects, each with its own handler.
+    pub kinds: usize,
+    /// How often a finisher lets other threads run before it returns.
+    pub finisher_yields: usize,
+}
+
 /// Runs `count` objects through the executor and checks every guarantee that does not depend on timing. Objects whose
 /// index is in `panicking` panic.
 pub fn check_promises(
@@ -97,7 +141,21 @@ pub fn check_promises(
     count: usize,
     panicking: &[usize],
 ) {
+    let extras = Extras { kinds: 1, finisher_yields: 0 };
+    check_promises_with(extras, name, executor, degree, count, panicking);
+}
+
+/// The same with objects of several kinds, and finishers that take a while.
+pub fn check_promises_with(
+    extras: Extras,
+    name: &str,
+    executor: &Executor,
+    degree: usize,
+    count: usize,
+    panicking: &[usize],
+) {
     quiet_panics();
+    let kind_of = |object: &String| object.parse::<usize>().unwrap() % extras.kinds;
     let objects: Vec<String> = (0..count).map(|number| number.to_string()).collect();
     let handled: Vec<AtomicUsize> = (0..count).map(|_| AtomicUsize::new(0)).collect();
     let (running, unfinished, finished) =
@@ -127,11 +185,22 @@ pub fn check_promises(
         }
         plain(object)
     };
+    let of_kind = |kind: usize| {
+        let handler = &handler;
+        move |object: &String| {
+            assert_eq!(kind_of(object), kind, "{name}: the handler of another kind");
+            handler(object)
+        }
+    };
+    let handlers: Vec<_> = (0..extras.kinds).map(of_kind).collect();
+    let handlers: Vec<KindHandler<String, usize>> = handlers.iter().map(|one| one as _).collect();
     let caller = thread::current().id();
+    let in_finisher = AtomicUsize::new(0);
     // State that only this thread may access, without a lock.
     let results = Rc::new(Cell::new(vec![None; count]));
     let also_ours = Rc::clone(&results);
-    executor.run(&objects, handler, |object, result| {
+    executor.run(&objects, by_kind(&handlers, kind_of), |object, result| {
+        assert_eq!(in_finisher.fetch_add(1, Ordering::SeqCst), 0, "{name}: two finishers at once");
         assert_eq!(thread::current().id(), caller, "{name}: finished on another thread");
         let number: usize = object.parse().unwrap();
         assert!(std::ptr::eq(object, &objects[number]), "{name}: not the caller's object");
@@ -140,6 +209,8 @@ pub fn check_promises(
         assert_eq!(all[number], None, "{name}: finished twice");
         all[number] = Some(result);
         also_ours.set(all);
+        (0..extras.finisher_yields).for_each(|_| thread::yield_now());
+        in_finisher.fetch_sub(1, Ordering::SeqCst);
         finished.fetch_add(1, Ordering::SeqCst);
         unfinished.fetch_sub(1, Ordering::SeqCst);
     });

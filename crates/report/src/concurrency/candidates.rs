@@ -1,6 +1,6 @@
 //! `concurrency/answer`: the candidates for the user's jobs, one row each.
 
-use cases::concurrency::metrics::{TURNAROUND, TURNAROUND_WORST};
+use cases::concurrency::metrics::{FOREGROUND_DELAY_P90, TURNAROUND, TURNAROUND_WORST};
 use results::CaseResult;
 
 use crate::concurrency::shape::{Group, grouped, param};
@@ -54,8 +54,12 @@ fn table(rows: &[&Row], page: &Page) -> String {
 /// The figures of the candidates, with the intervals of some metrics.
 fn figures(rows: &[&Row], with_interval: &[&str], page: &Page) -> Vec<Column> {
     let mut columns = Vec::new();
-    let headings =
-        [(COST, "elapsed"), (TURNAROUND.name, "turnaround"), (TURNAROUND_WORST.name, "worst")];
+    let headings = [
+        (COST, "elapsed"),
+        (TURNAROUND.name, "turnaround"),
+        (TURNAROUND_WORST.name, "worst"),
+        (FOREGROUND_DELAY_P90.name, "delay"),
+    ];
     for (metric, heading) in headings {
         let results =
             rows.iter().map(|row| row.results.iter().copied().find(|r| r.metric == metric));

@@ -4,7 +4,9 @@ use cases::concurrency::metrics::{AMDAHL_SERIAL, RATE, USL_COHERENCE, USL_CONTEN
 use results::CaseResult;
 
 use crate::concurrency::derived::{doubts, no_figure, said};
-use crate::concurrency::shape::{Group, by_value, grouped, kind_words, length_words, param};
+use crate::concurrency::shape::{
+    Group, by_value, grouped, kind_words, length_words, options_words, param,
+};
 use crate::concurrency::side_by_side::{intervals, measured, ratio_text, value_cell};
 use crate::footnotes::{Footnotes, Reason};
 use crate::grid::{self, Cell, Column};
@@ -31,6 +33,7 @@ pub(crate) fn title(group: &Group) -> String {
     let length = length_words(group.param("length"));
     let kind = kind_words(group.param("kind"));
     format!("{} {kind} of {length} each, by {}", group.param("jobs"), group.param("executor"))
+        + &options_words(group)
 }
 
 fn table(group: &Group, page: &Page) -> String {

@@ -1,14 +1,15 @@
 //! `concurrency/jobs`: the executors side by side for the same lists of jobs.
 
 use crate::concurrency::shape::{
-    Group, JOBS, cpus_words, grouped, kind_words, length_words, order_words,
+    Group, JOBS, cpus_words, grouped, kind_words, length_words, options_words, order_words,
 };
 use crate::concurrency::side_by_side::{SideBySide, measured, missing_lines};
 use crate::grid::{Cell, Column};
 use crate::page::{Ink, Page};
+use crate::quantity::figure;
 use crate::rows::Row;
 use crate::text;
-use cases::concurrency::metrics::{OVERHEAD, WORK_ERROR};
+use cases::concurrency::metrics::{FOREGROUND_DELAY_P90, OVERHEAD, WORK_ERROR};
 
 /// The tables of `rows`, one per kind of jobs, CPUs, order and degree.
 pub(crate) fn tables(rows: &[&Row], page: &Page) -> String {
@@ -25,7 +26,8 @@ pub(crate) fn title(group: &Group, order: &str) -> String {
     let of = |key| group.param(key);
     let (kind, cpus) = (kind_words(of("kind")), cpus_words(of("cpus")));
     let order = format!("{order}{}", order_words(of("order")));
-    format!("{kind} {cpus}, {order}, at most {} at once", of("degree"))
+    let options = options_words(group);
+    format!("{kind} {cpus}, {order}, at most {} at once{options}", of("degree"))
 }
 
 fn table(group: &Group, page: &Page) -> String {
@@ -51,6 +53,7 @@ fn table(group: &Group, page: &Page) -> String {
     page.paint_lines(Ink::Heading, &title)
         + &printed.text
         + &overheads
+        + &foreground_delays(&side_by_side, page)
         + &missing_lines(&group.rows, page)
 }
 
@@ -62,6 +65,23 @@ fn overheads(side_by_side: &SideBySide) -> Option<String> {
     };
     let shown: Vec<String> = side_by_side.executors().into_iter().filter_map(shown).collect();
     (!shown.is_empty()).then(|| format!("over an ideal schedule (median): {}", shown.join(", ")))
+}
+
+/// The wake-up delay of the foreground task with each executor, as the median over the lines.
+fn foreground_delays(side_by_side: &SideBySide, page: &Page) -> String {
+    let shown = |executor: &str| {
+        let delay = median(side_by_side.medians(executor, FOREGROUND_DELAY_P90.name))?;
+        Some(format!("{executor} {}", figure(delay, 0.05 * delay, FOREGROUND_DELAY_P90.unit)))
+    };
+    let shown: Vec<String> = side_by_side.executors().into_iter().filter_map(shown).collect();
+    if shown.is_empty() {
+        return String::new();
+    }
+    let line = format!(
+        "wake-up delay of the foreground task, 90 % of its wake-ups (median): {}",
+        shown.join(", ")
+    );
+    text::hanging("", &line, page.prose_width())
 }
 
 /// The deviation of the jobs' calibrated work from the requested CPU time.

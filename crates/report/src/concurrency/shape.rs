@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
+use cases::concurrency::options::ADDED;
 use results::CaseResult;
 
 use crate::rows::{Row, is_described};
@@ -41,7 +42,7 @@ const ORDERED: [&str; 18] = [
 const SORTED_BY: [&str; 4] = ["order", "degree", "cpus", "kind"];
 
 /// The maximum lengths of names of executors, lengths and numbers of known shape.
-const LONGEST_NAME: usize = 16;
+const LONGEST_NAME: usize = 24;
 const LONGEST_LENGTH: usize = 9;
 const LONGEST_NUMBER: usize = 6;
 
@@ -67,8 +68,10 @@ pub(crate) fn is_known(result: &CaseResult) -> bool {
         ANSWER => &["bound", "degree", "executor", "jobs", "length", "order"],
         _ => return false,
     };
+    // Options are part of the titles, where they are not at their usual values.
+    let is_option = |key: &&String| ADDED.iter().any(|(name, _)| name == key);
     is_described(result)
-        && result.params.keys().eq(params)
+        && result.params.keys().filter(|key| !is_option(key)).eq(params)
         && result.params.iter().all(|(key, value)| is_usual(&result.case, key, value))
 }
 
@@ -144,6 +147,23 @@ pub(crate) fn order_words(order: &str) -> String {
         "shuffled" => "in shuffled order".to_owned(),
         other => format!("in order {other}"),
     }
+}
+
+/// `, finishers of 20 us`, for all options of a group that are not at their usual values.
+pub(crate) fn options_words(group: &Group) -> String {
+    let unusual = ADDED.iter().filter_map(|(name, usual)| {
+        let value = group.param(name);
+        (!value.is_empty() && value != *usual).then_some((*name, value))
+    });
+    let words = unusual.map(|(name, value)| match (name, value) {
+        ("finisher", length) => format!(", finishers of {}", length_words(length)),
+        ("kinds", kinds) => format!(", {kinds} kinds of jobs"),
+        ("stamp", "finisher") => ", completion timed in the finisher".to_owned(),
+        ("instructions", "independent") => ", independent instructions".to_owned(),
+        ("foreground", "yes") => ", beside a foreground task".to_owned(),
+        (name, value) => format!(", {name}={value}"),
+    });
+    words.collect()
 }
 
 /// The value of a row's parameter; empty where it has none of this name.
@@ -234,6 +254,29 @@ mod tests {
             assert_eq!(length_ns(text), None, "{text}");
         }
         assert_eq!(length_words("4.05ms"), "4.05 ms");
+    }
+
+    #[test]
+    fn options_are_said_unless_they_are_usual() {
+        let of = |params: &[(&'static str, &'static str)]| {
+            let params = params.iter().copied().collect();
+            options_words(&Group { params, rows: Vec::new() })
+        };
+        assert_eq!(of(ADDED), "");
+        assert_eq!(of(&[("jobs", "17")]), "");
+        let all = [
+            ("finisher", "20us"),
+            ("kinds", "3"),
+            ("stamp", "finisher"),
+            ("instructions", "independent"),
+            ("foreground", "yes"),
+        ];
+        assert_eq!(
+            of(&all),
+            ", finishers of 20 us, 3 kinds of jobs, completion timed in the finisher, independent instructions, \
+             beside a foreground task"
+        );
+        assert_eq!(of(&[("stamp", "later")]), ", stamp=later");
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! `concurrency/worth`: the job length from which an executor pays off.
 
 use crate::concurrency::derived::{doubts, said};
-use crate::concurrency::shape::{Group, grouped, is_derived, length_words, param, values};
+use crate::concurrency::shape::{
+    Group, grouped, is_derived, length_words, options_words, param, values,
+};
 use crate::concurrency::side_by_side::{SideBySide, measured, missing_lines};
 use crate::grid::{Cell, Column};
 use crate::page::{Ink, Page};
@@ -17,6 +19,7 @@ pub(crate) fn tables(rows: &[&Row], page: &Page) -> String {
 /// `64 CPU-bound jobs, at most 2 at once`.
 pub(crate) fn title(group: &Group) -> String {
     format!("{} CPU-bound jobs, at most {} at once", group.param("jobs"), group.param("degree"))
+        + &options_words(group)
 }
 
 fn table(group: &Group, page: &Page) -> String {

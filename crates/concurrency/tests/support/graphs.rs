@@ -1,0 +1,103 @@
+//! Random graphs of objects, and the order in which they were carried out.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use platform::shared::Shared;
+use rand::rngs::StdRng;
+use rand::seq::SliceRandom;
+use rand::{RngExt, SeedableRng};
+
+/// Dependencies among `count` objects, without a cycle: none at all, or up to all possible ones.
+pub fn random_pairs(count: usize, rng: &mut StdRng) -> Vec<(usize, usize)> {
+    let mut order: Vec<usize> = (0..count).collect();
+    order.shuffle(rng);
+    let density = *[0.0, 0.05, 0.15, 0.3, 0.9].get(rng.random_range(0..5)).unwrap();
+    let mut chosen = StdRng::seed_from_u64(rng.random());
+    let later = |place: usize| (place + 1..count).map(move |later| (later, place));
+    let all = (0..count).flat_map(later).filter(|_| chosen.random_bool(density));
+    all.map(|(later, earlier)| (order[later], order[earlier])).collect()
+}
+
+/// When each object was begun, ended and finished, also in forked processes.
+pub struct Trace {
+    /// The number of objects.
+    count: usize,
+    /// The events so far.
+    events: Shared<[AtomicUsize]>,
+    /// The number of each object's events, from 1.
+    moments: Shared<[[AtomicUsize; 3]]>,
+    /// How often each object was begun.
+    begun: Shared<[AtomicUsize]>,
+}
+
+impl Trace {
+    /// Room for this number of objects.
+    pub fn new(at_most: usize) -> Self {
+        let zero = || AtomicUsize::new(0);
+        Self {
+            count: 0,
+            events: Shared::list(1, zero).unwrap(),
+            moments: Shared::list(at_most, || [zero(), zero(), zero()]).unwrap(),
+            begun: Shared::list(at_most, zero).unwrap(),
+        }
+    }
+
+    /// Forgets what happened; from now on there are this number of objects.
+    pub fn reset(&mut self, count: usize) {
+        self.count = count;
+        let all = self.events.iter().chain(self.moments.iter().flatten()).chain(self.begun.iter());
+        all.for_each(|number| number.store(0, Ordering::SeqCst));
+    }
+
+    fn note(&self, object: usize, which: usize) {
+        let now = self.events[0].fetch_add(1, Ordering::SeqCst) + 1;
+        self.moments[object][which].store(now, Ordering::SeqCst);
+    }
+
+    pub fn begin(&self, object: usize) {
+        self.begun[object].fetch_add(1, Ordering::SeqCst);
+        self.note(object, 0);
+    }
+
+    pub fn end(&self, object: usize) {
+        self.note(object, 1);
+    }
+
+    pub fn finish(&self, object: usize) {
+        self.note(object, 2);
+    }
+
+    fn moment(&self, object: usize, which: usize) -> usize {
+        self.moments[object][which].load(Ordering::SeqCst)
+    }
+
+    /// The objects in the order in which they were begun.
+    pub fn order(&self) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..self.count).collect();
+        order.sort_by_key(|&object| self.moment(object, 0));
+        order
+    }
+
+    /// Checks that all objects were carried out once, none before what it depends on was finished, and at most `degree`
+    /// at a time.
+    pub fn check(&self, pairs: &[(usize, usize)], degree: usize, name: &str) {
+        let count = self.count;
+        assert!(
+            self.begun[..count].iter().all(|times| times.load(Ordering::SeqCst) == 1),
+            "{name}: once"
+        );
+        for object in 0..count {
+            let [begun, ended, finished] = [0, 1, 2].map(|which| self.moment(object, which));
+            assert!(0 < begun && begun < ended && ended < finished, "{name}: {object}");
+            let unfinished =
+                (0..count).filter(|&o| self.moment(o, 0) <= begun && begun < self.moment(o, 2));
+            assert!(unfinished.count() <= degree, "{name}: more than {degree} at a time");
+        }
+        for &(object, dependency) in pairs {
+            assert!(
+                self.moment(dependency, 2) < self.moment(object, 0),
+                "{name}: {object} was begun before {dependency} was finished"
+            );
+        }
+    }
+}
