@@ -51,7 +51,7 @@ impl Mode {
     /// Carries out what such a mode asks for, as long as `goes_on`; `None` of another mode.
     pub(crate) fn repeat(
         self,
-        mut operations: impl FnMut(u64),
+        operations: &mut dyn FnMut(u64),
         goes_on: impl Fn() -> bool,
     ) -> Option<Repeated> {
         let began = Instant::now();
@@ -85,19 +85,19 @@ mod tests {
     #[test]
     fn operations_are_repeated_as_often_as_asked_or_as_time_permits() {
         let mut done = 0;
-        let repeated = Mode::Repeat(1_000).repeat(|batch| done += batch, || true).unwrap();
+        let repeated = Mode::Repeat(1_000).repeat(&mut |batch| done += batch, || true).unwrap();
         assert!(repeated.operations == done && done <= 1_000 && done > 0);
         // A busy machine may leave little time for them, but not none.
-        let slow = |_| std::thread::sleep(REPEATING_LIMIT);
-        assert_eq!(Mode::Repeat(1_000).repeat(slow, || true).unwrap().operations, 1);
-        assert_eq!(Mode::Repeat(1_000).repeat(|_| (), || false).unwrap().operations, 0);
-        assert_eq!(Mode::CountRest.repeat(|_| (), || true), None);
+        let mut slow = |_| std::thread::sleep(REPEATING_LIMIT);
+        assert_eq!(Mode::Repeat(1_000).repeat(&mut slow, || true).unwrap().operations, 1);
+        assert_eq!(Mode::Repeat(1_000).repeat(&mut |_| (), || false).unwrap().operations, 0);
+        assert_eq!(Mode::CountRest.repeat(&mut |_| (), || true), None);
     }
 
     #[test]
     fn a_busy_round_has_no_operations_and_takes_its_time() {
         let repeated = Mode::Busy(3_000).repeat(|_| panic!("an operation"), || true).unwrap();
         assert!(repeated.operations == 0 && repeated.us >= 3_000, "{repeated:?}");
-        assert!(Mode::Busy(u64::MAX).repeat(|_| (), || false).is_some());
+        assert!(Mode::Busy(u64::MAX).repeat(&mut |_| (), || false).is_some());
     }
 }

@@ -238,7 +238,7 @@ impl<'a> Round<'a> {
     fn count(&mut self, operations: &mut dyn FnMut(u64)) -> Result<(), CaseError> {
         // The first few may include one-time work.
         operations(3);
-        if let Some(repeated) = self.order.mode.repeat(&mut operations, || true) {
+        if let Some(repeated) = self.order.mode.repeat(operations, || true) {
             self.print_repeated(repeated);
             return Ok(());
         }
