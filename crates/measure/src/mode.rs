@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn a_busy_round_has_no_operations_and_takes_its_time() {
-        let repeated = Mode::Busy(3_000).repeat(|_| panic!("an operation"), || true).unwrap();
+        let repeated = Mode::Busy(3_000).repeat(&mut |_| panic!("an operation"), || true).unwrap();
         assert!(repeated.operations == 0 && repeated.us >= 3_000, "{repeated:?}");
         assert!(Mode::Busy(u64::MAX).repeat(&mut |_| (), || false).is_some());
     }

@@ -82,7 +82,7 @@ pub(crate) fn figure_lines(judged: &JudgedClaim, width: usize) -> Vec<String> {
         lines.push(format!("and {more} more combinations of parameters; --json has all of them"));
     }
     if let Some(left_out) = left_out(judged) {
-        line(&format!("left out: {left_out}"));
+        lines.push(format!("left out: {left_out}"));
     }
     if !judged.note.is_empty() {
         lines.push(format!("{}: {}", names(judged.verdict), judged.note));
