@@ -3,7 +3,6 @@
 use std::cmp::Reverse;
 use std::iter::from_fn;
 use std::sync::Arc;
-use std::time::Duration;
 
 use concurrency::{Handling, Schedule};
 use measure::CaseError;
@@ -127,6 +126,8 @@ async fn await_arrival_async(job: &Job, clock: Clock, start: Ticks) {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::super::executor::NAMES;
     use super::*;
 
