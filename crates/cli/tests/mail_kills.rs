@@ -128,8 +128,11 @@ fn names_the_way_on(said: &Said) {
 
 #[test]
 fn told_to_stop_it_finishes_what_is_under_way() {
-    let ways =
-        ["--connections 20", "--connections 20 --arch threads", "--connections 10 --arch processes"];
+    let ways = [
+        "--connections 20",
+        "--connections 20 --arch threads",
+        "--connections 10 --arch processes",
+    ];
     at_once(&ways, |how| {
         for stop in [libc::SIGINT, libc::SIGTERM] {
             let bench = Bench::new();

@@ -93,8 +93,14 @@ impl Round<'_> {
         let state = Shared::new(SharedState::of(worker_group.workers)?)?;
         let hands_over =
             order.mode == Mode::Sample && worker_group.workers > 1 && task.hands_over();
-        let worker =
-            |number: usize| Worker { number, state: &state, worker_group, order: &order, task, hands_over };
+        let worker = |number: usize| Worker {
+            number,
+            state: &state,
+            worker_group,
+            order: &order,
+            task,
+            hands_over,
+        };
         let oversubscribed = if worker_group.processes {
             let mut children = Vec::new();
             for number in 0..worker_group.workers {
@@ -131,7 +137,9 @@ impl Round<'_> {
     fn report_hand_overs(&mut self, state: &SharedState) {
         match state.hand_overs.median() {
             Some(time) => self.metric(&HAND_OVER, time.get()),
-            None => self.doubt("no worker took the lock over from another while hand-overs were timed"),
+            None => {
+                self.doubt("no worker took the lock over from another while hand-overs were timed")
+            }
         }
     }
 

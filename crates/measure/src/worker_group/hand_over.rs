@@ -108,7 +108,8 @@ impl<T> Worker<'_, T> {
 
     fn another_has_waited(&self, clock: Clock) -> bool {
         let now = clock.now();
-        let mut since = self.state.slots.iter().map(|slot| slot.waits_since.load(Ordering::Acquire));
+        let mut since =
+            self.state.slots.iter().map(|slot| slot.waits_since.load(Ordering::Acquire));
         since.any(|since| since > 0 && clock.between(Ticks(since), now) >= WAITED)
     }
 }
@@ -216,7 +217,8 @@ mod tests {
     #[test]
     fn without_a_hand_over_there_is_a_doubt_and_no_figure() {
         let lines = lines(2, Mode::Sample, &Nothing);
-        let is_doubt = |line: &Line| matches!(line, Line::Doubt(why) if why.contains("hand-overs were timed"));
+        let is_doubt =
+            |line: &Line| matches!(line, Line::Doubt(why) if why.contains("hand-overs were timed"));
         assert!(lines.iter().any(is_doubt), "{lines:?}");
         assert_eq!(hand_over(&lines), None);
     }
