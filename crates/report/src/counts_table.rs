@@ -88,7 +88,7 @@ fn one_below_the_other(names: [Column; 2], rows: &[&CountRow], columns: &[String
         below.push((values.len() - before).saturating_sub(1));
     }
     let names = names.into_iter().map(|column| column.spread(&below));
-    names.chain([Column::words("", of), Column::figures("", values)]).collect()
+    names.chain([Column::words("", of).wrapping(), Column::figures("", values)]).collect()
 }
 
 /// The minimum width of names.
