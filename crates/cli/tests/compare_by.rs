@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::Bench;
+use common::{Bench, finish};
 use serde_json::{Value, json};
 
 /// A result whose rounds are spread evenly within 1 %.
@@ -95,6 +95,9 @@ fn parameters_and_cases_of_one_run_are_compared() {
     assert_eq!(verdict(&by_case, 0), "faster");
     let text = bench.oscost(locks).with(0).out;
     assert!(text.contains("futex: faster than sysv-sem in lock (20 times)"), "{text}");
+    let mut all = bench.command("compare first --by case --at case=lock");
+    let all = finish(all.env("COLUMNS", "80")).with(0).out;
+    assert!(all.contains("threads") && all.lines().all(|line| !line.starts_with('*')), "{all}");
     // Of a group, the run that is named; with a condition on the system, the one that it chooses.
     let of_other = bench.oscost("compare first --by as --at system=gvisor --json").with(0).json();
     assert_eq!(of_other["rows"][0]["run"], "second");

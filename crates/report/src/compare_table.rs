@@ -184,9 +184,11 @@ fn group_text(group: &Group, comparison: &Comparison, page: &Page) -> String {
 }
 
 impl Group<'_> {
-    /// Whether a title above the table names the shared parameters, in addition to the area.
+    /// Whether a title above the table names the shared parameters, in addition to the area; or the area alone, if rows are
+    /// named by their parameters.
     fn is_titled(&self) -> bool {
-        !self.shared.is_empty() || self.rows[0].metric != COST
+        let is_of_any_case = self.labels.iter().all(Label::is_of_any_case);
+        !self.shared.is_empty() || self.rows[0].metric != COST || is_of_any_case
     }
 
     /// The heading of the first column, which is empty below a title.

@@ -3,12 +3,15 @@
 use analysis::CountRow;
 
 use crate::grid::{self, Cell, Column};
-use crate::labels::Label;
+use crate::labels::{self, Label};
 use crate::page::{Ink, Page};
 use crate::text;
 
 /// The maximum number of rows; the others are counted.
 const ROWS_AT_MOST: usize = 30;
+/// With many columns, each of which takes a line on a narrow page, there are fewer.
+const CELLS_AT_MOST: usize = 120;
+const ROWS_AT_LEAST: usize = 4;
 
 /// The counts that differ between `columns`, the greatest differences first if there is no room for all; an empty text if
 /// there are none. With `all`, there is room.
@@ -23,44 +26,69 @@ pub fn counts_table(rows: &[CountRow], columns: &[String], all: bool, page: &Pag
         (known().fold(0.0, f64::max) + 0.01) / (least + 0.01)
     };
     let mut chosen: Vec<&CountRow> = rows.iter().collect();
-    if !all && chosen.len() > ROWS_AT_MOST {
+    let at_most = (CELLS_AT_MOST / columns.len().max(1)).clamp(ROWS_AT_LEAST, ROWS_AT_MOST);
+    if !all && chosen.len() > at_most {
         chosen.sort_by(|a, b| factor(b).total_cmp(&factor(a)));
-        chosen.truncate(ROWS_AT_MOST);
+        chosen.truncate(at_most);
     }
-    let name = |row: &&CountRow| {
-        let label = Label::parse(&row.label);
-        Cell::text(format!("{}/{}", label.area, label.full()))
+    let labels: Vec<Label> = chosen.iter().map(|row| Label::parse(&row.label)).collect();
+    let is_of_any_case = labels.iter().all(Label::is_of_any_case);
+    let shared = if is_of_any_case { labels::shared(&labels) } else { Vec::new() };
+    let name = |label: &Label| match label.is_of_any_case() {
+        true => Cell::text(label.without(&shared).full()),
+        false => Cell::text(format!("{}/{}", label.area, label.full())),
     };
-    let mut table = vec![
-        Column::names("per operation", chosen.iter().map(name).collect()),
+    let names = [
+        Column::names("per operation", labels.iter().map(name).collect()),
         Column::words("count", chosen.iter().map(|row| Cell::text(in_words(&row.count))).collect()),
     ];
-    let mut left_out = Vec::new();
-    for (at, column) in columns.iter().enumerate() {
+    let mut text = String::new();
+    if is_of_any_case {
+        let title = labels::title(&labels[0].area, &shared);
+        let title = text::hanging("", &title, page.prose_width());
+        text.push_str(&page.paint_lines(Ink::Heading, &title));
+    }
+    let values = values(&chosen, columns);
+    let width = grid::total_width(&names[1..]) + grid::total_width(&values) + LEAST_NAMES;
+    let table = match width <= page.table_width() {
+        true => names.into_iter().chain(values).collect(),
+        false => one_below_the_other(names, &chosen, columns),
+    };
+    text.push_str(&grid::table(table, page));
+    if rows.len() > chosen.len() {
+        let line = format!("{} more in --all\n", rows.len() - chosen.len());
+        text.push_str(&page.paint_lines(Ink::Faint, &line));
+    }
+    text
+}
+
+/// The counts in a column for each of `columns`.
+fn values(rows: &[&CountRow], columns: &[String]) -> Vec<Column> {
+    let column = |(at, column): (usize, &String)| {
         let value = |row: &&CountRow| match row.columns.get(at).copied().flatten() {
             Some(value) => Cell::number(shown(value)),
             None => Cell::unknown(),
         };
-        let values = Column::figures(&text::clean(column), chosen.iter().map(value).collect());
-        let others = grid::total_width(&table[1..]);
-        match others + values.width() + LEAST_NAMES <= page.table_width() {
-            true => table.push(values),
-            false => left_out.push(column.as_str()),
+        Column::figures(&text::clean(column), rows.iter().map(value).collect())
+    };
+    columns.iter().enumerate().map(column).collect()
+}
+
+/// A line for each of `columns` that has a count.
+fn one_below_the_other(names: [Column; 2], rows: &[&CountRow], columns: &[String]) -> Vec<Column> {
+    let (mut below, mut of, mut values) = (Vec::new(), Vec::new(), Vec::new());
+    for row in rows {
+        let known = columns.iter().zip(&row.columns).filter_map(|(c, value)| Some((c, (*value)?)));
+        let before = values.len();
+        for (column, value) in known {
+            of.push(Cell::text(text::clean(column)));
+            values.push(Cell::number(shown(value)));
         }
+        // A row differs between columns, so that it has some.
+        below.push((values.len() - before).saturating_sub(1));
     }
-    let mut text = grid::table(table, page);
-    let mut notes = Vec::new();
-    if rows.len() > chosen.len() {
-        notes.push(format!("{} more in --all", rows.len() - chosen.len()));
-    }
-    if !left_out.is_empty() {
-        notes.push(format!("a wider page shows {}", left_out.join(", ")));
-    }
-    if !notes.is_empty() {
-        let line = text::hanging("", &notes.join("; "), page.prose_width());
-        text.push_str(&page.paint_lines(Ink::Faint, &line));
-    }
-    text
+    let names = names.into_iter().map(|column| column.spread(&below));
+    names.chain([Column::words("", of).wrapping(), Column::figures("", values)]).collect()
 }
 
 /// The minimum width of names.

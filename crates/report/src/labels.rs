@@ -18,6 +18,9 @@ pub(crate) struct Label {
     pub params: Vec<Param>,
 }
 
+/// The name in the label of a row whose columns are cases.
+const ANY_CASE: &str = "*";
+
 impl Label {
     pub(crate) fn parse(label: &str) -> Label {
         let label = text::clean(label);
@@ -29,12 +32,19 @@ impl Label {
         Label { area: area.to_owned(), name: name.to_owned(), params }
     }
 
-    /// `spin{as=threads,workers=4}`: the label without `area/`.
+    /// Whether the columns beside it are cases, so that only the parameters name the row.
+    pub(crate) fn is_of_any_case(&self) -> bool {
+        self.name == ANY_CASE
+    }
+
+    /// `spin{as=threads,workers=4}`: the label without `area/`. Of any case, `as=threads, workers=4`, or the area.
     pub(crate) fn full(&self) -> String {
-        if self.params.is_empty() {
-            return self.name.clone();
+        match (self.params.is_empty(), self.is_of_any_case()) {
+            (true, true) => self.area.clone(),
+            (true, false) => self.name.clone(),
+            (false, true) => listed(&self.params, ", "),
+            (false, false) => format!("{}{{{}}}", self.name, listed(&self.params, ",")),
         }
-        format!("{}{{{}}}", self.name, listed(&self.params, ","))
     }
 
     /// The same label without the `shared` parameters.
@@ -45,9 +55,14 @@ impl Label {
 
     /// `spin threads workers=4`: words are shown without the name of their parameter; numbers, yes and no with it.
     pub(crate) fn short(&self) -> String {
-        let mut text = self.name.clone();
+        if self.is_of_any_case() && self.params.is_empty() {
+            return self.area.clone();
+        }
+        let mut text = if self.is_of_any_case() { String::new() } else { self.name.clone() };
         for (key, value) in &self.params {
-            text.push(' ');
+            if !text.is_empty() {
+                text.push(' ');
+            }
             if !speaks_for_itself(value) {
                 text.push_str(key);
                 text.push('=');
@@ -153,6 +168,14 @@ mod tests {
             ["spin{as=threads,workers=4}", "none{pinned=yes}", "none"]
         );
         assert_eq!(shortened(&list, 25), ["spin threads workers=4", "none pinned=yes", "none"]);
+    }
+
+    #[test]
+    fn rows_of_any_case_are_named_by_their_parameters() {
+        let list = labels(&["lock/*{as=threads,workers=1}", "lock/*{as=threads,workers=2}"]);
+        assert_eq!(shortened(&list, 30), ["as=threads, workers=1", "as=threads, workers=2"]);
+        assert_eq!(shortened(&list, 20), ["threads workers=1", "threads workers=2"]);
+        assert_eq!(shortened(&labels(&["clock/*"]), 3), ["clock"]);
     }
 
     #[test]

@@ -14,7 +14,17 @@ const GAP_BEFORE_NUMBER: usize = 1;
 
 /// The names of rows within `room`: case and parameters in separate columns if these fit, otherwise in one column.
 pub(crate) fn columns(heading: &str, labels: &[Label], room: usize) -> Vec<Column> {
+    if labels.iter().all(Label::is_of_any_case) {
+        return vec![any_case(heading, labels, room)];
+    }
     apart(heading, labels, room).map_or_else(|| vec![together(heading, labels, room)], Vec::from)
+}
+
+/// The parameters of rows whose columns are cases: in columns if these fit `room`.
+fn any_case(heading: &str, labels: &[Label], room: usize) -> Column {
+    let set = params_block(labels).map(|(keys, params)| Column::set(keys, params));
+    let set = set.filter(|column| heading.is_empty() && column.width() <= room);
+    set.unwrap_or_else(|| together(heading, labels, room))
 }
 
 /// Whether all of `labels` have the same parameters, and at least one.

@@ -214,6 +214,7 @@ fn a_crossing_is_a_value_or_one_side_of_all_that_was_measured() {
         });
         let results = rows.chain([crossing]).collect();
         let text = summary(&document(results), AREAS, None, &Page { width: 200, ..NARROW });
+        let text = text.replace("\n  ", " ");
         text.lines().find(|line| line.starts_with("- ")).map(str::to_owned)
     };
     let found = result(&point, "spawn-cheaper-from", [7e6, 8e6, 9e6]);
@@ -224,9 +225,9 @@ fn a_crossing_is_a_value_or_one_side_of_all_that_was_measured() {
         round_values: Vec::new(),
         ..found.clone()
     };
-    assert_snapshot!(said(&[("1m", 2.0), ("1g", 0.2)], found).unwrap(), @"");
-    assert_snapshot!(said(&[("1g", 0.2), ("128m", 0.8)], none.clone()).unwrap(), @"");
-    assert_snapshot!(said(&[("1g", 1.2), ("128m", 2.0)], none.clone()).unwrap(), @"");
+    assert_snapshot!(said(&[("1m", 2.0), ("1g", 0.2)], found).unwrap(), @"- From a parent of 8.0 MB (7.0 MB to 9.0 MB) of resident memory on, posix_spawn is cheaper than fork.");
+    assert_snapshot!(said(&[("1g", 0.2), ("128m", 0.8)], none.clone()).unwrap(), @"- posix_spawn is cheaper than fork from a parent of any measured size (memory=128m and more).");
+    assert_snapshot!(said(&[("1g", 1.2), ("128m", 2.0)], none.clone()).unwrap(), @"- posix_spawn is not cheaper than fork from a parent of any measured size (up to memory=1g).");
     // Equal at one size, different sides, and too few sizes.
     for sizes in [&[("1m", 2.0), ("1g", 1.0)][..], &[("1m", 2.0), ("1g", 0.5)], &[("1m", 2.0)]] {
         assert_eq!(said(sizes, none.clone()), None);

@@ -4,7 +4,8 @@
 mod run;
 
 use analysis::{
-    Dimension, NoiseCheck, Question, Settings, Table, differing_counts, ladders, tabulate,
+    Condition, Dimension, NoiseCheck, Question, Selection, Settings, Table, differing_counts,
+    ladders, tabulate,
 };
 use insta::assert_snapshot;
 use report::{Page, counts_table, ladder_table, systems_summary};
@@ -139,6 +140,18 @@ fn layers_and_counts() {
     let counts = differing_counts(&table);
     assert_snapshot!("counts_80", counts_table(&counts, &table.columns, false, &NARROW));
     assert_eq!(counts_table(&[], &table.columns, false, &NARROW), "");
+}
+
+#[test]
+fn counts_of_cases_are_named_by_their_parameters() {
+    let runs = systems();
+    let at = Selection(vec![Condition::parse("case=lock").unwrap()]);
+    let question = Question { at, ..Question::default() };
+    let table = tabulate(&runs[..1], &Dimension::Case, &question).unwrap();
+    let counts = differing_counts(&table);
+    assert_snapshot!("counts_of_cases_80", counts_table(&counts, &table.columns, false, &NARROW));
+    let narrower = Page { width: 50, ..NARROW };
+    assert_snapshot!("counts_of_cases_50", counts_table(&counts, &table.columns, false, &narrower));
 }
 
 #[test]

@@ -32,15 +32,19 @@ fn main() -> ExitCode {
     }
     platform::limits::raise_descriptors();
     let mut arguments = Arguments::from_args();
-    // Waiting scenarios need little CPU time. Some threads wait until others of their scenario have ended.
-    arguments.test_threads.get_or_insert(scenarios::WAITING.len() + 4);
+    // Waiting scenarios need little CPU time.
+    arguments.test_threads.get_or_insert(AT_ONCE);
     let conclusion = libtest_mimic::run(&arguments, trials());
     hosting::clean_up();
     conclusion.exit_code()
 }
 
-/// All scenarios of all architectures: those that wait in parallel, then those that are busy one by one. The harness starts
-/// them in this order.
+/// Scenarios that run in parallel.
+#[cfg(target_os = "linux")]
+const AT_ONCE: usize = 11;
+
+/// All scenarios of all architectures: those that wait in parallel, then those that have time limits, some at a time, then
+/// those that are busy one by one. The harness starts them in this order.
 #[cfg(target_os = "linux")]
 fn trials() -> Vec<libtest_mimic::Trial> {
     use std::sync::{PoisonError, RwLock};
@@ -51,11 +55,12 @@ fn trials() -> Vec<libtest_mimic::Trial> {
     /// Read by scenarios that run in parallel, written by one that runs alone.
     static RUNNING: RwLock<()> = RwLock::new(());
 
-    let (mut in_parallel, mut alone) = (Vec::new(), Vec::new());
+    let (mut in_parallel, mut timed, mut alone) = (Vec::new(), Vec::new(), Vec::new());
     for architecture in ARCHITECTURES.iter().filter(|one| one.missing_here().is_none()) {
         // Starting a program for each client keeps the machine busy.
         let is_busy = architecture.name == "exec";
         let waiting = scenarios::WAITING.iter().map(|scenario| (scenario, is_busy));
+        let waiting = waiting.chain([(&scenarios::SLOW, is_busy)]);
         let busy = scenarios::BUSY.iter().map(|scenario| (scenario, true));
         for (&(scenario, check), runs_alone) in waiting.chain(busy) {
             let name = format!("{}::{scenario}", architecture.name);
@@ -66,7 +71,9 @@ fn trials() -> Vec<libtest_mimic::Trial> {
                     Ok(())
                 }));
             } else {
-                in_parallel.push(Trial::test(name, move || {
+                let trials =
+                    if scenario == scenarios::SLOW.0 { &mut timed } else { &mut in_parallel };
+                trials.push(Trial::test(name, move || {
                     let _in_parallel = RUNNING.read().unwrap_or_else(PoisonError::into_inner);
                     check(architecture);
                     Ok(())
@@ -74,6 +81,6 @@ fn trials() -> Vec<libtest_mimic::Trial> {
             }
         }
     }
-    in_parallel.extend(alone);
+    in_parallel.extend(timed.into_iter().chain(alone));
     in_parallel
 }

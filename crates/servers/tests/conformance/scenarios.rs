@@ -16,7 +16,6 @@ pub type Scenario = (&'static str, fn(&Architecture));
 
 /// Those that mostly wait: in parallel.
 pub const WAITING: &[Scenario] = &[
-    ("slow", slow_clients),
     ("hostile", resets_half_closes_and_garbage),
     ("descriptors", few_descriptors),
     ("begin", too_few_descriptors_to_begin),
@@ -28,6 +27,9 @@ pub const WAITING: &[Scenario] = &[
     ("killed", nothing_survives_a_kill),
     ("work", work_is_done_for_each_request),
 ];
+
+/// One with time limits: after those in parallel, of few architectures at the same time.
+pub const SLOW: Scenario = ("slow", slow_clients);
 
 /// Those that keep the CPUs busy: one after the other.
 pub const BUSY: &[Scenario] = &[("correct", correct), ("leaks", nothing_leaks)];
@@ -146,7 +148,7 @@ fn a_lot_at_once(architecture: &Architecture) {
     stop(server);
 }
 
-/// A turn of the scenario of slow clients, which has three thousand of them: few turns at once are enough for one machine.
+/// A turn of the scenario of slow clients, which has thousands of them: few turns at once are enough for one machine.
 struct Turn;
 
 /// The number of turns that are taken, and its changes.
@@ -182,8 +184,9 @@ fn slow_clients(architecture: &Architecture) {
         _ => (3_000, 1),
     };
     let slow_clients = match architecture.name {
-        "select" => 800, // it has no room for more
-        "exec" => 300,   // to start a thousand programs takes longer than they live
+        "select" => 800,                                 // it has no room for more
+        "exec" => 300, // to start a thousand programs takes longer than they live
+        "poll" | "epoll-level" | "epoll-per-cpu" => 300, // event loops as of epoll
         _ => 1_000,
     };
     // A byte each 100 ms: an echo so long is never whole before the time is up.
@@ -402,7 +405,7 @@ fn stop_while_clients_stay(architecture: &Architecture) {
         let began = Instant::now();
         stop(server);
         let took = began.elapsed();
-        assert!(took < Duration::from_secs(8), "it took {took:?} to stop");
+        assert!(took < Duration::from_secs(15), "it took {took:?} to stop");
     });
 }
 
