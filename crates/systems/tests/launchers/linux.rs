@@ -260,8 +260,8 @@ fn exchange(name: &str) -> Result<(), Failed> {
     match before {
         Ok(before) => {
             let counts = running.host_counts()?.since(before);
-            // Each line is read and written here, whatever runs the agent.
-            assert!((6..1_000_000).contains(&counts.syscalls) && counts.switches > 0, "{counts:?}");
+            // Each line is written here, whatever runs the agent. The first read may have been entered before.
+            assert!((5..1_000_000).contains(&counts.syscalls) && counts.switches > 0, "{counts:?}");
             running.end_counting();
             exchange(3, &mut running)?;
             assert!(running.host_counts().is_err() && running.is_counted().is_err());
