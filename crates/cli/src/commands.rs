@@ -3,6 +3,7 @@
 mod agent;
 mod answer;
 mod check;
+mod command_line;
 mod compare;
 mod concurrency;
 mod describe;

@@ -164,12 +164,18 @@ impl Side {
         if self.case.value != case {
             return false;
         }
-        let params = cases::completed(case, params);
         let has = |(name, values): (&String, &Located<Vec<String>>)| {
-            let own = params.get(name);
-            own.is_some_and(|own| values.value.iter().any(|value| same_value(value, own)))
+            values.value.iter().any(|value| has_value(case, params, name, value))
         };
         self.params.iter().all(has)
+    }
+}
+
+/// Whether a point has this value of a parameter, which runs of older versions may lack.
+fn has_value(case: &str, params: &BTreeMap<String, String>, name: &str, value: &str) -> bool {
+    match params.get(name) {
+        Some(own) => same_value(own, value),
+        None => cases::completed(case, params).get(name).is_some_and(|own| same_value(own, value)),
     }
 }
 
@@ -227,9 +233,8 @@ fn rows<'a>(side: &Side, document: &'a Document) -> Vec<Row<'a>> {
 fn not_measured(side: &Side, rows: &[Row]) -> Vec<String> {
     let is_there = |params: &BTreeMap<String, String>| {
         rows.iter().any(|(result, _)| {
-            let own = cases::completed(&result.case, &result.params);
             let has = |(name, value): (&String, &String)| {
-                own.get(name).is_some_and(|own| same_value(own, value))
+                has_value(&result.case, &result.params, name, value)
             };
             params.iter().all(has)
         })

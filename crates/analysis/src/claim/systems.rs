@@ -58,9 +58,13 @@ pub(super) fn name_of(run: &Document) -> String {
     run.system().or_else(|| os_of(run)).unwrap_or("the system").to_owned()
 }
 
-/// The names of the systems of these runs, each once.
+/// The names of the systems of these runs, each once, and which of them were not started.
 pub(super) fn names_of(runs: &[Document]) -> Vec<String> {
-    runs.iter().map(name_of).collect::<BTreeSet<_>>().into_iter().collect()
+    let name = |run: &Document| match os_of(run) {
+        None if run.system().is_some() => format!("{} (not started)", name_of(run)),
+        _ => name_of(run),
+    };
+    runs.iter().map(name).collect::<BTreeSet<_>>().into_iter().collect()
 }
 
 fn os_of(run: &Document) -> Option<&str> {
@@ -70,6 +74,16 @@ fn os_of(run: &Document) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn systems_that_were_not_started_are_named_so() {
+        let native = crate::simulated::document("native", Vec::new());
+        let mut gone = crate::simulated::document("wine", Vec::new());
+        gone.machine.remove("os");
+        let mut started = native.clone();
+        started.machine.insert("os".to_owned(), "Linux".into());
+        assert_eq!(names_of(&[started, gone]), ["native", "wine (not started)"]);
+    }
 
     #[test]
     fn a_name_of_the_users_precedes_an_operating_system() {

@@ -14,6 +14,7 @@ use results::Document;
 use runner::{Options, PlanError, RunError};
 
 use self::missing::Missing;
+use super::command_line::{in_one_line, store_option};
 use super::compare::is_document;
 use super::exchange::{read_document, read_text};
 use super::files::write;
@@ -95,11 +96,22 @@ fn measured(claims: Vec<Claim>, args: &Check) -> anyhow::Result<Option<Vec<Docum
         on: &args.on,
         store: &args.store,
     };
-    let file = args.file.display();
-    let earlier: String = args.runs.iter().map(|run| format!(" {run}")).collect();
-    needed
-        .measure(|id| format!("oscost check {file}{earlier} {id}"))
-        .map_err(|error| in_file(error, args))
+    let again = again(args)?;
+    needed.measure(|id| format!("{again} {id}")).map_err(|error| in_file(error, args))
+}
+
+/// The command that judges the given runs, by names that later runs do not change.
+fn again(args: &Check) -> anyhow::Result<String> {
+    let mut words = vec!["oscost".to_owned(), "check".to_owned()];
+    words.extend(store_option(&args.store));
+    words.push(args.file.display().to_string());
+    for name in &args.runs {
+        words.push(match is_document(name) {
+            true => name.clone(),
+            false => store_to_read(&args.store)?.resolve(name)?,
+        });
+    }
+    Ok(in_one_line(&words))
 }
 
 /// The options of measuring, without claims.

@@ -11,6 +11,7 @@ use results::{Document, Store};
 use runner::{Ended, Event, Options, Plan, Request, RunError};
 
 use super::answer::{GOAL, choice_of, in_words, with_answer};
+use super::command_line::{in_one_line, store_option};
 use super::ranking::with_ranking;
 use crate::args::{COMMANDS, FILTERS, OP, Output, StoreArg};
 use crate::ending::Ending;
@@ -149,8 +150,6 @@ pub fn is_summarised(document: &Document, form: Form) -> bool {
 
 /// The command that resumes an unfinished run.
 pub fn how_to_resume(id: &str, store: &StoreArg) -> String {
-    match &store.store {
-        Some(path) => format!("oscost run --store {} --resume {id}", path.display()),
-        None => format!("oscost run --resume {id}"),
-    }
+    let words = ["oscost", "run", "--resume", id].map(str::to_owned).to_vec();
+    in_one_line(&[words, store_option(store)].concat())
 }

@@ -14,6 +14,7 @@ use results::Document;
 use runner::{Options, Selection};
 
 use super::check::{ending, existing};
+use super::command_line::{in_one_line, store_option};
 use super::exchange::read_text;
 use super::measure::plan_of;
 use super::needed::Needed;
@@ -164,7 +165,10 @@ fn measured(study: &Study, size: Size, args: &Args) -> anyhow::Result<Option<Vec
         store: &args.store,
     };
     let name = args.study.as_deref().unwrap_or_default();
-    needed.measure(|id| format!("oscost study {name} --run {id}"))
+    let mut words = ["oscost", "study", name].map(str::to_owned).to_vec();
+    words.extend(store_option(&args.store));
+    let again = in_one_line(&words);
+    needed.measure(|id| format!("{again} --run {id}"))
 }
 
 /// Whether the runs have the original sizes.

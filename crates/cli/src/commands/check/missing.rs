@@ -1,11 +1,12 @@
 //! Points of claims that existing runs lack, and how to measure them.
 
-use analysis::claim::{Claim, NATIVE, lacking_points};
+use analysis::claim::{Claim, NATIVE, absent_systems, lacking_points};
 use results::Document;
 use runner::{Options, Plan, Point, Selection, machine_differences};
 
-use super::{best_clock, in_file, options_of};
+use super::{again, best_clock, in_file, options_of};
 use crate::args::{Check, StoreArg};
+use crate::commands::command_line::{in_one_line, store_option};
 use crate::commands::measure::plan_of;
 use crate::ending::Usage;
 use crate::output::note;
@@ -30,7 +31,11 @@ impl Missing {
     /// A value that a parameter cannot have here.
     pub fn of(claims: &[Claim], runs: &[Document], args: &Check) -> anyhow::Result<Self> {
         let mut missing = Self { claims: Vec::new(), absent: Vec::new() };
-        for claim in lacking_points(claims, runs) {
+        let lacking = lacking_points(claims, runs).into_iter();
+        // Of a claim about a system that no run is of, this system has a part only.
+        for claim in
+            lacking.filter(|claim| absent_systems(std::slice::from_ref(claim), runs).is_empty())
+        {
             let options = Options { claims: vec![claim.clone()], ..options_of(args) };
             let points = match plan_of(&options) {
                 Ok(Plan { points, .. }) => points,
@@ -62,12 +67,12 @@ impl Missing {
             check_machine(runs)?;
             return Ok(self.claims.into_iter().map(|(claim, _)| claim).collect());
         }
-        self.lines(args).iter().for_each(|line| note(line));
+        self.lines(args)?.iter().for_each(|line| note(line));
         Ok(Vec::new())
     }
 
     /// The points that the runs lack, and how to measure them.
-    fn lines(&self, args: &Check) -> Vec<String> {
+    fn lines(&self, args: &Check) -> anyhow::Result<Vec<String>> {
         let labels: Vec<String> = self.absent.iter().take(NAMED).map(Point::label).collect();
         let more = match self.absent.len() - labels.len() {
             0 => String::new(),
@@ -77,7 +82,6 @@ impl Missing {
             1 => "a point".to_owned(),
             n => format!("{n} points"),
         };
-        let (file, runs) = (args.file.display(), args.runs.join(" "));
         let mut lines = vec![format!(
             "claims need {count} that were not measured: {}{more}",
             labels.join(", ")
@@ -88,14 +92,14 @@ impl Missing {
             .map(|selection| command(selection, &args.store))
             .collect();
         lines.extend(commands.iter().map(|command| format!("to measure them: `{command}`")));
+        let check = again(args)?;
+        let at_once = format!("`{check} --measure-missing`");
         let new: Vec<String> = (0..commands.len()).rev().map(last).collect();
-        let new = new.join(" ");
-        let then = match commands.is_empty() {
-            true => String::new(),
-            false => format!("then `oscost check {file} {runs} {new}`; "),
-        };
-        lines.push(format!("{then}both at once: `oscost check {file} {runs} --measure-missing`"));
-        lines
+        lines.push(match commands.is_empty() {
+            true => format!("{at_once} measures them"),
+            false => format!("then `{check} {}`; or both at once: {at_once}", new.join(" ")),
+        });
+        Ok(lines)
     }
 
     /// Selections that contain the points of each claim, so that one run has them: of several claims together, if no other points
@@ -176,19 +180,8 @@ fn command(selection: &Selection, store: &StoreArg) -> String {
             _ => words.extend(["--param".to_owned(), format!("{name}={}", values.join(","))]),
         }
     }
-    if let Some(path) = &store.store {
-        words.extend(["--store".to_owned(), path.display().to_string()]);
-    }
-    words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
-}
-
-/// A word as a shell reads it.
-fn quoted(word: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_./:=,%+-@".contains(c);
-    match !word.is_empty() && word.chars().all(is_plain) {
-        true => word.to_owned(),
-        false => format!("'{}'", word.replace('\'', "'\\''")),
-    }
+    words.extend(store_option(store));
+    in_one_line(&words)
 }
 
 #[cfg(test)]
