@@ -272,12 +272,12 @@ fn hostile_text_appears_as_text() {
         let text = escaped(&as_shown(&text));
         // As a tag, an option, a parameter, a reason, a doubt, a fact about the host and one about a directory.
         for whole in [
-            format!("<td class=\"text\">{text}</td>"),
-            format!("<td class=\"text\">asked {text}</td>"),
+            format!("<td class=\"text\">{text}<"),
+            format!("<td class=\"text\">asked {text}<"),
             format!("because {text}"),
             format!("doubt {text}"),
-            format!("<td class=\"text\">host {text}</td>"),
-            format!("<td class=\"text\">type {text}</td>"),
+            format!("<td class=\"text\">host {text}<"),
+            format!("<td class=\"text\">type {text}<"),
         ] {
             assert!(page.contains(&whole), "{whole:?}");
         }
@@ -303,7 +303,12 @@ fn names_that_are_not_utf8_appear_as_text() {
         .complains(&["wrote <b>\u{fffd}\u{fffd}.html"]);
     let page = read(&bench.path("").join(os(&page)));
     assert!(page.contains("20261122-214018-0001") && !page.contains("<b>\u{fffd}"), "{page:.300}");
-    // The name of a run is text.
+    // The names of a run and of a library are text.
+    let library = name(".so");
+    std::fs::write(bench.path("").join(os(&library)), "").expect("a file is written");
+    finished(&[words("run"), words("--op"), os(&library)])
+        .with(2)
+        .complains(&["<b>\u{fffd}\u{fffd}.so", "not UTF-8"]);
     finished(&[words("report"), os(&run), words("-o"), words("x.html")])
         .with(2)
         .complains(&["UTF-8"]);
