@@ -163,15 +163,24 @@ fn definitions(results: &[Named]) -> Markup {
     }
     let known: Vec<_> =
         cases.iter().filter_map(|result| Some((result, cases::find(&result.case)?))).collect();
+    // Cases share metrics.
+    let mut metrics: Vec<(&str, &str)> = Vec::new();
+    for (result, case) in &known {
+        for metric in case.metrics {
+            let is_measured =
+                |(_, other): &Named| other.case == result.case && other.metric == metric.name;
+            let described = (metric.name, metric.meaning);
+            if !metrics.contains(&described) && results.iter().any(is_measured) {
+                metrics.push(described);
+            }
+        }
+    }
     html! { @if !known.is_empty() {
-        details.definitions { summary { "What one operation is" }
-            dl { @for (result, case) in &known {
-                dt { (Text(&result.case)) }
-                dd { (case.operation) }
-                @for metric in case.metrics.iter().filter(|metric| {
-                    results.iter().any(|(_, r)| r.case == result.case && r.metric == metric.name)
-                }) { dd { code { (metric.name) } ": " (metric.meaning) } }
-            } }
+        details.definitions { summary { "What one operation is, and what the metrics are" }
+            dl {
+                @for (result, case) in &known { dt { (Text(&result.case)) } dd { (case.operation) } }
+                @for (name, meaning) in &metrics { dt { code { (name) } } dd { (meaning) } }
+            }
         }
     } }
 }

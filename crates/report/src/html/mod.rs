@@ -144,7 +144,15 @@ pub fn report_html(report: &Report) -> String {
             }
         }
     };
-    page.into_string()
+    without_optional_tags(page.into_string())
+}
+
+/// The page without end tags that HTML does not need: tables have thousands. In text, `<` is escaped.
+fn without_optional_tags(mut page: String) -> String {
+    for tag in ["</td>", "</th>", "</tr>", "</li>", "</dd>", "</dt>"] {
+        page = page.replace(tag, "");
+    }
+    page
 }
 
 /// The sections after the areas.

@@ -190,6 +190,7 @@ const count = make('span');
 count.setAttribute('role', 'status');
 const rows = all('main section[id^="area-"] tbody tr').map(row => [row, row.textContent.toLowerCase()]);
 const dots = all('figure .p').map(point => [point, point.textContent.toLowerCase()]);
+document.documentElement.classList.toggle('large', rows.length + dots.length > 1500);
 input.oninput = () => {
   const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
   const fits = text => words.every(word => text.includes(word));

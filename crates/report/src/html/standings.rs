@@ -57,27 +57,23 @@ fn block(
         return html! {};
     }
     let others = columns.get(1..).unwrap_or_default();
-    let with_ranks =
-        others.len() > 1 && standings.iter().any(|one| one.ranks.iter().any(Option::is_some));
+    let is_ranked = |standing: &&Standing| standing.ranks.iter().any(Option::is_some);
+    let with_ranks = others.len() > 1 && standings.iter().any(|standing| is_ranked(standing));
     html! {
         div.charts { (chart(title, standings, columns, ids).figure()) }
         (scrolled(&format!("{title}: mean ratios"), html! {
             thead { tr {
                 th scope="col" { (rows_are) }
-                @for name in others {
-                    @let of = if others.len() == 1 { String::new() } else { format!(" of {name}") };
-                    th.n scope="col" { (Text(&format!("ratio{of}"))) }
-                    th scope="col" { (Text(&format!("interval{of}"))) }
-                    th scope="col" { (Text(&format!("verdict{of}"))) }
-                    th.n scope="col" { (Text(&format!("points{of}"))) }
-                }
-                @if with_ranks { @for name in columns { th.n scope="col" { (Text(&format!("rank of {name}"))) } } }
+                @if others.len() > 1 { th scope="col" { "compared" } }
+                th.n scope="col" { "ratio" } th.n scope="col" { "interval" } th scope="col" { "verdict" } th.n scope="col" { "points" }
+                @if with_ranks { th.n scope="col" { "rank of " (columns.len()) } }
             } }
-            tbody { @for standing in standings { tr {
+            tbody { @for standing in standings { @for (at, column) in others.iter().enumerate() { tr {
                 th scope="row" { (Text(&name(standing))) }
-                @for column in &standing.columns { (cells(column)) }
-                @if with_ranks { @for rank in &standing.ranks { td { (Text(&rank_words(*rank))) } } }
-            } } }
+                @if others.len() > 1 { td.words { (Text(column)) } }
+                @if let Some(column) = standing.columns.get(at) { (cells(column)) }
+                @if with_ranks { td { (Text(&rank_words(standing.ranks.get(at + 1).copied().flatten()))) } }
+            } } } }
         }))
         (paragraphs(lines))
     }
