@@ -65,9 +65,9 @@ fn ns(time: Duration) -> f64 {
     time.as_nanos() as f64
 }
 
-/// A time that is known exactly, with three digits.
+/// A time that is known exactly.
 fn time(time: Duration) -> String {
-    format_time(ns(time), ns(time) * 0.005)
+    format_time(ns(time), 0.0)
 }
 
 fn factor(factor: f64) -> String {
@@ -111,7 +111,7 @@ mod tests {
         let locked = text(&locked, None);
         assert!(locked.contains("on 1 CPU no executor"), "{locked}");
         assert!(
-            locked.contains("held for 10.0 ms in all, which limits the speed-up to 40"),
+            locked.contains("held for 10 ms in all, which limits the speed-up to 40"),
             "{locked}"
         );
         assert!(!locked.contains("fastest"), "{locked}");
