@@ -142,7 +142,7 @@ impl Choice {
 pub struct Within {
     /// The positions of those whose whole interval is within the limit.
     pub surely: Vec<usize>,
-    /// The positions of those whose interval contains the limit.
+    /// The positions of those whose interval contains the limit, or that have no interval.
     pub perhaps: Vec<usize>,
     /// The one of the first kind with the shortest elapsed time.
     pub fastest: Option<usize>,
@@ -155,9 +155,11 @@ impl Choice {
             let delay = |candidate: &Candidate| candidate.foreground_delay;
             (0..).zip(&self.candidates).filter_map(move |(at, c)| Some((at, delay(c)?)))
         };
+        // A single trial has no interval.
+        let is_sure = |delay: &Estimate| delay.low < delay.high && delay.high <= limit_ns;
         let surely: Vec<usize> =
-            delays().filter(|(_, delay)| delay.high <= limit_ns).map(|(at, _)| at).collect();
-        let perhaps = delays().filter(|(_, delay)| delay.low <= limit_ns && delay.high > limit_ns);
+            delays().filter(|(_, delay)| is_sure(delay)).map(|(at, _)| at).collect();
+        let perhaps = delays().filter(|(_, delay)| delay.low <= limit_ns && !is_sure(delay));
         let elapsed = |at: &usize| Some((*at, self.candidates[*at].elapsed?.median));
         let fastest = surely.iter().filter_map(elapsed).min_by(|(_, a), (_, b)| a.total_cmp(b));
         Within {
@@ -540,12 +542,13 @@ mod tests {
             figures("pool", 5e6, 30.0, 40.0),
             figures("threads", 4e6, 35.0, 60.0),
             figures("tokio", 3e6, 80.0, 90.0),
+            figures("rayon", 3e6, 95.0, 95.0),
         ]
         .concat();
         let choice = choose(&rows, Goal::ForegroundDelay);
         let names: Vec<&str> =
             choice.candidates.iter().map(|c| c.params["executor"].as_str()).collect();
-        assert_eq!(names, ["serial", "pool", "threads", "tokio"]);
+        assert_eq!(names, ["serial", "pool", "threads", "tokio", "rayon"]);
         let of = |surely: &[usize], perhaps: &[usize], fastest| Within {
             surely: surely.to_vec(),
             perhaps: perhaps.to_vec(),
@@ -553,7 +556,7 @@ mod tests {
         };
         assert_eq!(choice.within(50.0), of(&[0, 1], &[2], Some(1)));
         assert_eq!(choice.within(5.0), of(&[], &[], None));
-        assert_eq!(choice.within(100.0), of(&[0, 1, 2, 3], &[], Some(3)));
+        assert_eq!(choice.within(100.0), of(&[0, 1, 2, 3], &[4], Some(3)));
         // Other goals have no such figure.
         let others = [row("serial", "1", "time", vec![1e6; 6])];
         assert_eq!(choose(&others, Goal::Elapsed).within(1e12), of(&[], &[], None));

@@ -152,7 +152,7 @@ fn a_foreground_task_is_the_goal() {
     for words in [
         "the wake-up delay of a foreground task beside these 3 jobs",
         "delay: how much later",
-        "The delay stays within 3600s with",
+        "within 3600s",
     ] {
         assert!(text.contains(words), "{words}: {}", said.out);
     }
@@ -160,8 +160,9 @@ fn a_foreground_task_is_the_goal() {
     let answer = &document["answer"];
     assert_eq!(answer["goal"], "foreground-delay-p90");
     let candidates = answer["candidates"].as_array().unwrap().len();
-    assert_eq!(answer["within"]["surely"].as_array().map(Vec::len), Some(candidates));
-    assert!(answer["within"]["fastest"].as_u64() < Some(candidates as u64));
+    let of = |which: &str| answer["within"][which].as_array().unwrap().len();
+    // Of a candidate with a single quiet trial, that is not sure.
+    assert_eq!(of("surely") + of("perhaps"), candidates);
     for candidate in answer["candidates"].as_array().unwrap() {
         assert!(candidate["foreground_delay"]["median"].as_f64() >= Some(1.0), "{candidate}");
     }
