@@ -102,7 +102,7 @@ fn the_page_of_a_default_run_is_small() {
     // Those of Linux.
     let is_measured = |case: &&Case| {
         cases::only_by(case).is_none()
-            && !cases::is_extended(case)
+            && !cases::is_beyond(case, cases::Extent::Ordinary)
             && !matches!(case.only, Only::Windows(_))
     };
     for case in cases::all().into_iter().filter(is_measured) {
