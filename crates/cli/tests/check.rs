@@ -98,8 +98,8 @@ scope = "for all"
 "#;
 
 /// Whether there were figures: beside other programs a claim may remain undecided.
-fn is_judged(verdict: &String) -> bool {
-    ["holds", "undecided"].contains(&verdict.as_str())
+fn is_judged(verdict: &str) -> bool {
+    ["holds", "undecided"].contains(&verdict)
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn claims_between_systems_are_measured_on_each_and_judged() {
     bench.write("claims.toml", BETWEEN);
     let said =
         bench.oscost("check claims.toml --quick --on native --on again=native --json").ended();
-    assert!(verdicts(&said.out).iter().all(is_judged), "{}", said.out);
+    assert!(verdicts(&said.out).iter().all(|verdict| is_judged(verdict)), "{}", said.out);
     assert!(said.err.contains(" points on 2 systems, up to "), "{}", said.err);
     let claims = &said.json()["claims"];
     let sides = &claims[0]["comparisons"][0];
@@ -179,7 +179,7 @@ fn points_that_a_run_lacks_are_named_with_the_command_that_measures_them() {
     assert!(command.starts_with("run lock/std-mutex lock/parking-lot-mutex --param "), "{command}");
     bench.oscost(&format!("{command} --quick")).ended();
     let both = bench.oscost(&format!("check claims.toml {run} last --json")).ended();
-    assert!(verdicts(&both.out).iter().all(is_judged), "{}", both.out);
+    assert!(verdicts(&both.out).iter().all(|verdict| is_judged(verdict)), "{}", both.out);
     assert!(both.err.is_empty(), "{}", both.err);
 }
 
@@ -190,7 +190,7 @@ fn what_a_run_lacks_is_measured_on_request_if_it_is_of_this_machine() {
     let run = bench.oscost("run clock/std-instant --quick").ended().saved();
     let options = format!("check claims.toml {run} --measure-missing --quick");
     let said = bench.oscost(&format!("{options} --json")).ended();
-    assert!(verdicts(&said.out).iter().all(is_judged), "{}", said.out);
+    assert!(verdicts(&said.out).iter().all(|verdict| is_judged(verdict)), "{}", said.out);
     let runs = said.json()["runs"].as_array().expect("runs").clone();
     assert!(runs.len() == 2 && runs[0] == run.as_str(), "{runs:?}");
     // Nothing is left to measure.

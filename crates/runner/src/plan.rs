@@ -7,12 +7,12 @@ mod on;
 mod options;
 mod params;
 mod point;
+mod points;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use cases::{Case, Extent, Param, Takes, only_by, trials_of};
-use measure::Params;
+use cases::{Case, Extent, only_by, trials_of};
 use measure::user_code::UserCode;
 use serde::{Deserialize, Serialize};
 
@@ -22,8 +22,9 @@ pub use filter::choose;
 pub use on::{MeasuredSystem, On};
 use options::extent_of;
 pub use options::{Options, Selection};
-use params::{params_of, thinned, values_of};
+use params::params_of;
 pub use point::Point;
+use points::points_of;
 
 /// Wanted half-width of an interval, as a share: of a sampled core-bound point; of a sampled one that waits for memory, other
 /// CPUs, devices or timers; and of trials and of contending workers, whose rounds differ by 5 to 15 % from process to process.
@@ -264,38 +265,6 @@ fn with_measuring_cpu_last(cpus: &[usize], wanted: Option<usize>) -> Result<Vec<
     let mut ordered: Vec<usize> = cpus.iter().copied().filter(|&other| other != cpu).collect();
     ordered.push(cpu);
     Ok(ordered)
-}
-
-/// Every combination of the parameters' values.
-fn points_of(case: &Case, options: &Options, cpus: &[usize]) -> Result<Vec<Point>, PlanError> {
-    // Another directory is another place for the same points.
-    let chooses = |param: &&Param| param.takes != Takes::Directory;
-    let mut choosing = case.params.iter().filter(chooses);
-    let by_hand = choosing.any(|param| options.params.contains_key(param.name));
-    let mut all = vec![Params::new()];
-    for param in case.params {
-        let mut values = thinned(param, case, options, values_of(param, options, cpus)?);
-        // Which of these values a run measures depends on other parameters, or they are an experiment of their own: points chosen
-        // by hand have the usual one.
-        let is_chosen = options.params.contains_key(param.name);
-        let is_usual_one = cases::is_added(case, param.name)
-            || (matches!(param.takes, Takes::Work(_)) && !options.full);
-        if by_hand && !is_chosen && is_usual_one {
-            values.truncate(1);
-        }
-        all = all
-            .into_iter()
-            .flat_map(|params| {
-                values.iter().map(move |value| {
-                    let mut params = params.clone();
-                    params.insert(param.name.to_owned(), value.clone());
-                    params
-                })
-            })
-            .collect();
-    }
-    all.retain(|params| by_hand || cases::includes(case, params, extent_of(options)));
-    Ok(all.into_iter().map(|params| Point { case: case.label(), params }).collect())
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 pub(super) mod document;
 mod missing;
+mod request;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -11,14 +12,13 @@ use analysis::claim::{
 };
 use report::{claims_junit, claims_markdown, claims_text};
 use results::Document;
-use runner::{Options, PlanError, RunError};
+use runner::Options;
 
 use self::missing::Missing;
-use super::command_line::{in_one_line, store_option};
+use self::request::{again, in_file, options_of};
 use super::compare::is_document;
 use super::exchange::{read_document, read_text};
 use super::files::write;
-use super::measure::best_clock;
 use super::needed::Needed;
 use crate::args::{Check, FILTERS, StoreArg};
 use crate::ending::{Ending, Usage};
@@ -98,44 +98,6 @@ fn measured(claims: Vec<Claim>, args: &Check) -> anyhow::Result<Option<Vec<Docum
     };
     let again = again(args)?;
     needed.measure(|id| format!("{again} {id}")).map_err(|error| in_file(error, args))
-}
-
-/// The command that judges the given runs, by names that later runs do not change.
-fn again(args: &Check) -> anyhow::Result<String> {
-    let mut words = vec!["oscost".to_owned(), "check".to_owned()];
-    words.extend(store_option(&args.store));
-    words.push(args.file.display().to_string());
-    for name in &args.runs {
-        words.push(match is_document(name) {
-            true => name.clone(),
-            false => store_to_read(&args.store)?.resolve(name)?,
-        });
-    }
-    Ok(in_one_line(&words))
-}
-
-/// The options of measuring, without claims.
-fn options_of(args: &Check) -> Options {
-    Options {
-        quick: args.quick,
-        precision: args.precision,
-        budget: args.budget,
-        ..Options::default()
-    }
-}
-
-/// A mistake in a claim, with the name of the file.
-fn in_file(error: anyhow::Error, args: &Check) -> anyhow::Error {
-    let of_plan = match error.downcast_ref() {
-        Some(RunError::NoPlan(of_plan)) => Some(of_plan),
-        _ => error.downcast_ref(),
-    };
-    match of_plan {
-        Some(PlanError::Claim(mistake)) => {
-            Usage(format!("{}: {mistake}", args.file.display())).into()
-        }
-        _ => error,
-    }
 }
 
 /// The options to be kept with the run: what it measures, as filters.

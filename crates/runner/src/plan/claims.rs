@@ -9,7 +9,7 @@ use measure::{Params, Role};
 use super::error::PlanError;
 use super::options::Options;
 use super::point::Point;
-use super::points_of;
+use super::points::points_of;
 
 /// The points of the cases that the claims of `options` need where these are measured, each once, on these CPUs. What another
 /// command measures is left out.

@@ -4,10 +4,10 @@ use analysis::claim::{Claim, NATIVE, absent_systems, lacking_points};
 use results::Document;
 use runner::{Options, Plan, Point, Selection, machine_differences};
 
-use super::{again, best_clock, in_file, options_of};
+use super::request::{again, in_file, options_of};
 use crate::args::{Check, StoreArg};
 use crate::commands::command_line::{in_one_line, store_option};
-use crate::commands::measure::plan_of;
+use crate::commands::measure::{best_clock, plan_of};
 use crate::ending::Usage;
 use crate::output::note;
 

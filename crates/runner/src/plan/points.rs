@@ -1,0 +1,45 @@
+//! The points of a case.
+
+use cases::{Case, Param, Takes};
+use measure::Params;
+
+use super::error::PlanError;
+use super::options::{Options, extent_of};
+use super::params::{thinned, values_of};
+use super::point::Point;
+
+/// Every combination of the parameters' values.
+pub(super) fn points_of(
+    case: &Case,
+    options: &Options,
+    cpus: &[usize],
+) -> Result<Vec<Point>, PlanError> {
+    // Another directory is another place for the same points.
+    let chooses = |param: &&Param| param.takes != Takes::Directory;
+    let mut choosing = case.params.iter().filter(chooses);
+    let by_hand = choosing.any(|param| options.params.contains_key(param.name));
+    let mut all = vec![Params::new()];
+    for param in case.params {
+        let mut values = thinned(param, case, options, values_of(param, options, cpus)?);
+        // Which of these values a run measures depends on other parameters, or they are an experiment of their own: points chosen
+        // by hand have the usual one.
+        let is_chosen = options.params.contains_key(param.name);
+        let is_usual_one = cases::is_added(case, param.name)
+            || (matches!(param.takes, Takes::Work(_)) && !options.full);
+        if by_hand && !is_chosen && is_usual_one {
+            values.truncate(1);
+        }
+        all = all
+            .into_iter()
+            .flat_map(|params| {
+                values.iter().map(move |value| {
+                    let mut params = params.clone();
+                    params.insert(param.name.to_owned(), value.clone());
+                    params
+                })
+            })
+            .collect();
+    }
+    all.retain(|params| by_hand || cases::includes(case, params, extent_of(options)));
+    Ok(all.into_iter().map(|params| Point { case: case.label(), params }).collect())
+}
