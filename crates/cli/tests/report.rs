@@ -346,7 +346,10 @@ fn systems_of_one_invocation_are_side_by_side() {
     }
     let page = read(&report(&bench, "native.json", "one.html", ""));
     assert!(page.contains("<h1>oscost: run 20261122-214018-0005</h1>"));
-    bench.oscost("report native.json --by system -o x.html").with(2).complains(&["native"]);
+    bench
+        .oscost("report native.json --by system -o x.html --store none.sqlite")
+        .with(2)
+        .complains(&["native"]);
 }
 
 #[test]

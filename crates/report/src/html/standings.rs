@@ -58,7 +58,7 @@ fn block(
     }
     let others = columns.get(1..).unwrap_or_default();
     let is_ranked = |standing: &&Standing| standing.ranks.iter().any(Option::is_some);
-    let with_ranks = others.len() > 1 && standings.iter().any(|standing| is_ranked(standing));
+    let with_ranks = others.len() > 1 && standings.iter().any(is_ranked);
     html! {
         div.charts { (chart(title, standings, columns, ids).figure()) }
         (scrolled(&format!("{title}: mean ratios"), html! {
