@@ -6,8 +6,6 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use super::state::phase;
-use super::worker::{Task, Worker};
 use crate::stats::median;
 use crate::survey::cost_of;
 use crate::time::{Clock, Nanoseconds, Ticks};
@@ -15,7 +13,7 @@ use crate::time::{Clock, Nanoseconds, Ticks};
 /// Hand-overs of a round.
 const ENOUGH: usize = 16;
 /// How long a worker has waited when the lock is handed over to it: locks that spin before they sleep do so for less.
-const WAITED: Nanoseconds = Nanoseconds::new(20_000.0);
+pub(super) const WAITED: Nanoseconds = Nanoseconds::new(20_000.0);
 
 /// The hand-overs of a round, in the memory that its workers share.
 #[derive(Default)]
@@ -35,22 +33,22 @@ impl HandOvers {
 
     /// The clock of the stamps: the stamps of one hand-over are taken on two CPUs, and the system keeps this clock the same on
     /// all of them.
-    fn clock() -> Clock {
+    pub fn clock() -> Clock {
         Clock::monotonic()
     }
 
-    fn is_released_by(&self, worker: usize) -> bool {
+    pub fn is_released_by(&self, worker: usize) -> bool {
         self.releaser.load(Ordering::Acquire) == worker as u32 + 1
     }
 
     /// Called by the holder immediately before it releases the lock.
-    fn release(&self, worker: usize) {
+    pub fn release(&self, worker: usize) {
         self.releaser.store(worker as u32 + 1, Ordering::Release);
         self.released.store(Self::clock().now().0, Ordering::Release);
     }
 
     /// Called by a worker that has acquired the lock `now`, for which it had waited since `since`.
-    fn acquire(&self, worker: usize, since: Ticks, now: Ticks) {
+    pub fn acquire(&self, worker: usize, since: Ticks, now: Ticks) {
         let released = Ticks(self.released.load(Ordering::Acquire));
         let is_first = self.releaser.load(Ordering::Acquire) == 0;
         let waited = Self::clock().between(since, released);
@@ -76,44 +74,6 @@ impl HandOvers {
     }
 }
 
-impl<T> Worker<'_, T> {
-    /// Takes turns with the others until there are enough hand-overs, or the phase ends.
-    pub(super) fn hand_over<W>(&self, own: &mut W)
-    where
-        T: Task<W>,
-    {
-        let hand_overs = &self.state.hand_overs;
-        let clock = HandOvers::clock();
-        while self.goes_on() {
-            let since = clock.now();
-            self.slot().waits_since.store(since.0.max(1), Ordering::Release);
-            self.task.exclusively(own, || {
-                hand_overs.acquire(self.number, since, clock.now());
-                self.slot().waits_since.store(0, Ordering::Release);
-                while self.goes_on() && !self.another_has_waited(clock) {
-                    std::thread::yield_now();
-                }
-                hand_overs.release(self.number);
-            });
-            while self.goes_on() && hand_overs.is_released_by(self.number) {
-                std::thread::yield_now();
-            }
-        }
-    }
-
-    fn goes_on(&self) -> bool {
-        let made = self.state.hand_overs.made.load(Ordering::Acquire);
-        made < HandOvers::ENOUGH && self.phase() == phase::HAND_OVER
-    }
-
-    fn another_has_waited(&self, clock: Clock) -> bool {
-        let now = clock.now();
-        let mut since =
-            self.state.slots.iter().map(|slot| slot.waits_since.load(Ordering::Acquire));
-        since.any(|since| since > 0 && clock.between(Ticks(since), now) >= WAITED)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::{Mutex, MutexGuard};
@@ -123,7 +83,7 @@ mod tests {
     use crate::record::{Line, parse_lines};
     use crate::round::Mode;
     use crate::round::tests::order;
-    use crate::worker_group::{HAND_OVER, Operations, Place, WorkerGroup};
+    use crate::worker_group::{HAND_OVER, Operations, Place, Task, WorkerGroup};
     use crate::{CaseError, Round, RoundOrder};
 
     /// A mutex that is known to the new holder only after a while.

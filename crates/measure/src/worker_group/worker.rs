@@ -8,11 +8,12 @@ use platform::CaseError;
 use platform::counters::ThreadCounters;
 use platform::cpu::{pin_thread, pin_thread_to_any};
 
+use super::hand_over::{HandOvers, WAITED};
 use super::placement::WorkerGroup;
 use super::state::{SharedState, Slot, phase};
 use crate::record::Repeated;
 use crate::round::{Mode, RoundOrder, Sampler};
-use crate::time::{Nanoseconds, Stopwatch};
+use crate::time::{Clock, Nanoseconds, Stopwatch, Ticks};
 
 /// A batch among several workers: long compared with the 2 us in which a worker runs its sentinel and does not contend.
 const CONTENDED_BATCH: Nanoseconds = Nanoseconds::new(100_000.0);
@@ -64,11 +65,11 @@ pub(super) struct Worker<'a, T> {
 }
 
 impl<T> Worker<'_, T> {
-    pub(super) fn slot(&self) -> &Slot {
+    fn slot(&self) -> &Slot {
         &self.state.slots[self.number]
     }
 
-    pub(super) fn phase(&self) -> u32 {
+    fn phase(&self) -> u32 {
         self.state.phase.load(Ordering::Acquire)
     }
 
@@ -233,5 +234,43 @@ impl<T> Worker<'_, T> {
             times += 1;
         }
         self.slot().checked.store(times, Ordering::Release);
+    }
+}
+
+impl<T> Worker<'_, T> {
+    /// Takes turns with the others until there are enough hand-overs, or the phase ends.
+    fn hand_over<W>(&self, own: &mut W)
+    where
+        T: Task<W>,
+    {
+        let hand_overs = &self.state.hand_overs;
+        let clock = HandOvers::clock();
+        while self.goes_on() {
+            let since = clock.now();
+            self.slot().waits_since.store(since.0.max(1), Ordering::Release);
+            self.task.exclusively(own, || {
+                hand_overs.acquire(self.number, since, clock.now());
+                self.slot().waits_since.store(0, Ordering::Release);
+                while self.goes_on() && !self.another_has_waited(clock) {
+                    std::thread::yield_now();
+                }
+                hand_overs.release(self.number);
+            });
+            while self.goes_on() && hand_overs.is_released_by(self.number) {
+                std::thread::yield_now();
+            }
+        }
+    }
+
+    fn goes_on(&self) -> bool {
+        let made = self.state.hand_overs.made.load(Ordering::Acquire);
+        made < HandOvers::ENOUGH && self.phase() == phase::HAND_OVER
+    }
+
+    fn another_has_waited(&self, clock: Clock) -> bool {
+        let now = clock.now();
+        let mut since =
+            self.state.slots.iter().map(|slot| slot.waits_since.load(Ordering::Acquire));
+        since.any(|since| since > 0 && clock.between(Ticks(since), now) >= WAITED)
     }
 }
