@@ -58,6 +58,9 @@ fn sentences(limits: &Limits, best: Option<f64>) -> Vec<String> {
             format!("The fastest candidate takes {} longer than this minimum.", format_share(above))
         }
     }));
+    sentences.push(String::from(
+        "Turnaround is divided by the shortest possible time of a job, with the jobs that it depends on.",
+    ));
     sentences
 }
 
@@ -105,7 +108,8 @@ mod tests {
             "One after the other these jobs take 400 ms; on 2 CPUs no executor can take less than 200 ms, so the \
              speed-up is at most 2.0. The critical path, the longest chain of dependent jobs or the longest job \
              alone, takes 120 ms: on any number of CPUs the speed-up is at most 3.3, that of a serial share of 30 % by Amdahl's law. \
-             The fastest candidate takes 5 % longer than this minimum."
+             The fastest candidate takes 5 % longer than this minimum. Turnaround is divided by the shortest possible \
+             time of a job, with the jobs that it depends on."
         );
         let locked = Limits { cpus: 1, lock_held: ms(10), at_least: ms(400), ..limits };
         let locked = text(&locked, None);
