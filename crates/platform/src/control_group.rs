@@ -188,7 +188,10 @@ mod os {
         while fs::remove_dir(path).is_err_and(|e| e.kind() == io::ErrorKind::ResourceBusy)
             && Instant::now() < until
         {
-            pids(path).into_iter().for_each(crate::hosted::kill);
+            for pid in pids(path).into_iter().filter_map(|pid| libc::pid_t::try_from(pid).ok()) {
+                // SAFETY: a plain call.
+                unsafe { libc::kill(pid, libc::SIGKILL) };
+            }
             std::thread::sleep(Duration::from_millis(2));
         }
     }

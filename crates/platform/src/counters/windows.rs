@@ -1,0 +1,77 @@
+//! Counters of Windows: page faults of the process.
+
+use windows_sys::Win32::System::ProcessStatus::{GetProcessMemoryInfo, PROCESS_MEMORY_COUNTERS};
+use windows_sys::Win32::System::Threading::GetCurrentProcess;
+
+use super::{Counts, SyscallCounting};
+
+/// Counters of the process; Windows counts neither system calls nor switches for a thread.
+pub struct ThreadCounters {
+    faults_before: Option<u64>,
+}
+
+impl ThreadCounters {
+    /// Only page faults are counted here.
+    pub fn open(_counting: SyscallCounting) -> Self {
+        Self { faults_before: None }
+    }
+
+    /// Begins to count.
+    pub fn start(&mut self) {
+        self.faults_before = page_faults();
+    }
+
+    /// Ends counting.
+    pub fn stop(&mut self) -> Counts {
+        let faults = self.faults_before.zip(page_faults());
+        Counts {
+            page_faults: faults.map(|(before, after)| after.saturating_sub(before)),
+            ..Counts::default()
+        }
+    }
+}
+
+fn page_faults() -> Option<u64> {
+    // SAFETY: an all-zero structure is valid and its stated size is its own.
+    unsafe {
+        let mut counters: PROCESS_MEMORY_COUNTERS = std::mem::zeroed();
+        let size = size_of::<PROCESS_MEMORY_COUNTERS>() as u32;
+        let done = GetProcessMemoryInfo(GetCurrentProcess(), &mut counters, size);
+        (done != 0).then_some(counters.PageFaultCount as u64)
+    }
+}
+
+/// Windows does not report it.
+pub fn involuntary_switches() -> u64 {
+    0
+}
+
+/// Windows does not report it.
+pub fn voluntary_switches() -> Option<u64> {
+    None
+}
+
+/// Nothing counts system calls here.
+pub struct ProcessCounter(std::convert::Infallible);
+
+impl ProcessCounter {
+    /// Never.
+    pub fn start(_tracepoint: u64) -> Option<Self> {
+        None
+    }
+
+    /// Never.
+    pub fn from_exec(_tracepoint: u64) -> Option<Self> {
+        None
+    }
+
+    /// System calls so far.
+    pub fn syscalls(&self) -> Option<u64> {
+        match self.0 {}
+    }
+}
+
+/// There is no such tracepoint here.
+pub fn syscall_tracepoint() -> Option<u64> {
+    None
+}
