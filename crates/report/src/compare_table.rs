@@ -252,7 +252,7 @@ fn figure_columns(
                     Some(base) => {
                         format!("{} → {}", format_per_op_briefly(base), format_per_op_briefly(*new))
                     }
-                    None => format_per_op_briefly(*new),
+                    None => format!("- → {}", format_per_op_briefly(*new)),
                 })),
                 _ => grid::Cell::default(),
             });

@@ -23,7 +23,7 @@ Examples:
   oscost concurrency --jobs 40 --length 5ms..80ms --goal turnaround
   oscost concurrency --bound cpu --jobs 8 --locked 10%
   oscost concurrency --from jobs.txt --goal worst --rounds 6
-  oscost concurrency --bound cpu --instructions independent --goal foreground --within 1ms")]
+  oscost concurrency --bound cpu --goal foreground --within 1ms")]
 pub struct Concurrency {
     /// Number of jobs [default: 40]
     #[arg(long, value_name = "N", value_parser = jobs, allow_hyphen_values = true, conflicts_with = "from")]
