@@ -231,6 +231,8 @@ mod tests {
         assert_eq!(on(&systems, 1), of_windows);
         assert_eq!(on(&systems, 2), ["syscall/read-0"], "it was not started, but is named");
         systems[0].is_judged = false;
+        assert_eq!(on(&systems, 0).len(), 2, "the one that is judged lacks it");
+        systems[1].lacks.clear();
         assert_eq!(on(&systems, 0), ["clock/std-instant"], "another one is judged");
         assert_eq!(labels_on(&claims, On::All).unwrap().len(), 5);
     }
