@@ -59,7 +59,7 @@ impl Setting {
     pub fn try_to_start(&self, architecture: &Architecture) -> Result<Hosted, CaseError> {
         let program = std::env::current_exe().expect("this program");
         // An ordinary user may have no access to the folder it was built in.
-        let for_all = self.processes.map(|_| for_all(&program));
+        let for_all = self.processes.map(|_| copy_for_all());
         let mut command = Command::new(for_all.as_ref().unwrap_or(&program));
         let limit = |limit: Option<u64>| limit.map_or("-".to_owned(), |limit| limit.to_string());
         command.args([SERVE, architecture.name, &self.protocol.to_string()]).args([
@@ -73,23 +73,29 @@ impl Setting {
     }
 }
 
-/// A copy of the program that every user may execute, made once and removed at the end.
-fn for_all(program: &Path) -> PathBuf {
-    let folder = std::env::temp_dir().join(format!("oscost-conformance-{}", std::process::id()));
-    let copy = folder.join("conformance");
-    if !copy.exists() {
-        fs::create_dir_all(&folder).expect("a folder");
-        let all = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-        fs::set_permissions(&folder, all).expect("the folder's permissions");
-        fs::copy(program, &copy).expect("a copy");
-    }
-    copy
+/// The copy of the program that every user may execute.
+fn copy_for_all() -> PathBuf {
+    folder_for_all().join("conformance")
 }
 
-/// Removes the copy of the program, if there is one.
+fn folder_for_all() -> PathBuf {
+    std::env::temp_dir().join(format!("oscost-conformance-{}", std::process::id()))
+}
+
+/// Makes that copy. It must be there before the first scenario: while it is written, a process that another scenario starts holds
+/// it open, and then it cannot be executed.
+pub fn set_up() {
+    let folder = folder_for_all();
+    fs::create_dir_all(&folder).expect("a folder");
+    let all = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    fs::set_permissions(&folder, all).expect("the folder's permissions");
+    let program = std::env::current_exe().expect("this program");
+    fs::copy(program, copy_for_all()).expect("a copy");
+}
+
+/// Removes the copy of the program.
 pub fn clean_up() {
-    let folder = std::env::temp_dir().join(format!("oscost-conformance-{}", std::process::id()));
-    let _ = fs::remove_dir_all(folder);
+    let _ = fs::remove_dir_all(folder_for_all());
 }
 
 /// Runs a server, or a program that it starts, if the arguments request that; returns the exit code.

@@ -34,6 +34,7 @@ fn main() -> ExitCode {
     let mut arguments = Arguments::from_args();
     // Waiting scenarios need little CPU time.
     arguments.test_threads.get_or_insert(AT_ONCE);
+    hosting::set_up();
     let conclusion = libtest_mimic::run(&arguments, trials());
     hosting::clean_up();
     conclusion.exit_code()
