@@ -177,7 +177,7 @@ fn echoes_come_back_long_and_short() {
 
 #[test]
 fn an_idle_client_is_closed_and_does_not_keep_a_server_from_stopping() {
-    for_all_at_once("--protocol echo:16 --timeout 300ms", |name, server| {
+    for_all_at_once("--protocol echo:16 --timeout 1500ms", |name, server| {
         let mut idle = connect(server.address);
         talk_one_after_another(server.address, 5, WORD, 2, WORD);
         ends(&mut idle);

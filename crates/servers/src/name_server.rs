@@ -163,6 +163,11 @@ mod tests {
     fn a_question_is_answered_and_a_silent_server_is_an_error() {
         let server = NameServer::start().unwrap();
         (0..3).for_each(|_| resolve(server.address()).unwrap());
+        // An answer is counted when it has been sent, which may be after it has arrived.
+        let began = std::time::Instant::now();
+        while server.answered() < 3 && began.elapsed() < Duration::from_secs(20) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
         assert_eq!(server.answered(), 3);
         let silent = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let error = resolve(silent.local_addr().unwrap()).unwrap_err();

@@ -156,7 +156,8 @@ mod os {
     use std::io;
 
     /// An unused user id, so that its only processes are those of this server.
-    const USER: libc::uid_t = 61_347;
+    /// The first of the users of servers with few processes.
+    const USERS: libc::uid_t = 61_347;
 
     pub fn limit(resource: libc::__rlimit_resource_t, limit: u64) -> io::Result<()> {
         let limit = libc::rlimit { rlim_cur: limit, rlim_max: limit };
@@ -166,11 +167,13 @@ mod os {
 
     pub fn become_user_with(processes: u64) -> io::Result<()> {
         limit(libc::RLIMIT_NPROC, processes)?;
+        // One for each server: the limit counts all processes of a user, and scenarios run in parallel.
+        let user = USERS + std::process::id() % 1_000;
         // SAFETY: the list has length 0 and is not read.
         unsafe {
             done(libc::setgroups(0, std::ptr::null()))?;
-            done(libc::setgid(USER))?;
-            done(libc::setuid(USER))
+            done(libc::setgid(user))?;
+            done(libc::setuid(user))
         }
     }
 
