@@ -3,14 +3,14 @@
 use std::cmp::Reverse;
 use std::iter::from_fn;
 use std::sync::Arc;
+use std::time::Duration;
 
-use concurrency::{Handling, Schedule};
+use concurrency::Schedule;
 use measure::CaseError;
-use measure::time::{Clock, Ticks};
+use measure::time::Clock;
 use measure::work::Work;
 
-use super::executor::{Done, Ended, Executor, ended, since, until};
-use super::job::Job;
+use super::executor::{Done, Executor, since, until};
 use super::job_list::JobList;
 use super::job_lock::JobLock;
 use super::options::Options;
@@ -28,57 +28,25 @@ impl Executor {
         work: &Work,
         clock: Clock,
     ) -> Result<Vec<Done>, CaseError> {
-        let (jobs, schedule) = (&list.jobs, list.dependencies.schedule());
-        match (list.dependencies.are_none(), list.has_lock()) {
-            (true, false) => self.carry_out(jobs, work, clock, &Options::default()),
-            (false, false) => self.carry_out_locked(None, schedule, jobs, work, clock),
-            (_, true) => {
-                let lock = Arc::new(JobLock::default());
-                let done = self.carry_out_locked(Some(&lock), schedule, jobs, work, clock)?;
-                lock.check(jobs)?;
-                Ok(done)
-            }
+        let (jobs, options) = (&list.jobs, Options::default());
+        if !list.has_lock() {
+            return match list.dependencies.are_none() {
+                true => self.carry_out(jobs, work, clock, &options),
+                false => {
+                    let schedule = list.dependencies.schedule();
+                    self.carry_out_scheduled(schedule, None, jobs, work, clock, &options)
+                }
+            };
         }
-    }
-
-    /// Carries out `jobs` as `schedule` hands them out, with the lock, if there is one.
-    fn carry_out_locked(
-        &self,
-        lock: Option<&Arc<JobLock>>,
-        schedule: impl Schedule,
-        jobs: &[Job],
-        work: &Work,
-        clock: Clock,
-    ) -> Result<Vec<Done>, CaseError> {
-        if lock.is_some() && matches!(self, Self::Processes(_)) {
+        if matches!(self, Self::Processes(_)) {
             return Err(CaseError::Unsupported(
                 "the lock that jobs share is one of threads; processes cannot share it".into(),
             ));
         }
-        let start = clock.now();
-        let handler = |job: &Job| {
-            await_arrival(job, clock, start);
-            let from = clock.now();
-            let cpu = match lock.filter(|_| job.locked > 0.0) {
-                Some(lock) => lock.carry_out(job, work),
-                None => job.carry_out_timed(work),
-            };
-            ended(from, cpu, clock, start)
-        };
-        let task = |job: Job| -> Handling<'static, Ended> {
-            let (work, lock) = (*work, lock.filter(|_| job.locked > 0.0).cloned());
-            Box::pin(async move {
-                await_arrival_async(&job, clock, start).await;
-                let from = clock.now();
-                let cpu = match lock {
-                    Some(lock) => lock.carry_out_async(&job, &work).await,
-                    None => job.carry_out_timed_async(&work).await,
-                };
-                ended(from, cpu, clock, start)
-            })
-        };
-        let all = self.hand_out(schedule, jobs, 1, handler, task, |_| ())?;
-        Ok(all.into_iter().map(Done::from).collect())
+        let (lock, schedule) = (Arc::new(JobLock::default()), list.dependencies.schedule());
+        let done = self.carry_out_scheduled(schedule, Some(&lock), jobs, work, clock, &options)?;
+        lock.check(jobs)?;
+        Ok(done)
     }
 }
 
@@ -88,7 +56,7 @@ pub fn shortest_first(list: &JobList, work: &Work, clock: Clock) -> Vec<Done> {
     let jobs = &list.jobs;
     let mut schedule = list.dependencies.schedule();
     let start = clock.now();
-    let mut all = vec![Done::from(([0, 0], None)); jobs.len()];
+    let mut all = vec![Done { from: Duration::ZERO, at: Duration::ZERO, cpu: None }; jobs.len()];
     let longer = |&number: &usize| Reverse((jobs[number].length, number));
     let mut left: Vec<usize> = from_fn(|| schedule.next()).collect();
     // The shortest job is the last element, where removing it is cheap.
@@ -112,23 +80,10 @@ pub fn shortest_first(list: &JobList, work: &Work, clock: Clock) -> Vec<Done> {
     all
 }
 
-fn await_arrival(job: &Job, clock: Clock, start: Ticks) {
-    if let Some(early) = until(job.arrival, clock, start) {
-        std::thread::sleep(early);
-    }
-}
-
-async fn await_arrival_async(job: &Job, clock: Clock, start: Ticks) {
-    if let Some(early) = until(job.arrival, clock, start) {
-        tokio::time::sleep(early).await;
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::super::executor::NAMES;
+    use super::super::job::Job;
     use super::*;
 
     fn us(us: u64) -> Duration {

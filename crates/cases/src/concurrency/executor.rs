@@ -1,6 +1,7 @@
 //! The executors that carry out a list of jobs, and the result of each job.
 
 use std::num::NonZeroUsize;
+use std::sync::Arc;
 use std::time::Duration;
 
 use concurrency::{
@@ -14,6 +15,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::job::Job;
+use super::job_lock::JobLock;
 use super::options::{KINDS_AT_MOST, Options, Stamp};
 
 /// The maximum number of jobs in progress at once; each may take a thread or a process.
@@ -49,6 +51,7 @@ macro_rules! each_kind {
         ]
     };
 }
+
 /// An executor. Threads that outlive a list of jobs already exist.
 pub enum Executor {
     /// One job after the other on the calling thread.
@@ -123,22 +126,46 @@ impl Executor {
         clock: Clock,
         options: &Options,
     ) -> Result<Vec<Done>, CaseError> {
+        self.carry_out_scheduled(InOrder::new(jobs.len()), None, jobs, work, clock, options)
+    }
+
+    /// Carries out `jobs` as `schedule` hands them out, with the lock, if there is one.
+    ///
+    /// # Errors
+    /// As [`Executor::carry_out`].
+    pub(super) fn carry_out_scheduled(
+        &self,
+        schedule: impl Schedule,
+        lock: Option<&Arc<JobLock>>,
+        jobs: &[Job],
+        work: &Work,
+        clock: Clock,
+        options: &Options,
+    ) -> Result<Vec<Done>, CaseError> {
         let start = clock.now();
         let handler = |job: &Job| {
             if let Some(early) = until(job.arrival, clock, start) {
                 std::thread::sleep(early);
             }
             let from = clock.now();
-            ended(from, job.carry_out_timed(work), clock, start)
+            let cpu = match lock.filter(|_| job.locked > 0.0) {
+                Some(lock) => lock.carry_out(job, work),
+                None => job.carry_out_timed(work),
+            };
+            ended(from, cpu, clock, start)
         };
         let task = |job: Job| -> Handling<'static, Ended> {
-            let work = *work;
+            let (work, lock) = (*work, lock.filter(|_| job.locked > 0.0).cloned());
             Box::pin(async move {
                 if let Some(early) = until(job.arrival, clock, start) {
                     tokio::time::sleep(early).await;
                 }
                 let from = clock.now();
-                ended(from, job.carry_out_timed_async(&work).await, clock, start)
+                let cpu = match lock {
+                    Some(lock) => lock.carry_out_async(&job, &work).await,
+                    None => job.carry_out_timed_async(&work).await,
+                };
+                ended(from, cpu, clock, start)
             })
         };
         let finish = |([_, at], _): &mut Ended| {
@@ -147,7 +174,6 @@ impl Executor {
             }
             options.finisher.run();
         };
-        let schedule = InOrder::new(jobs.len());
         let all = self.hand_out(schedule, jobs, options.kinds, handler, task, finish)?;
         Ok(all.into_iter().map(Done::from).collect())
     }
@@ -178,7 +204,7 @@ impl Executor {
 
     /// Hands out `jobs` as `schedule` decides, to `handler` or, as tasks, to `task`, with the code of their kinds. Calls
     /// `finish` for each result on this thread, and returns the results in the order of `jobs`.
-    pub(super) fn hand_out<R>(
+    fn hand_out<R>(
         &self,
         schedule: impl Schedule,
         jobs: &[Job],
@@ -263,9 +289,9 @@ fn one_by_one<T: Copy>(mut schedule: impl Schedule, jobs: &[T]) -> Vec<T> {
 }
 
 /// The beginning and the end of a job and its CPU time, in ns: plain numbers, which another process can send.
-pub(super) type Ended = ([u64; 2], Option<u64>);
+type Ended = ([u64; 2], Option<u64>);
 
-pub(super) fn ended(from: Ticks, cpu: Option<Duration>, clock: Clock, start: Ticks) -> Ended {
+fn ended(from: Ticks, cpu: Option<Duration>, clock: Clock, start: Ticks) -> Ended {
     let at = since(clock, start).as_nanos() as u64;
     let from = clock.between(start, from).get() as u64;
     ([from, at], cpu.map(|cpu| cpu.as_nanos() as u64))
@@ -290,7 +316,6 @@ pub(super) fn until(moment: Duration, clock: Clock, start: Ticks) -> Option<Dura
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use super::*;
