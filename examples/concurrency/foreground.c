@@ -14,63 +14,15 @@
 #include <sys/prctl.h>
 #include <time.h>
 
-enum { STRETCH = 400000, STRETCHES = 40, JOBS_AT_MOST = 1024, WAKE_UPS_AT_MOST = 100000 };
+#include "../work.h"
+
+enum { JOBS_AT_MOST = 1024, WAKE_UPS_AT_MOST = 100000 };
 static const uint64_t INTERVAL = 5000000;
 
 static volatile int stopped, ready;
 static uint64_t turns;
 static uint64_t planned[WAKE_UPS_AT_MOST], delays[WAKE_UPS_AT_MOST];
 static size_t wake_ups;
-
-static uint64_t now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec * UINT64_C(1000000000) + t.tv_nsec;
-}
-
-static void check(int failed, const char *what)
-{
-    if (failed) {
-        perror(what);
-        exit(2);
-    }
-}
-
-/* A chain of dependent rotations and exclusive ors, as in crates/measure/src/work.rs. */
-static __attribute__((noinline)) void work(uint64_t n)
-{
-    volatile uint64_t seen = 1;
-    uint64_t x = seen;
-    for (uint64_t turn = 0; turn < n; turn++) {
-        x = (x << 3 | x >> 61) ^ turn;
-        __asm__ volatile("" : "+r"(x));
-    }
-    seen = x;
-}
-
-static int ascending(const void *a, const void *b)
-{
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return (x > y) - (x < y);
-}
-
-static double ns_per_turn(void)
-{
-    uint64_t times[STRETCHES];
-    double sum = 0;
-    int used = 0;
-    work(STRETCH);
-    for (int i = 0; i < STRETCHES; i++) {
-        uint64_t began = now();
-        work(STRETCH);
-        times[i] = now() - began;
-    }
-    qsort(times, STRETCHES, sizeof times[0], ascending);
-    for (int i = 0; i < STRETCHES && times[i] <= 1.3 * times[STRETCHES / 2]; i++, used++)
-        sum += times[i];
-    return sum / used / STRETCH;
-}
 
 static void sleep_until(uint64_t time)
 {

@@ -14,7 +14,9 @@
 #include <sys/sem.h>
 #include <time.h>
 
-enum { STRETCH = 400000, STRETCHES = 40, THREADS_AT_MOST = 64 };
+#include "../work.h"
+
+enum { THREADS_AT_MOST = 64 };
 
 static volatile int stopped;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -23,55 +25,6 @@ static int set, with_semop;
 static uint64_t turns;
 static cpu_set_t allowed;
 static double per_pair[THREADS_AT_MOST];
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec * 1e9 + t.tv_nsec;
-}
-
-static void check(int failed, const char *what)
-{
-    if (failed) {
-        perror(what);
-        exit(2);
-    }
-}
-
-/* A chain of dependent rotations and exclusive ors, as in crates/measure/src/work.rs. */
-static __attribute__((noinline)) void work(uint64_t n)
-{
-    volatile uint64_t seen = 1;
-    uint64_t x = seen;
-    for (uint64_t turn = 0; turn < n; turn++) {
-        x = (x << 3 | x >> 61) ^ turn;
-        __asm__ volatile("" : "+r"(x));
-    }
-    seen = x;
-}
-
-static int ascending(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double ns_per_turn(void)
-{
-    double times[STRETCHES], sum = 0;
-    int used = 0;
-    work(STRETCH);
-    for (int i = 0; i < STRETCHES; i++) {
-        double began = now();
-        work(STRETCH);
-        times[i] = now() - began;
-    }
-    qsort(times, STRETCHES, sizeof times[0], ascending);
-    for (int i = 0; i < STRETCHES && times[i] <= 1.3 * times[STRETCHES / 2]; i++, used++)
-        sum += times[i];
-    return sum / used / STRETCH;
-}
 
 static void operate(struct sembuf *operations, size_t count)
 {
@@ -117,14 +70,14 @@ static void *repeat(void *argument)
     uint64_t pairs = 0;
     pin(number);
     pthread_barrier_wait(&start);
-    double began = now();
+    uint64_t began = now();
     do {
         acquire();
         work(turns);
         release();
         pairs++;
     } while (!stopped);
-    per_pair[number] = pairs / (now() - began);
+    per_pair[number] = pairs / (double)(now() - began);
     return NULL;
 }
 
