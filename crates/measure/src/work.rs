@@ -39,8 +39,8 @@ pub struct Work {
 }
 
 impl Work {
-    /// Measures the time of an iteration of dependent instructions on the current CPU, including occasional delays: the mean, without stretches
-    /// in which the thread did not have the CPU. Takes about 10 ms.
+    /// Measures the time of an iteration of dependent instructions on the current CPU, including occasional delays: the mean,
+    /// without stretches in which the thread did not have the CPU. Takes about 10 ms.
     ///
     /// # Errors
     /// `Implausible` if the loop takes no time.
