@@ -13,12 +13,10 @@ use crate::time::Clock;
 const STRETCH: u64 = 400_000;
 /// Stretches of one calibration: about 10 ms in all.
 const STRETCHES: usize = 40;
-/// Stretches longer than the median by this factor were interrupted by another program.
-const OURS: f64 = 1.3;
 
 /// Iterations of either loop in one of the stretches that compare them: about 60 us.
 const COMPARED: [u64; 2] = [100_000, 25_000];
-/// The quantile of stretches of a loop that is compared: interrupts and a busy hardware thread only make them longer.
+/// The quantile of the stretches that counts: interrupts and a busy hardware thread only make them longer.
 const UNDISTURBED: f64 = 0.1;
 
 /// How the instructions of work depend on each other.
@@ -39,8 +37,8 @@ pub struct Work {
 }
 
 impl Work {
-    /// Measures the time of an iteration of dependent instructions on the current CPU, including occasional delays: the mean,
-    /// without stretches in which the thread did not have the CPU. Takes about 10 ms.
+    /// Measures the time of an iteration of dependent instructions on the current CPU while nothing disturbs it: the lower
+    /// decile of 40 stretches. Takes about 10 ms.
     ///
     /// # Errors
     /// `Implausible` if the loop takes no time.
@@ -53,9 +51,7 @@ impl Work {
         };
         let mut stretches: Vec<f64> = (0..STRETCHES).map(|_| stretch()).collect();
         stretches.sort_by(f64::total_cmp);
-        let median = stretches[STRETCHES / 2];
-        let ours: Vec<f64> = stretches.into_iter().filter(|&ns| ns <= median * OURS).collect();
-        Self::of_ns_per_iteration(ours.iter().sum::<f64>() / ours.len() as f64)
+        Self::of_ns_per_iteration(quantile(&stretches, UNDISTURBED))
     }
 
     /// Work of dependent instructions with the given time per iteration, in ns.

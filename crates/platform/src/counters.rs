@@ -42,9 +42,14 @@ mod windows;
 #[cfg(windows)]
 use windows as os;
 
-pub use os::{
-    ProcessCounter, ThreadCounters, involuntary_switches, syscall_tracepoint, voluntary_switches,
-};
+#[cfg(not(target_os = "linux"))]
+mod uncounted;
+
+#[cfg(target_os = "linux")]
+pub use os::{ProcessCounter, syscall_tracepoint};
+pub use os::{ThreadCounters, involuntary_switches, voluntary_switches};
+#[cfg(not(target_os = "linux"))]
+pub use uncounted::{ProcessCounter, syscall_tracepoint};
 
 /// First argument of the `prctl` that marks start and stop for the tracer ("osct").
 #[cfg(target_os = "linux")]
@@ -459,31 +464,6 @@ mod os {
     /// Involuntary context switches of the calling thread since its start; 0 where unknown.
     pub fn involuntary_switches() -> u64 {
         usage::read().map_or(0, |usage| usage.ru_nivcsw.max(0) as u64)
-    }
-
-    /// Nothing counts system calls here.
-    pub struct ProcessCounter(std::convert::Infallible);
-
-    impl ProcessCounter {
-        /// Never.
-        pub fn start(_tracepoint: u64) -> Option<Self> {
-            None
-        }
-
-        /// Never.
-        pub fn from_exec(_tracepoint: u64) -> Option<Self> {
-            None
-        }
-
-        /// System calls so far.
-        pub fn syscalls(&self) -> Option<u64> {
-            match self.0 {}
-        }
-    }
-
-    /// There is no such tracepoint here.
-    pub fn syscall_tracepoint() -> Option<u64> {
-        None
     }
 }
 

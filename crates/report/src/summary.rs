@@ -338,6 +338,10 @@ fn closing(document: &Document, took: Option<Duration>, page: &Page) -> String {
         let lines = text::hanging("", &page.signs(&line), page.prose_width());
         text.push_str(&page.paint_lines(Ink::Faint, &lines));
     }
+    if let Some(line) = disturbance_line(results) {
+        let lines = text::hanging("", &line, page.prose_width());
+        text.push_str(&page.paint_lines(Ink::Faint, &lines));
+    }
     let line = format!(
         "Intervals: {}. All tables: oscost show {} --tables",
         level_words(results),
@@ -351,6 +355,20 @@ fn closing(document: &Document, took: Option<Duration>, page: &Page) -> String {
 pub(crate) fn level_words(results: &[CaseResult]) -> String {
     let level = results.iter().find_map(|r| r.estimate).map_or(95.0, |e| e.level * 100.0);
     format!("{level:.0} %")
+}
+
+/// How much of the time the cores were undisturbed, and what disturbs them, if that was less than half of it.
+pub(crate) fn disturbance_line(results: &[CaseResult]) -> Option<String> {
+    let measured = results.iter().filter(|r| r.outcome == Outcome::Measured);
+    let mut shares: Vec<f64> =
+        measured.filter(|r| r.metric == COST).filter_map(|r| r.quiet_share).collect();
+    shares.sort_unstable_by(f64::total_cmp);
+    let median = shares.get(shares.len() / 2).copied().filter(|share| *share < 0.5)?;
+    Some(format!(
+        "The cores were quiet for only {:.0} % of the time (median of the points): other programs disturbed them, or another virtual \
+         machine on the same core.",
+        median * 100.0
+    ))
 }
 
 /// The commonest reasons for doubt with the number of their points; `None` if no figure is doubtful.

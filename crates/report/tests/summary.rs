@@ -110,6 +110,7 @@ fn a_page_has_room_for_all_that_areas_can_say_of_a_system() {
 fn assert_has_room(mut results: Vec<CaseResult>) {
     for (nth, result) in results.iter_mut().enumerate() {
         result.doubts.push(format!("one of several reasons to doubt, number {}", nth % 5));
+        result.quiet_share = Some(0.1);
         if result.metric == "time" {
             let Estimate { median, low, high, .. } = result.estimate.expect("a figure");
             result.cycles = Some(Interval { median, low, high });
@@ -157,6 +158,24 @@ fn a_usual_run() {
     results.extend(of("concurrency/worth"));
     results.extend(of("net/answer"));
     assert_snapshot!("summary_80", summary(&document(results), AREAS, None, &NARROW));
+}
+
+/// A page on which most figures are marked says what disturbed the machine.
+#[test]
+fn a_machine_that_was_seldom_quiet_is_said_to_be_disturbed() {
+    let text = |shares: &[Option<f64>]| {
+        let mut results = everything_of(&AREAS[0]);
+        for (result, share) in results.iter_mut().filter(|r| r.metric == "time").zip(shares) {
+            result.quiet_share = *share;
+        }
+        let wide = Page { width: 200, ..NARROW };
+        summary(&document(results), AREAS, None, &wide)
+    };
+    let seldom = "The cores were quiet for only 12 % of the time";
+    assert!(text(&[Some(0.04), Some(0.12), None, Some(0.9)]).contains(seldom));
+    for shares in [&[Some(0.04), Some(0.7), Some(0.9)][..], &[Some(0.5)], &[None]] {
+        assert!(!text(shares).contains("quiet for"), "{shares:?}");
+    }
 }
 
 /// The finding for the rates of two architectures.
