@@ -1,10 +1,10 @@
-//! Computes a figure from the output of rounds: classifies samples as quiet or disturbed, and estimates the median.
+//! Computes a figure from the output of rounds: classifies samples as quiet or disturbed, and gives each round its value.
 
 use std::collections::BTreeMap;
 
 use crate::record::Series;
 use crate::sentinel::{Ratios, Reading};
-use crate::stats::{RoundMedian, median, quantile};
+use crate::stats::{RoundValue, median, quantile};
 
 /// The minimum number of quiet samples of a round; a round with fewer is discarded and repeated.
 pub const QUIET_SAMPLES_AT_LEAST: usize = 8;
@@ -207,7 +207,7 @@ pub struct JudgedRound {
     pub all_ns: f64,
 }
 
-/// The unit of a round's median.
+/// The unit of a round's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
     /// Nanoseconds of wall-clock time.
@@ -221,6 +221,15 @@ impl Unit {
         match self {
             Self::Nanoseconds => Some(sample.ns),
             Self::Multiplications => sample.multiplications,
+        }
+    }
+
+    /// Which quantile of its samples is a round's value. What disturbs core-bound work only makes it longer, so that the lower
+    /// quartile of quiet samples is the less disturbed figure; other times are as long as their median.
+    fn quantile(self) -> f64 {
+        match self {
+            Self::Nanoseconds => 0.5,
+            Self::Multiplications => 0.25,
         }
     }
 }
@@ -286,22 +295,22 @@ impl JudgedRound {
         self.quiet.len() >= QUIET_SAMPLES_AT_LEAST.min(self.all.len().max(1))
     }
 
-    /// The median of its quiet samples, `None` if there are not enough of them.
-    pub fn quiet_median(&self, unit: Unit, seed: u64) -> Option<RoundMedian> {
-        self.is_enough().then(|| self.median_of(&self.quiet, unit, seed)).flatten()
+    /// The value of its quiet samples, `None` if there are not enough of them.
+    pub fn quiet_value(&self, unit: Unit, seed: u64) -> Option<RoundValue> {
+        self.is_enough().then(|| self.value_of(&self.quiet, unit, seed)).flatten()
     }
 
-    /// The median of all its samples; `None` if it has none.
-    pub fn plain_median(&self, unit: Unit, seed: u64) -> Option<RoundMedian> {
-        self.median_of(&self.all, unit, seed)
+    /// The value of all its samples; `None` if it has none.
+    pub fn plain_value(&self, unit: Unit, seed: u64) -> Option<RoundValue> {
+        self.value_of(&self.all, unit, seed)
     }
 
-    fn median_of(&self, samples: &[Sample], unit: Unit, seed: u64) -> Option<RoundMedian> {
+    fn value_of(&self, samples: &[Sample], unit: Unit, seed: u64) -> Option<RoundValue> {
         if let Some(mean) = self.contended_mean {
-            return Some(RoundMedian::exact(mean));
+            return Some(RoundValue::exact(mean));
         }
         let values: Vec<f64> = samples.iter().filter_map(|sample| unit.of(sample)).collect();
-        (!values.is_empty()).then(|| RoundMedian::of(&values, seed))
+        (!values.is_empty()).then(|| RoundValue::of(&values, unit.quantile(), seed))
     }
 }
 
@@ -423,7 +432,7 @@ mod tests {
         let medians = all.iter().map(|series| {
             let judged = JudgedRound::of(std::slice::from_ref(series), &levels);
             assert_eq!(judged.quiet.len(), 20);
-            judged.quiet_median(Unit::Multiplications, 1).unwrap().median
+            judged.quiet_value(Unit::Multiplications, 1).unwrap().value
         });
         let medians: Vec<f64> = medians.collect();
         assert!(medians.iter().all(|m| (m / medians[0] - 1.0).abs() < 1e-5), "{medians:?}");

@@ -5,7 +5,7 @@ use std::io::Read;
 use measure::estimate::{JudgedRound, Levels, Unit};
 use measure::record::Series;
 use measure::sentinel::Reading;
-use measure::stats::{RoundMedian, interval_of, median};
+use measure::stats::{RoundValue, interval_of, median};
 
 /// The recorded calls in a batch.
 const BATCH: u64 = 60;
@@ -62,9 +62,9 @@ fn a_machine_disturbed_two_thirds_of_the_time_gives_the_quiet_figure() {
     assert!(plain_median(&mixed) > TRUTH * 1.25, "the recording is disturbed");
     let levels = levels(mixed.iter());
     let judged = mixed.iter().map(|s| JudgedRound::of(std::slice::from_ref(s), &levels));
-    let medians: Vec<RoundMedian> = judged
+    let medians: Vec<RoundValue> = judged
         .enumerate()
-        .filter_map(|(n, j)| j.quiet_median(Unit::Nanoseconds, n as u64))
+        .filter_map(|(n, j)| j.quiet_value(Unit::Nanoseconds, n as u64))
         .collect();
     assert!(medians.len() >= 20, "{} rounds", medians.len());
     let interval = interval_of(&medians, 1);
@@ -179,8 +179,8 @@ fn twelve_runs_on_a_core_whose_clock_wandered_agree() {
                 of_run.iter().map(|s| JudgedRound::of(std::slice::from_ref(*s), &levels)).collect();
             let kept: usize = judged.iter().map(|j| j.quiet.len()).sum();
             let all: usize = judged.iter().map(|j| j.all.len()).sum();
-            let medians: Vec<RoundMedian> =
-                judged.iter().filter_map(|j| j.quiet_median(unit, 1)).collect();
+            let medians: Vec<RoundValue> =
+                judged.iter().filter_map(|j| j.quiet_value(unit, 1)).collect();
             (interval_of(&medians, 1).median, kept as f64 / all as f64)
         };
         let spread = |unit: Unit| {
@@ -255,13 +255,13 @@ fn twenty_short_runs_beside_neighbours_and_other_programs_agree() {
     let figures = |unit: Unit, only_quiet: bool| -> f64 {
         let of_run = runs.iter().filter_map(|&run| {
             let of_run = recorded.iter().filter(|round| round.run == run);
-            let medians: Vec<RoundMedian> = of_run
+            let medians: Vec<RoundValue> = of_run
                 .filter_map(|round| {
                     let judged = JudgedRound::of(std::slice::from_ref(&round.series), &levels);
                     if only_quiet {
-                        judged.quiet_median(unit, 1)
+                        judged.quiet_value(unit, 1)
                     } else {
-                        judged.plain_median(unit, 1)
+                        judged.plain_value(unit, 1)
                     }
                 })
                 .collect();

@@ -46,10 +46,10 @@ use windows as os;
 mod uncounted;
 
 #[cfg(target_os = "linux")]
-pub use os::{ProcessCounter, syscall_tracepoint};
+pub use os::{HeldTracepoint, ProcessCounter, syscall_tracepoint};
 pub use os::{ThreadCounters, involuntary_switches, voluntary_switches};
 #[cfg(not(target_os = "linux"))]
-pub use uncounted::{ProcessCounter, syscall_tracepoint};
+pub use uncounted::{HeldTracepoint, ProcessCounter, syscall_tracepoint};
 
 /// First argument of the `prctl` that marks start and stop for the tracer ("osct").
 #[cfg(target_os = "linux")]
@@ -219,6 +219,20 @@ mod os {
         /// System calls so far.
         pub fn syscalls(&self) -> Option<u64> {
             read_one(&self.0)
+        }
+    }
+
+    /// Keeps the kernel's tracepoint of system calls prepared. The first to open it has its code changed, and the last to
+    /// close it waits until no CPU executes that: 36 ms here for each process that counts, with this held 0.1 ms.
+    pub struct HeldTracepoint {
+        _event: OwnedFd,
+    }
+
+    impl HeldTracepoint {
+        /// Holds it, without counting, until dropped. `None` where this is not permitted.
+        pub fn hold() -> Option<Self> {
+            let event = perf_event(PERF_TYPE_TRACEPOINT, syscall_tracepoint()?)?;
+            Some(Self { _event: event })
         }
     }
 
@@ -511,6 +525,12 @@ mod tests {
         assert_eq!(counts.syscalls, Some(1000));
         let named: Vec<(String, u64)> = counts.calls.named().collect();
         assert!(named.len() == 1 && named[0].1 == 1000, "{named:?}");
+    }
+
+    #[test]
+    fn what_is_held_can_be_counted() {
+        let held = HeldTracepoint::hold();
+        assert_eq!(held.is_some(), syscall_tracepoint().is_some());
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use measure::round::Mode;
+use platform::counters::HeldTracepoint;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
@@ -144,6 +145,8 @@ impl<'a> Coordinator<'a> {
             return Ok(true);
         }
         let Counting { tracepoint, tracer: mut tracer_works } = self.runs[run].place.counting();
+        // Until sampling begins: while it is held, each system call takes longer.
+        let _held = tracepoint.and_then(|_| HeldTracepoint::hold());
         let until = self.runs[run].budget() / share;
         for which in 0..self.runs[run].evidence.len() {
             for _attempt in 0..3 {

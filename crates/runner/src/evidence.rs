@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use measure::estimate::{JudgedRound, Levels, Unit};
 use measure::record::{Line, MetricValue, OperationCounts, RoundEnvironment, Series, parse_lines};
 use measure::round::Mode;
-use measure::stats::{RoundMedian, interval_of};
+use measure::stats::{RoundValue, faster_of_pairs, interval_of};
 use platform::CaseError;
 use results::Outcome;
 
@@ -268,14 +268,29 @@ impl Evidence {
             return;
         }
         let spread = self.span_ms.map_or(0, |(first, last)| last - first);
-        if self.rounds.len() < plan.rounds_at_least || spread < plan.spread_ms {
+        if !self.has_least_rounds(plan) || spread < plan.spread_ms {
             return;
         }
-        let quiet = self.quiet_medians(self.unit(), levels, plan.seed);
-        if quiet.len() >= plan.rounds_at_least {
-            let half_width = interval_of(&quiet, plan.seed).half_width();
+        let quiet = self.quiet_values(self.unit(), levels, plan.seed);
+        if quiet.len() >= self.rounds_at_least(plan) {
+            let observed = if self.is_paired() { faster_of_pairs(quiet) } else { quiet };
+            let half_width = interval_of(&observed, plan.seed).half_width();
             self.converged = half_width <= self.wanted_precision(plan) * STOP_BELOW;
         }
+    }
+
+    /// Whether it has the least number of rounds.
+    pub(crate) fn has_least_rounds(&self, plan: &Plan) -> bool {
+        self.rounds.len() >= self.rounds_at_least(plan)
+    }
+
+    fn rounds_at_least(&self, plan: &Plan) -> usize {
+        if self.is_paired() { 2 * plan.observations_enough() } else { plan.rounds_at_least }
+    }
+
+    /// Whether of each two rounds the faster one counts; see [`faster_of_pairs`].
+    pub(crate) fn is_paired(&self) -> bool {
+        self.unit() == Unit::Multiplications
     }
 
     /// The wanted half-width of its interval, as a share.
@@ -315,7 +330,7 @@ impl Evidence {
         if made >= plan.trials_at_most(&self.point) || (is_long && made >= wanted) {
             return true;
         }
-        let quiet = self.quiet_medians(self.unit(), levels, plan.seed);
+        let quiet = self.quiet_values(self.unit(), levels, plan.seed);
         let is_precise = || interval_of(&quiet, plan.seed).half_width() <= plan.trial_precision;
         quiet.len() >= wanted && is_precise()
     }
@@ -347,11 +362,11 @@ impl Evidence {
         judged.collect()
     }
 
-    fn quiet_medians(&self, unit: Unit, levels: &Levels, seed: u64) -> Vec<RoundMedian> {
+    fn quiet_values(&self, unit: Unit, levels: &Levels, seed: u64) -> Vec<RoundValue> {
         let judged = self.judged(levels);
-        let medians =
-            judged.iter().enumerate().filter_map(|(n, j)| j.quiet_median(unit, seed ^ n as u64));
-        medians.collect()
+        let values =
+            judged.iter().enumerate().filter_map(|(n, j)| j.quiet_value(unit, seed ^ n as u64));
+        values.collect()
     }
 }
 
@@ -454,6 +469,27 @@ mod tests {
             evidence.check_convergence(&plan, &levels);
         }
         assert!(!evidence.needs_rounds(), "six of eight counted");
+    }
+
+    /// Half of the processes had the operation in a slower steady state, and the median was that of either.
+    #[test]
+    fn of_two_rounds_of_a_core_bound_point_the_faster_counts() {
+        let (mut point, mut levels, plan) = (evidence(), Levels::default(), plan());
+        for pair in 0..10 {
+            assert!(point.needs_rounds(), "{pair} pairs");
+            for sample in ["[6.0,6.001]", "[5.0,5.001]"] {
+                let text = SAMPLES.replace("[5.0,5.1]", sample);
+                point.add_round(&text, &measured(), pair * 1_000);
+                point.latest_series().iter().for_each(|series| levels.observe(series));
+                point.check_convergence(&plan, &levels);
+            }
+        }
+        assert!(!point.needs_rounds());
+        let result = time_of(&point, &levels);
+        assert_eq!((result.rounds, result.converged), (10, Some(true)));
+        let estimate = result.estimate.unwrap();
+        assert!((5.0..5.1).contains(&estimate.median), "{estimate:?}");
+        assert!(result.doubts.is_empty(), "{:?}", result.doubts);
     }
 
     /// The output of a damaged worker must not end the run.

@@ -6,7 +6,7 @@ use measure::cycles::{Latency, UNIT};
 use measure::estimate::{ChainTimes, JudgedRound, Levels, Sample, Unit, distribution};
 use measure::frequency::{Slope, TimeAndChain};
 use measure::record::{Combine, MetricValue, OperationCounts};
-use measure::stats::{Interval, LEVEL, RoundMedian, interval_of, median, quantile};
+use measure::stats::{Interval, LEVEL, RoundValue, faster_of_pairs, interval_of, median, quantile};
 use measure::{Direction, TIME};
 use results::{CaseResult, Estimate, FrequencySlope, Outcome, PerOp, Reference, Seen};
 
@@ -17,8 +17,6 @@ use crate::plan::Plan;
 const QUIET_SHARE_AT_LEAST: f64 = 0.05;
 /// The minimum number of rounds with quiet samples for an interval; with fewer, all samples are used.
 const QUIET_ROUNDS_AT_LEAST: usize = 3;
-/// Sampled rounds from which a figure is no longer doubtful for their number.
-const ROUNDS_ENOUGH: usize = 10;
 /// Quartiles of the quiet samples further apart than this share are those of several modes.
 const ONE_MODE: f64 = 0.05;
 /// A case that is declared core-bound follows the core's frequency with a slope in this range; with another it is
@@ -76,9 +74,9 @@ impl<'a> Core<'a> {
     }
 }
 
-/// The quiet median of a round in wall-clock time, and the core's speed during the round.
+/// The quiet value of a round in wall-clock time, and the core's speed during the round.
 fn time_and_chain(round: &JudgedRound, seed: u64) -> Option<TimeAndChain> {
-    let time = round.quiet_median(Unit::Nanoseconds, seed)?.median;
+    let time = round.quiet_value(Unit::Nanoseconds, seed)?.value;
     Some(TimeAndChain { time, chain: round.chain_ns? })
 }
 
@@ -91,26 +89,33 @@ struct Value {
     boot: Option<u32>,
 }
 
-/// The medians of rounds; of several starts of a system, one for each: its rounds have more in common with each other than
-/// with those of another start, so that the starts are the independent observations.
-fn by_boot(
-    rounds: impl Iterator<Item = (RoundMedian, Option<u32>)>,
+/// The values that a figure is the median of: those of its rounds; of core-bound points the faster of each two. Of several
+/// starts of a system, one for each: its rounds have more in common with each other than with those of another start, so that
+/// the starts are the independent observations.
+fn observations(
+    rounds: impl Iterator<Item = (RoundValue, Option<u32>)>,
+    in_pairs: bool,
     plan: &Plan,
-) -> Vec<RoundMedian> {
+) -> Vec<RoundValue> {
+    let paired = |rounds: Vec<RoundValue>| if in_pairs { faster_of_pairs(rounds) } else { rounds };
     if plan.boots.is_none() {
-        return rounds.map(|(round, _)| round).collect();
+        return paired(rounds.map(|(round, _)| round).collect());
     }
-    let mut boots: BTreeMap<Option<u32>, Vec<f64>> = BTreeMap::new();
+    let mut boots: BTreeMap<Option<u32>, Vec<RoundValue>> = BTreeMap::new();
     for (round, boot) in rounds {
-        boots.entry(boot).or_default().push(round.median);
+        boots.entry(boot).or_default().push(round);
     }
-    boots.into_values().map(|mut medians| RoundMedian::exact(median(&mut medians))).collect()
+    let median_of = |rounds: Vec<RoundValue>| {
+        let mut values: Vec<f64> = paired(rounds).iter().map(|round| round.value).collect();
+        RoundValue::exact(median(&mut values))
+    };
+    boots.into_values().map(median_of).collect()
 }
 
-/// The medians of a point's rounds, and how to give them in ns and cycles.
-struct Medians {
+/// The values of a point's rounds, and how to give them in ns and cycles.
+struct Values {
     /// In ns: at the run's median frequency, or of wall-clock time.
-    rounds: Vec<RoundMedian>,
+    rounds: Vec<RoundValue>,
     /// Interval of one ns, where the figure is one of cycles.
     cycles_per_ns: Option<f64>,
 }
@@ -155,23 +160,23 @@ impl Evidence {
         }
         result.doubts.extend(self.given_up.map(str::to_owned));
         result.doubts.extend(self.own_doubts());
-        let medians = self.medians(&judged, result, plan, core);
-        if plan.boots.is_some_and(|boots| medians.rounds.len() < boots) {
+        let values = self.values(&judged, result, plan, core);
+        if plan.boots.is_some_and(|boots| values.rounds.len() < boots) {
             result.doubts.push("from fewer starts of its system than it should be".into());
         }
-        if medians.rounds.is_empty() {
+        if values.rounds.is_empty() {
             result.outcome = Outcome::Failed;
             result.reason = Some("its rounds gave no samples that can be read".into());
             return;
         }
-        let interval = interval_of(&medians.rounds, plan.seed);
+        let interval = interval_of(&values.rounds, plan.seed);
         // The interval of fewer rounds is wider; of much fewer it is no longer what it claims to be.
         let wanted = match plan.boots {
             Some(_) => 0,
             None if self.of_trials => plan.trials_of(&self.point).min(6),
-            None => plan.rounds_at_least.min(ROUNDS_ENOUGH),
+            None => plan.observations_enough(),
         };
-        if medians.rounds.len() < wanted {
+        if values.rounds.len() < wanted {
             result.doubts.push("from fewer rounds than it should be".into());
         }
         if interval.median <= 0.0 {
@@ -181,42 +186,45 @@ impl Evidence {
         }
         result.reference = reference(&judged);
         result.quiet_quartiles = self.quiet_quartiles(&judged, core);
-        if result.quiet_quartiles.is_some_and(|[lower, upper]| upper > lower * (1.0 + ONE_MODE)) {
+        let several_modes =
+            result.quiet_quartiles.is_some_and(|[lower, upper]| upper > lower * (1.0 + ONE_MODE));
+        // Of pairs the faster counts, and so does the fastest mode.
+        if several_modes && !self.is_paired() {
             result
                 .doubts
                 .push("comes in several steady modes; which one prevails may change".into());
         }
         result.estimate = Some(estimate(interval));
-        result.cycles = medians.cycles_per_ns.map(|per_ns| interval.scaled(per_ns));
+        result.cycles = values.cycles_per_ns.map(|per_ns| interval.scaled(per_ns));
         result.quiet_share = Some(quiet_share);
-        result.rounds = medians.rounds.len() as u32;
+        result.rounds = values.rounds.len() as u32;
         result.cpus = self.cpus();
         result.converged = Some(interval.half_width() <= self.wanted_precision(plan));
         result.per_op = self.per_op();
-        result.round_values = medians.rounds.iter().map(|m| m.median).collect();
+        result.round_values = values.rounds.iter().map(|round| round.value).collect();
         result.timeline = self.timeline(interval.median);
         fill_seen(result, judged);
     }
 
-    /// The medians of the rounds: of quiet samples, or of all samples if hardly any were quiet.
-    fn medians(
+    /// The values of the rounds: of quiet samples, or of all samples if hardly any were quiet.
+    fn values(
         &self,
         judged: &[JudgedRound],
         result: &mut CaseResult,
         plan: &Plan,
         core: &Core,
-    ) -> Medians {
-        let of = |unit: Unit| -> Vec<(RoundMedian, Option<f64>, Option<u32>)> {
-            let medians = judged.iter().zip(&self.rounds).enumerate().filter_map(|(n, both)| {
+    ) -> Values {
+        let of = |unit: Unit| -> Vec<(RoundValue, Option<f64>, Option<u32>)> {
+            let values = judged.iter().zip(&self.rounds).enumerate().filter_map(|(n, both)| {
                 let (round, made) = both;
                 let seed = plan.seed ^ n as u64;
-                let median = match result.disturbed {
-                    true => round.plain_median(unit, seed),
-                    false => round.quiet_median(unit, seed),
+                let value = match result.disturbed {
+                    true => round.plain_value(unit, seed),
+                    false => round.quiet_value(unit, seed),
                 };
-                median.map(|median| (median, round.chain_ns, made.boot))
+                value.map(|value| (value, round.chain_ns, made.boot))
             });
-            medians.collect()
+            values.collect()
         };
         let slope = core.slopes.get(&self.point.kind()).filter(|_| !self.is_contended());
         let counted = of(Unit::Multiplications);
@@ -227,25 +235,28 @@ impl Evidence {
                     result.doubts.push(doubt);
                 }
                 let cycles = core.latency.cycles().map(|cycles| f64::from(cycles) / ns);
-                let scaled = counted.into_iter().map(|(median, _, boot)| (median.scaled(ns), boot));
-                Medians { rounds: by_boot(scaled, plan), cycles_per_ns: cycles }
+                let scaled = counted.into_iter().map(|(value, _, boot)| (value.scaled(ns), boot));
+                Values { rounds: observations(scaled, true, plan), cycles_per_ns: cycles }
             }
             _ => {
                 let rounds = of(Unit::Nanoseconds);
                 let follows = slope.filter(|slope| !slope.may_be_zero() && !self.of_trials);
                 result.frequency_slope =
                     slope.map(|slope| frequency_slope(slope, follows.is_some()));
-                let adjusted = rounds.into_iter().map(|(median, chain_ns, boot)| {
+                let adjusted = rounds.into_iter().map(|(value, chain_ns, boot)| {
                     let to = core.chain.map(|chain| chain.median);
-                    let median = match (follows, chain_ns, to) {
+                    let value = match (follows, chain_ns, to) {
                         (Some(slope), Some(from), Some(to)) => {
-                            median.scaled(slope.adjust(1.0, from, to))
+                            value.scaled(slope.adjust(1.0, from, to))
                         }
-                        _ => median,
+                        _ => value,
                     };
-                    (median, boot)
+                    (value, boot)
                 });
-                Medians { rounds: by_boot(adjusted, plan), cycles_per_ns: None }
+                Values {
+                    rounds: observations(adjusted, self.is_paired(), plan),
+                    cycles_per_ns: None,
+                }
             }
         }
     }
@@ -338,9 +349,9 @@ impl Evidence {
                     used = values.iter().collect();
                     result.disturbed = true;
                 }
-                let rounds = used.iter().map(|one| (RoundMedian::exact(one.value), one.boot));
-                let rounds = by_boot(rounds, plan);
-                result.round_values = rounds.iter().map(|round| round.median).collect();
+                let rounds = used.iter().map(|one| (RoundValue::exact(one.value), one.boot));
+                let rounds = observations(rounds, false, plan);
+                result.round_values = rounds.iter().map(|round| round.value).collect();
                 interval_of(&rounds, plan.seed)
             }
             // A minimum or a sum over all rounds is a fact, not an estimate.

@@ -207,12 +207,18 @@ fn trials_ms(points: &[Point], times: u32, quick: bool) -> u64 {
         Some(((trials.takes)(&point.params) + AROUND_ONE) * (sampled + u32::from(trials.counted)))
     };
     let all: Duration = points.iter().filter_map(of_point).sum();
-    // One in three is repeated, in a quick run one in five.
-    let to_repeat = if quick { 5 } else { 3 };
+    // One in four is repeated, in a quick run one in five.
+    let to_repeat = if quick { 5 } else { 4 };
     (all + all / to_repeat).as_millis() as u64
 }
 
 impl Plan {
+    /// The number of values from which an interval of sampled rounds is what it claims to be.
+    pub(crate) fn observations_enough(&self) -> usize {
+        const ENOUGH: usize = 10;
+        self.rounds_at_least.min(ENOUGH)
+    }
+
     /// The number of trials of a point whose rounds are trials.
     pub fn trials_of(&self, point: &Point) -> usize {
         trials_of(&point.case).map_or(self.trials, |trials| trials.at_most.min(self.trials))

@@ -20,6 +20,16 @@ impl ProcessCounter {
     }
 }
 
+/// There is no tracepoint to hold here.
+pub struct HeldTracepoint(std::convert::Infallible);
+
+impl HeldTracepoint {
+    /// Never.
+    pub fn hold() -> Option<Self> {
+        None
+    }
+}
+
 /// There is no such tracepoint here.
 pub fn syscall_tracepoint() -> Option<u64> {
     None
