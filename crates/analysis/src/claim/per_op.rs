@@ -1,11 +1,18 @@
-//! Counts per operation as metrics: what the kernel did, from the untimed pass.
+//! Counts per operation as metrics: what the kernel did, and what a system made its host's kernel do, from the untimed pass.
 
 use cases::time::metrics::{INVOLUNTARY_SWITCHES, PAGE_FAULTS, VOLUNTARY_SWITCHES};
 use results::PerOp;
 
 /// Their names, as those of the same counts of whole commands.
-pub(super) const NAMES: [&str; 4] =
-    ["syscalls", VOLUNTARY_SWITCHES.name, INVOLUNTARY_SWITCHES.name, PAGE_FAULTS.name];
+pub(super) const NAMES: [&str; 7] = [
+    "syscalls",
+    VOLUNTARY_SWITCHES.name,
+    INVOLUNTARY_SWITCHES.name,
+    PAGE_FAULTS.name,
+    "host-syscalls",
+    "host-switches",
+    "host-ptrace-stops",
+];
 /// Their unit.
 pub(super) const UNIT: &str = "/op";
 
@@ -21,6 +28,9 @@ pub(super) fn count(counts: &PerOp, name: &str) -> Option<f64> {
         counts.voluntary_switches,
         counts.involuntary_switches,
         counts.page_faults,
+        counts.host_syscalls,
+        counts.host_switches,
+        counts.host_ptrace_stops,
     ];
     let at = NAMES.iter().position(|own| *own == name)?;
     of_name[at]

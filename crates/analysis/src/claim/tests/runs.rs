@@ -339,6 +339,20 @@ fn counts_are_exact() {
     );
 }
 
+#[test]
+fn counts_of_the_host_are_metrics_of_a_system() {
+    let of = |host: Option<f64>| {
+        let mut row = result("syscall/getppid", "time", about(900.0));
+        row.per_op = Some(PerOp { syscalls: Some(1.0), host_syscalls: host, ..PerOp::default() });
+        let lines = "a = { case = \"syscall/getppid\", metric = \"host-syscalls\", system = \"gvisor\" }\n\
+                     relation = \"<= 2.5\"\n";
+        verdict(lines, &[run("gvisor", vec![row])])
+    };
+    assert_eq!(of(Some(2.02)), ClaimVerdict::Holds);
+    assert_eq!(of(Some(5.95)), ClaimVerdict::Fails);
+    assert_eq!(of(None), ClaimVerdict::NotMeasurable);
+}
+
 /// `net/answer` with these rates of two architectures at 10, 100 and 1000 connections.
 fn servers(threads: [f64; 3], epoll: [f64; 3]) -> Vec<CaseResult> {
     let row = |arch: &str, connections: u32, rate: f64| {
