@@ -278,7 +278,8 @@ mod tests {
     fn contend(workers: usize, takes: fn(u32) -> Duration) -> (Vec<Series>, Vec<MetricValue>) {
         let order = RoundOrder { limit_ms: 30, ..order(Mode::Sample) };
         let mut out = Vec::new();
-        let worker_group = WorkerGroup { workers, processes: false, place: Place::Unpinned };
+        let worker_group =
+            WorkerGroup { workers, processes: false, place: Place::Unpinned, time: Duration::ZERO };
         let task = Slowing { lock: Mutex::new(()), takes };
         Round::new(&order, &mut out).contend(&worker_group, &task).unwrap();
         let (mut series, mut metrics) = (Vec::new(), Vec::new());
@@ -338,7 +339,12 @@ mod tests {
         for workers in [1, 3] {
             let order = RoundOrder { limit_ms: 30, ..order(Mode::Sample) };
             let mut out = Vec::new();
-            let worker_group = WorkerGroup { workers, processes: false, place: Place::Spread };
+            let worker_group = WorkerGroup {
+                workers,
+                processes: false,
+                place: Place::Spread,
+                time: Duration::ZERO,
+            };
             let mut round = Round::new(&order, &mut out);
             round.operations_per_call(4);
             round.contend(&worker_group, &Naps).unwrap();
@@ -371,8 +377,12 @@ mod tests {
         assert!(series.len() >= workers, "{} series", series.len());
         assert!(series.iter().all(|series| series.contended && !series.samples.is_empty()));
         assert!(metrics.iter().any(|metric| metric.name == "least-share" && metric.value > 0.0));
-        let worker_group =
-            |workers| WorkerGroup { workers, processes: false, place: Place::Unpinned };
+        let worker_group = |workers| WorkerGroup {
+            workers,
+            processes: false,
+            place: Place::Unpinned,
+            time: Duration::ZERO,
+        };
         let (order, mut out) = (order(Mode::Sample), Vec::new());
         let task = Slowing { lock: Mutex::new(()), takes: |_| Duration::ZERO };
         for workers in [0, WORKERS_AT_MOST + 1] {

@@ -272,8 +272,11 @@ impl Evidence {
             return;
         }
         let quiet = self.quiet_values(self.unit(), levels, plan.seed);
-        if quiet.len() >= self.rounds_at_least(plan) {
-            let observed = if self.is_paired() { faster_of_pairs(quiet) } else { quiet };
+        let (observed, wanted) = match self.is_paired() {
+            true => (faster_of_pairs(quiet), plan.observations_enough(true)),
+            false => (quiet, plan.rounds_at_least),
+        };
+        if observed.len() >= wanted {
             let half_width = interval_of(&observed, plan.seed).half_width();
             self.converged = half_width <= self.wanted_precision(plan) * STOP_BELOW;
         }
@@ -281,11 +284,7 @@ impl Evidence {
 
     /// Whether it has the least number of rounds.
     pub(crate) fn has_least_rounds(&self, plan: &Plan) -> bool {
-        self.rounds.len() >= self.rounds_at_least(plan)
-    }
-
-    fn rounds_at_least(&self, plan: &Plan) -> usize {
-        if self.is_paired() { 2 * plan.observations_enough() } else { plan.rounds_at_least }
+        self.rounds.len() >= plan.sampled_at_least(self.is_paired())
     }
 
     /// Whether of each two rounds the faster one counts; see [`faster_of_pairs`].

@@ -174,7 +174,7 @@ impl Evidence {
         let wanted = match plan.boots {
             Some(_) => 0,
             None if self.of_trials => plan.trials_of(&self.point).min(6),
-            None => plan.observations_enough(),
+            None => plan.observations_enough(self.is_paired()),
         };
         if values.rounds.len() < wanted {
             result.doubts.push("from fewer rounds than it should be".into());

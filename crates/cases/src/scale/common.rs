@@ -2,6 +2,7 @@
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use measure::worker_group::{
     GREATEST_SHARE, LEAST_SHARE, Operations, PARALLEL_RATE, Task, WORKER_RATE, WORKERS_AT_MOST,
@@ -108,6 +109,7 @@ pub fn scale_by_number<O: Sync>(
         workers: count_of(params, WORKERS.name)?,
         processes: value_of(params, AS.name)? == "processes",
         place: place_of(params)?,
+        time: Duration::ZERO,
     };
     let is_same = params.get(SHARE.name).is_some_and(|share| share == "same");
     // The first one shows whether this system can do it: also for workers whose reasons are lost with their process.

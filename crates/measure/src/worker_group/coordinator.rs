@@ -35,8 +35,9 @@ pub(super) fn coordinate(
     state.phase.store(phase::MEASURE, Ordering::Release);
     if order.mode == Mode::Sample {
         // A single worker has enough samples sooner.
-        let share = if worker_group.workers == 1 { 3 } else { 1 };
-        std::thread::sleep(Duration::from_millis(order.limit_ms) / share);
+        let usual = Duration::from_millis(order.limit_ms);
+        let alone = worker_group.workers == 1;
+        std::thread::sleep(if alone { usual / 3 } else { usual.max(worker_group.time) });
         let _ = wait_until(&state.begun, all, FIRST_BATCH_AT_MOST);
     } else {
         // Counting ends by itself after `COUNTED_PAIRS` pairs, or when time is up.

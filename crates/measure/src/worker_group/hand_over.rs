@@ -144,7 +144,8 @@ mod tests {
     fn lines(workers: usize, mode: Mode, task: &impl Task<()>) -> Vec<Line> {
         let order = RoundOrder { limit_ms: 5, ..order(mode) };
         let mut out = Vec::new();
-        let worker_group = WorkerGroup { workers, processes: false, place: Place::Spread };
+        let worker_group =
+            WorkerGroup { workers, processes: false, place: Place::Spread, time: Duration::ZERO };
         Round::new(&order, &mut out).contend(&worker_group, task).unwrap();
         parse_lines(std::str::from_utf8(&out).unwrap())
     }

@@ -1,5 +1,7 @@
 //! The workers of a worker group, and the CPUs that they run on.
 
+use std::time::Duration;
+
 use platform::CaseError;
 use platform::topology::{self, Distance};
 
@@ -15,6 +17,8 @@ pub struct WorkerGroup {
     pub processes: bool,
     /// The CPUs that they run on.
     pub place: Place,
+    /// How long several of them go on in a round of samples, if that is longer than the round's usual time.
+    pub time: Duration,
 }
 
 /// The CPUs that the workers of a worker group run on.
