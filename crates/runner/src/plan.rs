@@ -191,7 +191,7 @@ fn unasked(cases: Vec<&'static Case>) -> Result<Vec<&'static Case>, PlanError> {
 fn sampling_ms(points: &[Point], options: &Options) -> u64 {
     match points.iter().filter(|point| trials_of(&point.case).is_none()).count() as u64 {
         0 => 0,
-        count if options.quick => (count * 130).max(5_000),
+        count if options.quick => (count * 120).max(5_000),
         count if options.full => (count * 1_500).max(12_000),
         count => (count * 530).max(12_000),
     }
