@@ -223,15 +223,6 @@ impl Unit {
             Self::Multiplications => sample.multiplications,
         }
     }
-
-    /// Which quantile of its samples is a round's value. What disturbs core-bound work only makes it longer, so that the lower
-    /// quartile of quiet samples is the less disturbed figure; other times are as long as their median.
-    fn quantile(self) -> f64 {
-        match self {
-            Self::Nanoseconds => 0.5,
-            Self::Multiplications => 0.25,
-        }
-    }
 }
 
 impl JudgedRound {
@@ -310,7 +301,7 @@ impl JudgedRound {
             return Some(RoundValue::exact(mean));
         }
         let values: Vec<f64> = samples.iter().filter_map(|sample| unit.of(sample)).collect();
-        (!values.is_empty()).then(|| RoundValue::of(&values, unit.quantile(), seed))
+        (!values.is_empty()).then(|| RoundValue::of(&values, seed))
     }
 }
 

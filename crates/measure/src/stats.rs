@@ -56,28 +56,24 @@ pub fn median(values: &mut [f64]) -> f64 {
     quantile(values, 0.5)
 }
 
-/// One round in the bootstrap: a quantile of its samples, and the variation of that over resampled samples of the round.
+/// One round in the bootstrap: the median of its samples, and the variation of that median over resampled samples of the round.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RoundValue {
-    /// The quantile.
+    /// The median.
     pub value: f64,
     resampled: Vec<f64>,
 }
 
 impl RoundValue {
-    /// The `p` quantile of a round's samples (at least one).
-    pub fn of(samples: &[f64], p: f64, seed: u64) -> Self {
+    /// From a round's samples (at least one).
+    pub fn of(samples: &[f64], seed: u64) -> Self {
         let mut rng = StdRng::seed_from_u64(seed);
-        let quantile_of = |values: &mut [f64]| {
-            values.sort_unstable_by(f64::total_cmp);
-            quantile(values, p)
-        };
         let mut drawn = samples.to_vec();
-        let value = quantile_of(&mut drawn);
+        let value = median(&mut drawn);
         let resampled = (0..DRAWS_WITHIN)
             .map(|_| {
                 drawn.fill_with(|| samples[rng.random_range(0..samples.len())]);
-                quantile_of(&mut drawn)
+                median(&mut drawn)
             })
             .collect();
         Self { value, resampled }
@@ -252,7 +248,7 @@ mod tests {
                     let shift = between(&mut rng);
                     let samples: Vec<f64> =
                         (0..30).map(|_| 100.0 + shift + within * noise(&mut rng)).collect();
-                    RoundValue::of(&samples, 0.5, (trial * rounds + round) as u64)
+                    RoundValue::of(&samples, (trial * rounds + round) as u64)
                 })
                 .collect();
             let interval = interval_of(&medians, trial as u64);
@@ -301,7 +297,7 @@ mod tests {
                         time / (slower * (1.0 + 0.0015 * noise(&mut rng)))
                     })
                     .collect();
-                medians.push(RoundValue::of(&samples, 0.5, rng.random()));
+                medians.push(RoundValue::of(&samples, rng.random()));
                 if medians.len() < *ROUNDS.start() {
                     continue;
                 }

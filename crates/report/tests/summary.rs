@@ -164,7 +164,7 @@ fn a_usual_run() {
 #[test]
 fn a_machine_that_was_seldom_quiet_is_said_to_be_disturbed() {
     let text = |shares: &[Option<f64>]| {
-        let mut results = everything_of(&AREAS[0]);
+        let mut results = everything_of(AREAS[0]);
         for (result, share) in results.iter_mut().filter(|r| r.metric == "time").zip(shares) {
             result.quiet_share = *share;
         }

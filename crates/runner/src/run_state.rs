@@ -196,7 +196,7 @@ impl<'a> RunState<'a> {
         let trials_left = self.evidence.iter().any(|e| e.of_trials && needs_more(e));
         let share_is_spent = self.sampled_time >= Duration::from_millis(self.plan.sampling_ms);
         let waits = |evidence: &Evidence| {
-            let has_enough = evidence.has_least_rounds(&self.plan);
+            let has_enough = evidence.has_least_rounds(self.plan);
             !evidence.of_trials && has_enough && trials_left && share_is_spent
         };
         let wanted = |&which: &usize| {
