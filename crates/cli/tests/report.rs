@@ -341,6 +341,8 @@ fn systems_of_one_invocation_are_side_by_side() {
         "<b>gvisor</b>: slower than native in",
         "syscall: ratio to the base",
         "getppid, gvisor, time: 450 ns",
+        "What each layer adds",
+        "<th scope=\"row\">syscall/getppid<td class=\"words\">gvisor (sandbox)<td>450 ns",
     ] {
         assert!(page.contains(part), "{part}");
     }

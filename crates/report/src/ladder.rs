@@ -15,6 +15,12 @@ const LEAST_NAMES: usize = 18;
 /// The minimum width of the names of layers, with the gap before them.
 const LEAST_LAYER: usize = 14;
 
+/// What the columns mean.
+pub(crate) const LEGEND: &str = "adds: the difference to the line before; nothing: it is the same within the margin; intervals hold together at 95 %";
+
+/// What that of host calls means.
+pub(crate) const HOST_CALLS: &str = "; host calls: system calls on the host per operation";
+
 /// A line for each layer of each ladder: its cost, and what it adds to the one before.
 pub fn ladder_table(ladders: &[Ladder], page: &Page) -> String {
     if ladders.is_empty() {
@@ -26,12 +32,13 @@ pub fn ladder_table(ladders: &[Ladder], page: &Page) -> String {
     }
     let steps: Vec<_> = ladders.iter().flat_map(|ladder| &ladder.steps).collect();
     let below: Vec<usize> = ladders.iter().map(|ladder| ladder.steps.len() - 1).collect();
-    let name = |ladder: &Ladder| {
-        let label = Label::parse(&ladder.label);
-        Cell::text(format!("{}/{}", label.area, label.full()))
-    };
+    let name = |ladder: &Ladder| Cell::text(operation(ladder));
     let added = |of: &dyn Fn(Added) -> Cell| -> Vec<Cell> {
         steps.iter().map(|step| step.adds.map_or_else(Cell::default, of)).collect()
+    };
+    let difference = |added| {
+        let Figure { number, unit } = signed(added);
+        Cell::figure(Figure { number, unit: page.signs(&unit) })
     };
     let layer = |(column, layer): (&str, Layer), in_words: bool| match in_words {
         true if column != layer.word() => Cell::text(format!("{column} ({})", layer.word())),
@@ -45,17 +52,11 @@ pub fn ladder_table(ladders: &[Ladder], page: &Page) -> String {
         Column::names("what each layer adds", ladders.iter().map(name).collect()).spread(&below),
         layers(true),
         Column::figures("time", steps.iter().map(|step| time(step.ns)).collect()),
-        Column::figures("adds", added(&|added| signed(added, page))),
+        Column::figures("adds", added(&difference)),
     ];
     let verdicts = Column::words(
         "",
-        added(&|added| {
-            let word = match added.verdict {
-                Verdict::Same => "nothing",
-                verdict => verdict.word(),
-            };
-            Cell::inked(word, ink(added.verdict))
-        }),
+        added(&|added| Cell::inked(verdict_word(added.verdict), ink(added.verdict))),
     );
     columns.push(verdicts);
     let calls = steps.iter().map(|step| {
@@ -77,9 +78,7 @@ pub fn ladder_table(ladders: &[Ladder], page: &Page) -> String {
     if figures + LEAST_NAMES + LEAST_LAYER.min(columns[1].width()) > page.table_width() {
         columns.remove(2);
     }
-    let legend = "adds: the difference to the line before; nothing: it is the same within the margin; intervals hold together at 95 %";
-    let host = "; host calls: system calls on the host per operation";
-    let legend = format!("{legend}{}", if has_calls { host } else { "" });
+    let legend = format!("{LEGEND}{}", if has_calls { HOST_CALLS } else { "" });
     let legend = text::hanging("", &legend, page.prose_width());
     grid::table(columns, page) + &page.paint_lines(Ink::Faint, &legend)
 }
@@ -88,8 +87,8 @@ fn time(ns: f64) -> Cell {
     Cell::figure(figure(ns, ns.abs() * 0.005, "ns/op"))
 }
 
-/// `+1.658 ±0.012 us`: the difference, and the half of the interval that reaches further.
-fn signed(Added { ns, low, high, .. }: Added, page: &Page) -> Cell {
+/// `+1.658` and `±0.012 us`: the difference, and the half of the interval that reaches further.
+pub(crate) fn signed(Added { ns, low, high, .. }: Added) -> Figure {
     let half = (high - ns).max(ns - low);
     let Figure { number, unit } = figure(ns.abs(), half, "ns/op");
     let scale = match unit.as_str() {
@@ -100,6 +99,21 @@ fn signed(Added { ns, low, high, .. }: Added, page: &Page) -> Cell {
     };
     let places = number.split_once('.').map_or(0, |(_, places)| places.len());
     let sign = if ns < 0.0 { "-" } else { "+" };
-    let unit = page.signs(&format!("±{:.places$} {unit}", half / scale));
-    Cell::figure(Figure { number: format!("{sign}{number}"), unit })
+    Figure {
+        number: format!("{sign}{number}"), unit: format!("±{:.places$} {unit}", half / scale)
+    }
+}
+
+/// What a layer did to the time of an operation.
+pub(crate) fn verdict_word(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Same => "nothing",
+        verdict => verdict.word(),
+    }
+}
+
+/// The name of the operation of a ladder.
+pub(crate) fn operation(ladder: &Ladder) -> String {
+    let label = Label::parse(&ladder.label);
+    format!("{}/{}", label.area, label.full())
 }

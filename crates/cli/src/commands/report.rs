@@ -80,9 +80,11 @@ fn of_columns(
     };
     let page = report::Report {
         comparison: compared.as_ref().map(|compared| &compared.comparison),
-        standings: compared
-            .as_ref()
-            .map(|all| Standings { overview: &all.overview, counts: &all.counts }),
+        standings: compared.as_ref().map(|all| Standings {
+            overview: &all.overview,
+            counts: &all.counts,
+            ladders: &all.ladders,
+        }),
         ..report::Report::default()
     };
     write_page(args, &documents, store, page)

@@ -1,7 +1,7 @@
 //! The columns of a comparison by any dimension, such as systems side by side: what each is better and worse in, by area and by
 //! design, and what their operations make the kernel do.
 
-use analysis::{ColumnStanding, CountRow, Overview, Standing, Verdict};
+use analysis::{ColumnStanding, CountRow, Ladder, Overview, Standing, Step, Verdict};
 use maud::{Markup, html};
 use measure::TIME;
 
@@ -9,8 +9,9 @@ use crate::html::chart::{Axis, Chart, Kind, Line, Point, Ticks};
 use crate::html::comparing::{bound, class};
 use crate::html::table::scrolled;
 use crate::html::text::{Ids, Text, paragraphs};
+use crate::ladder::{HOST_CALLS, LEGEND, operation, signed, verdict_word};
 use crate::overview::{by_application, legend, orders, reversals, sentences};
-use crate::quantity::format_per_op;
+use crate::quantity::{figure, format_per_op};
 
 /// What is certain about the columns of a comparison as a whole.
 #[derive(Debug, Clone, Copy)]
@@ -19,6 +20,8 @@ pub struct Standings<'a> {
     pub overview: &'a Overview,
     /// Counts per operation that differ between columns.
     pub counts: &'a [CountRow],
+    /// What each layer adds, if systems are compared.
+    pub ladders: &'a [Ladder],
 }
 
 /// The sentences, charts and tables about all columns, the base first.
@@ -40,6 +43,7 @@ pub(super) fn standings(of: &Standings, columns: &[String], ids: &mut Ids) -> Ma
             @if !others.is_empty() { ul { @for line in others { li { (Text(line)) } } } }
         }
         @if any { p.note { (Text(&legend(columns))) } }
+        (layers(of.ladders))
         (counts(of.counts, columns))
     }
 }
@@ -164,6 +168,39 @@ fn chart(title: &str, standings: &[&Standing], columns: &[String], ids: &mut Ids
         reference: Some(1.0),
         ..Chart::default()
     }
+}
+
+/// What each layer between a program and the hardware adds to the cost of its operations, from the hardware outwards.
+fn layers(ladders: &[Ladder]) -> Markup {
+    let steps = || ladders.iter().flat_map(|ladder| &ladder.steps);
+    let with_calls = steps().any(|step| step.host_calls.is_some());
+    let row = |step: &Step| {
+        html! {
+            td.words { (Text(&step.column)) " (" (step.layer.word()) ")" }
+            td { (figure(step.ns, step.ns.abs() * 0.005, "ns/op").to_string()) }
+            @if let Some(added) = step.adds {
+                td { (signed(added).to_string()) }
+                td class=(class(added.verdict)) { (verdict_word(added.verdict)) }
+            } @else { td {} td {} }
+            @if with_calls { td { (step.host_calls.map(format_per_op).unwrap_or_default()) } }
+        }
+    };
+    html! { @if !ladders.is_empty() {
+        details { summary { "What each layer adds: " (ladders.len()) " operations" }
+            (scrolled("What each layer adds", html! {
+                thead { tr {
+                    th scope="col" { "operation" } th scope="col" { "layer" } th.n scope="col" { "time" }
+                    th.n scope="col" { "adds" } th scope="col" { "verdict" }
+                    @if with_calls { th.n scope="col" { "host calls" } }
+                } }
+                tbody { @for ladder in ladders { @for step in &ladder.steps { tr {
+                    th scope="row" { (Text(&operation(ladder))) }
+                    (row(step))
+                } } } }
+            }))
+            p.note { (LEGEND) @if with_calls { (HOST_CALLS) } }
+        }
+    } }
 }
 
 /// What one operation makes the kernel do, where that differs.

@@ -66,6 +66,7 @@ pub struct SideBySide {
     pub comparison: Comparison,
     pub overview: Overview,
     pub counts: Vec<CountRow>,
+    pub ladders: Vec<Ladder>,
 }
 
 /// Compares the values of `by` in these runs.
@@ -80,10 +81,14 @@ pub fn side_by_side(
     let settings = Settings::default();
     let overview = overview(&table, &question.at, &noise, &settings);
     let counts = differing_counts(&table);
+    let ladders = match by {
+        Dimension::System => ladders(&table, &noise, &settings),
+        _ => Vec::new(),
+    };
     let columns = shown_names(by, &table.columns);
     let compared = compare_columns(table, &noise, &settings);
     let comparison = comparison(&compared, columns, &noise, &settings, true);
-    Ok(SideBySide { comparison, overview, counts })
+    Ok(SideBySide { comparison, overview, counts, ladders })
 }
 
 /// The runs that the user named; of a run that was measured with others on several systems, all of them if systems are
