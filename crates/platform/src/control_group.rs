@@ -296,6 +296,11 @@ mod os {
             assert!((40_000..42_000).contains(&counts.syscalls), "{counts:?}");
             assert!(counts.switches > 0 && counts.ptrace_stops.unwrap_or(0) == 0, "{counts:?}");
             let path = group.path.clone();
+            // The other has made its last call, but may not have ended yet.
+            let until = Instant::now() + Duration::from_secs(60);
+            while pids(&path).len() > 1 && Instant::now() < until {
+                std::thread::sleep(Duration::from_millis(5));
+            }
             assert_eq!(pids(&path).len(), 1, "the one that sleeps");
             drop(group);
             assert!(!path.exists(), "{}", path.display());
