@@ -90,6 +90,8 @@ pub struct Trials {
     pub only_by: Option<&'static str>,
     /// Whether the untimed pass runs it too, and so calls `Round::count_trial`.
     pub counted: bool,
+    /// Whether its operations go on as long as `Round::times_as_long` says, so that they can be counted on the host too.
+    pub on_host: bool,
     /// The maximum number of trials per point.
     pub at_most: usize,
     /// Whether a run of this extent measures a point, if no parameter was given explicitly.
@@ -113,7 +115,14 @@ impl Trials {
         fn all(_params: &Params, _extent: Extent) -> bool {
             true
         }
-        Self { takes, only_by: None, counted: false, at_most: usize::MAX, includes: all }
+        Self {
+            takes,
+            only_by: None,
+            counted: false,
+            on_host: false,
+            at_most: usize::MAX,
+            includes: all,
+        }
     }
 }
 

@@ -4,10 +4,14 @@
 mod common;
 
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 
 use common::linux::denied;
 use common::{Bench, finish, times};
 use serde_json::Value;
+
+/// Runs that count at the same time leave each other too few operations within their time.
+static ALONE: Mutex<()> = Mutex::new(());
 
 const CASES: &str = "syscall/getppid clock/std-instant process/fork";
 
@@ -34,6 +38,7 @@ fn reason(document: &Value) -> Option<&str> {
 
 #[test]
 fn each_operation_is_counted_on_the_host_without_the_start_of_its_worker() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let bench = Bench::new();
     // A launcher whose process is not the agent, but starts it in another process group.
     let systems = ["native", "other=env -u NOTHING setsid --wait {oscost} agent"];
@@ -66,8 +71,28 @@ fn each_operation_is_counted_on_the_host_without_the_start_of_its_worker() {
     assert!(ladder.out.contains("host calls"), "{}", ladder.out);
 }
 
+/// A trial goes on for longer, and the difference is that of the additional requests.
+#[test]
+fn a_request_to_a_server_is_counted_on_the_host() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let bench = Bench::new();
+    let arguments = "net/requests --param arch=epoll --param connections=1 --quick --budget 20s";
+    let documents = finish(&mut run(&bench, arguments, &["native"])).with(0).json();
+    let document = &documents[0];
+    let reason = reason(document);
+    if testing::skip_unless(reason.is_none(), reason.unwrap_or_default()) {
+        return;
+    }
+    let host = count(document, "net/requests", "host_syscalls").expect("a count");
+    // To read and to write, for server and client each, and what they do to wait.
+    assert!(host > 3.5 && host < 20.0, "{host}");
+    let own = count(document, "net/requests", "syscalls").unwrap_or(2.0);
+    assert!(host > own + 1.5, "{host}, of which the server's {own}");
+}
+
 #[test]
 fn what_cannot_be_counted_is_absent_with_the_reason() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let bench = Bench::new();
     let mut command = run(&bench, "syscall/getppid --quick --budget 2s", &["native"]);
     let said = finish(denied(&mut command, &[libc::SYS_perf_event_open])).with(0);

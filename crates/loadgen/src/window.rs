@@ -21,6 +21,15 @@ pub struct Window {
 }
 
 impl Window {
+    /// So many times as long.
+    pub fn times(self, times: u32) -> Self {
+        Self {
+            at_least: self.at_least * times,
+            service_rounds: self.service_rounds * times,
+            at_most: self.at_most * times,
+        }
+    }
+
     /// A fixed time.
     pub const fn of(time: Duration) -> Self {
         Self { at_least: time, service_rounds: 0, at_most: time }

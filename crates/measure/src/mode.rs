@@ -29,6 +29,9 @@ pub enum Mode {
     Repeat(u64),
     /// The same without operations: be busy for as many us. The difference is that of the operations.
     Busy(u64),
+    /// Of a trial: carry it out, with operations for so many times as long, while the coordinator counts on the host. The
+    /// difference of two such rounds is that of the operations which one has more.
+    Lengthened(u32),
 }
 
 impl Mode {
@@ -37,15 +40,17 @@ impl Mode {
         match self {
             Self::Count(id) => SyscallCounting::Tracepoint(id),
             Self::CountForTracer => SyscallCounting::Marks,
-            Self::Sample | Self::CountRest | Self::Repeat(_) | Self::Busy(_) => {
-                SyscallCounting::None
-            }
+            Self::Sample
+            | Self::CountRest
+            | Self::Repeat(_)
+            | Self::Busy(_)
+            | Self::Lengthened(_) => SyscallCounting::None,
         }
     }
 
     /// Whether the coordinator counts on the host meanwhile.
     pub fn is_counted_outside(self) -> bool {
-        matches!(self, Self::Repeat(_) | Self::Busy(_))
+        matches!(self, Self::Repeat(_) | Self::Busy(_) | Self::Lengthened(_))
     }
 
     /// Carries out what such a mode asks for, as long as `goes_on`; `None` of another mode.

@@ -9,7 +9,7 @@ use platform::cpu::{keep_process_to, pin_thread, pin_thread_to_any};
 use platform::usage::{ProcessUsage, busy_time};
 
 use crate::oversubscription::{Seen, is_oversubscribed, taken_by_others};
-use crate::record::{Line, OperationCounts, Series};
+use crate::record::{Line, OperationCounts, Repeated, Series};
 use crate::round::{Mode, Round};
 use crate::sentinel::{Reading, Sentinel};
 use crate::time::Clock;
@@ -107,6 +107,15 @@ impl Round<'_> {
         self.order().mode != Mode::Sample
     }
 
+    /// How many times as long as usual the operations of this trial go on: once, but for some of the rounds during which the
+    /// coordinator counts on the host.
+    pub fn times_as_long(&self) -> u32 {
+        match self.order().mode {
+            Mode::Lengthened(times) => times,
+            _ => 1,
+        }
+    }
+
     /// In the untimed pass: runs `work`, which is `operations` operations on this thread, and reports their system
     /// calls, switches and faults.
     ///
@@ -148,8 +157,12 @@ impl Round<'_> {
         Ok(())
     }
 
-    /// In the untimed pass: reports what the threads or processes that shared the operations have counted.
+    /// In the untimed pass: reports what the threads or processes that shared the operations have counted; while the
+    /// coordinator counts on the host, only the number of operations.
     pub fn report_counts(&mut self, operations: u64, counts: &[Counts]) {
+        if self.order().mode.is_counted_outside() {
+            return self.print_repeated(Repeated { operations, us: 0 });
+        }
         let mut sums = OperationCounts::default();
         for counts in counts {
             sums.add(operations, counts);
@@ -316,6 +329,18 @@ mod tests {
         let lines = parse_lines(std::str::from_utf8(&out).unwrap());
         let [Line::Timeline(jobs)] = &lines[..] else { panic!("{lines:?}") };
         assert_eq!((jobs.len(), jobs[63]), (TIMELINE_JOBS_AT_MOST, [63, 65]));
+    }
+
+    #[test]
+    fn a_trial_that_is_counted_outside_reports_its_operations() {
+        let order = order(Mode::Lengthened(3));
+        let mut out = Vec::new();
+        let mut round = Round::new(&order, &mut out);
+        assert!(round.is_counting());
+        let operations = 40 * u64::from(round.times_as_long());
+        round.report_counts(operations, &[Counts::default()]);
+        let lines = parse_lines(std::str::from_utf8(&out).unwrap());
+        assert_eq!(lines, [Line::Repeated(Repeated { operations: 120, us: 0 })]);
     }
 
     #[test]

@@ -83,7 +83,10 @@ impl Evidence {
             point,
             rounds: Vec::new(),
             counts: None,
-            host: HostEvidence::default(),
+            host: match trials {
+                None => HostEvidence::default(),
+                Some(trials) => HostEvidence::of_trials(trials.on_host),
+            },
             // Most trials report their own CPU time.
             counted: trials.is_some_and(|trials| !trials.counted),
             of_trials,
@@ -102,10 +105,9 @@ impl Evidence {
         !self.counted && self.ending.is_none()
     }
 
-    /// The next round for what its operations make the host do; `None` if that is known or cannot be. Trials have no number
-    /// of operations that could be left out.
+    /// The next round for what its operations make the host do; `None` if that is known or cannot be.
     pub(crate) fn next_on_host(&self) -> Option<Mode> {
-        self.host.next().filter(|_| !self.of_trials && self.ending.is_none())
+        self.host.next().filter(|_| self.ending.is_none())
     }
 
     /// Whether more rounds are needed.

@@ -1,6 +1,6 @@
 //! What one operation of a point makes the host do, from pairs of rounds during which the coordinator counted there: one with
-//! operations, and one that was busy for the same time without them. The difference leaves out the start of a worker, and what
-//! the system does anyway in that time.
+//! operations, and one that was busy for the same time without them, or a trial whose operations went on for a shorter time.
+//! The difference leaves out the start of a worker, and what the system does anyway in that time.
 
 use measure::record::{Line, Repeated, parse_lines};
 use measure::round::Mode;
@@ -11,6 +11,8 @@ use crate::launch::RoundEnd;
 /// The number of operations in a round, unless time is up: what differs between two starts of a worker, up to a hundred
 /// system calls in a sandbox, is then a small part.
 const OPERATIONS: u64 = 5_000;
+/// How many times as long the operations of the longer one of two trials go on.
+const LONGER: u32 = 2;
 const PAIRS_AT_LEAST: usize = 2;
 const PAIRS_AT_MOST: usize = 5;
 /// Rounds that may be lost.
@@ -23,7 +25,9 @@ const USABLE: f64 = 0.5;
 /// What the pairs of rounds have shown so far.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct HostEvidence {
-    /// The round with operations whose counterpart is not yet made.
+    /// Whether rounds are trials.
+    of_trials: bool,
+    /// The round with more operations whose counterpart is not yet made.
     half: Option<(HostCounts, Repeated)>,
     pairs: Vec<HostPerOp>,
     lost: u32,
@@ -40,14 +44,21 @@ pub(crate) struct HostPerOp {
 }
 
 impl HostEvidence {
+    /// Of trials, which may be unable to carry out more operations.
+    pub(crate) fn of_trials(can_be_longer: bool) -> Self {
+        Self { of_trials: true, refused: !can_be_longer, ..Self::default() }
+    }
+
     /// What the next round must do; `None` if none is needed.
     pub(crate) fn next(&self) -> Option<Mode> {
         if self.refused || self.lost >= LOST_AT_MOST || self.is_settled() {
             return None;
         }
-        Some(match self.half {
-            Some((_, repeated)) => Mode::Busy(repeated.us),
-            None => Mode::Repeat(OPERATIONS),
+        Some(match (self.half, self.of_trials) {
+            (None, false) => Mode::Repeat(OPERATIONS),
+            (Some((_, repeated)), false) => Mode::Busy(repeated.us),
+            (None, true) => Mode::Lengthened(LONGER),
+            (Some(_), true) => Mode::Lengthened(1),
         })
     }
 
@@ -76,12 +87,14 @@ impl HostEvidence {
     }
 
     fn add_round(&mut self, counts: HostCounts, made: Repeated) {
-        match (self.half, made.operations) {
-            (None, 0) => self.lost += 1,
-            (_, 1..) => self.half = Some((counts, made)),
-            (Some((with, of)), 0) => {
-                self.half = None;
-                self.pairs.push(HostPerOp::of(with, counts, of.operations));
+        match self.half.take() {
+            Some((more, of)) if made.operations < of.operations => {
+                self.pairs.push(HostPerOp::of(more, counts, of.operations - made.operations));
+            }
+            // The longer one of two trials may have had less of a busy machine.
+            half => {
+                self.lost += u32::from(half.is_some() || made.operations == 0);
+                self.half = (half.is_none() && made.operations > 0).then_some((counts, made));
             }
         }
     }
@@ -175,6 +188,27 @@ mod tests {
         assert_eq!(evidence.per_op(), per_op);
         // What would be less than nothing is none.
         assert_eq!(counted(0.0, &[0, 9]).per_op().syscalls, Some(0.0));
+    }
+
+    #[test]
+    fn a_trial_is_compared_with_a_shorter_one() {
+        assert_eq!(HostEvidence::of_trials(false).next(), None);
+        let mut evidence = HostEvidence::of_trials(true);
+        for (mode, calls, operations) in [
+            (Mode::Lengthened(LONGER), 9_000, 1_100),
+            (Mode::Lengthened(1), 7_000, 600),
+            (Mode::Lengthened(LONGER), 8_960, 1_090),
+            // A trial that was to be shorter had more operations: the pair is lost.
+            (Mode::Lengthened(1), 9_900, 1_200),
+            (Mode::Lengthened(LONGER), 8_960, 1_090),
+            (Mode::Lengthened(1), 7_000, 600),
+        ] {
+            assert_eq!(evidence.next(), Some(mode));
+            evidence.add(&text(calls, 500, operations), &ENDED);
+        }
+        assert_eq!((evidence.next(), evidence.lost), (None, 1));
+        let per_op = HostPerOp { syscalls: Some(4.0), switches: Some(0.0), ptrace_stops: None };
+        assert_eq!(evidence.per_op(), per_op);
     }
 
     #[test]

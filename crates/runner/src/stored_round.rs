@@ -47,7 +47,7 @@ impl Purpose {
         match mode {
             Mode::Sample => Self::Times,
             Mode::Count(_) | Mode::CountForTracer | Mode::CountRest => Self::Counts,
-            Mode::Repeat(_) | Mode::Busy(_) => Self::HostCounts,
+            Mode::Repeat(_) | Mode::Busy(_) | Mode::Lengthened(_) => Self::HostCounts,
         }
     }
 

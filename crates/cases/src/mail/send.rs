@@ -17,7 +17,14 @@ pub const CASE: Case = Case {
     only: Only::Everywhere,
     core_bound: false,
     // Six, fewer than which decide nothing: with trials this long, more points are more informative than more trials.
-    trials: Some(Trials { takes, only_by: None, counted: true, at_most: 6, includes }),
+    trials: Some(Trials {
+        takes,
+        only_by: None,
+        counted: true,
+        on_host: true,
+        at_most: 6,
+        includes,
+    }),
     params: &[
         Param {
             name: "arch",

@@ -56,7 +56,7 @@ pub fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
     let post = Post::write(params)?;
     let mut sink = test_bed.sink(value_of(params, "delay")?)?;
     let plan = plan(params, &post, &sink)?;
-    let times = [warm_up(connections), COUNTED];
+    let times = [warm_up(connections), COUNTED * round.times_as_long()];
     if round.is_counting() {
         let made = DeliveryTrial::of(&plan, &mut sink, &test_bed, round.order().mode, times)?;
         round.report_counts(made.settled(), &[made.counts()]);

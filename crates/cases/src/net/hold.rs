@@ -8,7 +8,7 @@ use servers::Protocol;
 use super::metrics;
 use super::test_bed::{NETWORK, PLACE, TestBed};
 use super::{ARCH, ONE_OF_EACH_KIND, all_but, is_here};
-use crate::{Case, Extent, Only, Param, Takes, count_of, value_of};
+use crate::{Case, Extent, Only, Param, Takes, Trials, count_of, value_of};
 
 pub const CASE: Case = Case {
     area: "net",
@@ -20,7 +20,8 @@ pub const CASE: Case = Case {
                 No load generator (wrk, ab, h2load) reports it.",
     only: Only::Everywhere,
     core_bound: false,
-    trials: Some(super::trials(takes, includes)),
+    // The number of connections is fixed.
+    trials: Some(Trials { on_host: false, ..super::trials(takes, includes) }),
     params: &[
         Param {
             meaning: "the architecture of the server (`oscost net serve --list`); those with a fixed number of processes \

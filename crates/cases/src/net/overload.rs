@@ -29,7 +29,7 @@ pub const CASE: Case = Case {
                 never send more than the server answers.",
     only: Only::Everywhere,
     core_bound: false,
-    trials: Some(Trials { takes, only_by: None, counted: false, at_most: 6, includes }),
+    trials: Some(Trials { at_most: 6, includes, ..Trials::new(takes) }),
     params: &[
         Param {
             default: ONE_OF_EACH_KIND,

@@ -92,6 +92,7 @@ pub fn run_beside(
     }
     let mut generator = test_bed.generator(params, &server, protocol)?;
     let slow_count = slow.as_ref().map(SlowClients::count);
+    let window = WINDOW.times(round.times_as_long());
     // Ends all that it is given.
     let load = move || -> Result<Seen, CaseError> {
         let mut ask = || Answer {
@@ -99,7 +100,7 @@ pub fn run_beside(
             overflows: listen_overflows(server.pid()),
             slow_replies: slow.as_ref().map_or(0, SlowClients::replies),
         };
-        let seen = Seen::of(&mut generator, connections, &mut ask)?;
+        let seen = Seen::of(&mut generator, connections, window, &mut ask)?;
         drop((generator, slow));
         server.end_now()?;
         Ok(seen)
@@ -144,12 +145,13 @@ impl Seen {
     fn of(
         generator: &mut Generators,
         connections: usize,
+        window: Window,
         ask: &mut (dyn FnMut() -> Answer + Send),
     ) -> Result<Self, CaseError> {
         let (step, start, end) = watched(
             ask,
             |answer| answer.server.as_ref().ok().copied(),
-            |server_cpu| generator.step_watched(connections, WINDOW, server_cpu),
+            |server_cpu| generator.step_watched(connections, window, server_cpu),
         )?;
         let overflows = end.overflows.zip(start.overflows);
         let overflows = overflows.map(|(now, then)| now.saturating_sub(then));
@@ -304,7 +306,7 @@ pub mod tests {
             slow_replies: 0,
         };
         let mut generator = Generators::new(&load_on_server(each), &[]).unwrap();
-        Seen::of(&mut generator, connections, &mut ask).unwrap()
+        Seen::of(&mut generator, connections, WINDOW, &mut ask).unwrap()
     }
 
     #[test]
