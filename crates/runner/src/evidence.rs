@@ -303,6 +303,15 @@ impl Evidence {
         }
     }
 
+    /// The half-width of its interval, as a share, beyond which its figure is marked.
+    pub(crate) fn accepted_precision(&self, plan: &Plan) -> f64 {
+        let wanted = self.wanted_precision(plan);
+        match self.of_trials || self.is_contended() {
+            true => wanted,
+            false => wanted * plan.tolerance,
+        }
+    }
+
     /// The largest number of rounds: those of contending workers take longer and vary more.
     pub fn rounds_at_most(&self) -> usize {
         if self.is_contended() { CONTENDED_ROUNDS_AT_MOST } else { ROUNDS_AT_MOST }
@@ -470,6 +479,37 @@ mod tests {
             evidence.check_convergence(&plan, &levels);
         }
         assert!(!evidence.needs_rounds(), "six of eight counted");
+    }
+
+    /// Half of a quick run's figures were marked for intervals of about 1 %, which is what its time gives.
+    #[test]
+    fn a_quick_run_marks_wider_intervals_only() {
+        let options = |precision| crate::plan::Options {
+            filters: vec![CASE.into()],
+            quick: true,
+            precision,
+            ..Default::default()
+        };
+        let planned = |precision| crate::plan::plan(&options(precision), &[0], 7).unwrap();
+        for (plan, time, is_marked) in [
+            (planned(None), 5.1, false),
+            (planned(None), 5.4, true),
+            (planned(Some(0.005)), 5.1, true),
+            (plan(), 5.1, true),
+        ] {
+            let (mut point, mut levels) = (evidence(), Levels::default());
+            for round in 0..20 {
+                let time = if round % 4 < 2 { 5.0 } else { time };
+                let text = SAMPLES.replace("[5.0,5.1]", &format!("[{time},{time}]"));
+                point.add_round(&text, &measured(), round * 1_000);
+                point.latest_series().iter().for_each(|series| levels.observe(series));
+                point.check_convergence(&plan, &levels);
+            }
+            assert!(point.needs_rounds(), "it goes on while there is time");
+            let core = Core::of(&levels, &Latency::Cycles(3));
+            let result = point.results(&plan, &core).remove(0);
+            assert_eq!(result.converged, Some(!is_marked), "{time} {:?}", result.estimate);
+        }
     }
 
     /// Half of the processes had the operation in a slower steady state, and the median was that of either.

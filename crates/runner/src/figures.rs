@@ -199,7 +199,7 @@ impl Evidence {
         result.quiet_share = Some(quiet_share);
         result.rounds = values.rounds.len() as u32;
         result.cpus = self.cpus();
-        result.converged = Some(interval.half_width() <= self.wanted_precision(plan));
+        result.converged = Some(interval.half_width() <= self.accepted_precision(plan));
         result.per_op = self.per_op();
         result.round_values = values.rounds.iter().map(|round| round.value).collect();
         result.timeline = self.timeline(interval.median);

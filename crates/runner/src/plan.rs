@@ -31,6 +31,8 @@ use points::points_of;
 const PRECISION: f64 = 0.005;
 const WAITING_PRECISION: f64 = 0.02;
 const TRIAL_PRECISION: f64 = 0.15;
+/// How many times as wide as wanted the interval of a sampled point of a quick run may be, whose time is all that it has.
+const QUICK_TOLERANCE: f64 = 4.0;
 /// How many times the usual time a run for claims may take, unless a budget is given: too few rounds decide nothing. A quiet
 /// machine does not take the time.
 const SLACK_OF_CLAIMS: u64 = 3;
@@ -47,6 +49,9 @@ pub struct Plan {
     pub waiting_precision: f64,
     /// The same for trials and for workers that contend, which scatter more from process to process.
     pub trial_precision: f64,
+    /// How many times as wide as wanted the interval of a sampled point may be before it is marked.
+    #[serde(default = "no_tolerance")]
+    pub tolerance: f64,
     /// Longest time for the whole run, in ms. Each point gets one round at least, however long that takes.
     pub budget_ms: u64,
     /// The part of it that sampled points may take beyond their minimum number of rounds, while trials are outstanding.
@@ -83,6 +88,11 @@ pub struct Plan {
 /// The value for a run planned before plans had this field.
 fn waiting_precision() -> f64 {
     WAITING_PRECISION
+}
+
+/// As above.
+fn no_tolerance() -> f64 {
+    1.0
 }
 
 /// Plans a run of all points that `options` select, on these CPUs.
@@ -158,6 +168,10 @@ pub fn plan_of(
         precision: options.precision.unwrap_or(PRECISION),
         waiting_precision: options.precision.unwrap_or(WAITING_PRECISION),
         trial_precision: options.precision.unwrap_or(TRIAL_PRECISION),
+        tolerance: match options.quick && options.precision.is_none() {
+            true => QUICK_TOLERANCE,
+            false => 1.0,
+        },
         budget_ms,
         sampling_ms: (budget_ms as f64 * share) as u64,
         rounds_at_least: if options.quick { 6 } else { 20 },
