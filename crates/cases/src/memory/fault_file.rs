@@ -1,11 +1,12 @@
 use std::fs::File;
-use std::io::Read;
+use std::io::Write;
 
 use measure::CaseError;
 use platform::mapped_file::FileMappings;
 use platform::memory::page_size;
 
 use super::expect_faults;
+use crate::syscall::unnamed_file;
 use crate::{Case, Only};
 
 /// The part of the file that is mapped, and how often, so that there are pages for most of a round.
@@ -18,8 +19,8 @@ const AROUND: usize = 64 << 10;
 pub const READ: Case = Case {
     area: "memory",
     name: "fault-file",
-    operation: "One first read within each 64 KiB of a private mapping of this program's own file, which is \
-                cached: Linux maps the page and up to 15 around it (fault-around).",
+    operation: "One first read within each 64 KiB of a private mapping of a temporary file, which is cached: Linux maps \
+                the page and up to 15 around it (fault-around).",
     comparable_to: "lmbench's `lat_pagefault` touches pages of a file in random order, and divides by pages: up to 16 of \
                     them share a fault.",
     only: Only::Linux("the number of pages that a fault maps differs between systems"),
@@ -84,22 +85,37 @@ pub const COPY: Case = Case {
     ..READ
 };
 
-/// This program's own file, of which the part to be mapped has just been read; the length of that part.
+/// A temporary file whose pages are in memory, and the length of its part to be mapped. It is written page by page: since Linux
+/// 6.18 a fault maps the whole of a large folio, and what is written at once may become one.
 fn cached() -> Result<(File, usize), CaseError> {
-    let file = crate::syscall::own_program()?;
-    let mut buffer = vec![0; AROUND];
-    let mut part = 0;
-    while part < PART {
-        match (&file).read(&mut buffer) {
-            Ok(0) => break,
-            Ok(read) => part += read,
-            Err(error) => {
-                return Err(CaseError::from_io("reading this program's own file", &error));
-            }
-        }
+    let mut file = unnamed_file::open()?;
+    let page = vec![1; page_size()];
+    for _ in 0..PART / page.len() {
+        file.write_all(&page).map_err(|error| CaseError::from_io("a temporary file", &error))?;
     }
-    match part / AROUND * AROUND {
-        0 => Err(CaseError::Unsupported("this program's file is smaller than 64 KiB".into())),
-        part => Ok((file, part)),
+    Ok((file, PART))
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use platform::counters::{SyscallCounting, ThreadCounters};
+
+    use super::*;
+
+    /// Where this program's own file was in large folios, half as many faults were taken as reads made.
+    #[test]
+    fn each_first_read_of_64_kib_is_a_fault() {
+        let (file, part) = cached().unwrap();
+        let mappings = FileMappings::new(&file, part, 2).unwrap();
+        let mut counters = ThreadCounters::open(SyscallCounting::None);
+        counters.start();
+        for at in (0..mappings.len()).step_by(AROUND) {
+            // SAFETY: the address is within the mappings.
+            let byte = unsafe { mappings.start().add(at).read_volatile() };
+            assert_eq!(byte, 1);
+        }
+        let faults = counters.stop().page_faults.unwrap();
+        let expected = (mappings.len() / AROUND) as u64;
+        assert!((expected..expected + 8).contains(&faults), "{faults}, not {expected}");
     }
 }
