@@ -242,8 +242,9 @@ fn resets_half_closes_and_garbage(architecture: &Architecture) {
             2 if setting.protocol != Protocol::TOO_BUSY => garbage(&mut dice),
             _ => good(setting.protocol, &mut dice),
         };
-        let ends = call(&server, 100, each(1_200, script));
-        all_done(&ends, protocol);
+        // A program is started for each client of `exec`.
+        let count = if architecture.name == "exec" { 300 } else { 1_200 };
+        all_done(&call(&server, 100, each(count, script)), protocol);
         stop(server);
     });
 }
@@ -414,7 +415,7 @@ fn nothing_leaks(architecture: &Architecture) {
     let soak = std::env::var("OSCOST_SOAK")
         .ok()
         .map(|count| count.parse().expect("OSCOST_SOAK is a number"));
-    let usual = if ["fork", "exec"].contains(&architecture.name) { 2_000 } else { 10_000 };
+    let usual = if ["fork", "exec"].contains(&architecture.name) { 1_000 } else { 4_000 };
     let count: usize = soak.unwrap_or(usual);
     let setting = Setting::of("http-close").timeout_ms(1_000);
     let server = setting.start(architecture);
