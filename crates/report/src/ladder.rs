@@ -46,7 +46,9 @@ pub fn ladder_table(ladders: &[Ladder], page: &Page) -> String {
     };
     let layers = |in_words: bool| {
         let names = steps.iter().map(|step| layer((&step.column, step.layer), in_words));
-        Column::words("layer", names.collect()).wrapping()
+        let column = Column::words("layer", names.collect());
+        // `(container` and `)` on two lines would be hard to read.
+        if in_words { column } else { column.wrapping() }
     };
     let mut columns = vec![
         Column::names("what each layer adds", ladders.iter().map(name).collect()).spread(&below),
