@@ -6,6 +6,8 @@
 
 mod common;
 
+use std::str::FromStr;
+
 use common::mail::{PERSONAL, Received, SHARED, Sink, deliver, judge, send, write};
 use common::{Bench, at_once, finish};
 use serde_json::Value;
@@ -21,8 +23,13 @@ const ALL: &str = "--fault any:drop:2% --fault any:reset:2% --fault any:4xx:2% -
 const MEMORY_AT_MOST: u64 = 150 * 1024;
 
 fn recipients(usual: usize) -> usize {
-    let wanted = std::env::var("OSCOST_MAIL_RECIPIENTS").ok();
-    wanted.map_or(usual, |count| count.parse().expect("OSCOST_MAIL_RECIPIENTS is a number"))
+    number("OSCOST_MAIL_RECIPIENTS", usual)
+}
+
+/// A number from the environment, if it is there.
+fn number<N: FromStr>(name: &str, usual: N) -> N {
+    let value = std::env::var(name).ok();
+    value.map_or(usual, |value| value.parse().unwrap_or_else(|_| panic!("{name} is a number")))
 }
 
 /// Delivers to a server with faults, and checks the result.
@@ -172,12 +179,8 @@ fn every_recipient_has_a_final_status_under_any_faults() {
     ];
     const KINDS: [&str; 8] =
         ["drop", "reset", "stall", "4xx", "5xx", "malformed", "endless", "slowly"];
-    let number = |name: &str, usual: u64| {
-        let value = std::env::var(name).ok();
-        value.map_or(usual, |value| value.parse().unwrap_or_else(|_| panic!("{name} is a number")))
-    };
     // Some faults take long: one connection to a server with faults in most sessions took nine minutes.
-    let begun = number("OSCOST_MAIL_SEED", 201);
+    let begun: u64 = number("OSCOST_MAIL_SEED", 201);
     let seeds: Vec<u64> = (begun..begun + number("OSCOST_MAIL_TRIES", 8)).collect();
     at_once(&seeds, |&seed| {
         let mut luck = SmallLuck(seed);

@@ -263,11 +263,16 @@ mod os {
 
         /// Waits until the counts satisfy a condition.
         fn counted(counters: &GroupCounters, enough: impl Fn(&HostCounts) -> bool) -> HostCounts {
+            wait_until(|| enough(&counters.counts()));
+            counters.counts()
+        }
+
+        /// Waits for a condition, a minute at most.
+        fn wait_until(holds: impl Fn() -> bool) {
             let until = Instant::now() + Duration::from_secs(60);
-            while !enough(&counters.counts()) && Instant::now() < until {
+            while !holds() && Instant::now() < until {
                 std::thread::sleep(Duration::from_millis(5));
             }
-            counters.counts()
         }
 
         #[test]
@@ -297,10 +302,7 @@ mod os {
             assert!(counts.switches > 0 && counts.ptrace_stops.unwrap_or(0) == 0, "{counts:?}");
             let path = group.path.clone();
             // The other has made its last call, but may not have ended yet.
-            let until = Instant::now() + Duration::from_secs(60);
-            while pids(&path).len() > 1 && Instant::now() < until {
-                std::thread::sleep(Duration::from_millis(5));
-            }
+            wait_until(|| pids(&path).len() <= 1);
             assert_eq!(pids(&path).len(), 1, "the one that sleeps");
             drop(group);
             assert!(!path.exists(), "{}", path.display());

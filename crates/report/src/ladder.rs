@@ -1,6 +1,6 @@
 //! The table of what each layer adds to the cost of a primitive.
 
-use analysis::{Added, Ladder, Layer, Verdict};
+use analysis::{Added, Ladder, Step, Verdict};
 
 use crate::compare_table::ink;
 use crate::grid::{self, Cell, Column};
@@ -40,12 +40,9 @@ pub fn ladder_table(ladders: &[Ladder], page: &Page) -> String {
         let Figure { number, unit } = signed(added);
         Cell::figure(Figure { number, unit: page.signs(&unit) })
     };
-    let layer = |(column, layer): (&str, Layer), in_words: bool| match in_words {
-        true if column != layer.word() => Cell::text(format!("{column} ({})", layer.word())),
-        _ => Cell::text(column),
-    };
     let layers = |in_words: bool| {
-        let names = steps.iter().map(|step| layer((&step.column, step.layer), in_words));
+        let name = |step: &&Step| if in_words { layer_name(step) } else { step.column.clone() };
+        let names = steps.iter().map(name).map(Cell::text);
         let column = Column::words("layer", names.collect());
         // `(container` and `)` on two lines would be hard to read.
         if in_words { column } else { column.wrapping() }
@@ -53,7 +50,7 @@ pub fn ladder_table(ladders: &[Ladder], page: &Page) -> String {
     let mut columns = vec![
         Column::names("what each layer adds", ladders.iter().map(name).collect()).spread(&below),
         layers(true),
-        Column::figures("time", steps.iter().map(|step| time(step.ns)).collect()),
+        Column::figures("time", steps.iter().map(|step| Cell::figure(time(step))).collect()),
         Column::figures("adds", added(&difference)),
     ];
     let verdicts = Column::words(
@@ -85,8 +82,17 @@ pub fn ladder_table(ladders: &[Ladder], page: &Page) -> String {
     grid::table(columns, page) + &page.paint_lines(Ink::Faint, &legend)
 }
 
-fn time(ns: f64) -> Cell {
-    Cell::figure(figure(ns, ns.abs() * 0.005, "ns/op"))
+/// The cost in a layer.
+pub(crate) fn time(step: &Step) -> Figure {
+    figure(step.ns, step.ns.abs() * 0.005, "ns/op")
+}
+
+/// `gvisor (sandbox)`: the name of the column with what kind of layer it is, unless that is its name.
+pub(crate) fn layer_name(Step { column, layer, .. }: &Step) -> String {
+    match layer.word() {
+        word if word == column => column.clone(),
+        word => format!("{column} ({word})"),
+    }
 }
 
 /// `+1.658` and `±0.012 us`: the difference, and the half of the interval that reaches further.

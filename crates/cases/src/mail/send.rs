@@ -18,12 +18,11 @@ pub const CASE: Case = Case {
     core_bound: false,
     // Six, fewer than which decide nothing: with trials this long, more points are more informative than more trials.
     trials: Some(Trials {
-        takes,
-        only_by: None,
         counted: true,
         on_host: true,
         at_most: 6,
         includes,
+        ..Trials::new(takes)
     }),
     params: &[
         Param {

@@ -10,7 +10,7 @@ pub const fn trials(
     takes: fn(&Params) -> Duration,
     includes: fn(&Params, Extent) -> bool,
 ) -> Trials {
-    Trials { takes, only_by: None, counted: true, on_host: true, at_most: 6, includes }
+    Trials { counted: true, on_host: true, at_most: 6, includes, ..Trials::new(takes) }
 }
 
 /// Whether this system supports the architecture of a point. If not, a trial ends at once as unsupported.

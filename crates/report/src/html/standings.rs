@@ -9,9 +9,9 @@ use crate::html::chart::{Axis, Chart, Kind, Line, Point, Ticks};
 use crate::html::comparing::{bound, class};
 use crate::html::table::scrolled;
 use crate::html::text::{Ids, Text, paragraphs};
-use crate::ladder::{HOST_CALLS, LEGEND, operation, signed, verdict_word};
+use crate::ladder::{HOST_CALLS, LEGEND, layer_name, operation, signed, time, verdict_word};
 use crate::overview::{by_application, legend, orders, reversals, sentences};
-use crate::quantity::{figure, format_per_op};
+use crate::quantity::format_per_op;
 
 /// What is certain about the columns of a comparison as a whole.
 #[derive(Debug, Clone, Copy)]
@@ -176,8 +176,8 @@ fn layers(ladders: &[Ladder]) -> Markup {
     let with_calls = steps().any(|step| step.host_calls.is_some());
     let row = |step: &Step| {
         html! {
-            td.words { (Text(&step.column)) " (" (step.layer.word()) ")" }
-            td { (figure(step.ns, step.ns.abs() * 0.005, "ns/op").to_string()) }
+            td.words { (Text(&layer_name(step))) }
+            td { (time(step).to_string()) }
             @if let Some(added) = step.adds {
                 td { (signed(added).to_string()) }
                 td class=(class(added.verdict)) { (verdict_word(added.verdict)) }
