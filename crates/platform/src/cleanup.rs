@@ -219,10 +219,19 @@ mod os {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::MutexGuard;
+
     use super::*;
+
+    /// A sweep removes what every dead process left, that of the other tests included: one test at a time.
+    fn alone() -> MutexGuard<'static, ()> {
+        static ALONE: Mutex<()> = Mutex::new(());
+        ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 
     #[test]
     fn only_what_dead_processes_left_is_swept() {
+        let _alone = alone();
         let mine = temp_path();
         // The highest pid of Linux is 2^22: this one never exists.
         let theirs = temp_path_of(4_194_305);
@@ -237,6 +246,7 @@ mod tests {
 
     #[test]
     fn directories_of_the_dead_are_swept_wherever_workers_made_them() {
+        let _alone = alone();
         let parent = std::env::temp_dir().join(format!("oscost-test-swept-{}", std::process::id()));
         fs::create_dir(&parent).unwrap();
         look_also_in(&parent);
@@ -258,6 +268,7 @@ mod tests {
     #[cfg(target_os = "linux")]
     fn message_queues_of_the_dead_are_swept() {
         const DEAD: u32 = 4_194_307;
+        let _alone = alone();
         let name = std::ffi::CString::new(format!("/{PREFIX}{DEAD}")).unwrap();
         let key = ipc_key_of(DEAD);
         let has_posix = |flags: libc::c_int| {
