@@ -90,6 +90,33 @@ fn a_request_to_a_server_is_counted_on_the_host() {
     assert!(host > own + 1.5, "{host}, of which the server's {own}");
 }
 
+/// More files are created, and more blocks are read, also of a file that is not read twice.
+#[test]
+fn files_and_their_blocks_are_counted_on_the_host() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let bench = Bench::new();
+    let files = "file/small --param size=0 --param files=300";
+    let blocks = "file/random-read --param engine=pread --param mode=cached,cold --param size=4m";
+    for filters in [files, blocks] {
+        let arguments = format!("{filters} --quick --budget 15s");
+        let said = finish(&mut run(&bench, &arguments, &["native"]));
+        let documents = said.json();
+        let document = &documents[0];
+        let reason = reason(document);
+        if testing::skip_unless(reason.is_none(), reason.unwrap_or_default()) {
+            return;
+        }
+        let all = times(document);
+        let measured = all.iter().filter(|result| result["outcome"] == "measured");
+        for result in measured.clone() {
+            let count = |name: &str| result["per_op"][name].as_f64().expect("a count");
+            // Reading or creating it makes no other calls than those of this thread.
+            assert!((count("host_syscalls") - count("syscalls")).abs() < 0.3, "{result}");
+        }
+        assert!(measured.count() > 0, "{}", said.out);
+    }
+}
+
 #[test]
 fn what_cannot_be_counted_is_absent_with_the_reason() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);

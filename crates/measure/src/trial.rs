@@ -18,6 +18,9 @@ use crate::work::Work;
 /// The most jobs of a trial whose times are recorded: a chart has no room for more.
 const TIMELINE_JOBS_AT_MOST: usize = 64;
 
+/// The operations of a trial during which the coordinator counts on the host.
+const ON_HOST: usize = 1_000;
+
 /// The CPUs of a trial, and a clock to time it with.
 pub struct TrialContext {
     clock: Clock,
@@ -113,6 +116,15 @@ impl Round<'_> {
         match self.order().mode {
             Mode::Lengthened(times) => times,
             _ => 1,
+        }
+    }
+
+    /// How many operations of a trial are counted in the untimed pass, of `most` that it can carry out: `usual`; while the
+    /// coordinator counts on the host more of them, since the start of a worker is counted too.
+    pub fn operations_to_count(&self, usual: usize, most: usize) -> usize {
+        match self.order().mode {
+            Mode::Lengthened(times) => ON_HOST.min(most) * times as usize,
+            _ => usual.min(most),
         }
     }
 
@@ -341,6 +353,15 @@ mod tests {
         round.report_counts(operations, &[Counts::default()]);
         let lines = parse_lines(std::str::from_utf8(&out).unwrap());
         assert_eq!(lines, [Line::Repeated(Repeated { operations: 120, us: 0 })]);
+    }
+
+    #[test]
+    fn more_operations_are_counted_on_the_host_and_twice_as_many_in_a_longer_trial() {
+        let counted =
+            |mode, most| Round::new(&order(mode), &mut Vec::new()).operations_to_count(100, most);
+        assert_eq!((counted(Mode::CountRest, 5_000), counted(Mode::CountRest, 60)), (100, 60));
+        let pairs = [5_000, 60].map(|most| [1, 2].map(|n| counted(Mode::Lengthened(n), most)));
+        assert_eq!(pairs, [[ON_HOST, 2 * ON_HOST], [60, 120]]);
     }
 
     #[test]

@@ -89,9 +89,10 @@ pub fn set_of(signals: &[libc::c_int]) -> libc::sigset_t {
     }
 }
 
-/// Signals that the calling thread blocks until this is dropped. Signals that are pending then are delivered, so that a
-/// handler must be dropped after this.
+/// Signals that the calling thread blocks until this is dropped. Those that are pending then are discarded: one without a
+/// handler would end the process.
 pub struct Blocked {
+    signals: libc::sigset_t,
     before: libc::sigset_t,
     open: libc::sigset_t,
 }
@@ -108,7 +109,28 @@ impl Blocked {
             for &signal in signals {
                 libc::sigdelset(&mut open, signal);
             }
-            Self { before, open }
+            Self { signals: set, before, open }
+        }
+    }
+
+    /// Takes what is pending of the signals that were not blocked before.
+    fn discard_pending(&self) {
+        let is_pending = |signal: libc::c_int| {
+            let mut pending = set_of(&[]);
+            // SAFETY: both sets are valid.
+            unsafe {
+                libc::sigismember(&self.signals, signal) == 1
+                    && libc::sigismember(&self.before, signal) == 0
+                    && libc::sigpending(&mut pending) == 0
+                    && libc::sigismember(&pending, signal) == 1
+            }
+        };
+        for signal in 1..SIGNALS as libc::c_int {
+            while is_pending(signal) {
+                let mut taken = 0;
+                // SAFETY: the set and the place are valid. It is pending, so there is no wait.
+                unsafe { libc::sigwait(&set_of(&[signal]), &mut taken) };
+            }
         }
     }
 
@@ -122,6 +144,7 @@ impl Blocked {
 
 impl Drop for Blocked {
     fn drop(&mut self) {
+        self.discard_pending();
         // SAFETY: the mask is that which the thread had before.
         unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &self.before, std::ptr::null_mut()) };
     }
@@ -225,6 +248,21 @@ mod tests {
         drop(other);
         drop(installed);
         assert_eq!(present_handler(libc::SIGUSR2), before.0);
+    }
+
+    #[test]
+    fn signals_that_are_still_pending_do_not_end_the_process() {
+        let mut child = crate::process::fork(|| {
+            let blocked = Blocked::new(&[libc::SIGUSR1, libc::SIGALRM]);
+            for signal in [libc::SIGUSR1, libc::SIGALRM, libc::SIGUSR1] {
+                // SAFETY: sends a signal, which is blocked, to this process.
+                unsafe { libc::kill(libc::getpid(), signal) };
+            }
+            assert!(OwnThread::new().send(libc::SIGUSR1));
+            drop(blocked);
+            0
+        });
+        assert_eq!(child.as_mut().expect("a forked process").wait(), Ok(()));
     }
 
     #[test]

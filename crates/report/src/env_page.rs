@@ -11,10 +11,11 @@ pub fn env_page(groups: &[(String, Vec<(String, String)>)], page: &Page) -> Stri
     let labels = groups.iter().flat_map(|(_, lines)| lines).map(|(label, _)| text::width(label));
     let column = labels.filter(|width| *width <= WIDEST_LABEL).max().unwrap_or(0);
     let group_text = |(name, lines): &(String, Vec<(String, String)>)| {
-        let heading = page.paint(Ink::Heading, &text::clean(name));
+        let heading = text::hanging("", name, page.prose_width());
+        let heading = page.paint_lines(Ink::Heading, &heading);
         let lines: String =
             lines.iter().map(|(label, value)| line(label, value, column, page)).collect();
-        format!("{heading}\n{lines}")
+        heading + &lines
     };
     let texts: Vec<String> = groups.iter().map(group_text).collect();
     texts.join("\n")

@@ -9,9 +9,13 @@ pub(crate) fn width(text: &str) -> usize {
     text.width()
 }
 
+/// Makes the character before it an emoji of twice the width, which what wraps text does not know.
+const EMOJI_SELECTOR: char = '\u{fe0f}';
+
 /// `text` on one line: control characters and white space (a foreign file may contain any) are replaced by spaces.
 pub(crate) fn clean(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() || c.is_whitespace() { ' ' } else { c }).collect()
+    let kept = text.chars().filter(|c| *c != EMOJI_SELECTOR);
+    kept.map(|c| if c.is_control() || c.is_whitespace() { ' ' } else { c }).collect()
 }
 
 /// `text` wrapped to `width`: the first line begins with `first`, the others with as many spaces.
@@ -24,11 +28,11 @@ pub(crate) fn hanging(first: &str, text: &str, width: usize) -> String {
     wrapped
 }
 
-/// The lines of a table cell of `width` columns; breaks after commas too, as labels have no spaces.
+/// The lines of a table cell of `width` columns; breaks after commas and `{` too, as labels have no spaces.
 pub(crate) fn cell_lines(text: &str, width: usize) -> Vec<String> {
     let options = options(width)
         .subsequent_indent("  ")
-        .word_separator(WordSeparator::Custom(after_space_or_comma));
+        .word_separator(WordSeparator::Custom(between_parts_of_labels));
     textwrap::wrap(text, options).into_iter().map(|line| line.into_owned()).collect()
 }
 
@@ -38,8 +42,8 @@ fn options(width: usize) -> Options<'static> {
         .word_splitter(WordSplitter::NoHyphenation)
 }
 
-fn after_space_or_comma(line: &str) -> Box<dyn Iterator<Item = Word<'_>> + '_> {
-    Box::new(line.split_inclusive([' ', ',']).map(Word::from))
+fn between_parts_of_labels(line: &str) -> Box<dyn Iterator<Item = Word<'_>> + '_> {
+    Box::new(line.split_inclusive([' ', ',', '{']).map(Word::from))
 }
 
 #[cfg(test)]
@@ -53,13 +57,21 @@ mod tests {
     }
 
     #[test]
-    fn labels_break_after_commas() {
+    fn labels_break_before_parameters() {
         let lines = cell_lines("sysv-sem{as=threads,place=same-cpu,workers=4}", 24);
         assert_eq!(lines, ["sysv-sem{as=threads,", "  place=same-cpu,", "  workers=4}"]);
+        let lines = cell_lines("net/requests{arch=epoll,connections=1000}", 19);
+        assert_eq!(lines, ["net/requests{", "  arch=epoll,", "  connections=1000}"]);
     }
 
     #[test]
     fn nothing_from_a_file_can_move_the_cursor() {
         assert_eq!(clean("a\u{1b}[2J\r\nb"), "a [2J  b");
+    }
+
+    #[test]
+    fn characters_that_become_wider_as_emoji_stay_as_they_are() {
+        let text = hanging("", &"#\u{fe0f}".repeat(30), 20);
+        assert!(text.lines().all(|line| width(line) <= 20), "{text}");
     }
 }

@@ -6,7 +6,7 @@ use measure::Params;
 use std::time::Duration;
 
 pub const UNCOUNTED: Trials = Trials { includes, ..Trials::new(takes) };
-pub const COUNTED: Trials = Trials { counted: true, ..UNCOUNTED };
+pub const COUNTED: Trials = Trials { counted: true, on_host: true, ..UNCOUNTED };
 
 /// The maximum number of files: with more, their recorded times take more memory than the files.
 pub const FILES_AT_MOST: u64 = 1_000_000;

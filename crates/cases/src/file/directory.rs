@@ -17,7 +17,7 @@ pub const COPY: &str = "file/copy";
 /// See [`COPY`].
 pub const COPIED_FILES: usize = 2;
 
-/// The number of files in the untimed pass, in which calls are slow and all files make the same calls.
+/// The number of files of which calls are counted by this process: that is slow, and all files make the same calls.
 const COUNTED_FILES: usize = 100;
 /// The maximum number of files per file of the trial: a synced file has an unsynced twin for a while.
 const AT_ONCE: usize = 2;
@@ -149,7 +149,10 @@ impl Fresh {
     /// As [`Home::with_room`].
     pub fn of(params: &Params, round: &Round) -> Result<Self, CaseError> {
         let (files, size) = (count_of(params, "files")?, size_of(params, "size")?);
-        let files = if round.is_counting() { files.min(COUNTED_FILES) } else { files };
+        let files = match round.is_counting() {
+            true => round.operations_to_count(COUNTED_FILES, files),
+            false => files,
+        };
         let home = Home::with_room(params, files * AT_ONCE, size)?;
         let contents = Contents::new(files, size);
         Ok(Self { home, files, contents })

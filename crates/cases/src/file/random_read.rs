@@ -36,7 +36,7 @@ pub const CASE: Case = Case {
             `direct`; sysbench's `fileio rndrd`. Latency is from the submission of a read until its block was checked.",
     only: Only::Everywhere,
     core_bound: false,
-    trials: Some(Trials { includes, counted: true, ..Trials::new(takes) }),
+    trials: Some(Trials { includes, counted: true, on_host: true, ..Trials::new(takes) }),
     params: &[
         Param {
             name: "engine",
@@ -157,7 +157,9 @@ fn count(
     schedule: &Schedule,
     (name, depth): (&str, usize),
 ) -> Result<(), CaseError> {
-    let reads = COUNTED_READS.min(schedule.order.len());
+    let blocks = schedule.order.len();
+    let reads = round.operations_to_count(COUNTED_READS, blocks);
+    let reads = if schedule.repeats { reads } else { reads.min(blocks) };
     let schedule = Schedule { at_least: reads, at_most: reads, ..schedule.clone() };
     match engine {
         Engine::Queue(_) if name == "posix-aio" => Ok(()),
