@@ -54,8 +54,17 @@ pub const PLACE: Param = Param {
     takes: Takes::Words(APART),
 };
 
+/// As [`PLACE`], by default on one CPU only.
+pub const PLACE_SAME: Param = Param { default: &["same"], ..PLACE };
+
 /// As [`PLACE`], by default on two CPUs only.
 pub const PLACE_OTHER: Param = Param { default: &["other"], ..PLACE };
+
+/// Whether the tasks of a point with these parameters run on several CPUs, or may. The workers of a group are no partners.
+pub fn spans_cpus(params: &Params) -> bool {
+    let is_apart = params.get("place").is_some_and(|place| place != "same");
+    is_apart && !params.contains_key("workers")
+}
 
 /// Where the tasks run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -57,6 +57,7 @@ fn carry_out(clock: &ClockFacts, case: &str, params: &[(&str, &str)]) -> Result<
     let order = RoundOrder {
         case: case.to_owned(),
         params: params.clone(),
+        core_bound: false,
         mode: Mode::Sample,
         clock: clock.clone(),
         cpus: platform::cpu::allowed(),

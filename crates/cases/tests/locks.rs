@@ -84,6 +84,7 @@ impl Bench {
         let order = RoundOrder {
             case: "lock/under-test".into(),
             params: params.clone(),
+            core_bound: true,
             mode,
             clock: self.clock.clone(),
             cpus: self.cpus.clone(),

@@ -66,6 +66,7 @@ fn order(case: &str, params: &Params, mode: Mode) -> RoundOrder {
     RoundOrder {
         case: case.to_owned(),
         params: params.clone(),
+        core_bound: false,
         mode,
         clock: CLOCK.clone(),
         cpus: CPUS.clone(),

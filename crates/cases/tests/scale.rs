@@ -93,6 +93,7 @@ fn round(
     let order = RoundOrder {
         case: "scale/under-test".into(),
         params: params.clone(),
+        core_bound: false,
         mode,
         clock: CLOCK.clone(),
         cpus: platform::cpu::allowed(),

@@ -80,6 +80,7 @@ fn order(case: &Case, params: &Params, mode: Mode) -> RoundOrder {
     RoundOrder {
         case: case.label(),
         params: params.clone(),
+        core_bound: false,
         mode,
         clock: BENCH.clock.clone(),
         cpus: BENCH.cpus.clone(),

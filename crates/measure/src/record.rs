@@ -7,7 +7,7 @@ use platform::control_group::HostCounts;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::cycles::UNIT;
-use crate::sentinel::{Ratios, Reading};
+use crate::sentinel::{Ratios, Reading, TOLERANCE, TOLERANCE_BEYOND_CORE};
 
 /// The share of a trial's CPU time that may be stolen or throttled.
 const TAKEN_SHARE: f64 = 0.03;
@@ -59,6 +59,10 @@ pub struct Series {
     /// samples divided by their operations, not their median.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub contended: bool,
+    /// Whether the operation depends on more than the core: its time is then not that precise, and the sentinel need not be. It
+    /// makes no calls, which are slower after most of these operations, in whatever state the machine is.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub beyond_core: bool,
     /// Whether other workers ran on hardware threads of the same core: also what the sentinel read is then slower.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub shares_core: bool,
@@ -84,9 +88,10 @@ impl Series {
     /// oversubscribed. With several workers, and in trials, the frequency may change: they use wall-clock time.
     pub fn is_undisturbed(&self, at: usize, level: &Ratios) -> bool {
         let Some([before, after]) = self.around(at) else { return false };
+        let tolerance = if self.beyond_core { TOLERANCE_BEYOND_CORE } else { TOLERANCE };
         !self.oversubscribed
-            && before.ratios().are_quiet(level)
-            && after.ratios().are_quiet(level)
+            && before.ratios().are_within(tolerance, level)
+            && after.ratios().are_within(tolerance, level)
             && (self.contended || before.has_frequency_of(after))
     }
 
@@ -373,6 +378,24 @@ mod tests {
         assert!((0..4).all(|at| !oversubscribed.is_quiet(at, &level)));
         let seen: Vec<bool> = (0..4).map(|at| series.is_quiet(at, &level)).collect();
         assert_eq!(seen, [false, true, false, false]);
+    }
+
+    #[test]
+    fn what_depends_on_more_than_the_core_is_judged_less_strictly() {
+        let quiet = Reading { chain: 800.0, alu: 560.0, chase: 761.0, calls: None };
+        let after = |share: f32| Series {
+            samples: vec![1.0],
+            readings: vec![quiet, Reading { alu: quiet.alu * (1.0 + share), ..quiet }],
+            ..Series::default()
+        };
+        for (share, in_core, beyond_core) in
+            [(0.02, true, true), (0.04, false, true), (0.06, false, false)]
+        {
+            let series = after(share);
+            assert_eq!(series.is_quiet(0, &quiet.ratios()), in_core, "{share}");
+            let series = Series { beyond_core: true, ..series };
+            assert_eq!(series.is_quiet(0, &quiet.ratios()), beyond_core, "{share}");
+        }
     }
 
     #[test]

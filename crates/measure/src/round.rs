@@ -37,6 +37,8 @@ pub struct RoundOrder {
     pub case: String,
     /// All parameters of the case.
     pub params: Params,
+    /// Whether the time of an operation is the core's alone: not memory's, that of other CPUs, devices or timers.
+    pub core_bound: bool,
     /// What to do.
     pub mode: Mode,
     /// The clock to time with.
@@ -370,7 +372,10 @@ impl Sampler {
         })?;
         let cost = cost_of(clock);
         let facts = ClockFacts { cost, ..order.clock.clone() };
-        let sentinel = Sentinel::new(clock, &order.clock);
+        let mut sentinel = Sentinel::new(clock, &order.clock);
+        if !order.core_bound {
+            sentinel.leave_out_calls();
+        }
         // The first readings of a fresh process are its warm-up; low ones of the rest are the quiet level until the run
         // has one.
         let readings: Vec<Reading> = (0..32).map(|_| sentinel.read()).skip(8).collect();
@@ -386,7 +391,13 @@ impl Sampler {
             before,
             slow_down: order.slow_down,
             extra_turns: 0,
-            series: Series { cpu, busy, batch: 1, ..Series::default() },
+            series: Series {
+                cpu,
+                busy,
+                batch: 1,
+                beyond_core: !order.core_bound,
+                ..Series::default()
+            },
         })
     }
 
@@ -530,6 +541,7 @@ impl Sampler {
             busy: self.series.busy,
             batch: self.series.batch,
             contended: self.series.contended,
+            beyond_core: self.series.beyond_core,
             ..Series::default()
         };
         std::mem::replace(&mut self.series, next)
@@ -563,6 +575,7 @@ pub(crate) mod tests {
         RoundOrder {
             case: "test/x".into(),
             params: Params::new(),
+            core_bound: true,
             mode,
             clock: survey().remove(0),
             cpus: platform::cpu::allowed(),
@@ -640,15 +653,23 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn the_sentinel_can_do_without_its_calls() {
-        let (lines, _) = lines(&order(Mode::Sample), |round| {
-            round.leave_out_null_calls();
-            round.time(platform::cpu::null_call)
-        });
-        assert!(!lines.is_empty());
-        for line in lines {
-            let Line::Series(series) = line else { panic!("{line:?}") };
-            assert!(series.readings.iter().all(|reading| reading.calls.is_none()), "{series:?}");
+    fn the_sentinel_can_do_without_its_calls_and_does_beyond_the_core() {
+        let of_core = order(Mode::Sample);
+        let beyond = RoundOrder { core_bound: false, ..order(Mode::Sample) };
+        for (order, asked) in [(&of_core, true), (&beyond, false), (&beyond, true)] {
+            let (lines, _) = lines(order, |round| {
+                if asked {
+                    round.leave_out_null_calls();
+                }
+                round.time(platform::cpu::null_call)
+            });
+            assert!(!lines.is_empty());
+            for line in lines {
+                let Line::Series(series) = line else { panic!("{line:?}") };
+                let calls = series.readings.iter().filter_map(|reading| reading.calls);
+                assert_eq!(calls.count(), 0, "{series:?}");
+                assert_eq!(series.beyond_core, !order.core_bound);
+            }
         }
     }
 

@@ -25,6 +25,8 @@ const CALLS: u32 = 4;
 const CALLS_AT_MOST: Nanoseconds = Nanoseconds::new(3_000.0);
 /// The largest relative distance of a quiet ratio from its quiet level.
 pub const TOLERANCE: f32 = 0.03;
+/// The same for operations that depend on more than the core.
+pub const TOLERANCE_BEYOND_CORE: f32 = 0.05;
 /// The largest relative difference of the chain before and after a batch; a larger one means that the frequency
 /// changed.
 pub const STEADY_CHAIN: f32 = 0.005;
@@ -69,11 +71,10 @@ pub struct Ratios {
 }
 
 impl Ratios {
-    /// Whether each is within [`TOLERANCE`] of its quiet `level`, or below it. A reference not in use, here or in the
-    /// level, is ignored.
-    pub fn are_quiet(&self, level: &Ratios) -> bool {
+    /// Whether each is at most this share above its quiet `level`. A reference not in use, here or in the level, is ignored.
+    pub fn are_within(&self, tolerance: f32, level: &Ratios) -> bool {
         // An interrupt within the chain's shorter run makes its difference negative: then there is no ratio.
-        let within = |ratio: f32, level: f32| ratio > 0.0 && ratio <= level * (1.0 + TOLERANCE);
+        let within = |ratio: f32, level: f32| ratio > 0.0 && ratio <= level * (1.0 + tolerance);
         let calls = self.calls.zip(level.calls);
         within(self.alu, level.alu)
             && within(self.chase, level.chase)
@@ -277,22 +278,22 @@ mod tests {
     #[test]
     fn one_slow_reference_is_enough_to_be_disturbed() {
         let level = QUIET.ratios();
-        assert!(level.are_quiet(&level));
+        assert!(level.are_within(TOLERANCE, &level));
         for slow in [
             Reading { alu: 580.0, ..QUIET },
             Reading { chase: 790.0, ..QUIET },
             Reading { calls: Some(702.0), ..QUIET },
         ] {
-            assert!(!slow.ratios().are_quiet(&level), "{slow:?}");
+            assert!(!slow.ratios().are_within(TOLERANCE, &level), "{slow:?}");
         }
-        assert!(Reading { calls: Some(690.0), ..QUIET }.ratios().are_quiet(&level));
+        assert!(Reading { calls: Some(690.0), ..QUIET }.ratios().are_within(TOLERANCE, &level));
     }
 
     #[test]
     fn an_interrupted_chain_is_never_quiet() {
         let level = QUIET.ratios();
         for chain in [-200.0, 0.0, f32::NAN] {
-            assert!(!Reading { chain, ..QUIET }.ratios().are_quiet(&level), "{chain}");
+            assert!(!Reading { chain, ..QUIET }.ratios().are_within(TOLERANCE, &level), "{chain}");
         }
     }
 
@@ -306,7 +307,7 @@ mod tests {
                 chase: QUIET.chase * slower,
                 calls: QUIET.calls.map(|calls| calls * slower),
             };
-            assert!(reading.ratios().are_quiet(&level), "{slower}");
+            assert!(reading.ratios().are_within(TOLERANCE, &level), "{slower}");
             assert!(!reading.has_frequency_of(&QUIET));
         }
         assert!(Reading { chain: 803.0, ..QUIET }.has_frequency_of(&QUIET));
@@ -316,12 +317,12 @@ mod tests {
     #[test]
     fn an_unused_reference_is_ignored() {
         let without = Reading { calls: None, ..QUIET };
-        assert!(without.ratios().are_quiet(&QUIET.ratios()));
-        assert!(QUIET.ratios().are_quiet(&without.ratios()));
+        assert!(without.ratios().are_within(TOLERANCE, &QUIET.ratios()));
+        assert!(QUIET.ratios().are_within(TOLERANCE, &without.ratios()));
         let text = serde_json::to_string(&without).unwrap();
         assert_eq!(text, "[800.0,560.0,761.0,null]");
         assert_eq!(serde_json::from_str::<Reading>(&text).unwrap(), without);
         let no_chain: Reading = serde_json::from_str("[null,560,761,681]").unwrap();
-        assert!(!no_chain.ratios().are_quiet(&QUIET.ratios()));
+        assert!(!no_chain.ratios().are_within(TOLERANCE, &QUIET.ratios()));
     }
 }

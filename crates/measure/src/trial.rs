@@ -275,6 +275,7 @@ impl Round<'_> {
                 samples: samples.clone(),
                 readings: vec![before[at], after[at]],
                 contended: true,
+                beyond_core: !self.order().core_bound,
                 oversubscribed,
                 ns_per_iteration: context
                     .work

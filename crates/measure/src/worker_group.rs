@@ -171,14 +171,13 @@ impl Round<'_> {
             return;
         }
         if let [alone] = &slots[..] {
-            let series = alone.series(worker_group, 0, &order.cpus);
+            let series = alone.series(worker_group, 0, order);
             self.report_rate_alone(&series, operations);
             return self.print_series(series);
         }
         self.report_shares(slots, operations);
         for (number, slot) in slots.iter().enumerate() {
-            let series =
-                Series { oversubscribed, ..slot.series(worker_group, number, &order.cpus) };
+            let series = Series { oversubscribed, ..slot.series(worker_group, number, order) };
             let rest = slot.rest(&series);
             self.print_series(series);
             rest.into_iter().for_each(|rest| self.print_series(rest));

@@ -186,10 +186,11 @@ impl Evidence {
         }
         result.reference = reference(&judged);
         result.quiet_quartiles = self.quiet_quartiles(&judged, core);
+        let is_precise = interval.half_width() <= self.accepted_precision(plan);
         let several_modes =
             result.quiet_quartiles.is_some_and(|[lower, upper]| upper > lower * (1.0 + ONE_MODE));
-        // Of pairs the faster counts, and so does the fastest mode.
-        if several_modes && !self.is_paired() {
+        // If the rounds agree in spite of them, the next run will too. Of pairs the faster counts, and so does the fastest mode.
+        if several_modes && !is_precise && !self.is_paired() {
             result
                 .doubts
                 .push("comes in several steady modes; which one prevails may change".into());
@@ -199,7 +200,7 @@ impl Evidence {
         result.quiet_share = Some(quiet_share);
         result.rounds = values.rounds.len() as u32;
         result.cpus = self.cpus();
-        result.converged = Some(interval.half_width() <= self.accepted_precision(plan));
+        result.converged = Some(is_precise);
         result.per_op = self.per_op();
         result.round_values = values.rounds.iter().map(|round| round.value).collect();
         result.timeline = self.timeline(interval.median);

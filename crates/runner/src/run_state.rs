@@ -293,6 +293,7 @@ impl<'a> RunState<'a> {
         RoundOrder {
             case: point.case.clone(),
             params: point.params.clone(),
+            core_bound: point.is_core_bound(),
             mode,
             clock: self.timebase.clock.clone(),
             cpus: self.plan.cpus.clone(),

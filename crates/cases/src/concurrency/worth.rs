@@ -127,6 +127,7 @@ mod tests {
         let order = RoundOrder {
             case: case.label(),
             params: params.clone(),
+            core_bound: false,
             mode: Mode::Sample,
             clock: survey().remove(0),
             cpus: platform::cpu::allowed(),

@@ -48,6 +48,7 @@ fn order(params: &Params, mode: Mode) -> RoundOrder {
     RoundOrder {
         case: "file/test".into(),
         params: params.clone(),
+        core_bound: false,
         mode,
         clock: survey().remove(0),
         cpus: platform::cpu::allowed(),

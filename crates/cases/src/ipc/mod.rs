@@ -70,7 +70,7 @@ pub const AREA: Area = Area {
     ..Area::new("ipc", CASES)
 };
 
-const ONE_BYTE: &[(&str, &str)] = &[("message", "1"), ("place", "other")];
+const ONE_BYTE: &[(&str, &str)] = &[("message", "1"), ("place", "same")];
 const BLOCKS_OF_64K: &[(&str, &str)] = &[("block", "64k"), ("place", "other")];
 
 /// A quick run transfers blocks of one length.

@@ -1,7 +1,7 @@
 use measure::{CaseError, Params, Round};
 use platform::on_linux;
 
-use crate::partner::{AS_PROCESSES, PLACE_OTHER};
+use crate::partner::{AS_PROCESSES, PLACE_SAME};
 use crate::{Case, Only, Param, Takes, count_of};
 
 /// Number of connections.
@@ -24,7 +24,7 @@ pub const CASE: Case = Case {
     only: Only::Linux("measured on Linux only, with epoll"),
     core_bound: false,
     trials: None,
-    params: &[CONNECTIONS, AS_PROCESSES, PLACE_OTHER],
+    params: &[CONNECTIONS, AS_PROCESSES, PLACE_SAME],
     metrics: &[],
     run,
 };

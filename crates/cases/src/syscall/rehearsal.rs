@@ -18,6 +18,7 @@ pub fn order(case: &str, params: &Params, mode: Mode) -> RoundOrder {
     RoundOrder {
         case: case.to_owned(),
         params: params.clone(),
+        core_bound: true,
         mode,
         clock: CLOCK.get_or_init(|| survey().remove(0)).clone(),
         cpus: platform::cpu::allowed(),

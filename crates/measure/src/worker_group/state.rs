@@ -10,6 +10,7 @@ use platform::system_calls::CallCounts;
 use super::hand_over::HandOvers;
 use super::placement::WorkerGroup;
 use crate::record::Series;
+use crate::round::RoundOrder;
 use crate::sentinel::Reading;
 
 /// The most samples a worker keeps.
@@ -108,14 +109,14 @@ impl SharedState {
 
 impl Slot {
     /// The stored samples of worker `number`.
-    pub fn series(&self, worker_group: &WorkerGroup, number: usize, cpus: &[usize]) -> Series {
+    pub fn series(&self, worker_group: &WorkerGroup, number: usize, order: &RoundOrder) -> Series {
         let kept = self.kept.load(Ordering::Acquire) as usize;
         let contended = worker_group.workers > 1;
         let readings = if contended { 2 } else { kept + 1 };
         let float = |bits: &AtomicU32| f32::from_bits(bits.load(Ordering::Acquire));
         Series {
-            cpu: worker_group.cpu_of(number, cpus),
-            busy: worker_group.busy(cpus),
+            cpu: worker_group.cpu_of(number, &order.cpus),
+            busy: worker_group.busy(&order.cpus),
             batch: self.batch.load(Ordering::Acquire),
             samples: self.samples[..kept].iter().map(float).collect(),
             readings: self.readings[..readings]
@@ -127,6 +128,7 @@ impl Slot {
                 })
                 .collect(),
             contended,
+            beyond_core: !order.core_bound,
             shares_core: worker_group.shares_core(),
             ..Series::default()
         }

@@ -27,6 +27,11 @@ impl Point {
         if self.case == cases::op::CASE_NAME { self.label() } else { self.case.clone() }
     }
 
+    /// Whether the time of an operation is the core's alone.
+    pub(crate) fn is_core_bound(&self) -> bool {
+        cases::find(&self.case).is_some_and(|case| case.core_bound)
+    }
+
     /// Approximate duration of one trial; `None` for a case whose operation is timed in batches.
     pub fn trial_takes(&self) -> Option<Duration> {
         trials_of(&self.case).map(|trials| (trials.takes)(&self.params))
