@@ -143,7 +143,7 @@ mod tests {
 
     fn round(number: u64, case: &str) -> String {
         format!(
-            r#"{{"round":{{"number":{number},"order":{{"case":"{case}","params":{{}},"mode":"sample","clock":
+            r#"{{"round":{{"number":{number},"order":{{"case":"{case}","params":{{}},"core_bound":true,"mode":"sample","clock":
             {{"name":"monotonic","ns_per_tick":1,"cost":20,"step":1,"backward":0}},"cpus":[0],"level":null,
             "quiet_samples":1,"limit_ms":1,"slow_down":0,"parent":null}}}}}}"#
         )
