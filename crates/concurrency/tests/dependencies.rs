@@ -17,7 +17,7 @@ use support::graphs::{Trace, random_pairs};
 use support::{Executor, nonzero, quiet_panics};
 
 /// Under Wine a thread takes ten times as long to start as on Linux.
-const GRAPHS: usize = if cfg!(windows) { 150 } else { 1_000 };
+const GRAPHS: usize = if cfg!(windows) { 60 } else { 1_000 };
 
 #[test]
 fn random_graphs_are_carried_out_in_order() {
