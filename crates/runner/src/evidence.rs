@@ -294,7 +294,8 @@ impl Evidence {
         self.unit() == Unit::Multiplications
     }
 
-    /// Whether its rounds differ much from process to process: those of trials, and of tasks on several CPUs.
+    /// Whether its rounds differ much from process to process: those of trials, and of tasks on several CPUs. The latter are
+    /// sampled as often as others, since few rounds do not show how much they differ.
     fn scatters(&self) -> bool {
         self.of_trials || self.is_contended() || cases::partner::spans_cpus(&self.point.params)
     }
@@ -302,7 +303,7 @@ impl Evidence {
     /// The wanted half-width of its interval, as a share.
     pub(crate) fn wanted_precision(&self, plan: &Plan) -> f64 {
         match self.unit() {
-            _ if self.scatters() => plan.trial_precision,
+            _ if self.of_trials || self.is_contended() => plan.trial_precision,
             Unit::Multiplications => plan.precision,
             Unit::Nanoseconds => plan.waiting_precision,
         }
@@ -310,8 +311,10 @@ impl Evidence {
 
     /// The half-width of its interval, as a share, beyond which its figure is marked.
     pub(crate) fn accepted_precision(&self, plan: &Plan) -> f64 {
-        let wanted = self.wanted_precision(plan);
-        if self.scatters() { wanted } else { wanted * plan.tolerance }
+        match self.scatters() {
+            true => plan.trial_precision,
+            false => self.wanted_precision(plan) * plan.tolerance,
+        }
     }
 
     /// The largest number of rounds: those of contending workers take longer and vary more.

@@ -186,11 +186,12 @@ impl Evidence {
         }
         result.reference = reference(&judged);
         result.quiet_quartiles = self.quiet_quartiles(&judged, core);
-        let is_precise = interval.half_width() <= self.accepted_precision(plan);
+        let accepted = self.accepted_precision(plan);
         let several_modes =
             result.quiet_quartiles.is_some_and(|[lower, upper]| upper > lower * (1.0 + ONE_MODE));
         // If the rounds agree in spite of them, the next run will too. Of pairs the faster counts, and so does the fastest mode.
-        if several_modes && !is_precise && !self.is_paired() {
+        let rounds_agree = interval.half_width() <= accepted.min(ONE_MODE);
+        if several_modes && !rounds_agree && !self.is_paired() {
             result
                 .doubts
                 .push("comes in several steady modes; which one prevails may change".into());
@@ -200,7 +201,7 @@ impl Evidence {
         result.quiet_share = Some(quiet_share);
         result.rounds = values.rounds.len() as u32;
         result.cpus = self.cpus();
-        result.converged = Some(is_precise);
+        result.converged = Some(interval.half_width() <= accepted);
         result.per_op = self.per_op();
         result.round_values = values.rounds.iter().map(|round| round.value).collect();
         result.timeline = self.timeline(interval.median);

@@ -26,8 +26,8 @@ use params::params_of;
 pub use point::Point;
 use points::points_of;
 
-/// Wanted half-width of an interval, as a share: of a sampled core-bound point; of a sampled one that waits for memory, devices or
-/// timers; and of trials, and of tasks on several CPUs, whose rounds differ by 5 to 15 % from process to process.
+/// Wanted half-width of an interval, as a share: of a sampled core-bound point; of a sampled one that waits for memory, other
+/// CPUs, devices or timers; and of trials and of contending workers, whose rounds differ by 5 to 15 % from process to process.
 const PRECISION: f64 = 0.005;
 const WAITING_PRECISION: f64 = 0.03;
 const TRIAL_PRECISION: f64 = 0.15;
@@ -44,10 +44,10 @@ pub struct Plan {
     pub points: Vec<Point>,
     /// Half-width of the interval at which a sampled point is done, as a share.
     pub precision: f64,
-    /// The same for sampled points that wait for memory, devices or timers.
+    /// The same for sampled points that wait for memory, other CPUs, devices or timers.
     #[serde(default = "waiting_precision")]
     pub waiting_precision: f64,
-    /// The same for trials and for tasks on several CPUs, which scatter more from process to process.
+    /// The same for trials and for workers that contend, which scatter more from process to process.
     pub trial_precision: f64,
     /// How many times as wide as wanted the interval of a sampled point may be before it is marked.
     #[serde(default = "no_tolerance")]
