@@ -69,7 +69,10 @@ fn starts_are_observations_also_of_an_agent_in_one_process() {
     let said = run(&bench, &arguments, &systems).ended();
     for document in documents(&said) {
         for result in times(&document) {
-            assert_eq!(result["round_values"].as_array().map(Vec::len), Some(2), "{result}");
+            let starts = result["round_values"].as_array().map_or(0, Vec::len);
+            // All rounds after one of the starts may have been disturbed.
+            let fewer = result["doubts"].to_string().contains("from fewer starts of its system");
+            assert!(starts == 2 || starts == 1 && fewer, "{result}");
         }
     }
 }
