@@ -24,7 +24,7 @@ fn round(size: &str, mode: Mode) -> (Vec<Line>, Result<(), CaseError>) {
     let order = RoundOrder {
         case: "memory/brk".to_owned(),
         params: params.clone(),
-        core_bound: true,
+        core_bound: false,
         mode,
         clock: survey().remove(0),
         cpus: platform::cpu::allowed(),

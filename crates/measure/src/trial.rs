@@ -20,6 +20,8 @@ const TIMELINE_JOBS_AT_MOST: usize = 64;
 
 /// The operations of a trial during which the coordinator counts on the host.
 const ON_HOST: usize = 1_000;
+/// How long a trial of one operation is repeated then.
+const ON_HOST_FOR: Duration = Duration::from_millis(100);
 
 /// The CPUs of a trial, and a clock to time it with.
 pub struct TrialContext {
@@ -183,8 +185,9 @@ impl Round<'_> {
         self.print_counts(sums);
     }
 
-    /// Runs one trial that measures the number and the time of its operations; reports the time of one. It must end what it
-    /// starts: threads and processes that still run afterwards would be taken for other programs.
+    /// Runs one trial that measures the number and the time of its operations; reports the time of one, or while the
+    /// coordinator counts on the host, their number. It must end what it starts: threads and processes that still run
+    /// afterwards would be taken for other programs.
     ///
     /// # Errors
     /// Those of the trial.
@@ -199,6 +202,10 @@ impl Round<'_> {
         let usage = ProcessUsage::now().since(usage);
         let oversubscribed = is_oversubscribed(context.cpus.len(), seen_before.and(Seen::now()));
         let trial = Trial { value: timed.value, elapsed: timed.took, usage };
+        if self.order().mode.is_counted_outside() {
+            self.print_repeated(Repeated { operations: timed.operations, us: 0 });
+            return Ok(trial);
+        }
         let batch = timed.operations.max(1);
         self.print_trials(
             context,
@@ -210,8 +217,9 @@ impl Round<'_> {
         Ok(trial)
     }
 
-    /// Runs a trial `times` times (at least once), and reports the time of each; if more than once, after one that is
-    /// not timed. Returns all of them.
+    /// Runs a trial of one operation `times` times (at least once), and reports the time of each; if more than once, after one
+    /// that is not timed. Returns all of them. While the coordinator counts on the host, it is repeated for about 100 ms; that
+    /// returns the first.
     ///
     /// # Errors
     /// Those of the trial.
@@ -221,18 +229,29 @@ impl Round<'_> {
         times: usize,
         mut trial: impl FnMut() -> Result<T, CaseError>,
     ) -> Result<Vec<Trial<T>>, CaseError> {
+        let mut one = || -> Result<Trial<T>, CaseError> {
+            let (usage, start) = (ProcessUsage::now(), context.clock.now());
+            let value = trial()?;
+            let elapsed = context.clock.between(start, context.clock.now());
+            let usage = ProcessUsage::now().since(usage);
+            Ok(Trial { value, elapsed: Duration::from_nanos(elapsed.get() as u64), usage })
+        };
+        if self.order().mode.is_counted_outside() {
+            let first = one()?;
+            let fitting = ON_HOST_FOR.as_nanos() / first.elapsed.as_nanos().max(1);
+            let operations = self.operations_to_count(1, fitting.max(1) as usize);
+            (1..operations).try_for_each(|_| one().map(drop))?;
+            self.print_repeated(Repeated { operations: operations as u64, us: 0 });
+            return Ok(vec![first]);
+        }
         if times > 1 {
-            trial()?;
+            one()?;
         }
         let (before, seen_before) = (context.readings(), Seen::now());
         let (usage, busy) = (ProcessUsage::now(), busy_time(&context.cpus));
         let mut all = Vec::with_capacity(times);
         for _ in 0..times.max(1) {
-            let (usage, start) = (ProcessUsage::now(), context.clock.now());
-            let value = trial()?;
-            let elapsed = context.clock.between(start, context.clock.now());
-            let usage = ProcessUsage::now().since(usage);
-            all.push(Trial { value, elapsed: Duration::from_nanos(elapsed.get() as u64), usage });
+            all.push(one()?);
         }
         let elapsed: Duration = all.iter().map(|trial| trial.elapsed).sum();
         let own = ProcessUsage::now().since(usage).cpu;
@@ -354,6 +373,44 @@ mod tests {
         round.report_counts(operations, &[Counts::default()]);
         let lines = parse_lines(std::str::from_utf8(&out).unwrap());
         assert_eq!(lines, [Line::Repeated(Repeated { operations: 120, us: 0 })]);
+    }
+
+    #[test]
+    fn lists_are_repeated_while_they_are_counted_outside() {
+        let repeated = |times, nap: Duration| {
+            let order = order(Mode::Lengthened(times));
+            let mut out = Vec::new();
+            let mut round = Round::new(&order, &mut out);
+            let context = TrialContext::new(&round, &order.cpus).unwrap();
+            let mut carried_out = 0;
+            let trial = || {
+                std::thread::sleep(nap);
+                carried_out += 1;
+                Ok(())
+            };
+            assert_eq!(round.trials(&context, 3, trial).unwrap().len(), 1);
+            let lines = parse_lines(std::str::from_utf8(&out).unwrap());
+            assert_eq!(lines, [Line::Repeated(Repeated { operations: carried_out, us: 0 })]);
+            carried_out
+        };
+        // Half as many at least have time on a busy machine.
+        assert!(repeated(1, Duration::from_millis(5)) <= 20);
+        assert!(repeated(2, Duration::from_millis(1)) > 1);
+        let long = ON_HOST_FOR + Duration::from_millis(1);
+        assert_eq!([1, 2].map(|times| repeated(times, long)), [1, 2]);
+    }
+
+    #[test]
+    fn a_trial_of_many_operations_reports_their_number_while_it_is_counted_outside() {
+        let order = order(Mode::Lengthened(2));
+        let mut out = Vec::new();
+        let mut round = Round::new(&order, &mut out);
+        let context = TrialContext::new(&round, &order.cpus[..1]).unwrap();
+        let operations = 30 * u64::from(round.times_as_long());
+        let took = Duration::from_micros(3);
+        round.trial_of(&context, || Ok(Timed { value: (), operations, took })).unwrap();
+        let lines = parse_lines(std::str::from_utf8(&out).unwrap());
+        assert_eq!(lines, [Line::Repeated(Repeated { operations: 60, us: 0 })]);
     }
 
     #[test]

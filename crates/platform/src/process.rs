@@ -25,6 +25,22 @@ pub fn keep_own_descriptors() {
     os::keep_own_descriptors();
 }
 
+/// Starts a thread that [keeps its own table of descriptors](keep_own_descriptors), and returns when it has it: what is
+/// opened from then on, that thread does not hold open. The thread ends with the process.
+///
+/// # Errors
+/// If no thread can be started.
+pub fn spawn_with_own_descriptors(act: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
+    let (ready_tx, ready_rx) = std::sync::mpsc::channel();
+    std::thread::Builder::new().spawn(move || {
+        keep_own_descriptors();
+        let _ = ready_tx.send(());
+        act();
+    })?;
+    let _ = ready_rx.recv();
+    Ok(())
+}
+
 /// Calls `act` for each termination signal (SIGTERM, SIGINT, SIGHUP), in a thread with its own table of descriptors. To
 /// be called while the process has one thread.
 ///
@@ -197,21 +213,15 @@ mod os {
             libc::pthread_sigmask(libc::SIG_BLOCK, &signals, std::ptr::null_mut());
             signals
         };
-        let (ready_tx, ready_rx) = std::sync::mpsc::channel();
         let wait = move || {
-            keep_own_descriptors();
-            let _ = ready_tx.send(());
             let mut signal = 0;
             // SAFETY: both pointers are valid.
             while unsafe { libc::sigwait(&signals, &mut signal) } == 0 {
                 act();
             }
         };
-        let started = std::thread::Builder::new().name("signals".to_owned()).spawn(wait);
-        started.map_err(|e| CaseError::from_io("a thread for signals", &e))?;
-        // Descriptors that are opened before the table is copied would stay open in that thread.
-        let _ = ready_rx.recv();
-        Ok(())
+        super::spawn_with_own_descriptors(wait)
+            .map_err(|e| CaseError::from_io("a thread for signals", &e))
     }
 
     pub fn keep_interrupts_from(command: &mut Command) {

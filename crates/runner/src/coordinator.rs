@@ -184,6 +184,7 @@ impl<'a> Coordinator<'a> {
     fn sample_all(&mut self) -> Result<bool, RunError> {
         let seed = self.runs.first().map_or(0, |run| run.plan.seed.wrapping_add(run.next_seq));
         let mut rng = StdRng::seed_from_u64(seed);
+        let mut said = false;
         loop {
             let active: Vec<Vec<usize>> = self.runs.iter().map(RunState::active).collect();
             if active.iter().all(Vec::is_empty) {
@@ -205,6 +206,12 @@ impl<'a> Coordinator<'a> {
             }
             if self.runs.iter().zip(&active).all(|(run, active)| run.is_over(active)) {
                 return Ok(true);
+            }
+            if !said {
+                let each = self.runs.iter().zip(&active);
+                let waiting: usize = each.map(|(run, active)| run.waiting_for_quiet(active)).sum();
+                said = waiting > 0;
+                self.say_that_more_time_is_taken(waiting);
             }
             for (run, active) in self.runs.iter_mut().zip(&active) {
                 run.check_convergence(active);
@@ -311,15 +318,22 @@ impl<'a> Coordinator<'a> {
 
     /// Rests; each run has spent its part of that time.
     fn rest_until(&mut self, moment: Instant) {
-        while Instant::now() < moment && !self.must_stop() && self.has_time() {
+        while Instant::now() < moment && !self.must_stop() {
             std::thread::sleep(Duration::from_millis(5));
             let rested = self.uncharged() / u32::try_from(self.runs.len()).unwrap_or(1).max(1);
             self.runs.iter_mut().for_each(|run| run.spent += rested);
         }
     }
 
-    fn has_time(&self) -> bool {
-        self.runs.iter().any(|run| run.spent < run.budget())
+    /// Says once that the run goes on for these points although its time is up.
+    fn say_that_more_time_is_taken(&mut self, points: usize) {
+        let patience = self.runs.iter().map(|run| run.plan.patience_ms / 1_000).max().unwrap_or(0);
+        if points > 0 {
+            let which = if points == 1 { "1 point has" } else { &format!("{points} points have") };
+            (self.watch)(Event::Note(format!(
+                "{which} too few quiet rounds, since others use the cores: up to {patience} s more"
+            )));
+        }
     }
 
     /// Adds the time since the last call to that which a run has spent.

@@ -1,6 +1,7 @@
 //! The evidence from the rounds of one point, and whether more rounds are needed.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use measure::estimate::{JudgedRound, Levels, Unit};
 use measure::record::{Line, MetricValue, OperationCounts, RoundEnvironment, Series, parse_lines};
@@ -52,6 +53,8 @@ pub struct Evidence {
     span_ms: Option<(u64, u64)>,
     /// Whether the wanted precision was reached.
     converged: bool,
+    /// Whether too few of its rounds were quiet so far.
+    lacks_quiet_rounds: bool,
     /// Why no more rounds are tried, although some have succeeded: its worker or system has died too often.
     pub(crate) given_up: Option<&'static str>,
 }
@@ -90,6 +93,7 @@ impl Evidence {
             // Most trials report their own CPU time.
             counted: trials.is_some_and(|trials| !trials.counted),
             of_trials,
+            lacks_quiet_rounds: true,
             ending: missing.map(|reason| (Outcome::Unsupported, reason)),
             crashes_in_a_row: 0,
             hangs: 0,
@@ -259,6 +263,15 @@ impl Evidence {
         }
     }
 
+    /// For how long beyond the run's budget it gets rounds: not at all, if enough of them were quiet when that was last
+    /// determined. Trials have a fixed number of attempts.
+    pub(crate) fn patience(&self, plan: &Plan) -> Duration {
+        match self.lacks_quiet_rounds && !self.of_trials {
+            true => Duration::from_millis(plan.patience_ms),
+            false => Duration::ZERO,
+        }
+    }
+
     /// Determines whether the rounds are precise, numerous and spread enough.
     pub fn check_convergence(&mut self, plan: &Plan, levels: &Levels) {
         if plan.boots.is_some() {
@@ -274,10 +287,12 @@ impl Evidence {
             return;
         }
         let quiet = self.quiet_values(self.unit(), levels, plan.seed);
-        let (observed, wanted) = match self.is_paired() {
+        let is_paired = self.is_paired();
+        let (observed, wanted) = match is_paired {
             true => (faster_of_pairs(quiet), plan.observations_enough(true)),
             false => (quiet, plan.rounds_at_least),
         };
+        self.lacks_quiet_rounds = observed.len() < plan.observations_enough(is_paired);
         if observed.len() >= wanted {
             let half_width = interval_of(&observed, plan.seed).half_width();
             self.converged = half_width <= self.wanted_precision(plan) * STOP_BELOW;
@@ -535,6 +550,58 @@ mod tests {
         let estimate = result.estimate.unwrap();
         assert!((5.0..5.1).contains(&estimate.median), "{estimate:?}");
         assert!(result.doubts.is_empty(), "{:?}", result.doubts);
+    }
+
+    /// Runs of a few seconds beside a neighbour that hardly ever paused had figures 5 to 30 % too high.
+    #[test]
+    fn a_point_gets_time_beyond_the_budget_until_enough_of_its_rounds_were_quiet() {
+        let (mut point, mut levels, plan) = (evidence(), Levels::default(), plan());
+        let mut add = |readings: &str, rounds: u64| {
+            let text = SAMPLES.replace("[1000,1,1,1]", readings);
+            for _ in 0..rounds {
+                point.add_round(&text, &measured(), point.rounds() as u64 * 1_000);
+                point.latest_series().iter().for_each(|series| levels.observe(series));
+            }
+            point.check_convergence(&plan, &levels);
+            (point.rounds(), point.patience(&plan))
+        };
+        let patience = Duration::from_millis(plan.patience_ms);
+        assert!(patience > Duration::ZERO);
+        assert_eq!(add("[1000,1,1,1]", 6), (6, patience));
+        assert_eq!(add("[1000,1.5,1.2,1.2]", 24), (30, patience));
+        assert_eq!(add("[1000,1,1,1]", 8), (38, Duration::ZERO));
+        // Trials are tried again a fixed number of times, and a budget that was given is kept.
+        let trials = Point { case: "net/answer".into(), params: Params::new() };
+        assert_eq!(Evidence::new(trials).patience(&plan), Duration::ZERO);
+        let kept = crate::plan::Options {
+            filters: vec![CASE.into()],
+            budget: Some(Duration::from_secs(5)),
+            ..Default::default()
+        };
+        let kept = crate::plan::plan(&kept, &[0], 7).unwrap();
+        assert_eq!(evidence().patience(&kept), Duration::ZERO);
+    }
+
+    /// How soon another CPU wakes up differs from run to run, so that few such points ever repeat within 3 %.
+    #[test]
+    fn a_point_on_two_cpus_is_sampled_like_others_but_marked_only_when_much_wider() {
+        for (place, apart, is_marked) in
+            [("same", 0.08, true), ("other", 0.08, false), ("other", 0.6, true)]
+        {
+            let params = Params::from([("place".to_owned(), place.to_owned())]);
+            let point = Point { case: "switch/pipe".into(), params };
+            let (mut point, mut levels, plan) = (Evidence::new(point), Levels::default(), plan());
+            for round in 0..20_u32 {
+                let time = 5.0 * (1.0 + apart * f64::from(round % 3));
+                let text = SAMPLES.replace("[5.0,5.1]", &format!("[{time},{time}]"));
+                point.add_round(&text, &measured(), u64::from(round) * 1_000);
+                point.latest_series().iter().for_each(|series| levels.observe(series));
+                point.check_convergence(&plan, &levels);
+            }
+            assert!(point.needs_rounds(), "{place}: 3 % are not reached");
+            let result = point.results(&plan, &Core::of(&levels, &Latency::Cycles(3))).remove(0);
+            assert_eq!(result.converged, Some(!is_marked), "{place} {:?}", result.estimate);
+        }
     }
 
     /// Marked were also figures that repeated within 0.5 % in ten runs: in each of their rounds, samples of both modes.

@@ -36,6 +36,10 @@ const QUICK_TOLERANCE: f64 = 4.0;
 /// How many times the usual time a run for claims may take, unless a budget is given: too few rounds decide nothing. A quiet
 /// machine does not take the time.
 const SLACK_OF_CLAIMS: u64 = 3;
+/// How much longer a run goes on with points without quiet moments, unless a budget is given, in ms. A neighbour on the core
+/// that pauses rarely was seen to pause at least every ten seconds or so.
+const PATIENCE_MS: u64 = 30_000;
+const QUICK_PATIENCE_MS: u64 = 10_000;
 
 /// A run as planned; stored with it, so that it can be resumed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -54,6 +58,9 @@ pub struct Plan {
     pub tolerance: f64,
     /// Longest time for the whole run, in ms. Each point gets one round at least, however long that takes.
     pub budget_ms: u64,
+    /// How much longer it goes on, in ms, with sampled points that have had too few quiet moments by then.
+    #[serde(default)]
+    pub patience_ms: u64,
     /// The part of it that sampled points may take beyond their minimum number of rounds, while trials are outstanding.
     pub sampling_ms: u64,
     /// The minimum number of rounds of a point.
@@ -173,6 +180,11 @@ pub fn plan_of(
             false => 1.0,
         },
         budget_ms,
+        patience_ms: match options.budget {
+            Some(_) => 0,
+            None if options.quick => QUICK_PATIENCE_MS,
+            None => PATIENCE_MS,
+        },
         sampling_ms: (budget_ms as f64 * share) as u64,
         rounds_at_least: if options.quick { 6 } else { 20 },
         trials,

@@ -245,11 +245,20 @@ impl<'a> RunState<'a> {
     }
 
     /// Whether a point still needs a round, and there is time for it. On a busy machine the time may be up before the first
-    /// round of a point, which is measured nevertheless.
+    /// round of a point, which is measured nevertheless; and there is more time for those without quiet moments.
     pub(crate) fn wants_round(&self, which: usize) -> bool {
         let evidence = &self.evidence[which];
-        let has_time = self.spent < self.budget() || evidence.rounds() == 0;
+        let has_time =
+            self.spent < self.budget() + evidence.patience(self.plan) || evidence.rounds() == 0;
         has_time && evidence.needs_rounds()
+    }
+
+    /// The number of these points for which the run goes on although its time is up.
+    pub(crate) fn waiting_for_quiet(&self, active: &[usize]) -> usize {
+        match self.spent < self.budget() {
+            true => 0,
+            false => active.iter().filter(|&&which| self.wants_round(which)).count(),
+        }
     }
 
     /// The points for which it is still to be counted what they make the host do.
@@ -263,16 +272,13 @@ impl<'a> RunState<'a> {
 
     /// Whether nothing is left to sample of `active`.
     pub(crate) fn is_over(&self, active: &[usize]) -> bool {
-        let has_round = |&which: &usize| self.evidence[which].rounds() > 0;
-        let has_ended = |&which: &usize| !self.evidence[which].needs_rounds();
-        let out_of_time = || self.spent >= self.budget();
-        active.is_empty()
-            || (out_of_time() && active.iter().all(|which| has_round(which) || has_ended(which)))
+        !active.iter().any(|&which| self.wants_round(which))
     }
 
     /// Determines which of the points are precise enough.
     pub(crate) fn check_convergence(&mut self, active: &[usize]) {
-        for &which in active {
+        let wanting = active.iter().copied().filter(|&which| self.wants_round(which));
+        for which in wanting.collect::<Vec<_>>() {
             self.evidence[which].check_convergence(self.plan, &self.levels);
         }
     }

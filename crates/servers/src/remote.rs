@@ -6,7 +6,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
 
 use platform::CaseError;
-use platform::process::keep_own_descriptors;
+use platform::process::spawn_with_own_descriptors;
 
 use crate::hosted::ServerReport;
 use crate::server::Server;
@@ -29,19 +29,15 @@ pub fn report_at(server: &Server, address: SocketAddr) -> Result<SocketAddr, Cas
     let bound = listener.local_addr().map_err(of)?;
     let counters = server.counters();
     let report = move || ServerReport::with(&counters, None);
-    let (ready, is_ready) = std::sync::mpsc::channel();
     let serve = move || {
-        // Otherwise processes that the server forks would hold the connection open.
-        keep_own_descriptors();
-        let _ = ready.send(());
         for stream in listener.incoming().flatten() {
             // A client that goes away is no error of the server.
             let _ = answer(stream, &report);
         }
     };
-    std::thread::Builder::new().spawn(serve).map_err(of)?;
-    // What is opened before that is copied to the thread, which would hold it open.
-    let _ = is_ready.recv();
+    // With a shared table, the thread would hold connections open that the server has closed, and processes that the server
+    // forks would hold those of the reports.
+    spawn_with_own_descriptors(serve).map_err(of)?;
     Ok(bound)
 }
 

@@ -25,7 +25,7 @@ pub const CASE: Case = Case {
                 gives rates at single degrees.",
     only: Only::Everywhere,
     core_bound: false,
-    trials: Some(Trials { includes, ..Trials::new(takes) }),
+    trials: Some(Trials { includes, on_host: true, ..Trials::new(takes) }),
     params: &[
         Param {
             name: "kind",

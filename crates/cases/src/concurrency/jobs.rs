@@ -30,7 +30,7 @@ pub const CASE: Case = Case {
                 threads only.",
     only: Only::Everywhere,
     core_bound: false,
-    trials: Some(Trials { includes, ..Trials::new(takes) }),
+    trials: Some(Trials { includes, on_host: true, ..Trials::new(takes) }),
     params: &[
         Param {
             name: "executor",

@@ -26,7 +26,7 @@ pub const CASE: Case = Case {
                 only the creation of threads.",
     only: Only::Everywhere,
     core_bound: false,
-    trials: Some(Trials { includes, ..Trials::new(takes) }),
+    trials: Some(Trials { includes, on_host: true, ..Trials::new(takes) }),
     params: &[
         Param {
             name: "executor",

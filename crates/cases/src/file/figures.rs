@@ -95,7 +95,7 @@ pub fn measure(
 ) -> Result<Vec<Took>, CaseError> {
     let context = stage_of(round, members.len())?;
     if round.is_counting() {
-        return count(round, fresh, &mut members[0], &context).map(|()| Vec::new());
+        return count(round, fresh, &mut members, &context).map(|()| Vec::new());
     }
     let blank: Vec<Times> = members.iter().map(|m| times_for(&m.0, round, &context)).collect();
     let trial = round.trial_of(&context, || {
@@ -173,13 +173,12 @@ fn together(phase: Phase, members: &mut [Member], blank: &[Times]) -> Result<Too
 fn count(
     round: &mut Round,
     fresh: &Fresh,
-    (shard, way): &mut Member,
+    members: &mut [Member],
     context: &TrialContext,
 ) -> Result<(), CaseError> {
-    let mut times = times_for(shard, round, context);
-    times.ns.reserve(shard.files.len() * Phase::ALL.len());
+    let blank: Vec<Times> = members.iter().map(|m| times_for(&m.0, round, context)).collect();
+    let mut phases = Phase::ALL.into_iter().filter(|&phase| phase != Phase::List);
     round.count_trial(fresh.files as u64, || {
-        let phases = Phase::ALL.into_iter().filter(|&phase| phase != Phase::List);
-        phases.into_iter().try_for_each(|phase| carry_out(phase, shard, way.as_mut(), &mut times))
+        phases.try_for_each(|phase| together(phase, members, &blank).map(drop))
     })
 }

@@ -5,7 +5,7 @@ use super::figures::{Member, measure};
 use super::metrics;
 use super::phases::{FileShard, Plain};
 use super::{DIR, FEWER_FILES, SIZE};
-use crate::{Case, Only, Param, Takes, count_of, value_of};
+use crate::{Case, Only, Param, Takes, Trials, count_of, value_of};
 
 /// The maximum number of threads; more add no information about a file system.
 const WORKERS_AT_MOST: u64 = 64;
@@ -20,7 +20,7 @@ pub const CASE: Case = Case {
                 `unlink2` (same directory) measure single calls.",
     only: Only::Everywhere,
     core_bound: false,
-    trials: Some(super::UNCOUNTED),
+    trials: Some(Trials { on_host: true, ..super::UNCOUNTED }),
     params: &[
         Param {
             name: "workers",

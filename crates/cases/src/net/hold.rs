@@ -8,7 +8,7 @@ use servers::Protocol;
 use super::metrics;
 use super::test_bed::{NETWORK, PLACE, TestBed};
 use super::{ARCH, ONE_OF_EACH_KIND, all_but, is_here};
-use crate::{Case, Extent, Only, Param, Takes, Trials, count_of, value_of};
+use crate::{Case, Extent, Only, Param, Takes, count_of, value_of};
 
 pub const CASE: Case = Case {
     area: "net",
@@ -20,8 +20,7 @@ pub const CASE: Case = Case {
                 No load generator (wrk, ab, h2load) reports it.",
     only: Only::Everywhere,
     core_bound: false,
-    // The number of connections is fixed.
-    trials: Some(Trials { on_host: false, ..super::trials(takes, includes) }),
+    trials: Some(super::trials(takes, includes)),
     params: &[
         Param {
             meaning: "the architecture of the server (`oscost net serve --list`); those with a fixed number of processes \
@@ -49,7 +48,7 @@ pub const CASE: Case = Case {
 
 fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
     let test_bed = TestBed::new(params, round)?;
-    let connections = count_of(params, "connections")?;
+    let connections = count_of(params, "connections")? * round.times_as_long() as usize;
     super::limits::check(connections)?;
     let mut server = test_bed.server(params, Protocol::HTTP, round)?;
     let mut generators = test_bed.generator(params, &server, Protocol::HTTP)?;

@@ -29,7 +29,7 @@ pub const CASE: Case = Case {
                 never send more than the server answers.",
     only: Only::Everywhere,
     core_bound: false,
-    trials: Some(Trials { at_most: 6, includes, ..Trials::new(takes) }),
+    trials: Some(Trials { at_most: 6, on_host: true, includes, ..Trials::new(takes) }),
     params: &[
         Param {
             default: ONE_OF_EACH_KIND,
@@ -96,8 +96,9 @@ fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
     let mut server = test_bed.server(params, Protocol::TOO_BUSY, round)?;
     let of_load = test_bed.load(params, &server, Protocol::TOO_BUSY, Some(patience));
     let mut generators = test_bed.generator_of(&of_load)?;
+    let duration = COUNTED * round.times_as_long();
     let timed = round.trial_of(&test_bed.context, || {
-        let seen = Seen::of(&mut generators, &of_load, load, &mut server)?;
+        let seen = Seen::of(&mut generators, &of_load, load, duration, &mut server)?;
         drop(generators);
         server.end_now()?;
         Ok(Timed { operations: seen.step.planned, took: seen.step.elapsed, value: seen })
@@ -117,11 +118,12 @@ struct Seen {
 }
 
 impl Seen {
-    /// Determines the capacity, then offers `load` times as much.
+    /// Determines the capacity, then offers `load` times as much, which counts for `duration`.
     fn of(
         generators: &mut Generators,
         of_load: &Load,
         load: f64,
+        duration: Duration,
         server: &mut Hosted,
     ) -> Result<Self, CaseError> {
         let mut ask = || server.report();
@@ -141,7 +143,7 @@ impl Seen {
             per_second,
             most: most.min(allowed).clamp(1.0, CONNECTIONS_AT_MOST) as usize,
             settling: of_load.timeout + SETTLING,
-            duration: COUNTED,
+            duration,
             awaits_all: true,
         };
         let (step, start, end) =

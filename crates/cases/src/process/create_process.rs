@@ -18,7 +18,7 @@ pub const CASE: Case = Case {
             lmbench and the others start no programs on Windows.",
     only: Only::Windows("exists only on Windows; see process/fork and process/posix-spawn"),
     core_bound: false,
-    trials: Some(Trials::new(takes)),
+    trials: Some(Trials { on_host: true, ..Trials::new(takes) }),
     params: &[],
     metrics: &[],
     run,
@@ -84,14 +84,15 @@ fn run(_params: &Params, round: &mut Round) -> Result<(), CaseError> {
         let context = TrialContext::new(round, &cpu)?;
         let clock = context.clock();
         verify("CreateProcess", EXIT_CODE, start_and_wait())?;
+        let processes = PROCESSES * round.times_as_long();
         round.trial_of(&context, || {
             let begin = clock.now();
-            for _ in 0..PROCESSES {
+            for _ in 0..processes {
                 verify("CreateProcess", EXIT_CODE, start_and_wait())?;
             }
             let took = clock.between(begin, clock.now()).get();
             let took = Duration::from_nanos(took as u64);
-            Ok(Timed { value: (), operations: u64::from(PROCESSES), took })
+            Ok(Timed { value: (), operations: u64::from(processes), took })
         })?;
         Ok(())
     })

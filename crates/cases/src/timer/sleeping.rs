@@ -38,18 +38,20 @@ pub const ALL_LENGTHS: Trials = Trials { includes: all_lengths, ..SOME_LENGTHS }
 
 /// The rounds of the other sleeps.
 pub const SOME_LENGTHS: Trials =
-    Trials { counted: true, includes: some_lengths, ..Trials::new(takes) };
+    Trials { counted: true, on_host: true, includes: some_lengths, ..Trials::new(takes) };
 
 /// The rounds of sleeps that end at a tick of the system's timer.
 pub const BY_TICKS: Trials = Trials { includes: by_ticks, ..SOME_LENGTHS };
 
+/// How long the sleeps of a round take together, if there are that many.
+const ALL: Duration = Duration::from_millis(150);
 /// Sleeps of a round that are not measured, because the CPU and the caches may be cold.
 const WARM_UP: u32 = 2;
 /// A greater overshoot, of more than a quarter of an hour, counts as this.
 const GREATEST_NS: u64 = 1 << 40;
 /// Sleeps of the untimed pass, and how much longer than asked for those to an absolute time take, so that this time is not
 /// past before they begin.
-const COUNTED: u64 = 3;
+const COUNTED: usize = 3;
 const LATER: Duration = Duration::from_millis(2);
 /// A round ends after this time, if it has this number of sleeps: with load, or where sleeps end at ticks only, they may
 /// take many times as long as asked for.
@@ -105,7 +107,6 @@ fn by_ticks(params: &Params, extent: Extent) -> bool {
 
 /// Number of sleeps in a round.
 fn sleeps(length: Duration) -> u32 {
-    const ALL: Duration = Duration::from_millis(150);
     let most = if length < Duration::from_micros(500) { 300 } else { 100 };
     let fitting = ALL.as_nanos() / length.as_nanos().max(1);
     (fitting as u32).clamp(1, most)
@@ -164,7 +165,9 @@ fn count(
     }
     sleep(length, now_ns())?;
     let begins = || now_ns() + LATER.as_nanos() as u64;
-    round.count_each(COUNTED, begins, |begins_ns| sleep(length, begins_ns))
+    let fitting = ALL.as_nanos() / (length + LATER).as_nanos();
+    let count = round.operations_to_count(COUNTED, (fitting as usize).max(COUNTED));
+    round.count_each(count as u64, begins, |begins_ns| sleep(length, begins_ns))
 }
 
 /// Sleeps again and again; each time the clock is read just before and just after. Their time is the number of sleeps times
