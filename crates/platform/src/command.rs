@@ -58,6 +58,7 @@ mod os {
 
     use super::Finished;
     use crate::CaseError;
+    use crate::counters::usage::COUNTED;
     use crate::counters::{ProcessCounter, SyscallCounting};
 
     pub fn add_arguments(command: &mut Command, arguments: &[String]) {
@@ -82,17 +83,16 @@ mod os {
             true => 128 + libc::WTERMSIG(status),
             false => libc::WEXITSTATUS(status),
         };
-        let count = |count: libc::c_long| u64::try_from(count).ok();
         // macOS reports bytes, the others units of 1024.
         let unit = if cfg!(target_os = "macos") { 1 } else { 1024 };
         Ok(Finished {
             code,
             user: Some(of_timeval(usage.ru_utime)),
             system: Some(of_timeval(usage.ru_stime)),
-            max_resident: count(usage.ru_maxrss).map(|size| size * unit),
-            voluntary_switches: count(usage.ru_nvcsw),
-            involuntary_switches: count(usage.ru_nivcsw),
-            page_faults: count(usage.ru_minflt + usage.ru_majflt),
+            max_resident: u64::try_from(usage.ru_maxrss).ok().map(|size| size * unit),
+            voluntary_switches: COUNTED.switches(usage.ru_nvcsw),
+            involuntary_switches: COUNTED.switches(usage.ru_nivcsw),
+            page_faults: COUNTED.faults(usage.ru_minflt + usage.ru_majflt),
             syscalls: counter.and_then(|counter| counter.syscalls()),
         })
     }

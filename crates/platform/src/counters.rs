@@ -64,34 +64,113 @@ pub(crate) const MARK_COMMAND: u64 = 3;
 #[cfg(target_os = "linux")]
 pub(crate) use os::{counter_of_group, mark_command, perf_tracepoint, read_one};
 
+/// Context switches and page faults, from getrusage(2).
 #[cfg(unix)]
-mod usage {
+pub(crate) mod usage {
+    use std::sync::LazyLock;
+    use std::time::Duration;
+
     use super::Counts;
+
+    /// What the system counts of the fields of an rusage; gVisor leaves all of these at 0.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub(crate) struct Counted {
+        pub(crate) switches: bool,
+        pub(crate) faults: bool,
+    }
+
+    /// Found out once. That may take a millisecond.
+    pub(crate) static COUNTED: LazyLock<Counted> = LazyLock::new(|| {
+        Counted::by(|| read_of(libc::RUSAGE_SELF), || std::thread::sleep(Duration::from_millis(1)))
+    });
+
+    impl Counted {
+        /// A process has had page faults when its first line is executed; and switches at the latest after it has slept.
+        fn by(usage: impl Fn() -> Option<libc::rusage>, sleep: impl FnOnce()) -> Self {
+            let switches =
+                || usage().is_some_and(|usage| usage.ru_nvcsw > 0 || usage.ru_nivcsw > 0);
+            let has_switches = || {
+                sleep();
+                switches()
+            };
+            Self {
+                switches: switches() || has_switches(),
+                faults: usage().is_some_and(|usage| usage.ru_minflt > 0 || usage.ru_majflt > 0),
+            }
+        }
+
+        /// A number of switches, if they are counted.
+        pub(crate) fn switches(self, count: libc::c_long) -> Option<u64> {
+            self.switches.then_some(count.max(0) as u64)
+        }
+
+        /// A number of page faults, if they are counted.
+        pub(crate) fn faults(self, count: libc::c_long) -> Option<u64> {
+            self.faults.then_some(count.max(0) as u64)
+        }
+    }
 
     #[cfg(any(target_os = "linux", target_os = "freebsd"))]
     const WHO: libc::c_int = libc::RUSAGE_THREAD;
     #[cfg(target_os = "macos")]
     const WHO: libc::c_int = libc::RUSAGE_SELF;
 
+    /// Of the calling thread, where the system tells it apart.
     pub fn read() -> Option<libc::rusage> {
+        read_of(WHO)
+    }
+
+    /// Of a process, its children or a thread.
+    pub(crate) fn read_of(who: libc::c_int) -> Option<libc::rusage> {
         // SAFETY: an all-zero rusage is valid, and the call fills it.
         unsafe {
             let mut usage: libc::rusage = std::mem::zeroed();
-            (libc::getrusage(WHO, &mut usage) == 0).then_some(usage)
+            (libc::getrusage(who, &mut usage) == 0).then_some(usage)
         }
     }
 
     pub fn between(before: Option<libc::rusage>, after: Option<libc::rusage>) -> Counts {
         let (Some(before), Some(after)) = (before, after) else { return Counts::default() };
-        let difference = |from: libc::c_long, to: libc::c_long| Some((to - from).max(0) as u64);
+        let faults = |usage: &libc::rusage| usage.ru_minflt + usage.ru_majflt;
         Counts {
-            voluntary_switches: difference(before.ru_nvcsw, after.ru_nvcsw),
-            involuntary_switches: difference(before.ru_nivcsw, after.ru_nivcsw),
-            page_faults: difference(
-                before.ru_minflt + before.ru_majflt,
-                after.ru_minflt + after.ru_majflt,
-            ),
+            voluntary_switches: COUNTED.switches(after.ru_nvcsw - before.ru_nvcsw),
+            involuntary_switches: COUNTED.switches(after.ru_nivcsw - before.ru_nivcsw),
+            page_faults: COUNTED.faults(faults(&after) - faults(&before)),
             ..Counts::default()
+        }
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use std::cell::Cell;
+
+        use super::*;
+
+        /// In gVisor every sleep and every switch between two threads was reported as one without a switch.
+        #[test]
+        fn what_a_system_leaves_at_zero_is_not_counted() {
+            let counted = |faults, switches, after_sleep| {
+                let slept = Cell::new(false);
+                let usage = || {
+                    // SAFETY: an all-zero rusage is valid.
+                    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+                    usage.ru_minflt = faults;
+                    usage.ru_nivcsw = switches;
+                    usage.ru_nvcsw = if slept.get() { after_sleep } else { 0 };
+                    Some(usage)
+                };
+                let counted = Counted::by(usage, || slept.set(true));
+                (counted.switches(3), counted.faults(7), slept.get())
+            };
+            assert_eq!(counted(0, 0, 0), (None, None, true));
+            assert_eq!(counted(90, 2, 0), (Some(3), Some(7), false));
+            assert_eq!(counted(90, 0, 1), (Some(3), Some(7), true));
+            assert_eq!(Counted::by(|| None, || ()), Counted { switches: false, faults: false });
+            assert_eq!(
+                *COUNTED,
+                Counted { switches: true, faults: true },
+                "on systems of the tests"
+            );
         }
     }
 }
@@ -238,7 +317,7 @@ mod os {
 
     /// Voluntary context switches of the calling thread since its start; `None` where unknown.
     pub fn voluntary_switches() -> Option<u64> {
-        usage::read().map(|usage| usage.ru_nvcsw.max(0) as u64)
+        usage::read().and_then(|usage| usage::COUNTED.switches(usage.ru_nvcsw))
     }
 
     /// Involuntary context switches of the calling thread since its start; 0 where unknown.
@@ -472,7 +551,7 @@ mod os {
 
     /// Voluntary context switches of the calling thread since its start; `None` where unknown.
     pub fn voluntary_switches() -> Option<u64> {
-        usage::read().map(|usage| usage.ru_nvcsw.max(0) as u64)
+        usage::read().and_then(|usage| usage::COUNTED.switches(usage.ru_nvcsw))
     }
 
     /// Involuntary context switches of the calling thread since its start; 0 where unknown.

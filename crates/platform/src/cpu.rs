@@ -48,10 +48,34 @@ pub fn emulator() -> Option<String> {
     crate::machine::emulator()
 }
 
-/// The CPU that the calling thread runs on now; `None` where the system does not report it. Takes a few ns.
+/// The CPU that the calling thread runs on now; `None` where the system does not report it. Takes a few ns, unless that is a
+/// [system call](current_is_system_call).
 #[inline(always)]
 pub fn current() -> Option<usize> {
     os::current()
+}
+
+/// Whether [`current`] is a system call, as in gVisor, judged by its time.
+pub fn current_is_system_call() -> bool {
+    let ask = || {
+        std::hint::black_box(current());
+    };
+    takes_as_long(ask, null_call)
+}
+
+/// Whether calls of one take about as long as calls of the other, or longer, and not a small part of that. They are made in
+/// turn, and the shortest times count.
+fn takes_as_long(one: impl Fn(), other: impl Fn()) -> bool {
+    let time = |call: &dyn Fn()| {
+        let begin = std::time::Instant::now();
+        (0..20).for_each(|_| call());
+        begin.elapsed()
+    };
+    let mut least = [std::time::Duration::MAX; 2];
+    for _ in 0..20 {
+        least = [least[0].min(time(&one)), least[1].min(time(&other))];
+    }
+    least[0] * 4 >= least[1]
 }
 
 /// Makes one cheap call that enters the kernel and does almost nothing there: the sentinel's reference for the cost of
@@ -295,6 +319,14 @@ mod os {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_system_call_takes_as_long_as_another_and_the_present_cpu_is_no_system_call() {
+        assert!(takes_as_long(null_call, null_call));
+        assert!(!takes_as_long(|| (), null_call));
+        assert!(!current_is_system_call());
+    }
 
     #[test]
     fn a_pinned_thread_stays_where_it_was_put() {

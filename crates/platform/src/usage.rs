@@ -72,17 +72,17 @@ mod os {
     use std::time::Duration;
 
     use super::ProcessUsage;
+    use crate::counters::usage::{COUNTED, read_of};
 
     pub fn process_usage() -> Option<ProcessUsage> {
-        let (own, children) = (usage(libc::RUSAGE_SELF)?, usage(libc::RUSAGE_CHILDREN)?);
+        let (own, children) = (read_of(libc::RUSAGE_SELF)?, read_of(libc::RUSAGE_CHILDREN)?);
         let cpu = |usage: &libc::rusage| {
             of_timeval(usage.ru_utime).saturating_add(of_timeval(usage.ru_stime))
         };
-        let sum = |own: libc::c_long, children: libc::c_long| Some((own + children).max(0) as u64);
         Some(ProcessUsage {
             cpu: cpu(&own).saturating_add(cpu(&children)),
-            voluntary_switches: sum(own.ru_nvcsw, children.ru_nvcsw),
-            involuntary_switches: sum(own.ru_nivcsw, children.ru_nivcsw),
+            voluntary_switches: COUNTED.switches(own.ru_nvcsw + children.ru_nvcsw),
+            involuntary_switches: COUNTED.switches(own.ru_nivcsw + children.ru_nivcsw),
         })
     }
 
@@ -119,14 +119,6 @@ mod os {
     #[cfg(not(target_os = "linux"))]
     pub fn of_running_children() -> ProcessUsage {
         ProcessUsage::default()
-    }
-
-    fn usage(target: libc::c_int) -> Option<libc::rusage> {
-        // SAFETY: an all-zero rusage is valid, and the call fills it.
-        unsafe {
-            let mut usage: libc::rusage = std::mem::zeroed();
-            (libc::getrusage(target, &mut usage) == 0).then_some(usage)
-        }
     }
 
     fn of_timeval(time: libc::timeval) -> Duration {

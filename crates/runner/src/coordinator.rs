@@ -118,7 +118,8 @@ impl<'a> Coordinator<'a> {
     /// Counts from outside what the points of a run make the host do, within the same time; false if stopped before the
     /// end.
     fn count_on_host(&mut self, run: usize, share: u32) -> Result<bool, RunError> {
-        let until = self.runs[run].budget() / share;
+        let for_trials = Duration::from_millis(self.runs[run].plan.host_counts_ms);
+        let until = (self.runs[run].budget() - for_trials) / share + for_trials;
         self.charge(run);
         let points = self.runs[run].uncounted_on_host();
         if !points.is_empty() && self.runs[run].spent < until {
@@ -331,7 +332,7 @@ impl<'a> Coordinator<'a> {
         if points > 0 {
             let which = if points == 1 { "1 point has" } else { &format!("{points} points have") };
             (self.watch)(Event::Note(format!(
-                "{which} too few quiet rounds, since others use the cores: up to {patience} s more"
+                "{which} too few quiet rounds so far: up to {patience} s more"
             )));
         }
     }

@@ -228,6 +228,9 @@ fn run_of(
     let mut plan = plan(&options, &cpus, request.seed)?;
     if let (None, Some(introduction)) = (options.budget, known) {
         plan.allow_for_starts(introduction.machine.worker_start_ms);
+        if introduction.uncounted.is_none() {
+            plan.allow_for_host_counts();
+        }
     }
     let mut doubts = Vec::new();
     let (mut machine, timebase) = match known {

@@ -61,6 +61,9 @@ pub struct Plan {
     /// How much longer it goes on, in ms, with sampled points that have had too few quiet moments by then.
     #[serde(default)]
     pub patience_ms: u64,
+    /// The part of the budget in which trials are counted on the host.
+    #[serde(default)]
+    pub host_counts_ms: u64,
     /// The part of it that sampled points may take beyond their minimum number of rounds, while trials are outstanding.
     pub sampling_ms: u64,
     /// The minimum number of rounds of a point.
@@ -185,6 +188,7 @@ pub fn plan_of(
             None if options.quick => QUICK_PATIENCE_MS,
             None => PATIENCE_MS,
         },
+        host_counts_ms: 0,
         sampling_ms: (budget_ms as f64 * share) as u64,
         rounds_at_least: if options.quick { 6 } else { 20 },
         trials,
@@ -276,6 +280,19 @@ impl Plan {
         let more_ms = more_ms.min(self.budget_ms as f64 * (FACTOR_AT_MOST - 1.0)) as u64;
         self.budget_ms += more_ms;
         self.sampling_ms += more_ms;
+    }
+
+    /// Allows the time to count on the host what trials do: two pairs of each, one of which goes on for twice as long.
+    pub(crate) fn allow_for_host_counts(&mut self) {
+        /// Time to start a worker and calibrate its work, and to repeat a short trial.
+        const AROUND_ONE: Duration = Duration::from_millis(70);
+        let of_point = |point: &Point| {
+            let trials = trials_of(&point.case).filter(|trials| trials.on_host)?;
+            Some(((trials.takes)(&point.params) * 3 + AROUND_ONE * 2) * 2)
+        };
+        let all: Duration = self.points.iter().filter_map(of_point).sum();
+        self.host_counts_ms = all.as_millis() as u64;
+        self.budget_ms += self.host_counts_ms;
     }
 
     /// The number of rounds of a point after each start of the system, where several are measured.
@@ -661,6 +678,21 @@ mod tests {
             assert_eq!(workers(&quick, count), workers(&ordinary, count));
         }
         assert_eq!((workers(&quick, "4"), quick.len() * 3), (0, ordinary.len() * 2));
+    }
+
+    #[test]
+    fn time_for_counting_trials_on_the_host_is_added_to_the_budget() {
+        let allowed = |filter: &str| {
+            let options = Options { filters: vec![filter.into()], ..Options::default() };
+            let planned = plan(&options, &[0, 1], 7).unwrap();
+            let mut plan = planned.clone();
+            plan.allow_for_host_counts();
+            assert_eq!(plan.budget_ms, planned.budget_ms + plan.host_counts_ms);
+            (plan.host_counts_ms, plan.points.len() as u64)
+        };
+        assert_eq!(allowed("syscall/getppid").0, 0, "samples are counted within the budget");
+        let (ms, points) = allowed("concurrency/jobs");
+        assert!((points * 100..points * 1_000).contains(&ms), "{ms} ms for {points} points");
     }
 
     #[test]

@@ -181,7 +181,10 @@ struct Seen {
 
 impl Seen {
     fn by(tasks: &Tasks, count: usize) -> Result<Self, CaseError> {
-        let known = tasks.place() == Place::Unpinned && platform::cpu::current().is_some();
+        // As a system call it would be a large part of a hand-over.
+        let known = tasks.place() == Place::Unpinned
+            && platform::cpu::current().is_some()
+            && !platform::cpu::current_is_system_call();
         let list = || Shared::list(count, || AtomicU32::new(UNKNOWN));
         let cpus = known.then(list).transpose()?;
         Ok(Self { cpus, same: AtomicU32::new(0), all: AtomicU32::new(0) })

@@ -49,19 +49,7 @@ pub struct IdleSockets {
 /// # Errors
 /// `Unsupported` if the limit on descriptors is too low.
 pub fn open(count: usize) -> Result<IdleSockets, CaseError> {
-    on_unix!(count, {
-        use std::os::fd::AsRawFd;
-        use std::os::unix::net::UnixDatagram;
-
-        /// The most other descriptors that the program has open.
-        const BESIDES: usize = 20;
-
-        allow_descriptors(count + BESIDES)?;
-        let opened: Result<Vec<_>, _> = (0..count).map(|_| UnixDatagram::unbound()).collect();
-        let sockets = opened.map_err(|e| CaseError::from_io("an idle socket", &e))?;
-        let fds = sockets.iter().map(AsRawFd::as_raw_fd).collect();
-        Ok(IdleSockets { fds, _sockets: Box::new(sockets) })
-    })
+    open_partly_active(count, 0)
 }
 
 /// As [`open`], with `active` of the sockets, evenly spread, readable for ever: they are at their end.
@@ -69,16 +57,30 @@ pub fn open(count: usize) -> Result<IdleSockets, CaseError> {
 /// # Errors
 /// As of [`open`].
 pub fn open_partly_active(count: usize, active: usize) -> Result<IdleSockets, CaseError> {
-    let sockets = open(count)?;
-    on_unix!(sockets, active, {
-        let is_active = |at: &usize| (at + 1) * active / count > at * active / count;
-        for at in (0..count).filter(is_active) {
-            // SAFETY: the descriptor is an open socket.
-            if unsafe { libc::shutdown(sockets.fds[at], libc::SHUT_RD) } != 0 {
-                return Err(CaseError::last_os_error("shutdown of a socket for reading"));
+    on_unix!(count, active, {
+        use std::net::Shutdown;
+        use std::os::fd::AsRawFd;
+        use std::os::unix::net::UnixDatagram;
+
+        /// The most other descriptors that the program has open.
+        const BESIDES: usize = 20;
+
+        allow_descriptors(count + active + BESIDES)?;
+        let failed = |e| CaseError::from_io("an idle socket", &e);
+        let (mut sockets, mut peers) = (Vec::new(), Vec::new());
+        for at in 0..count {
+            if (at + 1) * active / count > at * active / count {
+                // Systems may refuse to shut down a socket without a peer (POSIX: ENOTCONN), as gVisor does.
+                let (socket, peer) = UnixDatagram::pair().map_err(failed)?;
+                socket.shutdown(Shutdown::Read).map_err(failed)?;
+                sockets.push(socket);
+                peers.push(peer);
+            } else {
+                sockets.push(UnixDatagram::unbound().map_err(failed)?);
             }
         }
-        Ok(sockets)
+        let fds = sockets.iter().map(AsRawFd::as_raw_fd).collect();
+        Ok(IdleSockets { fds, _sockets: Box::new((sockets, peers)) })
     })
 }
 
