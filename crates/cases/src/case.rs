@@ -90,8 +90,8 @@ pub struct Trials {
     pub only_by: Option<&'static str>,
     /// Whether the untimed pass runs it too, and so calls `Round::count_trial`.
     pub counted: bool,
-    /// Whether they can be counted on the host too: its operations go on as long as `Round::times_as_long` says, or are as many
-    /// as `Round::operations_to_count`.
+    /// Whether they can be counted on the host too: its operations go on as long as `Round::times_as_long` says, are as many
+    /// as `Round::operations_to_count`, or are repeated by `Round::trials`.
     pub on_host: bool,
     /// The maximum number of trials per point.
     pub at_most: usize,

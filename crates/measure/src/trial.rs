@@ -400,7 +400,7 @@ mod tests {
             assert_eq!(lines, [Line::Repeated(Repeated { operations: carried_out, us: 0 })]);
             carried_out
         };
-        // Half as many at least have time on a busy machine.
+        // On a busy machine fewer have time.
         assert!(repeated(1, Duration::from_millis(5)) <= 6);
         assert!(repeated(2, Duration::from_millis(1)) > 1);
         let long = ON_HOST_FOR + Duration::from_millis(1);

@@ -217,7 +217,7 @@ pub struct Seen {
     pub mean: f64,
 }
 
-/// Medians of the sentinel's reference computations, in ns; `None` for one that is not in use.
+/// Trimmed means of the readings of the sentinel's reference computations, in ns (of earlier documents medians); `None` for one that is not in use.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Reference {
     /// Independent integer chains.

@@ -6,7 +6,9 @@ use measure::cycles::{Latency, UNIT};
 use measure::estimate::{ChainTimes, JudgedRound, Levels, Sample, Unit, distribution};
 use measure::frequency::{Slope, TimeAndChain};
 use measure::record::{Combine, MetricValue, OperationCounts};
-use measure::stats::{Interval, LEVEL, RoundValue, faster_of_pairs, interval_of, median, quantile};
+use measure::stats::{
+    Interval, LEVEL, RoundValue, faster_of_pairs, interval_of, median, quantile, trimmed_mean,
+};
 use measure::{Direction, TIME};
 use results::{CaseResult, Estimate, FrequencySlope, Outcome, PerOp, Reference, Seen};
 
@@ -401,15 +403,15 @@ fn core_bound_doubt(slope: &Slope) -> Option<String> {
 /// Medians of the sentinel's readings around the quiet samples.
 fn reference(judged: &[JudgedRound]) -> Option<Reference> {
     let readings: Vec<_> = judged.iter().flat_map(|j| &j.readings).collect();
-    let median_of = |part: &dyn Fn(&measure::sentinel::Reading) -> Option<f32>| {
+    let middle_of = |part: &dyn Fn(&measure::sentinel::Reading) -> Option<f32>| {
         let mut values: Vec<f64> = readings.iter().filter_map(|r| part(r)).map(f64::from).collect();
-        (!values.is_empty()).then(|| median(&mut values))
+        (!values.is_empty()).then(|| trimmed_mean(&mut values))
     };
     Some(Reference {
-        alu: median_of(&|r| Some(r.alu))?,
-        chase: median_of(&|r| Some(r.chase))?,
-        calls: median_of(&|r| r.calls),
-        chain: median_of(&|r| Some(r.chain)),
+        alu: middle_of(&|r| Some(r.alu))?,
+        chase: middle_of(&|r| Some(r.chase))?,
+        calls: middle_of(&|r| r.calls),
+        chain: middle_of(&|r| Some(r.chain)),
     })
 }
 
