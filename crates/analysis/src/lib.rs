@@ -56,6 +56,7 @@ pub use ranking::{Ranked, Ranking, rank_commands};
 pub use recorded::{Moment, Recorded, RoundState, Samples, moments};
 pub use scaling::scaling_laws;
 pub use spawning::spawn_crossings;
+pub use spread::compared_half_width;
 pub use table::{Cell, Found, Question, Renaming, Row, Table, TableError, tabulate};
 pub use verdict::Verdict;
 pub use workers::worker_scaling;

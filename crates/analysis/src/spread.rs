@@ -2,7 +2,7 @@
 
 use std::f64::consts::FRAC_PI_2;
 
-use measure::stats::median;
+use measure::stats::{LEVEL, median, t_quantile};
 
 /// One round in this number is replaced at each end, so that with more rounds a rare disturbed one does not widen the
 /// spread.
@@ -43,6 +43,14 @@ impl Spread {
             drift: (between - 4.0 * error).max(0.0),
         })
     }
+}
+
+/// The half-width of the 95 % interval by which comparisons judge these rounds, as a share of their median; `None` as for their
+/// spread.
+pub fn compared_half_width(rounds: &[f64]) -> Option<f64> {
+    let Spread { error, degrees, .. } = Spread::of(rounds)?;
+    let t = t_quantile(1.0 - (1.0 - LEVEL) / 2.0, degrees.max(1.0));
+    Some(t * error / median(&mut rounds.to_vec()).abs())
 }
 
 /// The standard deviation, the outermost `cut` values at each end replaced by their inner neighbours.

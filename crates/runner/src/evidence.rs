@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use analysis::compared_half_width;
 use measure::estimate::{JudgedRound, Levels, Unit};
 use measure::record::{Line, MetricValue, OperationCounts, RoundEnvironment, Series, parse_lines};
 use measure::round::Mode;
@@ -53,7 +54,7 @@ pub struct Evidence {
     span_ms: Option<(u64, u64)>,
     /// Whether the wanted precision was reached.
     converged: bool,
-    /// Whether too few of its rounds were quiet so far.
+    /// Whether too few of its rounds were quiet, of at least as many as planned.
     lacks_quiet_rounds: bool,
     /// Why no more rounds are tried, although some have succeeded: its worker or system has died too often.
     pub(crate) given_up: Option<&'static str>,
@@ -93,7 +94,7 @@ impl Evidence {
             // Most trials report their own CPU time.
             counted: trials.is_some_and(|trials| !trials.counted),
             of_trials,
-            lacks_quiet_rounds: true,
+            lacks_quiet_rounds: false,
             ending: missing.map(|reason| (Outcome::Unsupported, reason)),
             crashes_in_a_row: 0,
             hangs: 0,
@@ -264,7 +265,7 @@ impl Evidence {
     }
 
     /// For how long beyond the run's budget it gets rounds: not at all, if enough of them were quiet when that was last
-    /// determined. Trials have a fixed number of attempts.
+    /// determined, or if it has fewer than planned, so that time was short and not quiet. Trials have a fixed number of attempts.
     pub(crate) fn patience(&self, plan: &Plan) -> Duration {
         match self.lacks_quiet_rounds && !self.of_trials {
             true => Duration::from_millis(plan.patience_ms),
@@ -295,7 +296,9 @@ impl Evidence {
         self.lacks_quiet_rounds = observed.len() < plan.observations_enough(is_paired);
         if observed.len() >= wanted {
             let half_width = interval_of(&observed, plan.seed).half_width();
-            self.converged = half_width <= self.wanted_precision(plan) * STOP_BELOW;
+            let precision = self.wanted_precision(plan);
+            self.converged = half_width <= precision * STOP_BELOW
+                && !(is_paired && is_worth_rounds_for_comparisons(&observed, precision, plan));
         }
     }
 
@@ -397,6 +400,15 @@ impl Evidence {
             judged.iter().enumerate().filter_map(|(n, j)| j.quiet_value(unit, seed ^ n as u64));
         values.collect()
     }
+}
+
+/// Whether more of these would let a comparison find a difference of twice the precision. One disturbed among few hardly moves
+/// the median, but it widens the interval of comparisons, which leave it out of twelve. A quick run has no time for more.
+fn is_worth_rounds_for_comparisons(observed: &[RoundValue], precision: f64, plan: &Plan) -> bool {
+    const ENOUGH: usize = 24;
+    let values: Vec<f64> = observed.iter().map(|round| round.value).collect();
+    let is_wide = || compared_half_width(&values).is_some_and(|half| half > precision);
+    plan.tolerance <= 1.0 && observed.len() < ENOUGH && is_wide()
 }
 
 fn counts_in(text: &str) -> Option<OperationCounts> {
@@ -567,19 +579,19 @@ mod tests {
         };
         let patience = Duration::from_millis(plan.patience_ms);
         assert!(patience > Duration::ZERO);
-        assert_eq!(add("[1000,1,1,1]", 6), (6, patience));
+        assert_eq!(add("[1000,1,1,1]", 6), (6, Duration::ZERO), "time was short");
         assert_eq!(add("[1000,1.5,1.2,1.2]", 24), (30, patience));
         assert_eq!(add("[1000,1,1,1]", 8), (38, Duration::ZERO));
         // Trials are tried again a fixed number of times, and a budget that was given is kept.
         let trials = Point { case: "net/answer".into(), params: Params::new() };
         assert_eq!(Evidence::new(trials).patience(&plan), Duration::ZERO);
-        let kept = crate::plan::Options {
+        let options = crate::plan::Options {
             filters: vec![CASE.into()],
             budget: Some(Duration::from_secs(5)),
             ..Default::default()
         };
-        let kept = crate::plan::plan(&kept, &[0], 7).unwrap();
-        assert_eq!(evidence().patience(&kept), Duration::ZERO);
+        let kept = crate::plan::plan(&options, &[0], 7).unwrap();
+        assert_eq!(kept.patience_ms, 0);
     }
 
     /// How soon another CPU wakes up differs from run to run, so that few such points ever repeat within 3 %.
@@ -602,6 +614,28 @@ mod tests {
             let result = point.results(&plan, &Core::of(&levels, &Latency::Cycles(3))).remove(0);
             assert_eq!(result.converged, Some(!is_marked), "{place} {:?}", result.estimate);
         }
+    }
+
+    /// Beside a neighbour a slowdown of 1 % was found in one of six tries, although all figures were right within 0.1 %.
+    #[test]
+    fn a_core_bound_point_goes_on_until_one_disturbed_round_does_not_hide_a_difference() {
+        let pairs_until_done = |quick: bool| {
+            let options =
+                crate::plan::Options { filters: vec![CASE.into()], quick, ..Default::default() };
+            let plan = crate::plan::plan(&options, &[0], 7).unwrap();
+            let (mut point, mut levels) = (evidence(), Levels::default());
+            let rounds = (0..100).take_while(|&round: &u64| {
+                let time = if (6..8).contains(&round) { 5.3 } else { 5.0 };
+                let text = SAMPLES.replace("[5.0,5.1]", &format!("[{time},{time}]"));
+                point.add_round(&text, &measured(), round * 1_000);
+                point.latest_series().iter().for_each(|series| levels.observe(series));
+                point.check_convergence(&plan, &levels);
+                point.needs_rounds()
+            });
+            rounds.count().div_ceil(2)
+        };
+        assert_eq!(pairs_until_done(false), 12);
+        assert!((7..12).contains(&pairs_until_done(true)));
     }
 
     /// Marked were also figures that repeated within 0.5 % in ten runs: in each of their rounds, samples of both modes.
