@@ -103,8 +103,7 @@ fn launch_plainly(
     command.stdout(Stdio::piped()).stderr(errors);
     let mut child = match command.spawn() {
         Ok(child) => child,
-        // Too many processes or too little memory at present: the next round may succeed.
-        Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::OutOfMemory) => {
+        Err(e) if may_succeed_later(&e) => {
             let end = RoundEnd::Died(format!("starting a worker: {e}"));
             return Ok(Report { text: String::new(), end });
         }
@@ -126,6 +125,12 @@ fn launch_plainly(
     }
     let end = if hung { hung_after(limit) } else { end_of(&output, status, &errors) };
     Ok(Report { text: output, end })
+}
+
+/// Whether another worker may be started after this error: there are too many processes or too little memory at present, or the
+/// system has trouble of its own. A program that is missing or may not be executed stays so.
+fn may_succeed_later(error: &std::io::Error) -> bool {
+    !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::PermissionDenied)
 }
 
 fn hung_after(limit: Duration) -> RoundEnd {
@@ -293,6 +298,20 @@ fn end_of(text: &str, status: ExitStatus, errors: &str) -> RoundEnd {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// One start that failed in Wine with ERROR_INTERNAL_ERROR ended the whole run of a system.
+    #[test]
+    fn an_error_of_the_system_costs_a_round_and_a_missing_program_ends_the_run() {
+        const ERROR_INTERNAL_ERROR: i32 = 1359;
+        let internal = std::io::Error::from_raw_os_error(ERROR_INTERNAL_ERROR);
+        assert!(may_succeed_later(&internal));
+        assert!(may_succeed_later(&ErrorKind::WouldBlock.into()));
+        assert!(!may_succeed_later(&ErrorKind::NotFound.into()));
+        assert!(!may_succeed_later(&ErrorKind::PermissionDenied.into()));
+        let missing = &mut Command::new("/nowhere/oscost");
+        let stop = AtomicBool::new(false);
+        assert!(launch_plainly(missing, Duration::from_secs(1), &stop, false).is_err());
+    }
 
     #[test]
     fn the_end_that_a_worker_reports_counts() {
