@@ -37,7 +37,7 @@ const QUICK_TOLERANCE: f64 = 4.0;
 /// machine does not take the time.
 const SLACK_OF_CLAIMS: u64 = 3;
 /// How much longer a run goes on with points without quiet moments, unless a budget is given, in ms. A neighbour on the core
-/// that pauses rarely was seen to pause at least every ten seconds or so.
+/// mostly paused within ten seconds, but was once seen without a pause for a minute, which no run waits for.
 const PATIENCE_MS: u64 = 30_000;
 const QUICK_PATIENCE_MS: u64 = 10_000;
 

@@ -255,9 +255,13 @@ impl<'a> RunState<'a> {
 
     /// The number of these points for which the run goes on although its time is up.
     pub(crate) fn waiting_for_quiet(&self, active: &[usize]) -> usize {
+        // Others go on because they had no round at all.
+        let waits = |which: usize| {
+            self.wants_round(which) && !self.evidence[which].patience(self.plan).is_zero()
+        };
         match self.spent < self.budget() {
             true => 0,
-            false => active.iter().filter(|&&which| self.wants_round(which)).count(),
+            false => active.iter().filter(|&&which| waits(which)).count(),
         }
     }
 
