@@ -21,7 +21,10 @@ pub(crate) fn clean(text: &str) -> String {
 /// `text` wrapped to `width`: the first line begins with `first`, the others with as many spaces.
 pub(crate) fn hanging(first: &str, text: &str, width: usize) -> String {
     let indent = " ".repeat(self::width(first));
-    let options = options(width).initial_indent(first).subsequent_indent(&indent);
+    let options = options(width)
+        .initial_indent(first)
+        .subsequent_indent(&indent)
+        .word_separator(WordSeparator::Custom(between_words));
     let mut wrapped = textwrap::fill(clean(text).trim(), options);
     wrapped.truncate(wrapped.trim_end().len());
     wrapped.push('\n');
@@ -42,6 +45,29 @@ fn options(width: usize) -> Options<'static> {
         .word_splitter(WordSplitter::NoHyphenation)
 }
 
+/// Breaks at spaces, but neither before the mark of a doubtful figure nor between a number and its unit.
+fn between_words(line: &str) -> Box<dyn Iterator<Item = Word<'_>> + '_> {
+    const WITH_THE_WORD_BEFORE: [&str; 10] =
+        ["?", "%", "ns", "us", "ms", "s", "min", "GHz", "KiB", "MiB"];
+    let belongs_before = |rest: &str| {
+        let word = rest.split(' ').next().unwrap_or_default();
+        WITH_THE_WORD_BEFORE.contains(&word.trim_end_matches([',', '.', ';', ':', ')']))
+    };
+    let mut rest = line;
+    Box::new(std::iter::from_fn(move || {
+        let is_break = |&(at, _): &(usize, &str)| {
+            let next = rest[at..].trim_start_matches(' ');
+            !next.is_empty() && !belongs_before(next)
+        };
+        let end = rest.match_indices(' ').find(is_break).map_or(rest.len(), |(at, _)| {
+            rest.len() - rest[at..].trim_start_matches(' ').len()
+        });
+        let (word, remaining) = rest.split_at(end);
+        rest = remaining;
+        (!word.is_empty()).then(|| Word::from(word))
+    }))
+}
+
 fn between_parts_of_labels(line: &str) -> Box<dyn Iterator<Item = Word<'_>> + '_> {
     Box::new(line.split_inclusive([' ', ',', '{']).map(Word::from))
 }
@@ -54,6 +80,15 @@ mod tests {
     fn hanging_text_lines_up_under_its_first_word() {
         let text = hanging("a  ", "stopped before the asked precision was reached", 24);
         assert_eq!(text, "a  stopped before the\n   asked precision was\n   reached\n");
+    }
+
+    #[test]
+    fn marks_and_units_stay_with_what_they_belong_to() {
+        let text = hanging("- ", "It takes 1.1 times as long without huge pages. ?", 48);
+        assert_eq!(text, "- It takes 1.1 times as long without huge\n  pages. ?\n");
+        let text = hanging("", "pays off for jobs  longer than 91 us (67 us to 130 us). ?", 32);
+        assert_eq!(text, "pays off for jobs  longer than\n91 us (67 us to 130 us). ?\n");
+        assert_eq!(hanging("", "answers 2.5 ?, 8.5 times", 13), "answers\n2.5 ?, 8.5\ntimes\n");
     }
 
     #[test]

@@ -223,7 +223,7 @@ fn sampling_ms(points: &[Point], options: &Options) -> u64 {
         0 => 0,
         count if options.quick => (count * 120).max(5_000),
         count if options.full => (count * 1_500).max(12_000),
-        count => (count * 530).max(12_000),
+        count => (count * 450).max(12_000),
     }
 }
 
