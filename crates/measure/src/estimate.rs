@@ -73,8 +73,8 @@ impl Levels {
         Self { earlier, ..Self::default() }
     }
 
-    /// The quiet level measured by this run on a single busy CPU, if it is based on enough rounds to be stored for
-    /// later runs.
+    /// The quiet level measured by this run on a single busy CPU, if it held steadily in enough rounds to be stored for
+    /// later runs: what they take from it, they cannot know to be a slip.
     pub fn own_level(&self, cpu: Option<usize>) -> Option<(f64, f64)> {
         const ROUNDS_AT_LEAST: usize = 6;
         let lows =
@@ -82,7 +82,8 @@ impl Levels {
         Some((lowest_steady(&lows.alu)?.into(), lowest_steady(&lows.chase)?.into()))
     }
 
-    /// Adds the lower quartile of each ratio in `series`, and its core's speed.
+    /// Adds the lower quartile of each ratio in `series`, and its core's speed. A reading whose chain was interrupted, as the
+    /// chain beside it shows, has ratios far too low.
     pub fn observe(&mut self, series: &Series) {
         if let Some(ns) = series.ns_per_iteration {
             insert(&mut self.turns, ns);
@@ -93,7 +94,9 @@ impl Levels {
             insert(kind, chain);
         }
         let lows = self.seen.entry((series.cpu, series.busy, series.shares_core)).or_default();
-        let ratios: Vec<Ratios> = series.readings.iter().map(Reading::ratios).collect();
+        let readings = series.readings.iter().enumerate();
+        let ratios: Vec<Ratios> =
+            readings.filter(|(at, _)| series.has_steady_chain(*at)).map(|(_, r)| r.ratios()).collect();
         observe_low(&mut lows.alu, ratios.iter().map(|r| r.alu));
         observe_low(&mut lows.chase, ratios.iter().map(|r| r.chase));
         observe_low(&mut lows.calls, ratios.iter().filter_map(|r| r.calls));
@@ -131,9 +134,9 @@ impl Levels {
         let earlier = self.earlier.filter(|_| busy == 1);
         let lower = |own: f32, earlier: Option<f32>| own.min(earlier.unwrap_or(own));
         Some(Ratios {
-            alu: lower(lowest_steady(&lows.alu)?, earlier.map(|level| level.alu)),
-            chase: lower(lowest_steady(&lows.chase)?, earlier.map(|level| level.chase)),
-            calls: lowest_steady(&lows.calls),
+            alu: lower(lowest(&lows.alu)?, earlier.map(|level| level.alu)),
+            chase: lower(lowest(&lows.chase)?, earlier.map(|level| level.chase)),
+            calls: lowest(&lows.calls),
         })
     }
 }
@@ -162,21 +165,22 @@ fn insert(ascending: &mut Vec<f32>, value: f32) {
     ascending.insert(at, value);
 }
 
-/// The lowest value around which at least a tenth of all (and three) lie: a single low reading is an outlier, not a
-/// level. If there is none, the lowest.
+/// The lowest steady level; if there is none, the lowest value.
+fn lowest(ascending: &[f32]) -> Option<f32> {
+    lowest_steady(ascending).or(ascending.first().copied())
+}
+
+/// The lowest value around which at least a tenth of all (and three) lie, if there is one: a single low reading is an
+/// outlier, not a level.
 fn lowest_steady(ascending: &[f32]) -> Option<f32> {
     let enough = (ascending.len() / 10).max(3);
-    let steady = ascending.iter().enumerate().find(|&(at, &low)| {
+    let is_steady = |&(at, &low): &(usize, &f32)| {
         ascending.get(at + enough - 1).is_some_and(|&other| other <= low * STEADY)
-    });
-    match steady {
-        // The middle of that level, so that half of its own variance does not count as disturbed.
-        Some((at, &low)) => {
-            let end = ascending.partition_point(|&other| other <= low * STEADY);
-            Some(ascending[(at + end) / 2])
-        }
-        None => ascending.first().copied(),
-    }
+    };
+    let (at, low) = ascending.iter().enumerate().find(is_steady)?;
+    let end = ascending.partition_point(|&other| other <= low * STEADY);
+    // The middle of that level, so that half of its own variance does not count as disturbed.
+    Some(ascending[(at + end) / 2])
 }
 
 /// The time of one operation in one sample, in two units.
@@ -475,6 +479,33 @@ mod tests {
         }
         let (alu, chase) = levels.own_level(Some(1)).unwrap();
         assert!((alu - 0.7).abs() < 1e-6 && (chase - 0.95).abs() < 1e-6, "{alu} {chase}");
+    }
+
+    /// A run beside a busy neighbour stored the ratio of one reading whose chain had been interrupted, 0.17 instead of 0.76:
+    /// nothing in later runs of that build was ever quiet.
+    #[test]
+    fn interrupts_within_the_chain_make_no_level() {
+        let mut interrupted = series(560.0, 165.0, 3);
+        interrupted.readings[0].chain = 3_200.0;
+        interrupted.readings[2].chain = -900.0;
+        let mut levels = Levels::default();
+        levels.observe(&interrupted);
+        assert_eq!(levels.level(Some(1), 1), None, "no two of its chains agree");
+        for alu in [590.0, 600.0, 610.0, 620.0, 630.0, 640.0] {
+            levels.observe(&series(alu, 165.0, 3));
+        }
+        assert_eq!(levels.level(Some(1), 1).unwrap().alu, 590.0 / 800.0);
+    }
+
+    #[test]
+    fn a_level_that_did_not_hold_is_not_stored() {
+        let mut levels = Levels::default();
+        for alu in [590.0, 620.0, 650.0, 680.0, 710.0, 740.0, 780.0] {
+            levels.observe(&series(alu, 165.0, 20));
+        }
+        assert_eq!(levels.own_level(Some(1)), None);
+        (0..3).for_each(|_| levels.observe(&series(560.0, 165.0, 20)));
+        assert!(levels.own_level(Some(1)).is_some());
     }
 
     #[test]

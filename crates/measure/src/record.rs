@@ -95,6 +95,16 @@ impl Series {
             && (self.contended || before.has_frequency_of(after))
     }
 
+    /// Whether the core's frequency in reading `at` was that in the reading before or after it. Of trials, whose readings are
+    /// far apart, it is not asked.
+    pub fn has_steady_chain(&self, at: usize) -> bool {
+        let agrees = |other: Option<usize>| {
+            let other = other.and_then(|other| self.readings.get(other));
+            other.is_some_and(|other| self.readings[at].has_frequency_of(other))
+        };
+        self.contended || agrees(at.checked_sub(1)) || agrees(Some(at + 1))
+    }
+
     /// The sentinel on both sides of sample `at`.
     fn around(&self, at: usize) -> Option<[&Reading; 2]> {
         Some(match self.contended {

@@ -32,6 +32,17 @@ pub struct Argument {
     pub required: bool,
 }
 
+/// Which oscost a system runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Runs {
+    /// This program.
+    ThisProgram,
+    /// The static one.
+    Static,
+    /// One that the user named.
+    Named,
+}
+
 /// A way to start an agent in a system.
 pub trait Launcher: Sync + std::fmt::Debug {
     /// Its name.
@@ -53,6 +64,12 @@ pub trait Launcher: Sync + std::fmt::Debug {
     fn cpu_limit(&self, settings: &Settings) -> Option<usize> {
         let _ = settings;
         None
+    }
+
+    /// Which oscost it runs, unless its option `binary` names one.
+    fn runs(&self, settings: &Settings) -> Runs {
+        let _ = settings;
+        Runs::Static
     }
 
     /// Whether it runs on another machine, whose CPUs the option `cpus` then names.

@@ -1,10 +1,12 @@
 //! A system that `--on` names.
 
+use std::path::Path;
 use std::time::Duration;
 
+use crate::binary;
 use crate::error::SystemError;
 use crate::file::SystemsFile;
-use crate::launcher::{Launcher, Starting};
+use crate::launcher::{Launcher, Runs, Starting};
 use crate::launchers::{self, LAUNCHERS};
 use crate::options::{Kind, Settings, Value, is_name};
 use crate::running::Running;
@@ -67,6 +69,31 @@ impl System {
             }
         }
         Ok(systems)
+    }
+
+    /// Lets systems that would run this program run the static one, if another of them does: two builds of one source differ
+    /// by up to a few per cent in what never leaves the processor, which is not to be taken for a difference of the systems.
+    /// Where there is no static one, those that need it fail, and the others are left as they are.
+    pub fn share_static_binary(systems: &mut [Self]) {
+        if let Ok(binary) = binary::without_libraries(&Settings::default()) {
+            Self::share(systems, &binary);
+        }
+    }
+
+    fn share(systems: &mut [Self], binary: &Path) {
+        if systems.iter().any(|system| system.runs() == Runs::Static) {
+            for system in systems.iter_mut().filter(|system| system.runs() == Runs::ThisProgram) {
+                system.settings.set("binary", Value::Path(binary.to_owned()));
+            }
+        }
+    }
+
+    /// Which oscost runs in it.
+    fn runs(&self) -> Runs {
+        match self.settings.has("binary") {
+            true => Runs::Named,
+            false => self.launcher.runs(&self.settings),
+        }
     }
 
     /// The name that the user sees.
@@ -210,8 +237,6 @@ fn unknown(text: &str, file: &SystemsFile) -> SystemError {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
     use proptest::prelude::*;
 
     use super::*;
@@ -263,6 +288,30 @@ mod tests {
         assert!(error("a b=native").contains("no system"), "{}", error("a b=native"));
         assert!(error("a,b=native").contains("cannot be the name"));
         assert!(error("").contains("no system is named \"\""));
+    }
+
+    #[test]
+    fn all_run_the_static_program_if_one_of_them_does() {
+        let shared = |texts: &[&str]| {
+            let file = "[own]\nlauncher = 'native'\nbinary = '/own'\n\
+                        [static]\nlauncher = 'command'\nline = '{oscost} agent'\nstatic = true\n";
+            let file = SystemsFile::parse(file, Path::new("systems.toml")).unwrap();
+            let texts: Vec<String> = texts.iter().map(|&text| text.to_owned()).collect();
+            let mut systems = System::parse_all(&texts, &file).unwrap();
+            System::share(&mut systems, Path::new("/static"));
+            let path = |system: &System| {
+                system.settings.path("binary").map(|path| path.display().to_string())
+            };
+            systems.iter().map(path).collect::<Vec<_>>()
+        };
+        let (of, none) = (|path: &str| Some(path.to_owned()), None);
+        let mine = "mine={oscost} agent";
+        assert_eq!(shared(&["native", mine, "wine=a.exe"])[..2], [none.clone(), none.clone()]);
+        assert_eq!(shared(&["native", "bwrap"]), [of("/static"), none.clone()]);
+        assert_eq!(shared(&["static", mine]), [none.clone(), of("/static")]);
+        // One that the user named stays, and a command without a program to name needs none.
+        assert_eq!(shared(&["own", "x=./boot me", "gvisor"])[0], of("/own"));
+        assert_eq!(shared(&["x=./boot me", "gvisor"]), [none.clone(), none]);
     }
 
     #[test]

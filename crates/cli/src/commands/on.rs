@@ -35,6 +35,11 @@ pub fn measure_on(
     store: &mut Store,
     stop: &AtomicBool,
 ) -> Result<(Vec<Ended>, Duration), RunError> {
+    let mut systems = systems.to_vec();
+    // A static program cannot load a user's library.
+    if options.user.is_empty() {
+        System::share_static_binary(&mut systems);
+    }
     let request = OnRequest {
         options,
         asked,

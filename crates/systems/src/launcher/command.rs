@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use super::{Argument, Launch, Launcher, Starting};
+use super::{Argument, Launch, Launcher, Runs, Starting};
 use crate::error::SystemError;
 use crate::options::{Kind, OptionSpec, Settings};
 use crate::program;
@@ -44,6 +44,15 @@ impl Launcher for CommandLine {
                 meaning: "{oscost} is the static binary instead of this program",
             },
         ]
+    }
+
+    fn runs(&self, settings: &Settings) -> Runs {
+        let line = settings.text("line").unwrap_or_default();
+        match settings.flag("static") {
+            _ if !line.contains(PLACEHOLDER) => Runs::Named,
+            true => Runs::Static,
+            false => Runs::ThisProgram,
+        }
     }
 
     fn check(&self, settings: &Settings) -> Result<(), SystemError> {

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use super::{AGENT, Argument, Launch, Launcher, Starting};
+use super::{AGENT, Argument, Launch, Launcher, Runs, Starting};
 use crate::error::SystemError;
 use crate::options::{OptionSpec, Settings};
 
@@ -29,6 +29,10 @@ impl Launcher for Native {
 
     fn options(&self) -> &'static [OptionSpec] {
         &[]
+    }
+
+    fn runs(&self, _settings: &Settings) -> Runs {
+        Runs::ThisProgram
     }
 
     fn check(&self, _settings: &Settings) -> Result<(), SystemError> {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use super::{AGENT, Argument, Launch, Launcher, Starting};
+use super::{AGENT, Argument, Launch, Launcher, Runs, Starting};
 use crate::error::SystemError;
 use crate::options::{Kind, OptionSpec, Settings};
 use crate::program;
@@ -45,6 +45,10 @@ impl Launcher for Wine {
             meaning: "the Wine prefix, made if there is none; its server is stopped at the end, so that one run at a time \
                       can use it; oscost/wine in the user's cache unless given",
         }]
+    }
+
+    fn runs(&self, _settings: &Settings) -> Runs {
+        Runs::Named
     }
 
     fn check(&self, settings: &Settings) -> Result<(), SystemError> {
