@@ -42,6 +42,24 @@ fn by_a_tracer_where_the_kernels_counter_is_denied() {
     counts_are_right(finish(denied(&mut bench.command(RUN), &[libc::SYS_perf_event_open])));
 }
 
+/// A thread stops twice for its tracer at each call: getppid had two switches per call, and a server that leaves no marks for the
+/// tracer had no calls at all.
+#[test]
+fn what_the_tracer_causes_or_cannot_see_is_not_counted() {
+    let bench = Bench::new();
+    let per_op = |run: &str, what: &str| {
+        let mut command = bench.command(&format!("run {run} --quick --budget 4s --json"));
+        let document = finish(denied(&mut command, &[libc::SYS_perf_event_open])).with(0).json();
+        times(&document)[0]["per_op"][what].clone()
+    };
+    let switches = |run: &str| per_op(run, "voluntary_switches").as_f64().unwrap();
+    assert!(switches("syscall/getppid") < 0.5);
+    // One of the two tasks is counted, which makes every second hand-over.
+    assert!(switches("switch/pipe --param place=same") < 0.75);
+    let answers = "net/requests --param arch=epoll --param connections=1";
+    assert!(per_op(answers, "syscalls").is_null(), "unknown is not zero");
+}
+
 #[test]
 fn by_a_user_without_rights() {
     if testing::skip_unless_root("to become a user without rights") {

@@ -213,6 +213,19 @@ impl OperationCounts {
         self.voluntary_switches.map(|own| own + self.involuntary_switches.unwrap_or(0))
     }
 
+    /// These counts with the switches of a round of `other`, in proportion to the operations.
+    pub fn with_switches_of(self, other: &Self) -> Self {
+        let here = |count: Option<u64>| {
+            let share = self.operations as f64 / other.operations.max(1) as f64;
+            count.map(|count| (count as f64 * share).round() as u64)
+        };
+        Self {
+            voluntary_switches: here(other.voluntary_switches),
+            involuntary_switches: here(other.involuntary_switches),
+            ..self
+        }
+    }
+
     /// Adds the counts of another thread.
     pub fn add(&mut self, operations: u64, counts: &platform::counters::Counts) {
         let sum = |to: &mut Option<u64>, more: Option<u64>| {

@@ -1,7 +1,8 @@
 //! Counting another process's system calls from outside, where the kernel's own counter is denied.
 //!
 //! Needs no privileges beyond tracing a child, and works in gVisor and User-Mode Linux too. It makes each call 20 to
-//! 100 us slower, so it is used for counting, never for timing.
+//! 100 us slower, so it is used for counting, never for timing; and at each call the traced thread stops twice, which the
+//! system counts as context switches.
 
 use std::process::{Command, Output};
 use std::sync::atomic::AtomicBool;
@@ -9,6 +10,15 @@ use std::time::Duration;
 
 use crate::CaseError;
 use crate::system_calls::CallCounts;
+
+/// What a traced command did.
+#[derive(Debug)]
+pub struct Traced {
+    /// What it printed, and how it ended.
+    pub output: Output,
+    /// The system calls between marks, in all and by name; `None` if it made no mark.
+    pub calls: Option<(u64, CallCounts)>,
+}
 
 /// Runs `command`, which begins a process group, to its end under a tracer, and counts the system calls, in all and by name, that its threads
 /// and children make between their marks (see [`crate::counters::ThreadCounters`]), and those of a command that it runs
@@ -18,7 +28,7 @@ pub fn count_system_calls(
     limit: Duration,
     stop: &AtomicBool,
     last_chance: Duration,
-) -> Result<(Output, u64, CallCounts), CaseError> {
+) -> Result<Traced, CaseError> {
     os::count_system_calls(command, limit, stop, last_chance)
 }
 
@@ -31,6 +41,7 @@ mod os {
     use std::sync::mpsc;
     use std::time::{Duration, Instant};
 
+    use super::Traced;
     use crate::CaseError;
     use crate::counters::{MARK, MARK_COMMAND, MARK_START, MARK_STOP};
     use crate::system_calls::CallCounts;
@@ -43,7 +54,7 @@ mod os {
         limit: Duration,
         stop: &AtomicBool,
         last_chance: Duration,
-    ) -> Result<(Output, u64, CallCounts), CaseError> {
+    ) -> Result<Traced, CaseError> {
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         // SAFETY: between fork and exec the child makes one plain system call.
         unsafe {
@@ -70,7 +81,7 @@ mod os {
         // Processes that it left behind are traced too: they would wait for this process.
         kill_group(pid);
         // The tracer has reaped it; what it wrote is still in the pipes.
-        let (calls, names, status) = traced?;
+        let (calls, status) = traced?;
         let mut output = Output { status, stdout: Vec::new(), stderr: Vec::new() };
         if let Some(mut pipe) = child.stdout.take() {
             std::io::Read::read_to_end(&mut pipe, &mut output.stdout)?;
@@ -78,7 +89,7 @@ mod os {
         if let Some(mut pipe) = child.stderr.take() {
             std::io::Read::read_to_end(&mut pipe, &mut output.stderr)?;
         }
-        Ok((output, calls, names))
+        Ok(Traced { output, calls })
     }
 
     /// Kills the process and its group unless the other end of `end` is closed in time.
@@ -125,6 +136,8 @@ mod os {
         threads: HashMap<libc::pid_t, Thread>,
         /// Whether threads and processes that begin now are counted.
         counts_new: bool,
+        /// Whether there was a mark.
+        marked: bool,
         calls: u64,
         names: CallCounts,
     }
@@ -133,7 +146,7 @@ mod os {
         fn trace(
             mut self,
             leader: libc::pid_t,
-        ) -> Result<(u64, CallCounts, ExitStatus), CaseError> {
+        ) -> Result<(Option<(u64, CallCounts)>, ExitStatus), CaseError> {
             let mut configured = false;
             loop {
                 let mut status = 0;
@@ -147,7 +160,8 @@ mod os {
                     self.threads.remove(&pid);
                     if pid == leader {
                         use std::os::unix::process::ExitStatusExt;
-                        return Ok((self.calls, self.names, ExitStatus::from_raw(status)));
+                        let calls = self.marked.then_some((self.calls, self.names));
+                        return Ok((calls, ExitStatus::from_raw(status)));
                     }
                     continue;
                 }
@@ -198,6 +212,7 @@ mod os {
                         }
                         _ => {}
                     }
+                    self.marked = true;
                 }
                 Some((number, ..))
                     if number == libc::SYS_execve as u64 && thread.begins_command => {}
@@ -257,19 +272,19 @@ mod os {
 
 #[cfg(not(target_os = "linux"))]
 mod os {
-    use std::process::{Command, Output};
+    use std::process::Command;
     use std::sync::atomic::AtomicBool;
     use std::time::Duration;
 
+    use super::Traced;
     use crate::CaseError;
-    use crate::system_calls::CallCounts;
 
     pub fn count_system_calls(
         _command: &mut Command,
         _limit: Duration,
         _stop: &AtomicBool,
         _last_chance: Duration,
-    ) -> Result<(Output, u64, CallCounts), CaseError> {
+    ) -> Result<Traced, CaseError> {
         Err(CaseError::Unsupported("system calls cannot be counted on this system".into()))
     }
 }

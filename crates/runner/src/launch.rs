@@ -14,6 +14,7 @@ use measure::record::{Line, OperationCounts, parse_lines};
 use measure::round::Mode;
 use measure::user_code::UserCode;
 use platform::CaseError;
+use platform::tracer::Traced;
 use serde::{Deserialize, Serialize};
 
 /// The output of a worker, and how its round ended.
@@ -51,21 +52,62 @@ pub(crate) const OUTPUT_AT_MOST: usize = 16 << 20;
 /// Runs one round in a fresh process of this program. When `stop` is set, the worker may take a moment to end, and is
 /// then killed.
 pub fn launch(order: &RoundOrder, stop: &AtomicBool) -> Result<Report, CaseError> {
-    let mut command = WorkerOrder::Round(Box::new(order.clone())).command();
-    command.stdin(Stdio::null());
     let limit = limit_of(order);
+    let plainly = |order: &RoundOrder| {
+        let shows_output =
+            matches!(&order.user, Some(UserCode::Command(command)) if command.show_output);
+        launch_plainly(&mut command_of(order), limit, stop, shows_output)
+    };
     let mut report = match order.mode {
-        Mode::CountForTracer => launch_traced(&mut command, limit, stop)?,
-        _ => {
-            let shows_output =
-                matches!(&order.user, Some(UserCode::Command(command)) if command.show_output);
-            launch_plainly(&mut command, limit, stop, shows_output)?
+        Mode::CountForTracer => {
+            let traced = launch_traced(&mut command_of(order), limit, stop)?;
+            let untraced = RoundOrder { mode: Mode::CountRest, ..order.clone() };
+            with_switches_of(traced, || plainly(&untraced))?
         }
+        _ => plainly(order)?,
     };
     if let Some(user) = &order.user {
         report.end = in_users_words(report.end, user);
     }
     Ok(report)
+}
+
+fn command_of(order: &RoundOrder) -> Command {
+    let mut command = WorkerOrder::Round(Box::new(order.clone())).command();
+    command.stdin(Stdio::null());
+    command
+}
+
+/// The counts of a traced round with the switches of one that is not traced: a thread stops for its tracer at each call,
+/// which the system counts as switches. They are unknown if the other round fails.
+fn with_switches_of(
+    traced: Report,
+    untraced: impl FnOnce() -> Result<Report, CaseError>,
+) -> Result<Report, CaseError> {
+    if traced.end != RoundEnd::Reported(Ok(())) {
+        return Ok(traced);
+    }
+    let counts_in = |lines: &[Line]| {
+        lines.iter().find_map(|line| match line {
+            Line::Counts(counts) => Some(counts.clone()),
+            _ => None,
+        })
+    };
+    let untraced = untraced()?;
+    let rest = counts_in(&parse_lines(&untraced.text)).unwrap_or_default();
+    let with_rest = |line: Line| match line {
+        Line::Counts(counts) => Line::Counts(counts.with_switches_of(&rest)),
+        other => other,
+    };
+    let lines = parse_lines(&traced.text).into_iter().map(with_rest);
+    Ok(Report { text: text_of(lines), end: traced.end })
+}
+
+/// Lines as a worker prints them.
+fn text_of(lines: impl Iterator<Item = Line>) -> String {
+    lines
+        .map(|line| serde_json::to_string(&line).expect("a line has only plain values") + "\n")
+        .collect()
 }
 
 fn limit_of(order: &RoundOrder) -> Duration {
@@ -239,35 +281,30 @@ fn read_all(mut pipe: impl Read, kept: &Mutex<Vec<u8>>) {
     }
 }
 
-/// The untimed pass under a tracer, which adds the number of system calls to the worker's counts.
+/// The untimed pass under a tracer, which adds the number of system calls to the worker's counts; it stays unknown if the worker
+/// has no marks between which to count.
 fn launch_traced(
     command: &mut Command,
     limit: Duration,
     stop: &AtomicBool,
 ) -> Result<Report, CaseError> {
     let began = Instant::now();
-    let (output, calls, names) =
+    let Traced { output, calls } =
         platform::tracer::count_system_calls(command, limit, stop, LAST_CHANCE)?;
     let hung = !output.status.success() && began.elapsed() >= limit;
     if !output.status.success() {
         platform::cleanup::sweep_dead();
     }
     let text = String::from_utf8_lossy(&output.stdout);
-    let lines: Vec<Line> = parse_lines(&text)
-        .into_iter()
-        .map(|line| match line {
-            Line::Counts(counts) => Line::Counts(OperationCounts {
-                syscalls: Some(calls),
-                calls: names.named().collect(),
-                ..counts
-            }),
-            other => other,
-        })
-        .collect();
-    let text: String = lines
-        .iter()
-        .map(|line| serde_json::to_string(line).expect("a line has only plain values") + "\n")
-        .collect();
+    let with_calls = |line: Line| match line {
+        Line::Counts(counts) => Line::Counts(OperationCounts {
+            syscalls: calls.as_ref().map(|(calls, _)| *calls),
+            calls: calls.iter().flat_map(|(_, names)| names.named()).collect(),
+            ..counts
+        }),
+        other => other,
+    };
+    let text = text_of(parse_lines(&text).into_iter().map(with_calls));
     let end = match hung {
         true => hung_after(limit),
         false => end_of(&text, output.status, &String::from_utf8_lossy(&output.stderr)),
