@@ -213,8 +213,8 @@ impl OperationCounts {
         self.voluntary_switches.map(|own| own + self.involuntary_switches.unwrap_or(0))
     }
 
-    /// These counts with the switches of a round of `other`, in proportion to the operations.
-    pub fn with_switches_of(self, other: &Self) -> Self {
+    /// These system calls with all that `other` counted besides, in proportion to the operations.
+    pub fn with_all_but_calls_of(self, other: &Self) -> Self {
         let here = |count: Option<u64>| {
             let share = self.operations as f64 / other.operations.max(1) as f64;
             count.map(|count| (count as f64 * share).round() as u64)
@@ -222,6 +222,9 @@ impl OperationCounts {
         Self {
             voluntary_switches: here(other.voluntary_switches),
             involuntary_switches: here(other.involuntary_switches),
+            page_faults: here(other.page_faults),
+            instructions: here(other.instructions),
+            cycles: here(other.cycles),
             ..self
         }
     }

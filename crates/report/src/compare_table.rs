@@ -112,18 +112,25 @@ fn differences_text(comparison: &Comparison, page: &Page) -> String {
     for Difference { key, values } in &comparison.also_differs {
         let said = match values.as_slice() {
             [base, new] => page.signs(&format!("{base} → {new}")),
-            [base, news @ ..] => {
-                let first = names.first().map_or("base", |name| name.as_str());
-                let news = names.iter().skip(1).zip(news);
-                let news = news.map(|(name, new)| format!("; {name}: {new}"));
-                format!("{first}: {base}{}", news.collect::<String>())
-            }
-            [] => String::new(),
+            values => of_runs(&names, values),
         };
         let key = text::clean(key);
         text.push_str(&text::hanging(&format!("  {key:<column$}  "), &said, page.prose_width()));
     }
     text
+}
+
+/// The values of several runs, each once: `a, b: on; c: off`.
+fn of_runs(names: &[&String], values: &[String]) -> String {
+    let mut said: Vec<(&String, Vec<&str>)> = Vec::new();
+    for (name, value) in names.iter().zip(values) {
+        match said.iter_mut().find(|(other, _)| *other == value) {
+            Some((_, names)) => names.push(name),
+            None => said.push((value, vec![name])),
+        }
+    }
+    let parts = said.iter().map(|(value, names)| format!("{}: {value}", names.join(", ")));
+    parts.collect::<Vec<_>>().join("; ")
 }
 
 /// The rows of one metric in one area.

@@ -62,7 +62,7 @@ pub fn launch(order: &RoundOrder, stop: &AtomicBool) -> Result<Report, CaseError
         Mode::CountForTracer => {
             let traced = launch_traced(&mut command_of(order), limit, stop)?;
             let untraced = RoundOrder { mode: Mode::CountRest, ..order.clone() };
-            with_switches_of(traced, || plainly(&untraced))?
+            with_all_but_calls_of(traced, || plainly(&untraced))?
         }
         _ => plainly(order)?,
     };
@@ -78,9 +78,9 @@ fn command_of(order: &RoundOrder) -> Command {
     command
 }
 
-/// The counts of a traced round with the switches of one that is not traced: a thread stops for its tracer at each call,
-/// which the system counts as switches. They are unknown if the other round fails.
-fn with_switches_of(
+/// The system calls of a traced round with the other counts of one that is not traced: a thread stops for its tracer at each
+/// call, which the system counts as switches. They are unknown if the other round fails.
+fn with_all_but_calls_of(
     traced: Report,
     untraced: impl FnOnce() -> Result<Report, CaseError>,
 ) -> Result<Report, CaseError> {
@@ -96,7 +96,7 @@ fn with_switches_of(
     let untraced = untraced()?;
     let rest = counts_in(&parse_lines(&untraced.text)).unwrap_or_default();
     let with_rest = |line: Line| match line {
-        Line::Counts(counts) => Line::Counts(counts.with_switches_of(&rest)),
+        Line::Counts(counts) => Line::Counts(counts.with_all_but_calls_of(&rest)),
         other => other,
     };
     let lines = parse_lines(&traced.text).into_iter().map(with_rest);

@@ -7,7 +7,7 @@ use analysis::Difference;
 use platform::machine::{Fact, MITIGATION_SEPARATOR};
 use results::Document;
 
-use crate::machine::{CORE_TYPE, FILE_SYSTEM};
+use crate::machine::{CORE_TYPE, FILE_SYSTEM, UNKNOWN};
 
 /// The keys of the facts that must be equal in comparable runs.
 pub(crate) fn compared_keys(facts: &[Fact]) -> Vec<&'static str> {
@@ -15,7 +15,8 @@ pub(crate) fn compared_keys(facts: &[Fact]) -> Vec<&'static str> {
     compared.chain(["clock"]).collect()
 }
 
-/// Differences between runs that are compared: in facts, in the file systems used and in the way of measuring.
+/// Differences between runs that are compared: in facts, in the file systems used and in the way of measuring. What a run does
+/// not know (a sandbox hides much of the machine) is no difference.
 pub fn also_differs(runs: &[&Document]) -> Vec<Difference> {
     let facts = platform::machine::describe();
     let mut keys = compared_keys(&facts);
@@ -27,7 +28,15 @@ pub fn also_differs(runs: &[&Document]) -> Vec<Difference> {
     let in_several =
         |key: &&str| runs.iter().filter(|run| run.machine.contains_key(*key)).count() > 1;
     keys.retain(in_several);
-    analysis::also_differs(runs, &keys).into_iter().map(shortened).collect()
+    let differences = analysis::also_differs(runs, &keys).into_iter();
+    differences.filter(is_known_to_differ).map(shortened).collect()
+}
+
+/// Whether two of the values are known and differ.
+fn is_known_to_differ(difference: &Difference) -> bool {
+    let mut known = difference.values.iter().filter(|value| *value != UNKNOWN);
+    let first = known.next();
+    known.any(|value| Some(value) != first)
 }
 
 /// The facts in the description of a run that have changed since it began; `now` describes the present. File systems are not
@@ -117,6 +126,18 @@ mod tests {
         assert_eq!(also_differs(&[&run(&base), &run(&new)]).len(), base.len());
         // An older version did not record them, so that they differ is not known.
         assert_eq!(also_differs(&[&run(&[]), &run(&new)]), []);
+    }
+
+    #[test]
+    fn what_a_sandbox_hides_is_no_difference() {
+        let host = run(&[("governor", "performance"), ("lsm", "none"), ("tick_hz", "250")]);
+        let hidden = run(&[("governor", "unknown"), ("lsm", "none"), ("tick_hz", "unknown")]);
+        let other = run(&[("governor", "powersave"), ("lsm", "none"), ("tick_hz", "250")]);
+        assert_eq!(shown(&also_differs(&[&host, &hidden])), [""; 0]);
+        assert_eq!(
+            shown(&also_differs(&[&host, &hidden, &other])),
+            ["governor: performance > unknown > powersave"]
+        );
     }
 
     #[test]
