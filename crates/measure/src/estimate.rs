@@ -95,8 +95,10 @@ impl Levels {
         }
         let lows = self.seen.entry((series.cpu, series.busy, series.shares_core)).or_default();
         let readings = series.readings.iter().enumerate();
-        let ratios: Vec<Ratios> =
-            readings.filter(|(at, _)| series.has_steady_chain(*at)).map(|(_, r)| r.ratios()).collect();
+        let ratios: Vec<Ratios> = readings
+            .filter(|(at, _)| series.has_steady_chain(*at))
+            .map(|(_, r)| r.ratios())
+            .collect();
         observe_low(&mut lows.alu, ratios.iter().map(|r| r.alu));
         observe_low(&mut lows.chase, ratios.iter().map(|r| r.chase));
         observe_low(&mut lows.calls, ratios.iter().filter_map(|r| r.calls));

@@ -59,9 +59,10 @@ fn between_words(line: &str) -> Box<dyn Iterator<Item = Word<'_>> + '_> {
             let next = rest[at..].trim_start_matches(' ');
             !next.is_empty() && !belongs_before(next)
         };
-        let end = rest.match_indices(' ').find(is_break).map_or(rest.len(), |(at, _)| {
-            rest.len() - rest[at..].trim_start_matches(' ').len()
-        });
+        let end = rest
+            .match_indices(' ')
+            .find(is_break)
+            .map_or(rest.len(), |(at, _)| rest.len() - rest[at..].trim_start_matches(' ').len());
         let (word, remaining) = rest.split_at(end);
         rest = remaining;
         (!word.is_empty()).then(|| Word::from(word))

@@ -187,9 +187,13 @@ impl<'a> Coordinator<'a> {
         let mut rng = StdRng::seed_from_u64(seed);
         let mut said = false;
         loop {
-            let active: Vec<Vec<usize>> = self.runs.iter().map(RunState::active).collect();
-            if active.iter().all(Vec::is_empty) {
-                return Ok(true);
+            let mut active: Vec<Vec<usize>> = self.runs.iter().map(RunState::active).collect();
+            if self.runs.iter().zip(&active).all(|(run, active)| run.is_over(active)) {
+                let goes_on: Vec<bool> = self.runs.iter_mut().map(RunState::reconsider).collect();
+                if !goes_on.contains(&true) {
+                    return Ok(true);
+                }
+                active = self.runs.iter().map(RunState::active).collect();
             }
             for (run, active) in self.runs.iter_mut().zip(&active) {
                 if !active.is_empty() {
@@ -204,9 +208,6 @@ impl<'a> Coordinator<'a> {
                 if self.runs[run].wants_round(which) {
                     self.round(run, which, Mode::Sample)?;
                 }
-            }
-            if self.runs.iter().zip(&active).all(|(run, active)| run.is_over(active)) {
-                return Ok(true);
             }
             if !said {
                 let each = self.runs.iter().zip(&active);

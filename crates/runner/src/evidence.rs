@@ -294,12 +294,12 @@ impl Evidence {
             false => (quiet, plan.rounds_at_least),
         };
         self.lacks_quiet_rounds = observed.len() < plan.observations_enough(is_paired);
-        if observed.len() >= wanted {
+        self.converged = observed.len() >= wanted && {
             let half_width = interval_of(&observed, plan.seed).half_width();
             let precision = self.wanted_precision(plan);
-            self.converged = half_width <= precision * STOP_BELOW
-                && !(is_paired && is_worth_rounds_for_comparisons(&observed, precision, plan));
-        }
+            half_width <= precision * STOP_BELOW
+                && !(is_paired && is_worth_rounds_for_comparisons(&observed, precision, plan))
+        };
     }
 
     /// Whether it has the least number of rounds.
@@ -592,6 +592,28 @@ mod tests {
         };
         let kept = crate::plan::plan(&options, &[0], 7).unwrap();
         assert_eq!(kept.patience_ms, 0);
+    }
+
+    /// A run that began beside a busy neighbour took its first rounds for quiet ones, and went on with others only.
+    #[test]
+    fn a_point_whose_rounds_turn_out_to_be_disturbed_is_not_done() {
+        let (mut point, mut levels, plan) = (evidence(), Levels::default(), plan());
+        let disturbed = SAMPLES
+            .replace("[5.0,5.1]", "[5.0,5.001]")
+            .replace("[1000,1,1,1]", "[1000,1.5,1.2,1.2]");
+        for round in 0..30 {
+            point.add_round(&disturbed, &measured(), round * 1_000);
+            point.latest_series().iter().for_each(|series| levels.observe(series));
+        }
+        point.check_convergence(&plan, &levels);
+        assert!(!point.needs_rounds());
+        let mut other = evidence();
+        for _ in 0..9 {
+            other.add_round(SAMPLES, &measured(), 30_000);
+            other.latest_series().iter().for_each(|series| levels.observe(series));
+        }
+        point.check_convergence(&plan, &levels);
+        assert!(point.needs_rounds() && !point.patience(&plan).is_zero());
     }
 
     /// How soon another CPU wakes up differs from run to run, so that few such points ever repeat within 3 %.

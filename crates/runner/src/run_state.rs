@@ -287,6 +287,18 @@ impl<'a> RunState<'a> {
         }
     }
 
+    /// Determines the same again of sampled points that were precise enough: a later round may have shown that theirs were
+    /// disturbed. Returns whether some of them go on.
+    pub(crate) fn reconsider(&mut self) -> bool {
+        let is_done = |evidence: &&mut Evidence| {
+            !evidence.of_trials && evidence.rounds() > 0 && !evidence.needs_rounds()
+        };
+        for evidence in self.evidence.iter_mut().filter(is_done) {
+            evidence.check_convergence(self.plan, &self.levels);
+        }
+        self.active().iter().any(|&which| self.wants_round(which))
+    }
+
     /// Adds the time of a round.
     pub(crate) fn add_area_time(&mut self, which: usize, time: Duration) {
         let case = &self.evidence[which].point.case;
