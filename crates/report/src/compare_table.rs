@@ -352,8 +352,11 @@ fn figure_cell(cell: Option<&Cell>) -> grid::Cell {
     }
 }
 
-/// `x1.032 (1.028..1.037)`, in two parts.
+/// `x1.032 (1.028..1.037)`, in two parts; unknown if it may be ten times as much and a tenth.
 pub(crate) fn ratio_cell(ratio: Ratio) -> grid::Cell {
+    if ratio.high > ratio.mid * 10.0 && ratio.low < ratio.mid / 10.0 {
+        return grid::Cell::unknown();
+    }
     let places = match ratio.mid.abs() {
         mid if mid >= 100.0 => 1,
         mid if mid >= 10.0 => 2,
@@ -405,6 +408,16 @@ fn bound(ratio: f64, places: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_ratio_of_which_nothing_is_known_is_not_shown() {
+        let is_unknown = |low, high| {
+            let shown = format!("{:?}", ratio_cell(Ratio { mid: 14.2, low, high }));
+            shown == format!("{:?}", grid::Cell::unknown())
+        };
+        assert!(is_unknown(1.0, 6.4e43));
+        assert!(!is_unknown(1.5, 6.4e43) && !is_unknown(14.0, 14.4));
+    }
 
     #[test]
     fn an_endless_interval_is_short() {

@@ -98,7 +98,8 @@ pub(crate) fn layer_name(Step { column, layer, .. }: &Step) -> String {
 /// `+1.658` and `±0.012 us`: the difference, and the half of the interval that reaches further.
 pub(crate) fn signed(Added { ns, low, high, .. }: Added) -> Figure {
     let half = (high - ns).max(ns - low);
-    let Figure { number, unit } = figure(ns.abs(), half, "ns/op");
+    // With the digits that the larger of the two has: `-0.4` and `±2.1 us`.
+    let Figure { number, unit } = figure(ns.abs().max(half), half * 0.4, "ns/op");
     let scale = match unit.as_str() {
         "us" => 1e3,
         "ms" => 1e6,
@@ -106,10 +107,13 @@ pub(crate) fn signed(Added { ns, low, high, .. }: Added) -> Figure {
         _ => 1.0,
     };
     let places = number.split_once('.').map_or(0, |(_, places)| places.len());
-    let sign = if ns < 0.0 { "-" } else { "+" };
-    Figure {
-        number: format!("{sign}{number}"), unit: format!("±{:.places$} {unit}", half / scale)
-    }
+    let number = format!("{:+.places$}", ns / scale);
+    // Rounded to nothing it has no sign.
+    let number = match number.contains(|digit: char| ('1'..='9').contains(&digit)) {
+        true => number,
+        false => number[1..].to_owned(),
+    };
+    Figure { number, unit: format!("±{:.places$} {unit}", half / scale) }
 }
 
 /// What a layer did to the time of an operation.
@@ -124,4 +128,22 @@ pub(crate) fn verdict_word(verdict: Verdict) -> &'static str {
 pub(crate) fn operation(ladder: &Ladder) -> String {
     let label = Label::parse(&ladder.label);
     format!("{}/{}", label.area, label.full())
+}
+
+#[cfg(test)]
+mod tests {
+    use analysis::Verdict;
+
+    use super::*;
+
+    #[test]
+    fn a_difference_has_the_digits_of_its_interval() {
+        let shown = |ns: f64, half: f64| {
+            let added = Added { ns, low: ns - half, high: ns + half, verdict: Verdict::Same };
+            signed(added).to_string()
+        };
+        assert_eq!(shown(-400.0, 2_060.0), "-0.4 ±2.1 us");
+        assert_eq!(shown(-0.000_21, 0.024), "0.000 ±0.024 ns");
+        assert_eq!(shown(1_658.0, 12.0), "+1.658 ±0.012 us");
+    }
 }
