@@ -172,10 +172,10 @@ fn lowest(ascending: &[f32]) -> Option<f32> {
     lowest_steady(ascending).or(ascending.first().copied())
 }
 
-/// The lowest value around which at least a tenth of all (and three) lie, if there is one: a single low reading is an
+/// The lowest value around which at least a fiftieth of all (and three) lie, if there is one: a single low reading is an
 /// outlier, not a level.
 fn lowest_steady(ascending: &[f32]) -> Option<f32> {
-    let enough = (ascending.len() / 10).max(3);
+    let enough = (ascending.len() / 50).max(3);
     let is_steady = |&(at, &low): &(usize, &f32)| {
         ascending.get(at + enough - 1).is_some_and(|&other| other <= low * STEADY)
     };
@@ -352,6 +352,15 @@ mod tests {
         levels.observe(&series(300.0, 165.0, 20)); // a slip
         assert_eq!(levels.level(Some(1), 1).unwrap().alu, 560.0 / 800.0);
         assert_eq!(levels.level(Some(1), 2), None);
+    }
+
+    /// Beside a neighbour that hardly ever pauses, its own level was taken for that of quiet.
+    #[test]
+    fn a_level_of_few_rounds_counts() {
+        let mut levels = Levels::default();
+        (0..100).for_each(|_| levels.observe(&series(760.0, 220.0, 20)));
+        (0..4).for_each(|_| levels.observe(&series(560.0, 165.0, 20)));
+        assert_eq!(levels.level(Some(1), 1).unwrap().alu, 560.0 / 800.0);
     }
 
     #[test]

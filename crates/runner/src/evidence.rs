@@ -335,9 +335,14 @@ impl Evidence {
         }
     }
 
-    /// The largest number of rounds: those of contending workers take longer and vary more.
+    /// The largest number of rounds: those of contending workers take longer and vary more. While too few were quiet, time is
+    /// the only limit.
     pub fn rounds_at_most(&self) -> usize {
-        if self.is_contended() { CONTENDED_ROUNDS_AT_MOST } else { ROUNDS_AT_MOST }
+        match self.is_contended() {
+            _ if self.lacks_quiet_rounds => usize::MAX,
+            true => CONTENDED_ROUNDS_AT_MOST,
+            false => ROUNDS_AT_MOST,
+        }
     }
 
     /// Whether several workers contended in its rounds.
@@ -575,13 +580,16 @@ mod tests {
                 point.latest_series().iter().for_each(|series| levels.observe(series));
             }
             point.check_convergence(&plan, &levels);
-            (point.rounds(), point.patience(&plan))
+            let goes_on = point.rounds() < point.rounds_at_most();
+            (point.rounds(), point.patience(&plan), goes_on)
         };
         let patience = Duration::from_millis(plan.patience_ms);
         assert!(patience > Duration::ZERO);
-        assert_eq!(add("[1000,1,1,1]", 6), (6, Duration::ZERO), "time was short");
-        assert_eq!(add("[1000,1.5,1.2,1.2]", 24), (30, patience));
-        assert_eq!(add("[1000,1,1,1]", 8), (38, Duration::ZERO));
+        assert_eq!(add("[1000,1,1,1]", 6), (6, Duration::ZERO, true), "time was short");
+        assert_eq!(add("[1000,1.5,1.2,1.2]", 24), (30, patience, true));
+        // The neighbour used up the rounds of a quick run within two of these ten seconds.
+        assert_eq!(add("[1000,1.5,1.2,1.2]", 90), (120, patience, true));
+        assert_eq!(add("[1000,1,1,1]", 8), (128, Duration::ZERO, false));
         // Trials are tried again a fixed number of times, and a budget that was given is kept.
         let trials = Point { case: "net/answer".into(), params: Params::new() };
         assert_eq!(Evidence::new(trials).patience(&plan), Duration::ZERO);
