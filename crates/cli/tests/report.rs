@@ -145,7 +145,7 @@ fn results(factor: f64) -> Vec<Value> {
     all.push(json!({"case": "lock/srw", "params": {}, "metric": "time", "unit": "ns/op", "better": "lower",
                     "outcome": "unsupported", "reason": "only on Windows"}));
     let mut doubtful = result("syscall/uname", json!({}), "time", "ns/op", 200.0);
-    doubtful["doubts"] = json!(["quiet for less than 5 % of the time"]);
+    doubtful["doubts"] = json!(["quiet for less than 1 % of the time"]);
     all.push(doubtful);
     all
 }
@@ -230,7 +230,7 @@ fn a_report_is_one_page_without_requests() {
     for part in [
         "its worker died: signal 9",
         "only on Windows",
-        "quiet for less than 5 %",
+        "quiet for less than 1 %",
         "net/answer: reply by percentile",
         "file/small",
         "rates of its phases",

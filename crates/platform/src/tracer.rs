@@ -128,6 +128,8 @@ mod os {
         counting: bool,
         /// Whether its next execve(2) begins a command: attempts at it are not counted.
         begins_command: bool,
+        /// The call that it left interrupted, which the system will repeat.
+        interrupted: Option<u64>,
     }
 
     /// What is known of all traced threads.
@@ -196,11 +198,25 @@ mod os {
         fn at_call(&mut self, pid: libc::pid_t) {
             let thread = self.thread(pid);
             thread.inside_call = !thread.inside_call;
+            let call = call_of(pid);
             if !thread.inside_call {
+                let interrupted = call.filter(|call| call.is_interrupted());
+                thread.interrupted = interrupted.map(|call| call.number).or(thread.interrupted);
                 return;
             }
-            match entered_call(pid) {
-                Some((number, first, second))
+            if let (Some(interrupted), Some(call)) = (thread.interrupted, call) {
+                let returns_from_handler = call.number == libc::SYS_rt_sigreturn as u64;
+                let repeats =
+                    [interrupted, libc::SYS_restart_syscall as u64].contains(&call.number);
+                if !returns_from_handler {
+                    thread.interrupted = None;
+                }
+                if repeats {
+                    return;
+                }
+            }
+            match call {
+                Some(Call { number, first, second, .. })
                     if number == libc::SYS_prctl as u64 && first as u32 as u64 == MARK =>
                 {
                     match second {
@@ -214,13 +230,13 @@ mod os {
                     }
                     self.marked = true;
                 }
-                Some((number, ..))
+                Some(Call { number, .. })
                     if number == libc::SYS_execve as u64 && thread.begins_command => {}
                 call => {
                     thread.begins_command = false;
                     if thread.counting {
                         self.calls += 1;
-                        if let Some((number, ..)) = call {
+                        if let Some(Call { number, .. }) = call {
                             self.names.add(number as u32, 1);
                         }
                     }
@@ -242,31 +258,61 @@ mod os {
         }
     }
 
-    /// Number and first two arguments of the call `pid` is entering.
-    #[cfg(target_arch = "x86_64")]
-    fn entered_call(pid: libc::pid_t) -> Option<(u64, u64, u64)> {
-        // SAFETY: `registers` is a valid place for what the request fills.
-        unsafe {
-            let mut registers: libc::user_regs_struct = std::mem::zeroed();
-            let done = libc::ptrace(libc::PTRACE_GETREGS, pid, 0, &raw mut registers);
-            (done == 0).then_some((registers.orig_rax, registers.rdi, registers.rsi))
+    /// The call that a thread enters or leaves.
+    #[derive(Debug, Clone, Copy)]
+    struct Call {
+        number: u64,
+        first: u64,
+        second: u64,
+        /// What it returns, when it is left.
+        result: i64,
+    }
+
+    impl Call {
+        /// Whether a signal interrupted it and the system will repeat it: the program has made one call, and sees one. In gVisor
+        /// the end of a child interrupts each wait for it so.
+        fn is_interrupted(self) -> bool {
+            /// ERESTARTSYS to ERESTART_RESTARTBLOCK, of Linux' include/linux/errno.h, which only tracers see.
+            const REPEATED: std::ops::RangeInclusive<i64> = -516..=-512;
+            REPEATED.contains(&self.result)
         }
     }
 
-    /// Number and first two arguments of the call `pid` is entering.
+    #[cfg(target_arch = "x86_64")]
+    fn call_of(pid: libc::pid_t) -> Option<Call> {
+        // SAFETY: `registers` is a valid place for what the request fills.
+        let registers = unsafe {
+            let mut registers: libc::user_regs_struct = std::mem::zeroed();
+            let done = libc::ptrace(libc::PTRACE_GETREGS, pid, 0, &raw mut registers);
+            (done == 0).then_some(registers)
+        }?;
+        Some(Call {
+            number: registers.orig_rax,
+            first: registers.rdi,
+            second: registers.rsi,
+            result: registers.rax as i64,
+        })
+    }
+
     #[cfg(target_arch = "aarch64")]
-    fn entered_call(pid: libc::pid_t) -> Option<(u64, u64, u64)> {
+    fn call_of(pid: libc::pid_t) -> Option<Call> {
         const NT_PRSTATUS: libc::c_long = 1;
         // SAFETY: `place` describes `registers`, which the request fills.
-        unsafe {
+        let registers = unsafe {
             let mut registers: libc::user_regs_struct = std::mem::zeroed();
             let mut place = libc::iovec {
                 iov_base: (&raw mut registers).cast(),
                 iov_len: size_of::<libc::user_regs_struct>(),
             };
             let done = libc::ptrace(libc::PTRACE_GETREGSET, pid, NT_PRSTATUS, &raw mut place);
-            (done == 0).then_some((registers.regs[8], registers.regs[0], registers.regs[1]))
-        }
+            (done == 0).then_some(registers)
+        }?;
+        Some(Call {
+            number: registers.regs[8],
+            first: registers.regs[0],
+            second: registers.regs[1],
+            result: registers.regs[0] as i64,
+        })
     }
 }
 
@@ -286,5 +332,77 @@ mod os {
         _last_chance: Duration,
     ) -> Result<Traced, CaseError> {
         Err(CaseError::Unsupported("system calls cannot be counted on this system".into()))
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+    use crate::counters::{SyscallCounting, ThreadCounters};
+
+    /// Set for the process that is traced.
+    const TRACED: &str = "OSCOST_TEST_IS_TRACED";
+
+    extern "C" fn ignore(_signal: libc::c_int) {}
+
+    /// Waits for a child of 100 ms, while another thread interrupts it every 20 ms.
+    fn wait_with_interruptions() {
+        let mut child = Command::new("sleep").arg("0.1").spawn().unwrap();
+        let mut counters = ThreadCounters::open(SyscallCounting::Marks);
+        // SAFETY: the handler does nothing; `action` is valid during the call.
+        let waiting = unsafe {
+            let mut action: libc::sigaction = std::mem::zeroed();
+            action.sa_sigaction = ignore as *const () as usize;
+            action.sa_flags = libc::SA_RESTART;
+            libc::sigaction(libc::SIGALRM, &raw const action, std::ptr::null_mut());
+            libc::pthread_self()
+        };
+        std::thread::scope(|scope| {
+            scope.spawn(move || {
+                for _ in 0..4 {
+                    std::thread::sleep(Duration::from_millis(20));
+                    // SAFETY: that thread lives until this one has ended.
+                    unsafe { libc::pthread_kill(waiting, libc::SIGALRM) };
+                }
+            });
+            counters.start();
+            // SAFETY: plain calls; the pid is that of our child.
+            let waited = unsafe {
+                let waited = libc::waitpid(child.id() as i32, std::ptr::null_mut(), 0);
+                libc::getppid();
+                waited
+            };
+            counters.stop();
+            assert_eq!(waited, child.id() as i32);
+        });
+        let _ = child.try_wait();
+    }
+
+    /// In gVisor processes had three calls instead of two: the wait for a child was counted twice.
+    #[test]
+    fn a_call_that_is_interrupted_and_repeated_counts_once() {
+        use std::os::unix::process::CommandExt;
+        if std::env::var_os(TRACED).is_some() {
+            return wait_with_interruptions();
+        }
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.args([
+            "--exact",
+            "tracer::tests::a_call_that_is_interrupted_and_repeated_counts_once",
+        ]);
+        command.args(["--test-threads", "1"]).env(TRACED, "1").process_group(0);
+        let limit = Duration::from_secs(30);
+        let traced =
+            count_system_calls(&mut command, limit, &AtomicBool::new(false), limit).unwrap();
+        assert!(traced.output.status.success(), "{traced:?}");
+        let (_, names) = traced.calls.expect("marks");
+        let counts: std::collections::BTreeMap<_, _> = names.named().collect();
+        // Leaving a handler is a call too.
+        assert_eq!(
+            (counts.get("wait4"), counts.get("getppid")),
+            (Some(&1), Some(&1)),
+            "{counts:?}"
+        );
+        assert!(counts.contains_key("rt_sigreturn"), "it was interrupted: {counts:?}");
     }
 }

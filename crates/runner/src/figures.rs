@@ -16,7 +16,7 @@ use crate::evidence::{Evidence, Round};
 use crate::plan::Plan;
 
 /// A quiet share below this makes a figure doubtful.
-const QUIET_SHARE_AT_LEAST: f64 = 0.05;
+const QUIET_SHARE_AT_LEAST: f64 = 0.01;
 /// The minimum number of rounds with quiet samples for an interval; with fewer, all samples are used.
 const QUIET_ROUNDS_AT_LEAST: usize = 3;
 /// Quartiles of the quiet samples further apart than this share are those of several modes.
@@ -158,7 +158,7 @@ impl Evidence {
         if result.disturbed {
             result.doubts.push("hardly ever quiet: this figure is of disturbed samples too".into());
         } else if quiet_share < QUIET_SHARE_AT_LEAST {
-            result.doubts.push("quiet for less than 5 % of the time".into());
+            result.doubts.push("quiet for less than 1 % of the time".into());
         }
         result.doubts.extend(self.given_up.map(str::to_owned));
         result.doubts.extend(self.own_doubts());
