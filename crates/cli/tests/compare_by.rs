@@ -71,7 +71,7 @@ fn runs_measured_together_are_compared_by_system() {
     bench.oscost("compare last --by system --fail-above 5% --base gvisor").with(0);
     bench.oscost("compare last --by system --at case=lock --fail-above 5%").with(0);
     let ladder = bench.oscost("compare last --by system --ladder --at case=syscall").with(0).out;
-    assert!(ladder.contains("gvisor (sandbox)") && ladder.contains("+598 ±2 ns"), "{ladder}");
+    assert!(ladder.contains("gvisor (sandbox)") && ladder.contains("+598.3 ±2.4 ns"), "{ladder}");
     let tagged = bench.oscost("compare last --by tag.kind --json").with(0).json();
     assert_eq!(tagged["columns"], json!(["native", "gvisor"]));
     let by_run = bench.oscost("compare first second --by run --json").with(0).json();
