@@ -8,10 +8,11 @@
 mod common;
 
 use std::hash::{BuildHasher, RandomState};
+use std::net::TcpListener;
 use std::process::Child;
 use std::time::{Duration, Instant};
 
-use common::linux::{descendants, signal_descendant, until, with_file_system};
+use common::linux::{close_silently, descendants, signal_descendant, until, with_file_system};
 use common::mail::{
     DELIVERED, PERSONAL, SENDING, Sink, begin, deliver, events, judge, send, signal, write,
 };
@@ -205,6 +206,29 @@ fn a_restarted_server_receives_the_remaining_mail() {
         let received = sink.stop();
         judge(&bench, RECIPIENTS, &report, &received, 0);
         assert_eq!(received.recipients(), RECIPIENTS, "{how}");
+    });
+}
+
+/// As when a server is killed while the last packet of a handshake is on its way: now and then the system then sends no
+/// reset, and the client believes that it is connected.
+#[test]
+fn a_server_that_vanished_without_a_reset_is_noticed() {
+    if testing::skip_unless_root("to close a connection silently") {
+        return;
+    }
+    at_once(&["", "--arch threads", "--arch processes"], |how| {
+        let bench = Bench::new();
+        write(&bench, 10, 1, PERSONAL);
+        let server = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+        let address = server.local_addr().expect("it listens");
+        let child = begin(&bench, &format!("--relay {address} --connections 1 {how}"));
+        let (connection, _) = server.accept().expect("the sender connects");
+        close_silently(connection);
+        drop(server);
+        let sink = Sink::start_at(&bench, &address.to_string(), "");
+        let report = said_by(child).with(0).json();
+        judge(&bench, 10, &report, &sink.stop(), 0);
+        assert_eq!(report["connections_failed"], 1, "{report}");
     });
 }
 

@@ -5,11 +5,15 @@ use std::io;
 use std::net::IpAddr;
 use std::time::Duration;
 
-use socket2::{Domain, Socket, Type};
+use socket2::{Domain, Socket, TcpKeepalive, Type};
 
 /// Whether a read that returns less than its buffer holds has read everything, so that an edge-triggered wait reports
 /// what arrives later. Elsewhere (Windows) only a read that would block rearms the wait.
 pub const SHORT_READ_IS_ALL: bool = cfg!(unix);
+
+/// How long a connection is silent before [`keep_alive`] has the system probe it, and the time between two probes.
+const PROBE_AFTER: Duration = Duration::from_secs(15);
+const PROBE_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Whether all addresses of 127.0.0.0/8 are local without configuration.
 pub const WHOLE_LOOPBACK: bool = cfg!(any(target_os = "linux", windows));
@@ -55,6 +59,14 @@ pub fn bind_address(socket: &Socket, from: IpAddr) -> io::Result<()> {
         }
     }
     socket.bind(&std::net::SocketAddr::new(from, 0).into())
+}
+
+/// Has the system probe the peer while the connection is silent (`SO_KEEPALIVE`). A server that was killed or restarted
+/// while the connection was being established may never say so: the client would wait for it until its own time-out.
+/// The host answers the first probe with a reset. Without support for this, the time-out remains.
+pub fn keep_alive(socket: &Socket) {
+    let probes = TcpKeepalive::new().with_time(PROBE_AFTER).with_interval(PROBE_INTERVAL);
+    let _ = socket.set_tcp_keepalive(&probes);
 }
 
 /// Whether a non-blocking connect(2) is in progress.

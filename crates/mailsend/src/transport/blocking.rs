@@ -5,12 +5,12 @@ use std::net::{IpAddr, TcpStream};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use platform::client_socket::bind_address;
 use socket2::{Domain, Socket, Type};
 
 use channel::Channel;
 use smtp::session::{Event, Session, SessionOptions, SmtpPhase};
 
+use super::prepare;
 use crate::dispatcher::{Assignment, Request, Response};
 use crate::error::SendError;
 use crate::options::DeliveryOptions;
@@ -123,10 +123,7 @@ pub fn run_session(
 fn connect(call: &Call, timeout: Duration) -> std::io::Result<TcpStream> {
     let timeout = SmtpPhase::Connect.timeout().min(timeout);
     let socket = Socket::new(Domain::for_address(call.address), Type::STREAM, None)?;
-    if let Some(source) = call.source {
-        bind_address(&socket, source)?;
-    }
-    socket.set_tcp_nodelay(true)?;
+    prepare(&socket, call.source)?;
     socket.connect_timeout(&call.address.into(), timeout)?;
     socket.set_write_timeout(Some(timeout))?;
     Ok(socket.into())

@@ -5,7 +5,7 @@ use std::net::{IpAddr, TcpStream};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use platform::client_socket::{bind_address, is_in_progress, stream_socket};
+use platform::client_socket::{is_in_progress, stream_socket};
 use platform::readiness::{Interest, PollBackend, Readiness, Ready};
 use platform::socket_io::is_shortage;
 
@@ -13,6 +13,7 @@ use channel::Channel;
 use smtp::session::{Event, Session, SessionFailure};
 use smtp::transaction::Message;
 
+use super::prepare;
 use crate::delivery::Delivery;
 use crate::dispatcher::{Assignment, Request, Response, Work};
 use crate::error::SendError;
@@ -429,11 +430,7 @@ impl Connection {
 /// Starts to connect: the result is known when the socket is ready.
 fn begin(assignment: &Assignment, source: Option<IpAddr>) -> io::Result<TcpStream> {
     let socket = stream_socket(assignment.address.is_ipv6())?;
-    if let Some(source) = source {
-        bind_address(&socket, source)?;
-    }
-    // A group of commands is sent whole: delaying it gains nothing.
-    socket.set_tcp_nodelay(true)?;
+    prepare(&socket, source)?;
     match socket.connect(&assignment.address.into()) {
         Ok(()) => {}
         Err(e) if is_in_progress(&e) => {}

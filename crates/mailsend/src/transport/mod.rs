@@ -6,6 +6,12 @@ mod event_loop;
 mod processes;
 mod threads;
 
+use std::io;
+use std::net::IpAddr;
+
+use platform::client_socket::{bind_address, keep_alive};
+use socket2::Socket;
+
 use crate::delivery::Delivery;
 use crate::error::SendError;
 use crate::options::Transport;
@@ -26,4 +32,14 @@ pub fn deliver(delivery: &Delivery) -> Result<Summary, SendError> {
         Transport::Processes => Err(SendError::Unsupported("there is no fork")),
     };
     delivery.summary(stats?)
+}
+
+/// Prepares a socket of any transport, before it connects.
+fn prepare(socket: &Socket, source: Option<IpAddr>) -> io::Result<()> {
+    if let Some(source) = source {
+        bind_address(socket, source)?;
+    }
+    keep_alive(socket);
+    // A group of commands is sent whole: delaying it gains nothing.
+    socket.set_tcp_nodelay(true)
 }
