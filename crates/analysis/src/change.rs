@@ -1,11 +1,11 @@
 //! The change of one figure from one run to another, its error, and the floor below which it means nothing.
 
 use measure::stats::{median, t_quantile};
-use results::{CaseResult, Document, Estimate, Outcome};
+use results::{CaseResult, Document, Estimate, LEAST_ROUNDS, Outcome};
 use serde::Serialize;
 
 use crate::frequency::{Frequencies, cpu_differences, speed_shift};
-use crate::scope::References;
+use crate::scope::{Points, References};
 use crate::spread::{Spread, grid_step, welch};
 
 /// Smaller differences, as shares, are not reported, independent of the spread of the rounds: the placement of a
@@ -13,6 +13,11 @@ use crate::spread::{Spread, grid_step, welch};
 pub(crate) const FLOOR_AT_LEAST: f64 = 0.01;
 /// The same for core cycles, which are independent of the core's frequency and of disturbances.
 const CYCLES_FLOOR_AT_LEAST: f64 = 0.002;
+/// The same where too few rounds were quiet: a factor of 2. A neighbour that never pauses, on the other hardware thread of the
+/// core, leaves about half of it.
+pub(crate) const DISTURBED_FLOOR: f64 = 1.0;
+/// What is said of a difference below [`DISTURBED_FLOOR`].
+pub(crate) const DISTURBED: &str = "too few rounds were quiet: a quieter machine would decide it";
 /// The largest difference that rounding makes between two runs, in steps of the grid; both values are rounded.
 const GRID_STEPS: f64 = 1.5;
 
@@ -40,6 +45,7 @@ pub(crate) struct Sides<'a> {
     frequencies: Frequencies,
     base: References<'a>,
     new: References<'a>,
+    points: [Points<'a>; 2],
 }
 
 impl<'a> Sides<'a> {
@@ -50,6 +56,7 @@ impl<'a> Sides<'a> {
             frequencies: Frequencies::of(base, new),
             base: References::of(base),
             new: References::of(new),
+            points: [base, new].map(|run| Points::of(&[run])),
         }
     }
 
@@ -68,7 +75,10 @@ impl<'a> Sides<'a> {
         let log = sides.iter().all(is_positive);
         let references = (self.base.beside(base), self.new.beside(new));
         let shift = speed_shift(base, new, references, &self.frequencies, in_cycles);
-        Some(Change::of(&sides, log, in_cycles, shift.exp_m1()))
+        let [of_base, of_new] = &self.points;
+        let mut change = Change::of(&sides, log, in_cycles, shift.exp_m1());
+        change.is_disturbed |= of_base.is_disturbed(base) || of_new.is_disturbed(new);
+        Some(change)
     }
 }
 
@@ -77,6 +87,8 @@ struct Side<'a> {
     result: &'a CaseResult,
     estimate: Estimate,
     rounds: Vec<f64>,
+    /// Whether the rounds are not only those behind the estimate.
+    has_few_quiet_rounds: bool,
     factor: f64,
 }
 
@@ -92,8 +104,9 @@ impl<'a> Side<'a> {
             },
             _ => estimate,
         };
-        let rounds = result.round_values.iter().map(|value| value * factor).collect();
-        Some(Self { result, estimate, rounds, factor })
+        let (values, has_few_quiet_rounds) = judged_rounds(result);
+        let rounds = values.iter().map(|value| value * factor).collect();
+        Some(Self { result, estimate, rounds, has_few_quiet_rounds, factor })
     }
 
     /// The quartiles of the quiet samples, as logarithms.
@@ -117,6 +130,8 @@ pub(crate) struct Change {
     pub(crate) rounds: usize,
     /// The difference that the machine and rounding can cause, as a share.
     pub(crate) floor: f64,
+    /// Whether too few rounds were quiet, on either side.
+    pub(crate) is_disturbed: bool,
 }
 
 /// The standard error of a change.
@@ -134,8 +149,9 @@ impl Change {
         let spreads = sides.each_ref().map(|side| {
             // A figure that is not its rounds' median, such as a sum, has no interval from the rounds.
             let apart = (median_of(&side.rounds)? - side.estimate.median).abs();
+            let is_median = apart <= 1e-3 * side.estimate.median.abs();
             let rounds: Vec<f64> = side.rounds.iter().map(|&round| to_scale(round)).collect();
-            Spread::of(&rounds).filter(|_| apart <= 1e-3 * side.estimate.median.abs())
+            Spread::of(&rounds).filter(|_| is_median || side.has_few_quiet_rounds)
         });
         let [of_base, of_new] = spreads;
         let scatter = of_base.zip(of_new).map(|(base, new)| {
@@ -156,6 +172,7 @@ impl Change {
             scatter,
             rounds: base.rounds.len().min(new.rounds.len()),
             floor: seen.max(speed_shift).max(rounding(base, new)),
+            is_disturbed: sides.iter().any(|side| side.has_few_quiet_rounds),
         }
     }
 
@@ -172,7 +189,7 @@ impl Change {
 
     /// The smallest difference that is reported, as a share.
     pub(crate) fn floor_at_least(&self) -> f64 {
-        floor_at_least(self.in_cycles)
+        if self.is_disturbed { DISTURBED_FLOOR } else { floor_at_least(self.in_cycles) }
     }
 }
 
@@ -191,6 +208,15 @@ pub(crate) fn shift_between(
         (References::of(base).beside(base_result), References::of(new).beside(new_result));
     let frequencies = Frequencies::of(base, new);
     speed_shift(base_result, new_result, references, &frequencies, in_cycles)
+}
+
+/// The rounds that a result is judged by, and whether they are all of them because too few were quiet.
+pub(crate) fn judged_rounds(result: &CaseResult) -> (&[f64], bool) {
+    let has_few = result.round_values.len() < LEAST_ROUNDS;
+    match has_few && result.all_round_values.len() >= LEAST_ROUNDS {
+        true => (&result.all_round_values, true),
+        false => (&result.round_values, false),
+    }
 }
 
 /// The reference of shares for figures that may be 0.

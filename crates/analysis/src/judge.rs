@@ -1,15 +1,12 @@
 //! The rules by which a pair of figures is judged, whatever they were selected by.
 
 use measure::stats::LEVEL;
-use results::{CaseResult, Estimate};
+use results::{CaseResult, Estimate, LEAST_ROUNDS};
 
-use crate::change::{Change, Ratio};
+use crate::change::{Change, DISTURBED, Ratio};
 use crate::noise::NoiseCheck;
 use crate::verdict::Verdict;
 
-/// With fewer rounds in either run no difference is reported: with a probability of 2^-9 or more, all rounds of one run
-/// have one steady mode of the operation by chance, and all of the other's another.
-pub(crate) const LEAST_ROUNDS: usize = 6;
 /// How runs are compared.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Settings {
@@ -134,9 +131,15 @@ impl<'a> Judge<'a> {
             cannot_tell(format!("{had} rounds are too few: at least {least} are needed"))
         } else if differs {
             let verdict = Verdict::of_change(&result.metric, result.better, low > lowest);
-            (verdict, String::new())
+            let note = match change.is_disturbed {
+                true => "few rounds were quiet, but it is more than a factor of 2",
+                false => "",
+            };
+            (verdict, note.to_owned())
         } else if within && floor <= self.settings.margin {
             (Verdict::Same, String::new())
+        } else if change.is_disturbed {
+            cannot_tell(DISTURBED.to_owned())
         } else {
             cannot_tell(what_would_decide(change.by.abs(), half, (lowest, floor), margin))
         }

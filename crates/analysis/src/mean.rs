@@ -10,11 +10,10 @@
 //!   the same direction at once, which is the most that it can be.
 
 use measure::stats::t_quantile;
-use results::Direction;
+use results::{Direction, LEAST_ROUNDS};
 use serde::Serialize;
 
 use crate::change::{Change, Ratio};
-use crate::judge::LEAST_ROUNDS;
 use crate::verdict::Verdict;
 
 /// A ratio over several points.

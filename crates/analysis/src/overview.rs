@@ -52,7 +52,7 @@ pub struct Standing {
 pub struct ColumnStanding {
     /// The mean ratio; `None` if there is no point to compare.
     pub mean: Option<Mean>,
-    /// The number of points that are left out, such as disturbed ones.
+    /// The number of points that are left out, such as those of which the load generator was the bottleneck.
     pub left_out: usize,
     /// The commonest reason why points are left out, or why there are none.
     pub why: Option<String>,

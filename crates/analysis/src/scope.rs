@@ -54,7 +54,7 @@ pub(crate) struct Points<'a> {
 /// Facts that apply to all metrics of a point.
 #[derive(Debug, Default, Clone, Copy)]
 struct Point<'a> {
-    /// In some run it was disturbed nearly throughout.
+    /// In some run it was disturbed nearly throughout: the estimate is of disturbed rounds.
     disturbed: bool,
     /// In some run the other side limited the rate: the doubt about it.
     saturated: Option<&'a str>,
@@ -79,11 +79,14 @@ impl<'a> Points<'a> {
 
     /// Whether a rate of this point is a lower bound only, since something other than the measured program limited it.
     pub(crate) fn is_lower_bound(&self, result: &CaseResult) -> bool {
-        let point = self.points.get(&(result.case.as_str(), &result.params));
-        let is_bound = |point: &Point| {
-            !point.disturbed && point.gave_way.is_none() && point.saturated.is_some()
-        };
-        point.is_some_and(is_bound) && !matches!(role(result), Role::OwnCost | Role::Failures)
+        let point = self.point(result);
+        let is_bound = point.gave_way.is_none() && point.saturated.is_some();
+        is_bound && !matches!(role(result), Role::OwnCost | Role::Failures)
+    }
+
+    /// Whether the point of this metric was disturbed nearly throughout.
+    pub(crate) fn is_disturbed(&self, result: &CaseResult) -> bool {
+        self.point(result).disturbed
     }
 
     /// Why this metric of its point gets no verdict, whatever its interval.
@@ -95,9 +98,9 @@ impl<'a> Points<'a> {
     pub(crate) fn either_held_back(sides: [(&Self, &CaseResult); 2]) -> Option<String> {
         let [base, new] = sides.map(|(points, result)| points.point(result));
         let either = Point {
-            disturbed: base.disturbed || new.disturbed,
             saturated: base.saturated.or(new.saturated),
             gave_way: base.gave_way.or(new.gave_way),
+            ..Point::default()
         };
         either.held_back(sides[0].1)
     }
@@ -109,11 +112,6 @@ impl<'a> Points<'a> {
 
 impl Point<'_> {
     fn held_back(&self, result: &CaseResult) -> Option<String> {
-        if self.disturbed {
-            return Some(
-                "disturbed nearly throughout: a quieter machine would decide it".to_owned(),
-            );
-        }
         if let Some(doubt) = self.saturated.filter(|_| role(result) != Role::OwnCost) {
             let bottleneck = match is_client_saturated(doubt) {
                 true => "the load generator",

@@ -244,8 +244,12 @@ impl CaseResult {
                 return fault(&["quiet_quartiles"], "the lower quartile is above the upper");
             }
         }
+        let not_finite = "a round's value is not a finite number";
         if !self.round_values.iter().all(|value| value.is_finite()) {
-            return fault(&["round_values"], "a round's value is not a finite number");
+            return fault(&["round_values"], not_finite);
+        }
+        if !self.all_round_values.iter().all(|value| value.is_finite()) {
+            return fault(&["all_round_values"], not_finite);
         }
         if self.timeline.len() > MAX_TIMELINE {
             return fault(&["timeline"], format!("timeline has more than {MAX_TIMELINE} jobs"));

@@ -65,6 +65,10 @@ pub struct RunInfo {
     pub area_seconds: BTreeMap<String, f64>,
 }
 
+/// With fewer rounds in either run no difference is reported: with a probability of 2^-9 or more, all rounds of one run
+/// have one steady mode of the operation by chance, and all of the other's another.
+pub const LEAST_ROUNDS: usize = 6;
+
 /// One metric of one case with its parameters.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CaseResult {
@@ -131,6 +135,10 @@ pub struct CaseResult {
     /// Each round's value, in the order measured; comparisons are computed from them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub round_values: Vec<f64>,
+    /// The values of all rounds, quiet or not, where fewer than [`LEAST_ROUNDS`] of `round_values` are of quiet ones: they show
+    /// whether a difference is beyond what a disturbance explains.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub all_round_values: Vec<f64>,
     /// When the jobs of one trial began and ended, in ns from its beginning, in the order in which they were handed out: of
     /// the trial whose time is nearest to the estimate. Only for the times of lists of jobs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -323,6 +331,7 @@ impl CaseResult {
             reference: None,
             doubts: Vec::new(),
             round_values: Vec::new(),
+            all_round_values: Vec::new(),
             timeline: Vec::new(),
         }
     }

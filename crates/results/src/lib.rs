@@ -12,7 +12,7 @@ pub use measure::Params;
 
 pub use document::{
     CaseResult, Direction, Document, EMULATED, Estimate, FrequencySlope, GROUP, Interval, LAUNCHER,
-    Outcome, PerOp, Reference, RunInfo, SCHEMA, SYSTEM, Seen, label, machine_line,
+    LEAST_ROUNDS, Outcome, PerOp, Reference, RunInfo, SCHEMA, SYSTEM, Seen, label, machine_line,
 };
 pub use export::{TEXT_FORMATS, TextFormat, to_benchstat, to_csv, to_json};
 pub use import::{ImportError, parse_document};

@@ -102,6 +102,7 @@ pub(crate) fn measured(case: &str, median: f64) -> CaseResult {
         }),
         doubts: Vec::new(),
         round_values: vec![median, median + 0.5, median - 0.25],
+        all_round_values: vec![median, median * 1.5, median + 0.5, median - 0.25],
         timeline: Vec::new(),
     }
 }
@@ -124,6 +125,7 @@ pub(crate) fn unsupported(case: &str) -> CaseResult {
         per_op: None,
         reference: None,
         round_values: Vec::new(),
+        all_round_values: Vec::new(),
         ..measured(case, 0.0)
     }
 }
@@ -251,6 +253,7 @@ fn result() -> impl Strategy<Value = CaseResult> {
             frequency_slope: figures.6,
             quiet_quartiles: figures.1.map(|share| [share, share + 1.0]),
             per_op: figures.2,
+            all_round_values: figures.3.iter().map(|value| value / 2.0).collect(),
             round_values: figures.3,
             reference: figures.4,
             rounds: counts.0,

@@ -602,6 +602,31 @@ mod tests {
         assert_eq!(kept.patience_ms, 0);
     }
 
+    #[test]
+    fn all_rounds_are_kept_where_few_were_quiet() {
+        let (mut point, mut levels) = (evidence(), Levels::default());
+        let quiet = SAMPLES.replace("[5.0,5.1]", "[5.0,5.001]");
+        let disturbed = SAMPLES
+            .replace("[5.0,5.1]", "[6.0,6.001]")
+            .replace("[1000,1,1,1]", "[1000,1.5,1.2,1.2]");
+        for text in [&quiet; 4].into_iter().chain([&disturbed; 20]) {
+            point.add_round(text, &measured(), 0);
+            point.latest_series().iter().for_each(|series| levels.observe(series));
+        }
+        let result = time_of(&point, &levels);
+        assert!(!result.disturbed);
+        // Of core-bound points the faster of two rounds counts.
+        assert_eq!((result.round_values.len(), result.all_round_values.len()), (2, 12));
+        let disturbed = result.all_round_values.iter().filter(|value| **value > 5.9);
+        assert_eq!(disturbed.count(), 10);
+        for _ in 0..8 {
+            point.add_round(&quiet, &measured(), 0);
+            point.latest_series().iter().for_each(|series| levels.observe(series));
+        }
+        let result = time_of(&point, &levels);
+        assert_eq!((result.round_values.len(), result.all_round_values.len()), (6, 0));
+    }
+
     /// A run that began beside a busy neighbour took its first rounds for quiet ones, and went on with others only.
     #[test]
     fn a_point_whose_rounds_turn_out_to_be_disturbed_is_not_done() {

@@ -10,7 +10,9 @@ use measure::stats::{
     Interval, LEVEL, RoundValue, faster_of_pairs, interval_of, median, quantile, trimmed_mean,
 };
 use measure::{Direction, TIME};
-use results::{CaseResult, Estimate, FrequencySlope, Outcome, PerOp, Reference, Seen};
+use results::{
+    CaseResult, Estimate, FrequencySlope, LEAST_ROUNDS, Outcome, PerOp, Reference, Seen,
+};
 
 use crate::evidence::{Evidence, Round};
 use crate::plan::Plan;
@@ -120,6 +122,15 @@ struct Values {
     rounds: Vec<RoundValue>,
     /// Interval of one ns, where the figure is one of cycles.
     cycles_per_ns: Option<f64>,
+    frequency_slope: Option<FrequencySlope>,
+    doubt: Option<String>,
+}
+
+/// Which samples of each round its value is computed from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Of {
+    Quiet,
+    All,
 }
 
 impl Evidence {
@@ -162,7 +173,10 @@ impl Evidence {
         }
         result.doubts.extend(self.given_up.map(str::to_owned));
         result.doubts.extend(self.own_doubts());
-        let values = self.values(&judged, result, plan, core);
+        let of = if result.disturbed { Of::All } else { Of::Quiet };
+        let values = self.values(&judged, of, plan, core);
+        result.frequency_slope = values.frequency_slope;
+        result.doubts.extend(values.doubt);
         if plan.boots.is_some_and(|boots| values.rounds.len() < boots) {
             result.doubts.push("from fewer starts of its system than it should be".into());
         }
@@ -205,26 +219,23 @@ impl Evidence {
         result.cpus = self.cpus();
         result.converged = Some(interval.half_width() <= accepted);
         result.per_op = self.per_op();
-        result.round_values = values.rounds.iter().map(|round| round.value).collect();
+        result.round_values = plain(&values.rounds);
+        if of == Of::Quiet && values.rounds.len() < LEAST_ROUNDS {
+            result.all_round_values = plain(&self.values(&judged, Of::All, plan, core).rounds);
+        }
         result.timeline = self.timeline(interval.median);
         fill_seen(result, judged);
     }
 
-    /// The values of the rounds: of quiet samples, or of all samples if hardly any were quiet.
-    fn values(
-        &self,
-        judged: &[JudgedRound],
-        result: &mut CaseResult,
-        plan: &Plan,
-        core: &Core,
-    ) -> Values {
+    /// The values of the rounds that have such samples.
+    fn values(&self, judged: &[JudgedRound], samples: Of, plan: &Plan, core: &Core) -> Values {
         let of = |unit: Unit| -> Vec<(RoundValue, Option<f64>, Option<u32>)> {
             let values = judged.iter().zip(&self.rounds).enumerate().filter_map(|(n, both)| {
                 let (round, made) = both;
                 let seed = plan.seed ^ n as u64;
-                let value = match result.disturbed {
-                    true => round.plain_value(unit, seed),
-                    false => round.quiet_value(unit, seed),
+                let value = match samples {
+                    Of::All => round.plain_value(unit, seed),
+                    Of::Quiet => round.quiet_value(unit, seed),
                 };
                 value.map(|value| (value, round.chain_ns, made.boot))
             });
@@ -234,19 +245,18 @@ impl Evidence {
         let counted = of(Unit::Multiplications);
         match (self.unit(), core.multiplication_ns()) {
             (Unit::Multiplications, Some(ns)) if !counted.is_empty() => {
-                result.frequency_slope = slope.map(|slope| frequency_slope(slope, false));
-                if let Some(doubt) = slope.and_then(core_bound_doubt) {
-                    result.doubts.push(doubt);
-                }
                 let cycles = core.latency.cycles().map(|cycles| f64::from(cycles) / ns);
                 let scaled = counted.into_iter().map(|(value, _, boot)| (value.scaled(ns), boot));
-                Values { rounds: observations(scaled, true, plan), cycles_per_ns: cycles }
+                Values {
+                    rounds: observations(scaled, true, plan),
+                    cycles_per_ns: cycles,
+                    frequency_slope: slope.map(|slope| frequency_slope(slope, false)),
+                    doubt: slope.and_then(core_bound_doubt),
+                }
             }
             _ => {
                 let rounds = of(Unit::Nanoseconds);
                 let follows = slope.filter(|slope| !slope.may_be_zero() && !self.of_trials);
-                result.frequency_slope =
-                    slope.map(|slope| frequency_slope(slope, follows.is_some()));
                 let adjusted = rounds.into_iter().map(|(value, chain_ns, boot)| {
                     let to = core.chain.map(|chain| chain.median);
                     let value = match (follows, chain_ns, to) {
@@ -260,6 +270,8 @@ impl Evidence {
                 Values {
                     rounds: observations(adjusted, self.is_paired(), plan),
                     cycles_per_ns: None,
+                    frequency_slope: slope.map(|slope| frequency_slope(slope, follows.is_some())),
+                    doubt: None,
                 }
             }
         }
@@ -348,14 +360,19 @@ impl Evidence {
         let all = values.iter().map(|value| value.value);
         let interval = match metric.combine {
             Combine::Median => {
-                let mut used: Vec<&Value> = values.iter().filter(|value| value.quiet).collect();
-                if used.len() < QUIET_ROUNDS_AT_LEAST {
-                    used = values.iter().collect();
-                    result.disturbed = true;
+                let observed = |of: Of| {
+                    let used = values.iter().filter(|value| of == Of::All || value.quiet);
+                    let rounds = used.map(|one| (RoundValue::exact(one.value), one.boot));
+                    observations(rounds, false, plan)
+                };
+                let quiet = values.iter().filter(|value| value.quiet).count();
+                result.disturbed = quiet < QUIET_ROUNDS_AT_LEAST;
+                let of = if result.disturbed { Of::All } else { Of::Quiet };
+                let rounds = observed(of);
+                result.round_values = plain(&rounds);
+                if of == Of::Quiet && rounds.len() < LEAST_ROUNDS {
+                    result.all_round_values = plain(&observed(Of::All));
                 }
-                let rounds = used.iter().map(|one| (RoundValue::exact(one.value), one.boot));
-                let rounds = observations(rounds, false, plan);
-                result.round_values = rounds.iter().map(|round| round.value).collect();
                 interval_of(&rounds, plan.seed)
             }
             // A minimum or a sum over all rounds is a fact, not an estimate.
@@ -413,6 +430,10 @@ fn reference(judged: &[JudgedRound]) -> Option<Reference> {
         calls: middle_of(&|r| r.calls),
         chain: middle_of(&|r| Some(r.chain)),
     })
+}
+
+fn plain(rounds: &[RoundValue]) -> Vec<f64> {
+    rounds.iter().map(|round| round.value).collect()
 }
 
 fn fact(value: f64) -> Interval {

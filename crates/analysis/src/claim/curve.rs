@@ -8,6 +8,7 @@
 
 use super::figure::{Contrast, Figure, Range};
 use super::region::ScaledRegion;
+use crate::change::DISTURBED;
 use crate::crossover::locate;
 
 /// Bisections by which an end of the interval is sought between two measured values.
@@ -118,6 +119,9 @@ impl Curve {
     pub(super) fn what_would_decide(&self, region: &ScaledRegion) -> String {
         if let Some(Err(why)) = self.logs.iter().find(|terms| terms.is_err()) {
             return why.clone();
+        }
+        if self.logs.iter().flatten().any(|terms| self.ratio(terms).is_disturbed) {
+            return DISTURBED.to_owned();
         }
         let is_outside = |limit: Option<(f64, bool)>| {
             limit.is_some_and(|(place, _)| place < self.first() || place > self.last())

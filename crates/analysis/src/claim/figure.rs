@@ -3,13 +3,12 @@
 
 use measure::stats::{median, t_quantile};
 use measure::{Combine, Direction};
-use results::{CaseResult, Outcome};
+use results::{CaseResult, LEAST_ROUNDS, Outcome};
 
 use super::found::Datum;
+use crate::change::{DISTURBED_FLOOR, judged_rounds};
 use crate::spread::{Spread, grid_step};
 
-/// With fewer rounds nothing is decided, as in a comparison of runs.
-const LEAST_ROUNDS: usize = 6;
 /// The largest difference that rounding makes, in steps of the grid.
 const GRID_STEPS: f64 = 1.5;
 
@@ -50,6 +49,8 @@ pub(super) struct Figure {
     pub(super) is_lower_bound: bool,
     /// Whether it has no variance, such as a number of system calls.
     pub(super) is_fact: bool,
+    /// Whether too few rounds were quiet, which is part of `floor`.
+    pub(super) is_disturbed: bool,
 }
 
 impl Figure {
@@ -72,7 +73,8 @@ impl Figure {
             return Err(why.clone());
         }
         let factor = result.cycles_per_ns().filter(|_| in_cycles).unwrap_or(1.0);
-        let values: Vec<f64> = result.round_values.iter().map(|value| value * factor).collect();
+        let (values, has_few_quiet_rounds) = judged_rounds(result);
+        let values: Vec<f64> = values.iter().map(|value| value * factor).collect();
         if scale == Scale::Log && values.iter().chain([&estimate.median]).any(|value| *value <= 0.0)
         {
             return Err(format!("{} has figures that are not above 0", result.label()));
@@ -80,7 +82,8 @@ impl Figure {
         let center = estimate.median * factor;
         let apart = median_of(&values).map(|median| (median - center).abs());
         let rounds: Vec<f64> = values.iter().map(|&value| scale.of(value)).collect();
-        let spread = Spread::of(&rounds).filter(|_| apart <= Some(1e-3 * center.abs()));
+        let is_median = apart <= Some(1e-3 * center.abs());
+        let spread = Spread::of(&rounds).filter(|_| is_median || has_few_quiet_rounds);
         let Some(spread) = spread else {
             return Err(format!("{} has no interval from its rounds", result.label()));
         };
@@ -89,13 +92,20 @@ impl Figure {
             return Err(format!("{had} rounds are too few: at least {LEAST_ROUNDS} are needed"));
         }
         let rounding = rounding(result, scale, factor);
+        let is_disturbed = datum.is_disturbed || has_few_quiet_rounds;
+        let disturbance = match (is_disturbed, scale) {
+            (false, _) => 0.0,
+            (true, Scale::Log) => DISTURBED_FLOOR.ln_1p(),
+            (true, Scale::Linear) => DISTURBED_FLOOR * center.abs(),
+        };
         Ok(Self {
             center: scale.of(center),
             error: spread.error,
             degrees: spread.degrees,
-            floor: spread.drift.max(rounding),
+            floor: spread.drift.max(rounding).max(disturbance),
             is_lower_bound,
             is_fact: false,
+            is_disturbed,
         })
     }
 
@@ -110,6 +120,7 @@ impl Figure {
             floor: 0.0,
             is_lower_bound: false,
             is_fact: true,
+            is_disturbed: false,
         })
     }
 }
@@ -153,6 +164,8 @@ pub(super) struct Contrast {
     open_below: bool,
     /// Whether the true sum may be any greater one.
     open_above: bool,
+    /// Whether too few rounds of some figure were quiet.
+    pub(super) is_disturbed: bool,
 }
 
 /// A range on the scale of a quantity.
@@ -171,6 +184,7 @@ impl Contrast {
         floor: 0.0,
         open_below: true,
         open_above: true,
+        is_disturbed: false,
     };
 
     /// The sum of these figures, each multiplied by its factor; `floor` is added to what the machine itself can add, unless all
@@ -192,6 +206,7 @@ impl Contrast {
             floor: drift.fold(if are_facts { 0.0 } else { floor }, f64::max),
             open_below: bound(-1.0),
             open_above: bound(1.0),
+            is_disturbed: terms.iter().any(|(_, figure)| figure.is_disturbed),
         }
     }
 

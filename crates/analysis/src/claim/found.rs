@@ -30,6 +30,8 @@ pub(super) struct Datum<'a> {
     pub(super) held_back: Option<String>,
     /// Whether that is only because the rate is a lower bound.
     pub(super) is_lower_bound: bool,
+    /// Whether its point was disturbed nearly throughout.
+    pub(super) is_disturbed: bool,
 }
 
 /// Why nothing can be compared.
@@ -119,6 +121,7 @@ pub(super) fn found<'a>(side: &Side, document: &'a Document) -> Result<Found<'a>
             count,
             held_back: points.held_back(result).filter(|_| is_measured),
             is_lower_bound: points.is_lower_bound(result),
+            is_disturbed: points.is_disturbed(result),
         };
         match result.outcome {
             Outcome::Measured => found.data.push(datum),

@@ -1,6 +1,6 @@
 //! The quantity of a claim, computed from the figures of one combination of parameters, with its interval.
 
-use crate::change::{floor_at_least, shift_between};
+use crate::change::{DISTURBED, floor_at_least, shift_between};
 use crate::frequency::cpu_differences;
 
 use super::curve::{Curve, Terms};
@@ -163,11 +163,15 @@ impl Measured {
 
     /// What would decide it, if this interval does not.
     pub(super) fn what_would_decide(&self, region: &ScaledRegion, range: Range) -> String {
-        let floor = match &self.kind {
-            Kind::One(one, _) | Kind::Slope(one) => one.floor,
-            Kind::Steps(steps) => steps.iter().map(|step| step.floor).fold(0.0, f64::max),
+        let contrasts = match &self.kind {
+            Kind::One(one, _) | Kind::Slope(one) => std::slice::from_ref(one),
+            Kind::Steps(steps) => steps,
             Kind::Curve(curve) => return curve.what_would_decide(region),
         };
+        if contrasts.iter().any(|one| one.is_disturbed) {
+            return DISTURBED.to_owned();
+        }
+        let floor = contrasts.iter().map(|one| one.floor).fold(0.0, f64::max);
         let share = match self.kind {
             Kind::Slope(_) | Kind::One(_, Scale::Linear) => None,
             _ => Some(floor.exp_m1() * 100.0),

@@ -147,14 +147,53 @@ fn a_time_that_the_generator_held_back_is_no_verdict() {
 }
 
 #[test]
-fn points_disturbed_throughout_get_no_verdict() {
-    let of_rate = |rate: f64| result("a/b", rounds(rate, 1e-3, 12, 1));
-    let (base, mut new) = (of_rate(100.0), of_rate(300.0));
-    new.disturbed = true;
+fn points_disturbed_throughout_get_a_verdict_beyond_what_a_disturbance_explains() {
+    let of_time = |time: f64| result("a/b", rounds(time, 1e-3, 12, 1));
     let settings = Settings::default();
-    let row = &compare(&run(vec![base]), &run(vec![new]), &NoiseCheck::default(), &settings)[0];
-    assert_eq!(row.verdict, Verdict::CannotTell);
-    assert!(row.note.starts_with("disturbed"), "{}", row.note);
+    let expected = [
+        (40.0, Verdict::Faster),
+        (60.0, Verdict::CannotTell),
+        (100.0, Verdict::CannotTell),
+        (190.0, Verdict::CannotTell),
+        (300.0, Verdict::Slower),
+    ];
+    for (time, verdict) in expected {
+        let (base, mut new) = (run(vec![of_time(100.0)]), of_time(time));
+        new.disturbed = true;
+        let new = run(vec![new]);
+        for (base, new) in [(&base, &new), (&new, &base)] {
+            let row = &compare(base, new, &NoiseCheck::default(), &settings)[0];
+            let is_difference = verdict != Verdict::CannotTell;
+            assert_eq!(row.verdict.is_difference(), is_difference, "{time}: {}", row.note);
+            assert!(row.note.contains("rounds were quiet"), "{time}: {}", row.note);
+        }
+        let row = compare(&base, &new, &NoiseCheck::default(), &settings).remove(0);
+        assert_eq!(row.verdict, verdict);
+    }
+}
+
+#[test]
+fn few_quiet_rounds_get_a_verdict_beyond_what_a_disturbance_explains() {
+    let few = |time: f64, all: usize| {
+        let mut result = result("a/b", rounds(time, 1e-3, 3, 1));
+        result.all_round_values = rounds(time * 1.1, 0.2, all, 1);
+        run(vec![result])
+    };
+    let of = |base: &Document, new: &Document| {
+        compare(base, new, &NoiseCheck::default(), &Settings::default()).remove(0)
+    };
+    let many = run(vec![result("a/b", rounds(100.0, 1e-3, 12, 2))]);
+    for (base, new, verdict, why) in [
+        (&few(100.0, 8), &few(300.0, 8), Verdict::Slower, "few rounds were quiet"),
+        (&many, &few(30.0, 8), Verdict::Faster, "few rounds were quiet"),
+        (&few(100.0, 8), &few(190.0, 8), Verdict::CannotTell, "too few rounds were quiet"),
+        (&many, &few(100.0, 8), Verdict::CannotTell, "too few rounds were quiet"),
+        (&many, &few(300.0, 5), Verdict::CannotTell, "3 rounds are too few"),
+    ] {
+        let row = of(base, new);
+        assert_eq!(row.verdict, verdict, "{}", row.note);
+        assert!(row.note.starts_with(why), "{}", row.note);
+    }
 }
 
 #[test]

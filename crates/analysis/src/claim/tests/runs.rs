@@ -406,7 +406,28 @@ fn a_disturbed_point_leaves_open_only_what_depends_on_it() {
     assert_eq!(of("crosses <= 1000").verdict, ClaimVerdict::Holds);
     let open = of("crosses >= 100");
     assert_eq!(open.verdict, ClaimVerdict::Undecided);
-    assert!(open.note.starts_with("disturbed"), "{}", open.note);
+    assert!(open.note.starts_with("too few rounds were quiet"), "{}", open.note);
+}
+
+#[test]
+fn a_disturbed_point_decides_what_is_more_than_a_factor_of_2_from_a_claim() {
+    let mut results = servers([7e4, 7e4, 7e4], [1e4, 1e4, 1e4]);
+    results.iter_mut().for_each(|result| result.disturbed = true);
+    let documents = [run("native", results)];
+    let of = |relation: &str| {
+        judged(&format!("{CURVES}scope = \"for all\"\nrelation = \"{relation}\"\n"), &documents)
+    };
+    for (relation, expected) in [
+        ("ratio >= 20", ClaimVerdict::Fails),
+        ("ratio >= 12", ClaimVerdict::Undecided),
+        ("ratio >= 5", ClaimVerdict::Undecided),
+        ("ratio >= 3", ClaimVerdict::Holds),
+    ] {
+        let judged = of(relation);
+        assert_eq!(judged.verdict, expected, "{relation}");
+        let is_open = expected == ClaimVerdict::Undecided;
+        assert_eq!(judged.note.contains("rounds were quiet"), is_open, "{}", judged.note);
+    }
 }
 
 #[test]
@@ -471,9 +492,18 @@ fn what_would_decide_it_is_reported() {
     );
     let on_the_limit = note(&format!("< {middle} ns"));
     assert!(on_the_limit.contains("limit"), "{on_the_limit}");
-    let few = [run("native", vec![result("lock/futex", "time", vec![100.0; 3])])];
-    let judged = judged("a.case = \"lock/futex\"\nrelation = \"< 1 us\"\n", &few);
-    assert_eq!(judged.note, "3 rounds are too few: at least 6 are needed");
+    let mut few = result("lock/futex", "time", vec![100.0; 3]);
+    let of = |few: &CaseResult, relation: &str| {
+        let runs = [run("native", vec![few.clone()])];
+        judged(&format!("a.case = \"lock/futex\"\nrelation = \"{relation}\"\n"), &runs)
+    };
+    assert_eq!(of(&few, "< 1 us").note, "3 rounds are too few: at least 6 are needed");
+    // All rounds show what is beyond a disturbance.
+    few.all_round_values = about(110.0);
+    assert_eq!(of(&few, "< 1 us").verdict, ClaimVerdict::Holds);
+    let open = of(&few, "< 150 ns");
+    assert_eq!(open.verdict, ClaimVerdict::Undecided);
+    assert!(open.note.starts_with("too few rounds were quiet"), "{}", open.note);
 }
 
 #[test]
