@@ -126,6 +126,10 @@ fn parsed(name: &str, text: &str, size: Size) -> Result<Study, Usage> {
     Study::parse(text, size).map_err(|error| Usage(format!("{name}: {error}")))
 }
 
+/// Trials of a point whose planned ones were disturbed or differ too much, as far as the study's budget goes. Its claims need six
+/// quiet ones.
+const TRIALS_AT_MOST: usize = 18;
+
 /// What a study measures, on this number of systems. The budget of a study is that of one run.
 fn options_of(study: &Study, size: Size, systems: usize) -> Options {
     let selections = study
@@ -134,7 +138,9 @@ fn options_of(study: &Study, size: Size, systems: usize) -> Options {
         .map(|measure| Selection { filters: measure.cases.clone(), params: measure.params.clone() })
         .collect();
     let systems = u32::try_from(systems.max(1)).unwrap_or(u32::MAX);
+    let trials_at_most = (size == Size::Default).then_some(TRIALS_AT_MOST);
     Options {
+        trials_at_most,
         selections,
         full: size == Size::Full,
         precision: study.precision,
