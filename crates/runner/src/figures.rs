@@ -128,7 +128,7 @@ struct Values {
 
 /// Which samples of each round its value is computed from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Of {
+enum Samples {
     Quiet,
     All,
 }
@@ -173,7 +173,7 @@ impl Evidence {
         }
         result.doubts.extend(self.given_up.map(str::to_owned));
         result.doubts.extend(self.own_doubts());
-        let of = if result.disturbed { Of::All } else { Of::Quiet };
+        let of = if result.disturbed { Samples::All } else { Samples::Quiet };
         let values = self.values(&judged, of, plan, core);
         result.frequency_slope = values.frequency_slope;
         result.doubts.extend(values.doubt);
@@ -219,23 +219,24 @@ impl Evidence {
         result.cpus = self.cpus();
         result.converged = Some(interval.half_width() <= accepted);
         result.per_op = self.per_op();
-        result.round_values = plain(&values.rounds);
-        if of == Of::Quiet && values.rounds.len() < LEAST_ROUNDS {
-            result.all_round_values = plain(&self.values(&judged, Of::All, plan, core).rounds);
+        result.round_values = numbers(&values.rounds);
+        if of == Samples::Quiet && values.rounds.len() < LEAST_ROUNDS {
+            result.all_round_values =
+                numbers(&self.values(&judged, Samples::All, plan, core).rounds);
         }
         result.timeline = self.timeline(interval.median);
         fill_seen(result, judged);
     }
 
     /// The values of the rounds that have such samples.
-    fn values(&self, judged: &[JudgedRound], samples: Of, plan: &Plan, core: &Core) -> Values {
+    fn values(&self, judged: &[JudgedRound], samples: Samples, plan: &Plan, core: &Core) -> Values {
         let of = |unit: Unit| -> Vec<(RoundValue, Option<f64>, Option<u32>)> {
             let values = judged.iter().zip(&self.rounds).enumerate().filter_map(|(n, both)| {
                 let (round, made) = both;
                 let seed = plan.seed ^ n as u64;
                 let value = match samples {
-                    Of::All => round.plain_value(unit, seed),
-                    Of::Quiet => round.quiet_value(unit, seed),
+                    Samples::All => round.plain_value(unit, seed),
+                    Samples::Quiet => round.quiet_value(unit, seed),
                 };
                 value.map(|value| (value, round.chain_ns, made.boot))
             });
@@ -360,18 +361,18 @@ impl Evidence {
         let all = values.iter().map(|value| value.value);
         let interval = match metric.combine {
             Combine::Median => {
-                let observed = |of: Of| {
-                    let used = values.iter().filter(|value| of == Of::All || value.quiet);
+                let observed = |of: Samples| {
+                    let used = values.iter().filter(|value| of == Samples::All || value.quiet);
                     let rounds = used.map(|one| (RoundValue::exact(one.value), one.boot));
                     observations(rounds, false, plan)
                 };
                 let quiet = values.iter().filter(|value| value.quiet).count();
                 result.disturbed = quiet < QUIET_ROUNDS_AT_LEAST;
-                let of = if result.disturbed { Of::All } else { Of::Quiet };
+                let of = if result.disturbed { Samples::All } else { Samples::Quiet };
                 let rounds = observed(of);
-                result.round_values = plain(&rounds);
-                if of == Of::Quiet && rounds.len() < LEAST_ROUNDS {
-                    result.all_round_values = plain(&observed(Of::All));
+                result.round_values = numbers(&rounds);
+                if of == Samples::Quiet && rounds.len() < LEAST_ROUNDS {
+                    result.all_round_values = numbers(&observed(Samples::All));
                 }
                 interval_of(&rounds, plan.seed)
             }
@@ -432,7 +433,7 @@ fn reference(judged: &[JudgedRound]) -> Option<Reference> {
     })
 }
 
-fn plain(rounds: &[RoundValue]) -> Vec<f64> {
+fn numbers(rounds: &[RoundValue]) -> Vec<f64> {
     rounds.iter().map(|round| round.value).collect()
 }
 
