@@ -10,7 +10,7 @@ use socket2::{Domain, Socket, Type};
 use channel::Channel;
 use smtp::session::{Event, Session, SessionOptions, SmtpPhase};
 
-use super::prepare;
+use super::socket::prepare;
 use crate::dispatcher::{Assignment, Request, Response};
 use crate::error::SendError;
 use crate::options::DeliveryOptions;

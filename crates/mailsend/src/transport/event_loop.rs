@@ -13,7 +13,7 @@ use channel::Channel;
 use smtp::session::{Event, Session, SessionFailure};
 use smtp::transaction::Message;
 
-use super::prepare;
+use super::socket::prepare;
 use crate::delivery::Delivery;
 use crate::dispatcher::{Assignment, Request, Response, Work};
 use crate::error::SendError;

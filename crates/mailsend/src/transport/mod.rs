@@ -4,13 +4,8 @@ mod blocking;
 mod event_loop;
 #[cfg(unix)]
 mod processes;
+mod socket;
 mod threads;
-
-use std::io;
-use std::net::IpAddr;
-
-use platform::client_socket::{bind_address, keep_alive};
-use socket2::Socket;
 
 use crate::delivery::Delivery;
 use crate::error::SendError;
@@ -32,14 +27,4 @@ pub fn deliver(delivery: &Delivery) -> Result<Summary, SendError> {
         Transport::Processes => Err(SendError::Unsupported("there is no fork")),
     };
     delivery.summary(stats?)
-}
-
-/// Prepares a socket of any transport, before it connects.
-fn prepare(socket: &Socket, source: Option<IpAddr>) -> io::Result<()> {
-    if let Some(source) = source {
-        bind_address(socket, source)?;
-    }
-    keep_alive(socket);
-    // A group of commands is sent whole: delaying it gains nothing.
-    socket.set_tcp_nodelay(true)
 }

@@ -8,6 +8,7 @@
 mod diagram;
 mod imports;
 mod length;
+mod profile;
 mod questions;
 mod source;
 mod words;
@@ -39,6 +40,13 @@ fn files_are_short() {
         .collect();
     let bad = unexpected(&found, &[]);
     assert!(bad.is_empty(), "\n{bad}");
+}
+
+#[test]
+fn the_release_profile_optimises_what_is_measured_for_speed() {
+    let manifest = std::fs::read_to_string(root().join("Cargo.toml")).expect("a manifest");
+    let bad = profile::differences(&manifest, &diagram::packages(root()));
+    assert!(bad.is_empty(), "\n{}", bad.join("\n"));
 }
 
 #[test]
