@@ -33,11 +33,10 @@ impl Spread {
         if n < 2 || !rounds.iter().all(|value| value.is_finite()) {
             return None;
         }
-        let cut = if n < ROUNDS_WITH_OUTLIERS { 0 } else { n / ROUNDS_FOR_ONE_OUTLIER };
-        let inner = deviation(rounds, cut);
-        // Where most are equal, such as shares that are usually 0, the others are the spread.
-        let deviation = if inner > 0.0 { inner } else { deviation(rounds, 0) };
-        let error = deviation * (FRAC_PI_2 / n as f64).sqrt();
+        // Of what is usually 0, such as the share of failures, the exceptions are the spread.
+        let has_outliers = n >= ROUNDS_WITH_OUTLIERS && median(&mut rounds.to_vec()) != 0.0;
+        let cut = if has_outliers { n / ROUNDS_FOR_ONE_OUTLIER } else { 0 };
+        let error = deviation(rounds, cut) * (FRAC_PI_2 / n as f64).sqrt();
         let (first, second) = rounds.split_at(n / 2);
         let between = (median(&mut first.to_vec()) - median(&mut second.to_vec())).abs();
         Some(Self {
