@@ -24,8 +24,8 @@ pub(crate) struct Spread {
 impl Spread {
     /// `None` if there are fewer than two rounds, or values that are not finite.
     ///
-    /// The error is that of the median of normal rounds with the standard deviation of these (for n rounds, from
-    /// 12 on n/6 at each end are replaced by their neighbours: Winsorised, Yuen 1974). The median of rounds with heavier tails than
+    /// The error is that of the median of normal rounds with the standard deviation of these (of n rounds, from 12 on, n/6
+    /// at each end are replaced by their neighbours: Winsorised, Yuen 1974). The median of rounds with heavier tails than
     /// normal has a smaller error, so this one is conservative. A bootstrap of the median is not used: it is nearly 0
     /// for six rounds whose middle ones agree by chance.
     pub(crate) fn of(rounds: &[f64]) -> Option<Self> {

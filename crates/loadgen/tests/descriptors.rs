@@ -99,10 +99,10 @@ mod tests {
         let to = ([127, 0, 0, 1], port.expect("the server's port")).into();
         let mut generator = Generator::new(load(to)).expect("a generator");
         let held = generator.hold(MANY).expect("held");
-        // So many at once overflow the accept queue of a busy machine: the kernel resets some, and they are made again.
+        // Beside other tests one of so many was reset while it was being established, and made again.
         let resets = held.errors.count(ErrorKind::Reset);
         assert_eq!((held.open, held.errors.total()), (MANY, resets), "{held:?}");
-        assert!(resets <= MANY as u64 / 100, "{held:?}");
+        assert!(resets <= MANY as u64 / 1_000, "{held:?}");
         let step = generator.step(MANY, Duration::from_secs(1)).expect("a step");
         assert_eq!((step.open, step.errors.total(), step.connections), (MANY, 0, 0), "{step:?}");
         assert!(step.replies > 0);

@@ -408,7 +408,8 @@ impl Evidence {
 }
 
 /// Whether more of these would let a comparison find a difference of twice the precision. One disturbed among few hardly moves
-/// the median, but it widens the interval of comparisons, which leave two of twelve out, and none of fewer. A quick run has no time for more.
+/// the median, but it widens the interval of comparisons, which leave two of twelve out, and none of fewer. A quick run has no
+/// time for more.
 fn is_worth_rounds_for_comparisons(observed: &[RoundValue], precision: f64, plan: &Plan) -> bool {
     const ENOUGH: usize = 24;
     let values: Vec<f64> = observed.iter().map(|round| round.value).collect();
