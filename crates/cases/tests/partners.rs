@@ -19,6 +19,7 @@ use measure::record::{Line, OperationCounts, parse_lines};
 use measure::round::Mode;
 use measure::survey::{ClockFacts, survey};
 use measure::{CaseError, Params, Round, RoundOrder};
+use platform::tree::ProcessTree;
 
 fn main() -> ExitCode {
     let mut arguments = Arguments::from_args();
@@ -229,9 +230,10 @@ fn check_counts(name: &str, counts: &OperationCounts) {
     }
 }
 
-/// The number of open descriptors; 0 where it is unknown.
-fn descriptors() -> usize {
-    std::fs::read_dir("/proc/self/fd").map_or(0, Iterator::count)
+/// The number of open descriptors or handles; `None` where it is unknown. Under Wine it must not be what is in `/proc`: that
+/// has the descriptors that Wine keeps for itself, and lets go at any time.
+fn descriptors() -> Option<usize> {
+    ProcessTree::of(std::process::id()).ok().and_then(|tree| tree.descriptors)
 }
 
 /// Kinds of tasks: processes where there is fork.
