@@ -47,6 +47,10 @@ const TESTS: &[Test] = &[
     ("no_file_is_left", no_file_is_left),
     ("further_programs_can_be_measured", further_programs_can_be_measured),
     ("memory_reports_forks_and_spawns", memory_reports_forks_and_spawns),
+    (
+        "memory_forks_for_longer_while_the_host_is_counted",
+        memory_forks_for_longer_while_the_host_is_counted,
+    ),
     ("children_that_end_otherwise_are_noticed", children_that_end_otherwise_are_noticed),
     ("children_that_are_not_started_are_noticed", children_that_are_not_started_are_noticed),
     ("a_quick_run_has_a_point_of_each_case", a_quick_run_has_a_point_of_each_case),
@@ -104,6 +108,25 @@ fn memory_reports_forks_and_spawns() {
             }
         }
     }
+}
+
+fn memory_forks_for_longer_while_the_host_is_counted() {
+    let params = params(&[("memory", "1m"), ("pages", "base")]);
+    let forks = [1, 2].map(|times| {
+        let (lines, result) = rehearsal::run(case("memory"), &params, Mode::Lengthened(times));
+        match result {
+            Err(CaseError::Unsupported(reason)) => println!("{reason}"),
+            other => assert_eq!(other, Ok(())),
+        }
+        lines.iter().find_map(|line| match line {
+            Line::Repeated(repeated) => Some(repeated.operations),
+            Line::Metric(metric) => panic!("{metric:?} of a round that is not timed"),
+            _ => None,
+        })
+    });
+    let [once, twice] = forks;
+    assert_eq!(once.map(|forks| forks * 2), twice);
+    assert!(once.is_some() || cfg!(windows));
 }
 
 fn round_of(ends: impl FnMut() -> std::io::Result<i32>) -> Result<(), CaseError> {

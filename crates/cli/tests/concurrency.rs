@@ -348,9 +348,10 @@ fn an_answer_with_too_little_time_has_a_note() {
 #[cfg(target_os = "linux")]
 fn an_answer_that_was_killed_is_taken_up_again() {
     use common::linux::until;
+    use common::started;
     let bench = Bench::new();
     let ask = "concurrency --jobs 4 --length 200us..900us --bound mixed:50 --rounds 12";
-    let mut asking = bench.command(ask).spawn().expect("the program starts");
+    let mut asking = started(&mut bench.command(ask));
     let rounds = || {
         let runs = bench.oscost("runs --json");
         let stored = runs.code == Some(0) && !runs.out.trim().is_empty();

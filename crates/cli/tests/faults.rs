@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::Stdio;
 
 use common::linux::{as_nobody, closed, on_one_cpu, with_descriptors, with_file_system};
-use common::{Bench, CASE, finish, said_by, times};
+use common::{Bench, CASE, finish, said_by, started, times};
 
 const RUN: &str = "run clock/std-instant --quick --budget 1s";
 
@@ -22,14 +22,14 @@ fn full() -> File {
 fn a_closed_stdout_is_no_error() {
     let bench = Bench::new();
     for arguments in [RUN, "list", "show", "runs", "env", "export", "completions bash", "--help"] {
-        let mut child = bench.command(arguments).spawn().expect("the program starts");
+        let mut child = started(&mut bench.command(arguments));
         drop(child.stdout.take());
         let said = said_by(child).with(0);
         // A run is saved even if its output is not read.
         assert_eq!(said.err.contains("saved as run"), arguments == RUN, "{}", said.err);
     }
     // The exit code reports the result even if the output is not read.
-    let mut run = bench.command("run lock/critical-section").spawn().expect("the program starts");
+    let mut run = started(&mut bench.command("run lock/critical-section"));
     drop(run.stdout.take());
     said_by(run).with(3);
 }

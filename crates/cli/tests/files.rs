@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use common::linux::{
     as_nobody, before, denied, pretended, signal_group, until, users_of, with_file_system,
 };
-use common::{Bench, entries, finish, said_by, times};
+use common::{Bench, entries, finish, said_by, started, times};
 use serde_json::Value;
 
 /// A few points, short trials.
@@ -139,7 +139,7 @@ fn a_disk_that_fills_up_meanwhile_fails_the_case_and_nothing_stays() {
     );
     let command = with_file_system(&mut command, &folder, "size=40m");
     let hog = folder.clone();
-    let begun = command.process_group(0).spawn().expect("the program starts");
+    let begun = started(command.process_group(0));
     let mounts = format!("/proc/{}/root{}", begun.id(), hog.display());
     until("its file system is there", || {
         let message =
@@ -232,7 +232,7 @@ fn random(limit: u64) -> u64 {
 }
 
 fn spawn(bench: &Bench, arguments: &str) -> Child {
-    bench.command(arguments).process_group(0).spawn().expect("the program starts")
+    started(bench.command(arguments).process_group(0))
 }
 
 /// All processes are killed at a random moment: the next start removes their files, also in a directory that it does

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use common::linux::{
     denied, descendants, left_in_system, signal_descendant, signal_group, until, users_of,
 };
-use common::{Bench, Said, entries, finish, said_by, times};
+use common::{Bench, Said, entries, finish, said_by, started, times};
 use results::{RoundRow, Store};
 use serde_json::Value;
 
@@ -41,7 +41,7 @@ fn random(limit: usize) -> usize {
 
 fn spawn(bench: &Bench, arguments: &str) -> Child {
     use std::os::unix::process::CommandExt;
-    bench.command(arguments).process_group(0).spawn().expect("the program starts")
+    started(bench.command(arguments).process_group(0))
 }
 
 fn rounds(bench: &Bench, id: &str) -> Vec<RoundRow> {
@@ -168,7 +168,7 @@ fn a_killed_coordinator_loses_no_finished_round() {
         if traces {
             denied(&mut command, &[libc::SYS_perf_event_open]);
         }
-        let mut run = command.spawn().expect("the program starts");
+        let mut run = started(&mut command);
         std::thread::sleep(Duration::from_millis(random(within_ms) as u64));
         run.kill().expect("our own child");
         said_by(run);

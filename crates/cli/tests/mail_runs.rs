@@ -10,7 +10,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::time::{Duration, Instant};
 
 use common::linux::{descendants, signal_descendant, until, users_of, with_descriptors};
-use common::{Bench, entries, finish, said_by, times};
+use common::{Bench, entries, finish, said_by, started, times};
 use serde_json::Value;
 
 /// A list that is quickly written and read.
@@ -61,7 +61,7 @@ fn a_message_is_delivered_and_a_list_is_swept() {
     let list: String = (0..300).map(|nth| format!("r{nth}@d{}.example\n", nth % 30)).collect();
     let list = bench.write("list.csv", &format!("email\n{list}"));
     let message = bench.write("message.eml", "From: a@b.example\n\nHello\n");
-    let mut sink = bench.command("mail sink --listen 127.0.0.1:0 --json").spawn().expect("a sink");
+    let mut sink = started(&mut bench.command("mail sink --listen 127.0.0.1:0 --json"));
     let mut said = String::new();
     let stderr = sink.stderr.as_mut().expect("a pipe");
     let mut stderr = std::io::BufReader::with_capacity(1, stderr);
@@ -158,7 +158,7 @@ fn however_it_is_killed_no_sender_sink_or_list_is_left() {
         let run = format!(
             "run mail --quick --param arch={arch} --param connections=50 --param delay=10ms"
         );
-        let mut run = bench.command(&run).spawn().expect("the program starts");
+        let mut run = started(&mut bench.command(&run));
         std::thread::sleep(Duration::from_millis(100 + random(2_000) as u64));
         // The coordinator, or a process that it has started: a worker, a sink, the process of a connection.
         if let (all @ [_, ..], 1..) = (&descendants(run.id())[..], nth % 3) {

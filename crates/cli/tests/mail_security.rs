@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use common::linux::until;
 use common::servers::{Captured, Fake, MESSAGE, Order, Sink, send};
-use common::{Bench, Said, entries, said_by};
+use common::{Bench, Said, entries, said_by, started};
 
 const LIST: &str = "email\nyou@x.test\n";
 const PASSWORD: &str = "Tr0ub4dor&3";
@@ -101,7 +101,7 @@ fn password_is_said_over_tls_and_written_nowhere() {
     let relay = format!("--relay {} --tls required --ca slow.pem", slow.address);
     let mut command = bench.command(&order.command(&relay));
     command.env("OSCOST_MAIL_AUTH", format!("me:{PASSWORD}"));
-    let child = command.spawn().expect("the program starts");
+    let child = started(&mut command);
     let line = format!("/proc/{}/cmdline", child.id());
     let mut looked = 0;
     until("its command line can be read", || {

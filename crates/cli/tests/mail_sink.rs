@@ -8,14 +8,14 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::Child;
 use std::time::Duration;
 
-use common::{Bench, said_by};
+use common::{Bench, said_by, started};
 use mailsink::hosted::Hosted;
 use serde_json::Value;
 
 /// Starts a sink; returns it and its address when it listens.
 fn start(bench: &Bench, arguments: &str) -> (Child, SocketAddr) {
     let arguments = format!("mail sink --listen 127.0.0.1:0 {arguments}");
-    let mut child = bench.command(&arguments).spawn().expect("the program starts");
+    let mut child = started(&mut bench.command(&arguments));
     let mut said = String::new();
     let stderr = child.stderr.as_mut().expect("a pipe");
     // It prints nothing more before its end.

@@ -10,7 +10,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::time::{Duration, Instant};
 
 use common::linux::{descendants, signal_descendant, until, users_of, with_descriptors};
-use common::{Bench, entries, finish, said_by, times};
+use common::{Bench, entries, finish, said_by, started, times};
 use serde_json::Value;
 
 /// A metric's value, of the only point that has it.
@@ -173,7 +173,7 @@ fn however_it_is_killed_no_server_and_no_network_is_left() {
         let run = format!(
             "run net/answer net/requests --param arch={archs} --param connections=50 --param network={network} --quick"
         );
-        let mut run = bench.command(&run).spawn().expect("the program starts");
+        let mut run = started(&mut bench.command(&run));
         std::thread::sleep(Duration::from_millis(100 + random(1_500) as u64));
         // The coordinator, or a process that it has started: a worker, a server, one of its processes.
         if let (all @ [_, ..], 1..) = (&descendants(run.id())[..], nth % 3) {

@@ -9,14 +9,14 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use common::linux::{descendants, until};
-use common::{Bench, at_once, said_by};
+use common::{Bench, at_once, said_by, started};
 use servers::ARCHITECTURES;
 
 /// Starts a server; returns it and its address when it listens.
 fn start(bench: &Bench, architecture: &str) -> (Child, SocketAddr) {
     let arguments =
         format!("net serve --arch {architecture} --listen 127.0.0.1:0 --workers 4 --timeout 2s");
-    let mut child = bench.command(&arguments).spawn().expect("the program starts");
+    let mut child = started(&mut bench.command(&arguments));
     let mut said = String::new();
     let stderr = child.stderr.as_mut().expect("a pipe");
     // It prints nothing more before its end.
@@ -91,7 +91,7 @@ fn a_server_reports_to_a_load_generator() {
     let bench = Bench::new();
     let serve = "net serve --arch threads --protocol echo --listen 127.0.0.1:0 --report-at 127.0.0.1:0 \
                  --work cpu:100us --memory 1m";
-    let mut child = bench.command(serve).spawn().expect("the program starts");
+    let mut child = started(&mut bench.command(serve));
     let stderr = child.stderr.as_mut().expect("a pipe");
     let mut lines = BufReader::with_capacity(1, stderr).lines();
     let mut address = || {

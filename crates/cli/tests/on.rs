@@ -117,12 +117,12 @@ mod killed {
     use std::time::Duration;
 
     use super::common::linux::{descendants, signal_descendant, until, users_of};
-    use super::common::{entries, said_by};
+    use super::common::{entries, said_by, started};
     use super::*;
 
     fn spawn(bench: &Bench, arguments: &str) -> Child {
         let mut command = command(bench, arguments, &["native", "again=native"]);
-        command.process_group(0).spawn().expect("the program starts")
+        started(command.process_group(0))
     }
 
     fn arguments_of(pid: u32) -> String {

@@ -35,11 +35,10 @@ pub(crate) fn ink(verdict: Verdict) -> Ink {
 /// The maximum number of undecided rows in the tables; if there are more, they are summarised by case.
 const MOST_UNDECIDED: usize = 20;
 
-/// The names of the runs, other differences between them, a table per area with changed and undecided rows, the counts
-/// of verdicts, and the noise floor. With `all`, the tables have all rows.
+/// The names of the runs, a table per area with changed and undecided rows, the counts of verdicts, the noise floor, and in
+/// what else the runs differ: that is long between different systems. With `all`, the tables have all rows.
 pub fn compare_table(comparison: &Comparison, page: &Page) -> String {
     let mut text = runs_text(comparison, page);
-    text.push_str(&differences_text(comparison, page));
     text.push_str(&facts_text(comparison, page));
     let undecided = |row: &&CompareRow| !has_changed(row) && is_undecided(row);
     let folded: Vec<&CompareRow> = comparison.rows.iter().filter(undecided).collect();
@@ -74,7 +73,7 @@ pub fn compare_table(comparison: &Comparison, page: &Page) -> String {
     for line in &comparison.noise_floor {
         text.push_str(&text::hanging("", line, page.prose_width()));
     }
-    text
+    text + &differences_text(comparison, page)
 }
 
 /// Whether a difference is certain in any column.

@@ -22,9 +22,11 @@ const STOP_BELOW: f64 = 0.8;
 const CRASHES_AT_MOST: u32 = 3;
 /// Hangs after which a point is given up: each costs many seconds.
 const HANGS_AT_MOST: u32 = 2;
-/// The maximum number of rounds: more hardly narrow the interval.
+/// The maximum number of quiet rounds: more hardly narrow the interval.
 const ROUNDS_AT_MOST: usize = 40;
 const CONTENDED_ROUNDS_AT_MOST: usize = 20;
+/// How many disturbed rounds may come to each of these.
+const DISTURBED_AT_MOST: usize = 3;
 /// Where a plan allows for many trials, more than wanted are made only until they took this long together.
 const LONG_TRIALS_NS: f64 = 10e9;
 /// Tolerated difference between the counted and the expected system calls per operation, as a share.
@@ -54,6 +56,8 @@ pub struct Evidence {
     span_ms: Option<(u64, u64)>,
     /// Whether the wanted precision was reached.
     converged: bool,
+    /// The number of its rounds that were not quiet, when that was last determined.
+    disturbed_rounds: usize,
     /// Whether too few of its rounds were quiet, of at least as many as planned.
     lacks_quiet_rounds: bool,
     /// Why no more rounds are tried, although some have succeeded: its worker or system has died too often.
@@ -94,6 +98,7 @@ impl Evidence {
             // Most trials report their own CPU time.
             counted: trials.is_some_and(|trials| !trials.counted),
             of_trials,
+            disturbed_rounds: 0,
             lacks_quiet_rounds: false,
             ending: missing.map(|reason| (Outcome::Unsupported, reason)),
             crashes_in_a_row: 0,
@@ -288,6 +293,7 @@ impl Evidence {
             return;
         }
         let quiet = self.quiet_values(self.unit(), levels, plan.seed);
+        self.disturbed_rounds = self.rounds.len() - quiet.len();
         let is_paired = self.is_paired();
         let (observed, wanted) = match is_paired {
             true => (faster_of_pairs(quiet), plan.observations_enough(true)),
@@ -338,11 +344,11 @@ impl Evidence {
     /// The largest number of rounds: those of contending workers take longer and vary more. While too few were quiet, time is
     /// the only limit.
     pub fn rounds_at_most(&self) -> usize {
-        match self.is_contended() {
-            _ if self.lacks_quiet_rounds => usize::MAX,
-            true => CONTENDED_ROUNDS_AT_MOST,
-            false => ROUNDS_AT_MOST,
+        if self.lacks_quiet_rounds {
+            return usize::MAX;
         }
+        let quiet = if self.is_contended() { CONTENDED_ROUNDS_AT_MOST } else { ROUNDS_AT_MOST };
+        quiet + self.disturbed_rounds.min(quiet * DISTURBED_AT_MOST)
     }
 
     /// Whether several workers contended in its rounds.
@@ -589,8 +595,12 @@ mod tests {
         assert_eq!(add("[1000,1,1,1]", 6), (6, Duration::ZERO, true), "time was short");
         assert_eq!(add("[1000,1.5,1.2,1.2]", 24), (30, patience, true));
         // The neighbour used up the rounds of a quick run within two of these ten seconds.
-        assert_eq!(add("[1000,1.5,1.2,1.2]", 90), (120, patience, true));
-        assert_eq!(add("[1000,1,1,1]", 8), (128, Duration::ZERO, false));
+        assert_eq!(add("[1000,1.5,1.2,1.2]", 110), (140, patience, true));
+        // Enough quiet ones for an interval, of which there may be 40: the disturbed ones do not count.
+        assert_eq!(add("[1000,1,1,1]", 8), (148, Duration::ZERO, true));
+        assert_eq!(add("[1000,1,1,1]", 11), (159, Duration::ZERO, true));
+        // Nor is it to go on for ever: three disturbed ones to each of the 40.
+        assert_eq!(add("[1000,1,1,1]", 1), (160, Duration::ZERO, false));
         // Trials are tried again a fixed number of times, and a budget that was given is kept.
         let trials = Point { case: "net/answer".into(), params: Params::new() };
         assert_eq!(Evidence::new(trials).patience(&plan), Duration::ZERO);

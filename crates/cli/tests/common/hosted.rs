@@ -7,7 +7,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 
 use serde_json::Value;
 
-use super::{Bench, said_by};
+use super::{Bench, said_by, started};
 
 /// A server or sink in a separate process.
 pub struct Hosted {
@@ -24,7 +24,7 @@ impl Hosted {
     #[track_caller]
     pub fn start(bench: &Bench, arguments: &str) -> Self {
         let mut command = bench.command(&format!("{arguments} --listen 127.0.0.1:0 --report"));
-        let mut child = command.stdin(Stdio::piped()).spawn().expect("the program starts");
+        let mut child = started(command.stdin(Stdio::piped()));
         let input = child.stdin.take();
         let mut output = BufReader::new(child.stdout.take().expect("a pipe"));
         let first = line(&mut output);

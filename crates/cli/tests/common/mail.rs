@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::{Bench, Said, said_by, said_within};
+use super::{Bench, Said, said_by, said_within, started};
 
 /// The maximum duration of a delivery in these tests.
 const DEADLINE: Duration = Duration::from_secs(1_200);
@@ -48,7 +48,7 @@ impl Sink {
     pub fn start_at(bench: &Bench, listen: &str, arguments: &str) -> Self {
         let log = bench.path("log.jsonl");
         let command = format!("mail sink --listen {listen} --log {} {arguments}", log.display());
-        let mut child = bench.command(&command).spawn().expect("the program starts");
+        let mut child = started(&mut bench.command(&command));
         let mut said = String::new();
         let stderr = child.stderr.as_mut().expect("a pipe");
         BufReader::with_capacity(1, stderr).read_line(&mut said).expect("it says where it listens");
@@ -151,7 +151,7 @@ pub fn write(bench: &Bench, recipients: usize, domains: usize, message: &str) {
 
 /// Starts a delivery that prints its result as JSON.
 pub fn begin(bench: &Bench, arguments: &str) -> Child {
-    send(bench, arguments).spawn().expect("the program starts")
+    started(&mut send(bench, arguments))
 }
 
 /// The command for a delivery.

@@ -148,8 +148,19 @@ impl Said {
 
 /// Runs a command to its end; it must neither panic nor exceed its deadline.
 pub fn finish(command: &mut Command) -> Said {
-    let child = command.spawn().expect("the program starts");
-    said_by(child)
+    said_by(started(command))
+}
+
+/// Starts a command. Wine now and then cannot start a process on a busy machine, and can the next time.
+pub fn started(command: &mut Command) -> Child {
+    const ERROR_INTERNAL_ERROR: i32 = 1359;
+    for _ in 0..3 {
+        match command.spawn() {
+            Err(e) if cfg!(windows) && e.raw_os_error() == Some(ERROR_INTERNAL_ERROR) => {}
+            other => return other.expect("the program starts"),
+        }
+    }
+    panic!("Wine did not start the program, again and again");
 }
 
 /// Waits for a started command.

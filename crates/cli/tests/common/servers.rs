@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
 
-use super::{Bench, Said};
+use super::{Bench, Said, started};
 
 /// An arbitrary message.
 pub const MESSAGE: &str = "From: me@sender.test\nSubject: Hello\n\nHello {address}\n";
@@ -51,7 +51,7 @@ impl Sink {
         let captured = format!("captured-{}", number());
         let listen = "mail sink --listen 127.0.0.1:0";
         let mut command = bench.command(&format!("{listen} --capture {captured} {arguments}"));
-        let mut child = command.spawn().expect("the program starts");
+        let mut child = started(&mut command);
         let mut said = String::new();
         let stderr = child.stderr.as_mut().expect("a pipe");
         // It prints nothing more before its end.
