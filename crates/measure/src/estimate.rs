@@ -26,7 +26,7 @@ pub struct Levels {
     earlier: Option<EarlierLevel>,
 }
 
-/// The quiet ratios of earlier runs, without the calls, which depend on the kernel: it may be under test.
+/// The quiet ratios of earlier runs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct EarlierLevel {
     /// Of the integer chains.
@@ -398,8 +398,8 @@ mod tests {
         assert_eq!(levels.level(Some(1), 2).unwrap().alu, 560.0 / 800.0);
     }
 
-    /// A trial runs the sentinel without its calls. When that was kept as calls of 0 ns, the level of the calls
-    /// became 0 in a run that both samples and makes trials, and nothing was ever quiet.
+    /// Rounds of earlier builds have calls of the sentinel, their trials none. When that was kept as calls of 0 ns, the level
+    /// of the calls became 0 in a run that both samples and makes trials, and nothing was ever quiet.
     #[test]
     fn trials_without_the_sentinels_calls_leave_the_level_of_the_calls_alone() {
         let mut levels = Levels::default();

@@ -59,8 +59,7 @@ pub struct Series {
     /// samples divided by their operations, not their median.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub contended: bool,
-    /// Whether the operation depends on more than the core: its time is then not that precise, and the sentinel need not be. It
-    /// makes no calls, which are slower after most of these operations, in whatever state the machine is.
+    /// Whether the operation depends on more than the core: its time is then not that precise, and the sentinel need not be.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub beyond_core: bool,
     /// Whether other workers ran on hardware threads of the same core: also what the sentinel read is then slower.

@@ -69,8 +69,6 @@ pub struct Round<'a> {
     out: &'a mut dyn Write,
     expected: OperationCounts,
     operations_per_call: u64,
-    /// Whether the sentinel makes its calls into the kernel.
-    null_calls: bool,
     /// Times of one operation, in ns, of the samples so far.
     samples: Vec<f64>,
     /// The time of an iteration of calibrated work, in ns, as this round has found it; printed with the next series.
@@ -90,7 +88,6 @@ impl<'a> Round<'a> {
             out,
             expected,
             operations_per_call: 1,
-            null_calls: true,
             samples: Vec::new(),
             calibrated: None,
             began,
@@ -131,12 +128,6 @@ impl<'a> Round<'a> {
 
     pub(crate) fn operations_in_a_call(&self) -> u64 {
         self.operations_per_call
-    }
-
-    /// Takes readings of the sentinel without its calls into the kernel: in a process whose calls pass a filter they would
-    /// look disturbed.
-    pub fn leave_out_null_calls(&mut self) {
-        self.null_calls = false;
     }
 
     /// Measures `operation`, on one CPU: in batches, between readings of the sentinel.
@@ -189,9 +180,6 @@ impl<'a> Round<'a> {
             return self.count(operations);
         }
         let mut sampler = Sampler::new(self.order, cpu, 1)?;
-        if !self.null_calls {
-            sampler.leave_out_null_calls();
-        }
         sampler.calibrate(operations)?;
         let watch = Stopwatch::start();
         let limit = Duration::from_millis(self.order.limit_ms).as_nanos() as f64;
@@ -372,10 +360,7 @@ impl Sampler {
         })?;
         let cost = cost_of(clock);
         let facts = ClockFacts { cost, ..order.clock.clone() };
-        let mut sentinel = Sentinel::new(clock, &order.clock);
-        if !order.core_bound {
-            sentinel.leave_out_calls();
-        }
+        let sentinel = Sentinel::new(clock, &order.clock);
         // The first readings of a fresh process are its warm-up; low ones of the rest are the quiet level until the run
         // has one.
         let readings: Vec<Reading> = (0..32).map(|_| sentinel.read()).skip(8).collect();
@@ -401,20 +386,12 @@ impl Sampler {
         })
     }
 
-    /// Makes batches take at least this long, and the sentinel run only before and after all of them, without its calls: after
-    /// contention these are in another of their steady modes, some percent apart, as after a trial.
+    /// Makes batches take at least this long, and the sentinel run only before and after all of them.
     pub(crate) fn contend(&mut self, target: Nanoseconds) {
         self.target = Nanoseconds::new(target.get().max(self.target.get()));
         self.series.contended = true;
-        self.sentinel.leave_out_calls();
         self.sentinel.settle();
         self.before = self.sentinel.read_steadily();
-    }
-
-    /// Makes the sentinel take all later readings without its calls into the kernel.
-    fn leave_out_null_calls(&mut self) {
-        self.sentinel.leave_out_calls();
-        self.before = self.sentinel.read();
     }
 
     /// Determines the length of a batch at which the clock's share is small enough.
@@ -653,16 +630,11 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn the_sentinel_can_do_without_its_calls_and_does_beyond_the_core() {
+    fn the_sentinel_makes_no_calls() {
         let of_core = order(Mode::Sample);
         let beyond = RoundOrder { core_bound: false, ..order(Mode::Sample) };
-        for (order, asked) in [(&of_core, true), (&beyond, false), (&beyond, true)] {
-            let (lines, _) = lines(order, |round| {
-                if asked {
-                    round.leave_out_null_calls();
-                }
-                round.time(platform::cpu::null_call)
-            });
+        for order in [&of_core, &beyond] {
+            let (lines, _) = lines(order, |round| round.time(platform::cpu::null_call));
             assert!(!lines.is_empty());
             for line in lines {
                 let Line::Series(series) = line else { panic!("{line:?}") };

@@ -1,15 +1,15 @@
 //! Reference computations that measure the core's speed and detect disturbances of the machine.
 //!
 //! A neighbour on the core's other hardware thread slows everything by a third or more, for a while, and no system call
-//! reports it. So four computations are timed before and after each batch: a chain of dependent multiplications
-//! ([`crate::cycles`]), integer chains that fill the core's ports, dependent loads within the first-level cache, and a
-//! few calls that do nothing in the kernel. The time of the first follows the core's frequency and hardly anything
-//! else; the other three divided by it do not depend on the frequency, and rise with a disturbance. `docs/measuring.md`
-//! has the evidence and the error rates.
+//! reports it. So three computations are timed before and after each batch: a chain of dependent multiplications
+//! ([`crate::cycles`]), integer chains that fill the core's ports, and dependent loads within the first-level cache. The
+//! time of the first follows the core's frequency and hardly anything else; the other two divided by it do not depend on
+//! the frequency, and rise with a disturbance. None of them enters the kernel: calls between the batches change the state
+//! of the core's branch prediction, and with it the time of system calls that are measured. `docs/measuring.md` has the
+//! evidence and the error rates.
 
 use std::hint::black_box;
 
-use platform::cpu::null_call;
 use serde::{Deserialize, Serialize};
 
 use crate::cycles::Chain;
@@ -20,9 +20,6 @@ const ALU_TURNS: u32 = 500;
 /// 16 KiB: a third to half of the first-level cache, so that little data of the measured operation is evicted.
 const LINES: usize = 256;
 const LAPS: usize = 2;
-const CALLS: u32 = 4;
-/// Calls that take longer than this together are left out: they would take longer than the batch.
-const CALLS_AT_MOST: Nanoseconds = Nanoseconds::new(3_000.0);
 /// The largest relative distance of a quiet ratio from its quiet level.
 pub const TOLERANCE: f32 = 0.03;
 /// The same for operations that depend on more than the core.
@@ -31,7 +28,7 @@ pub const TOLERANCE_BEYOND_CORE: f32 = 0.05;
 /// changed.
 pub const STEADY_CHAIN: f32 = 0.005;
 
-/// The times of the references, in ns. In documents: `[chain, alu, chase, calls]`, `null` for one not in use.
+/// The times of the references, in ns. Stored as `[chain, alu, chase, calls]`, `null` for one not in use.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(into = "[Option<f32>; 4]", from = "[Option<f32>; 4]")]
 pub struct Reading {
@@ -41,7 +38,7 @@ pub struct Reading {
     pub alu: f32,
     /// Dependent loads within the first-level data cache.
     pub chase: f32,
-    /// Calls into the kernel, if in use.
+    /// Four calls into the kernel, of rounds that earlier builds stored.
     pub calls: Option<f32>,
 }
 
@@ -66,7 +63,7 @@ pub struct Ratios {
     pub alu: f32,
     /// Of the loads.
     pub chase: f32,
-    /// Of the calls, if in use.
+    /// Of the calls, of rounds that earlier builds stored.
     pub calls: Option<f32>,
 }
 
@@ -111,8 +108,12 @@ impl Reading {
             times.sort_by(f32::total_cmp);
             times[times.len() / 4]
         };
-        let calls = readings[0].calls.map(|_| low(&|r| r.calls.unwrap_or(f32::MAX)));
-        Reading { chain: low(&|r| r.chain), alu: low(&|r| r.alu), chase: low(&|r| r.chase), calls }
+        Reading {
+            chain: low(&|r| r.chain),
+            alu: low(&|r| r.alu),
+            chase: low(&|r| r.chase),
+            calls: None,
+        }
     }
 }
 
@@ -126,31 +127,12 @@ pub struct Sentinel {
     clock: Clock,
     chain: Chain,
     ring: Box<[Line; LINES]>,
-    calls: u32,
 }
 
 impl Sentinel {
-    /// Prepares the references, and determines how many calls into the kernel are cheap enough here.
+    /// Prepares the references.
     pub fn new(clock: Clock, facts: &ClockFacts) -> Self {
-        let chain = Chain::new(clock, facts);
-        let mut sentinel = Self { clock, chain, ring: ring(), calls: CALLS };
-        let cheapest = (0..20).filter_map(|_| sentinel.read().calls).fold(f32::MAX, f32::min);
-        if f64::from(cheapest) > CALLS_AT_MOST.get() {
-            let one = cheapest / CALLS as f32;
-            sentinel.calls = u32::from(f64::from(one) <= CALLS_AT_MOST.get());
-        }
-        sentinel
-    }
-
-    /// Without the calls into the kernel.
-    pub fn without_calls(mut self) -> Self {
-        self.leave_out_calls();
-        self
-    }
-
-    /// Makes later readings without the calls into the kernel.
-    pub fn leave_out_calls(&mut self) {
-        self.calls = 0;
+        Self { clock, chain: Chain::new(clock, facts), ring: ring() }
     }
 
     /// Runs the references once: about 10 us with a clock that costs 20 ns.
@@ -171,19 +153,8 @@ impl Sentinel {
             chain,
             alu: spent(start, alu_done),
             chase: spent(chase_begins, chase_done),
-            calls: (self.calls > 0).then(|| self.read_calls()),
+            calls: None,
         }
-    }
-
-    /// The calls, after one off the clock: the measured operation may have evicted the kernel's entry code from the
-    /// caches.
-    fn read_calls(&self) -> f32 {
-        null_call();
-        let start = self.clock.now();
-        for _ in 0..self.calls {
-            null_call();
-        }
-        self.clock.between(start, self.clock.now()).get() as f32
     }
 
     /// Keeps the core busy until it runs at its own frequency. A core that was idle for some tens of milliseconds begins at a
@@ -262,7 +233,6 @@ mod tests {
         let sentinel = Sentinel::new(facts.clock().unwrap(), &facts);
         let reading = sentinel.read_steadily();
         assert!(reading.chain > 0.0 && reading.alu > 0.0 && reading.chase > 0.0, "{reading:?}");
-        assert_eq!(sentinel.without_calls().read().calls, None);
     }
 
     #[test]

@@ -47,7 +47,7 @@ impl TrialContext {
         if cpus.len() == 1 {
             kept?; // with several CPUs, the process may already run on all of them
         }
-        let sentinel = Sentinel::new(clock, facts).without_calls();
+        let sentinel = Sentinel::new(clock, facts);
         Ok(Self { clock, cpus: cpus.to_vec(), sentinel, work: None })
     }
 
@@ -71,8 +71,7 @@ impl TrialContext {
         round.order().ns_per_iteration.map_or(Ok(found), |ns| Work::of_ns_per_iteration(ns.into()))
     }
 
-    /// Runs the sentinel on each of the CPUs, without its calls: these have several steady modes, some percent apart,
-    /// which do not affect a trial of milliseconds.
+    /// Runs the sentinel on each of the CPUs.
     fn readings(&self) -> Vec<Reading> {
         let readings = self.cpus.iter().map(|&cpu| {
             // If threads cannot be pinned, the readings are of the current CPU.
