@@ -18,7 +18,7 @@ use crate::stats::median;
 use crate::survey::{ClockFacts, cost_of};
 use crate::time::{Clock, Nanoseconds, Stopwatch};
 use crate::user_code::UserCode;
-use crate::work::{Work, turn};
+use crate::work::{Work, finish_instructions, turn};
 
 pub use crate::mode::Mode;
 
@@ -442,6 +442,8 @@ impl Sampler {
         let start = self.clock.now();
         operations(n);
         if self.extra_turns > 0 {
+            // Otherwise it would execute a part of them beside the last operations.
+            finish_instructions();
             turn(self.extra_turns);
         }
         let end = self.clock.now();

@@ -135,6 +135,20 @@ impl FixedWork {
     }
 }
 
+/// Waits until the processor has executed all earlier instructions, where it has an instruction for that.
+pub(crate) fn finish_instructions() {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: every x86-64 processor has it, and it accesses no memory.
+    unsafe {
+        std::arch::x86_64::_mm_lfence();
+    }
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: accesses no memory and no registers.
+    unsafe {
+        std::arch::asm!("isb", options(nostack, preserves_flags));
+    }
+}
+
 /// A chain of dependent rotations and exclusive ors: a fixed time per iteration, and no memory.
 #[inline(never)]
 pub(crate) fn turn(turns: u64) {
