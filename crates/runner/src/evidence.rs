@@ -341,8 +341,8 @@ impl Evidence {
         }
     }
 
-    /// The largest number of rounds: those of contending workers take longer and vary more. While too few were quiet, time is
-    /// the only limit.
+    /// The largest number of rounds: those of contending workers take longer and vary more. Disturbed ones come on top, within
+    /// limits; while too few were quiet, time is the only limit.
     pub fn rounds_at_most(&self) -> usize {
         if self.lacks_quiet_rounds {
             return usize::MAX;
