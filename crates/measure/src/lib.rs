@@ -66,6 +66,7 @@ pub mod survey;
 pub mod time;
 pub mod trial;
 pub mod user_code;
+pub mod watch;
 pub mod work;
 pub mod worker_group;
 

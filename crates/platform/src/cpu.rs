@@ -32,6 +32,12 @@ pub fn pin_thread(cpu: usize) -> Result<(), CaseError> {
     os::pin_to(&[cpu])
 }
 
+/// Pins the thread of this process that has this id.
+#[cfg(target_os = "linux")]
+pub(crate) fn pin_other(thread: libc::pid_t, cpu: usize) -> Result<(), CaseError> {
+    os::pin(thread, &[cpu])
+}
+
 /// Lets the calling thread run on any of `cpus`.
 pub fn pin_thread_to_any(cpus: &[usize]) -> Result<(), CaseError> {
     os::pin_to(cpus)
@@ -127,6 +133,11 @@ mod os {
     }
 
     pub fn pin_to(cpus: &[usize]) -> Result<(), CaseError> {
+        pin(0, cpus)
+    }
+
+    /// Pins the thread with this id, or the calling one if that is 0.
+    pub fn pin(thread: libc::pid_t, cpus: &[usize]) -> Result<(), CaseError> {
         let mut mask: Mask = [0; 128];
         for &cpu in cpus {
             if let Some(word) = mask.get_mut(cpu / 64) {
@@ -135,7 +146,7 @@ mod os {
         }
         // SAFETY: the pointer and size describe `mask`.
         let done = unsafe {
-            libc::syscall(libc::SYS_sched_setaffinity, 0, size_of::<Mask>(), mask.as_ptr())
+            libc::syscall(libc::SYS_sched_setaffinity, thread, size_of::<Mask>(), mask.as_ptr())
         };
         if done == 0 { Ok(()) } else { Err(CaseError::last_os_error("sched_setaffinity")) }
     }

@@ -33,6 +33,11 @@ pub fn unfit(cpus: &[usize], over: Duration) -> Option<String> {
     machine.objection()
 }
 
+/// Whether the CPU time of this process is limited, so that what it does while it waits may be missing later.
+pub fn has_cpu_quota() -> bool {
+    os::cpu_quota().is_some()
+}
+
 fn stay_busy(time: Duration) {
     let start = std::time::Instant::now();
     while start.elapsed() < time {

@@ -32,6 +32,7 @@ pub mod forbidden_page;
 pub mod hosted;
 pub mod init;
 pub mod jump;
+pub mod kept_awake;
 pub mod library;
 pub mod limits;
 pub mod machine;

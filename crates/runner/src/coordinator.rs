@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use measure::round::Mode;
+use measure::survey::ClockFacts;
 use platform::counters::HeldTracepoint;
 use rand::SeedableRng;
 use rand::rngs::StdRng;
@@ -16,8 +17,9 @@ use crate::error::RunError;
 use crate::event::Event;
 use crate::evidence::Evidence;
 use crate::id::{now_rfc3339, unix_ms};
-use crate::launch::{Report, RoundEnd};
+use crate::launch::{Phases, Report, RoundEnd};
 use crate::machine::directories;
+use crate::measuring_cpu::MeasuringCpu;
 use crate::place::{Counting, Made};
 use crate::plan::Plan;
 use crate::run_state::RunState;
@@ -37,19 +39,22 @@ pub(crate) struct Coordinator<'a> {
     charged: Instant,
     /// The CPUs of this system that the rounds use, the measuring one last.
     cpus: Vec<usize>,
+    measuring: MeasuringCpu,
 }
 
 impl<'a> Coordinator<'a> {
-    /// Of these runs, whose rounds use these CPUs of this system.
+    /// Of these runs, whose rounds use these CPUs of this system, which `clock` is of.
     pub(crate) fn new(
         runs: Vec<RunState<'a>>,
         cpus: &[usize],
+        clock: &ClockFacts,
         store: &'a mut Store,
         stop: &'a AtomicBool,
         watch: &'a mut dyn FnMut(Event),
     ) -> Self {
         let now = Instant::now();
-        Self { runs, store, stop, watch, began: now, charged: now, cpus: cpus.to_vec() }
+        let measuring = MeasuringCpu::of(cpus, clock);
+        Self { runs, store, stop, watch, began: now, charged: now, cpus: cpus.to_vec(), measuring }
     }
 
     /// Measures until every point is precise enough or time is up, and stores the results; false if stopped before.
@@ -57,11 +62,8 @@ impl<'a> Coordinator<'a> {
         self.runs.iter().for_each(|run| register_directories_of(run.plan));
         platform::cleanup::sweep_dead();
         platform::process::adopt_children();
-        // Move away from the measuring CPU, if there is another; a worker chooses its CPU itself.
-        if let [first, _, ..] = self.cpus[..] {
-            let _ = platform::cpu::pin_thread(first);
-        }
         let outcome = self.count_and_sample();
+        self.measuring.started();
         self.runs.iter_mut().for_each(|run| run.place.end());
         // A worker killed just before this run began may end only now.
         platform::cleanup::sweep_dead();
@@ -235,11 +237,25 @@ impl<'a> Coordinator<'a> {
     /// Makes one round of one point, and stores it at once.
     fn round(&mut self, run: usize, which: usize, mode: Mode) -> Result<(), RunError> {
         self.announce(run, which);
+        let launched = Instant::now();
+        let waits = mode == Mode::Sample && !self.runs[run].evidence[which].of_trials;
+        if waits {
+            self.measuring.await_quiet(self.stop);
+        }
+        let waited = launched.elapsed();
         let at = self.runs[run].earlier + self.began.elapsed();
         let started_ms = unix_ms();
         let order = self.runs[run].order(which, mode);
-        let launched = Instant::now();
-        let made = self.runs[run].place.make(&order, self.stop);
+        let measuring = &self.measuring;
+        if self.runs[run].place.is_here() {
+            measuring.starting();
+        }
+        let phases = Phases { started: &|| measuring.started(), ended: &|| measuring.ended() };
+        let made = self.runs[run].place.make(&order, self.stop, &phases);
+        measuring.ended();
+        if waits {
+            measuring.earn_patience(launched.elapsed().saturating_sub(waited));
+        }
         let starting = self.runs[run].place.take_start_time();
         self.runs[run].add_area_time(which, launched.elapsed().saturating_sub(starting));
         self.charge(run);

@@ -49,17 +49,35 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// Limit of a worker's output, in bytes: more than any round prints.
 pub(crate) const OUTPUT_AT_MOST: usize = 16 << 20;
 
-/// Runs one round in a fresh process of this program. When `stop` is set, the worker may take a moment to end, and is
-/// then killed.
-pub fn launch(order: &RoundOrder, stop: &AtomicBool) -> Result<Report, CaseError> {
+/// What is to be done when a round has reached a phase.
+pub struct Phases<'a> {
+    /// Its process exists.
+    pub started: &'a dyn Fn(),
+    /// Its process prints no more: it is about to end.
+    pub ended: &'a dyn Fn(),
+}
+
+impl Phases<'_> {
+    /// Nothing.
+    pub const NONE: Self = Self { started: &|| (), ended: &|| () };
+}
+
+/// Runs one round in a fresh process of this program. When `stop` is set, the worker may
+/// take a moment to end, and is then killed.
+pub fn launch(
+    order: &RoundOrder,
+    stop: &AtomicBool,
+    phases: &Phases,
+) -> Result<Report, CaseError> {
     let limit = limit_of(order);
     let plainly = |order: &RoundOrder| {
         let shows_output =
             matches!(&order.user, Some(UserCode::Command(command)) if command.show_output);
-        launch_plainly(&mut command_of(order), limit, stop, shows_output)
+        launch_plainly(&mut command_of(order), limit, stop, shows_output, phases)
     };
     let mut report = match order.mode {
         Mode::CountForTracer => {
+            (phases.started)();
             let traced = launch_traced(&mut command_of(order), limit, stop)?;
             let untraced = RoundOrder { mode: Mode::CountRest, ..order.clone() };
             with_all_but_calls_of(traced, || plainly(&untraced))?
@@ -140,6 +158,7 @@ fn launch_plainly(
     limit: Duration,
     stop: &AtomicBool,
     shows_output: bool,
+    phases: &Phases,
 ) -> Result<Report, CaseError> {
     let errors = if shows_output { Stdio::inherit() } else { Stdio::piped() };
     command.stdout(Stdio::piped()).stderr(errors);
@@ -151,13 +170,14 @@ fn launch_plainly(
         }
         Err(e) => return Err(CaseError::from_io("starting a worker", &e)),
     };
+    (phases.started)();
     let pid = child.id();
     let pipes = Pipe::read(child.stdout.take()).and_then(|output| {
         let errors = Pipe::read(child.stderr.take())?;
         Ok((output, errors))
     });
     let (output, errors) = pipes.inspect_err(|_| end_now(&mut child))?;
-    let (status, hung) = await_end(&mut child, &output, limit, stop)?;
+    let (status, hung) = await_end(&mut child, &output, limit, stop, phases.ended)?;
     // Processes that it left behind would disturb the next round.
     platform::process::end_group(pid);
     // Those that left its group may still hold the pipes; they are not waited for.
@@ -185,7 +205,7 @@ pub fn output_of(command: &mut Command, limit: Duration, stop: &AtomicBool) -> O
     let mut child = command.spawn().ok()?;
     let pid = child.id();
     let output = Pipe::read(child.stdout.take()).inspect_err(|_| end_now(&mut child)).ok()?;
-    let (status, hung) = await_end(&mut child, &output, limit, stop).ok()?;
+    let (status, hung) = await_end(&mut child, &output, limit, stop, &|| ()).ok()?;
     platform::process::end_group(pid);
     let text = output.text(LAST_CHANCE);
     (status.success() && !hung).then_some(text)
@@ -197,13 +217,18 @@ fn await_end(
     output: &Pipe,
     limit: Duration,
     stop: &AtomicBool,
+    ended: &dyn Fn(),
 ) -> Result<(ExitStatus, bool), CaseError> {
     let failed = |e| CaseError::from_io("waiting for a worker", &e);
     let mut deadline = Instant::now() + limit;
-    let mut stopping = false;
+    let (mut stopping, mut said) = (false, false);
     loop {
         // A worker closes its output just before it ends, unless a child process keeps it open.
         let closed = output.is_closed_within(LOOK_EVERY);
+        if closed && !said {
+            said = true;
+            ended();
+        }
         if let Some(status) = child.try_wait().map_err(failed)? {
             return Ok((status, false));
         }

@@ -19,6 +19,7 @@ mod launch;
 mod link;
 pub mod machine;
 mod machine_changes;
+mod measuring_cpu;
 mod noise;
 mod on;
 mod place;

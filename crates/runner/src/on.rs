@@ -22,6 +22,7 @@ use crate::place::{Counting, Place};
 use crate::plan::{MeasuredSystem, On, Options, Plan, plan};
 use crate::run::{Ended, conclude, note_if_another_runs, note_if_unfit};
 use crate::run_state::RunState;
+use crate::timebase::best_clock;
 use crate::wire::ExamineOrder;
 
 /// The fact about a machine with the operations that its agent found not to work.
@@ -111,7 +112,8 @@ pub fn begin_on(
     for (run, one) in begun.iter().zip(prepared) {
         states.push(state_of(run, one, store)?);
     }
-    let complete = Coordinator::new(states, &drafted.cpus, store, stop, watch).measure()?;
+    let clock = best_clock().unwrap_or_else(|| no_clock("none"));
+    let complete = Coordinator::new(states, &drafted.cpus, &clock, store, stop, watch).measure()?;
     let ended = begun.into_iter().map(|run| conclude(store, run.info.id, complete));
     ended.collect()
 }

@@ -8,7 +8,7 @@ use platform::CaseError;
 use platform::counters::syscall_tracepoint;
 
 use crate::agent::TRACER;
-use crate::launch::{Report, launch};
+use crate::launch::{Phases, Report, launch};
 use crate::link::{RoundOf, SystemLink};
 
 /// Where rounds are made.
@@ -62,6 +62,11 @@ impl<'a> Place<'a> {
         }
     }
 
+    /// Whether they are made by workers of this process.
+    pub(crate) fn is_here(&self) -> bool {
+        matches!(self, Self::Here)
+    }
+
     /// The name of the agent's system.
     pub(crate) fn name(&self) -> Option<&str> {
         match self {
@@ -78,14 +83,19 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// Makes a round.
-    pub(crate) fn make(&mut self, order: &RoundOrder, stop: &AtomicBool) -> Made {
+    /// Makes a round, and reports its phases.
+    pub(crate) fn make(
+        &mut self,
+        order: &RoundOrder,
+        stop: &AtomicBool,
+        phases: &Phases,
+    ) -> Made {
         match self {
-            Self::Here => match launch(order, stop) {
+            Self::Here => match launch(order, stop, phases) {
                 Ok(report) => Made::Report(report),
                 Err(error) => Made::Refused(error),
             },
-            Self::System { link, .. } => match link.round(order, stop) {
+            Self::System { link, .. } => match link.round(order, stop, phases) {
                 RoundOf::Made(report) => Made::Report(report),
                 RoundOf::Refused(error) => Made::Refused(error),
                 RoundOf::Stopped => Made::Stopped,

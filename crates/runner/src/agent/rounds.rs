@@ -7,7 +7,7 @@ use platform::CaseError;
 
 use super::capabilities::Capabilities;
 use super::examine::examine;
-use crate::launch::{Report, RoundEnd, launch};
+use crate::launch::{Phases, Report, RoundEnd, launch};
 use crate::wire::{ExamineOrder, Hello, Machine};
 use crate::worker::write_round;
 
@@ -41,7 +41,7 @@ impl Rounds for FreshProcesses {
 
     fn make(&mut self, order: RoundOrder, stop: &AtomicBool) -> Result<Report, CaseError> {
         let order = RoundOrder { parent: Some(std::process::id()), ..order };
-        let report = launch(&order, stop);
+        let report = launch(&order, stop, &Phases::NONE);
         // Between rounds there is no child process but those that ended ones left to the first process of a system.
         platform::init::reap();
         report

@@ -8,7 +8,7 @@ use platform::CaseError;
 
 use super::host::{Started, Timeouts};
 use super::reader::{Incoming, Wire};
-use crate::launch::{GRACE, LAST_CHANCE, OUTPUT_AT_MOST, Report};
+use crate::launch::{GRACE, LAST_CHANCE, OUTPUT_AT_MOST, Phases, Report};
 use crate::wire::{ExamineOrder, Hello, Machine, Message, NumberedRound, Order};
 
 /// The interval at which requests to stop are checked.
@@ -128,13 +128,14 @@ impl Link {
         self.rate = rate;
     }
 
-    /// Makes a round. `beats`: whether the agent sends heartbeats.
+    /// Makes a round, and reports when the agent says that it has begun. `beats`: whether the agent sends heartbeats.
     pub(crate) fn round(
         &mut self,
         order: RoundOrder,
         beats: bool,
         timeouts: &Timeouts,
         stop: &AtomicBool,
+        phases: &Phases,
     ) -> Result<Exchange, Lost> {
         let number = self.next_round;
         self.next_round += 1;
@@ -158,6 +159,7 @@ impl Link {
             }
             match received.message {
                 Message::Began { round, order_crc } if round == number => {
+                    (phases.started)();
                     began = Some((received.agent, received.here));
                     if order_crc != crc {
                         damage = Some("its order was garbled");

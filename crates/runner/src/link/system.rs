@@ -14,7 +14,7 @@ use super::exchange::{Exchange, Link};
 use super::host::{Starts, Timeouts};
 use crate::agent_target::check_agent;
 use crate::id::unix_ms;
-use crate::launch::{Report, RoundEnd};
+use crate::launch::{Phases, Report, RoundEnd};
 use crate::wire::{ExamineOrder, Hello, Machine};
 
 /// The difference of two clocks' rates from which one is not the time of the other.
@@ -167,8 +167,13 @@ impl<'a> SystemLink<'a> {
         }
     }
 
-    /// Makes a round; starts the agent first if it does not run.
-    pub(crate) fn round(&mut self, order: &RoundOrder, stop: &AtomicBool) -> RoundOf {
+    /// Makes a round, and reports its phases; starts the agent first if it does not run.
+    pub(crate) fn round(
+        &mut self,
+        order: &RoundOrder,
+        stop: &AtomicBool,
+        phases: &Phases,
+    ) -> RoundOf {
         while self.link.is_none() {
             if self.starts_in_a_row >= self.timeouts.starts {
                 return RoundOf::Gone(format!(
@@ -196,7 +201,7 @@ impl<'a> SystemLink<'a> {
         }
         let beats = introduction.hello.can(crate::agent::WORKERS);
         let counted = order.mode.is_counted_outside().then(|| settled_counts(link));
-        match link.round(order, beats, &self.timeouts, stop) {
+        match link.round(order, beats, &self.timeouts, stop, phases) {
             Ok(Exchange::Whole(report)) => {
                 self.starts_in_a_row = 0;
                 RoundOf::Made(match counted {

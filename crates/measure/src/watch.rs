@@ -1,0 +1,108 @@
+//! Watches a CPU between measurements: whether it is quiet at present, by the sentinel.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::sentinel::{Reading, Sentinel, TOLERANCE_BEYOND_CORE};
+use crate::survey::ClockFacts;
+
+/// Readings in a window, of which the medians count: about 0.2 ms.
+const WINDOW: usize = 16;
+/// A level is steady if this many windows lie within [`Lowest::BAND`] of it: a neighbour that never pauses for 10 ms in all leaves
+/// no quiet time to wait for.
+const STEADY_WINDOWS: u32 = 50;
+/// Quiet windows in a row after which the CPU counts as quiet.
+const QUIET_WINDOWS: u32 = 3;
+
+/// What a watched CPU is like at present.
+#[derive(Debug, Clone, Default)]
+pub struct Watch {
+    quiet_in_a_row: Arc<AtomicU32>,
+}
+
+impl Watch {
+    /// Whether the CPU has been quiet for the last half of a millisecond.
+    pub fn is_quiet(&self) -> bool {
+        self.quiet_in_a_row.load(Ordering::Relaxed) >= QUIET_WINDOWS
+    }
+
+    /// Forgets what was seen: the CPU was not watched for a while.
+    pub fn forget(&self) {
+        self.quiet_in_a_row.store(0, Ordering::Relaxed);
+    }
+}
+
+/// Watches the CPU that it runs on.
+pub struct Watcher {
+    sentinel: Sentinel,
+    alu: Lowest,
+    chase: Lowest,
+    watch: Watch,
+}
+
+impl Watcher {
+    /// With this clock; `None` if this system does not have it.
+    pub fn new(facts: &ClockFacts) -> Option<Self> {
+        let sentinel = Sentinel::new(facts.clock()?, facts);
+        let (alu, chase) = (Lowest::default(), Lowest::default());
+        Some(Self { sentinel, alu, chase, watch: Watch::default() })
+    }
+
+    /// What it finds out.
+    pub fn watch(&self) -> Watch {
+        self.watch.clone()
+    }
+
+    /// Watches for about 0.2 ms.
+    pub fn look(&mut self) {
+        let readings: Vec<Reading> = (0..WINDOW).map(|_| self.sentinel.read()).collect();
+        let middle = |part: &dyn Fn(&Reading) -> f32| {
+            let mut ratios: Vec<f32> = readings.iter().map(part).collect();
+            ratios.sort_unstable_by(f32::total_cmp);
+            ratios[WINDOW / 2]
+        };
+        let alu = self.alu.is_near(middle(&|reading| reading.ratios().alu));
+        let chase = self.chase.is_near(middle(&|reading| reading.ratios().chase));
+        let seen = &self.watch.quiet_in_a_row;
+        let in_a_row = if alu && chase { seen.load(Ordering::Relaxed).saturating_add(1) } else { 0 };
+        seen.store(in_a_row, Ordering::Relaxed);
+    }
+}
+
+/// The lowest steady level of a ratio, in bounded memory: how often each size of it was seen.
+struct Lowest {
+    /// By the logarithm of the ratio, in steps of half a percent from 0.1 on.
+    seen: [u32; Self::SIZES],
+}
+
+impl Default for Lowest {
+    fn default() -> Self {
+        Self { seen: [0; Self::SIZES] }
+    }
+}
+
+impl Lowest {
+    const SIZES: usize = 1_024;
+    const STEP: f32 = 0.005;
+    const LEAST: f32 = 0.1;
+    /// Sizes that are one level: 1.5 %.
+    const BAND: usize = 3;
+
+    /// Adds a ratio; returns whether it is near the lowest steady level, or there is none.
+    fn is_near(&mut self, ratio: f32) -> bool {
+        if !(ratio > Self::LEAST && ratio.is_finite()) {
+            return false;
+        }
+        let size = ((ratio / Self::LEAST).ln() / Self::STEP) as usize;
+        let size = size.min(Self::SIZES - 1);
+        self.seen[size] = self.seen[size].saturating_add(1);
+        let tolerated = (TOLERANCE_BEYOND_CORE / Self::STEP) as usize;
+        self.level().is_none_or(|level| size <= level + tolerated)
+    }
+
+    /// The lowest size around which enough others lie.
+    fn level(&self) -> Option<usize> {
+        let steady = |band: &[u32]| band.iter().sum::<u32>() >= STEADY_WINDOWS;
+        self.seen.windows(Self::BAND).position(steady)
+    }
+}

@@ -1,0 +1,154 @@
+//! Keeps a CPU from idling, by a thread that runs there only while nothing else does.
+//!
+//! A virtual CPU that idles gives its core back to the host, and begins again wherever the host has room: beside another
+//! virtual machine on the same core, as often as not. A physical one lowers its frequency. A CPU that is always busy keeps
+//! what it has, and the host moves others away from it.
+
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, mpsc};
+use std::thread::{JoinHandle, Thread};
+
+use crate::cpu::pin_thread;
+
+const RESTING: u8 = 0;
+const BUSY: u8 = 1;
+const ENDING: u8 = 2;
+
+/// A CPU that is kept busy on request.
+pub struct KeptAwake {
+    cpu: usize,
+    /// Where its thread rests.
+    rest: usize,
+    wanted: Arc<AtomicU8>,
+    thread: Option<JoinHandle<()>>,
+    id: os::ThreadId,
+}
+
+impl KeptAwake {
+    /// Prepares to keep `cpu` busy with `work`, which is called again and again and should take less than a millisecond;
+    /// `rest` is the CPU on which its thread rests, another one if there is one. `None` where no thread can be pinned and given
+    /// the idle priority, which leaves the CPU to any other thread.
+    pub fn new(cpu: usize, rest: usize, work: impl FnMut() + Send + 'static) -> Option<Self> {
+        let wanted = Arc::new(AtomicU8::new(RESTING));
+        let (ready, is_ready) = mpsc::sync_channel(1);
+        let state = Arc::clone(&wanted);
+        let run = move || {
+            let prepared = os::take_idle_priority() && pin_thread(cpu).is_ok();
+            let _ = ready.send(prepared.then(os::current_thread));
+            if prepared {
+                keep_busy(cpu, &state, work);
+            }
+        };
+        let thread = std::thread::Builder::new().name("kept-awake".into()).spawn(run).ok()?;
+        let id = is_ready.recv().ok().flatten()?;
+        Some(Self { cpu, rest, wanted, thread: Some(thread), id })
+    }
+
+    /// Keeps the CPU busy from now on.
+    pub fn keep_busy(&self) {
+        self.wanted.store(BUSY, Ordering::Release);
+        self.unpark();
+    }
+
+    /// Leaves the CPU alone from now on. The thread is moved away at once, since it may not run there again for long: while
+    /// another one does, it would be found waiting in the run queue.
+    pub fn leave_alone(&self) {
+        self.wanted.store(RESTING, Ordering::Release);
+        if self.rest != self.cpu {
+            os::pin(&self.id, self.rest);
+        }
+    }
+
+    fn unpark(&self) {
+        if let Some(thread) = self.thread.as_ref().map(JoinHandle::thread) {
+            Thread::unpark(thread);
+        }
+    }
+}
+
+impl Drop for KeptAwake {
+    fn drop(&mut self) {
+        self.wanted.store(ENDING, Ordering::Release);
+        self.unpark();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn keep_busy(cpu: usize, wanted: &AtomicU8, mut work: impl FnMut()) {
+    loop {
+        match wanted.load(Ordering::Acquire) {
+            ENDING => return,
+            BUSY => {
+                // It was moved away when it rested.
+                let _ = pin_thread(cpu);
+                while wanted.load(Ordering::Acquire) == BUSY {
+                    work();
+                }
+            }
+            _ => std::thread::park(),
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+mod os {
+    /// The kernel's id of a thread.
+    pub type ThreadId = libc::pid_t;
+
+    pub fn current_thread() -> ThreadId {
+        // SAFETY: takes nothing and cannot fail.
+        unsafe { libc::gettid() }
+    }
+
+    pub fn take_idle_priority() -> bool {
+        // SAFETY: an all-zero sched_param is the one that SCHED_IDLE wants; 0 is the calling thread.
+        unsafe {
+            let parameters: libc::sched_param = std::mem::zeroed();
+            libc::sched_setscheduler(0, libc::SCHED_IDLE, &parameters) == 0
+        }
+    }
+
+    /// Moves another thread, whether it runs or not.
+    pub fn pin(thread: &ThreadId, cpu: usize) {
+        // A thread that cannot be moved rests where it is.
+        let _ = crate::cpu::pin_other(*thread, cpu);
+    }
+}
+
+#[cfg(windows)]
+mod os {
+    use windows_sys::Win32::System::Threading::{
+        GetCurrentThread, GetCurrentThreadId, SetThreadPriority, THREAD_PRIORITY_IDLE,
+    };
+
+    pub type ThreadId = u32;
+
+    pub fn current_thread() -> ThreadId {
+        // SAFETY: takes nothing and cannot fail.
+        unsafe { GetCurrentThreadId() }
+    }
+
+    pub fn take_idle_priority() -> bool {
+        // SAFETY: the pseudo handle is that of the calling thread and needs no closing.
+        unsafe { SetThreadPriority(GetCurrentThread(), THREAD_PRIORITY_IDLE) != 0 }
+    }
+
+    /// Windows reports no run queue in which the thread would be found waiting: it stays.
+    pub fn pin(_thread: &ThreadId, _cpu: usize) {}
+}
+
+#[cfg(not(any(target_os = "linux", windows)))]
+mod os {
+    pub type ThreadId = ();
+
+    pub fn current_thread() -> ThreadId {}
+
+    /// FreeBSD wants privileges for it, and macOS pins no threads.
+    pub fn take_idle_priority() -> bool {
+        false
+    }
+
+    pub fn pin(_thread: &ThreadId, _cpu: usize) {}
+}
