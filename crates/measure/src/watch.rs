@@ -64,7 +64,8 @@ impl Watcher {
         let alu = self.alu.is_near(middle(&|reading| reading.ratios().alu));
         let chase = self.chase.is_near(middle(&|reading| reading.ratios().chase));
         let seen = &self.watch.quiet_in_a_row;
-        let in_a_row = if alu && chase { seen.load(Ordering::Relaxed).saturating_add(1) } else { 0 };
+        let in_a_row =
+            if alu && chase { seen.load(Ordering::Relaxed).saturating_add(1) } else { 0 };
         seen.store(in_a_row, Ordering::Relaxed);
     }
 }
@@ -104,5 +105,61 @@ impl Lowest {
     fn level(&self) -> Option<usize> {
         let steady = |band: &[u32]| band.iter().sum::<u32>() >= STEADY_WINDOWS;
         self.seen.windows(Self::BAND).position(steady)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_lowest_level_that_held_counts_and_single_slips_do_not() {
+        let mut lowest = Lowest::default();
+        // Nothing is known yet.
+        assert!(lowest.is_near(1.40));
+        (0..200).for_each(|_| assert!(lowest.is_near(1.40)));
+        // A slip, and then quiet moments, which become the level.
+        assert!(lowest.is_near(0.30));
+        (0..STEADY_WINDOWS).for_each(|_| assert!(lowest.is_near(0.76)));
+        for (ratio, near) in
+            [(0.76, true), (0.79, true), (0.83, false), (1.40, false), (f32::NAN, false)]
+        {
+            assert_eq!(lowest.is_near(ratio), near, "{ratio}");
+        }
+    }
+
+    #[test]
+    fn ratios_of_any_size_have_a_place() {
+        let mut lowest = Lowest::default();
+        for ratio in [0.0, -3.0, f32::INFINITY, f32::NAN, Lowest::LEAST] {
+            assert!(!lowest.is_near(ratio), "{ratio}");
+        }
+        for ratio in [0.11, 1.0, 17.0, 1e9, f32::MAX] {
+            assert!(lowest.is_near(ratio), "{ratio}");
+        }
+    }
+
+    #[test]
+    fn quiet_must_last_and_is_forgotten() {
+        let watch = Watch::default();
+        let see = |quiet: u32| watch.quiet_in_a_row.store(quiet, Ordering::Relaxed);
+        for (windows, is_quiet) in [(0, false), (QUIET_WINDOWS - 1, false), (QUIET_WINDOWS, true)] {
+            see(windows);
+            assert_eq!(watch.is_quiet(), is_quiet, "{windows}");
+        }
+        watch.forget();
+        assert!(!watch.is_quiet());
+    }
+
+    #[test]
+    fn a_watcher_finds_quiet_moments() {
+        let facts = crate::survey::survey().remove(0);
+        let mut watcher = Watcher::new(&facts).unwrap();
+        let watch = watcher.watch();
+        // Whatever the machine does, its lowest level is met again.
+        assert!((0..50_000).any(|_| {
+            watcher.look();
+            watch.is_quiet()
+        }));
     }
 }

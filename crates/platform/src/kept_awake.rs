@@ -152,3 +152,86 @@ mod os {
 
     pub fn pin(_thread: &ThreadId, _cpu: usize) {}
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicUsize;
+    use std::time::{Duration, Instant};
+
+    use super::*;
+
+    /// Calls counted until it is true, within half a minute.
+    fn wait_until(is_so: impl Fn() -> bool) {
+        let began = Instant::now();
+        while !is_so() {
+            assert!(began.elapsed() < Duration::from_secs(30), "it does not happen");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    #[test]
+    #[cfg(any(target_os = "linux", windows))]
+    fn its_thread_works_when_wanted_only() {
+        let cpus = crate::cpu::allowed();
+        let (first, last) = (cpus[0], *cpus.last().unwrap());
+        let calls = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&calls);
+        let work = move || {
+            assert!(crate::cpu::current().is_none_or(|cpu| cpu == last));
+            counted.fetch_add(1, Ordering::Relaxed);
+            std::thread::sleep(Duration::from_micros(50));
+        };
+        let awake = KeptAwake::new(last, first, work).expect("a thread of idle priority");
+        assert_eq!(calls.load(Ordering::Relaxed), 0, "it rests at first");
+        for _ in 0..3 {
+            let before = calls.load(Ordering::Relaxed);
+            awake.keep_busy();
+            wait_until(|| calls.load(Ordering::Relaxed) > before + 2);
+            awake.leave_alone();
+            // At most the call in progress is finished.
+            let is_still = || {
+                let before = calls.load(Ordering::Relaxed);
+                std::thread::sleep(Duration::from_millis(20));
+                calls.load(Ordering::Relaxed) == before
+            };
+            wait_until(is_still);
+        }
+        awake.keep_busy();
+        drop(awake);
+        assert_eq!(Arc::strong_count(&calls), 1, "its thread has ended");
+    }
+
+    /// Beside it, another thread on the same CPU gets nearly all of it.
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn it_leaves_the_cpu_to_others() {
+        let cpus = crate::cpu::allowed();
+        let last = *cpus.last().unwrap();
+        let calls = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&calls);
+        let turn = || std::hint::black_box(crate::chain::multiply(3, 1_000));
+        let work = move || {
+            turn();
+            counted.fetch_add(1, Ordering::Relaxed);
+        };
+        let awake = KeptAwake::new(last, cpus[0], work).expect("a thread of idle priority");
+        awake.keep_busy();
+        let mut own = 0;
+        std::thread::scope(|scope| {
+            let busy = scope.spawn(|| {
+                pin_thread(last).unwrap();
+                let (began, before) = (Instant::now(), calls.load(Ordering::Relaxed));
+                let mut turns = 0;
+                while began.elapsed() < Duration::from_millis(300) {
+                    turn();
+                    turns += 1;
+                }
+                (turns, calls.load(Ordering::Relaxed) - before)
+            });
+            let (turns, beside) = busy.join().unwrap();
+            own = turns;
+            assert!(beside * 5 < turns, "{beside} beside {turns}");
+        });
+        assert!(own > 0);
+    }
+}

@@ -53,7 +53,7 @@ impl<'a> Coordinator<'a> {
         watch: &'a mut dyn FnMut(Event),
     ) -> Self {
         let now = Instant::now();
-        let measuring = MeasuringCpu::of(cpus, clock);
+        let measuring = MeasuringCpu::of(cpus, clock, runs.iter().map(RunState::waiting).sum());
         Self { runs, store, stop, watch, began: now, charged: now, cpus: cpus.to_vec(), measuring }
     }
 
@@ -237,12 +237,12 @@ impl<'a> Coordinator<'a> {
     /// Makes one round of one point, and stores it at once.
     fn round(&mut self, run: usize, which: usize, mode: Mode) -> Result<(), RunError> {
         self.announce(run, which);
-        let launched = Instant::now();
         let waits = mode == Mode::Sample && !self.runs[run].evidence[which].of_trials;
         if waits {
-            self.measuring.await_quiet(self.stop);
+            let waited = self.measuring.await_quiet(self.stop);
+            self.runs[run].add_waiting_time(waited);
         }
-        let waited = launched.elapsed();
+        let launched = Instant::now();
         let at = self.runs[run].earlier + self.began.elapsed();
         let started_ms = unix_ms();
         let order = self.runs[run].order(which, mode);
@@ -254,7 +254,7 @@ impl<'a> Coordinator<'a> {
         let made = self.runs[run].place.make(&order, self.stop, &phases);
         measuring.ended();
         if waits {
-            measuring.earn_patience(launched.elapsed().saturating_sub(waited));
+            measuring.earn_patience(launched.elapsed());
         }
         let starting = self.runs[run].place.take_start_time();
         self.runs[run].add_area_time(which, launched.elapsed().saturating_sub(starting));

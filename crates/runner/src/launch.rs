@@ -64,11 +64,7 @@ impl Phases<'_> {
 
 /// Runs one round in a fresh process of this program. When `stop` is set, the worker may
 /// take a moment to end, and is then killed.
-pub fn launch(
-    order: &RoundOrder,
-    stop: &AtomicBool,
-    phases: &Phases,
-) -> Result<Report, CaseError> {
+pub fn launch(order: &RoundOrder, stop: &AtomicBool, phases: &Phases) -> Result<Report, CaseError> {
     let limit = limit_of(order);
     let plainly = |order: &RoundOrder| {
         let shows_output =
@@ -372,7 +368,8 @@ mod tests {
         assert!(!may_succeed_later(&ErrorKind::PermissionDenied.into()));
         let missing = &mut Command::new("/nowhere/oscost");
         let stop = AtomicBool::new(false);
-        assert!(launch_plainly(missing, Duration::from_secs(1), &stop, false).is_err());
+        let limit = Duration::from_secs(1);
+        assert!(launch_plainly(missing, limit, &stop, false, &Phases::NONE).is_err());
     }
 
     #[test]
@@ -416,8 +413,24 @@ mod tests {
         let mut child = command.spawn().unwrap();
         let output = Pipe::read(child.stdout.take()).unwrap();
         let _errors = Pipe::read(child.stderr.take()).unwrap();
-        let (_, hung) = await_end(&mut child, &output, limit, &AtomicBool::new(stop)).unwrap();
+        let stop = AtomicBool::new(stop);
+        let (_, hung) = await_end(&mut child, &output, limit, &stop, &|| ()).unwrap();
         (output.text(LAST_CHANCE), hung)
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn the_phases_of_a_worker_are_reported_once_each_in_their_order() {
+        let order = std::cell::RefCell::new(Vec::new());
+        let phases = Phases {
+            started: &|| order.borrow_mut().push("started"),
+            ended: &|| order.borrow_mut().push("ended"),
+        };
+        let mut command = Command::new("sh");
+        command.args(["-c", "echo; exec >&-; sleep 0.1"]);
+        let limit = Duration::from_secs(60);
+        launch_plainly(&mut command, limit, &AtomicBool::new(false), false, &phases).unwrap();
+        assert_eq!(*order.borrow(), ["started", "ended"]);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use measure::watch::{Watch, Watcher};
 use platform::cpu::pin_thread;
 use platform::kept_awake::KeptAwake;
 
-/// How long a round may wait for a quiet moment, and how long all may wait together for each time that such rounds took.
+/// How long a round may wait for a quiet moment, and how long all may wait together for the time that such rounds took.
 const WAIT_AT_MOST: Duration = Duration::from_millis(250);
 const WAITING_PER_ROUND_TIME: f64 = 1.5;
 /// How long they may wait in addition.
@@ -23,14 +23,16 @@ pub(crate) struct MeasuringCpu {
     watched: Option<(KeptAwake, Watch)>,
     /// Whether a round is in progress.
     is_measured: Cell<bool>,
-    /// How long rounds may still wait.
+    /// How long rounds may wait until others have earned more.
     patience: Cell<Duration>,
+    /// How long they may still wait in all.
+    left: Cell<Duration>,
 }
 
 impl MeasuringCpu {
-    /// The last of these CPUs, of which there is one at least. It is kept awake from now on, unless that would use up a quota of
-    /// CPU time.
-    pub(crate) fn of(cpus: &[usize], clock: &ClockFacts) -> Self {
+    /// The last of these CPUs, of which there is one at least; rounds may wait for so long in all. It is kept awake from now on,
+    /// unless that would use up a quota of CPU time.
+    pub(crate) fn of(cpus: &[usize], clock: &ClockFacts, waiting: Duration) -> Self {
         let cpu = cpus.last().copied().unwrap_or(0);
         let own = cpus.first().copied().filter(|&first| first != cpu);
         let watched = || {
@@ -42,21 +44,26 @@ impl MeasuringCpu {
         let has_quota = platform::environment::has_cpu_quota();
         let watched = if has_quota { None } else { watched() };
         let (is_measured, patience) = (Cell::new(true), Cell::new(WAITING_TO_BEGIN_WITH));
-        let measuring = Self { cpu, own, watched, is_measured, patience };
+        let left = Cell::new(waiting);
+        let measuring = Self { cpu, own, watched, is_measured, patience, left };
         measuring.move_away();
         measuring.ended();
         measuring
     }
 
-    /// Waits until the CPU is quiet, for a limited time.
-    pub(crate) fn await_quiet(&self, stop: &AtomicBool) {
+    /// Waits until the CPU is quiet, for a limited time; returns how long.
+    pub(crate) fn await_quiet(&self, stop: &AtomicBool) -> Duration {
         const LOOK_EVERY: Duration = Duration::from_micros(300);
-        let Some((_, watch)) = &self.watched else { return };
-        let (began, limit) = (Instant::now(), self.patience.get().min(WAIT_AT_MOST));
+        let Some((_, watch)) = &self.watched else { return Duration::ZERO };
+        let limit = WAIT_AT_MOST.min(self.patience.get()).min(self.left.get());
+        let began = Instant::now();
         while !watch.is_quiet() && began.elapsed() < limit && !stop.load(Ordering::Relaxed) {
             std::thread::sleep(LOOK_EVERY);
         }
-        self.patience.set(self.patience.get().saturating_sub(began.elapsed()));
+        let waited = began.elapsed();
+        self.patience.set(self.patience.get().saturating_sub(waited));
+        self.left.set(self.left.get().saturating_sub(waited));
+        waited
     }
 
     /// Lets later rounds wait in proportion to the time that one took.
@@ -97,5 +104,78 @@ impl MeasuringCpu {
         if let Some(own) = self.own {
             let _ = pin_thread(own);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How long the rounds of these tests may wait in all.
+    const ALL: Duration = Duration::from_millis(1_030);
+
+    fn measuring() -> MeasuringCpu {
+        let clock = measure::survey::survey().remove(0);
+        let measuring = MeasuringCpu::of(&platform::cpu::allowed(), &clock, ALL);
+        measuring.started(); // the watch sees nothing
+        measuring
+    }
+
+    #[test]
+    fn rounds_wait_as_long_as_earlier_ones_have_earned() {
+        let (measuring, stop) = (measuring(), AtomicBool::new(false));
+        if measuring.watched.is_none() {
+            return testing::not_applicable("no thread can be given the idle priority here");
+        }
+        let mut waited = Duration::ZERO;
+        for _ in 0..20 {
+            waited += measuring.await_quiet(&stop);
+        }
+        assert!(waited >= WAITING_TO_BEGIN_WITH, "{waited:?}");
+        assert_eq!(measuring.patience.get(), Duration::ZERO);
+        measuring.earn_patience(Duration::from_millis(10));
+        assert_eq!(measuring.patience.get(), Duration::from_millis(15));
+        assert!(measuring.await_quiet(&stop) >= Duration::from_millis(15));
+        assert_eq!(measuring.patience.get(), Duration::ZERO);
+        // Nor longer than all together may.
+        measuring.earn_patience(Duration::from_secs(60));
+        while !measuring.left.get().is_zero() {
+            measuring.await_quiet(&stop);
+        }
+        assert!(!measuring.patience.get().is_zero());
+    }
+
+    #[test]
+    fn a_request_to_stop_ends_the_wait() {
+        let (measuring, stop) = (measuring(), AtomicBool::new(true));
+        measuring.await_quiet(&stop);
+        assert!(!measuring.patience.get().is_zero());
+    }
+
+    /// A coordinator whose worker could not be started stayed on the measuring CPU.
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn the_coordinator_is_beside_the_measuring_cpu_in_all_phases_but_the_start() {
+        let cpus = platform::cpu::allowed();
+        let [first, .., last] = cpus[..] else {
+            return testing::not_applicable("there is one CPU only");
+        };
+        std::thread::spawn(move || {
+            let measuring = MeasuringCpu::of(&cpus, &measure::survey::survey().remove(0), ALL);
+            let own = || platform::cpu::allowed();
+            assert_eq!(own(), [first]);
+            for has_started in [true, false] {
+                measuring.starting();
+                assert_eq!(own(), [last]);
+                if has_started {
+                    measuring.started();
+                    assert_eq!(own(), [first]);
+                }
+                measuring.ended();
+                assert_eq!(own(), [first]);
+            }
+        })
+        .join()
+        .unwrap();
     }
 }

@@ -84,12 +84,7 @@ impl<'a> Place<'a> {
     }
 
     /// Makes a round, and reports its phases.
-    pub(crate) fn make(
-        &mut self,
-        order: &RoundOrder,
-        stop: &AtomicBool,
-        phases: &Phases,
-    ) -> Made {
+    pub(crate) fn make(&mut self, order: &RoundOrder, stop: &AtomicBool, phases: &Phases) -> Made {
         match self {
             Self::Here => match launch(order, stop, phases) {
                 Ok(report) => Made::Report(report),

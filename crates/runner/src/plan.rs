@@ -71,7 +71,7 @@ pub struct Plan {
     /// The number of trials of a point whose rounds are trials.
     #[serde(default)]
     pub trials: usize,
-    /// The largest number of trials of a point, if it is not half as many again.
+    /// The largest number of trials of a point, if it is not four times as many.
     #[serde(default)]
     pub trials_at_most: Option<usize>,
     /// The user's own code that points measure, by their labels.
@@ -169,8 +169,9 @@ pub fn plan_of(
         Extent::Quick | Extent::Ordinary => 6,
         Extent::Full => 10,
     });
+    let timed: Vec<&Point> = points.iter().filter(|point| !options.on.lacks(&point.case)).collect();
     let (sampling, trying) =
-        (sampling_ms(&points, options), trials_ms(&points, trials as u32, options.quick));
+        (sampling_ms(&timed, options), trials_ms(&timed, trials as u32, options.quick));
     let budget_ms = options.budget.map_or(sampling + trying, |budget| budget.as_millis() as u64);
     let share = sampling as f64 / (sampling + trying).max(1) as f64;
     Ok(Plan {
@@ -218,20 +219,20 @@ fn unasked(cases: Vec<&'static Case>) -> Result<Vec<&'static Case>, PlanError> {
 }
 
 /// Time for all sampled points, in ms. A round takes about 25 ms, and most points need only the least number of rounds.
-fn sampling_ms(points: &[Point], options: &Options) -> u64 {
+fn sampling_ms(points: &[&Point], options: &Options) -> u64 {
     match points.iter().filter(|point| trials_of(&point.case).is_none()).count() as u64 {
         0 => 0,
         count if options.quick => (count * 120).max(5_000),
         count if options.full => (count * 1_500).max(12_000),
-        count => (count * 450).max(12_000),
+        count => (count * 420).max(12_000),
     }
 }
 
 /// Time for all trials, in ms, some of which are repeated.
-fn trials_ms(points: &[Point], times: u32, quick: bool) -> u64 {
+fn trials_ms(points: &[&Point], times: u32, quick: bool) -> u64 {
     /// Time to start a worker, calibrate its work and run the sentinel.
     const AROUND_ONE: Duration = Duration::from_millis(25);
-    let of_point = |point: &Point| {
+    let of_point = |point: &&Point| {
         let trials = trials_of(&point.case)?;
         let sampled = times.min(u32::try_from(trials.at_most).unwrap_or(u32::MAX));
         Some(((trials.takes)(&point.params) + AROUND_ONE) * (sampled + u32::from(trials.counted)))
@@ -264,10 +265,11 @@ impl Plan {
         trials_of(&point.case).map_or(self.trials, |trials| trials.at_most.min(self.trials))
     }
 
-    /// The largest number of its trials, if some are disturbed or differ too much: usually half as many again.
+    /// The largest number of its trials, if some are disturbed or differ too much, as far as there is time: usually four times as
+    /// many.
     pub fn trials_at_most(&self, point: &Point) -> usize {
         let wanted = self.trials_of(point);
-        self.trials_at_most.map_or(wanted + wanted / 2, |most| most.max(wanted))
+        self.trials_at_most.map_or(wanted * 4, |most| most.max(wanted))
     }
 
     /// Allows more time where starting a worker takes longer than usual, in ms: that is most of a round then.
@@ -336,8 +338,8 @@ mod tests {
     fn parameters_multiply_and_are_made_definite() {
         let options = Options { filters: vec!["lock/sysv-sem".into()], ..Options::default() };
         let plan = plan(&options, &[0, 1], 7).unwrap();
-        // 1, 2 and 4 workers, as threads and as processes; and one thread and two with work of three lengths.
-        assert_eq!(plan.points.len(), 6 + 6);
+        // 1, 2 and 4 threads, 1 and 2 processes; and one thread and two with work of three lengths.
+        assert_eq!(plan.points.len(), 5 + 6);
         assert!(plan.points.iter().any(|point| point.params["workers"] == "4"));
         assert!(plan.points.iter().all(|point| point.params["place"] == "spread"));
     }
@@ -677,7 +679,8 @@ mod tests {
         for count in ["1", "2"] {
             assert_eq!(workers(&quick, count), workers(&ordinary, count));
         }
-        assert_eq!((workers(&quick, "4"), quick.len() * 3), (0, ordinary.len() * 2));
+        let few = workers(&ordinary, "1") + workers(&ordinary, "2");
+        assert_eq!((workers(&quick, "4"), quick.len()), (0, few));
     }
 
     #[test]

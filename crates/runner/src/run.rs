@@ -86,7 +86,8 @@ pub fn begin(
     store.begin_run(&info, &machine, &text)?;
     let mut run = here(plan, &info.id, &timebase);
     run.use_earlier_levels(level_key(&machine), store)?;
-    let complete = Coordinator::new(vec![run], &plan.cpus, &timebase.clock, store, stop, watch).measure()?;
+    let complete =
+        Coordinator::new(vec![run], &plan.cpus, &timebase.clock, store, stop, watch).measure()?;
     conclude(store, info.id, complete)
 }
 
@@ -119,7 +120,8 @@ pub fn resume(
     let mut run = here(&plan, &id, &timebase);
     run.use_earlier_levels(level_key(&begun.machine), store)?;
     run.replay(&rows);
-    let complete = Coordinator::new(vec![run], &plan.cpus, &timebase.clock, store, stop, watch).measure()?;
+    let complete =
+        Coordinator::new(vec![run], &plan.cpus, &timebase.clock, store, stop, watch).measure()?;
     conclude(store, id, complete)
 }
 

@@ -37,6 +37,8 @@ pub(crate) struct RunState<'a> {
     levels: Levels,
     /// The time that it has taken.
     pub(crate) spent: Duration,
+    /// The part of it in which rounds waited for a quiet moment.
+    waited: Duration,
     /// When the run that is resumed had ended, in its own measuring time.
     pub(crate) earlier: Duration,
     pub(crate) next_seq: u64,
@@ -71,6 +73,7 @@ impl<'a> RunState<'a> {
             evidence,
             levels: Levels::default(),
             spent: Duration::ZERO,
+            waited: Duration::ZERO,
             earlier: Duration::ZERO,
             next_seq: 0,
             area_time: BTreeMap::new(),
@@ -245,11 +248,13 @@ impl<'a> RunState<'a> {
     }
 
     /// Whether a point still needs a round, and there is time for it. On a busy machine the time may be up before the first
-    /// round of a point, which is measured nevertheless; and there is more time for those without quiet moments.
+    /// round of a point, which is measured nevertheless; and there is more time for those without quiet moments, and as much as
+    /// rounds have waited for such a moment.
     pub(crate) fn wants_round(&self, which: usize) -> bool {
         let evidence = &self.evidence[which];
-        let has_time =
-            self.spent < self.budget() + evidence.patience(self.plan) || evidence.rounds() == 0;
+        let patience = Duration::from_millis(self.plan.patience_ms);
+        let longer = evidence.patience(self.plan).max(self.waited.min(patience));
+        let has_time = self.spent < self.budget() + longer || evidence.rounds() == 0;
         has_time && evidence.needs_rounds()
     }
 
@@ -299,7 +304,20 @@ impl<'a> RunState<'a> {
         self.active().iter().any(|&which| self.wants_round(which))
     }
 
-    /// Adds the time of a round.
+    /// How long rounds may wait for quiet moments in all: a part of the time for sampled points, and what the run goes on longer.
+    pub(crate) fn waiting(&self) -> Duration {
+        const SHARE: f64 = 0.3;
+        let sampling = Duration::from_millis(self.plan.sampling_ms);
+        sampling.mul_f64(SHARE) + Duration::from_millis(self.plan.patience_ms)
+    }
+
+    /// Adds the time for which a round of a sampled point waited.
+    pub(crate) fn add_waiting_time(&mut self, time: Duration) {
+        self.waited += time;
+        self.sampled_time += time;
+    }
+
+    /// Adds the time of a round without that for which it waited for a quiet moment.
     pub(crate) fn add_area_time(&mut self, which: usize, time: Duration) {
         let case = &self.evidence[which].point.case;
         let area = case.split('/').next().unwrap_or(case);

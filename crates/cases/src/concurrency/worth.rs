@@ -31,7 +31,8 @@ pub const CASE: Case = Case {
         Param {
             name: "executor",
             meaning: "what carries out the jobs (see concurrency/jobs)",
-            default: &["serial", "threads", "pool", "rayon", "tokio"],
+            // Rayon's figures are close to the pool's.
+            default: &["serial", "threads", "pool", "tokio"],
             full: &["serial", "threads", "threads-up-front", "pool", "rayon", "tokio", "processes"],
             takes: Takes::Words(NAMES),
         },
@@ -89,12 +90,10 @@ fn times(length: Duration, count: usize) -> usize {
     (fitting as usize).clamp(2, TIMES_AT_MOST)
 }
 
-/// Whether a run of this extent measures this point: a quick run leaves out rayon, whose figures are close
-/// to the pool's, and the longest jobs.
+/// Whether a run of this extent measures this point: a quick run leaves out the longest jobs.
 pub fn includes(params: &Params, extent: Extent) -> bool {
     let is_long = length_of(params, "length").is_ok_and(|length| length > QUICK_LENGTH_AT_MOST);
-    let is_rayon = params.get("executor").is_some_and(|name| name == "rayon");
-    extent != Extent::Quick || !(is_long || is_rayon)
+    extent != Extent::Quick || !is_long
 }
 
 /// Estimated as serial execution, plus the creation of a thread or process for each job if the executor

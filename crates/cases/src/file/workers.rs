@@ -25,7 +25,7 @@ pub const CASE: Case = Case {
         Param {
             name: "workers",
             meaning: "the number of threads",
-            default: &["1", "2", "4"],
+            default: &["1", "2"],
             full: &["1", "2", "4", "8", "16"],
             takes: Takes::Count(WORKERS_AT_MOST),
         },

@@ -93,7 +93,8 @@ pub const MESSAGE: Param = Param {
 pub const BLOCK: Param = Param {
     name: "block",
     meaning: "bytes that one call sends",
-    default: &["4k", "64k"],
+    // Of smaller ones the calls are most of the cost, which round trips show.
+    default: &["64k"],
     full: &["64", "1k", "4k", "64k", "1m"],
     takes: Takes::Size(16 << 20),
 };
@@ -101,8 +102,7 @@ pub const BLOCK: Param = Param {
 /// The same of queues, whose messages have at most 8 KiB unless the system is configured otherwise.
 const BLOCK_OF_QUEUE: Param = Param { default: &["4k"], full: &["64", "1k", "4k", "8k"], ..BLOCK };
 /// The same of UDP, whose datagrams have at most 65,507 bytes.
-const BLOCK_OF_UDP: Param =
-    Param { default: &["4k", "32k"], full: &["64", "1k", "4k", "32k"], ..BLOCK };
+const BLOCK_OF_UDP: Param = Param { default: &["32k"], full: &["64", "1k", "4k", "32k"], ..BLOCK };
 
 /// The length of what one call moves or copies.
 pub const LENGTH: Param = Param {

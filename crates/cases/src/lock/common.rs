@@ -101,14 +101,15 @@ pub const OUTSIDE: Param = Param {
     full: &["none"],
     takes: Takes::Work(&[]),
 };
-/// Whether a run of this extent measures this point: a quick run has one worker and two workers, and
-/// no larger numbers. Work is done by one thread and by two, and not in a quick run.
+/// Whether a run of this extent measures this point: more than two workers are threads, and a quick run has none of them. Work is
+/// done by one thread and by two, and not in a quick run.
 pub fn includes(params: &Params, extent: Extent) -> bool {
     let is_few = count_of(params, "workers").is_ok_and(|workers| workers <= 2);
     let is = |name: &str, value: &str| params.get(name).is_none_or(|own| own == value);
     match extent {
         Extent::Full => true,
-        Extent::Ordinary => is(WORK.name, "none") || (is_few && is("as", "threads")),
+        Extent::Ordinary if is_few => is(WORK.name, "none") || is("as", "threads"),
+        Extent::Ordinary => is(WORK.name, "none") && is("as", "threads"),
         Extent::Quick => is(WORK.name, "none") && is_few,
     }
 }

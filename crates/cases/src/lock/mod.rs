@@ -41,8 +41,15 @@ pub const AREA: Area = Area {
     ],
     includes,
     added: &[(OUTSIDE.name, "none")],
-    // Like lock/sysv-sem and lock/posix-sem-shared, with a small difference each.
-    extended: &["lock/sysv-sem-no-undo", "lock/posix-sem-named"],
+    // Like lock/sysv-sem, lock/posix-sem-shared, lock/pthread-mutex and lock/pipe-token, with a small difference each.
+    extended: &[
+        "lock/sysv-sem-no-undo",
+        "lock/posix-sem-named",
+        "lock/pthread-mutex-errorcheck",
+        "lock/pthread-mutex-recursive",
+        "lock/pthread-mutex-pshared",
+        "lock/eventfd-token",
+    ],
     summary: &[
         SummaryRow {
             label: "lock and unlock, free (Mutex)",

@@ -30,6 +30,15 @@ pub struct MeasuredSystem {
 }
 
 impl On {
+    /// Whether the system is known to lack the case, which then takes no time.
+    pub(super) fn lacks(&self, case: &str) -> bool {
+        match self {
+            On::All => false,
+            On::This => cases::find(case).is_some_and(|case| case.missing_here().is_some()),
+            On::OneOf(systems, at) => systems[*at].lacks.contains(case),
+        }
+    }
+
     /// Whether the points of side `a`, and those of side `b`, are measured there. A side of which several systems could have
     /// the points is measured on the first that has its case, as it is judged by the first that has figures.
     pub(super) fn sides(&self, statement: &Statement) -> (bool, bool) {
