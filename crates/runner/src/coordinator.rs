@@ -63,6 +63,7 @@ impl<'a> Coordinator<'a> {
         platform::cleanup::sweep_dead();
         platform::process::adopt_children();
         let outcome = self.count_and_sample();
+        // What follows computes.
         self.measuring.started();
         self.runs.iter_mut().for_each(|run| run.place.end());
         // A worker killed just before this run began may end only now.

@@ -62,8 +62,8 @@ impl Phases<'_> {
     pub const NONE: Self = Self { started: &|| (), ended: &|| () };
 }
 
-/// Runs one round in a fresh process of this program. When `stop` is set, the worker may
-/// take a moment to end, and is then killed.
+/// Runs one round in a fresh process of this program. When `stop` is set, the worker may take a moment to end, and is then
+/// killed.
 pub fn launch(order: &RoundOrder, stop: &AtomicBool, phases: &Phases) -> Result<Report, CaseError> {
     let limit = limit_of(order);
     let plainly = |order: &RoundOrder| {

@@ -81,9 +81,8 @@ impl MeasuringCpu {
     /// The round has started: the CPU is left to it.
     pub(crate) fn started(&self) {
         self.is_measured.set(true);
-        if let Some((awake, watch)) = &self.watched {
+        if let Some((awake, _)) = &self.watched {
             awake.leave_alone();
-            watch.forget();
         }
         self.move_away();
     }
@@ -91,8 +90,9 @@ impl MeasuringCpu {
     /// The round has ended, if there was one.
     pub(crate) fn ended(&self) {
         if self.is_measured.replace(false)
-            && let Some((awake, _)) = &self.watched
+            && let Some((awake, watch)) = &self.watched
         {
+            watch.forget();
             awake.keep_busy();
         }
         // One that could not be started has left it there.
@@ -117,7 +117,9 @@ mod tests {
     fn measuring() -> MeasuringCpu {
         let clock = measure::survey::survey().remove(0);
         let measuring = MeasuringCpu::of(&platform::cpu::allowed(), &clock, ALL);
-        measuring.started(); // the watch sees nothing
+        measuring.started();
+        let forget = |(_, watch): &(KeptAwake, Watch)| watch.forget();
+        measuring.watched.iter().for_each(forget); // what it has seen until then
         measuring
     }
 

@@ -377,3 +377,42 @@ fn limit_ms(point: &Point, plan: &Plan) -> u64 {
     }
     point.trial_takes().map_or(ROUND_MS, |takes| takes.as_millis() as u64 * 5)
 }
+
+#[cfg(test)]
+mod tests {
+    use measure::cycles::Latency;
+    use measure::survey::survey;
+
+    use super::*;
+    use crate::plan::{Options, plan};
+
+    /// Whether a point that has one round gets another after so much time beyond the budget, of which rounds waited this long.
+    fn goes_on(options: Options, beyond: Duration, waited: Duration) -> bool {
+        let plan = plan(&options, &[0], 7).unwrap();
+        let timebase = Timebase { clock: survey().remove(0), latency: Latency::Cycles(3) };
+        let mut evidence = Evidence::new(plan.points[0].clone());
+        let round = r#"{"series":{"cpu":0,"busy":1,"batch":9,"samples":[5.0],"readings":[[1,1,1,null],[1,1,1,null]]}}"#;
+        assert!(evidence.add_round(round, &RoundEnd::Reported(Ok(())), 0));
+        let mut run = RunState::new(&plan, "a-run", &timebase, Place::Here, vec![evidence]);
+        run.spent = run.budget() + beyond;
+        run.add_waiting_time(waited);
+        run.wants_round(0)
+    }
+
+    #[test]
+    fn a_run_goes_on_for_as_long_as_rounds_waited_within_its_patience() {
+        let of = |options: &Options, beyond, waited| {
+            let seconds = Duration::from_secs;
+            goes_on(options.clone(), seconds(beyond), seconds(waited))
+        };
+        let filters = vec!["syscall/read-0".to_owned()];
+        let usual = Options { filters, ..Options::default() };
+        assert!(!of(&usual, 2, 0));
+        assert!(of(&usual, 2, 3) && !of(&usual, 4, 3));
+        assert!(of(&usual, 29, 300) && !of(&usual, 31, 300));
+        let quick = Options { quick: true, ..usual.clone() };
+        assert!(of(&quick, 9, 300) && !of(&quick, 11, 300));
+        let budgeted = Options { budget: Some(Duration::from_secs(5)), ..usual };
+        assert!(!of(&budgeted, 0, 300));
+    }
+}
