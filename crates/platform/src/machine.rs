@@ -28,6 +28,12 @@ pub fn describe() -> Vec<Fact> {
     system::find().into_facts()
 }
 
+/// Whether Windows is Wine.
+#[cfg(windows)]
+pub(crate) fn is_wine() -> bool {
+    windows::wine_version().is_some()
+}
+
 /// The kind of core that a CPU is, where a processor has several kinds: `performance`, `efficiency`,
 /// `capacity 446`; `all alike` where it has one kind; `None` where the system does not report it.
 pub fn core_type(cpu: usize) -> Option<String> {

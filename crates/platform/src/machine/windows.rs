@@ -80,7 +80,7 @@ fn wine_text(text: *const c_char) -> Option<String> {
     Some(text.to_string_lossy().into_owned())
 }
 
-fn wine_version() -> Option<String> {
+pub(crate) fn wine_version() -> Option<String> {
     let function = ntdll(c"wine_get_version")?;
     // SAFETY: Wine documents this function for this purpose.
     let function = unsafe {
