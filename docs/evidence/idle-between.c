@@ -40,7 +40,7 @@ static int ascending(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-enum { MOST = 4000000 };
+enum { MOST = 16000000 };
 
 int main(int argc, char **argv) {
     int turns = argc > 1 ? atoi(argv[1]) : 6;

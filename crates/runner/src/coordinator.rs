@@ -248,9 +248,6 @@ impl<'a> Coordinator<'a> {
         let started_ms = unix_ms();
         let order = self.runs[run].order(which, mode);
         let measuring = &self.measuring;
-        if self.runs[run].place.is_here() {
-            measuring.starting();
-        }
         let phases = Phases { started: &|| measuring.started(), ended: &|| measuring.ended() };
         let made = self.runs[run].place.make(&order, self.stop, &phases);
         measuring.ended();

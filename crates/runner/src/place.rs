@@ -62,11 +62,6 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// Whether they are made by workers of this process.
-    pub(crate) fn is_here(&self) -> bool {
-        matches!(self, Self::Here)
-    }
-
     /// The name of the agent's system.
     pub(crate) fn name(&self) -> Option<&str> {
         match self {
