@@ -103,6 +103,7 @@ fn round(
         limit_ms: 5,
         slow_down: 0.0,
         parent: None,
+        is_swept: false,
         user: None,
     };
     let mut out = Vec::new();

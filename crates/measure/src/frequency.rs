@@ -28,8 +28,10 @@ pub struct TimeAndChain {
 
 /// Two rounds are used for the slope if their frequencies differ by this share at least.
 const DIFFERENT: f64 = 0.01;
-/// Pairs of rounds that a slope is fitted to, at least.
+/// Pairs of rounds that a slope is fitted to, at least, beside those of the rounds that are in most pairs: a few rounds at
+/// another frequency are in many pairs, and show no more than their own disturbances.
 const PAIRS_AT_LEAST: usize = 10;
+const ROUNDS_BESIDE: usize = 3;
 /// A slope with a wider interval than this is not used.
 const HALF_WIDTH_AT_MOST: f64 = 0.4;
 /// Resampled fits behind the interval.
@@ -45,12 +47,15 @@ impl Slope {
     pub fn fit(points: &[Vec<TimeAndChain>], seed: u64) -> Option<Self> {
         let logs: Vec<Vec<(f64, f64)>> = points.iter().map(|rounds| logarithms(rounds)).collect();
         let mut rng = StdRng::seed_from_u64(seed);
-        let slope = weighted_median(&mut slopes_of(&logs), PAIRS_AT_LEAST)?;
+        if pairs_beside(&logs) < PAIRS_AT_LEAST {
+            return None;
+        }
+        let slope = weighted_median(&mut slopes_of(&logs))?;
         let mut draws: Vec<f64> = (0..DRAWS)
             .filter_map(|_| {
                 let resampled: Vec<Vec<(f64, f64)>> =
                     logs.iter().map(|rounds| resample(rounds, &mut rng)).collect();
-                weighted_median(&mut slopes_of(&resampled), 1)
+                weighted_median(&mut slopes_of(&resampled))
             })
             .collect();
         if draws.len() < DRAWS / 2 {
@@ -97,11 +102,27 @@ fn slopes_of(points: &[Vec<(f64, f64)>]) -> Vec<(f64, f64)> {
     slopes
 }
 
-/// The weighted median; `None` if there are fewer than `at_least` values.
-fn weighted_median(values: &mut [(f64, f64)], at_least: usize) -> Option<f64> {
-    if values.len() < at_least.max(1) {
-        return None;
+/// The number of pairs of rounds at different frequencies, without the rounds that are in most of them.
+fn pairs_beside(points: &[Vec<(f64, f64)>]) -> usize {
+    let mut left: Vec<Vec<f64>> =
+        points.iter().map(|rounds| rounds.iter().map(|&(x, _)| x).collect()).collect();
+    let partners = |rounds: &[f64], x: f64| {
+        rounds.iter().filter(|&&other| (other - x).abs() >= DIFFERENT).count()
+    };
+    for _ in 0..ROUNDS_BESIDE {
+        let each = left.iter().enumerate().flat_map(|(point, rounds)| {
+            rounds.iter().enumerate().map(move |(nth, &x)| (partners(rounds, x), point, nth))
+        });
+        if let Some((_, point, nth)) = each.max() {
+            left[point].swap_remove(nth);
+        }
     }
+    let ends = |rounds: &Vec<f64>| rounds.iter().map(|&x| partners(rounds, x)).sum::<usize>();
+    left.iter().map(ends).sum::<usize>() / 2
+}
+
+/// The weighted median; `None` if there are no values.
+fn weighted_median(values: &mut [(f64, f64)]) -> Option<f64> {
     values.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
     let half = values.iter().map(|(_, weight)| weight).sum::<f64>() / 2.0;
     let mut below = 0.0;
@@ -156,6 +177,18 @@ mod tests {
         moded.iter_mut().step_by(7).for_each(|round| round.time *= 1.06);
         let found = Slope::fit(&[moded], 5).unwrap();
         assert!((found.slope - 1.0).abs() < 0.1, "{found:?}");
+    }
+
+    /// All of `clock/gettime` was marked for a slope of 12, with an interval of no width, from one round.
+    #[test]
+    fn a_few_rounds_at_another_frequency_show_no_slope() {
+        let odd = TimeAndChain { time: 112.0, chain: 808.5 };
+        for (count, is_found) in [(1, false), (3, false), (10, true)] {
+            let mut steady = rounds(1.0, 0.002, 0.0, 6);
+            steady[..count].fill(odd);
+            let found = Slope::fit(&[rounds(1.0, 0.002, 0.0, 7), steady], 8);
+            assert_eq!(found.is_some(), is_found, "{count} rounds: {found:?}");
+        }
     }
 
     #[test]

@@ -58,6 +58,9 @@ pub struct RoundOrder {
     pub slow_down: f64,
     /// The coordinator's pid, if it starts workers directly.
     pub parent: Option<u32>,
+    /// Whether the coordinator removes what rounds leave when the run ends.
+    #[serde(default)]
+    pub is_swept: bool,
     /// The user's own code, if that is what the case measures.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<UserCode>,
@@ -564,6 +567,7 @@ pub(crate) mod tests {
             limit_ms: 2_000,
             slow_down: 0.0,
             parent: None,
+            is_swept: false,
             user: None,
         }
     }

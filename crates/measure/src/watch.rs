@@ -26,6 +26,13 @@ impl Watch {
         self.quiet_in_a_row.load(Ordering::Relaxed) >= QUIET_WINDOWS
     }
 
+    /// Adds a window.
+    pub fn see(&self, is_quiet: bool) {
+        let seen = &self.quiet_in_a_row;
+        let in_a_row = if is_quiet { seen.load(Ordering::Relaxed).saturating_add(1) } else { 0 };
+        seen.store(in_a_row, Ordering::Relaxed);
+    }
+
     /// Forgets what was seen: the CPU was not watched for a while.
     pub fn forget(&self) {
         self.quiet_in_a_row.store(0, Ordering::Relaxed);
@@ -63,10 +70,7 @@ impl Watcher {
         };
         let alu = self.alu.is_near(middle(&|reading| reading.ratios().alu));
         let chase = self.chase.is_near(middle(&|reading| reading.ratios().chase));
-        let seen = &self.watch.quiet_in_a_row;
-        let in_a_row =
-            if alu && chase { seen.load(Ordering::Relaxed).saturating_add(1) } else { 0 };
-        seen.store(in_a_row, Ordering::Relaxed);
+        self.watch.see(alu && chase);
     }
 }
 
@@ -142,9 +146,9 @@ mod tests {
     #[test]
     fn quiet_must_last_and_is_forgotten() {
         let watch = Watch::default();
-        let see = |quiet: u32| watch.quiet_in_a_row.store(quiet, Ordering::Relaxed);
         for (windows, is_quiet) in [(0, false), (QUIET_WINDOWS - 1, false), (QUIET_WINDOWS, true)] {
-            see(windows);
+            watch.see(false);
+            (0..windows).for_each(|_| watch.see(true));
             assert_eq!(watch.is_quiet(), is_quiet, "{windows}");
         }
         watch.forget();

@@ -10,9 +10,10 @@ use std::thread::Thread;
 
 use crate::cpu::pin_thread;
 
-const RESTING: u8 = 0;
+const RESTS: u8 = 0;
 const BUSY: u8 = 1;
-const ENDING: u8 = 2;
+const TO_REST: u8 = 2;
+const ENDING: u8 = 3;
 
 /// A CPU that is kept busy on request.
 pub struct KeptAwake {
@@ -29,7 +30,7 @@ impl KeptAwake {
     /// `rest` is the CPU on which its thread rests, another one if there is one. `None` where no thread can be pinned and given
     /// the idle priority, which leaves the CPU to any other thread.
     pub fn new(cpu: usize, rest: usize, work: impl FnMut() + Send + 'static) -> Option<Self> {
-        let wanted = Arc::new(AtomicU8::new(RESTING));
+        let wanted = Arc::new(AtomicU8::new(RESTS));
         let (ready, is_ready) = mpsc::sync_channel(1);
         let state = Arc::clone(&wanted);
         let run = move || {
@@ -52,13 +53,20 @@ impl KeptAwake {
         self.thread.unpark();
     }
 
-    /// Leaves the CPU alone from now on. The thread is moved away at once, since it may not run there again for long: while
-    /// another one does, it would be found waiting in the run queue.
+    /// Leaves the CPU alone from now on. If it is to rest elsewhere, the thread is moved away at once, since it may not run
+    /// there again for long: while another one does, it would be found waiting in the run queue.
     pub fn leave_alone(&self) {
-        self.wanted.store(RESTING, Ordering::Release);
+        // A thread that rests already is not told to.
+        let _ =
+            self.wanted.compare_exchange(BUSY, TO_REST, Ordering::AcqRel, Ordering::Relaxed);
         if self.rest != self.cpu {
             os::pin(&self.id, self.rest);
         }
+    }
+
+    /// Whether it has finished what it was working on when it was to leave the CPU alone.
+    pub fn is_resting(&self) -> bool {
+        self.wanted.load(Ordering::Acquire) == RESTS
     }
 }
 
@@ -75,7 +83,15 @@ fn work_on_request(wanted: &AtomicU8, mut work: impl FnMut()) {
         match wanted.load(Ordering::Acquire) {
             ENDING => return,
             BUSY => work(),
-            _ => std::thread::park(),
+            RESTS => std::thread::park(),
+            _ => {
+                let _ = wanted.compare_exchange(
+                    TO_REST,
+                    RESTS,
+                    Ordering::AcqRel,
+                    Ordering::Relaxed,
+                );
+            }
         }
     }
 }
@@ -179,17 +195,18 @@ mod tests {
         let awake = awake.expect("a thread of idle priority");
         assert_eq!(calls.load(Ordering::Relaxed), 0, "it rests at first");
         for _ in 0..3 {
+            assert!(awake.is_resting());
             let before = calls.load(Ordering::Relaxed);
             awake.keep_busy();
+            assert!(!awake.is_resting());
             wait_until(|| calls.load(Ordering::Relaxed) > before + 2);
             awake.leave_alone();
-            // At most the call in progress is finished.
-            let is_still = || {
-                let before = calls.load(Ordering::Relaxed);
-                std::thread::sleep(Duration::from_millis(20));
-                calls.load(Ordering::Relaxed) == before
-            };
-            wait_until(is_still);
+            wait_until(|| awake.is_resting());
+            awake.leave_alone(); // once more changes nothing
+            assert!(awake.is_resting());
+            let before = calls.load(Ordering::Relaxed);
+            std::thread::sleep(Duration::from_millis(20));
+            assert_eq!(calls.load(Ordering::Relaxed), before);
         }
         awake.keep_busy();
         drop(awake);

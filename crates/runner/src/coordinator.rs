@@ -19,7 +19,7 @@ use crate::evidence::Evidence;
 use crate::id::{now_rfc3339, unix_ms};
 use crate::launch::{Phases, Report, RoundEnd};
 use crate::machine::directories;
-use crate::measuring_cpu::MeasuringCpu;
+use crate::measuring_cpus::{MeasuringCpus, Needs};
 use crate::place::{Counting, Made};
 use crate::plan::Plan;
 use crate::run_state::RunState;
@@ -39,7 +39,7 @@ pub(crate) struct Coordinator<'a> {
     charged: Instant,
     /// The CPUs of this system that the rounds use, the measuring one last.
     cpus: Vec<usize>,
-    measuring: MeasuringCpu,
+    measuring: MeasuringCpus,
 }
 
 impl<'a> Coordinator<'a> {
@@ -53,7 +53,7 @@ impl<'a> Coordinator<'a> {
         watch: &'a mut dyn FnMut(Event),
     ) -> Self {
         let now = Instant::now();
-        let measuring = MeasuringCpu::of(cpus, clock, runs.iter().map(RunState::waiting).sum());
+        let measuring = MeasuringCpus::of(cpus, clock, runs.iter().map(RunState::waiting).sum());
         Self { runs, store, stop, watch, began: now, charged: now, cpus: cpus.to_vec(), measuring }
     }
 
@@ -238,11 +238,14 @@ impl<'a> Coordinator<'a> {
     /// Makes one round of one point, and stores it at once.
     fn round(&mut self, run: usize, which: usize, mode: Mode) -> Result<(), RunError> {
         self.announce(run, which);
-        let waits = mode == Mode::Sample && !self.runs[run].evidence[which].of_trials;
-        if waits {
-            let waited = self.measuring.await_quiet(self.stop);
+        let evidence = &self.runs[run].evidence[which];
+        let is_trial = evidence.of_trials;
+        if mode == Mode::Sample {
+            let needs = if evidence.scatters() { Needs::SeveralCpus } else { Needs::OneCpu };
+            let waited = self.measuring.await_quiet(needs, self.stop);
             self.runs[run].add_waiting_time(waited);
         }
+        self.measuring.starting();
         let launched = Instant::now();
         let at = self.runs[run].earlier + self.began.elapsed();
         let started_ms = unix_ms();
@@ -251,8 +254,8 @@ impl<'a> Coordinator<'a> {
         let phases = Phases { started: &|| measuring.started(), ended: &|| measuring.ended() };
         let made = self.runs[run].place.make(&order, self.stop, &phases);
         measuring.ended();
-        if waits {
-            measuring.earn_patience(launched.elapsed());
+        if mode == Mode::Sample {
+            measuring.earn_patience(launched.elapsed(), is_trial);
         }
         let starting = self.runs[run].place.take_start_time();
         self.runs[run].add_area_time(which, launched.elapsed().saturating_sub(starting));

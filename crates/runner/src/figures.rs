@@ -186,10 +186,12 @@ impl Evidence {
             return;
         }
         let interval = interval_of(&values.rounds, plan.seed);
-        // The interval of fewer rounds is wider; of much fewer it is no longer what it claims to be.
+        // The interval of fewer rounds is wider. Where a fraction of a percent counts, it must be narrower than the rounds of
+        // different processes are known to differ.
         let wanted = match plan.boots {
             Some(_) => 0,
-            None if self.of_trials => plan.trials_of(&self.point).min(6),
+            None if self.of_trials => plan.trials_of(&self.point).min(QUIET_ROUNDS_AT_LEAST),
+            None if self.is_contended() => QUIET_ROUNDS_AT_LEAST,
             None => plan.observations_enough(self.is_paired()),
         };
         if values.rounds.len() < wanted {
@@ -205,8 +207,10 @@ impl Evidence {
         let accepted = self.accepted_precision(plan);
         let several_modes =
             result.quiet_quartiles.is_some_and(|[lower, upper]| upper > lower * (1.0 + ONE_MODE));
-        // If the rounds agree in spite of them, the next run will too. Of pairs the faster counts, and so does the fastest mode.
-        let rounds_agree = interval.half_width() <= accepted.min(ONE_MODE);
+        // If the rounds agree in spite of them, the next run will too: those of tasks on several CPUs within the precision that
+        // is accepted of them, since they differ anyway. Of pairs the faster counts, and so does the fastest mode.
+        let agreeing = if self.scatters() { accepted } else { accepted.min(ONE_MODE) };
+        let rounds_agree = interval.half_width() <= agreeing;
         if several_modes && !rounds_agree && !self.is_paired() {
             result
                 .doubts

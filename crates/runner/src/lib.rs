@@ -19,7 +19,7 @@ mod launch;
 mod link;
 pub mod machine;
 mod machine_changes;
-mod measuring_cpu;
+mod measuring_cpus;
 mod noise;
 mod on;
 mod place;

@@ -64,8 +64,6 @@ pub struct Plan {
     /// The part of the budget in which trials are counted on the host.
     #[serde(default)]
     pub host_counts_ms: u64,
-    /// The part of it that sampled points may take beyond their minimum number of rounds, while trials are outstanding.
-    pub sampling_ms: u64,
     /// The minimum number of rounds of a point.
     pub rounds_at_least: usize,
     /// The number of trials of a point whose rounds are trials.
@@ -111,7 +109,6 @@ pub fn plan(options: &Options, cpus: &[usize], seed: u64) -> Result<Plan, PlanEr
         let mut plan = plan_of(points_of_claims(options, cpus)?, options, cpus, seed)?;
         if options.budget.is_none() {
             plan.budget_ms *= SLACK_OF_CLAIMS;
-            plan.sampling_ms *= SLACK_OF_CLAIMS;
         }
         return Ok(plan);
     }
@@ -173,7 +170,6 @@ pub fn plan_of(
     let (sampling, trying) =
         (sampling_ms(&timed, options), trials_ms(&timed, trials as u32, options.quick));
     let budget_ms = options.budget.map_or(sampling + trying, |budget| budget.as_millis() as u64);
-    let share = sampling as f64 / (sampling + trying).max(1) as f64;
     Ok(Plan {
         points,
         precision: options.precision.unwrap_or(PRECISION),
@@ -190,7 +186,6 @@ pub fn plan_of(
             None => PATIENCE_MS,
         },
         host_counts_ms: 0,
-        sampling_ms: (budget_ms as f64 * share) as u64,
         rounds_at_least: if options.quick { 6 } else { 20 },
         trials,
         trials_at_most: options.trials_at_most,
@@ -238,8 +233,8 @@ fn trials_ms(points: &[&Point], times: u32, quick: bool) -> u64 {
         Some(((trials.takes)(&point.params) + AROUND_ONE) * (sampled + u32::from(trials.counted)))
     };
     let all: Duration = points.iter().filter_map(of_point).sum();
-    // One in four is repeated, in a quick run one in five.
-    let to_repeat = if quick { 5 } else { 4 };
+    // One in three is repeated, in a quick run one in five.
+    let to_repeat = if quick { 5 } else { 3 };
     (all + all / to_repeat).as_millis() as u64
 }
 
@@ -281,7 +276,6 @@ impl Plan {
         let more_ms = rounds * (worker_start_ms - USUAL_MS).max(0.0);
         let more_ms = more_ms.min(self.budget_ms as f64 * (FACTOR_AT_MOST - 1.0)) as u64;
         self.budget_ms += more_ms;
-        self.sampling_ms += more_ms;
     }
 
     /// Allows the time to count on the host what trials do: two pairs of each, one of which goes on for twice as long.
@@ -647,11 +641,12 @@ mod tests {
 
     #[test]
     fn processes_and_threads_are_measured_within_their_share_of_the_whole_run() {
-        let trials_ms = |filter: &str, quick| {
+        let of_area = |filter: &str, quick| {
             let options = Options { filters: vec![filter.into()], quick, ..Options::default() };
             let plan = plan(&options, &[0, 1], 7).unwrap();
-            let sampled = plan.points.iter().filter(|point| point.trial_takes().is_none()).count();
-            (sampled, plan.budget_ms - plan.sampling_ms)
+            let (sampled, trials): (Vec<&Point>, Vec<&Point>) =
+                plan.points.iter().partition(|point| point.trial_takes().is_none());
+            (sampled.len(), trials_ms(&trials, plan.trials as u32, quick))
         };
         for (filter, quick, sampled_at_most, ms_at_most) in [
             ("process", false, 8, 14_000),
@@ -660,7 +655,7 @@ mod tests {
             ("thread", false, 9, 8_000),
             ("thread", true, 5, 3_000),
         ] {
-            let (sampled, ms) = trials_ms(filter, quick);
+            let (sampled, ms) = of_area(filter, quick);
             assert!(sampled <= sampled_at_most && ms <= ms_at_most, "{filter}: {sampled} {ms}");
         }
     }

@@ -44,8 +44,6 @@ pub(crate) struct RunState<'a> {
     pub(crate) next_seq: u64,
     /// The time of the rounds of each area.
     area_time: BTreeMap<String, Duration>,
-    /// The part of that time for sampled points.
-    sampled_time: Duration,
     /// Key of the sentinel's quiet levels in the store; `None` if unknown.
     level_key: Option<String>,
     /// Reasons to doubt all its figures.
@@ -77,7 +75,6 @@ impl<'a> RunState<'a> {
             earlier: Duration::ZERO,
             next_seq: 0,
             area_time: BTreeMap::new(),
-            sampled_time: Duration::ZERO,
             level_key: None,
             doubts: Vec::new(),
             passes_of_boot: 0,
@@ -190,23 +187,22 @@ impl<'a> RunState<'a> {
         }
     }
 
-    /// The points of the next pass. Sampled points that have their least number of rounds wait for the trials once the
-    /// time for sampling is spent: otherwise there would be too few trials.
+    /// The points of the next pass. Those that have the planned number of rounds, and are to have more, wait while they took
+    /// much more time than others of these: a long trial costs as much as ten rounds of another point, which needs them as badly.
     pub(crate) fn active(&self) -> Vec<usize> {
-        let needs_more = |evidence: &Evidence| {
+        let needs_more = |&which: &usize| {
+            let evidence = &self.evidence[which];
             evidence.needs_rounds() && evidence.rounds() < evidence.rounds_at_most()
         };
-        let trials_left = self.evidence.iter().any(|e| e.of_trials && needs_more(e));
-        let share_is_spent = self.sampled_time >= Duration::from_millis(self.plan.sampling_ms);
-        let waits = |evidence: &Evidence| {
-            let has_enough = evidence.has_least_rounds(self.plan);
-            !evidence.of_trials && has_enough && trials_left && share_is_spent
-        };
-        let wanted = |&which: &usize| {
-            let evidence = &self.evidence[which];
-            needs_more(evidence) && !waits(evidence)
-        };
-        (0..self.evidence.len()).filter(wanted).collect()
+        let needing: Vec<usize> = (0..self.evidence.len()).filter(needs_more).collect();
+        let has_planned = |&which: &usize| self.evidence[which].has_planned_rounds(self.plan);
+        let took = |which: usize| self.evidence[which].took;
+        let mut times: Vec<Duration> =
+            needing.iter().copied().filter(has_planned).map(took).collect();
+        times.sort_unstable();
+        let middle = times.get(times.len() / 2).copied().unwrap_or_default();
+        let is_due = |which: &usize| !has_planned(which) || took(*which) <= middle * 2;
+        needing.into_iter().filter(is_due).collect()
     }
 
     /// Ends the system where its rounds are to come from several boots, and the present one has its share of them.
@@ -304,17 +300,15 @@ impl<'a> RunState<'a> {
         self.active().iter().any(|&which| self.wants_round(which))
     }
 
-    /// How long rounds may wait for quiet moments in all: a part of the time for sampled points, and what the run goes on longer.
+    /// How long rounds may wait for quiet moments in all: a part of the run's time, and what it goes on longer.
     pub(crate) fn waiting(&self) -> Duration {
-        const SHARE: f64 = 0.3;
-        let sampling = Duration::from_millis(self.plan.sampling_ms);
-        sampling.mul_f64(SHARE) + Duration::from_millis(self.plan.patience_ms)
+        const SHARE: f64 = 0.15;
+        self.budget().mul_f64(SHARE) + Duration::from_millis(self.plan.patience_ms)
     }
 
-    /// Adds the time for which a round of a sampled point waited.
+    /// Adds the time for which a round waited.
     pub(crate) fn add_waiting_time(&mut self, time: Duration) {
         self.waited += time;
-        self.sampled_time += time;
     }
 
     /// Adds the time of a round without that for which it waited for a quiet moment.
@@ -322,9 +316,7 @@ impl<'a> RunState<'a> {
         let case = &self.evidence[which].point.case;
         let area = case.split('/').next().unwrap_or(case);
         *self.area_time.entry(area.to_owned()).or_default() += time;
-        if !self.evidence[which].of_trials {
-            self.sampled_time += time;
-        }
+        self.evidence[which].took += time;
     }
 
     /// The order for one round.
@@ -343,6 +335,7 @@ impl<'a> RunState<'a> {
             limit_ms: limit_ms(point, self.plan),
             slow_down: self.plan.slow_down,
             parent: Some(std::process::id()),
+            is_swept: matches!(self.place, Place::Here),
             user: self.plan.user_code(point).cloned(),
         }
     }
@@ -397,6 +390,35 @@ mod tests {
         run.spent = run.budget() + beyond;
         run.add_waiting_time(waited);
         run.wants_round(0)
+    }
+
+    /// Trials of a second took the time in which a hundred other points could have had more rounds.
+    #[test]
+    fn beyond_the_plan_points_that_took_much_time_wait_for_others() {
+        let options = Options {
+            filters: vec!["concurrency/worth".to_owned(), "syscall/read-0".to_owned()],
+            ..Options::default()
+        };
+        let plan = plan(&options, &[0], 7).unwrap();
+        let timebase = Timebase { clock: survey().remove(0), latency: Latency::Cycles(3) };
+        let is_trial = |point: &&Point| point.trial_takes().is_some();
+        let trials = plan.points.iter().filter(is_trial).take(3);
+        let sampled = plan.points.iter().find(|point| !is_trial(point)).unwrap();
+        let points = trials.chain([sampled]).cloned().map(Evidence::new).collect();
+        let mut run = RunState::new(&plan, "a-run", &timebase, Place::Here, points);
+        let round = r#"{"series":{"cpu":0,"busy":1,"batch":9,"samples":[5.0],"readings":[[1,1,1,null],[1,1,1,null]],"contended":true}}"#;
+        let make = |run: &mut RunState, which: usize, ms: u64| {
+            let evidence = &mut run.evidence[which];
+            assert!(evidence.add_round(round, &RoundEnd::Reported(Ok(())), 0));
+            run.add_area_time(which, Duration::from_millis(ms));
+        };
+        for (which, ms) in [(0, 300), (1, 20), (2, 20), (3, 900)] {
+            (0..plan.trials).for_each(|_| make(&mut run, which, ms));
+        }
+        assert_eq!(run.active(), [1, 2, 3], "the sampled one has fewer rounds than planned");
+        (0..40).for_each(|_| make(&mut run, 1, 20));
+        (0..40).for_each(|_| make(&mut run, 2, 20));
+        assert!(run.active().contains(&0));
     }
 
     #[test]

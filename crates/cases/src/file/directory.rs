@@ -74,7 +74,7 @@ fn lack(room: &Room, files: u64, size: u64) -> Option<String> {
 /// A new directory with space for files. It is removed with everything in it when dropped.
 pub struct Home {
     /// Removes all that is in it.
-    _directory: Directory,
+    directory: Directory,
     path: PathBuf,
 }
 
@@ -90,7 +90,25 @@ impl Home {
             CaseError::Failed(format!("creating a directory in {}: {e}", parent.display()))
         })?;
         let path = make(directory.path().join(Directory::home()))?;
-        Ok(Self { _directory: directory, path })
+        Ok(Self { directory, path })
+    }
+
+    /// As [`Home::with_room`], for so many files or directories that their removal leaves traces: where something removes it
+    /// later, the empty directory stays, so that the next trial is made elsewhere on the device.
+    ///
+    /// # Errors
+    /// As [`Home::with_room`].
+    pub fn of_many(
+        params: &Params,
+        files: usize,
+        size: usize,
+        round: &Round,
+    ) -> Result<Self, CaseError> {
+        let mut home = Self::with_room(params, files, size)?;
+        if round.order().is_swept {
+            home.directory.keep_home();
+        }
+        Ok(home)
     }
 
     /// Its path.
@@ -153,7 +171,7 @@ impl Fresh {
             true => round.operations_to_count(COUNTED_FILES, files),
             false => files,
         };
-        let home = Home::with_room(params, files * AT_ONCE, size)?;
+        let home = Home::of_many(params, files * AT_ONCE, size, round)?;
         let contents = Contents::new(files, size);
         Ok(Self { home, files, contents })
     }

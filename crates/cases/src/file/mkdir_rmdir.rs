@@ -20,7 +20,7 @@ pub const CASE: Case = Case {
     params: &[DIR],
     metrics: &[],
     run: |params, round| {
-        let home = Home::with_room(params, 1, 0)?;
+        let home = Home::of_many(params, 1, 0, round)?;
         let path = SystemPath::new(&home.path().join(Directory::branch(1)))?;
         if cfg!(unix) {
             round.expect_syscalls(2.0);

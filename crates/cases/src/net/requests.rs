@@ -53,7 +53,7 @@ fn run(params: &Params, round: &mut Round) -> Result<(), CaseError> {
 
 /// As in `net/answer`. With one connection all architectures only show the cost of waking an idle CPU. `select` and
 /// `poll` differ from `epoll` only with many connections. With more than 100, `fork`
-/// takes seconds to start, since its accepting process rarely gets the CPU.
+/// and `threads` take seconds to start, since what accepts rarely gets the CPU.
 pub fn includes(params: &Params, extent: Extent) -> bool {
     let connections = count_of(params, "connections").unwrap_or(0);
     let arch = value_of(params, "arch").unwrap_or_default();
@@ -63,7 +63,7 @@ pub fn includes(params: &Params, extent: Extent) -> bool {
         _ if !is_here(params) => is_listed_as_missing(connections, extent),
         (Extent::Quick, 100) => is_loop || arch == "threads",
         (Extent::Ordinary, 100) => !["select", "poll", "wsapoll"].contains(&arch),
-        (Extent::Ordinary, 1_000) => !["fork", "select", "tokio"].contains(&arch),
+        (Extent::Ordinary, 1_000) => !["fork", "select", "threads", "tokio"].contains(&arch),
         _ => false,
     }
 }

@@ -1,0 +1,269 @@
+//! The CPUs that measurements are made on: kept awake between rounds, and watched for quiet moments.
+
+use std::cell::Cell;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use measure::survey::ClockFacts;
+use measure::watch::{Watch, Watcher};
+use platform::cpu::pin_thread;
+use platform::kept_awake::KeptAwake;
+use platform::topology::CpuLocation;
+
+/// The largest number of CPUs kept awake: those that single measurements and pairs use, and on small machines all. More would
+/// make a large machine slower, since its cores share what power they may use.
+const AWAKE_AT_MOST: usize = 4;
+/// How long a round may wait for a quiet moment.
+const WAIT_AT_MOST: Duration = Duration::from_millis(250);
+/// How long all rounds may wait together, for the time that samples took and for that of trials, which take longer.
+const WAITING_PER_SAMPLING_TIME: f64 = 1.5;
+const WAITING_PER_TRIAL_TIME: f64 = 0.3;
+/// How long they may wait in addition.
+const WAITING_TO_BEGIN_WITH: Duration = Duration::from_secs(1);
+
+/// The measuring CPUs of a run.
+pub(crate) struct MeasuringCpus {
+    /// The one that single measurements are made on is the last.
+    watched: Vec<Watched>,
+    /// Whether a round is in progress.
+    is_measured: Cell<bool>,
+    /// How long rounds may wait until others have earned more.
+    patience: Cell<Duration>,
+    /// How long they may still wait in all.
+    left: Cell<Duration>,
+}
+
+struct Watched {
+    awake: KeptAwake,
+    watch: Watch,
+    /// Whether it is that of this process, whose threads rest there.
+    is_own: bool,
+}
+
+/// What a round needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Needs {
+    /// The CPU of single measurements.
+    OneCpu,
+    /// Several CPUs, or it is a trial, which may use all.
+    SeveralCpus,
+}
+
+impl MeasuringCpus {
+    /// Of these CPUs, of which there is one at least; rounds may wait for so long in all. They are kept awake from now on,
+    /// unless that would use up a quota of CPU time: one hardware thread of each core. The calling thread moves to the first.
+    pub(crate) fn of(cpus: &[usize], clock: &ClockFacts, waiting: Duration) -> Self {
+        let own = cpus.first().copied().unwrap_or(0);
+        let kept = match platform::environment::has_cpu_quota() {
+            true => Vec::new(),
+            false => on_cores_of_their_own(platform::topology::here(cpus).cpus()),
+        };
+        let watched = kept.into_iter().filter_map(|cpu| {
+            let mut watcher = Watcher::new(clock)?;
+            let watch = watcher.watch();
+            let awake = KeptAwake::new(cpu, own, move || watcher.look())?;
+            Some(Watched { awake, watch, is_own: cpu == own })
+        });
+        let watched = watched.collect();
+        let (is_measured, patience) = (Cell::new(true), Cell::new(WAITING_TO_BEGIN_WITH));
+        let left = Cell::new(waiting);
+        let measuring = Self { watched, is_measured, patience, left };
+        if cpus.len() > 1 {
+            let _ = pin_thread(own);
+        }
+        measuring.ended();
+        measuring
+    }
+
+    /// Waits until the CPUs that a round needs are quiet, for a limited time; returns how long.
+    pub(crate) fn await_quiet(&self, needs: Needs, stop: &AtomicBool) -> Duration {
+        const LOOK_EVERY: Duration = Duration::from_micros(300);
+        let Some(single) = self.watched.last() else { return Duration::ZERO };
+        let is_quiet = || match needs {
+            Needs::OneCpu => single.watch.is_quiet(),
+            Needs::SeveralCpus => self.watched.iter().all(|watched| watched.watch.is_quiet()),
+        };
+        let limit = WAIT_AT_MOST.min(self.patience.get()).min(self.left.get());
+        let began = Instant::now();
+        while !is_quiet() && began.elapsed() < limit && !stop.load(Ordering::Relaxed) {
+            std::thread::sleep(LOOK_EVERY);
+        }
+        let waited = began.elapsed();
+        self.patience.set(self.patience.get().saturating_sub(waited));
+        self.left.set(self.left.get().saturating_sub(waited));
+        waited
+    }
+
+    /// Lets later rounds wait in proportion to the time that one took.
+    pub(crate) fn earn_patience(&self, took: Duration, is_trial: bool) {
+        let share = if is_trial { WAITING_PER_TRIAL_TIME } else { WAITING_PER_SAMPLING_TIME };
+        self.patience.set(self.patience.get() + took.mul_f64(share));
+    }
+
+    /// A round is about to be started: the CPU of this process is left to it. The thread there cannot be moved away, so that it
+    /// is given the time to rest.
+    pub(crate) fn starting(&self) {
+        const RESTS_WITHIN: Duration = Duration::from_millis(2);
+        const LOOK_EVERY: Duration = Duration::from_micros(50);
+        for own in self.watched.iter().filter(|watched| watched.is_own) {
+            own.awake.leave_alone();
+            let began = Instant::now();
+            while !own.awake.is_resting() && began.elapsed() < RESTS_WITHIN {
+                std::thread::sleep(LOOK_EVERY);
+            }
+        }
+    }
+
+    /// The round has started: the other CPUs are left to it. Its worker was started on this one, and comes by itself: if it was
+    /// started there, beside other programs, reading a CPU-time clock had a second mode, 60 % slower.
+    pub(crate) fn started(&self) {
+        self.is_measured.set(true);
+        self.watched.iter().for_each(|watched| watched.awake.leave_alone());
+    }
+
+    /// The round has ended, if there was one.
+    pub(crate) fn ended(&self) {
+        if self.is_measured.replace(false) {
+            for watched in &self.watched {
+                watched.watch.forget();
+                watched.awake.keep_busy();
+            }
+        }
+    }
+}
+
+/// The last of these CPUs, in their order, without those that share their core with a later one.
+fn on_cores_of_their_own(cpus: &[CpuLocation]) -> Vec<usize> {
+    let mut kept: Vec<CpuLocation> = Vec::new();
+    for at in cpus.iter().rev() {
+        let shares_core = |other: &CpuLocation| at.core.is_some() && other.core == at.core;
+        if kept.len() < AWAKE_AT_MOST && !kept.iter().any(shares_core) {
+            kept.push(*at);
+        }
+    }
+    kept.iter().rev().map(|at| at.cpu).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How long the rounds of these tests may wait in all.
+    const ALL: Duration = Duration::from_millis(1_030);
+
+    fn measuring() -> MeasuringCpus {
+        let clock = measure::survey::survey().remove(0);
+        let measuring = MeasuringCpus::of(&platform::cpu::allowed(), &clock, ALL);
+        measuring.started();
+        for watched in &measuring.watched {
+            while !watched.awake.is_resting() {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            watched.watch.forget(); // what it has seen until then
+        }
+        measuring
+    }
+
+    #[test]
+    fn rounds_wait_as_long_as_earlier_ones_have_earned() {
+        let (measuring, stop) = (measuring(), AtomicBool::new(false));
+        if measuring.watched.is_empty() {
+            return testing::not_applicable("no thread can be given the idle priority here");
+        }
+        let mut waited = Duration::ZERO;
+        for _ in 0..20 {
+            waited += measuring.await_quiet(Needs::OneCpu, &stop);
+        }
+        assert!(waited >= WAITING_TO_BEGIN_WITH, "{waited:?}");
+        assert_eq!(measuring.patience.get(), Duration::ZERO);
+        measuring.earn_patience(Duration::from_millis(10), true);
+        assert_eq!(measuring.patience.get(), Duration::from_millis(3));
+        measuring.earn_patience(Duration::from_millis(8), false);
+        assert_eq!(measuring.patience.get(), Duration::from_millis(15));
+        assert!(measuring.await_quiet(Needs::OneCpu, &stop) >= Duration::from_millis(15));
+        assert_eq!(measuring.patience.get(), Duration::ZERO);
+        // Nor longer than all together may.
+        measuring.earn_patience(Duration::from_secs(60), false);
+        while !measuring.left.get().is_zero() {
+            measuring.await_quiet(Needs::OneCpu, &stop);
+        }
+        assert!(!measuring.patience.get().is_zero());
+    }
+
+    /// Until then only the CPU of single measurements was waited for: one end or the other of most trials was disturbed.
+    #[test]
+    fn a_round_on_several_cpus_waits_for_all_of_them() {
+        let (measuring, stop) = (measuring(), AtomicBool::new(false));
+        let [.., another, single] = &measuring.watched[..] else {
+            return testing::not_applicable("there is no second CPU to keep awake");
+        };
+        for (needs, quiet, has_to_wait) in [
+            (Needs::OneCpu, [false, true], false),
+            (Needs::SeveralCpus, [false, true], true),
+            (Needs::SeveralCpus, [true, false], true),
+            (Needs::OneCpu, [true, false], true),
+            (Needs::SeveralCpus, [true, true], false),
+        ] {
+            measuring.patience.set(Duration::from_millis(5));
+            for (watched, is_quiet) in [another, single].into_iter().zip(quiet) {
+                watched.watch.forget();
+                (0..10).for_each(|_| watched.watch.see(is_quiet));
+            }
+            let waited = measuring.await_quiet(needs, &stop);
+            assert_eq!(waited >= Duration::from_millis(5), has_to_wait, "{needs:?} {quiet:?}");
+        }
+    }
+
+    /// The thread on the CPU of this process was still in its run queue when the round looked who else wanted the CPU.
+    #[test]
+    fn a_round_starts_when_the_thread_of_this_cpu_rests() {
+        let measuring = measuring();
+        measuring.is_measured.set(true);
+        for _ in 0..20 {
+            measuring.ended();
+            measuring.starting();
+            for watched in measuring.watched.iter().filter(|watched| watched.is_own) {
+                assert!(watched.awake.is_resting());
+            }
+            measuring.started();
+        }
+    }
+
+    #[test]
+    fn one_hardware_thread_of_a_core_is_kept_awake() {
+        let at = |cpu, core| CpuLocation { cpu, core, cache: None, socket: None };
+        let kept = |cpus: &[(usize, Option<usize>)]| {
+            on_cores_of_their_own(&cpus.iter().map(|&(cpu, core)| at(cpu, core)).collect::<Vec<_>>())
+        };
+        assert_eq!(kept(&[(3, None)]), [3]);
+        assert_eq!(kept(&[(0, Some(0)), (1, Some(0))]), [1]);
+        assert_eq!(kept(&[(0, None), (1, None), (2, None)]), [0, 1, 2]);
+        // The measuring one is the last in the list, whatever its number.
+        let cores: Vec<_> = (0..16).map(|cpu| (cpu, Some(cpu % 8))).collect();
+        let wanted_last: Vec<_> = cores.iter().copied().filter(|one| one.0 != 2).chain([(2, Some(2))]).collect();
+        assert_eq!(kept(&wanted_last), [13, 14, 15, 2]);
+    }
+
+    #[test]
+    fn a_request_to_stop_ends_the_wait() {
+        let (measuring, stop) = (measuring(), AtomicBool::new(true));
+        measuring.await_quiet(Needs::OneCpu, &stop);
+        assert!(!measuring.patience.get().is_zero());
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn the_coordinator_is_beside_the_measuring_cpu() {
+        let cpus = platform::cpu::allowed();
+        let [first, .., _] = cpus[..] else {
+            return testing::not_applicable("there is one CPU only");
+        };
+        std::thread::spawn(move || {
+            let clock = measure::survey::survey().remove(0);
+            let _measuring = MeasuringCpus::of(&cpus, &clock, ALL);
+            assert_eq!(platform::cpu::allowed(), [first]);
+        })
+        .join()
+        .unwrap();
+    }
+}
