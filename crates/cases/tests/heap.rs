@@ -34,7 +34,7 @@ fn round(size: &str, mode: Mode) -> (Vec<Line>, Result<(), CaseError>) {
         limit_ms: 20,
         slow_down: 0.0,
         parent: None,
-        is_swept: false,
+        is_here: false,
         user: None,
     };
     let mut out = Vec::new();

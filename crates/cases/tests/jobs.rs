@@ -67,7 +67,7 @@ fn carry_out(clock: &ClockFacts, case: &str, params: &[(&str, &str)]) -> Result<
         limit_ms: 1_000,
         slow_down: 0.0,
         parent: None,
-        is_swept: false,
+        is_here: false,
         user: None,
     };
     let mut out = Vec::new();

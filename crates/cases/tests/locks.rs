@@ -94,7 +94,7 @@ impl Bench {
             limit_ms: 5,
             slow_down: 0.0,
             parent: None,
-            is_swept: false,
+            is_here: false,
             user: None,
         };
         let mut out = Vec::new();

@@ -77,7 +77,7 @@ fn order(case: &str, params: &Params, mode: Mode) -> RoundOrder {
         limit_ms: 5,
         slow_down: 0.0,
         parent: None,
-        is_swept: false,
+        is_here: false,
         user: None,
     }
 }

@@ -103,7 +103,7 @@ fn round(
         limit_ms: 5,
         slow_down: 0.0,
         parent: None,
-        is_swept: false,
+        is_here: false,
         user: None,
     };
     let mut out = Vec::new();

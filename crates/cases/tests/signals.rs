@@ -90,7 +90,7 @@ fn order(case: &Case, params: &Params, mode: Mode) -> RoundOrder {
         limit_ms: 20,
         slow_down: 0.0,
         parent: None,
-        is_swept: false,
+        is_here: false,
         user: None,
     }
 }

@@ -58,12 +58,20 @@ pub struct RoundOrder {
     pub slow_down: f64,
     /// The coordinator's pid, if it starts workers directly.
     pub parent: Option<u32>,
-    /// Whether the coordinator removes what rounds leave when the run ends.
+    /// Whether the coordinator started the worker itself: it waits for the worker to say that it comes to its CPUs, which are
+    /// kept awake until then, and removes what rounds leave when the run ends.
     #[serde(default)]
-    pub is_swept: bool,
+    pub is_here: bool,
     /// The user's own code, if that is what the case measures.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<UserCode>,
+}
+
+impl RoundOrder {
+    /// Whether the worker tells when it begins to measure; see [`RoundOrder::is_here`].
+    pub fn announces(&self) -> bool {
+        self.is_here && self.mode == Mode::Sample
+    }
 }
 
 /// The current round: a case calls [`Round::time`] with its operation, between its own set-up and tear-down.
@@ -173,6 +181,14 @@ impl<'a> Round<'a> {
         self.sample(None, &mut repeated(operation))
     }
 
+    /// Tells the coordinator that the measurement begins, by an empty line: what kept its CPUs awake is to leave them.
+    pub(crate) fn announce(&mut self) {
+        if self.order.announces() {
+            // Whether it is still there shows when results are printed.
+            let _ = self.out.write_all(b"\n").and_then(|()| self.out.flush());
+        }
+    }
+
     /// The loop over the operations is the only code that is compiled for each of them: it is called once a batch.
     fn sample(
         &mut self,
@@ -182,6 +198,7 @@ impl<'a> Round<'a> {
         if self.order.mode != Mode::Sample {
             return self.count(operations);
         }
+        self.announce();
         let mut sampler = Sampler::new(self.order, cpu, 1)?;
         sampler.calibrate(operations)?;
         let watch = Stopwatch::start();
@@ -567,7 +584,7 @@ pub(crate) mod tests {
             limit_ms: 2_000,
             slow_down: 0.0,
             parent: None,
-            is_swept: false,
+            is_here: false,
             user: None,
         }
     }
@@ -579,6 +596,23 @@ pub(crate) mod tests {
         let mut out = Vec::new();
         let result = run(&mut Round::new(order, &mut out));
         (parse_lines(std::str::from_utf8(&out).unwrap()), result)
+    }
+
+    /// The CPU was idle for the 3 ms in which a worker starts on another one, and came back beside a neighbour.
+    #[test]
+    fn a_worker_beside_its_coordinator_tells_when_it_begins_to_measure() {
+        for (is_here, mode, announced) in [
+            (true, Mode::Sample, true),
+            (false, Mode::Sample, false),
+            (true, Mode::CountRest, false),
+        ] {
+            let mut out = Vec::new();
+            let order = RoundOrder { is_here, ..order(mode) };
+            Round::new(&order, &mut out).time(|| turn(100)).unwrap();
+            let text = String::from_utf8(out).unwrap();
+            assert_eq!(text.starts_with("\n{"), announced, "{mode:?}: {text}");
+            assert!(!parse_lines(&text).is_empty());
+        }
     }
 
     #[test]

@@ -14,7 +14,7 @@ const DRAWS_WITHIN: usize = 16;
 pub const ROUNDS_OF_BOOTSTRAP: usize = 6;
 /// The level of Student's t for fewer: at 95 %, that of three rounds of a skewed distribution would cover its median in 93 % of
 /// cases.
-const LEVEL_OF_FEW: f64 = 0.96;
+const LEVEL_OF_FEW: f64 = 0.965;
 /// Bootstrap medians drawn over rounds.
 const DRAWS_OVER: usize = 2_000;
 

@@ -202,6 +202,7 @@ impl Round<'_> {
         context: &TrialContext,
         trial: impl FnOnce() -> Result<Timed<T>, CaseError>,
     ) -> Result<Trial<T>, CaseError> {
+        self.announce();
         let (before, seen_before) = (context.readings(), Seen::now());
         let usage = ProcessUsage::now();
         let timed = trial()?;
@@ -253,6 +254,7 @@ impl Round<'_> {
         if times > 1 {
             one()?;
         }
+        self.announce();
         let (before, seen_before) = (context.readings(), Seen::now());
         let (usage, busy) = (ProcessUsage::now(), busy_time(&context.cpus));
         let mut all = Vec::with_capacity(times);

@@ -102,6 +102,7 @@ impl Round<'_> {
             task,
             hands_over,
         };
+        self.announce();
         let seen_before = other_threads(worker_group, &order);
         if worker_group.processes {
             let mut children = Vec::new();

@@ -245,7 +245,6 @@ impl<'a> Coordinator<'a> {
             let waited = self.measuring.await_quiet(needs, self.stop);
             self.runs[run].add_waiting_time(waited);
         }
-        self.measuring.starting();
         let launched = Instant::now();
         let at = self.runs[run].earlier + self.began.elapsed();
         let started_ms = unix_ms();

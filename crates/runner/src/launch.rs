@@ -51,7 +51,7 @@ pub(crate) const OUTPUT_AT_MOST: usize = 16 << 20;
 
 /// What is to be done when a round has reached a phase.
 pub struct Phases<'a> {
-    /// Its process exists.
+    /// Its process begins to measure, or exists if it does not tell.
     pub started: &'a dyn Fn(),
     /// Its process prints no more: it is about to end.
     pub ended: &'a dyn Fn(),
@@ -69,6 +69,9 @@ pub fn launch(order: &RoundOrder, stop: &AtomicBool, phases: &Phases) -> Result<
     let plainly = |order: &RoundOrder| {
         let shows_output =
             matches!(&order.user, Some(UserCode::Command(command)) if command.show_output);
+        if !order.announces() {
+            (phases.started)();
+        }
         launch_plainly(&mut command_of(order), limit, stop, shows_output, phases)
     };
     let mut report = match order.mode {
@@ -166,18 +169,21 @@ fn launch_plainly(
         }
         Err(e) => return Err(CaseError::from_io("starting a worker", &e)),
     };
-    (phases.started)();
     let pid = child.id();
     let pipes = Pipe::read(child.stdout.take()).and_then(|output| {
         let errors = Pipe::read(child.stderr.take())?;
         Ok((output, errors))
     });
     let (output, errors) = pipes.inspect_err(|_| end_now(&mut child))?;
-    let (status, hung) = await_end(&mut child, &output, limit, stop, phases.ended)?;
+    let (status, hung) = await_end(&mut child, &output, limit, stop, phases)?;
     // Processes that it left behind would disturb the next round.
     platform::process::end_group(pid);
     // Those that left its group may still hold the pipes; they are not waited for.
-    let (output, errors) = (output.text(LAST_CHANCE), errors.text(LAST_CHANCE));
+    let (mut output, errors) = (output.text(LAST_CHANCE), errors.text(LAST_CHANCE));
+    // The announcement, by an empty line, is no output.
+    if output.starts_with('\n') {
+        output.remove(0);
+    }
     if hung || !status.success() {
         platform::cleanup::sweep(pid);
     }
@@ -201,7 +207,7 @@ pub fn output_of(command: &mut Command, limit: Duration, stop: &AtomicBool) -> O
     let mut child = command.spawn().ok()?;
     let pid = child.id();
     let output = Pipe::read(child.stdout.take()).inspect_err(|_| end_now(&mut child)).ok()?;
-    let (status, hung) = await_end(&mut child, &output, limit, stop, &|| ()).ok()?;
+    let (status, hung) = await_end(&mut child, &output, limit, stop, &Phases::NONE).ok()?;
     platform::process::end_group(pid);
     let text = output.text(LAST_CHANCE);
     (status.success() && !hung).then_some(text)
@@ -213,17 +219,22 @@ fn await_end(
     output: &Pipe,
     limit: Duration,
     stop: &AtomicBool,
-    ended: &dyn Fn(),
+    phases: &Phases,
 ) -> Result<(ExitStatus, bool), CaseError> {
     let failed = |e| CaseError::from_io("waiting for a worker", &e);
     let mut deadline = Instant::now() + limit;
     let (mut stopping, mut said) = (false, false);
     loop {
+        let heard = output.listen(LOOK_EVERY);
+        if heard == Heard::FirstWords {
+            (phases.started)();
+            continue;
+        }
         // A worker closes its output just before it ends, unless a child process keeps it open.
-        let closed = output.is_closed_within(LOOK_EVERY);
+        let closed = heard == Heard::End;
         if closed && !said {
             said = true;
-            ended();
+            (phases.ended)();
         }
         if let Some(status) = child.try_wait().map_err(failed)? {
             return Ok((status, false));
@@ -253,38 +264,56 @@ fn end_now(child: &mut Child) {
 /// A pipe that a thread reads continuously: otherwise a worker would block when the pipe is full.
 struct Pipe {
     bytes: Arc<Mutex<Vec<u8>>>,
-    closed: Receiver<()>,
+    /// One message for the first output; disconnected when the pipe is closed.
+    heard: Receiver<()>,
+}
+
+/// What a worker was heard to print.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Heard {
+    /// Its first output; said once.
+    FirstWords,
+    /// It closed the pipe.
+    End,
+    /// Nothing so far that was not said.
+    Nothing,
 }
 
 impl Pipe {
     fn read(pipe: Option<impl Read + Send + 'static>) -> Result<Self, CaseError> {
         let bytes = Arc::new(Mutex::new(Vec::new()));
-        let (open, closed) = channel();
+        let (words, heard) = channel();
         let kept = Arc::clone(&bytes);
         let reader = std::thread::Builder::new().spawn(move || {
             if let Some(pipe) = pipe {
-                read_all(pipe, &kept);
+                read_all(pipe, &kept, || _ = words.send(()));
             }
-            drop(open);
+            drop(words);
         });
         reader.map_err(|e| CaseError::from_io("reading from a worker", &e))?;
-        Ok(Self { bytes, closed })
+        Ok(Self { bytes, heard })
     }
 
-    fn is_closed_within(&self, time: Duration) -> bool {
-        self.closed.recv_timeout(time) != Err(RecvTimeoutError::Timeout)
+    /// Waits for this long at most.
+    fn listen(&self, time: Duration) -> Heard {
+        match self.heard.recv_timeout(time) {
+            Ok(()) => Heard::FirstWords,
+            Err(RecvTimeoutError::Disconnected) => Heard::End,
+            Err(RecvTimeoutError::Timeout) => Heard::Nothing,
+        }
     }
 
     /// What was read until it was closed, or until `time` is over.
     fn text(&self, time: Duration) -> String {
-        self.is_closed_within(time);
+        while self.listen(time) == Heard::FirstWords {}
         let bytes = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
         String::from_utf8_lossy(&bytes).into_owned()
     }
 }
 
 /// Reads to the end, or to the limit of a worker's output: then the closed pipe ends the writer.
-fn read_all(mut pipe: impl Read, kept: &Mutex<Vec<u8>>) {
+fn read_all(mut pipe: impl Read, kept: &Mutex<Vec<u8>>, first_words: impl FnOnce()) {
+    let mut first_words = Some(first_words);
     let mut part = vec![0; 64 << 10];
     loop {
         match pipe.read(&mut part) {
@@ -292,6 +321,9 @@ fn read_all(mut pipe: impl Read, kept: &Mutex<Vec<u8>>) {
             // The exit status reports the cause.
             Ok(0) | Err(_) => return,
             Ok(count) => {
+                if let Some(say) = first_words.take() {
+                    say();
+                }
                 let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
                 kept.extend_from_slice(&part[..count]);
                 if kept.len() > OUTPUT_AT_MOST {
@@ -414,7 +446,7 @@ mod tests {
         let output = Pipe::read(child.stdout.take()).unwrap();
         let _errors = Pipe::read(child.stderr.take()).unwrap();
         let stop = AtomicBool::new(stop);
-        let (_, hung) = await_end(&mut child, &output, limit, &stop, &|| ()).unwrap();
+        let (_, hung) = await_end(&mut child, &output, limit, &stop, &Phases::NONE).unwrap();
         (output.text(LAST_CHANCE), hung)
     }
 
@@ -426,11 +458,17 @@ mod tests {
             started: &|| order.borrow_mut().push("started"),
             ended: &|| order.borrow_mut().push("ended"),
         };
-        let mut command = Command::new("sh");
-        command.args(["-c", "echo; exec >&-; sleep 0.1"]);
-        let limit = Duration::from_secs(60);
-        launch_plainly(&mut command, limit, &AtomicBool::new(false), false, &phases).unwrap();
-        assert_eq!(*order.borrow(), ["started", "ended"]);
+        for (script, phases_of_it, output) in [
+            ("echo; echo said; exec >&-; sleep 0.1", vec!["started", "ended"], "said\n"),
+            ("echo; sleep 0.1; echo", vec!["started", "ended"], "\n"),
+            ("exec >&-", vec!["ended"], ""),
+        ] {
+            let mut command = Command::new("sh");
+            command.args(["-c", script]);
+            let (limit, stop) = (Duration::from_secs(60), AtomicBool::new(false));
+            let made = launch_plainly(&mut command, limit, &stop, false, &phases).unwrap();
+            assert_eq!((order.take(), made.text.as_str()), (phases_of_it, output), "{script}");
+        }
     }
 
     #[test]

@@ -36,8 +36,6 @@ pub(crate) struct MeasuringCpus {
 struct Watched {
     awake: KeptAwake,
     watch: Watch,
-    /// Whether it is that of this process, whose threads rest there.
-    is_own: bool,
 }
 
 /// What a round needs.
@@ -62,7 +60,7 @@ impl MeasuringCpus {
             let mut watcher = Watcher::new(clock)?;
             let watch = watcher.watch();
             let awake = KeptAwake::new(cpu, own, move || watcher.look())?;
-            Some(Watched { awake, watch, is_own: cpu == own })
+            Some(Watched { awake, watch })
         });
         let watched = watched.collect();
         let (is_measured, patience) = (Cell::new(true), Cell::new(WAITING_TO_BEGIN_WITH));
@@ -100,22 +98,9 @@ impl MeasuringCpus {
         self.patience.set(self.patience.get() + took.mul_f64(share));
     }
 
-    /// A round is about to be started: the CPU of this process is left to it. The thread there cannot be moved away, so that it
-    /// is given the time to rest.
-    pub(crate) fn starting(&self) {
-        const RESTS_WITHIN: Duration = Duration::from_millis(2);
-        const LOOK_EVERY: Duration = Duration::from_micros(50);
-        for own in self.watched.iter().filter(|watched| watched.is_own) {
-            own.awake.leave_alone();
-            let began = Instant::now();
-            while !own.awake.is_resting() && began.elapsed() < RESTS_WITHIN {
-                std::thread::sleep(LOOK_EVERY);
-            }
-        }
-    }
-
-    /// The round has started: the other CPUs are left to it. Its worker was started on this one, and comes by itself: if it was
-    /// started there, beside other programs, reading a CPU-time clock had a second mode, 60 % slower.
+    /// The round begins to measure: the CPUs are left to it. Its worker was started on that of this process, and comes by
+    /// itself: if it was started on the measuring one, beside other programs, reading a CPU-time clock had a second mode, 60 %
+    /// slower.
     pub(crate) fn started(&self) {
         self.is_measured.set(true);
         self.watched.iter().for_each(|watched| watched.awake.leave_alone());
@@ -211,21 +196,6 @@ mod tests {
             }
             let waited = measuring.await_quiet(needs, &stop);
             assert_eq!(waited >= Duration::from_millis(5), has_to_wait, "{needs:?} {quiet:?}");
-        }
-    }
-
-    /// The thread on the CPU of this process was still in its run queue when the round looked who else wanted the CPU.
-    #[test]
-    fn a_round_starts_when_the_thread_of_this_cpu_rests() {
-        let measuring = measuring();
-        measuring.is_measured.set(true);
-        for _ in 0..20 {
-            measuring.ended();
-            measuring.starting();
-            for watched in measuring.watched.iter().filter(|watched| watched.is_own) {
-                assert!(watched.awake.is_resting());
-            }
-            measuring.started();
         }
     }
 

@@ -335,7 +335,7 @@ impl<'a> RunState<'a> {
             limit_ms: limit_ms(point, self.plan),
             slow_down: self.plan.slow_down,
             parent: Some(std::process::id()),
-            is_swept: matches!(self.place, Place::Here),
+            is_here: matches!(self.place, Place::Here),
             user: self.plan.user_code(point).cloned(),
         }
     }

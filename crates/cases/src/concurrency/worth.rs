@@ -136,7 +136,7 @@ mod tests {
             limit_ms: 1_000,
             slow_down: 0.0,
             parent: None,
-            is_swept: false,
+            is_here: false,
             user: None,
         };
         (case.run)(&params, &mut Round::new(&order, &mut Vec::new())).unwrap();

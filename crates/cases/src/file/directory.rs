@@ -105,7 +105,7 @@ impl Home {
         round: &Round,
     ) -> Result<Self, CaseError> {
         let mut home = Self::with_room(params, files, size)?;
-        if round.order().is_swept {
+        if round.order().is_here {
             home.directory.keep_home();
         }
         Ok(home)

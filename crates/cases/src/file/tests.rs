@@ -58,7 +58,7 @@ fn order(params: &Params, mode: Mode) -> RoundOrder {
         limit_ms: 1_000,
         slow_down: 0.0,
         parent: None,
-        is_swept: false,
+        is_here: false,
         user: None,
     }
 }
