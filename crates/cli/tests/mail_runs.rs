@@ -50,7 +50,7 @@ fn every_architecture_delivers_to_the_same_list() {
 }
 
 #[test]
-fn a_message_is_delivered_and_a_list_is_here() {
+fn a_message_is_delivered_and_a_list_is_swept() {
     let bench = Bench::new();
     let run = format!(
         "run mail --quick --budget 3s --param arch=loop --param connections=30 --param delay=0 --param message=4k \

@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_dead_processes_left_is_here() {
+    fn only_what_dead_processes_left_is_swept() {
         let _alone = alone();
         let mine = temp_path();
         // The highest pid of Linux is 2^22: this one never exists.

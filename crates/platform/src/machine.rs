@@ -34,6 +34,12 @@ pub(crate) fn is_wine() -> bool {
     windows::wine_version().is_some()
 }
 
+/// Whether a hypervisor decides where its CPUs run.
+pub fn is_virtual() -> bool {
+    let hypervisor = cpuid::here().hypervisor();
+    hypervisor.is_some_and(|name| !["none", "Hyper-V root"].contains(&name.as_str()))
+}
+
 /// The kind of core that a CPU is, where a processor has several kinds: `performance`, `efficiency`,
 /// `capacity 446`; `all alike` where it has one kind; `None` where the system does not report it.
 pub fn core_type(cpu: usize) -> Option<String> {

@@ -64,7 +64,7 @@ impl<'a> Coordinator<'a> {
         platform::process::adopt_children();
         let outcome = self.count_and_sample();
         // What follows computes.
-        self.measuring.started();
+        self.measuring.started(Needs::SeveralCpus);
         self.runs.iter_mut().for_each(|run| run.place.end());
         // A worker killed just before this run began may end only now.
         platform::cleanup::sweep_dead();
@@ -240,8 +240,10 @@ impl<'a> Coordinator<'a> {
         self.announce(run, which);
         let evidence = &self.runs[run].evidence[which];
         let is_trial = evidence.of_trials;
+        // The first round shows whether workers contend.
+        let is_of_one = evidence.rounds() > 0 && !evidence.scatters();
+        let needs = if is_of_one { Needs::OneCpu } else { Needs::SeveralCpus };
         if mode == Mode::Sample {
-            let needs = if evidence.scatters() { Needs::SeveralCpus } else { Needs::OneCpu };
             let waited = self.measuring.await_quiet(needs, self.stop);
             self.runs[run].add_waiting_time(waited);
         }
@@ -250,7 +252,7 @@ impl<'a> Coordinator<'a> {
         let started_ms = unix_ms();
         let order = self.runs[run].order(which, mode);
         let measuring = &self.measuring;
-        let phases = Phases { started: &|| measuring.started(), ended: &|| measuring.ended() };
+        let phases = Phases { started: &|| measuring.started(needs), ended: &|| measuring.ended() };
         let made = self.runs[run].place.make(&order, self.stop, &phases);
         measuring.ended();
         if mode == Mode::Sample {

@@ -25,6 +25,9 @@ const WAITING_TO_BEGIN_WITH: Duration = Duration::from_secs(1);
 pub(crate) struct MeasuringCpus {
     /// The one that single measurements are made on is the last.
     watched: Vec<Watched>,
+    /// Whether the others are kept awake during rounds that do not need them: a virtual one that idles is soon disturbed, and
+    /// it takes no power from a core that this machine has.
+    others_stay: bool,
     /// Whether a round is in progress.
     is_measured: Cell<bool>,
     /// How long rounds may wait until others have earned more.
@@ -65,7 +68,8 @@ impl MeasuringCpus {
         let watched = watched.collect();
         let (is_measured, patience) = (Cell::new(true), Cell::new(WAITING_TO_BEGIN_WITH));
         let left = Cell::new(waiting);
-        let measuring = Self { watched, is_measured, patience, left };
+        let others_stay = platform::machine::is_virtual();
+        let measuring = Self { watched, others_stay, is_measured, patience, left };
         if cpus.len() > 1 {
             let _ = pin_thread(own);
         }
@@ -98,12 +102,18 @@ impl MeasuringCpus {
         self.patience.set(self.patience.get() + took.mul_f64(share));
     }
 
-    /// The round begins to measure: the CPUs are left to it. Its worker was started on that of this process, and comes by
+    /// The round begins to measure: the CPUs that it needs are left to it. Its worker was started on that of this process, and comes by
     /// itself: if it was started on the measuring one, beside other programs, reading a CPU-time clock had a second mode, 60 %
     /// slower.
-    pub(crate) fn started(&self) {
+    pub(crate) fn started(&self, needs: Needs) {
         self.is_measured.set(true);
-        self.watched.iter().for_each(|watched| watched.awake.leave_alone());
+        let left = match needs {
+            Needs::OneCpu if self.others_stay => {
+                &self.watched[self.watched.len().saturating_sub(1)..]
+            }
+            Needs::OneCpu | Needs::SeveralCpus => &self.watched,
+        };
+        left.iter().for_each(|watched| watched.awake.leave_alone());
     }
 
     /// The round has ended, if there was one.
@@ -139,7 +149,7 @@ mod tests {
     fn measuring() -> MeasuringCpus {
         let clock = measure::survey::survey().remove(0);
         let measuring = MeasuringCpus::of(&platform::cpu::allowed(), &clock, ALL);
-        measuring.started();
+        measuring.started(Needs::SeveralCpus);
         for watched in &measuring.watched {
             while !watched.awake.is_resting() {
                 std::thread::sleep(Duration::from_millis(1));
@@ -196,6 +206,38 @@ mod tests {
             }
             let waited = measuring.await_quiet(needs, &stop);
             assert_eq!(waited >= Duration::from_millis(5), has_to_wait, "{needs:?} {quiet:?}");
+        }
+    }
+
+    /// While rounds of one CPU were made, the other one idled, and was disturbed in most trials that followed.
+    #[test]
+    fn what_a_round_does_not_need_stays_awake_in_a_virtual_machine() {
+        let mut measuring = measuring();
+        let [.., _, _] = &measuring.watched[..] else {
+            return testing::not_applicable("there is no second CPU to keep awake");
+        };
+        for (others_stay, needs, single_only) in [
+            (true, Needs::OneCpu, true),
+            (true, Needs::SeveralCpus, false),
+            (false, Needs::OneCpu, false),
+        ] {
+            measuring.others_stay = others_stay;
+            measuring.ended();
+            measuring.started(needs);
+            let (single, others) = measuring.watched.split_last().unwrap();
+            let rests = |watched: &Watched| {
+                let mut looks = 0..2_000;
+                looks.any(|_| {
+                    std::thread::sleep(Duration::from_millis(1));
+                    watched.awake.is_resting()
+                })
+            };
+            assert!(rests(single));
+            let is_awake = |watched: &Watched| !watched.awake.is_resting();
+            match single_only {
+                true => assert!(others.iter().all(is_awake), "{needs:?}"),
+                false => assert!(others.iter().all(rests), "{needs:?} {others_stay}"),
+            }
         }
     }
 

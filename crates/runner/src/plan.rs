@@ -38,8 +38,8 @@ const QUICK_TOLERANCE: f64 = 4.0;
 const SLACK_OF_CLAIMS: u64 = 3;
 /// How much longer a run goes on with points without quiet moments, unless a budget is given, in ms. A neighbour on the core
 /// mostly paused within ten seconds, but was once seen without a pause for a minute, which no run waits for.
-const PATIENCE_MS: u64 = 30_000;
-const QUICK_PATIENCE_MS: u64 = 10_000;
+const PATIENCE_MS: u64 = 20_000;
+const QUICK_PATIENCE_MS: u64 = 8_000;
 
 /// A run as planned; stored with it, so that it can be resumed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -217,9 +217,9 @@ fn unasked(cases: Vec<&'static Case>) -> Result<Vec<&'static Case>, PlanError> {
 fn sampling_ms(points: &[&Point], options: &Options) -> u64 {
     match points.iter().filter(|point| trials_of(&point.case).is_none()).count() as u64 {
         0 => 0,
-        count if options.quick => (count * 120).max(5_000),
+        count if options.quick => (count * 160).clamp(5_000, 20_000),
         count if options.full => (count * 1_500).max(12_000),
-        count => (count * 420).max(12_000),
+        count => (count * 600).clamp(12_000, 115_000),
     }
 }
 
@@ -233,8 +233,8 @@ fn trials_ms(points: &[&Point], times: u32, quick: bool) -> u64 {
         Some(((trials.takes)(&point.params) + AROUND_ONE) * (sampled + u32::from(trials.counted)))
     };
     let all: Duration = points.iter().filter_map(of_point).sum();
-    // One in three is repeated, in a quick run one in five.
-    let to_repeat = if quick { 5 } else { 3 };
+    // One in four is repeated, in a quick run one in five.
+    let to_repeat = if quick { 5 } else { 4 };
     (all + all / to_repeat).as_millis() as u64
 }
 

@@ -431,9 +431,9 @@ mod tests {
         let usual = Options { filters, ..Options::default() };
         assert!(!of(&usual, 2, 0));
         assert!(of(&usual, 2, 3) && !of(&usual, 4, 3));
-        assert!(of(&usual, 29, 300) && !of(&usual, 31, 300));
+        assert!(of(&usual, 19, 300) && !of(&usual, 21, 300));
         let quick = Options { quick: true, ..usual.clone() };
-        assert!(of(&quick, 9, 300) && !of(&quick, 11, 300));
+        assert!(of(&quick, 7, 300) && !of(&quick, 9, 300));
         let budgeted = Options { budget: Some(Duration::from_secs(5)), ..usual };
         assert!(!of(&budgeted, 0, 300));
     }

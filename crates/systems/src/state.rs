@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn what_dead_processes_left_is_here() {
+    fn what_dead_processes_left_is_swept() {
         // The highest pid of Linux is 2^22: this one never exists.
         let dead = std::env::temp_dir().join(format!("{PREFIX}4194305-0"));
         let outside = tempfile::NamedTempFile::new().unwrap();

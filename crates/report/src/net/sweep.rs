@@ -66,8 +66,8 @@ pub(crate) struct Point<'r> {
 /// Whether `result` is derived from other results of its run.
 pub(crate) fn is_derived(result: &CaseResult) -> bool {
     let metric = cases::metric(&result.case, &result.metric);
-    let is_here = ["net/", "mail/"].iter().any(|area| result.case.starts_with(area));
-    is_here && metric.is_some_and(|metric| metric.role == Role::Derived)
+    let is_swept = ["net/", "mail/"].iter().any(|area| result.case.starts_with(area));
+    is_swept && metric.is_some_and(|metric| metric.role == Role::Derived)
 }
 
 /// Whether these tables can show `result`.
