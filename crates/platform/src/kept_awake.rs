@@ -57,8 +57,7 @@ impl KeptAwake {
     /// there again for long: while another one does, it would be found waiting in the run queue.
     pub fn leave_alone(&self) {
         // A thread that rests already is not told to.
-        let _ =
-            self.wanted.compare_exchange(BUSY, TO_REST, Ordering::AcqRel, Ordering::Relaxed);
+        let _ = self.wanted.compare_exchange(BUSY, TO_REST, Ordering::AcqRel, Ordering::Relaxed);
         if self.rest != self.cpu {
             os::pin(&self.id, self.rest);
         }
@@ -85,12 +84,8 @@ fn work_on_request(wanted: &AtomicU8, mut work: impl FnMut()) {
             BUSY => work(),
             RESTS => std::thread::park(),
             _ => {
-                let _ = wanted.compare_exchange(
-                    TO_REST,
-                    RESTS,
-                    Ordering::AcqRel,
-                    Ordering::Relaxed,
-                );
+                let _ =
+                    wanted.compare_exchange(TO_REST, RESTS, Ordering::AcqRel, Ordering::Relaxed);
             }
         }
     }

@@ -245,14 +245,17 @@ mod tests {
     fn one_hardware_thread_of_a_core_is_kept_awake() {
         let at = |cpu, core| CpuLocation { cpu, core, cache: None, socket: None };
         let kept = |cpus: &[(usize, Option<usize>)]| {
-            on_cores_of_their_own(&cpus.iter().map(|&(cpu, core)| at(cpu, core)).collect::<Vec<_>>())
+            on_cores_of_their_own(
+                &cpus.iter().map(|&(cpu, core)| at(cpu, core)).collect::<Vec<_>>(),
+            )
         };
         assert_eq!(kept(&[(3, None)]), [3]);
         assert_eq!(kept(&[(0, Some(0)), (1, Some(0))]), [1]);
         assert_eq!(kept(&[(0, None), (1, None), (2, None)]), [0, 1, 2]);
         // The measuring one is the last in the list, whatever its number.
         let cores: Vec<_> = (0..16).map(|cpu| (cpu, Some(cpu % 8))).collect();
-        let wanted_last: Vec<_> = cores.iter().copied().filter(|one| one.0 != 2).chain([(2, Some(2))]).collect();
+        let wanted_last: Vec<_> =
+            cores.iter().copied().filter(|one| one.0 != 2).chain([(2, Some(2))]).collect();
         assert_eq!(kept(&wanted_last), [13, 14, 15, 2]);
     }
 
