@@ -132,7 +132,7 @@ pub fn faster_of_pairs(rounds: Vec<RoundValue>) -> Vec<RoundValue> {
 /// teachers should know about the bootstrap", section 5.3: the expanded percentile interval).
 ///
 /// No bootstrap reaches beyond the least and the greatest round, between which the median is with a probability of
-/// 1 - 2^(1-n): 75 % for three rounds. The interval of fewer than [`ROUNDS_OF_BOOTSTRAP`] therefore also extends to where
+/// 1 - 2^(1-n): 75 % for three rounds. The interval of three to five therefore also extends to where
 /// Student's t puts the middle of their logarithms.
 ///
 /// # Panics
@@ -162,10 +162,11 @@ pub fn interval_of(rounds: &[RoundValue], seed: u64) -> Interval {
     Interval { median: center, low: low.min(center), high: high.max(center) }
 }
 
-/// Where Student's t puts the middle of the logarithms of a few positive values; `None` for values of other kinds, and for more.
+/// Where Student's t puts the middle of the logarithms of a few positive values, three at least; `None` for others. That of two
+/// would reach from an eighth to eight times of them: a figure from two rounds is doubtful anyway.
 fn interval_of_few(rounds: &[RoundValue]) -> Option<(f64, f64)> {
     let is_usual = rounds.iter().all(|round| round.value > 0.0);
-    if rounds.len() >= ROUNDS_OF_BOOTSTRAP || !is_usual {
+    if !(3..ROUNDS_OF_BOOTSTRAP).contains(&rounds.len()) || !is_usual {
         return None;
     }
     let logarithms = || rounds.iter().map(|round| round.value.ln());

@@ -36,8 +36,7 @@ pub(crate) fn is_wine() -> bool {
 
 /// Whether a hypervisor decides where its CPUs run.
 pub fn is_virtual() -> bool {
-    let hypervisor = cpuid::here().hypervisor();
-    hypervisor.is_some_and(|name| !["none", "Hyper-V root"].contains(&name.as_str()))
+    cpuid::here().is_virtual()
 }
 
 /// The kind of core that a CPU is, where a processor has several kinds: `performance`, `efficiency`,

@@ -186,8 +186,8 @@ impl Evidence {
             return;
         }
         let interval = interval_of(&values.rounds, plan.seed);
-        // The interval of fewer rounds is wider. Where a fraction of a percent counts, it must be narrower than the rounds of
-        // different processes are known to differ.
+        // The interval of fewer rounds is wider. Sampled points are to be precise, and few processes do not show how much their
+        // rounds differ.
         let wanted = match plan.boots {
             Some(_) => 0,
             None if self.of_trials => plan.trials_of(&self.point).min(QUIET_ROUNDS_AT_LEAST),

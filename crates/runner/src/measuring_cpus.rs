@@ -102,9 +102,9 @@ impl MeasuringCpus {
         self.patience.set(self.patience.get() + took.mul_f64(share));
     }
 
-    /// The round begins to measure: the CPUs that it needs are left to it. Its worker was started on that of this process, and comes by
-    /// itself: if it was started on the measuring one, beside other programs, reading a CPU-time clock had a second mode, 60 %
-    /// slower.
+    /// The round begins to measure: the CPUs that it needs are left to it. Its worker was started on that of this process, and
+    /// comes by itself: if it was started on the measuring one, beside other programs, reading a CPU-time clock had a second
+    /// mode, 60 % slower.
     pub(crate) fn started(&self, needs: Needs) {
         self.is_measured.set(true);
         let left = match needs {

@@ -75,6 +75,11 @@ impl<F: Fn(u32, u32) -> Leaf> Cpuid<F> {
         }
     }
 
+    /// Whether a hypervisor, known or not, decides where this processor's CPUs run.
+    pub(super) fn is_virtual(&self) -> bool {
+        self.under_hypervisor() == Some(true) && !self.is_hyperv_root()
+    }
+
     /// The emulator of this processor, if there is one that translates instructions.
     pub(super) fn emulator(&self) -> Option<String> {
         let vendor = self.vendor()?;
@@ -377,20 +382,23 @@ mod tests {
         let under = |leaves: &[(u32, Leaf)]| {
             let mut all = vec![BASIC, GUEST];
             all.extend_from_slice(leaves);
-            processor(&all).hypervisor()
+            let guest = processor(&all);
+            (guest.hypervisor(), guest.is_virtual())
         };
+        let named = |name: &str, is_virtual: bool| (Some(name.to_owned()), is_virtual);
         let kvm = signed(HYPERVISOR + 1, b"KVMKVMKVM\0\0\0");
         let hyperv = signed(HYPERVISOR + 6, b"Microsoft Hv");
-        assert_eq!(under(&[(HYPERVISOR, kvm)]).unwrap(), "KVM");
-        assert_eq!(under(&[(HYPERVISOR, hyperv)]).unwrap(), "Hyper-V");
-        assert_eq!(under(&[(HYPERVISOR, hyperv), (HYPERVISOR + 0x100, kvm)]).unwrap(), "KVM");
-        assert_eq!(
-            under(&[(HYPERVISOR, hyperv), (HYPERVISOR + 3, [0, 1, 0, 0])]).unwrap(),
-            "Hyper-V root"
-        );
-        assert_eq!(under(&[(HYPERVISOR, signed(0, b"QNXQVMBSQG\0\0"))]).unwrap(), "QNXQVMBSQG");
-        assert_eq!(under(&[]), None);
-        assert_eq!(processor(&[BASIC]).hypervisor().unwrap(), "none");
+        assert_eq!(under(&[(HYPERVISOR, kvm)]), named("KVM", true));
+        assert_eq!(under(&[(HYPERVISOR, hyperv)]), named("Hyper-V", true));
+        let both = [(HYPERVISOR, hyperv), (HYPERVISOR + 0x100, kvm)];
+        assert_eq!(under(&both), named("KVM", true));
+        let root = [(HYPERVISOR, hyperv), (HYPERVISOR + 3, [0, 1, 0, 0])];
+        assert_eq!(under(&root), named("Hyper-V root", false));
+        let other = [(HYPERVISOR, signed(0, b"QNXQVMBSQG\0\0"))];
+        assert_eq!(under(&other), named("QNXQVMBSQG", true));
+        assert_eq!(under(&[]), (None, true));
+        let bare = processor(&[BASIC]);
+        assert_eq!((bare.hypervisor(), bare.is_virtual()), named("none", false));
     }
 
     fn made_by(vendor: &[u8; 12]) -> (u32, Leaf) {
