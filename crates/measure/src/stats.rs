@@ -162,8 +162,8 @@ pub fn interval_of(rounds: &[RoundValue], seed: u64) -> Interval {
     Interval { median: center, low: low.min(center), high: high.max(center) }
 }
 
-/// Where Student's t puts the middle of the logarithms of a few positive values, three at least; `None` for others. That of two
-/// would reach from an eighth to eight times of them: a figure from two rounds is doubtful anyway.
+/// Where Student's t puts the middle of the logarithms of a few positive values, three at least; `None` for others. Of two
+/// that are 25 % apart it would reach from an eighth to eight times of them: a figure from two rounds is doubtful anyway.
 fn interval_of_few(rounds: &[RoundValue]) -> Option<(f64, f64)> {
     let is_usual = rounds.iter().all(|round| round.value > 0.0);
     if !(3..ROUNDS_OF_BOOTSTRAP).contains(&rounds.len()) || !is_usual {
