@@ -225,13 +225,13 @@ fn await_end(
     let mut deadline = Instant::now() + limit;
     let (mut stopping, mut said) = (false, false);
     loop {
-        let heard = output.listen(LOOK_EVERY);
-        if heard == Heard::FirstWords {
+        let event = output.next_event(LOOK_EVERY);
+        if event == PipeEvent::FirstOutput {
             (phases.started)();
             continue;
         }
         // A worker closes its output just before it ends, unless a child process keeps it open.
-        let closed = heard == Heard::End;
+        let closed = event == PipeEvent::Closed;
         if closed && !said {
             said = true;
             (phases.ended)();
@@ -265,55 +265,55 @@ fn end_now(child: &mut Child) {
 struct Pipe {
     bytes: Arc<Mutex<Vec<u8>>>,
     /// One message for the first output; disconnected when the pipe is closed.
-    heard: Receiver<()>,
+    events: Receiver<()>,
 }
 
-/// What a worker was heard to print.
+/// What happened to a pipe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Heard {
-    /// Its first output; said once.
-    FirstWords,
-    /// It closed the pipe.
-    End,
-    /// Nothing so far that was not said.
+enum PipeEvent {
+    /// The first output was read; reported once.
+    FirstOutput,
+    /// It was closed.
+    Closed,
+    /// Nothing that was not reported.
     Nothing,
 }
 
 impl Pipe {
     fn read(pipe: Option<impl Read + Send + 'static>) -> Result<Self, CaseError> {
         let bytes = Arc::new(Mutex::new(Vec::new()));
-        let (words, heard) = channel();
+        let (first, events) = channel();
         let kept = Arc::clone(&bytes);
         let reader = std::thread::Builder::new().spawn(move || {
             if let Some(pipe) = pipe {
-                read_all(pipe, &kept, || _ = words.send(()));
+                read_all(pipe, &kept, || _ = first.send(()));
             }
-            drop(words);
+            drop(first);
         });
         reader.map_err(|e| CaseError::from_io("reading from a worker", &e))?;
-        Ok(Self { bytes, heard })
+        Ok(Self { bytes, events })
     }
 
     /// Waits for this long at most.
-    fn listen(&self, time: Duration) -> Heard {
-        match self.heard.recv_timeout(time) {
-            Ok(()) => Heard::FirstWords,
-            Err(RecvTimeoutError::Disconnected) => Heard::End,
-            Err(RecvTimeoutError::Timeout) => Heard::Nothing,
+    fn next_event(&self, time: Duration) -> PipeEvent {
+        match self.events.recv_timeout(time) {
+            Ok(()) => PipeEvent::FirstOutput,
+            Err(RecvTimeoutError::Disconnected) => PipeEvent::Closed,
+            Err(RecvTimeoutError::Timeout) => PipeEvent::Nothing,
         }
     }
 
     /// What was read until it was closed, or until `time` is over.
     fn text(&self, time: Duration) -> String {
-        while self.listen(time) == Heard::FirstWords {}
+        while self.next_event(time) == PipeEvent::FirstOutput {}
         let bytes = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
         String::from_utf8_lossy(&bytes).into_owned()
     }
 }
 
 /// Reads to the end, or to the limit of a worker's output: then the closed pipe ends the writer.
-fn read_all(mut pipe: impl Read, kept: &Mutex<Vec<u8>>, first_words: impl FnOnce()) {
-    let mut first_words = Some(first_words);
+fn read_all(mut pipe: impl Read, kept: &Mutex<Vec<u8>>, on_first: impl FnOnce()) {
+    let mut on_first = Some(on_first);
     let mut part = vec![0; 64 << 10];
     loop {
         match pipe.read(&mut part) {
@@ -321,8 +321,8 @@ fn read_all(mut pipe: impl Read, kept: &Mutex<Vec<u8>>, first_words: impl FnOnce
             // The exit status reports the cause.
             Ok(0) | Err(_) => return,
             Ok(count) => {
-                if let Some(say) = first_words.take() {
-                    say();
+                if let Some(report) = on_first.take() {
+                    report();
                 }
                 let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
                 kept.extend_from_slice(&part[..count]);
