@@ -11,7 +11,7 @@ pub const LEVEL: f64 = 0.95;
 const DRAWS_WITHIN: usize = 16;
 /// The number of rounds from which a bootstrap alone gives an interval at [`LEVEL`]: the median of six values of one
 /// distribution is between the least and the greatest with a probability of 97 %, that of five with one of 94 %.
-pub const ROUNDS_OF_BOOTSTRAP: usize = 6;
+const ROUNDS_OF_BOOTSTRAP: usize = 6;
 /// The level of Student's t for fewer: at 95 %, that of three rounds of a skewed distribution would cover its median in 93 % of
 /// cases.
 const LEVEL_OF_FEW: f64 = 0.965;
@@ -132,8 +132,8 @@ pub fn faster_of_pairs(rounds: Vec<RoundValue>) -> Vec<RoundValue> {
 /// teachers should know about the bootstrap", section 5.3: the expanded percentile interval).
 ///
 /// No bootstrap reaches beyond the least and the greatest round, between which the median is with a probability of
-/// 1 - 2^(1-n): 75 % for three rounds. The interval of three to five therefore also extends to where
-/// Student's t puts the middle of their logarithms.
+/// 1 - 2^(1-n): 75 % for three rounds. The interval of three to five therefore also extends to where Student's t puts the
+/// middle of their logarithms.
 ///
 /// # Panics
 /// If there are no rounds.

@@ -51,7 +51,7 @@ pub(crate) const OUTPUT_AT_MOST: usize = 16 << 20;
 
 /// What is to be done when a round has reached a phase.
 pub struct Phases<'a> {
-    /// Its process begins to measure, or exists if it does not tell.
+    /// Its process begins to measure, or is about to be started if it does not tell.
     pub started: &'a dyn Fn(),
     /// Its process prints no more: it is about to end.
     pub ended: &'a dyn Fn(),
@@ -66,17 +66,16 @@ impl Phases<'_> {
 /// killed.
 pub fn launch(order: &RoundOrder, stop: &AtomicBool, phases: &Phases) -> Result<Report, CaseError> {
     let limit = limit_of(order);
+    if !order.announces() {
+        (phases.started)();
+    }
     let plainly = |order: &RoundOrder| {
         let shows_output =
             matches!(&order.user, Some(UserCode::Command(command)) if command.show_output);
-        if !order.announces() {
-            (phases.started)();
-        }
         launch_plainly(&mut command_of(order), limit, stop, shows_output, phases)
     };
     let mut report = match order.mode {
         Mode::CountForTracer => {
-            (phases.started)();
             let traced = launch_traced(&mut command_of(order), limit, stop)?;
             let untraced = RoundOrder { mode: Mode::CountRest, ..order.clone() };
             with_all_but_calls_of(traced, || plainly(&untraced))?

@@ -188,11 +188,11 @@ impl<'a> RunState<'a> {
     }
 
     /// The points of the next pass. Those that have the planned number of rounds, and are to have more, wait while they took
-    /// much more time than others of these: a long trial costs as much as ten rounds of another point, which needs them as badly.
+    /// much more time than others of these: a long trial costs as much as thirty rounds of another point, which needs them as badly.
     pub(crate) fn active(&self) -> Vec<usize> {
         let needs_more = |&which: &usize| {
             let evidence = &self.evidence[which];
-            evidence.needs_rounds() && evidence.rounds() < evidence.rounds_at_most()
+            self.wants_round(which) && evidence.rounds() < evidence.rounds_at_most()
         };
         let needing: Vec<usize> = (0..self.evidence.len()).filter(needs_more).collect();
         let has_planned = |&which: &usize| self.evidence[which].has_planned_rounds(self.plan);
@@ -419,6 +419,9 @@ mod tests {
         (0..40).for_each(|_| make(&mut run, 1, 20));
         (0..40).for_each(|_| make(&mut run, 2, 20));
         assert!(run.active().contains(&0));
+        // Those that get no more time are not waited for.
+        run.spent = run.budget();
+        assert_eq!(run.active(), [0usize; 0]);
     }
 
     #[test]
