@@ -135,6 +135,17 @@ impl FixedWork {
     }
 }
 
+/// Begins the code that follows at a multiple of 64 bytes, as lines of instruction caches do: elsewhere in them the loop over a short
+/// operation takes another time, and where it lies would change with any change of the program.
+#[inline(always)]
+pub(crate) fn align_code() {
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+    // SAFETY: adds instructions that do nothing, at most one line of them.
+    unsafe {
+        std::arch::asm!(".p2align 6", options(nomem, nostack, preserves_flags));
+    }
+}
+
 /// Waits until the processor has executed all earlier instructions, where it has an instruction for that.
 pub(crate) fn finish_instructions() {
     #[cfg(target_arch = "x86_64")]

@@ -12,6 +12,8 @@ const LOADS_AT_LEAST: usize = 64;
 const LOADS_AT_MOST: usize = 1024;
 /// Lines of a chain whose length is checked in each round; that of longer ones takes too long.
 const CHECKED_AT_MOST: usize = 4_096;
+/// Memory of this size may be in a cache; a lap through more takes too long.
+const CACHED_AT_MOST: usize = 32 << 20;
 /// What fits the first-level data cache of every processor, beside what the sentinel reads.
 const WITHIN_L1: usize = 8 << 10;
 
@@ -110,6 +112,10 @@ fn time(round: &mut Round, size: usize, stride: usize, pages: Pages) -> Result<(
     let mut chain = Chain::new(&region, size, stride, Visits::Random)?;
     if chain.count() <= CHECKED_AT_MOST && chain.length() != chain.count() {
         return Err(CaseError::Implausible("the loads do not visit all lines".into()));
+    }
+    if size <= CACHED_AT_MOST {
+        // What fits a cache is in it from the second lap on.
+        chain.walk(chain.count() / 16 * 16);
     }
     // A lap, of what is small: the sample that follows the sentinel's own loads is made after one call.
     let loads = chain.count().clamp(LOADS_AT_LEAST, LOADS_AT_MOST) / 16 * 16;

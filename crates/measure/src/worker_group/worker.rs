@@ -14,6 +14,7 @@ use super::state::{SharedState, Slot, phase};
 use crate::record::Repeated;
 use crate::round::{Mode, RoundOrder, Sampler};
 use crate::time::{Clock, Nanoseconds, Stopwatch, Ticks};
+use crate::work::align_code;
 
 /// A batch among several workers: long compared with the 2 us in which a worker runs its sentinel and does not contend.
 const CONTENDED_BATCH: Nanoseconds = Nanoseconds::new(100_000.0);
@@ -146,6 +147,7 @@ impl<T> Worker<'_, T> {
         let contended = self.worker_group.workers > 1;
         let left_out = Cell::new(0);
         let mut operate_in_time = |n: u64| {
+            align_code();
             for _ in 0..n {
                 if contended && self.phase() >= phase::STOP {
                     left_out.set(left_out.get() + 1);
