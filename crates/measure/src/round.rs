@@ -24,9 +24,9 @@ pub use crate::mode::Mode;
 
 /// No measured operation is shorter: less means that it did not happen.
 const CHEAPEST_OPERATION: Nanoseconds = Nanoseconds::new(0.05);
-/// How long an operation is repeated before the first sample. In a fresh process the first ones take another time: caches, predictors
-/// and the kernel's free lists have yet to adapt, which took up to 0.6 ms here, and up to 2.5 ms where tasks answer each other. Rounds
-/// are the shorter, the quieter the machine is, so that without this a figure would depend on its neighbours.
+/// How long an operation is repeated before the first sample. In a fresh process the first ones take another time, until caches,
+/// predictors and the kernel's free lists have adapted: up to 0.6 ms on an AMD EPYC, and up to 2.5 ms where tasks answer each
+/// other. Rounds are the shorter, the quieter the machine is, so that without this a figure would depend on its neighbours.
 const WARM_UP: Nanoseconds = Nanoseconds::new(1e6);
 const WARM_UP_BEYOND_CORE: Nanoseconds = Nanoseconds::new(3e6);
 /// Samples in one line of output.
@@ -422,8 +422,7 @@ impl Sampler {
         self.before = self.sentinel.read_steadily();
     }
 
-    /// Determines the length of a batch at which the clock's share is small enough, and repeats the operation until it has reached
-    /// its steady state.
+    /// Determines the length of a batch at which the clock's share is small enough, and repeats the operation until it is steady.
     pub(crate) fn calibrate(&mut self, operations: &mut dyn FnMut(u64)) -> Result<(), CaseError> {
         let watch = Stopwatch::start();
         loop {

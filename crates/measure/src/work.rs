@@ -135,8 +135,8 @@ impl FixedWork {
     }
 }
 
-/// Begins the code that follows at a multiple of 64 bytes, as lines of instruction caches do: elsewhere in them the loop over a short
-/// operation takes another time, and where it lies would change with any change of the program.
+/// Begins the code that follows at a multiple of 64 bytes, as lines of instruction caches do: elsewhere in a line the loop over a
+/// short operation takes another time, and where it lies would change with any change of the program.
 #[inline(always)]
 pub(crate) fn align_code() {
     #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
