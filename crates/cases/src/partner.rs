@@ -139,6 +139,9 @@ impl Tasks {
     /// # Errors
     /// As [`Round::time`].
     pub fn time(&self, round: &mut Round, operation: impl FnMut()) -> Result<(), CaseError> {
+        if matches!(self.place, Place::Same | Place::Unpinned) {
+            round.shares_cpu();
+        }
         match self.place {
             Place::Unpinned => round.time_unpinned(operation),
             Place::Same | Place::Other | Place::Apart(_) => {

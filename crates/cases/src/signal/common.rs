@@ -16,13 +16,17 @@ pub const PLACE: Param = Param {
     takes: Takes::Words(&[]),
 };
 
-/// The CPU of the partner; the measuring thread runs on the last of the round's.
+/// The CPU of the partner; the measuring thread runs on the last of the round's, and may share it.
 ///
 /// # Errors
 /// `Failed` if the parameter `place` is missing or the round has no CPUs.
-pub fn partner_cpu(params: &Params, round: &Round) -> Result<usize, CaseError> {
+pub fn partner_cpu(params: &Params, round: &mut Round) -> Result<usize, CaseError> {
+    let is_shared = value_of(params, "place")? == "same";
+    if is_shared {
+        round.shares_cpu();
+    }
     let cpus = &round.order().cpus;
-    let before_last = if value_of(params, "place")? == "same" { 0 } else { 1 };
+    let before_last = if is_shared { 0 } else { 1 };
     let at = cpus.len().checked_sub(1).map(|last| last.saturating_sub(before_last));
     at.map(|at| cpus[at]).ok_or_else(|| CaseError::Failed("the round has no CPUs".into()))
 }
@@ -119,7 +123,7 @@ mod tests {
             let params = Params::from([("place".to_owned(), place.to_owned())]);
             let mut order = order("test/x", &params, Mode::Sample);
             order.cpus = cpus.to_vec();
-            partner_cpu(&params, &Round::new(&order, &mut Vec::new()))
+            partner_cpu(&params, &mut Round::new(&order, &mut Vec::new()))
         };
         assert_eq!(cpu("same", &[4, 5, 6]), Ok(6));
         assert_eq!(cpu("spread", &[4, 5, 6]), Ok(5));
