@@ -180,6 +180,7 @@ mod linux {
     use std::process::{Child, Command};
     use std::sync::OnceLock;
     use std::sync::mpsc::{Sender, channel};
+    use std::time::{Duration, Instant};
 
     type Started = io::Result<Child>;
     /// The file is that with the members of a control group.
@@ -239,14 +240,36 @@ mod linux {
     }
 
     pub fn mentioning(text: &str) -> Vec<u32> {
+        /// For how long a process may seem to have no command line or environment: while it executes another program, it has none.
+        const BETWEEN_PROGRAMS: Duration = Duration::from_millis(50);
+        let has =
+            |bytes: &Vec<u8>| bytes.windows(text.len()).any(|window| window == text.as_bytes());
         let contains = |pid: &u32| {
-            ["cmdline", "environ"].iter().any(|file| {
-                // Of another user's process it cannot be read.
-                let bytes = fs::read(format!("/proc/{pid}/{file}")).unwrap_or_default();
-                bytes.windows(text.len()).any(|window| window == text.as_bytes())
-            })
+            let began = Instant::now();
+            loop {
+                // Of another user's process the environment cannot be read.
+                let files = ["cmdline", "environ"];
+                let read = files.map(|file| fs::read(format!("/proc/{pid}/{file}")));
+                let mut read = read.iter().flatten();
+                if read.clone().any(has) {
+                    return true;
+                }
+                let may_change = read.any(Vec::is_empty) && is_program(*pid);
+                if !may_change || began.elapsed() > BETWEEN_PROGRAMS {
+                    return false;
+                }
+                std::thread::yield_now();
+            }
         };
         if text.is_empty() { Vec::new() } else { pids().filter(contains).collect() }
+    }
+
+    /// Whether it is neither a thread of the kernel nor a process that has ended.
+    fn is_program(pid: u32) -> bool {
+        const OF_KERNEL: u32 = 0x0020_0000;
+        let of_kernel = stat(pid, 9).and_then(|flags| flags.parse::<u32>().ok());
+        of_kernel.is_some_and(|flags| flags & OF_KERNEL == 0)
+            && stat(pid, 3).is_some_and(|state| state != "Z" && state != "X")
     }
 
     /// A field of /proc/PID/stat, counted from 3, the state (proc_pid_stat(5)).
@@ -431,6 +454,27 @@ mod tests {
             std::thread::yield_now();
         }
         assert!(mentioning("").is_empty());
+    }
+
+    /// A sandbox's process that left its group was in the midst of execve(2), and was not found.
+    #[test]
+    fn it_is_found_by_text_while_it_executes_another_program() {
+        let text = format!("oscost-test-exec-{}", std::process::id());
+        let path = std::env::temp_dir().join(&text);
+        std::fs::write(&path, "exec sh \"$0\"\n").unwrap();
+        let mut command = Command::new("sh");
+        command.arg(&path);
+        let mut child = spawn(command, &crate::cpu::allowed(), None).unwrap();
+        let pid = child.id();
+        let began = std::time::Instant::now();
+        while !mentioning(&text).contains(&pid) {
+            assert!(began.elapsed().as_secs() < 60, "{:?}", mentioning(&text));
+        }
+        let found = (0..100).filter(|_| mentioning(&text).contains(&pid)).count();
+        kill(pid);
+        child.wait().unwrap();
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(found, 100);
     }
 
     #[test]

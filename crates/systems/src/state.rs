@@ -291,7 +291,7 @@ mod tests {
         }
         drop(child.stdin.take());
         child.wait().unwrap();
-        assert!(hosted::mentioning(&text).len() >= 2);
+        assert_eq!(hosted::mentioning(&text).len(), 2);
         drop(state);
         assert!(hosted::mentioning(&text).is_empty() && hosted::in_group(leader).is_empty());
     }
