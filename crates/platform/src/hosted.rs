@@ -268,8 +268,12 @@ mod linux {
     fn is_program(pid: u32) -> bool {
         const OF_KERNEL: u32 = 0x0020_0000;
         let of_kernel = stat(pid, 9).and_then(|flags| flags.parse::<u32>().ok());
-        of_kernel.is_some_and(|flags| flags & OF_KERNEL == 0)
-            && stat(pid, 3).is_some_and(|state| state != "Z" && state != "X")
+        of_kernel.is_some_and(|flags| flags & OF_KERNEL == 0) && is_alive(pid)
+    }
+
+    /// Whether it has not ended; one that has remains until its parent waits for it.
+    fn is_alive(pid: u32) -> bool {
+        stat(pid, 3).is_some_and(|state| state != "Z" && state != "X")
     }
 
     /// A field of /proc/PID/stat, counted from 3, the state (proc_pid_stat(5)).
@@ -281,10 +285,7 @@ mod linux {
 
     pub fn in_group(leader: u32) -> Vec<u32> {
         let group = leader.to_string();
-        let is_in = |pid: &u32| {
-            stat(*pid, 5).is_some_and(|of| of == group)
-                && stat(*pid, 3).is_some_and(|state| state != "Z" && state != "X")
-        };
+        let is_in = |pid: &u32| stat(*pid, 5).is_some_and(|of| of == group) && is_alive(*pid);
         pids().filter(is_in).collect()
     }
 

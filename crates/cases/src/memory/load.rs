@@ -115,7 +115,7 @@ fn time(round: &mut Round, size: usize, stride: usize, pages: Pages) -> Result<(
     }
     if size <= CACHED_AT_MOST {
         // What fits a cache is in it from the second lap on.
-        chain.walk(chain.count() / 16 * 16);
+        chain.walk(chain.count());
     }
     // A lap, of what is small: the sample that follows the sentinel's own loads is made after one call.
     let loads = chain.count().clamp(LOADS_AT_LEAST, LOADS_AT_MOST) / 16 * 16;
