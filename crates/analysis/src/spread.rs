@@ -2,7 +2,7 @@
 
 use std::f64::consts::FRAC_PI_2;
 
-use measure::stats::{LEVEL, median, t_quantile};
+use measure::stats::{LEVEL, dependence, median, t_quantile};
 
 /// One round in this number is replaced at each end, so that a rare one that was disturbed, or that has another steady mode of
 /// the operation, does not widen the spread.
@@ -26,8 +26,9 @@ impl Spread {
     ///
     /// The error is that of the median of normal rounds with the standard deviation of these (of n rounds, from 12 on, n/6
     /// at each end are replaced by their neighbours: Winsorised, Yuen 1974). The median of rounds with heavier tails than
-    /// normal has a smaller error, so this one is conservative. A bootstrap of the median is not used: it is nearly 0
-    /// for six rounds whose middle ones agree by chance.
+    /// normal has a smaller error, so this one is conservative. Rounds that depend on each other count as fewer
+    /// ([`dependence`]). A bootstrap of the median is not used: it is nearly 0 for six rounds whose middle ones agree by
+    /// chance.
     pub(crate) fn of(rounds: &[f64]) -> Option<Self> {
         let n = rounds.len();
         if n < 2 || !rounds.iter().all(|value| value.is_finite()) {
@@ -36,15 +37,16 @@ impl Spread {
         // Of what is usually 0, such as the share of failures, the exceptions are the spread.
         let has_outliers = n >= ROUNDS_WITH_OUTLIERS && median(&mut rounds.to_vec()) != 0.0;
         let cut = if has_outliers { n / ROUNDS_FOR_ONE_OUTLIER } else { 0 };
-        let error = deviation(rounds, cut) * (FRAC_PI_2 / n as f64).sqrt();
+        let independent = deviation(rounds, cut) * (FRAC_PI_2 / n as f64).sqrt();
+        let dependence = dependence(rounds);
         let (first, second) = rounds.split_at(n / 2);
         let between = (median(&mut first.to_vec()) - median(&mut second.to_vec())).abs();
         Some(Self {
-            error,
-            degrees: (n - 2 * cut) as f64 - 1.0,
+            error: independent * dependence.sqrt(),
+            degrees: ((n - 2 * cut) as f64 / dependence - 1.0).max(1.0),
             // The halves differ by twice the error of the whole at random, and by four times in one case of twenty. A
             // larger difference is the machine's, which may have changed as much from one run to the other.
-            drift: (between - 4.0 * error).max(0.0),
+            drift: (between - 4.0 * independent).max(0.0),
         })
     }
 }
@@ -147,6 +149,18 @@ mod tests {
             assert!(error(slow + 1, n) > 0.1, "{slow} of {n}: {}", error(slow + 1, n));
         }
         assert!(error(1, 8) > 0.1);
+    }
+
+    #[test]
+    fn rounds_in_long_states_are_fewer_than_they_seem() {
+        let mixed: Vec<f64> =
+            (0..24).map(|n| if n * 7 % 24 < 12 { 100.0 } else { 104.0 }).collect();
+        let mut in_states = mixed.clone();
+        in_states.sort_unstable_by(f64::total_cmp);
+        in_states.rotate_left(6);
+        let [mixed, in_states] = [mixed, in_states].map(|rounds| Spread::of(&rounds).unwrap());
+        assert!(in_states.error > 2.0 * mixed.error, "{mixed:?} {in_states:?}");
+        assert!(in_states.degrees < mixed.degrees / 4.0, "{mixed:?} {in_states:?}");
     }
 
     #[test]
