@@ -91,13 +91,14 @@ impl Shifts {
             true => (new / base).ln(),
             false => 0.0,
         };
-        let (alu, chase) = (log(base.alu, new.alu), log(base.chase, new.chase));
+        let alu_known = base.alu > 0.0 && new.alu > 0.0 && base.alu_chains == new.alu_chains;
+        let alu = if alu_known { log(base.alu, new.alu) } else { 0.0 };
+        let chase = log(base.chase, new.chase);
         let chain = base.chain.zip(new.chain).map(|(base, new)| log(base, new));
         let beside = |shift: f64, known: bool, chain: f64| match known {
             true => (shift - chain).abs(),
             false => 0.0,
         };
-        let alu_known = base.alu > 0.0 && new.alu > 0.0;
         let chase_known = base.chase > 0.0 && new.chase > 0.0;
         Self {
             absolute: alu.abs().max(chase.abs()),

@@ -97,12 +97,14 @@ mod arch {
         value
     }
 
-    /// The additions are not of constants in the instruction, which some cores fold.
+    /// The additions are not of constants in the instruction, which some cores fold. The loop begins with a line of the
+    /// instruction cache in every build.
     #[inline(always)]
     pub fn eight_streams(mut values: [u64; 8], factor: u64, turns: u64) -> [u64; 8] {
         // SAFETY: as above.
         unsafe {
             asm!(
+                ".p2align 6",
                 "2:",
                 ".rept 2",
                 "xor {v0}, {factor}",
@@ -188,12 +190,14 @@ mod arch {
         value
     }
 
-    /// The additions are not of constants in the instruction, which some cores fold.
+    /// The additions are not of constants in the instruction, which some cores fold. The loop begins with a line of the
+    /// instruction cache in every build.
     #[inline(always)]
     pub fn eight_streams(mut values: [u64; 8], factor: u64, turns: u64) -> [u64; 8] {
         // SAFETY: as above.
         unsafe {
             asm!(
+                ".p2align 6",
                 "2:",
                 ".rept 2",
                 "eor {v0}, {v0}, {factor}",

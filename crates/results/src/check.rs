@@ -317,7 +317,7 @@ fn check_estimate(estimate: &Estimate) -> Result<(), Fault> {
 }
 
 fn check_reference(reference: &Reference) -> Result<(), Fault> {
-    let Reference { alu, chase, calls, chain } = *reference;
+    let Reference { alu, chase, calls, chain, .. } = *reference;
     check_finite(&[(&["reference", "alu"], alu), (&["reference", "chase"], chase)])?;
     let optional: [(&'static [&'static str], Option<f64>); 2] =
         [(&["reference", "calls"], calls), (&["reference", "chain"], chain)];

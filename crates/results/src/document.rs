@@ -230,6 +230,10 @@ pub struct Seen {
 pub struct Reference {
     /// Independent integer chains.
     pub alu: f64,
+    /// Which chains those are: 2 for exclusive ors and additions; absent for rotations, in documents of earlier builds. Times of
+    /// different chains are not compared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub alu_chains: Option<u8>,
     /// Dependent loads within the first-level cache.
     pub chase: f64,
     /// Calls that do nothing in the kernel.

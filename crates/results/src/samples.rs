@@ -96,6 +96,7 @@ pub(crate) fn measured(case: &str, median: f64) -> CaseResult {
         per_op: Some(PerOp { syscalls: Some(1.0), ..PerOp::default() }),
         reference: Some(Reference {
             alu: 560.0,
+            alu_chains: Some(2),
             chase: 761.0,
             calls: Some(681.0),
             chain: Some(240.0),
@@ -268,9 +269,14 @@ fn result() -> impl Strategy<Value = CaseResult> {
 
 fn reference() -> impl Strategy<Value = Option<Reference>> {
     let positive = || option::of(1e-6..1e12_f64);
-    let parts = (finite(), finite(), positive(), positive());
-    let reference =
-        parts.prop_map(|(alu, chase, calls, chain)| Reference { alu, chase, calls, chain });
+    let parts = (finite(), option::of(any::<u8>()), finite(), positive(), positive());
+    let reference = parts.prop_map(|(alu, alu_chains, chase, calls, chain)| Reference {
+        alu,
+        alu_chains,
+        chase,
+        calls,
+        chain,
+    });
     option::of(reference)
 }
 

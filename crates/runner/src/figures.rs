@@ -6,6 +6,7 @@ use measure::cycles::{Latency, UNIT};
 use measure::estimate::{ChainTimes, JudgedRound, Levels, Sample, Unit, distribution};
 use measure::frequency::{Slope, TimeAndChain};
 use measure::record::{Combine, MetricValue, OperationCounts};
+use measure::sentinel::ALU_CHAINS;
 use measure::stats::{
     Interval, LEVEL, RoundValue, faster_of_pairs, interval_of, median, quantile, trimmed_mean,
 };
@@ -431,6 +432,7 @@ fn reference(judged: &[JudgedRound]) -> Option<Reference> {
     };
     Some(Reference {
         alu: middle_of(&|r| Some(r.alu))?,
+        alu_chains: Some(ALU_CHAINS),
         chase: middle_of(&|r| Some(r.chase))?,
         calls: middle_of(&|r| r.calls),
         chain: middle_of(&|r| Some(r.chain)),

@@ -103,7 +103,8 @@ fn first(base: &Document, new: &Document) -> Compared {
 fn a_machine_that_ran_at_another_speed_is_no_verdict() {
     let with_speed = |time: f64, alu: f64, calls: f64| {
         let mut result = result("a/b", rounds(time, 1e-3, 12, 1));
-        result.reference = Some(Reference { alu, chase: 700.0, calls: Some(calls), chain: None });
+        result.reference =
+            Some(Reference { alu, chase: 700.0, calls: Some(calls), ..Reference::default() });
         run(vec![result])
     };
     let base = with_speed(85.5, 665.0, 363.0);
@@ -244,6 +245,7 @@ fn run_at(ghz: f64, cycles: &[(&str, Vec<f64>)]) -> Document {
         result.cycles = Some(Interval { median, low, high });
         result.reference = Some(Reference {
             alu: 2000.0 / ghz,
+            alu_chains: Some(2),
             chase: 2560.0 / ghz,
             calls: Some(1000.0 / ghz),
             chain: Some(900.0 / ghz),
@@ -394,11 +396,17 @@ fn a_disturbance_applies_to_all_metrics_of_a_point() {
     // The sentinel's readings beside the time hold for all three.
     let with_alu = |value: f64, alu: f64| {
         let mut point = point(value);
-        point[0].reference = Some(Reference { alu, chase: 700.0, calls: None, chain: None });
+        point[0].reference = Some(Reference { alu, chase: 700.0, ..Reference::default() });
         point
     };
     let [base, new] = [with_alu(100.0, 600.0), with_alu(110.0, 690.0)];
-    assert_eq!(verdicts(base, new), [Verdict::CannotTell; 3]);
+    assert_eq!(verdicts(base.clone(), new.clone()), [Verdict::CannotTell; 3]);
+    // Builds before those with other chains: no two of these times show what the machine did.
+    let with_other_chains = |mut point: Vec<CaseResult>| {
+        point[0].reference.as_mut().unwrap().alu_chains = Some(2);
+        point
+    };
+    assert_eq!(verdicts(base, with_other_chains(new)), expected);
 }
 
 #[test]
