@@ -1,6 +1,6 @@
 //! The change of one figure from one run to another, its error, and the floor below which it means nothing.
 
-use measure::stats::{median, t_quantile};
+use measure::stats::{median, quantile, t_quantile};
 use results::{CaseResult, Document, Estimate, LEAST_ROUNDS, Outcome};
 use serde::Serialize;
 
@@ -18,6 +18,9 @@ const CYCLES_FLOOR_AT_LEAST: f64 = 0.002;
 pub(crate) const DISTURBED_FLOOR: f64 = 1.0;
 /// What is said of a difference below [`DISTURBED_FLOOR`].
 pub(crate) const DISTURBED: &str = "too few rounds were quiet: a quieter machine would decide it";
+/// The middle half of the rounds of a core-bound operation spans less where the core keeps one state. On an AMD EPYC (Zen 5) it
+/// was 2 to 5 % for system calls, whose cost there goes from one steady value to another every few seconds or minutes.
+const ONE_STATE: f64 = 0.02;
 /// The largest difference that rounding makes between two runs, in steps of the grid; both values are rounded.
 const GRID_STEPS: f64 = 1.5;
 
@@ -42,6 +45,7 @@ impl Ratio {
 /// Two runs, with the facts needed to compare any of their results.
 pub(crate) struct Sides<'a> {
     same_cpu: bool,
+    at_once: bool,
     frequencies: Frequencies,
     base: References<'a>,
     new: References<'a>,
@@ -53,6 +57,7 @@ impl<'a> Sides<'a> {
         Self {
             // A run is on one CPU, also if its description does not identify it.
             same_cpu: std::ptr::eq(base, new) || cpu_differences(base, new).is_empty(),
+            at_once: std::ptr::eq(base, new) || base.run.overlaps(&new.run),
             frequencies: Frequencies::of(base, new),
             base: References::of(base),
             new: References::of(new),
@@ -77,6 +82,9 @@ impl<'a> Sides<'a> {
         let shift = speed_shift(base, new, references, &self.frequencies, in_cycles);
         let [of_base, of_new] = &self.points;
         let mut change = Change::of(&sides, log, in_cycles, shift.exp_m1());
+        if in_cycles && !self.at_once {
+            change.floor = change.floor.max(states(&sides));
+        }
         change.is_disturbed |= of_base.is_disturbed(base) || of_new.is_disturbed(new);
         Some(change)
     }
@@ -237,6 +245,19 @@ fn unshared_shift(base: &Side, new: &Side, by: f64) -> f64 {
     let (Some(base), Some(new)) = (base.log_quartiles(), new.log_quartiles()) else { return 0.0 };
     let shared = |at: usize| (new[at] - base[at]) * by.signum();
     (by.abs() - shared(0).min(shared(1)).max(0.0)).max(0.0)
+}
+
+/// How far apart the states are that the core had during either run, as a share; 0 if it had one. Of two runs, one after the other,
+/// each may have found another. Where rounds of both alternate, both find the same.
+fn states(sides: &[Side; 2]) -> f64 {
+    let apart = |side: &Side| {
+        let mut ascending = side.rounds.clone();
+        ascending.sort_unstable_by(f64::total_cmp);
+        let span = quantile(&ascending, 0.75) / quantile(&ascending, 0.25) - 1.0;
+        if span > ONE_STATE { span } else { 0.0 }
+    };
+    let with_rounds = sides.iter().filter(|side| !side.rounds.is_empty());
+    with_rounds.map(apart).fold(0.0, f64::max)
 }
 
 /// The difference that the rounding of times can cause, as a share.

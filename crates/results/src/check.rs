@@ -86,6 +86,20 @@ impl RunInfo {
             None => Ok(()),
         }
     }
+
+    /// Whether they were measured at the same time, as interleaved systems are; not if a time is unknown.
+    pub fn overlaps(&self, other: &Self) -> bool {
+        let span = |run: &Self| {
+            let finished = parse_time(run.finished.as_deref()?)?;
+            Some((parse_time(&run.started)?, finished))
+        };
+        match (span(self), span(other)) {
+            (Some((began, ended)), Some((other_began, other_ended))) => {
+                began < other_ended && other_began < ended
+            }
+            _ => false,
+        }
+    }
 }
 
 /// Checks that a frequency is positive, and that no area took negative time.
