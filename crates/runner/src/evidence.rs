@@ -695,6 +695,28 @@ mod tests {
         assert!(point.needs_rounds() && !point.patience(&plan).is_zero());
     }
 
+    /// Rounds that happen to agree ended a point, whose interval was then too narrow.
+    #[test]
+    fn an_interval_must_stay_narrow_with_another_round() {
+        let params = Params::from([("place".to_owned(), "same".to_owned())]);
+        let after = |rounds: u64, apart: f64, checks: usize| {
+            let point = Point { case: "switch/pipe".into(), params: params.clone() };
+            let (mut point, mut levels, plan) = (Evidence::new(point), Levels::default(), plan());
+            for round in 0..rounds {
+                let time = 5.0 * (1.0 + apart * ((round * 7 % 20) as f64 / 20.0 - 0.5));
+                let text = SAMPLES.replace("[5.0,5.1]", &format!("[{time},{time}]"));
+                point.add_round(&text, &measured(), round * 1_000);
+                point.latest_series().iter().for_each(|series| levels.observe(series));
+                (0..checks).for_each(|_| point.check_convergence(&plan, &levels));
+            }
+            point.needs_rounds()
+        };
+        assert!(after(20, 0.06, 1), "narrow for the first time");
+        assert!(after(20, 0.06, 2), "the same rounds again");
+        assert!(!after(21, 0.06, 1));
+        assert!(!after(20, 0.01, 1), "much narrower than asked");
+    }
+
     /// How soon another CPU wakes up differs from run to run, so that few such points ever repeat within 3 %.
     #[test]
     fn a_point_on_two_cpus_is_sampled_like_others_but_marked_only_when_much_wider() {
