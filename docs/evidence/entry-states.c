@@ -68,7 +68,8 @@ int main(int argc, char **argv) {
         }
         if (count < 20) continue;
         qsort(cycles, count, sizeof *cycles, ascending);
-        printf("cycles per call: 5 %% %.1f, median %.1f, 95 %% %.1f\n", cycles[count / 20], cycles[count / 2], cycles[count * 19 / 20]);
+        printf("cycles per call: 5 %% %.1f, median %.1f, 95 %% %.1f\n", cycles[count / 20], cycles[count / 2],
+               cycles[count * 19 / 20]);
         fflush(stdout);
     }
     return 0;

@@ -247,8 +247,8 @@ fn unshared_shift(base: &Side, new: &Side, by: f64) -> f64 {
     (by.abs() - shared(0).min(shared(1)).max(0.0)).max(0.0)
 }
 
-/// How far apart the states are that the core had during either run, as a share; 0 if it had one. Of two runs, one after the other,
-/// each may have found another. Where rounds of both alternate, both find the same.
+/// How far apart the states are that the core had during either run, as a share; 0 if it had one. Of two runs, one after the
+/// other, each may have found another. Where rounds of both alternate, both find the same.
 fn states(sides: &[Side; 2]) -> f64 {
     let apart = |side: &Side| {
         let mut ascending = side.rounds.clone();

@@ -17,8 +17,8 @@ use crate::cycles::Chain;
 use crate::survey::ClockFacts;
 use crate::time::{Clock, Nanoseconds};
 
-/// Of 32 instructions each: 3,800 to 4,800 cycles on cores that execute four to five at a time. A time stamp counter may have steps
-/// of 10 ns, which are to be 1 % of it.
+/// Of 32 instructions each: 3,800 to 4,800 cycles on cores that execute four to five at a time. A time stamp counter may have
+/// steps of 10 ns, which are to be 1 % of it.
 const ALU_TURNS: u64 = 600;
 /// Untimed turns before those, after which the loop has its steady speed whatever ran before.
 const ALU_WARM_UP: u64 = 20;

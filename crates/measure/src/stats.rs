@@ -15,8 +15,8 @@ const ROUNDS_OF_BOOTSTRAP: usize = 6;
 /// The level of Student's t for fewer: at 95 %, that of three rounds of a skewed distribution would cover its median in 93 % of
 /// cases.
 const LEVEL_OF_FEW: f64 = 0.965;
-/// The number of values from which their order shows that they depend on each other. With eight, one in twenty figures would get a
-/// wider interval for nothing: the intervals of dependent ones contain the truth no more often.
+/// The number of values from which their order shows that they depend on each other. With eight, one in twenty figures would
+/// get a wider interval for nothing: the intervals of dependent ones contain the truth no more often.
 const VALUES_THAT_SHOW_DEPENDENCE: usize = 12;
 /// Bootstrap medians drawn over rounds.
 const DRAWS_OVER: usize = 2_000;
@@ -127,14 +127,14 @@ pub fn faster_of_pairs(rounds: Vec<RoundValue>) -> Vec<RoundValue> {
     faster
 }
 
-/// By what factor the variance of the median of `values`, in the order of their measurement, exceeds that of independent ones; 1
-/// where there is no evidence for any.
+/// By what factor the variance of the median of `values`, in the order of their measurement, exceeds that of independent ones;
+/// 1 where there is no evidence for any.
 ///
-/// Successive rounds are alike where a machine keeps a state for seconds: system calls of an AMD EPYC (Zen 5) took 4 % more cycles
-/// from one moment on, within one process, for the next three seconds. Then a hundred rounds show less than their number promises.
-/// There is evidence if the values change from one side of their median to the other less often than independent ones do in 95 % of
-/// cases (Wald and Wolfowitz 1940). The factor is the sum of the autocorrelations of the sides, in twos for as long as two of them
-/// are positive (Geyer 1992, the initial positive sequence).
+/// Successive rounds are alike where a machine keeps a state for seconds: system calls of an AMD EPYC (Zen 5) took 4 % more
+/// cycles from one moment on, within one process, for the next three seconds. Then a hundred rounds show less than their number
+/// promises. There is evidence if the values change from one side of their median to the other less often than independent ones
+/// do in 95 % of cases (Wald and Wolfowitz 1940). The factor is the sum of the autocorrelations of the sides, in twos for as
+/// long as two of them are positive (Geyer 1992, the initial positive sequence).
 pub fn dependence(values: &[f64]) -> f64 {
     let middle = median(&mut values.to_vec());
     let sides: Vec<f64> = values
@@ -155,8 +155,8 @@ pub fn dependence(values: &[f64]) -> f64 {
     (1.0 + 2.0 * sum).clamp(1.0, count / 2.0)
 }
 
-/// Whether values on these sides (1 or -1) of their median change from one to the other less often than independent ones do in 95 %
-/// of cases.
+/// Whether values on these sides (1 or -1) of their median change from one to the other less often than independent ones do in
+/// 95 % of cases.
 fn change_sides_seldom(sides: &[f64]) -> bool {
     let above = sides.iter().filter(|&&side| side > 0.0).count() as f64;
     let below = sides.len() as f64 - above;
@@ -166,8 +166,9 @@ fn change_sides_seldom(sides: &[f64]) -> bool {
     changes < expected - Normal::standard().inverse_cdf(LEVEL) * variance.sqrt()
 }
 
-/// Median over rounds, in the order of their measurement, with its interval at [`LEVEL`]: a bootstrap over rounds, then over samples
-/// within each. Of rounds that depend on each other it draws as many as independent ones would say as much; see [`dependence`].
+/// Median over rounds, in the order of their measurement, with its interval at [`LEVEL`]: a bootstrap over rounds, then over
+/// samples within each. Of rounds that depend on each other it draws as many as independent ones would say as much; see
+/// [`dependence`].
 ///
 /// Rounds are few, and a plain percentile interval of few is too narrow, so the percentiles are
 /// moved out as far as Student's t lies beyond the normal distribution (Hesterberg 2015, "What
@@ -373,9 +374,9 @@ mod tests {
         }
     }
 
-    /// The coverage of the interval if rounds are added until it is narrow enough, with one more too, or half as wide, as in a run.
-    /// A run that stops as soon as rounds happen to agree makes intervals too narrow more often. The frequency changes between rounds and
-    /// within rounds, and the readings of the chain that correct for it also scatter.
+    /// The coverage of the interval if rounds are added until it is narrow enough, with one more too, or half as wide, as in a
+    /// run. A run that stops as soon as rounds happen to agree makes intervals too narrow more often. The frequency changes
+    /// between rounds and within rounds, and the readings of the chain that correct for it also scatter.
     fn coverage_with_early_stopping(scatter: f64, precision: f64) -> (f64, f64) {
         const TRIALS: usize = 1_200;
         const ROUNDS: std::ops::RangeInclusive<usize> = 8..=40;
@@ -428,8 +429,8 @@ mod tests {
             .collect()
     }
 
-    /// System calls of an AMD EPYC (Zen 5), whose cost changes by several percent every few seconds: of 190 pairs of equal runs of
-    /// five seconds 31 had a verdict of a difference.
+    /// System calls of an AMD EPYC (Zen 5), whose cost changes by several percent every few seconds: of 190 pairs of equal runs
+    /// of five seconds 31 had a verdict of a difference.
     #[test]
     fn rounds_that_depend_on_each_other_count_as_fewer() {
         const TRIALS: usize = 400;

@@ -18,8 +18,8 @@ use crate::plan::{Plan, Point};
 /// Sampling stops at this share of the requested precision: samples are classified again at the end of the run, and an
 /// interval that was just narrow enough could then be too wide.
 const STOP_BELOW: f64 = 0.8;
-/// At this share it stops at once; else when the interval is still narrow enough with another round. If rounds that happen to agree
-/// ended it, 93.2 instead of 94.0 % of the intervals would contain the true value (in a simulation; see [`interval_of`]).
+/// At this share it stops at once; else when the interval is still narrow enough with another round. If rounds that happen to
+/// agree ended it, 93.2 instead of 94.0 % of the intervals would contain the true value (in a simulation; see [`interval_of`]).
 const STOP_AT_ONCE_BELOW: f64 = 0.4;
 /// Consecutive crashes after which a point is given up.
 const CRASHES_AT_MOST: u32 = 3;
