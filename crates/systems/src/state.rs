@@ -156,6 +156,9 @@ fn remove<Files>(path: &Path, created: &[Created], held: Option<Files>) {
     for one in created.iter().rev() {
         undo(one);
     }
+    if created.iter().any(|one| matches!(one, Created::RemovedBy(_))) {
+        await_end_of_named(path);
+    }
     end_processes_of(path);
     for one in created {
         if let Created::ControlGroup(path) = one {
@@ -192,6 +195,19 @@ fn end_processes_of(path: &Path) {
     if let Some(text) = path.to_str() {
         end_all(|| hosted::mentioning(text));
     }
+}
+
+/// Waits for the end of the processes that have the name of a state directory as an argument, and kills those that do not end: the
+/// monitor of a container (conmon) cleans up for some 50 ms after `podman rm` has returned.
+fn await_end_of_named(path: &Path) {
+    let Some(name) = path.file_name().and_then(|name| name.to_str()) else { return };
+    // Arguments end with a zero byte: the name of another directory may begin with this one.
+    let named = || hosted::mentioning(&format!("\0{name}\0"));
+    let began = Instant::now();
+    while !named().is_empty() && began.elapsed() < REMOVAL {
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    end_all(named);
 }
 
 /// Kills processes until there are none.
