@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::frequency::{Frequencies, cpu_differences, speed_shift};
 use crate::scope::{Points, References};
-use crate::spread::{Spread, grid_step, welch};
+use crate::spread::{Spread, grid_step, neighbours, welch};
 
 /// Smaller differences, as shares, are not reported, independent of the spread of the rounds: the placement of a
 /// program and its data in memory changes a figure by this share.
@@ -42,10 +42,14 @@ impl Ratio {
     }
 }
 
+/// The least number of rounds, made next to each other, by which systems in turn are compared round by round. The differences of
+/// fewer have so few degrees of freedom that their interval is wider than that of the medians.
+const NEIGHBOURS_AT_LEAST: usize = 16;
+
 /// Two runs, with the facts needed to compare any of their results.
 pub(crate) struct Sides<'a> {
     same_cpu: bool,
-    at_once: bool,
+    in_turn: bool,
     frequencies: Frequencies,
     base: References<'a>,
     new: References<'a>,
@@ -57,7 +61,7 @@ impl<'a> Sides<'a> {
         Self {
             // A run is on one CPU, also if its description does not identify it.
             same_cpu: std::ptr::eq(base, new) || cpu_differences(base, new).is_empty(),
-            at_once: std::ptr::eq(base, new) || base.run.overlaps(&new.run),
+            in_turn: base.run.is_in_turn_with(&new.run),
             frequencies: Frequencies::of(base, new),
             base: References::of(base),
             new: References::of(new),
@@ -77,16 +81,37 @@ impl<'a> Sides<'a> {
         let is_positive = |side: &Side| {
             side.estimate.median > 0.0 && side.rounds.iter().all(|&round| round > 0.0)
         };
-        let log = sides.iter().all(is_positive);
+        let scale = if sides.iter().all(is_positive) { Scale::Logarithms } else { Scale::Figures };
         let references = (self.base.beside(base), self.new.beside(new));
-        let shift = speed_shift(base, new, references, &self.frequencies, in_cycles);
+        let difference = match self.in_turn {
+            true => Difference::of_neighbours(&sides, scale),
+            false => None,
+        };
+        let difference = difference.unwrap_or_else(|| Difference::of_medians(&sides, scale));
+        // Rounds in turn find the same machine. Its frequency is not part of cycles.
+        let by_machine = match (in_cycles, self.in_turn) {
+            (true, true) => 0.0,
+            _ => speed_shift(base, new, references, &self.frequencies, in_cycles).exp_m1(),
+        };
+        let by_state = if in_cycles && !self.in_turn { states(&sides) } else { 0.0 };
+        let mut change = Change::of(&sides, difference, scale, in_cycles, by_machine.max(by_state));
         let [of_base, of_new] = &self.points;
-        let mut change = Change::of(&sides, log, in_cycles, shift.exp_m1());
-        if in_cycles && !self.at_once {
-            change.floor = change.floor.max(states(&sides));
-        }
         change.is_disturbed |= of_base.is_disturbed(base) || of_new.is_disturbed(new);
         Some(change)
+    }
+}
+
+/// What differences are taken of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Scale {
+    Logarithms,
+    /// Of the figures, some of which are not above 0.
+    Figures,
+}
+
+impl Scale {
+    fn of(self, value: f64) -> f64 {
+        if self == Self::Logarithms { value.ln() } else { value }
     }
 }
 
@@ -95,6 +120,8 @@ struct Side<'a> {
     result: &'a CaseResult,
     estimate: Estimate,
     rounds: Vec<f64>,
+    /// When each of them began; empty if that is not known.
+    starts_ms: &'a [i64],
     /// Whether the rounds are not only those behind the estimate.
     has_few_quiet_rounds: bool,
     factor: f64,
@@ -114,7 +141,16 @@ impl<'a> Side<'a> {
         };
         let (values, has_few_quiet_rounds) = judged_rounds(result);
         let rounds = values.iter().map(|value| value * factor).collect();
-        Some(Self { result, estimate, rounds, has_few_quiet_rounds, factor })
+        let starts_ms: &[i64] = if has_few_quiet_rounds { &[] } else { &result.round_starts_ms };
+        Some(Self { result, estimate, rounds, starts_ms, has_few_quiet_rounds, factor })
+    }
+
+    /// The spread of its rounds; `None` for a figure that is not their median, such as a sum.
+    fn spread(&self, scale: Scale) -> Option<Spread> {
+        let apart = (median_of(&self.rounds)? - self.estimate.median).abs();
+        let is_median = apart <= 1e-3 * self.estimate.median.abs();
+        let rounds: Vec<f64> = self.rounds.iter().map(|&round| scale.of(round)).collect();
+        Spread::of(&rounds).filter(|_| is_median || self.has_few_quiet_rounds)
     }
 
     /// The quartiles of the quiet samples, as logarithms.
@@ -149,37 +185,85 @@ pub(crate) struct Scatter {
     pub(crate) degrees: f64,
 }
 
-impl Change {
-    fn of(sides: &[Side; 2], log: bool, in_cycles: bool, speed_shift: f64) -> Self {
-        let [base, new] = sides;
-        let to_scale = |value: f64| if log { value.ln() } else { value };
-        let by = to_scale(new.estimate.median) - to_scale(base.estimate.median);
-        let spreads = sides.each_ref().map(|side| {
-            // A figure that is not its rounds' median, such as a sum, has no interval from the rounds.
-            let apart = (median_of(&side.rounds)? - side.estimate.median).abs();
-            let is_median = apart <= 1e-3 * side.estimate.median.abs();
-            let rounds: Vec<f64> = side.rounds.iter().map(|&round| to_scale(round)).collect();
-            Spread::of(&rounds).filter(|_| is_median || side.has_few_quiet_rounds)
-        });
-        let [of_base, of_new] = spreads;
-        let scatter = of_base.zip(of_new).map(|(base, new)| {
+/// The difference between the rounds of two runs, on the scale of [`Change::by`].
+struct Difference {
+    by: f64,
+    scatter: Option<Scatter>,
+    rounds: usize,
+    /// What the runs changed from their first halves to their second, beyond its own error.
+    drift: f64,
+    /// The part of it that a steady mode of the operation can have made that became more frequent.
+    by_modes: f64,
+}
+
+impl Difference {
+    /// Of the medians of both.
+    fn of_medians([base, new]: &[Side; 2], scale: Scale) -> Self {
+        let by = scale.of(new.estimate.median) - scale.of(base.estimate.median);
+        let spreads = [base, new].map(|side| side.spread(scale));
+        let scatter = spreads[0].zip(spreads[1]).map(|(base, new)| {
             let (error, degrees) = welch((base.error, base.degrees), (new.error, new.degrees));
             Scatter { error, degrees }
         });
-        let drift = spreads.iter().flatten().map(|spread| spread.drift).fold(0.0, f64::max);
-        let seen = match log {
-            true => drift.max(unshared_shift(base, new, by)).exp_m1(),
-            false => drift / scale_of(base.estimate, new.estimate),
+        Self {
+            by,
+            scatter,
+            rounds: base.rounds.len().min(new.rounds.len()),
+            drift: spreads.iter().flatten().map(|spread| spread.drift).fold(0.0, f64::max),
+            by_modes: match scale {
+                Scale::Logarithms => unshared_shift(base, new, by),
+                Scale::Figures => 0.0,
+            },
+        }
+    }
+
+    /// The median difference of rounds that were made next to each other: what changes the machine for seconds changes both.
+    /// `None` if too few were.
+    fn of_neighbours([base, new]: &[Side; 2], scale: Scale) -> Option<Self> {
+        base.spread(scale).and(new.spread(scale))?;
+        let differences: Vec<f64> = neighbours(base.starts_ms, new.starts_ms)
+            .map(|(b, n)| scale.of(new.rounds[n]) - scale.of(base.rounds[b]))
+            .collect();
+        let least = base.rounds.len().min(new.rounds.len()) / 2;
+        if differences.len() < NEIGHBOURS_AT_LEAST.max(least) {
+            return None;
+        }
+        let Spread { error, degrees, drift } = Spread::of(&differences)?;
+        Some(Self {
+            by: median(&mut differences.clone()),
+            scatter: Some(Scatter { error, degrees }),
+            rounds: differences.len(),
+            drift,
+            // Rounds that differ in their mode differ in either direction, and hardly move the median.
+            by_modes: 0.0,
+        })
+    }
+}
+
+impl Change {
+    /// `by_machine` is the difference that the machine itself can have made, as a share.
+    fn of(
+        sides: &[Side; 2],
+        difference: Difference,
+        scale: Scale,
+        in_cycles: bool,
+        by_machine: f64,
+    ) -> Self {
+        let [base, new] = sides;
+        let Difference { by, scatter, rounds, drift, by_modes } = difference;
+        let seen = match scale {
+            Scale::Logarithms => drift.max(by_modes).exp_m1(),
+            Scale::Figures => drift / scale_of(base.estimate, new.estimate),
         };
         Self {
             base: base.estimate,
             new: new.estimate,
             in_cycles,
-            log,
+            log: scale == Scale::Logarithms,
             by,
             scatter,
-            rounds: base.rounds.len().min(new.rounds.len()),
-            floor: seen.max(speed_shift).max(rounding(base, new)),
+            rounds,
+            floor: seen.max(by_machine).max(rounding(base, new)),
             is_disturbed: sides.iter().any(|side| side.has_few_quiet_rounds),
         }
     }

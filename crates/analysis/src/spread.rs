@@ -73,6 +73,25 @@ fn deviation(values: &[f64], cut: usize) -> f64 {
     (squares / (n as f64 - 1.0)).sqrt() * (n as f64 - 1.0) / (kept - 1.0)
 }
 
+/// The rounds of two systems in turn that were made next to each other, by their numbers: each is the nearest in time to the
+/// other. These rounds found the machine in the same state. The starts of a system's rounds must ascend.
+pub(crate) fn neighbours<'a>(
+    a: &'a [i64],
+    b: &'a [i64],
+) -> impl Iterator<Item = (usize, usize)> + 'a {
+    let are_ascending = [a, b].iter().all(|starts| starts.is_sorted());
+    let nearest = |to: i64, of: &[i64]| {
+        let after = of.partition_point(|&start| start < to);
+        let candidates = after.saturating_sub(1)..(after + 1).min(of.len());
+        candidates.min_by_key(|&at| of[at].abs_diff(to))
+    };
+    let of_a = (0..a.len()).filter(move |_| are_ascending);
+    of_a.filter_map(move |at| {
+        let other = nearest(a[at], b)?;
+        (nearest(b[other], a) == Some(at)).then_some((at, other))
+    })
+}
+
 /// The error of a difference and its degrees of freedom, from those of both sides (Welch 1947, Satterthwaite 1946).
 pub(crate) fn welch((a, a_degrees): (f64, f64), (b, b_degrees): (f64, f64)) -> (f64, f64) {
     let (a, b) = (a.powi(2), b.powi(2));
@@ -171,6 +190,16 @@ mod tests {
         rounds.extend([110.0, 110.1, 109.9, 110.0].repeat(5));
         let drift = Spread::of(&rounds).unwrap().drift;
         assert!((4.0..10.0).contains(&drift), "{drift}");
+    }
+
+    #[test]
+    fn neighbours_are_the_nearest_in_time_to_each_other() {
+        let of = |a: &[i64], b: &[i64]| neighbours(a, b).collect::<Vec<_>>();
+        assert_eq!(of(&[0, 150, 300], &[9, 141, 307]), [(0, 0), (1, 1), (2, 2)]);
+        // A round of one of them was lost, or has no counterpart at the end.
+        assert_eq!(of(&[0, 150, 300, 450], &[9, 307]), [(0, 0), (2, 1)]);
+        assert_eq!(of(&[5], &[]), []);
+        assert_eq!(of(&[0, 150], &[160, 10]), [], "the clock was set back");
     }
 
     #[test]

@@ -38,6 +38,16 @@ pub fn rotate_xor(start: u64, turns: u32) -> u64 {
     arch::rotate_xor(start, FACTOR, turns)
 }
 
+/// The same with exclusive ors and additions of a register, which more of a core's units execute.
+///
+/// # Panics
+/// If `turns` is 0.
+#[inline(never)]
+pub fn xor_add(start: u64, turns: u32) -> u64 {
+    assert!(turns > 0, "a chain has at least one turn");
+    arch::xor_add(start, FACTOR, turns)
+}
+
 /// `turns` times, for each of eight values that begin with `start` to `start + 7`: an exclusive or with a constant and an
 /// addition of it, twice. The eight values combined by exclusive or.
 ///
@@ -90,6 +100,28 @@ mod arch {
                 "jnz 2b",
                 value = inout(reg) value,
                 mask = in(reg) mask,
+                turns = inout(reg) turns => _,
+                options(pure, nomem, nostack),
+            );
+        }
+        value
+    }
+
+    #[inline(always)]
+    pub fn xor_add(start: u64, factor: u64, turns: u32) -> u64 {
+        let mut value = start;
+        // SAFETY: as above.
+        unsafe {
+            asm!(
+                "2:",
+                ".rept 8",
+                "xor {value}, {factor}",
+                "add {value}, {factor}",
+                ".endr",
+                "dec {turns:e}",
+                "jnz 2b",
+                value = inout(reg) value,
+                factor = in(reg) factor,
                 turns = inout(reg) turns => _,
                 options(pure, nomem, nostack),
             );
@@ -190,6 +222,28 @@ mod arch {
         value
     }
 
+    #[inline(always)]
+    pub fn xor_add(start: u64, factor: u64, turns: u32) -> u64 {
+        let mut value = start;
+        // SAFETY: as above.
+        unsafe {
+            asm!(
+                "2:",
+                ".rept 8",
+                "eor {value}, {value}, {factor}",
+                "add {value}, {value}, {factor}",
+                ".endr",
+                "subs {turns:w}, {turns:w}, #1",
+                "b.ne 2b",
+                value = inout(reg) value,
+                factor = in(reg) factor,
+                turns = inout(reg) turns => _,
+                options(pure, nomem, nostack),
+            );
+        }
+        value
+    }
+
     /// The additions are not of constants in the instruction, which some cores fold. The loop begins with a line of the
     /// instruction cache in every build.
     #[inline(always)]
@@ -249,6 +303,11 @@ mod arch {
         (0..turns * super::TURN / 2).fold(start, |value, _| black_box(value.rotate_left(9) ^ mask))
     }
 
+    pub fn xor_add(start: u64, factor: u64, turns: u32) -> u64 {
+        let step = |value: u64| (value ^ factor).wrapping_add(factor);
+        (0..turns * super::TURN / 2).fold(start, |value, _| black_box(step(value)))
+    }
+
     pub fn eight_streams(mut values: [u64; 8], factor: u64, turns: u64) -> [u64; 8] {
         for _ in 0..turns * 2 {
             values = black_box(values.map(|value| (value ^ factor).wrapping_add(factor)));
@@ -268,6 +327,8 @@ mod tests {
             assert_eq!(multiply(3, turns), 3u64.wrapping_mul(FACTOR.wrapping_pow(count)));
             let rotated = (0..count / 2).fold(3u64, |value, _| value.rotate_left(9) ^ FACTOR);
             assert_eq!(rotate_xor(3, turns), rotated);
+            let added = (0..count / 2).fold(3u64, |value, _| (value ^ FACTOR).wrapping_add(FACTOR));
+            assert_eq!(xor_add(3, turns), added);
         }
     }
 

@@ -107,6 +107,7 @@ fn result() -> impl Strategy<Value = CaseResult> {
                 }),
                 doubts,
                 round_values: Vec::new(),
+                round_starts_ms: Vec::new(),
                 all_round_values: Vec::new(),
                 timeline: Vec::new(),
             }

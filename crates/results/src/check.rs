@@ -7,8 +7,8 @@ use std::fmt;
 use serde_json::{Map, Value};
 
 use crate::document::{
-    CaseResult, Document, Estimate, FrequencySlope, Interval, Outcome, PerOp, Reference, RunInfo,
-    SCHEMA, Seen,
+    CaseResult, Document, Estimate, FrequencySlope, GROUP, Interval, Outcome, PerOp, Reference,
+    RunInfo, SCHEMA, Seen,
 };
 use crate::located::one_line;
 
@@ -87,18 +87,10 @@ impl RunInfo {
         }
     }
 
-    /// Whether they were measured at the same time, as interleaved systems are; not if a time is unknown.
-    pub fn overlaps(&self, other: &Self) -> bool {
-        let span = |run: &Self| {
-            let finished = parse_time(run.finished.as_deref()?)?;
-            Some((parse_time(&run.started)?, finished))
-        };
-        match (span(self), span(other)) {
-            (Some((began, ended)), Some((other_began, other_ended))) => {
-                began < other_ended && other_began < ended
-            }
-            _ => false,
-        }
+    /// Whether they are two of one invocation, which measures the rounds of several systems in turn.
+    pub fn is_in_turn_with(&self, other: &Self) -> bool {
+        let group = |run: &Self| run.asked.get(GROUP).cloned();
+        self.id != other.id && group(self).is_some() && group(self) == group(other)
     }
 }
 
@@ -216,6 +208,7 @@ impl CaseResult {
             per_op: None,
             reference: None,
             round_values: Vec::new(),
+            round_starts_ms: Vec::new(),
             timeline: Vec::new(),
             ..self.clone()
         })
@@ -264,6 +257,11 @@ impl CaseResult {
         }
         if !self.all_round_values.iter().all(|value| value.is_finite()) {
             return fault(&["all_round_values"], not_finite);
+        }
+        let (values, starts) = (self.round_values.len(), self.round_starts_ms.len());
+        if starts > 0 && starts != values {
+            let why = format!("{starts} rounds have a start, and {values} a value");
+            return fault(&["round_starts_ms"], why);
         }
         if self.timeline.len() > MAX_TIMELINE {
             return fault(&["timeline"], format!("timeline has more than {MAX_TIMELINE} jobs"));

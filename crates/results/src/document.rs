@@ -135,6 +135,10 @@ pub struct CaseResult {
     /// Each round's value, in the order measured; comparisons are computed from them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub round_values: Vec<f64>,
+    /// When the round of each of these began, or the first of two of which the faster one counts, in ms since 1970 by the wall
+    /// clock; empty if that is not known. Figures of systems measured in turn are compared round by round.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub round_starts_ms: Vec<i64>,
     /// The values of all rounds, quiet or not, where fewer than [`LEAST_ROUNDS`] of `round_values` are of quiet ones: they show
     /// whether a difference is beyond what a disturbance explains.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -335,6 +339,7 @@ impl CaseResult {
             reference: None,
             doubts: Vec::new(),
             round_values: Vec::new(),
+            round_starts_ms: Vec::new(),
             all_round_values: Vec::new(),
             timeline: Vec::new(),
         }

@@ -2,6 +2,7 @@
 //! a new random order, until every point is precise enough or time is up. One round is made at a time. The output of a
 //! round is stored at once.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -23,7 +24,7 @@ use crate::measuring_cpus::{MeasuringCpus, Needs};
 use crate::place::{Counting, Made};
 use crate::plan::Plan;
 use crate::run_state::RunState;
-use crate::stored_round::{PASS_MS, Purpose};
+use crate::stored_round::{Began, PASS_MS, Purpose};
 
 /// The untimed pass may take the budget divided by this number, and the time that is left at the end.
 const COUNTING_SHARE: u32 = 3;
@@ -204,7 +205,7 @@ impl<'a> Coordinator<'a> {
                 }
             }
             let pass = Instant::now();
-            for (run, which) in self.pass_over(&active, &mut rng) {
+            for (run, which) in pass_over(&self.runs, &active, &mut rng) {
                 if self.must_stop() {
                     return Ok(false);
                 }
@@ -221,18 +222,10 @@ impl<'a> Coordinator<'a> {
             for (run, active) in self.runs.iter_mut().zip(&active) {
                 run.check_convergence(active);
             }
-            self.rest_until(pass + Duration::from_millis(PASS_MS));
+            if self.runs.iter().zip(&active).any(|(run, active)| run.lacks_planned_rounds(active)) {
+                self.rest_until(pass + Duration::from_millis(PASS_MS));
+            }
         }
-    }
-
-    /// The rounds of one pass over all runs, in a random order.
-    fn pass_over(&self, active: &[Vec<usize>], rng: &mut StdRng) -> Vec<(usize, usize)> {
-        let mut order: Vec<(usize, usize)> = Vec::new();
-        for (number, (run, active)) in self.runs.iter().zip(active).enumerate() {
-            order.extend(run.rounds_of_pass(active).into_iter().map(|which| (number, which)));
-        }
-        order.shuffle(rng);
-        order
     }
 
     /// Makes one round of one point, and stores it at once.
@@ -278,7 +271,8 @@ impl<'a> Coordinator<'a> {
         let purpose = Purpose::of(mode);
         let run = &mut self.runs[run];
         let text = run.with_boot(text);
-        run.add_output(which, purpose, &text, &end, at.as_millis() as u64);
+        let began = Began { at_ms: at.as_millis() as u64, unix_ms: started_ms };
+        run.add_output(which, purpose, &text, &end, began);
         let point = &run.evidence[which].point;
         let row = RoundRow {
             seq: run.next_seq,
@@ -372,9 +366,70 @@ impl<'a> Coordinator<'a> {
     }
 }
 
+/// The rounds of one pass over all runs: the points in a random order, and of each point the systems in a random order, one
+/// after the other. What changes the machine's speed for seconds then changes theirs alike (a randomised block design).
+fn pass_over(runs: &[RunState], active: &[Vec<usize>], rng: &mut StdRng) -> Vec<(usize, usize)> {
+    let mut blocks: BTreeMap<_, Vec<(usize, usize)>> = BTreeMap::new();
+    for (number, (run, active)) in runs.iter().zip(active).enumerate() {
+        let mut made: BTreeMap<usize, usize> = BTreeMap::new();
+        for which in run.rounds_of_pass(active) {
+            let nth = made.entry(which).or_default();
+            *nth += 1;
+            let point = &run.evidence[which].point;
+            let block = (&point.case, &point.params, *nth);
+            blocks.entry(block).or_default().push((number, which));
+        }
+    }
+    let mut blocks: Vec<_> = blocks.into_values().collect();
+    blocks.shuffle(rng);
+    blocks.iter_mut().for_each(|systems| systems.shuffle(rng));
+    blocks.concat()
+}
+
 /// Registers the directories of a plan's points with the cleanup registry, which removes what killed workers left there.
 pub(crate) fn register_directories_of(plan: &Plan) {
     for dir in directories(plan) {
         platform::cleanup::look_also_in(&cases::file::path_of(dir));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use measure::cycles::{Latency, Timebase};
+    use measure::survey::survey;
+
+    use super::*;
+    use crate::place::Place;
+    use crate::plan::{Options, plan};
+
+    #[test]
+    fn of_each_point_the_systems_come_one_after_the_other() {
+        let options = |filters: &[&str]| Options {
+            filters: filters.iter().map(|&filter| filter.to_owned()).collect(),
+            ..Options::default()
+        };
+        // A pass with trials has several rounds of each sampled point; the second system lacks some points.
+        let of_all = plan(&options(&["syscall", "concurrency/worth"]), &[0], 7).unwrap();
+        let of_some = plan(&options(&["syscall"]), &[0], 7).unwrap();
+        let timebase = Timebase { clock: survey().remove(0), latency: Latency::Cycles(3) };
+        let run = |plan| RunState::new(plan, "a-run", &timebase, Place::Here, evidence_of(plan));
+        let runs = [run(&of_all), run(&of_some), run(&of_all)];
+        let active: Vec<Vec<usize>> =
+            runs.iter().map(|run| (0..run.evidence.len()).collect()).collect();
+        let made = pass_over(&runs, &active, &mut StdRng::seed_from_u64(1));
+        let wanted: usize =
+            runs.iter().zip(&active).map(|(run, active)| run.rounds_of_pass(active).len()).sum();
+        assert_eq!(made.len(), wanted);
+        let point = |&(run, which): &(usize, usize)| &runs[run].evidence[which].point;
+        let blocks: Vec<&[(usize, usize)]> =
+            made.chunk_by(|a, b| point(a) == point(b) && a.0 != b.0).collect();
+        let first: Vec<usize> = blocks.iter().map(|block| block[0].0).collect();
+        assert!((0..3).all(|run| first.contains(&run)), "the systems are in a random order");
+        let of_three = blocks.iter().filter(|block| block.len() == 3).count();
+        assert!(of_three > 50, "{blocks:?}");
+    }
+
+    fn evidence_of(plan: &Plan) -> Vec<Evidence> {
+        plan.points.iter().cloned().map(Evidence::new).collect()
     }
 }

@@ -86,41 +86,54 @@ fn time_and_chain(round: &JudgedRound, seed: u64) -> Option<TimeAndChain> {
 }
 
 /// The value of a metric in one round.
-struct Value {
+struct Value<'a> {
     value: f64,
     /// Whether the round was quiet.
     quiet: bool,
-    /// The start of the system that the round was made after.
-    boot: Option<u32>,
+    /// The round.
+    made: &'a Round,
+}
+
+/// What a figure is the median of, and when the rounds of each began; not if it is of several starts of its system.
+struct Observed {
+    values: Vec<RoundValue>,
+    starts_ms: Vec<i64>,
 }
 
 /// The values that a figure is the median of: those of its rounds; of core-bound points the faster of each two. Of several
 /// starts of a system, one for each: its rounds have more in common with each other than with those of another start, so that
 /// the starts are the independent observations.
-fn observations(
-    rounds: impl Iterator<Item = (RoundValue, Option<u32>)>,
+fn observations<'a>(
+    rounds: impl Iterator<Item = (RoundValue, &'a Round)>,
     in_pairs: bool,
     plan: &Plan,
-) -> Vec<RoundValue> {
+) -> Observed {
     let paired = |rounds: Vec<RoundValue>| if in_pairs { faster_of_pairs(rounds) } else { rounds };
     if plan.boots.is_none() {
-        return paired(rounds.map(|(round, _)| round).collect());
+        let (rounds, starts_ms): (Vec<RoundValue>, Vec<i64>) =
+            rounds.map(|(value, made)| (value, made.unix_ms)).unzip();
+        let values = paired(rounds);
+        let of_each = starts_ms.into_iter().step_by(if in_pairs { 2 } else { 1 });
+        return Observed { starts_ms: of_each.take(values.len()).collect(), values };
     }
     let mut boots: BTreeMap<Option<u32>, Vec<RoundValue>> = BTreeMap::new();
-    for (round, boot) in rounds {
-        boots.entry(boot).or_default().push(round);
+    for (value, made) in rounds {
+        boots.entry(made.boot).or_default().push(value);
     }
     let median_of = |rounds: Vec<RoundValue>| {
         let mut values: Vec<f64> = paired(rounds).iter().map(|round| round.value).collect();
         RoundValue::exact(median(&mut values))
     };
-    boots.into_values().map(median_of).collect()
+    let values = boots.into_values().map(median_of).collect();
+    Observed { values, starts_ms: Vec::new() }
 }
 
 /// The values of a point's rounds, and how to give them in ns and cycles.
 struct Values {
     /// In ns: at the run's median frequency, or of wall-clock time.
     rounds: Vec<RoundValue>,
+    /// When they began, if known.
+    starts_ms: Vec<i64>,
     /// Interval of one ns, where the figure is one of cycles.
     cycles_per_ns: Option<f64>,
     frequency_slope: Option<FrequencySlope>,
@@ -225,6 +238,7 @@ impl Evidence {
         result.converged = Some(interval.half_width() <= accepted);
         result.per_op = self.per_op();
         result.round_values = numbers(&values.rounds);
+        result.round_starts_ms = values.starts_ms;
         if of == Samples::Quiet && values.rounds.len() < LEAST_ROUNDS {
             result.all_round_values =
                 numbers(&self.values(&judged, Samples::All, plan, core).rounds);
@@ -235,7 +249,7 @@ impl Evidence {
 
     /// The values of the rounds that have such samples.
     fn values(&self, judged: &[JudgedRound], samples: Samples, plan: &Plan, core: &Core) -> Values {
-        let of = |unit: Unit| -> Vec<(RoundValue, Option<f64>, Option<u32>)> {
+        let of = |unit: Unit| -> Vec<(RoundValue, Option<f64>, &Round)> {
             let values = judged.iter().zip(&self.rounds).enumerate().filter_map(|(n, both)| {
                 let (round, made) = both;
                 let seed = plan.seed ^ n as u64;
@@ -243,7 +257,7 @@ impl Evidence {
                     Samples::All => round.plain_value(unit, seed),
                     Samples::Quiet => round.quiet_value(unit, seed),
                 };
-                value.map(|value| (value, round.chain_ns, made.boot))
+                value.map(|value| (value, round.chain_ns, made))
             });
             values.collect()
         };
@@ -252,9 +266,11 @@ impl Evidence {
         match (self.unit(), core.multiplication_ns()) {
             (Unit::Multiplications, Some(ns)) if !counted.is_empty() => {
                 let cycles = core.latency.cycles().map(|cycles| f64::from(cycles) / ns);
-                let scaled = counted.into_iter().map(|(value, _, boot)| (value.scaled(ns), boot));
+                let scaled = counted.into_iter().map(|(value, _, made)| (value.scaled(ns), made));
+                let Observed { values, starts_ms } = observations(scaled, true, plan);
                 Values {
-                    rounds: observations(scaled, true, plan),
+                    rounds: values,
+                    starts_ms,
                     cycles_per_ns: cycles,
                     frequency_slope: slope.map(|slope| frequency_slope(slope, false)),
                     doubt: slope.and_then(core_bound_doubt),
@@ -263,7 +279,7 @@ impl Evidence {
             _ => {
                 let rounds = of(Unit::Nanoseconds);
                 let follows = slope.filter(|slope| !slope.may_be_zero() && !self.of_trials);
-                let adjusted = rounds.into_iter().map(|(value, chain_ns, boot)| {
+                let adjusted = rounds.into_iter().map(|(value, chain_ns, made)| {
                     let to = core.chain.map(|chain| chain.median);
                     let value = match (follows, chain_ns, to) {
                         (Some(slope), Some(from), Some(to)) => {
@@ -271,10 +287,12 @@ impl Evidence {
                         }
                         _ => value,
                     };
-                    (value, boot)
+                    (value, made)
                 });
+                let Observed { values, starts_ms } = observations(adjusted, self.is_paired(), plan);
                 Values {
-                    rounds: observations(adjusted, self.is_paired(), plan),
+                    rounds: values,
+                    starts_ms,
                     cycles_per_ns: None,
                     frequency_slope: slope.map(|slope| frequency_slope(slope, follows.is_some())),
                     doubt: None,
@@ -350,7 +368,7 @@ impl Evidence {
                 if !values.contains_key(metric.name.as_str()) {
                     names.push(metric);
                 }
-                let value = Value { value: metric.value, quiet, boot: round.boot };
+                let value = Value { value: metric.value, quiet, made: round };
                 values.entry(&metric.name).or_default().push(value);
             }
         }
@@ -368,16 +386,17 @@ impl Evidence {
             Combine::Median => {
                 let observed = |of: Samples| {
                     let used = values.iter().filter(|value| of == Samples::All || value.quiet);
-                    let rounds = used.map(|one| (RoundValue::exact(one.value), one.boot));
+                    let rounds = used.map(|one| (RoundValue::exact(one.value), one.made));
                     observations(rounds, false, plan)
                 };
                 let quiet = values.iter().filter(|value| value.quiet).count();
                 result.disturbed = quiet < QUIET_ROUNDS_AT_LEAST;
                 let of = if result.disturbed { Samples::All } else { Samples::Quiet };
-                let rounds = observed(of);
+                let Observed { values: rounds, starts_ms } = observed(of);
                 result.round_values = numbers(&rounds);
+                result.round_starts_ms = starts_ms;
                 if of == Samples::Quiet && rounds.len() < LEAST_ROUNDS {
-                    result.all_round_values = numbers(&observed(Samples::All));
+                    result.all_round_values = numbers(&observed(Samples::All).values);
                 }
                 interval_of(&rounds, plan.seed)
             }

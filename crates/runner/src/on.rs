@@ -228,6 +228,9 @@ fn run_of(
         ..request.options.clone()
     };
     let mut plan = plan(&options, &cpus, request.seed)?;
+    if request.systems.len() > 1 {
+        plan.measure_in_turn(&options);
+    }
     if let (None, Some(introduction)) = (options.budget, known) {
         plan.allow_for_starts(introduction.machine.worker_start_ms);
         if introduction.uncounted.is_none() {

@@ -81,6 +81,9 @@ pub struct Plan {
     pub seed: u64,
     /// The CPUs in use; single measurements are made on the last.
     pub cpus: Vec<usize>,
+    /// Whether its system is one of several that are measured in turn.
+    #[serde(default)]
+    pub in_turn: bool,
     /// Extra work on the clock, as a share.
     pub slow_down: f64,
     /// The number of starts of the system that the rounds come from, if they are what varies.
@@ -193,6 +196,7 @@ pub fn plan_of(
         spread_ms: if options.quick { 1_000 } else { 4_000 },
         seed: options.seed.unwrap_or(seed),
         cpus,
+        in_turn: false,
         slow_down: options.slow_down.unwrap_or(0.0),
         boots: options.boots,
         fresh: options.fresh,
@@ -267,6 +271,17 @@ impl Plan {
         self.trials_at_most.map_or(wanted * 4, |most| most.max(wanted))
     }
 
+    /// Has its system be measured in turn with others. A difference takes more rounds than a figure: unless the options say how
+    /// long, core-bound points get more time where they are few.
+    pub fn measure_in_turn(&mut self, options: &Options) {
+        const AT_LEAST_MS: u64 = 20_000;
+        self.in_turn = true;
+        let has_time_of_its_own = options.budget.is_some() || options.quick;
+        if !has_time_of_its_own && self.points.iter().any(Point::is_core_bound) {
+            self.budget_ms = self.budget_ms.max(AT_LEAST_MS);
+        }
+    }
+
     /// Allows more time where starting a worker takes longer than usual, in ms: that is most of a round then.
     pub(crate) fn allow_for_starts(&mut self, worker_start_ms: f64) {
         const USUAL_MS: f64 = 10.0;
@@ -327,6 +342,25 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
+
+    #[test]
+    fn few_core_bound_points_get_more_time_where_systems_are_compared() {
+        let seconds = |filter: &str, quick: bool, budget: Option<u64>| {
+            let budget = budget.map(Duration::from_secs);
+            let options =
+                Options { filters: vec![filter.into()], quick, budget, ..Options::default() };
+            let alone = plan(&options, &[0, 1], 7).unwrap();
+            let mut in_turn = alone.clone();
+            in_turn.measure_in_turn(&options);
+            (alone.budget_ms / 1_000, in_turn.budget_ms / 1_000)
+        };
+        assert_eq!(seconds("syscall/getppid", false, None), (12, 20));
+        assert_eq!(seconds("syscall/getppid", true, None), (5, 5));
+        assert_eq!(seconds("syscall/getppid", false, Some(3)), (3, 3));
+        assert_eq!(seconds("memory/load", false, None).0, seconds("memory/load", false, None).1);
+        let (alone, in_turn) = seconds("syscall", false, None);
+        assert!(alone > 20 && in_turn == alone, "{alone} {in_turn}");
+    }
 
     #[test]
     fn parameters_multiply_and_are_made_definite() {

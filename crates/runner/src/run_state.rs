@@ -16,7 +16,7 @@ use crate::figures::Core;
 use crate::launch::RoundEnd;
 use crate::place::Place;
 use crate::plan::{Plan, Point};
-use crate::stored_round::{Purpose, measuring_ms};
+use crate::stored_round::{Began, Purpose, measuring_ms};
 
 /// Quiet samples of a round.
 const QUIET_SAMPLES: usize = 60;
@@ -118,7 +118,8 @@ impl<'a> RunState<'a> {
             before = self.evidence.iter().position(known);
             let Some(which) = before else { continue };
             let Ok(end) = serde_json::from_str::<RoundEnd>(&row.outcome) else { continue };
-            self.add_output(which, Purpose::of_row(row), &row.lines, &end, at_ms);
+            let began = Began { at_ms, unix_ms: row.started_ms };
+            self.add_output(which, Purpose::of_row(row), &row.lines, &end, began);
         }
         self.spent = self.earlier;
     }
@@ -130,13 +131,13 @@ impl<'a> RunState<'a> {
         purpose: Purpose,
         text: &str,
         end: &RoundEnd,
-        at_ms: u64,
+        began: Began,
     ) {
         let evidence = &mut self.evidence[which];
         match purpose {
             Purpose::Counts => evidence.add_count(text, end),
             Purpose::HostCounts => evidence.host.add(text, end),
-            Purpose::Times if evidence.add_round(text, end, at_ms) => {
+            Purpose::Times if evidence.add_round(text, end, began) => {
                 for series in evidence.latest_series() {
                     self.levels.observe(series);
                 }
@@ -192,7 +193,7 @@ impl<'a> RunState<'a> {
     pub(crate) fn active(&self) -> Vec<usize> {
         let needs_more = |&which: &usize| {
             let evidence = &self.evidence[which];
-            self.wants_round(which) && evidence.rounds() < evidence.rounds_at_most()
+            self.wants_round(which) && evidence.rounds() < evidence.rounds_at_most(self.plan)
         };
         let needing: Vec<usize> = (0..self.evidence.len()).filter(needs_more).collect();
         let has_planned = |&which: &usize| self.evidence[which].has_planned_rounds(self.plan);
@@ -203,6 +204,11 @@ impl<'a> RunState<'a> {
         let middle = times.get(times.len() / 2).copied().unwrap_or_default();
         let is_due = |which: &usize| !has_planned(which) || took(*which) <= middle * 2;
         needing.into_iter().filter(is_due).collect()
+    }
+
+    /// Whether some of these points have fewer rounds than planned, which are to be spread over time.
+    pub(crate) fn lacks_planned_rounds(&self, active: &[usize]) -> bool {
+        active.iter().any(|&which| !self.evidence[which].has_planned_rounds(self.plan))
     }
 
     /// Ends the system where its rounds are to come from several boots, and the present one has its share of them.
@@ -379,13 +385,15 @@ mod tests {
     use super::*;
     use crate::plan::{Options, plan};
 
+    const AT_ONCE: Began = Began { at_ms: 0, unix_ms: 0 };
+
     /// Whether a point that has one round gets another after so much time beyond the budget, of which rounds waited this long.
     fn goes_on(options: Options, beyond: Duration, waited: Duration) -> bool {
         let plan = plan(&options, &[0], 7).unwrap();
         let timebase = Timebase { clock: survey().remove(0), latency: Latency::Cycles(3) };
         let mut evidence = Evidence::new(plan.points[0].clone());
         let round = r#"{"series":{"cpu":0,"busy":1,"batch":9,"samples":[5.0],"readings":[[1,1,1,null],[1,1,1,null]]}}"#;
-        assert!(evidence.add_round(round, &RoundEnd::Reported(Ok(())), 0));
+        assert!(evidence.add_round(round, &RoundEnd::Reported(Ok(())), AT_ONCE));
         let mut run = RunState::new(&plan, "a-run", &timebase, Place::Here, vec![evidence]);
         run.spent = run.budget() + beyond;
         run.add_waiting_time(waited);
@@ -409,7 +417,7 @@ mod tests {
         let round = r#"{"series":{"cpu":0,"busy":1,"batch":9,"samples":[5.0],"readings":[[1,1,1,null],[1,1,1,null]],"contended":true}}"#;
         let make = |run: &mut RunState, which: usize, ms: u64| {
             let evidence = &mut run.evidence[which];
-            assert!(evidence.add_round(round, &RoundEnd::Reported(Ok(())), 0));
+            assert!(evidence.add_round(round, &RoundEnd::Reported(Ok(())), AT_ONCE));
             run.add_area_time(which, Duration::from_millis(ms));
         };
         for (which, ms) in [(0, 300), (1, 20), (2, 20), (3, 900)] {

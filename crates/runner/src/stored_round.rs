@@ -11,6 +11,15 @@ pub(crate) const PASS_MS: u64 = 150;
 /// killed.
 const PAUSE_MS: i64 = 15_000;
 
+/// When a round began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Began {
+    /// In ms of measuring time since the run did.
+    pub at_ms: u64,
+    /// In ms since 1970, by the wall clock.
+    pub unix_ms: i64,
+}
+
 /// When each round began, in ms of measuring time, from its start by the wall clock. Pauses before a run was resumed do
 /// not count. The wall clock may have been set, also back.
 pub(crate) fn measuring_ms(started_ms: impl Iterator<Item = i64>) -> impl Iterator<Item = u64> {

@@ -9,8 +9,10 @@ use super::*;
 use crate::frequency::{Frequencies, cpu_differences};
 use crate::simulated::noise;
 use crate::verdict::Verdict;
+use systems::in_turn;
 
 mod simulation;
+mod systems;
 
 fn result(case: &str, round_values: Vec<f64>) -> CaseResult {
     let mut sorted = round_values.clone();
@@ -268,20 +270,12 @@ fn a_core_in_several_states_may_have_another_in_the_next_run() {
         run_at(4.0, &[("syscall/getppid", (0..24).map(of_states).collect())])
     };
     let settled = |cycles: f64| run_at(4.0, &[("syscall/getppid", rounds(cycles, 0.002, 24, 3))]);
-    let at = |mut run: Document, minutes: [&str; 2]| {
-        run.run.started = format!("2026-11-21T00:{}:00Z", minutes[0]);
-        run.run.finished = Some(format!("2026-11-21T00:{}:00Z", minutes[1]));
-        run
-    };
     let verdict = |base: Document, new: Document| {
         compare(&base, &new, &NoiseCheck::default(), &Settings::default())[0].verdict
     };
     let (first, second) = (in_states([470.0, 484.0]), in_states([488.0, 506.0]));
-    let one_after_the_other = (at(first.clone(), ["00", "01"]), at(second.clone(), ["01", "02"]));
-    assert_eq!(verdict(one_after_the_other.0, one_after_the_other.1), Verdict::CannotTell);
-    assert_eq!(verdict(first.clone(), second.clone()), Verdict::CannotTell, "times unknown");
-    let interleaved = (at(first, ["00", "02"]), at(second, ["00", "02"]));
-    assert_eq!(verdict(interleaved.0, interleaved.1), Verdict::Slower);
+    assert_eq!(verdict(first.clone(), second.clone()), Verdict::CannotTell);
+    assert_eq!(verdict(in_turn(first, "a", 0), in_turn(second, "b", 9)), Verdict::Slower);
     assert_eq!(verdict(settled(470.0), settled(474.7)), Verdict::Slower, "one state");
 }
 

@@ -42,7 +42,12 @@ fn dry_run(args: &Run) -> anyhow::Result<Ending> {
     let share = u32::try_from(names.len()).unwrap_or(1).max(1);
     let options = args.options()?;
     let budget = options.budget.map(|budget| budget / share);
-    show(&plan_of(&Options { budget, ..options })?, &names, args.output.json)?;
+    let options = Options { budget, ..options };
+    let mut plan = plan_of(&options)?;
+    if names.len() > 1 {
+        plan.measure_in_turn(&options);
+    }
+    show(&plan, &names, args.output.json)?;
     Ok(Ending::Done)
 }
 

@@ -31,6 +31,7 @@ fn named(label: &str, metric: &str, unit: &str) -> CaseResult {
         reference: None,
         doubts: Vec::new(),
         round_values: Vec::new(),
+        round_starts_ms: Vec::new(),
         all_round_values: Vec::new(),
         timeline: Vec::new(),
     }

@@ -78,6 +78,7 @@ fn benchstat_names_and_units_are_plain_and_have_no_cpu_suffix() {
     result.rounds = 0;
     result.samples = 0;
     result.round_values.clear();
+    result.round_starts_ms.clear();
     assert_eq!(
         to_benchstat(&odd),
         "pkg: oscost\nUnit rate-pairs/s better=higher\n\

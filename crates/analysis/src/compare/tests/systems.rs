@@ -1,0 +1,60 @@
+//! Systems that were measured in turn.
+
+use super::*;
+
+/// As one of several systems in turn: a round every 150 ms, so many ms after those of the first.
+pub(super) fn in_turn(mut run: Document, id: &str, later: i64) -> Document {
+    run.run.id = id.into();
+    run.run.asked.insert(results::GROUP.into(), "a".into());
+    for result in &mut run.results {
+        let starts = (0..).map(|round| 150 * round + later).take(result.round_values.len());
+        result.round_starts_ms = starts.collect();
+    }
+    run
+}
+
+/// A system that was slower by 1 % was found in none of ten tries, although rounds next to each other were in the same state.
+#[test]
+fn systems_in_turn_are_compared_round_by_round() {
+    // States that last for ten rounds, 5 % apart.
+    let in_states = |cycles: f64, salt: usize| {
+        let state = |n: usize| 1.0 + 0.05 * (n / 10 % 2) as f64;
+        let noise = rounds(cycles, 0.004, 40, salt);
+        let values = noise.iter().enumerate().map(|(n, cycles)| cycles * state(n));
+        run_at(4.0, &[("syscall/getppid", values.collect())])
+    };
+    let system = |cycles: f64, salt: usize, id: &str| in_turn(in_states(cycles, salt), id, 7);
+    let base = in_turn(in_states(450.0, 1), "a", 0);
+    let row = first(&base, &system(454.5, 2, "b"));
+    assert_eq!(row.verdict, Verdict::Slower, "{row:?}");
+    let ratio = row.ratio.unwrap();
+    assert!(ratio.low > 1.007 && ratio.high < 1.013, "{ratio:?}");
+    assert_eq!(first(&base, &system(450.0, 2, "b")).verdict, Verdict::Same);
+    // Without the times of the rounds, and of runs that only overlap, their medians are compared.
+    assert_eq!(first(&base, &in_states(454.5, 2)).verdict, Verdict::CannotTell);
+    let mut unknown = system(454.5, 2, "b");
+    unknown.results[0].round_starts_ms.clear();
+    assert_eq!(first(&base, &unknown).verdict, Verdict::CannotTell);
+}
+
+/// The integer chains of two equal agents were 0.7 % apart: the place of the code differs from process to process.
+#[test]
+fn the_sentinel_is_no_floor_between_systems_in_turn() {
+    let with_alu = |cycles: f64, alu: f64, id: &str, later: i64| {
+        let mut run = run_at(4.0, &[("a/b", rounds(cycles, 1e-3, 20, 3))]);
+        let chain = Some(720.0);
+        let reference =
+            Reference { alu, alu_chains: Some(2), chase: 990.0, chain, ..Reference::default() };
+        run.results[0].reference = Some(reference);
+        if id.is_empty() { run } else { in_turn(run, id, later) }
+    };
+    let slower = |id: &str| {
+        first(
+            &with_alu(100.0, 930.0, id, 0),
+            &with_alu(100.5, 937.0, if id.is_empty() { "" } else { "b" }, 9),
+        )
+    };
+    assert_eq!(slower("a").verdict, Verdict::Slower);
+    let floor = slower("").floor;
+    assert!((0.007..0.008).contains(&floor), "{floor}");
+}
