@@ -49,6 +49,7 @@ const NEIGHBOURS_AT_LEAST: usize = 16;
 /// Two runs, with the facts needed to compare any of their results.
 pub(crate) struct Sides<'a> {
     same_cpu: bool,
+    is_one_run: bool,
     in_turn: bool,
     frequencies: Frequencies,
     base: References<'a>,
@@ -61,6 +62,7 @@ impl<'a> Sides<'a> {
         Self {
             // A run is on one CPU, also if its description does not identify it.
             same_cpu: std::ptr::eq(base, new) || cpu_differences(base, new).is_empty(),
+            is_one_run: std::ptr::eq(base, new),
             in_turn: base.run.is_in_turn_with(&new.run),
             frequencies: Frequencies::of(base, new),
             base: References::of(base),
@@ -93,7 +95,8 @@ impl<'a> Sides<'a> {
             (true, true) => 0.0,
             _ => speed_shift(base, new, references, &self.frequencies, in_cycles).exp_m1(),
         };
-        let by_state = if in_cycles && !self.in_turn { states(&sides) } else { 0.0 };
+        let at_once = self.in_turn || self.is_one_run;
+        let by_state = if in_cycles && !at_once { states(&sides) } else { 0.0 };
         let mut change = Change::of(&sides, difference, scale, in_cycles, by_machine.max(by_state));
         let [of_base, of_new] = &self.points;
         change.is_disturbed |= of_base.is_disturbed(base) || of_new.is_disturbed(new);

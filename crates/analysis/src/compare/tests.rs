@@ -6,6 +6,7 @@ use rand::{RngExt, SeedableRng};
 use results::{Direction, Estimate, FrequencySlope, Interval, Reference};
 
 use super::*;
+use crate::change::Sides;
 use crate::frequency::{Frequencies, cpu_differences};
 use crate::simulated::noise;
 use crate::verdict::Verdict;
@@ -277,6 +278,12 @@ fn a_core_in_several_states_may_have_another_in_the_next_run() {
     assert_eq!(verdict(first.clone(), second.clone()), Verdict::CannotTell);
     assert_eq!(verdict(in_turn(first, "a", 0), in_turn(second, "b", 9)), Verdict::Slower);
     assert_eq!(verdict(settled(470.0), settled(474.7)), Verdict::Slower, "one state");
+    // Two cases of one run, as with `--by case`, whose rounds alternate.
+    let (base, new) = (in_states([470.0, 484.0]), in_states([488.0, 506.0]));
+    let floor = |base: &Document, new: &Document| {
+        Sides::of(base, new).change(&base.results[0], &base.results[0]).unwrap().floor
+    };
+    assert!(floor(&base, &base) < 0.01 && floor(&base, &new) > 0.02);
 }
 
 #[test]
