@@ -13,6 +13,8 @@ use platform::control_group::ControlGroup;
 use platform::hosted;
 use systems::{Running, System, SystemError, SystemsFile};
 
+use crate::docker;
+
 /// Set for a copy of this test that starts a system and waits to be killed: the file of systems.
 const STARTER: &str = "OSCOST_TEST_STARTER";
 /// No system takes so long to answer.
@@ -23,7 +25,10 @@ pub fn main() -> ExitCode {
     if let Some(file) = std::env::var_os(STARTER) {
         return start_and_wait(Path::new(&file));
     }
-    let launchers = ["native", "command", "chroot", "bwrap", "gvisor", "uml", "qemu", "podman"];
+    // SAFETY: no thread was started yet.
+    unsafe { docker::use_own_daemon() };
+    let launchers =
+        ["native", "command", "chroot", "bwrap", "gvisor", "uml", "qemu", "podman", "docker"];
     let exchanges = launchers.into_iter().chain(["console"]).map(|name| {
         Trial::test(format!("{name}_exchanges_lines_and_leaves_nothing"), move || exchange(name))
     });
@@ -41,6 +46,7 @@ pub fn main() -> ExitCode {
     if IMAGE.get() == Some(&true) {
         let _ = Command::new("podman").args(["rmi", IMAGE_NAME]).output();
     }
+    docker::end();
     conclusion.exit_code()
 }
 
@@ -120,6 +126,10 @@ fn description(name: &str, directory: &Path) -> Result<String, String> {
             format!(
                 "launcher = 'podman'\nimage = '{image}'\nargs = [{limits}]\nbinary = '{agent}'\n"
             )
+        }
+        "docker" => {
+            let image = docker::image()?;
+            format!("launcher = 'docker'\nimage = '{image}'\nbinary = '{agent}'\n")
         }
         launcher => format!("launcher = '{launcher}'\nbinary = '{agent}'\n"),
     };
@@ -208,7 +218,7 @@ fn left(pid: u32) -> BTreeMap<&'static str, Vec<String>> {
         ("directories", paths.filter(|path| path.contains(&name)).collect::<Vec<_>>()),
         ("processes", processes),
         ("mounts", with_name(&mounts)),
-        ("containers", with_name(&containers)),
+        ("containers", [with_name(&containers), docker::containers(&name)].concat()),
         ("control groups", with_name(&groups.unwrap_or_default())),
     ];
     left.into_iter().filter(|(_, found)| !found.is_empty()).collect()
@@ -267,6 +277,7 @@ fn exchange(name: &str) -> Result<(), Failed> {
             assert!(running.host_counts().is_err() && running.is_counted().is_err());
         }
         Err(reason) if name == "podman" => assert!(reason.contains("control group"), "{reason}"),
+        Err(reason) if name == "docker" => assert!(reason.contains("daemon"), "{reason}"),
         Err(reason) => testing::skip(&reason),
     }
     let affinity = std::fs::read_to_string(format!("/proc/{}/status", running.pid()))?;

@@ -7,6 +7,8 @@
 use std::process::ExitCode;
 
 #[cfg(target_os = "linux")]
+mod docker;
+#[cfg(target_os = "linux")]
 mod linux;
 
 #[cfg(target_os = "linux")]

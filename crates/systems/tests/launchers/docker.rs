@@ -1,0 +1,92 @@
+//! Docker's daemon, one of its own for these tests.
+
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, OnceLock};
+use std::time::{Duration, Instant};
+
+/// The name of an image with nothing in it.
+const IMAGE: &str = "oscost-test-empty";
+/// What docker's programs take for the address of the daemon.
+const ADDRESS: &str = "DOCKER_HOST";
+/// No daemon takes so long to start or to end.
+const LONGEST: Duration = Duration::from_secs(60);
+
+static DAEMON: OnceLock<Result<Mutex<Child>, String>> = OnceLock::new();
+
+fn directory() -> PathBuf {
+    std::env::temp_dir().join(format!("oscost-docker-{}", std::process::id()))
+}
+
+/// Lets docker's programs speak to the daemon of these tests, whether it runs or not.
+///
+/// # Safety
+/// No other thread runs.
+pub unsafe fn use_own_daemon() {
+    let address = format!("unix://{}", directory().join("socket").display());
+    // SAFETY: as the caller promises.
+    unsafe { std::env::set_var(ADDRESS, address) };
+}
+
+/// The image, in a daemon that is started for it; the reason if that cannot be.
+pub fn image() -> Result<&'static str, String> {
+    let daemon = DAEMON.get_or_init(|| start().map(Mutex::new));
+    daemon.as_ref().map(|_| IMAGE).map_err(Clone::clone)
+}
+
+/// Containers whose names contain `name`.
+pub fn containers(name: &str) -> Vec<String> {
+    if !matches!(DAEMON.get(), Some(Ok(_))) && !directory().exists() {
+        return Vec::new();
+    }
+    let listed = Command::new("docker").args(["ps", "--all", "--format", "{{.Names}}"]).output();
+    let listed = listed.map(|output| output.stdout).unwrap_or_default();
+    let names = String::from_utf8_lossy(&listed).into_owned();
+    names.lines().filter(|line| line.contains(name)).map(str::to_owned).collect()
+}
+
+/// Ends the daemon, if one was started.
+pub fn end() {
+    let Some(Ok(daemon)) = DAEMON.get() else { return };
+    let mut daemon = daemon.lock().expect("no test panicked with it");
+    let _ = Command::new("docker").args(["rmi", IMAGE]).output();
+    // It ends what it started on SIGTERM.
+    let _ = Command::new("kill").arg(daemon.id().to_string()).status();
+    let began = Instant::now();
+    while began.elapsed() < LONGEST && matches!(daemon.try_wait(), Ok(None)) {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let _ = std::fs::remove_dir_all(directory());
+}
+
+fn start() -> Result<Child, String> {
+    if !testing::is_root() {
+        return Err("docker's daemon needs root".to_owned());
+    }
+    let directory = directory();
+    std::fs::create_dir_all(&directory).map_err(|e| e.to_string())?;
+    let path = |name: &str| directory.join(name).display().to_string();
+    let log = std::fs::File::create(path("log")).map_err(|e| e.to_string())?;
+    // No network, no rules of a firewall, and layers as plain directories: that works wherever containers do.
+    let mut command = Command::new("dockerd");
+    command.args(["--iptables=false", "--bridge=none", "--storage-driver=vfs"]);
+    command.args(["--host", &format!("unix://{}", path("socket")), "--pidfile", &path("pid")]);
+    command.args(["--data-root", &path("data"), "--exec-root", &path("exec")]);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log).process_group(0);
+    let mut daemon = command.spawn().map_err(|e| format!("dockerd: {e}"))?;
+    let archive = path("empty.tar");
+    // Two blocks of zeros end an archive.
+    std::fs::write(&archive, [0; 10_240]).map_err(|e| e.to_string())?;
+    let began = Instant::now();
+    while began.elapsed() < LONGEST && matches!(daemon.try_wait(), Ok(None)) {
+        let import = Command::new("docker").arg("import").arg(&archive).arg(IMAGE).output();
+        if import.map_err(|e| format!("docker: {e}"))?.status.success() {
+            return Ok(daemon);
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    let (_, _) = (daemon.kill(), daemon.wait());
+    let said = std::fs::read_to_string(path("log")).unwrap_or_default();
+    Err(format!("dockerd: {}", said.lines().last().unwrap_or("it does not answer")))
+}
