@@ -64,70 +64,36 @@ pub fn eight_streams(start: u64, turns: u64) -> u64 {
 mod arch {
     use std::arch::asm;
 
-    #[inline(always)]
-    pub fn multiply(start: u64, factor: u64, turns: u32) -> u64 {
-        let mut value = start;
-        // SAFETY: works on registers only, and leaves the loop after `turns`, which is not 0.
-        unsafe {
-            asm!(
-                "2:",
-                ".rept 16",
-                "imul {value}, {factor}",
-                ".endr",
-                "dec {turns:e}",
-                "jnz 2b",
-                value = inout(reg) value,
-                factor = in(reg) factor,
-                turns = inout(reg) turns => _,
-                options(pure, nomem, nostack),
-            );
-        }
-        value
+    /// A chain of eight times these two instructions in each turn.
+    macro_rules! chain {
+        ($name:ident, $first:literal, $second:literal) => {
+            #[inline(always)]
+            pub fn $name(start: u64, factor: u64, turns: u32) -> u64 {
+                let mut value = start;
+                // SAFETY: works on registers only, and leaves the loop after `turns`, which is not 0.
+                unsafe {
+                    asm!(
+                        "2:",
+                        ".rept 8",
+                        $first,
+                        $second,
+                        ".endr",
+                        "dec {turns:e}",
+                        "jnz 2b",
+                        value = inout(reg) value,
+                        factor = in(reg) factor,
+                        turns = inout(reg) turns => _,
+                        options(pure, nomem, nostack),
+                    );
+                }
+                value
+            }
+        };
     }
 
-    #[inline(always)]
-    pub fn rotate_xor(start: u64, mask: u64, turns: u32) -> u64 {
-        let mut value = start;
-        // SAFETY: as above.
-        unsafe {
-            asm!(
-                "2:",
-                ".rept 8",
-                "rol {value}, 9",
-                "xor {value}, {mask}",
-                ".endr",
-                "dec {turns:e}",
-                "jnz 2b",
-                value = inout(reg) value,
-                mask = in(reg) mask,
-                turns = inout(reg) turns => _,
-                options(pure, nomem, nostack),
-            );
-        }
-        value
-    }
-
-    #[inline(always)]
-    pub fn xor_add(start: u64, factor: u64, turns: u32) -> u64 {
-        let mut value = start;
-        // SAFETY: as above.
-        unsafe {
-            asm!(
-                "2:",
-                ".rept 8",
-                "xor {value}, {factor}",
-                "add {value}, {factor}",
-                ".endr",
-                "dec {turns:e}",
-                "jnz 2b",
-                value = inout(reg) value,
-                factor = in(reg) factor,
-                turns = inout(reg) turns => _,
-                options(pure, nomem, nostack),
-            );
-        }
-        value
-    }
+    chain!(multiply, "imul {value}, {factor}", "imul {value}, {factor}");
+    chain!(rotate_xor, "rol {value}, 9", "xor {value}, {factor}");
+    chain!(xor_add, "xor {value}, {factor}", "add {value}, {factor}");
 
     /// The additions are not of constants in the instruction, which some cores fold. The loop begins with a line of the
     /// instruction cache in every build.
@@ -179,70 +145,37 @@ mod arch {
 mod arch {
     use std::arch::asm;
 
-    #[inline(always)]
-    pub fn multiply(start: u64, factor: u64, turns: u32) -> u64 {
-        let mut value = start;
-        // SAFETY: works on registers only, and leaves the loop after `turns`, which is not 0.
-        unsafe {
-            asm!(
-                "2:",
-                ".rept 16",
-                "mul {value}, {value}, {factor}",
-                ".endr",
-                "subs {turns:w}, {turns:w}, #1",
-                "b.ne 2b",
-                value = inout(reg) value,
-                factor = in(reg) factor,
-                turns = inout(reg) turns => _,
-                options(pure, nomem, nostack),
-            );
-        }
-        value
+    /// A chain of eight times these two instructions in each turn.
+    macro_rules! chain {
+        ($name:ident, $first:literal, $second:literal) => {
+            #[inline(always)]
+            pub fn $name(start: u64, factor: u64, turns: u32) -> u64 {
+                let mut value = start;
+                // SAFETY: works on registers only, and leaves the loop after `turns`, which is not 0.
+                unsafe {
+                    asm!(
+                        "2:",
+                        ".rept 8",
+                        $first,
+                        $second,
+                        ".endr",
+                        "subs {turns:w}, {turns:w}, #1",
+                        "b.ne 2b",
+                        value = inout(reg) value,
+                        factor = in(reg) factor,
+                        turns = inout(reg) turns => _,
+                        options(pure, nomem, nostack),
+                    );
+                }
+                value
+            }
+        };
     }
 
-    #[inline(always)]
-    pub fn rotate_xor(start: u64, mask: u64, turns: u32) -> u64 {
-        let mut value = start;
-        // SAFETY: as above. 64 - 9 to the right is 9 to the left.
-        unsafe {
-            asm!(
-                "2:",
-                ".rept 8",
-                "ror {value}, {value}, #55",
-                "eor {value}, {value}, {mask}",
-                ".endr",
-                "subs {turns:w}, {turns:w}, #1",
-                "b.ne 2b",
-                value = inout(reg) value,
-                mask = in(reg) mask,
-                turns = inout(reg) turns => _,
-                options(pure, nomem, nostack),
-            );
-        }
-        value
-    }
-
-    #[inline(always)]
-    pub fn xor_add(start: u64, factor: u64, turns: u32) -> u64 {
-        let mut value = start;
-        // SAFETY: as above.
-        unsafe {
-            asm!(
-                "2:",
-                ".rept 8",
-                "eor {value}, {value}, {factor}",
-                "add {value}, {value}, {factor}",
-                ".endr",
-                "subs {turns:w}, {turns:w}, #1",
-                "b.ne 2b",
-                value = inout(reg) value,
-                factor = in(reg) factor,
-                turns = inout(reg) turns => _,
-                options(pure, nomem, nostack),
-            );
-        }
-        value
-    }
+    chain!(multiply, "mul {value}, {value}, {factor}", "mul {value}, {value}, {factor}");
+    // 64 - 9 to the right is 9 to the left.
+    chain!(rotate_xor, "ror {value}, {value}, #55", "eor {value}, {value}, {factor}");
+    chain!(xor_add, "eor {value}, {value}, {factor}", "add {value}, {value}, {factor}");
 
     /// The additions are not of constants in the instruction, which some cores fold. The loop begins with a line of the
     /// instruction cache in every build.

@@ -89,8 +89,8 @@ impl RunInfo {
 
     /// Whether they are two of one invocation, which measures the rounds of several systems in turn.
     pub fn is_in_turn_with(&self, other: &Self) -> bool {
-        let group = |run: &Self| run.asked.get(GROUP).cloned();
-        self.id != other.id && group(self).is_some() && group(self) == group(other)
+        let group = self.asked.get(GROUP);
+        self.id != other.id && group.is_some() && group == other.asked.get(GROUP)
     }
 }
 

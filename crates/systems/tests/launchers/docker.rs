@@ -37,7 +37,7 @@ pub fn image() -> Result<&'static str, String> {
 
 /// Containers whose names contain `name`.
 pub fn containers(name: &str) -> Vec<String> {
-    if !matches!(DAEMON.get(), Some(Ok(_))) && !directory().exists() {
+    if !matches!(DAEMON.get(), Some(Ok(_))) {
         return Vec::new();
     }
     let listed = Command::new("docker").args(["ps", "--all", "--format", "{{.Names}}"]).output();
@@ -46,9 +46,15 @@ pub fn containers(name: &str) -> Vec<String> {
     names.lines().filter(|line| line.contains(name)).map(str::to_owned).collect()
 }
 
-/// Ends the daemon, if one was started.
+/// Ends the daemon, if one was started, and removes its directory.
 pub fn end() {
-    let Some(Ok(daemon)) = DAEMON.get() else { return };
+    if let Some(Ok(daemon)) = DAEMON.get() {
+        end_daemon(daemon);
+    }
+    let _ = std::fs::remove_dir_all(directory());
+}
+
+fn end_daemon(daemon: &Mutex<Child>) {
     let mut daemon = daemon.lock().expect("no test panicked with it");
     let _ = Command::new("docker").args(["rmi", IMAGE]).output();
     // It ends what it started on SIGTERM.
@@ -57,7 +63,6 @@ pub fn end() {
     while began.elapsed() < LONGEST && matches!(daemon.try_wait(), Ok(None)) {
         std::thread::sleep(Duration::from_millis(20));
     }
-    let _ = std::fs::remove_dir_all(directory());
 }
 
 fn start() -> Result<Child, String> {

@@ -33,6 +33,13 @@ fn equal_rows(rng: &mut StdRng, rows: usize, scatter: Scattering) -> Document {
     run((0..rows).map(|number| row(number, rng)).collect())
 }
 
+/// A run of these cases with their rounds, in cycles.
+fn run_in_cycles(ghz: f64, rows: &[(String, Vec<f64>)]) -> Document {
+    let rows: Vec<(&str, Vec<f64>)> =
+        rows.iter().map(|(case, rounds)| (case.as_str(), rounds.clone())).collect();
+    run_at(ghz, &rows)
+}
+
 /// The error rate applies to all rows together, for any distribution of their rounds.
 #[test]
 fn wrong_verdicts_stay_within_the_promised_chance() {
@@ -66,9 +73,7 @@ fn one_percent_of_cycles_is_found_among_hundreds_of_rows() {
                 (format!("a/c{row}"), rounds.collect())
             })
             .collect();
-        let rows: Vec<(&str, Vec<f64>)> =
-            rows.iter().map(|(case, rounds)| (case.as_str(), rounds.clone())).collect();
-        run_at(ghz, &rows)
+        run_in_cycles(ghz, &rows)
     };
     let mut found = 0;
     for attempt in 0..TRIES {
@@ -100,9 +105,7 @@ fn wrong_verdicts_between_systems_in_turn_stay_within_that_chance_too() {
                         (format!("a/c{row}"), values.collect())
                     })
                     .collect();
-                let rows: Vec<(&str, Vec<f64>)> =
-                    rows.iter().map(|(case, rounds)| (case.as_str(), rounds.clone())).collect();
-                in_turn(run_at(4.0, &rows), id, if id == "a" { 0 } else { 20 })
+                in_turn(run_in_cycles(4.0, &rows), id, if id == "a" { 0 } else { 20 })
             });
             let rows = compared(&base, &new);
             wrong += usize::from(rows.iter().any(|row| row.verdict.is_difference()));
