@@ -23,11 +23,8 @@ use crate::machine::directories;
 use crate::measuring_cpus::{MeasuringCpus, Needs};
 use crate::place::{Counting, Made};
 use crate::plan::Plan;
-use crate::run_state::RunState;
+use crate::run_state::{CountedWhen, CountingEnds, RunState};
 use crate::stored_round::{Began, PASS_MS, Purpose};
-
-/// The untimed pass may take the budget divided by this number, and the time that is left at the end.
-const COUNTING_SHARE: u32 = 3;
 
 /// Runs in progress.
 pub(crate) struct Coordinator<'a> {
@@ -92,10 +89,11 @@ impl<'a> Coordinator<'a> {
 
     /// Counts and samples; false if stopped before the end.
     fn count_and_sample(&mut self) -> Result<bool, RunError> {
-        let complete =
-            self.count_all(COUNTING_SHARE)? && self.sample_all()? && self.count_all(1)?;
+        let complete = self.count_all(CountedWhen::First)?
+            && self.sample_all()?
+            && self.count_all(CountedWhen::Last)?;
         let uncounted = |run: &RunState| run.evidence.iter().filter(|e| e.needs_count()).count();
-        let on_host = |run: &RunState| run.uncounted_on_host().len();
+        let on_host = |run: &RunState| run.uncounted_on_host(true).len();
         for (left, what) in [
             (self.runs.iter().map(uncounted).sum::<usize>(), "the system calls of"),
             (self.runs.iter().map(on_host).sum(), "the host's system calls of"),
@@ -108,51 +106,70 @@ impl<'a> Coordinator<'a> {
         Ok(complete)
     }
 
-    /// The untimed pass of each run over all points that still need it, until its budget divided by `share` is spent; false
-    /// if stopped before the end.
-    fn count_all(&mut self, share: u32) -> Result<bool, RunError> {
+    /// The untimed pass of each run over all points that still need it, as far as there is time; false if stopped before the
+    /// end.
+    fn count_all(&mut self, when: CountedWhen) -> Result<bool, RunError> {
         for run in 0..self.runs.len() {
-            if !(self.count_run(run, share)? && self.count_on_host(run, share)?) {
+            self.charge(run);
+            let until = self.runs[run].counting_ends(when);
+            if !(self.count_run(run, until.in_system)? && self.count_on_host(run, until)?) {
                 return Ok(false);
             }
         }
         Ok(true)
     }
 
-    /// Counts from outside what the points of a run make the host do, within the same time; false if stopped before the
-    /// end.
-    fn count_on_host(&mut self, run: usize, share: u32) -> Result<bool, RunError> {
-        let for_trials = Duration::from_millis(self.runs[run].plan.host_counts_ms);
-        let until = (self.runs[run].budget() - for_trials) / share + for_trials;
+    /// Counts from outside what the points of a run make the host do: each point in the fewest pairs of rounds first, then
+    /// those whose pairs disagree; false if stopped before the end.
+    fn count_on_host(&mut self, run: usize, until: CountingEnds) -> Result<bool, RunError> {
         self.charge(run);
-        let points = self.runs[run].uncounted_on_host();
-        if !points.is_empty() && self.runs[run].spent < until {
-            self.runs[run].place.begin_counting();
-        }
-        for which in points {
-            while let Some(mode) = self.runs[run].evidence[which].next_on_host() {
-                if self.must_stop() {
-                    return Ok(false);
-                }
-                self.charge(run);
-                if self.runs[run].spent >= until || !self.runs[run].place.can_be_counted() {
-                    break;
-                }
-                self.round(run, which, mode)?;
+        let before = self.runs[run].spent;
+        let mut goes_on = true;
+        for (fewest, until) in [(true, until.on_host), (false, until.on_host_again)] {
+            let points = self.runs[run].uncounted_on_host(fewest);
+            if !points.is_empty() && self.runs[run].spent < until {
+                self.runs[run].place.begin_counting();
+            }
+            for which in points {
+                goes_on = goes_on && self.count_point_on_host(run, which, fewest, until)?;
             }
         }
         self.runs[run].place.end_counting();
+        self.charge(run);
+        let spent = self.runs[run].spent.saturating_sub(before);
+        self.runs[run].counted_on_host(spent);
+        Ok(goes_on)
+    }
+
+    /// The same of one point.
+    fn count_point_on_host(
+        &mut self,
+        run: usize,
+        which: usize,
+        fewest: bool,
+        until: Duration,
+    ) -> Result<bool, RunError> {
+        while let Some(mode) = self.runs[run].evidence[which].next_on_host(fewest) {
+            if self.must_stop() {
+                return Ok(false);
+            }
+            self.charge(run);
+            if self.runs[run].spent >= until || !self.runs[run].place.can_be_counted() {
+                break;
+            }
+            self.round(run, which, mode)?;
+        }
         Ok(true)
     }
 
-    fn count_run(&mut self, run: usize, share: u32) -> Result<bool, RunError> {
+    /// Counts in the system itself, until the run has spent so much; false if stopped before the end.
+    fn count_run(&mut self, run: usize, until: Duration) -> Result<bool, RunError> {
         if !self.runs[run].evidence.iter().any(Evidence::needs_count) {
             return Ok(true);
         }
         let Counting { tracepoint, tracer: mut tracer_works } = self.runs[run].place.counting();
         // Until sampling begins: while it is held, each system call takes longer.
         let _held = tracepoint.and_then(|_| HeldTracepoint::hold());
-        let until = self.runs[run].budget() / share;
         for which in 0..self.runs[run].evidence.len() {
             for _attempt in 0..3 {
                 if !self.runs[run].evidence[which].needs_count() {

@@ -134,9 +134,11 @@ impl Evidence {
         !self.counted && self.ending.is_none()
     }
 
-    /// The next round for what its operations make the host do; `None` if that is known or cannot be.
-    pub(crate) fn next_on_host(&self) -> Option<Mode> {
-        self.host.next().filter(|_| self.ending.is_none())
+    /// The next round for what its operations make the host do, or of the `fewest` that show it; `None` if that is known or cannot
+    /// be.
+    pub(crate) fn next_on_host(&self, fewest: bool) -> Option<Mode> {
+        let next = if fewest { self.host.next_of_fewest() } else { self.host.next() };
+        next.filter(|_| self.ending.is_none())
     }
 
     /// Whether more rounds are needed.

@@ -61,7 +61,7 @@ pub struct Plan {
     /// How much longer it goes on, in ms, with sampled points that have had too few quiet moments by then.
     #[serde(default)]
     pub patience_ms: u64,
-    /// The part of the budget in which trials are counted on the host.
+    /// The part of the budget in which is counted what points make the host do.
     #[serde(default)]
     pub host_counts_ms: u64,
     /// The minimum number of rounds of a point.
@@ -293,13 +293,19 @@ impl Plan {
         self.budget_ms += more_ms;
     }
 
-    /// Allows the time to count on the host what trials do: two pairs of each, one of which goes on for twice as long.
+    /// Allows the time to count what points make the host do, in two pairs of rounds each.
     pub(crate) fn allow_for_host_counts(&mut self) {
-        /// Time to start a worker and calibrate its work, and to repeat a short trial.
-        const AROUND_ONE: Duration = Duration::from_millis(70);
-        let of_point = |point: &Point| {
-            let trials = trials_of(&point.case).filter(|trials| trials.on_host)?;
-            Some(((trials.takes)(&point.params) * 3 + AROUND_ONE * 2) * 2)
+        /// A round of a few thousand operations, or of none.
+        const OF_SAMPLED: Duration = Duration::from_millis(30);
+        /// Time to start a worker and calibrate its work, and to repeat a short trial. One trial of a pair goes on for twice as
+        /// long.
+        const AROUND_TRIAL: Duration = Duration::from_millis(70);
+        let of_point = |point: &Point| match trials_of(&point.case) {
+            None => Some(OF_SAMPLED * 4),
+            Some(trials) if trials.on_host => {
+                Some(((trials.takes)(&point.params) * 3 + AROUND_TRIAL * 2) * 2)
+            }
+            Some(_) => None,
         };
         let all: Duration = self.points.iter().filter_map(of_point).sum();
         self.host_counts_ms = all.as_millis() as u64;
@@ -713,7 +719,7 @@ mod tests {
     }
 
     #[test]
-    fn time_for_counting_trials_on_the_host_is_added_to_the_budget() {
+    fn time_for_counting_on_the_host_is_added_to_the_budget() {
         let allowed = |filter: &str| {
             let options = Options { filters: vec![filter.into()], ..Options::default() };
             let planned = plan(&options, &[0, 1], 7).unwrap();
@@ -722,7 +728,7 @@ mod tests {
             assert_eq!(plan.budget_ms, planned.budget_ms + plan.host_counts_ms);
             (plan.host_counts_ms, plan.points.len() as u64)
         };
-        assert_eq!(allowed("syscall/getppid").0, 0, "samples are counted within the budget");
+        assert_eq!(allowed("syscall/getppid"), (120, 1));
         let (ms, points) = allowed("concurrency/jobs");
         assert!((points * 100..points * 1_000).contains(&ms), "{ms} ms for {points} points");
     }

@@ -27,6 +27,25 @@ const SAMPLED_ROUNDS_A_PASS: usize = 3;
 /// Passes of one boot beyond its number of rounds: some rounds are lost or disturbed.
 const PASSES_TO_SPARE: usize = 2;
 
+/// The counts that are made before sampling may take the budget divided by this number.
+const COUNTING_SHARE: u32 = 3;
+
+/// When calls and other events are counted, relative to sampling: those for which there was no time are counted after it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum CountedWhen {
+    First,
+    Last,
+}
+
+/// How much time a run may have spent for counts to be made.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct CountingEnds {
+    pub(crate) in_system: Duration,
+    pub(crate) on_host: Duration,
+    /// For more of those on the host, where they disagree.
+    pub(crate) on_host_again: Duration,
+}
+
 /// A run in progress.
 pub(crate) struct RunState<'a> {
     pub(crate) plan: &'a Plan,
@@ -39,6 +58,10 @@ pub(crate) struct RunState<'a> {
     pub(crate) spent: Duration,
     /// The part of it in which rounds waited for a quiet moment.
     waited: Duration,
+    /// The time in which was counted on the host.
+    counting_on_host: Duration,
+    /// What that left of the time planned for it.
+    left_by_host_counts: Duration,
     /// When the run that is resumed had ended, in its own measuring time.
     pub(crate) earlier: Duration,
     pub(crate) next_seq: u64,
@@ -72,6 +95,8 @@ impl<'a> RunState<'a> {
             levels: Levels::default(),
             spent: Duration::ZERO,
             waited: Duration::ZERO,
+            counting_on_host: Duration::ZERO,
+            left_by_host_counts: Duration::ZERO,
             earlier: Duration::ZERO,
             next_seq: 0,
             area_time: BTreeMap::new(),
@@ -264,10 +289,38 @@ impl<'a> RunState<'a> {
     /// The time beyond the budget in which a point gets its planned rounds: as much again for systems in turn, in some of which
     /// a round takes several times as long; none if the user set the budget.
     fn time_for_planned(&self, evidence: &Evidence) -> Duration {
-        let has_set_time = self.plan.patience_ms == 0;
-        match self.plan.in_turn && !has_set_time && !evidence.has_planned_rounds(self.plan) {
-            true => self.budget(),
+        match self.may_take_longer() && !evidence.has_planned_rounds(self.plan) {
+            true => self.budget() - self.time_for_host_counts(),
             false => Duration::ZERO,
+        }
+    }
+
+    /// Whether it is one of systems in turn, for which the user set no time.
+    fn may_take_longer(&self) -> bool {
+        let has_set_time = self.plan.patience_ms == 0;
+        self.plan.in_turn && !has_set_time
+    }
+
+    /// The part of its time in which is counted on the host.
+    fn time_for_host_counts(&self) -> Duration {
+        Duration::from_millis(self.plan.host_counts_ms).saturating_sub(self.left_by_host_counts)
+    }
+
+    /// Until when counts are made: before sampling in a share of the budget, with the time that was added for those on the host;
+    /// then in what is left, and for systems in turn as much as before.
+    pub(crate) fn counting_ends(&self, when: CountedWhen) -> CountingEnds {
+        let share = (self.budget() - self.time_for_host_counts()) / COUNTING_SHARE;
+        match when {
+            CountedWhen::First => {
+                let on_host = share + self.time_for_host_counts();
+                CountingEnds { in_system: share, on_host, on_host_again: on_host }
+            }
+            CountedWhen::Last => {
+                let longer =
+                    if self.may_take_longer() { self.spent + share } else { Duration::ZERO };
+                let until = self.budget().max(longer);
+                CountingEnds { in_system: until, on_host: until, on_host_again: self.budget() }
+            }
         }
     }
 
@@ -283,9 +336,10 @@ impl<'a> RunState<'a> {
         }
     }
 
-    /// The points for which it is still to be counted what they make the host do.
-    pub(crate) fn uncounted_on_host(&self) -> Vec<usize> {
-        let wanted = |&which: &usize| self.evidence[which].next_on_host().is_some();
+    /// The points for which it is still to be counted what they make the host do, or where it has to be counted again unless only
+    /// the `fewest` counts are wanted.
+    pub(crate) fn uncounted_on_host(&self, fewest: bool) -> Vec<usize> {
+        let wanted = |&which: &usize| self.evidence[which].next_on_host(fewest).is_some();
         match self.place.can_be_counted() {
             true => (0..self.evidence.len()).filter(wanted).collect(),
             false => Vec::new(),
@@ -373,9 +427,16 @@ impl<'a> RunState<'a> {
         }
     }
 
-    /// The time that it may take.
+    /// The time that it may take, without what counts on the host have left of theirs.
     pub(crate) fn budget(&self) -> Duration {
-        Duration::from_millis(self.plan.budget_ms)
+        Duration::from_millis(self.plan.budget_ms).saturating_sub(self.left_by_host_counts)
+    }
+
+    /// Sampling does not get the time that counts on the host have left: all systems are sampled for the same time.
+    pub(crate) fn counted_on_host(&mut self, spent: Duration) {
+        let all = Duration::from_millis(self.plan.host_counts_ms);
+        self.counting_on_host += spent;
+        self.left_by_host_counts = all.saturating_sub(self.counting_on_host);
     }
 }
 
@@ -466,6 +527,46 @@ mod tests {
         assert!(!goes_on_with(&in_turn(None), seconds(6), Duration::ZERO));
         assert!(!goes_on_with(&in_turn(Some(seconds(5))), seconds(1), Duration::ZERO));
         assert!(!goes_on(options(None), seconds(4), Duration::ZERO));
+    }
+
+    /// In gVisor the host was not asked about any point, since the counts in the system took all of that time.
+    #[test]
+    fn counts_on_the_host_have_time_of_their_own_and_the_rest_is_counted_last() {
+        let timebase = Timebase { clock: survey().remove(0), latency: Latency::Cycles(3) };
+        let ends = |in_turn: bool, budget: Option<u64>, spent: u64, when| {
+            let filters = vec!["syscall".to_owned()];
+            let budget = budget.map(Duration::from_secs);
+            let options = Options { filters, quick: true, budget, ..Options::default() };
+            let mut plan = plan(&options, &[0], 7).unwrap();
+            if in_turn {
+                plan.measure_in_turn(&options);
+            }
+            plan.budget_ms = 9_000;
+            plan.host_counts_ms = 3_000;
+            let mut run = RunState::new(&plan, "a-run", &timebase, Place::Here, Vec::new());
+            run.spent = Duration::from_secs(spent);
+            let ends = run.counting_ends(when);
+            [ends.in_system, ends.on_host, ends.on_host_again].map(|end| end.as_secs())
+        };
+        assert_eq!(ends(true, None, 0, CountedWhen::First), [2, 5, 5]);
+        assert_eq!(ends(true, None, 8, CountedWhen::Last), [10, 10, 9]);
+        assert_eq!(ends(true, None, 15, CountedWhen::Last), [17, 17, 9]);
+        assert_eq!(ends(false, None, 15, CountedWhen::Last), [9, 9, 9]);
+        assert_eq!(ends(true, Some(9), 15, CountedWhen::Last), [9, 9, 9]);
+    }
+
+    #[test]
+    fn sampling_does_not_get_what_counts_on_the_host_have_left() {
+        let timebase = Timebase { clock: survey().remove(0), latency: Latency::Cycles(3) };
+        let options = Options { filters: vec!["syscall".to_owned()], ..Options::default() };
+        let mut plan = plan(&options, &[0], 7).unwrap();
+        (plan.budget_ms, plan.host_counts_ms) = (9_000, 3_000);
+        let mut run = RunState::new(&plan, "a-run", &timebase, Place::Here, Vec::new());
+        let seconds = Duration::from_secs;
+        for (spent, budget) in [(0, 6), (1, 7), (1, 8), (5, 9)] {
+            run.counted_on_host(seconds(spent));
+            assert_eq!(run.budget(), seconds(budget), "after {spent} s more");
+        }
     }
 
     #[test]
