@@ -61,7 +61,7 @@ pub struct Plan {
     /// How much longer it goes on, in ms, with sampled points that have had too few quiet moments by then.
     #[serde(default)]
     pub patience_ms: u64,
-    /// The part of the budget in which is counted what points make the host do.
+    /// The part of the budget that is for counting what points make the host do.
     #[serde(default)]
     pub host_counts_ms: u64,
     /// The minimum number of rounds of a point.

@@ -58,7 +58,7 @@ pub(crate) struct RunState<'a> {
     pub(crate) spent: Duration,
     /// The part of it in which rounds waited for a quiet moment.
     waited: Duration,
-    /// The time in which was counted on the host.
+    /// The time spent with counts on the host so far.
     counting_on_host: Duration,
     /// What that left of the time planned for it.
     left_by_host_counts: Duration,
@@ -301,7 +301,7 @@ impl<'a> RunState<'a> {
         self.plan.in_turn && !has_set_time
     }
 
-    /// The part of its time in which is counted on the host.
+    /// The part of its time that is for counts on the host.
     fn time_for_host_counts(&self) -> Duration {
         Duration::from_millis(self.plan.host_counts_ms).saturating_sub(self.left_by_host_counts)
     }
