@@ -60,13 +60,11 @@ pub fn eight_streams(start: u64, turns: u64) -> u64 {
     arch::eight_streams(begin, FACTOR, turns).into_iter().fold(0, |all, value| all ^ value)
 }
 
-#[cfg(target_arch = "x86_64")]
-mod arch {
-    use std::arch::asm;
-
-    /// A chain of eight times these two instructions in each turn.
-    macro_rules! chain {
-        ($name:ident, $first:literal, $second:literal) => {
+/// Chains of eight times two instructions in each turn, and the instructions that count the turns.
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+macro_rules! chains {
+    ($count:literal, $again:literal, $($name:ident: $first:literal, $second:literal;)+) => {
+        $(
             #[inline(always)]
             pub fn $name(start: u64, factor: u64, turns: u32) -> u64 {
                 let mut value = start;
@@ -78,8 +76,8 @@ mod arch {
                         $first,
                         $second,
                         ".endr",
-                        "dec {turns:e}",
-                        "jnz 2b",
+                        $count,
+                        $again,
                         value = inout(reg) value,
                         factor = in(reg) factor,
                         turns = inout(reg) turns => _,
@@ -88,18 +86,26 @@ mod arch {
                 }
                 value
             }
-        };
-    }
+        )+
+    };
+}
 
-    chain!(multiply, "imul {value}, {factor}", "imul {value}, {factor}");
-    chain!(rotate_xor, "rol {value}, 9", "xor {value}, {factor}");
-    chain!(xor_add, "xor {value}, {factor}", "add {value}, {factor}");
+#[cfg(target_arch = "x86_64")]
+mod arch {
+    use std::arch::asm;
+
+    chains! {
+        "dec {turns:e}", "jnz 2b",
+        multiply: "imul {value}, {factor}", "imul {value}, {factor}";
+        rotate_xor: "rol {value}, 9", "xor {value}, {factor}";
+        xor_add: "xor {value}, {factor}", "add {value}, {factor}";
+    }
 
     /// The additions are not of constants in the instruction, which some cores fold. The loop begins with a line of the
     /// instruction cache in every build.
     #[inline(always)]
     pub fn eight_streams(mut values: [u64; 8], factor: u64, turns: u64) -> [u64; 8] {
-        // SAFETY: as above.
+        // SAFETY: works on registers only, and leaves the loop after `turns`, which is not 0.
         unsafe {
             asm!(
                 ".p2align 6",
@@ -145,43 +151,19 @@ mod arch {
 mod arch {
     use std::arch::asm;
 
-    /// A chain of eight times these two instructions in each turn.
-    macro_rules! chain {
-        ($name:ident, $first:literal, $second:literal) => {
-            #[inline(always)]
-            pub fn $name(start: u64, factor: u64, turns: u32) -> u64 {
-                let mut value = start;
-                // SAFETY: works on registers only, and leaves the loop after `turns`, which is not 0.
-                unsafe {
-                    asm!(
-                        "2:",
-                        ".rept 8",
-                        $first,
-                        $second,
-                        ".endr",
-                        "subs {turns:w}, {turns:w}, #1",
-                        "b.ne 2b",
-                        value = inout(reg) value,
-                        factor = in(reg) factor,
-                        turns = inout(reg) turns => _,
-                        options(pure, nomem, nostack),
-                    );
-                }
-                value
-            }
-        };
+    chains! {
+        "subs {turns:w}, {turns:w}, #1", "b.ne 2b",
+        multiply: "mul {value}, {value}, {factor}", "mul {value}, {value}, {factor}";
+        // 64 - 9 to the right is 9 to the left.
+        rotate_xor: "ror {value}, {value}, #55", "eor {value}, {value}, {factor}";
+        xor_add: "eor {value}, {value}, {factor}", "add {value}, {value}, {factor}";
     }
-
-    chain!(multiply, "mul {value}, {value}, {factor}", "mul {value}, {value}, {factor}");
-    // 64 - 9 to the right is 9 to the left.
-    chain!(rotate_xor, "ror {value}, {value}, #55", "eor {value}, {value}, {factor}");
-    chain!(xor_add, "eor {value}, {value}, {factor}", "add {value}, {value}, {factor}");
 
     /// The additions are not of constants in the instruction, which some cores fold. The loop begins with a line of the
     /// instruction cache in every build.
     #[inline(always)]
     pub fn eight_streams(mut values: [u64; 8], factor: u64, turns: u64) -> [u64; 8] {
-        // SAFETY: as above.
+        // SAFETY: works on registers only, and leaves the loop after `turns`, which is not 0.
         unsafe {
             asm!(
                 ".p2align 6",

@@ -137,7 +137,7 @@ impl<'a> Coordinator<'a> {
         self.runs[run].place.end_counting();
         self.charge(run);
         let spent = self.runs[run].spent.saturating_sub(before);
-        self.runs[run].counted_on_host(spent);
+        self.runs[run].add_time_on_host(spent);
         Ok(goes_on)
     }
 

@@ -58,10 +58,8 @@ pub(crate) struct RunState<'a> {
     pub(crate) spent: Duration,
     /// The part of it in which rounds waited for a quiet moment.
     waited: Duration,
-    /// The time spent with counts on the host so far.
-    counting_on_host: Duration,
-    /// What that left of the time planned for it.
-    left_by_host_counts: Duration,
+    /// The time spent with counts on the host so far; `None` before they begin.
+    counted_on_host: Option<Duration>,
     /// When the run that is resumed had ended, in its own measuring time.
     pub(crate) earlier: Duration,
     pub(crate) next_seq: u64,
@@ -95,8 +93,7 @@ impl<'a> RunState<'a> {
             levels: Levels::default(),
             spent: Duration::ZERO,
             waited: Duration::ZERO,
-            counting_on_host: Duration::ZERO,
-            left_by_host_counts: Duration::ZERO,
+            counted_on_host: None,
             earlier: Duration::ZERO,
             next_seq: 0,
             area_time: BTreeMap::new(),
@@ -290,7 +287,7 @@ impl<'a> RunState<'a> {
     /// a round takes several times as long; none if the user set the budget.
     fn time_for_planned(&self, evidence: &Evidence) -> Duration {
         match self.may_take_longer() && !evidence.has_planned_rounds(self.plan) {
-            true => self.budget() - self.time_for_host_counts(),
+            true => self.time_for_the_rest(),
             false => Duration::ZERO,
         }
     }
@@ -301,15 +298,21 @@ impl<'a> RunState<'a> {
         self.plan.in_turn && !has_set_time
     }
 
-    /// The part of its time that is for counts on the host.
+    /// The part of its time that is for counts on the host: as planned, or what they took if that was less.
     fn time_for_host_counts(&self) -> Duration {
-        Duration::from_millis(self.plan.host_counts_ms).saturating_sub(self.left_by_host_counts)
+        let planned = Duration::from_millis(self.plan.host_counts_ms);
+        self.counted_on_host.map_or(planned, |spent| spent.min(planned))
+    }
+
+    /// The other part, for sampling and for counts in the system.
+    fn time_for_the_rest(&self) -> Duration {
+        Duration::from_millis(self.plan.budget_ms - self.plan.host_counts_ms)
     }
 
     /// Until when counts are made: before sampling in a share of the budget, with the time that was added for those on the host;
     /// then in what is left, and for systems in turn as much as before.
     pub(crate) fn counting_ends(&self, when: CountedWhen) -> CountingEnds {
-        let share = (self.budget() - self.time_for_host_counts()) / COUNTING_SHARE;
+        let share = self.time_for_the_rest() / COUNTING_SHARE;
         match when {
             CountedWhen::First => {
                 let on_host = share + self.time_for_host_counts();
@@ -427,16 +430,15 @@ impl<'a> RunState<'a> {
         }
     }
 
-    /// The time that it may take, without what counts on the host have left of theirs.
+    /// The time that it may take. What counts on the host have left of theirs is not sampled: all systems are sampled for the
+    /// same time.
     pub(crate) fn budget(&self) -> Duration {
-        Duration::from_millis(self.plan.budget_ms).saturating_sub(self.left_by_host_counts)
+        self.time_for_the_rest() + self.time_for_host_counts()
     }
 
-    /// Sampling does not get the time that counts on the host have left: all systems are sampled for the same time.
-    pub(crate) fn counted_on_host(&mut self, spent: Duration) {
-        let all = Duration::from_millis(self.plan.host_counts_ms);
-        self.counting_on_host += spent;
-        self.left_by_host_counts = all.saturating_sub(self.counting_on_host);
+    /// Adds the time of counts on the host.
+    pub(crate) fn add_time_on_host(&mut self, spent: Duration) {
+        *self.counted_on_host.get_or_insert_default() += spent;
     }
 }
 
@@ -564,7 +566,7 @@ mod tests {
         let mut run = RunState::new(&plan, "a-run", &timebase, Place::Here, Vec::new());
         let seconds = Duration::from_secs;
         for (spent, budget) in [(0, 6), (1, 7), (1, 8), (5, 9)] {
-            run.counted_on_host(seconds(spent));
+            run.add_time_on_host(seconds(spent));
             assert_eq!(run.budget(), seconds(budget), "after {spent} s more");
         }
     }
