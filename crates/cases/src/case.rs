@@ -133,6 +133,14 @@ impl Case {
         format!("{}/{}", self.area, self.name)
     }
 
+    /// Whether its operation includes work of a given length of time, which is more cycles on a faster core.
+    pub fn works_for_a_time(&self, params: &Params) -> bool {
+        self.params.iter().filter(|param| matches!(param.takes, Takes::Work(_))).any(|param| {
+            let value = params.get(param.name);
+            value.is_some_and(|value| measure::count::parse_duration(value).is_ok())
+        })
+    }
+
     /// Why this system does not support the case; `None` if it may support it.
     pub fn missing_here(&self) -> Option<&'static str> {
         let (here, reason) = match self.only {
@@ -182,4 +190,18 @@ pub fn length_of(params: &Params, name: &str) -> Result<Duration, CaseError> {
     let text = value_of(params, name)?;
     measure::count::parse_duration(text)
         .map_err(|e| CaseError::Failed(format!("parameter {name}: {e}")))
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn work_of_a_given_length_is_told_from_a_number_of_instructions() {
+        let lock = crate::find("lock/std-mutex").unwrap();
+        let works = |name: &str, value: &str| {
+            lock.works_for_a_time(&[(name.to_owned(), value.to_owned())].into_iter().collect())
+        };
+        assert!(!lock.works_for_a_time(&measure::Params::default()));
+        assert!(!works("work", "none") && !works("work", "loop100") && !works("workers", "2"));
+        assert!(works("work", "100ns") && works("outside", "1us"));
+    }
 }

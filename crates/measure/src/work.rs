@@ -160,12 +160,13 @@ pub(crate) fn finish_instructions() {
     }
 }
 
-/// A chain of dependent rotations and exclusive ors: a fixed time per iteration, and no memory.
+/// A chain of dependent exclusive ors and additions: a fixed time per iteration, and no memory. Rotations have two steady speeds on
+/// some processors (`docs/measuring.md`).
 #[inline(never)]
 pub(crate) fn turn(turns: u64) {
     let mut x = black_box(1u64);
     for turn in 0..turns {
-        x = x.rotate_left(3) ^ turn;
+        x = (x ^ turn).wrapping_add(turn);
     }
     black_box(x);
 }

@@ -400,6 +400,12 @@ impl Evidence {
         self.rounds.first().is_some_and(|round| round.series.iter().any(|series| series.contended))
     }
 
+    /// Whether its time is neither counted in cycles nor adjusted to the run's median frequency: it waits for other workers, or its
+    /// work is of a given length.
+    pub(crate) fn keeps_wall_time(&self) -> bool {
+        self.of_trials || self.is_contended() || self.point.works_for_a_time()
+    }
+
     /// The unit of its rounds' medians: for core-bound cases, one that does not depend on the core's frequency.
     pub(crate) fn unit(&self) -> Unit {
         match self.point.is_core_bound() && !self.is_contended() {

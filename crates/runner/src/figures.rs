@@ -50,9 +50,7 @@ impl<'a> Core<'a> {
         seed: u64,
     ) -> Self {
         let mut by_kind: BTreeMap<String, Vec<Vec<TimeAndChain>>> = BTreeMap::new();
-        for evidence in
-            all.iter().filter(|evidence| !evidence.of_trials && !evidence.is_contended())
-        {
+        for evidence in all.iter().filter(|evidence| !evidence.keeps_wall_time()) {
             let rounds = evidence.judged(levels);
             let known = rounds.iter().filter_map(|round| time_and_chain(round, seed));
             by_kind.entry(evidence.point.kind()).or_default().push(known.collect());
@@ -261,7 +259,7 @@ impl Evidence {
             });
             values.collect()
         };
-        let slope = core.slopes.get(&self.point.kind()).filter(|_| !self.is_contended());
+        let slope = core.slopes.get(&self.point.kind()).filter(|_| !self.keeps_wall_time());
         let counted = of(Unit::Multiplications);
         match (self.unit(), core.multiplication_ns()) {
             (Unit::Multiplications, Some(ns)) if !counted.is_empty() => {
@@ -278,7 +276,7 @@ impl Evidence {
             }
             _ => {
                 let rounds = of(Unit::Nanoseconds);
-                let follows = slope.filter(|slope| !slope.may_be_zero() && !self.of_trials);
+                let follows = slope.filter(|slope| !slope.may_be_zero());
                 let adjusted = rounds.into_iter().map(|(value, chain_ns, made)| {
                     let to = core.chain.map(|chain| chain.median);
                     let value = match (follows, chain_ns, to) {

@@ -29,11 +29,32 @@ impl Point {
 
     /// Whether the time of an operation is the core's alone.
     pub(crate) fn is_core_bound(&self) -> bool {
-        cases::find(&self.case).is_some_and(|case| case.core_bound)
+        cases::find(&self.case).is_some_and(|case| case.core_bound) && !self.works_for_a_time()
+    }
+
+    /// Whether an operation includes work of a given length, calibrated in the course of the run: neither its cycles nor how its
+    /// time follows the frequency can be compared with another run's.
+    pub(crate) fn works_for_a_time(&self) -> bool {
+        cases::find(&self.case).is_some_and(|case| case.works_for_a_time(&self.params))
     }
 
     /// Approximate duration of one trial; `None` for a case whose operation is timed in batches.
     pub fn trial_takes(&self) -> Option<Duration> {
         trials_of(&self.case).map(|trials| (trials.takes)(&self.params))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_with_work_of_a_given_length_is_not_core_bound() {
+        let with_work = |work: &str| Point {
+            case: "lock/std-mutex".to_owned(),
+            params: [("work".to_owned(), work.to_owned())].into_iter().collect(),
+        };
+        assert!(with_work("none").is_core_bound() && with_work("loop100").is_core_bound());
+        assert!(!with_work("1us").is_core_bound());
     }
 }
