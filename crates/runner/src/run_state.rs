@@ -219,7 +219,7 @@ impl<'a> RunState<'a> {
         let (mut extra, others): (Vec<_>, Vec<_>) =
             self.needing().map(takes).partition(|&(_, which)| self.gets_extra_rounds(which));
         extra.sort_unstable();
-        let mut left = self.budget().saturating_sub(self.spent);
+        let mut left = (self.budget() + self.waited_within_patience()).saturating_sub(self.spent);
         let mut active = Vec::new();
         for (takes, which) in others {
             left = left.saturating_sub(takes);
@@ -303,11 +303,15 @@ impl<'a> RunState<'a> {
     /// rounds have waited for such a moment.
     pub(crate) fn wants_round(&self, which: usize) -> bool {
         let evidence = &self.evidence[which];
-        let patience = Duration::from_millis(self.plan.patience_ms);
-        let waited = self.waited.min(patience);
+        let waited = self.waited_within_patience();
         let longer = evidence.patience(self.plan).max(waited).max(self.time_for_planned(evidence));
         let has_time = self.spent < self.budget() + longer || evidence.rounds() == 0;
         has_time && evidence.needs_rounds()
+    }
+
+    /// The time beyond the budget that makes up for what rounds have waited for quiet moments.
+    fn waited_within_patience(&self) -> Duration {
+        self.waited.min(Duration::from_millis(self.plan.patience_ms))
     }
 
     /// The time beyond the budget in which a point gets its planned rounds: as much again for systems in turn, in some of which
@@ -550,6 +554,9 @@ mod tests {
         make(&mut run, 3, 30, [5.0, 8.0], 10);
         assert_eq!(active(&mut run, 310), [1, 3]);
         assert_eq!(active(&mut run, 1).len(), 1, "the time is too short for any of them");
+        run.add_waiting_time(Duration::from_millis(400));
+        assert_eq!(active(&mut run, 1), [1, 3], "the time of waiting is added");
+        run.waited = Duration::ZERO;
         // Those that get no more time are not waited for.
         assert_eq!(active(&mut run, 0), [0usize; 0]);
     }
