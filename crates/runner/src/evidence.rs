@@ -670,7 +670,7 @@ mod tests {
     #[test]
     fn of_two_rounds_of_a_core_bound_point_the_faster_counts() {
         let (mut point, mut levels, plan) = (evidence(), Levels::default(), plan());
-        for pair in 0..10 {
+        for pair in 0..8 {
             assert!(point.needs_rounds(), "{pair} pairs");
             for sample in ["[6.0,6.001]", "[5.0,5.001]"] {
                 let text = SAMPLES.replace("[5.0,5.1]", sample);
@@ -681,10 +681,10 @@ mod tests {
         }
         assert!(!point.needs_rounds());
         let result = time_of(&point, &levels);
-        assert_eq!((result.rounds, result.converged), (10, Some(true)));
+        assert_eq!((result.rounds, result.converged), (8, Some(true)));
         let estimate = result.estimate.unwrap();
         assert!((5.0..5.1).contains(&estimate.median), "{estimate:?}");
-        assert_eq!(result.round_starts_ms, Vec::from_iter((0..10).map(|pair| pair * 1_000)));
+        assert_eq!(result.round_starts_ms, Vec::from_iter((0..8).map(|pair| pair * 1_000)));
         assert!(result.doubts.is_empty(), "{:?}", result.doubts);
     }
 
@@ -780,7 +780,7 @@ mod tests {
             let point = Point { case: "switch/pipe".into(), params: params.clone() };
             let (mut point, mut levels, plan) = (Evidence::new(point), Levels::default(), plan());
             for round in 0..rounds {
-                let time = 5.0 * (1.0 + apart * ((round * 7 % 20) as f64 / 20.0 - 0.5));
+                let time = 5.0 * (1.0 + apart * ((round * 7 % 16) as f64 / 16.0 - 0.5));
                 let text = SAMPLES.replace("[5.0,5.1]", &format!("[{time},{time}]"));
                 point.add_round(&text, &measured(), at(round * 1_000));
                 point.latest_series().iter().for_each(|series| levels.observe(series));
@@ -788,10 +788,10 @@ mod tests {
             }
             point.needs_rounds()
         };
-        assert!(after(20, 0.06, 1), "narrow for the first time");
-        assert!(after(20, 0.06, 2), "the same rounds again");
-        assert!(!after(21, 0.06, 1));
-        assert!(!after(20, 0.01, 1), "much narrower than asked");
+        assert!(after(16, 0.06, 1), "narrow for the first time");
+        assert!(after(16, 0.06, 2), "the same rounds again");
+        assert!(!after(17, 0.06, 1));
+        assert!(!after(16, 0.01, 1), "much narrower than asked");
     }
 
     /// How soon another CPU wakes up differs from run to run, so that few such points ever repeat within 3 %.

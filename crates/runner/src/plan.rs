@@ -189,7 +189,7 @@ pub fn plan_of(
             None => PATIENCE_MS,
         },
         host_counts_ms: 0,
-        rounds_at_least: if options.quick { 6 } else { 20 },
+        rounds_at_least: if options.quick { 6 } else { 16 },
         trials,
         trials_at_most: options.trials_at_most,
         user: options.user.iter().map(|(point, code)| (point.label(), code.clone())).collect(),
@@ -275,7 +275,12 @@ impl Plan {
     /// long, core-bound points get more time where they are few.
     pub fn measure_in_turn(&mut self, options: &Options) {
         const AT_LEAST_MS: u64 = 20_000;
+        /// Sixteen of them next to those of the other system are compared by their ratios; some are not quiet.
+        const ROUNDS: usize = 20;
         self.in_turn = true;
+        if !options.quick {
+            self.rounds_at_least = ROUNDS;
+        }
         let has_time_of_its_own = options.budget.is_some() || options.quick;
         if !has_time_of_its_own && self.points.iter().any(Point::is_core_bound) {
             self.budget_ms = self.budget_ms.max(AT_LEAST_MS);
@@ -348,6 +353,18 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
+
+    #[test]
+    fn systems_in_turn_have_enough_rounds_to_compare_neighbouring_ones() {
+        let rounds = |quick| {
+            let options = Options { filters: vec!["syscall".into()], quick, ..Options::default() };
+            let mut plan = plan(&options, &[0], 7).unwrap();
+            let alone = plan.rounds_at_least;
+            plan.measure_in_turn(&options);
+            (alone, plan.rounds_at_least)
+        };
+        assert_eq!((rounds(false), rounds(true)), ((16, 20), (6, 6)));
+    }
 
     #[test]
     fn few_core_bound_points_get_more_time_where_systems_are_compared() {
@@ -743,7 +760,7 @@ mod tests {
             plan.budget_ms
         };
         assert_eq!((with(0.0), with(8.0)), (planned.budget_ms, planned.budget_ms));
-        assert_eq!(with(11.0), planned.budget_ms + planned.points.len() as u64 * 22);
+        assert_eq!(with(11.0), planned.budget_ms + planned.points.len() as u64 * 18);
         assert_eq!(with(1e9), planned.budget_ms * 4);
     }
 
