@@ -2,7 +2,7 @@
 //! a new random order, until every point is precise enough or time is up. One round is made at a time. The output of a
 //! round is stored at once.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -22,7 +22,7 @@ use crate::launch::{Phases, Report, RoundEnd};
 use crate::machine::directories;
 use crate::measuring_cpus::{MeasuringCpus, Needs};
 use crate::place::{Counting, Made};
-use crate::plan::{Plan, Point};
+use crate::plan::Plan;
 use crate::run_state::{CountedWhen, CountingEnds, RunState};
 use crate::stored_round::{Began, PASS_MS, Purpose};
 
@@ -208,13 +208,13 @@ impl<'a> Coordinator<'a> {
         let mut rng = StdRng::seed_from_u64(seed);
         let mut said = false;
         loop {
-            let mut active = active_of(&self.runs);
+            let mut active: Vec<Vec<usize>> = self.runs.iter().map(RunState::active).collect();
             if self.runs.iter().zip(&active).all(|(run, active)| run.is_over(active)) {
                 let goes_on: Vec<bool> = self.runs.iter_mut().map(RunState::reconsider).collect();
                 if !goes_on.contains(&true) {
                     return Ok(true);
                 }
-                active = active_of(&self.runs);
+                active = self.runs.iter().map(RunState::active).collect();
             }
             for (run, active) in self.runs.iter_mut().zip(&active) {
                 if !active.is_empty() {
@@ -383,21 +383,6 @@ impl<'a> Coordinator<'a> {
     }
 }
 
-/// The points of the next pass of each run. Systems in turn are compared by rounds made next to each other: a point that gets rounds
-/// on one of them gets some on all that need more.
-fn active_of(runs: &[RunState]) -> Vec<Vec<usize>> {
-    let active: Vec<Vec<usize>> = runs.iter().map(RunState::active).collect();
-    if runs.len() == 1 {
-        return active;
-    }
-    let each = runs.iter().zip(&active);
-    let points: BTreeSet<&Point> = each
-        .flat_map(|(run, active)| active.iter().map(|&which| &run.evidence[which].point))
-        .collect();
-    let is_due = |run: &RunState, which: &usize| points.contains(&run.evidence[*which].point);
-    runs.iter().map(|run| run.needing().filter(|which| is_due(run, which)).collect()).collect()
-}
-
 /// The rounds of one pass over all runs: the points in a random order, and of each point the systems in a random order, one
 /// after the other. What changes the machine's speed for seconds then changes theirs alike (a randomised block design).
 fn pass_over(runs: &[RunState], active: &[Vec<usize>], rng: &mut StdRng) -> Vec<(usize, usize)> {
@@ -459,28 +444,6 @@ mod tests {
         assert!((0..3).all(|run| first.contains(&run)), "the systems are in a random order");
         let of_three = blocks.iter().filter(|block| block.len() == 3).count();
         assert!(of_three > 50, "{blocks:?}");
-    }
-
-    #[test]
-    fn a_point_that_gets_rounds_on_one_system_gets_them_on_all() {
-        let filters = vec!["syscall/read-0".to_owned(), "syscall/read-1".to_owned()];
-        let plan = plan(&Options { filters, ..Options::default() }, &[0], 7).unwrap();
-        let timebase = Timebase { clock: survey().remove(0), latency: Latency::Cycles(3) };
-        let run = || RunState::new(&plan, "a-run", &timebase, Place::Here, evidence_of(&plan));
-        let mut runs = [run(), run()];
-        let text = r#"{"series":{"cpu":0,"busy":1,"batch":9,"samples":[5.0],"readings":[[1,1,1,null],[1,1,1,null]]}}"#;
-        for (which, ms) in [(0, 30), (1, 20)] {
-            for _ in 0..40 {
-                let at_once = Began { at_ms: 0, unix_ms: 0 };
-                runs[0].evidence[which].add_round(text, &RoundEnd::Reported(Ok(())), at_once);
-                runs[0].add_area_time(which, Duration::from_millis(ms));
-            }
-        }
-        runs[0].spent = runs[0].budget() - Duration::from_millis(1);
-        assert_eq!(runs[0].active(), [1], "alone, it would have time for the cheaper one only");
-        assert_eq!(active_of(&runs), [[0, 1], [0, 1]]);
-        runs[1].give_up("it has died");
-        assert_eq!(active_of(&runs), [vec![1], vec![]]);
     }
 
     fn evidence_of(plan: &Plan) -> Vec<Evidence> {

@@ -69,8 +69,6 @@ pub struct Evidence {
     converged: bool,
     /// Observations by which its interval was narrow enough first, if it has been since.
     narrow_at: Option<usize>,
-    /// The number of further rounds by which it is expected to be precise enough, when that was last determined; at least one.
-    rounds_to_precision: f64,
     /// The time of all its rounds so far, with starting and ending their processes.
     pub(crate) took: Duration,
     /// The number of its rounds that were not quiet, when that was last determined.
@@ -127,7 +125,6 @@ impl Evidence {
             span_ms: None,
             converged: false,
             narrow_at: None,
-            rounds_to_precision: 1.0,
             given_up: None,
         }
     }
@@ -330,10 +327,6 @@ impl Evidence {
             true => interval_of(&observed, plan.seed).half_width(),
             false => f64::INFINITY,
         };
-        self.rounds_to_precision = match observed.len() >= wanted {
-            true => self.rounds_until(half_width, precision * STOP_BELOW),
-            false => self.rounds_for(wanted, observed.len()),
-        };
         if half_width > precision * STOP_BELOW {
             (self.narrow_at, self.converged) = (None, false);
             return;
@@ -352,53 +345,12 @@ impl Evidence {
         made >= plan.sampled_at_least(paired) || are_long
     }
 
-    /// The planned number of its rounds.
-    fn planned_rounds(&self, plan: &Plan) -> usize {
-        match self.of_trials {
-            true => plan.trials_of(&self.point),
-            false => plan.sampled_at_least(self.is_paired()),
-        }
-    }
-
     /// Whether it has the planned number of rounds: more are made where they are not precise enough.
     pub(crate) fn has_planned_rounds(&self, plan: &Plan) -> bool {
         match self.of_trials {
             true => self.rounds.len() >= plan.trials_of(&self.point),
             false => self.has_least_rounds(plan),
         }
-    }
-
-    /// The number of further rounds that narrow its interval to `wanted`, if they differ as much as those made: its half-width
-    /// shrinks with the square root of their number.
-    fn rounds_until(&self, half_width: f64, wanted: f64) -> f64 {
-        let made = self.rounds.len() as f64;
-        (made * ((half_width / wanted).powi(2) - 1.0)).max(1.0)
-    }
-
-    /// The number of further rounds that give as many observations as wanted, if as many of them are quiet as of those made.
-    fn rounds_for(&self, wanted: usize, observed: usize) -> f64 {
-        let missing = wanted.saturating_sub(observed);
-        (missing * self.rounds.len()) as f64 / observed.max(1) as f64
-    }
-
-    /// The number of further rounds by which it is expected to have those planned, or to be precise enough if it has them; at least
-    /// one.
-    pub(crate) fn rounds_to_finish(&self, plan: &Plan) -> f64 {
-        match self.has_planned_rounds(plan) {
-            true => self.rounds_to_precision,
-            false => self.planned_rounds(plan).saturating_sub(self.rounds.len()).max(1) as f64,
-        }
-    }
-
-    /// The time of these rounds.
-    pub(crate) fn time_to_finish(&self, plan: &Plan) -> Duration {
-        let one = self.took.as_secs_f64() / self.rounds.len().max(1) as f64;
-        Duration::try_from_secs_f64(one * self.rounds_to_finish(plan)).unwrap_or(Duration::MAX)
-    }
-
-    /// Whether too few of the planned rounds were quiet, so that it has no interval yet.
-    pub(crate) fn lacks_quiet_rounds(&self) -> bool {
-        self.lacks_quiet_rounds
     }
 
     /// Whether of each two rounds the faster one counts; see [`faster_of_pairs`].
@@ -465,7 +417,7 @@ impl Evidence {
     /// Whether the planned number of trials is reached, and those that were quiet are enough and agree well; or the maximum
     /// number of trials. The 95 % interval of six extends from the least to the greatest: one outlier decides it. That of nine or
     /// more does not.
-    fn has_all_trials(&mut self, plan: &Plan, levels: &Levels) -> bool {
+    fn has_all_trials(&self, plan: &Plan, levels: &Levels) -> bool {
         let (made, wanted) = (self.rounds.len(), plan.trials_of(&self.point));
         let is_long = plan.trials_at_most.is_some() && self.trials_took_ns() >= LONG_TRIALS_NS;
         if made >= plan.trials_at_most(&self.point) || (is_long && made >= wanted) {
@@ -475,14 +427,8 @@ impl Evidence {
             return false;
         }
         let quiet = self.quiet_values(self.unit(), levels, plan.seed);
-        let enough = wanted.min(QUIET_TRIALS_ENOUGH);
-        if quiet.len() < enough {
-            self.rounds_to_precision = self.rounds_for(enough, quiet.len());
-            return false;
-        }
-        let half_width = interval_of(&quiet, plan.seed).half_width();
-        self.rounds_to_precision = self.rounds_until(half_width, plan.trial_precision);
-        half_width <= plan.trial_precision
+        let is_precise = || interval_of(&quiet, plan.seed).half_width() <= plan.trial_precision;
+        quiet.len() >= wanted.min(QUIET_TRIALS_ENOUGH) && is_precise()
     }
 
     /// Whether each planned boot has its rounds: their number is fixed.

@@ -1,7 +1,6 @@
 //! One run in progress: what its rounds have shown so far, which points need more, and its results.
 
 use std::collections::BTreeMap;
-use std::iter::repeat_n;
 use std::time::Duration;
 
 use measure::RoundOrder;
@@ -211,44 +210,22 @@ impl<'a> RunState<'a> {
         }
     }
 
-    /// The points of the next pass. Of those that have the planned number of rounds, and are to have more, those that are expected
-    /// to be precise enough the soonest come first, as many as can be in the time that the planned rounds leave.
+    /// The points of the next pass. Those that have the planned number of rounds, and are to have more, wait while they took
+    /// much more time than others of these: a long trial costs as much as thirty rounds of another point, which needs them as badly.
     pub(crate) fn active(&self) -> Vec<usize> {
-        let takes = |which: usize| (self.evidence[which].time_to_finish(self.plan), which);
-        let (mut extra, others): (Vec<_>, Vec<_>) =
-            self.needing().map(takes).partition(|&(_, which)| self.gets_extra_rounds(which));
-        extra.sort_unstable();
-        let mut left = (self.budget() + self.waited_within_patience()).saturating_sub(self.spent);
-        let mut active = Vec::new();
-        for (takes, which) in others {
-            left = left.saturating_sub(takes);
-            active.push(which);
-        }
-        for (n, (takes, which)) in extra.into_iter().enumerate() {
-            // If the time is too short for any of them, the first one gets it.
-            if takes > left && (n > 0 || !active.is_empty()) {
-                break;
-            }
-            left = left.saturating_sub(takes);
-            active.push(which);
-        }
-        active.sort_unstable();
-        active
-    }
-
-    /// The points that need more rounds, in their order.
-    pub(crate) fn needing(&self) -> impl Iterator<Item = usize> {
         let needs_more = |&which: &usize| {
             let evidence = &self.evidence[which];
             self.wants_round(which) && evidence.rounds() < evidence.rounds_at_most(self.plan)
         };
-        (0..self.evidence.len()).filter(needs_more)
-    }
-
-    /// Whether a point has the planned number of rounds, enough of them quiet, and gets others as far as there is time.
-    fn gets_extra_rounds(&self, which: usize) -> bool {
-        let evidence = &self.evidence[which];
-        evidence.has_planned_rounds(self.plan) && !evidence.lacks_quiet_rounds()
+        let needing: Vec<usize> = (0..self.evidence.len()).filter(needs_more).collect();
+        let has_planned = |&which: &usize| self.evidence[which].has_planned_rounds(self.plan);
+        let took = |which: usize| self.evidence[which].took;
+        let mut times: Vec<Duration> =
+            needing.iter().copied().filter(has_planned).map(took).collect();
+        times.sort_unstable();
+        let middle = times.get(times.len() / 2).copied().unwrap_or_default();
+        let is_due = |which: &usize| !has_planned(which) || took(*which) <= middle * 2;
+        needing.into_iter().filter(is_due).collect()
     }
 
     /// Whether some of these points have fewer rounds than planned, which are to be spread over time.
@@ -281,20 +258,17 @@ impl<'a> RunState<'a> {
     }
 
     /// The rounds of one pass, not yet shuffled. A pass with trials takes long, so that it has several of the short rounds
-    /// of each sampled point, as far as that is expected to need them; of systems in turn, which are compared round by round, all of
-    /// them.
+    /// of each sampled point.
     pub(crate) fn rounds_of_pass(&self, active: &[usize]) -> Vec<usize> {
         let is_trial = |which: &usize| self.evidence[*which].of_trials;
-        let rounds = |which: &usize| match is_trial(which) {
-            true => 1,
-            false if self.plan.in_turn => SAMPLED_ROUNDS_A_PASS,
-            false => (self.evidence[*which].rounds_to_finish(self.plan).ceil() as usize)
-                .min(SAMPLED_ROUNDS_A_PASS),
-        };
-        match active.iter().any(is_trial) {
-            true => active.iter().flat_map(|which| repeat_n(*which, rounds(which))).collect(),
-            false => active.to_vec(),
+        let mut order = active.to_vec();
+        if active.iter().any(is_trial) {
+            let sampled: Vec<usize> = active.iter().copied().filter(|w| !is_trial(w)).collect();
+            for _ in 1..SAMPLED_ROUNDS_A_PASS {
+                order.extend(&sampled);
+            }
         }
+        order
     }
 
     /// Whether a point still needs a round, and there is time for it. On a busy machine the time may be up before the first
@@ -302,15 +276,11 @@ impl<'a> RunState<'a> {
     /// rounds have waited for such a moment.
     pub(crate) fn wants_round(&self, which: usize) -> bool {
         let evidence = &self.evidence[which];
-        let waited = self.waited_within_patience();
+        let patience = Duration::from_millis(self.plan.patience_ms);
+        let waited = self.waited.min(patience);
         let longer = evidence.patience(self.plan).max(waited).max(self.time_for_planned(evidence));
         let has_time = self.spent < self.budget() + longer || evidence.rounds() == 0;
         has_time && evidence.needs_rounds()
-    }
-
-    /// The time beyond the budget that makes up for what rounds have waited for quiet moments.
-    fn waited_within_patience(&self) -> Duration {
-        self.waited.min(Duration::from_millis(self.plan.patience_ms))
     }
 
     /// The time beyond the budget in which a point gets its planned rounds: as much again for systems in turn, in some of which
@@ -507,56 +477,36 @@ mod tests {
         run.wants_round(0)
     }
 
-    /// Trials of a second took the time in which a hundred other points could have had more rounds, and points whose rounds differ
-    /// much the time in which others would have become precise.
+    /// Trials of a second took the time in which a hundred other points could have had more rounds.
     #[test]
-    fn beyond_the_plan_the_time_goes_to_points_for_which_it_is_enough() {
+    fn beyond_the_plan_points_that_took_much_time_wait_for_others() {
         let options = Options {
             filters: vec!["concurrency/worth".to_owned(), "syscall/read-0".to_owned()],
             ..Options::default()
         };
-        let mut plan = plan(&options, &[0], 7).unwrap();
-        plan.budget_ms = 100_000;
+        let plan = plan(&options, &[0], 7).unwrap();
         let timebase = Timebase { clock: survey().remove(0), latency: Latency::Cycles(3) };
         let is_trial = |point: &&Point| point.trial_takes().is_some();
-        let trials = plan.points.iter().filter(is_trial).cycle().take(3);
+        let trials = plan.points.iter().filter(is_trial).take(3);
         let sampled = plan.points.iter().find(|point| !is_trial(point)).unwrap();
         let points = trials.chain([sampled]).cloned().map(Evidence::new).collect();
         let mut run = RunState::new(&plan, "a-run", &timebase, Place::Here, points);
-        let make = |run: &mut RunState, which: usize, ms: u64, samples: [f64; 2], rounds: usize| {
-            for n in 0..rounds {
-                let sample = samples[n % 2];
-                let round = format!(
-                    r#"{{"series":{{"cpu":0,"busy":1,"batch":9,"samples":[{sample}],"readings":[[1,1,1,null],[1,1,1,null]],"contended":true}}}}"#
-                );
-                let evidence = &mut run.evidence[which];
-                assert!(evidence.add_round(&round, &RoundEnd::Reported(Ok(())), AT_ONCE));
-                evidence.latest_series().iter().for_each(|series| run.levels.observe(series));
-                run.add_area_time(which, Duration::from_millis(ms));
-                run.check_convergence(&[which]);
-            }
+        let round = r#"{"series":{"cpu":0,"busy":1,"batch":9,"samples":[5.0],"readings":[[1,1,1,null],[1,1,1,null]],"contended":true}}"#;
+        let make = |run: &mut RunState, which: usize, ms: u64| {
+            let evidence = &mut run.evidence[which];
+            assert!(evidence.add_round(round, &RoundEnd::Reported(Ok(())), AT_ONCE));
+            run.add_area_time(which, Duration::from_millis(ms));
         };
-        let planned = plan.trials_of(&plan.points[0]);
-        make(&mut run, 0, 300, [5.0, 8.0], planned);
-        make(&mut run, 1, 20, [5.0, 50.0], planned);
-        make(&mut run, 2, 20, [5.0, 8.0], planned);
-        make(&mut run, 3, 30, [5.0, 8.0], 10);
-        let active = |run: &mut RunState, left_ms: u64| {
-            run.spent = run.budget() - Duration::from_millis(left_ms);
-            run.active()
-        };
-        assert_eq!(active(&mut run, 99_000), [0, 1, 2, 3]);
-        // The six rounds that the sampled point lacks of those planned take 180 ms.
-        assert_eq!(active(&mut run, 1_000), [2, 3]);
-        assert_eq!(active(&mut run, 181), [3]);
-        make(&mut run, 3, 30, [5.0, 8.0], 10);
-        assert_eq!(active(&mut run, 1_000), [2, 3]);
-        assert_eq!(active(&mut run, 1).len(), 1, "the time is too short for any of them");
-        run.add_waiting_time(Duration::from_millis(999));
-        assert_eq!(active(&mut run, 1), [2, 3], "the time of waiting is added");
-        run.waited = Duration::ZERO;
+        for (which, ms) in [(0, 300), (1, 20), (2, 20), (3, 900)] {
+            (0..plan.trials).for_each(|_| make(&mut run, which, ms));
+        }
+        assert_eq!(run.active(), [1, 2, 3], "the sampled one has fewer rounds than planned");
+        (0..40).for_each(|_| make(&mut run, 1, 20));
+        (0..40).for_each(|_| make(&mut run, 2, 20));
+        assert!(run.active().contains(&0));
         // Those that get no more time are not waited for.
-        assert_eq!(active(&mut run, 0), [0usize; 0]);
+        run.spent = run.budget();
+        assert_eq!(run.active(), [0usize; 0]);
     }
 
     /// In gVisor a round took twice as long as planned: all points had 3 or 4 rounds of 6, and nothing could be told.
