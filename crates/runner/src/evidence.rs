@@ -400,8 +400,8 @@ impl Evidence {
         self.rounds.first().is_some_and(|round| round.series.iter().any(|series| series.contended))
     }
 
-    /// Whether its time is neither counted in cycles nor adjusted to the run's median frequency: it waits for other workers, or its
-    /// work is of a given length.
+    /// Whether its time is neither counted in cycles nor adjusted to the run's median frequency: its rounds are trials, several
+    /// workers contend, or its work is of a given length.
     pub(crate) fn keeps_wall_time(&self) -> bool {
         self.of_trials || self.is_contended() || self.point.works_for_a_time()
     }

@@ -29,7 +29,8 @@ impl Point {
 
     /// Whether the time of an operation is the core's alone.
     pub(crate) fn is_core_bound(&self) -> bool {
-        cases::find(&self.case).is_some_and(|case| case.core_bound) && !self.works_for_a_time()
+        cases::find(&self.case)
+            .is_some_and(|case| case.core_bound && !case.works_for_a_time(&self.params))
     }
 
     /// Whether an operation includes work of a given length, calibrated in the course of the run: neither its cycles nor how its
