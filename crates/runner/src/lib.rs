@@ -13,6 +13,10 @@ mod error;
 mod event;
 mod evidence;
 mod figures;
+#[cfg(test)]
+#[path = "../benches/replay/former.rs"]
+#[allow(dead_code, missing_docs)]
+mod former;
 mod host_evidence;
 mod id;
 mod launch;
@@ -27,6 +31,7 @@ mod plan;
 mod recorded;
 mod run;
 mod run_state;
+pub mod schedule;
 mod stored_round;
 mod timebase;
 mod user;

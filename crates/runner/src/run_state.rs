@@ -454,7 +454,13 @@ fn limit_ms(point: &Point, plan: &Plan) -> u64 {
 #[cfg(test)]
 mod tests {
     use measure::cycles::Latency;
+    use measure::record::Series;
+    use measure::sentinel::Reading;
+    use measure::stats::RoundValue;
     use measure::survey::survey;
+    use rand::SeedableRng;
+    use rand::rngs::StdRng;
+    use rand::seq::SliceRandom;
 
     use super::*;
     use crate::plan::{Options, plan};
@@ -586,5 +592,214 @@ mod tests {
         assert!(of(&quick, 7, 300) && !of(&quick, 9, 300));
         let budgeted = Options { budget: Some(Duration::from_secs(5)), ..usual };
         assert!(!of(&budgeted, 0, 300));
+    }
+
+    /// A stream of rounds: the `n`th of each point.
+    struct Stream {
+        seed: u64,
+        spread: f64,
+        disturbed: f64,
+    }
+
+    impl Stream {
+        fn draw(&self, which: usize, n: usize, what: u64) -> f64 {
+            let mut x = self.seed ^ (which as u64) << 40 ^ (n as u64) << 20 ^ what;
+            for _ in 0..3 {
+                x = x.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (x >> 29);
+            }
+            (x >> 11) as f64 / (1_u64 << 53) as f64
+        }
+
+        fn is_quiet(&self, which: usize, n: usize) -> bool {
+            self.draw(which, n, 1) >= self.disturbed
+        }
+
+        fn value(&self, which: usize, n: usize) -> f32 {
+            let far = 1.0 + self.spread * self.draw(which, 0, 2) * (self.draw(which, n, 3) - 0.5);
+            (100.0 * far * if self.is_quiet(which, n) { 1.0 } else { 1.3 }) as f32
+        }
+
+        fn took(&self, which: usize, n: usize, is_trial: bool) -> Duration {
+            let usual = if is_trial { 120.0 } else { 24.0 };
+            Duration::from_micros((usual * 1e3 * (0.8 + 0.4 * self.draw(which, n, 4))) as u64)
+        }
+
+        fn quiet_in(&self, which: usize, n: usize) -> Duration {
+            Duration::from_micros((400e3 * self.disturbed * self.draw(which, n, 5)) as u64)
+        }
+
+        fn text(&self, which: usize, n: usize, contended: bool) -> String {
+            let value = self.value(which, n);
+            let reading =
+                if self.is_quiet(which, n) { "[1000,1,1,null]" } else { "[1000,1.5,1.5,null]" };
+            format!(
+                r#"{{"series":{{"cpu":0,"busy":1,"batch":9,"samples":[{value},{value}],"readings":[{reading},{reading},{reading}],"contended":{contended}}}}}"#
+            )
+        }
+    }
+
+    /// The decisions of this code: the point of each round, in order, and when it began.
+    fn decisions(plan: &Plan, stream: &Stream) -> (Vec<(usize, Duration)>, Duration) {
+        let timebase = Timebase { clock: survey().remove(0), latency: Latency::Cycles(3) };
+        let evidence: Vec<Evidence> = plan.points.iter().cloned().map(Evidence::new).collect();
+        let mut run = RunState::new(plan, "a-run", &timebase, Place::Here, evidence);
+        let of_quiet = |contended: bool| Series {
+            cpu: Some(0),
+            busy: 1,
+            contended,
+            batch: 9,
+            samples: vec![5.0; 2],
+            readings: vec![Reading { chain: 1000.0, alu: 1.0, chase: 1.0, calls: None }; 3],
+            ..Series::default()
+        };
+        (0..400).for_each(|_| run.levels.observe(&of_quiet(false)));
+        (0..400).for_each(|_| run.levels.observe(&of_quiet(true)));
+        let (mut made, mut passes) = (Vec::new(), 0);
+        let (mut earned, mut left) = (Duration::from_secs(1), run.waiting());
+        loop {
+            let mut active = run.active();
+            if run.is_over(&active) {
+                if !run.reconsider() {
+                    return (made, run.spent);
+                }
+                active = run.active();
+            }
+            let pass = run.spent;
+            // The same shuffle of the same rounds.
+            let mut rounds = run.rounds_of_pass(&active);
+            rounds.sort_unstable();
+            rounds.shuffle(&mut StdRng::seed_from_u64(plan.seed.wrapping_add(passes)));
+            passes += 1;
+            for which in rounds {
+                if !run.wants_round(which) {
+                    continue;
+                }
+                let n = run.evidence[which].rounds();
+                let limit = Duration::from_millis(250).min(earned).min(left);
+                let waited = limit.min(stream.quiet_in(which, n));
+                (earned, left) = (earned.saturating_sub(waited), left.saturating_sub(waited));
+                run.add_waiting_time(waited);
+                run.spent += waited;
+                let is_trial = run.evidence[which].of_trials;
+                made.push((which, run.spent));
+                let began = Began { at_ms: run.spent.as_millis() as u64, unix_ms: 0 };
+                let contended = is_trial || is_contended(plan, which);
+                let text = stream.text(which, n, contended);
+                run.add_output(which, Purpose::Times, &text, &RoundEnd::Reported(Ok(())), began);
+                let took = stream.took(which, n, is_trial);
+                run.spent += took;
+                run.add_area_time(which, took);
+                earned += took.mul_f64(if is_trial { 0.3 } else { 1.5 });
+            }
+            run.check_convergence(&active);
+            if run.lacks_planned_rounds(&active) {
+                run.spent = run.spent.max(pass + Duration::from_millis(150));
+            }
+        }
+    }
+
+    fn is_contended(plan: &Plan, which: usize) -> bool {
+        let point = &plan.points[which];
+        point.params.get("workers").is_some_and(|workers| workers != "1")
+    }
+
+    fn decisions_of_former(plan: &Plan, stream: &Stream) -> (Vec<(usize, Duration)>, Duration) {
+        use crate::former::{Former, Made, Plan as FormerPlan, Rounds, Step};
+        let kinds: Vec<Rounds> = plan
+            .points
+            .iter()
+            .enumerate()
+            .map(|(which, point)| match point.trial_takes() {
+                Some(_) => Rounds::Trials,
+                None if is_contended(plan, which) => Rounds::Contended,
+                None if point.is_core_bound() => Rounds::Pairs,
+                None => Rounds::Single,
+            })
+            .collect();
+        let mut rule = Former::new(
+            FormerPlan {
+                precision: plan.precision,
+                waiting_precision: plan.waiting_precision,
+                trial_precision: plan.trial_precision,
+                tolerance: plan.tolerance,
+                budget: Duration::from_millis(plan.budget_ms),
+                patience: Duration::from_millis(plan.patience_ms),
+                rounds_at_least: plan.rounds_at_least,
+                trials: plan.trials,
+                spread: Duration::from_millis(plan.spread_ms),
+                seed: plan.seed,
+            },
+            &kinds,
+            &[],
+        );
+        let (mut made, mut now) = (Vec::new(), Duration::ZERO);
+        let mut counts = vec![0; kinds.len()];
+        loop {
+            match rule.next(now) {
+                Step::Done => return (made, now),
+                Step::WaitUntil(moment) => now = now.max(moment),
+                Step::Rounds(rounds) => {
+                    for which in rounds {
+                        if !rule.wants_round(which, now) {
+                            continue;
+                        }
+                        let n = counts[which];
+                        counts[which] += 1;
+                        let waited = rule.may_wait().min(stream.quiet_in(which, n));
+                        rule.waited(waited);
+                        now += waited;
+                        made.push((which, now));
+                        let value = f64::from(stream.value(which, n));
+                        let value = match kinds[which] {
+                            Rounds::Trials | Rounds::Contended => RoundValue::exact(value),
+                            _ => RoundValue::of(&[value, value], plan.seed ^ n as u64),
+                        };
+                        let took = stream.took(which, n, kinds[which] == Rounds::Trials);
+                        let is_quiet = stream.is_quiet(which, n);
+                        rule.made(which, Made { value, is_quiet, began: now, took });
+                        now += took;
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_ported_rule_makes_the_same_decisions() {
+        let (mut streams, mut rounds) = (0, 0);
+        for (filters, quick) in [
+            (&["syscall"][..], false),
+            (&["syscall"], true),
+            (&["clock", "syscall", "lock", "switch", "concurrency/worth"], false),
+            (&["memory", "lock", "concurrency"], true),
+            (&["concurrency/worth"], false),
+            (&["syscall/getppid"], false),
+        ] {
+            let filters = filters.iter().map(|&filter| filter.to_owned()).collect();
+            let options = Options { filters, quick, ..Options::default() };
+            let mut plan = plan(&options, &[0, 1], 7).unwrap();
+            plan.points.retain(|point| {
+                cases::find(&point.case).is_some_and(|case| case.missing_here().is_none())
+            });
+            plan.points.sort();
+            for (seed, spread, disturbed) in
+                [(1, 0.004, 0.0), (2, 0.02, 0.1), (3, 0.1, 0.4), (4, 0.02, 0.95), (5, 0.3, 0.02)]
+            {
+                let stream = Stream { seed, spread, disturbed };
+                let (here, ported) =
+                    (decisions(&plan, &stream), decisions_of_former(&plan, &stream));
+                let differ = here.0.iter().zip(&ported.0).position(|(a, b)| a != b);
+                println!("{} {} rounds {:?}", plan.points.len(), here.0.len(), here.1);
+                if let Some(at) = differ {
+                    panic!(
+                        "{seed} {:?}: round {at}: {:?} {:?}",
+                        options.filters, here.0[at], ported.0[at]
+                    );
+                }
+                assert_eq!(here.0.len(), ported.0.len());
+                (streams, rounds) = (streams + 1, rounds + here.0.len());
+            }
+        }
+        println!("{streams} streams, {rounds} rounds, all decisions the same");
     }
 }
