@@ -13,10 +13,6 @@ mod error;
 mod event;
 mod evidence;
 mod figures;
-#[cfg(test)]
-#[path = "../benches/replay/former.rs"]
-#[allow(dead_code, missing_docs)]
-mod former;
 mod host_evidence;
 mod id;
 mod launch;
@@ -30,6 +26,7 @@ mod place;
 mod plan;
 mod recorded;
 mod run;
+mod run_clock;
 mod run_state;
 pub mod schedule;
 mod stored_round;

@@ -2,7 +2,7 @@
 //! nothing, and orders rounds by the run's seed alone. `benches/replay` drives it with a virtual clock, and shows what each rule
 //! brings.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use analysis::compared_half_width;
@@ -67,8 +67,6 @@ pub struct State {
     pub boots_done: Vec<usize>,
     /// The number of all rounds made.
     pub rounds: u64,
-    /// The time waited.
-    pub waited: Waited,
 }
 
 /// What the schedule knows of one point on one system.
@@ -128,8 +126,8 @@ pub enum Next {
     },
     /// Measure nothing before this moment.
     WaitUntil(RunTime),
-    /// Start this system anew.
-    Restart(usize),
+    /// Start these systems anew.
+    Restart(Vec<usize>),
     /// Nothing is left to measure, or no time.
     Done,
 }
@@ -162,9 +160,10 @@ pub fn schedule(state: &State, now: RunTime) -> Next {
         if let Some(moment) = early.iter().map(|group| state.ready_at(group)).min() {
             return Next::WaitUntil(moment);
         }
-        // 4. Where rounds come from several starts of a system, the next start is due when all its points have their part.
-        if let Some(system) = state.system_to_restart() {
-            return Next::Restart(system);
+        // 4. Where rounds come from several starts of a system, the next start is due when all points have their part.
+        let systems = state.systems_to_restart();
+        if !systems.is_empty() {
+            return Next::Restart(systems);
         }
     }
 
@@ -187,8 +186,8 @@ pub fn schedule(state: &State, now: RunTime) -> Next {
 }
 
 /// How long the next round may wait for a quiet moment.
-pub fn may_wait(state: &State, now: RunTime) -> Duration {
-    let all = now.0.mul_f64(WAITING_SHARE).saturating_sub(state.waited.0);
+pub fn may_wait(waited: Waited, now: RunTime) -> Duration {
+    let all = now.0.mul_f64(WAITING_SHARE).saturating_sub(waited.0);
     WAIT_AT_MOST.min(all)
 }
 
@@ -283,10 +282,12 @@ impl State {
         began.map_or(RunTime::default(), |began| RunTime(began.0 + APART))
     }
 
-    /// A system of which no point lacks rounds of the present start, and some point those of a later one.
-    fn system_to_restart(&self) -> Option<usize> {
+    /// The systems with points that lack rounds of a later start.
+    fn systems_to_restart(&self) -> Vec<usize> {
         let lacking = |point: &&PointState| point.lacks_planned(usize::MAX / point.planned.max(1));
-        self.points.iter().find(lacking).map(|point| point.system)
+        let systems: BTreeSet<usize> =
+            self.points.iter().filter(lacking).map(|point| point.system).collect();
+        systems.into_iter().collect()
     }
 
     /// The half of these groups on which least time was spent.
@@ -306,3 +307,6 @@ impl State {
         groups
     }
 }
+
+#[cfg(test)]
+mod tests;
