@@ -369,6 +369,8 @@ fn groups_of(runs: &[RunState]) -> Vec<Vec<usize>> {
 }
 
 /// The time that several runs may take together. A third of it is for counts, and as much more as was planned for those on the host.
+/// Systems in turn may take twice the time for planned rounds, unless the user set it: in some of them a round takes several
+/// times as long.
 fn allowed(runs: &[RunState]) -> Allowed {
     const COUNTING_SHARE: u32 = 3;
     let sum = |ms: fn(&Plan) -> u64| -> Duration {
@@ -376,11 +378,11 @@ fn allowed(runs: &[RunState]) -> Allowed {
     };
     let (all, host) = (sum(|plan| plan.budget_ms), sum(|plan| plan.host_counts_ms));
     let counts = all.saturating_sub(host) / COUNTING_SHARE;
-    let is_set = runs.iter().any(|run| run.plan.is_budget_set);
+    let may_take_longer = runs.iter().all(|run| run.plan.in_turn && !run.plan.is_budget_set);
     Allowed {
         counts: RunTime(counts),
         host_counts: RunTime(counts + host),
-        planned: RunTime(if is_set { all } else { all * 2 }),
+        planned: RunTime(if may_take_longer { all * 2 } else { all }),
         more: RunTime(all),
     }
 }

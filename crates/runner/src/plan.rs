@@ -53,8 +53,7 @@ pub struct Plan {
     pub tolerance: f64,
     /// The time for the whole run, in ms.
     pub budget_ms: u64,
-    /// Whether the user set it: then no round begins later. Else each point gets its planned rounds within twice the time, which a
-    /// slow system may need.
+    /// Whether the user set it: then systems in turn may not take longer either.
     pub is_budget_set: bool,
     /// The part of the budget that is for counting what points make the host do.
     #[serde(default)]

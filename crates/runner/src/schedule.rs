@@ -40,7 +40,7 @@ pub struct Allowed {
     pub counts: RunTime,
     /// Counts of what they make the host do, likewise.
     pub host_counts: RunTime,
-    /// Planned rounds, and counts for which there was no time before.
+    /// Planned rounds, and counts for which there was no time before: later than `more` where a system may be slow.
     pub planned: RunTime,
     /// Rounds beyond the planned ones, of points that are not precise.
     pub more: RunTime,
@@ -290,13 +290,13 @@ impl State {
         systems.into_iter().collect()
     }
 
-    /// The half of these groups on which least time was spent.
+    /// The quarter of these groups on which least time was spent.
     fn cheapest(&self, mut groups: Vec<Group>) -> Vec<Group> {
         let cost = |group: &Group| group.iter().map(|&at| self.points[at].cost).max();
         let mut costs: Vec<Option<Cost>> = groups.iter().map(cost).collect();
         costs.sort_unstable();
-        let middle = costs.get(costs.len() / 2).copied().flatten();
-        groups.retain(|group| cost(group) <= middle);
+        let quarter = costs.get(costs.len() / 4).copied().flatten();
+        groups.retain(|group| cost(group) <= quarter);
         groups
     }
 

@@ -40,6 +40,11 @@ const PARTS: [Part; 15] = [
     Part::ManyObservations,
 ];
 
+/// The precisions that a plan asks for.
+const PRECISION: f64 = 0.005;
+const WAITING_PRECISION: f64 = 0.03;
+const TRIAL_PRECISION: f64 = 0.15;
+
 struct Args {
     noises: Vec<Noise>,
     former: bool,
@@ -113,9 +118,9 @@ fn plan_of(points: &[Point], quick: bool, seed: u64) -> Plan {
     let trying: Duration = trials.map(|point| point.took * 6).sum();
     let budget = Duration::from_millis(sampling_ms) + trying + trying / if quick { 5 } else { 4 };
     Plan {
-        precision: 0.005,
-        waiting_precision: 0.03,
-        trial_precision: 0.15,
+        precision: PRECISION,
+        waiting_precision: WAITING_PRECISION,
+        trial_precision: TRIAL_PRECISION,
         tolerance: if quick { 4.0 } else { 1.0 },
         budget,
         patience: Duration::from_secs(if quick { 8 } else { 20 }),
@@ -139,7 +144,9 @@ struct Figure {
     rounds: usize,
     disturbed: Duration,
     took: Duration,
-    /// Its interval, if there are three rounds.
+    /// The half-width that was wanted.
+    wanted: f64,
+    /// Its interval, if it has one.
     interval: Option<measure::stats::Interval>,
 }
 
@@ -178,16 +185,20 @@ fn replay(rule: &mut dyn Rule, points: &[Point], noise: Noise, seed: u64) -> Rep
     Replayed { points: figures.collect(), took: now, waited }
 }
 
-/// The interval of a point: of its quiet rounds if there are three, else of all.
+/// The interval of a point, of its quiet rounds: a figure of fewer than three is marked as disturbed.
 fn figure(point: &Point, made: &[Made], seed: u64) -> Figure {
-    let quiet: Vec<&Made> = made.iter().filter(|made| made.is_quiet).collect();
-    let used: Vec<&Made> = if quiet.len() >= 3 { quiet } else { made.iter().collect() };
-    let values = observed(point, used.into_iter().map(|made| made.value.clone()).collect());
+    let quiet = made.iter().filter(|made| made.is_quiet);
+    let values = observed(point, quiet.map(|made| made.value.clone()).collect());
     let disturbed = made.iter().filter(|made| !made.is_quiet).map(|made| made.took);
     Figure {
         rounds: made.len(),
         disturbed: disturbed.sum(),
         took: made.iter().map(|made| made.took).sum(),
+        wanted: match point.rounds {
+            Rounds::Pairs => PRECISION,
+            Rounds::Single => WAITING_PRECISION,
+            Rounds::Contended | Rounds::Trials => TRIAL_PRECISION,
+        },
         interval: (values.len() >= 3).then(|| interval_of(&values, seed)),
     }
 }
@@ -231,10 +242,13 @@ struct Sum {
     took: Duration,
     disturbed: Duration,
     without: usize,
+    wide: usize,
 }
 
 impl Sum {
     fn add(&mut self, figure: &Figure, truth: f64) {
+        let width = figure.interval.map_or(f64::INFINITY, |interval| interval.half_width());
+        self.wide += usize::from(width > figure.wanted);
         self.points += 1;
         self.rounds += figure.rounds;
         self.took += figure.took;
@@ -254,11 +268,12 @@ impl Sum {
             self.widths.get(at).map_or("-".to_owned(), |width| format!("{:.2} %", width * 100.0))
         };
         format!(
-            "{name:<24}{:>7}{:>9.1}{:>10}{:>10}{:>9.1}{:>9.1}{:>10.1} %{:>9}",
+            "{name:<20}{:>6}{:>8.1}{:>9}{:>9}{:>6.1} %{:>8.1}{:>7.1}{:>7.1} %{:>8}",
             self.points as u64 / seeds,
             self.rounds as f64 / self.points.max(1) as f64,
             at(0.5),
             at(0.9),
+            100.0 * self.wide as f64 / self.points.max(1) as f64,
             self.took.as_secs_f64() / seeds as f64,
             self.disturbed.as_secs_f64() / seeds as f64,
             100.0 * self.covered as f64 / self.judged.max(1) as f64,
@@ -306,16 +321,16 @@ fn by_area(points: &[Point], noise: Noise, args: &Args) {
     let [(present, mut all), (mut former, mut former_all)] = sums;
     for (area, mut sum) in present {
         let beside = former.get_mut(area).expect("the same areas").row("", args.seeds);
-        println!("{}{}", sum.row(area, args.seeds), &beside[24..]);
+        println!("{} |{}", sum.row(area, args.seeds), &beside[26..]);
     }
     let beside = former_all.row("", args.seeds);
-    println!("{}{}", all.row("all", args.seeds), &beside[24..]);
+    println!("{} |{}", all.row("all", args.seeds), &beside[26..]);
 }
 
 /// The former rule, without each of its parts; and the present one.
 fn of_parts(points: &[Point], noise: Noise, args: &Args) {
     let truths = truths(points, noise);
-    println!("\n{}\n{HEAD}    run s waiting s", noise.name());
+    println!("\n{}\n{HEAD}   run s  wait s", noise.name());
     let kinds: Vec<Rounds> = points.iter().map(|point| point.rounds).collect();
     let line = |name: &str, make: &dyn Fn(Plan) -> Box<dyn Rule>| {
         let (mut sum, mut took, mut waited) = (Sum::default(), Duration::ZERO, Duration::ZERO);
@@ -326,7 +341,7 @@ fn of_parts(points: &[Point], noise: Noise, args: &Args) {
             replayed.points.iter().zip(&truths).for_each(|(figure, truth)| sum.add(figure, *truth));
         }
         let each = |time: Duration| time.as_secs_f64() / args.seeds as f64;
-        println!("{}{:>9.1}{:>10.1}", sum.row(name, args.seeds), each(took), each(waited));
+        println!("{}{:>8.1}{:>8.1}", sum.row(name, args.seeds), each(took), each(waited));
     };
     line("former rule", &|plan| Box::new(Former::new(plan, &kinds, &[])));
     for part in PARTS {
@@ -341,13 +356,13 @@ fn budgets(points: &[Point], args: &Args) {
     let kinds: Vec<Rounds> = points.iter().map(|point| point.rounds).collect();
     for &noise in &args.noises {
         let truths = truths(points, noise);
-        println!("\n{}\n{HEAD}    run s waiting s", noise.name());
+        println!("\n{}\n{HEAD}   run s  wait s", noise.name());
         for ms in [100, 300, 1_000, 3_000, 10_000, 30_000, 60_000, 120_000, 300_000, 600_000] {
             let budget = Duration::from_millis(ms);
             let (mut sum, mut took, mut waited) = (Sum::default(), Duration::ZERO, Duration::ZERO);
             for seed in 0..args.seeds {
                 let plan = Plan { budget, ..plan_of(points, args.quick, seed) };
-                let mut rule = Present::within(plan, &kinds);
+                let mut rule = Present::new(plan, &kinds);
                 let replayed = replay(&mut rule, points, noise, seed);
                 (took, waited) = (took + replayed.took, waited + replayed.waited);
                 replayed
@@ -358,7 +373,7 @@ fn budgets(points: &[Point], args: &Args) {
             }
             let each = |time: Duration| time.as_secs_f64() / args.seeds as f64;
             let name = format!("{:.1} s", budget.as_secs_f64());
-            println!("{}{:>9.1}{:>10.1}", sum.row(&name, args.seeds), each(took), each(waited));
+            println!("{}{:>8.1}{:>8.1}", sum.row(&name, args.seeds), each(took), each(waited));
         }
     }
 }

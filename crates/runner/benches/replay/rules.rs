@@ -66,21 +66,9 @@ pub struct Present {
 }
 
 impl Present {
-    /// Within the time of the plan, as if the user had set it.
-    pub fn within(plan: Plan, points: &[Rounds]) -> Self {
-        let mut within = Self::new(plan, points);
-        within.state.allowed.planned = within.state.allowed.more;
-        within
-    }
-
     pub fn new(plan: Plan, points: &[Rounds]) -> Self {
         let until = RunTime(plan.budget);
-        let allowed = Allowed {
-            counts: until,
-            host_counts: until,
-            planned: RunTime(plan.budget * 2),
-            more: until,
-        };
+        let allowed = Allowed { counts: until, host_counts: until, planned: until, more: until };
         let state_of = |(group, rounds): (usize, &Rounds)| {
             let (planned, at_most) = match rounds {
                 Rounds::Trials => (plan.trials, plan.trials * 4),
