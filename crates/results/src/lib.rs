@@ -4,7 +4,6 @@ pub mod check;
 pub mod document;
 pub mod export;
 pub mod import;
-mod located;
 pub mod store;
 
 pub use check::Fault;
