@@ -1,23 +1,22 @@
 //! The rules for documents beyond their syntax and types, shared by import, the store and export.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::fmt;
-use std::marker::PhantomData;
+use std::collections::{BTreeMap, HashMap};
 
-use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
 use serde_json::{Map, Value};
 
 use crate::document::{
     CaseResult, Document, Estimate, FrequencySlope, GROUP, Interval, Outcome, PerOp, Reference,
     RunInfo, SCHEMA, Seen,
 };
-use crate::import::one_line;
 
 /// The longest run id, in bytes.
 pub const MAX_RUN_ID_BYTES: usize = 64;
 /// The most jobs of a trial whose times a result may have.
 pub const MAX_TIMELINE: usize = 1_000;
+
+/// The longest excerpt of a text that an error quotes, in characters.
+const MAX_QUOTED_CHARS: usize = 200;
 
 /// A violation of a rule: what is wrong, in one line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -39,73 +38,6 @@ impl Document {
         self.results.iter().try_for_each(CaseResult::check)?;
         check_identities(&self.results)
     }
-}
-
-/// Reads the run of a document.
-pub(crate) fn run<'de, D: Deserializer<'de>>(deserializer: D) -> Result<RunInfo, D::Error> {
-    let run = RunInfo::deserialize(deserializer)?;
-    run.check().map_err(D::Error::custom)?;
-    Ok(run)
-}
-
-/// Reads the machine of a document.
-pub(crate) fn machine<'de, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Map<String, Value>, D::Error> {
-    let machine = unique_keys(deserializer)?;
-    check_machine(&machine).map_err(D::Error::custom)?;
-    Ok(machine)
-}
-
-/// Reads the results of a document.
-pub(crate) fn results<'de, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Vec<CaseResult>, D::Error> {
-    let checked = Vec::<Checked>::deserialize(deserializer)?;
-    let results: Vec<CaseResult> = checked.into_iter().map(|Checked(result)| result).collect();
-    check_identities(&results).map_err(D::Error::custom)?;
-    Ok(results)
-}
-
-struct Checked(CaseResult);
-
-impl<'de> Deserialize<'de> for Checked {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let result = CaseResult::deserialize(deserializer)?;
-        result.check().map_err(D::Error::custom)?;
-        Ok(Self(result))
-    }
-}
-
-/// Reads an object; one with a key twice, of which serde would keep the last, is rejected.
-pub(crate) fn unique_keys<'de, D, V, M>(deserializer: D) -> Result<M, D::Error>
-where
-    D: Deserializer<'de>,
-    V: Deserialize<'de>,
-    M: FromIterator<(String, V)>,
-{
-    struct UniqueKeys<V>(PhantomData<V>);
-
-    impl<'de, V: Deserialize<'de>> Visitor<'de> for UniqueKeys<V> {
-        type Value = Vec<(String, V)>;
-
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("an object")
-        }
-
-        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-            let (mut known, mut members) = (BTreeSet::new(), Vec::new());
-            while let Some(key) = map.next_key::<String>()? {
-                if !known.insert(key.clone()) {
-                    return Err(A::Error::custom(format_args!("{key:?} is there twice")));
-                }
-                members.push((key, map.next_value()?));
-            }
-            Ok(members)
-        }
-    }
-
-    Ok(deserializer.deserialize_map(UniqueKeys(PhantomData))?.into_iter().collect())
 }
 
 impl RunInfo {
@@ -329,7 +261,7 @@ fn check_ascending(of: &str, figures: &[(&str, f64)]) -> Result<(), Fault> {
 }
 
 /// Checks that no two results have the same case, parameters and metric.
-fn check_identities(results: &[CaseResult]) -> Result<(), Fault> {
+pub(crate) fn check_identities(results: &[CaseResult]) -> Result<(), Fault> {
     let mut known = HashMap::with_capacity(results.len());
     results.iter().enumerate().try_for_each(|(at, result)| {
         match known.insert((&result.case, &result.params, &result.metric), at) {
@@ -341,4 +273,14 @@ fn check_identities(results: &[CaseResult]) -> Result<(), Fault> {
             ))),
         }
     })
+}
+
+/// `text` as one short line, because a message may quote any content of a file.
+pub(crate) fn one_line(text: &str) -> String {
+    let mut chars = text.chars().map(|c| if c.is_control() { ' ' } else { c });
+    let mut line: String = chars.by_ref().take(MAX_QUOTED_CHARS).collect();
+    if chars.next().is_some() {
+        line.push_str("...");
+    }
+    line
 }

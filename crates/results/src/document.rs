@@ -9,7 +9,7 @@ pub use measure::stats::Interval;
 use measure::{CaseError, Metric};
 use serde::{Deserialize, Serialize};
 
-use crate::check::{self, unique_keys};
+use crate::object::unique_keys;
 
 /// The schema number this build reads and writes.
 pub const SCHEMA: u32 = 1;
@@ -30,13 +30,10 @@ pub struct Document {
     /// Always [`SCHEMA`] in what this build writes.
     pub schema: u32,
     /// The identity of the run.
-    #[serde(deserialize_with = "check::run")]
     pub run: RunInfo,
     /// Facts about the machine: key to a string, number or `"unknown"`, in the order of `oscost env`.
-    #[serde(deserialize_with = "check::machine")]
     pub machine: serde_json::Map<String, serde_json::Value>,
     /// One entry for each metric of each case with its parameters.
-    #[serde(deserialize_with = "check::results")]
     pub results: Vec<CaseResult>,
 }
 

@@ -1,15 +1,15 @@
 //! Reads a document of unknown origin: everything is checked, and every error names its place.
 
 use serde::Deserialize;
-use serde::de::IgnoredAny;
-use serde_json::Value;
+use serde::de::{Deserializer, Error, IgnoredAny};
+use serde_json::{Map, Value};
 
-use crate::document::{Document, SCHEMA};
+use crate::check::{check_identities, check_machine, one_line};
+use crate::document::{CaseResult, Document, RunInfo, SCHEMA};
+use crate::object::unique_keys;
 
 /// The longest text a document may have, in bytes.
 pub const MAX_TEXT_BYTES: usize = 64 << 20;
-/// The longest excerpt of a text that an error quotes, in characters.
-const MAX_QUOTED_CHARS: usize = 200;
 /// The schema number of the last development builds.
 const DEVELOPMENT_SCHEMA: u64 = 2;
 
@@ -35,6 +35,17 @@ struct OriginOfRun {
     area_seconds: Option<IgnoredAny>,
 }
 
+/// The parts of a document, each checked when it was read, so that an error has a place.
+#[derive(Deserialize)]
+struct Parts {
+    #[serde(deserialize_with = "run")]
+    run: RunInfo,
+    #[serde(deserialize_with = "machine")]
+    machine: Map<String, Value>,
+    #[serde(deserialize_with = "results")]
+    results: Vec<CaseResult>,
+}
+
 /// Reads one document in the form of `to_json`.
 ///
 /// Unknown fields are ignored, so that a later oscost may add some. Everything else is checked: the JSON, the schema
@@ -54,7 +65,8 @@ pub fn parse_document(text: &str) -> Result<Document, ImportError> {
         return Err(at(begin, "not an oscost document: it does not begin with `{`".to_owned()));
     }
     check_origin(&read(text)?).map_err(|message| at(begin, message))?;
-    read(text)
+    let Parts { run, machine, results } = read(text)?;
+    Ok(Document { schema: SCHEMA, run, machine, results })
 }
 
 /// Rejects what this build does not read, with the remedy.
@@ -102,20 +114,39 @@ fn import_error(path: &str, error: &serde_json::Error) -> ImportError {
     ImportError { line: error.line().max(1), message }
 }
 
+fn run<'de, D: Deserializer<'de>>(deserializer: D) -> Result<RunInfo, D::Error> {
+    let run = RunInfo::deserialize(deserializer)?;
+    run.check().map_err(D::Error::custom)?;
+    Ok(run)
+}
+
+fn machine<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Map<String, Value>, D::Error> {
+    let machine = unique_keys(deserializer)?;
+    check_machine(&machine).map_err(D::Error::custom)?;
+    Ok(machine)
+}
+
+fn results<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<CaseResult>, D::Error> {
+    let checked = Vec::<Checked>::deserialize(deserializer)?;
+    let results: Vec<CaseResult> = checked.into_iter().map(|Checked(result)| result).collect();
+    check_identities(&results).map_err(D::Error::custom)?;
+    Ok(results)
+}
+
+struct Checked(CaseResult);
+
+impl<'de> Deserialize<'de> for Checked {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let result = CaseResult::deserialize(deserializer)?;
+        result.check().map_err(D::Error::custom)?;
+        Ok(Self(result))
+    }
+}
+
 /// The line (from 1) of a byte offset.
 fn line_at(text: &str, offset: usize) -> usize {
     let before = &text.as_bytes()[..offset.min(text.len())];
     1 + before.iter().filter(|&&byte| byte == b'\n').count()
-}
-
-/// `text` as one short line, because a message may quote any content of a file.
-pub(crate) fn one_line(text: &str) -> String {
-    let mut chars = text.chars().map(|c| if c.is_control() { ' ' } else { c });
-    let mut line: String = chars.by_ref().take(MAX_QUOTED_CHARS).collect();
-    if chars.next().is_some() {
-        line.push_str("...");
-    }
-    line
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ pub mod check;
 pub mod document;
 pub mod export;
 pub mod import;
+mod object;
 pub mod store;
 
 pub use check::Fault;

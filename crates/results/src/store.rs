@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
 
-use crate::import::one_line;
+use crate::check::one_line;
 
 /// The longest output of a round's worker, in bytes.
 pub const MAX_LINES_BYTES: usize = 64 << 20;

@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use rusqlite::ErrorCode;
 
-use crate::check::Fault;
-use crate::import::one_line;
+use crate::check::{Fault, one_line};
 
 /// The time for which a writer waits for another one. A transaction takes milliseconds.
 pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
