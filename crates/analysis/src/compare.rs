@@ -17,9 +17,6 @@ use crate::judge::{Compared, Judge, Pair, Settings};
 use crate::noise::NoiseCheck;
 use crate::scope::{Points, is_unsupported, pairs};
 
-/// The name of an injected slowdown in documents of schema 1.
-const SLOW_DOWN_BEFORE: &str = "handicap";
-
 /// A fact besides the measured figures that differs between runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Difference {
@@ -85,12 +82,7 @@ pub fn also_differs(runs: &[&Document], keys: &[&str]) -> Vec<Difference> {
         add(key, runs.iter().map(|run| fact(run, key)).collect());
     }
     add("oscost", runs.iter().map(|run| run.run.oscost.clone()).collect());
-    let slow_down = |run: &Document| match run.run.asked.get(SLOW_DOWN_BEFORE) {
-        Some(text) => text.clone(),
-        None => asked(run, "slow-down"),
-    };
-    add("asked slow-down", runs.iter().map(|run| slow_down(run)).collect());
-    for key in ["cpu", "size", "precision"] {
+    for key in ["slow-down", "cpu", "size", "precision"] {
         let name = format!("asked {key}");
         add(&name, runs.iter().map(|run| asked(run, key)).collect());
     }

@@ -44,9 +44,6 @@ pub fn cpu_differences(base: &Document, new: &Document) -> Vec<&'static str> {
 }
 
 /// The difference of the machine's own speed between the runs by the sentinel, as a logarithm.
-///
-/// The reference `calls` is not used: it is a system call, which the system under test, such as another kernel, may
-/// have made slower.
 pub(crate) fn speed_shift(
     base: &CaseResult,
     new: &CaseResult,
@@ -54,15 +51,17 @@ pub(crate) fn speed_shift(
     frequencies: &Frequencies,
     in_cycles: bool,
 ) -> f64 {
-    let shifts = Shifts::of(references);
-    if in_cycles {
-        return shifts.beside_chain.unwrap_or(0.0);
-    }
     let run = frequencies.log_ratio().map_or(0.0, f64::abs);
-    match (shifts.chain, shifts.beside_chain) {
-        (Some(chain), Some(beside)) => chain.max(run) * share_followed(base, new) + beside,
-        _ if shifts.absolute > 0.0 => shifts.absolute.max(run),
-        _ => run * share_followed(base, new),
+    let shifts = references.0.zip(references.1).map(|(base, new)| {
+        let chain = (new.chain / base.chain).ln();
+        // Divided by the chain, the others do not depend on the frequency.
+        let beside = |base: f64, new: f64| ((new / base).ln() - chain).abs();
+        (chain.abs(), beside(base.alu, new.alu).max(beside(base.chase, new.chase)))
+    });
+    let (chain, beside_chain) = shifts.unwrap_or_default();
+    match in_cycles {
+        true => beside_chain,
+        false => chain.max(run) * share_followed(base, new) + beside_chain,
     }
 }
 
@@ -71,40 +70,5 @@ fn share_followed(base: &CaseResult, new: &CaseResult) -> f64 {
     match (base.frequency_slope, new.frequency_slope) {
         (Some(base), Some(new)) => base.high.max(new.high).clamp(0.0, 1.0),
         _ => 1.0,
-    }
-}
-
-/// The differences of the reference readings of two runs, as logarithms.
-struct Shifts {
-    /// The greatest of `alu` and `chase`.
-    absolute: f64,
-    /// The chain, that is the core's cycle time.
-    chain: Option<f64>,
-    /// The greatest of `alu` and `chase`, each divided by the chain, which excludes the frequency.
-    beside_chain: Option<f64>,
-}
-
-impl Shifts {
-    fn of((base, new): (Option<Reference>, Option<Reference>)) -> Self {
-        let (base, new) = (base.unwrap_or_default(), new.unwrap_or_default());
-        let log = |base: f64, new: f64| match base > 0.0 && new > 0.0 {
-            true => (new / base).ln(),
-            false => 0.0,
-        };
-        let alu_known = base.alu > 0.0 && new.alu > 0.0 && base.alu_chains == new.alu_chains;
-        let alu = if alu_known { log(base.alu, new.alu) } else { 0.0 };
-        let chase = log(base.chase, new.chase);
-        let chain = base.chain.zip(new.chain).map(|(base, new)| log(base, new));
-        let beside = |shift: f64, known: bool, chain: f64| match known {
-            true => (shift - chain).abs(),
-            false => 0.0,
-        };
-        let chase_known = base.chase > 0.0 && new.chase > 0.0;
-        Self {
-            absolute: alu.abs().max(chase.abs()),
-            chain: chain.map(f64::abs),
-            beside_chain: chain
-                .map(|chain| beside(alu, alu_known, chain).max(beside(chase, chase_known, chain))),
-        }
     }
 }

@@ -106,7 +106,7 @@ mod tests {
             core_clock_ghz: None,
             area_seconds: BTreeMap::new(),
         };
-        Document { schema: 2, run, machine: serde_json::Map::new(), results }
+        Document { schema: results::SCHEMA, run, machine: serde_json::Map::new(), results }
     }
 
     fn around(median: f64) -> Vec<f64> {

@@ -16,7 +16,7 @@ pub(crate) fn pairs<'a>(
     base: &'a Document,
     new: &'a Document,
 ) -> Vec<(&'a CaseResult, Option<&'a CaseResult>)> {
-    let identity = |r: &'a CaseResult| (&r.case, cases::completed(&r.case, &r.params), &r.metric);
+    let identity = |r: &'a CaseResult| (&r.case, &r.params, &r.metric);
     let known: BTreeMap<_, _> = new.results.iter().map(|r| (identity(r), r)).collect();
     compared(base).map(|r| (r, known.get(&identity(r)).copied())).collect()
 }

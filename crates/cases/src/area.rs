@@ -20,8 +20,8 @@ pub struct Area {
     pub repeats: bool,
     /// The command that asks for its cases, where a run does not measure them unasked.
     pub only_by: Option<&'static str>,
-    /// Parameters that were added to its cases, with the value that they have in runs of older versions, which lack them.
-    pub added: &'static [(&'static str, &'static str)],
+    /// Parameters whose values are an experiment of their own: points chosen by other parameters have the first value only.
+    pub experiments: &'static [&'static str],
     /// The privileges, limits and settings that some of its cases need. A case without them is unsupported, with the reason.
     pub needs: &'static [Need],
     /// The layout of its tables.
@@ -177,7 +177,7 @@ impl Area {
             beyond_quick: &[],
             repeats: false,
             only_by: None,
-            added: &[],
+            experiments: &[],
             needs: &[],
             layout: Layout::Points,
             summary: &[],
@@ -201,7 +201,7 @@ impl Select {
         Self { case, params }
     }
 
-    /// Whether this selects the point, whose parameters are complete (`completed`).
+    /// Whether this selects the point.
     pub fn matches(&self, case: &str, params: &Params) -> bool {
         let has = |(key, value): &(&str, &str)| params.get(*key).is_some_and(|own| own == value);
         self.case == case && self.params.iter().all(has)

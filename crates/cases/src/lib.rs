@@ -35,8 +35,8 @@ pub use area::{Application, Area, Design, Finding, Layout, Need, Select, Summary
 pub use case::{Case, Extent, Only, Param, Takes, Trials, count_of, length_of, size_of, value_of};
 pub use counterparts::{COUNTERPARTS, Counterpart};
 pub use registry::{
-    AREAS, all, area, completed, find, includes, is_added, is_beyond, matches_filter, metric,
-    needs_of, only_by, trials_of,
+    AREAS, all, area, find, includes, is_beyond, is_experiment, matches_filter, metric, needs_of,
+    only_by, trials_of,
 };
 
 #[cfg(test)]
@@ -135,32 +135,11 @@ mod tests {
     }
 
     #[test]
-    fn results_of_older_versions_are_completed() {
-        let params = |all: &[(&str, &str)]| -> measure::Params {
-            all.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
-        };
-        let old = params(&[("arch", "fork"), ("connections", "1")]);
-        let now = completed("net/answer", &old);
-        assert_eq!([&now["work"], &now["cpus"], &now["parent"]], ["none", "1", "0"]);
-        let works = params(&[("work", "cpu:20us"), ("cpus", "2"), ("parent", "1m")]);
-        assert_eq!(completed("net/answer", &works), works);
-        assert_eq!(completed("lock/futex", &Default::default())["outside"], "none");
-        for other in ["syscall/poll", "net/gone", "nothing"] {
-            assert_eq!(completed(other, &old), old, "{other}");
-        }
-        let none = Select::point("net/answer", &[("arch", "fork"), ("work", "none")]);
-        assert!(none.matches("net/answer", &now) && !none.matches("net/answer", &works));
+    fn experiments_are_parameters_with_a_choice() {
         for area in AREAS {
-            for (name, value) in area.added {
-                let of_cases = || area.cases.iter().flat_map(|case| case.params);
-                let of_name = |param: &&Param| param.name == *name;
-                assert!(of_cases().any(|param| of_name(&param)), "{name}");
-                let is_first = |param: &Param| param.default[0] == *value;
-                let overload = "cpu:100us";
-                assert!(
-                    of_cases().filter(of_name).all(|p| is_first(p) || p.default[0] == overload),
-                    "{name}"
-                );
+            for name in area.experiments {
+                let mut params = area.cases.iter().flat_map(|case| case.params);
+                assert!(params.any(|param| param.name == *name && param.full.len() > 1), "{name}");
             }
         }
     }

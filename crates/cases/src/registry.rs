@@ -76,26 +76,9 @@ pub fn trials_of(name: &str) -> Option<Trials> {
     find(name).and_then(|case| case.trials)
 }
 
-/// Whether the parameter was added to the case after others: runs of older versions lack it.
-pub fn is_added(case: &Case, param: &str) -> bool {
-    area(case.area).is_some_and(|area| area.added.iter().any(|(name, _)| *name == param))
-        && case.params.iter().any(|of_case| of_case.name == param)
-}
-
-/// The parameters of a result, with those that runs of older versions lack at the value that they had.
-pub fn completed(case: &str, params: &Params) -> Params {
-    let mut params = params.clone();
-    let Some((case, area)) = find(case).zip(case.split_once('/').and_then(|(name, _)| area(name)))
-    else {
-        return params;
-    };
-    for (name, value) in area.added {
-        // Derived results lack the parameters over which they are derived.
-        if case.params.iter().any(|param| param.name == *name) {
-            params.entry((*name).to_owned()).or_insert_with(|| (*value).to_owned());
-        }
-    }
-    params
+/// Whether different values of the parameter are an experiment of their own.
+pub fn is_experiment(case: &Case, param: &str) -> bool {
+    area(case.area).is_some_and(|area| area.experiments.contains(&param))
 }
 
 /// Whether a run of everything of this extent leaves out the case.

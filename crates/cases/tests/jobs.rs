@@ -197,7 +197,7 @@ fn options_are_measured_with_every_executor(clock: &ClockFacts) {
             .map(|which| outcome.value(&format!("foreground-delay{which}")));
         assert!(delays[0] >= 1.0 && delays.is_sorted(), "{executor}: {delays:?}");
         // The usual values are those of a list without options.
-        let usual = with_options(clock, executor, cases::concurrency::options::ADDED);
+        let usual = with_options(clock, executor, cases::concurrency::options::USUAL);
         let usual = usual.unwrap_or_else(|e| panic!("{executor}: {e}"));
         assert!(!usual.metrics.iter().any(|metric| metric.name.starts_with("foreground")));
     }

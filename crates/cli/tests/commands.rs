@@ -65,7 +65,7 @@ fn export_and_import_keep_a_document_unchanged() {
     let (here, there) = (Bench::new(), Bench::new());
     let run = short_run(&here, "--json --seed 18446744073709551615 --tag kernel=patched --tag a=b");
     let document = run.json();
-    assert_eq!(document["schema"], 2);
+    assert_eq!(document["schema"], 1);
     assert_eq!(document["run"]["id"], run.saved());
     assert_eq!(document["run"]["seed"], u64::MAX);
     assert_eq!(document["run"]["tags"], serde_json::json!({"a": "b", "kernel": "patched"}));

@@ -33,8 +33,9 @@ fn document(id: &str, system: &str, factor: f64) -> String {
     let run = json!({
         "id": id, "started": "2026-11-22T10:00:00Z", "finished": "2026-11-22T10:01:00Z",
         "seed": 1, "oscost": "0.1.0", "tags": {"kind": system}, "asked": {"group": "first"},
+        "area_seconds": {},
     });
-    json!({"schema": 2, "run": run, "machine": {"system": system}, "results": results}).to_string()
+    json!({"schema": 1, "run": run, "machine": {"system": system}, "results": results}).to_string()
 }
 
 /// A bench with the runs `first`, on `native`, and `second`, on `gvisor`, measured together.

@@ -86,9 +86,9 @@ fn result(case: &str, params: Value, metric: &str, unit: &str, value: f64) -> Va
 
 fn document(id: &str, tags: Value, results: Vec<Value>) -> Value {
     json!({
-        "schema": 2,
+        "schema": 1,
         "run": {"id": id, "started": "2026-11-22T21:40:18Z", "finished": "2026-11-22T21:50:18Z", "seed": 7,
-                "oscost": "0.1.0", "tags": tags, "asked": {"budget": "1s"}},
+                "oscost": "0.1.0", "tags": tags, "asked": {"budget": "1s"}, "area_seconds": {}},
         "machine": {"os": "Linux", "release": "6.18", "arch": "x86_64", "cpu": "AMD EPYC", "cpus": 2},
         "results": results,
     })

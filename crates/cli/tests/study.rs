@@ -50,9 +50,9 @@ fn run_of(ns: f64, rounds: u32) -> String {
     });
     let run = json!({
         "id": "20260101-000000-0001", "started": "2026-01-01T00:00:00Z",
-        "finished": "2026-01-01T00:01:00Z", "seed": 1, "oscost": "0.1.0"
+        "finished": "2026-01-01T00:01:00Z", "seed": 1, "oscost": "0.1.0", "area_seconds": {}
     });
-    json!({ "schema": 2, "run": run, "machine": { "os": "Linux" }, "results": [result] })
+    json!({ "schema": 1, "run": run, "machine": { "os": "Linux" }, "results": [result] })
         .to_string()
 }
 

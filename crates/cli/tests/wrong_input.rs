@@ -104,7 +104,7 @@ fn damaged_documents_are_refused_with_the_line() {
         ("empty", "", &["empty", "line 1"][..]),
         ("cut", cut, &["cut", "line "]),
         ("list", "[1]", &["line 1", "not an oscost document"]),
-        ("later", &whole.replacen("\"schema\": 2", "\"schema\": 3", 1), &["newer oscost"]),
+        ("later", &whole.replacen("\"schema\": 1", "\"schema\": 3", 1), &["newer oscost"]),
         ("swapped", &whole.replacen("\"median\": ", "\"median\": -", 1), &["swapped", "line "]),
         ("renamed", &whole.replacen("\"outcome\"", "\"out\"", 1), &["outcome"]),
     ] {

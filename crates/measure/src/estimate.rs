@@ -53,7 +53,6 @@ impl EarlierLevel {
 struct Lows {
     alu: Vec<f32>,
     chase: Vec<f32>,
-    calls: Vec<f32>,
 }
 
 /// The distribution of the chain's time over a run's rounds, in ns for [`crate::cycles::UNIT`] multiplications.
@@ -101,7 +100,6 @@ impl Levels {
             .collect();
         observe_low(&mut lows.alu, ratios.iter().map(|r| r.alu));
         observe_low(&mut lows.chase, ratios.iter().map(|r| r.chase));
-        observe_low(&mut lows.calls, ratios.iter().filter_map(|r| r.calls));
     }
 
     /// The median time of an iteration of calibrated work, in ns; `None` if there was none.
@@ -138,7 +136,6 @@ impl Levels {
         Some(Ratios {
             alu: lower(lowest(&lows.alu)?, earlier.map(|level| level.alu)),
             chase: lower(lowest(&lows.chase)?, earlier.map(|level| level.chase)),
-            calls: lowest(&lows.calls),
         })
     }
 }
@@ -327,7 +324,7 @@ pub fn distribution(samples: &mut [f64]) -> Option<[f64; 8]> {
 mod tests {
     use super::*;
 
-    const QUIET: Reading = Reading { chain: 800.0, alu: 560.0, chase: 760.0, calls: Some(680.0) };
+    const QUIET: Reading = Reading { chain: 800.0, alu: 560.0, chase: 760.0 };
 
     fn series(alu: f32, sample: f32, count: usize) -> Series {
         Series {
@@ -398,26 +395,6 @@ mod tests {
         assert_eq!(levels.level(Some(1), 2).unwrap().alu, 560.0 / 800.0);
     }
 
-    /// Rounds of earlier builds have calls of the sentinel, their trials none. When that was kept as calls of 0 ns, the level
-    /// of the calls became 0 in a run that both samples and makes trials, and nothing was ever quiet.
-    #[test]
-    fn trials_without_the_sentinels_calls_leave_the_level_of_the_calls_alone() {
-        let mut levels = Levels::default();
-        let without = Reading { calls: None, ..QUIET };
-        let trial = Series {
-            contended: true,
-            samples: vec![9e6],
-            readings: vec![without; 2],
-            ..series(560.0, 165.0, 0)
-        };
-        (0..50).for_each(|_| levels.observe(&trial));
-        let sampled = series(560.0, 165.0, 20);
-        (0..3).for_each(|_| levels.observe(&sampled));
-        assert_eq!(levels.level(Some(1), 1).unwrap().calls, QUIET.ratios().calls);
-        assert!(JudgedRound::of(&[sampled], &levels).is_enough());
-        assert!(JudgedRound::of(&[trial], &levels).is_enough());
-    }
-
     #[test]
     fn a_run_at_changing_frequencies_is_quiet_and_gives_one_figure() {
         let at_frequency = |slower: f32| Series {
@@ -426,7 +403,6 @@ mod tests {
                     chain: QUIET.chain * slower,
                     alu: QUIET.alu * slower,
                     chase: QUIET.chase * slower,
-                    calls: QUIET.calls.map(|calls| calls * slower),
                 };
                 21
             ],

@@ -388,7 +388,7 @@ mod tests {
 
     #[test]
     fn a_sample_is_quiet_by_its_neighbours_never_by_itself() {
-        let quiet = Reading { chain: 800.0, alu: 560.0, chase: 761.0, calls: Some(681.0) };
+        let quiet = Reading { chain: 800.0, alu: 560.0, chase: 761.0 };
         let loud = Reading { alu: 700.0, ..quiet };
         let series = Series {
             busy: 1,
@@ -407,7 +407,7 @@ mod tests {
 
     #[test]
     fn what_depends_on_more_than_the_core_is_judged_less_strictly() {
-        let quiet = Reading { chain: 800.0, alu: 560.0, chase: 761.0, calls: None };
+        let quiet = Reading { chain: 800.0, alu: 560.0, chase: 761.0 };
         let after = |share: f32| Series {
             samples: vec![1.0],
             readings: vec![quiet, Reading { alu: quiet.alu * (1.0 + share), ..quiet }],
@@ -425,7 +425,7 @@ mod tests {
 
     #[test]
     fn a_negative_reading_takes_no_time() {
-        let quiet = Reading { chain: 800.0, alu: 560.0, chase: 761.0, calls: None };
+        let quiet = Reading { chain: 800.0, alu: 560.0, chase: 761.0 };
         let interrupted = Reading { chain: -5e6, ..quiet };
         let series = Series {
             busy: 1,
@@ -459,8 +459,8 @@ mod tests {
 
     #[test]
     fn a_time_in_multiplications_is_the_same_at_every_frequency() {
-        let reading = Reading { chain: 800.0, alu: 560.0, chase: 761.0, calls: None };
-        let slower = Reading { chain: 880.0, alu: 616.0, chase: 837.1, calls: None };
+        let reading = Reading { chain: 800.0, alu: 560.0, chase: 761.0 };
+        let slower = Reading { chain: 880.0, alu: 616.0, chase: 837.1 };
         let changing = Series {
             busy: 1,
             batch: 10,

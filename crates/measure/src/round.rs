@@ -53,7 +53,6 @@ pub struct RoundOrder {
     /// The sentinel's quiet level on that CPU, if known to the run.
     pub level: Option<Ratios>,
     /// The time of an iteration of calibrated work, in ns, if known to the run.
-    #[serde(default)]
     pub ns_per_iteration: Option<f32>,
     /// Quiet samples that make a round.
     pub quiet_samples: usize,
@@ -65,7 +64,6 @@ pub struct RoundOrder {
     pub parent: Option<u32>,
     /// Whether the coordinator started the worker itself: it waits for the worker to say that it comes to its CPUs, which are
     /// kept awake until then, and removes what rounds leave when the run ends.
-    #[serde(default)]
     pub is_here: bool,
     /// The user's own code, if that is what the case measures.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -367,7 +365,6 @@ fn rounded(reading: Reading) -> Reading {
         chain: to_hundredths(reading.chain),
         alu: to_hundredths(reading.alu),
         chase: to_hundredths(reading.chase),
-        calls: reading.calls.map(to_hundredths),
     }
 }
 
@@ -788,8 +785,6 @@ pub(crate) mod tests {
             assert!(!lines.is_empty());
             for line in lines {
                 let Line::Series(series) = line else { panic!("{line:?}") };
-                let calls = series.readings.iter().filter_map(|reading| reading.calls);
-                assert_eq!(calls.count(), 0, "{series:?}");
                 assert_eq!(series.beyond_core, !order.core_bound);
             }
         }

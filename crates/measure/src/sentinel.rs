@@ -22,8 +22,6 @@ use crate::time::{Clock, Nanoseconds};
 const ALU_TURNS: u64 = 600;
 /// Untimed turns before those, after which the loop has its steady speed whatever ran before.
 const ALU_WARM_UP: u64 = 20;
-/// Which chains [`Reading::alu`] is the time of, for those who compare readings of different builds: 1 had rotations.
-pub const ALU_CHAINS: u8 = 2;
 /// 16 KiB: a third to half of the first-level cache, so that little data of the measured operation is evicted.
 const LINES: usize = 256;
 const LAPS: usize = 3;
@@ -35,9 +33,9 @@ pub const TOLERANCE_BEYOND_CORE: f32 = 0.05;
 /// changed.
 pub const STEADY_CHAIN: f32 = 0.005;
 
-/// The times of the references, in ns. Stored as `[chain, alu, chase, calls]`, `null` for one not in use.
+/// The times of the references, in ns. Stored as `[chain, alu, chase]`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(into = "[Option<f32>; 4]", from = "[Option<f32>; 4]")]
+#[serde(into = "[f32; 3]", from = "[f32; 3]")]
 pub struct Reading {
     /// A thousand dependent multiplications.
     pub chain: f32,
@@ -45,21 +43,17 @@ pub struct Reading {
     pub alu: f32,
     /// Dependent loads within the first-level data cache.
     pub chase: f32,
-    /// Four calls into the kernel, of rounds that earlier builds stored.
-    pub calls: Option<f32>,
 }
 
-impl From<Reading> for [Option<f32>; 4] {
+impl From<Reading> for [f32; 3] {
     fn from(reading: Reading) -> Self {
-        [Some(reading.chain), Some(reading.alu), Some(reading.chase), reading.calls]
+        [reading.chain, reading.alu, reading.chase]
     }
 }
 
-impl From<[Option<f32>; 4]> for Reading {
-    /// A missing chain has no ratio: such a reading is never quiet.
-    fn from([chain, alu, chase, calls]: [Option<f32>; 4]) -> Self {
-        let known = |part: Option<f32>| part.unwrap_or(f32::NAN);
-        Self { chain: known(chain), alu: known(alu), chase: known(chase), calls }
+impl From<[f32; 3]> for Reading {
+    fn from([chain, alu, chase]: [f32; 3]) -> Self {
+        Self { chain, alu, chase }
     }
 }
 
@@ -70,30 +64,21 @@ pub struct Ratios {
     pub alu: f32,
     /// Of the loads.
     pub chase: f32,
-    /// Of the calls, of rounds that earlier builds stored.
-    pub calls: Option<f32>,
 }
 
 impl Ratios {
-    /// Whether each is at most this share above its quiet `level`. A reference not in use, here or in the level, is ignored.
+    /// Whether each is at most this share above its quiet `level`.
     pub fn are_within(&self, tolerance: f32, level: &Ratios) -> bool {
         // An interrupt within the chain's shorter run makes its difference negative: then there is no ratio.
         let within = |ratio: f32, level: f32| ratio > 0.0 && ratio <= level * (1.0 + tolerance);
-        let calls = self.calls.zip(level.calls);
-        within(self.alu, level.alu)
-            && within(self.chase, level.chase)
-            && calls.is_none_or(|(ratio, level)| within(ratio, level))
+        within(self.alu, level.alu) && within(self.chase, level.chase)
     }
 }
 
 impl Reading {
     /// The references divided by the chain.
     pub fn ratios(&self) -> Ratios {
-        Ratios {
-            alu: self.alu / self.chain,
-            chase: self.chase / self.chain,
-            calls: self.calls.map(|calls| calls / self.chain),
-        }
+        Ratios { alu: self.alu / self.chain, chase: self.chase / self.chain }
     }
 
     /// Whether the core's frequency was the same as at `other`.
@@ -104,8 +89,7 @@ impl Reading {
 
     /// The time of the references together.
     pub fn total(&self) -> Nanoseconds {
-        let sum = self.chain + self.alu + self.chase + self.calls.unwrap_or(0.0);
-        Nanoseconds::new(f64::from(sum))
+        Nanoseconds::new(f64::from(self.chain + self.alu + self.chase))
     }
 
     /// Each part as a low quantile over several readings (at least one): the core's speed without interrupts.
@@ -115,12 +99,7 @@ impl Reading {
             times.sort_by(f32::total_cmp);
             times[times.len() / 4]
         };
-        Reading {
-            chain: low(&|r| r.chain),
-            alu: low(&|r| r.alu),
-            chase: low(&|r| r.chase),
-            calls: None,
-        }
+        Reading { chain: low(&|r| r.chain), alu: low(&|r| r.alu), chase: low(&|r| r.chase) }
     }
 }
 
@@ -157,12 +136,7 @@ impl Sentinel {
         chase(&self.ring, LAPS);
         let chase_done = self.clock.now();
         let spent = |from, to| self.clock.between(from, to).get() as f32;
-        Reading {
-            chain,
-            alu: spent(start, alu_done),
-            chase: spent(chase_begins, chase_done),
-            calls: None,
-        }
+        Reading { chain, alu: spent(start, alu_done), chase: spent(chase_begins, chase_done) }
     }
 
     /// Keeps the core busy until it runs at its own frequency. A core that was idle for some tens of milliseconds begins at a
@@ -227,7 +201,7 @@ mod tests {
         assert_eq!(at, 0);
     }
 
-    const QUIET: Reading = Reading { chain: 800.0, alu: 560.0, chase: 761.0, calls: Some(681.0) };
+    const QUIET: Reading = Reading { chain: 800.0, alu: 560.0, chase: 761.0 };
 
     #[test]
     fn each_reference_takes_time() {
@@ -251,14 +225,10 @@ mod tests {
     fn one_slow_reference_is_enough_to_be_disturbed() {
         let level = QUIET.ratios();
         assert!(level.are_within(TOLERANCE, &level));
-        for slow in [
-            Reading { alu: 580.0, ..QUIET },
-            Reading { chase: 790.0, ..QUIET },
-            Reading { calls: Some(702.0), ..QUIET },
-        ] {
+        for slow in [Reading { alu: 580.0, ..QUIET }, Reading { chase: 790.0, ..QUIET }] {
             assert!(!slow.ratios().are_within(TOLERANCE, &level), "{slow:?}");
         }
-        assert!(Reading { calls: Some(690.0), ..QUIET }.ratios().are_within(TOLERANCE, &level));
+        assert!(Reading { chase: 770.0, ..QUIET }.ratios().are_within(TOLERANCE, &level));
     }
 
     #[test]
@@ -277,7 +247,6 @@ mod tests {
                 chain: QUIET.chain * slower,
                 alu: QUIET.alu * slower,
                 chase: QUIET.chase * slower,
-                calls: QUIET.calls.map(|calls| calls * slower),
             };
             assert!(reading.ratios().are_within(TOLERANCE, &level), "{slower}");
             assert!(!reading.has_frequency_of(&QUIET));
@@ -287,14 +256,12 @@ mod tests {
     }
 
     #[test]
-    fn an_unused_reference_is_ignored() {
-        let without = Reading { calls: None, ..QUIET };
-        assert!(without.ratios().are_within(TOLERANCE, &QUIET.ratios()));
-        assert!(QUIET.ratios().are_within(TOLERANCE, &without.ratios()));
-        let text = serde_json::to_string(&without).unwrap();
-        assert_eq!(text, "[800.0,560.0,761.0,null]");
-        assert_eq!(serde_json::from_str::<Reading>(&text).unwrap(), without);
-        let no_chain: Reading = serde_json::from_str("[null,560,761,681]").unwrap();
-        assert!(!no_chain.ratios().are_within(TOLERANCE, &QUIET.ratios()));
+    fn a_reading_is_stored_as_three_numbers() {
+        let text = serde_json::to_string(&QUIET).unwrap();
+        assert_eq!(text, "[800.0,560.0,761.0]");
+        assert_eq!(serde_json::from_str::<Reading>(&text).unwrap(), QUIET);
+        for damaged in ["[800,560]", "[800,560,761,681]", "[null,560,761]"] {
+            serde_json::from_str::<Reading>(damaged).expect_err(damaged);
+        }
     }
 }

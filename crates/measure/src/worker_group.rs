@@ -294,13 +294,6 @@ mod tests {
     }
 
     #[test]
-    fn modes_of_calls_after_contention_disturb_no_round() {
-        let (series, _) = contend(2, |_| Duration::from_micros(20));
-        let readings: Vec<_> = series.iter().flat_map(|series| &series.readings).collect();
-        assert!(readings.len() >= 4 && readings.iter().all(|reading| reading.calls.is_none()));
-    }
-
-    #[test]
     fn the_time_of_an_operation_by_the_rate_is_the_number_of_workers() {
         // Some operations are still in progress when the workers are stopped, and take far longer than all before.
         let takes: [fn(u32) -> Duration; 2] = [

@@ -42,7 +42,7 @@ fn rounds(name: &str) -> Vec<Series> {
 }
 
 fn reading(parts: &[f32]) -> Reading {
-    Reading { chain: 1_000.0, alu: parts[0], chase: parts[1], calls: None }
+    Reading { chain: 1_000.0, alu: parts[0], chase: parts[1] }
 }
 
 fn levels<'a>(all: impl Iterator<Item = &'a Series>) -> Levels {
@@ -150,16 +150,12 @@ fn recorded_rounds(
     rounds
 }
 
-/// The recording on a core whose clock wandered, with `chase` in the place of the chain, which was not recorded. So the calls,
-/// which the sentinel made then, are used too: else the integer chains alone would tell a disturbance.
+/// The recording on a core whose clock wandered, with the loads in the place of the chain, which was not recorded, and the
+/// recorded calls in theirs: else the integer chains alone would tell a disturbance.
 fn frequency_steps() -> Vec<RecordedRound> {
     recorded_rounds("frequency-steps", 6, |parts| {
-        let reading = |at: usize| Reading {
-            chain: parts[at + 1],
-            alu: parts[at],
-            chase: parts[at + 1],
-            calls: Some(parts[at + 2]),
-        };
+        let reading =
+            |at: usize| Reading { chain: parts[at + 1], alu: parts[at], chase: parts[at + 2] };
         [reading(0), reading(3)]
     })
 }
@@ -203,12 +199,8 @@ fn twelve_runs_on_a_core_whose_clock_wandered_agree() {
 /// The recording `chains`: getppid with the chain of multiplications, beside a neighbour that came and went.
 fn chains() -> Vec<RecordedRound> {
     recorded_rounds("chains", 8, |parts| {
-        let reading = |at: usize| Reading {
-            chain: parts[at],
-            alu: parts[at + 1],
-            chase: parts[at + 2],
-            calls: None,
-        };
+        let reading =
+            |at: usize| Reading { chain: parts[at], alu: parts[at + 1], chase: parts[at + 2] };
         [reading(0), reading(4)]
     })
 }

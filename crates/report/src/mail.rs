@@ -20,7 +20,7 @@ use crate::rows::is_described;
 
 const SEND: &str = "mail/send";
 
-/// Parameters of the case, without that which older versions lack, and of derived metrics.
+/// Parameters of the case, besides `message`, which titles name; and of derived metrics.
 const PARAMS: [&str; 5] = ["arch", "connections", "delay", "domains", "recipients"];
 const DERIVED_PARAMS: [&str; 4] = ["arch", "delay", "domains", "recipients"];
 

@@ -302,8 +302,7 @@ fn inverse(ratio: Ratio) -> Ratio {
 
 /// Whether a result belongs to the point.
 fn is_at(point: &Select, result: &CaseResult) -> bool {
-    point.case == result.case
-        && point.matches(&result.case, &cases::completed(&result.case, &result.params))
+    point.matches(&result.case, &result.params)
 }
 
 /// The first point that matches.

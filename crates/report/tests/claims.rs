@@ -55,7 +55,7 @@ fn row(case: &str, workers: usize, median: f64) -> CaseResult {
 
 /// A run of two locks.
 fn run() -> Document {
-    let text = r#"{"schema":2,"run":{"id":"x","started":"2026-11-21T00:00:00Z","seed":1,"oscost":"0",
+    let text = r#"{"schema":1,"run":{"id":"x","started":"2026-11-21T00:00:00Z","seed":1,"oscost":"0",
                    "area_seconds":{"clock":0.25,"lock":3.5}},"machine":{"os":"Linux"},"results":[]}"#;
     let mut document: Document = results::parse_document(text).unwrap();
     document.results = vec![

@@ -1,8 +1,7 @@
-//! The rules for documents beyond their syntax, shared by import, the store and export.
+//! The rules for documents beyond their syntax and types, shared by import, the store and export.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
-use std::fmt;
 
 use serde_json::{Map, Value};
 
@@ -10,67 +9,34 @@ use crate::document::{
     CaseResult, Document, Estimate, FrequencySlope, GROUP, Interval, Outcome, PerOp, Reference,
     RunInfo, SCHEMA, Seen,
 };
-use crate::located::one_line;
 
 /// The longest run id, in bytes.
 pub const MAX_RUN_ID_BYTES: usize = 64;
-/// The most results one document may have.
-pub const MAX_RESULTS: usize = 1_000_000;
-
 /// The most jobs of a trial whose times a result may have.
 pub const MAX_TIMELINE: usize = 1_000;
 
-/// A violation of a rule.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fault {
-    /// The keys that lead to the wrong value, from the checked object inwards.
-    pub path: &'static [&'static str],
-    /// What is wrong, in one line.
-    pub message: String,
-}
+/// The longest excerpt of a text that an error quotes, in characters.
+const MAX_QUOTED_CHARS: usize = 200;
 
-impl fmt::Display for Fault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
-}
+/// A violation of a rule: what is wrong, in one line.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Fault(pub String);
 
-impl std::error::Error for Fault {}
-
-fn fault(path: &'static [&'static str], message: impl Into<String>) -> Result<(), Fault> {
-    Err(Fault { path, message: message.into() })
+fn ensure(holds: bool, wrong: impl FnOnce() -> String) -> Result<(), Fault> {
+    if holds { Ok(()) } else { Err(Fault(wrong())) }
 }
 
 impl Document {
     /// Applies all checks of an import to a document in memory.
     pub fn check(&self) -> Result<(), Fault> {
-        if self.schema != SCHEMA {
-            let message = format!("schema is {}, this build knows {SCHEMA}", self.schema);
-            return fault(&["schema"], message);
-        }
+        ensure(self.schema == SCHEMA, || {
+            format!("schema is {}, this build knows {SCHEMA}", self.schema)
+        })?;
         self.run.check()?;
         check_machine(&self.machine)?;
-        if self.results.len() > MAX_RESULTS {
-            return fault(&["results"], format!("more than {MAX_RESULTS} results"));
-        }
-        for result in &self.results {
-            result.check().map_err(|fault| fault.of(result))?;
-        }
-        match first_duplicate(&self.results) {
-            Some((_, second)) => {
-                let result = &self.results[second];
-                fault(&["results"], "appears twice").map_err(|fault| fault.of(result))
-            }
-            None => Ok(()),
-        }
-    }
-}
-
-impl Fault {
-    /// The same fault, with the name of the result.
-    pub(crate) fn of(self, result: &CaseResult) -> Fault {
-        let message = format!("{} {}: {}", result.label(), result.metric, self.message);
-        Fault { message, ..self }
+        self.results.iter().try_for_each(CaseResult::check)?;
+        check_identities(&self.results)
     }
 }
 
@@ -79,12 +45,12 @@ impl RunInfo {
     /// frequency and the seconds of each area.
     pub fn check(&self) -> Result<(), Fault> {
         check_run_id(&self.id)?;
-        check_run_facts(self.core_clock_ghz.as_ref(), &self.area_seconds)?;
-        check_time(&["started"], &self.started)?;
-        match &self.finished {
-            Some(finished) => check_time(&["finished"], finished),
-            None => Ok(()),
-        }
+        check_run_facts(self.core_clock_ghz, &self.area_seconds)?;
+        [Some(&self.started), self.finished.as_ref()].into_iter().flatten().try_for_each(|text| {
+            ensure(parse_time(text).is_some(), || {
+                format!("{text:?} is not a time such as 2026-11-21T20:36:55Z (RFC 3339)")
+            })
+        })
     }
 
     /// Whether they are two of one invocation, which measures the rounds of several systems in turn.
@@ -96,65 +62,38 @@ impl RunInfo {
 
 /// Checks that a frequency is positive, and that no area took negative time.
 pub(crate) fn check_run_facts(
-    clock: Option<&Interval>,
+    clock: Option<Interval>,
     area_seconds: &BTreeMap<String, f64>,
 ) -> Result<(), Fault> {
     if let Some(Interval { low, median, high }) = clock {
-        let parts: [(&'static [&'static str], f64); 3] = [
-            (&["core_clock_ghz", "low"], *low),
-            (&["core_clock_ghz", "median"], *median),
-            (&["core_clock_ghz", "high"], *high),
-        ];
-        check_finite(&parts)?;
-        check_positive(&parts)?;
-        check_ascending(&parts)?;
+        check_positive("core_clock_ghz.low", low)?;
+        check_ascending("core_clock_ghz", &[("low", low), ("median", median), ("high", high)])?;
     }
-    match area_seconds.iter().find(|(_, seconds)| !(seconds.is_finite() && **seconds >= 0.0)) {
-        Some((area, seconds)) => {
-            let message = format!("area_seconds: {} took {seconds} s", one_line(area));
-            fault(&["area_seconds"], message)
-        }
-        None => Ok(()),
-    }
+    area_seconds.iter().try_for_each(|(area, &seconds)| {
+        ensure(seconds.is_finite() && seconds >= 0.0, || {
+            format!("area_seconds: {} took {seconds} s", one_line(area))
+        })
+    })
 }
 
 /// Checks that each fact about the machine is a string, a number, a truth value or null.
 pub(crate) fn check_machine(machine: &Map<String, Value>) -> Result<(), Fault> {
-    match machine.iter().find(|(_, value)| value.is_array() || value.is_object()) {
-        Some((key, _)) => {
-            let message = format!("machine: {} is neither a string nor a number", one_line(key));
-            fault(&["machine"], message)
-        }
-        None => Ok(()),
-    }
+    machine.iter().try_for_each(|(key, value)| {
+        ensure(!value.is_array() && !value.is_object(), || {
+            format!("{} is neither a string nor a number", one_line(key))
+        })
+    })
 }
 
 fn check_run_id(id: &str) -> Result<(), Fault> {
-    if id.is_empty() {
-        return fault(&["id"], "the run's id is empty");
-    }
-    if id.len() > MAX_RUN_ID_BYTES {
-        let message = format!("the run's id is longer than {MAX_RUN_ID_BYTES} characters");
-        return fault(&["id"], message);
-    }
-    if !id.bytes().all(|b| b.is_ascii_alphanumeric() || b"_.-".contains(&b)) {
-        let message = format!("the run's id {id:?} has characters other than A-Z a-z 0-9 _ . -");
-        return fault(&["id"], message);
-    }
-    if id == "last" {
-        return fault(&["id"], "the run's id is `last`, which always means the newest run");
-    }
-    Ok(())
-}
-
-fn check_time(path: &'static [&'static str], text: &str) -> Result<(), Fault> {
-    match parse_time(text) {
-        Some(_) => Ok(()),
-        None => {
-            let message = format!("{text:?} is not a time such as 2026-11-21T20:36:55Z (RFC 3339)");
-            fault(path, message)
-        }
-    }
+    ensure(!id.is_empty(), || "the run's id is empty".to_owned())?;
+    ensure(id.len() <= MAX_RUN_ID_BYTES, || {
+        format!("the run's id is longer than {MAX_RUN_ID_BYTES} characters")
+    })?;
+    ensure(id.bytes().all(|b| b.is_ascii_alphanumeric() || b"_.-".contains(&b)), || {
+        format!("the run's id {id:?} has characters other than A-Z a-z 0-9 _ . -")
+    })?;
+    ensure(id != "last", || "the run's id is `last`, which always means the newest run".to_owned())
 }
 
 /// An RFC 3339 time. jiff reads more forms of ISO 8601, so the form is checked first.
@@ -177,8 +116,9 @@ pub(crate) fn parse_time(text: &str) -> Option<jiff::Timestamp> {
 impl CaseResult {
     /// Checks the case's name, and that outcome, reason and figures agree with one another.
     pub fn check(&self) -> Result<(), Fault> {
-        self.check_name()?;
-        self.check_figures()
+        self.check_name()
+            .and_then(|()| self.check_figures())
+            .map_err(|fault| Fault(format!("{} {}: {fault}", self.label(), self.metric)))
     }
 
     /// The result itself, or a `failed` one with the reason if its figures cannot be true.
@@ -194,23 +134,16 @@ impl CaseResult {
             (Outcome::Measured, _) => (Outcome::Failed, None),
             (other, said) => (other, said),
         };
+        let identity = (self.params.clone(), &self.metric, &self.unit, self.better);
+        let (params, metric, unit, better) = identity;
         Cow::Owned(CaseResult {
             outcome,
             reason: reason.or_else(|| Some(format!("the figures cannot be true: {fault}"))),
-            estimate: None,
-            cycles: None,
-            frequency_slope: None,
-            cpus: Vec::new(),
-            seen: None,
-            quiet_share: None,
-            quiet_quartiles: None,
-            converged: None,
-            per_op: None,
-            reference: None,
-            round_values: Vec::new(),
-            round_starts_ms: Vec::new(),
-            timeline: Vec::new(),
-            ..self.clone()
+            disturbed: self.disturbed,
+            rounds: self.rounds,
+            samples: self.samples,
+            doubts: self.doubts.clone(),
+            ..CaseResult::blank(&self.case, params, metric, unit, better)
         })
     }
 
@@ -219,209 +152,135 @@ impl CaseResult {
             !part.is_empty()
                 && part.bytes().all(|b| b.is_ascii_alphanumeric() || b"_.+-".contains(&b))
         };
-        match self.case.split_once('/') {
-            Some((area, name)) if plain(area) && plain(name) => {}
-            _ => {
-                return fault(
-                    &["case"],
-                    format!("case {:?} is not of the form area/name", self.case),
-                );
-            }
-        }
-        if self.metric.trim().is_empty() || self.metric.contains(char::is_control) {
-            return fault(&["metric"], format!("metric {:?} is not a name", self.metric));
-        }
-        Ok(())
+        let is_case = |(area, name): (&str, &str)| plain(area) && plain(name);
+        ensure(self.case.split_once('/').is_some_and(is_case), || {
+            format!("case {:?} is not of the form area/name", self.case)
+        })?;
+        ensure(!self.metric.trim().is_empty() && !self.metric.contains(char::is_control), || {
+            format!("metric {:?} is not a name", self.metric)
+        })
     }
 
     fn check_figures(&self) -> Result<(), Fault> {
         self.check_outcome()?;
-        self.estimate.as_ref().map_or(Ok(()), check_estimate)?;
-        self.seen.as_ref().map_or(Ok(()), check_seen)?;
-        self.per_op.as_ref().map_or(Ok(()), check_per_op)?;
-        if self.quiet_share.is_some_and(|share| !(0.0..=1.0).contains(&share)) {
-            return fault(&["quiet_share"], "quiet_share is not between 0 and 1");
+        if let Some(Estimate { median, low, high, level }) = self.estimate {
+            check_ascending("estimate", &[("low", low), ("median", median), ("high", high)])?;
+            ensure(0.0 < level && level < 1.0, || format!("level {level} is not between 0 and 1"))?;
         }
-        self.reference.as_ref().map_or(Ok(()), check_reference)?;
-        self.cycles.as_ref().map_or(Ok(()), |cycles| self.check_cycles(cycles))?;
-        self.frequency_slope.as_ref().map_or(Ok(()), check_slope)?;
+        if let Some(Interval { median, low, high }) = self.cycles {
+            let of_estimate = self.estimate.map(|estimate| estimate.median);
+            let of_estimate = of_estimate
+                .ok_or_else(|| Fault("there are cycles, but there is no estimate".to_owned()))?;
+            // The rounds' cycles are computed from their times with the ratio of these.
+            check_positive("cycles.median", median)?;
+            check_positive("estimate.median", of_estimate)?;
+            check_ascending("cycles", &[("low", low), ("median", median), ("high", high)])?;
+        }
+        if let Some(FrequencySlope { slope, low, high, .. }) = self.frequency_slope {
+            check_ascending("frequency_slope", &[("low", low), ("slope", slope), ("high", high)])?;
+        }
+        if let Some(Seen { min, p5, p25, p50, p75, p95, p99, mean }) = self.seen {
+            let low = [("min", min), ("p5", p5), ("p25", p25), ("p50", p50)];
+            let high = [("p75", p75), ("p95", p95), ("p99", p99)];
+            check_ascending("seen", &[&low[..], &high].concat())?;
+            check_finite("seen.mean", [&mean])?;
+        }
+        ensure(self.quiet_share.is_none_or(|share| (0.0..=1.0).contains(&share)), || {
+            "quiet_share is not between 0 and 1".to_owned()
+        })?;
         if let Some([lower, upper]) = self.quiet_quartiles {
-            check_finite(&[(&["quiet_quartiles"], lower), (&["quiet_quartiles"], upper)])?;
-            if lower > upper {
-                return fault(&["quiet_quartiles"], "the lower quartile is above the upper");
-            }
+            check_ascending("quiet_quartiles", &[("lower", lower), ("upper", upper)])?;
         }
-        let not_finite = "a round's value is not a finite number";
-        if !self.round_values.iter().all(|value| value.is_finite()) {
-            return fault(&["round_values"], not_finite);
+        self.per_op.as_ref().map_or(Ok(()), check_per_op)?;
+        if let Some(Reference { alu, chase, chain }) = self.reference {
+            check_positive("reference.alu", alu)?;
+            check_positive("reference.chase", chase)?;
+            check_positive("reference.chain", chain)?;
         }
-        if !self.all_round_values.iter().all(|value| value.is_finite()) {
-            return fault(&["all_round_values"], not_finite);
-        }
-        let (values, starts) = (self.round_values.len(), self.round_starts_ms.len());
-        if starts > 0 && starts != values {
-            let why = format!("{starts} rounds have a start, and {values} a value");
-            return fault(&["round_starts_ms"], why);
-        }
-        if self.timeline.len() > MAX_TIMELINE {
-            return fault(&["timeline"], format!("timeline has more than {MAX_TIMELINE} jobs"));
-        }
-        if self.timeline.iter().any(|[from, to]| from > to) {
-            return fault(&["timeline"], "a job ends before it begins");
-        }
-        Ok(())
+        self.check_rounds()
     }
 
-    fn check_cycles(&self, cycles: &Interval) -> Result<(), Fault> {
-        let Some(estimate) = self.estimate else {
-            return fault(&["cycles"], "there are cycles, but there is no estimate");
-        };
-        let parts: [(&'static [&'static str], f64); 3] = [
-            (&["cycles", "low"], cycles.low),
-            (&["cycles", "median"], cycles.median),
-            (&["cycles", "high"], cycles.high),
-        ];
-        check_finite(&parts)?;
-        // The rounds' cycles are computed from their times with this ratio.
-        check_positive(&[parts[1], (&["estimate", "median"], estimate.median)])?;
-        check_ascending(&parts)
+    fn check_rounds(&self) -> Result<(), Fault> {
+        check_finite("a value of round_values", &self.round_values)?;
+        check_finite("a value of all_round_values", &self.all_round_values)?;
+        let (values, starts) = (self.round_values.len(), self.round_starts_ms.len());
+        ensure(starts == 0 || starts == values, || {
+            format!("{starts} rounds have a start, and {values} a value")
+        })?;
+        ensure(self.timeline.len() <= MAX_TIMELINE, || {
+            format!("timeline has more than {MAX_TIMELINE} jobs")
+        })?;
+        ensure(self.timeline.iter().all(|[from, to]| from <= to), || {
+            "a job of timeline ends before it begins".to_owned()
+        })
     }
 
     fn check_outcome(&self) -> Result<(), Fault> {
-        let measured = self.outcome == Outcome::Measured;
-        match (measured, &self.estimate, &self.reason) {
-            (true, None, _) => fault(&["outcome"], "measured, but there is no estimate"),
-            (true, Some(_), Some(_)) => {
-                fault(&["reason"], "measured, but there is a reason why it is not")
-            }
-            _ if measured && self.unit.trim().is_empty() => {
-                fault(&["unit"], "measured, but there is no unit")
-            }
-            (false, Some(_), _) => fault(&["estimate"], "not measured, but there is an estimate"),
-            (false, None, None) => fault(&["outcome"], "not measured, but there is no reason why"),
-            (false, None, Some(reason)) if reason.trim().is_empty() => {
-                fault(&["reason"], "the reason says nothing")
-            }
-            _ => Ok(()),
-        }
-    }
-}
-
-fn check_estimate(estimate: &Estimate) -> Result<(), Fault> {
-    let Estimate { median, low, high, level } = *estimate;
-    let parts: [(&'static [&'static str], f64); 4] = [
-        (&["estimate", "median"], median),
-        (&["estimate", "low"], low),
-        (&["estimate", "high"], high),
-        (&["estimate", "level"], level),
-    ];
-    check_finite(&parts)?;
-    if low > median {
-        return fault(&["estimate", "low"], format!("low {low} is above the median {median}"));
-    }
-    if high < median {
-        return fault(&["estimate", "high"], format!("high {high} is below the median {median}"));
-    }
-    if level <= 0.0 || level >= 1.0 {
-        return fault(&["estimate", "level"], format!("level {level} is not between 0 and 1"));
-    }
-    Ok(())
-}
-
-fn check_reference(reference: &Reference) -> Result<(), Fault> {
-    let Reference { alu, chase, calls, chain, .. } = *reference;
-    check_finite(&[(&["reference", "alu"], alu), (&["reference", "chase"], chase)])?;
-    let optional: [(&'static [&'static str], Option<f64>); 2] =
-        [(&["reference", "calls"], calls), (&["reference", "chain"], chain)];
-    for (path, value) in optional {
-        let Some(value) = value else { continue };
-        check_finite(&[(path, value)])?;
-        // One that was not read is absent, never 0.
-        check_positive(&[(path, value)])?;
-    }
-    Ok(())
-}
-
-fn check_slope(slope: &FrequencySlope) -> Result<(), Fault> {
-    let parts: [(&'static [&'static str], f64); 3] = [
-        (&["frequency_slope", "low"], slope.low),
-        (&["frequency_slope", "slope"], slope.slope),
-        (&["frequency_slope", "high"], slope.high),
-    ];
-    check_finite(&parts)?;
-    check_ascending(&parts)
-}
-
-fn check_seen(seen: &Seen) -> Result<(), Fault> {
-    let Seen { min, p5, p25, p50, p75, p95, p99, mean } = *seen;
-    let ascending: [(&'static [&'static str], f64); 7] = [
-        (&["seen", "min"], min),
-        (&["seen", "p5"], p5),
-        (&["seen", "p25"], p25),
-        (&["seen", "p50"], p50),
-        (&["seen", "p75"], p75),
-        (&["seen", "p95"], p95),
-        (&["seen", "p99"], p99),
-    ];
-    check_finite(&ascending)?;
-    check_finite(&[(&["seen", "mean"], mean)])?;
-    check_ascending(&ascending)
-}
-
-fn check_ascending(parts: &[(&'static [&'static str], f64)]) -> Result<(), Fault> {
-    for pair in parts.windows(2) {
-        let ((lower, below), (upper, above)) = (pair[0], pair[1]);
-        if below > above {
-            return fault(upper, format!("{} {above} is below {} {below}", upper[1], lower[1]));
-        }
-    }
-    Ok(())
-}
-
-fn check_positive(parts: &[(&'static [&'static str], f64)]) -> Result<(), Fault> {
-    match parts.iter().find(|(_, value)| *value <= 0.0) {
-        Some((path, value)) => fault(path, format!("{} is {value}, not above 0", path.join("."))),
-        None => Ok(()),
+        let is_blank = |text: &str| text.trim().is_empty();
+        let wrong = match (self.outcome == Outcome::Measured, &self.estimate, &self.reason) {
+            (true, None, _) => "measured, but there is no estimate",
+            (true, Some(_), Some(_)) => "measured, but there is a reason why it is not",
+            (true, Some(_), None) if is_blank(&self.unit) => "measured, but there is no unit",
+            (false, Some(_), _) => "not measured, but there is an estimate",
+            (false, None, None) => "not measured, but there is no reason why",
+            (false, None, Some(reason)) if is_blank(reason) => "the reason says nothing",
+            _ => return Ok(()),
+        };
+        Err(Fault(wrong.to_owned()))
     }
 }
 
 fn check_per_op(per_op: &PerOp) -> Result<(), Fault> {
-    let counts: [(&'static [&'static str], Option<f64>); 9] = [
-        (&["per_op", "syscalls"], per_op.syscalls),
-        (&["per_op", "voluntary_switches"], per_op.voluntary_switches),
-        (&["per_op", "involuntary_switches"], per_op.involuntary_switches),
-        (&["per_op", "page_faults"], per_op.page_faults),
-        (&["per_op", "instructions"], per_op.instructions),
-        (&["per_op", "cycles"], per_op.cycles),
-        (&["per_op", "host_syscalls"], per_op.host_syscalls),
-        (&["per_op", "host_switches"], per_op.host_switches),
-        (&["per_op", "host_ptrace_stops"], per_op.host_ptrace_stops),
-    ];
-    for (path, count) in counts {
-        check_finite(&[(path, count.unwrap_or(0.0))])?;
-    }
-    let mut calls = per_op.calls.values();
-    calls.try_for_each(|&count| check_finite(&[(&["per_op", "calls"], count)]))
+    let own = [&per_op.syscalls, &per_op.voluntary_switches, &per_op.involuntary_switches];
+    let further = [&per_op.page_faults, &per_op.instructions, &per_op.cycles];
+    let of_host = [&per_op.host_syscalls, &per_op.host_switches, &per_op.host_ptrace_stops];
+    let counts = [own, further, of_host].into_iter().flatten().flatten();
+    check_finite("a count of per_op", counts.chain(per_op.calls.values()))
 }
 
-fn check_finite(parts: &[(&'static [&'static str], f64)]) -> Result<(), Fault> {
-    for (path, value) in parts {
-        if !value.is_finite() {
-            return fault(path, format!("{} is not a finite number", path.join(".")));
-        }
-    }
-    Ok(())
+fn check_finite<'f>(what: &str, figures: impl IntoIterator<Item = &'f f64>) -> Result<(), Fault> {
+    ensure(figures.into_iter().all(|figure| figure.is_finite()), || {
+        format!("{what} is not a finite number")
+    })
 }
 
-/// The first two results (by index) with the same case, parameters and metric.
-pub(crate) fn first_duplicate(results: &[CaseResult]) -> Option<(usize, usize)> {
-    type Identity<'r> = (&'r str, &'r BTreeMap<String, String>, &'r str);
-    let mut known: HashMap<Identity<'_>, usize> = HashMap::with_capacity(results.len());
-    for (index, result) in results.iter().enumerate() {
-        let identity = (result.case.as_str(), &result.params, result.metric.as_str());
-        if let Some(first) = known.insert(identity, index) {
-            return Some((first, index));
+fn check_positive(what: &str, figure: f64) -> Result<(), Fault> {
+    check_finite(what, [&figure])?;
+    ensure(figure > 0.0, || format!("{what} is {figure}, not above 0"))
+}
+
+/// Checks that the figures of an object are finite numbers, none below the one before it.
+fn check_ascending(of: &str, figures: &[(&str, f64)]) -> Result<(), Fault> {
+    figures
+        .iter()
+        .try_for_each(|(name, figure)| check_finite(&format!("{of}.{name}"), [figure]))?;
+    figures.windows(2).try_for_each(|pair| {
+        let ((lower, below), (upper, above)) = (pair[0], pair[1]);
+        ensure(below <= above, || format!("{of}: {upper} {above} is below {lower} {below}"))
+    })
+}
+
+/// Checks that no two results have the same case, parameters and metric.
+pub(crate) fn check_identities(results: &[CaseResult]) -> Result<(), Fault> {
+    let mut known = HashMap::with_capacity(results.len());
+    results.iter().enumerate().try_for_each(|(at, result)| {
+        match known.insert((&result.case, &result.params, &result.metric), at) {
+            None => Ok(()),
+            Some(first) => Err(Fault(format!(
+                "{} {} appears twice: results[{first}] and results[{at}]",
+                result.label(),
+                result.metric
+            ))),
         }
+    })
+}
+
+/// `text` as one short line, because a message may quote any content of a file.
+pub(crate) fn one_line(text: &str) -> String {
+    let mut chars = text.chars().map(|c| if c.is_control() { ' ' } else { c });
+    let mut line: String = chars.by_ref().take(MAX_QUOTED_CHARS).collect();
+    if chars.next().is_some() {
+        line.push_str("...");
     }
-    None
+    line
 }

@@ -1,7 +1,6 @@
 //! The document for other programs: one run, the machine it was measured on, and its results.
 //!
-//! This is schema 2; documents of schema 1 are read too. A field is never renamed or given another meaning
-//! within a schema number; see `docs/results.md`.
+//! A field is never renamed or given another meaning within a schema number; see `docs/results.md`.
 
 use std::collections::BTreeMap;
 
@@ -10,8 +9,10 @@ pub use measure::stats::Interval;
 use measure::{CaseError, Metric};
 use serde::{Deserialize, Serialize};
 
+use crate::object::unique_keys;
+
 /// The schema number this build reads and writes.
-pub const SCHEMA: u32 = 2;
+pub const SCHEMA: u32 = 1;
 /// The fact about a machine that is the name of the system which was measured.
 pub const SYSTEM: &str = "system";
 /// The key of the fact about a machine with the launcher that started it, such as `gvisor`, if it was one of several systems.
@@ -51,17 +52,17 @@ pub struct RunInfo {
     /// Version of oscost that measured.
     pub oscost: String,
     /// The user's labels (`--tag key=value`).
-    #[serde(default)]
+    #[serde(default, deserialize_with = "unique_keys")]
     pub tags: BTreeMap<String, String>,
     /// The options: filters, precision, budget and the like, as text.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "unique_keys")]
     pub asked: BTreeMap<String, String>,
     /// The core's frequency in GHz while points were sampled: the median over rounds, at which times in nanoseconds are
     /// given, with the 5 and 95 % quantiles; absent if it could not be measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub core_clock_ghz: Option<Interval>,
     /// Time spent in the rounds of each area, in seconds.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(deserialize_with = "unique_keys")]
     pub area_seconds: BTreeMap<String, f64>,
 }
 
@@ -75,7 +76,7 @@ pub struct CaseResult {
     /// `area/name`.
     pub case: String,
     /// The case's parameters, by name.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "unique_keys")]
     pub params: BTreeMap<String, String>,
     /// `time` for the cost of one operation; other names are defined by the case.
     pub metric: String,
@@ -229,23 +230,15 @@ pub struct Seen {
     pub mean: f64,
 }
 
-/// Trimmed means of the readings of the sentinel's reference computations, in ns (of earlier documents medians); `None` for one that is not in use.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+/// Trimmed means of the readings of the sentinel's reference computations, in ns.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Reference {
     /// Independent integer chains.
     pub alu: f64,
-    /// Which chains those are: 2 for exclusive ors and additions; absent for rotations, in documents of earlier builds. Times of
-    /// different chains are not compared.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub alu_chains: Option<u8>,
     /// Dependent loads within the first-level cache.
     pub chase: f64,
-    /// Calls that do nothing in the kernel.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub calls: Option<f64>,
     /// A chain of dependent multiplications, by which the core's cycles are counted.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub chain: Option<f64>,
+    pub chain: f64,
 }
 
 /// Counts per operation; `None` if this system cannot count it.
@@ -273,8 +266,8 @@ pub struct PerOp {
     /// Of these switches, stops of a traced process (ptrace(2)).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host_ptrace_stops: Option<f64>,
-    /// System calls by name; empty where only their number is known, and in documents of older builds.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    /// System calls by name; empty where only their number is known.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty", deserialize_with = "unique_keys")]
     pub calls: BTreeMap<String, f64>,
 }
 
@@ -343,14 +336,6 @@ impl CaseResult {
             all_round_values: Vec::new(),
             timeline: Vec::new(),
         }
-    }
-
-    /// The same without a `calls` reference of 0, which documents of schema 1 have if calls were not in use.
-    pub(crate) fn with_absent_references(mut self) -> Self {
-        if let Some(reference) = &mut self.reference {
-            reference.calls = reference.calls.filter(|&calls| calls != 0.0);
-        }
-        self
     }
 
     /// Core cycles per ns of this result: its `round_values` multiplied by this are in cycles. `None` without cycles.

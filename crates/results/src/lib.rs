@@ -4,7 +4,7 @@ pub mod check;
 pub mod document;
 pub mod export;
 pub mod import;
-mod located;
+mod object;
 pub mod store;
 
 pub use check::Fault;

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
 
-use crate::located::one_line;
+use crate::check::one_line;
 
 /// The longest output of a round's worker, in bytes.
 pub const MAX_LINES_BYTES: usize = 64 << 20;
@@ -90,11 +90,10 @@ impl Store {
         location::default_path(|name| std::env::var_os(name))
     }
 
-    /// Opens the store for reading and writing; creates the file and its folders if they are missing, and upgrades a
-    /// store of an older oscost.
+    /// Opens the store for reading and writing; creates the file and its folders if they are missing.
     ///
     /// # Errors
-    /// A file that is not an oscost store, or is a newer one's, is rejected and not modified.
+    /// A file that is not an oscost store, or one of another version, is rejected and not modified.
     pub fn open(path: &Path) -> Result<Store, StoreError> {
         let connection = open::for_writing(path)?;
         Ok(Store { path: path.to_owned(), connection })

@@ -6,7 +6,6 @@ use measure::cycles::{Latency, UNIT};
 use measure::estimate::{ChainTimes, JudgedRound, Levels, Sample, Unit, distribution};
 use measure::frequency::{Slope, TimeAndChain};
 use measure::record::{Combine, MetricValue, OperationCounts};
-use measure::sentinel::ALU_CHAINS;
 use measure::stats::{
     Interval, LEVEL, RoundValue, faster_of_pairs, interval_of, median, quantile, trimmed_mean,
 };
@@ -440,19 +439,16 @@ fn core_bound_doubt(slope: &Slope) -> Option<String> {
     })
 }
 
-/// Medians of the sentinel's readings around the quiet samples.
+/// Trimmed means of the sentinel's readings around the quiet samples.
 fn reference(judged: &[JudgedRound]) -> Option<Reference> {
     let readings: Vec<_> = judged.iter().flat_map(|j| &j.readings).collect();
-    let middle_of = |part: &dyn Fn(&measure::sentinel::Reading) -> Option<f32>| {
-        let mut values: Vec<f64> = readings.iter().filter_map(|r| part(r)).map(f64::from).collect();
-        (!values.is_empty()).then(|| trimmed_mean(&mut values))
+    let middle_of = |part: &dyn Fn(&measure::sentinel::Reading) -> f32| {
+        trimmed_mean(&mut readings.iter().map(|r| f64::from(part(r))).collect::<Vec<_>>())
     };
-    Some(Reference {
-        alu: middle_of(&|r| Some(r.alu))?,
-        alu_chains: Some(ALU_CHAINS),
-        chase: middle_of(&|r| Some(r.chase))?,
-        calls: middle_of(&|r| r.calls),
-        chain: middle_of(&|r| Some(r.chain)),
+    (!readings.is_empty()).then(|| Reference {
+        alu: middle_of(&|r| r.alu),
+        chase: middle_of(&|r| r.chase),
+        chain: middle_of(&|r| r.chain),
     })
 }
 

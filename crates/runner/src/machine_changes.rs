@@ -83,7 +83,7 @@ mod tests {
     fn run(machine: &[(&str, &str)]) -> Document {
         let machine: Map<String, Json> =
             machine.iter().map(|(key, value)| ((*key).to_owned(), Json::from(*value))).collect();
-        let run = json!({"id": "a", "started": "2026-01-01T00:00:00Z", "seed": 1, "oscost": "1"});
+        let run = json!({"id": "a", "started": "2026-01-01T00:00:00Z", "seed": 1, "oscost": "1", "area_seconds": {}});
         let run = json!({"schema": results::SCHEMA, "run": run, "machine": machine, "results": []});
         serde_json::from_value(run).unwrap()
     }
@@ -124,7 +124,7 @@ mod tests {
         ];
         let new = base.map(|(key, _)| (key, "other"));
         assert_eq!(also_differs(&[&run(&base), &run(&new)]).len(), base.len());
-        // An older version did not record them, so that they differ is not known.
+        // Whether they differ from facts that were not recorded is not known.
         assert_eq!(also_differs(&[&run(&[]), &run(&new)]), []);
     }
 

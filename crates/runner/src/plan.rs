@@ -44,58 +44,39 @@ pub struct Plan {
     /// Half-width of the interval at which a sampled point is done, as a share.
     pub precision: f64,
     /// The same for sampled points that wait for memory, other CPUs, devices or timers.
-    #[serde(default = "waiting_precision")]
     pub waiting_precision: f64,
     /// The same for trials and for workers that contend, which scatter more from process to process.
     pub trial_precision: f64,
     /// How many times as wide as wanted the interval of a sampled point may be before it is marked.
-    #[serde(default = "no_tolerance")]
     pub tolerance: f64,
     /// The time for the whole run, in ms.
     pub budget_ms: u64,
     /// Whether the user set it: then systems in turn may not take longer either.
     pub is_budget_set: bool,
     /// The part of the budget that is for counting what points make the host do.
-    #[serde(default)]
     pub host_counts_ms: u64,
     /// The minimum number of rounds of a point.
     pub rounds_at_least: usize,
     /// The number of trials of a point whose rounds are trials.
-    #[serde(default)]
     pub trials: usize,
     /// The largest number of trials of a point, if it is not four times as many.
-    #[serde(default)]
     pub trials_at_most: Option<usize>,
     /// The user's own code that points measure, by their labels.
-    #[serde(default)]
     pub user: BTreeMap<String, UserCode>,
     /// Seed of the order of rounds and of the bootstrap.
     pub seed: u64,
     /// The CPUs in use; single measurements are made on the last.
     pub cpus: Vec<usize>,
     /// Whether its system is one of several that are measured in turn.
-    #[serde(default)]
     pub in_turn: bool,
     /// Extra work on the clock, as a share.
     pub slow_down: f64,
     /// The number of starts of the system that the rounds come from, if they are what varies.
-    #[serde(default)]
     pub boots: Option<usize>,
     /// Whether the system is started for each round.
-    #[serde(default)]
     pub fresh: bool,
     /// The process that measures the run, which is not resumed while that one exists.
     pub coordinator: u32,
-}
-
-/// The value for a run planned before plans had this field.
-fn waiting_precision() -> f64 {
-    WAITING_PRECISION
-}
-
-/// As above.
-fn no_tolerance() -> f64 {
-    1.0
 }
 
 /// Plans a run of all points that `options` select, on these CPUs.

@@ -39,7 +39,6 @@ pub struct ServerReport {
     /// Times no process or thread could be started for a connection.
     pub no_process: u64,
     /// Times the work for a request failed, except in programs that the server started.
-    #[serde(default)]
     pub work_failed: u64,
 }
 

@@ -168,18 +168,15 @@ impl Side {
             return false;
         }
         let has = |(name, values): (&String, &Located<Vec<String>>)| {
-            values.value.iter().any(|value| has_value(case, params, name, value))
+            values.value.iter().any(|value| has_value(params, name, value))
         };
         self.params.iter().all(has)
     }
 }
 
-/// Whether a point has this value of a parameter, which runs of older versions may lack.
-fn has_value(case: &str, params: &BTreeMap<String, String>, name: &str, value: &str) -> bool {
-    match params.get(name) {
-        Some(own) => same_value(own, value),
-        None => cases::completed(case, params).get(name).is_some_and(|own| same_value(own, value)),
-    }
+/// Whether a point has this value of a parameter.
+fn has_value(params: &BTreeMap<String, String>, name: &str, value: &str) -> bool {
+    params.get(name).is_some_and(|own| same_value(own, value))
 }
 
 /// Why a result is no figure.
@@ -236,9 +233,7 @@ fn rows<'a>(side: &Side, document: &'a Document) -> Vec<Row<'a>> {
 fn not_measured(side: &Side, rows: &[Row]) -> Vec<String> {
     let is_there = |params: &BTreeMap<String, String>| {
         rows.iter().any(|(result, _)| {
-            let has = |(name, value): (&String, &String)| {
-                has_value(&result.case, &result.params, name, value)
-            };
+            let has = |(name, value): (&String, &String)| has_value(&result.params, name, value);
             params.iter().all(has)
         })
     };

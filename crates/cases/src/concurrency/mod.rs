@@ -43,7 +43,6 @@ pub const AREA: Area = Area {
             says: "A thread pool pays off for jobs longer than {}.",
         },
     ],
-    added: options::ADDED,
     applications: designs::APPLICATIONS,
     ..Area::new("concurrency", CASES)
 };

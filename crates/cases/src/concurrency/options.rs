@@ -12,8 +12,8 @@ use crate::{Param, Takes};
 /// The most kinds of objects: each has a handler with its own machine code.
 pub const KINDS_AT_MOST: usize = 8;
 
-/// The values that the options had before they existed.
-pub const ADDED: &[(&str, &str)] = &[
+/// The usual values, which options have that a case lacks.
+pub const USUAL: &[(&str, &str)] = &[
     (FINISHER.name, "none"),
     (KINDS.name, "1"),
     (STAMP.name, "handler"),
@@ -158,7 +158,7 @@ pub fn work_of(
 
 /// The value of an option.
 pub fn value_or_usual<'a>(params: &'a Params, name: &str) -> &'a str {
-    let usual = ADDED.iter().find(|(added, _)| *added == name).map_or("", |(_, usual)| *usual);
+    let usual = USUAL.iter().find(|(option, _)| *option == name).map_or("", |(_, usual)| *usual);
     params.get(name).map_or(usual, String::as_str)
 }
 
@@ -174,7 +174,7 @@ mod tests {
     fn a_list_without_options_is_carried_out_as_ever() {
         let work = Work::of_ns_per_iteration(1.0).unwrap();
         assert_eq!(Options::of(&params(&[]), &work), Ok(Options::default()));
-        let usual = params(ADDED);
+        let usual = params(USUAL);
         assert_eq!(Options::of(&usual, &work), Ok(Options::default()));
     }
 

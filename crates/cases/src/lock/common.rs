@@ -204,10 +204,9 @@ pub fn measure<L: Lock>(params: &Params, round: &mut Round, lock: &L) -> Result<
 /// # Errors
 /// `Failed` if it is no duration.
 fn length_of_work(params: &Params, name: &str) -> Result<Option<Duration>, CaseError> {
-    match params.get(name).map(String::as_str) {
-        // Older plans do not have all parameters.
-        None | Some("none" | "loop100") => Ok(None),
-        Some(_) => length_of(params, name).map(Some),
+    match value_of(params, name)? {
+        "none" | "loop100" => Ok(None),
+        _ => length_of(params, name).map(Some),
     }
 }
 

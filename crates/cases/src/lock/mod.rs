@@ -40,7 +40,6 @@ pub const AREA: Area = Area {
         Need { cases: &["posix-sem-named", "posix-sem-shared"], what: "/dev/shm, writable" },
     ],
     includes,
-    added: &[(OUTSIDE.name, "none")],
     // Like lock/sysv-sem, lock/posix-sem-shared, lock/pthread-mutex and lock/pipe-token, with a small difference each.
     extended: &[
         "lock/sysv-sem-no-undo",

@@ -20,7 +20,7 @@ use crate::{Area, Case, Finding, Layout, Need, Select, SummaryRow};
 
 /// The area.
 pub const AREA: Area = Area {
-    added: &[("message", "none")],
+    experiments: &["message"],
     needs: &[Need {
         cases: &[],
         what: "descriptors for both sides of all connections (ulimit -n); for process architectures as many processes (ulimit -u)",

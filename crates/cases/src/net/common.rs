@@ -63,8 +63,8 @@ pub const PARENT: Param = Param {
     takes: Takes::Size(4 << 30),
 };
 
-/// The values that parameters had before they existed.
-pub const ADDED: &[(&str, &str)] = &[("work", "none"), ("cpus", "1"), ("parent", "0")];
+/// The values of parameters that a case lacks.
+pub const USUAL: &[(&str, &str)] = &[("work", "none"), ("cpus", "1"), ("parent", "0")];
 
 /// Architectures of which another one is the same in kind: event loops that wait by another call, programs instead of processes,
 /// and fixed numbers of processes or threads.

@@ -27,7 +27,7 @@ pub const AREA: Area = Area {
     // A run of everything has no time for them.
     extended: &["net/overload", "net/slow"],
     beyond_quick: &["net/hold"],
-    added: ADDED,
+    experiments: &["work", "parent"],
     needs: &[
         Need {
             cases: &[],

@@ -15,7 +15,7 @@ use servers::hosted::Hosted;
 use servers::work::{NoSuchWork, WorkResources};
 use servers::{Architecture, NameServer, Protocol, Task, Work};
 
-use super::ADDED;
+use super::USUAL;
 use crate::order::{ServeOrder, WorkerOrder, worker};
 use crate::{Param, Takes, count_of, size_of, value_of};
 
@@ -77,7 +77,7 @@ impl Drop for Scratch {
 /// The parameters, and the usual values of those that the case lacks.
 fn with_usual(params: &Params) -> Params {
     let mut params = params.clone();
-    for (name, value) in ADDED {
+    for (name, value) in USUAL {
         params.entry((*name).to_owned()).or_insert_with(|| (*value).to_owned());
     }
     params

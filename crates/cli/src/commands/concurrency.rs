@@ -79,7 +79,7 @@ fn plan_for(
     Ok(runner::plan_of(points.collect(), &options, cpus, runner::random_seed())?)
 }
 
-/// The options of the case that are not at their usual values: so runs of older versions have the same points.
+/// The options of the case that are not at their usual values, which need not be named.
 fn options_of(args: &Concurrency) -> Params {
     let foreground = (args.goal == Goal::Foreground).then_some((FOREGROUND.name, "yes"));
     let instructions = match args.instructions {

@@ -36,7 +36,7 @@ pub(super) mod phase {
 /// One worker's results. Floating-point numbers are stored as their bits.
 pub(super) struct Slot {
     samples: [AtomicU32; SAMPLES_AT_MOST],
-    readings: [[AtomicU32; 4]; SAMPLES_AT_MOST + 1],
+    readings: [[AtomicU32; 3]; SAMPLES_AT_MOST + 1],
     /// Number of samples. Only those of the last batch length are stored: the batch may grow at the beginning.
     kept: AtomicU32,
     batch: AtomicU64,
@@ -76,7 +76,7 @@ impl Slot {
     const fn empty() -> Self {
         Self {
             samples: [const { AtomicU32::new(0) }; SAMPLES_AT_MOST],
-            readings: [const { [const { AtomicU32::new(0) }; 4] }; SAMPLES_AT_MOST + 1],
+            readings: [const { [const { AtomicU32::new(0) }; 3] }; SAMPLES_AT_MOST + 1],
             kept: AtomicU32::new(0),
             batch: AtomicU64::new(0),
             operations: AtomicU64::new(0),
@@ -121,11 +121,7 @@ impl Slot {
             samples: self.samples[..kept].iter().map(float).collect(),
             readings: self.readings[..readings]
                 .iter()
-                .map(|kept| {
-                    Reading::from(
-                        kept.each_ref().map(|part| Some(float(part)).filter(|ns| !ns.is_nan())),
-                    )
-                })
+                .map(|kept| Reading::from(kept.each_ref().map(float)))
                 .collect(),
             contended,
             beyond_core: !order.core_bound,
@@ -154,8 +150,8 @@ impl Slot {
             stored.store(sample.to_bits(), Ordering::Release);
         }
         for (stored, reading) in self.readings.iter().zip(&series.readings) {
-            for (part, ns) in stored.iter().zip(<[Option<f32>; 4]>::from(*reading)) {
-                part.store(ns.unwrap_or(f32::NAN).to_bits(), Ordering::Release);
+            for (part, ns) in stored.iter().zip(<[f32; 3]>::from(*reading)) {
+                part.store(ns.to_bits(), Ordering::Release);
             }
         }
         self.batch.store(series.batch, Ordering::Release);

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-use cases::concurrency::options::ADDED;
+use cases::concurrency::options::USUAL;
 use results::CaseResult;
 
 use crate::rows::{Row, is_described};
@@ -69,7 +69,7 @@ pub(crate) fn is_known(result: &CaseResult) -> bool {
         _ => return false,
     };
     // Options are part of the titles, where they are not at their usual values.
-    let is_option = |key: &&String| ADDED.iter().any(|(name, _)| name == key);
+    let is_option = |key: &&String| USUAL.iter().any(|(name, _)| name == key);
     is_described(result)
         && result.params.keys().filter(|key| !is_option(key)).eq(params)
         && result.params.iter().all(|(key, value)| is_usual(&result.case, key, value))
@@ -151,7 +151,7 @@ pub(crate) fn order_words(order: &str) -> String {
 
 /// `, finishers of 20 us`, for all options of a group that are not at their usual values.
 pub(crate) fn options_words(group: &Group) -> String {
-    let unusual = ADDED.iter().filter_map(|(name, usual)| {
+    let unusual = USUAL.iter().filter_map(|(name, usual)| {
         let value = group.param(name);
         (!value.is_empty() && value != *usual).then_some((*name, value))
     });
@@ -262,7 +262,7 @@ mod tests {
             let params = params.iter().copied().collect();
             options_words(&Group { params, rows: Vec::new() })
         };
-        assert_eq!(of(ADDED), "");
+        assert_eq!(of(USUAL), "");
         assert_eq!(of(&[("jobs", "17")]), "");
         let all = [
             ("finisher", "20us"),

@@ -17,7 +17,7 @@ const HOLD: &str = "net/hold";
 const PARAMS: [&str; 4] = ["arch", "connections", "network", "place"];
 const DERIVED_PARAMS: [&str; 4] = ["arch", "network", "place", "than"];
 
-/// Further parameters, which results of older versions and some cases lack.
+/// Further parameters, which some cases lack.
 const FURTHER: [&str; 4] = ["cpus", "parent", "slow", "work"];
 
 /// The default values of the parameters.

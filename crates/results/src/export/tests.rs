@@ -10,7 +10,7 @@ fn json_has_one_key_a_line_and_ends_with_a_newline() {
     let text = to_json(&document());
     assert!(
         text.starts_with(
-            "{\n  \"schema\": 2,\n  \"run\": {\n    \"id\": \"20261121-203655-4f2a\",\n"
+            "{\n  \"schema\": 1,\n  \"run\": {\n    \"id\": \"20261121-203655-4f2a\",\n"
         )
     );
     assert!(text.ends_with("}\n"));

@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use rusqlite::ErrorCode;
 
-use crate::check::Fault;
-use crate::located::one_line;
+use crate::check::{Fault, one_line};
 
 /// The time for which a writer waits for another one. A transaction takes milliseconds.
 pub(super) const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
@@ -41,33 +40,29 @@ pub enum StoreError {
         /// What it is instead.
         what: &'static str,
     },
-    /// A newer oscost created it.
+    /// It has the tables of another version. It was not modified.
     #[error(
-        "{path}: made by a newer oscost: store version {found}, this build knows {known}; \
+        "{path}: a store of version {found}, made by a newer oscost: this build knows version {known} only; \
          use that oscost, or set OSCOST_STORE to another file",
         path = path.display()
     )]
-    Newer {
+    OtherVersion {
         /// The store.
         path: PathBuf,
         /// Its version.
         found: i64,
-        /// The highest version this build knows.
+        /// The version of this build.
         known: i64,
     },
-    /// An older oscost created it, and it was opened for reading only.
+    /// A development build created it. It was not modified.
     #[error(
-        "{path}: made by an older oscost: store version {found}, this build reads {known}; \
-         any `oscost run` or `oscost import` brings it up to date",
+        "{path}: a store of a development build of oscost before 0.1, which this build does not read; \
+         move it away to start a new one, or set OSCOST_STORE to another file",
         path = path.display()
     )]
-    Older {
+    Development {
         /// The store.
         path: PathBuf,
-        /// Its version.
-        found: i64,
-        /// The version this build reads.
-        known: i64,
     },
     /// An error of the operating system.
     #[error("{path}: {cause}", path = path.display(), cause = io_cause(error))]
@@ -164,8 +159,7 @@ impl StoreError {
     }
 
     pub(super) fn unsound(id: &str, message: impl Into<String>) -> StoreError {
-        let fault = Fault { path: &[], message: message.into() };
-        StoreError::Unsound { id: id.to_owned(), fault }
+        StoreError::Unsound { id: id.to_owned(), fault: Fault(message.into()) }
     }
 }
 

@@ -1,4 +1,4 @@
-//! Opens the file: rejects files of other programs without modifying them, creates and upgrades stores.
+//! Opens the file: rejects files of other programs and versions without modifying them, and creates stores.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
@@ -12,15 +12,14 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavio
 
 use super::error::{BUSY_TIMEOUT, StoreError};
 
-/// "oscs", at byte 68 of the file: <https://www.sqlite.org/fileformat.html>.
-pub(super) const APPLICATION_ID: i32 = 0x6f73_6373;
+/// "osco", at byte 68 of the file: <https://www.sqlite.org/fileformat.html>.
+pub(super) const APPLICATION_ID: i32 = 0x6f73_636f;
+/// "oscs", of stores that development builds made.
+pub(super) const DEVELOPMENT_ID: i32 = 0x6f73_6373;
 
-/// Step n brings a store from version n to version n + 1 (PRAGMA user_version). Only ever append.
-pub(super) const MIGRATIONS: &[&str] =
-    &[include_str!("001_first.sql"), include_str!("002_run_facts.sql")];
-
-/// The oldest version that can be read without an upgrade: what it lacks is absent.
-const READABLE_SINCE: i64 = 1;
+/// The version of the tables (PRAGMA user_version).
+const VERSION: i64 = 1;
+const TABLES: &str = include_str!("tables.sql");
 
 /// The stores this process has open or had open.
 ///
@@ -99,8 +98,10 @@ fn check_header(path: &Path, header: &[u8]) -> Result<(), StoreError> {
     let what = match header.get(68..72) {
         _ if header.is_empty() => "the file is empty",
         _ if !header.starts_with(b"SQLite format 3\0") => "not an SQLite file",
-        Some(id) if id == APPLICATION_ID.to_be_bytes() => return Ok(()),
-        Some(_) => "another program's SQLite file",
+        Some(id) => {
+            let id = i32::from_be_bytes(id.try_into().expect("4 bytes"));
+            return check_application(path, id);
+        }
         None => "cut short",
     };
     Err(StoreError::NotAStore { path: path.to_owned(), what })
@@ -113,7 +114,7 @@ fn connect_for_writing(path: &Path) -> Result<Connection, StoreError> {
         | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = Connection::open_with_flags(path, flags).map_err(failed)?;
     connection.busy_timeout(BUSY_TIMEOUT).map_err(failed)?;
-    migrate(&mut connection, path, MIGRATIONS)?;
+    create_tables(&mut connection, path)?;
     use_wal(&connection).map_err(failed)?;
     // With WAL: a kill loses nothing, a power cut at most the last rounds, and nothing gets damaged.
     connection.pragma_update(None, "synchronous", "NORMAL").map_err(failed)?;
@@ -121,52 +122,47 @@ fn connect_for_writing(path: &Path) -> Result<Connection, StoreError> {
     Ok(connection)
 }
 
-/// Upgrades the store to the newest version, in one transaction.
-pub(super) fn migrate(
-    connection: &mut Connection,
-    path: &Path,
-    steps: &[&str],
-) -> Result<(), StoreError> {
+fn check_application(path: &Path, id: i32) -> Result<(), StoreError> {
+    match id {
+        APPLICATION_ID => Ok(()),
+        DEVELOPMENT_ID => Err(StoreError::Development { path: path.to_owned() }),
+        _ => {
+            let what = "another program's SQLite file";
+            Err(StoreError::NotAStore { path: path.to_owned(), what })
+        }
+    }
+}
+
+/// Creates the tables in an empty file, in one transaction.
+fn create_tables(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
     let failed = |error| StoreError::sqlite(path, error);
-    if pending(connection, path, steps)?.is_empty() {
+    if has_tables(connection, path)? {
         return Ok(());
     }
     let transaction =
         Transaction::new(connection, TransactionBehavior::Immediate).map_err(failed)?;
     // Another process may have done it while this one waited.
-    for step in pending(&transaction, path, steps)? {
-        transaction.execute_batch(step).map_err(failed)?;
+    if !has_tables(&transaction, path)? {
+        transaction.execute_batch(TABLES).map_err(failed)?;
     }
-    transaction.pragma_update(None, "user_version", steps.len() as i64).map_err(failed)?;
     transaction.commit().map_err(failed)
 }
 
-fn pending<'s>(
-    connection: &Connection,
-    path: &Path,
-    steps: &'s [&'s str],
-) -> Result<&'s [&'s str], StoreError> {
-    let found = version(connection, path)?;
-    let known = steps.len() as i64;
-    usize::try_from(found).ok().and_then(|done| steps.get(done..)).ok_or(StoreError::Newer {
-        path: path.to_owned(),
-        found,
-        known,
-    })
-}
-
-/// The store's version; 0 for an empty file.
-fn version(connection: &Connection, path: &Path) -> Result<i64, StoreError> {
+/// Whether the file has this version's tables: not if it is empty.
+fn has_tables(connection: &Connection, path: &Path) -> Result<bool, StoreError> {
     let sql = "SELECT user_version, application_id, (SELECT count(*) FROM sqlite_schema)
                FROM pragma_user_version, pragma_application_id";
-    let (version, application, objects): (i64, i32, i64) = connection
+    let (found, application, objects): (i64, i32, i64) = connection
         .query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
         .map_err(|error| StoreError::sqlite(path, error))?;
-    if application != APPLICATION_ID && (version, objects) != (0, 0) {
-        let what = "another program's SQLite file";
-        return Err(StoreError::NotAStore { path: path.to_owned(), what });
+    if (found, application, objects) == (0, 0, 0) {
+        return Ok(false);
     }
-    Ok(version)
+    check_application(path, application)?;
+    match found {
+        VERSION => Ok(true),
+        _ => Err(StoreError::OtherVersion { path: path.to_owned(), found, known: VERSION }),
+    }
 }
 
 /// Switches to write-ahead logging. SQLite does not wait for other processes here, so this does.
@@ -211,13 +207,10 @@ pub(super) fn connect_immutable(path: &Path) -> Result<Connection, StoreError> {
 
 fn readable(connection: Connection, path: &Path) -> Result<Connection, StoreError> {
     connection.busy_timeout(BUSY_TIMEOUT).map_err(|error| StoreError::sqlite(path, error))?;
-    let steps = pending(&connection, path, MIGRATIONS)?;
-    let known = MIGRATIONS.len() as i64;
-    let found = known - steps.len() as i64;
-    if found < READABLE_SINCE {
-        return Err(StoreError::Older { path: path.to_owned(), found, known });
+    match has_tables(&connection, path)? {
+        true => Ok(connection),
+        false => Err(StoreError::NotAStore { path: path.to_owned(), what: "it has no tables" }),
     }
-    Ok(connection)
 }
 
 fn needs_writable_folder(error: &rusqlite::Error) -> bool {

@@ -59,16 +59,9 @@ impl Store {
         open: &Connection,
         id: &str,
     ) -> Result<Option<Document>, StoreError> {
-        // A store opened for reading may be an older oscost's.
-        let facts = match self.has_run_facts(open)? {
-            true => "core_clock_ghz, area_seconds",
-            false => "NULL, NULL",
-        };
-        let sql = format!(
-            "SELECT seq, started, finished, seed, oscost, tags, asked, machine, {facts}
-             FROM runs WHERE id = ?1"
-        );
-        let mut statement = open.prepare_cached(&sql).map_err(self.failed())?;
+        let sql = "SELECT seq, started, finished, seed, oscost, tags, asked, machine, core_clock_ghz, area_seconds
+                   FROM runs WHERE id = ?1";
+        let mut statement = open.prepare_cached(sql).map_err(self.failed())?;
         let mut rows = statement.query([id]).map_err(self.failed())?;
         let Some(row) = rows.next().map_err(self.failed())? else {
             return Ok(None);
@@ -82,19 +75,12 @@ impl Store {
             oscost: self.column(row, 4)?,
             tags: self.json(row, 5, id)?,
             asked: self.json(row, 6, id)?,
-            core_clock_ghz: self.optional_json(row, 8, id)?,
-            area_seconds: self.optional_json(row, 9, id)?.unwrap_or_default(),
+            core_clock_ghz: self.json(row, 8, id)?,
+            area_seconds: self.json(row, 9, id)?,
         };
         let machine = self.json(row, 7, id)?;
         let results = self.read_results(open, self.column(row, 0)?, id)?;
         Ok(Some(Document { schema: SCHEMA, run, machine, results }))
-    }
-
-    /// Whether the table of runs has the columns of the second version.
-    fn has_run_facts(&self, open: &Connection) -> Result<bool, StoreError> {
-        let sql = "SELECT count(*) FROM pragma_table_info('runs') WHERE name = 'core_clock_ghz'";
-        let found = open.query_row(sql, [], |row| row.get::<_, i64>(0));
-        Ok(found.map_err(self.failed())? > 0)
     }
 
     fn read_results(
@@ -108,8 +94,7 @@ impl Store {
         let mut rows = statement.query([run]).map_err(self.failed())?;
         let mut results = Vec::new();
         while let Some(row) = rows.next().map_err(self.failed())? {
-            let result: CaseResult = self.json(row, 0, id)?;
-            results.push(result.with_absent_references());
+            results.push(self.json(row, 0, id)?);
         }
         Ok(results)
     }
@@ -211,28 +196,7 @@ impl Store {
         id: &str,
     ) -> Result<T, StoreError> {
         let text: String = self.column(row, index)?;
-        self.parsed(&text, row, index, id)
-    }
-
-    /// `None` where the column is NULL.
-    fn optional_json<T: DeserializeOwned>(
-        &self,
-        row: &Row<'_>,
-        index: usize,
-        id: &str,
-    ) -> Result<Option<T>, StoreError> {
-        let text: Option<String> = self.column(row, index)?;
-        text.map(|text| self.parsed(&text, row, index, id)).transpose()
-    }
-
-    fn parsed<T: DeserializeOwned>(
-        &self,
-        text: &str,
-        row: &Row<'_>,
-        index: usize,
-        id: &str,
-    ) -> Result<T, StoreError> {
-        serde_json::from_str(text).map_err(|error| {
+        serde_json::from_str(&text).map_err(|error| {
             let name = row.as_ref().column_name(index).unwrap_or("a column");
             self.damaged(format!("{name} of run {id}: {error}"))
         })

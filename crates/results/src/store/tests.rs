@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use rusqlite::Connection;
 use tempfile::TempDir;
 
-use super::open::{APPLICATION_ID, MIGRATIONS, connect_immutable, migrate};
+use super::open::{APPLICATION_ID, DEVELOPMENT_ID, connect_immutable};
 use super::*;
 use crate::document::{CaseResult, Interval, Outcome, RunInfo};
 use crate::samples::{

@@ -55,8 +55,8 @@ impl Store {
                 json(&run.asked),
                 json(machine),
                 plan,
-                run.core_clock_ghz.as_ref().map(json),
-                seconds_json(&run.area_seconds)
+                json(&run.core_clock_ghz),
+                json(&run.area_seconds)
             ],
         );
         match inserted {
@@ -129,10 +129,7 @@ impl Store {
         let mut insert = open.prepare_cached(sql).map_err(self.failed())?;
         for (seq, result) in (0_i64..).zip(results) {
             let result = result.sound();
-            result.check().map_err(|fault| {
-                let fault = fault.of(&result);
-                StoreError::Unsound { id: id.to_owned(), fault }
-            })?;
+            result.check().map_err(|fault| StoreError::Unsound { id: id.to_owned(), fault })?;
             match insert.execute(params![run, seq, json(&result)]) {
                 Err(error) if is_constraint(&error) => {
                     let what = format!("{} {} appears twice", result.label(), result.metric);
@@ -155,11 +152,11 @@ impl Store {
         core_clock_ghz: Option<Interval>,
         area_seconds: &BTreeMap<String, f64>,
     ) -> Result<(), StoreError> {
-        check_run_facts(core_clock_ghz.as_ref(), area_seconds)
+        check_run_facts(core_clock_ghz, area_seconds)
             .map_err(|fault| StoreError::Unsound { id: id.to_owned(), fault })?;
         let sql = "UPDATE runs SET core_clock_ghz = ?2, area_seconds = ?3 WHERE id = ?1";
-        let clock = core_clock_ghz.as_ref().map(json);
-        let values = params![id, clock, seconds_json(area_seconds)];
+        let clock = json(&core_clock_ghz);
+        let values = params![id, clock, json(area_seconds)];
         match self.connection.execute(sql, values).map_err(self.failed())? {
             0 => Err(self.unknown(id)),
             _ => Ok(()),
@@ -254,11 +251,6 @@ fn is_constraint(error: &rusqlite::Error) -> bool {
 
 fn json<T: Serialize>(value: &T) -> String {
     serde_json::to_string(value).expect("string keys only, and writing to memory cannot fail")
-}
-
-/// `None` if it is unknown.
-fn seconds_json(seconds: &BTreeMap<String, f64>) -> Option<String> {
-    (!seconds.is_empty()).then(|| json(seconds))
 }
 
 fn pack(lines: &str) -> Vec<u8> {

@@ -24,7 +24,7 @@ pub(super) fn points_of(
         // Which of these values a run measures depends on other parameters, or they are an experiment of their own: points chosen
         // by hand have the usual one.
         let is_chosen = options.params.contains_key(param.name);
-        let is_usual_one = cases::is_added(case, param.name)
+        let is_usual_one = cases::is_experiment(case, param.name)
             || (matches!(param.takes, Takes::Work(_)) && !options.full);
         if by_hand && !is_chosen && is_usual_one {
             values.truncate(1);

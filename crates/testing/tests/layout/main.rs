@@ -1,6 +1,6 @@
 //! Checks the layout of this workspace: the size of files, import cycles, the diagram and the questions in
-//! ARCHITECTURE.md, and retired names. Each check is a function from texts to violations, with unit tests on small
-//! made-up inputs beside it.
+//! ARCHITECTURE.md. Each check is a function from texts to violations, with unit tests on small made-up inputs beside
+//! it.
 
 // The tree is the same on every system, and programs for Windows are tested without it.
 #![cfg(unix)]
@@ -11,7 +11,6 @@ mod length;
 mod profile;
 mod questions;
 mod source;
-mod words;
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -81,18 +80,6 @@ fn the_questions_have_right_answers() {
     };
     let bad = questions::wrong_answers(&text, read);
     assert!(bad.is_empty(), "\n{}", bad.join("\n"));
-}
-
-#[test]
-fn retired_names_do_not_return() {
-    let found: Vec<(String, String)> = source::rust_files(root())
-        .iter()
-        .chain(&source::markdown_files(root()))
-        .flat_map(words::retired)
-        .map(|at| (at.key(), at.to_string()))
-        .collect();
-    let bad = unexpected(&found, words::ALLOWED);
-    assert!(bad.is_empty(), "\n{bad}");
 }
 
 #[test]

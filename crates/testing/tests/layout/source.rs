@@ -33,16 +33,6 @@ pub fn rust_files(root: &Path) -> Vec<SourceFile> {
     files
 }
 
-/// The documents: the Markdown files at the root and below `docs`.
-pub fn markdown_files(root: &Path) -> Vec<SourceFile> {
-    let at = |directory: &str| {
-        let names = entries(&root.join(directory)).into_iter().filter(|name| name.ends_with(".md"));
-        names.map(|name| format!("{directory}{name}")).collect::<Vec<_>>()
-    };
-    let paths = at("").into_iter().chain(at("docs/"));
-    paths.map(|path| SourceFile { text: read(&root.join(&path)), path }).collect()
-}
-
 fn collect(root: &Path, directory: &str, files: &mut Vec<SourceFile>) {
     for name in entries(&root.join(directory)) {
         let path = format!("{directory}/{name}");

@@ -131,11 +131,7 @@ impl Missing {
 fn is_absent(point: &Point, runs: &[Document]) -> bool {
     let is_here = cases::find(&point.case).is_some_and(|case| case.missing_here().is_none());
     let mut results = runs.iter().flat_map(|run| &run.results);
-    is_here
-        && !results.any(|result| {
-            result.case == point.case
-                && cases::completed(&result.case, &result.params) == point.params
-        })
+    is_here && !results.any(|result| result.case == point.case && result.params == point.params)
 }
 
 /// The points of a run of the selection that covers these; `None` if there is no such run.

@@ -1,86 +1,54 @@
-//! Stores of older and newer builds.
+//! Stores of other builds.
 
 use super::*;
 
+/// A store with a run, changed by this SQL; and the error of opening it, which leaves it as it is.
+fn refused(change: &str) -> String {
+    let (_folder, path) = full_store();
+    let connection = Connection::open(&path).expect("a store");
+    connection.execute_batch(change).expect("changed");
+    connection.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)").expect("in the file itself");
+    drop(connection);
+    // The header of a path that the process had open is not checked again.
+    let other = path.with_file_name("other.sqlite");
+    fs::copy(&path, &other).expect("copied");
+    let content = fs::read(&other).expect("readable");
+    let messages = [&path, &other].map(|path| {
+        let [written, read] = [Store::open(path), Store::open_read_only(path)]
+            .map(|opened| opened.expect_err(change).to_string());
+        assert_eq!(written, read);
+        written.replace(&path.display().to_string(), "STORE")
+    });
+    assert_eq!(messages[0], messages[1]);
+    assert_eq!(fs::read(&other).expect("readable"), content);
+    messages[0].clone()
+}
+
 #[test]
-fn a_newer_store_is_refused() {
-    let (_folder, path) = place();
-    let mut store = Store::open(&path).expect("a new store");
-    store.import(&document()).expect("added");
-    store.connection.pragma_update(None, "user_version", 99).expect("set");
-    drop(store);
-    for result in [Store::open(&path), Store::open_read_only(&path)] {
-        let error = result.expect_err("newer").to_string();
-        assert!(
-            error.contains("made by a newer oscost: store version 99, this build knows 2"),
-            "{error}"
-        );
+fn a_store_of_another_version_is_refused_with_the_remedy() {
+    for version in [0, 2, 99] {
+        let error = refused(&format!("PRAGMA user_version = {version}"));
+        let words = format!("STORE: a store of version {version}, ");
+        assert!(error.starts_with(&words) && error.contains("set OSCOST_STORE"), "{error}");
     }
 }
 
 #[test]
-fn an_older_store_is_migrated_with_what_it_holds() {
-    let (_folder, path) = place();
-    let mut store = Store::open(&path).expect("a new store");
-    store.import(&document()).expect("added");
-    let note = "ALTER TABLE runs ADD COLUMN note TEXT NOT NULL DEFAULT ''";
-    let later: Vec<&str> = MIGRATIONS.iter().copied().chain([note]).collect();
-    migrate(&mut store.connection, &path, &later).expect("migrated");
-    migrate(&mut store.connection, &path, &later).expect("nothing left to do");
-    let version =
-        store
-            .connection
-            .query_row("SELECT user_version FROM pragma_user_version", [], |row| row.get(0));
-    assert_eq!(version, Ok(3));
-    let note =
-        store.connection.query_row("SELECT note FROM runs", [], |row| row.get::<_, String>(0));
-    assert_eq!(note, Ok(String::new()));
-    assert_eq!(store.document(&document().run.id).expect("kept"), document());
+fn a_store_of_a_development_build_is_refused_whatever_its_version() {
+    for version in 0..3 {
+        let mark = format!("PRAGMA application_id = {DEVELOPMENT_ID}");
+        let error = refused(&format!("{mark}; PRAGMA user_version = {version}"));
+        assert!(error.contains("development build of oscost before 0.1"), "{error}");
+        assert!(error.contains("move it away"), "{error}");
+    }
 }
 
 #[test]
-fn a_migration_that_fails_leaves_the_store_as_it_was() {
-    let (_folder, path) = place();
-    let mut store = Store::open(&path).expect("a new store");
-    store.import(&document()).expect("added");
-    let broken = "DROP TABLE results; CREATE TABLE runs (x)";
-    let broken: Vec<&str> = MIGRATIONS.iter().copied().chain([broken]).collect();
-    migrate(&mut store.connection, &path, &broken).expect_err("runs is there already");
-    drop(store);
-    let store = Store::open(&path).expect("still the version it was");
-    assert_eq!(store.document(&document().run.id).expect("kept"), document());
-}
-
-/// A store made by oscost before schema 2, and its run as that oscost exported it.
-fn store_of_version_1() -> (TempDir, PathBuf, crate::Document) {
-    let (folder, path) = place();
-    fs::create_dir_all(path.parent().expect("a folder")).expect("made");
-    let packed: &[u8] = include_bytes!("../../../tests/fixtures/schema-1.sqlite.gz");
-    let mut file = fs::File::create(&path).expect("a file");
-    std::io::copy(&mut flate2::read::GzDecoder::new(packed), &mut file).expect("unpacked");
-    let exported = include_str!("../../../tests/fixtures/schema-1.json");
-    (folder, path, crate::parse_document(exported).expect("schema 1"))
-}
-
-#[test]
-fn a_store_of_version_1_is_read_as_it_is_and_migrated_when_written_to() {
-    let (_folder, path, exported) = store_of_version_1();
-    let version = |store: &Store| -> i64 {
-        let sql = "SELECT user_version FROM pragma_user_version";
-        store.connection.query_row(sql, [], |row| row.get(0)).expect("a version")
-    };
-    let store = Store::open_read_only(&path).expect("readable");
-    assert_eq!(store.document(&exported.run.id).expect("kept"), exported);
-    assert_eq!((version(&store), store.runs().expect("runs").len()), (1, 1));
-    drop(store);
-    let mut store = Store::open(&path).expect("migrated");
-    assert_eq!(version(&store), 2);
-    assert_eq!(store.document(&exported.run.id).expect("kept"), exported);
-    assert_eq!(store.rounds(&exported.run.id).expect("kept").len(), 3);
-    let clock = Interval { low: 3.0, median: 3.5, high: 3.6 };
-    store.put_run_facts(&exported.run.id, Some(clock), &BTreeMap::new()).expect("put");
-    let run = store.document(&exported.run.id).expect("there").run;
-    assert_eq!(run.core_clock_ghz, Some(clock));
+fn a_new_store_has_its_marks_in_its_header() {
+    let (_folder, path) = full_store();
+    let header = fs::read(&path).expect("readable");
+    assert_eq!(header[60..64], 1_i32.to_be_bytes(), "user_version");
+    assert_eq!(header[68..72], APPLICATION_ID.to_be_bytes());
 }
 
 #[test]
@@ -106,18 +74,4 @@ fn run_facts_are_kept_and_wrong_ones_refused() {
     assert_eq!(facts(&store), (None, BTreeMap::new()));
     let error = store.put_run_facts("b", None, &seconds).expect_err("no such run");
     assert!(matches!(error, StoreError::UnknownRun { .. }), "{error}");
-}
-
-#[test]
-fn a_store_an_older_build_made_is_not_migrated_by_reading() {
-    let (_folder, path) = place();
-    fs::create_dir_all(path.parent().expect("a folder")).expect("made");
-    let connection = Connection::open(&path).expect("a file");
-    connection.pragma_update(None, "application_id", APPLICATION_ID).expect("set");
-    drop(connection);
-    let error = Store::open_read_only(&path).expect_err("version 0").to_string();
-    assert!(
-        error.contains("made by an older oscost: store version 0, this build reads 2"),
-        "{error}"
-    );
 }
