@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 pub use measure::Direction;
 pub use measure::stats::Interval;
+use measure::stats::LEVEL;
 use measure::{CaseError, Metric};
 use serde::{Deserialize, Serialize};
 
@@ -201,6 +202,14 @@ pub struct Estimate {
     pub high: f64,
     /// Confidence level of the interval, such as 0.95.
     pub level: f64,
+}
+
+impl Estimate {
+    /// A figure with its interval at the usual level.
+    pub fn of(figure: Interval) -> Self {
+        let Interval { median, low, high } = figure;
+        Self { median, low, high, level: LEVEL }
+    }
 }
 
 /// How the time of a case follows the core's frequency: the slope of the logarithm of its time over the
