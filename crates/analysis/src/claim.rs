@@ -34,7 +34,7 @@ pub use relation::{Limit, Quantity, Region, Relation};
 pub use selection::{is_same_system, lacking_points};
 pub(crate) use systems::runs_called;
 pub use systems::{NATIVE, SystemName, absent_systems, systems_called};
-pub use verdict::{ClaimVerdict, JudgedClaim, JudgedComparison, QuantityInterval, Shown};
+pub use verdict::{ClaimVerdict, JudgedClaim, JudgedComparison, QuantityInterval, SideFigure};
 
 #[cfg(test)]
 mod tests;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::location::{Located, Location};
 use super::relation::Relation;
@@ -73,7 +73,7 @@ pub struct Side {
 }
 
 /// For which values of the parameters that are left open a relation is claimed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Scope {
     /// There is one combination of values.
     #[serde(rename = "at")]

@@ -55,6 +55,16 @@ impl<'t> FileText<'t> {
         FileError::new(Location::of(self.0, span.start), problem)
     }
 
+    /// A value as `check` converts it, which says what is wrong with it.
+    pub(crate) fn checked<T, U>(
+        self,
+        value: Spanned<T>,
+        check: impl FnOnce(T) -> Result<U, String>,
+    ) -> Result<U, FileError> {
+        let span = value.span();
+        check(value.into_inner()).map_err(|problem| self.mistake(&span, problem))
+    }
+
     pub(crate) fn located<T>(self, value: Spanned<T>) -> Located<T> {
         let at = Location::of(self.0, value.span().start);
         Located { value: value.into_inner(), at }
@@ -100,11 +110,14 @@ impl TryFrom<String> for Text {
     }
 }
 
-impl Text {
-    /// Text that may have been written on several lines as one line.
-    pub(crate) fn in_one_line(&self) -> String {
-        in_one_line(&self.0)
-    }
+/// A text that is not empty.
+pub(crate) fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    Text::deserialize(deserializer).map(|text| text.0)
+}
+
+/// A text that is not empty, and may be written on several lines, as one line.
+pub(crate) fn line<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    Text::deserialize(deserializer).map(|text| in_one_line(&text.0))
 }
 
 pub(crate) fn in_one_line(text: &str) -> String {

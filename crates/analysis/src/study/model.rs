@@ -3,6 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use serde::Deserialize;
+
+use crate::claim::reading::text;
 use crate::claim::{Claim, Side};
 
 /// A published comparison, and how to repeat it.
@@ -35,11 +38,14 @@ pub struct Study {
 }
 
 /// A name that claims use for a system, and which operating system it is.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table: [[system]]")]
 pub struct SystemRole {
     /// The name.
+    #[serde(deserialize_with = "text")]
     pub name: String,
     /// The fact `os` of its machine, such as `Linux`.
+    #[serde(deserialize_with = "text")]
     pub os: String,
 }
 

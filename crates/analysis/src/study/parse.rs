@@ -14,7 +14,7 @@ use super::model::{
     SystemRole,
 };
 use super::sizes::{Size, replace_sizes, values};
-use crate::claim::reading::{FileText, Text, Words, in_one_line};
+use crate::claim::reading::{FileText, Text, Words, in_one_line, line, text};
 use crate::claim::{
     Claim, FileError, Located, Location, Side, WrittenClaim, WrittenSide, check_names, check_side,
     claims, side,
@@ -31,15 +31,18 @@ const TABLES_AT_MOST: usize = 50;
 #[serde(deny_unknown_fields)]
 struct WrittenStudy {
     name: Spanned<Text>,
-    title: Text,
-    question: Text,
-    source: Text,
+    #[serde(deserialize_with = "line")]
+    title: String,
+    #[serde(deserialize_with = "line")]
+    question: String,
+    #[serde(deserialize_with = "line")]
+    source: String,
     #[serde(default)]
     differences: Words,
     #[serde(default, rename = "sizes")]
     _sizes: Option<IgnoredAny>,
     #[serde(default)]
-    system: Vec<WrittenSystem>,
+    system: Vec<SystemRole>,
     #[serde(default)]
     measure: Vec<Spanned<WrittenMeasure>>,
     precision: Option<Spanned<f64>>,
@@ -53,13 +56,6 @@ struct WrittenStudy {
 }
 
 #[derive(Deserialize)]
-#[serde(deny_unknown_fields, expecting = "a table: [[system]]")]
-struct WrittenSystem {
-    name: Text,
-    os: Text,
-}
-
-#[derive(Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a table: [[measure]]")]
 struct WrittenMeasure {
     cases: Words,
@@ -70,10 +66,12 @@ struct WrittenMeasure {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", expecting = "a table: [[table]]")]
 struct WrittenTable {
-    title: Text,
+    #[serde(deserialize_with = "line")]
+    title: String,
     #[serde(default)]
     unit: String,
-    rows_are: Text,
+    #[serde(deserialize_with = "text")]
+    rows_are: String,
     #[serde(default = "one")]
     factor: Spanned<f64>,
     #[serde(default)]
@@ -94,7 +92,8 @@ struct WrittenTable {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a table: { title = \"...\" }")]
 struct WrittenColumn {
-    title: Text,
+    #[serde(deserialize_with = "text")]
+    title: String,
     value: Option<String>,
     #[serde(default = "one")]
     factor: Spanned<f64>,
@@ -103,7 +102,8 @@ struct WrittenColumn {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a table: [[table.row]]")]
 struct WrittenRow {
-    title: Text,
+    #[serde(deserialize_with = "line")]
+    title: String,
     #[serde(default)]
     published: Words,
     point: Option<Spanned<WrittenSide>>,
@@ -117,8 +117,8 @@ struct WrittenAbout {
     claim: Spanned<String>,
     #[serde(default)]
     derived: bool,
-    needs: Option<Text>,
-    today: Option<Text>,
+    needs: Option<String>,
+    today: Option<String>,
 }
 
 fn one() -> Spanned<f64> {
@@ -137,22 +137,30 @@ impl Study {
         replace_sizes(table.get_mut(), &values);
         let written: WrittenStudy = file.read(toml::Deserializer::from(table))?;
         let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-        let name = file.located(written.name);
-        if !name.value.0.chars().all(is_name) {
-            return Err(FileError::new(name.at, "a name consists of letters, digits, -, _ and ."));
-        }
-        let systems = written.system.into_iter();
+        let name = |name: Text| match name.0.chars().all(is_name) {
+            true => Ok(name.0),
+            false => Err("a name consists of letters, digits, -, _ and .".to_owned()),
+        };
+        let precision = |share| match (1e-6..1.0).contains(&share) {
+            true => Ok(share),
+            false => Err("precision is a share above 0 and below 1, such as 0.03".to_owned()),
+        };
+        let budget = |text: String| match parse_duration(&text) {
+            Ok(time) if time >= Duration::from_millis(100) => Ok(time),
+            Ok(_) => Err("budget: at least 100ms".to_owned()),
+            Err(error) => Err(format!("budget: it {}", error.problem())),
+        };
         let differences = written.differences.texts();
         let study = Study {
-            name: name.value.0,
-            title: written.title.in_one_line(),
-            question: written.question.in_one_line(),
-            source: written.source.in_one_line(),
+            name: file.checked(written.name, name)?,
+            title: written.title,
+            question: written.question,
+            source: written.source,
             differences: differences.iter().map(|text| in_one_line(text)).collect(),
-            systems: systems.map(|it| SystemRole { name: it.name.0, os: it.os.0 }).collect(),
+            systems: written.system,
             measure: each(file, written.measure, "[[measure]]", measure)?,
-            precision: written.precision.map(|share| precision(file, &share)).transpose()?,
-            budget: written.budget.map(|text| budget(file, &text)).transpose()?,
+            precision: written.precision.map(|it| file.checked(it, precision)).transpose()?,
+            budget: written.budget.map(|it| file.checked(it, budget)).transpose()?,
             tables: each(file, written.table, "[[table]]", table_of)?,
             claims: claims(file, written.claim)?,
             about: BTreeMap::new(),
@@ -172,7 +180,7 @@ impl Study {
                 let problem = format!("[[about]] of {name:?}, which is no claim");
                 return Err(file.mistake(&claim.span(), problem));
             }
-            let [needs, today] = [needs, today].map(|text| text.map(|text| text.in_one_line()));
+            let [needs, today] = [needs, today].map(|text| text.map(|text| in_one_line(&text)));
             if self.about.insert(name.clone(), About { derived, needs, today }).is_some() {
                 return Err(file.mistake(&claim.span(), format!("a second [[about]] of {name:?}")));
             }
@@ -202,24 +210,6 @@ fn each<W, T>(
         read(file, table.into_inner(), span)
     };
     written.into_iter().map(read).collect()
-}
-
-fn precision(file: FileText, share: &Spanned<f64>) -> Result<f64, FileError> {
-    match (1e-6..1.0).contains(share.get_ref()) {
-        true => Ok(*share.get_ref()),
-        false => {
-            let problem = "precision is a share above 0 and below 1, such as 0.03";
-            Err(file.mistake(&share.span(), problem))
-        }
-    }
-}
-
-fn budget(file: FileText, text: &Spanned<String>) -> Result<Duration, FileError> {
-    match parse_duration(text.get_ref()) {
-        Ok(time) if time >= Duration::from_millis(100) => Ok(time),
-        Ok(_) => Err(file.mistake(&text.span(), "budget: at least 100ms")),
-        Err(error) => Err(file.mistake(&text.span(), format!("budget: it {}", error.problem()))),
-    }
 }
 
 fn measure(
@@ -258,37 +248,25 @@ fn table_of(
     if let Some(factor) = factors.into_iter().find(|factor| !factor.get_ref().is_finite()) {
         return Err(file.mistake(&factor.span(), "factor is not finite"));
     }
-    let (published, listed) = (written.published.0, rows.0);
-    let of_table = CellPoints { point: written.point, over: written.over, round: written.round };
+    let (point, over, round) = (written.point, written.over, written.round);
+    let listed =
+        WrittenRow { title: String::new(), published: written.published, point, over, round };
     let layout = Layout { file, columns: &columns, factor: factor.into_inner() };
-    let rows: Vec<PublishedRow> = match listed.is_empty() {
-        true if of_table.point.is_some() || !published.is_empty() => {
+    let rows: Vec<PublishedRow> = match rows.0.is_empty() {
+        true if listed.point.is_some() || !listed.published.0.is_empty() => {
             return mistake("rows is missing: a point of the table is that of its `rows`".into());
         }
         false if !row.is_empty() => {
             return mistake("a table has either rows or [[table.row]]".to_owned());
         }
-        true => row.into_iter().map(|row| layout.row(row)).collect::<Result<_, _>>()?,
-        false => layout.listed_rows(&listed, &published, &of_table)?,
+        true => row.iter().map(|row| layout.row(row)).collect::<Result<_, _>>()?,
+        false => layout.listed_rows(&rows.0, &listed)?,
     };
     if rows.is_empty() || rows.len() > ROWS_AT_MOST {
         return mistake(format!("a table has 1 to {ROWS_AT_MOST} rows"));
     }
-    let columns = columns.into_iter().map(|column| Column { title: column.title.0 });
-    Ok(PublishedTable {
-        title: title.in_one_line(),
-        unit,
-        rows_are: rows_are.0,
-        columns: columns.collect(),
-        rows,
-    })
-}
-
-/// What corresponds to the cells of a row.
-struct CellPoints {
-    point: Option<Spanned<WrittenSide>>,
-    over: Option<Spanned<WrittenSide>>,
-    round: Option<Spanned<String>>,
+    let columns = columns.into_iter().map(|column| Column { title: column.title });
+    Ok(PublishedTable { title, unit, rows_are, columns: columns.collect(), rows })
 }
 
 /// The columns of a table whose rows are read, and the factor of all its cells.
@@ -300,42 +278,39 @@ struct Layout<'a> {
 
 impl Layout<'_> {
     /// A row with points of its own.
-    fn row(&self, written: WrittenRow) -> Result<PublishedRow, FileError> {
-        let WrittenRow { title, published, point, over, round } = written;
-        let first = published.0.first().map_or(0..0, Spanned::span);
-        let counterparts = self.counterparts(&CellPoints { point, over, round }, None)?;
-        self.cells(title.in_one_line(), published.texts(), &first, counterparts)
+    fn row(&self, row: &WrittenRow) -> Result<PublishedRow, FileError> {
+        let first = row.published.0.first().map_or(0..0, Spanned::span);
+        let figures = row.published.0.iter().map(|figure| figure.get_ref().as_str()).collect();
+        self.cells(row.title.clone(), figures, &first, self.counterparts(row, None)?)
     }
 
     /// Rows that differ in a value, `$row`, only. The published figures of a row are divided by `|`.
     fn listed_rows(
         &self,
         titles: &[Spanned<String>],
-        published: &[Spanned<String>],
-        points: &CellPoints,
+        row: &WrittenRow,
     ) -> Result<Vec<PublishedRow>, FileError> {
+        let published = &row.published.0;
         if let Some(first) = published.first().filter(|_| published.len() != titles.len()) {
             let (has, rows) = (published.len(), titles.len());
             let problem = format!("published has {has} rows, but there are {rows} in the table");
             return Err(self.file.mistake(&first.span(), problem));
         }
-        let mut published = published.iter();
-        let row = |title: &Spanned<String>| {
-            let figures = published.next();
+        let row = |(at, title): (usize, &Spanned<String>)| {
+            let (title, figures) = (title.get_ref(), published.get(at));
             let span = figures.map_or(0..0, Spanned::span);
             let figures = figures.iter().flat_map(|figures| figures.get_ref().split('|'));
-            let figures = figures.map(|figure| figure.trim().to_owned()).collect();
-            let title = title.get_ref();
-            self.cells(title.clone(), figures, &span, self.counterparts(points, Some(title))?)
+            let figures = figures.map(str::trim).collect();
+            self.cells(title.clone(), figures, &span, self.counterparts(row, Some(title))?)
         };
-        titles.iter().map(row).collect()
+        titles.iter().enumerate().map(row).collect()
     }
 
     /// A row of these figures, of which `-` is none; there are none or one for each column.
     fn cells(
         &self,
         title: String,
-        published: Vec<String>,
+        published: Vec<&str>,
         span: &Range<usize>,
         counterparts: Vec<Option<Counterpart>>,
     ) -> Result<PublishedRow, FileError> {
@@ -344,7 +319,8 @@ impl Layout<'_> {
             let problem = format!("published has {has} figures, but there are {columns} columns");
             return Err(self.file.mistake(span, problem));
         }
-        let published = published.into_iter().map(|figure| Some(figure).filter(|it| it != "-"));
+        let figure = |figure: &str| (figure != "-").then(|| figure.to_owned());
+        let published = published.into_iter().map(figure);
         let cells = counterparts.into_iter().zip(published.chain(std::iter::repeat(None)));
         let cells = cells.map(|(here, published)| PublishedCell { published, here });
         Ok(PublishedRow { title, cells: cells.collect() })
@@ -353,10 +329,10 @@ impl Layout<'_> {
     /// What corresponds to each column; `None` if nothing corresponds to the row.
     fn counterparts(
         &self,
-        points: &CellPoints,
+        written: &WrittenRow,
         row: Option<&str>,
     ) -> Result<Vec<Option<Counterpart>>, FileError> {
-        let CellPoints { point, over, round } = points;
+        let WrittenRow { point, over, round, .. } = written;
         let Some(point) = point else {
             let spans = [over.as_ref().map(Spanned::span), round.as_ref().map(Spanned::span)];
             return match spans.into_iter().flatten().next() {
